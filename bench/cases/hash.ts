@@ -1,0 +1,62 @@
+import { Hasher } from '#millrace/memory/hash.js'
+import { type Benchmark, type Contender, type Effort, figureOf, type Goal } from '../benchmark.js'
+import { direct } from '../contenders.js'
+import { cached, KEY_LENGTH, madeAnew, randomOrder } from '../keys.js'
+import type { Decide } from '../timing.js'
+
+const KEYS = 10_000
+const LENGTHS = [KEY_LENGTH, 40] // an IPv4 address; an IPv6 address or an API key
+
+/** What has to be done with a key at the very least before anything can be known of it: read it. */
+const summing = (): Decide<string> => (key) => {
+  let sum = 0
+  for (let i = 0; i < key.length; i++) sum += key.charCodeAt(i)
+  return sum > 0
+}
+
+/** A fingerprint's `lo` is never 0. */
+const hashing = (): Decide<string> => {
+  const hasher = new Hasher(0x01234567, 0x89abcdef | 0)
+  return (key) => {
+    hasher.hash(key)
+    return hasher.lo !== 0
+  }
+}
+
+const fetching = (): Decide<string> => (key) => key.length > 0
+
+export const hash: Benchmark = {
+  title: "a key's fingerprint beside reading its characters",
+  units: { ns: 'nanoseconds a key' },
+  contenders: LENGTHS.flatMap(contendersAt),
+  goals: LENGTHS.flatMap(goalsAt),
+}
+
+function contendersAt(length: number): Contender[] {
+  const order = ({ operations }: Effort) => randomOrder(KEYS, operations)
+  return (['made anew', 'cached'] as const).flatMap((strings) => {
+    const keys = strings === 'cached' ? cached : madeAnew
+    const course = (effort: Effort) => ({ keyAt: keys(KEYS, length), order: order(effort) })
+    return [
+      direct(nameOf('only fetching', length, strings), course, fetching),
+      direct(nameOf('summing', length, strings), course, summing),
+      direct(nameOf('hashing', length, strings), course, hashing),
+    ]
+  })
+}
+
+function goalsAt(length: number): Goal[] {
+  return ['made anew', 'cached'].flatMap((strings) =>
+    ['summing', 'hashing'].map((work) => ({
+      what: `${work} ${length} characters, ${strings}, without fetching them`,
+      unit: 'ns' as const,
+      value: (round) =>
+        figureOf(round, nameOf(work, length, strings)) -
+        figureOf(round, nameOf('only fetching', length, strings)),
+    })),
+  )
+}
+
+function nameOf(work: string, length: number, strings: string): string {
+  return `${work} ${length} characters, ${strings}`
+}

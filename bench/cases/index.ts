@@ -1,0 +1,17 @@
+import type { Benchmark } from '../benchmark.js'
+
+/**
+ * Every case by name. Loaded one by one: a child must not run a contender in a heap where all the others' modules are.
+ */
+export const CASES = {
+  check: async () => (await import('./check.js')).check,
+  handle: async () => (await import('./handle.js')).handle,
+  million: async () => (await import('./million.js')).million,
+  memory: async () => (await import('./memory.js')).memory,
+  refusal: async () => (await import('./refusal.js')).refusal,
+  clock: async () => (await import('./clock.js')).clock,
+  hash: async () => (await import('./hash.js')).hash,
+  words: async () => (await import('./words.js')).words,
+} satisfies Record<string, () => Promise<Benchmark>>
+
+export type CaseName = keyof typeof CASES

@@ -1,0 +1,90 @@
+/**
+ * Rewrites compiled code that goes through `memory/words.js` into code that does the same operations itself, for the
+ * case that times the one against the other. Knows as much of JavaScript as the compiler's output needs: strings,
+ * comments and nesting; no regular expressions with quotes or brackets in them.
+ */
+
+type Rewrite = (words: string, index: string, values: readonly string[]) => string
+
+/** What each function of words.js does, written out. */
+const REWRITES: Readonly<Record<string, Rewrite>> = {
+  load: (words, index) => `Atomics.load(${words}, ${index})`,
+  compareExchange: (words, index, values) =>
+    `Atomics.compareExchange(${words}, ${index}, ${values.join(', ')})`,
+  store: (words, index, values) => `Atomics.store(${words}, ${index}, ${values.join(', ')})`,
+  add: (words, index, values) => `Atomics.add(${words}, ${index}, ${values.join(', ')})`,
+  read: (words, index) => `${words}[${index}]`,
+  write: (words, index, values) => `(${words}[${index}] = ${values.join(', ')})`,
+}
+
+const IMPORT = /^import \{([^}]*)\} from '[^']*\/words\.js';?$/m
+const STRING_OR_COMMENT =
+  /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\[\s\S]|[^`\\])*`/y
+const WORD = /[\w$]+/y
+const PLACE = /^[\w$.#]+$/
+
+/**
+ * The code with each call replaced; the import stays, for the compiler to drop. Code that does not import words.js is
+ * returned as it is.
+ * @throws Error where code imports a function of words.js for which there is no rewrite
+ */
+export function withDirectWords(code: string): string {
+  const imported = IMPORT.exec(code)
+  if (!imported) return code
+  const names = imported[1]!.split(',').map((name) => name.trim())
+  const unknown = names.find((name) => name !== '' && !Object.hasOwn(REWRITES, name))
+  if (unknown !== undefined) throw new Error(`no rewrite for '${unknown}' of words.js`)
+  return replaceCalls(code, new Set(names))
+}
+
+function replaceCalls(code: string, names: ReadonlySet<string>): string {
+  let replaced = ''
+  let at = 0
+  while (at < code.length) {
+    const kept = matchAt(STRING_OR_COMMENT, code, at)
+    const word = kept === '' ? matchAt(WORD, code, at) : ''
+    const isMember = /(?<!\.\.)[.#]$/.test(replaced.slice(-3))
+    at += Math.max(1, kept.length + word.length)
+    if (!names.has(word) || isMember || code[at] !== '(') {
+      replaced += kept || word || code[at - 1]
+      continue
+    }
+    const call = readArguments(code, at)
+    if (/^\s*\{/.test(code.slice(call.end))) {
+      replaced += word // a method of that name, not a call
+      continue
+    }
+    const [words, index, ...values] = call.values.map((value) => replaceCalls(value.trim(), names))
+    replaced += REWRITES[word]!(PLACE.test(words!) ? words! : `(${words})`, index!, values)
+    at = call.end
+  }
+  return replaced
+}
+
+/** The arguments of a call whose parenthesis opens at `open`, and where what follows it begins. */
+function readArguments(code: string, open: number): { values: string[]; end: number } {
+  const values: string[] = []
+  let depth = 0
+  let start = open + 1
+  for (let at = open; at < code.length; at++) {
+    const kept = matchAt(STRING_OR_COMMENT, code, at)
+    if (kept !== '') {
+      at += kept.length - 1
+      continue
+    }
+    const character = code[at]!
+    if ('([{'.includes(character)) depth++
+    else if (')]}'.includes(character)) depth--
+    if (depth === 0 || (depth === 1 && character === ',')) {
+      values.push(code.slice(start, at))
+      start = at + 1
+    }
+    if (depth === 0) return { values, end: at + 1 }
+  }
+  throw new Error(`no end of the arguments in: ${code.slice(open, open + 80)}`)
+}
+
+function matchAt(pattern: RegExp, code: string, at: number): string {
+  pattern.lastIndex = at
+  return pattern.exec(code)?.[0] ?? ''
+}

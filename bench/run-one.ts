@@ -1,0 +1,16 @@
+/**
+ * The child: measures one contender of one case and answers with its figures. Started by `rounds.ts` with the case,
+ * the contender and the effort as arguments.
+ */
+import type { Effort } from './benchmark.js'
+import { CASES, type CaseName } from './cases/index.js'
+
+const [caseName, contenderName, effort] = process.argv.slice(2)
+process.once('disconnect', () => process.exit(1))
+
+const benchmark = await CASES[caseName as CaseName]()
+const contender = benchmark.contenders.find(({ name }) => name === contenderName)
+if (!contender) throw new Error(`case '${caseName}' has no contender '${contenderName}'`)
+const figures = await contender.measure(JSON.parse(effort!) as Effort)
+// A peer's million timers would keep the process, and tearing down its heap would take longer than measuring it.
+process.send!(figures, () => process.exit(0))

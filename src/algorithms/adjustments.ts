@@ -1,0 +1,143 @@
+import type { Reading } from '../core/reading.js'
+import {
+  ADM,
+  BLOCKED,
+  BUCKETS,
+  COUNT,
+  LAP,
+  MAX_TOTAL,
+  ONE_EPOCH,
+  ONE_REFUND,
+  REFUNDS,
+  refundsOf,
+  TICK,
+  UNTIL,
+} from '../memory/layout.js'
+import { compareExchange, load, read } from '../memory/words.js'
+import { GONE, LATE, OVERFLOWN, type SlidingWindow } from './sliding-window.js'
+
+/**
+ * What changes a key's counts otherwise than by admitting: the same words in the same order as `sliding-window.ts`.
+ * Each says GONE where the way is not the key's any more: look it up again.
+ */
+export class Adjustments {
+  readonly #window: SlidingWindow
+
+  constructor(window: SlidingWindow) {
+    this.#window = window
+  }
+
+  /**
+   * Gives back one admission: `cost` units charged in tick e, when the bucket had seen `refunds`. Nothing where the
+   * tick is out of the window, or where a refund by key may have taken it. The way may have changed hands: if its
+   * counts were taken over, this one is among them; if not, its ticks are past e by more than a window.
+   */
+  giveBack(way: number, e: number, cost: number, refunds: number): boolean {
+    const { ring, words } = this.#window
+    const base = this.#window.base(way)
+    if (ring.distance(load(words, base + TICK), e) >= ring.size) return false
+    return this.#window.undo(base, e, cost, refunds)
+  }
+
+  /**
+   * Takes up to `most` units out, the oldest first, so that nothing is counted for too short a time. A bucket taken
+   * from counts the refund: a decision under way there can't know whether its charge is what went, and leaves it.
+   * @returns how many, or GONE where that was known before the first was taken
+   */
+  refund(way: number, lo: number, hi: number, most: number): number {
+    const { ring, words } = this.#window
+    const base = this.#window.base(way)
+    const newest = this.#tickOf(way, lo, hi)
+    if (newest === undefined) return GONE
+    let left = most
+    for (let back = ring.size - 1; back >= 0 && left > 0; back--) {
+      const at = base + BUCKETS + ring.slot(ring.after(newest, -back))
+      for (;;) {
+        const b = load(words, at)
+        const taken = Math.min(left, b & COUNT)
+        if ((b & LAP) !== ring.lap || taken === 0) break
+        // After b: the way's next key may have charged this bucket in the meantime, and must not be refunded.
+        if (this.#tickOf(way, lo, hi) === undefined) return this.#taken(base, most - left)
+        const refunds = Math.min((b & REFUNDS) + ONE_REFUND, REFUNDS)
+        if (compareExchange(words, at, b, (b & LAP) | refunds | ((b & COUNT) - taken)) === b) {
+          left -= taken
+          break
+        }
+      }
+    }
+    return this.#taken(base, most - left)
+  }
+
+  /**
+   * Charges `cost` units whether there is room or not. The bucket stops at its fullest and the total short of all ones:
+   * both are over every limit. Always under a new epoch, as total may not show the charge.
+   */
+  penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE {
+    const { ring, words } = this.#window
+    const base = this.#window.base(way)
+    for (;;) {
+      const e = this.#tickOf(way, lo, hi)
+      if (e === undefined) return GONE
+      let amount = cost
+      let charged = this.#window.charge(base, e, amount)
+      if (charged === LATE) continue
+      if (charged === OVERFLOWN) {
+        const b = load(words, base + BUCKETS + ring.slot(e))
+        amount = COUNT - (b & COUNT)
+        if (amount === 0) return true
+        charged = this.#window.charge(base, e, amount)
+        if (charged === LATE || charged === OVERFLOWN) continue
+      }
+      for (;;) {
+        const v = load(words, base + ADM)
+        if (!this.#window.isOf(v, way, lo, hi) || read(words, base + TICK) !== e) break
+        const total = v & COUNT
+        const next = total === BLOCKED ? BLOCKED : Math.min(total + amount, MAX_TOTAL)
+        if (compareExchange(words, base + ADM, v, ((v & ~COUNT) + ONE_EPOCH) | next) === v) return true
+      }
+      this.#window.undo(base, e, amount, refundsOf(charged))
+    }
+  }
+
+  /**
+   * Refuses the key until then (a word of UNTIL). UNTIL first: all ones in total with an old UNTIL would be no block.
+   * By compare-exchange, and the admission word read between: a way that changed hands keeps its own.
+   */
+  block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE {
+    const { words } = this.#window
+    const base = this.#window.base(way)
+    for (;;) {
+      const u = load(words, base + UNTIL)
+      const v = load(words, base + ADM)
+      if (!this.#window.isOf(v, way, lo, hi)) return GONE
+      if (compareExchange(words, base + UNTIL, u, until | 0) !== u) continue
+      const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED
+      if (compareExchange(words, base + ADM, v, shut) === v) return true
+    }
+  }
+
+  /** Ends a block by summing. Whether there was one. */
+  unblock(way: number, lo: number, hi: number, reading: Reading): boolean | typeof GONE {
+    const { words } = this.#window
+    const base = this.#window.base(way)
+    for (let was = false; ; was = true) {
+      const v = load(words, base + ADM)
+      if (!this.#window.isOf(v, way, lo, hi)) return GONE
+      if ((v & COUNT) !== BLOCKED) return was
+      const blocked = this.#window.isBlocked(base, reading.nowMs)
+      if (this.#window.resum(base, v, read(words, base + TICK), reading)) return blocked
+    }
+  }
+
+  /** The newest tick of the key's way, read after the admission word; undefined where it is not the key's. */
+  #tickOf(way: number, lo: number, hi: number): number | undefined {
+    const base = this.#window.base(way)
+    const v = load(this.#window.words, base + ADM)
+    return this.#window.isOf(v, way, lo, hi) ? read(this.#window.words, base + TICK) : undefined
+  }
+
+  #taken(base: number, taken: number): number {
+    if (taken > 0) this.#window.stale(base)
+    return taken
+  }
+}

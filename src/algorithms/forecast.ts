@@ -1,0 +1,139 @@
+import type { Reading } from '../core/reading.js'
+import type { Ticks } from '../core/ticks.js'
+import { ADM, BLOCKED, BUCKETS, COUNT, FOR_EVER, LAP, PER_SECOND, TICK, UNTIL } from '../memory/layout.js'
+import { load, read } from '../memory/words.js'
+import type { SlidingWindow } from './sliding-window.js'
+
+/**
+ * What a cell will do if it is left alone, worked out from its buckets and never written to it: each figure a snapshot
+ * that other threads may overtake. Ticks here are not wrapped; moments are in milliseconds of the clock, from `nowMs`.
+ */
+export class Forecast {
+  readonly #window: SlidingWindow
+  readonly #ticks: Ticks
+  readonly #smooth: boolean
+  readonly #originMs: number
+
+  constructor(window: SlidingWindow, ticks: Ticks, smooth: boolean, originMs: number) {
+    this.#window = window
+    this.#ticks = ticks
+    this.#smooth = smooth
+    this.#originMs = originMs
+  }
+
+  /** Units that count against a decision at the reading. */
+  used(base: number, reading: Reading): number {
+    const now = this.#edgeOf(base, reading)
+    let used = 0
+    this.#eachBucket(base, reading, (tick, count) => {
+      used += this.#counting(tick, count, now)
+    })
+    return used
+  }
+
+  /** Units charged in the last `lastMs` (at most the window): every granule that overlaps them, counted whole. */
+  usedInLast(base: number, reading: Reading, lastMs: number): number {
+    const from = Math.floor(this.#ticks.position(reading.nowMs - lastMs))
+    let used = 0
+    this.#eachBucket(base, reading, (tick, count) => {
+      if (tick >= from) used += count
+    })
+    return used
+  }
+
+  /**
+   * Whole milliseconds from `fromMs` to the first moment, from the reading on, at which `cost` would be admitted; the
+   * reading's own where it would be now. `Infinity` where it never would.
+   */
+  untilAdmitted(base: number, cost: number, limit: number, reading: Reading, fromMs: number): number {
+    if (cost > limit) return Number.POSITIVE_INFINITY
+    const buckets: [tick: number, count: number][] = []
+    let left = 0
+    this.#eachBucket(base, reading, (tick, count) => {
+      buckets.push([tick, count])
+      left += count
+    })
+    const room = limit - cost
+    const now = this.#edgeOf(base, reading)
+    let position = now
+    for (const [tick, count] of buckets) {
+      // `left` counts this bucket and all newer ones whole; older ones are gone by now.
+      if (left - count + this.#counting(tick, count, Math.max(position, now)) <= room) break
+      left -= count
+      position = this.#leaves(tick, count, room - left)
+    }
+    const free = position > now ? this.#ticks.untilPosition(fromMs, position) : reading.nowMs - fromMs
+    return Math.max(Math.ceil(free), this.untilUnblocked(base, reading, fromMs))
+  }
+
+  /** Whole milliseconds from `fromMs` until nothing counts any more; 0 or less where nothing does. */
+  untilReset(base: number, reading: Reading, fromMs: number): number {
+    let newest = Number.NEGATIVE_INFINITY
+    this.#eachBucket(base, reading, (tick) => {
+      newest = tick
+    })
+    const reset = newest + this.#window.ring.size
+    const free = Number.isFinite(newest) ? this.#ticks.untilPosition(fromMs, reset) : 0
+    return Math.max(free, this.untilUnblocked(base, reading, fromMs))
+  }
+
+  /** Whole milliseconds from `fromMs` until a block ends: 0 where there is none, `Infinity` where it never does. */
+  untilUnblocked(base: number, reading: Reading, fromMs: number): number {
+    const total = load(this.#window.words, base + ADM) & COUNT
+    if (total !== BLOCKED || !this.#window.isBlocked(base, reading.nowMs)) return 0
+    const until = load(this.#window.words, base + UNTIL) >>> 0
+    if (until === FOR_EVER) return Number.POSITIVE_INFINITY
+    return Math.ceil(until * (1000 / PER_SECOND) + this.#originMs - fromMs)
+  }
+
+  /** Whole milliseconds from `fromMs` until the cell's counts are out of the window whatever they are. */
+  untilExpired(base: number, reading: Reading, fromMs: number): number {
+    const tick = this.#tickOf(base, reading)
+    const expired = this.#ticks.untilPosition(fromMs, tick + this.#window.ring.size)
+    return Math.max(expired, this.untilUnblocked(base, reading, fromMs))
+  }
+
+  /** Where the window ends, in granules: at the cell's tick, if a clock that stepped back has not reached it. */
+  #edgeOf(base: number, reading: Reading): number {
+    const tick = this.#tickOf(base, reading)
+    const now = reading.absoluteTick
+    return tick > now ? tick : now + (this.#smooth ? reading.sixteenth / 16 : 0)
+  }
+
+  /** The cell's tick, not wrapped: behind the reading's by less than the modulus, or standing ahead of it. */
+  #tickOf(base: number, reading: Reading): number {
+    const { ring, words } = this.#window
+    const tick = load(words, base + TICK)
+    return reading.absoluteTick - ring.behind(base, tick, reading)
+  }
+
+  /** What a bucket counts towards a sum when the window ends at `edge`: the oldest by its part inside, rounded up. */
+  #counting(tick: number, count: number, edge: number): number {
+    const age = edge - tick - this.#window.ring.size + 1 // granules of it that have left the window
+    if (age >= 1) return 0
+    return this.#smooth && age > 0 ? Math.ceil(count * (1 - age)) : count
+  }
+
+  /** The first position at which a bucket counts at most `most` (at least less than whole). */
+  #leaves(tick: number, count: number, most: number): number {
+    const oldest = tick + this.#window.ring.size - 1
+    if (this.#smooth && most > 0) {
+      for (let sixteenth = 1; sixteenth < 16; sixteenth++) {
+        if (Math.ceil((count * (16 - sixteenth)) / 16) <= most) return oldest + sixteenth / 16
+      }
+    }
+    return oldest + 1
+  }
+
+  /** The buckets that count something in a window that ends at the reading or later, the oldest first. */
+  #eachBucket(base: number, reading: Reading, visit: (tick: number, count: number) => void): void {
+    const { ring, words } = this.#window
+    const newest = this.#tickOf(base, reading)
+    const oldest = Math.max(newest, reading.absoluteTick) - ring.size + 1
+    for (let tick = oldest; tick <= newest; tick++) {
+      const at = base + BUCKETS + ring.slot(this.#ticks.wrap(tick) | 0)
+      const b = read(words, at)
+      if ((b & LAP) === ring.lap && (b & COUNT) > 0) visit(tick, b & COUNT)
+    }
+  }
+}

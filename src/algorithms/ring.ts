@@ -1,0 +1,196 @@
+import type { Reading } from '../core/reading.js'
+import {
+  BUCKETS,
+  COUNT,
+  HEADER,
+  LAP,
+  LAPS,
+  MAX_TOTAL,
+  ONE_EPOCH,
+  PER_SECOND,
+  REFUNDS,
+  type Shape,
+  TICK,
+} from '../memory/layout.js'
+import { compareExchange, load, read, store, type Words } from '../memory/words.js'
+
+const ONE_LAP = ONE_EPOCH // both stand in the top eight bits
+/** A slot is broomed every 64 laps, long before its lap comes round at 256. */
+const BROOM_LAPS = LAPS / 4
+const HOUR_MS = 3_600_000
+const MAX_AHEAD = 2 ** 20
+
+/**
+ * The ring of buckets of a cell, and its tick.
+ *
+ *      slot     0    1    2    3    4         n = 4 granules, 5 slots
+ *             +----+----+----+----+----+
+ *      tick   | 10 | 11 | 12 |  8 |  9 |      the cell's tick is 12: slots up to its own are of its lap,
+ *             +----+----+----+----+----+      those behind it of the lap before
+ *      lap       2    2    2    1    1
+ *
+ * A tick that moves on gives no slot back and clears none: a bucket whose lap is neither of the two counts nothing.
+ * That wastes nothing but needs the broom: laps have 8 bits, so a count that rested for 256 laps would count again.
+ */
+export class Ring {
+  readonly size: number
+  readonly #words: Words
+  readonly #modulus: number
+  readonly #aheadTicks: number
+  readonly #granuleMs: number
+  readonly #originMs: number
+  #locatedTick = 0
+  #slot = 0
+  #lap = 0
+
+  constructor(words: Words, shape: Shape, originMs: number) {
+    this.#words = words
+    this.size = shape.ring
+    this.#modulus = shape.modulus
+    this.#granuleMs = shape.windowMs / shape.buckets
+    this.#originMs = originMs
+    this.#aheadTicks = Math.min(Math.max(Math.ceil(HOUR_MS / this.#granuleMs), 2), MAX_AHEAD)
+  }
+
+  /** The slot of a tick; `lap` then says its lap. Most calls ask for the tick of the call before. */
+  slot(tick: number): number {
+    if (tick !== this.#locatedTick) {
+      this.#locatedTick = tick
+      const lap = Math.floor((tick >>> 0) / this.size)
+      this.#slot = (tick >>> 0) - lap * this.size
+      this.#lap = lap << 24
+    }
+    return this.#slot
+  }
+
+  /** The lap of the tick last given to `slot`, as it stands in a bucket. */
+  get lap(): number {
+    return this.#lap
+  }
+
+  /** How many ticks `tick` is after `earlier`, 0 to modulus - 1. */
+  distance(tick: number, earlier: number): number {
+    const distance = (tick >>> 0) - (earlier >>> 0)
+    return distance < 0 ? distance + this.#modulus : distance
+  }
+
+  /** A tick so many ticks on, as its word. */
+  after(tick: number, ticks: number): number {
+    return (((((tick >>> 0) + ticks) % this.#modulus) + this.#modulus) % this.#modulus) | 0
+  }
+
+  /**
+   * What the buckets of the window that ends in `tick` have counted: those that bear their own lap; the oldest one only
+   * by the sixteenths of it that are inside, rounded up. At most MAX_TOTAL.
+   * Plain reads: whoever sums has read the admission word before, and all that it counts was in the buckets earlier.
+   */
+  sum(base: number, tick: number, sixteenth: number): number {
+    const words = this.#words
+    const slot = this.slot(tick)
+    const first = base + BUCKETS
+    const end = first + this.size
+    const own = first + slot
+    const oldest = own + 1 === end ? first : own + 1
+    const lapBefore = (this.#lap - ONE_LAP) & LAP
+    const b = read(words, oldest)
+    let sum = (b & LAP) === (oldest > own ? lapBefore : this.#lap) ? b & COUNT : 0
+    if (sixteenth > 0) sum = Math.ceil((sum * (16 - sixteenth)) / 16)
+    for (let i = oldest === first ? first + 1 : first; i <= own; i++) {
+      const b = read(words, i)
+      if ((b & LAP) === this.#lap) sum += b & COUNT
+    }
+    for (let i = oldest + 1; i < end && oldest > own; i++) {
+      const b = read(words, i)
+      if ((b & LAP) === lapBefore) sum += b & COUNT
+    }
+    return Math.min(sum, MAX_TOTAL)
+  }
+
+  /**
+   * Moves a cell's tick on to the reading's and brooms what it passed; `seen` is what a plain read found there. A tick
+   * ahead of the reading (another thread's clock, or a clock that stepped back) stands. A move over more than 64 laps
+   * goes in hops, each of which brooms every slot: by way of a tick whose laps no leftover bears.
+   * @returns how many ticks it moved
+   */
+  advance(base: number, seen: number, reading: Reading): number {
+    const goal = reading.tick
+    const reach = BROOM_LAPS * this.size
+    const all = LAPS * this.size
+    let moved = 0
+    let tick = seen
+    for (;;) {
+      const behind = this.distance(goal, tick)
+      if (behind === 0 || this.#standsAhead(base, behind, reading)) return moved
+      const hop = behind <= reach ? behind : reach + all * Math.floor((behind - reach) / all)
+      const next = hop === behind ? goal : this.after(tick, hop)
+      this.#raiseNewest(reading)
+      const found = compareExchange(this.#words, base + TICK, tick, next)
+      if (found !== tick) {
+        tick = found
+        continue
+      }
+      this.#broom(base, tick, hop, next)
+      moved += hop
+      tick = next
+    }
+  }
+
+  /** The first tick of a way that nobody ever used: no other thread knows it yet. */
+  begin(base: number, reading: Reading): void {
+    this.#raiseNewest(reading)
+    store(this.#words, base + TICK, reading.tick)
+  }
+
+  /** How many ticks the reading is after the cell's `tick`; below 0 where the cell's stands ahead of it. */
+  behind(base: number, tick: number, reading: Reading): number {
+    const behind = this.distance(reading.tick, tick)
+    return behind > 0 && this.#standsAhead(base, behind, reading) ? behind - this.#modulus : behind
+  }
+
+  /** Whether the reading is more than the window after the cell's `tick`, and `tick` not ahead of it. */
+  isExpired(base: number, tick: number, reading: Reading): boolean {
+    return this.behind(base, tick, reading) >= this.size
+  }
+
+  /**
+   * Whether the cell's tick, seemingly `modulus - behind` ahead of the reading, is. It is not where it would be ahead of
+   * every reading ever taken: then it is one that rested for nearly the whole modulus (49 days, of milliseconds).
+   */
+  #standsAhead(base: number, behind: number, reading: Reading): boolean {
+    const ahead = this.#modulus - behind
+    if (ahead > this.#aheadTicks) return false
+    load(this.#words, base + TICK) // acquire: NEWEST rose before this tick did, and is read after it
+    const newest = ((load(this.#words, HEADER.NEWEST) >>> 0) + 2) * (1000 / PER_SECOND)
+    return (reading.absoluteTick + ahead) * this.#granuleMs - this.#originMs < newest
+  }
+
+  #raiseNewest(reading: Reading): void {
+    const since = Math.floor(((reading.nowMs - this.#originMs) * PER_SECOND) / 1000)
+    const newest = Math.min(since, 0xffffffff)
+    // Plain: a late value is a lower one, and costs a compare-exchange.
+    for (let seen = read(this.#words, HEADER.NEWEST); seen >>> 0 < newest; ) {
+      const found = compareExchange(this.#words, HEADER.NEWEST, seen, newest | 0)
+      if (found === seen) return
+      seen = found
+    }
+  }
+
+  /** One slot for every 64 ticks passed: a count in it that is of no lap still in the window goes. */
+  #broom(base: number, from: number, hop: number, to: number): void {
+    const end = Math.floor(((from >>> 0) + hop) / BROOM_LAPS)
+    let p = Math.floor((from >>> 0) / BROOM_LAPS) + 1
+    if (p > end) return
+    p = Math.max(p, end - this.size + 1)
+    const slot = this.slot(to)
+    const lapBefore = (this.#lap - ONE_LAP) & LAP
+    for (; p <= end; p++) {
+      const i = p % this.size
+      const at = base + BUCKETS + i
+      const b = load(this.#words, at)
+      if ((b & COUNT) === 0 || (b & LAP) === (i <= slot ? this.#lap : lapBefore)) continue
+      // Read after the bucket: while the tick stands here, nobody gives the slot a new lap that looks like this one.
+      if (read(this.#words, base + TICK) !== to) return
+      compareExchange(this.#words, at, b, (b & LAP) | REFUNDS)
+    }
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * A strict sliding window in shared memory.
+ *
+ * The promise: the cost admitted for a key in any window is at most the limit, whatever any number of threads do at
+ * once and wherever one of them dies. There are no locks: a thread that dies would leave one held. Every step is one
+ * atomic operation on one word of the key's cell (`memory/layout.ts` has the map), and the order of the steps is the
+ * whole protocol.
+ *
+ * **The words.** A charge goes into the bucket of its tick. The admission word counts what was admitted: its `total`
+ * is the sum of the window as of some earlier moment, plus each admission since. Time only takes from a window, so
+ * `total` errs high, never low, and needs no upkeep when time passes: it is summed anew only when it would refuse.
+ *
+ * **Deciding** (`decide`), once the key's way is found and its tick is at the clock's (`enter`):
+ *
+ *  1. Load the admission word v. All that v counts was in the buckets before it was in v. The way must be LIVE, and its
+ *     name, read after v, still the key's: then any change of hands makes a later compare-exchange on v fail.
+ *  2. Read the cell's tick e, after v. Were it read before, it could be older than an admission that v counts.
+ *  3. No room in v: sum. Else *charge* the bucket of e, then *commit*: CAS(v -> total + cost). Bucket first: whoever
+ *     sums in between counts a charge that may yet be taken back, which errs high; the other way round it would miss
+ *     one that was admitted.
+ *  4. The commit fails: something else happened to the cell. If the tick is still e and there is room in the word as it
+ *     is now, commit there, with a new epoch: a sum may have counted this charge already, and its "full" would outlive
+ *     the reason. Otherwise take the charge out again (`undo`) and decide again.
+ *
+ * **Summing** (`#isFull`). Read the buckets e - n to e, CAS(v -> the sum, epoch + 1), then note in AS_OF that the word
+ * with this epoch was summed in tick e. While both still stand, a refusal costs one atomic load and writes nothing. The
+ * new epoch is what makes a commit fail whose v is older than the sum, even if the total is the same number again.
+ * Whoever takes something out of a bucket ends the note with a new epoch too (`stale`): the sum would now be lower.
+ *
+ * **A bucket of another lap** is taken over by CAS(b -> this lap, cost). A thread that stalled for a lap or more must not
+ * do so, it would erase counts of a newer lap: so it reads the tick once more, after the bucket. If the tick was within
+ * a lap of e then, b was not newer, and if b has changed since, the CAS fails.
+ *
+ * **Laps and epochs have eight bits.** A count left for exactly 256 laps would count again: the broom (`ring.ts`)
+ * clears it long before. A thread stopped in the middle of one decision for exactly 256 laps, or for 256 changes of the
+ * admission word that end in the very same value, is not told apart. Epochs that AS_OF compares are safe from times
+ * that look alike: a cell whose tick moves 2^20 or more at once gets a new epoch.
+ *
+ * **A dead thread** leaves at most a charge that nobody admitted. It expires with its bucket.
+ *
+ * Each rule here, left out, lets `test/model/way-protocol.mjs --broken` find the schedule in which it goes wrong.
+ * Source of none of this is a paper; the admission word beside buckets follows from "err high, then check".
+ */
+import type { Reading } from '../core/reading.js'
+import type { Edge } from '../core/rule.js'
+import {
+  ADM,
+  AS_OF,
+  BLOCKED,
+  BUCKETS,
+  COUNT,
+  EPOCH,
+  FOR_EVER,
+  HI,
+  LAP,
+  LIVE,
+  NAMES_AT,
+  ONE_EPOCH,
+  PER_SECOND,
+  MOST_REFUNDS,
+  refundsOf,
+  type Shape,
+  STATE,
+  TICK,
+  TIME,
+  UNTIL,
+} from '../memory/layout.js'
+import { compareExchange, load, read, type Words, write } from '../memory/words.js'
+import { Ring } from './ring.js'
+
+/** What `decide` found. */
+export const GONE = -1 // the way is not the key's any more: look it up again, with a new reading of the clock
+export const FULL = 0
+export const ADMITTED = 1
+
+/** A move of the tick from which on AS_OF's 24 bits of time could look alike (sixteenths take four of them). */
+const LONG_MOVE = 2 ** 20
+
+export class SlidingWindow {
+  readonly ring: Ring
+  readonly words: Words
+  readonly shape: Shape
+  readonly #smooth: boolean
+  readonly #originMs: number
+  /** Where the last admission was charged, and the refunds that the bucket had seen: what giving back needs. */
+  chargedTick = 0
+  chargedRefunds = 0
+
+  constructor(words: Words, shape: Shape, edge: Edge, originMs: number) {
+    this.words = words
+    this.shape = shape
+    this.ring = new Ring(words, shape, originMs)
+    this.#smooth = edge === 'smooth'
+    this.#originMs = originMs
+  }
+
+  /** Brings a cell's tick up to the reading. Plain: a tick read late makes the compare-exchange fail. */
+  enter(base: number, reading: Reading): void {
+    const tick = read(this.words, base + TICK)
+    if (tick !== reading.tick) this.#advance(base, tick, reading)
+  }
+
+  /** @see Cells.begin */
+  begin(base: number, reading: Reading): void {
+    this.ring.begin(base, reading)
+  }
+
+  /** @see Cells.isExpired */
+  isExpired(base: number, tick: number, reading: Reading): boolean {
+    return this.ring.isExpired(base, tick, reading)
+  }
+
+  #advance(base: number, tick: number, reading: Reading): void {
+    if (this.ring.advance(base, tick, reading) >= LONG_MOVE) this.stale(base)
+  }
+
+  /** Admits `cost` units (1 to `limit`) of the key whose way this may be, or says FULL or GONE. */
+  decide(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
+    const { words, ring } = this
+    const base = this.base(way)
+    for (;;) {
+      const v = load(words, base + ADM)
+      if ((v & STATE) !== LIVE || read(words, NAMES_AT + way) !== lo || read(words, base + HI) !== hi)
+        return GONE
+      const e = read(words, base + TICK)
+      if ((v & COUNT) + cost > limit) {
+        if (this.#isFull(base, v, e, reading)) return FULL
+        continue
+      }
+      const at = base + BUCKETS + ring.slot(e)
+      // Plain: a bucket that has changed since makes the compare-exchange fail.
+      const b = read(words, at)
+      let charged = b + cost
+      if (
+        (b & LAP) !== ring.lap ||
+        (b & COUNT) + cost > COUNT ||
+        compareExchange(words, at, b, charged) !== b
+      ) {
+        charged = this.charge(base, e, cost)
+        if (charged === LATE) continue
+        if (charged === OVERFLOWN) return FULL
+      }
+      const found = compareExchange(words, base + ADM, v, v + cost)
+      if (found === v || this.#commitAgain(way, lo, hi, cost, limit, e, charged, found)) {
+        this.chargedTick = e
+        this.chargedRefunds = refundsOf(charged)
+        return ADMITTED
+      }
+    }
+  }
+
+  /** The key's way: LIVE, and its name read after the admission word `v`. */
+  isOf(v: number, way: number, lo: number, hi: number): boolean {
+    if ((v & STATE) !== LIVE || read(this.words, NAMES_AT + way) !== lo) return false
+    return read(this.words, this.base(way) + HI) === hi
+  }
+
+  base(way: number): number {
+    return this.shape.waysAt + way * this.shape.wayWords
+  }
+
+  /** Charges the bucket of tick e: what stands there now, or LATE, or OVERFLOWN (only charges under way can do that). */
+  charge(base: number, e: number, cost: number): number {
+    const { words, ring } = this
+    const at = base + BUCKETS + ring.slot(e)
+    for (;;) {
+      const b = load(words, at)
+      let charged: number
+      if ((b & LAP) === ring.lap) {
+        if ((b & COUNT) + cost > COUNT) return OVERFLOWN
+        charged = b + cost
+      } else {
+        // After the load of b: see "A bucket of another lap".
+        if (ring.distance(read(words, base + TICK), e) >= ring.size) return LATE
+        charged = ring.lap | cost
+      }
+      if (compareExchange(words, at, b, charged) === b) return charged
+    }
+  }
+
+  /** The first commit failed and found `x`: commits there, or takes the charge out again. */
+  #commitAgain(
+    way: number,
+    lo: number,
+    hi: number,
+    cost: number,
+    limit: number,
+    e: number,
+    charged: number,
+    x: number,
+  ): boolean {
+    const base = this.base(way)
+    while (this.isOf(x, way, lo, hi) && read(this.words, base + TICK) === e && (x & COUNT) + cost <= limit) {
+      const found = compareExchange(this.words, base + ADM, x, (x + ONE_EPOCH + cost) | 0)
+      if (found === x) return true
+      x = found
+    }
+    this.undo(base, e, cost, refundsOf(charged))
+    return false
+  }
+
+  /**
+   * Takes a charge out of its bucket, unless a refund by key may have done so: then the bucket has seen more refunds
+   * than it had at the charge (or three, from which on they are not counted).
+   */
+  undo(base: number, e: number, cost: number, refunds: number): boolean {
+    const { words, ring } = this
+    const at = base + BUCKETS + ring.slot(e)
+    for (;;) {
+      const b = load(words, at)
+      if ((b & LAP) !== ring.lap || refundsOf(b) !== refunds || refunds === MOST_REFUNDS) return false
+      if (compareExchange(words, at, b, b - cost) === b) break
+    }
+    this.stale(base)
+    return true
+  }
+
+  /** Something left a bucket: a sum made before is too high, and a new epoch ends its note. */
+  stale(base: number): void {
+    for (;;) {
+      const v = load(this.words, base + ADM)
+      if ((v & STATE) !== LIVE) return
+      if (compareExchange(this.words, base + ADM, v, (v + ONE_EPOCH) | 0) === v) return
+    }
+  }
+
+  /** Whether a decision that found v without room is refused; if not, v has changed, and it decides again. */
+  #isFull(base: number, v: number, e: number, reading: Reading): boolean {
+    if ((v & COUNT) === BLOCKED && this.isBlocked(base, reading.nowMs)) return true
+    // Plain: a note that is read late is of another epoch or time, and costs a sum.
+    if (read(this.words, base + AS_OF) === this.#noteOf(v, e, this.sixteenthOf(e, reading))) return true
+    this.resum(base, v, e, reading)
+    return false
+  }
+
+  /** CAS(v -> the sum as of tick e, new epoch), then the note. Whether it went through. */
+  resum(base: number, v: number, e: number, reading: Reading): boolean {
+    const sixteenth = this.sixteenthOf(e, reading)
+    const next = ((v & ~COUNT) + ONE_EPOCH) | this.ring.sum(base, e, sixteenth) | 0
+    if (compareExchange(this.words, base + ADM, v, next) !== v) return false
+    write(this.words, base + AS_OF, this.#noteOf(next, e, sixteenth))
+    return true
+  }
+
+  #noteOf(v: number, e: number, sixteenth: number): number {
+    return (v & EPOCH) | ((this.#smooth ? (e << 4) | sixteenth : e) & TIME)
+  }
+
+  /** How far the window's edge is into the oldest bucket, for the smooth edge; 0 counts it whole. */
+  sixteenthOf(e: number, reading: Reading): number {
+    return this.#smooth && e === reading.tick ? reading.sixteenth : 0
+  }
+
+  /** Whether UNTIL is still to come; only where the admission word says blocked does it mean anything. */
+  isBlocked(base: number, nowMs: number): boolean {
+    const until = load(this.words, base + UNTIL) >>> 0
+    return until === FOR_EVER || until * (1000 / PER_SECOND) > nowMs - this.#originMs
+  }
+}
+
+/** What `charge` says instead of a bucket: no bucket looks so, their counts being 0. */
+export const LATE = 0
+export const OVERFLOWN = -(2 ** 31)

@@ -1,0 +1,143 @@
+/** What a limiter says of one request: a snapshot. */
+export interface Decision {
+  readonly allowed: boolean
+  /** The rule's limit when it was decided. */
+  readonly limit: number
+  /** Units left in the window, 0 to `limit`. Summed on first read, as of then, and kept. */
+  readonly remaining: number
+  /**
+   * 0 when allowed; else whole milliseconds from the decision, at least 1, to the first moment at which this cost would
+   * be admitted if nothing else is; `Infinity` where that moment never comes. Found on first read, as of then, and kept.
+   */
+  readonly retryAfterMs: number
+  /** Whole milliseconds from the decision until the whole limit is back. Found on first read, as of then, and kept. */
+  readonly resetMs: number
+  /** The name of the rule that decided. */
+  readonly rule: string
+  /** All six fields, computed now. */
+  toJSON(): DecisionFields
+}
+
+/** A {@link Decision} as plain data. */
+export type DecisionFields = Omit<Decision, 'toJSON'>
+
+/** Where a decision finds what it did not need when it was made. */
+export interface DecisionSource {
+  readonly ruleName: string
+  remainingOf(decision: MadeDecision): number
+  retryAfterOf(decision: MadeDecision): number
+  resetOf(decision: MadeDecision): number
+}
+
+/** How a decision ended. A number, so that a decision is small. */
+export const Outcome = {
+  /** Over the limit, or blocked. */
+  REFUSED: 0,
+  /** No way was free for its key. */
+  NO_ROOM: 1,
+  /** Admitted without being counted: cost 0, a peek, or a full table under `onFull: 'allow'`. */
+  UNCOUNTED: 2,
+  /** Admitted and charged: `way`, `tick` and `refunds` say where. */
+  CHARGED: 3,
+  /** Was charged, and has been given back. */
+  GIVEN_BACK: 4,
+} as const
+export type Outcome = (typeof Outcome)[keyof typeof Outcome]
+
+const COST_BITS = 22
+const COST = 2 ** COST_BITS - 1
+
+/**
+ * The one class of decisions. Nine words in all, filled by an engine, the rest computed when somebody asks: what a
+ * decision allocates is a tenth of what it costs. A cost that does not fit is over any limit, and is kept as the largest.
+ */
+export class MadeDecision implements Decision {
+  readonly source: DecisionSource
+  readonly lo: number
+  readonly hi: number
+  readonly limit: number
+  /** The clock's reading by which it was decided, in whole milliseconds, which fit a small integer for 24 days. */
+  readonly at: number
+  readonly way: number
+  readonly tick: number
+  /** refunds:2 | outcome:3 | cost:22; the refunds that the bucket had seen, as they stand in it but shifted. */
+  #charge: number
+  #found: { remaining?: number; retryAfterMs?: number; resetMs?: number } | undefined = undefined
+
+  constructor(
+    source: DecisionSource,
+    lo: number,
+    hi: number,
+    cost: number,
+    limit: number,
+    at: number,
+    outcome: Outcome,
+    way: number,
+    tick: number,
+    refunds: number,
+  ) {
+    this.source = source
+    this.lo = lo
+    this.hi = hi
+    this.limit = limit
+    this.at = Math.floor(at)
+    this.way = way
+    this.tick = tick
+    this.#charge = (refunds << (COST_BITS + 3)) | (outcome << COST_BITS) | (cost < COST ? cost : COST)
+  }
+
+  get allowed(): boolean {
+    return this.outcome >= Outcome.UNCOUNTED
+  }
+
+  get cost(): number {
+    return this.#charge & COST
+  }
+
+  get outcome(): Outcome {
+    return ((this.#charge >>> COST_BITS) & 7) as Outcome
+  }
+
+  /** Refunds by key that the bucket had seen when it was charged: 0 to 3. */
+  get refunds(): number {
+    return this.#charge >>> (COST_BITS + 3)
+  }
+
+  /** Marks what was CHARGED as GIVEN_BACK: it is given back once. */
+  giveBack(): void {
+    this.#charge = (this.#charge & ~(7 << COST_BITS)) | (Outcome.GIVEN_BACK << COST_BITS)
+  }
+
+  get remaining(): number {
+    this.#found ??= {}
+    this.#found.remaining ??= this.source.remainingOf(this)
+    return this.#found.remaining
+  }
+
+  get retryAfterMs(): number {
+    if (this.allowed) return 0
+    this.#found ??= {}
+    this.#found.retryAfterMs ??= this.source.retryAfterOf(this)
+    return this.#found.retryAfterMs
+  }
+
+  get resetMs(): number {
+    this.#found ??= {}
+    this.#found.resetMs ??= this.source.resetOf(this)
+    return this.#found.resetMs
+  }
+
+  get rule(): string {
+    return this.source.ruleName
+  }
+
+  toJSON(): DecisionFields {
+    const { allowed, limit, remaining, retryAfterMs, resetMs, rule } = this
+    return { allowed, limit, remaining, retryAfterMs, resetMs, rule }
+  }
+
+  /** What `console.log` shows: the fields that count, not where the charge lies. */
+  [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
+    return this.toJSON()
+  }
+}

@@ -1,0 +1,36 @@
+import { MillraceError } from './errors.js'
+
+/** Milliseconds as a number, or a number with its unit: `'250ms'`, `'1s'`, `'15m'`, `'1h'`, `'1d'`. */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
+const EXPECTED = "milliseconds above 0 as a number, or one of '250ms', '1s', '15m', '1h', '30d'"
+
+/**
+ * A duration in milliseconds, above 0 and finite.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_DURATION`, or the code given, naming `option`
+ */
+export function parseDuration(
+  value: unknown,
+  option: string,
+  code: 'ERR_MILLRACE_INVALID_DURATION' | 'ERR_MILLRACE_INVALID_RULE' = 'ERR_MILLRACE_INVALID_DURATION',
+): number {
+  let ms: unknown = value
+  if (typeof value === 'string') {
+    const [, amount, unit] = PATTERN.exec(value) ?? []
+    ms = amount === undefined ? Number.NaN : Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS]
+  }
+  if (typeof ms !== 'number' || !(ms > 0) || ms === Number.POSITIVE_INFINITY) {
+    throw new MillraceError(code, option, value, EXPECTED)
+  }
+  return ms
+}
+
+/** Milliseconds in the largest unit that holds them whole: 90,000 is `90s`, 86,400,000 is `1d`. */
+export function formatDuration(ms: number): string {
+  for (const [unit, size] of Object.entries(UNIT_MS).reverse()) {
+    if (ms % size === 0) return `${ms / size}${unit}`
+  }
+  return `${Number(ms.toPrecision(6))}ms`
+}

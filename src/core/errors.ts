@@ -1,0 +1,48 @@
+/** Every code that Millrace raises; `docs/errors.md` says for each what to do. */
+export type ErrorCode =
+  | 'ERR_MILLRACE_INVALID_OPTION'
+  | 'ERR_MILLRACE_INVALID_RULE'
+  | 'ERR_MILLRACE_INVALID_KEY'
+  | 'ERR_MILLRACE_INVALID_COST'
+  | 'ERR_MILLRACE_INVALID_DURATION'
+  | 'ERR_MILLRACE_INVALID_CLOCK'
+  | 'ERR_MILLRACE_INVALID_SHARE'
+  | 'ERR_MILLRACE_ARENA_TOO_LARGE'
+  | 'ERR_MILLRACE_FOREIGN_HANDLE'
+  | 'ERR_MILLRACE_FOREIGN_DECISION'
+  | 'ERR_MILLRACE_NEVER_ADMITTED'
+  | 'ERR_MILLRACE_CLOSED'
+
+/** Raised by every method of Millrace for a value that it can't take: names what was given and what would be right. */
+export class MillraceError extends Error {
+  override readonly name = 'MillraceError'
+  readonly code: ErrorCode
+  /** The option, argument or field at fault, such as `limit` or `keys[3]`. */
+  readonly option: string
+  /** What was given there. */
+  readonly value: unknown
+  /** What would be right. */
+  readonly expected: string
+
+  constructor(code: ErrorCode, option: string, value: unknown, expected: string, options?: ErrorOptions) {
+    super(`${option}: expected ${expected}, got ${shown(value)}`, options)
+    this.code = code
+    this.option = option
+    this.value = value
+    this.expected = expected
+  }
+}
+
+const LONGEST_SHOWN = 80
+
+/** A value on one short line, the same for every type; never runs code of the value's own. */
+function shown(value: unknown): string {
+  if (typeof value === 'string') {
+    if (value.length > LONGEST_SHOWN) return `a string of ${value.length} characters`
+    return JSON.stringify(value)
+  }
+  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'function') return 'a function'
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
+  return String(value)
+}

@@ -1,0 +1,51 @@
+import { type Clock, checkReading } from './clock.js'
+import type { Ticks } from './ticks.js'
+
+/**
+ * A thread's last reading of the clock, and its tick. Most readings fall into the same tick as the one before, so
+ * the bounds between which that is known are kept: two comparisons instead of a division.
+ */
+export class Reading {
+  readonly clock: Clock
+  readonly ticks: Ticks
+  /** Milliseconds by the clock. */
+  nowMs = 0
+  /** The reading's tick as its word in shared memory: modulo the modulus, as a signed integer. */
+  tick = 0
+  #from = 1
+  #to = 0
+
+  constructor(clock: Clock, ticks: Ticks) {
+    this.clock = clock
+    this.ticks = ticks
+  }
+
+  /** Reads the clock into `nowMs` and `tick`. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
+  take(): void {
+    const now = this.clock.now()
+    if (!(now >= this.#from && now < this.#to)) this.#enterTick(now)
+    this.nowMs = now
+  }
+
+  /** The tick of the reading, not wrapped. */
+  get absoluteTick(): number {
+    return Math.floor(this.ticks.position(this.nowMs))
+  }
+
+  /** How many sixteenths of its granule the reading is into it: 0 to 15. */
+  get sixteenth(): number {
+    return Math.floor(this.ticks.position(this.nowMs) * 16) & 15
+  }
+
+  #enterTick(now: number): void {
+    checkReading(now)
+    const { ticks } = this
+    const tick = Math.floor(ticks.position(now))
+    // The end is put a little early and looked at again: all between two readings of one tick is of that tick.
+    const end = (tick + 1) * ticks.granuleMs
+    const to = end - Math.abs(end) * 2 ** -50
+    this.#from = now
+    this.#to = Math.floor(ticks.position(to)) === tick ? to : now
+    this.tick = ticks.wrap(tick) | 0
+  }
+}

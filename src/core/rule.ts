@@ -1,0 +1,106 @@
+import { type Duration, formatDuration, parseDuration } from './duration.js'
+import { MillraceError } from './errors.js'
+
+/** `'strict'`: never over in any window. `'smooth'`: closer on average, never over in a window minus one granule. */
+export type Edge = 'strict' | 'smooth'
+
+/** A rule as people write it. */
+export interface RuleOptions {
+  /** Units a key may use in any window: an integer from 1 to 4,194,302 (2^22 - 2). */
+  limit: number
+  /** How long a unit counts after it was used. Up to 10,000 years. */
+  window: Duration
+  /**
+   * How finely time is told apart: a unit counts for up to one granularity longer than the window. Must divide the
+   * window into whole parts, at most 1,048,576 (2^20) of them. Finer is closer to exact and takes 4 bytes a key for
+   * each part more.
+   * @default a sixtieth of the window
+   */
+  granularity?: Duration
+  /** @default 'sliding-window' */
+  algorithm?: 'sliding-window'
+  /** @default 'strict' */
+  edge?: Edge
+  /** What decisions call this rule. @default 'default' */
+  name?: string
+}
+
+/** A rule that has been checked. */
+export interface Rule {
+  readonly name: string
+  readonly limit: number
+  readonly windowMs: number
+  /** The window's number of granules, 1 to 2^20. */
+  readonly buckets: number
+  readonly edge: Edge
+}
+
+/** The largest limit: the admission word counts in 22 bits, and all ones there means blocked. */
+export const MAX_LIMIT = 2 ** 22 - 2
+export const MAX_BUCKETS = 2 ** 20
+const DEFAULT_BUCKETS = 60
+const MAX_WINDOW_MS = 10_000 * 366 * 86_400_000
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
+export function checkLimit(limit: unknown): asserts limit is number {
+  if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_LIMIT) {
+    throw invalid('limit', limit, `an integer from 1 to ${MAX_LIMIT} (count in larger units for more)`)
+  }
+}
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` naming the option, the value and what would be right */
+export function checkRule(options: RuleOptions): Rule {
+  const { limit, name = 'default', edge = 'strict', algorithm = 'sliding-window' } = options
+  checkLimit(limit)
+  if (typeof name !== 'string' || name === '')
+    throw invalid('name', name, 'a string of at least one character')
+  if (edge !== 'strict' && edge !== 'smooth') throw invalid('edge', edge, "'strict' or 'smooth'")
+  if (algorithm !== 'sliding-window') throw invalid('algorithm', algorithm, "'sliding-window'")
+  const windowMs = parseDuration(options.window, 'window', 'ERR_MILLRACE_INVALID_RULE')
+  if (windowMs < 1 || windowMs > MAX_WINDOW_MS) {
+    throw invalid('window', options.window, 'a duration of 1 ms to 10,000 years')
+  }
+  return { name, limit, windowMs, buckets: checkGranularity(options.granularity, windowMs), edge }
+}
+
+function checkGranularity(granularity: Duration | undefined, windowMs: number): number {
+  if (granularity === undefined) return DEFAULT_BUCKETS
+  const granuleMs = parseDuration(granularity, 'granularity', 'ERR_MILLRACE_INVALID_RULE')
+  if (granuleMs > windowMs) {
+    throw invalid('granularity', granularity, `at most the window, ${formatDuration(windowMs)}`)
+  }
+  const parts = windowMs / granuleMs
+  const buckets = Math.round(parts)
+  if (buckets > MAX_BUCKETS) {
+    const least = nearestDivisor(windowMs / MAX_BUCKETS, windowMs, 1)
+    throw invalid(
+      'granularity',
+      granularity,
+      `at least ${least}: a window has at most ${MAX_BUCKETS} granules`,
+    )
+  }
+  // A granule such as 1000 / 3 ms can't be written down exactly: a part in 10^9 is as near as decimals come.
+  if (Math.abs(parts - buckets) > parts * 1e-9) {
+    const nearest = nearestDivisor(granuleMs, windowMs)
+    throw invalid('granularity', granularity, `a whole part of the window; the nearest is ${nearest}`)
+  }
+  return buckets
+}
+
+/** The duration nearest to `granuleMs` (none below it, where `direction` is 1) that divides the window, as text. */
+function nearestDivisor(granuleMs: number, windowMs: number, direction = 0): string {
+  const step = Number.isInteger(windowMs) ? 1 : 0
+  for (let off = 0; step && off < windowMs && off < 1e6; off++) {
+    const down = Math.floor(granuleMs) - off
+    const up = Math.ceil(granuleMs) + off
+    const lower = direction === 0 && down >= 1 && windowMs % down === 0 && windowMs / down <= MAX_BUCKETS
+    const upper = windowMs % up === 0
+    if (lower && (!upper || granuleMs - down <= up - granuleMs)) return formatDuration(down)
+    if (upper) return formatDuration(up)
+  }
+  return `${windowMs / Math.max(1, Math.round(windowMs / granuleMs))}ms`
+}
+
+function invalid(option: string, value: unknown, expected: string): MillraceError {
+  return new MillraceError('ERR_MILLRACE_INVALID_RULE', option, value, expected)
+}

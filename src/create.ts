@@ -1,0 +1,96 @@
+import { type Clock, checkClock, monotonicClock, SharedManualClock } from './core/clock.js'
+import { MillraceError } from './core/errors.js'
+import { checkRule, type RuleOptions } from './core/rule.js'
+import type { SharedLimiter } from './engines/share.js'
+import { Limiter } from './limiter.js'
+import { attachArena, createArena } from './memory/arena.js'
+import { ON_FULL, type OnFull } from './memory/layout.js'
+
+/** What a limiter is made of: one rule, and where its counts live. */
+export interface LimiterOptions extends RuleOptions {
+  /**
+   * How many keys are to count at the same time. Memory is fixed by it when the limiter is made (about 340 bytes a key at
+   * the default granularity, 85 with a tenth of the window), and used as keys come.
+   * @default 100_000
+   */
+  maxKeys?: number
+  /**
+   * What becomes of a new key where the table is full of live ones: `'evict'` lets it take the place, and the counts, of
+   * one that used least (so that inventing keys wins nobody a fresh quota); `'deny'` refuses it; `'allow'` admits it
+   * uncounted.
+   * @default 'evict'
+   */
+  onFull?: OnFull
+  /** Where decisions run: on the calling thread. @default 'inline' */
+  engine?: 'inline'
+  /** @default the machine's monotonic clock */
+  clock?: Clock
+}
+
+const DEFAULT_MAX_KEYS = 100_000
+const KNOWN = [
+  'limit',
+  'window',
+  'granularity',
+  'algorithm',
+  'edge',
+  'name',
+  'maxKeys',
+  'onFull',
+  'engine',
+  'clock',
+]
+
+/**
+ * Makes a limiter that decides on the calling thread, and that other threads can attach to.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_CLOCK`,
+ * `ERR_MILLRACE_ARENA_TOO_LARGE`
+ */
+export function createLimiter(options: LimiterOptions): Limiter {
+  if (typeof options !== 'object' || options === null) {
+    throw invalid('options', options, 'an object with at least limit and window')
+  }
+  for (const name of Object.keys(options)) {
+    if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
+  }
+  const rule = checkRule(options)
+  const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', engine = 'inline', clock = monotonicClock } = options
+  if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
+  if (!ON_FULL.includes(onFull)) throw invalid('onFull', onFull, "'evict', 'deny' or 'allow'")
+  if (engine !== 'inline') throw invalid('engine', engine, "'inline'")
+  checkClock(clock)
+  return new Limiter(createArena(rule, maxKeys, onFull, clock.now()), rule.name, clock)
+}
+
+/**
+ * Joins a limiter of another thread: same keys, same counts, same limit. A manual clock comes along with it; a clock of
+ * your own is handed over again here, and must agree with the others to less than a granule.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_SHARE`, `ERR_MILLRACE_INVALID_CLOCK`
+ */
+export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } = {}): Limiter {
+  const refuse = (option: string, value: unknown, expected: string) =>
+    new MillraceError('ERR_MILLRACE_INVALID_SHARE', option, value, expected)
+  if (typeof shared !== 'object' || shared === null)
+    throw refuse('shared', shared, 'the value of limiter.share()')
+  const arena = attachArena(shared.buffer)
+  if (typeof shared.rule !== 'string') throw refuse('shared.rule', shared.rule, "the rule's name")
+  const clock = options.clock ?? sharedClock(shared.clock)
+  if (clock === undefined) {
+    throw refuse(
+      'shared.clock',
+      shared.clock,
+      "'monotonic', a manual clock's memory, or options.clock for a clock of your own",
+    )
+  }
+  checkClock(clock)
+  return new Limiter(arena, shared.rule, clock)
+}
+
+function sharedClock(clock: unknown): Clock | undefined {
+  if (clock === 'monotonic') return monotonicClock
+  return SharedManualClock.isMemory(clock) ? new SharedManualClock(clock) : undefined
+}
+
+function invalid(option: string, value: unknown, expected: string): MillraceError {
+  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
+}

@@ -1,0 +1,293 @@
+import { Adjustments } from '../algorithms/adjustments.js'
+import { Forecast } from '../algorithms/forecast.js'
+import { ADMITTED, GONE, SlidingWindow } from '../algorithms/sliding-window.js'
+import type { Clock } from '../core/clock.js'
+import { type DecisionSource, MadeDecision, Outcome } from '../core/decision.js'
+import { Reading } from '../core/reading.js'
+import { Ticks } from '../core/ticks.js'
+import type { Arena } from '../memory/arena.js'
+import { count } from '../memory/counters.js'
+import { Insertion } from '../memory/insertion.js'
+import { ADM, BLOCKED, COUNT, FOR_EVER, HEADER, PER_SECOND } from '../memory/layout.js'
+import { readStatistics, type Statistics } from '../memory/statistics.js'
+import { Table } from '../memory/table.js'
+import { load, read, store } from '../memory/words.js'
+
+const NO_WAY = -1
+/** Statistics go to shared memory once for so many decisions: an atomic addition each would cost a tenth of one. */
+const DECISIONS_PER_FLUSH = 256
+
+/**
+ * Decides on the calling thread. It sees keys as fingerprints and has checked nothing: `limiter.ts` has. Every method
+ * reads the clock, finds the key's way, and starts over where the way was lost in between.
+ */
+export class InlineEngine implements DecisionSource {
+  readonly ruleName: string
+  readonly reading: Reading
+  /** The way of the last decision, or -1: a hint for the next one on the same key. */
+  way = NO_WAY
+  readonly #arena: Arena
+  readonly #table: Table
+  readonly #window: SlidingWindow
+  readonly #adjustments: Adjustments
+  readonly #forecast: Forecast
+  readonly #insertion: Insertion
+  #allowed = 0
+  #denied = 0
+
+  constructor(arena: Arena, ruleName: string, clock: Clock) {
+    const { words, shape, originMs, edge } = arena
+    const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
+    this.ruleName = ruleName
+    this.reading = new Reading(clock, ticks)
+    this.#arena = arena
+    this.#table = new Table(words, shape)
+    this.#window = new SlidingWindow(words, shape, edge, originMs)
+    this.#adjustments = new Adjustments(this.#window)
+    this.#forecast = new Forecast(this.#window, ticks, edge === 'smooth', originMs)
+    this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
+  }
+
+  get limit(): number {
+    return read(this.#arena.words, HEADER.LIMIT)
+  }
+
+  set limit(limit: number) {
+    store(this.#arena.words, HEADER.LIMIT, limit)
+  }
+
+  /**
+   * Decides and charges, by the reading that the caller has just taken. `cost` is an integer >= 0 of any size; `hint` the
+   * way where the key was last, or -1.
+   */
+  check(lo: number, hi: number, cost: number, hint: number): MadeDecision {
+    const limit = this.limit
+    const outcome = this.decide(lo, hi, cost, limit, hint)
+    const { chargedTick, chargedRefunds } = this.#window
+    const { nowMs } = this.reading
+    return new MadeDecision(this, lo, hi, cost, limit, nowMs, outcome, this.way, chargedTick, chargedRefunds)
+  }
+
+  /** The same, by a reading of its own. */
+  checkNow(lo: number, hi: number, cost: number): MadeDecision {
+    this.reading.take()
+    return this.check(lo, hi, cost, NO_WAY)
+  }
+
+  /** The decision alone; `way` says where. */
+  decide(lo: number, hi: number, cost: number, limit: number, hint: number): Outcome {
+    const window = this.#window
+    if (cost === 0 || cost > limit) return this.#decideUncharged(lo, hi, cost)
+    let way = hint >= 0 && this.#table.isNamed(hint, lo, hi) ? hint : this.#table.find(lo, hi)
+    for (;;) {
+      if (way < 0) {
+        if (!this.#insertion.insert(lo, hi)) return this.#decideWithoutRoom()
+      } else {
+        window.enter(window.base(way), this.reading)
+        const found = window.decide(way, lo, hi, cost, limit, this.reading)
+        if (found !== GONE) {
+          this.way = way
+          return this.#counted(found === ADMITTED ? Outcome.CHARGED : Outcome.REFUSED)
+        }
+      }
+      way = this.#table.findLive(lo, hi)
+    }
+  }
+
+  /** Decides, but charges and inserts nothing. */
+  peek(lo: number, hi: number, cost: number): MadeDecision {
+    const { limit } = this
+    this.way = this.#table.findLive(lo, hi)
+    this.reading.take()
+    const outcome = this.#wouldBe(lo, hi, cost, limit)
+    return new MadeDecision(this, lo, hi, cost, limit, this.reading.nowMs, outcome, this.way, 0, 0)
+  }
+
+  /** Units of the key in the last `lastMs`. */
+  usage(lo: number, hi: number, lastMs: number): number {
+    const way = this.#table.findLive(lo, hi)
+    this.reading.take()
+    return way < 0 ? 0 : this.#forecast.usedInLast(this.#window.base(way), this.reading, lastMs)
+  }
+
+  /** Gives back what this decision charged; how many units that was. */
+  giveBack(decision: MadeDecision): number {
+    if (decision.outcome !== Outcome.CHARGED) return 0
+    const { way, tick, cost, refunds } = decision
+    decision.giveBack()
+    return this.#adjustments.giveBack(way, tick, cost, refunds) ? cost : 0
+  }
+
+  /** Takes up to `most` units out, the oldest first; how many. */
+  refund(lo: number, hi: number, most: number): number {
+    const capped = Math.min(most, Number.MAX_SAFE_INTEGER)
+    return this.#onExisting(lo, hi, 0, (way) => this.#adjustments.refund(way, lo, hi, capped))
+  }
+
+  /** Charges without asking. False: there was no room for the key. */
+  penalize(lo: number, hi: number, cost: number): boolean {
+    if (cost === 0) return true
+    const capped = Math.min(cost, COUNT)
+    return this.#onInserted(lo, hi, (way) => this.#adjustments.penalize(way, lo, hi, capped))
+  }
+
+  /** Refuses the key for `ms`, `Infinity` for ever. False: there was no room for the key. */
+  block(lo: number, hi: number, ms: number): boolean {
+    return this.#onInserted(lo, hi, (way) => {
+      const sinceOrigin = this.reading.nowMs + ms - this.#arena.originMs
+      const until = Math.min(Math.max(Math.ceil((sinceOrigin * PER_SECOND) / 1000), 0), FOR_EVER)
+      return this.#adjustments.block(way, lo, hi, until)
+    })
+  }
+
+  /** Ends the key's block; whether there was one. */
+  unblock(lo: number, hi: number): boolean {
+    return this.#onExisting(lo, hi, false, (way) => this.#adjustments.unblock(way, lo, hi, this.reading))
+  }
+
+  /** Forgets the key's counts and block. */
+  clear(lo: number, hi: number): void {
+    this.refund(lo, hi, Number.MAX_SAFE_INTEGER)
+    this.unblock(lo, hi)
+  }
+
+  statistics(): Statistics {
+    this.flush()
+    this.reading.take()
+    return readStatistics(this.#arena, this.#window, this.reading)
+  }
+
+  /** Adds what this thread has counted to the statistics of all. */
+  flush(): void {
+    if (this.#allowed > 0) count(this.#arena.words, HEADER.ALLOWED, this.#allowed)
+    if (this.#denied > 0) count(this.#arena.words, HEADER.DENIED, this.#denied)
+    this.#allowed = 0
+    this.#denied = 0
+  }
+
+  /** @see DecisionSource */
+  remainingOf(decision: MadeDecision): number {
+    const base = this.#lookAgain(decision)
+    if (base < 0) return decision.outcome === Outcome.NO_ROOM ? 0 : decision.limit
+    if (this.#forecast.untilUnblocked(base, this.reading, this.reading.nowMs) > 0) return 0
+    return Math.max(0, decision.limit - this.#forecast.used(base, this.reading))
+  }
+
+  /** @see DecisionSource */
+  retryAfterOf(decision: MadeDecision): number {
+    const { cost, limit, at } = decision
+    if (cost > limit) return Number.POSITIVE_INFINITY
+    return Math.max(1, this.#untilAdmitted(decision, this.#lookAgain(decision), cost, limit, at))
+  }
+
+  /** @see DecisionSource */
+  resetOf(decision: MadeDecision): number {
+    const base = this.#lookAgain(decision)
+    if (base < 0) return decision.outcome === Outcome.NO_ROOM ? this.#untilRoom(decision) : 0
+    return Math.max(0, this.#forecast.untilReset(base, this.reading, decision.at))
+  }
+
+  /** When a refusal of `cost` would end, in milliseconds from `at`; for batches, which keep no decisions. */
+  untilAdmitted(lo: number, hi: number, cost: number, limit: number, at: number): number {
+    const decision = new MadeDecision(this, lo, hi, cost, limit, at, Outcome.REFUSED, NO_WAY, 0, 0)
+    return this.retryAfterOf(decision)
+  }
+
+  /** What of the limit is left to the way of the last decision, by its reading. */
+  remainingNow(limit: number): number {
+    return this.way < 0
+      ? limit
+      : Math.max(0, limit - this.#forecast.used(this.#window.base(this.way), this.reading))
+  }
+
+  #untilAdmitted(decision: MadeDecision, base: number, cost: number, limit: number, at: number): number {
+    if (base >= 0) return this.#forecast.untilAdmitted(base, cost, limit, this.reading, at)
+    const { lo, hi } = decision
+    const next = this.#insertion.choose(lo, hi) // its way is gone, or it had none: it would take over this one's counts
+    if (next < 0) return this.#untilRoom(decision)
+    return this.#forecast.untilAdmitted(this.#window.base(next), cost, limit, this.reading, at)
+  }
+
+  /** When the first way of the key's sets may be taken. */
+  #untilRoom({ lo, hi, at }: MadeDecision): number {
+    let first = Number.POSITIVE_INFINITY
+    for (const way of this.#table.waysOf(lo, hi)) {
+      const base = this.#window.base(way)
+      const blocked = this.#forecast.untilUnblocked(base, this.reading, at)
+      const free =
+        this.#arena.onFull === 'evict' ? blocked : this.#forecast.untilExpired(base, this.reading, at)
+      first = Math.min(first, free)
+    }
+    return Math.ceil(first)
+  }
+
+  /** The key's way now, or -1, with a new reading. */
+  #lookAgain({ lo, hi }: MadeDecision): number {
+    const way = this.#table.findLive(lo, hi)
+    this.reading.take()
+    return way < 0 ? way : this.#window.base(way)
+  }
+
+  #wouldBe(lo: number, hi: number, cost: number, limit: number): Outcome {
+    if (cost > limit) return Outcome.REFUSED
+    let { way } = this
+    if (way < 0) {
+      if (cost === 0) return Outcome.UNCOUNTED
+      way = this.#insertion.choose(lo, hi)
+      if (way < 0) return this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
+    }
+    const base = this.#window.base(way)
+    if (this.#isBlocked(base)) return Outcome.REFUSED
+    const fits = cost === 0 || this.#forecast.used(base, this.reading) + cost <= limit
+    return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
+  }
+
+  /** Cost 0 passes unless the key is blocked; a cost above the limit never does. Neither touches the table. */
+  #decideUncharged(lo: number, hi: number, cost: number): Outcome {
+    this.way = this.#table.findLive(lo, hi)
+    const blocked = cost === 0 && this.way >= 0 && this.#isBlocked(this.#window.base(this.way))
+    return this.#counted(cost > 0 || blocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
+  }
+
+  #decideWithoutRoom(): Outcome {
+    this.way = NO_WAY
+    count(this.#arena.words, HEADER.NO_ROOM, 1)
+    return this.#counted(this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM)
+  }
+
+  #isBlocked(base: number): boolean {
+    const total = load(this.#arena.words, base + ADM) & COUNT
+    return total === BLOCKED && this.#window.isBlocked(base, this.reading.nowMs)
+  }
+
+  #counted(outcome: Outcome): Outcome {
+    if (outcome >= Outcome.UNCOUNTED) this.#allowed++
+    else this.#denied++
+    if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
+    return outcome
+  }
+
+  /** Runs `change` on the key's way, its tick at the clock's, until the way stays the key's; `absent` where it has none. */
+  #onExisting<T>(lo: number, hi: number, absent: T, change: (way: number) => T | typeof GONE): T {
+    this.reading.take()
+    for (;;) {
+      const way = this.#table.findLive(lo, hi)
+      if (way < 0) return absent
+      this.#window.enter(this.#window.base(way), this.reading)
+      const changed = change(way)
+      if (changed !== GONE) return changed
+    }
+  }
+
+  /** The same, but gives a new key a way; false where there is no room. */
+  #onInserted(lo: number, hi: number, change: (way: number) => boolean | typeof GONE): boolean {
+    for (;;) {
+      const changed = this.#onExisting<boolean | undefined>(lo, hi, undefined, change)
+      if (changed !== undefined) return changed
+      if (!this.#insertion.insert(lo, hi)) {
+        count(this.#arena.words, HEADER.NO_ROOM, 1)
+        return false
+      }
+    }
+  }
+}

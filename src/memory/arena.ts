@@ -1,0 +1,105 @@
+import { randomFillSync } from 'node:crypto'
+import { MillraceError } from '../core/errors.js'
+import { MAX_LIMIT, type Rule } from '../core/rule.js'
+import {
+  EDGES,
+  HEADER,
+  HEADER_WORDS,
+  isShape,
+  LAYOUT_VERSION,
+  MAGIC,
+  ON_FULL,
+  type OnFull,
+  type Shape,
+  setsFor,
+  shapeFor,
+} from './layout.js'
+import { read, store, type Words, write } from './words.js'
+
+/** The shared memory of the cells of one rule, and what its header says. */
+export interface Arena {
+  readonly buffer: SharedArrayBuffer
+  readonly words: Words
+  readonly shape: Shape
+  readonly originMs: number
+  readonly edge: Rule['edge']
+  readonly onFull: OnFull
+}
+
+const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which engines do not box
+
+/**
+ * Allocates an arena for `maxKeys` keys. Its memory is reserved whole and fills as keys come: a page that was never
+ * touched costs none.
+ * @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` with the bytes that it asked for
+ */
+export function createArena(rule: Rule, maxKeys: number, onFull: OnFull, originMs: number): Arena {
+  const shape = shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys))
+  const buffer = allocate(shape, maxKeys)
+  const words = new Int32Array(buffer, 0, shape.words)
+  write(words, HEADER.VERSION, LAYOUT_VERSION)
+  write(words, HEADER.BUCKETS, shape.buckets)
+  write(words, HEADER.SETS, shape.sets)
+  write(words, HEADER.EDGE, EDGES.indexOf(rule.edge))
+  write(words, HEADER.ON_FULL, ON_FULL.indexOf(onFull))
+  write(words, HEADER.LIMIT, rule.limit)
+  randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))
+  const doubles = headerDoubles(buffer)
+  doubles[HEADER.WINDOW_MS / 2] = rule.windowMs
+  doubles[HEADER.ORIGIN_MS / 2] = originMs
+  store(words, HEADER.MAGIC, MAGIC) // last: who sees it sees the rest
+  return { buffer, words, shape, originMs, edge: rule.edge, onFull }
+}
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` where `buffer` is no arena of this version */
+export function attachArena(buffer: unknown): Arena {
+  const refuse = (expected: string, value: unknown = buffer) =>
+    new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', value, expected)
+  if (!(buffer instanceof SharedArrayBuffer)) throw refuse('the SharedArrayBuffer of limiter.share()')
+  if (buffer.byteLength < 4 * HEADER_WORDS) throw refuse('an arena of Millrace', `${buffer.byteLength} bytes`)
+  const header = new Int32Array(buffer, 0, HEADER_WORDS)
+  if (Atomics.load(header, HEADER.MAGIC) !== MAGIC) throw refuse('an arena of Millrace')
+  const version = read(header, HEADER.VERSION)
+  if (version !== LAYOUT_VERSION) throw refuse(`layout version ${LAYOUT_VERSION}`, version)
+  const doubles = headerDoubles(buffer)
+  const windowMs = doubles[HEADER.WINDOW_MS / 2]!
+  const originMs = doubles[HEADER.ORIGIN_MS / 2]!
+  const buckets = read(header, HEADER.BUCKETS)
+  const sets = read(header, HEADER.SETS)
+  const limit = read(header, HEADER.LIMIT)
+  const edge = EDGES[read(header, HEADER.EDGE)]
+  const onFull = ON_FULL[read(header, HEADER.ON_FULL)]
+  const whole = isShape(buckets, sets, windowMs) && limit >= 1 && limit <= MAX_LIMIT
+  if (!whole || !Number.isFinite(originMs) || edge === undefined || onFull === undefined) {
+    throw refuse('an arena of Millrace with a sound header')
+  }
+  const shape = shapeFor(windowMs, buckets, sets)
+  if (buffer.byteLength < 4 * shape.words) {
+    throw refuse(`${4 * shape.words} bytes for its shape`, `${buffer.byteLength} bytes`)
+  }
+  return { buffer, words: new Int32Array(buffer, 0, shape.words), shape, originMs, edge, onFull }
+}
+
+function headerDoubles(buffer: SharedArrayBuffer): Float64Array {
+  return new Float64Array(buffer, 0, HEADER_WORDS / 2)
+}
+
+function allocate(shape: Shape, maxKeys: number): SharedArrayBuffer {
+  const bytes = 4 * shape.words
+  const tooLarge = (cause?: unknown) =>
+    new MillraceError(
+      'ERR_MILLRACE_ARENA_TOO_LARGE',
+      'maxKeys',
+      maxKeys,
+      `fewer keys or a coarser granularity: this asks for ${bytes} bytes, more than can be allocated`,
+      { cause },
+    )
+  if (shape.words > MAX_WORDS) throw tooLarge()
+  try {
+    // Growable, though it never grows: only then does V8 align it to a page, and a way of 16 words to a cache line.
+    return new SharedArrayBuffer(bytes, { maxByteLength: bytes })
+  } catch (error) {
+    if (error instanceof RangeError) throw tooLarge(error)
+    throw error
+  }
+}

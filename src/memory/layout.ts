@@ -1,0 +1,148 @@
+/**
+ * The map of an arena: one run of 32-bit words in a SharedArrayBuffer, for the cells of one shape (a window in n
+ * granules). All zero is a valid, empty arena but for its header.
+ *
+ *     header   64 words: what the arena is, its limit, its statistics (below)
+ *     names    sets of 16 words: the low half of the fingerprint of the key in each way; one cache line a set
+ *     ways     one for each name, in the same order:
+ *                HI       the high half of the fingerprint
+ *                ADM      epoch:8 | state:2 | total:22    the admission word; all ones in total: blocked
+ *                TICK     the newest tick that this cell has seen
+ *                AS_OF    epoch:8 | time:24               when total was last summed (smooth edge: in sixteenths)
+ *                UNTIL    blocked until, in sixteenths of a second from the arena's origin; all ones: for ever
+ *                BUCKETS  n + 1 words: lap:8 | refunds:2 | count:22
+ *
+ * With n = 10 a way is 16 words, one cache line. The bucket of tick t stands in slot t mod (n + 1) and bears the lap
+ * floor(t / (n + 1)) mod 256: one that bears another lap is not of t, so nothing is erased when time passes.
+ *
+ * Who writes what: HI and the name by the thread that has the way CLAIMED, and nobody else; every other word of a way
+ * by compare-exchange, but AS_OF and a first TICK (see `algorithms/sliding-window.ts` and `memory/insertion.ts`).
+ */
+import { MAX_BUCKETS } from '../core/rule.js'
+
+export const MAGIC = 0x6d696c6c // 'mill'
+/** Changes whenever a word changes its place or meaning. */
+export const LAYOUT_VERSION = 1
+
+export const HEADER = {
+  MAGIC: 0,
+  VERSION: 1,
+  /** Granules in a window, 1 to 2^20. */
+  BUCKETS: 2,
+  SETS: 3,
+  /** Milliseconds, a double: words 4 and 5. */
+  WINDOW_MS: 4,
+  /** The clock's reading at creation, a double: words 6 and 7. UNTIL and NEWEST count from here. */
+  ORIGIN_MS: 6,
+  SEED_0: 8,
+  SEED_1: 9,
+  /** An index into `EDGES`. */
+  EDGE: 10,
+  /** An index into `ON_FULL`. */
+  ON_FULL: 11,
+  /** The limit: any thread may store another at any time, and all read it anew for each decision. */
+  LIMIT: 12,
+  /**
+   * The newest clock reading that moved a tick, in sixteenths of a second from the origin. It only rises, and it rises
+   * before the tick does: a tick that seems further ahead than this is an old one, seen across the modulus.
+   * On a cache line of its own: it is written 16 times a second.
+   */
+  NEWEST: 16,
+  /** Counters of 64 bits, the low word first; on cache lines that decisions don't read. */
+  ALLOWED: 32,
+  DENIED: 34,
+  EVICTED: 36,
+  EVICTED_LIVE: 38,
+  NO_ROOM: 40,
+  /** Ways claimed and not yet named: above 0 at rest, threads died there. */
+  CLAIMING: 42,
+} as const
+export const HEADER_WORDS = 64
+
+export const EDGES = ['strict', 'smooth'] as const
+export const ON_FULL = ['evict', 'deny', 'allow'] as const
+/** What a new key does where both of its sets are full. */
+export type OnFull = (typeof ON_FULL)[number]
+
+export const WAYS_PER_SET = 16
+
+/** Offsets within a way. */
+export const HI = 0
+export const ADM = 1
+export const TICK = 2
+export const AS_OF = 3
+export const UNTIL = 4
+export const BUCKETS = 5
+
+/** ADM and the buckets count in the low 22 bits. */
+export const COUNT = 0x3fffff
+/** ADM: all ones in total. */
+export const BLOCKED = COUNT
+/** The most that a sum leaves in total, so that no sum looks like a block. */
+export const MAX_TOTAL = COUNT - 1
+
+/** ADM: state. FREE is 0, so that zeroed memory is a table of free ways. */
+export const STATE = 3 << 22
+export const FREE = 0
+export const CLAIMED = 1 << 22
+export const NAMED = 2 << 22
+export const LIVE = 3 << 22
+
+/** ADM and AS_OF: epoch. Adding ONE_EPOCH wraps by itself. */
+export const EPOCH = 0xff000000 | 0
+export const ONE_EPOCH = 1 << 24
+/** AS_OF: time. */
+export const TIME = 0xffffff
+
+/** A bucket: lap, and how many refunds by key took from it (3: three or more). */
+export const LAP = 0xff000000 | 0
+export const LAPS = 256
+export const REFUNDS = 3 << 22
+export const ONE_REFUND = 1 << 22
+/** From here on they are not counted. */
+export const MOST_REFUNDS = 3
+export const refundsOf = (bucket: number): number => (bucket >>> 22) & 3
+
+/** UNTIL and NEWEST count in sixteenths of a second. */
+export const PER_SECOND = 16
+/** UNTIL: blocked for ever. */
+export const FOR_EVER = 0xffffffff
+
+/** The places in an arena of one shape. */
+export interface Shape {
+  readonly windowMs: number
+  /** Granules in a window. */
+  readonly buckets: number
+  /** Buckets in a way: one more, for the granule under way. */
+  readonly ring: number
+  /** Ticks count modulo the largest multiple of 256 rings below 2^32, so that laps go on across it. */
+  readonly modulus: number
+  readonly sets: number
+  readonly ways: number
+  readonly wayWords: number
+  readonly waysAt: number
+  readonly words: number
+}
+
+export const NAMES_AT = HEADER_WORDS
+/** Tables are made for this load: with two sets of 16 to choose from, none overflowed there (8 ways: at 71 %). */
+const FILL = 0.8
+
+export function shapeFor(windowMs: number, buckets: number, sets: number): Shape {
+  const ring = buckets + 1
+  const ways = sets * WAYS_PER_SET
+  const wayWords = BUCKETS + ring
+  const waysAt = NAMES_AT + ways
+  const modulus = Math.floor(2 ** 32 / (LAPS * ring)) * LAPS * ring
+  return { windowMs, buckets, ring, modulus, sets, ways, wayWords, waysAt, words: waysAt + ways * wayWords }
+}
+
+/** At least two, so that every key has two to choose from. */
+export function setsFor(maxKeys: number): number {
+  return Math.max(2, Math.ceil(maxKeys / FILL / WAYS_PER_SET))
+}
+
+/** What a header may say of its buckets and sets; anything else is not ours. */
+export function isShape(buckets: number, sets: number, windowMs: number): boolean {
+  return buckets >= 1 && buckets <= MAX_BUCKETS && sets >= 2 && windowMs >= 1 && Number.isFinite(windowMs)
+}

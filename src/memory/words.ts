@@ -1,0 +1,36 @@
+/**
+ * Every operation on shared memory of `memory/` and `algorithms/`, one word each. They go through this one module so
+ * that a test can put another in its place and explore a decision step by step; the compiler inlines them, so it
+ * costs nothing (`npm run bench -- --case words`).
+ *
+ * `load`, `compareExchange`, `store` and `add` are sequentially consistent. `read` and `write` are plain: another
+ * thread's write may be seen late, so each use says why that is harmless. What stands after a `load` (or a
+ * `compareExchange`) in the program happens after it, plain reads too: it is an acquire on every machine.
+ */
+export type Words = Int32Array
+
+export function load(words: Words, index: number): number {
+  return Atomics.load(words, index)
+}
+
+/** Puts `next` where `expected` stands. Returns what stood there: `expected` if and only if it was replaced. */
+export function compareExchange(words: Words, index: number, expected: number, next: number): number {
+  return Atomics.compareExchange(words, index, expected, next)
+}
+
+export function store(words: Words, index: number, value: number): void {
+  Atomics.store(words, index, value)
+}
+
+/** Adds with wrap-around. Returns what stood there before. */
+export function add(words: Words, index: number, value: number): number {
+  return Atomics.add(words, index, value)
+}
+
+export function read(words: Words, index: number): number {
+  return words[index]!
+}
+
+export function write(words: Words, index: number, value: number): void {
+  words[index] = value
+}

@@ -1,0 +1,49 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type Benchmark, timesOf } from '../../bench/benchmark.js'
+import { renderCase, reportCase } from '../../bench/report.js'
+
+const LONG_NAME = 'another way with a name that is longer than most'
+
+const benchmark: Benchmark = {
+  title: 'two ways of doing nothing',
+  units: { ns: 'nanoseconds each' },
+  contenders: ['one way', LONG_NAME].map((name) => ({
+    name,
+    measure: () => ({ ns: 1 }),
+  })),
+  goals: [
+    {
+      target: 'P0',
+      what: 'one way: times the other',
+      unit: 'x',
+      value: timesOf('one way', LONG_NAME),
+      atMost: 2,
+      stretch: 1,
+    },
+  ],
+}
+const rounds = [{ 'one way': { ns: 30 }, [LONG_NAME]: { ns: 10 } }]
+const report = reportCase('nothing', benchmark, rounds)
+
+test('a case shows each figure, and by how much a target is missed', () => {
+  const text = renderCase(report, 120)
+  assert.match(text, 'nothing: two ways of doing nothing')
+  assert.match(text, /one way .*30\.0/)
+  assert.match(text, /P0 one way.*3\.00 x.*<= 2 x, better 1.*missed by 50 %/)
+})
+
+test('no line is wider than the terminal, and nothing is lost on a narrow one', () => {
+  for (const columns of [120, 80, 60, 40]) {
+    const text = renderCase(report, columns)
+    if (columns >= 60)
+      assert.ok(
+        text.split('\n').every((line) => line.length <= columns),
+        `${columns} columns`,
+      )
+    assert.match(text, 'missed by 50 %')
+    assert.match(text, '30.0')
+  }
+})
+
+test.run()

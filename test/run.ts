@@ -1,0 +1,42 @@
+// Runs every test file (or those whose path matches a pattern: `npm test -- memory`) by uvu's own command, each file in
+// a process of its own, and ends with the plain line that a script can look for: N passed, N failed.
+import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('.', import.meta.url))
+const pattern = new RegExp(process.argv[2] ?? '')
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.test.js') && pattern.test(file))
+  .sort()
+
+let passed = 0
+let failed = 0
+for (const file of files) {
+  const started = performance.now()
+  const { output, code } = await run(join(root, file))
+  const [done, total] = [/Passed: +(\d+)/, /Total: +(\d+)/].map((line) => Number(line.exec(output)?.[1] ?? 0))
+  const broke = code !== 0 && done === total ? 1 : 0 // the file itself failed, outside of any test
+  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  passed += done!
+  failed += total! - done! + broke
+  const isClean = code === 0 && done! > 0
+  if (code === 0 && done === 0) failed++ // a file without a test has not been tested
+  console.log(`${isClean ? 'ok  ' : 'FAIL'} ${file} (${done} of ${total}, ${seconds} s)`)
+  if (!isClean) console.log(output)
+}
+if (files.length === 0) console.log(`no test file matches ${pattern}`)
+console.log(`${passed} passed, ${failed} failed`)
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0
+
+function run(file: string): Promise<{ output: string; code: number | null }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    child.stdout.on('data', (chunk) => (output += chunk))
+    child.stderr.on('data', (chunk) => (output += chunk))
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ output, code }))
+  })
+}
