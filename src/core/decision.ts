@@ -83,7 +83,7 @@ export class MadeDecision implements Decision {
     this.at = Math.floor(at)
     this.way = way
     this.tick = tick
-    this.#charge = (refunds << (COST_BITS + 3)) | (outcome << COST_BITS) | (cost < COST ? cost : COST)
+    this.#charge = (refunds << (COST_BITS + 3)) | (outcome << COST_BITS) | Math.min(cost, COST)
   }
 
   get allowed(): boolean {

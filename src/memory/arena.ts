@@ -14,7 +14,7 @@ import {
   setsFor,
   shapeFor,
 } from './layout.js'
-import { read, store, type Words, write } from './words.js'
+import { load, read, store, type Words, write } from './words.js'
 
 /** The shared memory of the cells of one rule, and what its header says. */
 export interface Arena {
@@ -58,7 +58,7 @@ export function attachArena(buffer: unknown): Arena {
   if (!(buffer instanceof SharedArrayBuffer)) throw refuse('the SharedArrayBuffer of limiter.share()')
   if (buffer.byteLength < 4 * HEADER_WORDS) throw refuse('an arena of Millrace', `${buffer.byteLength} bytes`)
   const header = new Int32Array(buffer, 0, HEADER_WORDS)
-  if (Atomics.load(header, HEADER.MAGIC) !== MAGIC) throw refuse('an arena of Millrace')
+  if (load(header, HEADER.MAGIC) !== MAGIC) throw refuse('an arena of Millrace')
   const version = read(header, HEADER.VERSION)
   if (version !== LAYOUT_VERSION) throw refuse(`layout version ${LAYOUT_VERSION}`, version)
   const doubles = headerDoubles(buffer)

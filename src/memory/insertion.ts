@@ -40,6 +40,11 @@ export interface Cells {
  */
 const CROWDED = 4
 
+interface Candidate {
+  readonly way: number
+  readonly v: number
+}
+
 /**
  * Gives a new key a way. It becomes the key's in five steps, so that two threads that meet one new key never make two
  * cells of it, and a thread that dies in between harms nobody:
@@ -70,6 +75,8 @@ export class Insertion {
   readonly #cells: Cells
   readonly #reading: Reading
   readonly #onFull: OnFull
+  /** The admission word of the way last chosen, as it was then: whoever claims it claims it so, or not at all. */
+  #chosen = 0
 
   constructor(words: Words, table: Table, cells: Cells, reading: Reading, onFull: OnFull) {
     this.#words = words
@@ -99,7 +106,8 @@ export class Insertion {
     const second = this.#table.secondSet(first, hi)
     const home = lo & (WAYS_PER_SET - 1)
     const unused = this.#unusedIn(first)
-    const [best, next] = unused > CROWDED || unused >= this.#unusedIn(second) ? [first, second] : [second, first]
+    const [best, next] =
+      unused > CROWDED || unused >= this.#unusedIn(second) ? [first, second] : [second, first]
     let way = this.#unused(best, home)
     if (way < 0) way = this.#unused(next, home)
     return way >= 0 ? way : this.#reusable(first, second)
@@ -119,7 +127,9 @@ export class Insertion {
     for (let i = 0; i < WAYS_PER_SET; i++) {
       const way = set + ((home + i) & (WAYS_PER_SET - 1))
       const nameless = read(this.#words, NAMES_AT + way) === 0
-      if (nameless && load(this.#words, this.#table.base(way) + ADM) === 0) return way
+      if (!nameless || load(this.#words, this.#table.base(way) + ADM) !== 0) continue
+      this.#chosen = 0
+      return way
     }
     return -1
   }
@@ -127,11 +137,11 @@ export class Insertion {
   /** In this order: FREE; all expired (of the set with more of both); NAMED; by `onFull` the one of least total. */
   #reusable(first: number, second: number): number {
     this.#reading.take()
-    const empty = [-1, -1]
-    const empties = [0, 0]
-    let named = -1
-    let least = -1
-    let leastTotal = BLOCKED + 1
+    const none = { way: -1, v: 0 }
+    const empty: [Candidate, Candidate] = [none, none]
+    const empties: [number, number] = [0, 0]
+    let named: Candidate = none
+    let least: Candidate = none
     for (let i = 0; i < 2 * WAYS_PER_SET; i++) {
       const set = i < WAYS_PER_SET ? 0 : 1
       const way = set === 0 ? first + i : second + i - WAYS_PER_SET
@@ -139,21 +149,23 @@ export class Insertion {
       const v = load(this.#words, base + ADM)
       const state = v & STATE
       const total = v & COUNT
-      if (state === NAMED) named = way
+      if (state === NAMED) named = { way, v }
       if (state === CLAIMED || state === NAMED || this.#isShut(v, base)) continue
       const tick = read(this.#words, base + TICK) // late: a way is thought expired; the claim looks again
       if (state === FREE || total === 0 || this.#cells.isExpired(base, tick, this.#reading)) {
-        empties[set]!++
-        if (empty[set] === -1 || state === FREE) empty[set] = way
-      } else if (total < leastTotal) {
-        least = way
-        leastTotal = total
-      }
+        empties[set]++
+        if (empty[set].way < 0 || state === FREE) empty[set] = { way, v }
+      } else if (least.way < 0 || total < (least.v & COUNT)) least = { way, v }
     }
-    const emptier = empties[1]! > empties[0]! ? 1 : 0
-    if (empty[emptier]! >= 0) return empty[emptier]!
-    if (named >= 0) return named
-    return this.#onFull === 'evict' ? least : -1
+    const best = empty[empties[1]! > empties[0]! ? 1 : 0]!
+    if (best.way >= 0) return this.#choose(best)
+    if (named.way >= 0) return this.#choose(named)
+    return this.#onFull === 'evict' ? this.#choose(least) : -1
+  }
+
+  #choose({ way, v }: Candidate): number {
+    this.#chosen = v
+    return way
   }
 
   #isShut(v: number, base: number): boolean {
@@ -164,15 +176,14 @@ export class Insertion {
   #claim(way: number, lo: number, hi: number): number | undefined {
     const words = this.#words
     const base = this.#table.base(way)
-    const v = load(words, base + ADM)
-    if ((v & STATE) === CLAIMED) return undefined
+    const v = this.#chosen
     const tick = load(words, base + TICK) // then the clock: what has expired by this tick has by any later one
     this.#reading.take()
     if (this.#isShut(v, base)) return undefined
     const expired = this.#cells.isExpired(base, tick, this.#reading)
     const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
     const wasLive = (v & STATE) === LIVE
-    if (wasLive && total > 0 && this.#onFull !== 'evict') return undefined
+    if (wasLive && total > 0 && this.#onFull !== 'evict') return undefined // its key came back in between
 
     add(words, HEADER.CLAIMING, 1)
     const mine = ((v + ONE_EPOCH) & EPOCH) | CLAIMED | total

@@ -80,7 +80,8 @@ export class Table {
     const home = lo & (WAYS_PER_SET - 1)
     for (let i = 0; i < WAYS_PER_SET; i++) {
       const place = (home + i) & (WAYS_PER_SET - 1)
-      if (read(words, names + place) === lo && read(words, this.base(set + place) + HI) === hi) return set + place
+      if (read(words, names + place) === lo && read(words, this.base(set + place) + HI) === hi)
+        return set + place
     }
     return -1
   }

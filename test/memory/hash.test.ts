@@ -1,7 +1,7 @@
-import { Hasher } from '#millrace/memory/hash.js'
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Hasher } from '#millrace/memory/hash.js'
 
 /** HalfSipHash-c-d with 64 bits of output as its authors define it, byte by byte, in 64-bit-free arithmetic. */
 function halfSipHash(c: number, d: number, k0: number, k1: number, message: Uint8Array): [number, number] {
@@ -49,7 +49,11 @@ test('the reference in this test gives the published vectors of HalfSipHash-2-4'
   })
 })
 
-const key = fc.string({ minLength: 1, maxLength: 70, unit: fc.integer({ min: 0, max: 255 }).map((c) => String.fromCharCode(c)) })
+const key = fc.string({
+  minLength: 1,
+  maxLength: 70,
+  unit: fc.integer({ min: 0, max: 255 }).map((c) => String.fromCharCode(c)),
+})
 const seed = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })
 
 test('a key of characters below 256 is hashed as its bytes by HalfSipHash-1-3', () => {

@@ -1,0 +1,77 @@
+// Worker threads that set out together on one limiter: the worker's side.
+import { workerData } from 'node:worker_threads'
+import { attachLimiter, type Decision, type Limiter } from 'millrace'
+import type { MadeDecision } from '#millrace/core/decision.js'
+import { random } from '../algorithms/oracle.js'
+import type { Tally, Task } from './crew.js'
+
+const { shared, task, tally, gate, thread, threads, firstTick } = workerData as {
+  shared: ReturnType<Limiter['share']>
+  task: Task
+  tally: Pick<Tally, 'admitted' | 'byTick'>
+  gate: Int32Array
+  thread: number
+  threads: number
+  firstTick: number
+}
+const limiter = attachLimiter(shared)
+const next = random(thread + 1)
+
+function record(key: number, decision: Decision, cost: number): void {
+  Atomics.add(tally.admitted, key, cost)
+  const tick = (decision as MadeDecision).tick - firstTick
+  if (tick >= 0 && tick < tally.byTick.length) Atomics.add(tally.byTick, tick, cost)
+}
+
+const TASKS: Record<Task['name'], () => void> = {
+  /** Every key in turn, all threads in the same order: they meet on each. */
+  admit() {
+    for (let key = 0; key < task.keys; key++) {
+      for (let i = 0; i < task.rounds; i++) {
+        const decision = limiter.check(`key ${key}`, task.cost)
+        if (decision.allowed) record(key, decision, task.cost)
+      }
+    }
+  },
+  /** The same keys in another order in each thread. */
+  churn() {
+    for (let i = 0; i < task.rounds * task.keys; i++) {
+      const key = Math.floor(next() * task.keys)
+      const decision = limiter.check(`key ${key}`, task.cost)
+      if (decision.allowed) record(key, decision, task.cost)
+    }
+  },
+  /** One key, as fast as it goes, in real time. */
+  roll() {
+    for (let i = 0; i < task.rounds; i++) {
+      const cost = 1 + (i % task.cost)
+      const decision = limiter.check('key 0', cost)
+      if (decision.allowed) record(0, decision, cost)
+    }
+  },
+  /** All that changes counts without admitting more than the limit. */
+  meddle() {
+    for (let i = 0; i < task.rounds; i++) {
+      const pick = next()
+      if (pick < 0.5) {
+        const decision = limiter.check('key 0')
+        if (!decision.allowed) continue
+        record(0, decision, 1)
+        if (pick < 0.1 && limiter.refund(decision) === 1) record(0, decision, -1)
+      } else if (pick < 0.52) limiter.penalize('key 0', 1)
+      else if (pick < 0.5202) limiter.block('key 0', 1)
+      else if (pick < 0.54) limiter.unblock('key 0')
+      else if (pick < 0.7) limiter.update('default', { limit: 40 + Math.floor(next() * 11) })
+      else if (pick < 0.75) limiter.check(`another ${i}`)
+      else limiter.peek('key 0').toJSON()
+    }
+  },
+}
+
+if (Atomics.add(gate, 0, 1) === threads - 1) Atomics.notify(gate, 0)
+for (let waiting = Atomics.load(gate, 0); waiting < threads; waiting = Atomics.load(gate, 0)) {
+  Atomics.wait(gate, 0, waiting)
+}
+Atomics.notify(gate, 0)
+TASKS[task.name]()
+await limiter.close()

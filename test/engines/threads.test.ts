@@ -1,0 +1,124 @@
+import { attachLimiter, createLimiter, manualClock } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { monotonicClock } from '#millrace/core/clock.js'
+import type { MadeDecision } from '#millrace/core/decision.js'
+import { run, Tally, type Task } from './crew.js'
+
+const crew = (threads: number, task: Task): Task[] => Array.from({ length: threads }, () => task)
+
+for (const threads of [2, 4]) {
+  test(`${threads} threads on one key: exactly the limit is admitted`, async () => {
+    for (const cost of [1, 3]) {
+      const limiter = createLimiter({ limit: 30_001, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
+      const tally = new Tally(1, 1)
+      await run(limiter, crew(threads, { name: 'admit', keys: 1, rounds: 40_000, cost }), tally)
+      assert.is(tally.admitted[0], Math.floor(30_001 / cost) * cost)
+      const { allowed, denied, keys } = limiter.stats()
+      assert.equal([keys, allowed + denied], [1, threads * 40_000])
+    }
+  })
+
+  test(`${threads} threads on many new keys at once: one cell a key, exactly the limit on each`, async () => {
+    const keys = 20_000
+    for (const name of ['admit', 'churn'] as const) {
+      const limiter = createLimiter({
+        limit: 3,
+        window: '1m',
+        granularity: '10s',
+        maxKeys: keys,
+        clock: manualClock(1e6),
+      })
+      const tally = new Tally(keys, 1)
+      await run(limiter, crew(threads, { name, keys, rounds: 8, cost: 1 }), tally)
+      const met = tally.admitted.filter((admitted) => admitted > 0).length
+      if (name === 'admit') assert.is(met, keys)
+      assert.ok(tally.admitted.every((admitted) => admitted <= 3))
+      if (name === 'admit') assert.ok(tally.admitted.every((admitted) => admitted === 3))
+      const stats = limiter.stats()
+      assert.equal([stats.keys, stats.noRoom, stats.evictedLive, stats.lostWays], [met, 0, 0, 0])
+    }
+  })
+
+  test(`${threads} threads through rollovers of a millisecond: never over in any window`, async () => {
+    const limiter = createLimiter({ limit: 50, window: 20, granularity: 1, maxKeys: 100 })
+    const firstTick = Math.floor(monotonicClock.now())
+    const tally = new Tally(1, 120_000)
+    await run(limiter, crew(threads, { name: 'roll', keys: 1, rounds: 400_000, cost: 3 }), tally, firstTick)
+    assert.ok(tally.admitted[0]! > 500, 'windows passed')
+    assert.is(
+      tally.byTick.reduce((sum, count) => sum + count),
+      tally.admitted[0],
+      'every admission is in the tally',
+    )
+    assert.ok(tally.mostIn(21) <= 50, `${tally.mostIn(21)} in 21 ticks`)
+    assert.ok(tally.mostIn(21) > 45, 'the limit was reached')
+  })
+
+  test(`${threads} threads, and a table too small for their keys: no key has two cells, nothing is lost`, async () => {
+    const limiter = createLimiter({ limit: 5, window: 20, granularity: 1, maxKeys: 100 })
+    const tally = new Tally(400, 1)
+    await run(limiter, crew(threads, { name: 'churn', keys: 400, rounds: 300, cost: 1 }), tally)
+    const stats = limiter.stats()
+    assert.is(stats.lostWays, 0)
+    assert.ok(stats.evicted > 1_000)
+    assert.is(
+      stats.allowed,
+      tally.admitted.reduce((sum, count) => sum + count),
+    )
+  })
+
+  test(`${threads} threads give back, penalize, block, unblock and update while they decide: never over`, async () => {
+    const limiter = createLimiter({ limit: 50, window: 20, granularity: 1, maxKeys: 2_000 })
+    const firstTick = Math.floor(monotonicClock.now())
+    const tally = new Tally(1, 120_000)
+    await run(limiter, crew(threads, { name: 'meddle', keys: 1, rounds: 100_000, cost: 1 }), tally, firstTick)
+    assert.ok(tally.admitted[0]! > 100)
+    assert.ok(tally.mostIn(21) <= 50, `${tally.mostIn(21)} in 21 ticks`)
+    // A window and a granule after the last of it, by a clock that is simply ahead: all of the limit is there again.
+    limiter.update('default', { limit: 50 })
+    const later = attachLimiter(limiter.share(), { clock: { now: () => monotonicClock.now() + 1_000 } })
+    assert.is(later.peek('key 0').remaining, 50)
+    assert.ok(later.check('key 0', 50).allowed)
+    assert.not(later.check('key 0').allowed)
+  })
+}
+
+test('what one thread changes, the others see', async () => {
+  const clock = manualClock(1e6)
+  const limiter = createLimiter({ limit: 10, window: '1m', maxKeys: 100, clock })
+  const tally = new Tally(1, 1)
+  await run(limiter, crew(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
+  assert.not(limiter.check('key 0').allowed)
+  limiter.update('default', { limit: 12 })
+  await run(limiter, crew(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
+  assert.is(tally.admitted[0], 12)
+  clock.advance(61_000)
+  await run(limiter, crew(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
+  assert.is(tally.admitted[0], 24)
+  limiter.block('key 0', Number.POSITIVE_INFINITY)
+  clock.advance(3_600_000)
+  await run(limiter, crew(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
+  assert.is(tally.admitted[0], 24)
+  assert.is((limiter.peek('key 0') as MadeDecision).retryAfterMs, Number.POSITIVE_INFINITY)
+})
+
+test('the default clock agrees between threads', async () => {
+  const { Worker } = await import('node:worker_threads')
+  const code = `
+    import('${new URL('../../../dist/core/clock.js', import.meta.url)}').then(({ monotonicClock }) => {
+      const { parentPort } = require('node:worker_threads')
+      parentPort.on('message', () => parentPort.postMessage(monotonicClock.now()))
+    })`
+  const worker = new Worker(code, { eval: true })
+  for (let i = 0; i < 20; i++) {
+    const before = monotonicClock.now()
+    worker.postMessage('now')
+    const there = await new Promise<number>((resolve) => worker.once('message', resolve))
+    const after = monotonicClock.now()
+    assert.ok(before <= there && there <= after, `${before} ${there} ${after}`)
+  }
+  await worker.terminate()
+})
+
+test.run()

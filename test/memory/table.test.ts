@@ -1,0 +1,78 @@
+import { createLimiter, manualClock } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+
+test('1,000,000 keys in a table made for them: none refused for lack of room, none forgotten', async () => {
+  const keys = 1_000_000
+  const clock = manualClock(1e9)
+  const limiter = createLimiter({ limit: 2, window: '1h', granularity: '6m', maxKeys: keys, clock })
+  for (const expected of [true, true, false]) {
+    for (let i = 0; i < keys; i++) {
+      if (limiter.check(`user:${i}`).allowed !== expected)
+        assert.unreachable(`user:${i} should be ${expected}`)
+    }
+    clock.advance(1_000)
+  }
+  const { allowed, denied, evicted, evictedLive, noRoom, keys: live } = limiter.stats()
+  assert.equal([allowed, denied, evicted, evictedLive, noRoom], [2 * keys, keys, 0, 0, 0])
+  assert.ok(Math.abs(live - keys) < keys / 100, `${live} keys by estimate`)
+  await limiter.close()
+})
+
+test('a table that is always as full as it was made for finds room for new keys as old ones expire', () => {
+  const keys = 5_000
+  const clock = manualClock(1e9)
+  const limiter = createLimiter({ limit: 1, window: 1_000, granularity: 100, maxKeys: keys, clock })
+  for (let i = 0; i < 60 * keys; i++) {
+    if (i % (keys / 100) === 0) clock.advance(11) // a key lives for 1,000 to 1,100 ms: at most 5,000 at a time
+    limiter.check(`user:${i}`)
+  }
+  const { allowed, evictedLive, noRoom } = limiter.stats()
+  assert.ok(allowed >= 0.9999 * 60 * keys, `${allowed} of ${60 * keys}`)
+  assert.ok(evictedLive + noRoom <= 0.0001 * 60 * keys, `${evictedLive} displaced, ${noRoom} without room`)
+})
+
+test('10,000,000 sprayed keys win nobody a fresh quota, and a key at its limit stays there', () => {
+  const limit = 100
+  const limiter = createLimiter({
+    limit,
+    window: '1h',
+    granularity: '6m',
+    maxKeys: 10_000,
+    clock: manualClock(1e9),
+  })
+  const victim = limiter.handle('victim')
+  while (limiter.check(victim).allowed);
+  let sprayed = 0
+  const spray = (count: number) => {
+    for (const end = sprayed + count; sprayed < end; sprayed++) limiter.check(`sprayed ${sprayed}`)
+  }
+  for (let i = 0; i < 100; i++) {
+    spray(100_000)
+    assert.not(limiter.check(victim).allowed, `admitted again after ${sprayed} keys`)
+  }
+  assert.ok(limiter.stats().evictedLive > 1_000_000)
+  let again = 0
+  for (let probe = 0; probe < 1_000; probe++) {
+    const key = `probe ${probe}`
+    while (limiter.check(key).allowed);
+    spray(20)
+    if (limiter.check(key).allowed) again++
+  }
+  assert.is(again, 0)
+})
+
+test('every key has two sets to choose from, in the smallest table too', () => {
+  const limiter = createLimiter({
+    limit: 1,
+    window: '1m',
+    maxKeys: 1,
+    onFull: 'deny',
+    clock: manualClock(1e9),
+  })
+  for (let i = 0; i < 32; i++) assert.ok(limiter.check(`key ${i}`).allowed)
+  assert.not(limiter.check('one more').allowed)
+  assert.is(limiter.stats().noRoom, 1)
+})
+
+test.run()
