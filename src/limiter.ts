@@ -2,7 +2,7 @@ import type { Clock } from './core/clock.js'
 import { type Decision, MadeDecision } from './core/decision.js'
 import { type Duration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
-import { checkLimit } from './core/rule.js'
+import { checkLimit, type Edge } from './core/rule.js'
 import { type BatchDecision, type Costs, MadeBatch } from './engines/batch.js'
 import { InlineEngine } from './engines/inline.js'
 import { type SharedLimiter, shareOf } from './engines/share.js'
@@ -48,6 +48,14 @@ export class Limiter implements AsyncDisposable {
     this.#hasher = new Hasher(read(arena.words, HEADER.SEED_0), read(arena.words, HEADER.SEED_1))
     this.#waiters = new Waiters(clock)
     this.#engine = new InlineEngine(arena, ruleName, clock)
+  }
+
+  /** What this limiter holds keys to, now. */
+  get rule(): { name: string; limit: number; windowMs: number; granularityMs: number; edge: Edge } {
+    const { shape, edge } = this.#arena
+    const { windowMs, buckets } = shape
+    const { limit } = this.#open()
+    return { name: this.#ruleName, limit, windowMs, granularityMs: windowMs / buckets, edge }
   }
 
   /**

@@ -1,0 +1,35 @@
+/** One request of an access log. */
+export interface LoggedRequest {
+  /** Milliseconds since 1970. */
+  readonly atMs: number
+  /** The client's address or host name. */
+  readonly ip: string
+}
+
+/** What a limit may be counted by. */
+export const KEYS = ['ip'] as const
+export type KeyName = (typeof KEYS)[number]
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const QUOTED = '"(?:[^"\\\\]|\\\\.)*"'
+/** host ident user [time] "request" status bytes, and in the Combined format "referrer" "agent"; more may follow. */
+const LINE = new RegExp(
+  `^(\\S+) \\S+ .+? \\[(\\d\\d)/([A-Z][a-z]{2})/(\\d{4}):(\\d\\d):(\\d\\d):(\\d\\d) ([+-])(\\d\\d)(\\d\\d)\\] ${QUOTED} (?:\\d{3}|-) (?:\\d+|-)(?: ${QUOTED} ${QUOTED})?(?: .*)?$`,
+)
+
+/**
+ * A line of the Common or Combined Log Format (Apache's mod_log_config, https://httpd.apache.org/docs/2.4/logs.html);
+ * undefined where it is none, or its time is no time.
+ */
+export function parseLine(line: string): LoggedRequest | undefined {
+  const fields = LINE.exec(line)
+  if (fields === null) return undefined
+  const [, ip, day, month, year, hour, minute, second, sign, zoneHours, zoneMinutes] = fields
+  const monthIndex = MONTHS.indexOf(month!)
+  if (monthIndex < 0 || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined
+  const midnight = new Date(Date.UTC(Number(year), monthIndex, Number(day)))
+  if (midnight.getUTCDate() !== Number(day)) return undefined
+  const zone = (Number(zoneHours) * 60 + Number(zoneMinutes)) * (sign === '-' ? -1 : 1)
+  const minutes = Number(hour) * 60 + Number(minute) - zone
+  return { atMs: midnight.getTime() + minutes * 60_000 + Number(second) * 1_000, ip: ip! }
+}
