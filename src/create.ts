@@ -68,6 +68,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
  * @throws MillraceError `ERR_MILLRACE_INVALID_SHARE`, `ERR_MILLRACE_INVALID_CLOCK`
  */
 export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } = {}): Limiter {
+  if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
   const refuse = (option: string, value: unknown, expected: string) =>
     new MillraceError('ERR_MILLRACE_INVALID_SHARE', option, value, expected)
   if (typeof shared !== 'object' || shared === null)

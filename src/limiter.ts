@@ -76,7 +76,7 @@ export class Limiter implements AsyncDisposable {
     const handle = this.#owned(key)
     engine.reading.take()
     const decision = engine.check(handle.lo, handle.hi, cost, handle.way)
-    handle.way = engine.way
+    if (handle.way !== engine.way) handle.way = engine.way // a store makes the handle's cache line dirty
     return decision
   }
 
@@ -100,6 +100,7 @@ export class Limiter implements AsyncDisposable {
     const engine = this.#open()
     const packed = keys instanceof PackedKeys ? keys : this.pack(keys)
     checkOwner(packed, this, 'keys')
+    checkOptions(options)
     checkCosts(costs, packed.length)
     return new MadeBatch(engine, packed.fingerprints, costs, options.remaining === true)
   }
@@ -128,7 +129,11 @@ export class Limiter implements AsyncDisposable {
    */
   async wait(key: Key, options: { cost?: number; signal?: AbortSignal } = {}): Promise<Decision> {
     this.#open()
+    checkOptions(options)
     const { cost = 1, signal } = options
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'signal', signal, 'an AbortSignal')
+    }
     checkCost(cost)
     const { lo, hi } = this.#fingerprint(key)
     const want = {
@@ -157,8 +162,17 @@ export class Limiter implements AsyncDisposable {
   refund(what: Decision | Key, cost?: number): number {
     const engine = this.#open()
     if (what instanceof MadeDecision) {
-      if (what.source === engine) return engine.giveBack(what)
-      throw new MillraceError('ERR_MILLRACE_FOREIGN_DECISION', 'decision', what, 'a decision of this limiter')
+      if (what.source !== engine) {
+        throw new MillraceError(
+          'ERR_MILLRACE_FOREIGN_DECISION',
+          'decision',
+          what,
+          'a decision of this limiter',
+        )
+      }
+      const given = engine.giveBack(what)
+      this.#waiters.wakeAll()
+      return given
     }
     checkCost(cost)
     const { lo, hi } = this.#fingerprint(what as Key)
@@ -261,6 +275,12 @@ export class Limiter implements AsyncDisposable {
 
 function checkCost(cost: unknown, option = 'cost'): asserts cost is number {
   if (!(Number.isInteger(cost) && (cost as number) >= 0)) throw invalidCost(cost, option)
+}
+
+function checkOptions(options: unknown): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'options', options, 'an object')
+  }
 }
 
 function checkCosts(costs: unknown, length: number): asserts costs is Costs {

@@ -11,6 +11,9 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.test.js') && pattern.test(file))
   .sort()
 
+/** A file that hangs has failed; the longest takes under a minute on a quiet machine. */
+const MOST_MS = 600_000
+
 let passed = 0
 let failed = 0
 for (const file of files) {
@@ -32,7 +35,7 @@ process.exitCode = failed > 0 || passed === 0 ? 1 : 0
 
 function run(file: string): Promise<{ output: string; code: number | null }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'], timeout: MOST_MS })
     let output = ''
     child.stdout.on('data', (chunk) => (output += chunk))
     child.stderr.on('data', (chunk) => (output += chunk))

@@ -27,7 +27,7 @@ export class Progress {
     if (!this.#output.isTTY || now - this.#shownAt < MS_BETWEEN_UPDATES) return
     this.#shownAt = now
     this.#clear()
-    this.#output.write(shortened(text(), (this.#output.columns ?? 80) - 1))
+    this.#output.write(shortened(text(), widthOf(this.#output) - 1))
   }
 
   done(): void {
@@ -40,9 +40,36 @@ export class Progress {
   }
 }
 
+/** How many characters fit on a line: 80 where nobody knows (no terminal, or one that says 0). */
+export function widthOf({ columns = 0 }: Output): number {
+  return columns > 0 ? columns : 80
+}
+
+/**
+ * Text of others, such as a line of a log, safe to show: what is not printable ASCII becomes an escape as in JSON, so
+ * that it can't steer a terminal and each character is one column wide.
+ */
+export function printable(text: string): string {
+  return text.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 /** At most `width` characters, the last an ellipsis where some were cut. */
 export function shortened(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`
+}
+
+/** Lines of at most `width` characters, broken between words; those after the first are set in by two more. */
+export function wrapped(text: string, width: number): string[] {
+  const indent = /^ */.exec(text)![0]
+  const lines: string[] = []
+  let rest = text
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(' ', width)
+    const cut = rest.slice(0, Math.max(0, space)).trim() === '' ? width : space
+    lines.push(rest.slice(0, cut))
+    rest = `${indent}  ${rest.slice(cut).trimStart()}`
+  }
+  return [...lines, rest]
 }
 
 /** Numbers as people read them: 1,729. */

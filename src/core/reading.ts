@@ -23,7 +23,7 @@ export class Reading {
   /** Reads the clock into `nowMs` and `tick`. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
   take(): void {
     const now = this.clock.now()
-    if (!(now >= this.#from && now < this.#to)) this.#enterTick(now)
+    if (!(typeof now === 'number' && now >= this.#from && now < this.#to)) this.#enterTick(now)
     this.nowMs = now
   }
 

@@ -54,7 +54,7 @@ export class MadeBatch implements BatchDecision {
     if (this.allowed[i] === 1) return 0
     const lo = this.#fingerprints[2 * i]!
     const hi = this.#fingerprints[2 * i + 1]!
-    return this.#engine.untilAdmitted(lo, hi, this.#costOf(i), this.#limit, this.#at[i]!)
+    return this.#engine.retryAfter(lo, hi, this.#costOf(i), this.#limit, this.#at[i]!)
   }
 
   #decide(i: number): void {
@@ -64,7 +64,7 @@ export class MadeBatch implements BatchDecision {
     const outcome = engine.decide(lo, hi, this.#costOf(i), this.#limit, -1)
     this.allowed[i] = outcome >= Outcome.UNCOUNTED ? 1 : 0
     this.#at[i] = engine.reading.nowMs
-    if (this.remaining) this.remaining[i] = outcome === Outcome.NO_ROOM ? 0 : engine.remainingNow(this.#limit)
+    if (this.remaining) this.remaining[i] = engine.remaining(lo, hi, this.#limit)
   }
 
   #costOf(i: number): number {

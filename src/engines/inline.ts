@@ -115,6 +115,8 @@ export class InlineEngine implements DecisionSource {
     if (decision.outcome !== Outcome.CHARGED) return 0
     const { way, tick, cost, refunds } = decision
     decision.giveBack()
+    this.reading.take()
+    this.#window.enter(this.#window.base(way), this.reading) // whosever it is now: what is out of the window stays there
     return this.#adjustments.giveBack(way, tick, cost, refunds) ? cost : 0
   }
 
@@ -166,50 +168,40 @@ export class InlineEngine implements DecisionSource {
   }
 
   /** @see DecisionSource */
-  remainingOf(decision: MadeDecision): number {
-    const base = this.#lookAgain(decision)
-    if (base < 0) return decision.outcome === Outcome.NO_ROOM ? 0 : decision.limit
-    if (this.#forecast.untilUnblocked(base, this.reading, this.reading.nowMs) > 0) return 0
-    return Math.max(0, decision.limit - this.#forecast.used(base, this.reading))
+  remainingOf({ lo, hi, limit }: MadeDecision): number {
+    return this.remaining(lo, hi, limit)
   }
 
   /** @see DecisionSource */
-  retryAfterOf(decision: MadeDecision): number {
-    const { cost, limit, at } = decision
+  retryAfterOf({ lo, hi, cost, limit, at }: MadeDecision): number {
+    return this.retryAfter(lo, hi, cost, limit, at)
+  }
+
+  /** @see DecisionSource */
+  resetOf({ lo, hi, at }: MadeDecision): number {
+    const base = this.#lookAgain(lo, hi)
+    if (base < 0) return this.#arena.onFull === 'allow' ? 0 : this.#untilRoom(lo, hi, at)
+    return Math.max(0, this.#forecast.untilReset(base, this.reading, at))
+  }
+
+  /** What of the limit is left to the key now. */
+  remaining(lo: number, hi: number, limit: number): number {
+    const base = this.#lookAgain(lo, hi)
+    if (base < 0) return this.#arena.onFull === 'allow' ? limit : 0
+    if (this.#isBlocked(base)) return 0
+    return Math.max(0, limit - this.#forecast.used(base, this.reading))
+  }
+
+  /** When `cost`, refused at `at`, will be admitted: milliseconds from then. */
+  retryAfter(lo: number, hi: number, cost: number, limit: number, at: number): number {
     if (cost > limit) return Number.POSITIVE_INFINITY
-    return Math.max(1, this.#untilAdmitted(decision, this.#lookAgain(decision), cost, limit, at))
-  }
-
-  /** @see DecisionSource */
-  resetOf(decision: MadeDecision): number {
-    const base = this.#lookAgain(decision)
-    if (base < 0) return decision.outcome === Outcome.NO_ROOM ? this.#untilRoom(decision) : 0
-    return Math.max(0, this.#forecast.untilReset(base, this.reading, decision.at))
-  }
-
-  /** When a refusal of `cost` would end, in milliseconds from `at`; for batches, which keep no decisions. */
-  untilAdmitted(lo: number, hi: number, cost: number, limit: number, at: number): number {
-    const decision = new MadeDecision(this, lo, hi, cost, limit, at, Outcome.REFUSED, NO_WAY, 0, 0)
-    return this.retryAfterOf(decision)
-  }
-
-  /** What of the limit is left to the way of the last decision, by its reading. */
-  remainingNow(limit: number): number {
-    return this.way < 0
-      ? limit
-      : Math.max(0, limit - this.#forecast.used(this.#window.base(this.way), this.reading))
-  }
-
-  #untilAdmitted(decision: MadeDecision, base: number, cost: number, limit: number, at: number): number {
-    if (base >= 0) return this.#forecast.untilAdmitted(base, cost, limit, this.reading, at)
-    const { lo, hi } = decision
-    const next = this.#insertion.choose(lo, hi) // its way is gone, or it had none: it would take over this one's counts
-    if (next < 0) return this.#untilRoom(decision)
-    return this.#forecast.untilAdmitted(this.#window.base(next), cost, limit, this.reading, at)
+    const base = this.#lookAgain(lo, hi)
+    if (base < 0) return Math.max(1, this.#untilRoom(lo, hi, at))
+    return Math.max(1, this.#forecast.untilAdmitted(base, cost, limit, this.reading, at))
   }
 
   /** When the first way of the key's sets may be taken. */
-  #untilRoom({ lo, hi, at }: MadeDecision): number {
+  #untilRoom(lo: number, hi: number, at: number): number {
     let first = Number.POSITIVE_INFINITY
     for (const way of this.#table.waysOf(lo, hi)) {
       const base = this.#window.base(way)
@@ -218,13 +210,14 @@ export class InlineEngine implements DecisionSource {
         this.#arena.onFull === 'evict' ? blocked : this.#forecast.untilExpired(base, this.reading, at)
       first = Math.min(first, free)
     }
-    return Math.ceil(first)
+    return Math.max(0, Math.ceil(first))
   }
 
-  /** The key's way now, or -1, with a new reading. */
-  #lookAgain({ lo, hi }: MadeDecision): number {
-    const way = this.#table.findLive(lo, hi)
+  /** The key's cell now, else the one that it would take over with its counts, else -1; with a new reading. */
+  #lookAgain(lo: number, hi: number): number {
     this.reading.take()
+    const own = this.#table.findLive(lo, hi)
+    const way = own < 0 ? this.#insertion.choose(lo, hi) : own
     return way < 0 ? way : this.#window.base(way)
   }
 

@@ -44,8 +44,8 @@ for (const threads of [2, 4]) {
     const limiter = createLimiter({ limit: 50, window: 20, granularity: 1, maxKeys: 100 })
     const firstTick = Math.floor(monotonicClock.now())
     const tally = new Tally(1, 120_000)
-    await run(limiter, crew(threads, { name: 'roll', keys: 1, rounds: 400_000, cost: 3 }), tally, firstTick)
-    assert.ok(tally.admitted[0]! > 500, 'windows passed')
+    await run(limiter, crew(threads, { name: 'roll', keys: 1, rounds: 1_000_000, cost: 3 }), tally, firstTick)
+    assert.ok(tally.admitted[0]! > 200, 'windows passed')
     assert.is(
       tally.byTick.reduce((sum, count) => sum + count),
       tally.admitted[0],
@@ -72,8 +72,8 @@ for (const threads of [2, 4]) {
     const limiter = createLimiter({ limit: 50, window: 20, granularity: 1, maxKeys: 2_000 })
     const firstTick = Math.floor(monotonicClock.now())
     const tally = new Tally(1, 120_000)
-    await run(limiter, crew(threads, { name: 'meddle', keys: 1, rounds: 100_000, cost: 1 }), tally, firstTick)
-    assert.ok(tally.admitted[0]! > 100)
+    await run(limiter, crew(threads, { name: 'meddle', keys: 1, rounds: 300_000, cost: 1 }), tally, firstTick)
+    assert.ok(tally.admitted[0]! > 20)
     assert.ok(tally.mostIn(21) <= 50, `${tally.mostIn(21)} in 21 ticks`)
     // A window and a granule after the last of it, by a clock that is simply ahead: all of the limit is there again.
     limiter.update('default', { limit: 50 })

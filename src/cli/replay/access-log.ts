@@ -26,7 +26,9 @@ export function parseLine(line: string): LoggedRequest | undefined {
   if (fields === null) return undefined
   const [, ip, day, month, year, hour, minute, second, sign, zoneHours, zoneMinutes] = fields
   const monthIndex = MONTHS.indexOf(month!)
-  if (monthIndex < 0 || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined
+  if (monthIndex < 0 || Number(year) < 1970) return undefined
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined
+  if (Number(zoneHours) > 23 || Number(zoneMinutes) > 59) return undefined
   const midnight = new Date(Date.UTC(Number(year), monthIndex, Number(day)))
   if (midnight.getUTCDate() !== Number(day)) return undefined
   const zone = (Number(zoneHours) * 60 + Number(zoneMinutes)) * (sign === '-' ? -1 : 1)

@@ -1,10 +1,20 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Duration, parseDuration } from '../../core/duration.js'
+import type { MillraceError } from '../../core/errors.js'
 import { checkRule, type Edge } from '../../core/rule.js'
-import { grouped, Progress, type Surroundings, UsageError } from '../terminal.js'
+import {
+  grouped,
+  Progress,
+  printable,
+  type Surroundings,
+  shortened,
+  UsageError,
+  widthOf,
+  wrapped,
+} from '../terminal.js'
 import { KEYS, type KeyName, parseLine } from './access-log.js'
 import { logLines } from './log-lines.js'
-import { replay, type Traffic } from './replay.js'
+import { breaksPromise, type Replay, replay, type Traffic } from './replay.js'
 import { report, type Unparsed } from './report.js'
 
 interface ReplayOptions {
@@ -17,6 +27,11 @@ interface ReplayOptions {
   json?: true
 }
 
+const HELP_AFTER = [
+  'Exit codes: 0 done; 1 a promise of the limiter was broken; 2 it could not be done as asked.',
+  '',
+  'Example: millrace replay access.log.gz --limit 10 --window 1m',
+]
 const EXAMPLES = 2
 const NARROWEST = 20
 
@@ -49,11 +64,10 @@ export function replayCommand(
     .addOption(new Option('-k, --key <field>', 'who is limited').choices(KEYS).default('ip'))
     .option('-t, --top <count>', 'how many of the refused clients to list', positiveInteger, 10)
     .option('--json', 'print the figures as JSON')
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 done; 1 a promise of the limiter was broken; 2 it could not be done as asked.\n' +
-        '\nExample: millrace replay access.log.gz --limit 10 --window 1m',
-    )
+    .addHelpText('after', () => {
+      const width = widthOf(surroundings.stdout)
+      return ['', ...HELP_AFTER.flatMap((text) => wrapped(text, width))].join('\n')
+    })
     .action(async (file: string, options: ReplayOptions) => {
       exit(await runReplay(file, options, surroundings))
     })
@@ -65,20 +79,28 @@ async function runReplay(file: string, options: ReplayOptions, surroundings: Sur
   const rule = { limit, window, edge, ...(granularity === undefined ? {} : { granularity }) }
   checkRule(rule) // before the log is read, which may take long
   const progress = new Progress(stderr)
-  const { traffic, unparsed } = await readTraffic(file, key, stdin, progress)
-  const found = replay(traffic, rule, (done) => {
-    progress.show(() => `replaying: ${grouped(done)} of ${grouped(traffic.atMs.length)} requests`)
-  })
-  progress.done()
+  let found: Replay
+  let unparsed: Unparsed
+  try {
+    const read = await readTraffic(file, key, stdin, progress)
+    unparsed = read.unparsed
+    found = replay(read.traffic, rule, (done) => {
+      progress.show(() => `replaying: ${grouped(done)} of ${grouped(read.traffic.atMs.length)} requests`)
+    })
+  } catch (error) {
+    if ((error as MillraceError).code !== 'ERR_MILLRACE_ARENA_TOO_LARGE') throw error
+    throw new UsageError('granularity: too fine for so many clients; give a coarser one', { cause: error })
+  } finally {
+    progress.done()
+  }
   if (json) {
     const { refusedMost, ...figures } = found
     const all = { ...figures, unparsed: unparsed.count, key, topRefused: refusedMost.slice(0, top) }
     stdout.write(`${JSON.stringify(all, undefined, 2)}\n`)
   } else {
-    stdout.write(report(found, unparsed, top, Math.max(NARROWEST, stdout.columns ?? 80)))
+    stdout.write(report(found, unparsed, top, Math.max(NARROWEST, widthOf(stdout))))
   }
-  const isBroken = found.refusedTooEarly > 0 || (edge === 'strict' && found.wronglyAdmitted > 0)
-  return isBroken ? 1 : 0
+  return breaksPromise(found) ? 1 : 0
 }
 
 async function readTraffic(
@@ -116,10 +138,9 @@ async function readTraffic(
     client.push(number)
   }
   if (atMs.length === 0 && unparsed.count > 0) {
-    progress.done()
-    const { text } = unparsed.examples[0]!
+    const first = shortened(printable(unparsed.examples[0]!.text.slice(0, 120)), 120)
     throw new UsageError(
-      `none of ${grouped(unparsed.count)} lines is in the Common or Combined Log Format; the first is: ${text.slice(0, 120)}`,
+      `no line (of ${grouped(unparsed.count)}) is in the Common or Combined Log Format; the first is: ${first}`,
     )
   }
   return { traffic: { clients, atMs, client }, unparsed }
@@ -135,8 +156,8 @@ function duration(text: string): Duration {
   const given = /^\d+(\.\d+)?$/.test(text) ? Number(text) : (text as Duration)
   try {
     parseDuration(given, 'duration')
-  } catch (error) {
-    throw new InvalidArgumentError(`${(error as Error).message}.`)
+  } catch {
+    throw new InvalidArgumentError('Give a duration above 0 such as 250ms, 10s, 15m, 1h or 30d.')
   }
   return given
 }

@@ -43,6 +43,11 @@ export interface Replay {
   refusedMost: ReplayedClient[]
 }
 
+/** Whether the limiter did what it never may: a bug in it. An edge of `smooth` may admit more than the limit. */
+export function breaksPromise({ edge, wronglyAdmitted, refusedTooEarly }: Replay): boolean {
+  return refusedTooEarly > 0 || (edge === 'strict' && wronglyAdmitted > 0)
+}
+
 /** One client's logs. */
 class Client {
   readonly admitted: SlidingLog

@@ -1,6 +1,6 @@
 import Table from 'cli-table3'
 import { formatDuration } from '../../core/duration.js'
-import { grouped, shortened } from '../terminal.js'
+import { grouped, printable, shortened, wrapped } from '../terminal.js'
 import type { Replay } from './replay.js'
 
 export interface Unparsed {
@@ -8,6 +8,9 @@ export interface Unparsed {
   /** The first few, each with its line number. */
   examples: { line: number; text: string }[]
 }
+
+/** A table takes time with the square of its rows; the JSON has them all. */
+const MOST_LISTED = 1_000
 
 /** What a replay found, for people: at most `width` characters wide, without colour. */
 export function report(replay: Replay, unparsed: Unparsed, top: number, width: number): string {
@@ -20,17 +23,18 @@ export function report(replay: Replay, unparsed: Unparsed, top: number, width: n
   )
   line()
   const rows: [string, string][] = [['requests', grouped(requests)]]
-  if (firstMs !== null && lastMs !== null) rows.push(['from', moment(firstMs)], ['to', moment(lastMs)])
-  rows.push(['clients', grouped(clients)])
-  if (unparsed.count > 0) rows.push(['lines not understood', grouped(unparsed.count)])
+  if (firstMs !== null && lastMs !== null)
+    rows.push(['from (UTC)', moment(firstMs)], ['to (UTC)', moment(lastMs)])
   rows.push(
+    ['clients', grouped(clients)],
     ['requests refused', part(refused, requests)],
     ['clients refused', part(replay.refusedClients, clients)],
   )
+  if (unparsed.count > 0) rows.push(['unparsed lines', grouped(unparsed.count)])
   const label = Math.max(...rows.map(([name]) => name.length)) + 2
   for (const [name, value] of rows) lines.push(shortened(`${name.padEnd(label)}${value}`, width))
   for (const { line: number, text } of unparsed.examples)
-    lines.push(shortened(`  line ${number}: ${text}`, width))
+    lines.push(shortened(`  line ${number}: ${printable(text.slice(0, width))}`, width))
 
   line()
   line('How exact, judged by a log of what this limiter had admitted:')
@@ -38,10 +42,12 @@ export function report(replay: Replay, unparsed: Unparsed, top: number, width: n
   line(`  wrongly refused   ${grouped(replay.wronglyRefused)}${early(replay)}`)
   line(`An exact sliding log on its own would have refused ${part(replay.exactRefused, requests)}.`)
 
-  if (replay.refusedMost.length > 0) {
+  const listed = replay.refusedMost.slice(0, Math.min(top, MOST_LISTED))
+  if (listed.length > 0) {
     line()
-    line(top < replay.refusedMost.length ? `The ${top} clients refused most:` : 'The clients refused:')
-    lines.push(clientTable(replay.refusedMost.slice(0, top), width))
+    const most = listed.length === 1 ? 'client' : `${grouped(listed.length)} clients`
+    line(listed.length < replay.refusedMost.length ? `The ${most} refused most:` : 'The clients refused:')
+    lines.push(clientTable(listed, width))
   }
   return `${lines.join('\n')}\n`
 }
@@ -60,22 +66,21 @@ function early({ wronglyRefused, refusedTooEarly }: Replay): string {
 
 function clientTable(clients: Replay['refusedMost'], width: number): string {
   const narrow = width < 60
+  const names = clients.map(({ client }) => printable(client))
   const head = narrow ? ['client', 'refused'] : ['client', 'requests', 'refused', 'most in one window']
-  const cells = clients.map(({ client, requests, refused, peak }) =>
-    narrow ? [client, grouped(refused)] : [client, grouped(requests), grouped(refused), grouped(peak)],
+  const figures = clients.map(({ requests, refused, peak }) =>
+    (narrow ? [refused] : [requests, refused, peak]).map(grouped),
   )
-  const others = head
-    .slice(1)
-    .map((title, i) => Math.max(title.length, ...cells.map((row) => row[i + 1]!.length)))
-  const longest = Math.max(6, ...clients.map(({ client }) => client.length))
-  const left = width - others.reduce((sum, column) => sum + column + 3, 4)
+  const longest = (texts: string[]) => texts.reduce((most, text) => Math.max(most, text.length), 0)
+  const columns = head.slice(1).map((title, i) => longest([title, ...figures.map((row) => row[i]!)]))
+  const left = width - columns.reduce((sum, column) => sum + column + 3, 4)
   const table = new Table({
     head,
     colAligns: head.map((_, i) => (i === 0 ? 'left' : 'right')),
-    style: { head: [], border: [] },
+    style: { head: [], border: [], compact: true },
   })
-  const widest = Math.max(6, Math.min(longest, left))
-  for (const [client, ...rest] of cells) table.push([shortened(client!, widest), ...rest])
+  const widest = Math.max('client'.length, left)
+  for (const [i, name] of names.entries()) table.push([shortened(name, widest), ...figures[i]!])
   return table.toString()
 }
 
@@ -84,18 +89,5 @@ function part(count: number, all: number): string {
 }
 
 function moment(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
-}
-
-function wrapped(text: string, width: number): string[] {
-  const indent = /^ */.exec(text)![0]
-  const lines: string[] = []
-  let rest = text
-  while (rest.length > width) {
-    const cut = rest.lastIndexOf(' ', width)
-    if (cut <= indent.length) break
-    lines.push(rest.slice(0, cut))
-    rest = `${indent}  ${rest.slice(cut + 1)}`
-  }
-  return [...lines, rest]
+  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 }

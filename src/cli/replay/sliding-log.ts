@@ -12,7 +12,7 @@ export class SlidingLog {
   used(atMs: number): number {
     while (this.#oldest < this.#moments.length && this.#moments[this.#oldest]! <= atMs - this.#windowMs)
       this.#oldest++
-    if (this.#oldest > 1024) {
+    if (this.#oldest > 1024 && 2 * this.#oldest > this.#moments.length) {
       this.#moments = this.#moments.slice(this.#oldest)
       this.#oldest = 0
     }

@@ -1,0 +1,200 @@
+import { gzipSync } from 'node:zlib'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { log, logged, ran } from './streams.js'
+
+const replayed = (input: string | Buffer, ...options: string[]) => ran(['replay', '-', ...options], [input])
+
+test('the figures as JSON', async () => {
+  const { code, out, err } = await replayed(
+    `${log({ '192.0.2.1': 5, '2001:db8::1': 2 })}what is this\n`,
+    ...['--limit', '3', '--window', '1m', '--json'],
+  )
+  assert.equal([code, err], [0, ''])
+  assert.equal(JSON.parse(out), {
+    requests: 7,
+    clients: 2,
+    refusedClients: 1,
+    refused: 2,
+    exactRefused: 2,
+    wronglyAdmitted: 0,
+    wronglyRefused: 0,
+    refusedTooEarly: 0,
+    limit: 3,
+    windowMs: 60_000,
+    granularityMs: 1_000,
+    edge: 'strict',
+    firstMs: Date.UTC(2026, 2, 9, 14),
+    lastMs: Date.UTC(2026, 2, 9, 14, 0, 4),
+    unparsed: 1,
+    key: 'ip',
+    topRefused: [{ client: '192.0.2.1', requests: 5, refused: 2, peak: 5 }],
+  })
+})
+
+test('every option reaches the replay, long and short', async () => {
+  const long = [
+    '--limit',
+    '2',
+    '--window',
+    '10s',
+    '--granularity',
+    '500ms',
+    '--edge',
+    'smooth',
+    '--key',
+    'ip',
+  ]
+  const short = ['-l', '2', '-w', '10000', '-g', '0.5s', '-e', 'smooth', '-k', 'ip']
+  const text = log({ '192.0.2.1': 30 })
+  const found = await replayed(text, ...long, '--json')
+  assert.equal(await replayed(text, ...short, '--json'), found)
+  const { limit, windowMs, granularityMs, edge } = JSON.parse(found.out)
+  assert.equal([limit, windowMs, granularityMs, edge], [2, 10_000, 500, 'smooth'])
+})
+
+test('--top is how many of the refused clients are listed', async () => {
+  const text = log({ '192.0.2.1': 3, '192.0.2.2': 5, '192.0.2.3': 4 })
+  const { out } = await replayed(text, '--limit', '1', '--top', '2')
+  assert.match(out, 'The 2 clients refused most:')
+  assert.ok(out.indexOf('192.0.2.2') < out.indexOf('192.0.2.3'))
+  assert.not.match(out, '192.0.2.1')
+  const { topRefused, refusedClients } = JSON.parse(
+    (await replayed(text, '-l', '1', '-t', '1', '--json')).out,
+  )
+  assert.equal([topRefused.length, topRefused[0].client, refusedClients], [1, '192.0.2.2', 3])
+})
+
+test('lines out of order, ended by CRLF, the last without an end, packed or not, are the same log', async () => {
+  const lines = log({ '192.0.2.1': 30, 'host.example': 20 }).trimEnd().split('\n')
+  const options = ['--limit', '4', '--window', '7s', '--json']
+  const plain = await replayed(`${lines.join('\n')}\n`, ...options)
+  assert.ok(JSON.parse(plain.out).refused > 0)
+  assert.equal(await replayed(lines.join('\r\n'), ...options), plain)
+  assert.equal(await replayed([...lines].reverse().join('\n'), ...options), plain)
+  assert.equal(await replayed(gzipSync(lines.join('\n')), ...options), plain)
+})
+
+test('unparsed lines are counted and the first two shown; blank lines are none', async () => {
+  const { code, out } = await replayed(`first\n\n${logged('192.0.2.1', 0)}\nsecond\nthird\n\n`)
+  assert.is(code, 0)
+  assert.match(out, 'unparsed lines    3\n  line 1: first\n  line 4: second\n\n')
+})
+
+test('a log of unparsable lines only is no log: exit code 2', async () => {
+  const { code, out, err } = await replayed('\x1b[31mone\ntwo\n')
+  assert.equal([code, out], [2, ''])
+  assert.is(
+    err,
+    'millrace: no line (of 2) is in the Common or Combined Log Format; the first is: \\u001b[31mone\n',
+  )
+})
+
+test('an empty log is a log of no requests: exit code 0', async () => {
+  for (const empty of ['', '\n\n', gzipSync('')]) {
+    const { code, out, err } = await replayed(empty)
+    assert.equal([code, err], [0, ''])
+    assert.match(out, 'requests          0\n')
+  }
+})
+
+test('every mistake is one line on stderr, nothing on stdout and exit code 2', async () => {
+  const mistakes: [string[], RegExp][] = [
+    [
+      ['replay', '-', '--limit', '0'],
+      /--limit <units>' argument '0' is invalid. Give a whole number of 1 or/,
+    ],
+    [['replay', '-', '--limit', 'x'], /argument 'x' is invalid/],
+    [['replay', '-', '--limit', '-3'], /argument '-3' is invalid/],
+    [['replay', '-', '--limit', '2.5'], /argument '2.5' is invalid/],
+    [['replay', '-', '--limit', '5000000'], /limit: expected an integer from 1 to 4194302/],
+    [['replay', '-', '--limit'], /'-l, --limit <units>' argument missing/],
+    [['replay', '-', '--window', '1y'], /argument '1y' is invalid. Give a duration above 0 such as 250ms/],
+    [['replay', '-', '--window', '0s'], /argument '0s' is invalid/],
+    [['replay', '-', '--window', '-1m'], /argument '-1m' is invalid/],
+    [['replay', '-', '--window', '20000000d'], /window: expected a duration of 1 ms to 10,000 years/],
+    [['replay', '-', '--granularity', 'x'], /'-g, --granularity <duration>' argument 'x' is invalid/],
+    [['replay', '-', '--granularity', '7s'], /granularity: .*the nearest is 7500ms/],
+    [['replay', '-', '--granularity', '2m'], /granularity: expected at most the window, 1m/],
+    [['replay', '-', '--edge', 'soft'], /Allowed choices are strict, smooth/],
+    [['replay', '-', '--key', 'user'], /Allowed choices are ip/],
+    [['replay', '-', '--top', '0'], /'-t, --top <count>' argument '0' is invalid/],
+    [['replay', '-', '--limt', '3'], /unknown option '--limt' \(Did you mean --limit\?\)/],
+    [['replay', '-', 'more'], /too many arguments for 'replay'/],
+    [['replay'], /missing required argument 'file'/],
+    [['replay', ''], /there is no such file/],
+    [['replay', '/no/such/file'], /\/no\/such\/file: there is no such file/],
+    [['replay', '/'], /\/: this is a folder/],
+    [['replai', '-'], /unknown command 'replai' \(Did you mean replay\?\)/],
+    [['--nope'], /unknown option '--nope'/],
+  ]
+  for (const [args, message] of mistakes) {
+    const { code, out, err } = await ran(args, [logged('192.0.2.1', 0)])
+    assert.equal([code, out], [2, ''], args.join(' '))
+    assert.match(err, message)
+    assert.match(err, /^millrace: [^\n]+\n$/)
+  }
+})
+
+test('a rule that can’t be is refused before the log is read', async () => {
+  const { code, err } = await ran(['replay', '/no/such/file', '--granularity', '7s'])
+  assert.is(code, 2)
+  assert.match(err, 'granularity')
+})
+
+test('help and version go to stdout with exit code 0; without a command the help is a mistake’s answer', async () => {
+  const help = await ran(['--help'])
+  assert.equal([help.code, help.err], [0, ''])
+  assert.match(help.out, /^Usage: millrace \[options\] \[command\]\n/)
+  assert.equal(await ran(['-h']), help)
+  assert.equal(await ran(['help']), help)
+  assert.equal(await ran([]), { code: 2, out: '', err: help.out })
+  const replay = await ran(['help', 'replay'])
+  assert.is(replay.code, 0)
+  assert.match(replay.out, /^Usage: millrace replay \[options\] <file>\n/)
+  assert.match(replay.out, 'Exit codes: 0 done; 1 a promise of the limiter was broken; 2')
+  assert.equal(await ran(['replay', '--help']), replay)
+  for (const option of ['--version', '-V']) assert.match((await ran([option])).out, /^\d+\.\d+\.\d+\n$/)
+})
+
+test('help and report are no wider than the terminal', async () => {
+  const text = log({ [`${'long-name.'.repeat(20)}example`]: 20, '192.0.2.1': 20 })
+  for (const columns of [40, 80, 120]) {
+    for (const args of [['--help'], ['help', 'replay'], ['replay', '-', '--limit', '3']]) {
+      const { out } = await ran(args, [text], columns)
+      assert.ok(out.length > 0)
+      for (const line of out.split('\n')) assert.ok(line.length <= columns, `${columns}: ${line}`)
+    }
+  }
+})
+
+test('a terminal that does not know its width is taken to have 80 columns', async () => {
+  assert.equal((await ran(['help', 'replay'], [], 0)).out, (await ran(['help', 'replay'], [], 80)).out)
+})
+
+test('progress is shown on a terminal, and wiped away', async () => {
+  const { code, out, err } = await ran(['replay', '-'], [log({ '192.0.2.1': 20 })], 80)
+  assert.is(code, 0)
+  assert.match(err, 'reading: 0 lines')
+  assert.ok(err.endsWith('\x1b[1G\x1b[2K'))
+  assert.not.match(out, '\x1b')
+})
+
+test('progress is wiped away before an error is shown', async () => {
+  const { code, err } = await ran(['replay', '-'], [gzipSync(log({ '192.0.2.1': 20 })).subarray(0, 40)], 80)
+  assert.is(code, 2)
+  assert.match(err, 'reading: 0 lines')
+  assert.match(err, '\x1b[1G\x1b[2Kmillrace: standard input: damaged or cut off')
+})
+
+test('there is no progress and no escape sequence where the output is no terminal', async () => {
+  const text = log({ '192.0.2.1': 20, '\x1b[31mred': 20 })
+  for (const options of [[], ['--json']]) {
+    const { out, err } = await replayed(text, '--limit', '3', ...options)
+    assert.is(err, '')
+    assert.ok(out.length > 0)
+    assert.not.match(out, '\x1b')
+  }
+})
+
+test.run()

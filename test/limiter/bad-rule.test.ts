@@ -1,0 +1,158 @@
+import { inspect } from 'node:util'
+import { createLimiter, type ErrorCode, type LimiterOptions, MillraceError } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { assertRaises, assertSame, limiterWith } from './support.js'
+
+type OptionName = keyof LimiterOptions
+
+function assertRefused(option: OptionName, values: unknown[], code: ErrorCode): void {
+  for (const value of values) {
+    const act = () => limiterWith({ [option]: value })
+    const error = assertRaises(act, code, option, inspect(value))
+    assertSame(error.value, value)
+  }
+}
+
+test('a limit that is no integer from 1 to 2^22 - 2 is refused', () => {
+  const values = [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '5', 5n, 2 ** 22 - 1, undefined, null, {}]
+  assertRefused('limit', values, 'ERR_MILLRACE_INVALID_RULE')
+})
+
+test('the smallest and the largest limit are accepted', () => {
+  for (const limit of [1, 2 ** 22 - 2]) {
+    const { limiter } = limiterWith({ limit })
+    assert.ok(limiter.check('key', limit).allowed)
+    assert.not(limiter.check('key').allowed)
+  }
+})
+
+const NO_DURATIONS = [
+  '0s',
+  '-1m',
+  '1 hour',
+  'abc',
+  '',
+  '1',
+  '1M',
+  '1e3ms',
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  0,
+  -5,
+  null,
+  {},
+  [60_000],
+  60_000n,
+  true,
+]
+
+test('a window that is no positive duration, of at least 1 ms and at most 10,000 years, is refused', () => {
+  const values = [...NO_DURATIONS, undefined, 0.5, '0.9ms', '4000000d']
+  assertRefused('window', values, 'ERR_MILLRACE_INVALID_RULE')
+})
+
+test('a granularity that is no positive duration is refused', () => {
+  assertRefused('granularity', NO_DURATIONS, 'ERR_MILLRACE_INVALID_RULE')
+})
+
+test('a granularity larger than the window is refused, and the window named', () => {
+  const act = () => limiterWith({ window: '90s', granularity: '2m' })
+  const { message } = assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'granularity')
+  assert.match(message, '90s')
+  assert.not.throws(() => limiterWith({ window: '90s', granularity: '90s' }))
+})
+
+const TOO_FINE: [LimiterOptions['window'], LimiterOptions['granularity'], string][] = [
+  ['30d', 1, '2500ms'],
+  ['1d', '50ms', '90ms'],
+  ['365d', '1s', '31250ms'],
+]
+for (const [window, granularity, least] of TOO_FINE) {
+  test(`a window of ${window} in granules of ${granularity} is too fine: ${least} is named, and accepted`, () => {
+    const act = () => limiterWith({ window, granularity: granularity! })
+    const { message } = assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'granularity')
+    assert.match(message, `at least ${least}:`)
+    assert.match(message, '1048576')
+    assert.not.throws(() => limiterWith({ window, granularity: least as '1s', maxKeys: 1 }))
+  })
+}
+
+const UNEVEN: [LimiterOptions['window'], LimiterOptions['granularity'], string][] = [
+  ['1m', '7s', '7500ms'],
+  ['1m', 11_000, '10s'],
+  ['1m', '59s', '1m'],
+  ['1h', '7m', '400s'],
+  ['1d', '5h', '288m'],
+  [1_000, 3, '2ms'],
+  [97, 20, '1ms'],
+  [7, 4, '1ms'],
+  [1.5, 1, '0.75ms'],
+]
+for (const [window, granularity, nearest] of UNEVEN) {
+  test(`granules of ${granularity} do not divide ${window}: ${nearest} is named, and accepted`, () => {
+    const act = () => limiterWith({ window, granularity: granularity! })
+    const { message } = assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'granularity')
+    assert.match(message, `the nearest is ${nearest},`)
+    assert.not.throws(() => limiterWith({ window, granularity: nearest as '1s' }))
+  })
+}
+
+test('an algorithm, edge, name, onFull or engine that does not exist is refused', () => {
+  for (const option of ['algorithm', 'edge'] as const) {
+    assertRefused(option, ['', 'STRICT', 'fixed-window', 1, null, {}], 'ERR_MILLRACE_INVALID_RULE')
+  }
+  assertRefused('name', ['', 5, null, {}, Symbol('rule')], 'ERR_MILLRACE_INVALID_RULE')
+  for (const option of ['onFull', 'engine'] as const) {
+    assertRefused(option, ['', 'EVICT', 'drop', 0, null, {}], 'ERR_MILLRACE_INVALID_OPTION')
+  }
+})
+
+test('maxKeys that is no integer of 1 or more is refused', () => {
+  const values = [0, -1, 1.5, '10', Number.NaN, Number.POSITIVE_INFINITY, null, 10n]
+  assertRefused('maxKeys', values, 'ERR_MILLRACE_INVALID_OPTION')
+})
+
+test('an arena that cannot be allocated is refused with the number of bytes that it asked for', () => {
+  for (const maxKeys of [2 ** 40, Number.MAX_SAFE_INTEGER, 1e300]) {
+    const error = assertRaises(() => limiterWith({ maxKeys }), 'ERR_MILLRACE_ARENA_TOO_LARGE', 'maxKeys')
+    const bytes = Number(/asks for (\S+) bytes/.exec(error.message)?.[1])
+    assert.ok(bytes > maxKeys * 4 * 61, `${error.message}: the buckets alone are more`)
+    assert.is(error.value, maxKeys)
+  }
+})
+
+test('an option that is not known is refused by name, and the known ones are listed', () => {
+  for (const name of ['limt', 'windowMs', 'maxkeys', 'toString', '__proto__x']) {
+    const act = () => limiterWith({ [name]: 1 } as object)
+    const { message } = assertRaises(act, 'ERR_MILLRACE_INVALID_OPTION', 'options')
+    assert.match(message, `"${name}"`)
+    for (const known of ['limit', 'window', 'granularity', 'maxKeys', 'onFull', 'clock']) {
+      assert.match(message, known)
+    }
+  }
+})
+
+test('options that are no object are refused', () => {
+  for (const options of [undefined, null, 5, 'limit', () => {}, []]) {
+    try {
+      createLimiter(options as never)
+      assert.unreachable(`accepted ${inspect(options)}`)
+    } catch (error) {
+      assert.instance(error, MillraceError, inspect(options))
+    }
+  }
+})
+
+test('a message never runs the code of a value, and cuts a long one short', () => {
+  const trap = {
+    toString: () => assert.unreachable('ran'),
+    toJSON: () => assert.unreachable('ran'),
+    [inspect.custom]: () => assert.unreachable('ran'),
+  }
+  assertRaises(() => limiterWith({ limit: trap as never }), 'ERR_MILLRACE_INVALID_RULE', 'limit')
+  const act = () => limiterWith({ window: 'x'.repeat(1_000_000) as never })
+  assert.ok(assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'window').message.length < 300)
+})
+
+test.run()

@@ -1,0 +1,178 @@
+import { inspect } from 'node:util'
+import fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { limiterWith, START_MS } from './support.js'
+
+test('remaining is counted on first read, as of then, and kept', () => {
+  const { clock, limiter } = limiterWith()
+  const read = limiter.check('key')
+  assert.is(read.remaining, 4)
+  const unread = limiter.check('key')
+  limiter.check('key')
+  assert.is(unread.remaining, 2, 'as of the first read')
+  assert.is(read.remaining, 4, 'kept')
+  limiter.clear('key')
+  clock.advance(100_000)
+  assert.equal([read.remaining, unread.remaining], [4, 2])
+})
+
+test('retryAfterMs and resetMs are found on first read, counted from the decision, and kept', () => {
+  const { clock, limiter } = limiterWith()
+  limiter.check('key', 5)
+  const read = limiter.check('key')
+  const unread = limiter.check('key')
+  const retryAfterMs = 61_000 - (START_MS % 1_000)
+  assert.equal([read.retryAfterMs, read.resetMs], [retryAfterMs, retryAfterMs])
+  clock.advance(30_000)
+  assert.is(unread.retryAfterMs, retryAfterMs, 'counted from the decision, not from the read')
+  const blocked = limiter.check('key')
+  limiter.block('key', '2m')
+  assert.ok(blocked.retryAfterMs >= 120_000, 'as of the read: blocked by then')
+  limiter.clear('key')
+  assert.equal(
+    [read.retryAfterMs, read.resetMs, unread.retryAfterMs],
+    [retryAfterMs, retryAfterMs, retryAfterMs],
+  )
+})
+
+test('toJSON has the six fields, computed and kept', () => {
+  const { limiter } = limiterWith({ name: 'api' })
+  const decision = limiter.check('key', 2)
+  const json = {
+    allowed: true,
+    limit: 5,
+    remaining: 3,
+    retryAfterMs: 0,
+    resetMs: 61_000 - (START_MS % 1_000),
+    rule: 'api',
+  }
+  assert.equal(decision.toJSON(), json)
+  limiter.check('key')
+  assert.equal(JSON.parse(JSON.stringify(decision)), json)
+  assert.is(decision.remaining, 3)
+})
+
+test('console.log shows the six fields and nothing of the inside', () => {
+  const { limiter } = limiterWith()
+  const decision = limiter.check('key', 2)
+  assert.is(inspect(decision), inspect(decision.toJSON()))
+  assert.match(inspect(decision), /allowed: true.*limit: 5.*remaining: 3.*rule: 'default'/s)
+  assert.match(inspect([limiter.check('key', 9)], { depth: 9 }), /retryAfterMs: Infinity/)
+})
+
+test('a decision names its rule: default, or as the rule was named', () => {
+  assert.is(limiterWith().limiter.check('key').rule, 'default')
+  assert.is(limiterWith({ name: 'per user' }).limiter.peek('key').rule, 'per user')
+})
+
+test('the limit of a decision stays when the limit is changed', () => {
+  const { limiter } = limiterWith()
+  const before = limiter.check('key')
+  limiter.update('default', { limit: 2 })
+  const after = limiter.check('key')
+  assert.equal([before.limit, after.limit], [5, 2])
+  assert.equal([before.remaining, after.remaining], [3, 0])
+})
+
+test('cost 0 is allowed where nothing is left, charges nothing, and gives a new key no place', () => {
+  const { limiter } = limiterWith()
+  const first = limiter.check('new', 0)
+  assert.equal(first.toJSON(), {
+    allowed: true,
+    limit: 5,
+    remaining: 5,
+    retryAfterMs: 0,
+    resetMs: 0,
+    rule: 'default',
+  })
+  assert.is(limiter.stats().keys, 0)
+  limiter.check('full', 5)
+  assert.ok(limiter.check('full', 0).allowed)
+  assert.ok(limiter.check('full', -0).allowed)
+  assert.is(limiter.usage('full'), 5)
+  assert.is(limiter.stats().keys, 1)
+})
+
+test('cost 0 is refused while the key is blocked', () => {
+  const { clock, limiter } = limiterWith()
+  limiter.block('key', 1_000)
+  for (const decision of [limiter.check('key', 0), limiter.peek('key', 0)]) {
+    assert.not(decision.allowed)
+    assert.is(decision.remaining, 0)
+    assert.ok(decision.retryAfterMs >= 1_000 && decision.retryAfterMs <= 1_063)
+  }
+  clock.advance(1_063)
+  assert.ok(limiter.check('key', 0).allowed)
+})
+
+test('a cost above the limit is refused, not thrown, with nothing charged and retryAfterMs Infinity', () => {
+  const { limiter } = limiterWith()
+  for (const cost of [6, 2 ** 22 - 1, 2 ** 22, 2 ** 32, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER, 1e300]) {
+    for (const decision of [limiter.check('key', cost), limiter.peek('key', cost)]) {
+      assert.not(decision.allowed, `${cost}`)
+      assert.is(decision.retryAfterMs, Number.POSITIVE_INFINITY)
+      assert.is(decision.remaining, 5)
+      assert.is(limiter.refund(decision), 0)
+    }
+    assert.is(limiter.checkMany(['key'], cost).retryAfterMs(0), Number.POSITIVE_INFINITY)
+  }
+  assert.is(limiter.stats().keys, 0)
+  assert.ok(limiter.check('key', 5).allowed)
+})
+
+const anyRule = fc.record({
+  edge: fc.constantFrom('strict' as const, 'smooth' as const),
+  startMs: fc.constantFrom(0, 0.5, START_MS, 1e9 + 1 / 3, 1.7e12),
+  windowMs: fc.constantFrom(1, 7, 250, 1_000, 60_000, 86_400_000),
+  parts: fc.constantFrom(1, 3, 10, 60),
+})
+const anySteps = fc.array(
+  fc.record({ advance: fc.double({ min: 0, max: 1.2, noNaN: true }), cost: fc.integer({ min: 0, max: 6 }) }),
+  { minLength: 2, maxLength: 25 },
+)
+
+test('refused: not a millisecond before retryAfterMs, and then; all of it not before resetMs, and then', () => {
+  let refused = 0
+  fc.assert(
+    fc.property(anyRule, anySteps, ({ edge, startMs, windowMs, parts }, steps) => {
+      const { clock, limiter } = limiterWith({
+        limit: 6,
+        window: windowMs,
+        granularity: windowMs / parts,
+        edge,
+      })
+      clock.set(startMs)
+      for (const { advance, cost } of steps) {
+        clock.advance(Math.round(advance * advance * windowMs))
+        const now = clock.now()
+        const decision = limiter.check('key', cost)
+        assert.is(decision.remaining, limiter.peek('key', 0).remaining)
+        if (decision.allowed) assert.is(decision.retryAfterMs, 0)
+        else {
+          refused++
+          const { retryAfterMs } = decision
+          assert.ok(Number.isInteger(retryAfterMs) && retryAfterMs >= 1, `${retryAfterMs}`)
+          // Counted from the decision in whole milliseconds: the moments to look at are whole ones too.
+          clock.set(Math.floor(now) + retryAfterMs - 1)
+          if (clock.now() > now) assert.not(limiter.peek('key', cost).allowed, 'a millisecond early')
+          clock.set(Math.floor(now) + retryAfterMs)
+          assert.ok(limiter.peek('key', cost).allowed, 'at the moment said')
+        }
+        const last = limiter.peek('key', 0)
+        const at = Math.floor(clock.now())
+        if (last.resetMs > 1) {
+          clock.set(at + last.resetMs - 1)
+          assert.ok(limiter.peek('key').remaining < 6, 'a millisecond early')
+        }
+        clock.set(Math.max(at + last.resetMs, clock.now()))
+        assert.is(limiter.peek('key').remaining, 6, 'all is back')
+        clock.set(now)
+      }
+    }),
+    { numRuns: 400 },
+  )
+  assert.ok(refused > 500, `${refused} refusals looked at`)
+})
+
+test.run()

@@ -1,0 +1,188 @@
+// `maxKeys: 20` makes the smallest table: two sets of 16, 32 places, and every key may stand in each of them.
+import type { Limiter, LimiterOptions } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { limiterWith, START_MS } from './support.js'
+
+const PLACES = 32
+const LIMIT = 100
+const FIRST_GONE_MS = 61_000 - (START_MS % 1_000) // what was charged at START_MS counts until then
+
+/** Key `0` has used 1, key `1` has used 2, and so on; the first at START_MS, each a second after the one before. */
+function fullTable(options: Partial<LimiterOptions> = {}) {
+  const { clock, limiter } = limiterWith({ limit: LIMIT, maxKeys: 20, ...options })
+  for (let i = 0; i < PLACES; i++) {
+    clock.set(START_MS + i * 1_000)
+    assert.ok(limiter.check(`${i}`, i + 1).allowed)
+  }
+  return { clock, limiter }
+}
+
+function countsOf(limiter: Limiter) {
+  const { keys, evicted, evictedLive, noRoom } = limiter.stats()
+  return { keys, evicted, evictedLive, noRoom }
+}
+
+for (const onFull of ['evict', 'deny', 'allow'] as const) {
+  test(`${onFull}: the keys of a full table keep their places and counts among themselves`, () => {
+    const { limiter } = fullTable({ onFull })
+    for (let i = 0; i < PLACES; i++) assert.is(limiter.check(`${i}`).remaining, LIMIT - i - 2)
+    assert.equal(countsOf(limiter), { keys: PLACES, evicted: 0, evictedLive: 0, noRoom: 0 })
+  })
+
+  test(`${onFull}: a new key takes the place of one that expired before all else, with a fresh count`, () => {
+    const { clock, limiter } = fullTable({ onFull })
+    clock.set(START_MS + FIRST_GONE_MS)
+    assert.is(limiter.stats().keys, PLACES - 1)
+    const { allowed, remaining } = limiter.check('new')
+    assert.equal([allowed, remaining], [true, LIMIT - 1])
+    for (let i = 1; i < PLACES; i++) assert.is(limiter.usage(`${i}`), i + 1)
+    assert.equal(countsOf(limiter), { keys: PLACES, evicted: 1, evictedLive: 0, noRoom: 0 })
+  })
+
+  test(`${onFull}: peek, usage, refund, unblock and clear of a new key leave a full table as it is`, () => {
+    const { limiter } = fullTable({ onFull })
+    limiter.peek('new')
+    limiter.check('new', 0)
+    limiter.check('new', LIMIT + 1)
+    assert.is(limiter.usage('new'), 0)
+    assert.is(limiter.refund('new', 1), 0)
+    assert.is(limiter.unblock('new'), false)
+    limiter.clear('new')
+    for (let i = 0; i < PLACES; i++) assert.is(limiter.usage(`${i}`), i + 1)
+    assert.equal(countsOf(limiter), { keys: PLACES, evicted: 0, evictedLive: 0, noRoom: 0 })
+  })
+
+  test(`${onFull}: a peek of a new key in a full table says what check then does`, () => {
+    for (const cost of [1, LIMIT - 1, LIMIT]) {
+      const { limiter } = fullTable({ onFull })
+      const peeked = limiter.peek('new', cost).toJSON()
+      const checked = limiter.check('new', cost)
+      assert.is(peeked.allowed, checked.allowed)
+      assert.is(peeked.retryAfterMs, checked.retryAfterMs)
+    }
+  })
+
+  test(`${onFull}: where every place is blocked there is none: blocks are never displaced`, () => {
+    const { clock, limiter } = limiterWith({ onFull })
+    for (let i = 0; i < PLACES; i++) assert.ok(limiter.block(`${i}`, 100_000 + 1_000 * i))
+    for (let i = 0; i < 100; i++) assert.is(limiter.check(`new ${i}`).allowed, onFull === 'allow')
+    assert.is(limiter.block('new', '1h'), false)
+    assert.is(limiter.penalize('new', 1), false)
+    assert.equal(countsOf(limiter), { keys: PLACES, evicted: 0, evictedLive: 0, noRoom: 102 })
+    for (let i = 0; i < PLACES; i++) assert.not(limiter.check(`${i}`).allowed)
+    if (onFull !== 'allow') {
+      const { retryAfterMs, remaining, resetMs } = limiter.check('new')
+      assert.equal([retryAfterMs, remaining, resetMs], [100_000, 0, 100_000], 'when the first block ends')
+    }
+    clock.advance(100_000)
+    assert.ok(limiter.check('new').allowed)
+    assert.is(limiter.usage('new'), 1)
+  })
+
+  test(`${onFull}: a table blocked for ever has no room for ever`, () => {
+    const { limiter } = limiterWith({ onFull })
+    for (let i = 0; i < PLACES; i++) limiter.block(`${i}`, Number.POSITIVE_INFINITY)
+    const { allowed, retryAfterMs } = limiter.check('new')
+    const expected = onFull === 'allow' ? [true, 0] : [false, Number.POSITIVE_INFINITY]
+    assert.equal([allowed, retryAfterMs], expected)
+  })
+}
+
+test('evict: a new key takes the place of the one that used least, and its counts with it', () => {
+  const { limiter } = fullTable({ onFull: 'evict' })
+  assert.is(limiter.check('new').remaining, LIMIT - 1 - 1)
+  assert.is(limiter.usage('new'), 2)
+  assert.is(limiter.usage('0'), 0, 'displaced')
+  for (let i = 1; i < PLACES; i++) assert.is(limiter.usage(`${i}`), i + 1)
+  assert.equal(countsOf(limiter), { keys: PLACES, evicted: 1, evictedLive: 1, noRoom: 0 })
+})
+
+test('evict: what was inherited expires when it would have', () => {
+  const { clock, limiter } = fullTable({ onFull: 'evict' })
+  limiter.check('new')
+  clock.set(START_MS + FIRST_GONE_MS - 1)
+  assert.is(limiter.peek('new').remaining, LIMIT - 2)
+  clock.advance(1)
+  assert.is(limiter.peek('new').remaining, LIMIT - 1)
+})
+
+test('evict: where every place is used up a new key is refused from the start, until room comes', () => {
+  const { clock, limiter } = limiterWith({ onFull: 'evict' })
+  for (let i = 0; i < PLACES; i++) limiter.check(`${i}`, 5)
+  for (const decision of [limiter.peek('new'), limiter.check('new'), limiter.check('another')]) {
+    const { allowed, remaining, retryAfterMs } = decision
+    assert.equal([allowed, remaining, retryAfterMs], [false, 0, FIRST_GONE_MS])
+  }
+  assert.is(limiter.stats().noRoom, 0)
+  clock.advance(FIRST_GONE_MS)
+  assert.is(limiter.check('new').remaining, 4)
+})
+
+test('evict: block and penalize take a place too, and a penalty comes on top of what was inherited', () => {
+  const { limiter } = fullTable({ onFull: 'evict' })
+  assert.is(limiter.penalize('new', 10), true)
+  assert.is(limiter.usage('new'), 11)
+  assert.is(limiter.block('blocked', '1h'), true)
+  assert.not(limiter.check('blocked').allowed)
+  assert.equal(countsOf(limiter), { keys: PLACES, evicted: 2, evictedLive: 2, noRoom: 0 })
+})
+
+test('evict: a spray of new keys displaces no block', () => {
+  const { limiter } = limiterWith({ onFull: 'evict', limit: LIMIT })
+  const blocked = Array.from({ length: 20 }, (_, i) => `blocked ${i}`)
+  for (const key of blocked) limiter.block(key, '1d')
+  for (let i = 0; i < 5_000; i++) limiter.check(`sprayed ${i}`)
+  for (const key of blocked) assert.not(limiter.check(key).allowed)
+  assert.is(limiter.stats().evictedLive, 5_000 - (PLACES - 20))
+})
+
+test('evict: the decision of a displaced key can still be refunded, out of who took its counts', () => {
+  const { limiter } = limiterWith({ onFull: 'evict', limit: LIMIT })
+  const decision = limiter.check('first', 1)
+  for (let i = 1; i < PLACES; i++) limiter.check(`${i}`, 50)
+  limiter.check('new', 3)
+  assert.is(limiter.usage('new'), 4)
+  assert.is(limiter.refund(decision), 1)
+  assert.is(limiter.usage('new'), 3)
+})
+
+test('deny: a new key is refused until the first place expires, and told when', () => {
+  const { clock, limiter } = fullTable({ onFull: 'deny' })
+  const now = clock.now()
+  const refused = limiter.check('new')
+  const retryAfterMs = START_MS + FIRST_GONE_MS - now
+  assert.equal([refused.allowed, refused.remaining, refused.retryAfterMs], [false, 0, retryAfterMs])
+  assert.is(limiter.peek('new').retryAfterMs, retryAfterMs)
+  assert.is(limiter.checkMany(['new']).retryAfterMs(0), retryAfterMs)
+  assert.equal(countsOf(limiter), { keys: PLACES, evicted: 0, evictedLive: 0, noRoom: 2 })
+  clock.set(now + retryAfterMs - 1)
+  assert.not(limiter.check('new').allowed)
+  clock.advance(1)
+  assert.is(limiter.check('new').remaining, LIMIT - 1)
+  assert.not(limiter.check('newer').allowed, 'one place came free, not two')
+  clock.advance(1_000)
+  assert.ok(limiter.check('newer').allowed)
+})
+
+test('deny: block and penalize of a new key say that there was no room', () => {
+  const { limiter } = fullTable({ onFull: 'deny' })
+  assert.is(limiter.block('new', '1h'), false)
+  assert.is(limiter.penalize('new', 1), false)
+  assert.is(limiter.stats().noRoom, 2)
+})
+
+test('allow: a new key is admitted uncounted, however often, and known keys are limited as ever', () => {
+  const { limiter } = fullTable({ onFull: 'allow' })
+  for (let i = 0; i < 3 * LIMIT; i++) {
+    const decision = limiter.check('new')
+    assert.equal([decision.allowed, decision.remaining, decision.resetMs], [true, LIMIT, 0])
+    assert.is(limiter.refund(decision), 0)
+  }
+  assert.equal(countsOf(limiter), { keys: PLACES, evicted: 0, evictedLive: 0, noRoom: 3 * LIMIT })
+  assert.ok(limiter.check('0', LIMIT - 1).allowed)
+  assert.not(limiter.check('0').allowed)
+  assert.not(limiter.check('new', LIMIT + 1).allowed)
+})
+
+test.run()

@@ -1,0 +1,175 @@
+import fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { limiterWith, START_MS } from './support.js'
+
+test('refunding a decision gives back what it charged, once', () => {
+  const { limiter } = limiterWith()
+  const decision = limiter.check('key', 3)
+  limiter.check('key', 2)
+  assert.not(limiter.check('key').allowed)
+  assert.is(limiter.refund(decision), 3)
+  assert.is(limiter.usage('key'), 2)
+  assert.is(limiter.refund(decision), 0)
+  assert.is(limiter.usage('key'), 2)
+  assert.ok(decision.allowed, 'it was allowed')
+  assert.ok(limiter.check('key', 3).allowed, 'and its room is free at once')
+  assert.not(limiter.check('key').allowed)
+})
+
+test('a decision can be refunded as long as it counts, and not after', () => {
+  const end = 61_000 - (START_MS % 1_000)
+  for (const [afterMs, units] of [
+    [0, 2],
+    [59_999, 2],
+    [end - 1, 2],
+    [end, 0],
+    [end + 1, 0],
+    [100 * 61_000, 0],
+    [256 * 61_000, 0],
+  ] as const) {
+    for (const isBusy of [true, false]) {
+      const { clock, limiter } = limiterWith()
+      const decision = limiter.check('key', 2)
+      clock.advance(afterMs)
+      if (isBusy) limiter.check('key', 3)
+      assert.is(limiter.refund(decision), units, `after ${afterMs} ms, ${isBusy ? 'busy' : 'idle'} since`)
+      assert.is(limiter.usage('key'), isBusy ? 3 : 0)
+    }
+  }
+})
+
+test('refused, peeked and free decisions have nothing to give back', () => {
+  const { limiter } = limiterWith()
+  limiter.check('key', 5)
+  for (const decision of [
+    limiter.check('key'),
+    limiter.check('key', 6),
+    limiter.check('key', 0),
+    limiter.peek('other', 2),
+    limiter.peek('key'),
+  ]) {
+    assert.is(limiter.refund(decision), 0)
+  }
+  assert.is(limiter.usage('key'), 5)
+})
+
+test('refunding a decision of a key that was cleared, or refunded by key, gives nothing back twice', () => {
+  const { limiter } = limiterWith()
+  const cleared = limiter.check('a', 2)
+  limiter.clear('a')
+  limiter.check('a', 3)
+  assert.is(limiter.refund(cleared), 0)
+  assert.is(limiter.usage('a'), 3)
+  const refunded = limiter.check('b', 2)
+  assert.is(limiter.refund('b', 2), 2)
+  assert.is(limiter.refund(refunded), 0)
+  assert.is(limiter.usage('b'), 0)
+})
+
+test('refund by key takes the oldest units first, and says how many', () => {
+  const { clock, limiter } = limiterWith()
+  limiter.check('key', 2)
+  clock.advance(10_000)
+  limiter.check('key', 1)
+  clock.advance(10_000)
+  limiter.check('key', 2)
+  assert.is(limiter.refund('key', 1), 1)
+  assert.equal([limiter.usage('key'), limiter.usage('key', '15s'), limiter.usage('key', '5s')], [4, 3, 2])
+  assert.is(limiter.refund('key', 2), 2)
+  assert.equal([limiter.usage('key'), limiter.usage('key', '15s'), limiter.usage('key', '5s')], [2, 2, 2])
+  assert.is(limiter.refund('key', 5), 2, 'no more than there was')
+  assert.is(limiter.refund('key', 5), 0)
+  assert.is(limiter.usage('key'), 0)
+})
+
+test('refund by key of more than any count, of 0, of an unknown key, of what is out of the window', () => {
+  const { clock, limiter } = limiterWith()
+  limiter.check('key', 5)
+  assert.is(limiter.refund('key', 0), 0)
+  assert.is(limiter.refund('stranger', 3), 0)
+  assert.is(limiter.stats().keys, 1, 'and gives it no place')
+  assert.is(limiter.refund('key', 1e300), 5)
+  limiter.check('key', 5)
+  clock.advance(61_000)
+  assert.is(limiter.refund('key', 5), 0)
+})
+
+test('what was refunded by key is free at once, also after a refusal', () => {
+  const { limiter } = limiterWith()
+  limiter.check('key', 5)
+  assert.not(limiter.check('key').allowed)
+  for (let i = 0; i < 10; i++) {
+    assert.is(limiter.refund('key', 1), 1)
+    assert.ok(limiter.check('key').allowed)
+    assert.not(limiter.check('key').allowed)
+  }
+})
+
+test('refund by key of a blocked key takes its units, and leaves it blocked', () => {
+  const { limiter } = limiterWith()
+  limiter.check('key', 4)
+  limiter.block('key', '1h')
+  assert.is(limiter.refund('key', 3), 3)
+  assert.not(limiter.check('key').allowed)
+  assert.ok(limiter.unblock('key'))
+  assert.is(limiter.peek('key').remaining, 4)
+})
+
+const step = fc.oneof(
+  fc.record({ act: fc.constant('check' as const), cost: fc.integer({ min: 1, max: 5 }) }),
+  fc.record({ act: fc.constant('refund' as const), cost: fc.integer({ min: 1, max: 8 }) }),
+  fc.record({ act: fc.constant('give back' as const), which: fc.nat(9) }),
+  fc.record({ act: fc.constant('advance' as const), ticks: fc.nat(4) }),
+)
+
+test('any mix of charges and refunds leaves what a list of them leaves', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const { clock, limiter } = limiterWith({ limit: 12, window: 6_000, granularity: 1_000 })
+      let log: { tick: number; units: number }[] = []
+      const decisions: { decision: ReturnType<typeof limiter.check>; tick: number; refunds: number }[] = []
+      const refundsIn = new Map<number, number>()
+      const tickNow = () => Math.floor(clock.now() / 1_000)
+      const used = () => log.reduce((sum, { units }) => sum + units, 0)
+      for (const taken of steps) {
+        log = log.filter(({ tick, units }) => tick >= tickNow() - 6 && units > 0)
+        if (taken.act === 'advance') clock.advance(1_000 * taken.ticks)
+        else if (taken.act === 'check') {
+          const decision = limiter.check('key', taken.cost)
+          assert.is(decision.allowed, used() + taken.cost <= 12)
+          if (!decision.allowed) continue
+          const tick = tickNow()
+          const entry = log.find((one) => one.tick === tick)
+          if (entry) entry.units += taken.cost
+          else log.push({ tick, units: taken.cost })
+          decisions.push({ decision, tick, refunds: refundsIn.get(tick) ?? 0 })
+        } else if (taken.act === 'refund') {
+          let left = taken.cost
+          for (const entry of log) {
+            const part = Math.min(left, entry.units)
+            if (part > 0) refundsIn.set(entry.tick, (refundsIn.get(entry.tick) ?? 0) + 1)
+            entry.units -= part
+            left -= part
+          }
+          assert.is(limiter.refund('key', taken.cost), taken.cost - left)
+        } else {
+          const [given] = decisions.splice(taken.which, 1)
+          if (!given) continue
+          const units = limiter.refund(given.decision)
+          const entry = log.find(({ tick }) => tick === given.tick)
+          // Where a refund by key has been at the same bucket it may have been this charge: then nothing.
+          if (entry && (refundsIn.get(given.tick) ?? 0) === given.refunds && given.refunds < 3) {
+            assert.ok(units > 0, 'given back while it counts')
+            entry.units -= units
+          } else assert.is(units, 0)
+        }
+      }
+      log = log.filter(({ tick }) => tick >= tickNow() - 6)
+      assert.is(limiter.peek('key', 0).remaining, 12 - used())
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test.run()

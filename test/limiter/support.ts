@@ -1,0 +1,91 @@
+import { inspect } from 'node:util'
+import { createLimiter, type ErrorCode, type LimiterOptions, MillraceError, manualClock } from 'millrace'
+import * as assert from 'uvu/assert'
+
+/** Not a multiple of any granule here, so that nothing holds only because a window starts with the clock. */
+export const START_MS = 1_000_123
+
+/** A limiter of 5 a minute, by the second, by a clock that stands. */
+export function limiterWith(options: Partial<LimiterOptions> = {}) {
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter({
+    limit: 5,
+    window: '1m',
+    granularity: '1s',
+    maxKeys: 20,
+    clock,
+    ...options,
+  })
+  return { clock, limiter }
+}
+
+/** Asserts that `act` throws, at once, an error that names what was wrong and what would be right. */
+export function assertRaises(act: () => unknown, code: ErrorCode, option: string, hint = ''): MillraceError {
+  try {
+    act()
+  } catch (error) {
+    return assertIsError(error, code, option, hint)
+  }
+  assert.unreachable(`${code} for ${option} ${hint}: nothing was thrown`)
+  throw new Error('not reached')
+}
+
+/** As `assert.is`, but NaN is NaN. */
+export function assertSame(actual: unknown, expected: unknown): void {
+  assert.ok(Object.is(actual, expected), `${inspect(actual)} is ${inspect(expected)}`)
+}
+
+/** As {@link assertRaises}, of a promise; `act` itself must not throw. */
+export async function assertRejects(act: () => Promise<unknown>, code: ErrorCode, option: string) {
+  let promise: Promise<unknown> | undefined
+  assert.not.throws(() => (promise = act()), 'it should reject, not throw')
+  const outcome = await settled(promise!)
+  assert.is(outcome.status, 'rejected')
+  return assertIsError((outcome as PromiseRejectedResult).reason, code, option)
+}
+
+export function assertIsError(error: unknown, code: ErrorCode, option: string, hint = ''): MillraceError {
+  if (!(error instanceof MillraceError)) {
+    assert.unreachable(`${code} for ${option} ${hint}: got ${error}`)
+    throw error
+  }
+  assert.is(error.name, 'MillraceError', hint)
+  assert.is(error.code, code, `${hint} ${error.message}`)
+  assert.is(error.option, option, `${hint} ${error.message}`)
+  assert.ok('value' in error, hint)
+  assert.ok(error.expected.length > 0, hint)
+  assert.ok(error.message.includes(option), `${error.message} names ${option}`)
+  assert.ok(error.message.includes(error.expected), `${error.message} says what would be right`)
+  return error
+}
+
+const PATIENCE_MS = 10_000
+
+/** Lets the event loop turn until `isSo`; fails when that takes for ever. */
+export async function until(isSo: () => boolean, what: string): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS
+  while (!isSo()) {
+    if (performance.now() > deadline) assert.unreachable(`never came: ${what}`)
+    await turn()
+  }
+}
+
+/** One turn of the event loop: all promises that could settle by themselves have. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/** What became of a promise, with the event loop kept alive meanwhile. */
+export async function settled<T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> {
+  let outcome: PromiseSettledResult<T> | undefined
+  void Promise.allSettled([promise]).then(([first]) => (outcome = first))
+  await until(() => outcome !== undefined, 'a promise to settle')
+  return outcome!
+}
+
+/** The value of a promise that resolves. */
+export async function resolved<T>(promise: Promise<T>): Promise<T> {
+  const outcome = await settled(promise)
+  if (outcome.status === 'rejected') throw outcome.reason
+  return outcome.value
+}

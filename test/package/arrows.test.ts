@@ -1,0 +1,171 @@
+// Arrows point inward: cli -> http -> limiter -> engines -> algorithms, range-sum, memory -> core.
+import { builtinModules } from 'node:module'
+import { posix } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { importsOf, readText, sourcesIn, withoutComments } from './root.js'
+
+/** What each part may import besides itself. The part of a file is its folder; those at the top are `limiter`. */
+const ARROWS: Record<string, string[]> = {
+  core: [],
+  memory: ['core'],
+  'range-sum': ['memory', 'core'],
+  algorithms: ['range-sum', 'memory', 'core'],
+  engines: ['algorithms', 'range-sum', 'memory', 'core'],
+  config: ['core'],
+  limiter: ['engines', 'config', 'algorithms', 'range-sum', 'memory', 'core'],
+  http: ['limiter', 'core'],
+  cli: ['http', 'limiter', 'core'],
+}
+/** What of `config` the facade may import: backends are handed in. */
+const CONFIG_FOR_LIMITER = ['config/contract.ts', 'config/cache.ts']
+
+const partOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : 'limiter')
+
+/** The file in src/ that a specifier means, or undefined for what is not of this project. */
+function targetOf(file: string, specifier: string): string | undefined {
+  if (specifier.startsWith('#millrace/')) return specifier.slice('#millrace/'.length).replace(/\.js$/, '.ts')
+  if (specifier === 'millrace' || specifier.startsWith('millrace/')) return 'index.ts'
+  if (!specifier.startsWith('.')) return undefined
+  return posix.join(posix.dirname(file), specifier).replace(/\.js$/, '.ts')
+}
+
+function wrongArrow(file: string, specifier: string): string | undefined {
+  const target = targetOf(file, specifier)
+  if (target === undefined) return undefined
+  const from = partOf(file)
+  const to = partOf(target)
+  if (ARROWS[from] === undefined) return `src/${file} is in no part that DESIGN knows`
+  const isBackend = to === 'config' && from === 'limiter' && !CONFIG_FOR_LIMITER.includes(target)
+  if ((from === to || ARROWS[from].includes(to)) && !isBackend) return undefined
+  return `src/${file} imports ${specifier}: ${from} must not know ${to}`
+}
+
+const files = sourcesIn('src')
+const imports = files.flatMap((file) =>
+  importsOf(readText(`src/${file}`)).map((specifier) => ({ file, specifier })),
+)
+
+test('every import within src/ points inward', () => {
+  assert.ok(imports.length > 50, `only ${imports.length} imports were found`)
+  assert.equal(
+    imports.map(({ file, specifier }) => wrongArrow(file, specifier)).filter((wrong) => wrong !== undefined),
+    [],
+  )
+})
+
+test('the check itself finds arrows that point outward', () => {
+  for (const [file, specifier] of [
+    ['core/rule.ts', '../memory/layout.js'],
+    ['core/rule.ts', '#millrace/memory/layout.js'],
+    ['memory/arena.ts', '../algorithms/ring.js'],
+    ['memory/arena.ts', '../engines/inline.js'],
+    ['algorithms/ring.ts', '../engines/inline.js'],
+    ['algorithms/ring.ts', '../limiter.js'],
+    ['engines/inline.ts', '../index.js'],
+    ['engines/inline.ts', 'millrace'],
+    ['limiter.ts', './cli/main.js'],
+    ['limiter.ts', './config/redis.js'],
+    ['cli/main.ts', '../memory/arena.js'],
+    ['nowhere/new.ts', './other.js'],
+  ] as const) {
+    assert.type(wrongArrow(file, specifier), 'string', `${file} -> ${specifier}`)
+  }
+  for (const [file, specifier] of [
+    ['core/rule.ts', './errors.js'],
+    ['core/clock.ts', 'node:process'],
+    ['memory/arena.ts', '../core/rule.js'],
+    ['engines/inline.ts', '../algorithms/ring.js'],
+    ['index.ts', './create.js'],
+    ['limiter.ts', './config/contract.js'],
+    ['cli/main.ts', '../create.js'],
+  ] as const) {
+    assert.is(wrongArrow(file, specifier), undefined, `${file} -> ${specifier}`)
+  }
+})
+
+test('imports are found however they are written, and not in comments', () => {
+  const source = `
+    import { a } from './a.js' // from './comment.js'
+    import type { B } from "./b.js"
+    import c, {
+      type d,
+    } from './c.js'
+    export * from './d.js'
+    export { type E } from './e.js'
+    import './f.js'
+    /* import './block.js' */
+    const g = await import('./g.js')
+    new Worker(new URL('./h.js', import.meta.url))
+    const text = "// './text.js'"
+  `
+  const found = ['./a.js', './b.js', './c.js', './d.js', './e.js', './f.js', './g.js', './h.js']
+  assert.equal(importsOf(source).sort(), found)
+  for (const file of files) {
+    const lines =
+      withoutComments(readText(`src/${file}`)).match(/^(?:import\b(?!\.).*|.*\bfrom ['"].*)$/gm) ?? []
+    const starts = lines.filter((line) => /['"]/.test(line)).length
+    assert.ok(importsOf(readText(`src/${file}`)).length >= starts, `src/${file}`)
+  }
+})
+
+test('every file that is imported exists', () => {
+  for (const { file, specifier } of imports) {
+    const target = targetOf(file, specifier)
+    if (target !== undefined) assert.ok(files.includes(target), `src/${file} imports ${specifier}`)
+  }
+})
+
+test('what is imported from outside is a builtin with its node: prefix, or a declared dependency', () => {
+  const {
+    dependencies = {},
+    optionalDependencies = {},
+    peerDependencies = {},
+  } = JSON.parse(readText('package.json'))
+  const declared = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })
+  for (const { file, specifier } of imports) {
+    if (targetOf(file, specifier) !== undefined) continue
+    const name = specifier
+      .split('/')
+      .slice(0, specifier.startsWith('@') ? 2 : 1)
+      .join('/')
+    const isBuiltin =
+      specifier.startsWith('node:') && builtinModules.includes(specifier.slice('node:'.length))
+    assert.ok(isBuiltin || declared.includes(name), `src/${file} imports ${specifier}`)
+  }
+})
+
+test('every dependency is imported by somebody', () => {
+  const { dependencies = {} } = JSON.parse(readText('package.json'))
+  for (const name of Object.keys(dependencies)) {
+    const isUsed = imports.some(({ specifier }) => specifier === name || specifier.startsWith(`${name}/`))
+    assert.ok(isUsed, `${name} is a dependency that nothing imports`)
+  }
+})
+
+test('memory/ and algorithms/ touch shared words through memory/words.ts alone', () => {
+  const touches = (source: string) => /\bAtomics\b/.test(withoutComments(source))
+  assert.ok(touches(readText('src/memory/words.ts')), 'the check finds what is there')
+  const others = files.filter(
+    (file) => /^(memory|algorithms|range-sum)\//.test(file) && file !== 'memory/words.ts',
+  )
+  assert.ok(others.length > 5)
+  assert.equal(
+    others.filter((file) => touches(readText(`src/${file}`))),
+    [],
+  )
+})
+
+test('index.ts only exports again what others make', () => {
+  const statements = withoutComments(readText('src/index.ts')).split('\n').join(' ')
+  assert.is(statements.replace(/export\s+(?:type\s+)?(?:\{[^}]*\}|\*)\s+from\s+'[^']+'/g, '').trim(), '')
+})
+
+test('no file of src/ has more than 400 lines', () => {
+  for (const file of files) {
+    const lines = readText(`src/${file}`).split('\n').length
+    assert.ok(lines <= 401, `src/${file}: ${lines} lines`)
+  }
+})
+
+test.run()

@@ -1,0 +1,55 @@
+// Every js block of the README is a program that runs as it stands, with the built package.
+import { spawn } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readText, root } from './root.js'
+
+const TIME_LIMIT_MS = 30_000
+
+const readme = readText('README.md')
+const blocks = [...readme.matchAll(/^```js[^\n]*\n([\s\S]*?)^```/gm)].map(({ 1: code = '', index }) => ({
+  code,
+  line: readme.slice(0, index).split('\n').length,
+}))
+
+/**
+ * Runs a module from a file of its own, as an example may start itself as a worker: in build/, which is inside of the
+ * package, so that `millrace` is the package itself.
+ */
+function runModule(name: string, code: string): Promise<{ status: number | null; output: string }> {
+  const file = join(root, 'build', `readme-${process.pid}-${name}.mjs`)
+  writeFileSync(file, code)
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [file], { cwd: root, timeout: TIME_LIMIT_MS })
+    let output = ''
+    child.stdout.on('data', (chunk) => (output += chunk))
+    child.stderr.on('data', (chunk) => (output += chunk))
+    child.on('error', reject)
+    child.on('close', (status) => {
+      rmSync(file)
+      resolve({ status, output })
+    })
+  })
+}
+
+test('the README has js blocks, and they use the package by its name', () => {
+  assert.ok(blocks.length > 0, 'no ```js block was found in README.md')
+  assert.ok(blocks.some(({ code }) => /from 'millrace'/.test(code)))
+})
+
+for (const { code, line } of blocks) {
+  test(`the js block at line ${line} of README.md runs to its end`, async () => {
+    const { status, output } = await runModule(`line-${line}`, code)
+    assert.is(status, 0, `line ${line}: ended with ${status}\n${output}`)
+  })
+}
+
+test('a block that fails would be noticed', async () => {
+  const { status, output } = await runModule('broken', "import { nothing } from 'millrace'")
+  assert.is.not(status, 0)
+  assert.match(output, 'nothing')
+})
+
+test.run()

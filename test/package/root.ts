@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The package's own folder; this file runs as build/test/package/root.js. */
+export const root = fileURLToPath(new URL('../../../', import.meta.url))
+
+export function readText(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
+}
+
+/** Every TypeScript file of `folder`, by its path within it. */
+export function sourcesIn(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => file.endsWith('.ts'))
+    .sort()
+}
+
+/** TypeScript without its comments; strings stay. */
+export function withoutComments(source: string): string {
+  const token = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g
+  return source.replace(token, (found) => (found.startsWith('/') ? ' ' : found))
+}
+
+/** What a module imports, exports from, loads by import(), or starts as a worker. */
+export function importsOf(source: string): string[] {
+  const bare = withoutComments(source)
+  const forms = [
+    /\b(?:import|export)\b[^'"`;()]*?\bfrom\s*['"]([^'"]+)['"]/g,
+    /\bimport\s*['"]([^'"]+)['"]/g,
+    /\b(?:import|require|resolve)\(\s*['"]([^'"]+)['"]/g,
+    /\bnew URL\(\s*['"](\.[^'"]*\.[jt]s)['"]\s*,\s*import\.meta\.url/g,
+  ]
+  return forms.flatMap((form) => [...bare.matchAll(form)].map(([, specifier]) => specifier!))
+}
