@@ -10,7 +10,12 @@
  * is the sum of the window as of some earlier moment, plus each admission since. Time only takes from a window, so
  * `total` errs high, never low, and needs no upkeep when time passes: it is summed anew only when it would refuse.
  *
- * **Deciding** (`decide`), once the key's way is found and its tick is at the clock's (`enter`):
+ * **The clock** is read once for a decision, before anything else. However old the reading is when it is used, the cell's
+ * tick only moves forward, and a way's tick is at the clock before a key lives there (`memory/insertion.ts`, "settle"): so a
+ * decision is never placed before one that its key was admitted by. It counts at its reading or at the newest tick that its
+ * cell had seen, whichever is later.
+ *
+ * **Deciding** (`decide`), once the key's way is found and its tick is at the reading's (`enter`):
  *
  *  1. Load the admission word v. All that v counts was in the buckets before it was in v. The way must be LIVE, and its
  *     name, read after v, still the key's: then any change of hands makes a later compare-exchange on v fail.
@@ -39,7 +44,6 @@
  * **A dead thread** leaves at most a charge that nobody admitted. It expires with its bucket.
  *
  * Each rule here, left out, lets `test/model/way-protocol.mjs --broken` find the schedule in which it goes wrong.
- * Source of none of this is a paper; the admission word beside buckets follows from "err high, then check".
  */
 import type { Reading } from '../core/reading.js'
 import type { Edge } from '../core/rule.js'

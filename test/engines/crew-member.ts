@@ -49,6 +49,25 @@ const TASKS: Record<Task['name'], () => void> = {
       if (decision.allowed) record(0, decision, cost)
     }
   },
+  /** Admissions against refunds by key, at one moment: the tally keeps their balance. */
+  returns() {
+    for (let i = 0; i < task.rounds; i++) {
+      const cost = 1 + Math.floor(next() * 3)
+      if (next() < 0.7) {
+        if (limiter.check('key 0', cost).allowed) Atomics.add(tally.admitted, 0, cost)
+      } else Atomics.sub(tally.admitted, 0, limiter.refund('key 0', cost))
+    }
+  },
+  /** Everything forgotten, over and over, while others decide. */
+  clears() {
+    for (let i = 0; i < task.rounds; i++) {
+      const pick = next()
+      if (pick < 0.8) limiter.check('key 0', 1 + Math.floor(next() * 3))
+      else if (pick < 0.95) limiter.clear('key 0')
+      else if (pick < 0.97) limiter.block('key 0', Number.POSITIVE_INFINITY)
+      else limiter.penalize('key 0', 100)
+    }
+  },
   /** All that changes counts without admitting more than the limit. */
   meddle() {
     for (let i = 0; i < task.rounds; i++) {

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { Limiter } from 'millrace'
 
 export interface Task {
-  name: 'admit' | 'churn' | 'roll' | 'meddle'
+  name: 'admit' | 'churn' | 'roll' | 'meddle' | 'returns' | 'clears'
   keys: number
   rounds: number
   cost: number

@@ -84,6 +84,29 @@ for (const threads of [2, 4]) {
   })
 }
 
+for (const threads of [2, 4]) {
+  test(`${threads} threads refund by key while they decide: what is admitted and not returned is within the limit`, async () => {
+    const limiter = createLimiter({ limit: 20, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
+    const tally = new Tally(1, 1)
+    await run(limiter, crew(threads, { name: 'returns', keys: 1, rounds: 200_000, cost: 1 }), tally)
+    const standing = tally.admitted[0]!
+    assert.ok(standing <= 20, `${standing} admitted and not returned`)
+    assert.ok(limiter.usage('key 0') >= standing, 'an admission is missing from the counts')
+    const counted = limiter.usage('key 0')
+    assert.is(limiter.refund('key 0', 1_000), counted)
+    assert.is(limiter.peek('key 0').remaining, 20)
+  })
+
+  test(`${threads} threads clear, block and penalize while they decide: afterwards the whole limit can be had`, async () => {
+    const limiter = createLimiter({ limit: 20, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
+    await run(limiter, crew(threads, { name: 'clears', keys: 1, rounds: 100_000, cost: 1 }), new Tally(1, 1))
+    limiter.clear('key 0')
+    assert.equal([limiter.usage('key 0'), limiter.peek('key 0').remaining], [0, 20])
+    for (let i = 0; i < 20; i++) assert.ok(limiter.check('key 0').allowed)
+    assert.not(limiter.check('key 0').allowed)
+  })
+}
+
 test('what one thread changes, the others see', async () => {
   const clock = manualClock(1e6)
   const limiter = createLimiter({ limit: 10, window: '1m', maxKeys: 100, clock })

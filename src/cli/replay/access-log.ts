@@ -11,10 +11,15 @@ export const KEYS = ['ip'] as const
 export type KeyName = (typeof KEYS)[number]
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-const QUOTED = '"(?:[^"\\\\]|\\\\.)*"'
+const QUOTED = '"[^"\\\\]*(?:\\\\.[^"\\\\]*)*"'
+/**
+ * A user is not `-` with more behind it: that is a log with the virtual host in front (Apache's `vhost_combined`), whose
+ * first field is the same for every client.
+ */
+const USER = '(?!- [^[]).+?'
 /** host ident user [time] "request" status bytes, and in the Combined format "referrer" "agent"; more may follow. */
 const LINE = new RegExp(
-  `^(\\S+) \\S+ .+? \\[(\\d\\d)/([A-Z][a-z]{2})/(\\d{4}):(\\d\\d):(\\d\\d):(\\d\\d) ([+-])(\\d\\d)(\\d\\d)\\] ${QUOTED} (?:\\d{3}|-) (?:\\d+|-)(?: ${QUOTED} ${QUOTED})?(?: .*)?$`,
+  `^(\\S+) \\S+ ${USER} \\[(\\d\\d)/([A-Z][a-z]{2})/(\\d{4}):(\\d\\d):(\\d\\d):(\\d\\d) ([+-])(\\d\\d)(\\d\\d)\\] ${QUOTED} (?:\\d{3}|-) (?:\\d+|-)(?: ${QUOTED} ${QUOTED})?(?: .*)?$`,
 )
 
 /**

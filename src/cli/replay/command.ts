@@ -131,8 +131,9 @@ async function readTraffic(
     const name = request[key]
     let number = numbers.get(name)
     if (number === undefined) {
-      number = clients.push(name) - 1
-      numbers.set(name, number)
+      const copy = Buffer.from(name).toString() // `name` is a slice, and would keep its part of the log in memory
+      number = clients.push(copy) - 1
+      numbers.set(copy, number)
     }
     atMs.push(request.atMs)
     client.push(number)

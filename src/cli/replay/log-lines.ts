@@ -1,12 +1,13 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { PassThrough, pipeline, Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
 import { createGunzip } from 'node:zlib'
 import { UsageError } from '../terminal.js'
 
 /**
  * The lines of a log, unpacked if its first bytes are gzip's, whatever its name; `-` reads `stdin`. `onBytes` hears how
- * many bytes have been read of how many there are (`undefined`: nobody knows).
+ * many bytes have been read of how many there are (`undefined`: nobody knows). Of a line longer than 65,536 characters,
+ * such as a file that is no log may be as a whole, what is beyond is dropped.
  * @throws UsageError where it can't be read
  */
 export async function* logLines(
@@ -22,12 +23,7 @@ export async function* logLines(
       read += chunk.length
       onBytes(read, bytes)
     })
-    const lines = createInterface({ input: unpacked, crlfDelay: Number.POSITIVE_INFINITY })
-    // An error of the stream does not reach the lines' loop by itself.
-    const failure = new Promise<never>((_, reject) => unpacked.on('error', reject))
-    failure.catch(() => lines.close())
-    for await (const line of lines) yield line
-    if (unpacked.errored) await failure
+    yield* split(unpacked)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const why =
@@ -35,6 +31,30 @@ export async function* logLines(
     if (why === undefined) throw error
     throw new UsageError(`${name}: ${why}`, { cause: error })
   }
+}
+
+/** Several times the longest line that servers write: what they take as a request is limited to 8 KiB or so. */
+const LONGEST_LINE = 65_536
+const BYTE_ORDER_MARK = '\ufeff'
+
+async function* split(bytes: Readable): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8')
+  let isFirst = true
+  const line = (text: string) => {
+    const start = isFirst && text.startsWith(BYTE_ORDER_MARK) ? 1 : 0
+    isFirst = false
+    return text.slice(start, Math.min(text.endsWith('\r') ? text.length - 1 : text.length, LONGEST_LINE))
+  }
+  let rest = ''
+  for await (const chunk of bytes) {
+    const texts = (rest + decoder.write(chunk)).split('\n')
+    rest = texts.pop()!
+    // Once over, a line stays over: whatever is added to it is cut off again.
+    if (rest.length > LONGEST_LINE) rest = rest.slice(0, LONGEST_LINE + 1)
+    for (const text of texts) yield line(text)
+  }
+  rest += decoder.end()
+  if (rest !== '') yield line(rest)
 }
 
 const REASONS: Record<string, string> = {

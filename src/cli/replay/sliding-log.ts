@@ -1,4 +1,4 @@
-/** An exact sliding log of one client: every moment it was counted at, which must not go back. */
+/** An exact sliding log of one client at a time: every moment it was counted at, which must not go back. */
 export class SlidingLog {
   readonly #windowMs: number
   #moments: number[] = []
@@ -21,5 +21,11 @@ export class SlidingLog {
 
   add(atMs: number): void {
     this.#moments.push(atMs)
+  }
+
+  /** Forgets everything: the next client's log. */
+  clear(): void {
+    this.#moments.length = 0
+    this.#oldest = 0
   }
 }

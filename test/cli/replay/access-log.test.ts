@@ -119,4 +119,9 @@ test('a hostile line of 100,000 characters is turned down in one pass', () => {
     assert.is(parseLine(line), undefined)
 })
 
+test('a log with the virtual host in front is not taken for one whose only client is the host', () => {
+  for (const user of ['-', 'ada'])
+    assert.is(parseLine(`www.example.com:443 ${common({ user })}`), undefined, user)
+})
+
 test.run()

@@ -108,4 +108,35 @@ test('what has been read is told in bytes, up to the size of the file', async ()
   assert.equal(told.at(-1), [bytes.length, undefined])
 })
 
+test('of a line longer than 65,536 characters the rest is dropped, and the next line is whole', async () => {
+  for (const length of [65_535, 65_536, 65_537, 1_000_000]) {
+    const kept = Math.min(length, 65_536)
+    for (const end of ['\n', '\r\n', '']) {
+      const lines = await read(file('long', `a\n${'x'.repeat(length)}${end}${end && 'b'}`))
+      assert.equal(
+        lines.map((line) => line.length),
+        end === '' ? [1, kept] : [1, kept, 1],
+        `${length}${end}`,
+      )
+    }
+  }
+})
+
+test('a long line is cut at the same place wherever the chunks of the stream begin', async () => {
+  const bytes = Buffer.from(`${'€'.repeat(70_000)}\nb\n`)
+  for (const size of [999, 65_536, 200_000]) {
+    const chunks = []
+    for (let i = 0; i < bytes.length; i += size) chunks.push(bytes.subarray(i, i + size))
+    assert.equal(await read('-', stream(...chunks)), ['€'.repeat(65_536), 'b'], String(size))
+  }
+})
+
+test('a byte order mark is no part of the first line; wherever else it stands it is kept', async () => {
+  assert.equal(await read(file('bom', '\ufeffa\n\ufeffb\n')), ['a', '\ufeffb'])
+})
+
+test('a line ends at no other character that some take for the end of a line', async () => {
+  assert.equal(await read(file('others', 'a\u2028b\u2029c\u0085d\n')), ['a\u2028b\u2029c\u0085d'])
+})
+
 test.run()

@@ -71,6 +71,18 @@ test('a sliding log forgets thousands of moments without losing one', () => {
   assert.is(log.used(24_999), 0)
 })
 
+test('a cleared sliding log is as good as new', () => {
+  const log = new SlidingLog(1_000)
+  for (let atMs = 5_000; atMs < 9_000; atMs++) {
+    log.add(atMs)
+    log.used(atMs)
+  }
+  log.clear()
+  assert.is(log.used(10), 0)
+  log.add(10)
+  assert.is(log.used(10), 1)
+})
+
 test('what happened exactly a window ago is out', () => {
   const log = new SlidingLog(1_000)
   log.add(500)
