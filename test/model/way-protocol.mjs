@@ -136,7 +136,7 @@ const phases = {
       yield store(w, ASOF, stamp(broken === 'asOf without epoch' ? 0 : next, e, now))
     return to('decide', { w, now, tries })
   },
-  *charge({ kind, cost, w, now, v, e, tries }) {
+  *charge({ cost, w, now, v, e, tries }) {
     const b = yield load(w, slot(e)),
       fresh = lap(b) !== lapOf(e)
     if (fresh && broken !== 'no late check' && (yield load(w, TICK)) - e >= RING)
