@@ -62,6 +62,19 @@ test('untilPosition is the first whole millisecond that stands there, as trying 
   assert.ok(ahead > 50)
 })
 
+test('untilPosition is exact where multiplying back from a position is not', () => {
+  for (const [windowMs, buckets, nowMs, position] of [
+    [1_001, 997, 889_733_094_466, 886_177_717_468.125],
+    [10_000 + 1 / 3, 1, 598_599, 63],
+    [10_000 + 1 / 3, 1, 1_274_524_591_179, 127_448_214],
+  ] as const) {
+    const ticks = new Ticks(windowMs, buckets, 2 ** 31)
+    const found = ticks.untilPosition(nowMs, position)
+    assert.ok(found > 0 && ticks.position(nowMs + found) >= position, 'then it is there')
+    assert.ok(ticks.position(nowMs + found - 1) < position, 'and a millisecond before it is not')
+  }
+})
+
 test('a wrapped tick is the tick modulo the modulus, also of ticks before 0', () => {
   fc.assert(
     fc.property(anyTicks, fc.integer({ min: -(2 ** 52), max: 2 ** 52 }), (ticks, tick) => {

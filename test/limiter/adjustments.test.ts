@@ -46,6 +46,16 @@ test('penalties beyond all counting stop at the fullest: no overflow, no block, 
   }
 })
 
+test('penalties of several granules that add up beyond all counting leave no room', () => {
+  const { clock, limiter } = limiterWith({ limit: MAX_LIMIT })
+  for (const cost of [3_000_000, 2_000_000, 1_000_000, 3_000_000]) {
+    limiter.penalize('key', cost)
+    clock.advance(1_000)
+    if (cost < 3_000_000) assert.not(limiter.check('key').allowed)
+  }
+  assert.is(limiter.usage('key'), 9_000_000)
+})
+
 test('a penalty of 0 is true and gives a new key no place', () => {
   const { limiter } = limiterWith()
   assert.is(limiter.penalize('key', 0), true)

@@ -88,6 +88,7 @@ test('retryAfterMs(i) is counted from the decision', () => {
   const decided = limiter.checkMany(['a'])
   const { retryAfterMs } = limiter.check('a')
   clock.advance(20_000)
+  limiter.check('b')
   assert.is(decided.retryAfterMs(0), retryAfterMs)
 })
 

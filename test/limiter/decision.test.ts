@@ -36,6 +36,14 @@ test('retryAfterMs and resetMs are found on first read, counted from the decisio
   )
 })
 
+test('retryAfterMs of a refusal is at least 1, also where room has come before it is read', () => {
+  const { limiter } = limiterWith()
+  limiter.check('key', 5)
+  const refused = limiter.check('key')
+  limiter.clear('key')
+  assert.is(refused.retryAfterMs, 1)
+})
+
 test('toJSON has the six fields, computed and kept', () => {
   const { limiter } = limiterWith({ name: 'api' })
   const decision = limiter.check('key', 2)
@@ -122,28 +130,33 @@ test('a cost above the limit is refused, not thrown, with nothing charged and re
 })
 
 const anyRule = fc.record({
+  limit: fc.constantFrom(6, 40),
   edge: fc.constantFrom('strict' as const, 'smooth' as const),
   startMs: fc.constantFrom(0, 0.5, START_MS, 1e9 + 1 / 3, 1.7e12),
   windowMs: fc.constantFrom(1, 7, 250, 1_000, 60_000, 86_400_000),
   parts: fc.constantFrom(1, 3, 10, 60),
 })
 const anySteps = fc.array(
-  fc.record({ advance: fc.double({ min: 0, max: 1.2, noNaN: true }), cost: fc.integer({ min: 0, max: 6 }) }),
+  fc.record({
+    advance: fc.double({ min: 0, max: 1.2, noNaN: true }),
+    part: fc.double({ min: 0, max: 1, noNaN: true }),
+  }),
   { minLength: 2, maxLength: 25 },
 )
 
 test('refused: not a millisecond before retryAfterMs, and then; all of it not before resetMs, and then', () => {
   let refused = 0
   fc.assert(
-    fc.property(anyRule, anySteps, ({ edge, startMs, windowMs, parts }, steps) => {
+    fc.property(anyRule, anySteps, ({ limit, edge, startMs, windowMs, parts }, steps) => {
       const { clock, limiter } = limiterWith({
-        limit: 6,
+        limit,
         window: windowMs,
         granularity: windowMs / parts,
         edge,
       })
       clock.set(startMs)
-      for (const { advance, cost } of steps) {
+      for (const { advance, part } of steps) {
+        const cost = Math.round(part * limit)
         clock.advance(Math.round(advance * advance * windowMs))
         const now = clock.now()
         const decision = limiter.check('key', cost)
@@ -163,10 +176,10 @@ test('refused: not a millisecond before retryAfterMs, and then; all of it not be
         const at = Math.floor(clock.now())
         if (last.resetMs > 1) {
           clock.set(at + last.resetMs - 1)
-          assert.ok(limiter.peek('key').remaining < 6, 'a millisecond early')
+          assert.ok(limiter.peek('key').remaining < limit, 'a millisecond early')
         }
         clock.set(Math.max(at + last.resetMs, clock.now()))
-        assert.is(limiter.peek('key').remaining, 6, 'all is back')
+        assert.is(limiter.peek('key').remaining, limit, 'all is back')
         clock.set(now)
       }
     }),

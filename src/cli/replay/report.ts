@@ -64,23 +64,33 @@ function early({ wronglyRefused, refusedTooEarly }: Replay): string {
   return wronglyRefused > 0 ? ' (all at most one granule early)' : ''
 }
 
+const ALL = ['client', 'requests', 'refused', 'most in one window'] as const
+const FEWEST = ['client', 'refused'] as const
+
+/** Every column where a client's name still has some room beside them, else only who was refused how often. */
 function clientTable(clients: Replay['refusedMost'], width: number): string {
-  const narrow = width < 60
-  const names = clients.map(({ client }) => printable(client))
-  const head = narrow ? ['client', 'refused'] : ['client', 'requests', 'refused', 'most in one window']
-  const figures = clients.map(({ requests, refused, peak }) =>
-    (narrow ? [refused] : [requests, refused, peak]).map(grouped),
-  )
-  const longest = (texts: string[]) => texts.reduce((most, text) => Math.max(most, text.length), 0)
-  const columns = head.slice(1).map((title, i) => longest([title, ...figures.map((row) => row[i]!)]))
-  const left = width - columns.reduce((sum, column) => sum + column + 3, 4)
+  const figure = { requests: 'requests', refused: 'refused', 'most in one window': 'peak' } as const
+  const rows = (head: readonly string[]) =>
+    clients.map((client) =>
+      head.slice(1).map((title) => grouped(client[figure[title as keyof typeof figure]])),
+    )
+  const room = (head: readonly string[]) => {
+    const figures = rows(head)
+    const widths = head
+      .slice(1)
+      .map((title, i) => figures.reduce((most, row) => Math.max(most, row[i]!.length), title.length))
+    return width - widths.reduce((sum, column) => sum + column + 3, 4)
+  }
+  const head = room(ALL) >= 15 ? ALL : FEWEST // 15 characters: an IPv4 address
+  const widest = Math.max('client'.length, room(head))
   const table = new Table({
-    head,
+    head: [...head],
     colAligns: head.map((_, i) => (i === 0 ? 'left' : 'right')),
     style: { head: [], border: [], compact: true },
   })
-  const widest = Math.max('client'.length, left)
-  for (const [i, name] of names.entries()) table.push([shortened(name, widest), ...figures[i]!])
+  const figures = rows(head)
+  for (const [i, { client }] of clients.entries())
+    table.push([shortened(printable(client), widest), ...figures[i]!])
   return table.toString()
 }
 
