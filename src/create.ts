@@ -69,6 +69,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
  */
 export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } = {}): Limiter {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
+  for (const name of Object.keys(options)) if (name !== 'clock') throw invalid('options', name, 'only clock')
   const refuse = (option: string, value: unknown, expected: string) =>
     new MillraceError('ERR_MILLRACE_INVALID_SHARE', option, value, expected)
   if (typeof shared !== 'object' || shared === null)

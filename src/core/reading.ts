@@ -1,4 +1,5 @@
 import { type Clock, checkReading } from './clock.js'
+import { MillraceError } from './errors.js'
 import type { Ticks } from './ticks.js'
 
 /**
@@ -41,6 +42,10 @@ export class Reading {
     checkReading(now)
     const { ticks } = this
     const tick = Math.floor(ticks.position(now))
+    if (!Number.isSafeInteger(16 * tick)) {
+      const expected = `milliseconds that can be told apart by granules of ${ticks.granuleMs} ms`
+      throw new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock.now()', now, expected)
+    }
     // The end is put a little early and looked at again: all between two readings of one tick is of that tick.
     const end = (tick + 1) * ticks.granuleMs
     const to = end - Math.abs(end) * 2 ** -50

@@ -82,7 +82,11 @@ function checkGranularity(granularity: Duration | undefined, windowMs: number): 
   // A granule such as 1000 / 3 ms can't be written down exactly: a part in 10^9 is as near as decimals come.
   if (Math.abs(parts - buckets) > parts * 1e-9) {
     const nearest = nearestDivisor(granuleMs, windowMs)
-    throw invalid('granularity', granularity, `a whole part of the window; the nearest is ${nearest}`)
+    throw invalid(
+      'granularity',
+      granularity,
+      `a whole part of the window; in whole milliseconds the nearest is ${nearest}`,
+    )
   }
   return buckets
 }

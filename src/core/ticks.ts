@@ -30,12 +30,6 @@ export class Ticks {
     return rest < 0 ? rest + this.modulus : rest
   }
 
-  /** The tick behind the word `wrapped` that is nearest to `tick`: less than half of the modulus away. */
-  unwrap(wrapped: number, tick: number): number {
-    const ahead = this.wrap(wrapped - tick)
-    return tick + (ahead > this.modulus / 2 ? ahead - this.modulus : ahead)
-  }
-
   /**
    * How many whole milliseconds after `nowMs` the clock first stands at or behind `position` (in granules, a multiple
    * of a sixteenth); below 0 where it has passed. Exact: one millisecond less is before it.

@@ -89,17 +89,6 @@ test('a wrapped tick is the tick modulo the modulus, also of ticks before 0', ()
   )
 })
 
-test('unwrap gives back the tick that was wrapped, from any less than half of the modulus away', () => {
-  const anyTick = fc.integer({ min: -(2 ** 50), max: 2 ** 50 })
-  const part = fc.double({ min: -0.499, max: 0.499, noNaN: true })
-  fc.assert(
-    fc.property(anyTicks, anyTick, part, (ticks, tick, away) => {
-      const near = tick + Math.floor(away * ticks.modulus)
-      assert.is(ticks.unwrap(ticks.wrap(tick), near), tick)
-    }),
-  )
-})
-
 test('a reading’s tick is that of its moment, however the clock moved before', () => {
   const anyMove = fc.oneof(
     fc.double({ min: -2, max: 2, noNaN: true }),

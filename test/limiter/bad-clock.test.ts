@@ -141,4 +141,13 @@ test('a limiter by a clock of its own is attached to with that clock, or not at 
   assert.is(attachLimiter(limiter.share(), { clock }).usage('key'), 1)
 })
 
+test('a reading too large to tell granules apart is an error, and no loop without an end', () => {
+  for (const reading of [2 ** 53, 1e18, -(2 ** 53)]) {
+    const act = () =>
+      createLimiter({ limit: 5, window: 60, maxKeys: 20, clock: new TellingClock(reading) }).check('a', 5)
+        .remaining
+    assertRaises(act, 'ERR_MILLRACE_INVALID_CLOCK', 'clock.now()')
+  }
+})
+
 test.run()
