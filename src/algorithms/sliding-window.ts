@@ -43,7 +43,7 @@
  *
  * **A dead thread** leaves at most a charge that nobody admitted. It expires with its bucket.
  *
- * Each rule here, left out, lets `test/model/way-protocol.mjs --broken` find the schedule in which it goes wrong.
+ * Each rule here, left out, lets `npm run model -- --broken` find the schedule in which it goes wrong.
  */
 import type { Reading } from '../core/reading.js'
 import type { Edge } from '../core/rule.js'

@@ -32,11 +32,18 @@ function step(next: () => number, granuleMs: number, windowMs: number): number {
   return Math.round(2 * next() * scales[weights.findIndex((weight) => pick < weight)]!)
 }
 
-function play(edge: Edge, { windowMs, parts, limit, seed }: Traffic, judge: (seen: Seen) => void): void {
+/** A limiter, its clock at some moment, and the chance that plays on it. */
+function stage(edge: Edge, { windowMs, parts, limit, seed }: Traffic) {
   const next = random(seed)
   const granuleMs = windowMs / parts
   const clock = manualClock(Math.round(next() * 1e9))
   const limiter = createLimiter({ limit, window: windowMs, granularity: granuleMs, edge, maxKeys: 10, clock })
+  return { next, granuleMs, clock, limiter }
+}
+
+function play(edge: Edge, traffic: Traffic, judge: (seen: Seen) => void): void {
+  const { next, granuleMs, clock, limiter } = stage(edge, traffic)
+  const { windowMs, limit } = traffic
   const log = new ExactLog()
   for (let i = 0; i < 400; i++) {
     clock.advance(step(next, granuleMs, windowMs))
@@ -101,18 +108,9 @@ for (const edge of ['strict', 'smooth'] as const) {
   test(`${edge}: retryAfterMs is refused one millisecond before and admitted at it`, () => {
     let waits = 0
     fc.assert(
-      fc.property(traffic, ({ windowMs, parts, limit, seed }) => {
-        const next = random(seed)
-        const granuleMs = windowMs / parts
-        const clock = manualClock(Math.round(next() * 1e9))
-        const limiter = createLimiter({
-          limit,
-          window: windowMs,
-          granularity: granuleMs,
-          edge,
-          maxKeys: 10,
-          clock,
-        })
+      fc.property(traffic, (traffic) => {
+        const { next, granuleMs, clock, limiter } = stage(edge, traffic)
+        const { windowMs, limit } = traffic
         for (let i = 0; i < 60; i++) {
           clock.advance(step(next, granuleMs, windowMs))
           const cost = 1 + Math.floor(next() * limit)
@@ -134,18 +132,9 @@ for (const edge of ['strict', 'smooth'] as const) {
 
   test(`${edge}: resetMs gives the whole limit back, and no sooner`, () => {
     fc.assert(
-      fc.property(traffic, ({ windowMs, parts, limit, seed }) => {
-        const next = random(seed)
-        const granuleMs = windowMs / parts
-        const clock = manualClock(Math.round(next() * 1e9))
-        const limiter = createLimiter({
-          limit,
-          window: windowMs,
-          granularity: granuleMs,
-          edge,
-          maxKeys: 10,
-          clock,
-        })
+      fc.property(traffic, (traffic) => {
+        const { next, granuleMs, clock, limiter } = stage(edge, traffic)
+        const { windowMs, limit } = traffic
         for (let i = 0; i < 40; i++) {
           clock.advance(step(next, granuleMs, windowMs))
           const { resetMs } = limiter.check('key', 1 + Math.floor(next() * limit))

@@ -96,6 +96,7 @@ test('a reading’s tick is that of its moment, however the clock moved before',
   )
   fc.assert(
     fc.property(anyTicks, anyMoment, fc.array(anyMove, { maxLength: 30 }), (ticks, startMs, moves) => {
+      fc.pre(ticks.position(startMs) < 2 ** 48) // far beyond that a reading is refused, as tested below
       let now = startMs
       const clock: Clock = { now: () => now }
       const reading = new Reading(clock, ticks)
@@ -111,6 +112,18 @@ test('a reading’s tick is that of its moment, however the clock moved before',
     }),
     { numRuns: 1_000 },
   )
+})
+
+test('a clock whose ticks can no longer be told apart is refused', () => {
+  const ticks = new Ticks(1, 1_000, shapeFor(1, 1_000, 2).modulus)
+  const last = Math.floor(Number.MAX_SAFE_INTEGER / 16 / 1_000)
+  let now = last
+  const reading = new Reading({ now: () => now }, ticks)
+  reading.take()
+  assert.is(reading.absoluteTick, last * 1_000)
+  for (now of [last + 1, -last - 1, Number.MAX_VALUE]) {
+    assert.throws(() => reading.take(), /told apart by granules of 0.001 ms/)
+  }
 })
 
 test('a reading at the very edge of a granule is of the right one', () => {

@@ -8,12 +8,16 @@ interface Found {
   wrong?: string
   stopped?: boolean
 }
-interface Model {
+interface Explorer {
   explore(scenario: object, mistake?: string, most?: number): Found
+}
+interface Scenarios {
   scenarios: Record<string, object>
   mistakes: Record<string, string>
 }
-const model: Model = await import(new URL('../../../test/model/way-protocol.mjs', import.meta.url).href)
+const folder = new URL('../../../test/model/', import.meta.url)
+const { explore }: Explorer = await import(new URL('explorer.mjs', folder).href)
+const { scenarios, mistakes }: Scenarios = await import(new URL('scenarios.mjs', folder).href)
 
 const QUICK = [
   'idle for exactly all laps',
@@ -30,16 +34,16 @@ const QUICK = [
 
 for (const name of QUICK) {
   test(`holds at every interleaving: ${name}`, () => {
-    const found = model.explore(model.scenarios[name]!)
+    const found = explore(scenarios[name]!)
     assert.is(found.wrong, undefined)
     assert.is(found.stopped, undefined)
     assert.ok(found.ends! > 0)
   })
 }
 
-for (const [mistake, scenario] of Object.entries(model.mistakes)) {
+for (const [mistake, scenario] of Object.entries(mistakes)) {
   test(`with one rule left out it fails: ${mistake}`, () => {
-    assert.type(model.explore(model.scenarios[scenario]!, mistake).wrong, 'string')
+    assert.type(explore(scenarios[scenario]!, mistake).wrong, 'string')
   })
 }
 

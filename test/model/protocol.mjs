@@ -1,0 +1,302 @@
+// The protocol of `src/algorithms/sliding-window.ts` and `src/memory/insertion.ts`, scaled down, so that every interleaving
+// of a few threads can be explored, one shared-memory operation at a time (`explorer.mjs`).
+//
+// An operation runs in phases. A phase is a generator that yields one shared-memory operation at a time and ends by
+// naming the next phase and what is carried over; so a thread's state is its phase, what it carries and what it has read
+// so far. Running the phase again on those results gives the next operation: threads are neither real nor copied.
+//
+// A window is one granule (n = 1), a ring n + 1 buckets, counts have 4 bits, laps and epochs few values. Not in here:
+// memory weaker than sequential consistency.
+
+export const FREE = 0,
+  CLAIMED = 1,
+  NAMED = 2,
+  LIVE = 3
+export const N = 1,
+  RING = N + 1
+const MAX = 15 // a total of all ones: blocked
+export const NEVER = -1
+export const LO = 0,
+  HI = 1,
+  ADM = 2,
+  TICK = 3,
+  ASOF = 4,
+  UNTIL = 5,
+  BUCKETS = 6,
+  WAY = BUCKETS + RING
+export const CLOCK = 0
+
+/** The scenario and the mistake under exploration. */
+export let S, broken
+export const setUp = (scenario, mistake) => {
+  S = scenario
+  broken = mistake
+}
+
+// Words. adm = epoch | state:2 | total:4, bucket = lap | refunds:2 | count:4, asOf = epoch and time of the last sum
+export const total = (v) => v & 15,
+  state = (v) => (v >> 4) & 3,
+  epoch = (v) => v >> 6
+export const adm = (e, s, t) => ((e % S.epochs) << 6) | (s << 4) | t
+export const count = (b) => b & 15,
+  refunds = (b) => (b >> 4) & 3,
+  lap = (b) => b >> 6
+export const bucket = (l, r, c) => (l << 6) | (r << 4) | c
+export const lapOf = (t) => Math.floor(t / RING) % S.laps
+export const slot = (t) => BUCKETS + (t % RING)
+export const tickOf = (now) => Math.floor(now / S.sub)
+
+// Shared-memory operations
+export const at = (w, field) => 1 + w * WAY + field
+const load = (w, field) => (m) => m[at(w, field)]
+const store = (w, field, x) => (m) => {
+  m[at(w, field)] = x
+}
+const cas = (w, field, from, to) => (m) => m[at(w, field)] === from && ((m[at(w, field)] = to), true)
+export const clock = (m) => m[CLOCK]
+export const to = (phase, carried) => ({ phase, carried })
+export const done = (result) => ({ result })
+
+const sumOf = function* (w, e, now) {
+  // the buckets e-n..e that bear their own lap; smooth weights the oldest
+  let s = 0
+  for (let u = e; u >= e - N && u >= 0; u--) {
+    const b = yield load(w, slot(u))
+    if (lap(b) !== lapOf(u)) continue
+    s += S.smooth && u === e - N ? Math.ceil((count(b) * (S.sub - subOf(e, now))) / S.sub) : count(b)
+  }
+  return Math.min(s, MAX - 1)
+}
+const subOf = (e, now) => (tickOf(now) === e ? now % S.sub : 0)
+const stamp = (v, e, now) => epoch(v) * 1000 + (S.smooth ? e * S.sub + subOf(e, now) : e)
+
+const still = function* (w, key) {
+  // is the way, which was the key's, still the key's?
+  return state(yield load(w, ADM)) === LIVE && (yield load(w, LO)) === key && (yield load(w, HI)) === key
+}
+
+export const phases = {
+  *lookup({ key, kind, from = 0, tries = 0, early }) {
+    // the clock first, once for all of a decision
+    early ??= yield clock
+    for (let w = from; w < S.ways; w++)
+      if ((yield load(w, LO)) === key && (yield load(w, HI)) === key) return to('enter', { w, tries, early })
+    if (kind === 'refund') return done('nothing to refund')
+    return tries < S.tries ? to('choose', { tries: tries + 1, early }) : done('no room')
+  },
+  *enter({ w, tries, early }) {
+    // an old reading is as good as a new one: the cell's tick only moves on, and counts
+    const t = yield load(w, TICK),
+      now = early
+    if (t >= tickOf(now)) return to('decide', { w, now, tries, early })
+    const next = broken === 'one hop' ? tickOf(now) : hop(t, tickOf(now))
+    return (yield cas(w, TICK, t, next)) && broken !== 'no broom'
+      ? to('broom', { w, p: firstSlot(t, next), next, now, tries, early })
+      : to('enter', { w, tries, early })
+  },
+  *broom({ w, p, next, now, tries, early, mine }) {
+    // one slot for every quarter of the laps: what is older than the window goes
+    const onward =
+      mine !== undefined
+        ? to('settle', { w, mine, tries, early })
+        : to(
+            next < tickOf(now) ? 'enter' : 'decide',
+            next < tickOf(now) ? { w, tries, early } : { w, now, tries, early },
+          )
+    if (p > Math.floor(next / (S.laps >> 2))) return onward
+    const i = p % RING,
+      live = next - ((next - i) % RING)
+    const b = yield load(w, BUCKETS + i)
+    if (count(b) > 0 && lap(b) !== lapOf(live)) {
+      if (broken !== 'broom unchecked' && (yield load(w, TICK)) !== next) return onward
+      yield cas(w, BUCKETS + i, b, bucket(lap(b), 3, 0))
+    }
+    return to('broom', { w, p: p + 1, next, now, tries, early, mine })
+  },
+  *decide({ key, cost, kind, w, now, tries, early = now }) {
+    const v = yield load(w, ADM)
+    if (state(v) !== LIVE) return to('lookup', { from: w + 1, tries, early })
+    if (broken !== 'no names' && ((yield load(w, LO)) !== key || (yield load(w, HI)) !== key))
+      return to('lookup', { tries, early })
+    if (kind === 'refund') return to('refund', { w, left: cost, u: Math.max(0, (yield load(w, TICK)) - N) })
+    if (kind === 'block') return to('block', { w, now, v, tries })
+    const e = broken === 'tick before adm' ? tickOf(now) : yield load(w, TICK)
+    if (total(v) + cost > S.limit) return to('full', { w, now, v, e, tries })
+    return broken === 'adm before bucket'
+      ? to('commit', { w, now, v, e, tries })
+      : to('charge', { w, now, v, e, tries })
+  },
+  *full({ w, now, v, e, tries }) {
+    if (total(v) === MAX && (yield load(w, UNTIL)) > now) return done('blocked')
+    if ((yield load(w, ASOF)) === stamp(broken === 'asOf without epoch' ? 0 : v, e, now))
+      return done('refused')
+    const s = yield* sumOf(w, e, now)
+    const next = broken === 'no epoch' ? adm(epoch(v), LIVE, s) : adm(epoch(v) + 1, LIVE, s)
+    if (yield cas(w, ADM, v, next))
+      yield store(w, ASOF, stamp(broken === 'asOf without epoch' ? 0 : next, e, now))
+    return to('decide', { w, now, tries })
+  },
+  *charge({ cost, w, now, v, e, tries }) {
+    const b = yield load(w, slot(e)),
+      fresh = lap(b) !== lapOf(e)
+    if (fresh && broken !== 'no late check' && (yield load(w, TICK)) - e >= RING)
+      return to('decide', { w, now, tries })
+    const charged = fresh ? bucket(lapOf(e), 0, cost) : b + cost
+    if (!(yield cas(w, slot(e), b, charged))) return to('charge', { w, now, v, e, tries })
+    return broken === 'adm before bucket'
+      ? done('admitted')
+      : to('commit', { w, now, v, e, r: refunds(charged), tries })
+  },
+  *commit({ key, kind, cost, w, now, v, e, r, again = 0, tries }) {
+    // a second try: a sum may have counted the charge already
+    const next =
+      again && broken !== 'second try unmarked' ? adm(epoch(v) + 1, LIVE, total(v) + cost) : v + cost
+    const admit = (m, oracle) =>
+      m[at(w, ADM)] === v && ((m[at(w, ADM)] = next), oracle.admit(key, e, cost), true)
+    if (yield admit)
+      return broken === 'adm before bucket'
+        ? to('charge', { w, now, v, e, tries })
+        : kind === 'borrow'
+          ? to('giveBack', { w, e, r })
+          : done('admitted')
+    const x = yield load(w, ADM)
+    if (
+      state(x) === LIVE &&
+      (yield load(w, LO)) === key &&
+      (yield load(w, HI)) === key &&
+      (yield load(w, TICK)) === e &&
+      total(x) + cost <= S.limit
+    )
+      return to('commit', { w, now, v: x, e, r, again: 1, tries })
+    return to('undo', { w, now, e, r, tries })
+  },
+  *undo({ cost, w, now, e, r, tries }) {
+    // unless a refund may have taken it already
+    const b = yield load(w, slot(e))
+    if (lap(b) === lapOf(e) && (broken === 'no mark' || (refunds(b) === r && r < 3))) {
+      if (!(yield cas(w, slot(e), b, b - cost))) return to('undo', { w, now, e, r, tries })
+      return to('stale', { w, now, tries })
+    }
+    return to('decide', { w, now, tries })
+  },
+  *giveBack({ key, cost, w, e, r }) {
+    // one's own admission, later
+    if ((yield load(w, TICK)) - e > N) return done('expired')
+    const b = yield load(w, slot(e))
+    if (lap(b) !== lapOf(e) || refunds(b) !== r || r === 3) return done('not given back')
+    const give = (m, oracle) =>
+      m[at(w, slot(e))] === b && ((m[at(w, slot(e))] = b - cost), oracle.refund(key, e, cost), true)
+    return (yield give) ? to('stale', { w }) : to('giveBack', { w, e, r })
+  },
+  *stale({ w, now, tries }) {
+    // a sum made before this may be too high: a new epoch ends its asOf
+    if (broken !== 'removed unmarked') {
+      const v = yield load(w, ADM)
+      if (state(v) === LIVE && !(yield cas(w, ADM, v, adm(epoch(v) + 1, LIVE, total(v)))))
+        return to('stale', { w, now, tries })
+    }
+    return now === undefined ? done('given back') : to('decide', { w, now, tries })
+  },
+  *refund({ key, w, left, u }) {
+    // oldest first; a bucket that was taken from counts it: what was charged before is not undone there
+    for (const e = yield load(w, TICK); left > 0 && u <= e; u++) {
+      const b = yield load(w, slot(u)),
+        take = Math.min(left, count(b))
+      if (lap(b) !== lapOf(u) || take === 0) continue
+      if (broken !== 'refund unnamed' && !(yield* still(w, key))) return done('refunded')
+      const rest = bucket(lap(b), broken === 'no mark' ? 0 : Math.min(3, refunds(b) + 1), count(b) - take)
+      const give = (m, oracle) =>
+        m[at(w, slot(u))] === b && ((m[at(w, slot(u))] = rest), oracle.refund(key, u, take), true)
+      const given = yield give
+      return to('refund', { w, left: given ? left - take : left, u: given ? u + 1 : u })
+    }
+    return to('stale', { w })
+  },
+  *block({ key, cost, w, now, tries }) {
+    // cost = how long; until by CAS, then adm: a way that changed hands is left alone
+    const u = yield load(w, UNTIL)
+    const v = yield load(w, ADM)
+    if (state(v) !== LIVE || (yield load(w, LO)) !== key || (yield load(w, HI)) !== key)
+      return to('lookup', { tries })
+    if (!(yield cas(w, UNTIL, u, now + cost))) return to('block', { w, now, tries })
+    const shut = (m, oracle) =>
+      m[at(w, ADM)] === v &&
+      ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, MAX)), oracle.block(key, now + cost), true)
+    return (yield shut) ? done('blocks') : to('block', { w, now, tries })
+  },
+
+  *choose({ key, tries, early }) {
+    // any way that may be taken; the explorer tries each
+    return {
+      split: (S.choice?.[key] ?? Array.from({ length: S.ways }, (_, w) => w)).map((w) =>
+        to('claim', { w, tries, early }),
+      ),
+    }
+  },
+  *claim({ w, tries, early }) {
+    const v = yield load(w, ADM)
+    if (state(v) === CLAIMED) return done('no room')
+    if (total(v) === MAX && (yield load(w, UNTIL)) > (yield clock)) return done('no room')
+    const t = yield load(w, TICK),
+      now = yield clock // a reading of its own: with an old one less would have expired
+    const expired = t + N < tickOf(now)
+    if (!expired && total(v) > 0 && !S.evictLive) return done('no room')
+    const mine = adm(
+      epoch(v) + (broken === 'claim without epoch' ? 0 : 1),
+      broken === 'named at once' ? NAMED : CLAIMED,
+      expired ? 0 : Math.min(total(v), MAX - 1),
+    )
+    return (yield cas(w, ADM, v, mine))
+      ? to('name', { w, mine, tries, early })
+      : to('lookup', { tries, early })
+  },
+  *name({ key, w, mine, tries, early }) {
+    yield store(w, HI, key)
+    yield store(w, LO, key)
+    const named = adm(epoch(mine), NAMED, total(mine))
+    if (broken !== 'named at once') yield store(w, ADM, named)
+    return to(broken === 'no scan' ? 'settle' : 'scan', { w, mine: named, i: 0, tries, early })
+  },
+  *scan({ key, w, mine, i, tries, early }) {
+    // is another way of both sets named so?
+    if (i === w) i++
+    if (i >= S.ways) return to('settle', { w, mine, tries, early })
+    const x = yield load(i, ADM)
+    if (state(x) >= NAMED && (yield load(i, LO)) === key && (yield load(i, HI)) === key) {
+      if (state(x) === LIVE) {
+        yield cas(w, ADM, mine, adm(epoch(mine), FREE, total(mine)))
+        return to('lookup', { tries, early })
+      }
+      if (broken !== 'no veto' && !(yield cas(i, ADM, x, adm(epoch(x), FREE, total(x)))))
+        return to('scan', { w, mine, i, tries, early })
+    }
+    return to('scan', { w, mine, i: i + 1, tries, early })
+  },
+  // The tick comes up to a clock read after the scan: no other cell of the key was alive then, so nothing of the key was
+  // admitted later than this, and no decision here, with whatever old reading, can be admitted earlier than this.
+  *settle({ w, mine, tries, early }) {
+    if (broken === 'unsettled') return to('promote', { w, mine, tries, early })
+    const t = yield load(w, TICK),
+      now = yield clock
+    if (t >= tickOf(now)) return to('promote', { w, mine, tries, early })
+    const next = hop(t, tickOf(now))
+    return (yield cas(w, TICK, t, next))
+      ? to('broom', { w, p: firstSlot(t, next), next, now, tries, early, mine })
+      : to('settle', { w, mine, tries, early })
+  },
+  *promote({ w, mine, tries, early }) {
+    // fails when vetoed
+    const alive = adm(epoch(mine), LIVE, total(mine))
+    if (broken === 'promote by store') yield store(w, ADM, alive)
+    else yield cas(w, ADM, mine, alive)
+    return to('lookup', { tries, early })
+  },
+}
+// A jump over many laps goes by way of a tick whose laps no leftover bears.
+const hop = (t, now) => {
+  const all = S.laps * RING,
+    reach = all >> 2
+  return now - t <= reach ? now : t + reach + all * Math.floor((now - t - reach) / all)
+}
+const firstSlot = (t, next) =>
+  Math.max(Math.floor(t / (S.laps >> 2)) + 1, Math.floor(next / (S.laps >> 2)) - RING + 1)
