@@ -1,6 +1,6 @@
 import { Adjustments } from '../algorithms/adjustments.js'
 import { Forecast } from '../algorithms/forecast.js'
-import { ADMITTED, GONE, SlidingWindow } from '../algorithms/sliding-window.js'
+import { ADMITTED, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
 import type { Clock } from '../core/clock.js'
 import { type DecisionSource, MadeDecision, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
@@ -76,19 +76,26 @@ export class InlineEngine implements DecisionSource {
 
   /** The decision alone; `way` says where. */
   decide(lo: number, hi: number, cost: number, limit: number, hint: number): Outcome {
-    const window = this.#window
+    const way = hint >= 0 ? hint : this.#table.guess(lo, hi)
+    if (way >= 0 && cost > 0) {
+      const found = this.#window.attempt(way, lo, hi, cost, limit, this.reading)
+      if (found !== UNDECIDED) return this.#settled(way, found)
+    }
+    return this.#decideAnew(way, lo, hi, cost, limit)
+  }
+
+  /** Whatever the one attempt on `guess` did not settle. */
+  #decideAnew(guess: number, lo: number, hi: number, cost: number, limit: number): Outcome {
     if (cost === 0 || cost > limit) return this.#decideUncharged(lo, hi, cost)
-    let way = hint >= 0 && this.#table.isNamed(hint, lo, hi) ? hint : this.#table.find(lo, hi)
+    const window = this.#window
+    let way = guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess : this.#table.findLive(lo, hi)
     for (;;) {
       if (way < 0) {
         if (!this.#insertion.insert(lo, hi)) return this.#decideWithoutRoom()
       } else {
         window.enter(window.base(way), this.reading)
         const found = window.decide(way, lo, hi, cost, limit, this.reading)
-        if (found !== GONE) {
-          this.way = way
-          return this.#counted(found === ADMITTED ? Outcome.CHARGED : Outcome.REFUSED)
-        }
+        if (found !== GONE) return this.#settled(way, found)
       }
       way = this.#table.findLive(lo, hi)
     }
@@ -251,6 +258,11 @@ export class InlineEngine implements DecisionSource {
   #isBlocked(base: number): boolean {
     const total = load(this.#arena.words, base + ADM) & COUNT
     return total === BLOCKED && this.#window.isBlocked(base, this.reading.nowMs)
+  }
+
+  #settled(way: number, found: number): Outcome {
+    this.way = way
+    return this.#counted(found === ADMITTED ? Outcome.CHARGED : Outcome.REFUSED)
   }
 
   #counted(outcome: Outcome): Outcome {

@@ -42,6 +42,12 @@ export class Table {
     return read(this.#words, NAMES_AT + way) === lo && read(this.#words, this.base(way) + HI) === hi
   }
 
+  /** Where the key probably is, or -1: its home if that bears the low half of its name, else as `find`. */
+  guess(lo: number, hi: number): number {
+    const home = this.firstSet(lo) + (lo & (WAYS_PER_SET - 1))
+    return read(this.#words, NAMES_AT + home) === lo ? home : this.find(lo, hi)
+  }
+
   /** A way that bears the key's name, or -1. Its state has not been looked at. */
   find(lo: number, hi: number): number {
     const first = this.firstSet(lo)

@@ -11,6 +11,7 @@ import {
   count,
   FREE,
   HI,
+  isUnderWay,
   LIVE,
   LO,
   lap,
@@ -59,7 +60,7 @@ class Oracle {
     this.a[c] -= own
     let rest = n - own
     this.threads.forEach((t, k) => {
-      if (rest === 0 || t.carried.e !== u || t.phase !== 'commit' || k === this.me) return
+      if (rest === 0 || t.carried.e !== u || !isUnderWay(t.phase) || k === this.me) return
       const owed = Math.min(rest, t.op.cost)
       rest -= owed
       this.threads[k] = { ...t, owed: t.owed + owed }
@@ -168,7 +169,7 @@ function step(s, k) {
       const [op, ...ops] = me.ops
       if (op) Object.assign(me, { op, ops, phase: 'lookup', carried: {}, log: [], owed: 0 })
       else Object.assign(me, { phase: 'done', carried: {}, log: [], result, owed: 0 })
-    } else Object.assign(me, { phase, carried, log: [], owed: phase === 'commit' ? me.owed : 0 })
+    } else Object.assign(me, { phase, carried, log: [], owed: isUnderWay(phase) ? me.owed : 0 })
     if (me.phase === 'scan' && (me.carried.i === me.carried.w ? me.carried.i + 1 : me.carried.i) >= S.ways) {
       me.phase = 'settle'
       me.carried = { ...me.carried, i: undefined }

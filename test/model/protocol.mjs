@@ -55,6 +55,8 @@ const store = (w, field, x) => (m) => {
 const cas = (w, field, from, to) => (m) => m[at(w, field)] === from && ((m[at(w, field)] = to), true)
 export const clock = (m) => m[CLOCK]
 export const to = (phase, carried) => ({ phase, carried })
+/** Charged and not yet committed. */
+export const isUnderWay = (phase) => phase === 'look' || phase === 'commit'
 export const done = (result) => ({ result })
 
 const sumOf = function* (w, e, now) {
@@ -80,9 +82,30 @@ export const phases = {
     // the clock first, once for all of a decision
     early ??= yield clock
     for (let w = from; w < S.ways; w++)
-      if ((yield load(w, LO)) === key && (yield load(w, HI)) === key) return to('enter', { w, tries, early })
+      if ((yield load(w, LO)) === key && (yield load(w, HI)) === key)
+        return to(kind === 'refund' || kind === 'block' ? 'enter' : 'attempt', { w, tries, early })
     if (kind === 'refund') return done('nothing to refund')
     return tries < S.tries ? to('choose', { tries: tries + 1, early }) : done('no room')
+  },
+  // The usual case, tried once: charges, and only then looks whose way this is and whether its tick has stayed.
+  *attempt({ cost, w, tries, early }) {
+    const e = tickOf(early)
+    if (broken !== 'attempt before its tick' && (yield load(w, TICK)) !== e)
+      return to('enter', { w, tries, early })
+    const b = yield load(w, slot(e)),
+      v = yield load(w, ADM),
+      hasRoom = state(v) === LIVE && total(v) + cost <= S.limit
+    return lap(b) === lapOf(e) && hasRoom && (yield cas(w, slot(e), b, b + cost))
+      ? to('look', { w, now: early, v, e, r: refunds(b), tries })
+      : to('enter', { w, tries, early })
+  },
+  *look({ key, w, now, v, e, r, tries }) {
+    if (
+      (broken !== 'attempt without names' && ((yield load(w, LO)) !== key || (yield load(w, HI)) !== key)) ||
+      (broken !== 'attempt without tick' && (yield load(w, TICK)) !== e)
+    )
+      return to('undo', { w, now, e, r, tries })
+    return to('commit', { w, now, v, e, r, tries })
   },
   *enter({ w, tries, early }) {
     // an old reading is as good as a new one: the cell's tick only moves on, and counts
