@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Help } from 'commander'
 import { MillraceError } from '../core/errors.js'
+import { demoCommand } from './demo/command.js'
 import { replayCommand } from './replay/command.js'
 import { type Surroundings, UsageError, widthOf, wrapped } from './terminal.js'
 
@@ -12,7 +13,7 @@ export async function run(args: string[], surroundings: Surroundings): Promise<n
   const { stdout, stderr } = surroundings
   let exitCode = 0
   const program = new Command('millrace')
-    .description('A sliding-window rate limiter for Node.js: see what a limit would have done.')
+    .description('A sliding-window rate limiter for Node.js: see a limit hold, or what one would have done.')
     .version(version(), '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
@@ -40,9 +41,11 @@ export async function run(args: string[], surroundings: Surroundings): Promise<n
       return [`  ${term}`, ...wrapped(`    ${description}`, width)].join('\n')
     },
   })
-  replayCommand(program, surroundings, (code) => {
-    exitCode = code
-  })
+  for (const add of [demoCommand, replayCommand]) {
+    add(program, surroundings, (code) => {
+      exitCode = code
+    })
+  }
   // A reader that has seen enough (`| head`) is no error: there is nobody left to tell.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)

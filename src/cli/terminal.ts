@@ -6,7 +6,11 @@ export interface Surroundings {
   readonly stdout: Output
   readonly stderr: Output
 }
-export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
+export type Output = NodeJS.WritableStream & {
+  readonly isTTY?: boolean
+  readonly columns?: number
+  hasColors?(): boolean
+}
 
 /** A mistake of whoever typed the command: shown as one line, without a stack. */
 export class UsageError extends Error {}
@@ -38,6 +42,14 @@ export class Progress {
     cursorTo(this.#output, 0)
     clearLine(this.#output, 0)
   }
+}
+
+/** Whether to write colours: on a terminal that has them, unless NO_COLOR forbids or FORCE_COLOR demands it. */
+export function hasColour(output: Output): boolean {
+  const { FORCE_COLOR, NO_COLOR } = process.env
+  if (FORCE_COLOR !== undefined) return !['0', 'false'].includes(FORCE_COLOR)
+  if (NO_COLOR !== undefined && NO_COLOR !== '') return false
+  return output.isTTY === true && output.hasColors?.() === true
 }
 
 /** How many characters fit on a line: 80 where nobody knows (no terminal, or one that says 0). */

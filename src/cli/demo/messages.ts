@@ -1,0 +1,26 @@
+import type { SharedLimiter } from '../../engines/share.js'
+
+/** Bears the number of the client. */
+export const CLIENT_HEADER = 'x-client'
+
+export interface ServerTask {
+  readonly shared: SharedLimiter
+  /** 0: any free one. */
+  readonly port: number
+}
+
+export type ServerRequest = 'start' | 'stop'
+
+export type ServerReply =
+  | { readonly type: 'listening'; readonly port: number }
+  | { readonly type: 'failed'; readonly code: string | undefined; readonly message: string }
+  | { readonly type: 'started' }
+  | ({ readonly type: 'stopped' } & Slice)
+
+/** What a thread saw between `start` and `stop`. */
+export interface Slice {
+  readonly longestPauseMs: number
+  /** For each admission its client's number, and the moment at which the decision took effect, in milliseconds. */
+  readonly clients: Int32Array
+  readonly atMs: Float64Array
+}

@@ -1,0 +1,76 @@
+/**
+ * One thread of the demo's server: `/limited` asks the limiter, `/open` does the same without it. Started by `servers.ts`
+ * with a {@link ServerTask}; a {@link ServerRequest} is answered with a {@link ServerReply}.
+ */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { parentPort, workerData } from 'node:worker_threads'
+import { monotonicClock } from '../../core/clock.js'
+import { attachLimiter } from '../../create.js'
+import { effectStamp } from './effect.js'
+import { CLIENT_HEADER, type ServerReply, type ServerRequest, type ServerTask } from './messages.js'
+
+const RESOLUTION_MS = 1
+
+const { shared, port } = workerData as ServerTask
+let readingMs = 0
+const limiter = attachLimiter(shared, {
+  clock: {
+    now() {
+      readingMs = monotonicClock.now()
+      return readingMs
+    },
+  },
+})
+const { limit } = limiter.rule
+const stampOf = effectStamp(limiter.rule)
+const pauses = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+let clients: number[] = []
+let atMs: number[] = []
+
+// One header in every answer, of both servers: what a header costs is not the limiter's price.
+const server = createServer((request, response) => {
+  if (request.url !== '/limited') {
+    response.writeHead(200, { 'RateLimit-Remaining': limit }).end('Hello\n')
+    return
+  }
+  const client = String(request.headers[CLIENT_HEADER])
+  const decision = limiter.check(client)
+  if (!decision.allowed) {
+    response.writeHead(429, { 'Retry-After': Math.ceil(decision.retryAfterMs / 1000) }).end('Wait!\n')
+    return
+  }
+  clients.push(Number(client))
+  atMs.push(stampOf(decision, readingMs))
+  response.writeHead(200, { 'RateLimit-Remaining': decision.remaining }).end('Hello\n')
+})
+server.on('error', (error: NodeJS.ErrnoException) => {
+  reply({ type: 'failed', code: error.code, message: error.message })
+})
+server.listen(port, '127.0.0.1', () => {
+  reply({ type: 'listening', port: (server.address() as AddressInfo).port })
+})
+
+parentPort!.on('message', (request: ServerRequest) => {
+  if (request === 'start') {
+    pauses.reset()
+    pauses.enable()
+    reply({ type: 'started' })
+    return
+  }
+  pauses.disable()
+  const longestPauseMs = Math.max(0, pauses.max / 1e6 - RESOLUTION_MS)
+  reply({
+    type: 'stopped',
+    longestPauseMs,
+    clients: Int32Array.from(clients),
+    atMs: Float64Array.from(atMs),
+  })
+  clients = []
+  atMs = []
+})
+
+function reply(message: ServerReply): void {
+  parentPort!.postMessage(message)
+}
