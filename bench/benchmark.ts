@@ -62,9 +62,9 @@ export function figureOf(round: Round, contender: string, figure = 'ns'): number
   return value
 }
 
-/** The time of `contender` as a multiple of the time of `base`. */
-export function timesOf(contender: string, base: string): (round: Round) => number {
-  return (round) => figureOf(round, contender) / figureOf(round, base)
+/** A figure of `contender`, by default its time, as a multiple of that of `base`. */
+export function timesOf(contender: string, base: string, figure = 'ns'): (round: Round) => number {
+  return (round) => figureOf(round, contender, figure) / figureOf(round, base, figure)
 }
 
 /** As {@link timesOf}, with the time of what both have to do first taken out of both. */
