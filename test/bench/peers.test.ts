@@ -1,0 +1,22 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { fastifyLocalStore, LIMIT, mapFloor, tokenBuckets } from '../../bench/peers.js'
+
+for (const [name, make] of Object.entries({
+  'Map floor': mapFloor,
+  "@fastify/rate-limit's store": () => fastifyLocalStore(2),
+  "limiter's token buckets": tokenBuckets,
+})) {
+  test(`${name} counts each key by itself, up to the limit that it is timed with`, () => {
+    const decide = make()
+    let allowed = 0
+    for (let i = 0; i < LIMIT; i++) if (decide('busy')) allowed++
+    assert.is(allowed, LIMIT)
+    // Tokens drip back while it is asked: a million in a minute, so about as fast as that. Never twice the limit.
+    for (let i = 0; i < LIMIT; i++) if (decide('busy')) allowed++
+    assert.ok(allowed < 2 * LIMIT, `${allowed} admitted`)
+    assert.is(decide('idle'), true)
+  })
+}
+
+test.run()
