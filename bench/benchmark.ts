@@ -51,6 +51,8 @@ export interface Benchmark {
   readonly goals: readonly Goal[]
   /** How often each contender is measured, where that is not {@link ROUNDS}; say why. */
   readonly rounds?: { readonly full: number; readonly quick: number }
+  /** Why it cannot be measured on this machine; absent, or answering undefined, where it can. */
+  readonly unavailable?: () => string | undefined
 }
 
 export const ROUNDS = { full: 5, quick: 3 }

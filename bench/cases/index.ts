@@ -14,6 +14,7 @@ export const CASES = {
   clock: async () => (await import('./clock.js')).clock,
   hash: async () => (await import('./hash.js')).hash,
   words: async () => (await import('./words.js')).words,
+  floor: async () => (await import('./floor.js')).floor,
 } satisfies Record<string, () => Promise<Benchmark>>
 
 export type CaseName = keyof typeof CASES
