@@ -1,8 +1,11 @@
-/** `npm run bench`: every case, or those named with `--case`. */
+/** `npm run bench`: every case, or those named with `--case`; `--report` writes docs/performance.md of them all. */
 import { parseArguments } from './arguments.js'
 import { measureAndPrint, runCommand } from './command.js'
 
 await runCommand(async (argv) => {
-  const { cases, quick, json } = parseArguments(argv)
-  await measureAndPrint(cases, { quick, json })
+  const { cases, quick, json, report } = parseArguments(argv)
+  const measured = await measureAndPrint(cases, { quick, json })
+  if (!report) return
+  const { writePage } = await import('./page/write.js') // brings the charts along
+  for (const file of await writePage(measured)) console.error(`wrote ${file}`)
 })
