@@ -1,7 +1,7 @@
 import type { Benchmark } from '../benchmark.js'
 
 /**
- * Every case by name. Loaded one by one: a child must not run a contender in a heap where all the others' modules are.
+ * Every case of `npm run bench` by name. Loaded one by one: a child must not run a contender in a heap where all the others' modules are.
  */
 export const CASES = {
   check: async () => (await import('./check.js')).check,
@@ -17,4 +17,10 @@ export const CASES = {
   floor: async () => (await import('./floor.js')).floor,
 } satisfies Record<string, () => Promise<Benchmark>>
 
-export type CaseName = keyof typeof CASES
+/** Those too that have a command of their own. */
+export const ALL_CASES = {
+  ...CASES,
+  http: async () => (await import('../http/http.js')).http,
+} satisfies Record<string, () => Promise<Benchmark>>
+
+export type CaseName = keyof typeof ALL_CASES
