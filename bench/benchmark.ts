@@ -51,6 +51,8 @@ export interface Benchmark {
   readonly goals: readonly Goal[]
   /** How often each contender is measured, where that is not {@link ROUNDS}; say why. */
   readonly rounds?: { readonly full: number; readonly quick: number }
+  /** Why it cannot be measured on this machine; absent, or answering undefined, where it can. */
+  readonly unavailable?: () => string | undefined
 }
 
 export const ROUNDS = { full: 5, quick: 3 }
@@ -62,9 +64,9 @@ export function figureOf(round: Round, contender: string, figure = 'ns'): number
   return value
 }
 
-/** The time of `contender` as a multiple of the time of `base`. */
-export function timesOf(contender: string, base: string): (round: Round) => number {
-  return (round) => figureOf(round, contender) / figureOf(round, base)
+/** A figure of `contender`, by default its time, as a multiple of that of `base`. */
+export function timesOf(contender: string, base: string, figure = 'ns'): (round: Round) => number {
+  return (round) => figureOf(round, contender, figure) / figureOf(round, base, figure)
 }
 
 /** As {@link timesOf}, with the time of what both have to do first taken out of both. */

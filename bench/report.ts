@@ -1,5 +1,6 @@
 import Table from 'cli-table3'
 import type { Benchmark, Round } from './benchmark.js'
+import { bound, number, outcome, spread } from './format.js'
 import type { Machine } from './machine.js'
 import { type Summary, summarize } from './statistics.js'
 import { judge, type Verdict } from './verdict.js'
@@ -13,6 +14,8 @@ export interface CaseReport {
   /** By contender, then by figure. */
   readonly figures: Readonly<Record<string, Readonly<Record<string, Summary>>>>
   readonly verdicts: readonly Verdict[]
+  /** Why nothing was measured, where that is so. */
+  readonly skipped?: string
 }
 
 /** What `--json` prints. */
@@ -32,21 +35,21 @@ export function reportCase(name: string, benchmark: Benchmark, rounds: readonly 
   return { name, title, units, rounds, figures: Object.fromEntries(figures), verdicts }
 }
 
-function summarizeFigure(rounds: readonly Round[], contender: string, figure: string): Summary {
-  return summarize(rounds.map((round) => round[contender]![figure]!))
+export function reportSkipped(name: string, { title, units }: Benchmark, reason: string): CaseReport {
+  return { name, title, units, rounds: [], figures: {}, verdicts: [], skipped: reason }
 }
 
-export function renderMachine({ cpu, cores, node, date, commit }: Machine): string {
-  return `${cpu}, ${cores} cores, Node ${node}, ${date}, commit ${commit}`
+function summarizeFigure(rounds: readonly Round[], contender: string, figure: string): Summary {
+  return summarize(rounds.map((round) => round[contender]![figure]!))
 }
 
 /** One case as text: its figures, then what they mean for the targets. */
 export function renderCase(report: CaseReport, columns: number): string {
   const parts = [`\n${report.name}: ${report.title}`]
+  if (report.skipped !== undefined) return `${parts[0]}\nskipped: ${report.skipped}\n`
   for (const [unit, meaning] of Object.entries(report.units)) {
     const rows = Object.entries(report.figures).map(([contender, figures]) => {
-      const { median, min, max } = figures[unit]!
-      return [contender, number(median), `${number(min)} to ${number(max)}`]
+      return [contender, number(figures[unit]!.median), spread(figures[unit]!)]
     })
     parts.push(render([meaning, 'median', 'spread'], rows, columns))
   }
@@ -63,27 +66,10 @@ function verdictRow(verdict: Verdict): string[] {
   return [
     target === undefined ? what : `${target} ${what}`,
     `${number(value.median)} ${unit}`,
-    `${number(value.min)} to ${number(value.max)}`,
+    spread(value),
     bound(verdict),
     outcome(verdict),
   ]
-}
-
-function bound({ atMost, atLeast, stretch, unit }: Verdict): string {
-  if (atMost === undefined && atLeast === undefined) return ''
-  const side = atMost === undefined ? `>= ${atLeast} ${unit}` : `<= ${atMost} ${unit}`
-  return stretch === undefined ? side : `${side}, better ${stretch}`
-}
-
-function outcome({ met, missedBy }: Verdict): string {
-  if (met === undefined) return ''
-  return met ? 'met' : `missed by ${Math.ceil(missedBy! * 100)} %`
-}
-
-/** Three digits that count: what is beyond them is noise. */
-function number(value: number): string {
-  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2
-  return value.toFixed(digits).replace(/^-(0\.00)$/, '$1')
 }
 
 /** No line between rows. */

@@ -3,12 +3,12 @@
  * the contender and the effort as arguments.
  */
 import type { Effort } from './benchmark.js'
-import { CASES, type CaseName } from './cases/index.js'
+import { ALL_CASES, type CaseName } from './cases/index.js'
 
 const [caseName, contenderName, effort] = process.argv.slice(2)
 process.once('disconnect', () => process.exit(1))
 
-const benchmark = await CASES[caseName as CaseName]()
+const benchmark = await ALL_CASES[caseName as CaseName]()
 const contender = benchmark.contenders.find(({ name }) => name === contenderName)
 if (!contender) throw new Error(`case '${caseName}' has no contender '${contenderName}'`)
 const figures = await contender.measure(JSON.parse(effort!) as Effort)

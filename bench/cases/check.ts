@@ -2,7 +2,13 @@ import { type Benchmark, type Contender, type Goal, timesOf, timesOfBeyond } fro
 import { awaited, direct } from '../contenders.js'
 import { cached, inOrder, type KeyAt, madeAnew, randomOrder } from '../keys.js'
 import { millrace } from '../millrace.js'
-import { expressRateLimitStore, mapFloor, rateLimiterFlexible } from '../peers.js'
+import {
+  expressRateLimitStore,
+  fastifyLocalStore,
+  mapFloor,
+  rateLimiterFlexible,
+  tokenBuckets,
+} from '../peers.js'
 
 const KEYS = 10_000
 
@@ -58,6 +64,8 @@ function contendersOn(strings: string, keys: (count: number) => KeyAt<string>): 
     direct(`Map floor, ${strings}`, course, mapFloor),
     awaited(`rate-limiter-flexible, ${strings}`, course, rateLimiterFlexible),
     awaited(`express-rate-limit's store, ${strings}`, course, expressRateLimitStore),
+    direct(`@fastify/rate-limit's store, ${strings}`, course, () => fastifyLocalStore(KEYS)),
+    direct(`limiter's token buckets, ${strings}`, course, tokenBuckets),
   ]
 }
 

@@ -1,17 +1,27 @@
 import type { Benchmark } from '../benchmark.js'
 
 /**
- * Every case by name. Loaded one by one: a child must not run a contender in a heap where all the others' modules are.
+ * Every case of `npm run bench` by name. Loaded one by one: a child must not run a contender in a heap where all the others' modules are.
  */
 export const CASES = {
   check: async () => (await import('./check.js')).check,
   handle: async () => (await import('./handle.js')).handle,
   million: async () => (await import('./million.js')).million,
   memory: async () => (await import('./memory.js')).memory,
+  pauses: async () => (await import('./pauses.js')).pauses,
+  threads: async () => (await import('./threads.js')).threads,
   refusal: async () => (await import('./refusal.js')).refusal,
+  edge: async () => (await import('./edge.js')).edge,
   clock: async () => (await import('./clock.js')).clock,
   hash: async () => (await import('./hash.js')).hash,
   words: async () => (await import('./words.js')).words,
+  floor: async () => (await import('./floor.js')).floor,
 } satisfies Record<string, () => Promise<Benchmark>>
 
-export type CaseName = keyof typeof CASES
+/** Those too that have a command of their own. */
+export const ALL_CASES = {
+  ...CASES,
+  http: async () => (await import('../http/http.js')).http,
+} satisfies Record<string, () => Promise<Benchmark>>
+
+export type CaseName = keyof typeof ALL_CASES

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { parseArguments } from '../../bench/arguments.js'
+import { parseArguments, parseHttpArguments } from '../../bench/arguments.js'
 import { CASES } from '../../bench/cases/index.js'
 
 /** What is written to stderr for arguments that are not understood. */
@@ -18,7 +18,7 @@ function refusalOf(...argv: string[]): string {
 }
 
 test('without arguments every case runs in full', () => {
-  assert.equal(parseArguments([]), { cases: Object.keys(CASES), quick: false, json: false })
+  assert.equal(parseArguments([]), { cases: Object.keys(CASES), quick: false, json: false, report: false })
 })
 
 test('--case may be given more than once, and each case runs once', () => {
@@ -29,6 +29,22 @@ test('--case may be given more than once, and each case runs once', () => {
 test('--quick and --json are understood', () => {
   const { quick, json } = parseArguments(['--quick', '--json'])
   assert.ok(quick && json)
+})
+
+test('--report is of all cases, in a quick run too', () => {
+  const { report, quick, cases } = parseArguments(['--report', '--quick'])
+  assert.ok(report && quick)
+  assert.equal(cases, Object.keys(CASES))
+  assert.match(refusalOf('--report', '--case', 'hash'), 'cannot be used with')
+})
+
+test('the HTTP benchmark has no cases to choose from', () => {
+  assert.equal(parseHttpArguments([]), { quick: false, json: false })
+  assert.equal(parseHttpArguments(['--json', '--quick']), { quick: true, json: true })
+  assert.throws(
+    () => parseHttpArguments(['--case', 'hash'], () => {}),
+    (error: unknown) => error instanceof CommanderError && error.exitCode !== 0,
+  )
 })
 
 test('an unknown case is refused with the names of all', () => {

@@ -1,0 +1,30 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const FLAGS = ['-std=c++17', '-O2']
+
+/** The system's C++ compiler: what `CXX` names, or the first of the usual names that answers. */
+export function findCompiler(environment: NodeJS.ProcessEnv = process.env): string | undefined {
+  return [environment.CXX, 'c++', 'g++', 'clang++'].find(
+    (name) => name && spawnSync(name, ['--version'], { env: environment, stdio: 'ignore' }).status === 0,
+  )
+}
+
+/**
+ * Compiles a program of one file and runs it, once. Answers what it printed.
+ * @throws Error where there is no compiler, or the compiler or the program fails
+ */
+export function compileAndRun(source: string, args: readonly string[]): string {
+  const compiler = findCompiler()
+  if (compiler === undefined) throw new Error('no C++ compiler')
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  try {
+    const program = join(folder, 'program')
+    execFileSync(compiler, [...FLAGS, '-o', program, source], { stdio: ['ignore', 2, 2] })
+    return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 2] })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,15 @@
+import type { Effort } from './benchmark.js'
+import { ALL_CASES, type CaseName } from './cases/index.js'
+import type { Progress } from './progress.js'
+import { type CaseReport, reportCase, reportSkipped } from './report.js'
+import { measureRounds } from './rounds.js'
+
+/** Measures one case, or says why it cannot be measured here. @throws ContenderError */
+export async function runCase(name: CaseName, effort: Effort, progress: Progress): Promise<CaseReport> {
+  const benchmark = await ALL_CASES[name]()
+  const reason = benchmark.unavailable?.()
+  if (reason !== undefined) return reportSkipped(name, benchmark, reason)
+  const report = reportCase(name, benchmark, await measureRounds(name, benchmark, effort, progress))
+  progress.done()
+  return report
+}

@@ -1,0 +1,56 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { HANDLERS, type HandlerName, KEY_HEADER } from '../../bench/http/handlers.js'
+import { load } from '../../bench/http/load.js'
+import { startServer } from '../../bench/http/start-server.js'
+import { LIMIT } from '../../bench/peers.js'
+
+const HEADERS = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']
+
+/** The headers that a client is told its quota by, of two requests with one key and one with another. */
+async function answersOf(name: HandlerName): Promise<(string | null)[][]> {
+  const server = await startServer(name)
+  const answers = []
+  for (const key of ['alice', 'alice', 'bob']) {
+    const response = await fetch(`http://127.0.0.1:${server.port}`, { headers: { [KEY_HEADER]: key } })
+    assert.is(response.status, 200)
+    assert.is(await response.text(), 'hello\n')
+    answers.push(HEADERS.map((header) => response.headers.get(header)))
+  }
+  await server.stop()
+  return answers
+}
+
+test('the limiter counts by the key in the request; the others set constant headers, or none', async () => {
+  const remaining = (used: number) => String(LIMIT - used)
+  const limited = await answersOf('limiter')
+  assert.equal(
+    limited.map(([limit, left]) => [limit, left]),
+    [1, 2, 1].map((used) => [String(LIMIT), remaining(used)]),
+  )
+  assert.ok(limited.every(([, , resetSeconds]) => Number(resetSeconds) > 0))
+  const constant = [String(LIMIT), remaining(1), '60']
+  assert.equal(await answersOf('headers only'), [constant, constant, constant])
+  const none = [null, null, null]
+  assert.equal(await answersOf('bare'), [none, none, none])
+})
+
+test('every server answers under load, and its processor time is known', async () => {
+  for (const name of Object.keys(HANDLERS) as HandlerName[]) {
+    const server = await startServer(name)
+    const before = await server.cpuUs()
+    const { requests, requestsPerSecond, p50Ms, p99Ms } = await load(server.port, 100)
+    assert.ok(requests > 0 && requestsPerSecond > 0 && p50Ms > 0 && p50Ms <= p99Ms)
+    assert.ok((await server.cpuUs()) > before)
+    await server.stop()
+  }
+})
+
+test('a server that does not answer well fails the run', async () => {
+  const server = await startServer('bare')
+  await server.stop()
+  const end = await load(server.port, 100).catch((error: unknown) => error)
+  assert.match((end as Error).message, 'failed')
+})
+
+test.run()

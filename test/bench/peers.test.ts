@@ -1,0 +1,20 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { fastifyLocalStore, LIMIT, mapFloor, tokenBuckets } from '../../bench/peers.js'
+
+for (const [name, make] of Object.entries({
+  'Map floor': mapFloor,
+  "@fastify/rate-limit's store": () => fastifyLocalStore(2),
+  "limiter's token buckets": tokenBuckets,
+})) {
+  test(`${name} counts each key by itself, up to the limit that it is timed with`, () => {
+    const decide = make()
+    let allowed = 0
+    for (let i = 0; i < LIMIT; i++) if (decide('busy')) allowed++
+    assert.is(allowed, LIMIT)
+    assert.is(decide('busy'), false)
+    assert.is(decide('idle'), true)
+  })
+}
+
+test.run()
