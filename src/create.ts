@@ -76,7 +76,7 @@ export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } 
     throw refuse('shared', shared, 'the value of limiter.share()')
   const arena = attachArena(shared.buffer)
   if (typeof shared.rule !== 'string') throw refuse('shared.rule', shared.rule, "the rule's name")
-  const clock = options.clock ?? sharedClock(shared.clock)
+  const clock = options.clock === undefined ? sharedClock(shared.clock) : options.clock
   if (clock === undefined) {
     throw refuse(
       'shared.clock',

@@ -100,9 +100,13 @@ export class Limiter implements AsyncDisposable {
     const engine = this.#open()
     const packed = keys instanceof PackedKeys ? keys : this.pack(keys)
     checkOwner(packed, this, 'keys')
-    checkOptions(options)
+    checkOptions(options, ['remaining'])
+    const { remaining = false } = options
+    if (typeof remaining !== 'boolean') {
+      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'remaining', remaining, 'a boolean')
+    }
     checkCosts(costs, packed.length)
-    return new MadeBatch(engine, packed.fingerprints, costs, options.remaining === true)
+    return new MadeBatch(engine, packed.fingerprints, costs, remaining)
   }
 
   /** Hashes keys once, into one typed array, for `checkMany`. */
@@ -129,7 +133,7 @@ export class Limiter implements AsyncDisposable {
    */
   async wait(key: Key, options: { cost?: number; signal?: AbortSignal } = {}): Promise<Decision> {
     this.#open()
-    checkOptions(options)
+    checkOptions(options, ['cost', 'signal'])
     const { cost = 1, signal } = options
     if (signal !== undefined && !(signal instanceof AbortSignal)) {
       throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'signal', signal, 'an AbortSignal')
@@ -190,7 +194,7 @@ export class Limiter implements AsyncDisposable {
   }
 
   /**
-   * Refuses everything of the key for `ms` (in sixteenths of a second, rounded up; `Infinity`, or more than 8 years: for
+   * Refuses everything of the key for `ms` (in sixteenths of a second, rounded up; `Infinity`, or more than 4 years: for
    * ever), in place of any block before. False: the table had no room for the key.
    */
   block(key: Key, ms: Duration): boolean {
@@ -219,7 +223,7 @@ export class Limiter implements AsyncDisposable {
 
   /**
    * Changes the limit for every thread at once; what has been admitted stays so. `rule` is the rule's name.
-   * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`
+   * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`
    */
   update(rule: string, change: { limit: number }): void {
     const engine = this.#open()
@@ -228,6 +232,7 @@ export class Limiter implements AsyncDisposable {
     }
     const limit: unknown = change?.limit
     checkLimit(limit)
+    checkOptions(change, ['limit'], 'change')
     engine.limit = limit
     this.#waiters.wakeAll()
   }
@@ -277,9 +282,14 @@ function checkCost(cost: unknown, option = 'cost'): asserts cost is number {
   if (!(Number.isInteger(cost) && (cost as number) >= 0)) throw invalidCost(cost, option)
 }
 
-function checkOptions(options: unknown): void {
+function checkOptions(options: unknown, known: readonly string[], option = 'options'): void {
   if (typeof options !== 'object' || options === null) {
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'options', options, 'an object')
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, options, 'an object')
+  }
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) {
+      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, name, `only ${known.join(', ')}`)
+    }
   }
 }
 

@@ -120,12 +120,12 @@ export class Adjustments {
   unblock(way: number, lo: number, hi: number, reading: Reading): boolean | typeof GONE {
     const { words } = this.#window
     const base = this.#window.base(way)
-    for (let was = false; ; was = true) {
+    for (let was = false; ; ) {
       const v = load(words, base + ADM)
       if (!this.#window.isOf(v, way, lo, hi)) return GONE
       if ((v & COUNT) !== BLOCKED) return was
-      const blocked = this.#window.isBlocked(base, reading.nowMs)
-      if (this.#window.resum(base, v, read(words, base + TICK), reading)) return blocked
+      was = this.#window.isShut(base, v, reading.nowMs)
+      if (this.#window.resum(base, v, read(words, base + TICK), reading)) return was
     }
   }
 

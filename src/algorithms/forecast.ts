@@ -1,6 +1,6 @@
 import type { Reading } from '../core/reading.js'
 import type { Ticks } from '../core/ticks.js'
-import { ADM, BLOCKED, BUCKETS, COUNT, FOR_EVER, LAP, PER_SECOND, TICK, UNTIL } from '../memory/layout.js'
+import { ADM, BLOCKED, BUCKETS, COUNT, LAP, TICK } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
 import type { SlidingWindow } from './sliding-window.js'
 
@@ -12,13 +12,11 @@ export class Forecast {
   readonly #window: SlidingWindow
   readonly #ticks: Ticks
   readonly #smooth: boolean
-  readonly #originMs: number
 
-  constructor(window: SlidingWindow, ticks: Ticks, smooth: boolean, originMs: number) {
+  constructor(window: SlidingWindow, ticks: Ticks, smooth: boolean) {
     this.#window = window
     this.#ticks = ticks
     this.#smooth = smooth
-    this.#originMs = originMs
   }
 
   /** Units that count against a decision at the reading. */
@@ -79,11 +77,9 @@ export class Forecast {
 
   /** Whole milliseconds from `fromMs` until a block ends: 0 where there is none, `Infinity` where it never does. */
   untilUnblocked(base: number, reading: Reading, fromMs: number): number {
-    const total = load(this.#window.words, base + ADM) & COUNT
-    if (total !== BLOCKED || !this.#window.isBlocked(base, reading.nowMs)) return 0
-    const until = load(this.#window.words, base + UNTIL) >>> 0
-    if (until === FOR_EVER) return Number.POSITIVE_INFINITY
-    return Math.ceil(until * (1000 / PER_SECOND) + this.#originMs - fromMs)
+    if ((load(this.#window.words, base + ADM) & COUNT) !== BLOCKED) return 0
+    const blockedMs = this.#window.blockedMs(base, reading.nowMs)
+    return blockedMs <= 0 ? 0 : Math.ceil(blockedMs + reading.nowMs - fromMs)
   }
 
   /** Whole milliseconds from `fromMs` until the cell's counts are out of the window whatever they are. */

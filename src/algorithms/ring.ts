@@ -19,6 +19,8 @@ const ONE_LAP = ONE_EPOCH // both stand in the top eight bits
 const BROOM_LAPS = LAPS / 4
 const HOUR_MS = 3_600_000
 const MAX_AHEAD = 2 ** 20
+/** NEWEST stops here. */
+const MOST_NEWEST = 0xffffffff
 
 /**
  * The ring of buckets of a cell, and its tick.
@@ -160,13 +162,15 @@ export class Ring {
     const ahead = this.#modulus - behind
     if (ahead > this.#aheadTicks) return false
     load(this.#words, base + TICK) // acquire: NEWEST rose before this tick did, and is read after it
-    const newest = ((load(this.#words, HEADER.NEWEST) >>> 0) + 2) * (1000 / PER_SECOND)
+    const word = load(this.#words, HEADER.NEWEST) >>> 0
+    if (word === MOST_NEWEST) return true // a clock 8 years past the origin: err towards standing still
+    const newest = (word + 2) * (1000 / PER_SECOND)
     return (reading.absoluteTick + ahead) * this.#granuleMs - this.#originMs < newest
   }
 
   #raiseNewest(reading: Reading): void {
     const since = Math.floor(((reading.nowMs - this.#originMs) * PER_SECOND) / 1000)
-    const newest = Math.min(since, 0xffffffff)
+    const newest = Math.min(since, MOST_NEWEST)
     // Plain: a late value is a lower one, and costs a compare-exchange.
     for (let seen = read(this.#words, HEADER.NEWEST); seen >>> 0 < newest; ) {
       const found = compareExchange(this.#words, HEADER.NEWEST, seen, newest | 0)

@@ -27,9 +27,9 @@
  *     is now, commit there, with a new epoch: a sum may have counted this charge already, and its "full" would outlive
  *     the reason. Otherwise take the charge out again (`undo`) and decide again.
  *
- * **The attempt** (`attempt`) comes before all that and settles most decisions: it charges at once, with plain reads, and
- * looks at the name and the tick again behind the compare-exchange of the bucket, which stands in for the loads in order
- * of 1 and 2. Two atomic operations instead of three. Whatever is not as usual goes the way above.
+ * **The attempt** (`attempt`) comes before all that and settles most decisions. It charges at once, and looks at the name
+ * and the tick again behind the compare-exchange of the bucket, which stands in for the loads in order of 1 and 2 (on
+ * x64; see `readInOrder`): two atomic operations instead of three. Whatever is not as usual goes the way above.
  *
  * **Summing** (`resum`). Read the buckets e - n to e, CAS(v -> the sum, epoch + 1), then note in AS_OF that the word
  * with this epoch was summed in tick e. While both still stand, a refusal costs one atomic load and writes nothing. The
@@ -43,7 +43,7 @@
  * **Laps and epochs have eight bits.** A count left for exactly 256 laps would count again: the broom (`ring.ts`)
  * clears it long before. A thread stopped in the middle of one decision for exactly 256 laps, or for 256 changes of the
  * admission word that end in the very same value, is not told apart. Epochs that AS_OF compares are safe from times
- * that look alike: a cell whose tick moves 2^20 or more at once gets a new epoch.
+ * that look alike: a cell gets a new epoch whenever its tick passes a multiple of 2^19.
  *
  * **A dead thread** leaves at most a charge that nobody admitted. It expires with its bucket.
  *
@@ -73,7 +73,7 @@ import {
   TIME,
   UNTIL,
 } from '../memory/layout.js'
-import { compareExchange, load, read, type Words, write } from '../memory/words.js'
+import { compareExchange, load, read, readInOrder, type Words, write } from '../memory/words.js'
 import { Ring } from './ring.js'
 
 /** What `attempt` and `decide` found. */
@@ -82,8 +82,8 @@ export const GONE = -1 // the way is not the key's any more: look it up again, w
 export const FULL = 0
 export const ADMITTED = 1
 
-/** A move of the tick from which on AS_OF's 24 bits of time could look alike (sixteenths take four of them). */
-const LONG_MOVE = 2 ** 20
+/** The tick in steps of half of what AS_OF's 24 bits of time tell apart (sixteenths take four of them). */
+const STEP_BITS = 19
 
 export class SlidingWindow {
   readonly ring: Ring
@@ -120,16 +120,17 @@ export class SlidingWindow {
   }
 
   #advance(base: number, tick: number, reading: Reading): void {
-    if (this.ring.advance(base, tick, reading) >= LONG_MOVE) this.stale(base)
+    const moved = this.ring.advance(base, tick, reading)
+    if (moved > 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS) this.stale(base)
   }
 
   /**
    * The usual case of `decide`, tried once and short enough for V8 to inline: the cell's tick is at the reading's, its
-   * bucket is of this lap or the cell known to be full, and nobody comes in between; else UNDECIDED, and nothing charged. `cost` is at least 1.
+   * bucket is of this lap or the cell known to be full, and nobody comes in between; else UNDECIDED. `cost` is at least 1.
    *
-   * Its reads are plain: the compare-exchange of the bucket is what orders them. Before it the tick must be at e, or a
-   * broom on its way there could take the charge for a leftover; after it, and so after v, the name and the tick are
-   * looked at again.
+   * Before the charge the tick must be at e, or a broom on its way there could take the charge for a leftover. After it
+   * (and so after v, which is read in order before that) the name and the tick are looked at again. A charge that did not
+   * come to be committed is taken out, unless a refund by key has marked its bucket; then it may stay for a window.
    */
   attempt(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
     const { words, ring } = this
@@ -137,7 +138,7 @@ export class SlidingWindow {
     const e = reading.tick
     const at = base + BUCKETS + ring.slot(e)
     const b = read(words, at)
-    const v = read(words, base + ADM)
+    const v = readInOrder(words, base + ADM)
     if (!this.#stands(v, way, lo, hi, e)) return UNDECIDED
     if ((v & COUNT) + cost > limit) return this.#refuse(way, lo, hi, cost, limit, reading)
     if ((b & LAP) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
@@ -279,7 +280,7 @@ export class SlidingWindow {
   #isKnownFull(base: number, v: number, e: number, reading: Reading): boolean {
     // Plain: a note that is read late is of another epoch or time, and costs a sum.
     if (read(this.words, base + AS_OF) === this.#noteOf(v, e, this.sixteenthOf(e, reading))) return true
-    return (v & COUNT) === BLOCKED && this.isBlocked(base, reading.nowMs)
+    return this.isShut(base, v, reading.nowMs)
   }
 
   /** CAS(v -> the sum as of tick e, new epoch), then the note. Whether it went through. */
@@ -300,12 +301,34 @@ export class SlidingWindow {
     return this.#smooth && e === reading.tick ? reading.sixteenth : 0
   }
 
-  /** Whether UNTIL is still to come; only where the admission word says blocked does it mean anything. */
-  isBlocked(base: number, nowMs: number): boolean {
+  /** @see Cells.isShut */
+  isShut(base: number, v: number, nowMs: number): boolean {
+    return (v & COUNT) === BLOCKED && this.blockedMs(base, nowMs) > 0
+  }
+
+  /** How long UNTIL is still to come: at most 0 where it has passed. Means something only where `v` says blocked. */
+  blockedMs(base: number, nowMs: number): number {
     const until = load(this.words, base + UNTIL) >>> 0
-    return until === FOR_EVER || until * (1000 / PER_SECOND) > nowMs - this.#originMs
+    if (until === FOR_EVER) return Number.POSITIVE_INFINITY
+    const since = this.#sixteenthsAt(nowMs)
+    const whole = Math.floor(since)
+    return (((until - whole) | 0) - (since - whole)) * (1000 / PER_SECOND) // as a distance: UNTIL wraps in 8.5 years
+  }
+
+  /** UNTIL for a block of so many milliseconds from now on. */
+  untilWord(nowMs: number, ms: number): number {
+    if (ms > LONGEST_BLOCK_MS) return FOR_EVER
+    const until = Math.ceil(this.#sixteenthsAt(nowMs + ms)) >>> 0
+    return until === FOR_EVER ? 0 : until // a sixteenth later
+  }
+
+  #sixteenthsAt(ms: number): number {
+    return ((ms - this.#originMs) * PER_SECOND) / 1000
   }
 }
+
+/** Half of what UNTIL can tell apart, four years: what is longer is for ever. */
+const LONGEST_BLOCK_MS = (2 ** 31 - 2 ** 20) * (1000 / PER_SECOND)
 
 /** What `charge` says instead of a bucket: no bucket looks so, their counts being 0. */
 export const LATE = 0

@@ -3,7 +3,10 @@ import { MillraceError } from './errors.js'
 
 /** A source of time. Attached threads must read clocks that agree to less than one granule. */
 export interface Clock {
-  /** Milliseconds since any fixed moment, fractions welcome; finite. Where it steps back, limits stand still. */
+  /**
+   * Milliseconds since any fixed moment, fractions welcome; finite. Where it steps back by up to an hour, or 2^20 granules
+   * if that is less, limits stand still until it is there again; by more, and what was counted is forgotten.
+   */
   now(): number
 }
 
@@ -61,7 +64,9 @@ export class SharedManualClock implements ManualClock {
     for (;;) {
       const before = Atomics.load(this.#bits, 0)
       this.#asBits[0] = before
-      this.#asNumber[0]! += ms
+      const next = this.#asNumber[0]! + ms
+      checkReading(next, 'ms')
+      this.#asNumber[0] = next
       if (Atomics.compareExchange(this.#bits, 0, before, this.#asBits[0]!) === before) break
     }
     this.#turned()

@@ -27,6 +27,7 @@ export interface DecisionSource {
   remainingOf(decision: MadeDecision): number
   retryAfterOf(decision: MadeDecision): number
   resetOf(decision: MadeDecision): number
+  effectOf(decision: MadeDecision, readingMs: number): number
 }
 
 /** How a decision ended. A number, so that a decision is small. */
@@ -125,6 +126,17 @@ export class MadeDecision implements Decision {
     this.#found ??= {}
     this.#found.resetMs ??= this.source.resetOf(this)
     return this.#found.resetMs
+  }
+
+  /**
+   * When a charged decision took effect, in milliseconds of the clock whose reading it was decided by: at that reading; but
+   * where another thread had moved the key on to a later granule, at the start of that, for there it was charged.
+   *
+   * A log that is to judge a limiter needs this moment. One stamped a little later, when the answer is written, puts an
+   * admission of long ago beside those of now, and finds windows over the limit that never were.
+   */
+  effectMs(readingMs: number): number {
+    return this.source.effectOf(this, readingMs)
   }
 
   get rule(): string {

@@ -42,7 +42,7 @@ export class Reading {
     checkReading(now)
     const { ticks } = this
     const tick = Math.floor(ticks.position(now))
-    if (!Number.isSafeInteger(16 * tick)) {
+    if (!Number.isSafeInteger(16 * tick) || Math.abs(now) > Number.MAX_SAFE_INTEGER) {
       const expected = `milliseconds that can be told apart by granules of ${ticks.granuleMs} ms`
       throw new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock.now()', now, expected)
     }

@@ -8,7 +8,7 @@ import { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import { Insertion } from '../memory/insertion.js'
-import { ADM, BLOCKED, COUNT, FOR_EVER, HEADER, PER_SECOND } from '../memory/layout.js'
+import { ADM, CLAIMED, COUNT, HEADER, STATE } from '../memory/layout.js'
 import { readStatistics, type Statistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
 import { load, read, store } from '../memory/words.js'
@@ -19,7 +19,7 @@ const DECISIONS_PER_FLUSH = 256
 
 /**
  * Decides on the calling thread. It sees keys as fingerprints and has checked nothing: `limiter.ts` has. Every method
- * reads the clock, finds the key's way, and starts over where the way was lost in between.
+ * reads the clock (but `check` and `decide`, whose caller has), finds the key's way, and starts over where it was lost.
  */
 export class InlineEngine implements DecisionSource {
   readonly ruleName: string
@@ -44,7 +44,7 @@ export class InlineEngine implements DecisionSource {
     this.#table = new Table(words, shape)
     this.#window = new SlidingWindow(words, shape, edge, originMs)
     this.#adjustments = new Adjustments(this.#window)
-    this.#forecast = new Forecast(this.#window, ticks, edge === 'smooth', originMs)
+    this.#forecast = new Forecast(this.#window, ticks, edge === 'smooth')
     this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
   }
 
@@ -121,8 +121,8 @@ export class InlineEngine implements DecisionSource {
   giveBack(decision: MadeDecision): number {
     if (decision.outcome !== Outcome.CHARGED) return 0
     const { way, tick, cost, refunds } = decision
-    decision.giveBack()
     this.reading.take()
+    decision.giveBack()
     this.#window.enter(this.#window.base(way), this.reading) // whosever it is now: what is out of the window stays there
     return this.#adjustments.giveBack(way, tick, cost, refunds) ? cost : 0
   }
@@ -142,11 +142,9 @@ export class InlineEngine implements DecisionSource {
 
   /** Refuses the key for `ms`, `Infinity` for ever. False: there was no room for the key. */
   block(lo: number, hi: number, ms: number): boolean {
-    return this.#onInserted(lo, hi, (way) => {
-      const sinceOrigin = this.reading.nowMs + ms - this.#arena.originMs
-      const until = Math.min(Math.max(Math.ceil((sinceOrigin * PER_SECOND) / 1000), 0), FOR_EVER)
-      return this.#adjustments.block(way, lo, hi, until)
-    })
+    return this.#onInserted(lo, hi, (way) =>
+      this.#adjustments.block(way, lo, hi, this.#window.untilWord(this.reading.nowMs, ms)),
+    )
   }
 
   /** Ends the key's block; whether there was one. */
@@ -191,6 +189,14 @@ export class InlineEngine implements DecisionSource {
     return Math.max(0, this.#forecast.untilReset(base, this.reading, at))
   }
 
+  /** @see DecisionSource */
+  effectOf({ tick }: MadeDecision, readingMs: number): number {
+    const { ticks } = this.reading
+    const own = Math.floor(ticks.position(readingMs))
+    const ahead = this.#window.ring.distance(tick, ticks.wrap(own) | 0)
+    return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
+  }
+
   /** What of the limit is left to the key now. */
   remaining(lo: number, hi: number, limit: number): number {
     const base = this.#lookAgain(lo, hi)
@@ -212,6 +218,7 @@ export class InlineEngine implements DecisionSource {
     let first = Number.POSITIVE_INFINITY
     for (const way of this.#table.waysOf(lo, hi)) {
       const base = this.#window.base(way)
+      if ((load(this.#arena.words, base + ADM) & STATE) === CLAIMED) continue // perhaps for ever
       const blocked = this.#forecast.untilUnblocked(base, this.reading, at)
       const free =
         this.#arena.onFull === 'evict' ? blocked : this.#forecast.untilExpired(base, this.reading, at)
@@ -256,8 +263,7 @@ export class InlineEngine implements DecisionSource {
   }
 
   #isBlocked(base: number): boolean {
-    const total = load(this.#arena.words, base + ADM) & COUNT
-    return total === BLOCKED && this.#window.isBlocked(base, this.reading.nowMs)
+    return this.#window.isShut(base, load(this.#arena.words, base + ADM), this.reading.nowMs)
   }
 
   #settled(way: number, found: number): Outcome {

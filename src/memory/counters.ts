@@ -6,7 +6,7 @@ export function count(words: Words, index: number, amount: number): void {
   if (before + amount >= 2 ** 32) add(words, index + 1, 1)
 }
 
-/** What a counter of two words stands at; at most behind by what is being added right now. */
+/** What a counter of two words stands at; while one is being added to across 2^32, it may be read that much too low. */
 export function counted(words: Words, index: number): number {
   for (;;) {
     const high = load(words, index + 1) >>> 0

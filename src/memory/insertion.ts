@@ -2,7 +2,6 @@ import type { Reading } from '../core/reading.js'
 import { count } from './counters.js'
 import {
   ADM,
-  BLOCKED,
   CLAIMED,
   COUNT,
   EPOCH,
@@ -26,7 +25,8 @@ import { add, compareExchange, load, read, store, type Words, write } from './wo
 export interface Cells {
   /** Whether all that the cell, whose tick is `tick`, has counted has left the reading's window. */
   isExpired(base: number, tick: number, reading: Reading): boolean
-  isBlocked(base: number, nowMs: number): boolean
+  /** Whether `v`, the cell's admission word, is blocked and its block not over. */
+  isShut(base: number, v: number, nowMs: number): boolean
   /** Brings a cell's tick up to the reading. */
   enter(base: number, reading: Reading): void
   /** Gives a way that nobody ever used its first tick. */
@@ -151,7 +151,7 @@ export class Insertion {
       const state = v & STATE
       const total = v & COUNT
       if (state === NAMED) named = { way, v }
-      if (state === CLAIMED || state === NAMED || this.#isShut(v, base)) continue
+      if (state === CLAIMED || state === NAMED || this.#cells.isShut(base, v, this.#reading.nowMs)) continue
       const tick = read(this.#words, base + TICK) // late: a way is thought expired; the claim looks again
       if (state === FREE || total === 0 || this.#cells.isExpired(base, tick, this.#reading)) {
         empties[set]++
@@ -169,10 +169,6 @@ export class Insertion {
     return way
   }
 
-  #isShut(v: number, base: number): boolean {
-    return (v & COUNT) === BLOCKED && this.#cells.isBlocked(base, this.#reading.nowMs)
-  }
-
   /** The way's admission word, NAMED; or undefined where another thread was faster. */
   #claim(way: number, lo: number, hi: number): number | undefined {
     const words = this.#words
@@ -180,7 +176,7 @@ export class Insertion {
     const v = this.#chosen
     const tick = load(words, base + TICK) // then the clock: what has expired by this tick has by any later one
     this.#reading.take()
-    if (this.#isShut(v, base)) return undefined
+    if (this.#cells.isShut(base, v, this.#reading.nowMs)) return undefined
     const expired = this.#cells.isExpired(base, tick, this.#reading)
     const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
     const wasLive = (v & STATE) === LIVE
@@ -192,7 +188,8 @@ export class Insertion {
       add(words, HEADER.CLAIMING, -1)
       return undefined
     }
-    if (v === 0) this.#cells.begin(base, this.#reading)
+    // Nameless, too: a way given up with epoch 0 has a tick, and buckets of its laps.
+    if (v === 0 && read(words, NAMES_AT + way) === 0) this.#cells.begin(base, this.#reading)
     write(words, base + HI, hi) // plain: the store of NAMED releases them
     write(words, NAMES_AT + way, lo)
     const named = (mine & ~STATE) | NAMED

@@ -2,7 +2,7 @@ import type { Reading } from '../core/reading.js'
 import type { Arena } from './arena.js'
 import { counted } from './counters.js'
 import type { Cells } from './insertion.js'
-import { ADM, BLOCKED, COUNT, HEADER, LIVE, STATE, TICK, WAYS_PER_SET } from './layout.js'
+import { ADM, HEADER, LIVE, STATE, TICK, WAYS_PER_SET } from './layout.js'
 import { load, read } from './words.js'
 
 /** What has happened to a limiter in all its threads; each thread adds its decisions every 256, and when it closes. */
@@ -52,8 +52,8 @@ function countKeys({ words, shape }: Arena, cells: Cells, reading: Reading): num
       const base = shape.waysAt + way * shape.wayWords
       const v = read(words, base + ADM) // plain: this is a snapshot in any case
       if ((v & STATE) !== LIVE) continue
-      const isBlocked = (v & COUNT) === BLOCKED && cells.isBlocked(base, reading.nowMs)
-      if (isBlocked || !cells.isExpired(base, read(words, base + TICK), reading)) keys++
+      if (cells.isShut(base, v, reading.nowMs) || !cells.isExpired(base, read(words, base + TICK), reading))
+        keys++
     }
   }
   return Math.round((keys * shape.sets) / setsRead)

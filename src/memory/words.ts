@@ -31,6 +31,12 @@ export function read(words: Words, index: number): number {
   return words[index]!
 }
 
+/**
+ * A plain read that nothing after it overtakes. On x64 every read is one: the processor keeps reads in order, and V8 keeps
+ * them on their side of an atomic operation, which is a call. Elsewhere it takes an atomic load.
+ */
+export const readInOrder: typeof read = process.arch === 'x64' ? read : load
+
 export function write(words: Words, index: number, value: number): void {
   words[index] = value
 }

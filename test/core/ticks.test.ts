@@ -92,7 +92,7 @@ test('a wrapped tick is the tick modulo the modulus, also of ticks before 0', ()
 test('a reading’s tick is that of its moment, however the clock moved before', () => {
   const anyMove = fc.oneof(
     fc.double({ min: -2, max: 2, noNaN: true }),
-    fc.constantFrom(0, 1, -1, 1e-9, -1e-9, 100, -100, 1e9),
+    fc.constantFrom(0, 1, -1, 1e-9, -1e-9, 100, -100, 1e6),
   )
   fc.assert(
     fc.property(anyTicks, anyMoment, fc.array(anyMove, { maxLength: 30 }), (ticks, startMs, moves) => {

@@ -88,15 +88,20 @@ export const phases = {
     return tries < S.tries ? to('choose', { tries: tries + 1, early }) : done('no room')
   },
   // The usual case, tried once: charges, and only then looks whose way this is and whether its tick has stayed.
-  *attempt({ cost, w, tries, early }) {
+  *attempt({ key, cost, w, tries, early }) {
     const e = tickOf(early)
+    const stands =
+      broken === 'attempt looks before adm' &&
+      (yield load(w, LO)) === key &&
+      (yield load(w, HI)) === key &&
+      (yield load(w, TICK)) === e
     if (broken !== 'attempt before its tick' && (yield load(w, TICK)) !== e)
       return to('enter', { w, tries, early })
     const b = yield load(w, slot(e)),
       v = yield load(w, ADM),
       hasRoom = state(v) === LIVE && total(v) + cost <= S.limit
     return lap(b) === lapOf(e) && hasRoom && (yield cas(w, slot(e), b, b + cost))
-      ? to('look', { w, now: early, v, e, r: refunds(b), tries })
+      ? to(stands ? 'commit' : 'look', { w, now: early, v, e, r: refunds(b), tries })
       : to('enter', { w, tries, early })
   },
   *look({ key, w, now, v, e, r, tries }) {

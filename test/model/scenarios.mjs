@@ -157,6 +157,7 @@ export const mistakes = {
   'no names': 'a way reused while its key decides',
   'attempt without names': 'a way reused while its key decides',
   'attempt before its tick': 'given back after all laps',
+  'attempt looks before adm': 'two keys swap ways',
   'attempt without tick': 'three decisions, limit 2, one already used',
   unsettled: 'a way lost to another key and won back',
   'claim without epoch': 'a way reused while its key decides',

@@ -1,4 +1,4 @@
-import type { SharedLimiter } from '../../engines/share.js'
+import type { SharedLimiter } from '../../index.js'
 
 /** Bears the number of the client. */
 export const CLIENT_HEADER = 'x-client'

@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parentPort, workerData } from 'node:worker_threads'
 import { monotonicClock } from '../../core/clock.js'
+import type { MadeDecision } from '../../core/decision.js'
 import { attachLimiter } from '../../create.js'
-import { effectStamp } from './effect.js'
 import { CLIENT_HEADER, type ServerReply, type ServerRequest, type ServerTask } from './messages.js'
 
 const RESOLUTION_MS = 1
@@ -24,7 +24,6 @@ const limiter = attachLimiter(shared, {
   },
 })
 const { limit } = limiter.rule
-const stampOf = effectStamp(limiter.rule)
 const pauses = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 let clients: number[] = []
 let atMs: number[] = []
@@ -42,7 +41,7 @@ const server = createServer((request, response) => {
     return
   }
   clients.push(Number(client))
-  atMs.push(stampOf(decision, readingMs))
+  atMs.push((decision as MadeDecision).effectMs(readingMs))
   response.writeHead(200, { 'RateLimit-Remaining': decision.remaining }).end('Hello\n')
 })
 server.on('error', (error: NodeJS.ErrnoException) => {

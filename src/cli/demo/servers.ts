@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { SharedLimiter } from '../../engines/share.js'
+import type { SharedLimiter } from '../../index.js'
 import { UsageError } from '../terminal.js'
 import type { ServerReply, ServerRequest, ServerTask, Slice } from './messages.js'
 

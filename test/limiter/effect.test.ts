@@ -1,17 +1,18 @@
-import { attachLimiter, createLimiter } from 'millrace'
+import { attachLimiter, createLimiter, type Limiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { effectStamp } from '#millrace/cli/demo/effect.js'
+import type { MadeDecision } from '#millrace/core/decision.js'
 
 test('a decision takes effect at its reading, or where a clock was ahead at the start of the granule it is charged in', () => {
   const late = 10_250.5
   const early = 10_120.25
   const ahead = createLimiter({ limit: 5, window: '1s', granularity: '100ms', clock: { now: () => late } })
   const behind = attachLimiter(ahead.share(), { clock: { now: () => early } })
-  const stampOf = effectStamp(ahead.rule)
-  assert.is(stampOf(behind.check('alone'), early), early)
-  assert.is(stampOf(ahead.check('both'), late), late)
-  assert.is(stampOf(behind.check('both'), early), 10_200)
+  const effectOf = (limiter: Limiter, key: string, readingMs: number) =>
+    (limiter.check(key) as MadeDecision).effectMs(readingMs)
+  assert.is(effectOf(behind, 'alone', early), early)
+  assert.is(effectOf(ahead, 'both', late), late)
+  assert.is(effectOf(behind, 'both', early), 10_200)
 })
 
 test.run()
