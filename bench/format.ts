@@ -25,6 +25,11 @@ export function outcome({ met, missedBy }: Verdict): string {
   return met ? 'met' : `missed by ${Math.ceil(missedBy! * 100)} %`
 }
 
+/** Of an ISO 8601 time. */
+export function day(date: string): string {
+  return date.slice(0, 'YYYY-MM-DD'.length)
+}
+
 export function machineLine({ cpu, cores, node, date, commit }: Machine): string {
   return `${cpu}, ${cores} cores, Node ${node}, ${date}, commit ${commit}`
 }

@@ -1,6 +1,6 @@
 /** The chart of docs/performance.md, drawn without a browser. */
 import { type EChartsOption, init } from 'echarts'
-import { number } from '../format.js'
+import { day, number } from '../format.js'
 import type { Report } from '../report.js'
 import { type Panel, panelsOf } from './panels.js'
 
@@ -11,22 +11,42 @@ const NAMES_WIDTH = 175 // of the longest contender's name, in the font below
 const VALUES_WIDTH = 50
 const TITLE_HEIGHT = 44
 const BAR_HEIGHT = 30
+const CAPTION_HEIGHT = 34
 
 const OURS = '#1f6feb'
 const OTHERS = '#b6bec9'
 const TEXT = '#24292f'
+const CAPTION = '#57606a'
+const TITLE = 'Millrace beside its peers: time a decision, heap and longest pause'
 const PAPER = '#ffffff'
-const FONT = 'system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif'
+/** Names without quotes: echarts writes them into an attribute as they are. */
+const FONT = 'system-ui, Helvetica, Arial, sans-serif'
 
 /** An SVG document with a panel of bars for each thing that was measured; on white, for pages of any colour. */
 export function renderChart(report: Report): string {
   const places = placesOf(panelsOf(report))
-  const height = Math.max(0, ...places.map(({ top, height }) => top + height)) + MARGIN
+  const captionTop = Math.max(0, ...places.map(({ top, height }) => top + height)) + MARGIN
+  const height = captionTop + CAPTION_HEIGHT
   const chart = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height })
-  chart.setOption(optionsOf(places))
+  chart.setOption(optionsOf(places, { text: captionOf(report), top: captionTop }))
   const svg = chart.renderToSVGString()
   chart.dispose()
-  return `${svg}\n`
+  return `${titled(withoutStyles(svg))}\n`
+}
+
+/** The only styles are for a pointer that hovers, which an image never sees. */
+function withoutStyles(svg: string): string {
+  return svg.replace(/<style[^>]*>[\s\S]*?<\/style>\s*/g, '')
+}
+
+/** For those who have the image read to them. */
+function titled(svg: string): string {
+  return svg.replace(/^<svg[^>]*>/, (tag) => `${tag}\n<title>${TITLE}</title>`)
+}
+
+function captionOf({ machine: { cpu, node, date, commit }, quick }: Report): string {
+  const run = quick ? 'a quick run, not to be quoted' : 'medians'
+  return `Shorter is better; ${run}. ${cpu}, Node ${node}, ${day(date)}, commit ${commit}`
 }
 
 interface Place extends Panel {
@@ -52,18 +72,26 @@ function placesOf(panels: readonly Panel[]): Place[] {
   return places
 }
 
-function optionsOf(places: readonly Place[]): EChartsOption {
+function optionsOf(places: readonly Place[], caption: { text: string; top: number }): EChartsOption {
   return {
     animation: false,
     backgroundColor: PAPER,
     textStyle: { fontFamily: FONT, color: TEXT },
-    title: places.map(({ title, left, top }) => ({
-      text: title,
-      left,
-      top,
-      padding: 0,
-      textStyle: { fontSize: 15, fontWeight: 600, fontFamily: FONT, color: TEXT },
-    })),
+    title: [
+      ...places.map(({ title, left, top }) => ({
+        text: title,
+        left,
+        top,
+        padding: 0,
+        textStyle: { fontSize: 15, fontWeight: 600, fontFamily: FONT, color: TEXT } as const,
+      })),
+      {
+        ...caption,
+        left: MARGIN,
+        padding: 0,
+        textStyle: { fontSize: 12, fontWeight: 400, fontFamily: FONT, color: CAPTION },
+      },
+    ],
     grid: places.map(({ left, top, width, bars }) => ({
       left: left + NAMES_WIDTH,
       top: top + TITLE_HEIGHT - 14,
@@ -82,6 +110,8 @@ function optionsOf(places: readonly Place[]): EChartsOption {
     })),
     series: places.map(({ bars }, index) => ({
       type: 'bar',
+      silent: true, // an image: nothing to point at
+      emphasis: { disabled: true },
       xAxisIndex: index,
       yAxisIndex: index,
       barWidth: '64%',

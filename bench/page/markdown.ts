@@ -1,4 +1,4 @@
-import { bound, machineLine, number, outcome, spread } from '../format.js'
+import { bound, day, machineLine, number, outcome, spread } from '../format.js'
 import type { CaseReport, Report } from '../report.js'
 import type { Verdict } from '../verdict.js'
 
@@ -14,7 +14,7 @@ export function renderPage({ machine, quick, cases }: Report, { chart, notes }: 
   const parts = [
     '# Speed and memory, and which targets are met',
     `<!-- Written by \`npm run bench -- --report\`, all of it: what is written by hand is in ${notes}. -->`,
-    `${machineLine(machine)}, by \`npm run bench -- ${quick ? '--quick ' : ''}--report\`.`,
+    `${machineLine({ ...machine, date: day(machine.date) })}, by \`npm run bench -- ${quick ? '--quick ' : ''}--report\`.`,
     ...(quick ? [QUICK] : []),
     `${HOW} Where a decision's time goes, and what was tried: [notes](${notes}).`,
     `![Millrace beside its peers: time a decision, heap and longest pause](${chart})`,

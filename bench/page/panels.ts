@@ -37,12 +37,12 @@ const SOURCES: readonly Source[] = [
     figure: 'ns',
   },
   {
-    title: 'heap that 1,000,000 keys take, MB',
+    title: 'Heap that 1,000,000 keys take, MB',
     cases: [{ name: 'memory', contenders: /^(?!.*window\/10$)/ }],
     figure: 'heapMB',
   },
   {
-    title: 'longest pause of the event loop, 1,000,000 keys, ms',
+    title: 'Longest pause of the event loop, 1,000,000 keys, ms',
     cases: [{ name: 'pauses', contenders: /./ }],
     figure: 'longestMs',
   },

@@ -103,6 +103,15 @@ test('the chart is an SVG document with every name and figure', () => {
   for (const text of ['10,000 hot keys', 'Millrace', 'Map floor', '30.0', '10.0']) assert.match(svg, text)
 })
 
+test('every tag of the chart is well-formed, as browsers demand of an image', () => {
+  const svg = renderChart(report)
+  const tags = svg.match(/<[^>]*>/g)!
+  assert.equal(
+    tags.filter((tag) => !/^<\/?[\w:]+(\s+[\w:-]+="[^"<]*")*\s*\/?>$/.test(tag)),
+    [],
+  )
+})
+
 test('a run without any panel still has a chart', () => {
   assert.match(renderChart({ ...report, cases: [] }), '<svg')
 })

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Benchmark, timesOf } from '../../bench/benchmark.js'
-import { renderCase, reportCase } from '../../bench/report.js'
+import { renderCase, reportCase, reportSkipped } from '../../bench/report.js'
 
 const LONG_NAME = 'another way with a name that is longer than most'
 
@@ -44,6 +44,12 @@ test('no line is wider than the terminal, and nothing is lost on a narrow one', 
     assert.match(text, 'missed by 50 %')
     assert.match(text, '30.0')
   }
+})
+
+test('a case that cannot be measured says why', () => {
+  const text = renderCase(reportSkipped('nothing', benchmark, 'there is no compiler'), 80)
+  assert.match(text, 'nothing: two ways of doing nothing')
+  assert.match(text, 'skipped: there is no compiler')
 })
 
 test.run()
