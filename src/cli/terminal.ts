@@ -1,4 +1,5 @@
 import { clearLine, cursorTo } from 'node:readline'
+import { styleText } from 'node:util'
 
 /** What a command needs of the process it runs in; a test hands in its own. */
 export interface Surroundings {
@@ -43,6 +44,11 @@ export class Progress {
 /** How many characters fit on a line: 80 where nobody knows (no terminal, or one that says 0). */
 export function widthOf({ columns = 0 }: Output): number {
   return columns > 0 ? columns : 80
+}
+
+/** Whether an output shows colour: as Node.js decides it, by NO_COLOR, FORCE_COLOR and what the terminal can do. */
+export function hasColour(output: Output): boolean {
+  return styleText('red', '.', { stream: output }) !== '.'
 }
 
 /**
