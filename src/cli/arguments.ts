@@ -8,13 +8,14 @@ export function positiveInteger(text: string): number {
   return number
 }
 
-/** A duration with its unit: bare numbers are milliseconds to the library, and seconds to whoever types one. */
+/** A duration with its unit: a bare number is milliseconds to the library, and whoever types 60 means something else. */
 export function duration(text: string): Duration {
+  if (/^\d+(\.\d+)?$/.test(text))
+    throw new InvalidArgumentError(`Give it a unit, such as ${text}s, ${text}m or ${text}ms.`)
   try {
-    if (/^[\d.]+$/.test(text)) throw new TypeError('no unit')
-    parseDuration(text as Duration, 'duration')
+    parseDuration(text, 'duration')
   } catch {
-    throw new InvalidArgumentError('Give a duration with its unit, such as 250ms, 10s, 15m, 1h or 30d.')
+    throw new InvalidArgumentError('Give a duration above 0 such as 250ms, 10s, 15m, 1h or 30d.')
   }
   return text as Duration
 }

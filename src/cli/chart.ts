@@ -35,7 +35,7 @@ type Paint = (text: string, line: number) => string
 /**
  * Lines over a common axis, from 0. Where there are more values than columns, a column shows the highest of its values:
  * a peak of one moment is what a limit is about, and a mean would hide it, a sum would invent one. Where there are
- * fewer, a value is as wide as its share.
+ * fewer, each value is as many columns wide as the others.
  */
 export function lineChart(series: readonly Series[], options: ChartOptions): string {
   const { width, height, title, xLabelAt, colour } = options
@@ -49,11 +49,10 @@ export function lineChart(series: readonly Series[], options: ChartOptions): str
   const rows = Math.max(FEWEST_ROWS, height - titles.length - keys.length - 2)
   const { top, figures } = scale(series, Math.max(1, Math.floor(rows / ROWS_PER_FIGURE)))
   const margin = Math.max(...figures.map((figure) => label(figure).length))
-  const columns = Math.max(1, width - margin - 2) // the axis, and the point of its arrow
+  const room = Math.max(1, width - margin - 2) // the axis, and the point of its arrow
+  const columns = length < room ? room - (room % length) : room
   const indexAt = (column: number) => Math.floor((column * length) / columns)
-  const { ticks, text } = xLabels(columns, Math.min(MOST_LABELS, length), (column) =>
-    xLabelAt(indexAt(column)),
-  )
+  const { ticks, text } = xLabels(columns, Math.min(columns, length), (column) => xLabelAt(indexAt(column)))
 
   const lines = plot(
     series.map(({ values }) => sampled(values, length, columns, top / (rows - 1) / 2)),
@@ -113,11 +112,12 @@ function label(value: number): string {
   return (value < 10_000 ? figure : shortFigure).format(value)
 }
 
-/** As many labels as have room, evenly apart, the first and last at the ends of the axis. */
-function xLabels(columns: number, most: number, labelAt: (column: number) => string) {
-  for (let count = most; count > 0; count--) {
-    const ticks = Array.from({ length: count }, (_, i) =>
-      Math.round((i * (columns - 1)) / Math.max(1, count - 1)),
+/** As many labels as have room, evenly apart, each where a value begins; the first stands at the axis. */
+function xLabels(columns: number, values: number, labelAt: (column: number) => string) {
+  for (let count = Math.min(MOST_LABELS, values); count > 0; count--) {
+    const ticks = Array.from(
+      { length: count },
+      (_, i) => Math.round((i * (values - 1)) / Math.max(1, count - 1)) * (columns / values),
     )
     let text = ''
     const fits = ticks.every((tick, i) => {

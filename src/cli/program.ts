@@ -7,6 +7,8 @@ import { type Surroundings, UsageError, widthOf, wrapped } from './terminal.js'
 
 const USAGE = 2
 const NARROW = 70
+const EXIT_CODES =
+  'Exit codes: 0 done; 1 a promise of the limiter was broken; 2 it could not be done as asked.'
 
 /** Runs one command line. Resolves to the exit code: 0 done, 1 a promise was broken, 2 it could not be done as asked. */
 export async function run(args: string[], surroundings: Surroundings): Promise<number> {
@@ -17,20 +19,14 @@ export async function run(args: string[], surroundings: Surroundings): Promise<n
     .version(version(), '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
+    .addHelpText('afterAll', () => ['', ...wrapped(EXIT_CODES, widthOf(stdout))].join('\n'))
     .exitOverride()
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
       getOutHelpWidth: () => widthOf(stdout),
       getErrHelpWidth: () => widthOf(stderr),
-      // On one line, as every other mistake.
-      outputError: (text, write) =>
-        write(
-          `${text
-            .replace(/^error: /, 'millrace: ')
-            .trimEnd()
-            .replaceAll('\n', ' ')}\n`,
-        ),
+      outputError: () => {}, // told below, with what to do next
     })
   program.configureHelp({
     // Two columns need room: in less, what an option means goes below it.
@@ -54,17 +50,41 @@ export async function run(args: string[], surroundings: Surroundings): Promise<n
   })
   try {
     if (args.length === 0) {
-      stderr.write(program.helpInformation())
+      program.outputHelp({ error: true })
       return USAGE
     }
-    await program.parseAsync(args, { from: 'user' })
+    // Help for what is no command is answered as the command itself would be.
+    const isHelpForNone =
+      args[0] === 'help' && args.length > 1 && commandOf(args.slice(1), program) === undefined
+    await program.parseAsync(isHelpForNone ? args.slice(1) : args, { from: 'user' })
     return exitCode
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE // commander has said it
-    if (!(error instanceof UsageError || error instanceof MillraceError)) throw error
-    stderr.write(`millrace: ${error.message}\n`)
+    if (error instanceof CommanderError && error.exitCode === 0) return 0 // help or version, which it has written
+    if (error instanceof CommanderError) stderr.write(`millrace: ${mistake(error, args, program)}\n`)
+    else if (error instanceof UsageError || error instanceof MillraceError)
+      stderr.write(`millrace: ${error.message}\n`)
+    else throw error
     return USAGE
   }
+}
+
+/** On one line, as every mistake: what is wrong, and where it is told how it is done. */
+function mistake(error: CommanderError, args: string[], program: Command): string {
+  const command = commandOf(args, program)
+  let wrong = error.message
+    .replace(/^error: /, '')
+    .trimEnd()
+    .replaceAll('\n', ' ')
+  if (error.code === 'commander.missingArgument') {
+    const missing = command?.registeredArguments.find((argument) => wrong.includes(`'${argument.name()}'`))
+    if (missing) wrong = `missing <${missing.name()}>: ${missing.description}`
+  }
+  return `${wrong.replace(/\.$/, '')} (see: millrace ${command ? `help ${command.name()}` : '--help'})`
+}
+
+function commandOf(args: string[], program: Command): Command | undefined {
+  const name = args.find((arg) => !arg.startsWith('-'))
+  return program.commands.find((command) => command.name() === name)
 }
 
 function version(): string {

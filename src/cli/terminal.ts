@@ -1,4 +1,5 @@
 import { clearLine, cursorTo } from 'node:readline'
+import { styleText } from 'node:util'
 
 /** What a command needs of the process it runs in; a test hands in its own. */
 export interface Surroundings {
@@ -6,11 +7,7 @@ export interface Surroundings {
   readonly stdout: Output
   readonly stderr: Output
 }
-export type Output = NodeJS.WritableStream & {
-  readonly isTTY?: boolean
-  readonly columns?: number
-  hasColors?(): boolean
-}
+export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
 
 /** A mistake of whoever typed the command: shown as one line, without a stack. */
 export class UsageError extends Error {}
@@ -44,17 +41,14 @@ export class Progress {
   }
 }
 
-/** Whether to write colours: on a terminal that has them, unless NO_COLOR forbids or FORCE_COLOR demands it. */
-export function hasColour(output: Output): boolean {
-  const { FORCE_COLOR, NO_COLOR } = process.env
-  if (FORCE_COLOR !== undefined) return !['0', 'false'].includes(FORCE_COLOR)
-  if (NO_COLOR !== undefined && NO_COLOR !== '') return false
-  return output.isTTY === true && output.hasColors?.() === true
-}
-
 /** How many characters fit on a line: 80 where nobody knows (no terminal, or one that says 0). */
 export function widthOf({ columns = 0 }: Output): number {
   return columns > 0 ? columns : 80
+}
+
+/** Whether an output shows colour: as Node.js decides it, by NO_COLOR, FORCE_COLOR and what the terminal can do. */
+export function hasColour(output: Output): boolean {
+  return styleText('red', '.', { stream: output }) !== '.'
 }
 
 /**

@@ -12,11 +12,18 @@ const root = new URL('../../../', import.meta.url)
 const main = fileURLToPath(new URL('dist/cli/main.js', root))
 const example = fileURLToPath(new URL('examples/access.log', root))
 const folder = mkdtempSync(join(tmpdir(), 'millrace-cli-'))
+const { FORCE_COLOR: _, NO_COLOR: __, ...ENVIRONMENT } = process.env
 test.after(() => rmSync(folder, { recursive: true }))
 
-function millrace(args: string[], { input = Buffer.alloc(0), closesStdout = false } = {}) {
+function millrace(
+  args: string[],
+  { input = Buffer.alloc(0), closesStdout = false, env = {} as NodeJS.ProcessEnv } = {},
+) {
   return new Promise<{ code: number | null; out: string; err: string }>((resolve, reject) => {
-    const child = spawn(process.execPath, [main, ...args], { stdio: 'pipe' })
+    const child = spawn(process.execPath, [main, ...args], {
+      stdio: 'pipe',
+      env: { ...ENVIRONMENT, ...env },
+    })
     let [out, err] = ['', '']
     child.stdout.on('data', (chunk) => (out += chunk))
     child.stderr.on('data', (chunk) => (err += chunk))
@@ -36,6 +43,15 @@ test('the example shows three greedy clients, and a strict limit that holds', as
   assert.match(out, '  wrongly admitted  0\n')
   assert.match(out, '│ 198.51.100.23 ')
   assert.not.match(out, '\x1b')
+})
+
+test('piped output has colour only where FORCE_COLOR asks for it', async () => {
+  const coloured = async (env: NodeJS.ProcessEnv) =>
+    (await millrace(['replay', example], { env })).out.includes('\x1b[31m')
+  assert.equal(
+    [await coloured({}), await coloured({ FORCE_COLOR: '1' }), await coloured({ FORCE_COLOR: '0' })],
+    [false, true, false],
+  )
 })
 
 test('a file, a packed file and standard input give the same figures', async () => {

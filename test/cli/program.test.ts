@@ -28,6 +28,7 @@ test('the figures as JSON', async () => {
     lastMs: Date.UTC(2026, 2, 9, 14, 0, 4),
     unparsed: 1,
     key: 'ip',
+    withoutUser: 7,
     topRefused: [{ client: '192.0.2.1', requests: 5, refused: 2, peak: 5 }],
   })
 })
@@ -45,7 +46,7 @@ test('every option reaches the replay, long and short', async () => {
     '--key',
     'ip',
   ]
-  const short = ['-l', '2', '-w', '10000', '-g', '0.5s', '-e', 'smooth', '-k', 'ip']
+  const short = ['-l', '2', '-w', '10000ms', '-g', '0.5s', '-e', 'smooth', '-k', 'ip']
   const text = log({ '192.0.2.1': 30 })
   const found = await replayed(text, ...long, '--json')
   assert.equal(await replayed(text, ...short, '--json'), found)
@@ -63,6 +64,53 @@ test('--top is how many of the refused clients are listed', async () => {
     (await replayed(text, '-l', '1', '-t', '1', '--json')).out,
   )
   assert.equal([topRefused.length, topRefused[0].client, refusedClients], [1, '192.0.2.2', 3])
+})
+
+test('--key counts by whatever fields are named', async () => {
+  const text = [
+    logged('192.0.2.1', 0, { user: 'ada', path: '/a?1' }),
+    logged('192.0.2.2', 1, { user: 'ada', path: '/a?2' }),
+    logged('192.0.2.2', 2, { path: '/b' }),
+    logged('192.0.2.1', 3, { path: '/a' }),
+  ].join('\n')
+  const found = async (key: string) => {
+    const { clients, refused, topRefused, withoutUser } = JSON.parse(
+      (await replayed(text, '--limit', '1', '--key', key, '--json')).out,
+    )
+    assert.is(withoutUser, 2)
+    return [clients, refused, ...topRefused.map(({ client }: { client: string }) => client)]
+  }
+  assert.equal(await found('ip'), [2, 2, '192.0.2.1', '192.0.2.2'])
+  assert.equal(await found('user'), [3, 1, 'ada'])
+  assert.equal(await found('path'), [2, 2, '/a'])
+  assert.equal(await found('user+path'), [3, 1, 'ada /a'])
+  assert.equal(await found('ip+path'), [3, 1, '192.0.2.1 /a'])
+  const { out } = await replayed(text, '--limit', '1', '--key', 'user')
+  assert.match(out, 'without a user    2 (50.0 %), by ip\n')
+})
+
+test('--compare fixed-window shows the burst that it lets through where two windows meet', async () => {
+  const text = [...Array(10).fill(59), ...Array(12).fill(60)]
+    .map((second) => logged('192.0.2.1', second))
+    .join('\n')
+  const options = ['--limit', '10', '--window', '1m', '--compare', 'fixed-window']
+  const { refused, fixedWindow } = JSON.parse((await replayed(text, ...options, '--json')).out)
+  assert.is(refused, 12)
+  assert.equal(fixedWindow, { refused: 2, mostInWindow: 20, clientsOver: 1 })
+  const { out } = await replayed(text, ...options)
+  assert.match(out, '  most in any window  20 (limit 10)\n  clients over limit  1 (100.0 %)\n')
+  assert.not.match((await replayed(text, '--limit', '10')).out, 'fixed window')
+})
+
+test('the report has a chart where 40 columns fit, piped too, and colour where the terminal shows it', async () => {
+  const text = log({ '192.0.2.1': 20 })
+  const replay = (columns?: number, depth?: number) => ran(['replay', '-', '-l', '3'], [text], columns, depth)
+  assert.match((await replay()).out, 'Requests in each 1s, UTC:\n')
+  assert.match((await replay(40)).out, 'Requests in each 1s, UTC:\n')
+  assert.not.match((await replay(39)).out, 'Requests in each')
+  assert.not.match((await replay(80, 1)).out, '\x1b')
+  assert.match((await replay(80, 4)).out, '\x1b[31m×\x1b[39m refused')
+  assert.not.match((await replay(undefined, 4)).out, '\x1b')
 })
 
 test('lines out of order, ended by CRLF, the last without an end, packed or not, are the same log', async () => {
@@ -117,15 +165,27 @@ test('every mistake is one line on stderr, nothing on stdout and exit code 2', a
     [['replay', '-', '--granularity', '7s'], /granularity: .*the nearest is 7500ms/],
     [['replay', '-', '--granularity', '2m'], /granularity: expected at most the window, 1m/],
     [['replay', '-', '--edge', 'soft'], /Allowed choices are strict, smooth/],
-    [['replay', '-', '--key', 'user'], /Allowed choices are ip/],
+    [
+      ['replay', '-', '--key', 'cookie'],
+      /'cookie' is invalid. Give ip, user or path, or several of them joined by/,
+    ],
+    [['replay', '-', '--key', 'ip+ip'], /'ip\+ip' is invalid. Give ip, user or path/],
+    [['replay', '-', '--key', ''], /'' is invalid. Give ip, user or path/],
+    [['replay', '-', '--compare', 'leaky'], /Allowed choices are fixed-window/],
+    [['replay', '-', '--window', '60'], /'60' is invalid. Give it a unit, such as 60s, 60m or 60ms/],
+    [['replay', '-', '--granularity', '1'], /'1' is invalid. Give it a unit, such as 1s/],
     [['replay', '-', '--top', '0'], /'-t, --top <count>' argument '0' is invalid/],
     [['replay', '-', '--limt', '3'], /unknown option '--limt' \(Did you mean --limit\?\)/],
     [['replay', '-', 'more'], /too many arguments for 'replay'/],
-    [['replay'], /missing required argument 'file'/],
+    [
+      ['replay'],
+      /missing <file>: the path of an access log; - for standard input \(see: millrace help replay\)/,
+    ],
     [['replay', ''], /there is no such file/],
     [['replay', '/no/such/file'], /\/no\/such\/file: there is no such file/],
     [['replay', '/'], /\/: this is a folder/],
-    [['replai', '-'], /unknown command 'replai' \(Did you mean replay\?\)/],
+    [['replai', '-'], /unknown command 'replai' \(Did you mean replay\?\) \(see: millrace --help\)/],
+    [['help', 'replai'], /unknown command 'replai'/],
     [['--nope'], /unknown option '--nope'/],
   ]
   for (const [args, message] of mistakes) {
@@ -146,6 +206,7 @@ test('help and version go to stdout with exit code 0; without a command the help
   const help = await ran(['--help'])
   assert.equal([help.code, help.err], [0, ''])
   assert.match(help.out, /^Usage: millrace \[options\] \[command\]\n/)
+  assert.match(help.out, 'Exit codes: 0 done; 1 a promise of the limiter was broken; 2')
   assert.equal(await ran(['-h']), help)
   assert.equal(await ran(['help']), help)
   assert.equal(await ran([]), { code: 2, out: '', err: help.out })

@@ -4,11 +4,11 @@ export interface LoggedRequest {
   readonly atMs: number
   /** The client's address or host name. */
   readonly ip: string
+  /** Who the server took the client for; `-` where it asked nobody. */
+  readonly user: string
+  /** The first line of the request as it was logged: method, target and version, if it was one. */
+  readonly request: string
 }
-
-/** What a limit may be counted by. */
-export const KEYS = ['ip'] as const
-export type KeyName = (typeof KEYS)[number]
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const QUOTED = '"[^"\\\\]*(?:\\\\.[^"\\\\]*)*"'
@@ -19,7 +19,7 @@ const QUOTED = '"[^"\\\\]*(?:\\\\.[^"\\\\]*)*"'
 const USER = '(?!- [^[]).+?'
 /** host ident user [time] "request" status bytes, and in the Combined format "referrer" "agent"; more may follow. */
 const LINE = new RegExp(
-  `^(\\S+) \\S+ ${USER} \\[(\\d\\d)/([A-Z][a-z]{2})/(\\d{4}):(\\d\\d):(\\d\\d):(\\d\\d) ([+-])(\\d\\d)(\\d\\d)\\] ${QUOTED} (?:\\d{3}|-) (?:\\d+|-)(?: ${QUOTED} ${QUOTED})?(?: .*)?$`,
+  `^(\\S+) \\S+ (${USER}) \\[(\\d\\d)/([A-Z][a-z]{2})/(\\d{4}):(\\d\\d):(\\d\\d):(\\d\\d) ([+-])(\\d\\d)(\\d\\d)\\] (${QUOTED}) (?:\\d{3}|-) (?:\\d+|-)(?: ${QUOTED} ${QUOTED})?(?: .*)?$`,
 )
 
 /**
@@ -29,7 +29,7 @@ const LINE = new RegExp(
 export function parseLine(line: string): LoggedRequest | undefined {
   const fields = LINE.exec(line)
   if (fields === null) return undefined
-  const [, ip, day, month, year, hour, minute, second, sign, zoneHours, zoneMinutes] = fields
+  const [, ip, user, day, month, year, hour, minute, second, sign, zoneHours, zoneMinutes, quoted] = fields
   const monthIndex = MONTHS.indexOf(month!)
   if (monthIndex < 0 || Number(year) < 1970) return undefined
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined
@@ -38,5 +38,10 @@ export function parseLine(line: string): LoggedRequest | undefined {
   if (midnight.getUTCDate() !== Number(day)) return undefined
   const zone = (Number(zoneHours) * 60 + Number(zoneMinutes)) * (sign === '-' ? -1 : 1)
   const minutes = Number(hour) * 60 + Number(minute) - zone
-  return { atMs: midnight.getTime() + minutes * 60_000 + Number(second) * 1_000, ip: ip! }
+  return {
+    atMs: midnight.getTime() + minutes * 60_000 + Number(second) * 1_000,
+    ip: ip!,
+    user: user!,
+    request: quoted!.slice(1, -1),
+  }
 }

@@ -1,39 +1,33 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type Duration, parseDuration } from '../../core/duration.js'
+import { type Command, Option } from 'commander'
+import type { Duration } from '../../core/duration.js'
 import type { MillraceError } from '../../core/errors.js'
 import { checkRule, type Edge } from '../../core/rule.js'
-import {
-  grouped,
-  Progress,
-  printable,
-  type Surroundings,
-  shortened,
-  UsageError,
-  widthOf,
-  wrapped,
-} from '../terminal.js'
-import { KEYS, type KeyName, parseLine } from './access-log.js'
-import { logLines } from './log-lines.js'
-import { breaksPromise, type Replay, replay, type Traffic } from './replay.js'
-import { report, type Unparsed } from './report.js'
+import { duration, positiveInteger } from '../arguments.js'
+import { grouped, hasColour, Progress, type Surroundings, UsageError, widthOf, wrapped } from '../terminal.js'
+import { fixedWindow } from './fixed-window.js'
+import { type Key, parseKey, readable } from './keys.js'
+import { breaksPromise, type Replay, replay } from './replay.js'
+import { report } from './report.js'
+import { timeline } from './timeline.js'
+import { readTraffic } from './traffic.js'
 
 interface ReplayOptions {
   limit: number
   window: Duration
   granularity?: Duration
   edge: Edge
-  key: KeyName
+  key: Key
+  compare?: 'fixed-window'
   top: number
   json?: true
 }
 
-const HELP_AFTER = [
-  'Exit codes: 0 done; 1 a promise of the limiter was broken; 2 it could not be done as asked.',
-  '',
-  'Example: millrace replay access.log.gz --limit 10 --window 1m',
-]
-const EXAMPLES = 2
+const EXAMPLE = 'Example: millrace replay access.log.gz -l 10 -w 1m -c fixed-window'
 const NARROWEST = 20
+const NARROWEST_CHART = 40
+const WIDEST_CHART = 120
+/** The y axis and its figures, up to `1,000`. */
+const CHART_MARGIN = 7
 
 /** `millrace replay FILE`: what a limit would have done to the traffic of an access log. */
 export function replayCommand(
@@ -48,7 +42,7 @@ export function replayCommand(
       'Puts the requests of an access log (Common or Combined Log Format, plain or gzipped) in order of time, asks a ' +
         'limiter about each by the log’s own clock, and says who would have been refused and how exact that was.',
     )
-    .argument('<file>', 'the log; - for standard input')
+    .argument('<file>', 'the path of an access log; - for standard input')
     .option('-l, --limit <units>', 'requests that a client may make in any window', positiveInteger, 60)
     .option('-w, --window <duration>', 'such as 10s, 1m, 1h, 1d', duration, '1m' as Duration)
     .option(
@@ -61,31 +55,42 @@ export function replayCommand(
         .choices(['strict', 'smooth'])
         .default('strict'),
     )
-    .addOption(new Option('-k, --key <field>', 'who is limited').choices(KEYS).default('ip'))
+    .addOption(
+      new Option(
+        '-k, --key <fields>',
+        'what is limited: ip, user or path, or several joined by +, such as ip+path. A path is without its query; ' +
+          'requests without a user (-) are counted by their ip',
+      )
+        .argParser(parseKey)
+        .default(parseKey('ip'), 'ip'),
+    )
+    .addOption(
+      new Option(
+        '-c, --compare <other>',
+        'what a counter begun anew each window would have let through',
+      ).choices(['fixed-window']),
+    )
     .option('-t, --top <count>', 'how many of the refused clients to list', positiveInteger, 10)
     .option('--json', 'print the figures as JSON')
-    .addHelpText('after', () => {
-      const width = widthOf(surroundings.stdout)
-      return ['', ...HELP_AFTER.flatMap((text) => wrapped(text, width))].join('\n')
-    })
+    .addHelpText('after', () => ['', ...wrapped(EXAMPLE, widthOf(surroundings.stdout))].join('\n'))
     .action(async (file: string, options: ReplayOptions) => {
       exit(await runReplay(file, options, surroundings))
     })
 }
 
 async function runReplay(file: string, options: ReplayOptions, surroundings: Surroundings): Promise<number> {
-  const { limit, window, granularity, edge, key, top, json } = options
+  const { limit, window, granularity, edge, key, compare, top, json } = options
   const { stdin, stdout, stderr } = surroundings
   const rule = { limit, window, edge, ...(granularity === undefined ? {} : { granularity }) }
   checkRule(rule) // before the log is read, which may take long
   const progress = new Progress(stderr)
+  let read: Awaited<ReturnType<typeof readTraffic>>
   let found: Replay
-  let unparsed: Unparsed
   try {
-    const read = await readTraffic(file, key, stdin, progress)
-    unparsed = read.unparsed
+    read = await readTraffic(file, key, stdin, progress)
+    const { length } = read.traffic.atMs
     found = replay(read.traffic, rule, (done) => {
-      progress.show(() => `replaying: ${grouped(done)} of ${grouped(read.traffic.atMs.length)} requests`)
+      progress.show(() => `replaying: ${grouped(done)} of ${grouped(length)} requests`)
     })
   } catch (error) {
     if ((error as MillraceError).code !== 'ERR_MILLRACE_ARENA_TOO_LARGE') throw error
@@ -93,72 +98,24 @@ async function runReplay(file: string, options: ReplayOptions, surroundings: Sur
   } finally {
     progress.done()
   }
+  const { traffic, unparsed, withoutUser } = read
+  const compared = compare === undefined ? {} : { fixedWindow: fixedWindow(traffic, found) }
   if (json) {
-    const { refusedMost, ...figures } = found
-    const all = { ...figures, unparsed: unparsed.count, key, topRefused: refusedMost.slice(0, top) }
+    const { refusedMost, admitted, ...figures } = found
+    const topRefused = refusedMost.slice(0, top).map((one) => ({ ...one, client: readable(one.client) }))
+    const all = { ...figures, ...compared, unparsed: unparsed.count, key: key.name, withoutUser, topRefused }
     stdout.write(`${JSON.stringify(all, undefined, 2)}\n`)
   } else {
-    stdout.write(report(found, unparsed, top, Math.max(NARROWEST, widthOf(stdout))))
+    const width = Math.max(NARROWEST, widthOf(stdout))
+    const chart = Math.min(width, WIDEST_CHART)
+    const usersMissing = key.needsUser ? withoutUser : 0
+    const told = {
+      ...{ replay: found, unparsed, key: key.name, usersMissing, ...compared },
+      ...(width < NARROWEST_CHART
+        ? {}
+        : { timeline: timeline(traffic, found.admitted, chart - CHART_MARGIN) }),
+    }
+    stdout.write(report(told, { top, width, colour: hasColour(stdout) }))
   }
   return breaksPromise(found) ? 1 : 0
-}
-
-async function readTraffic(
-  file: string,
-  key: KeyName,
-  stdin: NodeJS.ReadableStream,
-  progress: Progress,
-): Promise<{ traffic: Traffic; unparsed: Unparsed }> {
-  const clients: string[] = []
-  const numbers = new Map<string, number>()
-  const atMs: number[] = []
-  const client: number[] = []
-  const unparsed: Unparsed = { count: 0, examples: [] }
-  let line = 0
-  const lines = logLines(file, stdin, (read, all) => {
-    const part = all === undefined ? '' : ` (${Math.floor((100 * read) / Math.max(all, 1))} %)`
-    progress.show(() => `reading: ${grouped(line)} lines${part}`)
-  })
-  for await (const text of lines) {
-    line++
-    if (text === '') continue
-    const request = parseLine(text)
-    if (request === undefined) {
-      unparsed.count++
-      if (unparsed.examples.length < EXAMPLES) unparsed.examples.push({ line, text })
-      continue
-    }
-    const name = request[key]
-    let number = numbers.get(name)
-    if (number === undefined) {
-      const copy = Buffer.from(name).toString() // `name` is a slice, and would keep its part of the log in memory
-      number = clients.push(copy) - 1
-      numbers.set(copy, number)
-    }
-    atMs.push(request.atMs)
-    client.push(number)
-  }
-  if (atMs.length === 0 && unparsed.count > 0) {
-    const first = shortened(printable(unparsed.examples[0]!.text.slice(0, 120)), 120)
-    throw new UsageError(
-      `no line (of ${grouped(unparsed.count)}) is in the Common or Combined Log Format; the first is: ${first}`,
-    )
-  }
-  return { traffic: { clients, atMs, client }, unparsed }
-}
-
-function positiveInteger(text: string): number {
-  const number = Number(text)
-  if (!/^\d+$/.test(text) || number < 1) throw new InvalidArgumentError('Give a whole number of 1 or more.')
-  return number
-}
-
-function duration(text: string): Duration {
-  const given = /^\d+(\.\d+)?$/.test(text) ? Number(text) : (text as Duration)
-  try {
-    parseDuration(given, 'duration')
-  } catch {
-    throw new InvalidArgumentError('Give a duration above 0 such as 250ms, 10s, 15m, 1h or 30d.')
-  }
-  return given
 }

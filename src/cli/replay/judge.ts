@@ -1,5 +1,5 @@
-import type { Traffic } from './replay.js'
 import { SlidingLog } from './sliding-log.js'
+import { byClient, type Traffic } from './traffic.js'
 
 /** What became of all requests together. */
 export interface Counts {
@@ -67,15 +67,4 @@ export function judge(
     if (refused > 0) refusedMost.push({ client, requests: end - start, refused, peak })
   }
   return { counts, refusedMost }
-}
-
-/** The requests client by client, each client's in the order given: those of client c from starts[c] to starts[c + 1]. */
-function byClient({ clients, client }: Traffic, order: Uint32Array) {
-  const starts = new Uint32Array(clients.length + 1)
-  for (const number of client) starts[number + 1]!++
-  for (let i = 1; i < starts.length; i++) starts[i]! += starts[i - 1]!
-  const next = starts.slice()
-  const requests = new Uint32Array(order.length)
-  for (const request of order) requests[next[client[request]!]!++] = request
-  return { requests, starts }
 }

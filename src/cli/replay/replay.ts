@@ -2,13 +2,7 @@ import { manualClock } from '../../core/clock.js'
 import type { Edge, RuleOptions } from '../../core/rule.js'
 import { createLimiter } from '../../create.js'
 import { type Counts, judge, type RefusedClient } from './judge.js'
-
-/** Requests as they came: for each its moment in milliseconds, and the number of its client. */
-export interface Traffic {
-  readonly clients: readonly string[]
-  readonly atMs: readonly number[]
-  readonly client: readonly number[]
-}
+import { inOrder, type Traffic } from './traffic.js'
 
 /** What a limit would have done. */
 export interface Replay extends Counts {
@@ -24,6 +18,8 @@ export interface Replay extends Counts {
   lastMs: number | null
   /** Every client that was refused, the most refused first. */
   refusedMost: RefusedClient[]
+  /** 1 for each request, in the traffic's order, that was let through. */
+  admitted: Uint8Array
 }
 
 /** Whether the limiter did what it never may: a bug in it. An edge of `smooth` may admit more than the limit. */
@@ -37,13 +33,13 @@ export function breaksPromise({ edge, wronglyAdmitted, refusedTooEarly }: Replay
  * @throws MillraceError for a rule that can't be
  */
 export function replay(traffic: Traffic, rule: RuleOptions, onProgress: (done: number) => void): Replay {
-  const clock = manualClock()
+  const order = inOrder(traffic)
+  const clock = manualClock(order.length === 0 ? 0 : traffic.atMs[order[0]!]!)
   const maxKeys = Math.max(1_000, 2 * traffic.clients.length) // so sparse that none is displaced: room unused costs none
   const limiter = createLimiter({ ...rule, maxKeys, clock })
   const { windowMs, granularityMs, edge } = limiter.rule
   const { limit } = rule
   const { atMs } = traffic
-  const order = Uint32Array.from(atMs, (_, i) => i).sort((a, b) => atMs[a]! - atMs[b]! || a - b)
   const admitted = new Uint8Array(order.length)
   for (let i = 0; i < order.length; i++) {
     const request = order[i]!
@@ -67,5 +63,6 @@ export function replay(traffic: Traffic, rule: RuleOptions, onProgress: (done: n
     firstMs: order.length > 0 ? atMs[order[0]!]! : null,
     lastMs: order.length > 0 ? atMs[order.at(-1)!]! : null,
     refusedMost,
+    admitted,
   }
 }

@@ -1,55 +1,113 @@
-import Table from 'cli-table3'
 import { formatDuration } from '../../core/duration.js'
+import { lineChart } from '../chart.js'
 import { grouped, printable, shortened, wrapped } from '../terminal.js'
+import { clientTable } from './client-table.js'
+import type { FixedWindow } from './fixed-window.js'
 import type { Replay } from './replay.js'
+import { labelOf, type Timeline } from './timeline.js'
+import type { Unparsed } from './traffic.js'
 
-export interface Unparsed {
-  count: number
-  /** The first few, each with its line number. */
-  examples: { line: number; text: string }[]
+/** What is told of a replay. */
+export interface Found {
+  replay: Replay
+  unparsed: Unparsed
+  /** The name of the key, such as `ip`. */
+  key: string
+  /** Requests counted by address because they had no user, which the key asks for. */
+  usersMissing: number
+  /** Where there is room for a chart. */
+  timeline?: Timeline
+  /** Where it was asked for. */
+  fixedWindow?: FixedWindow
 }
 
 /** A table takes time with the square of its rows; the JSON has them all. */
 const MOST_LISTED = 1_000
+const CHART_LINES = 14
 
-/** What a replay found, for people: at most `width` characters wide, without colour. */
-export function report(replay: Replay, unparsed: Unparsed, top: number, width: number): string {
+/** For people: at most `width` characters wide, and without colour but for a chart that asks for it. */
+export function report(
+  found: Found,
+  { top, width, colour }: { top: number; width: number; colour: boolean },
+): string {
+  const { replay, key, fixedWindow } = found
+  const { limit, windowMs, granularityMs, edge, refusedMost } = replay
   const lines: string[] = []
   const line = (text = '') => lines.push(...wrapped(text, width))
-  const { requests, clients, refused, limit, windowMs, granularityMs, edge, firstMs, lastMs } = replay
+  const who = key === 'ip' ? 'client' : 'key'
+  const whom = key === 'ip' ? 'a client' : `a key (${key})`
+  const window = formatDuration(windowMs)
 
-  line(
-    `${grouped(limit)} in ${formatDuration(windowMs)} a client, ${edge}, granules of ${formatDuration(granularityMs)}`,
-  )
+  line(`${grouped(limit)} in ${window} ${whom}, ${edge}, granules of ${formatDuration(granularityMs)}`)
   line()
-  const rows: [string, string][] = [['requests', grouped(requests)]]
-  if (firstMs !== null && lastMs !== null)
-    rows.push(['from (UTC)', moment(firstMs)], ['to (UTC)', moment(lastMs)])
-  rows.push(
-    ['clients', grouped(clients)],
-    ['requests refused', part(refused, requests)],
-    ['clients refused', part(replay.refusedClients, clients)],
-  )
-  if (unparsed.count > 0) rows.push(['unparsed lines', grouped(unparsed.count)])
-  const label = Math.max(...rows.map(([name]) => name.length)) + 2
-  for (const [name, value] of rows) lines.push(shortened(`${name.padEnd(label)}${value}`, width))
-  for (const { line: number, text } of unparsed.examples)
+  for (const row of table(figures(found, who))) lines.push(shortened(row, width))
+  for (const { line: number, text } of found.unparsed.examples)
     lines.push(shortened(`  line ${number}: ${printable(text.slice(0, width))}`, width))
+
+  const chart = found.timeline && overTime(found.timeline, width, colour)
+  if (chart !== undefined) lines.push('', chart)
 
   line()
   line('How exact, judged by a log of what this limiter had admitted:')
   line(`  wrongly admitted  ${verdict(replay.wronglyAdmitted, edge)}`)
   line(`  wrongly refused   ${grouped(replay.wronglyRefused)}${early(replay)}`)
-  line(`An exact sliding log on its own would have refused ${part(replay.exactRefused, requests)}.`)
+  line(`An exact sliding log on its own would have refused ${part(replay.exactRefused, replay.requests)}.`)
 
-  const listed = replay.refusedMost.slice(0, Math.min(top, MOST_LISTED))
+  if (fixedWindow) {
+    line()
+    line(`With a fixed window of ${window} instead:`)
+    line(`  requests refused    ${part(fixedWindow.refused, replay.requests)}`)
+    line(`  most in any window  ${grouped(fixedWindow.mostInWindow)} (limit ${grouped(limit)})`)
+    line(`${`  ${who}s over limit`.padEnd(22)}${part(fixedWindow.clientsOver, replay.clients)}`)
+  }
+
+  const listed = refusedMost.slice(0, Math.min(top, MOST_LISTED))
   if (listed.length > 0) {
     line()
-    const most = listed.length === 1 ? 'client' : `${grouped(listed.length)} clients`
-    line(listed.length < replay.refusedMost.length ? `The ${most} refused most:` : 'The clients refused:')
-    lines.push(clientTable(listed, width))
+    const most = listed.length === 1 ? who : `${grouped(listed.length)} ${who}s`
+    line(listed.length < refusedMost.length ? `The ${most} refused most:` : `The ${who}s refused:`)
+    lines.push(clientTable(listed, who, width))
   }
   return `${lines.join('\n')}\n`
+}
+
+function figures({ replay, unparsed, usersMissing }: Found, who: string): [name: string, value: string][] {
+  const { requests, clients, firstMs, lastMs } = replay
+  const rows: [string, string][] = [['requests', grouped(requests)]]
+  if (firstMs !== null && lastMs !== null)
+    rows.push(['from (UTC)', moment(firstMs)], ['to (UTC)', moment(lastMs)])
+  if (usersMissing > 0) rows.push(['without a user', `${part(usersMissing, requests)}, by ip`])
+  rows.push(
+    [`${who}s`, grouped(clients)],
+    ['requests refused', part(replay.refused, requests)],
+    [`${who}s refused`, part(replay.refusedClients, clients)],
+  )
+  if (unparsed.count > 0) rows.push(['unparsed lines', grouped(unparsed.count)])
+  return rows
+}
+
+function table(rows: [name: string, value: string][]): string[] {
+  const widest = Math.max(...rows.map(([name]) => name.length))
+  return rows.map(([name, value]) => `${name.padEnd(widest + 2)}${value}`)
+}
+
+/** Nothing where all happened at once. */
+function overTime(timeline: Timeline, width: number, colour: boolean): string | undefined {
+  const { bucketMs, admitted, refused } = timeline
+  if (admitted.length < 2) return undefined
+  return lineChart(
+    [
+      { name: 'admitted', values: admitted },
+      { name: 'refused', values: refused },
+    ],
+    {
+      width,
+      height: CHART_LINES,
+      title: `Requests in each ${formatDuration(bucketMs)}, UTC:`,
+      xLabelAt: (bucket) => labelOf(timeline, bucket),
+      colour,
+    },
+  )
 }
 
 function verdict(wronglyAdmitted: number, edge: Replay['edge']): string {
@@ -62,36 +120,6 @@ function early({ wronglyRefused, refusedTooEarly }: Replay): string {
   if (refusedTooEarly > 0)
     return ` (${grouped(refusedTooEarly)} more than a granule early: a promise is broken)`
   return wronglyRefused > 0 ? ' (all at most one granule early)' : ''
-}
-
-const ALL = ['client', 'requests', 'refused', 'most in one window'] as const
-const FEWEST = ['client', 'refused'] as const
-
-/** Every column where a client's name still has some room beside them, else only who was refused how often. */
-function clientTable(clients: Replay['refusedMost'], width: number): string {
-  const figure = { requests: 'requests', refused: 'refused', 'most in one window': 'peak' } as const
-  const rows = (head: readonly string[]) =>
-    clients.map((client) =>
-      head.slice(1).map((title) => grouped(client[figure[title as keyof typeof figure]])),
-    )
-  const room = (head: readonly string[]) => {
-    const figures = rows(head)
-    const widths = head
-      .slice(1)
-      .map((title, i) => figures.reduce((most, row) => Math.max(most, row[i]!.length), title.length))
-    return width - widths.reduce((sum, column) => sum + column + 3, 4)
-  }
-  const head = room(ALL) >= 15 ? ALL : FEWEST // 15 characters: an IPv4 address
-  const widest = Math.max('client'.length, room(head))
-  const table = new Table({
-    head: [...head],
-    colAligns: head.map((_, i) => (i === 0 ? 'left' : 'right')),
-    style: { head: [], border: [], compact: true },
-  })
-  const figures = rows(head)
-  for (const [i, { client }] of clients.entries())
-    table.push([shortened(printable(client), widest), ...figures[i]!])
-  return table.toString()
 }
 
 function part(count: number, all: number): string {

@@ -59,7 +59,7 @@ for (const [option, value, expected] of [
   ['--clients', '1', 'from 2 to 2,000'],
   ['--threads', 'two', 'from 1 to 64'],
   ['--port', '70000', 'from 0 to 65535'],
-  ['--window', '60', 'with its unit'],
+  ['--window', '60', 'Give it a unit'],
   ['--limit', '0', 'whole number of 1 or more'],
 ] as const) {
   test(`${option} ${value} is refused`, async () => {

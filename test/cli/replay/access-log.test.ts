@@ -4,6 +4,7 @@ import { parseLine } from '#millrace/cli/replay/access-log.js'
 
 const COMMON = '192.0.2.7 - ada [09/Mar/2026:14:05:09 +0000] "GET / HTTP/1.1" 200 512'
 const AT = Date.UTC(2026, 2, 9, 14, 5, 9)
+const PARSED = { atMs: AT, ip: '192.0.2.7', user: 'ada', request: 'GET / HTTP/1.1' }
 
 const common = ({
   ip = '192.0.2.7',
@@ -13,18 +14,18 @@ const common = ({
 }) => `${ip} - ${user} [${time}] "${request}" 200 512`
 const at = (time: string) => parseLine(common({ time }))?.atMs
 
-test('a line of the Common Log Format gives its client and its moment', () => {
-  assert.equal(parseLine(COMMON), { atMs: AT, ip: '192.0.2.7' })
+test('a line of the Common Log Format gives its moment, client, user and request', () => {
+  assert.equal(parseLine(COMMON), PARSED)
 })
 
 test('a line of the Combined Log Format gives the same', () => {
-  assert.equal(parseLine(`${COMMON} "https://shop.example/" "curl/8.9.1"`), { atMs: AT, ip: '192.0.2.7' })
-  assert.equal(parseLine(`${COMMON} "-" "-"`), { atMs: AT, ip: '192.0.2.7' })
+  assert.equal(parseLine(`${COMMON} "https://shop.example/" "curl/8.9.1"`), PARSED)
+  assert.equal(parseLine(`${COMMON} "-" "-"`), PARSED)
 })
 
 test('fields after those of the format are passed over', () => {
-  assert.equal(parseLine(`${COMMON} "-" "curl/8.9.1" 0.003 "198.51.100.1"`), { atMs: AT, ip: '192.0.2.7' })
-  assert.equal(parseLine(`${COMMON} 0.003`), { atMs: AT, ip: '192.0.2.7' })
+  assert.equal(parseLine(`${COMMON} "-" "curl/8.9.1" 0.003 "198.51.100.1"`), PARSED)
+  assert.equal(parseLine(`${COMMON} 0.003`), PARSED)
 })
 
 test('a client may be an IPv6 address or a host name', () => {
@@ -34,12 +35,16 @@ test('a client may be an IPv6 address or a host name', () => {
 
 test('a user may have spaces and brackets', () => {
   for (const user of ['Ada Lovelace', 'a [b] c', '""', 'x [09/Feb/2026] y'])
-    assert.equal(parseLine(common({ user })), { atMs: AT, ip: '192.0.2.7' }, user)
+    assert.equal(parseLine(common({ user })), { ...PARSED, user }, user)
 })
 
 test('escaped quotes and backslashes stay inside their field', () => {
   for (const text of ['GET /?q=\\"lamp\\" HTTP/1.1', '\\"', 'GET /a\\\\', '\\x16\\x03\\x01', '-', ''])
-    assert.is(parseLine(`${common({ request: text })} "${text}" "${text}"`)?.atMs, AT, text)
+    assert.equal(
+      parseLine(`${common({ request: text })} "${text}" "${text}"`),
+      { ...PARSED, user: '-', request: text },
+      text,
+    )
 })
 
 test('a request that looks like a time does not replace the time', () => {
