@@ -14,6 +14,8 @@ const REWRITES: Readonly<Record<string, Rewrite>> = {
   store: (words, index, values) => `Atomics.store(${words}, ${index}, ${values.join(', ')})`,
   add: (words, index, values) => `Atomics.add(${words}, ${index}, ${values.join(', ')})`,
   read: (words, index) => `${words}[${index}]`,
+  readInOrder: (words, index) =>
+    process.arch === 'x64' ? `${words}[${index}]` : `Atomics.load(${words}, ${index})`,
   write: (words, index, values) => `(${words}[${index}] = ${values.join(', ')})`,
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Help } from 'commander'
 import { MillraceError } from '../core/errors.js'
+import { ownFile } from '../core/own-file.js'
 import { demoCommand } from './demo/command.js'
 import { replayCommand } from './replay/command.js'
 import { type Surroundings, UsageError, widthOf, wrapped } from './terminal.js'
@@ -88,5 +89,5 @@ function commandOf(args: string[], program: Command): Command | undefined {
 }
 
 function version(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+  return JSON.parse(readFileSync(ownFile('package.json'), 'utf8')).version
 }

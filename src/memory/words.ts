@@ -9,6 +9,8 @@
  */
 export type Words = Int32Array
 
+const KEEPS_ORDER = process.arch === 'x64'
+
 export function load(words: Words, index: number): number {
   return Atomics.load(words, index)
 }
@@ -32,10 +34,12 @@ export function read(words: Words, index: number): number {
 }
 
 /**
- * A plain read that nothing after it overtakes. On x64 every read is one: the processor keeps reads in order, and V8 keeps
+ * A read that nothing after it overtakes. On x64 a plain one is enough: the processor keeps reads in order, and V8 keeps
  * them on their side of an atomic operation, which is a call. Elsewhere it takes an atomic load.
  */
-export const readInOrder: typeof read = process.arch === 'x64' ? read : load
+export function readInOrder(words: Words, index: number): number {
+  return KEEPS_ORDER ? words[index]! : Atomics.load(words, index)
+}
 
 export function write(words: Words, index: number, value: number): void {
   words[index] = value

@@ -1,0 +1,106 @@
+// Limits failed logins, by account and by address; a right password is never counted. Who guesses at an account from
+// anywhere spends the limit of all strangers to it, and can keep strangers out as long as he goes on; but not its owner: a
+// device that has once logged in holds a signed cookie, and has a limit of its own.
+//
+//   node examples/login.mjs
+//   curl -i -c jar -b jar http://127.0.0.1:3000/ -d '{"account":"alice","password":"open sesame"}'
+//   for i in $(seq 7); do curl -si http://127.0.0.1:3000/ -d '{"account":"alice","password":"?"}' | head -1; done
+import { createHmac, randomBytes, randomUUID, scrypt, timingSafeEqual } from 'node:crypto'
+import { createServer } from 'node:http'
+import { promisify } from 'node:util'
+import { createLimiter } from 'millrace'
+
+const byAddress = createLimiter({ name: 'address', limit: 20, window: '1h' })
+const byAccount = createLimiter({ name: 'account', limit: 5, window: '15m' })
+const byDevice = createLimiter({ name: 'device', limit: 5, window: '15m' })
+
+const hash = (password) => promisify(scrypt)(password, 'a salt for each account, in earnest', 32)
+const passwords = new Map([['alice', await hash('open sesame')]])
+const noPassword = randomBytes(32) // compared for unknown accounts, which take as long as others
+const secret = randomBytes(32) // to be kept, or a restart forgets all devices
+
+const server = createServer((request, response) => {
+  login(request, response).catch(() => response.writeHead(400).end())
+})
+
+async function login(request, response) {
+  const { account, password } = await credentials(request)
+  const device = deviceOf(request, account)
+  const address = request.socket.remoteAddress ?? 'gone'
+  const limits = device
+    ? [[byDevice, device]]
+    : [
+        [byAddress, address],
+        [byAccount, account],
+      ]
+  const charges = charge(limits)
+  if (charges === undefined) {
+    // A peek charges nothing: asking again and again does not make it longer.
+    const waits = limits.map(([limiter, key]) => limiter.peek(key).retryAfterMs)
+    response.setHeader('Retry-After', Math.max(1, Math.ceil(Math.max(...waits) / 1000)))
+    return response.writeHead(429).end('too many failed logins\n')
+  }
+  let isWrong = false // nor is it a failed login when the comparison itself fails
+  try {
+    isWrong = !timingSafeEqual(await hash(password), passwords.get(account) ?? noPassword)
+  } finally {
+    if (!isWrong) giveBack(charges)
+  }
+  if (isWrong) return response.writeHead(401).end('wrong account or password\n')
+  response.setHeader('Set-Cookie', `device=${device ?? newDevice(account)}; HttpOnly; SameSite=Strict`)
+  response.end(`welcome, ${account}\n`)
+}
+
+/**
+ * Takes one of each limit, or none at all (undefined). Before the password is looked at, not after: else of a thousand
+ * guesses at the same moment each would find that none has failed yet.
+ */
+function charge(limits) {
+  const charges = []
+  for (const [limiter, key] of limits) {
+    const decision = limiter.check(key)
+    if (!decision.allowed) {
+      giveBack(charges)
+      return undefined
+    }
+    charges.push({ limiter, decision })
+  }
+  return charges
+}
+
+function giveBack(charges) {
+  for (const { limiter, decision } of charges) limiter.refund(decision)
+}
+
+/** The request's device, where it has logged into this very account before. */
+function deviceOf(request, account) {
+  const [, device, id, mac] = /\bdevice=(([\w-]{36})\.([\w-]{43}))/.exec(request.headers.cookie ?? '') ?? []
+  if (device === undefined) return undefined
+  return timingSafeEqual(Buffer.from(mac), Buffer.from(macOf(id, account))) ? device : undefined
+}
+
+function newDevice(account) {
+  const id = randomUUID()
+  return `${id}.${macOf(id, account)}`
+}
+
+function macOf(id, account) {
+  return createHmac('sha256', secret).update(`${id} ${account}`).digest('base64url')
+}
+
+async function credentials(request) {
+  let body = ''
+  for await (const chunk of request.setEncoding('utf8')) {
+    body += chunk
+    if (body.length > 1_000) throw new Error('too long')
+  }
+  const { account, password } = JSON.parse(body)
+  if (typeof account !== 'string' || account === '' || typeof password !== 'string')
+    throw new Error('incomplete')
+  return { account: account.toLowerCase(), password } // 'Alice' is no other account with tries of its own
+}
+
+server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
+  console.log(`listening on http://127.0.0.1:${server.address().port}`)
+})
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => server.close())

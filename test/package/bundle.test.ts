@@ -1,0 +1,78 @@
+// Servers as they are deployed from a bundle: from a folder without node_modules.
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'esbuild-wasm'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { countOf, example, withServers } from '../examples/program.js'
+import { makeProject, runNode } from './project.js'
+import { root } from './root.js'
+
+const project = await makeProject()
+const home = mkdtempSync(join(tmpdir(), 'millrace-bundle-'))
+const deployed = join(home, 'dist/cli') // as deep as the package's own command lies
+test.after(() => {
+  rmSync(project.folder, { recursive: true })
+  rmSync(home, { recursive: true })
+})
+
+/** Bundles files of the project. Silent: what esbuild-wasm writes to a stderr that is a file, it writes for ever. */
+async function bundle(entryPoints: string[], format: 'esm' | 'cjs', extension: string): Promise<void> {
+  const { errors, warnings } = await build({
+    absWorkingDir: project.folder,
+    entryPoints,
+    bundle: true,
+    platform: 'node',
+    format,
+    outdir: deployed,
+    outExtension: { '.js': extension },
+    logLevel: 'silent',
+  })
+  assert.equal([errors, warnings], [[], []])
+}
+
+const bundled = (name: string) => join(root, 'test/package/bundled', name)
+for (const file of [bundled('server.mjs'), bundled('worker.mjs'), example('http.mjs')])
+  copyFileSync(file, join(project.folder, file.slice(file.lastIndexOf('/') + 1)))
+
+test('a bundled server limits', async () => {
+  await bundle(['http.mjs'], 'esm', '.mjs')
+  await withServers(join(deployed, 'http.mjs'), 1, async ([address]) => {
+    const responses = await Promise.all(Array.from({ length: 15 }, () => fetch(address!)))
+    assert.equal([countOf(responses, 200), countOf(responses, 429)], [10, 5])
+  })
+})
+
+test('a server and its worker thread, each with the package bundled into it, have one limit', async () => {
+  await bundle(['server.mjs', 'worker.mjs'], 'esm', '.mjs')
+  await withServers(join(deployed, 'server.mjs'), 1, async ([address]) => {
+    const responses: Response[] = []
+    for (let i = 0; i < 8; i++) responses.push(await fetch(`${address}/thread`), await fetch(`${address}/`))
+    assert.equal(
+      responses.map(({ status }) => status),
+      Array.from({ length: 16 }, (_, i) => (i < 10 ? 200 : 429)),
+    )
+  })
+})
+
+test('a bundle in CommonJS limits', async () => {
+  await bundle(['http.mjs'], 'cjs', '.cjs')
+  await withServers(join(deployed, 'http.cjs'), 1, async ([address]) => {
+    const { headers } = await fetch(address!)
+    assert.match(headers.get('RateLimit')!, 'r=9')
+  })
+})
+
+test('the bundled command says how to mark the package external, also beside a package.json of others', async () => {
+  await bundle(['node_modules/millrace/dist/cli/main.js'], 'esm', '.mjs')
+  for (const manifest of [undefined, '{ "name": "other", "version": "9.9.9" }']) {
+    if (manifest !== undefined) writeFileSync(join(home, 'package.json'), manifest)
+    const { code, out, err } = await runNode([join(deployed, 'main.mjs'), '--version'], deployed)
+    assert.equal([code, out], [1, ''])
+    assert.match(err, 'ERR_MILLRACE_BUNDLED')
+    assert.match(err, '--external:millrace')
+  }
+})
+
+test.run()

@@ -1,0 +1,78 @@
+// An empty project into which the package has been installed as the registry would have given it: packed, unpacked, its
+// dependencies beside it. These are linked from ours, as no test reaches the network.
+import { execFile } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { root } from './root.js'
+
+const TIME_LIMIT_MS = 120_000
+
+export interface Project {
+  readonly folder: string
+  readonly tarball: string
+  /** Where the package lies in it. */
+  readonly installed: string
+}
+
+export interface Outcome {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** Makes one below the system's temporary folder; whoever makes it removes it. */
+export async function makeProject(): Promise<Project> {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
+  const tarball = await pack(folder)
+  const modules = join(folder, 'node_modules')
+  const installed = join(modules, 'millrace')
+  mkdirSync(modules)
+  await succeed('tar', ['-xzf', tarball, '-C', modules], folder)
+  renameSync(join(modules, 'package'), installed)
+  const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  for (const name of Object.keys(dependencies)) linkModule(folder, name)
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
+  return { folder, tarball, installed }
+}
+
+/** Puts one of our own modules into the project. */
+export function linkModule(folder: string, name: string): void {
+  const link = join(folder, 'node_modules', name)
+  mkdirSync(dirname(link), { recursive: true })
+  symlinkSync(join(root, 'node_modules', name), link, 'junction')
+}
+
+/** `npm pack` without scripts: `prepare` would build dist/ anew while other tests read it. */
+async function pack(folder: string): Promise<string> {
+  const npm = process.env.npm_execpath // set where npm runs the tests; Windows has no `npm` that could be spawned
+  const args = ['pack', '--ignore-scripts', '--offline', '--no-update-notifier', '--pack-destination', folder]
+  await (npm ? succeed(process.execPath, [npm, ...args], root) : succeed('npm', args, root))
+  const tarball = readdirSync(folder).find((file) => file.endsWith('.tgz'))
+  if (tarball === undefined) throw new Error('npm pack has written no tarball')
+  return join(folder, tarball)
+}
+
+/** Runs a command in `cwd`; resolves however it ends. */
+export function run(command: string, args: string[], cwd: string): Promise<Outcome> {
+  return new Promise((resolve) => {
+    execFile(command, args, { cwd, timeout: TIME_LIMIT_MS, maxBuffer: 1e8 }, (error, out, err) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? -1), out, err })
+    })
+  })
+}
+
+export const runNode = (args: string[], cwd: string) => run(process.execPath, args, cwd)
+
+async function succeed(command: string, args: string[], cwd: string): Promise<void> {
+  const { code, out, err } = await run(command, args, cwd)
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}\n${out}${err}`)
+}
