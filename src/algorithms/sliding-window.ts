@@ -136,11 +136,11 @@ export class SlidingWindow {
     const { words, ring } = this
     const base = this.base(way)
     const e = reading.tick
-    const at = base + BUCKETS + ring.slot(e)
-    const b = read(words, at)
     const v = readInOrder(words, base + ADM)
     if (!this.#stands(v, way, lo, hi, e)) return UNDECIDED
-    if ((v & COUNT) + cost > limit) return this.#refuse(way, lo, hi, cost, limit, reading)
+    if ((v & COUNT) + cost > limit) return this.#isKnownFull(base, v, e, reading) ? FULL : UNDECIDED
+    const at = base + BUCKETS + ring.slot(e)
+    const b = read(words, at)
     if ((b & LAP) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
     const charged = b + cost
     if (compareExchange(words, at, b, charged) !== b) return UNDECIDED
@@ -149,14 +149,6 @@ export class SlidingWindow {
     }
     this.undo(base, e, cost, refundsOf(charged))
     return UNDECIDED
-  }
-
-  /** An attempt without room: FULL where the cell says so itself, all read in order. */
-  #refuse(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
-    const e = reading.tick
-    const v = load(this.words, this.base(way) + ADM)
-    if (!this.#stands(v, way, lo, hi, e) || (v & COUNT) + cost <= limit) return UNDECIDED
-    return this.#isKnownFull(this.base(way), v, e, reading) ? FULL : UNDECIDED
   }
 
   /** Admits `cost` units (1 to `limit`) of the key whose way this may be, or says FULL or GONE. */
