@@ -55,7 +55,7 @@ export function lineChart(series: readonly Series[], options: ChartOptions): str
   const { ticks, text } = xLabels(columns, Math.min(columns, length), (column) => xLabelAt(indexAt(column)))
 
   const lines = plot(
-    series.map(({ values }) => sampled(values, length, columns, top / (rows - 1) / 2)),
+    series.map(({ values }) => sampled(values, length, columns, top / (rows - 1) / 2)).reverse(), // the last below the others
     {
       width: columns,
       height: rows,
@@ -65,7 +65,7 @@ export function lineChart(series: readonly Series[], options: ChartOptions): str
       // The labels below the axis are ours: the library would let them run into each other.
       // It leaves as much room for figures as the longest of any value would take, even where it writes none.
       formatter: (value, { axis }) => (axis === 'y' ? label(value).slice(0, margin).padStart(margin) : ''),
-      lineFormatter: pen(paint),
+      lineFormatter: pen(paint, series.length),
     },
   )
     .split('\n')
@@ -133,13 +133,16 @@ function xLabels(columns: number, values: number, labelAt: (column: number) => s
   return { ticks: [] as number[], text: '' }
 }
 
-/** Draws line after line: the library asks for each point of a line, from left to right, and then for the next line. */
-function pen(paint: Paint) {
-  let line = -1
+/**
+ * Draws line after line, the last first, so that the first is never hidden: the library asks for each point of a line, from
+ * left to right, and then for the next line.
+ */
+function pen(paint: Paint, lines: number) {
+  let line = lines
   let before = 0
   return ({ index, plotX: x, plotY: y }: { index: number; plotX: number; plotY: number }) => {
     if (index === 0) {
-      line++
+      line--
       before = y
     }
     const [top, bottom] = [Math.min(before, y), Math.max(before, y)]

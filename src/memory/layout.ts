@@ -9,7 +9,8 @@
  *                ADM      epoch:8 | state:2 | total:22    the admission word; all ones in total: blocked
  *                TICK     the newest tick that this cell has seen
  *                AS_OF    epoch:8 | time:24               when total was last summed (smooth edge: in sixteenths)
- *                UNTIL    blocked until, in sixteenths of a second from the arena's origin; all ones: for ever
+ *                UNTIL    blocked until, in sixteenths of a second from the arena's origin, modulo 2^32; all ones:
+ *                         for ever
  *                BUCKETS  n + 1 words: lap:8 | refunds:2 | count:22
  *
  * With n = 10 a way is 16 words, one cache line. The bucket of tick t stands in slot t mod (n + 1) and bears the lap

@@ -12,15 +12,15 @@ const SERIES: Series[] = [
 const chart = (series: Series[], changes: Partial<ChartOptions> = {}) =>
   lineChart(series, { ...OPTIONS, ...changes })
 
-test('each line has a mark of its own, which the legend tells, and the axes their figures', () => {
+test('each line has a mark of its own, the first on top; the legend tells them, the axes have their figures', () => {
   assert.is(
     chart(SERIES, { title: 'Requests a minute' }),
     `Requests a minute
 40┤       ┏━━━━━━━━━━━━━┓
   │       ┃             ┃
   │       ┃             ┃
-20┤       ×××××××       ┗━━━━━━┓
-  │━━━━━━━×      ×             ┗━━━━━━
+20┤       ┃××××××       ┗━━━━━━┓
+  │━━━━━━━┛      ×             ┗━━━━━━
   │       ×      ×             ×××××××
  0┤×××××××       ××××××××××××××
   └┬─────────────┬─────────────┬──────▶

@@ -6,12 +6,8 @@ import { grouped, hasColour, Progress, type Surroundings, widthOf, wrapped } fro
 import { type DemoOptions, type DemoProgress, type DemoResult, runDemo } from './demo.js'
 import { report } from './report.js'
 
-const HELP_AFTER = [
-  'Exit codes: 0 the limit held; 1 a client was admitted more than its limit; 2 it could not be done as asked; 130 ' +
-    'stopped by Ctrl-C, after showing what was seen until then.',
-  '',
-  'Example: millrace demo --threads 2 --limit 50',
-]
+const HELP_AFTER =
+  'Ctrl-C ends it early, shows what was seen until then, and exits with 130. Example: millrace demo --threads 2 --limit 50'
 const NARROWEST = 40
 const INTERRUPTED = 130
 const MOST_THREADS = 64
@@ -50,7 +46,7 @@ export function demoCommand(
     .option('--json', 'print the figures as JSON')
     .addHelpText('after', () => {
       const width = widthOf(surroundings.stdout)
-      return ['', ...HELP_AFTER.flatMap((text) => wrapped(text, width))].join('\n')
+      return ['', ...wrapped(HELP_AFTER, width)].join('\n')
     })
     .action(async (options: DemoOptions & { json?: true }) => {
       exit(await demo(options, surroundings))
