@@ -2,6 +2,7 @@ import type { Reading } from '../core/reading.js'
 import type { Ticks } from '../core/ticks.js'
 import { ADM, BLOCKED, BUCKETS, COUNT, LAP, TICK } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
+import { ONE_LAP } from './ring.js'
 import type { SlidingWindow } from './sliding-window.js'
 
 /**
@@ -126,10 +127,14 @@ export class Forecast {
     const { ring, words } = this.#window
     const newest = this.#tickOf(base, reading)
     const oldest = Math.max(newest, reading.absoluteTick) - ring.size + 1
+    let slot = ring.slot(this.#ticks.wrap(oldest) | 0)
+    let { lap } = ring
     for (let tick = oldest; tick <= newest; tick++) {
-      const at = base + BUCKETS + ring.slot(this.#ticks.wrap(tick) | 0)
-      const b = read(words, at)
-      if ((b & LAP) === ring.lap && (b & COUNT) > 0) visit(tick, b & COUNT)
+      const b = read(words, base + BUCKETS + slot)
+      if ((b & LAP) === lap && (b & COUNT) > 0) visit(tick, b & COUNT)
+      if (++slot < ring.size) continue
+      slot = 0
+      lap = (lap + ONE_LAP) | 0 // on across the modulus, too: it is so many whole laps
     }
   }
 }

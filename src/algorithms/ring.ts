@@ -14,7 +14,8 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, load, read, store, type Words } from '../memory/words.js'
 
-const ONE_LAP = ONE_EPOCH // both stand in the top eight bits
+/** The next lap, as it stands in a bucket: wraps by itself. */
+export const ONE_LAP = ONE_EPOCH // both stand in the top eight bits
 /** A slot is broomed every 64 laps, long before its lap comes round at 256. */
 const BROOM_LAPS = LAPS / 4
 const HOUR_MS = 3_600_000
