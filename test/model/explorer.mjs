@@ -216,7 +216,7 @@ class Seen {
   }
 }
 
-export function explore(scenario, variant, most = 3e7) {
+export function explore(scenario, variant, most = 6e7) {
   setUp(
     {
       ways: 1,

@@ -1,4 +1,4 @@
-// The protocol's model, on the scenarios that take seconds; `npm run model` runs all of them (half an hour).
+// The protocol's model, on the scenarios that take seconds; `npm run model` runs all of them (two hours).
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 

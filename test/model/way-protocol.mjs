@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Explores every interleaving of the protocol:
 //
-//   npm run model                         every scenario as designed: each must hold (half an hour)
+//   npm run model                         every scenario as designed: each must hold (two hours)
 //   npm run model -- --broken             with one rule left out: each must fail (a minute)
 //   npm run model -- NAME [MISTAKE]       one scenario; a failure prints its schedule
 import { explore } from './explorer.mjs'

@@ -1,5 +1,5 @@
 // Every js block of the README is a program that runs as it stands, with the built package.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
@@ -45,6 +45,27 @@ for (const { code, line } of blocks) {
     assert.is(status, 0, `line ${line}: ended with ${status}\n${output}`)
   })
 }
+
+test('the commands of the sh blocks exist: scripts of the package, or lines of millrace that run', async () => {
+  const { scripts } = JSON.parse(readText('package.json'))
+  const lines = [...readme.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(({ 1: code = '' }) =>
+    code.trim().split('\n'),
+  )
+  assert.ok(lines.length >= 3)
+  for (const command of lines.flatMap((line) => line.split(' && '))) {
+    const [program, ...args] = command.split(' ')
+    if (program === 'npx') {
+      assert.is(args[0], 'millrace', command)
+      const child = spawnSync(process.execPath, [join(root, 'dist/cli/main.js'), ...args.slice(1)], {
+        cwd: root,
+      })
+      assert.is(child.status, 0, `${command}: ${child.stderr}`)
+    } else {
+      assert.is(program, 'npm', command)
+      assert.ok(args[0] === 'ci' || args[0] === 'test' || scripts[args[1]!] !== undefined, command)
+    }
+  }
+})
 
 test('a block that fails would be noticed', async () => {
   const { status, output } = await runModule('broken', "import { nothing } from 'millrace'")
