@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import { type Duration, formatDuration } from '../../core/duration.js'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Duration } from '../../core/duration.js'
 import { checkRule } from '../../core/rule.js'
 import { duration, positiveInteger } from '../arguments.js'
 import { grouped, hasColour, Progress, type Surroundings, widthOf, wrapped } from '../terminal.js'
@@ -37,11 +37,10 @@ export function demoCommand(
       upTo(MOST_THREADS),
       1,
     )
-    .option(
-      '-p, --port <number>',
-      'where to listen, with more threads also the ports that follow (default: any free)',
-      port,
-      0,
+    .addOption(
+      new Option('-p, --port <number>', 'where to listen, with more threads also the ports that follow')
+        .argParser(port)
+        .default(0, 'any free'),
     )
     .option('--json', 'print the figures as JSON')
     .addHelpText('after', () => {
@@ -61,7 +60,6 @@ async function demo(options: DemoOptions & { json?: true }, surroundings: Surrou
   const interrupt = new AbortController()
   const onInterrupt = () => interrupt.abort() // a second Ctrl-C ends the process as usual
   process.once('SIGINT', onInterrupt)
-  const startedAt = performance.now()
   try {
     const result = await runDemo(options, interrupt.signal, (soFar) =>
       progress.show(() => liveLine(soFar, widthOf(stderr))),
@@ -70,9 +68,8 @@ async function demo(options: DemoOptions & { json?: true }, surroundings: Surrou
     if (json) stdout.write(`${JSON.stringify(result, undefined, 2)}\n`)
     else {
       const width = Math.max(NARROWEST, widthOf(stdout))
-      const took = formatDuration(Math.round((performance.now() - startedAt) / 1000) * 1000)
       const threads = options.threads === 1 ? '1 server thread' : `${options.threads} server threads`
-      const intro = `${threads}, ${grouped(options.clients)} clients, ${took}, with and without the limiter in turns`
+      const intro = `${threads}, ${grouped(options.clients)} clients, ${options.seconds} s of load, with and without the limiter in turns`
       stdout.write(`${wrapped(intro, width).join('\n')}\n\n${report(result, width, hasColour(stdout))}`)
     }
     return exitCodeOf(result)

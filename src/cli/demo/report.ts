@@ -36,6 +36,7 @@ export function report(result: DemoResult, width: number, colour: boolean): stri
     fitting(width, `Who asked, and was let in (limit ${grouped(limit)} in ${per})`, kinds(result)),
     '',
     fitting(width, 'The server under this load', servers(result)),
+    ...wrapped('(The load comes from this machine, too: these figures move from run to run.)', width),
     '',
     ...chart,
     ...verdict(result, width, colour),
