@@ -1,0 +1,48 @@
+import { attachLimiter, manualClock } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { assertRaises, assertRejects, limiterWith } from './support.js'
+
+const untyped = (value: unknown) => value as never
+
+test('what a method does not know is refused by name, and nothing is charged', async () => {
+  const { limiter } = limiterWith()
+  assertRaises(
+    () => limiter.checkMany(['a'], 1, untyped({ remainin: true })),
+    'ERR_MILLRACE_INVALID_OPTION',
+    'options',
+  )
+  assertRaises(
+    () => limiter.checkMany(['a'], 1, untyped({ remaining: 'yes' })),
+    'ERR_MILLRACE_INVALID_OPTION',
+    'remaining',
+  )
+  await assertRejects(
+    () => limiter.wait('a', untyped({ costs: 3 })),
+    'ERR_MILLRACE_INVALID_OPTION',
+    'options',
+  )
+  assertRaises(
+    () => limiter.update('default', untyped({ limit: 9, window: '1h' })),
+    'ERR_MILLRACE_INVALID_OPTION',
+    'change',
+  )
+  assert.equal([limiter.usage('a'), limiter.rule.limit], [0, 5])
+})
+
+test('a clock that is none is refused when a thread attaches, null too', () => {
+  const { limiter } = limiterWith()
+  assertRaises(
+    () => attachLimiter(limiter.share(), untyped({ clock: null })),
+    'ERR_MILLRACE_INVALID_CLOCK',
+    'clock',
+  )
+})
+
+test('a manual clock can not be turned past what a number holds', () => {
+  const clock = manualClock(1e308)
+  assertRaises(() => clock.advance(1e308), 'ERR_MILLRACE_INVALID_CLOCK', 'ms')
+  assert.is(clock.now(), 1e308)
+})
+
+test.run()
