@@ -20,6 +20,13 @@ export const ONE_LAP = ONE_EPOCH // both stand in the top eight bits
 const BROOM_LAPS = LAPS / 4
 const HOUR_MS = 3_600_000
 const MAX_AHEAD = 2 ** 20
+/** Where a cell's tick is, seen from a reading of the clock. */
+type Side = typeof BEHIND | typeof STANDS_AHEAD | typeof FAR_AHEAD
+const BEHIND = 0
+/** Until the clock is there. */
+const STANDS_AHEAD = 1
+/** By more than is believed: the clock has stepped back for good, or the reading is very old. */
+const FAR_AHEAD = 2
 /** NEWEST stops here. */
 const MOST_NEWEST = 0xffffffff
 
@@ -116,20 +123,29 @@ export class Ring {
    * @returns how many ticks it moved
    */
   advance(base: number, seen: number, reading: Reading): number {
-    const goal = reading.tick
     const reach = BROOM_LAPS * this.size
     const all = LAPS * this.size
     let moved = 0
     let tick = seen
+    let isFresh = false
     for (;;) {
+      const goal = reading.tick
       const behind = this.distance(goal, tick)
-      if (behind === 0 || this.#standsAhead(base, behind, reading)) return moved
+      if (behind === 0) return moved
+      const side = this.#sideOf(base, behind, reading)
+      if (side === STANDS_AHEAD) return moved
+      if (side === FAR_AHEAD && !isFresh) {
+        reading.take() // perhaps it is not the clock that stepped back, but this thread that was stopped for an hour
+        isFresh = true
+        continue
+      }
       const hop = behind <= reach ? behind : reach + all * Math.floor((behind - reach) / all)
       const next = hop === behind ? goal : this.after(tick, hop)
       this.#raiseNewest(reading)
       const found = compareExchange(this.#words, base + TICK, tick, next)
       if (found !== tick) {
         tick = found
+        isFresh = false
         continue
       }
       this.#broom(base, tick, hop, next)
@@ -147,7 +163,7 @@ export class Ring {
   /** How many ticks the reading is after the cell's `tick`; below 0 where the cell's stands ahead of it. */
   behind(base: number, tick: number, reading: Reading): number {
     const behind = this.distance(reading.tick, tick)
-    return behind > 0 && this.#standsAhead(base, behind, reading) ? behind - this.#modulus : behind
+    return this.#sideOf(base, behind, reading) === STANDS_AHEAD ? behind - this.#modulus : behind
   }
 
   /** Whether the reading is more than the window after the cell's `tick`, and `tick` not ahead of it. */
@@ -156,17 +172,20 @@ export class Ring {
   }
 
   /**
-   * Whether the cell's tick, seemingly `modulus - behind` ahead of the reading, is. It is not where it would be ahead of
-   * every reading ever taken: then it is one that rested for nearly the whole modulus (49 days, of milliseconds).
+   * On which side of the reading the cell's tick is, which seems to be `modulus - behind` ahead of it. It is not where it
+   * would be ahead of every reading ever taken: then it is one that rested for nearly the whole modulus (49 days, of
+   * milliseconds).
    */
-  #standsAhead(base: number, behind: number, reading: Reading): boolean {
+  #sideOf(base: number, behind: number, reading: Reading): Side {
+    if (behind <= this.#modulus / 2) return BEHIND
     const ahead = this.#modulus - behind
-    if (ahead > this.#aheadTicks) return false
     load(this.#words, base + TICK) // acquire: NEWEST rose before this tick did, and is read after it
     const word = load(this.#words, HEADER.NEWEST) >>> 0
-    if (word === MOST_NEWEST) return true // a clock 8 years past the origin: err towards standing still
     const newest = (word + 2) * (1000 / PER_SECOND)
-    return (reading.absoluteTick + ahead) * this.#granuleMs - this.#originMs < newest
+    // Where a clock is 8 years past the origin, NEWEST says nothing: err towards standing still.
+    const wasRead = (reading.absoluteTick + ahead) * this.#granuleMs - this.#originMs < newest
+    if (!wasRead && word !== MOST_NEWEST) return BEHIND
+    return ahead <= this.#aheadTicks ? STANDS_AHEAD : wasRead ? FAR_AHEAD : BEHIND
   }
 
   #raiseNewest(reading: Reading): void {

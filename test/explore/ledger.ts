@@ -1,0 +1,328 @@
+import type { Outcome } from '#millrace/core/decision.js'
+import { Outcome as OUTCOME } from '#millrace/core/decision.js'
+import type { Arena } from '#millrace/memory/arena.js'
+import {
+  ADM,
+  BLOCKED,
+  BUCKETS,
+  CLAIMED,
+  COUNT,
+  HI,
+  LAP,
+  LIVE,
+  NAMED,
+  NAMES_AT,
+  refundsOf,
+  STATE,
+  TICK,
+} from '#millrace/memory/layout.js'
+import type { Machine } from './machine.js'
+import { type Forbidden, GRANULE_MS, keysOf, type Op, type Scenario } from './scenario.js'
+
+/** Notes before the ledger's own: the clock's position, and masks of threads. */
+const DEAD = 1
+const ACTIVE = 2
+const OVERLAPPED = 3
+const FIRST = 4
+const FOR_EVER = 2 ** 31 - 1
+
+/** A decision that has just come back. */
+export interface Decided {
+  readonly key: number
+  readonly cost: number
+  readonly limit: number
+  readonly outcome: Outcome
+  /** The charge's tick, as its word. */
+  readonly tick: number
+  readonly nowMs: number
+  /** The reading's tick or the newest that its cell had seen. */
+  readonly effectTick: number
+}
+
+/**
+ * What was promised: it knows every decision at the moment at which it takes effect, and of the protocol only what a
+ * bucket and an admission word look like. It writes into the machine's notes, so it goes back in time with the memory.
+ *
+ * A refund by key may take a charge that is not admitted yet (`owed`): if it is later, it counts that much less, for the
+ * caller was told that so much had been taken out.
+ */
+export class Ledger {
+  wrong: string | undefined
+  /** Who runs, and what. */
+  thread = 0
+  op: Op | undefined
+  readonly ticks: readonly number[]
+  readonly keys: readonly number[]
+  readonly #scenario: Scenario
+  readonly #forbidden: ReadonlySet<Forbidden>
+  readonly #machine: Machine
+  readonly #arena: Arena
+  readonly #buckets: number
+  readonly #admittedAt: number
+  readonly #penaltiesAt: number
+  readonly #blocksAt: number
+
+  static notesFor(scenario: Scenario): number {
+    const keys = keysOf(scenario).length
+    return FIRST + 3 * scenario.threads.length + 2 * keys * ticksOf(scenario).length + keys
+  }
+
+  constructor(scenario: Scenario, machine: Machine, arena: Arena) {
+    this.#scenario = scenario
+    this.#forbidden = new Set(scenario.forbidden)
+    this.#machine = machine
+    this.#arena = arena
+    this.#buckets = scenario.buckets ?? 1
+    this.ticks = ticksOf(scenario)
+    this.keys = keysOf(scenario)
+    this.#admittedAt = FIRST + 3 * scenario.threads.length
+    this.#penaltiesAt = this.#admittedAt + this.keys.length * this.ticks.length
+    this.#blocksAt = this.#penaltiesAt + this.keys.length * this.ticks.length
+  }
+
+  get dead(): number {
+    return this.#machine.getNote(DEAD)
+  }
+
+  dies(thread: number): void {
+    this.#machine.setNote(DEAD, this.dead | (1 << thread))
+  }
+
+  isUnderWay(thread: number): boolean {
+    return (this.#machine.getNote(ACTIVE) & (1 << thread)) !== 0
+  }
+
+  /** A thread is about to do something: whoever else is in the middle of something overlaps it. */
+  moves(thread: number): void {
+    const active = this.#machine.getNote(ACTIVE)
+    const others = active & ~(1 << thread)
+    this.#machine.setNote(ACTIVE, active | (1 << thread))
+    if (others === 0) return
+    this.#machine.setNote(OVERLAPPED, this.#machine.getNote(OVERLAPPED) | others | (1 << thread))
+  }
+
+  /** The thread's operation has come back. */
+  ends(): void {
+    const others = ~(1 << this.thread)
+    this.#machine.setNote(ACTIVE, this.#machine.getNote(ACTIVE) & others)
+    this.#machine.setNote(OVERLAPPED, this.#machine.getNote(OVERLAPPED) & others)
+    this.#setCharge(this.thread, -1, 0)
+  }
+
+  /** A decision of before the threads set out. */
+  remember({ key, cost, outcome, tick }: Decided): void {
+    if (outcome === OUTCOME.CHARGED) this.#add(this.#admittedAt, key, this.#indexOf(tick), cost)
+  }
+
+  decided(decided: Decided): void {
+    const { key, cost, limit, outcome, nowMs } = decided
+    if (outcome === OUTCOME.CHARGED) {
+      const owed = Math.min(this.#owed(this.thread), cost)
+      const tick = this.#indexOf(decided.tick)
+      this.#add(this.#admittedAt, key, tick, cost - owed)
+      // It counts where it was charged: at its reading, or where another had moved the key on.
+      const effectMs = Math.max(nowMs, this.ticks[tick]! * GRANULE_MS)
+      if (this.isBlocked(key, effectMs)) this.fail('past its block', `key ${key}`)
+      this.#judge(key, tick, limit)
+    } else if (outcome === OUTCOME.REFUSED && cost <= limit) this.#judgeRefusal(decided)
+    this.ends()
+  }
+
+  blocked(key: number, untilMs: number): void {
+    this.#machine.setNote(this.#block(key), Math.min(untilMs, FOR_EVER))
+  }
+
+  /** Units that a key was admitted (and penalized) in the window of whole buckets that ends in `tick`, not wrapped. */
+  used(key: number, tick: number): number {
+    let used = 0
+    for (let i = 0; i < this.ticks.length; i++) {
+      const age = tick - this.ticks[i]!
+      if (age >= 0 && age <= this.#buckets)
+        used += this.#get(this.#admittedAt, key, i) + this.#get(this.#penaltiesAt, key, i)
+    }
+    return used
+  }
+
+  isBlocked(key: number, nowMs: number): boolean {
+    return this.#machine.getNote(this.#block(key)) > nowMs
+  }
+
+  /** @see Machine.watch */
+  sees(index: number, before: number, after: number): void {
+    const { shape } = this.#arena
+    if (index < shape.waysAt || index >= this.#machine.words.length) return
+    const way = Math.floor((index - shape.waysAt) / shape.wayWords)
+    const field = (index - shape.waysAt) % shape.wayWords
+    if (field === ADM) this.#seesAdmission(way, before, after)
+    else if (field >= BUCKETS) {
+      const newest = this.#machine.words[index - field + TICK]!
+      this.#seesBucket(this.#tickAt(field - BUCKETS, after, newest), before, after)
+    }
+  }
+
+  #seesAdmission(way: number, before: number, after: number): void {
+    if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#judgeCells(way)
+    const unblocks = (before & COUNT) === BLOCKED && (after & COUNT) !== BLOCKED
+    const { op } = this
+    if (unblocks && (op?.do === 'unblock' || op?.do === 'clear')) this.blocked(op.key, 0)
+  }
+
+  #seesBucket(tick: number, before: number, after: number): void {
+    const { op, thread } = this
+    const sameLap = (before & LAP) === (after & LAP)
+    const more = (after & COUNT) - (sameLap ? before & COUNT : 0)
+    if (op === undefined || tick < 0) return // a lap of long ago, swept
+    const unmarked = refundsOf(before) === refundsOf(after)
+    if (op.do === 'check' || op.do === 'batch') {
+      if (more > 0) this.#setCharge(thread, tick, more)
+      else if (unmarked) this.#setCharge(thread, -1, 0)
+    } else if (op.do === 'give back') {
+      if (unmarked && more < 0) this.#takes(this.#lastKey(thread), tick, -more, false)
+    } else if (op.do === 'refund' || op.do === 'clear') {
+      if (more < 0) this.#takes(op.key, tick, -more, true)
+    } else if (op.do === 'penalize') this.#add(this.#penaltiesAt, op.key, tick, more)
+  }
+
+  /** The key of a thread's decision that is given back: the last before. */
+  #lastKey(thread: number): number {
+    const ops = this.#scenario.threads[thread]!
+    const last = ops.slice(0, ops.indexOf(this.op!)).findLast((op) => op.do === 'check' || op.do === 'batch')
+    return last?.do === 'check' ? last.key : last?.do === 'batch' ? last.keys.at(-1)! : 1
+  }
+
+  #takes(key: number, tick: number, units: number, byKey: boolean): void {
+    const own = Math.min(units, this.#get(this.#admittedAt, key, tick))
+    this.#add(this.#admittedAt, key, tick, -own)
+    let rest = byKey ? units - own : 0
+    for (let thread = 0; thread < this.#scenario.threads.length && rest > 0; thread++) {
+      if (thread === this.thread || this.#machine.getNote(FIRST + 3 * thread) !== tick + 1) continue
+      const charged = this.#machine.getNote(FIRST + 3 * thread + 1)
+      const owed = Math.min(rest, charged - this.#owed(thread))
+      this.#machine.setNote(FIRST + 3 * thread + 2, this.#owed(thread) + owed)
+      rest -= owed
+    }
+  }
+
+  #judge(key: number, tick: number, limit: number): void {
+    if (!this.#forbidden.has('over')) return
+    const wide = this.#scenario.edge === 'smooth' ? this.#buckets : this.#buckets + 1
+    for (let last = tick; last < this.ticks.length; last++) {
+      if (this.ticks[last]! - this.ticks[tick]! >= wide) break
+      let sum = 0
+      for (let i = 0; i <= last; i++) {
+        if (this.ticks[last]! - this.ticks[i]! < wide) sum += this.#get(this.#admittedAt, key, i)
+      }
+      if (sum > limit) this.fail('over', `key ${key}: ${sum} in ${wide} ticks, the limit is ${limit}`)
+    }
+  }
+
+  #judgeRefusal({ key, cost, limit, nowMs, effectTick }: Decided): void {
+    if ((this.#machine.getNote(OVERLAPPED) & (1 << this.thread)) !== 0) return
+    if (this.isBlocked(key, nowMs)) return
+    const used = this.used(key, effectTick)
+    if (used + cost <= limit) this.fail('early', `key ${key}: ${used} of ${limit} used, ${cost} refused`)
+  }
+
+  #judgeCells(way: number): void {
+    const { words } = this.#machine
+    const { shape } = this.#arena
+    const base = (of: number) => shape.waysAt + of * shape.wayWords
+    for (let other = 0; other < shape.ways; other++) {
+      if (other === way || (words[base(other) + ADM]! & STATE) !== LIVE) continue
+      const same =
+        words[NAMES_AT + other] === words[NAMES_AT + way] && words[base(other) + HI] === words[base(way) + HI]
+      if (same) this.fail('two cells', `ways ${way} and ${other}`)
+    }
+  }
+
+  /** What must hold of the memory when nobody is in the middle of anything. `keyOf` tells whose a way is. */
+  judgeMemory(keyOf: (way: number) => number | undefined): void {
+    const { words } = this.#machine
+    const { shape } = this.#arena
+    for (let way = 0; way < shape.ways; way++) {
+      const base = shape.waysAt + way * shape.wayWords
+      const v = words[base + ADM]!
+      const state = v & STATE
+      if ((state === CLAIMED || state === NAMED) && this.dead === 0) this.fail('stuck way', `way ${way}`)
+      const key = keyOf(way)
+      if (state === LIVE && key !== undefined) this.#judgeCell(base, v, key)
+    }
+  }
+
+  #judgeCell(base: number, v: number, key: number): void {
+    const { words } = this.#machine
+    const ring = this.#buckets + 1
+    const newest = words[base + TICK]!
+    let sum = 0
+    for (let i = 0; i < this.ticks.length; i++) {
+      const age = newest - (this.ticks[i]! % this.#arena.shape.modulus)
+      if (age < 0 || age > this.#buckets) continue
+      const b = words[base + BUCKETS + (this.ticks[i]! % ring)]!
+      const counted = this.#tickAt(this.ticks[i]! % ring, b, newest) === i ? b & COUNT : 0
+      const admitted = this.#get(this.#admittedAt, key, i)
+      if (counted < admitted)
+        this.fail('lost charge', `key ${key}, tick ${this.ticks[i]}: ${counted} of ${admitted}`)
+      sum += this.#scenario.edge === 'smooth' && age === this.#buckets ? 0 : admitted
+    }
+    if ((v & COUNT) < sum) this.fail('low total', `key ${key}: ${v & COUNT}, ${sum} were admitted`)
+  }
+
+  fail(what: Forbidden, how: string): void {
+    if (this.#forbidden.has(what)) this.wrong ??= `${what}: ${how}`
+  }
+
+  /** Which tick a bucket is of, in a cell whose tick is `newest`: laps have eight bits, so the last one that it can be. */
+  #tickAt(slot: number, bucket: number, newest: number): number {
+    const ring = this.#buckets + 1
+    const lap = bucket >>> 24
+    return this.ticks.findLastIndex(
+      (tick) => tick <= newest && tick % ring === slot && (Math.floor(tick / ring) & 255) === lap,
+    )
+  }
+
+  #indexOf(tickWord: number): number {
+    const { modulus } = this.#arena.shape
+    const index = this.ticks.findIndex((tick) => ((tick % modulus) | 0) === tickWord)
+    if (index < 0) this.wrong ??= `a tick of its own: ${tickWord}`
+    return index
+  }
+
+  #get(at: number, key: number, tick: number): number {
+    return this.#machine.getNote(at + this.keys.indexOf(key) * this.ticks.length + tick)
+  }
+
+  #add(at: number, key: number, tick: number, units: number): void {
+    const note = at + this.keys.indexOf(key) * this.ticks.length + tick
+    this.#machine.setNote(note, this.#machine.getNote(note) + units)
+  }
+
+  #block(key: number): number {
+    return this.#blocksAt + this.keys.indexOf(key)
+  }
+
+  #owed(thread: number): number {
+    return this.#machine.getNote(FIRST + 3 * thread + 2)
+  }
+
+  #setCharge(thread: number, tick: number, units: number): void {
+    this.#machine.setNote(FIRST + 3 * thread, tick + 1)
+    this.#machine.setNote(FIRST + 3 * thread + 1, units)
+    this.#machine.setNote(FIRST + 3 * thread + 2, 0)
+  }
+}
+
+/** Every tick that a cell may have, in order: those that a clock may read, and those by way of which it moves far. */
+function ticksOf({ times, before = [], ahead = [], buckets = 1 }: Scenario): number[] {
+  const ticks = new Set<number>()
+  for (const time of [...times, ...before.map(([time]) => time)]) {
+    for (const more of [0, ...ahead]) ticks.add(Math.floor(time + more))
+  }
+  const ring = buckets + 1
+  for (const from of ticks) {
+    for (const to of ticks) {
+      const beyond = to - from - 64 * ring
+      if (beyond > 0) ticks.add(from + 64 * ring + 256 * ring * Math.floor(beyond / (256 * ring)))
+    }
+  }
+  return [...ticks].sort((a, b) => a - b)
+}

@@ -1,0 +1,287 @@
+import { HEADER } from '#millrace/memory/layout.js'
+
+/** Thrown out of a decision at the operation that it may not do yet. No error: nobody wants its stack. */
+export const STOP = { stop: true }
+
+const AT_REST = 31
+
+/** What one thread has seen of shared memory so far: it is all that tells where the thread stands. */
+export class Log {
+  readonly results: number[] = []
+  hash1 = 1
+  hash2 = 2
+
+  push(result: number): void {
+    this.results.push(result)
+    this.#mix(result)
+  }
+
+  #mix(result: number): void {
+    const whole = result | 0
+    const rest = (result * 4096) | 0 // a clock's reading may have a fraction
+    this.hash1 = Math.imul(this.hash1 ^ whole, 0x9e3779b1) ^ rest
+    this.hash1 ^= this.hash1 >>> 15
+    this.hash2 = Math.imul(this.hash2 + whole, 0x85ebca6b) ^ (this.hash2 >>> 13)
+  }
+
+  /** From now on the thread stands where `state` says, however it came there. */
+  standsAt(state: readonly number[]): void {
+    this.hash1 = 1
+    this.hash2 = 2
+    for (const part of state) this.#mix(part)
+  }
+
+  backTo({ length, hash1, hash2 }: LogMark): void {
+    this.results.length = length
+    this.hash1 = hash1
+    this.hash2 = hash2
+  }
+}
+
+export interface LogMark {
+  length: number
+  hash1: number
+  hash2: number
+}
+
+/** Told of every change that a thread makes, as it is made. */
+export type Watch = (index: number, before: number, after: number) => void
+
+/**
+ * Shared memory in which one thread at a time does one operation at a time. A thread is a function that is run again
+ * from its start: what it did before is answered out of its log, and at the first operation that is new to it and more
+ * than it was given, it is stopped. So no real thread is needed, and none is ever copied.
+ *
+ * Behind the arena's words stand the notes: what the explorer keeps of its own (`ledger.ts`), changed and taken back
+ * with the memory. Both have a running hash, so that a state met again is recognised.
+ *
+ * **Steps.** A word that only one thread touches, or that nobody writes, is not a step of its own: whoever reads it reads
+ * the same whenever that is. Which words those are is found out on the way (`sharing`): once a word turns out to be
+ * shared, everything before was explored too coarsely, and is explored again.
+ */
+export class Machine {
+  readonly words: Int32Array
+  readonly notes: Int32Array
+  /** Of words and, behind them, notes: 1 where several threads meet and one of them writes. */
+  readonly shared: Uint8Array
+  /** Whether a word was found to be shared that was not known to be. */
+  foundShared = false
+  hash1 = 0
+  hash2 = 0
+  /** Raw operations done by the last {@link run}. */
+  done = 0
+  watch: Watch = () => {}
+  /** Told of every operation of a thread, after it was done: what stood there, and what stands there now. */
+  trace: ((thread: number, index: number, before: number, after: number) => void) | undefined
+  /** Told of every operation of a thread, before it is done. */
+  moves: (thread: number) => void = () => {}
+  readonly #touchedBy: Int32Array
+  readonly #written: Uint8Array
+  readonly #changed: number[] = []
+  #thread = 0
+  #log = new Log()
+  #at = 0
+  /** Outside of a run, operations are done at once and logged nowhere. */
+  #running = false
+  #steps = 0
+  #most = 0
+  #paused = false
+
+  constructor(words: Int32Array, notes: number, shared?: Uint8Array) {
+    this.words = words
+    this.notes = new Int32Array(notes)
+    this.shared = shared ?? new Uint8Array(words.length + notes)
+    this.#touchedBy = new Int32Array(words.length + notes)
+    this.#written = new Uint8Array(words.length + notes)
+  }
+
+  /**
+   * Runs a thread up to, and not with, the shared operation after `steps` of them (and all that is not shared on the way;
+   * but not past {@link pause}), or the operation after `most` of any kind. Whether it came to its end.
+   */
+  run(
+    thread: number,
+    log: Log,
+    program: () => void,
+    steps: number,
+    most = Number.POSITIVE_INFINITY,
+  ): boolean {
+    this.#thread = thread
+    this.#log = log
+    this.#at = 0
+    this.#steps = steps
+    this.#most = most
+    this.done = 0
+    this.#paused = false
+    this.#running = true
+    try {
+      program()
+      return true
+    } catch (stop) {
+      if (stop !== STOP) throw stop
+      return false
+    } finally {
+      this.#running = false
+    }
+  }
+
+  /** Whether the running thread has done all that it did in earlier runs: what it does now, it does for the first time. */
+  get isNew(): boolean {
+    return this.#at === this.#log.results.length
+  }
+
+  /**
+   * Ends a step here: what the thread does next belongs to the next one (runs of so many operations go on). All that it
+   * keeps from before is `state`.
+   */
+  pause(state: readonly number[]): void {
+    this.#log.standsAt(state)
+    this.#paused = this.#most === Number.POSITIVE_INFINITY
+  }
+
+  read(index: number): number {
+    if (!this.#running) return this.#get(index)
+    if (!this.isNew) return this.#log.results[this.#at++]!
+    this.#take(index, false)
+    return this.#keep(index, this.#get(index))
+  }
+
+  write(index: number, value: number): void {
+    if (!this.#running) this.set(index, value)
+    else if (!this.isNew) this.#at++
+    else {
+      this.#take(index, true)
+      const before = this.#get(index)
+      this.#change(index, value)
+      this.#keep(index, 0, before)
+    }
+  }
+
+  compareExchange(index: number, expected: number, next: number): number {
+    if (this.#running && !this.isNew) return this.#log.results[this.#at++]!
+    const found = this.#get(index)
+    const hit = found === (expected | 0)
+    if (!this.#running) {
+      if (hit) this.set(index, next)
+      return found
+    }
+    this.#take(index, hit)
+    if (hit) this.#change(index, next | 0)
+    return this.#keep(index, found)
+  }
+
+  add(index: number, value: number): number {
+    if (this.#running && !this.isNew) return this.#log.results[this.#at++]!
+    const before = this.#get(index)
+    if (!this.#running) {
+      this.set(index, before + value)
+      return before
+    }
+    this.#take(index, true)
+    this.set(index, before + value)
+    return this.#keep(index, before)
+  }
+
+  /** Reads the clock: `readings[position]`, where note 0 holds the position. */
+  readClock(readings: readonly number[]): number {
+    const index = this.words.length
+    if (!this.#running) return readings[this.notes[0]!]!
+    if (!this.isNew) return this.#log.results[this.#at++]!
+    this.#take(index, false)
+    return this.#keep(index, readings[this.notes[0]!]!)
+  }
+
+  /** From now on the clock's position may move while threads run. */
+  shareClock(): void {
+    this.shared[this.words.length] = 1
+  }
+
+  getNote(note: number): number {
+    return this.notes[note]!
+  }
+
+  setNote(note: number, value: number): void {
+    this.set(this.words.length + note, value)
+  }
+
+  set(index: number, value: number): void {
+    const before = this.#get(index)
+    const after = value | 0
+    if (before === after) return
+    this.#changed.push(index, before)
+    this.#put(index, before, after)
+  }
+
+  /** How much has been changed: to come back to by {@link backTo}. */
+  mark(): number {
+    return this.#changed.length
+  }
+
+  backTo(mark: number): void {
+    while (this.#changed.length > mark) {
+      const before = this.#changed.pop()!
+      const index = this.#changed.pop()!
+      this.#put(index, this.#get(index), before)
+    }
+  }
+
+  /** Runs a reader that is no thread (who looks at what is left): words that it reads are shared, too. */
+  runAtRest(program: () => void): void {
+    const { watch, moves } = this
+    this.watch = () => {}
+    this.moves = () => {}
+    this.run(AT_REST, new Log(), program, Number.POSITIVE_INFINITY)
+    this.watch = watch
+    this.moves = moves
+  }
+
+  #take(index: number, writes: boolean): void {
+    if (this.#paused || this.done === this.#most) throw STOP
+    if (this.shared[index] === 1) {
+      if (this.#steps === 0) throw STOP
+      this.#steps--
+    }
+    this.done++
+    this.moves(this.#thread)
+    if (index >= HEADER.ALLOWED && index <= HEADER.CLAIMING + 1) return // statistics: additions in any order are the same
+    this.#touchedBy[index]! |= 1 << this.#thread
+    if (writes) this.#written[index] = 1
+    const by = this.#touchedBy[index]!
+    if (this.shared[index] === 0 && this.#written[index] === 1 && (by & (by - 1)) !== 0) {
+      this.shared[index] = 1
+      this.foundShared = true
+    }
+  }
+
+  #keep(index: number, result: number, before = result): number {
+    this.#log.push(result)
+    this.#at++
+    this.trace?.(this.#thread, index, before, this.#get(index))
+    return result
+  }
+
+  #change(index: number, after: number): void {
+    const before = this.#get(index)
+    this.set(index, after)
+    this.watch(index, before, after)
+  }
+
+  #get(index: number): number {
+    const { words } = this
+    return index < words.length ? words[index]! : this.notes[index - words.length]!
+  }
+
+  #put(index: number, before: number, after: number): void {
+    const { words } = this
+    if (index < words.length) words[index] = after
+    else this.notes[index - words.length] = after
+    this.hash1 ^= mix(index, before, 0x9e3779b1) ^ mix(index, after, 0x9e3779b1)
+    this.hash2 = (this.hash2 - mix(index, before, 0x85ebca6b) + mix(index, after, 0x85ebca6b)) | 0
+  }
+}
+
+function mix(index: number, value: number, by: number): number {
+  if (value === 0) return 0
+  const h = Math.imul(value ^ Math.imul(index + 1, 0x27d4eb2f), by)
+  return Math.imul(h ^ (h >>> 15), 0x2c1b3c6d) ^ (h >>> 12)
+}

@@ -1,0 +1,116 @@
+// What changes counts otherwise than by admitting, beside decisions: refunds, penalties, blocks, another limit.
+import { check, giveBack, type Op, refund, type Scenario } from '../scenario.js'
+import { ANYTHING } from './deciding.js'
+
+/** What overlaps a refund by key may stay charged for a window. */
+const AMONG_REFUNDS = ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early')
+const penalize = (cost: number): Op => ({ do: 'penalize', key: 1, cost })
+const block = (granules: number): Op => ({ do: 'block', key: 1, ms: granules * 1_000 })
+const unblock: Op = { do: 'unblock', key: 1 }
+const clear: Op = { do: 'clear', key: 1 }
+const update = (limit: number): Op => ({ do: 'update', limit })
+
+export const adjusting: Readonly<Record<string, Scenario>> = {
+  'a refund among decisions': {
+    forbidden: AMONG_REFUNDS,
+    times: [20, 21],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[check()], [refund(2)], [check()]],
+  },
+  'a refund, an undo and a decision': {
+    forbidden: AMONG_REFUNDS,
+    times: [20],
+    before: [[20, check(1, 2)]],
+    limit: 3,
+    threads: [[check(1, 1), refund(1)], [check(1, 2)], [refund(1)]],
+  },
+  'refunds before and after': {
+    small: true,
+    forbidden: AMONG_REFUNDS,
+    times: [20],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[refund(1), check()], [check(1, 2)]],
+  },
+  'a refund while its way is claimed': {
+    forbidden: AMONG_REFUNDS,
+    times: [21, 23],
+    homes: { 9: [1, 0] },
+    before: [
+      [19, { do: 'block', key: 9, ms: Number.POSITIVE_INFINITY }],
+      [20, check()],
+    ],
+    threads: [[refund(1)], [check(2), check(2)]],
+    restKeys: [],
+  },
+  'an admission given back at once': {
+    forbidden: ANYTHING,
+    times: [20, 21],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [
+      [check(), giveBack],
+      [check(1, 2), check()],
+    ],
+  },
+  'an admission given back after its window': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
+    times: [20, 22, 20 + 2 * 128, 20 + 2 * 200],
+    limit: 2,
+    threads: [[check(), giveBack], [check(1, 2)]],
+  },
+  'an admission given back while its way is claimed': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
+    times: [20, 22],
+    homes: { 9: [1, 0] },
+    before: [[19, { do: 'block', key: 9, ms: Number.POSITIVE_INFINITY }]],
+    threads: [
+      [check(), giveBack],
+      [check(2), check(2)],
+    ],
+    restKeys: [],
+  },
+  'a penalty among decisions': {
+    forbidden: ANYTHING,
+    times: [20, 21],
+    before: [[20, check()]],
+    limit: 3,
+    threads: [[check()], [penalize(2)], [check(1, 2)]],
+  },
+  'everything forgotten among decisions': {
+    forbidden: AMONG_REFUNDS,
+    times: [20, 21],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[check()], [clear], [check(1, 2)]],
+  },
+  'a block, an admission and its end': {
+    forbidden: AMONG_REFUNDS,
+    times: [20, 21, 23],
+    before: [[20, check()]],
+    limit: 3,
+    threads: [[check(), check()], [block(2), unblock], [check()]],
+  },
+  'a block runs out among decisions': {
+    forbidden: ANYTHING,
+    times: [20, 21, 22],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[check()], [block(1), check()], [check()]],
+  },
+  'the limit changes among decisions': {
+    forbidden: ANYTHING.filter((what) => what !== 'early'),
+    times: [20],
+    before: [[20, check()]],
+    limit: 3,
+    threads: [[check(), check()], [update(2), check()], [check()]],
+  },
+  'a thread joins among decisions': {
+    forbidden: ANYTHING,
+    times: [20, 21],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[check()], [{ do: 'attach' }, check()], [check()]],
+  },
+}

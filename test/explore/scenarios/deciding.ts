@@ -1,0 +1,190 @@
+// Decisions on one key that has its cell: charges, sums, rollovers, late threads.
+import { byHandle, check, type Forbidden, type Scenario } from '../scenario.js'
+
+/** All that could be wrong with one cell. */
+export const ANYTHING: readonly Forbidden[] = [
+  'over',
+  'early',
+  'past its block',
+  'two cells',
+  'stuck way',
+  'lost charge',
+  'low total',
+  'refused at rest',
+  'locked out',
+]
+/** A ring has two buckets here, so a lap is two granules. */
+const LAP = 2
+const LONG_GAPS = [LAP * 64, LAP * 255, LAP * 256, LAP * 256 + 1, LAP * 257, LAP * 512]
+
+export const deciding: Readonly<Record<string, Scenario>> = {
+  'two admit on the last unit': {
+    small: true,
+    forbidden: ANYTHING,
+    times: [20],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[check()], [check()]],
+  },
+  'three admit on the last unit': {
+    forbidden: ANYTHING,
+    times: [20],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[check()], [check()], [check()]],
+  },
+  'costs of 1, 2 and 3 against a limit of 3': {
+    forbidden: ANYTHING,
+    times: [20],
+    before: [[19, check(1, 1)]],
+    limit: 3,
+    threads: [[check(1, 1)], [check(1, 2)], [check(1, 3)]],
+  },
+  'an admission against a rollover': {
+    forbidden: ANYTHING,
+    times: [20, 21, 22],
+    before: [[20, check()]],
+    threads: [[check()], [check()]],
+  },
+  'a rollover against a rollover': {
+    forbidden: ANYTHING,
+    times: [20, 21, 22],
+    before: [
+      [19, check()],
+      [20, check()],
+    ],
+    limit: 2,
+    threads: [[check()], [check()], [check()]],
+  },
+  'decisions one after the other, among rollovers': {
+    forbidden: ANYTHING,
+    times: [20, 21, 22, 23],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [
+      [check(), check()],
+      [check(1, 2), check()],
+    ],
+  },
+  'a window of three granules rolls over': {
+    forbidden: ANYTHING,
+    times: [20, 21, 24],
+    buckets: 3,
+    before: [
+      [18, check()],
+      [19, check()],
+    ],
+    limit: 3,
+    threads: [[check(1, 2)], [check()], [check()]],
+  },
+  'two ticks late': {
+    forbidden: ANYTHING,
+    times: [20, 22],
+    before: [[20, check()]],
+    threads: [[check()], [check()], [check()]],
+  },
+  'three ticks late': {
+    forbidden: ANYTHING,
+    times: [20, 23],
+    before: [[20, check()]],
+    threads: [[check()], [check()], [check()]],
+  },
+  'many ticks late': {
+    forbidden: ANYTHING,
+    times: [20, 20 + LAP * 70 + 1],
+    before: [[20, check()]],
+    threads: [[check()], [check()], [check()]],
+  },
+  'stalls of up to 200 laps': {
+    forbidden: ANYTHING,
+    times: [20, 20 + LAP, 20 + LAP * 100, 20 + LAP * 200],
+    before: [[20, check()]],
+    threads: [[check()], [check(), check()]],
+  },
+  'a stall of more than an hour': {
+    forbidden: ANYTHING,
+    times: [20, 20 + 4_000, 20 + 4_001],
+    before: [[20, check()]],
+    threads: [[check()], [check(), check()]],
+  },
+  'a return after exactly 256 laps': {
+    forbidden: ANYTHING,
+    times: [20, 20 + LAP * 256],
+    before: [[20, check()]],
+    threads: [[check()], [check()]],
+    gaps: LONG_GAPS,
+  },
+  // The broom leaves its mark in the bucket: in the one tick whose lap comes round to the same number, a charge that was
+  // not admitted cannot be taken out, and stands for its window. Without the mark, whoever had stalled for all those laps
+  // would take another's charge out.
+  'a swept bucket whose lap comes round': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
+    times: [20 + LAP * 256],
+    before: [
+      [20, check()],
+      [21 + LAP * 128, check()],
+    ],
+    limit: 2,
+    threads: [[check(1, 2)], [check()]],
+    gaps: LONG_GAPS,
+  },
+  'touched once in 64 laps, one bucket resting': {
+    forbidden: ANYTHING,
+    times: [20 + LAP * 192, 20 + LAP * 256],
+    before: [
+      [20, check(1, 2)],
+      [21 + LAP * 64, check()],
+      [21 + LAP * 128, check()],
+    ],
+    limit: 2,
+    threads: [[check()], [check()]],
+    gaps: LONG_GAPS,
+  },
+  'the broom against a charge': {
+    forbidden: ANYTHING,
+    times: [20, 21 + LAP * 31, 20 + LAP * 64],
+    before: [
+      [19, check()],
+      [20, check()],
+    ],
+    limit: 2,
+    threads: [[check()], [check(1, 2), check()]],
+    gaps: [LAP * 256],
+  },
+  'the smooth edge, within granules': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
+    edge: 'smooth',
+    times: [20, 20.5, 21, 21.25],
+    before: [[19.75, check(1, 2)]],
+    limit: 3,
+    threads: [[check()], [check(1, 2)], [check()]],
+  },
+  'by handles that remember the way': {
+    forbidden: ANYTHING,
+    times: [20, 21],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [
+      [byHandle(), byHandle()],
+      [byHandle(), byHandle()],
+    ],
+  },
+  'clocks that differ by a granule': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
+    times: [20, 21, 22],
+    ahead: [0, 1],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [
+      [check(), check()],
+      [check(), check()],
+    ],
+  },
+  'a batch with one reading': {
+    forbidden: ANYTHING,
+    times: [20, 21, 22],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[{ do: 'batch', keys: [1, 1] }], [check(), check()]],
+  },
+}

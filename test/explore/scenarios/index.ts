@@ -1,0 +1,12 @@
+import type { Scenario } from '../scenario.js'
+import { adjusting } from './adjusting.js'
+import { deciding } from './deciding.js'
+import { inserting } from './inserting.js'
+
+const alive: Readonly<Record<string, Scenario>> = { ...deciding, ...inserting, ...adjusting }
+
+/** Each scenario, and each once more with a thread that may die at any of its steps. */
+export const scenarios: Readonly<Record<string, Scenario>> = Object.fromEntries([
+  ...Object.entries(alive),
+  ...Object.entries(alive).map(([name, scenario]) => [`${name}; one dies`, { ...scenario, deaths: true }]),
+])

@@ -1,0 +1,135 @@
+// Keys that come: into free ways, into expired ones, into each other's.
+import { byHandle, check, type Op, type Scenario } from '../scenario.js'
+import { ANYTHING } from './deciding.js'
+
+/** A key that never leaves its way: so that the others have one way less. */
+const SQUATTER = 9
+const squats: Op = { do: 'block', key: SQUATTER, ms: Number.POSITIVE_INFINITY }
+/** More keys than ways: one of them is refused for that. */
+const WITHOUT_ROOM = ANYTHING.filter((what) => what !== 'refused at rest')
+/** A displaced key may come back to less than it had used; whoever came instead may not use more than is there. */
+const EXCEPT_DISPLACED = ANYTHING.filter(
+  (what) => what !== 'refused at rest' && what !== 'early' && what !== 'lost charge',
+)
+
+export const inserting: Readonly<Record<string, Scenario>> = {
+  'two insert one new key': {
+    forbidden: ANYTHING,
+    times: [20],
+    threads: [[check()], [check()]],
+  },
+  'two insert one new key, each another way': {
+    // One finds way 0 taken, the other expired.
+    forbidden: ANYTHING,
+    onFull: 'deny',
+    times: [20, 23],
+    before: [[20, check(2)]],
+    threads: [[check()], [check()]],
+    restKeys: [1, 2],
+  },
+  'three insert one new key': {
+    forbidden: ANYTHING,
+    times: [20],
+    limit: 2,
+    threads: [[check()], [check()], [check()]],
+  },
+  'an expired way is claimed while its old key decides': {
+    forbidden: WITHOUT_ROOM,
+    onFull: 'deny',
+    times: [20, 23],
+    homes: { [SQUATTER]: [1, 0] },
+    before: [
+      [19, squats],
+      [20, check()],
+    ],
+    threads: [[check()], [check(2), check(2)]],
+    restKeys: [],
+  },
+  'by a handle whose way was claimed for another key': {
+    forbidden: WITHOUT_ROOM,
+    times: [20, 23],
+    homes: { [SQUATTER]: [1, 0] },
+    before: [[19, squats]],
+    threads: [
+      [byHandle(), byHandle()],
+      [check(2), check(2)],
+    ],
+    onFull: 'deny',
+    restKeys: [],
+  },
+  'a way lost to another key and won back': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
+    times: [21, 22],
+    homes: { [SQUATTER]: [1, 0] },
+    before: [
+      [19, squats],
+      [20, check()],
+    ],
+    threads: [[check()], [check()], [check(2)]],
+    restKeys: [],
+  },
+  'two keys swap ways': {
+    forbidden: ANYTHING,
+    times: [20, 22],
+    homes: { 1: [1, 0], 2: [0, 1] },
+    before: [[19, check()]],
+    threads: [[check()], [check(2), check(2)]],
+    restKeys: [1, 2],
+  },
+  'three keys, one stale name': {
+    forbidden: WITHOUT_ROOM,
+    onFull: 'deny',
+    times: [24],
+    ways: 3,
+    homes: { 1: [0, 1], 2: [0, 2], 3: [0, 2] },
+    before: [[20, check()]],
+    threads: [[check(2)], [check(1)], [check(3), check(3)]],
+    restKeys: [],
+  },
+  'three keys for two ways, one of them stale': {
+    forbidden: EXCEPT_DISPLACED.filter((what) => what !== 'over'),
+    times: [24],
+    homes: { 1: [0, 1], 2: [1, 0], 3: [0, 1] },
+    before: [
+      [20, check(1)],
+      [24, check(2)],
+    ],
+    threads: [[check(2)], [check(1)], [check(3)]],
+    restKeys: [],
+  },
+  'a live way is evicted': {
+    forbidden: EXCEPT_DISPLACED,
+    times: [20, 21],
+    homes: { 1: [0, 1], 2: [1, 0], 3: [0, 1] },
+    before: [
+      [20, check(1)],
+      [20, check(2)],
+    ],
+    threads: [[check(3)], [check(3), check(3)]],
+    restKeys: [],
+  },
+  'a live way is evicted while its key decides': {
+    forbidden: EXCEPT_DISPLACED.filter((what) => what !== 'over'),
+    times: [20, 21],
+    homes: { 1: [0, 1], 2: [1, 0], 3: [0, 1] },
+    before: [
+      [20, check(1)],
+      [20, check(2, 2)],
+    ],
+    limit: 2,
+    threads: [[check(1)], [check(3), check(3)]],
+    restKeys: [],
+  },
+  'a full table denies': {
+    forbidden: EXCEPT_DISPLACED,
+    onFull: 'deny',
+    times: [20, 23],
+    homes: { 1: [0, 1], 2: [1, 0], 3: [0, 1] },
+    before: [
+      [20, check(1)],
+      [20, check(2)],
+    ],
+    threads: [[check(3)], [check(1)], [check(2)]],
+    restKeys: [],
+  },
+}

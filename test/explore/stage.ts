@@ -1,0 +1,319 @@
+import type { MadeDecision } from '#millrace/core/decision.js'
+import { Outcome } from '#millrace/core/decision.js'
+import type { InlineEngine } from '#millrace/engines/inline.js'
+import type { Arena } from '#millrace/memory/arena.js'
+import { ADM, BUCKETS, COUNT, HEADER, HI, NAMES_AT, refundsOf, STATE, TICK } from '#millrace/memory/layout.js'
+import type { Built } from './copy.js'
+import { Ledger } from './ledger.js'
+import { Log, type LogMark, Machine } from './machine.js'
+import { GRANULE_MS, type Op, type Scenario } from './scenario.js'
+
+/** Where a thread of the scenario stands. */
+interface Player {
+  readonly log: Log
+  /** Operations whose end the ledger has been told of. */
+  told: number
+  finished: boolean
+}
+
+export interface PlayerMark extends LogMark {
+  told: number
+  finished: boolean
+}
+
+const FIELDS = ['hi', 'admission', 'tick', 'as-of', 'until']
+const STATES = ['FREE', 'CLAIMED', 'NAMED', 'LIVE']
+const HEADER_NAMES = new Map<number, string>(Object.entries(HEADER).map(([name, index]) => [index, name]))
+const { hash1, hash2 } = new Log()
+const FRESH: PlayerMark = { length: 0, hash1, hash2, told: 0, finished: false }
+
+interface Fingerprint {
+  lo: number
+  hi: number
+}
+
+/** A scenario set up on the built code: its memory, its threads, its clock, and the ledger that watches. */
+export class Stage {
+  readonly scenario: Scenario
+  readonly machine: Machine
+  readonly ledger: Ledger
+  readonly players: Player[]
+  readonly readings: number[]
+  readonly #built: Built
+  readonly #arena: Arena
+  readonly #start: number
+  readonly #fingerprints = new Map<number, Fingerprint>()
+  /** What the last block said: false, there was no room. */
+  #hasBlocked = false
+  /** Instead of the clock's reading, while something is tried at rest. */
+  #atRestMs: number | undefined
+
+  constructor(built: Built, scenario: Scenario, shared?: Uint8Array) {
+    const { limit = 1, buckets = 1, edge = 'strict', onFull = 'evict', ways = 2 } = scenario
+    const rule = { name: 'default', limit, windowMs: buckets * GRANULE_MS, buckets, edge }
+    this.scenario = scenario
+    this.#built = built
+    built.playOn(undefined)
+    this.#arena = built.createArena(rule, keysFor(built, rule, ways), onFull, 0)
+    this.machine = new Machine(this.#arena.words, Ledger.notesFor(scenario), shared)
+    this.machine.hash1 = 1
+    this.ledger = new Ledger(scenario, this.machine, this.#arena)
+    this.readings = scenario.times.map((time) => time * GRANULE_MS)
+    this.players = scenario.threads.map(() => ({ log: new Log(), told: 0, finished: false }))
+    for (const key of this.ledger.keys) this.#fingerprints.set(key, this.#fingerprintOf(key))
+    built.playOn(this.machine)
+    this.#prepare()
+    this.machine.watch = (index, before, after) => this.ledger.sees(index, before, after)
+    this.machine.moves = (thread) => this.ledger.moves(thread)
+    if (this.readings.length > 1) this.machine.shareClock()
+    this.#start = this.machine.mark()
+  }
+
+  /** Whether every thread has come to its end, or died. */
+  get atRest(): boolean {
+    return this.players.every((player, thread) => player.finished || this.isDead(thread))
+  }
+
+  get clockCanMove(): boolean {
+    return this.machine.getNote(0) < this.readings.length - 1
+  }
+
+  isDead(thread: number): boolean {
+    return (this.ledger.dead & (1 << thread)) !== 0
+  }
+
+  canRun(thread: number): boolean {
+    return !this.players[thread]!.finished && !this.isDead(thread)
+  }
+
+  moveClock(): void {
+    this.machine.setNote(0, this.machine.getNote(0) + 1)
+  }
+
+  /** Back to how all began. */
+  reset(): void {
+    this.machine.backTo(this.#start)
+    for (const [thread] of this.players.entries()) this.backTo(thread, FRESH)
+    this.ledger.wrong = undefined
+  }
+
+  /** Lets a thread go on: by so many steps, or so many operations on memory of any kind. */
+  run(thread: number, steps: number, most?: number): void {
+    const player = this.players[thread]!
+    this.#built.playOn(this.machine)
+    player.finished = this.machine.run(thread, player.log, () => this.#play(thread), steps, most)
+  }
+
+  markOf(thread: number): PlayerMark {
+    const { log, told, finished } = this.players[thread]!
+    return { length: log.results.length, hash1: log.hash1, hash2: log.hash2, told, finished }
+  }
+
+  backTo(thread: number, mark: PlayerMark): void {
+    const player = this.players[thread]!
+    player.log.backTo(mark)
+    player.told = mark.told
+    player.finished = mark.finished
+  }
+
+  /** What must hold once nobody is in the middle of anything; the ledger says what does not. */
+  judgeAtRest(): void {
+    const { words, shape } = this.#arena
+    this.ledger.judgeMemory((way) => {
+      const base = shape.waysAt + way * shape.wayWords
+      for (const [key, { lo, hi }] of this.#fingerprints) {
+        if (words[NAMES_AT + way] === lo && words[base + HI] === hi) return key
+      }
+      return undefined
+    })
+    // Who died may have left a charge.
+    if (this.scenario.forbidden.includes('refused at rest') && this.ledger.dead === 0) this.#judgeRoom()
+    if (this.scenario.forbidden.includes('locked out')) this.#judgeIdle()
+  }
+
+  /** What a word of memory is called. */
+  nameOf(index: number): string {
+    const { shape } = this.#arena
+    if (index >= this.machine.words.length) return 'the clock'
+    if (index < NAMES_AT) return HEADER_NAMES.get(index) ?? `header ${index}`
+    if (index < shape.waysAt) return `name of way ${index - NAMES_AT}`
+    const field = (index - shape.waysAt) % shape.wayWords
+    const way = Math.floor((index - shape.waysAt) / shape.wayWords)
+    return `${FIELDS[field] ?? `bucket ${field - BUCKETS}`} of way ${way}`
+  }
+
+  /** A word of memory as people read it. */
+  describe(index: number, value: number): string {
+    const { shape } = this.#arena
+    const field = index < shape.waysAt ? -1 : (index - shape.waysAt) % shape.wayWords
+    if (index >= this.machine.words.length) return `${this.readings[this.machine.getNote(0)]} ms`
+    if (field === ADM) return `epoch ${value >>> 24} ${STATES[(value & STATE) >>> 22]} total ${value & COUNT}`
+    if (field >= BUCKETS) return `lap ${value >>> 24} refunds ${refundsOf(value)} count ${value & COUNT}`
+    return String(value)
+  }
+
+  #judgeRoom(): void {
+    const now = this.readings[this.machine.getNote(0)]!
+    for (const key of this.ledger.keys) {
+      const limit = this.#limit
+      const used = this.ledger.used(key, Math.floor(now / GRANULE_MS))
+      if (used >= limit || this.ledger.isBlocked(key, now)) continue
+      if (!this.#isAdmittedAlone(key, limit - used, now))
+        this.ledger.fail('refused at rest', `key ${key}: ${used} of ${limit} used, and no room for the rest`)
+    }
+  }
+
+  #judgeIdle(): void {
+    const { buckets = 1, gaps = [], restKeys = [1], ahead = [] } = this.scenario
+    const now = this.readings[this.machine.getNote(0)]!
+    for (const gap of [buckets + 1 + Math.max(0, ...ahead), ...gaps]) {
+      for (const key of restKeys) {
+        const later = now + gap * GRANULE_MS
+        if (this.ledger.isBlocked(key, later)) continue
+        if (!this.#isAdmittedAlone(key, this.#limit, later))
+          this.ledger.fail('locked out', `key ${key}, ${gap} granules later`)
+      }
+    }
+  }
+
+  get #limit(): number {
+    return this.#engine(() => 0).limit
+  }
+
+  #isAdmittedAlone(key: number, cost: number, atMs: number): boolean {
+    const { machine } = this
+    const mark = machine.mark()
+    const { lo, hi } = this.#fingerprints.get(key)!
+    let allowed = false
+    this.#atRestMs = atMs
+    this.#built.playOn(machine)
+    machine.runAtRest(() => {
+      allowed = this.#engine(() => this.#atRestMs!).checkNow(lo, hi, cost).allowed
+    })
+    this.#atRestMs = undefined
+    machine.backTo(mark)
+    return allowed
+  }
+
+  #prepare(): void {
+    for (const [time, op] of this.scenario.before ?? []) {
+      const engine = this.#engine(() => time * GRANULE_MS)
+      engine.reading.take()
+      const decided = this.#do(op, engine, undefined, -1)
+      for (const [key, decision] of decided) this.ledger.remember(this.#decided(key, decision, engine))
+      if (op.do === 'block') this.ledger.blocked(op.key, engine.reading.nowMs + op.ms)
+    }
+  }
+
+  /** A thread's whole life, from its start: called anew for every step. */
+  #play(thread: number): void {
+    const { machine, ledger } = this
+    const player = this.players[thread]!
+    const aheadMs = (this.scenario.ahead?.[thread] ?? 0) * GRANULE_MS
+    const clock = () => machine.readClock(this.readings) + aheadMs
+    let engine = this.#engine(clock)
+    let last: MadeDecision | undefined
+    let hint = -1
+    let ended = 0
+    /** Whether an operation has come back that the ledger has not been told of. */
+    const isNews = () => {
+      if (ended++ !== player.told || !machine.isNew) return false
+      player.told++
+      machine.pause([ended, hint, last?.outcome ?? -1, last?.way ?? -1, last?.tick ?? -1, last?.refunds ?? -1])
+      return true
+    }
+    ledger.thread = thread
+    for (const op of this.scenario.threads[thread]!) {
+      ledger.op = op
+      if (op.do === 'attach') engine = this.#engine(clock, this.#built.attachArena(this.#arena.buffer))
+      if (op.do === 'batch' || op.do === 'check') engine.reading.take()
+      if (op.do === 'batch') {
+        for (const key of op.keys) {
+          const { lo, hi } = this.#fingerprints.get(key)!
+          last = engine.check(lo, hi, 1, -1)
+          if (!isNews()) continue
+          ledger.decided(this.#decided(key, last, engine))
+        }
+        continue
+      }
+      const [decided] = this.#do(op, engine, last, hint)
+      if (decided) {
+        last = decided[1]
+        hint = last.way
+      }
+      if (!isNews()) continue
+      if (decided) ledger.decided(this.#decided(decided[0], decided[1], engine))
+      else ledger.ends()
+      if (op.do === 'block' && this.#hasBlocked) ledger.blocked(op.key, engine.reading.nowMs + op.ms)
+    }
+  }
+
+  #do(
+    op: Op,
+    engine: InlineEngine,
+    last: MadeDecision | undefined,
+    hint: number,
+  ): [key: number, MadeDecision][] {
+    const { lo, hi } = this.#fingerprints.get('key' in op ? op.key : 1)!
+    switch (op.do) {
+      case 'check':
+        return [[op.key, engine.check(lo, hi, op.cost, op.handle ? hint : -1)]]
+      case 'peek':
+        engine.peek(lo, hi, op.cost)
+        return []
+      case 'give back':
+        if (last?.outcome === Outcome.CHARGED) engine.giveBack(last)
+        return []
+      case 'refund':
+        engine.refund(lo, hi, op.cost)
+        return []
+      case 'penalize':
+        engine.penalize(lo, hi, op.cost)
+        return []
+      case 'block':
+        this.#hasBlocked = engine.block(lo, hi, op.ms)
+        return []
+      case 'unblock':
+        engine.unblock(lo, hi)
+        return []
+      case 'clear':
+        engine.clear(lo, hi)
+        return []
+      case 'update':
+        engine.limit = op.limit
+        return []
+      default:
+        return []
+    }
+  }
+
+  #decided(key: number, decision: MadeDecision, { reading }: InlineEngine) {
+    const { cost, limit, outcome, tick, way } = decision
+    const { nowMs, absoluteTick } = reading
+    const { waysAt, wayWords } = this.#arena.shape
+    const newest = way < 0 ? 0 : this.machine.words[waysAt + way * wayWords + TICK]!
+    return { key, cost, limit, outcome, tick, nowMs, effectTick: Math.max(absoluteTick, newest) }
+  }
+
+  #engine(now: () => number, arena = this.#arena): InlineEngine {
+    return new this.#built.InlineEngine(arena, 'default', { now })
+  }
+
+  /** A fingerprint whose sets are the ones wanted: they are taken from its halves by multiply-shift (`memory/table.ts`). */
+  #fingerprintOf(key: number): Fingerprint {
+    const { sets } = this.#arena.shape
+    const [first, second] = this.scenario.homes?.[key] ?? [0, 1]
+    const step = (second - first - 1 + sets) % sets
+    const lo = Math.ceil((first / sets) * 2 ** 32) + 64 * key
+    const hi = sets === 2 ? 64 * key : Math.ceil((step / (sets - 1)) * 2 ** 32) + 64 * key
+    return { lo: lo | 0, hi: hi | 0 }
+  }
+}
+
+/** `maxKeys` for a table of so many sets: it is made for 80 %. */
+function keysFor(built: Built, rule: Parameters<Built['createArena']>[0], sets: number): number {
+  for (let keys = 1; keys <= 64 * sets; keys++) {
+    if (built.createArena(rule, keys, 'evict', 0).shape.sets === sets) return keys
+  }
+  throw new Error(`no table has ${sets} sets`)
+}

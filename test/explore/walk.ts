@@ -1,0 +1,142 @@
+import { random } from '../algorithms/oracle.js'
+import type { Built } from './copy.js'
+import { byHandle, check, type Forbidden, giveBack, type Op, refund, type Scenario } from './scenario.js'
+import { ANYTHING } from './scenarios/deciding.js'
+import { type Move, Schedule } from './schedule.js'
+import { Stage } from './stage.js'
+
+export interface WalkFound {
+  schedules: number
+  scenarios: number
+  /** Operations on shared memory. */
+  operations: number
+  wrong?: string
+  scenario?: Scenario
+  schedule?: Schedule
+}
+
+interface Effort {
+  schedules: number
+  seed: number
+  onProgress?: (found: WalkFound) => void
+}
+
+const SCHEDULES_PER_SCENARIO = 250
+
+/**
+ * Random schedules of random scenarios, on the shapes that people use: 16 ways a set, up to 60 buckets. The same ones from
+ * the same seed. A thread is left after a random number of operations, mostly few.
+ */
+export function walk(built: Built, { schedules, seed, onProgress }: Effort): WalkFound {
+  const next = random(seed)
+  const found: WalkFound = { schedules: 0, scenarios: 0, operations: 0 }
+  while (found.schedules < schedules) {
+    const scenario = anyScenario(next)
+    const stage = new Stage(built, scenario)
+    found.scenarios++
+    for (let i = 0; i < SCHEDULES_PER_SCENARIO && found.schedules < schedules; i++) {
+      stage.reset()
+      found.schedules++
+      const { moves, wrong } = anySchedule(stage, next, found)
+      if (wrong === undefined) continue
+      return { ...found, wrong, scenario, schedule: new Schedule(moves) }
+    }
+    onProgress?.(found)
+  }
+  return found
+}
+
+function anySchedule(stage: Stage, next: () => number, found: WalkFound): { moves: Move[]; wrong?: string } {
+  const moves: Move[] = []
+  const { ledger, machine } = stage
+  const clockMoves = next() * 0.3
+  const most = [4, 40, 40, 200][Math.floor(next() * 4)]!
+  for (let idle = 0; !stage.atRest && idle < 10_000; idle++) {
+    if (stage.clockCanMove && next() < clockMoves) {
+      moves.push({ clock: true })
+      stage.moveClock()
+    }
+    const thread = Math.floor(next() * stage.players.length)
+    if (!stage.canRun(thread)) continue
+    if (stage.scenario.deaths && ledger.dead === 0 && ledger.isUnderWay(thread) && next() < 0.05) {
+      moves.push({ thread, dies: true })
+      ledger.dies(thread)
+      continue
+    }
+    const operations = 1 + Math.floor(next() ** 2 * most)
+    moves.push({ thread, operations })
+    stage.run(thread, Number.POSITIVE_INFINITY, operations)
+    found.operations += machine.done
+    if (ledger.wrong !== undefined) return { moves, wrong: ledger.wrong }
+  }
+  if (!stage.atRest) return { moves, wrong: 'stuck: threads still at it after 10,000 turns' }
+  stage.judgeAtRest()
+  return ledger.wrong === undefined ? { moves } : { moves, wrong: ledger.wrong }
+}
+
+function anyScenario(next: () => number): Scenario {
+  const upTo = (most: number) => 1 + Math.floor(next() * most)
+  const one = <T>(of: readonly T[]): T => of[Math.floor(next() * of.length)]!
+  const buckets = one([60, 60, 10, 3, 1])
+  const ring = buckets + 1
+  const limit = upTo(4)
+  const keys = upTo(3)
+  const start = 1_000 + Math.floor(next() * 1_000_000)
+  const times = [start]
+  for (let i = upTo(4); i > 1; i--) {
+    const step = one([next(), 1, 1, 2, buckets, ring, ring + 1, 64 * ring, 40 * ring + 1])
+    times.push(times.at(-1)! + step)
+  }
+  const before: [number, Op][] = []
+  for (let i = upTo(6), at = start - 2 * ring; i > 1 && at < start; i--, at += upTo(ring)) {
+    before.push([at, check(upTo(keys), upTo(limit))])
+  }
+  const meddles = next() < 0.4
+  const threads = Array.from({ length: 1 + upTo(3) }, () =>
+    Array.from({ length: upTo(3) }, () => anyOp(next, keys, limit, meddles)),
+  )
+  const scenario: Omit<Scenario, 'forbidden'> = {
+    times,
+    threads,
+    before,
+    buckets,
+    limit,
+    edge: next() < 0.2 ? 'smooth' : 'strict',
+    onFull: one(['evict', 'deny'] as const),
+    deaths: next() < 0.3,
+    ...(next() < 0.2 ? { ahead: threads.map(() => one([0, 0.5, 1])) } : {}),
+    gaps: [63 * ring, 64 * ring + 1, 256 * ring],
+  }
+  return { ...scenario, forbidden: promisesOf(scenario) }
+}
+
+function anyOp(next: () => number, keys: number, limit: number, meddles: boolean): Op {
+  const key = 1 + Math.floor(next() * keys)
+  const cost = 1 + Math.floor(next() * limit)
+  const pick = next()
+  if (!meddles || pick < 0.4) return pick < 0.2 ? byHandle(key, cost) : check(key, cost)
+  if (pick < 0.5) return giveBack
+  if (pick < 0.6) return refund(cost, key)
+  if (pick < 0.65) return { do: 'penalize', key, cost }
+  if (pick < 0.7) return { do: 'block', key, ms: 1_000 * cost }
+  if (pick < 0.75) return { do: 'unblock', key }
+  if (pick < 0.8) return { do: 'clear', key }
+  if (pick < 0.85) return { do: 'update', limit: cost }
+  if (pick < 0.9) return { do: 'batch', keys: [key, 1, key] }
+  return pick < 0.95 ? { do: 'peek', key, cost } : { do: 'attach' }
+}
+
+/** What holds whatever is done, and the rest where nothing is done that it excepts. */
+function promisesOf({ threads, edge, ahead }: Omit<Scenario, 'forbidden'>): Forbidden[] {
+  const ops = new Set(threads.flat().map((op) => op.do))
+  const excepts = new Set<Forbidden>()
+  const takesOut = (['refund', 'clear', 'give back', 'block', 'unblock'] as const).some((what) =>
+    ops.has(what),
+  )
+  if (takesOut || edge === 'smooth' || ahead !== undefined) {
+    excepts.add('early')
+    excepts.add('refused at rest')
+  }
+  if (ops.has('update')) excepts.add('early')
+  return ANYTHING.filter((what) => !excepts.has(what))
+}
