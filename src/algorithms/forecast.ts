@@ -86,7 +86,7 @@ export class Forecast {
   /** Whole milliseconds from `fromMs` until the cell's counts are out of the window whatever they are. */
   untilExpired(base: number, reading: Reading, fromMs: number): number {
     const tick = this.#tickOf(base, reading)
-    const expired = this.#ticks.untilPosition(fromMs, tick + this.#window.ring.size)
+    const expired = this.#ticks.untilPosition(fromMs, tick + this.#window.ring.size + 1) // see Ring.isExpired
     return Math.max(expired, this.untilUnblocked(base, reading, fromMs))
   }
 

@@ -166,9 +166,12 @@ export class Ring {
     return this.#sideOf(base, behind, reading) === STANDS_AHEAD ? behind - this.#modulus : behind
   }
 
-  /** Whether the reading is more than the window after the cell's `tick`, and `tick` not ahead of it. */
+  /**
+   * Whether the cell's `tick` has left the window of every thread: their clocks may be a granule behind the reading, so a
+   * granule more than the window must have passed.
+   */
   isExpired(base: number, tick: number, reading: Reading): boolean {
-    return this.behind(base, tick, reading) >= this.size
+    return this.behind(base, tick, reading) > this.size
   }
 
   /**

@@ -23,7 +23,7 @@ import { add, compareExchange, load, read, store, type Words, write } from './wo
 
 /** What insertion must know of the cells that it hands from key to key. */
 export interface Cells {
-  /** Whether all that the cell, whose tick is `tick`, has counted has left the reading's window. */
+  /** Whether all that the cell, whose tick is `tick`, has counted has left the window of every thread. */
   isExpired(base: number, tick: number, reading: Reading): boolean
   /** Whether `v`, the cell's admission word, is blocked and its block not over. */
   isShut(base: number, v: number, nowMs: number): boolean

@@ -10,11 +10,15 @@ import {
   HI,
   LAP,
   LIVE,
+  MAX_TOTAL,
   NAMED,
   NAMES_AT,
+  FOR_EVER as NEVER,
+  PER_SECOND,
   refundsOf,
   STATE,
   TICK,
+  UNTIL,
 } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
 import { type Forbidden, GRANULE_MS, keysOf, type Op, type Scenario } from './scenario.js'
@@ -56,6 +60,8 @@ export class Ledger {
   readonly #scenario: Scenario
   readonly #forbidden: ReadonlySet<Forbidden>
   readonly #machine: Machine
+  /** Keys that had a cell before the threads set out. */
+  readonly #used = new Set<number>()
   readonly #arena: Arena
   readonly #buckets: number
   readonly #admittedAt: number
@@ -109,8 +115,13 @@ export class Ledger {
     this.#setCharge(this.thread, -1, 0)
   }
 
+  penalized(key: number, tick: number, cost: number): void {
+    this.#add(this.#penaltiesAt, key, this.ticks.indexOf(tick), cost)
+  }
+
   /** A decision of before the threads set out. */
   remember({ key, cost, outcome, tick }: Decided): void {
+    this.#used.add(key)
     if (outcome === OUTCOME.CHARGED) this.#add(this.#admittedAt, key, this.#indexOf(tick), cost)
   }
 
@@ -124,6 +135,7 @@ export class Ledger {
       const effectMs = Math.max(nowMs, this.ticks[tick]! * GRANULE_MS)
       if (this.isBlocked(key, effectMs)) this.fail('past its block', `key ${key}`)
       this.#judge(key, tick, limit)
+      if (!this.#used.has(key)) this.fail('fresh quota', `key ${key}`)
     } else if (outcome === OUTCOME.REFUSED && cost <= limit) this.#judgeRefusal(decided)
     this.ends()
   }
@@ -154,6 +166,7 @@ export class Ledger {
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
     const field = (index - shape.waysAt) % shape.wayWords
     if (field === ADM) this.#seesAdmission(way, before, after)
+    else if (field === UNTIL) this.#seesBlock(way)
     else if (field >= BUCKETS) {
       const newest = this.#machine.words[index - field + TICK]!
       this.#seesBucket(this.#tickAt(field - BUCKETS, after, newest), before, after)
@@ -162,9 +175,19 @@ export class Ledger {
 
   #seesAdmission(way: number, before: number, after: number): void {
     if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#judgeCells(way)
+    if ((before & COUNT) !== BLOCKED) this.#seesBlock(way)
     const unblocks = (before & COUNT) === BLOCKED && (after & COUNT) !== BLOCKED
     const { op } = this
     if (unblocks && (op?.do === 'unblock' || op?.do === 'clear')) this.blocked(op.key, 0)
+  }
+
+  /** A block stands from when the admission word says so, and until the word UNTIL says: whichever is written last. */
+  #seesBlock(way: number): void {
+    const { words } = this.#machine
+    const base = this.#arena.shape.waysAt + way * this.#arena.shape.wayWords
+    if (this.op?.do !== 'block' || (words[base + ADM]! & COUNT) !== BLOCKED) return
+    const until = words[base + UNTIL]! >>> 0
+    this.blocked(this.op.key, until === NEVER ? FOR_EVER : (until * 1000) / PER_SECOND)
   }
 
   #seesBucket(tick: number, before: number, after: number): void {
@@ -262,9 +285,12 @@ export class Ledger {
       const admitted = this.#get(this.#admittedAt, key, i)
       if (counted < admitted)
         this.fail('lost charge', `key ${key}, tick ${this.ticks[i]}: ${counted} of ${admitted}`)
-      sum += this.#scenario.edge === 'smooth' && age === this.#buckets ? 0 : admitted
+      const penalties = this.dead === 0 ? this.#get(this.#penaltiesAt, key, i) : 0 // who died may not have come to commit
+      const used = admitted + penalties
+      sum += this.#scenario.edge === 'smooth' && age === this.#buckets ? 0 : used
     }
-    if ((v & COUNT) < sum) this.fail('low total', `key ${key}: ${v & COUNT}, ${sum} were admitted`)
+    if ((v & COUNT) < Math.min(sum, MAX_TOTAL))
+      this.fail('low total', `key ${key}: ${v & COUNT}, ${sum} were admitted`)
   }
 
   fail(what: Forbidden, how: string): void {

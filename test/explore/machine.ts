@@ -3,6 +3,8 @@ import { HEADER } from '#millrace/memory/layout.js'
 /** Thrown out of a decision at the operation that it may not do yet. No error: nobody wants its stack. */
 export const STOP = { stop: true }
 
+/** Who does more operations than these in one run, alone, never ends. */
+export const MOST_AT_ONCE = 10_000
 const AT_REST = 31
 
 /** What one thread has seen of shared memory so far: it is all that tells where the thread stands. */
@@ -236,7 +238,7 @@ export class Machine {
   }
 
   #take(index: number, writes: boolean): void {
-    if (this.#paused || this.done === this.#most) throw STOP
+    if (this.#paused || this.done === this.#most || this.done === MOST_AT_ONCE) throw STOP
     if (this.shared[index] === 1) {
       if (this.#steps === 0) throw STOP
       this.#steps--

@@ -3,7 +3,8 @@ import type { OnFull } from '#millrace/memory/layout.js'
 
 /** What one thread does, one after the other. A key is a small number. */
 export type Op =
-  | { do: 'check'; key: number; cost: number; handle?: boolean }
+  | { do: 'read clock' } // for a late check: the thread may be stopped after it, and it is no preemption
+  | { do: 'check'; key: number; cost: number; handle?: boolean; late?: boolean }
   | { do: 'batch'; keys: readonly number[] } // decided by one reading of the clock
   | { do: 'peek'; key: number; cost: number }
   | { do: 'give back' } // what the thread's last decision charged
@@ -18,6 +19,9 @@ export type Op =
 export const check = (key = 1, cost = 1): Op => ({ do: 'check', key, cost })
 /** By a handle, which remembers where the thread's last decision found its key. */
 export const byHandle = (key = 1, cost = 1): Op => ({ do: 'check', key, cost, handle: true })
+/** By the reading of the clock that the thread took before. */
+export const checkLate = (key = 1, cost = 1): Op => ({ do: 'check', key, cost, late: true })
+export const readClock: Op = { do: 'read clock' }
 export const refund = (cost: number, key = 1): Op => ({ do: 'refund', key, cost })
 export const giveBack: Op = { do: 'give back' }
 
@@ -35,7 +39,11 @@ export type Forbidden =
   | 'stuck way'
   /** At rest: a bucket of the window counts less than was admitted in its tick. */
   | 'lost charge'
-  /** At rest: the admission word counts less than the window. */
+  /** Who displaced a live key was admitted although that one's counts left no room. */
+  | 'fresh quota'
+  /** A decision that never ends, alone. */
+  | 'hang'
+  /** At rest: the admission word counts less than was admitted and penalized in the window. */
   | 'low total'
   /** At rest: a lone decision is refused although there is room. */
   | 'refused at rest'

@@ -1,4 +1,5 @@
 import type { Built } from './copy.js'
+import { MOST_AT_ONCE } from './machine.js'
 import type { Scenario } from './scenario.js'
 import { type Move, Schedule } from './schedule.js'
 import { SeenStates } from './seen-states.js'
@@ -108,13 +109,16 @@ class Search {
     const player = stage.markOf(thread)
     if (player.length >= (this.#bounds.mostOperations ?? MOST_OPERATIONS)) {
       this.#found.cut++
-      return true
+      // With so few preemptions it was alone for nearly all of them.
+      if (this.#most !== Number.POSITIVE_INFINITY) stage.ledger.fail('hang', `thread ${thread}`)
+      return this.#goesOn()
     }
     const move = { thread, operations: 0 }
     // Nothing may come in between any more: in one go, instead of a run from the start for each step.
     const free = used + cost === this.#most && !stage.clockCanMove && !stage.scenario.deaths
     const run = () => {
       stage.run(thread, free ? Number.POSITIVE_INFINITY : 1)
+      if (stage.machine.done === MOST_AT_ONCE) stage.ledger.fail('hang', `thread ${thread}`)
       move.operations = stage.machine.done
     }
     const goesOn = this.#try(move, run, thread, used + cost)

@@ -43,8 +43,6 @@ export class Stage {
   readonly #arena: Arena
   readonly #start: number
   readonly #fingerprints = new Map<number, Fingerprint>()
-  /** What the last block said: false, there was no room. */
-  #hasBlocked = false
   /** Instead of the clock's reading, while something is tried at rest. */
   #atRestMs: number | undefined
 
@@ -202,6 +200,8 @@ export class Stage {
       const decided = this.#do(op, engine, undefined, -1)
       for (const [key, decision] of decided) this.ledger.remember(this.#decided(key, decision, engine))
       if (op.do === 'block') this.ledger.blocked(op.key, engine.reading.nowMs + op.ms)
+      if (op.do === 'unblock') this.ledger.blocked(op.key, 0)
+      if (op.do === 'penalize') this.ledger.penalized(op.key, Math.floor(time), op.cost)
     }
   }
 
@@ -219,14 +219,23 @@ export class Stage {
     const isNews = () => {
       if (ended++ !== player.told || !machine.isNew) return false
       player.told++
-      machine.pause([ended, hint, last?.outcome ?? -1, last?.way ?? -1, last?.tick ?? -1, last?.refunds ?? -1])
+      machine.pause([
+        ended,
+        hint,
+        engine.reading.nowMs,
+        last?.outcome ?? -1,
+        last?.way ?? -1,
+        last?.tick ?? -1,
+        last?.refunds ?? -1,
+      ])
       return true
     }
     ledger.thread = thread
     for (const op of this.scenario.threads[thread]!) {
       ledger.op = op
       if (op.do === 'attach') engine = this.#engine(clock, this.#built.attachArena(this.#arena.buffer))
-      if (op.do === 'batch' || op.do === 'check') engine.reading.take()
+      if (op.do === 'batch' || op.do === 'read clock' || (op.do === 'check' && !op.late))
+        engine.reading.take()
       if (op.do === 'batch') {
         for (const key of op.keys) {
           const { lo, hi } = this.#fingerprints.get(key)!
@@ -244,7 +253,6 @@ export class Stage {
       if (!isNews()) continue
       if (decided) ledger.decided(this.#decided(decided[0], decided[1], engine))
       else ledger.ends()
-      if (op.do === 'block' && this.#hasBlocked) ledger.blocked(op.key, engine.reading.nowMs + op.ms)
     }
   }
 
@@ -271,7 +279,7 @@ export class Stage {
         engine.penalize(lo, hi, op.cost)
         return []
       case 'block':
-        this.#hasBlocked = engine.block(lo, hi, op.ms)
+        engine.block(lo, hi, op.ms)
         return []
       case 'unblock':
         engine.unblock(lo, hi)

@@ -5,7 +5,7 @@ import { ANYTHING } from './deciding.js'
 /** What overlaps a refund by key may stay charged for a window. */
 const AMONG_REFUNDS = ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early')
 const penalize = (cost: number): Op => ({ do: 'penalize', key: 1, cost })
-const block = (granules: number): Op => ({ do: 'block', key: 1, ms: granules * 1_000 })
+const block = (granules: number, key = 1): Op => ({ do: 'block', key, ms: granules * 1_000 })
 const unblock: Op = { do: 'unblock', key: 1 }
 const clear: Op = { do: 'clear', key: 1 }
 const update = (limit: number): Op => ({ do: 'update', limit })
@@ -77,6 +77,32 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     before: [[20, check()]],
     limit: 3,
     threads: [[check()], [penalize(2)], [check(1, 2)]],
+  },
+  'a penalty beyond all counting, against a sum': {
+    forbidden: ANYTHING,
+    times: [20, 22],
+    before: [[20, penalize(2 ** 22 - 2)]],
+    limit: 2,
+    threads: [[check()], [penalize(1)]],
+  },
+  'two block one key': {
+    forbidden: AMONG_REFUNDS,
+    times: [20, 21, 22, 24],
+    before: [[20, check()]],
+    limit: 3,
+    threads: [[block(1)], [block(3)], [check(), check()]],
+  },
+  'a key is blocked whose way is claimed for one that is blocked, too': {
+    forbidden: AMONG_REFUNDS,
+    onFull: 'deny',
+    times: [20, 23],
+    homes: { 9: [1, 0] },
+    before: [
+      [19, { do: 'block', key: 9, ms: Number.POSITIVE_INFINITY }],
+      [20, check()],
+    ],
+    threads: [[block(1)], [block(5, 2), check(2)]],
+    restKeys: [],
   },
   'everything forgotten among decisions': {
     forbidden: AMONG_REFUNDS,

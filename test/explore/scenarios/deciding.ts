@@ -12,6 +12,7 @@ export const ANYTHING: readonly Forbidden[] = [
   'low total',
   'refused at rest',
   'locked out',
+  'hang',
 ]
 /** A ring has two buckets here, so a lap is two granules. */
 const LAP = 2
@@ -45,6 +46,20 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     times: [20, 21, 22],
     before: [[20, check()]],
     threads: [[check()], [check()]],
+  },
+  'three admit while the window rolls over': {
+    forbidden: ANYTHING,
+    times: [20, 21, 22],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[check()], [check()], [check()]],
+  },
+  'a sum among charges': {
+    forbidden: ANYTHING,
+    times: [20, 21, 22],
+    before: [[19, check()]],
+    limit: 2,
+    threads: [[check()], [check(1, 2)]],
   },
   'a rollover against a rollover': {
     forbidden: ANYTHING,
@@ -114,6 +129,13 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     threads: [[check()], [check()]],
     gaps: LONG_GAPS,
   },
+  'a charge in a cell that comes back after 256 laps': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'), // see below
+    times: [20 + LAP * 256],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[check()], [check()]],
+  },
   // The broom leaves its mark in the bucket: in the one tick whose lap comes round to the same number, a charge that was
   // not admitted cannot be taken out, and stands for its window. Without the mark, whoever had stalled for all those laps
   // would take another's charge out.
@@ -140,14 +162,17 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     threads: [[check()], [check()]],
     gaps: LONG_GAPS,
   },
+  'a stalled broom against a charge': {
+    forbidden: ANYTHING,
+    times: [64, 65],
+    before: [[20, check()]],
+    threads: [[check()], [check(), check()]],
+  },
   'the broom against a charge': {
     forbidden: ANYTHING,
     times: [20, 21 + LAP * 31, 20 + LAP * 64],
-    before: [
-      [19, check()],
-      [20, check()],
-    ],
-    limit: 2,
+    before: [[20, check()]],
+    limit: 3,
     threads: [[check()], [check(1, 2), check()]],
     gaps: [LAP * 256],
   },

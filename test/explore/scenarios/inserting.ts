@@ -1,5 +1,5 @@
 // Keys that come: into free ways, into expired ones, into each other's.
-import { byHandle, check, type Op, type Scenario } from '../scenario.js'
+import { byHandle, check, checkLate, type Op, readClock, type Scenario } from '../scenario.js'
 import { ANYTHING } from './deciding.js'
 
 /** A key that never leaves its way: so that the others have one way less. */
@@ -45,6 +45,19 @@ export const inserting: Readonly<Record<string, Scenario>> = {
     threads: [[check()], [check(2), check(2)]],
     restKeys: [],
   },
+  'an empty way is claimed while its key decides': {
+    forbidden: WITHOUT_ROOM,
+    onFull: 'deny',
+    times: [20],
+    homes: { [SQUATTER]: [1, 0] },
+    before: [
+      [19, squats],
+      [20, { do: 'block', key: 1, ms: 1_000 }],
+      [20, { do: 'unblock', key: 1 }],
+    ],
+    threads: [[check()], [check(2), check(2)]],
+    restKeys: [],
+  },
   'by a handle whose way was claimed for another key': {
     forbidden: WITHOUT_ROOM,
     times: [20, 23],
@@ -59,7 +72,19 @@ export const inserting: Readonly<Record<string, Scenario>> = {
   },
   'a way lost to another key and won back': {
     forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
-    times: [21, 22],
+    times: [21, 23],
+    homes: { [SQUATTER]: [1, 0] },
+    before: [
+      [19, squats],
+      [20, check()],
+    ],
+    threads: [[readClock, checkLate()], [check()], [check(2)]],
+    restKeys: [],
+  },
+  'a way lost and won back, beside a clock that is a granule behind': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
+    times: [22],
+    ahead: [-1, 0, 0],
     homes: { [SQUATTER]: [1, 0] },
     before: [
       [19, squats],
@@ -118,6 +143,40 @@ export const inserting: Readonly<Record<string, Scenario>> = {
     ],
     limit: 2,
     threads: [[check(1)], [check(3), check(3)]],
+    restKeys: [],
+  },
+  'a live way is evicted, and its counts are taken over': {
+    forbidden: ['two cells', 'stuck way', 'fresh quota'],
+    times: [20, 21],
+    homes: { 1: [0, 1], 2: [1, 0], 3: [0, 1] },
+    before: [
+      [20, check(1)],
+      [20, check(2)],
+    ],
+    threads: [[check(3)], [check(1)]],
+    restKeys: [],
+  },
+  'a blocked key is not displaced': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
+    times: [20, 23],
+    homes: { 1: [0, 1], 2: [1, 0], 3: [0, 1] },
+    before: [
+      [20, { do: 'block', key: 1, ms: 60_000 }],
+      [20, check(2)],
+    ],
+    threads: [[check(3)], [check(1), check(1)]],
+    restKeys: [],
+  },
+  'a table that is full of live keys denies': {
+    forbidden: WITHOUT_ROOM,
+    onFull: 'deny',
+    times: [20, 21],
+    homes: { 1: [0, 1], 2: [1, 0], 3: [0, 1] },
+    before: [
+      [20, check(1)],
+      [20, check(2)],
+    ],
+    threads: [[check(3)], [check(1), check(1)]],
     restKeys: [],
   },
   'a full table denies': {

@@ -1,0 +1,52 @@
+// Mistakes in refunds, penalties and blocks.
+import { inAdjustments, inWindow, type Mutant } from './mutant.js'
+
+export const adjusting: Readonly<Record<string, Mutant>> = {
+  'a refund that is not counted in its bucket': {
+    scenario: 'a refund among decisions',
+    edits: [inAdjustments('Math.min((b & REFUNDS) + ONE_REFUND, REFUNDS)', 'b & REFUNDS')],
+  },
+  'a refund that does not look at the name again': {
+    scenario: 'a refund while its way is claimed',
+    edits: [inAdjustments('if (this.#tickOf(way, lo, hi) === undefined)', 'if (most < 0)')],
+  },
+  'a refund that begins with the newest': {
+    test: 'limiter/refund',
+    edits: [
+      inAdjustments(
+        'let back = ring.size - 1; back >= 0 && left > 0; back--',
+        'let back = 0; back < ring.size && left > 0; back++',
+      ),
+    ],
+  },
+  'an undo that does not look at refunds': {
+    scenario: 'a refund among decisions',
+    edits: [inWindow('|| refundsOf(b) !== refunds || refunds === MOST_REFUNDS)', ')')],
+  },
+  'until stored, not compared': {
+    scenario: 'a key is blocked whose way is claimed for one that is blocked, too',
+    edits: [
+      inAdjustments(
+        'if (compareExchange(words, base + UNTIL, u, until | 0) !== u)\n                continue;',
+        'store(words, base + UNTIL, until | 0);',
+      ),
+      inAdjustments(
+        'import { compareExchange, load, read }',
+        'import { compareExchange, load, read, store }',
+      ),
+    ],
+  },
+  'the admission word shut before until': {
+    scenario: 'a block runs out among decisions',
+    edits: [
+      inAdjustments(
+        'if (compareExchange(words, base + UNTIL, u, until | 0) !== u)\n                continue;\n            const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) === v)\n                return true;',
+        'const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) === v) {\n                compareExchange(words, base + UNTIL, u, until | 0);\n                return true;\n            }',
+      ),
+    ],
+  },
+  'a penalty committed without a new epoch': {
+    scenario: 'a penalty beyond all counting, against a sum',
+    edits: [inAdjustments('((v & ~COUNT) + ONE_EPOCH) | next) === v)', '(v & ~COUNT) | next) === v)')],
+  },
+}

@@ -1,0 +1,150 @@
+// Mistakes in charging, committing, summing and sweeping.
+import { inEngine, inRing, inWindow, type Mutant, withoutAttempt } from './mutant.js'
+
+/** The first look of an attempt, taken before it reads the admission word. */
+export const looksBeforehand = inWindow(
+  'const v = readInOrder(words, base + ADM);\n        if (!this.#stands(v, way, lo, hi, e))',
+  'const stood = this.#stands(LIVE, way, lo, hi, e);\n        const v = readInOrder(words, base + ADM);\n        if (!stood || (v & STATE) !== LIVE)',
+)
+
+export const deciding: Readonly<Record<string, Mutant>> = {
+  'the admission word before the bucket': {
+    scenario: 'three admit on the last unit',
+    edits: [
+      withoutAttempt,
+      inWindow(
+        'const charged = this.charge(base, e, cost);\n            if (charged === LATE)',
+        'if (compareExchange(words, base + ADM, v, v + cost) === v) { this.chargedTick = e; this.charge(base, e, cost); return ADMITTED; }\n            const charged = LATE;\n            if (charged === LATE)',
+      ),
+    ],
+  },
+  'the tick before the admission word': {
+    scenario: 'an admission against a rollover',
+    edits: [
+      withoutAttempt,
+      inWindow(
+        'const v = load(words, base + ADM);\n            if (!this.isOf(v, way, lo, hi))\n                return GONE;\n            const e = read(words, base + TICK);',
+        'const e = read(words, base + TICK);\n            const v = load(words, base + ADM);\n            if (!this.isOf(v, way, lo, hi))\n                return GONE;',
+      ),
+    ],
+  },
+  'a sum without a new epoch': {
+    scenario: 'an admission against a rollover',
+    edits: [inWindow('((v & ~COUNT) + ONE_EPOCH) | this.ring', '(v & ~COUNT) | this.ring')],
+  },
+  'no look at the tick before a bucket gets a new lap': {
+    scenario: 'stalls of up to 200 laps',
+    edits: [inWindow('if (ring.distance(read(words, base + TICK), e) >= ring.size)', 'if (cost < 0)')],
+  },
+  'no broom': {
+    scenario: 'touched once in 64 laps, one bucket resting',
+    edits: [inRing('this.#broom(base, tick, hop, next);', '')],
+  },
+  'a long move in one hop': {
+    scenario: 'a return after exactly 256 laps',
+    edits: [
+      inRing(
+        'const hop = behind <= reach ? behind : reach + all * Math.floor((behind - reach) / all);',
+        'const hop = behind;',
+      ),
+    ],
+  },
+  'a broom that does not look at the tick again': {
+    scenario: 'a stalled broom against a charge',
+    edits: [inRing('if (read(this.#words, base + TICK) !== to)', 'if (to !== to)')],
+  },
+  'as-of without its epoch': {
+    scenario: 'costs of 1, 2 and 3 against a limit of 3',
+    edits: [inWindow('return (v & EPOCH) | (', 'return (')],
+  },
+  'a second commit without a new epoch': {
+    scenario: 'a sum among charges',
+    edits: [inWindow('(x + ONE_EPOCH + cost) | 0', '(x + cost) | 0')],
+  },
+  'nothing said when a charge is taken out': {
+    scenario: 'costs of 1, 2 and 3 against a limit of 3',
+    edits: [inWindow('stale(base) {', 'stale(base) {\n        if (base > 0) return;')],
+  },
+  'names not read in a decision': {
+    scenario: 'an expired way is claimed while its old key decides',
+    edits: [
+      inWindow('return read(this.words, this.base(way) + HI) === hi;', 'return true;'),
+      inWindow('|| read(this.words, NAMES_AT + way) !== lo)', '|| lo === 0)'),
+    ],
+  },
+  'an attempt that does not look at the tick before it charges': {
+    scenario: 'a charge in a cell that comes back after 256 laps',
+    edits: [inWindow('if (!this.#stands(v, way, lo, hi, e))\n', 'if (!this.isOf(v, way, lo, hi))\n')],
+  },
+  // In one order of reads the second look finds nothing new. It is there for readers and compilers that keep no order
+  // among plain reads: so the first look goes before the admission word in these.
+  'an attempt that does not look at the tick again': {
+    scenario: 'three admit while the window rolls over',
+    edits: [
+      looksBeforehand,
+      inWindow('if (this.#stands(v, way, lo, hi, e)) {', 'if (this.isOf(v, way, lo, hi)) {'),
+    ],
+  },
+  'an attempt that does not look at the name again': {
+    scenario: 'an empty way is claimed while its key decides',
+    edits: [
+      looksBeforehand,
+      inWindow('if (this.#stands(v, way, lo, hi, e)) {', 'if (read(words, base + TICK) === e) {'),
+    ],
+  },
+  'a lap lost: a bucket of another one is added to': {
+    scenario: 'a window of three granules rolls over',
+    edits: [inWindow('if ((b & LAP) === ring.lap) {', 'if (cost > 0) {')],
+  },
+  '< for <=': {
+    scenario: 'two admit on the last unit',
+    edits: [
+      inWindow('if ((v & COUNT) + cost > limit)\n', 'if ((v & COUNT) + cost >= limit)\n'),
+      inWindow('if ((v & COUNT) + cost > limit) {', 'if ((v & COUNT) + cost >= limit) {'),
+    ],
+  },
+  'one too many': {
+    scenario: 'two admit on the last unit',
+    edits: [inWindow('if ((v & COUNT) + cost > limit)\n', 'if ((v & COUNT) + cost > limit + 1)\n')],
+  },
+  'a window one bucket short': {
+    scenario: 'a window of three granules rolls over',
+    edits: [
+      inRing(
+        'let sum = (b & LAP) === (oldest > own ? lapBefore : this.#lap) ? b & COUNT : 0;',
+        'let sum = 0;',
+      ),
+    ],
+  },
+  'a sum that reaches all ones': {
+    test: 'limiter/effect',
+    edits: [inRing('return Math.min(sum, MAX_TOTAL);', 'return sum;')],
+  },
+  'an overflow of a bucket unchecked': {
+    test: 'limiter/effect',
+    edits: [inWindow('if ((b & COUNT) + cost > COUNT)\n                    return OVERFLOWN;', '')],
+  },
+  'an old reading believed that is an hour late': {
+    scenario: 'a stall of more than an hour',
+    edits: [inRing('if (side === FAR_AHEAD && !isFresh) {', 'if (side === FAR_AHEAD && goal < 0) {')],
+  },
+  'a hint of a handle trusted unchecked': {
+    scenario: 'by a handle whose way was claimed for another key',
+    edits: [
+      inEngine('guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess', 'guess >= 0 ? guess'),
+      inWindow(
+        'isOf(v, way, lo, hi) {',
+        'isOf(v, way, lo, hi) {\n        if (way >= 0) return (v & STATE) === LIVE;',
+      ),
+    ],
+  },
+  'statistics counted twice': {
+    test: 'limiter/full-table',
+    edits: [
+      inEngine(
+        'this.#allowed = 0;\n        this.#denied = 0;\n    }\n    /** @see DecisionSource */\n    remaining',
+        'this.#denied = 0;\n    }\n    /** @see DecisionSource */\n    remaining',
+      ),
+    ],
+  },
+}

@@ -1,0 +1,84 @@
+// Mistakes in giving keys their ways.
+import { inInsertion, inRing, inTable, type Mutant } from './mutant.js'
+
+export const inserting: Readonly<Record<string, Mutant>> = {
+  'a way that does not settle its tick': {
+    scenario: 'a way lost to another key and won back',
+    edits: [
+      inInsertion('this.#reading.take(); // after the scan: see "settle"', ''),
+      inInsertion('this.#cells.enter(base, this.#reading);', ''),
+    ],
+  },
+  'a claim without a new epoch': {
+    scenario: 'an expired way is claimed while its old key decides',
+    edits: [inInsertion('((v + ONE_EPOCH) & EPOCH) | CLAIMED', '(v & EPOCH) | CLAIMED')],
+  },
+  'named before the name stands': {
+    scenario: 'three keys, one stale name',
+    edits: [inInsertion('((v + ONE_EPOCH) & EPOCH) | CLAIMED', '((v + ONE_EPOCH) & EPOCH) | NAMED')],
+  },
+  'no scan': {
+    scenario: 'two insert one new key',
+    edits: [inInsertion('named !== undefined && this.#isOnly(way, named, lo, hi)', 'named !== undefined')],
+  },
+  'no veto': {
+    scenario: 'two insert one new key',
+    edits: [inInsertion('if (compareExchange(words, adm, x, (x & ~STATE) | FREE) === x)', 'if (adm > 0)')],
+  },
+  'promoted by a plain store': {
+    scenario: 'two insert one new key',
+    edits: [
+      inInsertion(
+        'compareExchange(this.#words, base + ADM, named, (named & ~STATE) | LIVE);',
+        'store(this.#words, base + ADM, (named & ~STATE) | LIVE);',
+      ),
+    ],
+  },
+  'a blocked way claimed': {
+    scenario: 'a blocked key is not displaced',
+    edits: [
+      inInsertion(
+        '|| this.#cells.isShut(base, v, this.#reading.nowMs))\n                continue;',
+        ')\n                continue;',
+      ),
+      inInsertion('if (this.#cells.isShut(base, v, this.#reading.nowMs))\n            return undefined;', ''),
+    ],
+  },
+  'expired a granule too early': {
+    scenario: 'a table that is full of live keys denies',
+    edits: [
+      inRing(
+        'return this.behind(base, tick, reading) > this.size;',
+        'return this.behind(base, tick, reading) >= this.size - 1;',
+      ),
+    ],
+  },
+  'expired where another clock may still count it': {
+    scenario: 'a way lost and won back, beside a clock that is a granule behind',
+    edits: [
+      inRing(
+        'return this.behind(base, tick, reading) > this.size;',
+        'return this.behind(base, tick, reading) >= this.size;',
+      ),
+    ],
+  },
+  'inherited counts dropped': {
+    scenario: 'a live way is evicted, and its counts are taken over',
+    edits: [inInsertion('const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL);', 'const total = 0;')],
+  },
+  'the second set not scanned': {
+    scenario: 'two insert one new key, each another way',
+    edits: [
+      inTable('for (const set of [first, this.secondSet(first, hi)]) {', 'for (const set of [first]) {'),
+    ],
+  },
+  'a name of a former life taken for the key': {
+    scenario: 'two insert one new key, each another way',
+    edits: [
+      inTable(
+        'return (v & STATE) === LIVE && this.isNamed(way, lo, hi);',
+        'return v !== 0 && this.isNamed(way, lo, hi);',
+      ),
+    ],
+  },
+}

@@ -1,0 +1,28 @@
+import type { Edit } from '../explore/copy.js'
+
+/** A mistake put into a copy of the built code, and who must notice: a scenario of the explorer, or a test file. */
+export type Mutant = { readonly edits: readonly Edit[] } & (
+  | { readonly scenario: string }
+  | { readonly test: string } // below `build/test`
+)
+
+const WINDOW = 'algorithms/sliding-window.js'
+
+/** An edit of each file. */
+export const inWindow = editIn(WINDOW)
+export const inRing = editIn('algorithms/ring.js')
+export const inAdjustments = editIn('algorithms/adjustments.js')
+export const inInsertion = editIn('memory/insertion.js')
+export const inTable = editIn('memory/table.js')
+export const inEngine = editIn('engines/inline.js')
+
+/** Decides without the attempt: for mistakes in `decide`, which the attempt would hide. */
+export const withoutAttempt: Edit = {
+  file: WINDOW,
+  find: 'const e = reading.tick;\n',
+  replace: 'const e = reading.tick;\n        if (cost > 0) return UNDECIDED;\n',
+}
+
+function editIn(file: string): (find: string, replace: string) => Edit {
+  return (find, replace) => ({ file, find, replace })
+}
