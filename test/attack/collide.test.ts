@@ -1,6 +1,8 @@
 // The quick version of `npm run attack -- --part collide`.
+import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { HEADER } from '#millrace/memory/layout.js'
 import { boundOf, collide } from './collide.js'
 import { percentiles } from './latency.js'
 
@@ -17,6 +19,15 @@ test('keys that crowd a few sets under one seed lie under another as random keys
     `fullest of ${sets} sets: ${known.fullest} known, ${own.fullest} own, ${randomFullest} random keys`,
   )
   console.log(`a decision: known seed ${percentiles(known.decisions)}; own ${percentiles(own.decisions)}`)
+})
+
+test('no two limiters have one seed', () => {
+  const seeds = Array.from({ length: 50 }, () => {
+    const { buffer } = createLimiter({ limit: 1, window: '1m', maxKeys: 1 }).share()
+    return new Int32Array(buffer, 4 * HEADER.SEED_0, 2).join()
+  })
+  assert.is(new Set(seeds).size, seeds.length)
+  assert.is(HEADER.SEED_1, HEADER.SEED_0 + 1)
 })
 
 test('the bound on the fullest set is close above what binomial tails say', () => {
