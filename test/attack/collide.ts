@@ -1,11 +1,12 @@
 // A million keys made to collide under one seed, against a limiter with that seed and against one with a seed of its own.
-import { attachLimiter, createLimiter, type Limiter, manualClock } from 'millrace'
+import { createLimiter, type Limiter, manualClock } from 'millrace'
 import { Hasher } from '#millrace/memory/hash.js'
 import { HEADER, setsFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
 import { collidingKeys, setsOf } from './colliding-keys.js'
 import { Latencies } from './latency.js'
 import type { Tell } from './progress.js'
+import { withSeed } from './seeded.js'
 
 const LIMIT = 10
 /** The keys are crowded into one of so many sets of a table that is made for all of them. */
@@ -54,19 +55,15 @@ export function collide(count: number, seed: number, tell: Tell): CollideReport 
   }
   return {
     ...report,
-    known: play(limiterFor(count, known), keys, strangers, sets, tell),
+    known: play(withSeed(limiterFor(count), known), keys, strangers, sets, tell),
     own: play(own, keys, strangers, sets, tell),
   }
 }
 
-/** A limiter whose table is made for so many keys; with a known seed only because this writes it into its memory. */
-function limiterFor(count: number, seed?: readonly [number, number]): Limiter {
+/** A limiter whose table is made for so many keys. */
+function limiterFor(count: number): Limiter {
   const clock = manualClock(1e9)
-  const limiter = createLimiter({ limit: LIMIT, window: '1h', granularity: '6m', maxKeys: count, clock })
-  if (seed === undefined) return limiter
-  const shared = limiter.share()
-  new Int32Array(shared.buffer).set(seed, HEADER.SEED_0)
-  return attachLimiter(shared)
+  return createLimiter({ limit: LIMIT, window: '1h', granularity: '6m', maxKeys: count, clock })
 }
 
 function play(limiter: Limiter, keys: string[], strangers: string[], sets: number, tell: Tell): Play {

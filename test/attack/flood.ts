@@ -3,6 +3,7 @@ import { createLimiter } from 'millrace'
 import { random } from '../algorithms/oracle.js'
 import { Latencies } from './latency.js'
 import type { Tell } from './progress.js'
+import { withSeed } from './seeded.js'
 
 export const LIMIT = 50
 /** The table is made for one of so many keys: each of its places is taken 80 times, more than the limit. */
@@ -30,7 +31,8 @@ export interface FloodReport {
 
 export function flood(keys: number, seed: number, tell: Tell): FloodReport {
   const next = random(seed)
-  const limiter = createLimiter({ limit: LIMIT, window: '1d', maxKeys: keys / KEYS_PER_ROOM })
+  const made = createLimiter({ limit: LIMIT, window: '1d', maxKeys: keys / KEYS_PER_ROOM })
+  const limiter = withSeed(made, [next() * 2 ** 32, next() * 2 ** 32])
   const timed = keys / SPRAYED_PER_REGULAR
   const before = new Latencies(timed)
   const during = new Latencies(timed)

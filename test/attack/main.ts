@@ -1,6 +1,6 @@
 /**
  * `npm run attack`: the attacks in full, with their figures. `-- --part flood` (or collide, overrun) does one alone,
- * `--seed` repeats a run: what it tells of time and memory differs, all else is the same.
+ * `--seed` repeats a run: only what it tells of time and memory differs, and of the limiter that draws a seed of its own.
  */
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'

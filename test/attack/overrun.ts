@@ -5,6 +5,7 @@ import { type MadeDecision, Outcome } from '#millrace/core/decision.js'
 import { type OnFull, setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
 import { ExactLog, random } from '../algorithms/oracle.js'
 import type { Tell } from './progress.js'
+import { withSeed } from './seeded.js'
 
 export const LIMIT = 5
 const WINDOW_MS = 1_000
@@ -64,7 +65,7 @@ export function overrun(
     onFull,
     clock,
   }
-  const limiter = createLimiter(options)
+  const limiter = withSeed(createLimiter(options), [next() * 2 ** 32, next() * 2 ** 32])
   const places = setsFor(keys / 2) * WAYS_PER_SET
   assert.ok(places < keys, 'the table is overrun')
   const logs = Array.from({ length: keys }, () => new KeyLog())
