@@ -121,7 +121,8 @@ export class SlidingWindow {
 
   #advance(base: number, tick: number, reading: Reading): void {
     const moved = this.ring.advance(base, tick, reading)
-    if (moved > 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS) this.stale(base)
+    const passed = moved >= 2 ** STEP_BITS // or round it all: a clock far back moves a tick nearly the whole modulus on
+    if (passed || (moved > 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS)) this.stale(base)
   }
 
   /**

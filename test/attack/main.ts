@@ -1,0 +1,117 @@
+/**
+ * `npm run attack`: the attacks in full, with their figures. `-- --part flood` (or collide, overrun) does one alone,
+ * `--seed` repeats a run: only what it tells of time and memory differs, and of the limiter that draws a seed of its own.
+ */
+import { randomInt } from 'node:crypto'
+import { parseArgs } from 'node:util'
+import { setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
+import { collide, type Play } from './collide.js'
+import { LIMIT as FLOOD_LIMIT, flood, KEYS_PER_ROOM } from './flood.js'
+import { percentiles } from './latency.js'
+import { LIMIT as OVERRUN_LIMIT, overrun } from './overrun.js'
+import { progressOn } from './progress.js'
+
+const PARTS = ['flood', 'collide', 'overrun'] as const
+/** Resident memory may grow so much once all places have been taken: the collector's young generation is in it. */
+const MOST_GROWTH_MB = 64
+/** What a decision under attack is wished to take at most, beside one before it; told, not demanded. */
+const WISHED = 2
+
+const { values } = parseArgs({
+  options: {
+    part: { type: 'string', multiple: true, default: [...PARTS] },
+    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+    keys: { type: 'string', default: '10000000' },
+    colliding: { type: 'string', default: '1000000' },
+    windows: { type: 'string', default: '2000' },
+  },
+})
+const unknown = values.part.find((part) => !PARTS.includes(part as (typeof PARTS)[number]))
+if (unknown !== undefined) throw new Error(`--part ${unknown}: one of ${PARTS.join(', ')}`)
+const seed = whole('seed', 0)
+const { tell, line } = progressOn(process.stderr)
+const forbidden: string[] = []
+const summary: string[] = []
+const forbid = (isSo: boolean, what: string) => {
+  if (isSo) forbidden.push(what)
+}
+
+line(`seed ${seed}`)
+if (values.part.includes('flood')) runFlood(whole('keys', 1_000))
+if (values.part.includes('collide')) runCollide(whole('colliding', 1_000))
+if (values.part.includes('overrun')) runOverrun(whole('windows', 1))
+const verdict = forbidden.length === 0 ? 'held' : `BROKEN: ${forbidden.join('; ')}`
+console.log(`attack ${verdict}; ${summary.join('; ')}; seed ${seed}`)
+process.exitCode = forbidden.length === 0 ? 0 : 1
+
+function runFlood(keys: number): void {
+  const { tries, extra, sprayedAdmitted, before, during, arenaMb, rssMb } = flood(keys, seed, tell)
+  const most = setsFor(keys / KEYS_PER_ROOM) * WAYS_PER_SET * FLOOD_LIMIT
+  const grownMb = rssMb.end - rssMb.warm
+  const times = during.percentileUs(0.99) / before.percentileUs(0.99)
+  forbid(extra > 0, `${extra} extra admissions of the victim`)
+  forbid(sprayedAdmitted > most, `${sprayedAdmitted} sprayed keys admitted, more than the places allow`)
+  forbid(grownMb > MOST_GROWTH_MB, `${grownMb.toFixed(1)} MB more of resident memory`)
+  line(`flood: ${keys} random keys, ${tries} tries of a victim at its limit, ${extra} admitted`)
+  line(
+    `flood: ${sprayedAdmitted} of the sprayed keys admitted, at most ${most} for all the places of the table`,
+  )
+  const [atFirst, warm, end] = [rssMb.before, rssMb.warm, rssMb.end].map((mb) => mb.toFixed(1))
+  line(
+    `flood: resident memory ${atFirst} MB before, ${warm} once all ${arenaMb.toFixed(1)} MB were in use, ${end} at last`,
+  )
+  line(`flood: a decision on a key in use, before: ${percentiles(before)}; during: ${percentiles(during)}`)
+  const isWished = times <= WISHED ? 'yes' : 'no'
+  line(`flood: p99 during / before ${times.toFixed(2)}; at most ${WISHED}: ${isWished}`)
+  summary.push(
+    `${keys} random keys: ${extra} extra admissions, ${grownMb.toFixed(1)} MB grown, p99 x${times.toFixed(2)}`,
+  )
+}
+
+function runCollide(count: number): void {
+  const { keys, sets, crowded, bound, known, own, randomFullest } = collide(count, seed, tell)
+  forbid(own.fullest > bound, `${own.fullest} keys in the fullest set under a seed of its own`)
+  const show = (name: string, { fullest, evictedLive, strangersRefused, decisions }: Play) =>
+    line(
+      `collide: ${name}: ${fullest} keys in the fullest set, ${evictedLive} displaced, ` +
+        `${strangersRefused} of ${keys / 10} strangers refused, a decision ${percentiles(decisions)}`,
+    )
+  line(`collide: ${keys} keys for ${crowded} of ${sets} sets`)
+  show('the known seed', known)
+  show('a seed of its own', own)
+  line(
+    `collide: as many random keys: ${randomFullest} in the fullest set, at most ${bound} but for one in 10^9`,
+  )
+  summary.push(
+    `${keys} colliding keys: fullest set ${known.fullest} by the known seed, ${own.fullest} by another`,
+  )
+}
+
+function runOverrun(windows: number): void {
+  for (const [keys, rounds] of [
+    [40, windows],
+    [2_000, Math.ceil(windows / 20)],
+  ] as const) {
+    for (const onFull of ['deny', 'allow', 'evict'] as const) {
+      try {
+        const report = overrun(onFull, keys, rounds, seed, tell)
+        const { admitted, uncounted, noRoom, early, displaced, most, over, places } = report
+        line(
+          `overrun: ${onFull}, ${keys} keys, ${places} places, ${rounds} windows: ${admitted} admitted and ` +
+            `${uncounted} uncounted, ${noRoom} without room, ${early} early, ${displaced} displaced, ` +
+            `at most ${most} of ${OVERRUN_LIMIT} in a window, ${over} beyond`,
+        )
+        if (onFull === 'evict') summary.push(`${keys} keys evicting: at most ${most} of ${OVERRUN_LIMIT}`)
+      } catch (error) {
+        forbid(true, `${onFull}, ${keys} keys: ${(error as Error).message}`)
+      }
+    }
+  }
+}
+
+function whole(name: 'seed' | 'keys' | 'colliding' | 'windows', least: number): number {
+  const value = Number(values[name])
+  if (!Number.isSafeInteger(value) || value < least)
+    throw new Error(`--${name}: a whole number from ${least} on`)
+  return value
+}

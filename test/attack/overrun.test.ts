@@ -1,0 +1,53 @@
+// A table of half the keys that come, each way of `onFull`: what each promises, by an exact log of every key.
+import { createLimiter, manualClock } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { LIMIT, overrun } from './overrun.js'
+
+const PROMISES = {
+  deny: 'no key is ever over its limit, new ones are refused only while every place is taken, and counted',
+  allow:
+    'no counted key is ever over its limit or refused early, the others pass uncounted, and are counted as such',
+  evict: 'all keys together never have more in a window than the places of the table allow',
+} as const
+
+for (const [keys, windows] of [
+  [40, 400],
+  [2_000, 25],
+] as const) {
+  for (const onFull of ['deny', 'allow', 'evict'] as const) {
+    test(`${onFull}, ${keys} keys in a table made for ${keys / 2}: ${PROMISES[onFull]}`, () => {
+      const report = overrun(onFull, keys, windows, keys, () => {})
+      assert.ok(report.admitted > 20_000, JSON.stringify(report))
+      if (onFull === 'deny') assert.ok(report.noRoom > 1_000, JSON.stringify(report))
+      if (onFull === 'allow') assert.ok(report.uncounted > 1_000, JSON.stringify(report))
+      if (onFull === 'evict') assert.ok(report.displaced > 1_000, JSON.stringify(report))
+      const { most, over, admitted } = report
+      console.log(
+        `${onFull}, ${keys} keys: at most ${most} of ${LIMIT} to one, ${over} of ${admitted} beyond`,
+      )
+    })
+  }
+}
+
+test('evict: a key for each request wins just what the places of the table allow, then nothing until that expires', () => {
+  const clock = manualClock(1e9)
+  const places = 32
+  const limiter = createLimiter({ limit: LIMIT, window: '1m', granularity: '1s', maxKeys: 20, clock })
+  let sprayed = 0
+  const spray = () => {
+    let admitted = 0
+    for (let i = 0; i < 10 * places * LIMIT; i++)
+      if (limiter.check(`sprayed ${sprayed++}`).allowed) admitted++
+    return admitted
+  }
+  assert.is(spray(), places * LIMIT)
+  for (let second = 0; second < 60; second++) {
+    clock.advance(1_000)
+    assert.is(spray(), 0, `${second} s later`)
+  }
+  clock.advance(1_000)
+  assert.is(spray(), places * LIMIT)
+})
+
+test.run()

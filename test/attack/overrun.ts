@@ -1,0 +1,151 @@
+// Twice as many keys as the table has room for, over many windows, each key judged by an exact log of its own.
+import { createLimiter, manualClock } from 'millrace'
+import * as assert from 'uvu/assert'
+import { type MadeDecision, Outcome } from '#millrace/core/decision.js'
+import { type OnFull, setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
+import { ExactLog, random } from '../algorithms/oracle.js'
+import type { Tell } from './progress.js'
+import { withSeed } from './seeded.js'
+
+export const LIMIT = 5
+const WINDOW_MS = 1_000
+const GRANULE_MS = 100
+/** Decisions that a key meets with in a window, on average: more than the limit. */
+const TRIES = 8
+
+/** Two sets: every key may be in any place. */
+const SMALLEST = 2 * WAYS_PER_SET
+
+export interface OverrunReport {
+  onFull: OnFull
+  keys: number
+  places: number
+  windows: number
+  decisions: number
+  admitted: number
+  /** Admitted without being counted. */
+  uncounted: number
+  /** Refused for want of room. */
+  noRoom: number
+  /** Refused though the key itself had used less than its limit: what it inherited stood against it. */
+  early: number
+  displaced: number
+  /** The most that any key had in one window, and how many of the admissions were beyond the limit. */
+  most: number
+  over: number
+  /** The most that all keys together had in one window. */
+  mostOfAll: number
+}
+
+/** What one key was seen to do. */
+class KeyLog {
+  readonly counted = new ExactLog()
+  /** When it was last decided on in a place of its own. */
+  lastMs = Number.NEGATIVE_INFINITY
+}
+
+/**
+ * Plays and judges. All at once by a clock that stands or goes on by a few milliseconds, so that a decision takes effect at
+ * its reading. @throws AssertionError at the first broken promise
+ */
+export function overrun(
+  onFull: OnFull,
+  keys: number,
+  windows: number,
+  seed: number,
+  tell: Tell,
+): OverrunReport {
+  const next = random(seed)
+  const clock = manualClock(1e9)
+  const options = {
+    limit: LIMIT,
+    window: WINDOW_MS,
+    granularity: GRANULE_MS,
+    maxKeys: keys / 2,
+    onFull,
+    clock,
+  }
+  const limiter = withSeed(createLimiter(options), [next() * 2 ** 32, next() * 2 ** 32])
+  const places = setsFor(keys / 2) * WAYS_PER_SET
+  assert.ok(places < keys, 'the table is overrun')
+  const logs = Array.from({ length: keys }, () => new KeyLog())
+  const all = new RecentSum(WINDOW_MS)
+  const seen = {
+    decisions: 0,
+    admitted: 0,
+    uncounted: 0,
+    noRoom: 0,
+    early: 0,
+    most: 0,
+    over: 0,
+    mostOfAll: 0,
+  }
+  const stepMs = (2 * WINDOW_MS) / (TRIES * keys)
+  let owedMs = 0
+  for (const end = clock.now() + windows * WINDOW_MS; clock.now() < end; ) {
+    owedMs += next() < 0.001 ? next() * WINDOW_MS : next() * stepMs
+    if (owedMs >= 1) clock.advance(Math.floor(owedMs))
+    owedMs %= 1
+    const now = clock.now()
+    const key = Math.floor(next() * keys)
+    const log = logs[key]!
+    const decision = limiter.check(`key ${key}`) as MadeDecision
+    const { outcome, allowed } = decision
+    seen.decisions++
+    if (outcome === Outcome.NO_ROOM || outcome === Outcome.UNCOUNTED) {
+      assert.is(onFull === 'evict', false, 'evict always finds room')
+      assert.is(allowed, onFull === 'allow')
+      assert.is(limiter.usage(`key ${key}`), 0, 'it has no place')
+      if (places === SMALLEST) assert.ok(livingAt(now, logs) >= places, 'refused a place while one was free')
+      if (allowed) seen.uncounted++
+      else seen.noRoom++
+      continue
+    }
+    log.lastMs = now
+    if (!allowed) {
+      if (log.counted.used(now, WINDOW_MS + GRANULE_MS) + 1 > LIMIT) continue
+      assert.is(onFull, 'evict', `key ${key} refused early at ${now}: it has a place of its own`)
+      seen.early++
+      continue
+    }
+    assert.is(decision.effectMs(now), now)
+    log.counted.add(now, 1)
+    seen.admitted++
+    const used = log.counted.used(now, WINDOW_MS)
+    assert.ok(onFull === 'evict' || used <= LIMIT, `key ${key} over its limit: ${used}`)
+    seen.most = Math.max(seen.most, used)
+    if (used > LIMIT) seen.over++
+    seen.mostOfAll = Math.max(seen.mostOfAll, all.add(now))
+    assert.ok(
+      seen.mostOfAll <= places * LIMIT,
+      `${seen.mostOfAll} of all keys in a window of ${places} places`,
+    )
+    if (seen.decisions % 1_000 === 0)
+      tell(`overrun, ${onFull}: ${Math.ceil((end - now) / WINDOW_MS)} windows left`)
+  }
+  const { evictedLive, noRoom } = limiter.stats()
+  assert.is(noRoom, seen.noRoom + seen.uncounted, 'every decision without room is counted')
+  return { ...seen, onFull, keys, places, windows, displaced: evictedLive }
+}
+
+/** How many keys were decided on so lately that their places can't be anybody else's. */
+function livingAt(nowMs: number, logs: KeyLog[]): number {
+  return logs.filter(({ lastMs }) => lastMs > nowMs - WINDOW_MS - GRANULE_MS).length
+}
+
+/** How many events there were in the window that ends with the last one. */
+class RecentSum {
+  readonly #windowMs: number
+  readonly #moments: number[] = []
+  #first = 0
+
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs
+  }
+
+  add(nowMs: number): number {
+    this.#moments.push(nowMs)
+    while (this.#moments[this.#first]! <= nowMs - this.#windowMs) this.#first++
+    return this.#moments.length - this.#first
+  }
+}

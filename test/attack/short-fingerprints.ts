@@ -1,0 +1,39 @@
+// A build in which fingerprints have 8 bits instead of 64, so that what never happens can be looked at.
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Hasher } from '#millrace/memory/hash.js'
+
+const DIST = fileURLToPath(new URL('../../../dist', import.meta.url))
+
+/** The last lines of the hash, and what stands there instead: one byte, repeated, so that sets are chosen as ever. */
+const PATCHES = [
+  ['this.lo = v1 ^ v3 || 1;', 'this.lo = Math.imul((v1 ^ v3) & 0xff, 0x01010101) || 1;'],
+  ['this.hi = v1 ^ v3;', 'this.hi = this.lo;'],
+] as const
+
+export interface ShortBuild {
+  millrace: typeof import('millrace')
+  Hasher: typeof Hasher
+}
+
+/** Hands over a copy of the built package with 8-bit fingerprints. */
+export async function withShortFingerprints(use: (build: ShortBuild) => void): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-fingerprints-'))
+  try {
+    cpSync(DIST, folder, { recursive: true })
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+    const file = join(folder, 'memory', 'hash.js')
+    let code = readFileSync(file, 'utf8')
+    for (const [from, to] of PATCHES) {
+      if (code.split(from).length !== 2) throw new Error(`not once in hash.js: ${from}`)
+      code = code.replace(from, to)
+    }
+    writeFileSync(file, code)
+    const load = (path: string) => import(pathToFileURL(join(folder, path)).href)
+    use({ millrace: await load('index.js'), Hasher: (await load('memory/hash.js')).Hasher })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}

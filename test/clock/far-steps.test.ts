@@ -1,0 +1,98 @@
+// Steps further than an hour, and gaps longer than the count of ticks goes round: 30 and 60 days at granules of a
+// millisecond, whose ticks come round in 49.7 days.
+
+import * as fc from 'fast-check'
+import { createLimiter } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type ClockRule, KeyJudge } from './key-judge.js'
+import { anyMoves, anyRule, anyStepMs, DAY_MS, HOUR_MS, KEYS, type Move, optionsOf } from './moves.js'
+
+const START_MS = 1e12 + 123
+
+/** Plays the moves wherever they lead; `wide` says which steps count towards the most that there may be of them. */
+function play(rule: ClockRule, moves: Move[], mostWide = Number.POSITIVE_INFINITY) {
+  const granuleMs = rule.windowMs / rule.parts
+  let now = START_MS
+  let wide = 0
+  const limiter = createLimiter({ ...optionsOf(rule), clock: { now: () => now } })
+  const judges = Array.from({ length: KEYS }, () => new KeyJudge(rule))
+  for (const { stepMs, granules, key, cost, checks } of moves) {
+    if (Math.abs(stepMs) > DAY_MS && ++wide > mostWide) continue
+    now = Math.round(now + stepMs + granules * granuleMs)
+    while (judges.some((judge) => judge.isUnclear(now))) now -= Math.ceil(granuleMs)
+    for (let i = 0; i < checks; i++) judges[key]!.judge(now, cost, limiter.check(`key ${key}`, cost))
+  }
+  return { judges, forgotten: judges.reduce((sum, judge) => sum + judge.forgotten, 0), wide }
+}
+
+test('a clock further back than an hour has forgotten what was counted: the whole limit anew, and no more', () => {
+  const farMs = fc.oneof(
+    anyStepMs,
+    fc.integer({ min: HOUR_MS, max: 400 * DAY_MS }),
+    fc.integer({ min: -400 * DAY_MS, max: -HOUR_MS }),
+    fc.constantFrom(-365 * DAY_MS, 365 * DAY_MS),
+  )
+  const rules = anyRule.filter(({ windowMs, parts }) => windowMs / parts > 15) // no round of ticks in any of the steps
+  let forgotten = 0
+  fc.assert(
+    fc.property(rules, anyMoves(farMs), (rule, moves) => {
+      forgotten += play(rule, moves).forgotten
+    }),
+    { numRuns: 150 },
+  )
+  assert.ok(forgotten > 500, `${forgotten}`)
+})
+
+for (const edge of ['strict', 'smooth'] as const) {
+  test(`${edge}: a key found full before the clock went far ahead and came back is not taken for full now`, () => {
+    let now = START_MS
+    const limiter = createLimiter({ limit: 3, window: '1m', edge, maxKeys: 50, clock: { now: () => now } })
+    limiter.check('key', 2)
+    assert.not(limiter.check('key', 2).allowed)
+    now += 2 * HOUR_MS
+    assert.ok(limiter.check('key').allowed)
+    now = START_MS
+    assert.ok(limiter.check('key', 3).allowed, 'all was forgotten')
+    assert.not(limiter.check('key').allowed)
+  })
+}
+
+const byMillisecond = fc
+  .record({ limit: fc.integer({ min: 3, max: 30 }), windowMs: fc.constantFrom(60, 1_000, 60_000) })
+  .map((rule) => ({ ...rule, parts: rule.windowMs }))
+
+for (const days of [30, 60]) {
+  test(`granules of a millisecond, gaps of ${days} days either way: never over, nobody locked out`, () => {
+    const gapMs = fc
+      .tuple(fc.constantFrom(days * DAY_MS, -days * DAY_MS), fc.integer({ min: -HOUR_MS, max: HOUR_MS }))
+      .map(([gap, off]) => gap + off)
+    let gaps = 0
+    fc.assert(
+      // No sum of five such gaps comes within six hours of a multiple of 49.7 days, where ticks look alike.
+      fc.property(byMillisecond, anyMoves(fc.oneof(anyStepMs, gapMs)), (rule, moves) => {
+        gaps += Math.min(5, play(rule, moves, 5).wide)
+      }),
+      { numRuns: 100 },
+    )
+    assert.ok(gaps > 250, `${gaps}`)
+  })
+
+  test(`granules of a millisecond: ${days} days later every key has its whole limit, once`, () => {
+    for (const windowMs of [60, 1_000, 60_000]) {
+      const rule = { limit: 50, windowMs, parts: windowMs }
+      let now = START_MS
+      const limiter = createLimiter({ ...optionsOf(rule), clock: { now: () => now } })
+      for (let gap = 0; gap < 5; gap++) {
+        for (let key = 0; key < KEYS; key++) {
+          let admitted = 0
+          for (let i = 0; i < 120; i++) if (limiter.check(`key ${key}`).allowed) admitted++
+          assert.is(admitted, 50, `key ${key} after ${gap} gaps`)
+        }
+        now += days * DAY_MS
+      }
+    }
+  })
+}
+
+test.run()

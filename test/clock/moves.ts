@@ -1,0 +1,65 @@
+import * as fc from 'fast-check'
+import type { ClockRule } from './key-judge.js'
+
+export const HOUR_MS = 3_600_000
+export const DAY_MS = 86_400_000
+
+/** What happens next: the clock moves, then a key is decided on. */
+export interface Move {
+  /** Milliseconds, and granules on top. */
+  stepMs: number
+  granules: number
+  key: number
+  cost: number
+  /** How many decisions on end, the clock frozen between them. */
+  checks: number
+  /** Which limiter decides, and how far its clock is off the other's: -1 to 1 granules. */
+  second: boolean
+  off: number
+}
+
+export const KEYS = 3
+
+/** Moves whose steps are as `stepMs` gives them; in between the clock freezes, or goes on by a part of a granule or a few. */
+export function anyMoves(stepMs: fc.Arbitrary<number>): fc.Arbitrary<Move[]> {
+  const frozen = fc.record({ stepMs: fc.constant(0), granules: fc.constant(0) })
+  const gentle = fc.record({ stepMs: fc.constant(0), granules: fc.double({ min: 0, max: 3, noNaN: true }) })
+  const sudden = fc.record({ stepMs, granules: fc.constant(0) })
+  const how = fc.record({
+    key: fc.nat(KEYS - 1),
+    cost: fc.integer({ min: 1, max: 3 }),
+    checks: fc.integer({ min: 1, max: 10 }),
+    second: fc.boolean(),
+    off: fc.double({ min: -1, max: 1, noNaN: true }),
+  })
+  const move = fc
+    .tuple(
+      fc.oneof(
+        { weight: 3, arbitrary: frozen },
+        { weight: 3, arbitrary: gentle },
+        { weight: 2, arbitrary: sudden },
+      ),
+      how,
+    )
+    .map(([moved, rest]) => ({ ...moved, ...rest }))
+  return fc.array(move, { minLength: 20, maxLength: 120, size: 'max' })
+}
+
+/** From a second to an hour, either way; round ones often, for ticks and granules have their edges there. */
+export const anyStepMs = fc.oneof(
+  fc.constantFrom(1, 60, 600, 3_600).map((seconds) => seconds * 1_000),
+  fc.constantFrom(1, 60, 600, 3_600).map((seconds) => seconds * -1_000),
+  fc.integer({ min: 1_000, max: HOUR_MS }),
+  fc.integer({ min: -HOUR_MS, max: -1_000 }),
+)
+
+export const anyRule: fc.Arbitrary<ClockRule> = fc.record({
+  limit: fc.integer({ min: 3, max: 30 }),
+  windowMs: fc.constantFrom(1_000, 60_000, 600_000, HOUR_MS, DAY_MS),
+  parts: fc.constantFrom(1, 7, 10, 60),
+})
+
+/** A limiter's options for a rule; room for all the keys. */
+export function optionsOf({ limit, windowMs, parts }: ClockRule) {
+  return { limit, window: windowMs, granularity: windowMs / parts, maxKeys: 50 }
+}

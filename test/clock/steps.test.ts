@@ -1,0 +1,123 @@
+// Clocks of our own that step back and forth by a second to an hour, freeze, and go on: by an exact log, never over the
+// limit in any window and nobody locked out.
+
+import * as fc from 'fast-check'
+import { attachLimiter, createLimiter, type Limiter } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type ClockRule, KeyJudge, standsForMs } from './key-judge.js'
+import { anyMoves, anyRule, anyStepMs, KEYS, type Move, optionsOf } from './moves.js'
+
+const START_MS = 1e10 + 123
+
+interface Seen {
+  admitted: number
+  refused: number
+  stood: number
+  forgotten: number
+}
+
+/** Plays the moves, a judge for each key; the clock never lies further back than counts stand still for. */
+function play(rule: ClockRule, moves: Move[], twoClocks: boolean, seen: Seen): void {
+  const granuleMs = rule.windowMs / rule.parts
+  const reachMs = standsForMs(rule) - (twoClocks ? 2 * granuleMs : 0)
+  let now = START_MS
+  let offMs = 0
+  const first = createLimiter({ ...optionsOf(rule), clock: { now: () => now } })
+  const second = attachLimiter(first.share(), { clock: { now: () => now + offMs } })
+  const judges = Array.from({ length: KEYS }, () => new KeyJudge(rule))
+  let newest = now
+  for (const move of moves) {
+    newest = Math.max(newest, now)
+    now = Math.max(Math.round(now + move.stepMs + move.granules * granuleMs), Math.ceil(newest - reachMs))
+    offMs = Math.trunc(move.off * granuleMs)
+    const [limiter, readingMs] = twoClocks && move.second ? [second, now + offMs] : [first, now]
+    for (let i = 0; i < move.checks; i++) {
+      judges[move.key]!.judge(readingMs, move.cost, limiter.check(`key ${move.key}`, move.cost))
+    }
+  }
+  settle(rule, first, judges, Math.max(newest, now) + granuleMs, (ms) => {
+    now = ms
+  })
+  for (const { admitted, refused, stood, forgotten } of judges) {
+    seen.admitted += admitted
+    seen.refused += refused
+    seen.stood += stood
+    seen.forgotten += forgotten
+  }
+}
+
+/** A window and a granule after the newest reading of all, every key has its whole limit, once. */
+function settle(
+  rule: ClockRule,
+  limiter: Limiter,
+  judges: KeyJudge[],
+  newestMs: number,
+  set: (ms: number) => void,
+): void {
+  const then = Math.ceil(newestMs + rule.windowMs + rule.windowMs / rule.parts)
+  set(then)
+  judges.forEach((judge, key) => {
+    for (let unit = 0; unit <= rule.limit; unit++) {
+      const decision = limiter.check(`key ${key}`)
+      assert.is(decision.allowed, unit < rule.limit, `unit ${unit} of ${rule.limit}, all windows over`)
+      judge.judge(then, 1, decision)
+    }
+  })
+}
+
+for (const twoClocks of [false, true]) {
+  const whose = twoClocks ? 'two limiters by clocks up to a granule apart' : 'one limiter'
+  test(`${whose}: clocks step by up to an hour and freeze: never over in any window, never locked out`, () => {
+    const seen = { admitted: 0, refused: 0, stood: 0, forgotten: 0 }
+    fc.assert(
+      fc.property(anyRule, anyMoves(anyStepMs), (rule, moves) => play(rule, moves, twoClocks, seen)),
+      { numRuns: 400 },
+    )
+    const { admitted, refused, stood, forgotten } = seen
+    assert.ok(admitted > 10_000 && refused > 10_000 && stood > 10_000, JSON.stringify(seen))
+    assert.is(forgotten, 0)
+  })
+}
+
+test('after a step back retryAfterMs tells when: refused one millisecond before, admitted then', () => {
+  let waits = 0
+  fc.assert(
+    fc.property(anyRule, anyMoves(anyStepMs), (rule, moves) => {
+      const granuleMs = rule.windowMs / rule.parts
+      let now = START_MS
+      const limiter = createLimiter({ ...optionsOf(rule), clock: { now: () => now } })
+      let newest = now
+      for (const { stepMs, granules, cost, checks } of moves) {
+        now = Math.max(Math.round(now + stepMs + granules * granuleMs), Math.ceil(newest - standsForMs(rule)))
+        newest = Math.max(newest, now)
+        for (let i = 0; i < checks; i++) limiter.check('key', cost)
+        const { allowed, retryAfterMs } = limiter.check('key', cost)
+        if (allowed || now === newest) continue
+        waits++
+        const latestMs = Math.ceil(newest - now + rule.windowMs + granuleMs)
+        assert.ok(retryAfterMs >= 1 && retryAfterMs <= latestMs, `${retryAfterMs} ms, at most ${latestMs}`)
+        now += retryAfterMs - 1
+        assert.not(limiter.check('key', cost).allowed, 'admitted before retryAfterMs')
+        now += 1
+        assert.ok(limiter.check('key', cost).allowed, 'refused at retryAfterMs')
+        newest = Math.max(newest, now)
+      }
+    }),
+    { numRuns: 300 },
+  )
+  assert.ok(waits > 1_000, `${waits}`)
+})
+
+test('a frozen clock lets exactly the limit through, however often it is asked', () => {
+  fc.assert(
+    fc.property(anyRule, fc.integer({ min: -1e12, max: 1e12 }), (rule, now) => {
+      const limiter = createLimiter({ ...optionsOf(rule), clock: { now: () => now } })
+      let admitted = 0
+      for (let i = 0; i < 3_000; i++) if (limiter.check(`key ${i % KEYS}`).allowed) admitted++
+      assert.is(admitted, KEYS * rule.limit)
+    }),
+  )
+})
+
+test.run()

@@ -1,0 +1,81 @@
+// A real node:http server whose clocks are set while it limits, forward and back by a minute and by an hour.
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { fakeTime } from './faketime.js'
+import { type Answer, type LimiterName, RULE, WallClockServer } from './wall-clock.js'
+
+const MINUTE = 60
+const HOUR = 3_600
+const YEAR = 365 * 24 * HOUR
+/** A window and a granule, in seconds. */
+const OVER = (RULE.windowMs + RULE.windowMs / RULE.parts) / 1_000
+const { limit } = RULE
+
+/** The server lives by the machine's clocks until `clocks` of them are set. */
+async function withServer(clocks: 'wall' | 'both', use: (server: WallClockServer) => Promise<void>) {
+  const time = fakeTime(clocks)
+  try {
+    const server = await WallClockServer.start(time)
+    try {
+      await use(server)
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    time.remove()
+  }
+}
+
+function admittedIn(answers: Answer[]): number {
+  return answers.filter(({ allowed }) => allowed).length
+}
+
+test('by the default clock nothing changes when the wall clock is set: exactly the limit, whatever it is set to', () =>
+  withServer('wall', async (server) => {
+    const readings: number[] = []
+    let total = 0
+    for (const [step, offset] of [MINUTE, 0, -MINUTE, 0, HOUR, 0, -HOUR, 0, YEAR, 0].entries()) {
+      const known = await server.volley('default', 'known', offset)
+      const fresh = await server.volley('default', `fresh-${step}`)
+      total += admittedIn(known)
+      assert.is(total, limit, `the wall clock set to ${offset} s`)
+      assert.is(admittedIn(fresh), limit, `a new key with the wall clock at ${offset} s`)
+      assert.ok(fresh.at(-1)!.retryAfterMs <= OVER * 1_000)
+      readings.push(...[...known, ...fresh].map(({ readingMs }) => readingMs))
+    }
+    assert.equal(
+      readings,
+      readings.toSorted((a, b) => a - b),
+      'it never went back',
+    )
+    assert.ok(readings.at(-1)! - readings[0]! < RULE.windowMs, 'nor forward')
+  }))
+
+const SEEN: [clocks: 'wall' | 'both', limiter: LimiterName, what: string][] = [
+  ['wall', 'wall', 'by Date.now, the wall clock set'],
+  ['both', 'wall', 'by Date.now, all clocks moved'],
+  ['both', 'default', 'by the default clock, on a machine that moves the monotonic clock too'],
+]
+for (const [clocks, limiter, what] of SEEN) {
+  test(`${what}: an hour ahead a new window, back again no free quota, and nobody is locked out`, () =>
+    withServer(clocks, async (server) => {
+      /** Units admitted to 'known' while the clock is set and after it. */
+      const set = async (offset: number) =>
+        admittedIn(await server.volley(limiter, 'known', offset)) +
+        admittedIn(await server.volley(limiter, 'known'))
+      assert.is(await set(0), limit)
+      assert.is(await set(MINUTE), 0, 'a minute of ten has passed')
+      assert.is(await set(0), 0, 'back by a minute')
+      assert.is(await set(HOUR), limit, 'an hour has passed')
+      assert.is(await set(0), 0, 'back by an hour')
+      const { retryAfterMs } = (await server.volley(limiter, 'known')).at(-1)!
+      assert.ok(retryAfterMs > OVER * 1_000 && retryAfterMs <= (HOUR + OVER) * 1_000, `${retryAfterMs} ms`)
+      assert.is(admittedIn(await server.volley(limiter, 'fresh')), limit, 'a key that comes now')
+      assert.is(await set(HOUR), 0, 'forward again to where it was')
+      assert.is(await set(HOUR - MINUTE), 0)
+      assert.is(await set(HOUR + OVER), limit, 'a window and a granule after where it was')
+      assert.is(admittedIn(await server.volley(limiter, 'fresh')), limit)
+    }))
+}
+
+test.run()
