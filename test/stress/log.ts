@@ -69,9 +69,13 @@ export class Log {
     this.#talliesAt = this.#marksAt + LINE * memory.columns
   }
 
-  /** Before a thread's next operations: `tick` is the clock's now. Waits where the sweep is half of the rows behind. */
+  /** Before a thread's next operations: `tick` is the clock's now. */
   pin(thread: number, tick: number): void {
     Atomics.store(this.#words, LINE * (1 + thread), tick)
+  }
+
+  /** Waits while the sweep is half of the rows or more behind `tick`. Not for the thread that sweeps. */
+  waitForSweep(tick: number): void {
     for (;;) {
       const swept = this.swept
       if (tick - swept < this.#rows / 2) return
@@ -81,7 +85,7 @@ export class Log {
 
   /** The thread logs nothing any more: said by itself, or by whoever saw it end. */
   unpin(thread: number): void {
-    Atomics.store(this.#words, LINE * (1 + thread), DONE)
+    this.pin(thread, DONE)
   }
 
   /** How many decisions the thread has made. */

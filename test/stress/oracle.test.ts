@@ -22,7 +22,10 @@ for (const [i, shape] of SHAPES.entries()) {
     assert.is(found.early, 0, line)
     assert.is(found.decisions, decisions)
     assert.is(found.admissions + found.refusals, decisions)
-    assert.ok(found.windows > 100 && found.refusals > 1_000 && found.rollovers > 100, `judged something: ${line}`)
+    assert.ok(
+      found.windows > 100 && found.refusals > 1_000 && found.rollovers > 100,
+      `judged something: ${line}`,
+    )
     if (shape.judgesRefusals) assert.ok(found.judged > 10_000, `judged refusals: ${line}`)
     if (shape.also === 'refunds') assert.ok(found.givenBack > 10 && found.peeks > 1_000, line)
     if (shape.name.startsWith('more keys')) assert.ok(found.displaced > 1_000, line)

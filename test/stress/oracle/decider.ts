@@ -50,6 +50,7 @@ export class Decider {
     this.giveBackHeld()
     this.#timeline.now()
     this.#log.pin(this.#thread, this.#timeline.tick)
+    this.#log.waitForSweep(this.#timeline.tick)
   }
 
   pickKey(): number {
