@@ -59,10 +59,14 @@ export class Sweep {
 
   #complain(column: number, tick: number, sum: number): void {
     this.over++
-    if (this.complaints.length < 5) {
-      this.complaints.push(
-        `column ${column}: ${sum} of ${this.#limit} in the ${this.#width} ticks up to ${tick}`,
-      )
+    if (this.complaints.length >= 5) return
+    const ticks: string[] = []
+    for (let back = this.#width - 1; back >= 0; back--) {
+      const units = back > tick ? 0 : this.#log.read(column, tick - back)
+      if (units !== 0) ticks.push(`${units} at ${tick - back}`)
     }
+    this.complaints.push(
+      `column ${column}: ${sum} of ${this.#limit} in ${this.#width} ticks, ${ticks.join(', ')}`,
+    )
   }
 }
