@@ -16,7 +16,7 @@ const LINE = 16
 /** The pin of a thread that logs nothing any more. */
 export const DONE = 2 ** 31 - 1
 const MOST_ROWS = 2 ** 16
-const MOST_TALLIES = 2 ** 22
+const MOST_TALLIES = 2 ** 24
 
 /** A mark: how many operations have begun on the key (24 bits, wrapping), and how many of them have not ended (8). */
 const ONE_BEGUN = 1 << 8
