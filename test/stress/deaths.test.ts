@@ -1,0 +1,25 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { countOf, linesOf, runDeaths } from './deaths/all.js'
+import { silence } from './progress.js'
+
+const DEATHS = 48
+
+test(`${DEATHS} threads die while they decide: nothing hangs, no window is over, no quota is lost`, async () => {
+  const found = await runDeaths(DEATHS, 1, silence)
+  const lines = linesOf(found).join('\n')
+  assert.equal(found.complaints, [], lines)
+  assert.is(found.hangs, 0, lines)
+  assert.is(found.over, 0, lines)
+  assert.is(countOf(found), DEATHS)
+  assert.ok(
+    Object.values(found.deaths).every((count) => count > 0),
+    lines,
+  )
+  assert.ok(found.lostWays <= DEATHS, lines)
+  assert.ok(found.claimed <= found.lostWays, lines)
+  assert.ok(found.windows > 1_000, lines)
+  assert.ok(found.amidst > 0, `somebody died amidst an operation: ${lines}`)
+})
+
+test.run()

@@ -1,0 +1,67 @@
+import { attachLimiter, type SharedLimiter } from 'millrace'
+import { attachArena } from '#millrace/memory/arena.js'
+import { ADM, CLAIMED, NAMED, STATE } from '#millrace/memory/layout.js'
+import type { Log } from '../log.js'
+import { keyName, timelineOf } from './decider.js'
+import { BUCKETS, KEYS, LIMIT, WINDOW_MS } from './job.js'
+
+/** What a death left behind; with all threads at rest. */
+export interface Remains {
+  /** Units that the limiter counts and nobody was told of: charges of the dead. */
+  unitsLeft: number
+  /** What may not be: units missing, or more than the dead can have charged; or quota that did not come back. */
+  complaints: string[]
+}
+
+/**
+ * Compares what the limiter counts for each key with the log and the intents of the dead. `at` is the limiter at rest, all
+ * of whose threads have paused or died since the clock last stood still.
+ */
+export function compareCounts(
+  shared: SharedLimiter,
+  log: Log,
+  intents: readonly ({ key: number; cost: number } | undefined)[],
+): Remains {
+  const timeline = timelineOf(shared)
+  const limiter = attachLimiter(shared, { clock: timeline })
+  const remains: Remains = { unitsLeft: 0, complaints: [] }
+  for (let key = 0; key < KEYS; key++) {
+    const counted = limiter.usage(keyName(key))
+    const logged = log.sum(key, timeline.tick - BUCKETS, timeline.tick)
+    const open = intents.reduce((sum, intent) => sum + (intent?.key === key ? intent.cost : 0), 0)
+    remains.unitsLeft += counted - logged
+    if (counted >= logged && counted <= logged + open) continue
+    remains.complaints.push(
+      `${keyName(key)}: ${counted} units counted, ${logged} admitted, ${open} open at death`,
+    )
+  }
+  return remains
+}
+
+/** By a clock that is a window and a granule ahead, to the millisecond: the whole limit must be there, and no more. */
+export function quotaComplaints(shared: SharedLimiter): string[] {
+  const timeline = timelineOf(shared)
+  const aheadMs = WINDOW_MS + WINDOW_MS / BUCKETS
+  const later = attachLimiter(shared, { clock: { now: () => timeline.now() + aheadMs } })
+  const complaints: string[] = []
+  for (let key = 0; key < KEYS; key++) {
+    const remaining = later.peek(keyName(key)).remaining
+    const isWhole = remaining === LIMIT && later.check(keyName(key), LIMIT).allowed
+    if (!isWhole) complaints.push(`${keyName(key)}: ${remaining} of ${LIMIT} a window and a granule later`)
+    if (later.check(keyName(key)).allowed) complaints.push(`${keyName(key)}: more than ${LIMIT}`)
+  }
+  return complaints
+}
+
+/** Places in the table that are in the hands of nobody: CLAIMED ones are lost, NAMED ones the next can take. */
+export function orphans(shared: SharedLimiter): { claimed: number; named: number } {
+  const { words, shape } = attachArena(shared.buffer)
+  let claimed = 0
+  let named = 0
+  for (let way = 0; way < shape.ways; way++) {
+    const state = Atomics.load(words, shape.waysAt + way * shape.wayWords + ADM) & STATE
+    if (state === CLAIMED) claimed++
+    if (state === NAMED) named++
+  }
+  return { claimed, named }
+}

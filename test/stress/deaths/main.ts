@@ -1,0 +1,21 @@
+// npm run stress:deaths: threads die at any moment of a decision or an insertion, others decide on.
+import { readFlags } from '../flags.js'
+import { inCommas, progressOn } from '../progress.js'
+import { countOf, linesOf, runDeaths, summaryOf } from './all.js'
+
+const { deaths, seed } = readFlags('npm run stress:deaths -- [options]', {
+  deaths: { fallback: 2_000, least: 1, most: 1e6, help: 'threads that die' },
+  seed: {
+    fallback: 1,
+    least: 0,
+    most: 2 ** 30,
+    help: 'what the threads do; when exactly they die is up to the machine',
+  },
+})
+const progress = progressOn(process.stderr)
+progress.note(`${inCommas(deaths)} deaths, seed ${seed}`)
+const found = await runDeaths(deaths, seed, progress)
+for (const line of linesOf(found)) progress.note(line)
+console.log(summaryOf(found))
+const isWrong = found.over > 0 || found.hangs > 0 || found.complaints.length > 0 || countOf(found) < deaths
+process.exitCode = isWrong ? 1 : 0

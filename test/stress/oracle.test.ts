@@ -1,0 +1,35 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { lineOf } from './oracle/all.js'
+import { runShape } from './oracle/run.js'
+import { SHAPES } from './oracle/shapes.js'
+
+const DECISIONS = 30_000_000
+const THREADS = [4, 2, 4, 8, 3]
+const shares = SHAPES.reduce((sum, { share }) => sum + share, 0)
+
+for (const [i, shape] of SHAPES.entries()) {
+  const threads = THREADS[i % THREADS.length]!
+  const decisions = Math.floor((DECISIONS * shape.share) / shares)
+  const promise = shape.judgesRefusals
+    ? 'no window over the limit, no refusal too early'
+    : 'no window over the limit'
+
+  test(`${threads} threads, ${shape.name}: ${promise}`, async () => {
+    const found = await runShape(shape, { threads, decisions, seed: i }, () => {})
+    const line = lineOf(shape.name, found, 0)
+    assert.is(found.over, 0, line)
+    assert.is(found.early, 0, line)
+    assert.is(found.decisions, decisions)
+    assert.is(found.admissions + found.refusals, decisions)
+    assert.ok(
+      found.windows > 100 && found.refusals > 1_000 && found.rollovers > 100,
+      `judged something: ${line}`,
+    )
+    if (shape.judgesRefusals) assert.ok(found.judged > 10_000, `judged refusals: ${line}`)
+    if (shape.also === 'refunds') assert.ok(found.givenBack > 10 && found.peeks > 1_000, line)
+    if (shape.name.startsWith('more keys')) assert.ok(found.displaced > 1_000, line)
+  })
+}
+
+test.run()

@@ -1,0 +1,21 @@
+// npm run stress: threads decide on one limiter as fast as they can, and every admission and every refusal that can be is
+// judged by an exact log.
+import { readFlags } from '../flags.js'
+import { inCommas, progressOn } from '../progress.js'
+import { runAll, summaryOf } from './all.js'
+
+const run = readFlags('npm run stress -- [options]', {
+  decisions: { fallback: 1_000_000_000, least: 1_000, most: 1e12, help: 'decisions in all' },
+  threads: { fallback: 4, least: 2, most: 8, help: 'threads on each limiter' },
+  seed: {
+    fallback: 1,
+    least: 0,
+    most: 2 ** 31 - 1,
+    help: 'what the threads decide on; how they meet is up to the machine',
+  },
+})
+const progress = progressOn(process.stderr)
+progress.note(`${inCommas(run.decisions)} decisions by ${run.threads} threads, seed ${run.seed}`)
+const findings = await runAll(run, progress)
+console.log(summaryOf(findings, run.threads))
+process.exitCode = findings.over > 0 || findings.early > 0 || findings.judged === 0 ? 1 : 0
