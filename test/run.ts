@@ -19,15 +19,17 @@ let failed = 0
 for (const file of files) {
   const started = performance.now()
   const { output, code } = await run(join(root, file))
-  const [done, total] = [/Passed: +(\d+)/, /Total: +(\d+)/].map((line) => Number(line.exec(output)?.[1] ?? 0))
+  const [done, total, skipped] = [/Passed: +(\d+)/, /Total: +(\d+)/, /Skipped: +(\d+)/].map((line) =>
+    Number(line.exec(output)?.[1] ?? 0),
+  )
   const broke = code !== 0 && done === total ? 1 : 0 // the file itself failed, outside of any test
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
   passed += done!
   failed += total! - done! + broke
-  const isClean = code === 0 && done! > 0
-  if (code === 0 && done === 0) failed++ // a file without a test has not been tested
+  const isClean = code === 0 && done! + skipped! > 0
+  if (code === 0 && !isClean) failed++ // a file without a test has not been tested
   console.log(`${isClean ? 'ok  ' : 'FAIL'} ${file} (${done} of ${total}, ${seconds} s)`)
-  if (!isClean) console.log(output)
+  if (!isClean || skipped! > 0) console.log(output)
 }
 if (files.length === 0) console.log(`no test file matches ${pattern}`)
 console.log(`${passed} passed, ${failed} failed`)
