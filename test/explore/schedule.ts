@@ -1,4 +1,5 @@
 import type { Built } from './copy.js'
+import { MOST_AT_ONCE } from './machine.js'
 import type { Scenario } from './scenario.js'
 import { Stage } from './stage.js'
 
@@ -29,6 +30,7 @@ export class Schedule {
     const moves = text
       .trim()
       .split(/\s+/)
+      .filter((word) => word !== '')
       .map((word): Move => {
         if (word === 'clock') return { clock: true }
         const [, thread, operations] = /^(\d+)(?:\*(\d+)|\+)$/.exec(word) ?? []
@@ -89,6 +91,7 @@ export function play(
       if (stage.canRun(move.thread) && ledger.dead === 0) ledger.dies(move.thread)
     } else if (stage.canRun(move.thread)) {
       stage.run(move.thread, Number.POSITIVE_INFINITY, move.operations)
+      if (stage.machine.done === MOST_AT_ONCE) return `hang: thread ${move.thread}`
     }
     if (ledger.wrong !== undefined) return ledger.wrong
   }

@@ -117,11 +117,11 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     ],
   },
   'a sum that reaches all ones': {
-    test: 'limiter/effect',
+    test: 'limiter/adjustments',
     edits: [inRing('return Math.min(sum, MAX_TOTAL);', 'return sum;')],
   },
   'an overflow of a bucket unchecked': {
-    test: 'limiter/effect',
+    test: 'limiter/adjustments',
     edits: [inWindow('if ((b & COUNT) + cost > COUNT)\n                    return OVERFLOWN;', '')],
   },
   'an old reading believed that is an hour late': {
@@ -139,7 +139,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     ],
   },
   'statistics counted twice': {
-    test: 'limiter/full-table',
+    test: 'limiter/stats',
     edits: [
       inEngine(
         'this.#allowed = 0;\n        this.#denied = 0;\n    }\n    /** @see DecisionSource */\n    remaining',

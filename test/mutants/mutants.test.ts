@@ -1,0 +1,42 @@
+// The gate: mistakes put into the built code one at a time, each of which the explorer or a test must notice.
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { playableCopy, waysPerSet } from '../explore/copy.js'
+import { scenarios } from '../explore/scenarios/index.js'
+import { replay, Schedule, shrink } from '../explore/schedule.js'
+import { search } from '../explore/search.js'
+import { adjusting } from './adjusting.js'
+import { deciding } from './deciding.js'
+import { inserting } from './inserting.js'
+import type { Mutant } from './mutant.js'
+import { isNoticedBy } from './package-copy.js'
+
+const mutants: Readonly<Record<string, Mutant>> = { ...deciding, ...inserting, ...adjusting }
+
+/** A mistake that takes more preemptions than these has no scenario yet that shows it soon. */
+const MOST_PREEMPTIONS = 2
+
+for (const [name, mutant] of Object.entries(mutants)) {
+  if ('test' in mutant) {
+    test(`a test notices: ${name}`, async () => {
+      assert.ok(await isNoticedBy(mutant.test, mutant.edits), `${mutant.test} passes`)
+    })
+    continue
+  }
+  test(`the explorer notices, and prints a schedule that shows it again: ${name}`, async () => {
+    const built = await playableCopy([waysPerSet(1), ...mutant.edits])
+    const scenario = scenarios[mutant.scenario]!
+    for (let preemptions = 1; preemptions <= MOST_PREEMPTIONS; preemptions++) {
+      const { wrong, schedule } = search(built, scenario, { preemptions })
+      if (wrong === undefined) continue
+      const least = shrink(built, scenario, schedule!, wrong)
+      assert.ok(least.length <= schedule!.length)
+      const again = replay(built, scenario, Schedule.parse(String(least)))
+      assert.is(again?.split(':')[0], wrong.split(':')[0])
+      return
+    }
+    assert.unreachable(`nothing forbidden in '${mutant.scenario}'`)
+  })
+}
+
+test.run()

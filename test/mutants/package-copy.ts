@@ -1,0 +1,32 @@
+// A whole test file against the whole package with a mistake in it.
+import { spawn } from 'node:child_process'
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { applyEdits, type Edit } from '../explore/copy.js'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** Whether a test file (below `build/test`, without its ending) fails on a copy of the package with these edits. */
+export async function isNoticedBy(test: string, edits: readonly Edit[]): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-mutant-'))
+  try {
+    for (const part of ['dist', 'build/test', 'package.json']) {
+      await cp(join(ROOT, part), join(folder, part), { recursive: true })
+    }
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    await applyEdits(join(folder, 'dist'), edits)
+    return (await exitCode(join(folder, 'build/test', `${test}.test.js`))) !== 0
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function exitCode(file: string): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [file], { stdio: 'ignore' })
+    child.on('error', reject)
+    child.on('close', resolve)
+  })
+}
