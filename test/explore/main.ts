@@ -59,7 +59,8 @@ async function exploreAll(pattern: RegExp): Promise<void> {
     states += found.states
     if (found.wrong !== undefined) wrong++
   }
-  const walks = pattern.source === '(?:)' ? await walkAbout(Number(values.walks)) : 0
+  const walks =
+    pattern.source === '(?:)' && Number(values.walks) > 0 ? await walkAbout(Number(values.walks)) : 0
   if (walks < 0) wrong++
   const random = walks > 0 ? ` and ${count(walks)} random ones` : ''
   console.log(

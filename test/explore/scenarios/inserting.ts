@@ -25,7 +25,6 @@ export const inserting: Readonly<Record<string, Scenario>> = {
     times: [20, 23],
     before: [[20, check(2)]],
     threads: [[check()], [check()]],
-    restKeys: [1, 2],
   },
   'three insert one new key': {
     forbidden: ANYTHING,
