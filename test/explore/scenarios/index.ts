@@ -8,5 +8,10 @@ const alive: Readonly<Record<string, Scenario>> = { ...deciding, ...inserting, .
 /** Each scenario, and each once more with a thread that may die at any of its steps. */
 export const scenarios: Readonly<Record<string, Scenario>> = Object.fromEntries([
   ...Object.entries(alive),
-  ...Object.entries(alive).map(([name, scenario]) => [`${name}; one dies`, { ...scenario, deaths: true }]),
+  ...Object.entries(alive).map(([name, scenario]) => [`${name}; one dies`, withDeath(scenario)]),
 ])
+
+/** Where a full table denies, the way lost with who died may be the one that a key would need afterwards. */
+function withDeath(scenario: Scenario): Scenario {
+  return { ...scenario, deaths: true, ...(scenario.onFull === 'deny' ? { restKeys: [] } : {}) }
+}
