@@ -119,7 +119,8 @@ export class Ring {
   /**
    * Moves a cell's tick on to the reading's and brooms what it passed; `seen` is what a plain read found there. A tick
    * ahead of the reading (another thread's clock, or a clock that stepped back) stands. A move over more than 64 laps
-   * goes in hops, each of which brooms every slot: by way of a tick whose laps no leftover bears.
+   * goes in hops, each of which brooms every slot: by way of a tick whose laps no leftover bears. Who hops on from a tick
+   * that another moved to brooms there first: the other leaves off as soon as the tick has moved on.
    * @returns how many ticks it moved
    */
   advance(base: number, seen: number, reading: Reading): number {
@@ -128,6 +129,7 @@ export class Ring {
     let moved = 0
     let tick = seen
     let isFresh = false
+    let isOwn = false
     for (;;) {
       const goal = reading.tick
       const behind = this.distance(goal, tick)
@@ -139,18 +141,20 @@ export class Ring {
         isFresh = true
         continue
       }
+      if (behind > reach && !isOwn) this.#broom(base, this.after(tick, -reach), reach, tick)
       const hop = behind <= reach ? behind : reach + all * Math.floor((behind - reach) / all)
       const next = hop === behind ? goal : this.after(tick, hop)
       this.#raiseNewest(reading)
       const found = compareExchange(this.#words, base + TICK, tick, next)
       if (found !== tick) {
         tick = found
-        isFresh = false
+        isFresh = isOwn = false
         continue
       }
       this.#broom(base, tick, hop, next)
       moved += hop
       tick = next
+      isOwn = true
     }
   }
 

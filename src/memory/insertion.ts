@@ -91,6 +91,8 @@ export class Insertion {
   insert(lo: number, hi: number): boolean {
     const way = this.choose(lo, hi)
     if (way < 0) return false
+    // The key itself came to live there meanwhile: to displace it would be to forget what it was admitted.
+    if ((this.#chosen & STATE) === LIVE && this.#table.isNamed(way, lo, hi)) return true
     const named = this.#claim(way, lo, hi)
     if (named !== undefined && this.#isOnly(way, named, lo, hi)) {
       const base = this.#table.base(way)

@@ -62,6 +62,15 @@ export const inserting: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
+  'a key that displaces itself': {
+    scenario: 'three insert one new key',
+    edits: [
+      inInsertion(
+        'if ((this.#chosen & STATE) === LIVE && this.#table.isNamed(way, lo, hi))\n            return true;',
+        '',
+      ),
+    ],
+  },
   'inherited counts dropped': {
     scenario: 'a live way is evicted, and its counts are taken over',
     edits: [inInsertion('const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL);', 'const total = 0;')],
