@@ -1,0 +1,43 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { report } from './report.js'
+import { isAbove, slopeOf } from './slope.js'
+import { Soak } from './soak.js'
+
+test('five seconds of full load from two threads: all adds up at every rest, and no window is over its limit', async () => {
+  let rests = 0
+  const soak = new Soak({ minutes: 5 / 60, keys: 20_000, seed: 1, onRest: () => rests++ })
+  const result = await soak.run()
+  assert.equal(result.wrong, [])
+  assert.ok(rests >= 3 && result.rests === rests + 1, `${rests} rests`)
+  for (const { traffic, counts, hot, passing } of result.limiters) {
+    assert.ok(
+      counts.every(({ admitted, refused, made }) => admitted > 0 && refused > 0 && made > 0),
+      `each thread took its part in ${traffic.name}`,
+    )
+    assert.is(hot.most, traffic.limit, 'a hot key reached its limit')
+    assert.ok(passing.judged > 0 || traffic.windowMs > 1_000, 'passing keys were judged')
+  }
+  const short = result.limiters.at(-1)!
+  assert.ok(short.evicted > 10_000, 'places were taken over from keys that had expired')
+
+  const { lines, held } = report(result)
+  assert.ok(held)
+  assert.match(
+    lines.at(-1)!,
+    /^Held: 0\.08 minutes; [\d,]+ decisions by 2 threads .*; all added up at \d+ rests; RSS /,
+  )
+})
+
+test('a slope is found through noise, and is above a bound only where its error leaves no doubt', () => {
+  const line = (noise: number) =>
+    Array.from({ length: 30 }, (_, i) => ({ atMs: i * 120_000, value: i + (i % 2 === 0 ? noise : -noise) }))
+  const sure = slopeOf(line(0))
+  assert.ok(Math.abs(sure.perHour - 30) < 1e-9 && sure.standardError < 1e-9)
+  assert.ok(isAbove(sure, 29) && !isAbove(sure, 31))
+  const unsure = slopeOf(line(10))
+  assert.ok(Math.abs(unsure.perHour - 30) < 10 && unsure.standardError > 5)
+  assert.not(isAbove(unsure, 29))
+})
+
+test.run()
