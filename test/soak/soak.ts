@@ -14,6 +14,8 @@ export interface SoakOptions {
   readonly minutes: number
   /** Keys in use at any moment, for each limiter. */
   readonly keys: number
+  /** How many times faster than usual keys come and go. */
+  readonly pace: number
   readonly seed: number
   readonly onRest?: (result: SoakResult) => void
 }
@@ -75,9 +77,9 @@ export class Soak {
   #last: readonly Report[] = []
 
   constructor(options: SoakOptions) {
-    const { minutes, keys, seed } = options
+    const { minutes, keys, pace, seed } = options
     this.#options = options
-    const traffics = trafficsOf(keys)
+    const traffics = trafficsOf(keys, pace)
     this.#startMs = monotonicClock.now()
     const limiters = traffics.map((traffic) => {
       const { limit, windowMs, granularityMs } = traffic

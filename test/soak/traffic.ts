@@ -10,11 +10,13 @@ export interface Traffic {
   readonly lifeMs: number
 }
 
-export function trafficsOf(keys: number): readonly Traffic[] {
-  return [
+/** At a pace of 1; at 2 each key stays half as long. */
+export function trafficsOf(keys: number, pace: number): readonly Traffic[] {
+  const traffics = [
     { name: '10 s by 100 ms', windowMs: 10_000, granularityMs: 100, limit: 50, keys, lifeMs: 20_000 },
     { name: '1 s by 10 ms', windowMs: 1_000, granularityMs: 10, limit: 8, keys, lifeMs: 5_000 },
   ]
+  return traffics.map((traffic) => ({ ...traffic, lifeMs: traffic.lifeMs / pace }))
 }
 
 /** Keys that stay throughout, each asked far more often than it may. */
