@@ -58,18 +58,15 @@ export class Side {
 
   /** The same for the last time: closing flushes what `stats` did before. */
   async close(): Promise<Report> {
+    this.#readHeap()
     await Promise.all(this.limiters.map((limiter) => limiter.close()))
     return this.#report()
   }
 
   #report(): Report {
-    const { heapBytes } = this
+    const heapBytes = this.#heapBytes
     this.#heapBytes = Number.POSITIVE_INFINITY
     return { counts: this.#loads.map((load) => load.counts), heapBytes }
-  }
-
-  get heapBytes(): number {
-    return this.#heapBytes
   }
 
   #readHeap(): void {
