@@ -58,7 +58,7 @@ emulated() {
 
 smoke() {
   local passed=0 failed=()
-  for test in build/test/core/*.test.js build/test/algorithms/*.test.js build/test/memory/hash.test.js \
+  for test in build/test/core/*.test.js build/test/algorithms/*.test.js build/test/memory/{hash,words}.test.js \
     build/test/limiter/*.test.js build/test/engines/threads.test.js; do
     echo "$test" >&2
     if emulated "$test" >"$cache/output" 2>&1; then
