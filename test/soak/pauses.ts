@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import {
   createHistogram,
   type IntervalHistogram,
@@ -16,8 +16,13 @@ export class Pauses {
   longestCollectionMs = 0
   /** A turn of the loop: one slice of decisions, and whatever else had to be done. In microseconds. */
   readonly #turns = createHistogram()
-  readonly #waitedAtStartMs = waitedMs()
+  /** The longest turn in time on a processor: the rest of a turn belongs to whoever had the processor meanwhile. */
+  longestRunMs = 0
+  /** The part of the time that this thread was ready to run and had no processor; undefined where nobody tells. */
+  shareWaited: number | undefined
+  readonly #schedule = Schedule.open()
   readonly #startMs = performance.now()
+  #ranMs = 0
   #delays: IntervalHistogram | undefined
   readonly #collections = new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) {
@@ -32,6 +37,7 @@ export class Pauses {
   watch(): void {
     this.#delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
     this.#delays.enable()
+    this.#ranMs = this.#schedule?.read().ranMs ?? 0
   }
 
   rest(): void {
@@ -42,36 +48,62 @@ export class Pauses {
       this.longestDelayMs = Math.max(this.longestDelayMs, this.#delays.max / 1e6 - RESOLUTION_MS)
     }
     this.#delays = undefined
+    if (this.#schedule === undefined) return
+    this.shareWaited = this.#schedule.read().waitedMs / (performance.now() - this.#startMs)
   }
 
   turned(sliceMs: number, turnMs: number): void {
     this.longestSliceMs = Math.max(this.longestSliceMs, sliceMs)
     this.#turns.record(Math.max(1, Math.round(turnMs * 1e3)))
+    if (this.#schedule === undefined) return
+    const { ranMs } = this.#schedule.read()
+    this.longestRunMs = Math.max(this.longestRunMs, ranMs - this.#ranMs)
+    this.#ranMs = ranMs
   }
 
   close(): void {
     this.rest()
     this.#collections.disconnect()
+    this.#schedule?.close()
   }
 
   /** Which part of the turns, in percent, took at most how long. */
   turnMs(percent: number): number {
     return this.#turns.percentile(percent) / 1e3
   }
-
-  /** The part of the time that the main thread was ready to run and had no processor; undefined where nobody tells. */
-  get shareWaited(): number | undefined {
-    const waited = waitedMs()
-    if (waited === undefined || this.#waitedAtStartMs === undefined) return undefined
-    return (waited - this.#waitedAtStartMs) / (performance.now() - this.#startMs)
-  }
 }
 
-/** Linux tells, for the main thread: time run, time waited for a processor (both in nanoseconds), turns. */
-function waitedMs(): number | undefined {
-  try {
-    return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6
-  } catch {
-    return undefined
+/** Linux tells how long the main thread has run and has waited for a processor, a scheduler's tick late at most. */
+class Schedule {
+  readonly #file: number
+  readonly #text = Buffer.alloc(80)
+  readonly #before: number
+
+  static open(): Schedule | undefined {
+    try {
+      return new Schedule(openSync('/proc/self/schedstat', 'r'))
+    } catch {
+      return undefined
+    }
+  }
+
+  private constructor(file: number) {
+    this.#file = file
+    this.#before = this.#fields()[1]!
+  }
+
+  /** Since the process started, and since this was opened. */
+  read(): { ranMs: number; waitedMs: number } {
+    const [ran, waited] = this.#fields()
+    return { ranMs: ran! / 1e6, waitedMs: (waited! - this.#before) / 1e6 }
+  }
+
+  close(): void {
+    closeSync(this.#file)
+  }
+
+  #fields(): number[] {
+    const length = readSync(this.#file, this.#text, 0, this.#text.length, 0)
+    return this.#text.toString('latin1', 0, length).split(' ').map(Number)
   }
 }

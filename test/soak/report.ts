@@ -82,10 +82,15 @@ export function report(result: SoakResult): { lines: string[]; held: boolean } {
 const MOST_WRONG_LINES = 20
 
 function pausesLine(pauses: Pauses): string {
-  const { longestDelayMs, longestSliceMs, longestCollectionMs, shareWaited } = pauses
+  const { longestDelayMs, longestSliceMs, longestRunMs, longestCollectionMs, shareWaited } = pauses
   const [median, most] = [50, 99.9].map((percent) => decimal(pauses.turnMs(percent)))
   const waited =
-    shareWaited === undefined ? [] : [`waited for a processor ${decimal(100 * shareWaited)} % of it`]
+    shareWaited === undefined
+      ? []
+      : [
+          `on a processor the longest turn took ${decimal(longestRunMs)} ms`,
+          `it waited for one ${decimal(100 * shareWaited)} % of the time`,
+        ]
   return [
     `Main thread: a turn of the event loop (a slice of decisions) ${median} ms, 99.9 % within ${most} ms`,
     `longest delay ${decimal(longestDelayMs)} ms, slice ${decimal(longestSliceMs)} ms`,
