@@ -75,9 +75,11 @@ for (const threads of [2, 4]) {
     await run(limiter, crew(threads, { name: 'meddle', keys: 1, rounds: 300_000, cost: 1 }), tally, firstTick)
     assert.ok(tally.admitted[0]! > 20)
     assert.ok(tally.mostIn(21) <= 50, `${tally.mostIn(21)} in 21 ticks`)
-    // A window and a granule after the last of it, by a clock that is simply ahead: all of the limit is there again.
+    // A window and a granule after the last of it, by a clock that stands there: all of the limit is there again, and
+    // goes only once however long this thread is kept from running between two decisions.
     limiter.update('default', { limit: 50 })
-    const later = attachLimiter(limiter.share(), { clock: { now: () => monotonicClock.now() + 1_000 } })
+    const laterMs = monotonicClock.now() + 1_000
+    const later = attachLimiter(limiter.share(), { clock: { now: () => laterMs } })
     assert.is(later.peek('key 0').remaining, 50)
     assert.ok(later.check('key 0', 50).allowed)
     assert.not(later.check('key 0').allowed)

@@ -1,0 +1,82 @@
+// `npm run litmus`: how often two threads see what no interleaving of their programs gives, by the kind of access. It tells
+// what a machine (or one that is emulated) may do to plain accesses, and that it does none of it to atomic ones.
+import { once } from 'node:events'
+import { parseArgs } from 'node:util'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import Table from 'cli-table3'
+import { type Ground, makeGround, play, type Seen } from './rounds.js'
+import { SHAPES } from './shapes.js'
+
+interface Part {
+  readonly ground: Ground
+  readonly shape: number
+  readonly side: number
+  /** So many rounds, or so many seconds, whichever comes first. */
+  readonly rounds: number
+  readonly seconds: number
+}
+
+if (isMainThread) await main()
+else parentPort!.postMessage(take(workerData as Part))
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string', default: '1000000' },
+      seconds: { type: 'string', default: '20' },
+    },
+  })
+  const [most, seconds] = [Number(values.rounds), Number(values.seconds)]
+  if (!(most > 0 && seconds > 0)) {
+    console.error('error: --rounds and --seconds must be numbers above 0')
+    process.exit(2)
+  }
+  const seen: Seen[] = []
+  for (const [i, shape] of SHAPES.entries()) {
+    const found = await watch(i, most, seconds)
+    seen.push(found)
+    process.stderr.write(
+      `${i + 1} of ${SHAPES.length}, ${shape.name}: ${found.reordered} of ${found.rounds}\n`,
+    )
+  }
+  const table = new Table({
+    head: [`${process.arch}, Node ${process.version}`, 'rounds', 'reordered', 'allowed'],
+    colAligns: ['left', 'right', 'right', 'left'],
+    style: { head: [], border: [], compact: true },
+  })
+  SHAPES.forEach(({ name, allowed }, i) => {
+    const { rounds, reordered } = seen[i]!
+    table.push([name, grouped(rounds), grouped(reordered), allowed ? 'yes' : 'no'])
+  })
+  console.log(table.toString())
+  const forbidden = SHAPES.filter(({ allowed }, i) => !allowed && seen[i]!.reordered > 0)
+  const rounds = seen.reduce((sum, { rounds }) => sum + rounds, 0)
+  const verdict = forbidden.length === 0 ? 'Held' : `BROKEN (${forbidden.map(({ name }) => name).join('; ')})`
+  console.log(
+    `${verdict}: ${grouped(rounds)} rounds of ${SHAPES.length} shapes on ${process.arch}, at most ${seconds} s each`,
+  )
+  process.exitCode = forbidden.length === 0 ? 0 : 1
+}
+
+/** Both sides of a shape, each in a thread of its own. */
+async function watch(shape: number, rounds: number, seconds: number): Promise<Seen> {
+  const ground = makeGround()
+  const sides = [0, 1].map(async (side) => {
+    const part: Part = { ground, shape, side, rounds, seconds }
+    const [seen] = await once(new Worker(new URL(import.meta.url), { workerData: part }), 'message')
+    return seen as Seen
+  })
+  return (await Promise.all(sides))[0]!
+}
+
+function take({ ground, shape, side, rounds, seconds }: Part): Seen {
+  let endMs: number | undefined
+  return play(ground, shape, side, (done) => {
+    endMs ??= performance.now() + seconds * 1_000 // both threads have started by now
+    return done >= rounds || performance.now() >= endMs
+  })
+}
+
+function grouped(count: number): string {
+  return count.toLocaleString('en-US')
+}

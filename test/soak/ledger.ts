@@ -1,0 +1,154 @@
+import type { LimiterStats } from 'millrace'
+import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
+import { monotonicClock } from '#millrace/core/clock.js'
+import { Reading } from '#millrace/core/reading.js'
+import { Ticks } from '#millrace/core/ticks.js'
+import type { Arena } from '#millrace/memory/arena.js'
+import {
+  ADM,
+  BLOCKED,
+  BUCKETS,
+  CLAIMED,
+  COUNT,
+  FREE,
+  HI,
+  LIVE,
+  NAMES_AT,
+  refundsOf,
+  STATE,
+  TICK,
+} from '#millrace/memory/layout.js'
+import { load, read } from '#millrace/memory/words.js'
+import type { Counts } from './load.js'
+
+/** `stats().keys` of a large table is an estimate from a part of it. */
+const EXACT_UP_TO = 65_536
+const ESTIMATE_OFF = 0.01
+/** Summing every cell's buckets would take most of the run: each rest sums one in so many. */
+const SUMMED_ONE_IN = 16
+
+/** What a table holds while nobody uses it. */
+interface Census {
+  live: number
+  free: number
+  /** CLAIMED or NAMED: on the way from one key to the next. */
+  between: number
+  /** LIVE, and in the window or blocked. */
+  counting: number
+  /** Keys with two ways. */
+  double: number
+  /** Cells whose total is below what stands in their buckets. */
+  short: number
+}
+
+/** Compares what the threads know they did with what shared memory says, all threads at rest. */
+export class Ledger {
+  readonly #arena: Arena
+  readonly #window: SlidingWindow
+  readonly #reading: Reading
+  readonly #names: BigUint64Array
+  readonly #halves: Int32Array
+  #rests = 0
+
+  constructor(arena: Arena) {
+    const { words, shape, edge, originMs } = arena
+    this.#arena = arena
+    this.#window = new SlidingWindow(words, shape, edge, originMs)
+    this.#reading = new Reading(monotonicClock, new Ticks(shape.windowMs, shape.buckets, shape.modulus))
+    this.#names = new BigUint64Array(shape.ways)
+    this.#halves = new Int32Array(this.#names.buffer)
+  }
+
+  /** What does not add up, in words; nothing where all does. `threads` have flushed their statistics. */
+  differences(threads: readonly Counts[], stats: () => LimiterStats): string[] {
+    const before = this.#census()
+    const { allowed, denied, keys, evicted, evictedLive, noRoom, lostWays } = stats()
+    const after = this.#counting() // time goes on: what counted before may have expired by now
+    const sum = (of: (counts: Counts) => number) => threads.reduce((total, counts) => total + of(counts), 0)
+    const { ways } = this.#arena.shape
+    const off = ways > EXACT_UP_TO ? ESTIMATE_OFF * ways : 0
+    const inserted = before.live + evicted
+    const made = sum((counts) => counts.made)
+    return [
+      equal(
+        'admitted',
+        allowed,
+        sum((counts) => counts.admitted),
+      ),
+      equal(
+        'refused',
+        denied,
+        sum((counts) => counts.refused),
+      ),
+      within('inserted (live + evicted)', inserted, made, made + sum((counts) => counts.unclear)),
+      within('keys', keys, after - off, before.counting + off),
+      equal('ways between two keys', before.between, 0),
+      equal('lostWays', lostWays, 0),
+      equal('keys with two ways', before.double, 0),
+      equal('totals below their buckets', before.short, 0),
+      equal('evictedLive (the table has room for all)', evictedLive, 0),
+      equal('noRoom', noRoom, 0),
+    ].filter((difference) => difference !== undefined)
+  }
+
+  /** Every way once. */
+  #census(): Census {
+    const { words, shape } = this.#arena
+    const census = { live: 0, free: 0, between: 0, counting: this.#counting(), double: 0, short: 0 }
+    for (let way = 0; way < shape.ways; way++) {
+      const base = this.#window.base(way)
+      const v = load(words, base + ADM)
+      const state = v & STATE
+      if (state === LIVE) {
+        this.#halves[2 * census.live] = read(words, NAMES_AT + way)
+        this.#halves[2 * census.live + 1] = read(words, base + HI)
+        census.live++
+        if ((way + this.#rests) % SUMMED_ONE_IN === 0 && this.#isShort(base, v)) census.short++
+      } else if (state === FREE) census.free++
+      else if (state >= CLAIMED) census.between++
+    }
+    census.double = this.#doubles(census.live)
+    this.#rests++
+    return census
+  }
+
+  #counting(): number {
+    const { words, shape } = this.#arena
+    this.#reading.take()
+    let counting = 0
+    for (let way = 0; way < shape.ways; way++) {
+      const base = this.#window.base(way)
+      const v = load(words, base + ADM)
+      if ((v & STATE) !== LIVE) continue
+      const isShut = this.#window.isShut(base, v, this.#reading.nowMs)
+      if (isShut || !this.#window.isExpired(base, read(words, base + TICK), this.#reading)) counting++
+    }
+    return counting
+  }
+
+  #doubles(live: number): number {
+    this.#names.subarray(0, live).sort()
+    const halves = this.#halves
+    let doubles = 0
+    for (let i = 2; i < 2 * live; i += 2) {
+      if (halves[i] === halves[i - 2] && halves[i + 1] === halves[i - 1]) doubles++
+    }
+    return doubles
+  }
+
+  /** A bucket that a refund by key took from may keep the charge of a decision that overlapped it. */
+  #isShort(base: number, v: number): boolean {
+    if ((v & COUNT) === BLOCKED) return false
+    const { words, shape } = this.#arena
+    for (let i = 0; i < shape.ring; i++) if (refundsOf(read(words, base + BUCKETS + i)) > 0) return false
+    return (v & COUNT) < this.#window.ring.sum(base, read(words, base + TICK), 0)
+  }
+}
+
+function equal(what: string, found: number, expected: number): string | undefined {
+  return found === expected ? undefined : `${what}: ${found}, not ${expected}`
+}
+
+function within(what: string, found: number, least: number, most: number): string | undefined {
+  return found >= least && found <= most ? undefined : `${what}: ${found}, not ${least} to ${most}`
+}
