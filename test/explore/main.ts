@@ -13,7 +13,7 @@ const USAGE = `npm run explore -- [NAME] [options]
   NAME               only scenarios whose names match this regular expression
   --preemptions N    how often a schedule may leave a thread in the middle of something (3; small scenarios:
                      any number of times)
-  --deaths N         the same, where a thread may die (2)
+  --deaths N         the same, where a thread may die (1)
   --walks N          random schedules on full-size shapes (200000)
   --seed N           of the random ones (another one each time)
   --schedule TEXT    plays this schedule of the one scenario NAME and prints every operation`
@@ -22,7 +22,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     preemptions: { type: 'string', default: '3' },
-    deaths: { type: 'string', default: '2' },
+    deaths: { type: 'string', default: '1' },
     walks: { type: 'string', default: '200000' },
     seed: { type: 'string' },
     schedule: { type: 'string' },
