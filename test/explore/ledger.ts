@@ -166,7 +166,7 @@ export class Ledger {
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
     const field = (index - shape.waysAt) % shape.wayWords
     if (field === ADM) this.#seesAdmission(way, before, after)
-    else if (field === UNTIL) this.#seesBlock(way)
+    else if (field === UNTIL && this.op?.do === 'block') this.#blocksAtMost(this.op.key, after)
     else if (field >= BUCKETS) {
       const newest = this.#machine.words[index - field + TICK]!
       this.#seesBucket(this.#tickAt(field - BUCKETS, after, newest), before, after)
@@ -175,19 +175,18 @@ export class Ledger {
 
   #seesAdmission(way: number, before: number, after: number): void {
     if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#judgeCells(way)
-    if ((before & COUNT) !== BLOCKED) this.#seesBlock(way)
+    if ((after & COUNT) === BLOCKED && this.op?.do === 'block') {
+      const until = this.#machine.words[this.#arena.shape.waysAt + way * this.#arena.shape.wayWords + UNTIL]!
+      this.blocked(this.op.key, msOf(until))
+    }
     const unblocks = (before & COUNT) === BLOCKED && (after & COUNT) !== BLOCKED
     const { op } = this
     if (unblocks && (op?.do === 'unblock' || op?.do === 'clear')) this.blocked(op.key, 0)
   }
 
-  /** A block stands from when the admission word says so, and until the word UNTIL says: whichever is written last. */
-  #seesBlock(way: number): void {
-    const { words } = this.#machine
-    const base = this.#arena.shape.waysAt + way * this.#arena.shape.wayWords
-    if (this.op?.do !== 'block' || (words[base + ADM]! & COUNT) !== BLOCKED) return
-    const until = words[base + UNTIL]! >>> 0
-    this.blocked(this.op.key, until === NEVER ? FOR_EVER : (until * 1000) / PER_SECOND)
+  /** A block stands from when the admission word says so; a new UNTIL before that may shorten the one there was. */
+  #blocksAtMost(key: number, until: number): void {
+    this.blocked(key, Math.min(this.#machine.getNote(this.#block(key)), msOf(until)))
   }
 
   #seesBucket(tick: number, before: number, after: number): void {
@@ -335,6 +334,10 @@ export class Ledger {
     this.#machine.setNote(FIRST + 3 * thread + 1, units)
     this.#machine.setNote(FIRST + 3 * thread + 2, 0)
   }
+}
+
+function msOf(until: number): number {
+  return until >>> 0 === NEVER ? FOR_EVER : ((until >>> 0) * 1000) / PER_SECOND
 }
 
 /** Every tick that a cell may have, in order: those that a clock may read, and those by way of which it moves far. */

@@ -11,7 +11,11 @@ export const scenarios: Readonly<Record<string, Scenario>> = Object.fromEntries(
   ...Object.entries(alive).map(([name, scenario]) => [`${name}; one dies`, withDeath(scenario)]),
 ])
 
-/** Where a full table denies, the way lost with who died may be the one that a key would need afterwards. */
+/**
+ * Where a full table denies, the way lost with who died may be the one that a key would need afterwards; and who died in
+ * the middle of a block may have made another's longer.
+ */
 function withDeath(scenario: Scenario): Scenario {
-  return { ...scenario, deaths: true, ...(scenario.onFull === 'deny' ? { restKeys: [] } : {}) }
+  const blocks = scenario.threads.flat().some((op) => op.do === 'block')
+  return { ...scenario, deaths: true, ...(blocks || scenario.onFull === 'deny' ? { restKeys: [] } : {}) }
 }
