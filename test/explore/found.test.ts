@@ -1,0 +1,31 @@
+// What the explorer has found in the code: each with as many preemptions as it took.
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { playableCopy, waysPerSet } from './copy.js'
+import { scenarios } from './scenarios/index.js'
+import { search } from './search.js'
+
+const FOUND: [claim: string, scenario: string, preemptions: number][] = [
+  [
+    'a thread that was stopped for more than an hour does not move a cell back',
+    'a stall of more than an hour',
+    2,
+  ],
+  [
+    'a key keeps its way while any clock still counts it',
+    'a way lost and won back, beside a clock that is a granule behind',
+    2,
+  ],
+  ['a key that comes to live in a full set is not displaced by itself', 'three insert one new key', 3],
+  ['two threads that hop on in turn leave no count unswept', 'a return after exactly 256 laps', 3],
+]
+
+const built = await playableCopy([waysPerSet(1)])
+for (const [claim, scenario, preemptions] of FOUND) {
+  test(claim, () => {
+    const { wrong, schedule } = search(built, scenarios[scenario]!, { preemptions })
+    assert.is(wrong, undefined, `by ${schedule}`)
+  })
+}
+
+test.run()
