@@ -83,11 +83,12 @@ export class Forecast {
     return blockedMs <= 0 ? 0 : Math.ceil(blockedMs + reading.nowMs - fromMs)
   }
 
-  /** Whole milliseconds from `fromMs` until the cell's counts are out of the window whatever they are. */
-  untilExpired(base: number, reading: Reading, fromMs: number): number {
+  /** Whole milliseconds from `fromMs` until a new key may take the way of a table that is full. */
+  untilFree(base: number, reading: Reading, fromMs: number): number {
     const tick = this.#tickOf(base, reading)
-    const expired = this.#ticks.untilPosition(fromMs, tick + this.#window.ring.size + 1) // see Ring.isExpired
-    return Math.max(expired, this.untilUnblocked(base, reading, fromMs))
+    const isEmpty = (load(this.#window.words, base + ADM) & COUNT) === 0
+    const free = tick + (isEmpty ? 1 : this.#window.ring.size + 1) // see Ring.isPast, Ring.isExpired
+    return Math.max(this.#ticks.untilPosition(fromMs, free), this.untilUnblocked(base, reading, fromMs))
   }
 
   /** Where the window ends, in granules: at the cell's tick, if a clock that stepped back has not reached it. */

@@ -119,8 +119,7 @@ export class Ring {
   /**
    * Moves a cell's tick on to the reading's and brooms what it passed; `seen` is what a plain read found there. A tick
    * ahead of the reading (another thread's clock, or a clock that stepped back) stands. A move over more than 64 laps
-   * goes in hops, each of which brooms every slot: by way of a tick whose laps no leftover bears. Who hops on from a tick
-   * that another moved to brooms there first: the other leaves off as soon as the tick has moved on.
+   * goes in hops, each of which brooms every slot: by way of a tick whose laps no leftover bears.
    * @returns how many ticks it moved
    */
   advance(base: number, seen: number, reading: Reading): number {
@@ -129,7 +128,6 @@ export class Ring {
     let moved = 0
     let tick = seen
     let isFresh = false
-    let isOwn = false
     for (;;) {
       const goal = reading.tick
       const behind = this.distance(goal, tick)
@@ -141,20 +139,18 @@ export class Ring {
         isFresh = true
         continue
       }
-      if (behind > reach && !isOwn) this.#broom(base, this.after(tick, -reach), reach, tick)
       const hop = behind <= reach ? behind : reach + all * Math.floor((behind - reach) / all)
       const next = hop === behind ? goal : this.after(tick, hop)
       this.#raiseNewest(reading)
       const found = compareExchange(this.#words, base + TICK, tick, next)
       if (found !== tick) {
         tick = found
-        isFresh = isOwn = false
+        isFresh = false
         continue
       }
       this.#broom(base, tick, hop, next)
       moved += hop
       tick = next
-      isOwn = true
     }
   }
 
@@ -178,6 +174,11 @@ export class Ring {
     return this.behind(base, tick, reading) > this.size
   }
 
+  /** Whether the cell's `tick` is past for every thread, so that none counts what has left the window that ends in it. */
+  isPast(base: number, tick: number, reading: Reading): boolean {
+    return this.behind(base, tick, reading) > 0
+  }
+
   /**
    * On which side of the reading the cell's tick is, which seems to be `modulus - behind` ahead of it. It is not where it
    * would be ahead of every reading ever taken: then it is one that rested for nearly the whole modulus (49 days, of
@@ -192,7 +193,7 @@ export class Ring {
     // Where a clock is 8 years past the origin, NEWEST says nothing: err towards standing still.
     const wasRead = (reading.absoluteTick + ahead) * this.#granuleMs - this.#originMs < newest
     if (!wasRead && word !== MOST_NEWEST) return BEHIND
-    return ahead <= this.#aheadTicks ? STANDS_AHEAD : wasRead ? FAR_AHEAD : BEHIND
+    return ahead <= this.#aheadTicks ? STANDS_AHEAD : FAR_AHEAD
   }
 
   #raiseNewest(reading: Reading): void {
@@ -212,16 +213,19 @@ export class Ring {
     let p = Math.floor((from >>> 0) / BROOM_LAPS) + 1
     if (p > end) return
     p = Math.max(p, end - this.size + 1)
-    const slot = this.slot(to)
-    const lapBefore = (this.#lap - ONE_LAP) & LAP
     for (; p <= end; p++) {
       const i = p % this.size
       const at = base + BUCKETS + i
       const b = load(this.#words, at)
-      if ((b & COUNT) === 0 || (b & LAP) === (i <= slot ? this.#lap : lapBefore)) continue
-      // Read after the bucket: while the tick stands here, nobody gives the slot a new lap that looks like this one.
-      if (read(this.#words, base + TICK) !== to) return
+      if ((b & COUNT) === 0 || (b & LAP) === this.#lapOf(i, to)) continue
+      // By the tick read after the bucket: what it counts was charged in that tick or before, if others have moved on.
+      if ((b & LAP) === this.#lapOf(i, read(this.#words, base + TICK))) continue
       compareExchange(this.#words, at, b, (b & LAP) | REFUNDS)
     }
+  }
+
+  /** The lap that a slot has in the window that ends in `tick`. */
+  #lapOf(slot: number, tick: number): number {
+    return slot <= this.slot(tick) ? this.#lap : (this.#lap - ONE_LAP) & LAP
   }
 }

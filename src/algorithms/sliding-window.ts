@@ -119,6 +119,11 @@ export class SlidingWindow {
     return this.ring.isExpired(base, tick, reading)
   }
 
+  /** @see Cells.isPast */
+  isPast(base: number, tick: number, reading: Reading): boolean {
+    return this.ring.isPast(base, tick, reading)
+  }
+
   #advance(base: number, tick: number, reading: Reading): void {
     const moved = this.ring.advance(base, tick, reading)
     const passed = moved >= 2 ** STEP_BITS // or round it all: a clock far back moves a tick nearly the whole modulus on

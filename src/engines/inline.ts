@@ -183,9 +183,9 @@ export class InlineEngine implements DecisionSource {
   }
 
   /** @see DecisionSource */
-  resetOf({ lo, hi, at }: MadeDecision): number {
+  resetOf({ lo, hi, limit, at }: MadeDecision): number {
     const base = this.#lookAgain(lo, hi)
-    if (base < 0) return this.#arena.onFull === 'allow' ? 0 : this.#untilRoom(lo, hi, at)
+    if (base < 0) return this.#arena.onFull === 'allow' ? 0 : this.#untilRoom(lo, hi, limit, limit, at)
     return Math.max(0, this.#forecast.untilReset(base, this.reading, at))
   }
 
@@ -193,7 +193,8 @@ export class InlineEngine implements DecisionSource {
   effectOf({ tick }: MadeDecision, readingMs: number): number {
     const { ticks } = this.reading
     const own = Math.floor(ticks.position(readingMs))
-    const ahead = this.#window.ring.distance(tick, ticks.wrap(own) | 0)
+    const distance = this.#window.ring.distance(tick, ticks.wrap(own) | 0)
+    const ahead = distance > ticks.modulus / 2 ? distance - ticks.modulus : distance
     return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
   }
 
@@ -209,19 +210,20 @@ export class InlineEngine implements DecisionSource {
   retryAfter(lo: number, hi: number, cost: number, limit: number, at: number): number {
     if (cost > limit) return Number.POSITIVE_INFINITY
     const base = this.#lookAgain(lo, hi)
-    if (base < 0) return Math.max(1, this.#untilRoom(lo, hi, at))
+    if (base < 0) return Math.max(1, this.#untilRoom(lo, hi, cost, limit, at))
     return Math.max(1, this.#forecast.untilAdmitted(base, cost, limit, this.reading, at))
   }
 
-  /** When the first way of the key's sets may be taken. */
-  #untilRoom(lo: number, hi: number, at: number): number {
+  /** When the first way of the key's sets may be taken, and `cost` fits beside the counts that come with it. */
+  #untilRoom(lo: number, hi: number, cost: number, limit: number, at: number): number {
     let first = Number.POSITIVE_INFINITY
     for (const way of this.#table.waysOf(lo, hi)) {
       const base = this.#window.base(way)
       if ((load(this.#arena.words, base + ADM) & STATE) === CLAIMED) continue // perhaps for ever
-      const blocked = this.#forecast.untilUnblocked(base, this.reading, at)
       const free =
-        this.#arena.onFull === 'evict' ? blocked : this.#forecast.untilExpired(base, this.reading, at)
+        this.#arena.onFull === 'evict'
+          ? this.#forecast.untilAdmitted(base, cost, limit, this.reading, at)
+          : this.#forecast.untilFree(base, this.reading, at)
       first = Math.min(first, free)
     }
     return Math.max(0, Math.ceil(first))

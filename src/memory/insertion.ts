@@ -25,6 +25,8 @@ import { add, compareExchange, load, read, store, type Words, write } from './wo
 export interface Cells {
   /** Whether all that the cell, whose tick is `tick`, has counted has left the window of every thread. */
   isExpired(base: number, tick: number, reading: Reading): boolean
+  /** Whether the cell's `tick` is past for every thread: what a total of 0 does not count, none of them does. */
+  isPast(base: number, tick: number, reading: Reading): boolean
   /** Whether `v`, the cell's admission word, is blocked and its block not over. */
   isShut(base: number, v: number, nowMs: number): boolean
   /** Brings a cell's tick up to the reading. */
@@ -155,7 +157,7 @@ export class Insertion {
       if (state === NAMED) named = { way, v }
       if (state === CLAIMED || state === NAMED || this.#cells.isShut(base, v, this.#reading.nowMs)) continue
       const tick = read(this.#words, base + TICK) // late: a way is thought expired; the claim looks again
-      if (state === FREE || total === 0 || this.#cells.isExpired(base, tick, this.#reading)) {
+      if (state === FREE || this.#isGone(base, total, tick)) {
         empties[set]++
         if (empty[set].way < 0 || state === FREE) empty[set] = { way, v }
       } else if (least.way < 0 || total < (least.v & COUNT)) least = { way, v }
@@ -164,6 +166,12 @@ export class Insertion {
     if (best.way >= 0) return this.#choose(best)
     if (named.way >= 0) return this.#choose(named)
     return this.#onFull === 'evict' ? this.#choose(least) : -1
+  }
+
+  /** Whether nothing that a LIVE cell's key was admitted counts any more, for any thread. */
+  #isGone(base: number, total: number, tick: number): boolean {
+    if (total === 0 && this.#cells.isPast(base, tick, this.#reading)) return true
+    return this.#cells.isExpired(base, tick, this.#reading)
   }
 
   #choose({ way, v }: Candidate): number {
@@ -182,7 +190,8 @@ export class Insertion {
     const expired = this.#cells.isExpired(base, tick, this.#reading)
     const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
     const wasLive = (v & STATE) === LIVE
-    if (wasLive && total > 0 && this.#onFull !== 'evict') return undefined // its key came back in between
+    const stillCounts = wasLive && !this.#isGone(base, total, tick)
+    if (stillCounts && this.#onFull !== 'evict') return undefined // its key came back in between
 
     add(words, HEADER.CLAIMING, 1)
     const mine = ((v + ONE_EPOCH) & EPOCH) | CLAIMED | total
@@ -198,7 +207,7 @@ export class Insertion {
     store(words, base + ADM, named)
     add(words, HEADER.CLAIMING, -1)
     if (wasLive) count(words, HEADER.EVICTED, 1)
-    if (wasLive && total > 0) count(words, HEADER.EVICTED_LIVE, 1)
+    if (stillCounts) count(words, HEADER.EVICTED_LIVE, 1)
     return named
   }
 

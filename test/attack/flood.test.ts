@@ -2,19 +2,24 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
-import { flood, KEYS_PER_ROOM, LIMIT } from './flood.js'
+import { flood, HUNDREDFOLD, LIMIT, TENFOLD } from './flood.js'
 import { percentiles } from './latency.js'
 
 test('300,000 random keys win a key at its limit no admission, and themselves no more than the places of the table', () => {
   const keys = 300_000
-  const { extra, tries, sprayedAdmitted, before, during, rssMb } = flood(keys, 1, () => {})
+  const { extra, tries, sprayedAdmitted, before, during, rssMb } = flood(keys, HUNDREDFOLD, 1, () => {})
   assert.is(tries, 3_000)
   assert.is(extra, 0)
-  const most = setsFor(keys / KEYS_PER_ROOM) * WAYS_PER_SET * LIMIT
+  const most = setsFor(keys / HUNDREDFOLD) * WAYS_PER_SET * LIMIT
   assert.ok(sprayedAdmitted <= most, `${sprayedAdmitted} of ${most}`)
   assert.ok(sprayedAdmitted > most / 2, 'the flood came as far as the limit')
   console.log(`a decision before: ${percentiles(before)}; during: ${percentiles(during)}`)
   console.log(`${(rssMb.end - rssMb.warm).toFixed(1)} MB more of resident memory once all places were taken`)
+})
+
+test('in a table overrun tenfold the victim stays refused as well', () => {
+  const { extra, tries } = flood(100_000, TENFOLD, 2, () => {})
+  assert.equal([tries, extra], [1_000, 0])
 })
 
 test.run()

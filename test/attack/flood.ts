@@ -6,8 +6,12 @@ import type { Tell } from './progress.js'
 import { withSeed } from './seeded.js'
 
 export const LIMIT = 50
-/** The table is made for one of so many keys: each of its places is taken 80 times, more than the limit. */
-export const KEYS_PER_ROOM = 100
+/**
+ * The table is made for one of so many keys. Overrun a hundredfold, each of its places is taken 80 times, more than the
+ * limit: who used less than that is displaced, keys in ordinary use, too. Tenfold, those keep their places.
+ */
+export const HUNDREDFOLD = 100
+export const TENFOLD = 10
 /** Keys in ordinary use, whose decisions are timed. */
 const REGULARS = 1_000
 const SPRAYED_PER_REGULAR = 10
@@ -29,9 +33,9 @@ export interface FloodReport {
   rssMb: { before: number; warm: number; end: number }
 }
 
-export function flood(keys: number, seed: number, tell: Tell): FloodReport {
+export function flood(keys: number, keysPerRoom: number, seed: number, tell: Tell): FloodReport {
   const next = random(seed)
-  const made = createLimiter({ limit: LIMIT, window: '1d', maxKeys: keys / KEYS_PER_ROOM })
+  const made = createLimiter({ limit: LIMIT, window: '1d', maxKeys: keys / keysPerRoom })
   const limiter = withSeed(made, [next() * 2 ** 32, next() * 2 ** 32])
   const timed = keys / SPRAYED_PER_REGULAR
   const before = new Latencies(timed)

@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
 import { collide, type Play } from './collide.js'
-import { LIMIT as FLOOD_LIMIT, flood, KEYS_PER_ROOM } from './flood.js'
+import { LIMIT as FLOOD_LIMIT, flood, HUNDREDFOLD, TENFOLD } from './flood.js'
 import { percentiles } from './latency.js'
 import { LIMIT as OVERRUN_LIMIT, overrun } from './overrun.js'
 import { progressOn } from './progress.js'
@@ -37,34 +37,42 @@ const forbid = (isSo: boolean, what: string) => {
 }
 
 line(`seed ${seed}`)
-if (values.part.includes('flood')) runFlood(whole('keys', 1_000))
+if (values.part.includes('flood')) {
+  for (const keysPerRoom of [HUNDREDFOLD, TENFOLD]) runFlood(whole('keys', 1_000), keysPerRoom)
+}
 if (values.part.includes('collide')) runCollide(whole('colliding', 1_000))
 if (values.part.includes('overrun')) runOverrun(whole('windows', 1))
 const verdict = forbidden.length === 0 ? 'held' : `BROKEN: ${forbidden.join('; ')}`
 console.log(`attack ${verdict}; ${summary.join('; ')}; seed ${seed}`)
 process.exitCode = forbidden.length === 0 ? 0 : 1
 
-function runFlood(keys: number): void {
-  const { tries, extra, sprayedAdmitted, before, during, arenaMb, rssMb } = flood(keys, seed, tell)
-  const most = setsFor(keys / KEYS_PER_ROOM) * WAYS_PER_SET * FLOOD_LIMIT
+function runFlood(keys: number, keysPerRoom: number): void {
+  const name = `flood, ${keysPerRoom} keys for each that there is room for`
+  const { tries, extra, sprayedAdmitted, before, during, arenaMb, rssMb } = flood(
+    keys,
+    keysPerRoom,
+    seed,
+    tell,
+  )
+  const most = setsFor(keys / keysPerRoom) * WAYS_PER_SET * FLOOD_LIMIT
   const grownMb = rssMb.end - rssMb.warm
   const times = during.percentileUs(0.99) / before.percentileUs(0.99)
   forbid(extra > 0, `${extra} extra admissions of the victim`)
   forbid(sprayedAdmitted > most, `${sprayedAdmitted} sprayed keys admitted, more than the places allow`)
   forbid(grownMb > MOST_GROWTH_MB, `${grownMb.toFixed(1)} MB more of resident memory`)
-  line(`flood: ${keys} random keys, ${tries} tries of a victim at its limit, ${extra} admitted`)
+  line(`${name}: ${keys} random keys, ${tries} tries of a victim at its limit, ${extra} admitted`)
   line(
-    `flood: ${sprayedAdmitted} of the sprayed keys admitted, at most ${most} for all the places of the table`,
+    `${name}: ${sprayedAdmitted} of the sprayed keys admitted, at most ${most} for all the places of the table`,
   )
   const [atFirst, warm, end] = [rssMb.before, rssMb.warm, rssMb.end].map((mb) => mb.toFixed(1))
   line(
-    `flood: resident memory ${atFirst} MB before, ${warm} once all ${arenaMb.toFixed(1)} MB were in use, ${end} at last`,
+    `${name}: resident memory ${atFirst} MB before, ${warm} once all ${arenaMb.toFixed(1)} MB were in use, ${end} at last`,
   )
-  line(`flood: a decision on a key in use, before: ${percentiles(before)}; during: ${percentiles(during)}`)
+  line(`${name}: a decision on a key in use, before: ${percentiles(before)}; during: ${percentiles(during)}`)
   const isWished = times <= WISHED ? 'yes' : 'no'
-  line(`flood: p99 during / before ${times.toFixed(2)}; at most ${WISHED}: ${isWished}`)
+  line(`${name}: p99 during / before ${times.toFixed(2)}; at most ${WISHED}: ${isWished}`)
   summary.push(
-    `${keys} random keys: ${extra} extra admissions, ${grownMb.toFixed(1)} MB grown, p99 x${times.toFixed(2)}`,
+    `${keys} random keys, ${keysPerRoom} a room: ${extra} extra admissions, ${grownMb.toFixed(1)} MB grown, p99 x${times.toFixed(2)}`,
   )
 }
 

@@ -28,6 +28,10 @@ const DEAD = 1
 const ACTIVE = 2
 const OVERLAPPED = 3
 const FIRST = 4
+/** Of each thread, then: the tick of its charge under way, its units, how many of them are owed, and the key. */
+const CHARGE = 4
+/** Of a batch, which has several. */
+const ANY_KEY = 0
 const FOR_EVER = 2 ** 31 - 1
 
 /** A decision that has just come back. */
@@ -39,6 +43,8 @@ export interface Decided {
   /** The charge's tick, as its word. */
   readonly tick: number
   readonly nowMs: number
+  /** Whether the way that was charged bears the key's name. */
+  readonly isOwnCell: boolean
   /** The reading's tick or the newest that its cell had seen. */
   readonly effectTick: number
 }
@@ -70,7 +76,7 @@ export class Ledger {
 
   static notesFor(scenario: Scenario): number {
     const keys = keysOf(scenario).length
-    return FIRST + 3 * scenario.threads.length + 2 * keys * ticksOf(scenario).length + keys
+    return FIRST + CHARGE * scenario.threads.length + 2 * keys * ticksOf(scenario).length + keys
   }
 
   constructor(scenario: Scenario, machine: Machine, arena: Arena) {
@@ -81,7 +87,7 @@ export class Ledger {
     this.#buckets = scenario.buckets ?? 1
     this.ticks = ticksOf(scenario)
     this.keys = keysOf(scenario)
-    this.#admittedAt = FIRST + 3 * scenario.threads.length
+    this.#admittedAt = FIRST + CHARGE * scenario.threads.length
     this.#penaltiesAt = this.#admittedAt + this.keys.length * this.ticks.length
     this.#blocksAt = this.#penaltiesAt + this.keys.length * this.ticks.length
   }
@@ -133,6 +139,7 @@ export class Ledger {
       this.#add(this.#admittedAt, key, tick, cost - owed)
       // It counts where it was charged: at its reading, or where another had moved the key on.
       const effectMs = Math.max(nowMs, this.ticks[tick]! * GRANULE_MS)
+      if (!decided.isOwnCell) this.fail('wrong cell', `key ${key}`)
       if (this.isBlocked(key, effectMs)) this.fail('past its block', `key ${key}`)
       this.#judge(key, tick, limit)
       if (!this.#used.has(key)) this.fail('fresh quota', `key ${key}`)
@@ -217,10 +224,12 @@ export class Ledger {
     this.#add(this.#admittedAt, key, tick, -own)
     let rest = byKey ? units - own : 0
     for (let thread = 0; thread < this.#scenario.threads.length && rest > 0; thread++) {
-      if (thread === this.thread || this.#machine.getNote(FIRST + 3 * thread) !== tick + 1) continue
-      const charged = this.#machine.getNote(FIRST + 3 * thread + 1)
+      const note = FIRST + CHARGE * thread
+      const isOfKey = [ANY_KEY, key].includes(this.#machine.getNote(note + 3))
+      if (thread === this.thread || this.#machine.getNote(note) !== tick + 1 || !isOfKey) continue
+      const charged = this.#machine.getNote(FIRST + CHARGE * thread + 1)
       const owed = Math.min(rest, charged - this.#owed(thread))
-      this.#machine.setNote(FIRST + 3 * thread + 2, this.#owed(thread) + owed)
+      this.#machine.setNote(FIRST + CHARGE * thread + 2, this.#owed(thread) + owed)
       rest -= owed
     }
   }
@@ -326,13 +335,15 @@ export class Ledger {
   }
 
   #owed(thread: number): number {
-    return this.#machine.getNote(FIRST + 3 * thread + 2)
+    return this.#machine.getNote(FIRST + CHARGE * thread + 2)
   }
 
   #setCharge(thread: number, tick: number, units: number): void {
-    this.#machine.setNote(FIRST + 3 * thread, tick + 1)
-    this.#machine.setNote(FIRST + 3 * thread + 1, units)
-    this.#machine.setNote(FIRST + 3 * thread + 2, 0)
+    this.#machine.setNote(FIRST + CHARGE * thread, tick + 1)
+    this.#machine.setNote(FIRST + CHARGE * thread + 1, units)
+    this.#machine.setNote(FIRST + CHARGE * thread + 2, 0)
+    const key = tick >= 0 && this.op?.do === 'check' ? this.op.key : ANY_KEY
+    this.#machine.setNote(FIRST + CHARGE * thread + 3, key)
   }
 }
 

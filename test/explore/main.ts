@@ -31,9 +31,15 @@ const { values, positionals } = parseArgs({
 })
 
 const count = (n: number) => n.toLocaleString('en-US')
+let toldAt = performance.now()
+/** One line that is written over on a terminal; anywhere else a line a minute. */
 const progress = (text: string) => {
   if (process.stderr.isTTY)
     process.stderr.write(`\r\x1b[K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`)
+  else if (text !== '' && performance.now() - toldAt > 60_000) {
+    toldAt = performance.now()
+    process.stderr.write(`${text}\n`)
+  }
 }
 
 if (values.help) console.log(USAGE)

@@ -33,6 +33,8 @@ export type Forbidden =
   | 'early'
   /** Admitted while blocked. */
   | 'past its block'
+  /** Charged to the cell of another key. */
+  | 'wrong cell'
   /** Two live cells of one key. */
   | 'two cells'
   /** At rest, and nobody died: a way that is claimed or named, and nobody's. */

@@ -116,14 +116,7 @@ export class Stage {
 
   /** What must hold once nobody is in the middle of anything; the ledger says what does not. */
   judgeAtRest(): void {
-    const { words, shape } = this.#arena
-    this.ledger.judgeMemory((way) => {
-      const base = shape.waysAt + way * shape.wayWords
-      for (const [key, { lo, hi }] of this.#fingerprints) {
-        if (words[NAMES_AT + way] === lo && words[base + HI] === hi) return key
-      }
-      return undefined
-    })
+    this.ledger.judgeMemory((way) => this.#keyOf(way))
     // Who died may have left a charge.
     if (this.scenario.forbidden.includes('refused at rest') && this.ledger.dead === 0) this.#judgeRoom()
     if (this.scenario.forbidden.includes('locked out')) this.#judgeIdle()
@@ -148,6 +141,15 @@ export class Stage {
     if (field === ADM) return `epoch ${value >>> 24} ${STATES[(value & STATE) >>> 22]} total ${value & COUNT}`
     if (field >= BUCKETS) return `lap ${value >>> 24} refunds ${refundsOf(value)} count ${value & COUNT}`
     return String(value)
+  }
+
+  #keyOf(way: number): number | undefined {
+    const { words, shape } = this.#arena
+    const base = shape.waysAt + way * shape.wayWords
+    for (const [key, { lo, hi }] of this.#fingerprints) {
+      if (words[NAMES_AT + way] === lo && words[base + HI] === hi) return key
+    }
+    return undefined
   }
 
   #judgeRoom(): void {
@@ -300,7 +302,8 @@ export class Stage {
     const { nowMs, absoluteTick } = reading
     const { waysAt, wayWords } = this.#arena.shape
     const newest = way < 0 ? 0 : this.machine.words[waysAt + way * wayWords + TICK]!
-    return { key, cost, limit, outcome, tick, nowMs, effectTick: Math.max(absoluteTick, newest) }
+    const isOwnCell = way >= 0 && this.#keyOf(way) === key
+    return { key, cost, limit, outcome, tick, nowMs, isOwnCell, effectTick: Math.max(absoluteTick, newest) }
   }
 
   #engine(now: () => number, arena = this.#arena): InlineEngine {

@@ -133,11 +133,11 @@ export const phases = {
           )
     if (p > Math.floor(next / (S.laps >> 2))) return onward
     const i = p % RING,
-      live = next - ((next - i) % RING)
+      lapAt = (tick) => lapOf(tick - ((tick - i) % RING))
     const b = yield load(w, BUCKETS + i)
-    if (count(b) > 0 && lap(b) !== lapOf(live)) {
-      if (broken !== 'broom unchecked' && (yield load(w, TICK)) !== next) return onward
-      yield cas(w, BUCKETS + i, b, bucket(lap(b), 3, 0))
+    if (count(b) > 0 && lap(b) !== lapAt(next)) {
+      const tick = broken === 'broom unchecked' ? next : yield load(w, TICK)
+      if (lap(b) !== lapAt(tick)) yield cas(w, BUCKETS + i, b, bucket(lap(b), 3, 0))
     }
     return to('broom', { w, p: p + 1, next, now, tries, early, mine })
   },

@@ -45,6 +45,10 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
+  'a block ended by the sum of an old reading': {
+    scenario: 'one unblocks, another blocks',
+    edits: [inAdjustments('read(words, base + TICK), reading)', 'reading.tick, reading)')],
+  },
   'a penalty committed without a new epoch': {
     scenario: 'a penalty beyond all counting, against a sum',
     edits: [inAdjustments('((v & ~COUNT) + ONE_EPOCH) | next) === v)', '(v & ~COUNT) | next) === v)')],

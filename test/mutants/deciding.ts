@@ -51,7 +51,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'a broom that does not look at the tick again': {
     scenario: 'a stalled broom against a charge',
-    edits: [inRing('if (read(this.#words, base + TICK) !== to)', 'if (to !== to)')],
+    edits: [inRing('if ((b & LAP) === this.#lapOf(i, read(this.#words, base + TICK)))', 'if (b === 0)')],
   },
   'as-of without its epoch': {
     scenario: 'costs of 1, 2 and 3 against a limit of 3',

@@ -9,6 +9,23 @@ export const inserting: Readonly<Record<string, Mutant>> = {
       inInsertion('this.#cells.enter(base, this.#reading);', ''),
     ],
   },
+  'a way that settles before it looks for others': {
+    scenario: 'two cells of one key, one after the other',
+    edits: [
+      inInsertion(
+        'const named = this.#claim(way, lo, hi);',
+        'const named = this.#claim(way, lo, hi);\n        this.#reading.take();\n        this.#cells.enter(this.#table.base(way), this.#reading);',
+      ),
+      inInsertion('this.#reading.take(); // after the scan: see "settle"', ''),
+      inInsertion('this.#cells.enter(base, this.#reading);\n            compareExchange', 'compareExchange'),
+    ],
+  },
+  'an empty way taken that another clock may still count': {
+    scenario: 'an empty way is claimed, beside a clock that is a granule behind',
+    edits: [
+      inInsertion('if (total === 0 && this.#cells.isPast(base, tick, this.#reading))', 'if (total === 0)'),
+    ],
+  },
   'a claim without a new epoch': {
     scenario: 'an expired way is claimed while its old key decides',
     edits: [inInsertion('((v + ONE_EPOCH) & EPOCH) | CLAIMED', '(v & EPOCH) | CLAIMED')],

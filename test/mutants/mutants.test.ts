@@ -39,4 +39,12 @@ for (const [name, mutant] of Object.entries(mutants)) {
   })
 }
 
+for (const file of new Set(
+  Object.values(mutants).flatMap((mutant) => ('test' in mutant ? [mutant.test] : [])),
+)) {
+  test(`without a mistake it passes: ${file}`, async () => {
+    assert.not(await isNoticedBy(file, []))
+  })
+}
+
 test.run()

@@ -118,6 +118,12 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     limit: 3,
     threads: [[check(), check()], [block(2), unblock], [check()]],
   },
+  'one unblocks, another blocks': {
+    forbidden: AMONG_REFUNDS,
+    times: [20, 21],
+    before: [[18, check()]],
+    threads: [[unblock], [check(), block(5), check()], [check()]],
+  },
   'a block runs out among decisions': {
     forbidden: ANYTHING,
     times: [20, 21, 22],

@@ -6,6 +6,7 @@ export const ANYTHING: readonly Forbidden[] = [
   'over',
   'early',
   'past its block',
+  'wrong cell',
   'two cells',
   'stuck way',
   'lost charge',
@@ -16,6 +17,8 @@ export const ANYTHING: readonly Forbidden[] = [
 ]
 /** A ring has two buckets here, so a lap is two granules. */
 const LAP = 2
+/** In granules: the newest reading that the memory can note is 8.5 years from where the clock started. */
+const NINE_YEARS = 9 * 366 * 86_400
 const LONG_GAPS = [LAP * 64, LAP * 255, LAP * 256, LAP * 256 + 1, LAP * 257, LAP * 512]
 
 export const deciding: Readonly<Record<string, Scenario>> = {
@@ -120,6 +123,12 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     forbidden: ANYTHING,
     times: [20, 20 + 4_000, 20 + 4_001],
     before: [[20, check()]],
+    threads: [[check()], [check(), check()]],
+  },
+  'a stall of more than an hour, nine years after the limiter was made': {
+    forbidden: ANYTHING,
+    times: [NINE_YEARS, NINE_YEARS + 4_000, NINE_YEARS + 4_001],
+    before: [[NINE_YEARS, check()]],
     threads: [[check()], [check(), check()]],
   },
   'a return after exactly 256 laps': {

@@ -45,8 +45,7 @@ export const inserting: Readonly<Record<string, Scenario>> = {
     restKeys: [],
   },
   'an empty way is claimed while its key decides': {
-    forbidden: WITHOUT_ROOM,
-    onFull: 'deny',
+    forbidden: EXCEPT_DISPLACED,
     times: [20],
     homes: { [SQUATTER]: [1, 0] },
     before: [
@@ -89,6 +88,35 @@ export const inserting: Readonly<Record<string, Scenario>> = {
       [19, squats],
       [20, check()],
     ],
+    threads: [[check()], [check()], [check(2)]],
+    restKeys: [],
+  },
+  'an empty way is claimed, beside a clock that is a granule behind': {
+    forbidden: WITHOUT_ROOM.filter((what) => what !== 'early'),
+    onFull: 'deny',
+    times: [21],
+    ahead: [-1, 0, 0],
+    ways: 3,
+    homes: { 1: [0, 1], 2: [0, 2], [SQUATTER]: [2, 0] },
+    before: [
+      [18, squats],
+      [19, check()],
+    ],
+    threads: [
+      [check()],
+      [
+        { do: 'block', key: 1, ms: 1_000 },
+        { do: 'unblock', key: 1 },
+      ],
+      [check(2)],
+    ],
+    restKeys: [],
+  },
+  'two cells of one key, one after the other': {
+    forbidden: WITHOUT_ROOM,
+    onFull: 'deny',
+    times: [20, 23],
+    homes: { 1: [0, 1], 2: [0, 1] },
     threads: [[check()], [check()], [check(2)]],
     restKeys: [],
   },
