@@ -4,8 +4,8 @@ import { MillraceError } from './errors.js'
 /** A source of time. Attached threads must read clocks that agree to less than one granule. */
 export interface Clock {
   /**
-   * Milliseconds since any fixed moment, fractions welcome; finite. Where it steps back by up to an hour (2^20 granules, if
-   * that is less; two, if that is more), limits stand still until it is there again; by two granules more than that, and
+   * Milliseconds since any fixed moment, fractions welcome; finite. Where it steps back by up to an hour (but at
+   * least two and at most 2^20 granules), limits stand still until it is there again; by two granules more than that, and
    * what was counted is forgotten.
    */
   now(): number
