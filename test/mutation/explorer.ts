@@ -10,6 +10,13 @@ export interface Verdict {
   readonly what: string
 }
 
+export interface ExplorerOptions {
+  readonly walks: number
+  readonly seed: number
+  /** How many explorers share this process and its processor time. */
+  readonly jobs: number
+}
+
 /** Seconds of processor time for each part, a hundred times what it takes when nothing is wrong: who needs more hangs. */
 const MOST_SECONDS = { smoke: 2, scenario: 25 }
 const AT_A_GLANCE = 12
@@ -19,8 +26,7 @@ const REQUESTS_PER_THREAD = 40
 
 /** Lets a thread play one mutation after another, and ends it where it does not come back. */
 export class Explorer {
-  readonly #walks: number
-  readonly #seed: number
+  readonly #options: ExplorerOptions
   /** How often each scenario has been the one to notice. */
   readonly #noticed = new Map<string, number>(
     Object.entries(scenarios).map(([name, { deaths }]) => [name, deaths ? -1 : 0]),
@@ -28,19 +34,17 @@ export class Explorer {
   #thread: Worker | undefined
   #requests = 0
 
-  constructor(walks: number, seed: number) {
-    this.#walks = walks
-    this.#seed = seed
+  constructor(options: ExplorerOptions) {
+    this.#options = options
   }
 
   /** What a scenario says of the shipped code it would say of any mutation: such a one is not asked, and `tell` is told. */
   static async create(
-    walks: number,
-    seed: number,
+    options: ExplorerOptions,
     shipped: Mutation,
     tell: (what: string) => void,
   ): Promise<Explorer> {
-    const explorer = new Explorer(walks, seed)
+    const explorer = new Explorer(options)
     for (;;) {
       const verdict = await explorer.judge(shipped)
       if (verdict === undefined) return explorer
@@ -56,7 +60,7 @@ export class Explorer {
 
   /** All scenarios, and random schedules. */
   async judge(mutation: Mutation): Promise<Verdict | undefined> {
-    return this.#judge(mutation, this.#ordered(), this.#walks)
+    return this.#judge(mutation, this.#ordered(), this.#options.walks)
   }
 
   #ordered(): string[] {
@@ -73,7 +77,7 @@ export class Explorer {
       code: mutation.code(),
       scenarios: names,
       walks,
-      seed: this.#seed,
+      seed: this.#options.seed,
     }
     const verdict = await this.#ask(this.#thread, request)
     const times = this.#noticed.get(verdict?.part ?? '')
@@ -103,7 +107,7 @@ export class Explorer {
       const timer = setInterval(() => {
         const { user, system } = process.cpuUsage(started)
         const most = part === SMOKE ? MOST_SECONDS.smoke : MOST_SECONDS.scenario
-        if ((user + system) / 1e6 > most) giveUp('hang', `more than ${most} s`)
+        if ((user + system) / 1e6 > most * this.#options.jobs) giveUp('hang', `more than ${most} s`)
       }, LOOK_EVERY_MS)
       const failed = (error: Error) => giveUp('load', String(error))
       const answered = (answer: Answer) => {

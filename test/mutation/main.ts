@@ -83,7 +83,8 @@ async function judgeSome(
   progress: () => void,
 ): Promise<void> {
   const shipped = { ...first, code: () => first.original }
-  const judges = await Judges.create(Number(values.walks), Number(values.seed), shipped, console.log)
+  const options = { walks: Number(values.walks), seed: Number(values.seed), jobs: Number(values.jobs) }
+  const judges = await Judges.create(options, shipped, console.log)
   try {
     for (const mutation of next) {
       tell(mutation, await judges.judge(mutation))

@@ -49,7 +49,17 @@ export function mutationsOf(file: string, code: string): Mutation[] {
       })
     }
   })
-  return [...found.values()].sort((a, b) => a.start - b.start)
+  return toldApart([...found.values()].sort((a, b) => a.start - b.start))
+}
+
+/** Lines that are alike in one function are counted. */
+function toldApart(mutations: readonly Mutation[]): Mutation[] {
+  const seen = new Map<string, number>()
+  return mutations.map((mutation) => {
+    const times = (seen.get(mutation.name) ?? 0) + 1
+    seen.set(mutation.name, times)
+    return times === 1 ? mutation : { ...mutation, name: `${mutation.name} (${times})` }
+  })
 }
 
 function functionOf(parents: readonly AnyNode[], code: string): string {

@@ -6,9 +6,9 @@ import type { Verdict } from './explorer.js'
 import type { Mutation } from './mutations.js'
 
 const LIMITER =
-  'decision adjustments refund block full-table effect stats distant-clock batch wait wait-ends closed ' +
+  'decision adjustments refund block full-table effect stats distant-clock batch closed ' +
   'bad-change bad-clock bad-input bad-options bad-rule bad-share'
-/** All that is quick and looks at what a limiter decides. */
+/** All that is quick and looks at what a limiter decides; but who waits, whose tests want a process of their own. */
 const QUICK = [
   'algorithms/promises',
   'algorithms/laps',
@@ -36,8 +36,10 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
   'memory/layout.js': [...TIME, ...PLACES],
   'memory/table.js': PLACES,
 }
-/** Ten times what they take on a busy machine. */
-const MOST_MS = 240_000
+/** Seconds of processor time, four times and more what they take: who needs more hangs. */
+const MOST_SECONDS = { quick: 10, long: 40 }
+/** And however long a busy machine may take for that. */
+const MOST_MS = 300_000
 
 /** A copy of the package into which one mutation after another is put, and which the test files are run on. */
 export class TestFiles {
@@ -58,7 +60,7 @@ export class TestFiles {
     const path = join(this.#folder, 'dist', file)
     await writeFile(path, code())
     try {
-      return await this.#run([...new Set(files)])
+      return await this.#run([...new Set(files)], MOST_SECONDS[which])
     } finally {
       await writeFile(path, original)
     }
@@ -68,10 +70,10 @@ export class TestFiles {
     await rm(this.#folder, { recursive: true, force: true })
   }
 
-  #run(files: readonly string[]): Promise<Verdict | undefined> {
+  #run(files: readonly string[], seconds: number): Promise<Verdict | undefined> {
     const script = join(this.#folder, 'build/test/mutation/run-some.js')
     return new Promise((resolve, reject) => {
-      const child = spawn(process.execPath, [script, ...files], {
+      const child = spawn(process.execPath, [script, String(seconds), ...files], {
         stdio: ['ignore', 'pipe', 'ignore'],
         timeout: MOST_MS,
         killSignal: 'SIGKILL',
@@ -80,7 +82,7 @@ export class TestFiles {
       child.stdout.on('data', (chunk) => (output += chunk))
       child.on('error', reject)
       child.on('close', (code, signal) => {
-        if (signal !== null) resolve({ by: 'hang', part: 'tests', what: `${MOST_MS / 1000} s of tests` })
+        if (signal !== null) resolve({ by: 'hang', part: 'tests', what: `more than ${seconds} s` })
         else if (code === 0) resolve(undefined)
         else {
           const name = /FAIL.*?"(.*)"/.exec(output)?.[1]
