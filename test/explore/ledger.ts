@@ -134,6 +134,10 @@ export class Ledger {
       // It counts where it was charged: at its reading, or where another had moved the key on.
       const effectMs = Math.max(nowMs, this.ticks[tick]! * GRANULE_MS)
       if (this.isBlocked(key, effectMs)) this.fail('past its block', `key ${key}`)
+      // Where it counts from earlier on, it leaves the window of its own admission too soon.
+      const charged = this.ticks[tick]!
+      if (charged < Math.floor(nowMs / GRANULE_MS))
+        this.fail('over', `key ${key}: read ${nowMs} ms, charged in tick ${charged}`)
       this.#judge(key, tick, limit)
       if (!this.#used.has(key)) this.fail('fresh quota', `key ${key}`)
     } else if (outcome === OUTCOME.REFUSED && cost <= limit) this.#judgeRefusal(decided)
