@@ -71,12 +71,13 @@ function functionOf(parents: readonly AnyNode[], code: string): string {
   return 'outside'
 }
 
-/** The line (or lines) of the change. */
+/** The line (or lines) of the change, without what it says of itself. */
 function lineOf({ start, end, replacement }: Change, code: string): string {
   const from = code.lastIndexOf('\n', start) + 1
   const to = code.indexOf('\n', end - 1)
   const change = `«${code.slice(start, end)} → ${replacement === ';' ? '' : replacement}»`
   return (code.slice(from, start) + change + code.slice(end, to < 0 ? code.length : to))
+    .replace(/ \/\/ .*$/, '')
     .replaceAll(/\s+/g, ' ')
     .trim()
 }

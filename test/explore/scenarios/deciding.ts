@@ -1,4 +1,5 @@
 // Decisions on one key that has its cell: charges, sums, rollovers, late threads.
+import { MAX_LIMIT } from '#millrace/core/rule.js'
 import { byHandle, check, checkLate, type Forbidden, readClock, type Scenario } from '../scenario.js'
 
 /** All that could be wrong with one cell. */
@@ -229,5 +230,12 @@ export const deciding: Readonly<Record<string, Scenario>> = {
       [20, check(2)],
     ],
     threads: [[readClock, checkLate(2)], [check(1)], [readClock, checkLate(1)]],
+  },
+  'the largest costs that there are, in one bucket': {
+    forbidden: ANYTHING,
+    times: [20],
+    before: [[20, check()]],
+    limit: MAX_LIMIT,
+    threads: [[check(1, MAX_LIMIT - 1)], [check(1, MAX_LIMIT - 1), check()]],
   },
 }
