@@ -220,7 +220,10 @@ export class Ledger {
   #takes(key: number, tick: number, units: number, byKey: boolean): void {
     const own = Math.min(units, this.#get(this.#admittedAt, key, tick))
     this.#add(this.#admittedAt, key, tick, -own)
-    let rest = byKey ? units - own : 0
+    // Nobody can tell whose units they were; where more went than was admitted, it was penalties first.
+    const penalties = byKey ? Math.min(units - own, this.#get(this.#penaltiesAt, key, tick)) : 0
+    this.#add(this.#penaltiesAt, key, tick, -penalties)
+    let rest = byKey ? units - own - penalties : 0
     for (let thread = 0; thread < this.#scenario.threads.length && rest > 0; thread++) {
       if (thread === this.thread || this.#machine.getNote(FIRST + 3 * thread) !== tick + 1) continue
       const charged = this.#machine.getNote(FIRST + 3 * thread + 1)

@@ -17,12 +17,13 @@ const TESTED_FIRST = new Set(['algorithms/adjustments.js'])
 
 /** All that may notice a mutation, the cheapest first. */
 export class Judges {
-  readonly #explorer: Explorer
   readonly #tests: TestFiles
+  readonly #newExplorer: () => Promise<Explorer>
+  #explorer: Explorer | undefined
 
-  private constructor(explorer: Explorer, tests: TestFiles) {
-    this.#explorer = explorer
+  private constructor(tests: TestFiles, newExplorer: () => Promise<Explorer>) {
     this.#tests = tests
+    this.#newExplorer = newExplorer
   }
 
   /** @throws Error where the shipped code doesn't stand its own tests */
@@ -31,27 +32,31 @@ export class Judges {
     shipped: Mutation,
     tell: (what: string) => void,
   ): Promise<Judges> {
-    const explorer = await Explorer.create(options, shipped, tell)
     const tests = await TestFiles.create()
     const verdict = (await tests.judge(shipped, 'quick')) ?? (await tests.judge(shipped, 'long'))
     if (verdict !== undefined) throw new Error(`the shipped code: ${verdict.what}`)
-    return new Judges(explorer, tests)
+    return new Judges(tests, () => Explorer.create(options, shipped, tell))
   }
 
   /** Who noticed it first; undefined: nobody. */
   async judge(mutation: Mutation): Promise<Verdict | undefined> {
-    const isPlayed = !UNPLAYED.has(mutation.file)
+    const explorer = UNPLAYED.has(mutation.file) ? undefined : await this.#asked()
+    const glances = !TESTED_FIRST.has(mutation.file)
     return (
-      (isPlayed && !TESTED_FIRST.has(mutation.file) && (await this.#explorer.glance(mutation))) ||
-      (await this.#tests.judge(mutation, 'quick')) ||
-      (isPlayed && (await this.#explorer.judge(mutation))) ||
-      (await this.#tests.judge(mutation, 'long')) ||
-      undefined
+      (glances ? await explorer?.glance(mutation) : undefined) ??
+      (await this.#tests.judge(mutation, 'quick')) ??
+      (await explorer?.judge(mutation)) ??
+      (await this.#tests.judge(mutation, 'long'))
     )
   }
 
+  async #asked(): Promise<Explorer> {
+    this.#explorer ??= await this.#newExplorer()
+    return this.#explorer
+  }
+
   async close(): Promise<void> {
-    await this.#explorer.close()
+    await this.#explorer?.close()
     await this.#tests.close()
   }
 }

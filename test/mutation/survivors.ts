@@ -91,4 +91,10 @@ export const survivors: readonly Reason[] = [
       'algorithms/sliding-window.js #advance: if («passed || (moved > 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS) → true»)',
     ],
   },
+  {
+    why:
+      'a charge that came a whole ring late, committed without its bucket: the commit says that nothing was admitted or ' +
+      'summed since its word was read, and its tick has left every window; only total is higher until it is summed anew',
+    mutations: ['algorithms/sliding-window.js decide: if («charged === LATE → false»)'],
+  },
 ]
