@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import type { Verdict } from './explorer.js'
 import { Judges } from './judges.js'
 import { allMutations, type Mutation } from './mutations.js'
-import { survivors } from './survivors.js'
+import { notLookedAtYet, survivors } from './survivors.js'
 
 const USAGE = `npm run mutate -- [NAME] [options]
 
@@ -31,7 +31,7 @@ const { values, positionals } = parseArgs({
 })
 
 const PROGRESS_EVERY_MS = 30_000
-const explained = new Set(survivors.flatMap(({ mutations }) => mutations))
+const explained = new Set([...survivors.flatMap(({ mutations }) => mutations), ...notLookedAtYet])
 
 if (values.help) console.log(USAGE)
 else {
@@ -68,10 +68,10 @@ async function judgeAll(all: readonly Mutation[], chosen: readonly Mutation[]): 
   const jobs = left.length === 0 ? 0 : Number(values.jobs)
   await Promise.all(Array.from({ length: jobs }, () => judgeSome(left[0]!, next, tell, progress)))
   const survive = counts.explained + counts.unexplained + counts.unjudged
-  const unexplained = counts.unexplained === 0 ? 'all explained' : `${counts.unexplained} unexplained`
+  const unexplained = counts.unexplained === 0 ? 'all listed' : `${counts.unexplained} unexplained`
   const taken = counts.unjudged > 0 ? `, ${counts.unjudged} of them not judged again` : ''
   console.log(
-    `${chosen.length} mutations: ${counts.load} killed at the first look, ${counts.explorer} by the explorer, ${counts.test} by tests, ${counts.hang} hang, ${survive} survive (${unexplained}${taken}), ${obsolete.length + wronglyExplained} wrong explanations`,
+    `${chosen.length} mutations: ${counts.load} killed at the first look, ${counts.explorer} by the explorer, ${counts.test} by tests, ${counts.hang} hang, ${survive} survive (${unexplained}${taken}, ${notLookedAtYet.length} on the list of those not looked at yet), ${obsolete.length + wronglyExplained} wrong explanations`,
   )
   process.exitCode = counts.unexplained + obsolete.length + wronglyExplained > 0 ? 1 : 0
 }

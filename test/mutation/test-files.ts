@@ -18,7 +18,7 @@ const QUICK = [
 const FIRST: Readonly<Record<string, readonly string[]>> = {
   'algorithms/forecast.js': ['limiter/decision'],
   'memory/arena.js': ['limiter/bad-share'],
-  'memory/counters.js': ['limiter/stats'],
+  'memory/counters.js': ['memory/counters', 'limiter/stats'],
   'memory/keys.js': ['limiter/bad-input', 'limiter/batch'],
   'memory/statistics.js': ['limiter/stats', 'limiter/full-table'],
 }
