@@ -129,6 +129,26 @@ for (const back of [1_000, 60_000]) {
   })
 }
 
+for (const [windowMs, granuleMs, most] of [
+  [60_000, 1_000, 3_600], // an hour
+  [70_000, 7_000, 515], // an hour and what is left of a granule
+  [60, 1, 2 ** 20], // granules, being less than an hour
+  [6 * 3_600_000, 3_600_000, 2], // granules, being more
+] as const) {
+  test(`granules of ${granuleMs} ms: a clock that steps back by ${most} of them stands still, by one more forgets`, () => {
+    for (const [back, stands] of [
+      [most, true],
+      [most + 1, false],
+    ] as const) {
+      const { clock, limiter } = limiterAt(100_000_000, windowMs, granuleMs)
+      assertWholeLimit(limiter, 'key', 'at first')
+      clock.advance(-back * granuleMs)
+      if (stands) assert.not(limiter.check('key').allowed, `${back} granules back`)
+      else assertWholeLimit(limiter, 'key', `${back} granules back`)
+    }
+  })
+}
+
 test('a clock that jumps ahead by a year and comes back locks nobody out', () => {
   const { clock, limiter } = limiterAt(10_000_000, 60_000, 1_000)
   clock.advance(365 * 86_400_000)

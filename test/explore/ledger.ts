@@ -141,6 +141,10 @@ export class Ledger {
       const effectMs = Math.max(nowMs, this.ticks[tick]! * GRANULE_MS)
       if (!decided.isOwnCell) this.fail('wrong cell', `key ${key}`)
       if (this.isBlocked(key, effectMs)) this.fail('past its block', `key ${key}`)
+      // Where it counts from earlier on, it leaves the window of its own admission too soon.
+      const charged = this.ticks[tick]!
+      if (charged < Math.floor(nowMs / GRANULE_MS))
+        this.fail('over', `key ${key}: read ${nowMs} ms, charged in tick ${charged}`)
       this.#judge(key, tick, limit)
       if (!this.#used.has(key)) this.fail('fresh quota', `key ${key}`)
     } else if (outcome === OUTCOME.REFUSED && cost <= limit) this.#judgeRefusal(decided)
@@ -222,7 +226,10 @@ export class Ledger {
   #takes(key: number, tick: number, units: number, byKey: boolean): void {
     const own = Math.min(units, this.#get(this.#admittedAt, key, tick))
     this.#add(this.#admittedAt, key, tick, -own)
-    let rest = byKey ? units - own : 0
+    // Nobody can tell whose units they were; where more went than was admitted, it was penalties first.
+    const penalties = byKey ? Math.min(units - own, this.#get(this.#penaltiesAt, key, tick)) : 0
+    this.#add(this.#penaltiesAt, key, tick, -penalties)
+    let rest = byKey ? units - own - penalties : 0
     for (let thread = 0; thread < this.#scenario.threads.length && rest > 0; thread++) {
       const note = FIRST + CHARGE * thread
       const isOfKey = [ANY_KEY, key].includes(this.#machine.getNote(note + 3))

@@ -42,6 +42,28 @@ test('a block lasts in sixteenths of a second, rounded up: never shorter, at mos
   )
 })
 
+test('retryAfterMs of a block that ends between two milliseconds is the one behind it', () => {
+  const { clock, limiter } = limiterWith()
+  limiter.block('key', 62) // until 62.5
+  assert.is(limiter.check('key').retryAfterMs, 63)
+  clock.advance(62)
+  assert.not(limiter.check('key').allowed)
+  clock.advance(1)
+  assert.ok(limiter.check('key').allowed)
+})
+
+test('a block of as much as a word can tell ends, and one of a millisecond more never does', () => {
+  const longestMs = ((2 ** 31 - 2 ** 20) / 16) * 1_000
+  const { clock, limiter } = limiterWith()
+  limiter.block('key', longestMs)
+  limiter.block('other', longestMs + 1)
+  assert.is(limiter.check('key').retryAfterMs, longestMs)
+  assert.is(limiter.check('other').retryAfterMs, Number.POSITIVE_INFINITY)
+  clock.advance(longestMs)
+  assert.ok(limiter.check('key').allowed)
+  assert.not(limiter.check('other').allowed)
+})
+
 test('a block may be given as any duration', () => {
   const forMs: [Duration, number][] = [
     [250, 250],

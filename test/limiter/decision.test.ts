@@ -44,6 +44,20 @@ test('retryAfterMs of a refusal is at least 1, also where room has come before i
   assert.is(refused.retryAfterMs, 1)
 })
 
+test('smooth: retryAfterMs is as of when it is read, where enough of the oldest granule has left by then', () => {
+  const { clock, limiter } = limiterWith({ limit: 10, window: '4s', granularity: '1s', edge: 'smooth' })
+  clock.set(2_000_000)
+  assert.ok(limiter.check('key', 6).allowed)
+  clock.advance(1_000)
+  assert.ok(limiter.check('key', 4).allowed)
+  clock.advance(3_250) // 4.5 of the 6 still count, rounded up
+  const refused = limiter.check('key', 3)
+  assert.not(refused.allowed)
+  clock.advance(300) // 3 of them
+  assert.is(refused.retryAfterMs, 300)
+  assert.ok(limiter.check('key', 3).allowed)
+})
+
 test('toJSON has the six fields, computed and kept', () => {
   const { limiter } = limiterWith({ name: 'api' })
   const decision = limiter.check('key', 2)

@@ -10,12 +10,8 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
 /** Whether a test file (below `build/test`, without its ending) fails on a copy of the package with these edits. */
 export async function isNoticedBy(test: string, edits: readonly Edit[]): Promise<boolean> {
-  const folder = await mkdtemp(join(tmpdir(), 'millrace-mutant-'))
+  const folder = await copyPackage()
   try {
-    for (const part of ['dist', 'build/test', 'package.json']) {
-      await cp(join(ROOT, part), join(folder, part), { recursive: true })
-    }
-    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     await applyEdits(join(folder, 'dist'), edits)
     const code = await exitCode(join(folder, 'build/test', `${test}.test.js`))
     if (code !== 0 && code !== 1) throw new Error(`${test} ended with ${code}`)
@@ -23,6 +19,16 @@ export async function isNoticedBy(test: string, edits: readonly Edit[]): Promise
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** The folder of a copy of the built package and its tests; who asks for it removes it. */
+export async function copyPackage(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-mutant-'))
+  for (const part of ['dist', 'build/test', 'package.json']) {
+    await cp(join(ROOT, part), join(folder, part), { recursive: true })
+  }
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return folder
 }
 
 function exitCode(file: string): Promise<number | null> {

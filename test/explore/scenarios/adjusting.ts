@@ -145,4 +145,18 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     limit: 2,
     threads: [[check()], [{ do: 'attach' }, check()], [check()]],
   },
+  'a penalty while its way, which counts nothing, is claimed': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest'),
+    onFull: 'deny',
+    times: [20],
+    homes: { 9: [1, 0] },
+    before: [
+      [19, { do: 'block', key: 9, ms: Number.POSITIVE_INFINITY }],
+      [20, block(1)],
+      [20, unblock],
+    ],
+    limit: 2,
+    threads: [[penalize(1)], [check(2), check(2)]],
+    restKeys: [],
+  },
 }

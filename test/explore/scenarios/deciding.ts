@@ -1,5 +1,6 @@
 // Decisions on one key that has its cell: charges, sums, rollovers, late threads.
-import { byHandle, check, type Forbidden, type Scenario } from '../scenario.js'
+import { MAX_LIMIT } from '#millrace/core/rule.js'
+import { byHandle, check, checkLate, type Forbidden, readClock, type Scenario } from '../scenario.js'
 
 /** All that could be wrong with one cell. */
 export const ANYTHING: readonly Forbidden[] = [
@@ -220,5 +221,30 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     before: [[20, check()]],
     limit: 2,
     threads: [[{ do: 'batch', keys: [1, 1] }], [check(), check()]],
+  },
+  'a tick on its way is overtaken by one of an older reading': {
+    forbidden: ANYTHING,
+    times: [21, 22],
+    before: [[20, check()]],
+    limit: 3,
+    threads: [[readClock, checkLate()], [check()]],
+  },
+  // One arena, one newest reading: while one thread raises it for its key, another does with less for another key.
+  'the newest reading, raised by two that came to different ones': {
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
+    times: [21, 22],
+    homes: { 1: [0, 1], 2: [1, 0] },
+    before: [
+      [20, check(1)],
+      [20, check(2)],
+    ],
+    threads: [[readClock, checkLate(2)], [check(1)], [readClock, checkLate(1)]],
+  },
+  'the largest costs that there are, in one bucket': {
+    forbidden: ANYTHING,
+    times: [20],
+    before: [[20, check()]],
+    limit: MAX_LIMIT,
+    threads: [[check(1, MAX_LIMIT - 1)], [check(1, MAX_LIMIT - 1), check()]],
   },
 }

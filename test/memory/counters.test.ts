@@ -1,0 +1,32 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { count, counted } from '#millrace/memory/counters.js'
+
+const AT = 2
+
+function counter(): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(4 * 6))
+}
+
+test('a counter goes on across 2^31 and 2^32, once each time round', () => {
+  const words = counter()
+  let sum = 0
+  for (let i = 0; i < 9; i++) {
+    count(words, AT, 2 ** 30 + 1)
+    sum += 2 ** 30 + 1
+    assert.is(counted(words, AT), sum)
+  }
+})
+
+test('a counter turns over at 2^32 exactly, not before', () => {
+  const words = counter()
+  count(words, AT, 2 ** 32 - 2)
+  count(words, AT, 1)
+  assert.is(counted(words, AT), 2 ** 32 - 1)
+  assert.equal([...words], [0, 0, -1, 0, 0, 0])
+  count(words, AT, 1)
+  assert.is(counted(words, AT), 2 ** 32)
+  assert.equal([...words], [0, 0, 0, 1, 0, 0])
+})
+
+test.run()
