@@ -46,7 +46,7 @@ test('evict: a key for each request wins just what the places of the table allow
     clock.advance(1_000)
     assert.is(spray(), 0, `${second} s later`)
   }
-  clock.advance(1_000)
+  clock.advance(2_000) // a place is free a granule after its counts have expired
   assert.is(spray(), places * LIMIT)
 })
 

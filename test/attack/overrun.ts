@@ -128,9 +128,12 @@ export function overrun(
   return { ...seen, onFull, keys, places, windows, displaced: evictedLive }
 }
 
-/** How many keys were decided on so lately that their places can't be anybody else's. */
+/**
+ * How many keys were decided on so lately that their places may not be anybody else's yet: in the window, or up to two
+ * granules before, for counts expire by whole granules, and a place is free a granule after them.
+ */
 function livingAt(nowMs: number, logs: KeyLog[]): number {
-  return logs.filter(({ lastMs }) => lastMs > nowMs - WINDOW_MS - GRANULE_MS).length
+  return logs.filter(({ lastMs }) => lastMs > nowMs - WINDOW_MS - 2 * GRANULE_MS).length
 }
 
 /** How many events there were in the window that ends with the last one. */
