@@ -4,7 +4,7 @@ import { lineOf } from './oracle/all.js'
 import { runShape } from './oracle/run.js'
 import { SHAPES } from './oracle/shapes.js'
 
-const DECISIONS = 30_000_000
+const DECISIONS = 120_000_000
 const THREADS = [4, 2, 4, 8, 3]
 const shares = SHAPES.reduce((sum, { share }) => sum + share, 0)
 
