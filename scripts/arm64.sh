@@ -28,16 +28,16 @@ fetch_libraries() {
   [ -e "$libraries/lib/ld-linux-aarch64.so.1" ] && return
   command -v apt-get >/dev/null || fail 'the libraries are fetched by apt-get, which is not here'
   local apt=$cache/apt
-  mkdir -p "$apt"/{state/lists/partial,cache/archives/partial,packages,root}
+  mkdir -p "$apt"/{state/lists/partial,cache/archives/partial,packages,tree}
   touch "$apt/state/status"
   local options=(-q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=
     -o Dir::State="$apt/state" -o Dir::State::status="$apt/state/status" -o Dir::Cache="$apt/cache")
   echo 'fetching libraries for arm64' >&2
   apt-get "${options[@]}" update >&2
   (cd "$apt/packages" && apt-get "${options[@]}" download libc6 libstdc++6 libgcc-s1 >&2)
-  for package in "$apt"/packages/*.deb; do dpkg -x "$package" "$apt/root"; done
-  [ -e "$apt/root/lib" ] || ln -s usr/lib "$apt/root/lib"
-  mv "$apt/root" "$libraries"
+  for package in "$apt"/packages/*.deb; do dpkg -x "$package" "$apt/tree"; done
+  [ -e "$apt/tree/lib" ] || ln -s usr/lib "$apt/tree/lib"
+  mv "$apt/tree" "$libraries"
   rm -rf "$apt"
 }
 

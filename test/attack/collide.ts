@@ -3,9 +3,9 @@ import { createLimiter, type Limiter, manualClock } from 'millrace'
 import { Hasher } from '#millrace/memory/hash.js'
 import { HEADER, setsFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
+import type { Tell } from '../long-runs/progress.js'
 import { collidingKeys, setsOf } from './colliding-keys.js'
 import { Latencies } from './latency.js'
-import type { Tell } from './progress.js'
 import { withSeed } from './seeded.js'
 
 const LIMIT = 10

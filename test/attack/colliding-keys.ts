@@ -1,7 +1,7 @@
 // What an attacker who knew the seed could do: keys whose both sets are all among a few. The search is the hash of
 // src/memory/hash.ts with its first words done once for many keys, and given up where the first set is not one of them.
 import { Hasher } from '#millrace/memory/hash.js'
-import type { Tell } from './progress.js'
+import type { Tell } from '../long-runs/progress.js'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_'
 /** Four of its 64 letters, as the hash reads them in one step. */

@@ -5,11 +5,12 @@
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
+import { readFlag } from '../long-runs/flags.js'
+import { progressOn } from '../long-runs/progress.js'
 import { collide, type Play } from './collide.js'
 import { LIMIT as FLOOD_LIMIT, flood, HUNDREDFOLD, TENFOLD } from './flood.js'
 import { percentiles } from './latency.js'
 import { LIMIT as OVERRUN_LIMIT, overrun } from './overrun.js'
-import { progressOn } from './progress.js'
 
 const PARTS = ['flood', 'collide', 'overrun'] as const
 /** Resident memory may grow so much once all places have been taken: the collector's young generation is in it. */
@@ -29,7 +30,7 @@ const { values } = parseArgs({
 const unknown = values.part.find((part) => !PARTS.includes(part as (typeof PARTS)[number]))
 if (unknown !== undefined) throw new Error(`--part ${unknown}: one of ${PARTS.join(', ')}`)
 const seed = whole('seed', 0)
-const { tell, line } = progressOn(process.stderr)
+const { at: tell, note: line } = progressOn(process.stderr)
 const forbidden: string[] = []
 const summary: string[] = []
 const forbid = (isSo: boolean, what: string) => {
@@ -118,8 +119,5 @@ function runOverrun(windows: number): void {
 }
 
 function whole(name: 'seed' | 'keys' | 'colliding' | 'windows', least: number): number {
-  const value = Number(values[name])
-  if (!Number.isSafeInteger(value) || value < least)
-    throw new Error(`--${name}: a whole number from ${least} on`)
-  return value
+  return readFlag(name, values[name], { fallback: least, least, most: Number.MAX_SAFE_INTEGER })
 }

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { type MadeDecision, Outcome } from '#millrace/core/decision.js'
 import { type OnFull, setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
 import { ExactLog, random } from '../algorithms/oracle.js'
-import type { Tell } from './progress.js'
+import type { Tell } from '../long-runs/progress.js'
 import { withSeed } from './seeded.js'
 
 export const LIMIT = 5

@@ -1,6 +1,6 @@
 // Copies of the built code, changed here and there: with memory that a machine plays, with a scaled-down constant, with a
 // mistake put in.
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -48,7 +48,6 @@ export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> 
 
 /** @throws Error where a place is not found, or found twice: the code has changed, and the edit must */
 export async function applyEdits(folder: string, edits: readonly Edit[]): Promise<void> {
-  await mkdir(folder, { recursive: true })
   for (const { file, find, replace } of edits) {
     const path = join(folder, file)
     const code = await readFile(path, 'utf8')

@@ -1,6 +1,8 @@
 // Explores the built code: `npm run explore` all of it, `npm run explore -- NAME` the scenarios whose names match.
+import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { random } from '../algorithms/oracle.js'
+import { readFlag } from '../long-runs/flags.js'
+import { inCommas, progressOn } from '../long-runs/progress.js'
 import { type Built, playableCopy, waysPerSet } from './copy.js'
 import type { Scenario } from './scenario.js'
 import { scenarios } from './scenarios/index.js'
@@ -21,26 +23,20 @@ const USAGE = `npm run explore -- [NAME] [options]
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    preemptions: { type: 'string', default: '3' },
-    deaths: { type: 'string', default: '1' },
-    walks: { type: 'string', default: '200000' },
+    preemptions: { type: 'string' },
+    deaths: { type: 'string' },
+    walks: { type: 'string' },
     seed: { type: 'string' },
     schedule: { type: 'string' },
     help: { type: 'boolean' },
   },
 })
-
-const count = (n: number) => n.toLocaleString('en-US')
-let toldAt = performance.now()
-/** One line that is written over on a terminal; anywhere else a line a minute. */
-const progress = (text: string) => {
-  if (process.stderr.isTTY)
-    process.stderr.write(`\r\x1b[K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`)
-  else if (text !== '' && performance.now() - toldAt > 60_000) {
-    toldAt = performance.now()
-    process.stderr.write(`${text}\n`)
-  }
-}
+const most = 2 ** 31 - 1
+const preemptions = readFlag('preemptions', values.preemptions, { fallback: 3, least: 0, most: 255 })
+const deaths = readFlag('deaths', values.deaths, { fallback: 1, least: 0, most: 255 })
+const walks = readFlag('walks', values.walks, { fallback: 200_000, least: 0, most })
+const seed = readFlag('seed', values.seed, { fallback: randomInt(most), least: 0, most })
+const progress = progressOn(process.stderr)
 
 if (values.help) console.log(USAGE)
 else if (values.schedule !== undefined) await play(positionals[0] ?? '', values.schedule)
@@ -65,12 +61,11 @@ async function exploreAll(pattern: RegExp): Promise<void> {
     states += found.states
     if (found.wrong !== undefined) wrong++
   }
-  const walks =
-    pattern.source === '(?:)' && Number(values.walks) > 0 ? await walkAbout(Number(values.walks)) : 0
-  if (walks < 0) wrong++
-  const random = walks > 0 ? ` and ${count(walks)} random ones` : ''
+  const held = positionals.length === 0 && walks > 0 ? await walkAbout() : 0
+  if (held === undefined) wrong++
+  const random = held ? ` and ${inCommas(held)} random ones` : ''
   console.log(
-    `${count(schedules)} schedules of ${names.length} scenarios (${count(states)} states)${random}: ${wrong} forbidden outcomes`,
+    `${inCommas(schedules)} schedules of ${names.length} scenarios (${inCommas(states)} states)${random}: ${wrong} forbidden outcomes`,
   )
   process.exitCode = wrong > 0 ? 1 : 0
 }
@@ -82,13 +77,13 @@ function exploreOne(built: Built, name: string, place: string): Found {
   const seconds = () => `${((performance.now() - started) / 1000).toFixed(1)} s`
   const found = search(built, scenario, {
     preemptions: bound,
-    onProgress: ({ states }) => progress(`${place}: ${name}, ${count(states)} states, ${seconds()}`),
+    onProgress: ({ states }) => progress.at(`${place}: ${name}, ${inCommas(states)} states, ${seconds()}`),
   })
-  progress('')
-  const preemptions = bound === Number.POSITIVE_INFINITY ? 'any number of' : bound
+  progress.clear()
+  const times = bound === Number.POSITIVE_INFINITY ? 'any number of' : bound
   const cut = found.cut > 0 ? `, ${found.cut} cut` : ''
   console.log(
-    `${found.wrong === undefined ? 'ok   ' : 'WRONG'} ${name}: ${count(found.schedules)} schedules, ${count(found.states)} states, ${preemptions} preemptions${cut}, ${seconds()}`,
+    `${found.wrong === undefined ? 'ok   ' : 'WRONG'} ${name}: ${inCommas(found.schedules)} schedules, ${inCommas(found.states)} states, ${times} preemptions${cut}, ${seconds()}`,
   )
   if (found.wrong !== undefined) {
     const least = shrink(built, scenario, found.schedule!, found.wrong)
@@ -97,24 +92,23 @@ function exploreOne(built: Built, name: string, place: string): Found {
   return found
 }
 
-function boundOf({ small, deaths }: Scenario): number {
-  if (deaths) return Number(values.deaths)
-  return small ? Number.POSITIVE_INFINITY : Number(values.preemptions)
+function boundOf(scenario: Scenario): number {
+  if (scenario.deaths) return deaths
+  return scenario.small ? Number.POSITIVE_INFINITY : preemptions
 }
 
-/** How many random schedules held; -1 where one did not. */
-async function walkAbout(schedules: number): Promise<number> {
+/** How many random schedules held; undefined where one did not. */
+async function walkAbout(): Promise<number | undefined> {
   const built = await playableCopy()
-  const seed = Number(values.seed ?? Math.floor(random(Date.now())() * 2 ** 31))
   console.log(`random schedules, seed ${seed}`)
   const found = walk(built, {
-    schedules,
+    schedules: walks,
     seed,
-    onProgress: (f) => progress(`${count(f.schedules)} random schedules`),
+    onProgress: ({ schedules }) => progress.at(`${inCommas(schedules)} random schedules`),
   })
-  progress('')
+  progress.clear()
   if (found.wrong === undefined) return found.schedules
   const { scenario, schedule, wrong } = found
   console.log(`WRONG ${wrong}\n${JSON.stringify(scenario)}\n${shrink(built, scenario!, schedule!, wrong)}`)
-  return -1
+  return undefined
 }

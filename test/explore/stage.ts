@@ -43,8 +43,6 @@ export class Stage {
   readonly #arena: Arena
   readonly #start: number
   readonly #fingerprints = new Map<number, Fingerprint>()
-  /** Instead of the clock's reading, while something is tried at rest. */
-  #atRestMs: number | undefined
 
   constructor(built: Built, scenario: Scenario, shared?: Uint8Array) {
     const { limit = 1, buckets = 1, edge = 'strict', onFull = 'evict', ways = 2 } = scenario
@@ -185,12 +183,10 @@ export class Stage {
     const mark = machine.mark()
     const { lo, hi } = this.#fingerprints.get(key)!
     let allowed = false
-    this.#atRestMs = atMs
     this.#built.playOn(machine)
     machine.runAtRest(() => {
-      allowed = this.#engine(() => this.#atRestMs!).checkNow(lo, hi, cost).allowed
+      allowed = this.#engine(() => atMs).checkNow(lo, hi, cost).allowed
     })
-    this.#atRestMs = undefined
     machine.backTo(mark)
     return allowed
   }

@@ -1,5 +1,7 @@
 // Mutation testing of the protocol's code: `npm run mutate`.
 import { parseArgs } from 'node:util'
+import { readFlag } from '../long-runs/flags.js'
+import { progressOn } from '../long-runs/progress.js'
 import type { Verdict } from './explorer.js'
 import { Judges } from './judges.js'
 import { allMutations, type Mutation } from './mutations.js'
@@ -19,27 +21,29 @@ const USAGE = `npm run mutate -- [NAME] [options]
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    every: { type: 'string', default: '1' },
+    every: { type: 'string' },
     explained: { type: 'boolean', default: false },
-    jobs: { type: 'string', default: '1' },
-    walks: { type: 'string', default: '500' },
-    seed: { type: 'string', default: '1' },
+    jobs: { type: 'string' },
+    walks: { type: 'string' },
+    seed: { type: 'string' },
     all: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
 
-const PROGRESS_EVERY_MS = 30_000
+const most = Number.MAX_SAFE_INTEGER
+const every = readFlag('every', values.every, { fallback: 1, least: 1, most })
+const jobs = readFlag('jobs', values.jobs, { fallback: 1, least: 1, most: 64 })
+const walks = readFlag('walks', values.walks, { fallback: 500, least: 0, most })
+const seed = readFlag('seed', values.seed, { fallback: 1, least: 0, most })
 const explained = new Set([...survivors.flatMap(({ mutations }) => mutations), ...notLookedAtYet])
 
 if (values.help) console.log(USAGE)
 else {
   const all = await allMutations()
   const pattern = new RegExp(positionals[0] ?? '')
-  const chosen = all
-    .filter(({ name }) => pattern.test(name))
-    .filter((_, i) => i % Math.max(1, Number(values.every)) === 0)
+  const chosen = all.filter(({ name }) => pattern.test(name)).filter((_, i) => i % every === 0)
   if (values.list) for (const { name } of chosen) console.log(name)
   else await judgeAll(all, chosen)
 }
@@ -62,11 +66,11 @@ async function judgeAll(all: readonly Mutation[], chosen: readonly Mutation[]): 
   }
   const left = chosen.filter(({ name }) => values.explained || !explained.has(name))
   counts.unjudged = chosen.length - left.length
-  console.log(`${left.length} of ${all.length} mutations, random schedules by seed ${values.seed}`)
+  console.log(`${left.length} of ${all.length} mutations, random schedules by seed ${seed}`)
   const progress = progressOf(left.length, counts)
   const next = left.values()
-  const jobs = left.length === 0 ? 0 : Number(values.jobs)
-  await Promise.all(Array.from({ length: jobs }, () => judgeSome(left[0]!, next, tell, progress)))
+  const working = left.length === 0 ? 0 : jobs
+  await Promise.all(Array.from({ length: working }, () => judgeSome(left[0]!, next, tell, progress)))
   const survive = counts.explained + counts.unexplained + counts.unjudged
   const unexplained = counts.unexplained === 0 ? 'all listed' : `${counts.unexplained} unexplained`
   const taken = counts.unjudged > 0 ? `, ${counts.unjudged} of them not judged again` : ''
@@ -83,8 +87,7 @@ async function judgeSome(
   progress: () => void,
 ): Promise<void> {
   const shipped = { ...first, code: () => first.original }
-  const options = { walks: Number(values.walks), seed: Number(values.seed), jobs: Number(values.jobs) }
-  const judges = await Judges.create(options, shipped, console.log)
+  const judges = await Judges.create({ walks, seed, jobs }, shipped, console.log)
   try {
     for (const mutation of next) {
       tell(mutation, await judges.judge(mutation))
@@ -96,17 +99,13 @@ async function judgeSome(
 }
 
 function progressOf(total: number, counts: Readonly<Record<string, number>>): () => void {
+  const progress = progressOn(process.stderr)
   const started = performance.now()
   let done = 0
-  let told = started
   return () => {
     done++
-    const now = performance.now()
-    const line = `${done} of ${total}, ${counts.unexplained} unexplained, ${Math.round((now - started) / 1000)} s`
-    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}${done === total ? '\n' : ''}`)
-    else if (now - told >= PROGRESS_EVERY_MS) {
-      told = now
-      console.error(line)
-    }
+    const seconds = Math.round((performance.now() - started) / 1000)
+    progress.at(`${done} of ${total}, ${counts.unexplained} unexplained, ${seconds} s`)
+    if (done === total) progress.clear()
   }
 }

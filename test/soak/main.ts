@@ -1,11 +1,8 @@
 // `npm run soak -- --minutes 60`: full load from two threads for as long as that, and whether all still adds up.
 import { parseArgs } from 'node:util'
+import { progressOn } from '../long-runs/progress.js'
 import { progressLine, report } from './report.js'
-import { anySeed, Soak, type SoakResult } from './soak.js'
-
-const ERASE_LINE = '\r\x1b[2K'
-/** Where stderr is no terminal, a line for every so many rests. */
-const RESTS_A_LINE = 6
+import { anySeed, Soak } from './soak.js'
 
 const { values } = parseArgs({
   options: {
@@ -22,18 +19,12 @@ const options = {
   seed: above(-1, values.seed, '--seed'),
 }
 
-const { isTTY } = process.stderr
-const result = await new Soak({ ...options, onRest: show }).run()
-if (isTTY) process.stderr.write(ERASE_LINE)
+const progress = progressOn(process.stderr)
+const result = await new Soak({ ...options, onRest: (soFar) => progress.at(progressLine(soFar)) }).run()
+progress.clear()
 const { lines, held } = report(result)
 for (const line of lines) console.log(line)
 process.exitCode = held ? 0 : 1
-
-function show(soFar: SoakResult): void {
-  if (isTTY)
-    process.stderr.write(ERASE_LINE + progressLine(soFar).slice(0, (process.stderr.columns ?? 80) - 1))
-  else if (soFar.rests % RESTS_A_LINE === 1) process.stderr.write(`${progressLine(soFar)}\n`)
-}
 
 function above(least: number, text: string, option: string): number {
   const value = Number(text)

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { silence } from '../long-runs/progress.js'
 import { countOf, linesOf, runDeaths } from './deaths/all.js'
-import { silence } from './progress.js'
 
 const DEATHS = 48
 

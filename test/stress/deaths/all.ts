@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8'
-import { inCommas, type Progress } from '../progress.js'
+import { inCommas, type Progress } from '../../long-runs/progress.js'
 import { type Findings, type Plan, Round } from './round.js'
 
 /** How the threads of a round die, wave by wave: six of eight from outside. */

@@ -1,6 +1,6 @@
 // npm run stress:deaths: threads die at any moment of a decision or an insertion, others decide on.
-import { readFlags } from '../flags.js'
-import { inCommas, progressOn } from '../progress.js'
+import { readFlags } from '../../long-runs/flags.js'
+import { inCommas, progressOn } from '../../long-runs/progress.js'
 import { countOf, linesOf, runDeaths, summaryOf } from './all.js'
 
 const { deaths, seed } = readFlags('npm run stress:deaths -- [options]', {

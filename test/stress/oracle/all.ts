@@ -1,4 +1,4 @@
-import { inCommas, type Progress } from '../progress.js'
+import { inCommas, type Progress } from '../../long-runs/progress.js'
 import { addCounts, noCounts } from './job.js'
 import { type Findings, type Run, runShape } from './run.js'
 import { SHAPES } from './shapes.js'

@@ -1,7 +1,7 @@
 // npm run stress: threads decide on one limiter as fast as they can, and every admission and every refusal that can be is
 // judged by an exact log.
-import { readFlags } from '../flags.js'
-import { inCommas, progressOn } from '../progress.js'
+import { readFlags } from '../../long-runs/flags.js'
+import { inCommas, progressOn } from '../../long-runs/progress.js'
 import { runAll, summaryOf } from './all.js'
 
 const run = readFlags('npm run stress -- [options]', {

@@ -29,7 +29,17 @@ export function readFlags<Name extends string>(
   }
 }
 
-function toNumber(name: string, text: unknown, { fallback, least, most }: Flag): number {
+/** One flag by itself, for commands that have others, too; says what is wrong, and exits. */
+export function readFlag(name: string, text: string | undefined, flag: Omit<Flag, 'help'>): number {
+  try {
+    return toNumber(name, text, flag)
+  } catch (error) {
+    console.error((error as Error).message)
+    process.exit(2)
+  }
+}
+
+function toNumber(name: string, text: unknown, { fallback, least, most }: Omit<Flag, 'help'>): number {
   if (text === undefined) return fallback
   const value = Number(String(text).replaceAll('_', ''))
   if (Number.isInteger(value) && value >= least && value <= most) return value
