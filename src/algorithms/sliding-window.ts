@@ -32,8 +32,8 @@
  * x64; see `readInOrder`): two atomic operations instead of three. Whatever is not as usual goes the way above.
  *
  * **Summing** (`resum`). Read the buckets e - n to e, CAS(v -> the sum, epoch + 1), then note in AS_OF that the word
- * with this epoch was summed in tick e. While both still stand, a refusal costs at most one atomic load and writes nothing. The
- * new epoch is what makes a commit fail whose v is older than the sum, even if the total is the same number again.
+ * with this epoch was summed in tick e. While both still stand, a refusal costs at most one atomic load and writes
+ * nothing. The new epoch is what makes a commit fail whose v is older than the sum, even if the total is the same number again.
  * Whoever takes something out of a bucket ends the note with a new epoch too (`stale`): the sum would now be lower.
  *
  * **A bucket of another lap** is taken over by CAS(b -> this lap, cost). A thread that stalled for a lap or more must not

@@ -93,7 +93,8 @@ export class Insertion {
   insert(lo: number, hi: number): boolean {
     const way = this.choose(lo, hi)
     if (way < 0) return false
-    // The key itself came to live there meanwhile: to displace it would be to forget what it was admitted.
+    // The key itself came to live there meanwhile: to displace it would be to forget what it was admitted. The name is read
+    // after the admission word: if it changes hands now, the claim fails.
     if ((this.#chosen & STATE) === LIVE && this.#table.isNamed(way, lo, hi)) return true
     const named = this.#claim(way, lo, hi)
     if (named !== undefined && this.#isOnly(way, named, lo, hi)) {
@@ -157,7 +158,8 @@ export class Insertion {
       if (state === NAMED) named = { way, v }
       if (state === CLAIMED || state === NAMED || this.#cells.isShut(base, v, this.#reading.nowMs)) continue
       const tick = read(this.#words, base + TICK) // late: a way is thought expired; the claim looks again
-      if (state === FREE || this.#isGone(base, total, tick)) {
+      const isEmpty = total === 0 && this.#cells.isPast(base, tick, this.#reading)
+      if (state === FREE || isEmpty || this.#cells.isExpired(base, tick, this.#reading)) {
         empties[set]++
         if (empty[set].way < 0 || state === FREE) empty[set] = { way, v }
       } else if (least.way < 0 || total < (least.v & COUNT)) least = { way, v }
@@ -166,12 +168,6 @@ export class Insertion {
     if (best.way >= 0) return this.#choose(best)
     if (named.way >= 0) return this.#choose(named)
     return this.#onFull === 'evict' ? this.#choose(least) : -1
-  }
-
-  /** Whether nothing that a LIVE cell's key was admitted counts any more, for any thread. */
-  #isGone(base: number, total: number, tick: number): boolean {
-    if (total === 0 && this.#cells.isPast(base, tick, this.#reading)) return true
-    return this.#cells.isExpired(base, tick, this.#reading)
   }
 
   #choose({ way, v }: Candidate): number {
@@ -190,7 +186,7 @@ export class Insertion {
     const expired = this.#cells.isExpired(base, tick, this.#reading)
     const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
     const wasLive = (v & STATE) === LIVE
-    const stillCounts = wasLive && !this.#isGone(base, total, tick)
+    const stillCounts = wasLive && (total > 0 || !this.#cells.isPast(base, tick, this.#reading))
     if (stillCounts && this.#onFull !== 'evict') return undefined // its key came back in between
 
     add(words, HEADER.CLAIMING, 1)

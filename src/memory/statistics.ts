@@ -8,9 +8,9 @@ import { load, read } from './words.js'
 /** What has happened to a limiter in all its threads; each thread adds its decisions every 256, and when it closes. */
 export interface Statistics {
   /**
-   * Keys that were decided on (refused, too) within the window and a granule, or are blocked. Exact up to 65,536 places; in a
-   * larger table an estimate from 65,536 of them, evenly spread (within 1 % of the table), so that asking never takes
-   * long.
+   * Keys that were decided on (refused, too) within the window and a granule, or are blocked. Exact up to 65,536
+   * places; in a larger table an estimate from 65,536 of them, evenly spread (within 1 % of the table), so that asking
+   * never takes long.
    */
   keys: number
   allowed: number

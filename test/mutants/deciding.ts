@@ -49,6 +49,16 @@ export const deciding: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
+  'a broom that reads the tick before the bucket': {
+    scenario: 'a stalled broom against a charge',
+    edits: [
+      inRing(
+        'const b = load(this.#words, at);\n            if ((b & COUNT) === 0',
+        'const now = read(this.#words, base + TICK);\n            const b = load(this.#words, at);\n            if ((b & COUNT) === 0',
+      ),
+      inRing('this.#lapOf(i, read(this.#words, base + TICK))', 'this.#lapOf(i, now)'),
+    ],
+  },
   'a broom that does not look at the tick again': {
     scenario: 'a stalled broom against a charge',
     edits: [inRing('if ((b & LAP) === this.#lapOf(i, read(this.#words, base + TICK)))', 'if (b === 0)')],

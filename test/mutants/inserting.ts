@@ -23,7 +23,11 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   'an empty way taken that another clock may still count': {
     scenario: 'an empty way is claimed, beside a clock that is a granule behind',
     edits: [
-      inInsertion('if (total === 0 && this.#cells.isPast(base, tick, this.#reading))', 'if (total === 0)'),
+      inInsertion('total === 0 && this.#cells.isPast(base, tick, this.#reading)', 'total === 0'),
+      inInsertion(
+        'wasLive && (total > 0 || !this.#cells.isPast(base, tick, this.#reading))',
+        'wasLive && total > 0',
+      ),
     ],
   },
   'a claim without a new epoch': {
