@@ -43,9 +43,9 @@ export interface Cells {
  */
 const CROWDED = 8
 
-interface Candidate {
-  readonly way: number
-  readonly v: number
+/** The ways of a key's two sets, 0 to 31. */
+function wayOf(i: number, first: number, second: number): number {
+  return i < WAYS_PER_SET ? first + i : second + i - WAYS_PER_SET
 }
 
 /**
@@ -80,6 +80,8 @@ export class Insertion {
   readonly #onFull: OnFull
   /** The admission word of the way last chosen, as it was then: whoever claims it claims it so, or not at all. */
   #chosen = 0
+  /** The admission words of the ways of both sets. */
+  readonly #seen = new Int32Array(2 * WAYS_PER_SET)
 
   constructor(words: Words, table: Table, cells: Cells, reading: Reading, onFull: OnFull) {
     this.#words = words
@@ -95,7 +97,10 @@ export class Insertion {
     if (way < 0) return false
     // The key itself came to live there meanwhile: to displace it would be to forget what it was admitted. The name is read
     // after the admission word: if it changes hands now, the claim fails.
-    if ((this.#chosen & STATE) === LIVE && this.#table.isNamed(way, lo, hi)) return true
+    const v = this.#chosen
+    const isLive = (v & STATE) === LIVE
+    if (isLive && load(this.#words, this.#table.base(way) + ADM) !== v) return true
+    if (isLive && this.#table.isNamed(way, lo, hi)) return true
     const named = this.#claim(way, lo, hi)
     if (named !== undefined && this.#isOnly(way, named, lo, hi)) {
       const base = this.#table.base(way)
@@ -143,36 +148,54 @@ export class Insertion {
   /** In this order: FREE; all expired (of the set with more of both); NAMED; by `onFull` the one of least total. */
   #reusable(first: number, second: number): number {
     this.#reading.take()
-    const none = { way: -1, v: 0 }
-    const empty: [Candidate, Candidate] = [none, none]
-    const empties: [number, number] = [0, 0]
-    let named: Candidate = none
-    let least: Candidate = none
-    for (let i = 0; i < 2 * WAYS_PER_SET; i++) {
-      const set = i < WAYS_PER_SET ? 0 : 1
-      const way = set === 0 ? first + i : second + i - WAYS_PER_SET
-      const base = this.#table.base(way)
-      const v = load(this.#words, base + ADM)
-      const state = v & STATE
-      const total = v & COUNT
-      if (state === NAMED) named = { way, v }
-      if (state === CLAIMED || state === NAMED || this.#cells.isShut(base, v, this.#reading.nowMs)) continue
-      const tick = read(this.#words, base + TICK) // late: a way is thought expired; the claim looks again
-      const isEmpty = total === 0 && this.#cells.isPast(base, tick, this.#reading)
-      if (state === FREE || isEmpty || this.#cells.isExpired(base, tick, this.#reading)) {
-        empties[set]++
-        if (empty[set].way < 0 || state === FREE) empty[set] = { way, v }
-      } else if (least.way < 0 || total < (least.v & COUNT)) least = { way, v }
+    this.#see(first, 0)
+    this.#see(second, WAYS_PER_SET)
+    let named = -1
+    let least = -1
+    let leastTotal = COUNT
+    let best = -1
+    let most = 0
+    for (let set = 0; set < 2; set++) {
+      let empty = -1
+      let empties = 0
+      for (let i = set * WAYS_PER_SET; i < (set + 1) * WAYS_PER_SET; i++) {
+        const v = this.#seen[i]!
+        const state = v & STATE
+        if (state === NAMED) named = i
+        if (state === CLAIMED || state === NAMED) continue
+        const base = this.#table.base(wayOf(i, first, second))
+        if (this.#cells.isShut(base, v, this.#reading.nowMs)) continue
+        const total = v & COUNT
+        const tick = read(this.#words, base + TICK) // late: a way is thought expired; the claim looks again
+        const isEmpty = total === 0 && this.#cells.isPast(base, tick, this.#reading)
+        if (state === FREE || isEmpty || this.#cells.isExpired(base, tick, this.#reading)) {
+          empties++
+          if (empty < 0 || state === FREE) empty = i
+        } else if (total < leastTotal || least < 0) {
+          least = i
+          leastTotal = total
+        }
+      }
+      if (empties > most) {
+        best = empty
+        most = empties
+      }
     }
-    const best = empty[empties[1]! > empties[0]! ? 1 : 0]!
-    if (best.way >= 0) return this.#choose(best)
-    if (named.way >= 0) return this.#choose(named)
-    return this.#onFull === 'evict' ? this.#choose(least) : -1
+    if (best < 0) best = named
+    if (best < 0 && this.#onFull === 'evict') best = least
+    if (best < 0) return -1
+    this.#chosen = this.#seen[best]!
+    return wayOf(best, first, second)
   }
 
-  #choose({ way, v }: Candidate): number {
-    this.#chosen = v
-    return way
+  /**
+   * Reads a set's admission words and does nothing else meanwhile: each is on a cache line of its own, and so the processor
+   * fetches them all at once. Plain: whoever takes a way looks at its word again.
+   */
+  #see(set: number, to: number): void {
+    const words = this.#words
+    const seen = this.#seen
+    for (let i = 0; i < WAYS_PER_SET; i++) seen[to + i] = read(words, this.#table.base(set + i) + ADM)
   }
 
   /** The way's admission word, NAMED; or undefined where another thread was faster. */
@@ -213,7 +236,10 @@ export class Insertion {
    */
   #isOnly(way: number, named: number, lo: number, hi: number): boolean {
     const words = this.#words
-    for (const other of this.#table.waysOf(lo, hi)) {
+    const first = this.#table.firstSet(lo)
+    const second = this.#table.secondSet(first, hi)
+    for (let i = 0; i < 2 * WAYS_PER_SET; i++) {
+      const other = wayOf(i, first, second)
       if (other === way || read(words, NAMES_AT + other) !== lo) continue
       const adm = this.#table.base(other) + ADM
       for (;;) {

@@ -14,7 +14,7 @@ export const HUNDREDFOLD = 100
 export const TENFOLD = 10
 /** Keys in ordinary use, whose decisions are timed. */
 const REGULARS = 1_000
-const SPRAYED_PER_REGULAR = 10
+const OTHERS_PER_REGULAR = 10
 const SPRAYED_PER_TRY = 100
 /** By then every place has been taken a few times, and all of the memory been touched. */
 const WARM = 0.1
@@ -26,7 +26,9 @@ export interface FloodReport {
   extra: number
   /** Of the sprayed keys' decisions: they inherit the counts of those whose places they take. */
   sprayedAdmitted: number
-  before: Latencies
+  /** While no other key is in use; while the table is half full of keys in ordinary use; during the flood. */
+  alone: Latencies
+  ordinary: Latencies
   during: Latencies
   arenaMb: number
   /** Resident memory before the flood, when all places had been taken, and at its end. */
@@ -37,8 +39,9 @@ export function flood(keys: number, keysPerRoom: number, seed: number, tell: Tel
   const next = random(seed)
   const made = createLimiter({ limit: LIMIT, window: '1d', maxKeys: keys / keysPerRoom })
   const limiter = withSeed(made, [next() * 2 ** 32, next() * 2 ** 32])
-  const timed = keys / SPRAYED_PER_REGULAR
-  const before = new Latencies(timed)
+  const timed = keys / OTHERS_PER_REGULAR
+  const alone = new Latencies(timed)
+  const ordinary = new Latencies(timed / 2)
   const during = new Latencies(timed)
   const rssNow = () => process.memoryUsage.rss() / 2 ** 20
   const useRegular = (latencies: Latencies) => {
@@ -49,7 +52,13 @@ export function flood(keys: number, keysPerRoom: number, seed: number, tell: Tel
   for (let i = 0; i < REGULARS; i++) limiter.check(`regular ${i}`, LIMIT / 2)
   const warmUp = new Latencies(0)
   for (let i = 0; i < timed; i++) useRegular(warmUp) // until all code is compiled
-  for (let i = 0; i < timed; i++) useRegular(before)
+  for (let i = 0; i < timed; i++) useRegular(alone)
+  const others = keys / keysPerRoom / 2
+  for (let i = 0; i < keys / 2; i++) {
+    limiter.refund(limiter.check(`in ordinary use ${Math.floor(next() * others)}`))
+    if (i % OTHERS_PER_REGULAR === 0) useRegular(ordinary)
+    tell(`flood: ${i} of ${keys / 2} ordinary decisions before it`)
+  }
 
   const rssMb = { before: rssNow(), warm: 0, end: 0 }
   let tries = 0
@@ -57,7 +66,7 @@ export function flood(keys: number, keysPerRoom: number, seed: number, tell: Tel
   let sprayedAdmitted = 0
   for (let sprayed = 0; sprayed < keys; sprayed++) {
     if (limiter.check(`${(next() * 2 ** 32) >>> 0}.${(next() * 2 ** 32) >>> 0}`).allowed) sprayedAdmitted++
-    if (sprayed % SPRAYED_PER_REGULAR === 0) useRegular(during)
+    if (sprayed % OTHERS_PER_REGULAR === 0) useRegular(during)
     if (sprayed === WARM * keys) rssMb.warm = rssNow()
     if (sprayed % SPRAYED_PER_TRY !== 0) continue
     tries++
@@ -66,5 +75,5 @@ export function flood(keys: number, keysPerRoom: number, seed: number, tell: Tel
   }
   rssMb.end = rssNow()
   const arenaMb = limiter.stats().bytes / 2 ** 20
-  return { sprayed: keys, tries, extra, sprayedAdmitted, before, during, arenaMb, rssMb }
+  return { sprayed: keys, tries, extra, sprayedAdmitted, alone, ordinary, during, arenaMb, rssMb }
 }

@@ -18,7 +18,6 @@ export const survivors: readonly Reason[] = [
     why: 'a value to begin with, written before anybody reads it',
     mutations: [
       'algorithms/sliding-window.js chargedRefunds: chargedRefunds = «0 → 1»;',
-      'memory/insertion.js #reusable: const none = { way: -1, v: «0 → 1» };',
     ],
   },
   {
