@@ -16,9 +16,7 @@ export const survivors: readonly Reason[] = [
   },
   {
     why: 'a value to begin with, written before anybody reads it',
-    mutations: [
-      'algorithms/sliding-window.js chargedRefunds: chargedRefunds = «0 → 1»;',
-    ],
+    mutations: ['algorithms/sliding-window.js chargedRefunds: chargedRefunds = «0 → 1»;'],
   },
   {
     why: 'leaves a loop without an end, and so the function without a result: the compiler refuses it (npm run types)',
