@@ -24,11 +24,13 @@ import {
   setUp,
   slot,
   state,
+  sumOf,
   TICK,
   tickOf,
   total,
   WAY,
 } from './protocol.mjs'
+import { pathOf } from './range-sum.mjs'
 
 // What must never be. The oracle sees each admission where it takes effect, and nothing of the protocol.
 const cell = (key, tick) => key * S.ticks + tick // of the oracle's array; after them, each key's block
@@ -87,6 +89,12 @@ function wrongAtRest(s) {
       key = s.m[at(w, LO)]
     if (!dead && (state(v) === CLAIMED || state(v) === NAMED)) return 'a way stays claimed'
     if (state(v) !== LIVE) continue
+    if (S.sums && !S.evictLive) {
+      let admitted = 0
+      for (let u = Math.max(0, T - N); u <= T; u++) admitted += s.o[cell(key, u)]
+      const summed = ran(sumOf(w, T, 0), s.m)
+      if (summed < admitted) return `a sum below what was admitted: ${summed} < ${admitted} at ${T}`
+    }
     let sum = 0
     for (let u = Math.max(0, T - N); u <= T; u++) {
       const b = s.m[at(w, slot(u))],
@@ -116,6 +124,12 @@ function wrongAtRest(s) {
       if (alone(lone(s, key, gap)) !== 'admitted')
         return `alone and idle for ${gap} ticks, key ${key} is not admitted`
     }
+}
+/** What a generator of operations comes to when nobody comes in between. */
+function ran(gen, m) {
+  let r = gen.next()
+  while (!r.done) r = gen.next(r.value(m))
+  return r.value
 }
 function lone(s, key, gap) {
   const q = {
@@ -226,7 +240,7 @@ export function explore(scenario, variant, most = 6e7) {
       laps: 16,
       epochs: 64,
       tries: 2,
-      gaps: [N + 2],
+
       restKeys: 1,
       exact: true,
       start: 2,
@@ -235,6 +249,7 @@ export function explore(scenario, variant, most = 6e7) {
     },
     variant,
   )
+  S.gaps ??= [N + 2]
   S.keys = 1 + Math.max(1, ...S.threads.flat().map((op) => op.key), ...(S.init ?? []).map(([key]) => key))
   S.ticks = S.start + S.clock + 2 * N + 1
   const m = new Array(1 + S.ways * WAY).fill(0),
@@ -247,6 +262,7 @@ export function explore(scenario, variant, most = 6e7) {
     m[at(w, ASOF)] = NEVER
     if (c) {
       m[at(w, slot(tick))] = bucket(lapOf(tick), 0, c)
+      if (S.sums) for (const { field } of pathOf(tick)) m[at(w, field)] = bucket(lapOf(tick), 0, c)
       o[cell(key, tick)] += c
     }
   })

@@ -5,15 +5,15 @@
 // naming the next phase and what is carried over; so a thread's state is its phase, what it carries and what it has read
 // so far. Running the phase again on those results gives the next operation: threads are neither real nor copied.
 //
-// A window is one granule (n = 1), a ring n + 1 buckets, counts have 4 bits, laps and epochs few values. Not in here:
-// memory weaker than sequential consistency.
+// A window is one granule (n = 1), a ring n + 1 buckets, counts have 4 bits, laps and epochs few values. With sums kept above
+// the buckets (`sums`: 'blocks' or 'fenwick', `range-sum.mjs`) it is three granules, on a longer ring. Not in here: memory
+// weaker than sequential consistency.
+import { cleanBlock, lapIn, pathOf, ringFor, sumOfNodes, sweepBlock, wordsFor } from './range-sum.mjs'
 
 export const FREE = 0,
   CLAIMED = 1,
   NAMED = 2,
   LIVE = 3
-export const N = 1,
-  RING = N + 1
 const MAX = 15 // a total of all ones: blocked
 export const NEVER = -1
 export const LO = 0,
@@ -22,15 +22,17 @@ export const LO = 0,
   TICK = 3,
   ASOF = 4,
   UNTIL = 5,
-  BUCKETS = 6,
-  WAY = BUCKETS + RING
+  BUCKETS = 6
 export const CLOCK = 0
 
-/** The scenario and the mistake under exploration. */
-export let S, broken
+/** The scenario and the mistake under exploration; granules in a window, buckets in a ring, words in a way. */
+export let S, broken, N, RING, WAY
 export const setUp = (scenario, mistake) => {
   S = scenario
   broken = mistake
+  N = S.sums ? 3 : 1
+  RING = S.sums && broken !== 'ring without a spare span' ? ringFor(S, N) : N + 1
+  WAY = BUCKETS + RING + (S.sums ? wordsFor(S, RING) : 0)
 }
 
 // Words. adm = epoch | state:2 | total:4, bucket = lap | refunds:2 | count:4, asOf = epoch and time of the last sum
@@ -48,18 +50,19 @@ export const tickOf = (now) => Math.floor(now / S.sub)
 
 // Shared-memory operations
 export const at = (w, field) => 1 + w * WAY + field
-const load = (w, field) => (m) => m[at(w, field)]
+export const load = (w, field) => (m) => m[at(w, field)]
 const store = (w, field, x) => (m) => {
   m[at(w, field)] = x
 }
-const cas = (w, field, from, to) => (m) => m[at(w, field)] === from && ((m[at(w, field)] = to), true)
+export const cas = (w, field, from, to) => (m) => m[at(w, field)] === from && ((m[at(w, field)] = to), true)
 export const clock = (m) => m[CLOCK]
 export const to = (phase, carried) => ({ phase, carried })
 /** Charged and not yet committed. */
 export const isUnderWay = (phase) => phase === 'look' || phase === 'commit'
 export const done = (result) => ({ result })
 
-const sumOf = function* (w, e, now) {
+export const sumOf = function* (w, e, now) {
+  if (S.sums) return Math.min(yield* sumOfNodes(w, e), MAX - 1)
   // the buckets e-n..e that bear their own lap; smooth weights the oldest
   let s = 0
   for (let u = e; u >= e - N && u >= 0; u--) {
@@ -83,7 +86,7 @@ export const phases = {
     early ??= yield clock
     for (let w = from; w < S.ways; w++)
       if ((yield load(w, LO)) === key && (yield load(w, HI)) === key)
-        return to(kind === 'refund' || kind === 'block' ? 'enter' : 'attempt', { w, tries, early })
+        return to(kind === 'refund' || kind === 'block' || S.sums ? 'enter' : 'attempt', { w, tries, early })
     if (kind === 'refund') return done('nothing to refund')
     return tries < S.tries ? to('choose', { tries: tries + 1, early }) : done('no room')
   },
@@ -119,7 +122,7 @@ export const phases = {
     if (t >= tickOf(now)) return to('decide', { w, now, tries, early })
     const next = broken === 'one hop' ? tickOf(now) : hop(t, tickOf(now))
     return (yield cas(w, TICK, t, next)) && broken !== 'no broom'
-      ? to('broom', { w, p: firstSlot(t, next), next, now, tries, early })
+      ? to('broom', { w, p: firstSwept(t, next), next, now, tries, early })
       : to('enter', { w, tries, early })
   },
   *broom({ w, p, next, now, tries, early, mine }) {
@@ -131,13 +134,16 @@ export const phases = {
             next < tickOf(now) ? 'enter' : 'decide',
             next < tickOf(now) ? { w, tries, early } : { w, now, tries, early },
           )
-    if (p > Math.floor(next / (S.laps >> 2))) return onward
-    const i = p % RING,
-      lapAt = (tick) => lapOf(tick - ((tick - i) % RING))
+    if (p > lastSwept(next)) return onward
+    if (S.sums) {
+      yield* sweepBlock(w, p % (RING / 2), next)
+      return to('broom', { w, p: p + 1, next, now, tries, early, mine })
+    }
+    const i = p % RING
     const b = yield load(w, BUCKETS + i)
-    if (count(b) > 0 && lap(b) !== lapAt(next)) {
+    if (count(b) > 0 && lap(b) !== lapIn(i, next)) {
       const tick = broken === 'broom unchecked' ? next : yield load(w, TICK)
-      if (lap(b) !== lapAt(tick)) yield cas(w, BUCKETS + i, b, bucket(lap(b), 3, 0))
+      if (lap(b) !== lapIn(i, tick)) yield cas(w, BUCKETS + i, b, bucket(lap(b), 3, 0))
     }
     return to('broom', { w, p: p + 1, next, now, tries, early, mine })
   },
@@ -152,25 +158,68 @@ export const phases = {
     if (total(v) + cost > S.limit) return to('full', { w, now, v, e, tries })
     return broken === 'adm before bucket'
       ? to('commit', { w, now, v, e, tries })
-      : to('charge', { w, now, v, e, tries })
+      : to(S.sums && broken !== 'bucket before its nodes' ? 'chargeNode' : 'charge', {
+          w,
+          now,
+          v,
+          e,
+          tries,
+          i: S.sums && 0,
+        })
   },
   *full({ w, now, v, e, tries }) {
     if (total(v) === MAX && (yield load(w, UNTIL)) > now) return done('blocked')
     if ((yield load(w, ASOF)) === stamp(broken === 'asOf without epoch' ? 0 : v, e, now))
       return done('refused')
     const s = yield* sumOf(w, e, now)
+    // A Fenwick node of this lap holds counts that its own of the next one will not: who saw that one has seen the tick move.
+    if (S.sums === 'fenwick' && broken !== 'fenwick sum unchecked' && (yield load(w, TICK)) !== e)
+      return to('decide', { w, now, tries })
     const next = broken === 'no epoch' ? adm(epoch(v), LIVE, s) : adm(epoch(v) + 1, LIVE, s)
     if (yield cas(w, ADM, v, next))
       yield store(w, ASOF, stamp(broken === 'asOf without epoch' ? 0 : next, e, now))
     return to('decide', { w, now, tries })
   },
+  // Every node above the bucket, the largest first: a sum never misses what was admitted.
+  *chargeNode({ cost, w, now, v, e, i, tries }) {
+    const path = pathOf(e)
+    if (i === path.length && broken === 'bucket before its nodes')
+      return to('commit', { w, now, v, e, r: 0, tries })
+    if (i === path.length) return to('charge', { w, now, v, e, tries })
+    const { field, guards } = path[i]
+    const x = yield load(w, field),
+      fresh = lap(x) !== lapOf(e)
+    if (fresh) {
+      // Late: the node may be of a newer lap. Else what is below it goes before its lap does.
+      const late =
+        broken !== 'late node unchecked' && (yield load(w, TICK)) !== e
+          ? true
+          : guards !== undefined && count(x) > 0 && broken !== 'relapped unclean'
+            ? yield* cleanBlock(w, guards, e)
+            : false
+      if (late) return to('takeOut', { w, now, e, amount: cost, i: i - 1, tries })
+    }
+    const next = fresh ? bucket(lapOf(e), 0, cost) : x + cost
+    return to('chargeNode', { w, now, v, e, i: (yield cas(w, field, x, next)) ? i + 1 : i, tries })
+  },
+  // The same in the other direction: the bucket has been taken from.
+  *takeOut({ w, now, e, amount, i, left, u, tries }) {
+    if (i < 0) return u === undefined ? to('stale', { w, now, tries }) : to('refund', { w, left, u })
+    const { field } = pathOf(e)[i]
+    const x = yield load(w, field)
+    const gone = lap(x) !== lapOf(e) || (yield cas(w, field, x, x - amount))
+    return to('takeOut', { w, now, e, amount, i: gone ? i - 1 : i, left, u, tries })
+  },
   *charge({ cost, w, now, v, e, tries }) {
     const b = yield load(w, slot(e)),
       fresh = lap(b) !== lapOf(e)
     if (fresh && broken !== 'no late check' && (yield load(w, TICK)) - e >= RING)
-      return to('decide', { w, now, tries })
+      return S.sums
+        ? to('takeOut', { w, now, e, amount: cost, i: pathOf(e).length - 1, tries })
+        : to('decide', { w, now, tries })
     const charged = fresh ? bucket(lapOf(e), 0, cost) : b + cost
     if (!(yield cas(w, slot(e), b, charged))) return to('charge', { w, now, v, e, tries })
+    if (broken === 'bucket before its nodes') return to('chargeNode', { w, now, v, e, i: 0, tries })
     return broken === 'adm before bucket'
       ? done('admitted')
       : to('commit', { w, now, v, e, r: refunds(charged), tries })
@@ -203,7 +252,7 @@ export const phases = {
     const b = yield load(w, slot(e))
     if (lap(b) === lapOf(e) && (broken === 'no mark' || (refunds(b) === r && r < 3))) {
       if (!(yield cas(w, slot(e), b, b - cost))) return to('undo', { w, now, e, r, tries })
-      return to('stale', { w, now, tries })
+      return taken({ w, now, e, amount: cost, tries })
     }
     return to('decide', { w, now, tries })
   },
@@ -214,7 +263,7 @@ export const phases = {
     if (lap(b) !== lapOf(e) || refunds(b) !== r || r === 3) return done('not given back')
     const give = (m, oracle) =>
       m[at(w, slot(e))] === b && ((m[at(w, slot(e))] = b - cost), oracle.refund(key, e, cost), true)
-    return (yield give) ? to('stale', { w }) : to('giveBack', { w, e, r })
+    return (yield give) ? taken({ w, e, amount: cost }) : to('giveBack', { w, e, r })
   },
   *stale({ w, now, tries }) {
     // a sum made before this may be too high: a new epoch ends its asOf
@@ -236,6 +285,8 @@ export const phases = {
       const give = (m, oracle) =>
         m[at(w, slot(u))] === b && ((m[at(w, slot(u))] = rest), oracle.refund(key, u, take), true)
       const given = yield give
+      if (given && S.sums)
+        return to('takeOut', { w, e: u, amount: take, i: pathOf(u).length - 1, left: left - take, u: u + 1 })
       return to('refund', { w, left: given ? left - take : left, u: given ? u + 1 : u })
     }
     return to('stale', { w })
@@ -309,7 +360,7 @@ export const phases = {
     if (t >= tickOf(now)) return to('promote', { w, mine, tries, early })
     const next = hop(t, tickOf(now))
     return (yield cas(w, TICK, t, next))
-      ? to('broom', { w, p: firstSlot(t, next), next, now, tries, early, mine })
+      ? to('broom', { w, p: firstSwept(t, next), next, now, tries, early, mine })
       : to('settle', { w, mine, tries, early })
   },
   *promote({ w, mine, tries, early }) {
@@ -326,5 +377,11 @@ const hop = (t, now) => {
     reach = all >> 2
   return now - t <= reach ? now : t + reach + all * Math.floor((now - t - reach) / all)
 }
-const firstSlot = (t, next) =>
-  Math.max(Math.floor(t / (S.laps >> 2)) + 1, Math.floor(next / (S.laps >> 2)) - RING + 1)
+/** One slot for every quarter of the laps, or one block for every quarter of its own. */
+const swept = (t) => Math.floor(t / ((S.laps >> 2) * (S.sums ? 2 : 1)))
+const lastSwept = (next) => swept(next)
+const firstSwept = (t, next) => Math.max(swept(t) + 1, swept(next) - (S.sums ? RING / 2 : RING) + 1)
+const taken = ({ w, now, e, amount, tries }) =>
+  S.sums
+    ? to('takeOut', { w, now, e, amount, i: pathOf(e).length - 1, tries })
+    : to('stale', { w, now, tries })

@@ -30,6 +30,14 @@ const QUICK = [
   'two keys swap ways',
   'live eviction',
   'a death while deciding',
+  ...['block sums', 'block sums on two levels', 'a Fenwick tree'].flatMap((sums) =>
+    [
+      'two charges at the turn of a lap',
+      'a refund among decisions',
+      'one bucket idle for exactly all laps',
+      'a death in the middle of a charge',
+    ].map((what) => `${sums}: ${what}`),
+  ),
 ]
 
 for (const name of QUICK) {

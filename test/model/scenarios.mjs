@@ -1,12 +1,12 @@
 // What the explorer plays, and for each rule of the protocol a scenario that fails where it is left out.
-import { N, RING } from './protocol.mjs'
+import { ringFor } from './range-sum.mjs'
 
 const check = (key, cost = 1) => ({ kind: 'check', key, cost })
 const refund = (key, cost) => ({ kind: 'refund', key, cost })
 const borrow = (key, cost = 1) => ({ kind: 'borrow', key, cost })
 const block = (key, cost) => ({ kind: 'block', key, cost })
 const live = (c = 0, tick = 0) => [1, c, tick]
-export const scenarios = {
+const plain = {
   'three decisions, limit 1': { init: [live()], threads: [[check(1)], [check(1)], [check(1)]], clock: 2 },
   'three decisions, limit 2, one already used': {
     init: [live(1, 2)],
@@ -31,7 +31,7 @@ export const scenarios = {
     threads: [[check(1)], [check(1)]],
     clock: 1,
     laps: 4,
-    gaps: [N + 2, 4 * RING, 4 * RING + 1, 3 * RING, 2 * RING + 1, 8 * RING],
+    gaps: [3, 8, 9, 6, 5, 16], // four laps of two buckets are 8 ticks
   },
   'smooth, half granules': {
     init: [live(2, 2)],
@@ -40,7 +40,7 @@ export const scenarios = {
     sub: 2,
     threads: [[check(1)], [check(1, 2)]],
     clock: 2,
-    gaps: [N + 2],
+    gaps: [3],
   },
   'a refund among decisions': {
     init: [live(1, 2)],
@@ -141,6 +141,95 @@ export const scenarios = {
   'a death while deciding': { init: [live()], threads: [[check(1)], [check(1)]], clock: 2, deaths: true },
   'a death while inserting': { ways: 3, threads: [[check(1)], [check(1)]], clock: 1, tries: 2, deaths: true },
 }
+
+// The same with sums kept above the buckets: a window of three granules, at the turn of a lap.
+const structures = {
+  'block sums': { sums: 'blocks' },
+  'block sums on two levels': { sums: 'blocks', levels: 2 },
+  'a Fenwick tree': { sums: 'fenwick' },
+}
+const summed = {}
+for (const [name, structure] of Object.entries(structures)) {
+  const ring = ringFor(structure, 3)
+  const add = (what, scenario) => {
+    summed[`${name}: ${what}`] = { ...structure, start: ring - 1, ...scenario }
+  }
+  add('two charges at the turn of a lap', {
+    init: [live(0, ring - 1)],
+    threads: [[check(1)], [check(1)]],
+    clock: 2,
+  })
+  add('a sum among charges, at the turn of a lap', {
+    init: [live(1, ring - 4)],
+    limit: 2,
+    threads: [[check(1)], [check(1), check(1)]],
+    clock: 2,
+  })
+  add('a sum among charges, at the turn of a block', {
+    init: [live(1, ring - 3)],
+    start: ring,
+    limit: 2,
+    threads: [[check(1, 2)], [check(1), check(1)]],
+    clock: 3,
+  })
+  add('a charge taken out among charges', {
+    init: [live(1, ring - 2)],
+    limit: 2,
+    threads: [[check(1)], [check(1, 2)], [check(1)]],
+    clock: 0,
+  })
+  add('a late charge against a newer lap', {
+    init: [live()],
+    start: 1,
+    threads: [[check(1)], [check(1)]],
+    clock: ring + 1,
+    laps: 4,
+  })
+  add('idle for exactly all laps', {
+    init: [live(1, ring - 1)],
+    threads: [[check(1)], [check(1)]],
+    clock: 1,
+    laps: 4,
+    gaps: [5, ring - 1, ring, 2 * ring, 3 * ring, ...[-1, 0, 1, 2, 3].map((d) => 4 * ring + d), 8 * ring],
+  })
+  add('one bucket idle for exactly all laps', {
+    init: [live(1, 1)],
+    start: ring,
+    threads: [[borrow(1)]],
+    clock: 1,
+    laps: 4,
+    gaps: [5, ring, 3 * ring + 2, 3 * ring + 3, 3 * ring + 4, 7 * ring + 4],
+  })
+  add('a sum that takes as long as the rest of a lap', {
+    init: [live(1, 3)],
+    start: 3,
+    limit: 2,
+    threads: [[check(1, 2)], [check(1)]],
+    clock: ring - 3,
+  })
+  add('a refund among decisions', {
+    init: [live(1, ring - 2)],
+    limit: 2,
+    threads: [[check(1)], [refund(1, 2)]],
+    clock: 1,
+    exact: false,
+  })
+  add('an admission given back', {
+    init: [live(1, ring - 2)],
+    limit: 2,
+    threads: [[borrow(1)], [check(1, 2)]],
+    clock: 2,
+  })
+  add('a death in the middle of a charge', {
+    init: [live()],
+    threads: [[check(1)], [check(1)]],
+    clock: 1,
+    deaths: true,
+    gaps: [5, 4 * ring],
+    laps: 4,
+  })
+}
+export const scenarios = { ...plain, ...summed }
 export const mistakes = {
   'adm before bucket': 'three decisions, limit 1',
   'tick before adm': 'three decisions, limit 1',
@@ -165,4 +254,10 @@ export const mistakes = {
   'no scan': 'two meet a new key',
   'no veto': 'two meet a new key',
   'promote by store': 'two meet a new key',
+  'ring without a spare span': 'block sums: a late charge against a newer lap',
+  'bucket before its nodes': 'block sums: a sum among charges, at the turn of a lap',
+  'late node unchecked': 'block sums: a late charge against a newer lap',
+  'relapped unclean': 'block sums: one bucket idle for exactly all laps',
+  'swept unclean': 'block sums: idle for exactly all laps',
+  'fenwick sum unchecked': 'a Fenwick tree: a sum that takes as long as the rest of a lap',
 }
