@@ -5,6 +5,7 @@ import type { SharedLimiter } from './engines/share.js'
 import { Limiter } from './limiter.js'
 import { attachArena, createArena } from './memory/arena.js'
 import { ON_FULL, type OnFull } from './memory/layout.js'
+import { sumsFor } from './range-sum/select.js'
 
 /** What a limiter is made of: one rule, and where its counts live. */
 export interface LimiterOptions extends RuleOptions {
@@ -34,6 +35,7 @@ const KNOWN = [
   'granularity',
   'algorithm',
   'edge',
+  'rangeSum',
   'name',
   'maxKeys',
   'onFull',
@@ -59,7 +61,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   if (!ON_FULL.includes(onFull)) throw invalid('onFull', onFull, "'evict', 'deny' or 'allow'")
   if (engine !== 'inline') throw invalid('engine', engine, "'inline'")
   checkClock(clock)
-  return new Limiter(createArena(rule, maxKeys, onFull, clock.now()), rule.name, clock)
+  const sums = rule.rangeSum ?? sumsFor(rule.buckets)
+  return new Limiter(createArena(rule, maxKeys, onFull, clock.now(), sums), rule.name, clock)
 }
 
 /**

@@ -14,7 +14,8 @@ import {
   UNTIL,
 } from '../memory/layout.js'
 import { compareExchange, load, read } from '../memory/words.js'
-import { GONE, LATE, OVERFLOWN, type SlidingWindow } from './sliding-window.js'
+import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
+import { GONE, type SlidingWindow } from './sliding-window.js'
 
 /**
  * What changes a key's counts otherwise than by admitting: the same words in the same order as `sliding-window.ts`.
@@ -49,9 +50,15 @@ export class Adjustments {
     const base = this.#window.base(way)
     const newest = this.#tickOf(way, lo, hi)
     if (newest === undefined) return GONE
+    const slot = ring.slot(newest)
+    const { lap } = ring
     let left = most
-    for (let back = ring.size - 1; back >= 0 && left > 0; back--) {
-      const at = base + BUCKETS + ring.slot(ring.after(newest, -back))
+    for (let length = ring.size; left > 0; ) {
+      const age = ring.sums.find(base, slot, lap, length, 0) // the oldest that counts anything
+      if (age < 0) break
+      length = age
+      const tick = ring.after(newest, -age)
+      const at = base + BUCKETS + ring.slot(tick)
       for (;;) {
         const b = load(words, at)
         const taken = Math.min(left, b & COUNT)
@@ -60,6 +67,7 @@ export class Adjustments {
         if (this.#tickOf(way, lo, hi) === undefined) return this.#taken(base, most - left)
         const refunds = Math.min((b & REFUNDS) + ONE_REFUND, REFUNDS)
         if (compareExchange(words, at, b, (b & LAP) | refunds | ((b & COUNT) - taken)) === b) {
+          ring.sums.takeOut(base, ring.slot(tick), ring.lap, taken)
           left -= taken
           break
         }
@@ -70,7 +78,7 @@ export class Adjustments {
 
   /**
    * Charges `cost` units whether there is room or not. The bucket stops at its fullest and the total short of all ones:
-   * both are over every limit. Always under a new epoch, as total may not show the charge.
+   * both are over every limit (so is a node at its fullest). Always under a new epoch, as total may not show the charge.
    */
   penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE {
     const { ring, words } = this.#window
@@ -83,7 +91,9 @@ export class Adjustments {
       if (charged === LATE) continue
       if (charged === OVERFLOWN) {
         const b = load(words, base + BUCKETS + ring.slot(e))
-        amount = COUNT - (b & COUNT)
+        const { lap } = ring
+        const counted = (b & LAP) === lap ? b & COUNT : 0
+        amount = Math.min(amount, COUNT - counted, ring.sums.roomAbove(base, ring.slot(e), lap))
         if (amount === 0) return true
         charged = this.#window.charge(base, e, amount)
         if (charged === LATE || charged === OVERFLOWN) continue

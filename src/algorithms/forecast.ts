@@ -1,9 +1,19 @@
 import type { Reading } from '../core/reading.js'
 import type { Ticks } from '../core/ticks.js'
-import { ADM, BLOCKED, BUCKETS, COUNT, LAP, TICK } from '../memory/layout.js'
+import { ADM, BLOCKED, COUNT, TICK } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
-import { ONE_LAP } from './ring.js'
 import type { SlidingWindow } from './sliding-window.js'
+
+/** A cell's buckets as seen from a reading. */
+interface View {
+  /** The newest tick that they have seen, not wrapped, and as its word. */
+  readonly newest: number
+  readonly word: number
+  /** How many ticks up to that one are in the window. */
+  readonly length: number
+  /** Where the window ends, in granules. */
+  readonly now: number
+}
 
 /**
  * What a cell will do if it is left alone, worked out from its buckets and never written to it: each figure a snapshot
@@ -22,22 +32,15 @@ export class Forecast {
 
   /** Units that count against a decision at the reading. */
   used(base: number, reading: Reading): number {
-    const now = this.#edgeOf(base, reading)
-    let used = 0
-    this.#eachBucket(base, reading, (tick, count) => {
-      used += this.#counting(tick, count, now)
-    })
-    return used
+    return this.#look(base, reading, (view) => this.#usedIn(base, view))
   }
 
   /** Units charged in the last `lastMs` (at most the window): every granule that overlaps them, counted whole. */
   usedInLast(base: number, reading: Reading, lastMs: number): number {
     const from = Math.floor(this.#ticks.position(reading.nowMs - lastMs))
-    let used = 0
-    this.#eachBucket(base, reading, (tick, count) => {
-      if (tick >= from) used += count
-    })
-    return used
+    return this.#look(base, reading, ({ newest, word, length }) =>
+      this.#sum(base, word, Math.min(length, newest - from + 1)),
+    )
   }
 
   /**
@@ -46,33 +49,27 @@ export class Forecast {
    */
   untilAdmitted(base: number, cost: number, limit: number, reading: Reading, fromMs: number): number {
     if (cost > limit) return Number.POSITIVE_INFINITY
-    const buckets: [tick: number, count: number][] = []
-    let left = 0
-    this.#eachBucket(base, reading, (tick, count) => {
-      buckets.push([tick, count])
-      left += count
+    const free = this.#look(base, reading, (view) => {
+      const room = limit - cost
+      if (this.#usedIn(base, view) <= room) return reading.nowMs - fromMs
+      // What has to leave is counted whole: by the time that a bucket leaves, all before it have.
+      const { newest, word, length, now } = view
+      const age = this.#find(base, word, length, this.#sum(base, word, length) - room - 1)
+      if (age < 0) return reading.nowMs - fromMs // it has been taken out meanwhile
+      const count = this.#window.ring.countAt(base, word, age)
+      const position = this.#leaves(newest - age, count, room - this.#sum(base, word, age))
+      return this.#ticks.untilPosition(fromMs, Math.max(position, now))
     })
-    const room = limit - cost
-    const now = this.#edgeOf(base, reading)
-    let position = now
-    for (const [tick, count] of buckets) {
-      // `left` counts this bucket and all newer ones whole; older ones are gone by now.
-      if (left - count + this.#counting(tick, count, Math.max(position, now)) <= room) break
-      left -= count
-      position = this.#leaves(tick, count, room - left)
-    }
-    const free = position > now ? this.#ticks.untilPosition(fromMs, position) : reading.nowMs - fromMs
     return Math.max(Math.ceil(free), this.untilUnblocked(base, reading, fromMs))
   }
 
   /** Whole milliseconds from `fromMs` until nothing counts any more; 0 or less where nothing does. */
   untilReset(base: number, reading: Reading, fromMs: number): number {
-    let newest = Number.NEGATIVE_INFINITY
-    this.#eachBucket(base, reading, (tick) => {
-      newest = tick
+    const free = this.#look(base, reading, ({ newest, word, length }) => {
+      const used = this.#sum(base, word, length)
+      const age = used > 0 ? this.#find(base, word, length, used - 1) : -1 // of the last unit
+      return age < 0 ? 0 : this.#ticks.untilPosition(fromMs, newest - age + this.#window.ring.size)
     })
-    const reset = newest + this.#window.ring.size
-    const free = Number.isFinite(newest) ? this.#ticks.untilPosition(fromMs, reset) : 0
     return Math.max(free, this.untilUnblocked(base, reading, fromMs))
   }
 
@@ -91,11 +88,39 @@ export class Forecast {
     return Math.max(this.#ticks.untilPosition(fromMs, free), this.untilUnblocked(base, reading, fromMs))
   }
 
-  /** Where the window ends, in granules: at the cell's tick, if a clock that stepped back has not reached it. */
-  #edgeOf(base: number, reading: Reading): number {
-    const tick = this.#tickOf(base, reading)
-    const now = reading.absoluteTick
-    return tick > now ? tick : now + (this.#smooth ? reading.sixteenth / 16 : 0)
+  /** What `see` makes of the cell, its tick being the same before and after: see `range-sum/fenwick.ts`. */
+  #look<T>(base: number, reading: Reading, see: (view: View) => T): T {
+    const { ring, words } = this.#window
+    for (;;) {
+      const word = load(words, base + TICK)
+      const newest = reading.absoluteTick - ring.behind(base, word, reading)
+      const whole = reading.absoluteTick
+      // Where the window ends, in granules: at the cell's tick, if a clock that stepped back has not reached it.
+      const now = newest > whole ? newest : whole + (this.#smooth ? reading.sixteenth / 16 : 0)
+      const length = Math.max(0, newest - Math.max(newest, whole) + ring.size)
+      const seen = see({ newest, word, length, now })
+      if (read(words, base + TICK) === word) return seen
+    }
+  }
+
+  /** What counts in the view's window, of its oldest bucket by the part inside. */
+  #usedIn(base: number, { newest, word, length, now }: View): number {
+    const whole = this.#sum(base, word, length)
+    if (!this.#smooth || length === 0) return whole
+    const oldest = this.#window.ring.countAt(base, word, length - 1)
+    return whole - oldest + this.#counting(newest - length + 1, oldest, now)
+  }
+
+  #sum(base: number, word: number, length: number): number {
+    const { ring } = this.#window
+    const slot = ring.slot(word)
+    return length <= 0 ? 0 : ring.sums.sum(base, slot, ring.lap, length)
+  }
+
+  #find(base: number, word: number, length: number, units: number): number {
+    const { ring } = this.#window
+    const slot = ring.slot(word)
+    return ring.sums.find(base, slot, ring.lap, length, units)
   }
 
   /** The cell's tick, not wrapped: behind the reading's by less than the modulus, or standing ahead of it. */
@@ -105,11 +130,10 @@ export class Forecast {
     return reading.absoluteTick - ring.behind(base, tick, reading)
   }
 
-  /** What a bucket counts towards a sum when the window ends at `edge`: the oldest by its part inside, rounded up. */
+  /** What the oldest bucket counts when the window ends at `edge`: by its part inside, rounded up. */
   #counting(tick: number, count: number, edge: number): number {
     const age = edge - tick - this.#window.ring.size + 1 // granules of it that have left the window
-    if (age >= 1) return 0
-    return this.#smooth && age > 0 ? Math.ceil(count * (1 - age)) : count
+    return age > 0 ? Math.ceil(count * (1 - age)) : count
   }
 
   /** The first position at which a bucket counts at most `most` (at least less than whole). */
@@ -121,21 +145,5 @@ export class Forecast {
       }
     }
     return oldest + 1
-  }
-
-  /** The buckets that count something in a window that ends at the reading or later, the oldest first. */
-  #eachBucket(base: number, reading: Reading, visit: (tick: number, count: number) => void): void {
-    const { ring, words } = this.#window
-    const newest = this.#tickOf(base, reading)
-    const oldest = Math.max(newest, reading.absoluteTick) - ring.size + 1
-    let slot = ring.slot(this.#ticks.wrap(oldest) | 0)
-    let { lap } = ring
-    for (let tick = oldest; tick <= newest; tick++) {
-      const b = read(words, base + BUCKETS + slot)
-      if ((b & LAP) === lap && (b & COUNT) > 0) visit(tick, b & COUNT)
-      if (++slot < ring.size) continue
-      slot = 0
-      lap = (lap + ONE_LAP) | 0 // on across the modulus, too: it is so many whole laps
-    }
   }
 }

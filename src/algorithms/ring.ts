@@ -6,18 +6,15 @@ import {
   LAP,
   LAPS,
   MAX_TOTAL,
-  ONE_EPOCH,
+  ONE_LAP,
   PER_SECOND,
-  REFUNDS,
   type Shape,
   TICK,
 } from '../memory/layout.js'
 import { compareExchange, load, read, store, type Words } from '../memory/words.js'
+import { BROOM_LAPS, type Laps, type RangeSum } from '../range-sum/range-sum.js'
+import { rangeSumFor } from '../range-sum/select.js'
 
-/** The next lap, as it stands in a bucket: wraps by itself. */
-export const ONE_LAP = ONE_EPOCH // both stand in the top eight bits
-/** A slot is broomed every 64 laps, long before its lap comes round at 256. */
-const BROOM_LAPS = LAPS / 4
 const HOUR_MS = 3_600_000
 const MAX_AHEAD = 2 ** 20
 /** Where a cell's tick is, seen from a reading of the clock. */
@@ -42,8 +39,12 @@ const MOST_NEWEST = 0xffffffff
  * A tick that moves on gives no slot back and clears none: a bucket whose lap is neither of the two counts nothing.
  * That wastes nothing but needs the broom: laps have 8 bits, so a count that rested for 256 laps would count again.
  */
-export class Ring {
+export class Ring implements Laps {
+  /** The granules that a window may reach into: n, and the one under way. */
   readonly size: number
+  /** The buckets there are: as many, or some more below nodes. */
+  readonly slots: number
+  readonly sums: RangeSum
   readonly #words: Words
   readonly #modulus: number
   readonly #aheadTicks: number
@@ -55,7 +56,9 @@ export class Ring {
 
   constructor(words: Words, shape: Shape, originMs: number) {
     this.#words = words
-    this.size = shape.ring
+    this.size = shape.buckets + 1
+    this.slots = shape.ring
+    this.sums = rangeSumFor(words, shape, this)
     this.#modulus = shape.modulus
     this.#granuleMs = shape.windowMs / shape.buckets
     this.#originMs = originMs
@@ -66,8 +69,8 @@ export class Ring {
   slot(tick: number): number {
     if (tick !== this.#locatedTick) {
       this.#locatedTick = tick
-      const lap = Math.floor((tick >>> 0) / this.size)
-      this.#slot = (tick >>> 0) - lap * this.size
+      const lap = Math.floor((tick >>> 0) / this.slots)
+      this.#slot = (tick >>> 0) - lap * this.slots
       this.#lap = lap << 24
     }
     return this.#slot
@@ -92,28 +95,20 @@ export class Ring {
   /**
    * What the buckets of the window that ends in `tick` have counted: those that bear their own lap; the oldest one only
    * by the sixteenths of it that are inside, rounded up. At most MAX_TOTAL.
-   * Plain reads: whoever sums has read the admission word before, and all that it counts was in the buckets earlier.
    */
   sum(base: number, tick: number, sixteenth: number): number {
-    const words = this.#words
     const slot = this.slot(tick)
-    const first = base + BUCKETS
-    const end = first + this.size
-    const own = first + slot
-    const oldest = own + 1 === end ? first : own + 1
-    const lapBefore = (this.#lap - ONE_LAP) & LAP
-    const b = read(words, oldest)
-    let sum = (b & LAP) === (oldest > own ? lapBefore : this.#lap) ? b & COUNT : 0
-    if (sixteenth > 0) sum = Math.ceil((sum * (16 - sixteenth)) / 16)
-    for (let i = oldest === first ? first + 1 : first; i <= own; i++) {
-      const b = read(words, i)
-      if ((b & LAP) === this.#lap) sum += b & COUNT
-    }
-    for (let i = oldest + 1; i < end && oldest > own; i++) {
-      const b = read(words, i)
-      if ((b & LAP) === lapBefore) sum += b & COUNT
-    }
-    return Math.min(sum, MAX_TOTAL)
+    const whole = this.sums.sum(base, slot, this.#lap, sixteenth > 0 ? this.size - 1 : this.size)
+    if (sixteenth === 0) return Math.min(whole, MAX_TOTAL)
+    const oldest = this.countAt(base, tick, this.size - 1)
+    return Math.min(whole + Math.ceil((oldest * (16 - sixteenth)) / 16), MAX_TOTAL)
+  }
+
+  /** What the bucket of the tick `age` before `tick` has counted. */
+  countAt(base: number, tick: number, age: number): number {
+    const at = this.slot(tick) - age
+    const b = read(this.#words, base + BUCKETS + (at < 0 ? at + this.slots : at))
+    return (b & LAP) === (at < 0 ? (this.#lap - ONE_LAP) & LAP : this.#lap) ? b & COUNT : 0
   }
 
   /**
@@ -123,8 +118,8 @@ export class Ring {
    * @returns how many ticks it moved
    */
   advance(base: number, seen: number, reading: Reading): number {
-    const reach = BROOM_LAPS * this.size
-    const all = LAPS * this.size
+    const reach = BROOM_LAPS * this.slots
+    const all = LAPS * this.slots
     let moved = 0
     let tick = seen
     let isFresh = false
@@ -148,7 +143,7 @@ export class Ring {
         isFresh = false
         continue
       }
-      this.#broom(base, tick, hop, next)
+      this.sums.sweep(base, tick, hop, next)
       moved += hop
       tick = next
     }
@@ -207,25 +202,8 @@ export class Ring {
     }
   }
 
-  /** One slot for every 64 ticks passed: a count in it that is of no lap still in the window goes. */
-  #broom(base: number, from: number, hop: number, to: number): void {
-    const end = Math.floor(((from >>> 0) + hop) / BROOM_LAPS)
-    let p = Math.floor((from >>> 0) / BROOM_LAPS) + 1
-    if (p > end) return
-    p = Math.max(p, end - this.size + 1)
-    for (; p <= end; p++) {
-      const i = p % this.size
-      const at = base + BUCKETS + i
-      const b = load(this.#words, at)
-      if ((b & COUNT) === 0 || (b & LAP) === this.#lapOf(i, to)) continue
-      // By the tick read after the bucket: what it counts was charged in that tick or before, if others have moved on.
-      if ((b & LAP) === this.#lapOf(i, read(this.#words, base + TICK))) continue
-      compareExchange(this.#words, at, b, (b & LAP) | REFUNDS)
-    }
-  }
-
-  /** The lap that a slot has in the window that ends in `tick`. */
-  #lapOf(slot: number, tick: number): number {
+  /** @see Laps.lapOf */
+  lapOf(slot: number, tick: number): number {
     return slot <= this.slot(tick) ? this.#lap : (this.#lap - ONE_LAP) & LAP
   }
 }

@@ -74,6 +74,7 @@ import {
   UNTIL,
 } from '../memory/layout.js'
 import { compareExchange, load, read, readInOrder, type Words, write } from '../memory/words.js'
+import { CHARGED, LATE, OVERFLOWN } from '../range-sum/range-sum.js'
 import { Ring } from './ring.js'
 
 /** What `attempt` and `decide` found. */
@@ -90,6 +91,7 @@ export class SlidingWindow {
   readonly words: Words
   readonly shape: Shape
   readonly #smooth: boolean
+  readonly #hasNodes: boolean
   readonly #originMs: number
   /** Where the last admission was charged, and the refunds that the bucket had seen: what giving back needs. */
   chargedTick = 0
@@ -100,6 +102,7 @@ export class SlidingWindow {
     this.shape = shape
     this.ring = new Ring(words, shape, originMs)
     this.#smooth = edge === 'smooth'
+    this.#hasNodes = shape.sums !== 'plain'
     this.#originMs = originMs
   }
 
@@ -145,6 +148,7 @@ export class SlidingWindow {
     const v = readInOrder(words, base + ADM)
     if (!this.#stands(v, way, lo, hi, e)) return UNDECIDED
     if ((v & COUNT) + cost > limit) return this.#isKnownFull(base, v, e, reading) ? FULL : UNDECIDED
+    if (this.#hasNodes) return UNDECIDED // to charge, too
     const at = base + BUCKETS + ring.slot(e)
     const b = read(words, at)
     if ((b & LAP) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
@@ -191,8 +195,22 @@ export class SlidingWindow {
     return this.shape.waysAt + way * this.shape.wayWords
   }
 
-  /** Charges the bucket of tick e: what stands there now, or LATE, or OVERFLOWN (only charges under way can do that). */
+  /** Charges tick e: what stands in its bucket now, or LATE, or OVERFLOWN (only charges under way can do that). */
   charge(base: number, e: number, cost: number): number {
+    if (!this.#hasNodes) return this.#chargeBucket(base, e, cost)
+    const { ring } = this
+    const { sums } = ring
+    const slot = ring.slot(e)
+    const { lap } = ring
+    const above = sums.charge(base, e, slot, lap, cost)
+    const charged = above === CHARGED ? this.#chargeBucket(base, e, cost) : above
+    if (charged !== LATE && charged !== OVERFLOWN) return charged
+    if (above === CHARGED) sums.takeOut(base, slot, lap, cost)
+    this.stale(base) // some node may have been charged for a while
+    return charged
+  }
+
+  #chargeBucket(base: number, e: number, cost: number): number {
     const { words, ring } = this
     const at = base + BUCKETS + ring.slot(e)
     for (;;) {
@@ -203,7 +221,7 @@ export class SlidingWindow {
         charged = b + cost
       } else {
         // After the load of b: see "A bucket of another lap".
-        if (ring.distance(read(words, base + TICK), e) >= ring.size) return LATE
+        if (ring.distance(read(words, base + TICK), e) >= ring.slots) return LATE
         charged = ring.lap | cost
       }
       if (compareExchange(words, at, b, charged) === b) return charged
@@ -261,6 +279,7 @@ export class SlidingWindow {
       if ((b & LAP) !== ring.lap || refundsOf(b) !== refunds || refunds === MOST_REFUNDS) return false
       if (compareExchange(words, at, b, b - cost) === b) break
     }
+    ring.sums.takeOut(base, ring.slot(e), ring.lap, cost)
     this.stale(base)
     return true
   }
@@ -284,7 +303,9 @@ export class SlidingWindow {
   /** CAS(v -> the sum as of tick e, new epoch), then the note. Whether it went through. */
   resum(base: number, v: number, e: number, reading: Reading): boolean {
     const sixteenth = this.sixteenthOf(e, reading)
-    const next = ((v & ~COUNT) + ONE_EPOCH) | this.ring.sum(base, e, sixteenth) | 0
+    const sum = this.ring.sum(base, e, sixteenth)
+    if (this.#hasNodes && read(this.words, base + TICK) !== e) return false // see `range-sum/fenwick.ts`
+    const next = ((v & ~COUNT) + ONE_EPOCH) | sum | 0
     if (compareExchange(this.words, base + ADM, v, next) !== v) return false
     write(this.words, base + AS_OF, this.#noteOf(next, e, sixteenth))
     return true
@@ -327,7 +348,3 @@ export class SlidingWindow {
 
 /** Half of what UNTIL can tell apart, four years: what is longer is for ever. */
 const LONGEST_BLOCK_MS = (2 ** 31 - 2 ** 20) * (1000 / PER_SECOND)
-
-/** What `charge` says instead of a bucket: no bucket looks so, their counts being 0. */
-export const LATE = 0
-export const OVERFLOWN = -(2 ** 31)

@@ -11,6 +11,8 @@ import {
   ON_FULL,
   type OnFull,
   type Shape,
+  SUMS,
+  type Sums,
   setsFor,
   shapeFor,
 } from './layout.js'
@@ -33,13 +35,20 @@ const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which eng
  * touched costs none.
  * @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` with the bytes that it asked for
  */
-export function createArena(rule: Rule, maxKeys: number, onFull: OnFull, originMs: number): Arena {
-  const shape = shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys))
+export function createArena(
+  rule: Rule,
+  maxKeys: number,
+  onFull: OnFull,
+  originMs: number,
+  sums: Sums = 'plain',
+): Arena {
+  const shape = shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys), sums)
   const buffer = allocate(shape, maxKeys)
   const words = new Int32Array(buffer, 0, shape.words)
   write(words, HEADER.VERSION, LAYOUT_VERSION)
   write(words, HEADER.BUCKETS, shape.buckets)
   write(words, HEADER.SETS, shape.sets)
+  write(words, HEADER.RANGE_SUM, SUMS.indexOf(sums))
   write(words, HEADER.EDGE, EDGES.indexOf(rule.edge))
   write(words, HEADER.ON_FULL, ON_FULL.indexOf(onFull))
   write(words, HEADER.LIMIT, rule.limit)
@@ -69,11 +78,18 @@ export function attachArena(buffer: unknown): Arena {
   const limit = read(header, HEADER.LIMIT)
   const edge = EDGES[read(header, HEADER.EDGE)]
   const onFull = ON_FULL[read(header, HEADER.ON_FULL)]
+  const sums = SUMS[read(header, HEADER.RANGE_SUM)]
   const whole = isShape(buckets, sets, windowMs) && limit >= 1 && limit <= MAX_LIMIT
-  if (!whole || !Number.isFinite(originMs) || edge === undefined || onFull === undefined) {
+  if (
+    !whole ||
+    !Number.isFinite(originMs) ||
+    edge === undefined ||
+    onFull === undefined ||
+    sums === undefined
+  ) {
     throw refuse('an arena of Millrace with a sound header')
   }
-  const shape = shapeFor(windowMs, buckets, sets)
+  const shape = shapeFor(windowMs, buckets, sets, sums)
   if (buffer.byteLength < 4 * shape.words) {
     throw refuse(`${4 * shape.words} bytes for its shape`, `${buffer.byteLength} bytes`)
   }

@@ -11,10 +11,12 @@
  *                AS_OF    epoch:8 | time:24               when total was last summed (smooth edge: in sixteenths)
  *                UNTIL    blocked until, in sixteenths of a second from the arena's origin, modulo 2^32; all ones:
  *                         for ever
- *                BUCKETS  n + 1 words: lap:8 | refunds:2 | count:22
+ *                BUCKETS  one word each: lap:8 | refunds:2 | count:22
+ *                nodes    sums of buckets, where a window has many (`range-sum/`): lap:8 | count:24
  *
- * With n = 10 a way is 16 words, one cache line. The bucket of tick t stands in slot t mod (n + 1) and bears the lap
- * floor(t / (n + 1)) mod 256: one that bears another lap is not of t, so nothing is erased when time passes.
+ * With n = 10 a way is 16 words, one cache line. A ring has n + 1 buckets, with nodes above them some more. The bucket of
+ * tick t stands in slot t mod ring and bears the lap floor(t / ring) mod 256: one that bears another lap is not of t, so
+ * nothing is erased when time passes.
  *
  * Who writes what: HI and the name by the thread that has the way CLAIMED, and nobody else; every other word of a way
  * by compare-exchange, but AS_OF and a first TICK (see `algorithms/sliding-window.ts` and `memory/insertion.ts`).
@@ -23,7 +25,7 @@ import { MAX_BUCKETS } from '../core/rule.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes whenever a word changes its place or meaning. */
-export const LAYOUT_VERSION = 1
+export const LAYOUT_VERSION = 2
 
 export const HEADER = {
   MAGIC: 0,
@@ -43,6 +45,8 @@ export const HEADER = {
   ON_FULL: 11,
   /** The limit: any thread may store another at any time, and all read it anew for each decision. */
   LIMIT: 12,
+  /** An index into `SUMS`. */
+  RANGE_SUM: 13,
   /**
    * The newest clock reading that moved a tick, in sixteenths of a second from the origin. It only rises, and it rises
    * before the tick does: a tick that seems further ahead than this is an old one, seen across the modulus.
@@ -64,6 +68,10 @@ export const EDGES = ['strict', 'smooth'] as const
 export const ON_FULL = ['evict', 'deny', 'allow'] as const
 /** What a new key does where both of its sets are full. */
 export type OnFull = (typeof ON_FULL)[number]
+
+/** What stands above the buckets of a way, so that a window of many needs not be summed one by one. */
+export const SUMS = ['plain', 'blocks', 'fenwick'] as const
+export type Sums = (typeof SUMS)[number]
 
 export const WAYS_PER_SET = 16
 
@@ -98,11 +106,19 @@ export const TIME = 0xffffff
 /** A bucket: lap, and how many refunds by key took from it (3: three or more). */
 export const LAP = 0xff000000 | 0
 export const LAPS = 256
+/** The next lap, as it stands in a bucket or node: wraps by itself. */
+export const ONE_LAP = 1 << 24
 export const REFUNDS = 3 << 22
 export const ONE_REFUND = 1 << 22
 /** From here on they are not counted. */
 export const MOST_REFUNDS = 3
 export const refundsOf = (bucket: number): number => (bucket >>> 22) & 3
+
+/** A node counts in the low 24 bits. */
+export const NODE_COUNT = 0xffffff
+/** A node of the lowest level sums so many buckets, and in block sums one of the second so many of those: 2^6. */
+export const BLOCK_BITS = 6
+export const BLOCK = 1 << BLOCK_BITS
 
 /** UNTIL and NEWEST count in sixteenths of a second. */
 export const PER_SECOND = 16
@@ -114,8 +130,12 @@ export interface Shape {
   readonly windowMs: number
   /** Granules in a window. */
   readonly buckets: number
-  /** Buckets in a way: one more, for the granule under way. */
+  readonly sums: Sums
+  /** Buckets in a way: one more, for the granule under way, and below nodes some to spare. */
   readonly ring: number
+  /** Nodes that sum a block each, and those of the second level. */
+  readonly blocks: number
+  readonly upper: number
   /** Ticks count modulo the largest multiple of 256 rings below 2^32, so that laps go on across it. */
   readonly modulus: number
   readonly sets: number
@@ -129,13 +149,25 @@ export const NAMES_AT = HEADER_WORDS
 /** Tables are made for this load: with two sets of 16 to choose from, none overflowed there (8 ways: at 71 %). */
 const FILL = 0.8
 
-export function shapeFor(windowMs: number, buckets: number, sets: number): Shape {
-  const ring = buckets + 1
+/** More blocks than this (a window of 4,096 buckets) are summed on two levels. */
+const MOST_BLOCKS = 64
+
+/**
+ * Below nodes the ring is a multiple of the largest span that a node must have for itself, and one such span longer than
+ * the window: when a node takes its next lap, all that it counted of the last one has left the window.
+ */
+export function shapeFor(windowMs: number, buckets: number, sets: number, sums: Sums = 'plain'): Shape {
+  const hasUpper = sums === 'blocks' && buckets > MOST_BLOCKS * BLOCK
+  const span = sums === 'plain' ? 1 : hasUpper ? BLOCK * BLOCK : BLOCK
+  const ring = sums === 'plain' ? buckets + 1 : (Math.ceil((buckets + 1) / span) + 1) * span
+  const blocks = sums === 'plain' ? 0 : ring / BLOCK
+  const upper = hasUpper ? ring / span : 0
   const ways = sets * WAYS_PER_SET
-  const wayWords = BUCKETS + ring
+  const wayWords = BUCKETS + ring + blocks + upper
   const waysAt = NAMES_AT + ways
   const modulus = Math.floor(2 ** 32 / (LAPS * ring)) * LAPS * ring
-  return { windowMs, buckets, ring, modulus, sets, ways, wayWords, waysAt, words: waysAt + ways * wayWords }
+  const words = waysAt + ways * wayWords
+  return { windowMs, buckets, sums, ring, blocks, upper, modulus, sets, ways, wayWords, waysAt, words }
 }
 
 /** At least two, so that every key has two to choose from. */

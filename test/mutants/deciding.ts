@@ -1,5 +1,5 @@
 // Mistakes in charging, committing, summing and sweeping.
-import { inEngine, inRing, inWindow, type Mutant, withoutAttempt } from './mutant.js'
+import { inEngine, inPlain, inRing, inWindow, type Mutant, withoutAttempt } from './mutant.js'
 
 /** The first look of an attempt, taken before it reads the admission word. */
 export const looksBeforehand = inWindow(
@@ -30,15 +30,15 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'a sum without a new epoch': {
     scenario: 'an admission against a rollover',
-    edits: [inWindow('((v & ~COUNT) + ONE_EPOCH) | this.ring', '(v & ~COUNT) | this.ring')],
+    edits: [inWindow('((v & ~COUNT) + ONE_EPOCH) | sum', '(v & ~COUNT) | sum')],
   },
   'no look at the tick before a bucket gets a new lap': {
     scenario: 'stalls of up to 200 laps',
-    edits: [inWindow('if (ring.distance(read(words, base + TICK), e) >= ring.size)', 'if (cost < 0)')],
+    edits: [inWindow('if (ring.distance(read(words, base + TICK), e) >= ring.slots)', 'if (cost < 0)')],
   },
   'no broom': {
     scenario: 'touched once in 64 laps, one bucket resting',
-    edits: [inRing('this.#broom(base, tick, hop, next);', '')],
+    edits: [inRing('this.sums.sweep(base, tick, hop, next);', '')],
   },
   'a long move in one hop': {
     scenario: 'a return after exactly 256 laps',
@@ -52,16 +52,18 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   'a broom that reads the tick before the bucket': {
     scenario: 'a stalled broom against a charge',
     edits: [
-      inRing(
+      inPlain(
         'const b = load(this.#words, at);\n            if ((b & COUNT) === 0',
         'const now = read(this.#words, base + TICK);\n            const b = load(this.#words, at);\n            if ((b & COUNT) === 0',
       ),
-      inRing('this.#lapOf(i, read(this.#words, base + TICK))', 'this.#lapOf(i, now)'),
+      inPlain('this.#laps.lapOf(i, read(this.#words, base + TICK))', 'this.#laps.lapOf(i, now)'),
     ],
   },
   'a broom that does not look at the tick again': {
     scenario: 'a stalled broom against a charge',
-    edits: [inRing('if ((b & LAP) === this.#lapOf(i, read(this.#words, base + TICK)))', 'if (b === 0)')],
+    edits: [
+      inPlain('if ((b & LAP) === this.#laps.lapOf(i, read(this.#words, base + TICK)))', 'if (b === 0)'),
+    ],
   },
   'as-of without its epoch': {
     scenario: 'costs of 1, 2 and 3 against a limit of 3',
@@ -119,16 +121,11 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'a window one bucket short': {
     scenario: 'a window of three granules rolls over',
-    edits: [
-      inRing(
-        'let sum = (b & LAP) === (oldest > own ? lapBefore : this.#lap) ? b & COUNT : 0;',
-        'let sum = 0;',
-      ),
-    ],
+    edits: [inRing('sixteenth > 0 ? this.size - 1 : this.size', 'this.size - 1')],
   },
   'a sum that reaches all ones': {
     test: 'limiter/adjustments',
-    edits: [inRing('return Math.min(sum, MAX_TOTAL);', 'return sum;')],
+    edits: [inRing('return Math.min(whole, MAX_TOTAL);', 'return whole;')],
   },
   'an overflow of a bucket unchecked': {
     test: 'limiter/adjustments',

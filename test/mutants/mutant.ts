@@ -11,6 +11,7 @@ const WINDOW = 'algorithms/sliding-window.js'
 /** An edit of each file. */
 export const inWindow = editIn(WINDOW)
 export const inRing = editIn('algorithms/ring.js')
+export const inPlain = editIn('range-sum/plain.js')
 export const inAdjustments = editIn('algorithms/adjustments.js')
 export const inInsertion = editIn('memory/insertion.js')
 export const inTable = editIn('memory/table.js')

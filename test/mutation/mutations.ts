@@ -7,7 +7,7 @@ import { fullAncestor } from 'acorn-walk'
 import { type Change, changesOf } from './operators.js'
 
 const DIST = fileURLToPath(new URL('../../../dist/', import.meta.url))
-const FOLDERS = ['algorithms', 'memory']
+const FOLDERS = ['algorithms', 'memory', 'range-sum']
 /** One line a function, each an operation of the processor; the explorer has its own in their place. */
 const LEFT_OUT = new Set(['memory/words.js'])
 

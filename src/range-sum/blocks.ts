@@ -1,0 +1,98 @@
+import { BLOCK, BLOCK_BITS, type Shape } from '../memory/layout.js'
+import type { Words } from '../memory/words.js'
+import { NO_BLOCK, Nodes } from './nodes.js'
+import { CHARGED, type Laps } from './range-sum.js'
+
+/**
+ * Block sums: one node for every 64 buckets, and above 64 of those one for each 64 of them. A charge is two or three
+ * compare-exchanges, a sum at most 63 buckets, 63 nodes and one for every 4,096 buckets.
+ */
+export class Blocks extends Nodes {
+  /** From a cell's base to its first node of the second level; 0 where there are none. */
+  readonly #upperAt: number
+
+  constructor(words: Words, shape: Shape, laps: Laps) {
+    super(words, shape, laps)
+    this.#upperAt = shape.upper > 0 ? this.nodesAt + shape.blocks : 0
+  }
+
+  charge(base: number, e: number, slot: number, lap: number, cost: number): number {
+    const block = slot >>> BLOCK_BITS
+    const upper = base + this.#upperAt + (block >>> BLOCK_BITS)
+    if (this.#upperAt > 0) {
+      const charged = this.chargeNode(base, upper, e, lap, cost, NO_BLOCK)
+      if (charged !== CHARGED) return charged
+    }
+    const charged = this.chargeNode(base, base + this.nodesAt + block, e, lap, cost, block)
+    if (charged !== CHARGED && this.#upperAt > 0) this.takeOutOf(upper, lap, cost)
+    return charged
+  }
+
+  takeOut(base: number, slot: number, lap: number, units: number): void {
+    const block = slot >>> BLOCK_BITS
+    this.takeOutOf(base + this.nodesAt + block, lap, units)
+    if (this.#upperAt > 0) this.takeOutOf(base + this.#upperAt + (block >>> BLOCK_BITS), lap, units)
+  }
+
+  roomAbove(base: number, slot: number, lap: number): number {
+    const block = slot >>> BLOCK_BITS
+    const room = this.roomOf(base + this.nodesAt + block, lap)
+    if (this.#upperAt === 0) return room
+    return Math.min(room, this.roomOf(base + this.#upperAt + (block >>> BLOCK_BITS), lap))
+  }
+
+  protected sumOfLap(base: number, from: number, to: number, lap: number): number {
+    let block = (from + BLOCK - 1) >>> BLOCK_BITS
+    let sum = this.sumOfBuckets(base, from, Math.min(block << BLOCK_BITS, to + 1), lap)
+    const last = to >>> BLOCK_BITS
+    if (this.#upperAt > 0) {
+      for (; block <= last && (block & (BLOCK - 1)) > 0; block++) {
+        sum += this.countOf(base + this.nodesAt + block, lap)
+      }
+      for (; block <= last; block += BLOCK) {
+        sum += this.countOf(base + this.#upperAt + (block >>> BLOCK_BITS), lap)
+      }
+    }
+    for (; block <= last; block++) sum += this.countOf(base + this.nodesAt + block, lap)
+    return sum
+  }
+
+  protected findInLap(base: number, from: number, to: number, lap: number): number {
+    const end = to + 1
+    let slot = from
+    while (slot < end) {
+      const block = slot >>> BLOCK_BITS
+      let span = BLOCK
+      let node = this.nodesAt + block
+      if ((slot & (BLOCK - 1)) > 0) span = 0
+      else if (this.#upperAt > 0 && (block & (BLOCK - 1)) === 0 && !this.#isHere(base, block, lap)) {
+        node = this.#upperAt + (block >>> BLOCK_BITS)
+        span = BLOCK * BLOCK
+      }
+      const counted = span > 0 ? this.countOf(base + node, lap) : 0
+      if (span > 0 && counted <= this.left) {
+        this.left -= counted
+        slot += span
+        continue
+      }
+      const next = Math.min((block + 1) << BLOCK_BITS, end)
+      const found = this.findInBuckets(base, slot, next, lap)
+      if (found >= 0) return found
+      slot = next
+    }
+    return -1
+  }
+
+  /** Whether what is looked for is within the span of the second level that begins with this block. */
+  #isHere(base: number, block: number, lap: number): boolean {
+    return this.countOf(base + this.#upperAt + (block >>> BLOCK_BITS), lap) > this.left
+  }
+
+  protected sweepBlock(base: number, block: number, to: number): void {
+    this.sweepNode(base, base + this.nodesAt + block, block << BLOCK_BITS, to, block)
+    if (this.#upperAt > 0 && (block & (BLOCK - 1)) === 0) {
+      const at = base + this.#upperAt + (block >>> BLOCK_BITS)
+      this.sweepNode(base, at, block << BLOCK_BITS, to, NO_BLOCK)
+    }
+  }
+}

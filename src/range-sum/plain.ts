@@ -1,0 +1,76 @@
+import { BUCKETS, COUNT, LAP, ONE_LAP, REFUNDS, TICK } from '../memory/layout.js'
+import { compareExchange, load, read, type Words } from '../memory/words.js'
+import { BROOM_LAPS, CHARGED, type Laps, type RangeSum } from './range-sum.js'
+
+/** No nodes: a window of few buckets is summed one by one. */
+export class Plain implements RangeSum {
+  readonly #words: Words
+  readonly #ring: number
+  readonly #laps: Laps
+
+  constructor(words: Words, ring: number, laps: Laps) {
+    this.#words = words
+    this.#ring = ring
+    this.#laps = laps
+  }
+
+  charge(): number {
+    return CHARGED
+  }
+
+  takeOut(): void {}
+
+  roomAbove(): number {
+    return COUNT
+  }
+
+  /** Plain reads: whoever sums has read the admission word before, and all that it counts was in the buckets earlier. */
+  sum(base: number, slot: number, lap: number, length: number): number {
+    const words = this.#words
+    const first = base + BUCKETS
+    const own = first + slot
+    const from = own - length + 1
+    let sum = 0
+    for (let i = Math.max(from, first); i <= own; i++) {
+      const b = read(words, i)
+      if ((b & LAP) === lap) sum += b & COUNT
+    }
+    if (from >= first) return sum
+    const lapBefore = (lap - ONE_LAP) & LAP
+    const end = first + this.#ring
+    for (let i = from + this.#ring; i < end; i++) {
+      const b = read(words, i)
+      if ((b & LAP) === lapBefore) sum += b & COUNT
+    }
+    return sum
+  }
+
+  find(base: number, slot: number, lap: number, length: number, units: number): number {
+    let left = units
+    for (let age = length - 1; age >= 0; age--) {
+      const at = slot - age
+      const b = read(this.#words, base + BUCKETS + (at < 0 ? at + this.#ring : at))
+      if ((b & LAP) !== (at < 0 ? (lap - ONE_LAP) & LAP : lap)) continue
+      left -= b & COUNT
+      if (left < 0) return age
+    }
+    return -1
+  }
+
+  /** One slot for every 64 ticks passed: a count in it that is of no lap still in the window goes. */
+  sweep(base: number, from: number, hop: number, to: number): void {
+    const end = Math.floor(((from >>> 0) + hop) / BROOM_LAPS)
+    let p = Math.floor((from >>> 0) / BROOM_LAPS) + 1
+    if (p > end) return
+    p = Math.max(p, end - this.#ring + 1)
+    for (; p <= end; p++) {
+      const i = p % this.#ring
+      const at = base + BUCKETS + i
+      const b = load(this.#words, at)
+      if ((b & COUNT) === 0 || (b & LAP) === this.#laps.lapOf(i, to)) continue
+      // By the tick read after the bucket: what it counts was charged in that tick or before, if others have moved on.
+      if ((b & LAP) === this.#laps.lapOf(i, read(this.#words, base + TICK))) continue
+      compareExchange(this.#words, at, b, (b & LAP) | REFUNDS)
+    }
+  }
+}
