@@ -62,9 +62,15 @@ export async function applyEdits(folder: string, edits: readonly Edit[]): Promis
 
 /** So many places in a set: an insertion looks at fewer, and all of its interleavings can be explored. */
 export function waysPerSet(ways: number): Edit {
-  return {
-    file: 'memory/layout.js',
-    find: 'export const WAYS_PER_SET = 16;',
-    replace: `export const WAYS_PER_SET = ${ways};`,
-  }
+  return layout('export const WAYS_PER_SET = 16;', `export const WAYS_PER_SET = ${ways};`)
+}
+
+/** Blocks of two buckets, and two levels of block sums from three buckets on: for the same reason. */
+export const SMALL_BLOCKS: readonly Edit[] = [
+  layout('export const BLOCK_BITS = 6;', 'export const BLOCK_BITS = 1;'),
+  layout('const MOST_BLOCKS = 64;', 'const MOST_BLOCKS = 1;'),
+]
+
+function layout(find: string, replace: string): Edit {
+  return { file: 'memory/layout.js', find, replace }
 }

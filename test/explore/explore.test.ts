@@ -2,7 +2,7 @@
 // from there. Then random schedules on full-size shapes.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { playableCopy, waysPerSet } from './copy.js'
+import { playableCopy, SMALL_BLOCKS, waysPerSet } from './copy.js'
 import { scenarios } from './scenarios/index.js'
 import { replay, Schedule, shrink } from './schedule.js'
 import { search } from './search.js'
@@ -11,7 +11,7 @@ import { walk } from './walk.js'
 const SCHEDULES = 1_500
 const SEED = 20261121
 
-const small = await playableCopy([waysPerSet(1)])
+const small = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS])
 const full = await playableCopy()
 
 for (const [name, scenario] of Object.entries(scenarios)) {

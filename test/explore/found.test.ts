@@ -1,7 +1,7 @@
 // What the explorer has found in the code: each with as many preemptions as it took.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { playableCopy, waysPerSet } from './copy.js'
+import { playableCopy, SMALL_BLOCKS, waysPerSet } from './copy.js'
 import { scenarios } from './scenarios/index.js'
 import { search } from './search.js'
 
@@ -20,7 +20,7 @@ const FOUND: [claim: string, scenario: string, preemptions: number][] = [
   ['two threads that hop on in turn leave no count unswept', 'a return after exactly 256 laps', 3],
 ]
 
-const built = await playableCopy([waysPerSet(1)])
+const built = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS])
 for (const [claim, scenario, preemptions] of FOUND) {
   test(claim, () => {
     const { wrong, schedule } = search(built, scenarios[scenario]!, { preemptions })

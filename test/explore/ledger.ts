@@ -14,6 +14,7 @@ import {
   NAMED,
   NAMES_AT,
   FOR_EVER as NEVER,
+  NODE_COUNT,
   PER_SECOND,
   refundsOf,
   STATE,
@@ -21,6 +22,7 @@ import {
   UNTIL,
 } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
+import { nodesAbove } from './nodes.js'
 import { type Forbidden, GRANULE_MS, keysOf, type Op, type Scenario } from './scenario.js'
 
 /** Notes before the ledger's own: the clock's position, and masks of threads. */
@@ -74,9 +76,9 @@ export class Ledger {
   readonly #penaltiesAt: number
   readonly #blocksAt: number
 
-  static notesFor(scenario: Scenario): number {
+  static notesFor(scenario: Scenario, ring: number): number {
     const keys = keysOf(scenario).length
-    return FIRST + CHARGE * scenario.threads.length + 2 * keys * ticksOf(scenario).length + keys
+    return FIRST + CHARGE * scenario.threads.length + 2 * keys * ticksOf(scenario, ring).length + keys
   }
 
   constructor(scenario: Scenario, machine: Machine, arena: Arena) {
@@ -85,7 +87,7 @@ export class Ledger {
     this.#machine = machine
     this.#arena = arena
     this.#buckets = scenario.buckets ?? 1
-    this.ticks = ticksOf(scenario)
+    this.ticks = ticksOf(scenario, arena.shape.ring)
     this.keys = keysOf(scenario)
     this.#admittedAt = FIRST + CHARGE * scenario.threads.length
     this.#penaltiesAt = this.#admittedAt + this.keys.length * this.ticks.length
@@ -178,7 +180,7 @@ export class Ledger {
     const field = (index - shape.waysAt) % shape.wayWords
     if (field === ADM) this.#seesAdmission(way, before, after)
     else if (field === UNTIL && this.op?.do === 'block') this.#blocksAtMost(this.op.key, after)
-    else if (field >= BUCKETS) {
+    else if (field >= BUCKETS && field < BUCKETS + shape.ring) {
       const newest = this.#machine.words[index - field + TICK]!
       this.#seesBucket(this.#tickAt(field - BUCKETS, after, newest), before, after)
     }
@@ -289,7 +291,7 @@ export class Ledger {
 
   #judgeCell(base: number, v: number, key: number): void {
     const { words } = this.#machine
-    const ring = this.#buckets + 1
+    const { ring } = this.#arena.shape
     const newest = words[base + TICK]!
     let sum = 0
     for (let i = 0; i < this.ticks.length; i++) {
@@ -304,8 +306,31 @@ export class Ledger {
       const used = admitted + penalties
       sum += this.#scenario.edge === 'smooth' && age === this.#buckets ? 0 : used
     }
+    this.#judgeNodes(base, key, newest)
     if ((v & COUNT) < Math.min(sum, MAX_TOTAL))
       this.fail('low total', `key ${key}: ${v & COUNT}, ${sum} were admitted`)
+  }
+
+  /** Every node counts at least what was admitted in those ticks of the window that are below it. */
+  #judgeNodes(base: number, key: number, newest: number): void {
+    const { shape } = this.#arena
+    const admitted = new Map<string, number>()
+    for (let i = 0; i < this.ticks.length; i++) {
+      const age = newest - (this.ticks[i]! % shape.modulus)
+      const units = this.#get(this.#admittedAt, key, i)
+      if (age < 0 || age > this.#buckets || units === 0) continue
+      const slot = this.ticks[i]! % shape.ring
+      const lap = Math.floor(this.ticks[i]! / shape.ring) & 255
+      for (const node of nodesAbove(shape, slot)) {
+        const below = (admitted.get(`${node} ${lap}`) ?? 0) + units
+        admitted.set(`${node} ${lap}`, below)
+        const x = this.#machine.words[base + BUCKETS + shape.ring + node]!
+        // One of a later lap: it counts the head of this window, and what is left of its tail is in smaller ones.
+        const isLater = shape.sums === 'fenwick' && x >>> 24 !== lap
+        if (!isLater && (x >>> 24 !== lap || (x & NODE_COUNT) < below))
+          this.fail('lost charge', `key ${key}, node ${node}: ${below} admitted in the window`)
+      }
+    }
   }
 
   fail(what: Forbidden, how: string): void {
@@ -314,7 +339,7 @@ export class Ledger {
 
   /** Which tick a bucket is of, in a cell whose tick is `newest`: laps have eight bits, so the last one that it can be. */
   #tickAt(slot: number, bucket: number, newest: number): number {
-    const ring = this.#buckets + 1
+    const { ring } = this.#arena.shape
     const lap = bucket >>> 24
     return this.ticks.findLastIndex(
       (tick) => tick <= newest && tick % ring === slot && (Math.floor(tick / ring) & 255) === lap,
@@ -359,12 +384,11 @@ function msOf(until: number): number {
 }
 
 /** Every tick that a cell may have, in order: those that a clock may read, and those by way of which it moves far. */
-function ticksOf({ times, before = [], ahead = [], buckets = 1 }: Scenario): number[] {
+function ticksOf({ times, before = [], ahead = [] }: Scenario, ring: number): number[] {
   const ticks = new Set<number>()
   for (const time of [...times, ...before.map(([time]) => time)]) {
     for (const more of [0, ...ahead]) ticks.add(Math.floor(time + more))
   }
-  const ring = buckets + 1
   for (const from of ticks) {
     for (const to of ticks) {
       const beyond = to - from - 64 * ring

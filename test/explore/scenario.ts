@@ -1,5 +1,5 @@
 import type { Edge } from '#millrace/core/rule.js'
-import type { OnFull } from '#millrace/memory/layout.js'
+import type { OnFull, Sums } from '#millrace/memory/layout.js'
 
 /** What one thread does, one after the other. A key is a small number. */
 export type Op =
@@ -65,6 +65,8 @@ export interface Scenario {
   readonly buckets?: number
   /** @default 1 */
   readonly limit?: number
+  /** What stands above the buckets. @default 'plain' */
+  readonly sums?: Sums
   readonly edge?: Edge
   readonly onFull?: OnFull
   /** Ways that keys are in, one a set. @default 2 */

@@ -2,7 +2,18 @@ import type { MadeDecision } from '#millrace/core/decision.js'
 import { Outcome } from '#millrace/core/decision.js'
 import type { InlineEngine } from '#millrace/engines/inline.js'
 import type { Arena } from '#millrace/memory/arena.js'
-import { ADM, BUCKETS, COUNT, HEADER, HI, NAMES_AT, refundsOf, STATE, TICK } from '#millrace/memory/layout.js'
+import {
+  ADM,
+  BUCKETS,
+  COUNT,
+  HEADER,
+  HI,
+  NAMES_AT,
+  NODE_COUNT,
+  refundsOf,
+  STATE,
+  TICK,
+} from '#millrace/memory/layout.js'
 import type { Built } from './copy.js'
 import { Ledger } from './ledger.js'
 import { Log, type LogMark, Machine } from './machine.js'
@@ -45,13 +56,13 @@ export class Stage {
   readonly #fingerprints = new Map<number, Fingerprint>()
 
   constructor(built: Built, scenario: Scenario, shared?: Uint8Array) {
-    const { limit = 1, buckets = 1, edge = 'strict', onFull = 'evict', ways = 2 } = scenario
+    const { limit = 1, buckets = 1, edge = 'strict', onFull = 'evict', ways = 2, sums = 'plain' } = scenario
     const rule = { name: 'default', limit, windowMs: buckets * GRANULE_MS, buckets, edge }
     this.scenario = scenario
     this.#built = built
     built.playOn(undefined)
-    this.#arena = built.createArena(rule, keysFor(built, rule, ways), onFull, 0)
-    this.machine = new Machine(this.#arena.words, Ledger.notesFor(scenario), shared)
+    this.#arena = built.createArena(rule, keysFor(built, rule, ways), onFull, 0, sums)
+    this.machine = new Machine(this.#arena.words, Ledger.notesFor(scenario, this.#arena.shape.ring), shared)
     this.machine.hash1 = 1
     this.ledger = new Ledger(scenario, this.machine, this.#arena)
     this.readings = scenario.times.map((time) => time * GRANULE_MS)
@@ -128,7 +139,9 @@ export class Stage {
     if (index < shape.waysAt) return `name of way ${index - NAMES_AT}`
     const field = (index - shape.waysAt) % shape.wayWords
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
-    return `${FIELDS[field] ?? `bucket ${field - BUCKETS}`} of way ${way}`
+    const slot = field - BUCKETS
+    const part = slot < shape.ring ? `bucket ${slot}` : `node ${slot - shape.ring}`
+    return `${FIELDS[field] ?? part} of way ${way}`
   }
 
   /** A word of memory as people read it. */
@@ -137,6 +150,7 @@ export class Stage {
     const field = index < shape.waysAt ? -1 : (index - shape.waysAt) % shape.wayWords
     if (index >= this.machine.words.length) return `${this.readings[this.machine.getNote(0)]} ms`
     if (field === ADM) return `epoch ${value >>> 24} ${STATES[(value & STATE) >>> 22]} total ${value & COUNT}`
+    if (field >= BUCKETS + shape.ring) return `lap ${value >>> 24} count ${value & NODE_COUNT}`
     if (field >= BUCKETS) return `lap ${value >>> 24} refunds ${refundsOf(value)} count ${value & COUNT}`
     return String(value)
   }

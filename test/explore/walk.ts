@@ -1,3 +1,4 @@
+import { shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
 import type { Built } from './copy.js'
 import { byHandle, check, type Forbidden, giveBack, type Op, refund, type Scenario } from './scenario.js'
@@ -78,7 +79,8 @@ function anyScenario(next: () => number): Scenario {
   const upTo = (most: number) => 1 + Math.floor(next() * most)
   const one = <T>(of: readonly T[]): T => of[Math.floor(next() * of.length)]!
   const buckets = one([60, 60, 10, 3, 1])
-  const ring = buckets + 1
+  const sums = one(['plain', 'plain', 'blocks', 'fenwick'] as const)
+  const { ring } = shapeFor(buckets, buckets, 2, sums)
   const limit = upTo(4)
   const keys = upTo(3)
   const start = 1_000 + Math.floor(next() * 1_000_000)
@@ -100,6 +102,7 @@ function anyScenario(next: () => number): Scenario {
     threads,
     before,
     buckets,
+    sums,
     limit,
     edge: next() < 0.2 ? 'smooth' : 'strict',
     onFull: one(['evict', 'deny'] as const),

@@ -37,7 +37,6 @@ export const lapIn = (slot, tick) => lapOf(tick - ((((tick - slot) % RING) + RIN
 /** What the window that ends in e has counted, out of as few words as there are. */
 export function* sumOfNodes(w, e) {
   const from = Math.max(0, e - N)
-  const own = e % RING
   let s = 0
   const counted = function* (field, tick) {
     const x = yield load(w, field)

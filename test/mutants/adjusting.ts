@@ -14,8 +14,8 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     test: 'limiter/refund',
     edits: [
       inAdjustments(
-        'let back = ring.size - 1; back >= 0 && left > 0; back--',
-        'let back = 0; back < ring.size && left > 0; back++',
+        'ring.sums.find(base, slot, lap, length, 0)',
+        'ring.sums.find(base, slot, lap, length, Math.max(0, ring.sums.sum(base, slot, lap, length) - 1))',
       ),
     ],
   },

@@ -1,7 +1,7 @@
 // The gate: mistakes put into the built code one at a time, each of which the explorer or a test must notice.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { playableCopy, waysPerSet } from '../explore/copy.js'
+import { playableCopy, SMALL_BLOCKS, waysPerSet } from '../explore/copy.js'
 import { scenarios } from '../explore/scenarios/index.js'
 import { replay, Schedule, shrink } from '../explore/schedule.js'
 import { search } from '../explore/search.js'
@@ -10,8 +10,9 @@ import { deciding } from './deciding.js'
 import { inserting } from './inserting.js'
 import type { Mutant } from './mutant.js'
 import { isNoticedBy } from './package-copy.js'
+import { summing } from './summing.js'
 
-const mutants: Readonly<Record<string, Mutant>> = { ...deciding, ...inserting, ...adjusting }
+const mutants: Readonly<Record<string, Mutant>> = { ...deciding, ...inserting, ...adjusting, ...summing }
 
 /** A mistake that takes more preemptions than these has no scenario yet that shows it soon. */
 const MOST_PREEMPTIONS = 3
@@ -24,7 +25,7 @@ for (const [name, mutant] of Object.entries(mutants)) {
     continue
   }
   test(`the explorer notices, and prints a schedule that shows it again: ${name}`, async () => {
-    const built = await playableCopy([waysPerSet(1), ...mutant.edits])
+    const built = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS, ...mutant.edits])
     const scenario = scenarios[mutant.scenario]!
     for (let preemptions = 1; preemptions <= MOST_PREEMPTIONS; preemptions++) {
       const { wrong, schedule } = search(built, scenario, { preemptions })

@@ -1,6 +1,6 @@
 // A thread that plays mutated code: it may never come back, and is then ended from outside.
 import { parentPort } from 'node:worker_threads'
-import { type Built, type Edit, playableCopy, waysPerSet } from '../explore/copy.js'
+import { type Built, type Edit, playableCopy, SMALL_BLOCKS, waysPerSet } from '../explore/copy.js'
 import { scenarios } from '../explore/scenarios/index.js'
 import { search } from '../explore/search.js'
 import { walk } from '../explore/walk.js'
@@ -44,9 +44,10 @@ async function firstWrong(request: Request, at: (part: string) => void): Promise
   return walk(whole, { schedules: walks, seed }).wrong
 }
 
-/** With one way a set, which the scenarios need; undefined where it is this very number that is mutated. */
+/** With the small numbers that the scenarios need; undefined where it is one of these that is mutated. */
 async function narrow(mutation: Edit): Promise<Built | undefined> {
-  const ways = waysPerSet(1)
-  if (mutation.file === ways.file && !mutation.replace.includes(ways.find)) return undefined
-  return playableCopy([mutation, ways])
+  const edits = [waysPerSet(1), ...SMALL_BLOCKS]
+  if (edits.some(({ file, find }) => mutation.file === file && !mutation.replace.includes(find)))
+    return undefined
+  return playableCopy([mutation, ...edits])
 }
