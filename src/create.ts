@@ -2,6 +2,7 @@ import { type Clock, checkClock, monotonicClock, SharedManualClock } from './cor
 import { MillraceError } from './core/errors.js'
 import { checkRule, type RuleOptions } from './core/rule.js'
 import type { SharedLimiter } from './engines/share.js'
+import { warnIfLarge } from './large-arena.js'
 import { Limiter } from './limiter.js'
 import { attachArena, createArena } from './memory/arena.js'
 import { ON_FULL, type OnFull } from './memory/layout.js'
@@ -62,7 +63,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
   if (engine !== 'inline') throw invalid('engine', engine, "'inline'")
   checkClock(clock)
   const sums = rule.rangeSum ?? sumsFor(rule.buckets)
-  return new Limiter(createArena(rule, maxKeys, onFull, clock.now(), sums), rule.name, clock)
+  const arena = createArena(rule, maxKeys, onFull, clock.now(), sums)
+  warnIfLarge(rule, arena.shape, maxKeys)
+  return new Limiter(arena, rule.name, clock)
 }
 
 /**

@@ -86,7 +86,7 @@ function checkGranularity(granularity: Duration | undefined, windowMs: number): 
   const parts = windowMs / granuleMs
   const buckets = Math.round(parts)
   if (buckets > MAX_BUCKETS) {
-    const least = nearestDivisor(windowMs / MAX_BUCKETS, windowMs, 1)
+    const least = granularityFrom(windowMs / MAX_BUCKETS, windowMs)
     throw invalid(
       'granularity',
       granularity,
@@ -103,6 +103,21 @@ function checkGranularity(granularity: Duration | undefined, windowMs: number): 
     )
   }
   return buckets
+}
+
+/** The finest granularity, from `granuleMs` on, that divides the window into whole parts, as text. */
+export function granularityFrom(granuleMs: number, windowMs: number): string {
+  return nearestDivisor(granuleMs, windowMs, 1)
+}
+
+/** The same in whole hours, minutes or seconds, where one of those is at most half as coarse again. */
+export function roundGranularityFrom(granuleMs: number, windowMs: number): string {
+  for (const unitMs of [3_600_000, 60_000, 1_000]) {
+    for (let ms = Math.ceil(granuleMs / unitMs) * unitMs; ms <= 1.5 * granuleMs; ms += unitMs) {
+      if (windowMs % ms === 0) return formatDuration(ms)
+    }
+  }
+  return granularityFrom(granuleMs, windowMs)
 }
 
 /** The duration nearest to `granuleMs` (none below it, where `direction` is 1) that divides the window, as text. */
