@@ -1,0 +1,176 @@
+// Many decisions at the speed of memory. One decision waits for three lines of memory, one after the other: its set's
+// names, the head of its way, its bucket. Here they are asked for 64 keys ahead of being needed:
+//
+//     names     of the first set of each key; then, where it is not there, of the second
+//     places    by the names: the head of the way, and the bucket of the reading's tick
+//     decide    one key after the other, in their order, the same key twice too
+//
+// A place found ahead is a hint that the decision looks at again, as TypeScript's is. What takes a new cell, a newer
+// reading of the clock, or the whole of a table is left to TypeScript: the batch stops there, and is taken up behind it.
+#pragma once
+
+#include <array>
+#include <ctime>
+
+#include "table.h"
+
+namespace millrace {
+
+#if defined(__GNUC__)
+inline void prefetch(const Word* at) { __builtin_prefetch(at, 1); }
+#else
+inline void prefetch(const Word*) {}
+#endif
+
+#if defined(__linux__)
+inline constexpr bool READS_CLOCK = true;
+/** The clock that `monotonicClock` of src/core/clock.ts reads, by the same steps. */
+inline double monotonicMs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+#else
+inline constexpr bool READS_CLOCK = false;
+inline double monotonicMs() { return 0; }
+#endif
+
+/** Keys, their costs, and where the answers go; each array is as long as `to` says at least. */
+struct Batch {
+  /** lo, hi, lo, hi, ... */
+  const Word* fingerprints;
+  /** One for each key, or null: `cost` is that of all. */
+  const double* costs;
+  double cost;
+  Word limit;
+  size_t from;
+  size_t to;
+  /** Whether the clock is to be read at every 64th key; else the reading given is for all. */
+  bool readsClock;
+  uint8_t* allowed;
+  /** By which reading each was decided. */
+  double* at;
+};
+
+struct Tally {
+  /** The first that was not decided, or `to`. */
+  size_t stopped;
+  uint32_t admitted;
+  /** Whether it stopped at a cost that is no integer of 0 or more. */
+  bool isBadCost;
+};
+
+class Batches {
+ public:
+  /** So many share one reading of the clock, and are on their way from memory at once. */
+  static constexpr size_t GROUP = 64;
+
+  Batches(Word* words, const Shape& shape)
+      : words_(words), shape_(shape), cells_(words, shape), table_(words, shape, cells_) {}
+
+  /** Decides from `from` on by `nowMs`. */
+  Tally admit(const Batch& batch, double nowMs) {
+    Reading reading(shape_, nowMs);
+    uint32_t admitted = 0;
+    size_t end = groupEnd(batch.from, batch.to);
+    fetchNames(batch, batch.from, end);
+    findPlaces(batch, batch.from, end, reading);
+    for (size_t start = batch.from; start < batch.to;) {
+      const Places places = places_;
+      const size_t nextEnd = groupEnd(end, batch.to);
+      fetchNames(batch, end, nextEnd);
+      if (batch.readsClock && start % GROUP == 0 && start != batch.from) reading = Reading(shape_, monotonicMs());
+      for (size_t i = start; i < end; i++) {
+        const Found found = decide(batch, i, places[i - start], reading);
+        if (found != Found::ADMITTED && found != Found::FULL) return {i, admitted, found == Found::BAD_COST};
+        batch.allowed[i] = found == Found::ADMITTED;
+        batch.at[i] = reading.nowMs;
+        admitted += found == Found::ADMITTED;
+      }
+      findPlaces(batch, end, nextEnd, reading);
+      start = end;
+      end = nextEnd;
+    }
+    return {batch.to, admitted, false};
+  }
+
+ private:
+  using Places = std::array<int64_t, GROUP>;
+
+  static size_t groupEnd(size_t from, size_t to) { return std::min(to, from / GROUP * GROUP + GROUP); }
+
+  static Name nameAt(const Batch& batch, size_t i) {
+    return {batch.fingerprints[2 * i], batch.fingerprints[2 * i + 1]};
+  }
+
+  void fetchNames(const Batch& batch, size_t from, size_t to) const {
+    for (size_t i = from; i < to; i++) prefetch(words_ + NAMES_AT + table_.firstSet(nameAt(batch, i).lo));
+  }
+
+  void findPlaces(const Batch& batch, size_t from, size_t to, const Reading& reading) {
+    std::array<uint8_t, GROUP> elsewhere;
+    size_t missing = 0;
+    const uint32_t slot = cells_.ring().slot(reading.tick);
+    for (size_t i = from; i < to; i++) {
+      const Name name = nameAt(batch, i);
+      const size_t first = table_.firstSet(name.lo);
+      const int64_t way = table_.guessIn(first, name.lo);
+      places_[i - from] = way;
+      if (way != Table::NO_WAY) {
+        fetchPlace(way, slot);
+      } else {
+        prefetch(words_ + NAMES_AT + table_.secondSet(first, name.hi));
+        elsewhere[missing++] = static_cast<uint8_t>(i - from);
+      }
+    }
+    for (size_t j = 0; j < missing; j++) {
+      const Name name = nameAt(batch, from + elsewhere[j]);
+      const int64_t way = table_.guessIn(table_.secondSet(table_.firstSet(name.lo), name.hi), name.lo);
+      places_[elsewhere[j]] = way;
+      if (way != Table::NO_WAY) fetchPlace(way, slot);
+    }
+  }
+
+  void fetchPlace(int64_t way, uint32_t slot) const {
+    const size_t base = cells_.base(static_cast<size_t>(way));
+    prefetch(words_ + base);
+    prefetch(words_ + base + BUCKETS + slot);
+  }
+
+  /** ADMITTED or FULL, or BAD_COST; GONE where the key is in no way, or NEEDS_READING: not decided, and nothing charged. */
+  Found decide(const Batch& batch, size_t i, int64_t place, const Reading& reading) {
+    const Name name = nameAt(batch, i);
+    const double given = batch.costs == nullptr ? batch.cost : batch.costs[i];
+    if (!(given >= 0)) return Found::BAD_COST;
+    if (given > batch.limit) return Found::FULL;
+    if (given == 0) return isBlocked(name, reading.nowMs) ? Found::FULL : Found::ADMITTED;
+    const auto cost = static_cast<Word>(given);
+    if (cost != given) return Found::BAD_COST;
+    if (place != Table::NO_WAY) {
+      const Found found = cells_.attempt(static_cast<size_t>(place), name, cost, batch.limit, reading);
+      if (found != Found::UNDECIDED) return found;
+    }
+    for (;;) {
+      const int64_t way = table_.findLive(name);
+      if (way == Table::NO_WAY) return Found::GONE;
+      if (!cells_.enter(cells_.base(static_cast<size_t>(way)), reading)) return Found::NEEDS_READING;
+      const Found found = cells_.decide(static_cast<size_t>(way), name, cost, batch.limit, reading);
+      if (found != Found::GONE) return found;
+    }
+  }
+
+  bool isBlocked(Name name, double nowMs) const {
+    const int64_t way = table_.findLive(name);
+    if (way == Table::NO_WAY) return false;
+    const size_t base = cells_.base(static_cast<size_t>(way));
+    return cells_.isShut(base, load(words_, base + ADM), nowMs);
+  }
+
+  Word* const words_;
+  const Shape& shape_;
+  Cells cells_;
+  Table table_;
+  Places places_{};
+};
+
+}  // namespace millrace
