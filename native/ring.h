@@ -97,7 +97,7 @@ class Ring {
   static constexpr Word MOST_NEWEST = 0xffffffff;
 
   Side sideOf(size_t base, int64_t behind, const Reading& reading) {
-    if (2 * behind <= int64_t{shape_.modulus}) return Side::BEHIND;
+    if (2 * behind <= shape_.modulus) return Side::BEHIND;
     const int64_t ahead = shape_.modulus - behind;
     load(words_, base + TICK);  // acquire: NEWEST rose before this tick did, and is read after it
     const Word word = load(words_, HEADER_NEWEST);

@@ -20,7 +20,8 @@ struct Shape {
   uint32_t buckets;
   uint32_t sets;
   uint32_t ring;
-  uint32_t modulus;
+  /** Up to 2^32 itself, where 256 rings divide it. */
+  int64_t modulus;
   uint32_t wayWords;
   uint64_t waysAt;
   uint64_t words;
@@ -30,7 +31,8 @@ struct Shape {
   Shape(double windowMs, uint32_t buckets, uint32_t sets, double originMs, bool isSmooth)
       : windowMs(windowMs), originMs(originMs), isSmooth(isSmooth), buckets(buckets), sets(sets), ring(buckets + 1) {
     const uint64_t ways = uint64_t{sets} * WAYS_PER_SET;
-    modulus = static_cast<uint32_t>((uint64_t{1} << 32) / (LAPS * ring) * (LAPS * ring));
+    const int64_t rings = int64_t{LAPS} * ring;
+    modulus = (int64_t{1} << 32) / rings * rings;
     wayWords = BUCKETS + ring;
     waysAt = NAMES_AT + ways;
     words = waysAt + ways * wayWords;
@@ -61,7 +63,7 @@ struct Reading {
   Reading(const Shape& shape, double nowMs) : nowMs(nowMs) {
     const double position = shape.position(nowMs);
     absoluteTick = std::floor(position);
-    const int64_t rest = static_cast<int64_t>(absoluteTick) % int64_t{shape.modulus};
+    const int64_t rest = static_cast<int64_t>(absoluteTick) % shape.modulus;
     tick = static_cast<Word>(rest < 0 ? rest + shape.modulus : rest);
     sixteenth = static_cast<int64_t>(std::floor(position * 16)) & 15;
   }
