@@ -4,7 +4,7 @@ import { type Duration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import { checkLimit, type Edge } from './core/rule.js'
 import { type BatchDecision, type Costs, MadeBatch } from './engines/batch.js'
-import { InlineEngine } from './engines/inline.js'
+import { type EngineStatistics, InlineEngine } from './engines/inline.js'
 import { type SharedLimiter, shareOf } from './engines/share.js'
 import { Waiters } from './engines/waiters.js'
 import type { Arena } from './memory/arena.js'
@@ -19,10 +19,9 @@ import {
   PackedKeys,
 } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
-import type { Statistics } from './memory/statistics.js'
 import { read } from './memory/words.js'
 
-export type LimiterStats = Statistics
+export type LimiterStats = EngineStatistics
 
 /**
  * A limiter that decides on the calling thread. Made by `createLimiter` or `attachLimiter`. Every method checks what it

@@ -1,9 +1,11 @@
 // Runs every test file (or those whose path matches a pattern: `npm test -- memory`) by uvu's own command, each file in
-// a process of its own, and ends with the plain line that a script can look for: N passed, N failed.
+// a process of its own: all of them without the addon, then with it those that can tell a difference. Ends with the plain
+// line that a script can look for: N passed, N failed.
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isLeftOut } from './native/sides.js'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
 const pattern = new RegExp(process.argv[2] ?? '')
@@ -11,14 +13,48 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.test.js') && pattern.test(file))
   .sort()
 
+/**
+ * What runs once, whichever way batches are decided. Parts that are tested by themselves: no limiter decides there.
+ * Copies of the package, which have no addon: of code that a machine plays, with mistakes in it, in a bundle. And the
+ * addon's own tests, which use both sides in one process.
+ */
+const ONCE = [
+  /^(bench|core|memory|model)\//,
+  /^(explore|mutants|mutation)\/|^package\/(?!installed)|^attack\/short-fingerprints/,
+  /^native\//,
+]
+const PASSES = [
+  { title: 'without the addon', wish: '0', files },
+  {
+    title: 'with the addon',
+    wish: '1',
+    files: files.filter((file) => !ONCE.some((once) => once.test(file))),
+  },
+]
+
 /** A file that hangs has failed; the longest takes under a minute on a quiet machine. */
 const MOST_MS = 600_000
 
 let passed = 0
 let failed = 0
-for (const file of files) {
+for (const { title, wish, files } of passes()) {
+  console.log(`${title} (MILLRACE_NATIVE=${wish}): ${files.length} files`)
+  for (const file of files) await judge(file, { ...process.env, MILLRACE_NATIVE: wish })
+}
+if (files.length === 0) console.log(`no test file matches ${pattern}`)
+console.log(`${passed} passed, ${failed} failed`)
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0
+
+/** Both, unless MILLRACE_NATIVE asks for one, or the addon has not been built. */
+function passes(): typeof PASSES {
+  const { MILLRACE_NATIVE: wish } = process.env
+  if (wish) return PASSES.filter((pass) => pass.wish === wish)
+  return isLeftOut() ? PASSES.slice(0, 1) : PASSES
+}
+
+async function judge(file: string, env: NodeJS.ProcessEnv): Promise<void> {
   const started = performance.now()
-  const { output, code } = await run(join(root, file))
+  const { output, code } = await run(join(root, file), env)
   const [done, total, skipped] = [/Passed: +(\d+)/, /Total: +(\d+)/, /Skipped: +(\d+)/].map((line) =>
     Number(line.exec(output)?.[1] ?? 0),
   )
@@ -31,13 +67,14 @@ for (const file of files) {
   console.log(`${isClean ? 'ok  ' : 'FAIL'} ${file} (${done} of ${total}, ${seconds} s)`)
   if (!isClean || skipped! > 0) console.log(output)
 }
-if (files.length === 0) console.log(`no test file matches ${pattern}`)
-console.log(`${passed} passed, ${failed} failed`)
-process.exitCode = failed > 0 || passed === 0 ? 1 : 0
 
-function run(file: string): Promise<{ output: string; code: number | null }> {
+function run(file: string, env: NodeJS.ProcessEnv): Promise<{ output: string; code: number | null }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'], timeout: MOST_MS })
+    const child = spawn(process.execPath, [file], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: MOST_MS,
+      env,
+    })
     let output = ''
     child.stdout.on('data', (chunk) => (output += chunk))
     child.stderr.on('data', (chunk) => (output += chunk))

@@ -12,10 +12,16 @@ import { ADM, CLAIMED, COUNT, HEADER, STATE } from '../memory/layout.js'
 import { readStatistics, type Statistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
 import { load, read, store } from '../memory/words.js'
+import { NativeBatches } from '../native/batches.js'
 
 const NO_WAY = -1
 /** Statistics go to shared memory once for so many decisions: an atomic addition each would cost a tenth of one. */
 const DECISIONS_PER_FLUSH = 256
+
+export interface EngineStatistics extends Statistics {
+  /** What decides large batches: the addon, or (`'none'`) the code that decides everything else. */
+  native: 'addon' | 'none'
+}
 
 /**
  * Decides on the calling thread. It sees keys as fingerprints and has checked nothing: `limiter.ts` has. Every method
@@ -24,6 +30,8 @@ const DECISIONS_PER_FLUSH = 256
 export class InlineEngine implements DecisionSource {
   readonly ruleName: string
   readonly reading: Reading
+  /** What decides large batches, where the addon is there. */
+  readonly native: NativeBatches | undefined
   /** The way of the last decision, or -1: a hint for the next one on the same key. */
   way = NO_WAY
   readonly #arena: Arena
@@ -40,6 +48,7 @@ export class InlineEngine implements DecisionSource {
     const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
     this.ruleName = ruleName
     this.reading = new Reading(clock, ticks)
+    this.native = NativeBatches.for(arena, clock)
     this.#arena = arena
     this.#table = new Table(words, shape)
     this.#window = new SlidingWindow(words, shape, edge, originMs)
@@ -158,10 +167,18 @@ export class InlineEngine implements DecisionSource {
     this.unblock(lo, hi)
   }
 
-  statistics(): Statistics {
+  statistics(): EngineStatistics {
     this.flush()
     this.reading.take()
-    return readStatistics(this.#arena, this.#window, this.reading)
+    const native = this.native === undefined ? 'none' : 'addon'
+    return { ...readStatistics(this.#arena, this.#window, this.reading), native }
+  }
+
+  /** Counts decisions that were made elsewhere. */
+  tally(allowed: number, denied: number): void {
+    this.#allowed += allowed
+    this.#denied += denied
+    if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
   }
 
   /** Adds what this thread has counted to the statistics of all. */
@@ -200,7 +217,13 @@ export class InlineEngine implements DecisionSource {
 
   /** What of the limit is left to the key now. */
   remaining(lo: number, hi: number, limit: number): number {
-    const base = this.#lookAgain(lo, hi)
+    this.reading.take()
+    return this.left(lo, hi, limit)
+  }
+
+  /** The same by the reading in hand. */
+  left(lo: number, hi: number, limit: number): number {
+    const base = this.#cellOf(lo, hi)
     if (base < 0) return this.#arena.onFull === 'allow' ? limit : 0
     if (this.#isBlocked(base)) return 0
     return Math.max(0, limit - this.#forecast.used(base, this.reading))
@@ -229,9 +252,13 @@ export class InlineEngine implements DecisionSource {
     return Math.max(0, Math.ceil(first))
   }
 
-  /** The key's cell now, else the one that it would take over with its counts, else -1; with a new reading. */
   #lookAgain(lo: number, hi: number): number {
     this.reading.take()
+    return this.#cellOf(lo, hi)
+  }
+
+  /** The key's cell now, else the one that it would take over with its counts, else -1. */
+  #cellOf(lo: number, hi: number): number {
     const own = this.#table.findLive(lo, hi)
     const way = own < 0 ? this.#insertion.choose(lo, hi) : own
     return way < 0 ? way : this.#window.base(way)

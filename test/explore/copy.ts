@@ -10,7 +10,7 @@ import type { Machine } from './machine.js'
 
 const DIST = fileURLToPath(new URL('../../../dist/', import.meta.url))
 const STEPPED_WORDS = fileURLToPath(new URL('./stepped-words.js', import.meta.url))
-const FOLDERS = ['algorithms', 'core', 'engines', 'memory', 'range-sum']
+const FOLDERS = ['algorithms', 'core', 'engines', 'memory', 'native', 'range-sum']
 
 /** One place of the built code, and what shall stand there. */
 export interface Edit {

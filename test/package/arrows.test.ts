@@ -1,4 +1,4 @@
-// Arrows point inward: cli -> http -> limiter -> engines -> algorithms, range-sum, memory -> core.
+// Arrows point inward: cli -> http -> limiter -> engines -> algorithms, range-sum, native -> memory -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
 import { test } from 'uvu'
@@ -11,7 +11,8 @@ const ARROWS: Record<string, string[]> = {
   memory: ['core'],
   'range-sum': ['memory', 'core'],
   algorithms: ['range-sum', 'memory', 'core'],
-  engines: ['algorithms', 'range-sum', 'memory', 'core'],
+  native: ['memory', 'core'],
+  engines: ['native', 'algorithms', 'range-sum', 'memory', 'core'],
   config: ['core'],
   limiter: ['engines', 'config', 'algorithms', 'range-sum', 'memory', 'core'],
   http: ['limiter', 'core'],

@@ -1,0 +1,191 @@
+// Deciding on a cell: the protocol of src/algorithms/sliding-window.ts, which tells it and argues its order, on the same
+// words at the same time. Whatever is changed here is changed there.
+//
+// What a charge adds, what an undo takes out and what a window counts each go through one function (chargeOnce, undo,
+// Ring::sum), for cells that keep larger sums above their buckets.
+#pragma once
+
+#include "ring.h"
+
+namespace millrace {
+
+/** What `attempt` and `decide` found; the last two are for whoever calls them. */
+enum class Found { UNDECIDED, GONE, FULL, ADMITTED, NEEDS_READING, BAD_COST };
+
+/** A key's fingerprint. */
+struct Name {
+  Word lo;
+  Word hi;
+};
+
+class Cells {
+ public:
+  Cells(Word* words, const Shape& shape) : words_(words), shape_(shape), ring_(words, shape) {}
+
+  Ring& ring() { return ring_; }
+
+  size_t base(size_t way) const { return shape_.waysAt + way * shape_.wayWords; }
+
+  /** Brings a cell's tick up to the reading; false where that takes a newer reading. */
+  bool enter(size_t base, const Reading& reading) {
+    const Word tick = read(words_, base + TICK);  // relaxed: a tick read late makes the compare-exchange fail
+    if (tick == reading.tick) return true;
+    const auto [moved, isFarAhead] = ring_.advance(base, tick, reading);
+    const bool passed = moved >= int64_t{1} << STEP_BITS;
+    if (passed || (moved > 0 && tick >> STEP_BITS != reading.tick >> STEP_BITS)) stale(base);
+    return !isFarAhead;
+  }
+
+  /** The usual case of `decide`, tried once, before anything else. `cost` is 1 to `limit`. */
+  Found attempt(size_t way, Name name, Word cost, Word limit, const Reading& reading) {
+    const size_t base = this->base(way);
+    const Word e = reading.tick;
+    const Word v = readInOrder(words_, base + ADM);
+    if (!stands(v, way, name, e)) return Found::UNDECIDED;
+    if ((v & COUNT) + cost > limit) return isKnownFull(base, v, e, reading) ? Found::FULL : Found::UNDECIDED;
+    const size_t at = base + BUCKETS + ring_.slot(e);
+    const Word b = read(words_, at);
+    if ((b & LAP) != ring_.lap() || (b & COUNT) + cost > COUNT) return Found::UNDECIDED;
+    const Word charged = b + cost;
+    if (!chargeOnce(at, b, charged)) return Found::UNDECIDED;
+    if (stands(v, way, name, e)) {
+      return commit(way, name, cost, limit, e, v, charged) ? Found::ADMITTED : Found::UNDECIDED;
+    }
+    undo(base, e, cost, refundsOf(charged));
+    return Found::UNDECIDED;
+  }
+
+  /** Admits `cost` units (1 to `limit`) of the key whose way this may be, or says FULL or GONE. */
+  Found decide(size_t way, Name name, Word cost, Word limit, const Reading& reading) {
+    const size_t base = this->base(way);
+    for (;;) {
+      const Word v = load(words_, base + ADM);
+      if (!isOf(v, way, name)) return Found::GONE;
+      const Word e = read(words_, base + TICK);
+      if ((v & COUNT) + cost > limit) {
+        if (isKnownFull(base, v, e, reading)) return Found::FULL;
+        resum(base, v, e, reading);
+        continue;  // whether this sum went through or another's: v has changed
+      }
+      const Word charged = charge(base, e, cost);
+      if (charged == LATE) continue;
+      if (charged == OVERFLOWN) return Found::FULL;
+      if (commit(way, name, cost, limit, e, v, charged)) return Found::ADMITTED;
+    }
+  }
+
+  /** The key's way: LIVE, and its name read after the admission word `v`. */
+  bool isOf(Word v, size_t way, Name name) const {
+    if ((v & STATE) != LIVE || read(words_, NAMES_AT + way) != name.lo) return false;
+    return read(words_, base(way) + HI) == name.hi;
+  }
+
+  /** Whether `v`, the cell's admission word, is blocked and its block not over. */
+  bool isShut(size_t base, Word v, double nowMs) const {
+    return (v & COUNT) == BLOCKED && isBlockedAt(base, nowMs);
+  }
+
+ private:
+  /** The tick in steps of half of what AS_OF's 24 bits of time tell apart (sixteenths take four of them). */
+  static constexpr int STEP_BITS = 19;
+  /** What `charge` says instead of a bucket: no bucket looks so, their counts being 0. */
+  static constexpr Word LATE = 0;
+  static constexpr Word OVERFLOWN = 0x80000000;
+
+  bool stands(Word v, size_t way, Name name, Word e) const {
+    return read(words_, base(way) + TICK) == e && isOf(v, way, name);
+  }
+
+  bool chargeOnce(size_t at, Word b, Word charged) { return compareExchange(words_, at, b, charged) == b; }
+
+  /** Charges the bucket of tick e: what stands there now, or LATE, or OVERFLOWN. */
+  Word charge(size_t base, Word e, Word cost) {
+    const size_t at = base + BUCKETS + ring_.slot(e);
+    for (;;) {
+      const Word b = load(words_, at);
+      Word charged;
+      if ((b & LAP) == ring_.lap()) {
+        if ((b & COUNT) + cost > COUNT) return OVERFLOWN;
+        charged = b + cost;
+      } else {
+        // After the load of b: see "A bucket of another lap" in sliding-window.ts.
+        if (shape_.distance(read(words_, base + TICK), e) >= ring_.size) return LATE;
+        charged = ring_.lap() | cost;
+      }
+      if (chargeOnce(at, b, charged)) return charged;
+    }
+  }
+
+  /** After a charge in tick e that left its bucket at `charged`; false: it has been taken out again. */
+  bool commit(size_t way, Name name, Word cost, Word limit, Word e, Word v, Word charged) {
+    const size_t base = this->base(way);
+    Word x = compareExchange(words_, base + ADM, v, v + cost);
+    if (x == v) return true;
+    while (isOf(x, way, name) && read(words_, base + TICK) == e && (x & COUNT) + cost <= limit) {
+      const Word found = compareExchange(words_, base + ADM, x, x + ONE_EPOCH + cost);
+      if (found == x) return true;
+      x = found;
+    }
+    undo(base, e, cost, refundsOf(charged));
+    return false;
+  }
+
+  /** Takes a charge out of its bucket, unless a refund by key may have done so. */
+  bool undo(size_t base, Word e, Word cost, Word refunds) {
+    const size_t at = base + BUCKETS + ring_.slot(e);
+    for (;;) {
+      const Word b = load(words_, at);
+      if ((b & LAP) != ring_.lap() || refundsOf(b) != refunds || refunds == MOST_REFUNDS) return false;
+      if (compareExchange(words_, at, b, b - cost) == b) break;
+    }
+    stale(base);
+    return true;
+  }
+
+  /** Something left a bucket: a sum made before is too high, and a new epoch ends its note. */
+  void stale(size_t base) {
+    for (;;) {
+      const Word v = load(words_, base + ADM);
+      if ((v & STATE) != LIVE) return;
+      if (compareExchange(words_, base + ADM, v, v + ONE_EPOCH) == v) return;
+    }
+  }
+
+  /** Whether v, which has no room, is known to be so still: the key is blocked, or was summed in this very tick. */
+  bool isKnownFull(size_t base, Word v, Word e, const Reading& reading) const {
+    // Relaxed: a note that is read late is of another epoch or time, and costs a sum.
+    if (read(words_, base + AS_OF) == noteOf(v, e, sixteenthOf(e, reading))) return true;
+    return isShut(base, v, reading.nowMs);
+  }
+
+  /** CAS(v -> the sum as of tick e, new epoch), then the note. */
+  void resum(size_t base, Word v, Word e, const Reading& reading) {
+    const uint32_t sixteenth = sixteenthOf(e, reading);
+    const Word next = ((v & ~COUNT) + ONE_EPOCH) | ring_.sum(base, e, sixteenth);
+    if (compareExchange(words_, base + ADM, v, next) == v) write(words_, base + AS_OF, noteOf(next, e, sixteenth));
+  }
+
+  Word noteOf(Word v, Word e, uint32_t sixteenth) const {
+    return (v & EPOCH) | ((shape_.isSmooth ? (e << 4) | sixteenth : e) & TIME);
+  }
+
+  uint32_t sixteenthOf(Word e, const Reading& reading) const {
+    return shape_.isSmooth && e == reading.tick ? reading.sixteenth : 0;
+  }
+
+  bool isBlockedAt(size_t base, double nowMs) const {
+    const Word until = load(words_, base + UNTIL);
+    if (until == FOR_EVER) return true;
+    const double since = (nowMs - shape_.originMs) * PER_SECOND / 1000;
+    const double whole = std::floor(since);
+    // As a distance, in 32 bits: UNTIL wraps in 8.5 years.
+    const auto left = static_cast<int32_t>(until - static_cast<Word>(static_cast<int64_t>(whole)));
+    return left - (since - whole) > 0;
+  }
+
+  Word* const words_;
+  const Shape& shape_;
+  Ring ring_;
+};
+
+}  // namespace millrace

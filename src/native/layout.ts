@@ -1,0 +1,49 @@
+import * as layout from '../memory/layout.js'
+import { PLAN } from './plan.js'
+
+const { HEADER } = layout
+
+/** What the addon must say of the map of an arena (`native/layout.h` has the same names) and of its own arguments. */
+const EXPECTED: Readonly<Record<string, number>> = {
+  LAYOUT_VERSION: layout.LAYOUT_VERSION,
+  HEADER_LIMIT: HEADER.LIMIT,
+  HEADER_NEWEST: HEADER.NEWEST,
+  HEADER_WORDS: layout.HEADER_WORDS,
+  NAMES_AT: layout.NAMES_AT,
+  WAYS_PER_SET: layout.WAYS_PER_SET,
+  HI: layout.HI,
+  ADM: layout.ADM,
+  TICK: layout.TICK,
+  AS_OF: layout.AS_OF,
+  UNTIL: layout.UNTIL,
+  BUCKETS: layout.BUCKETS,
+  COUNT: layout.COUNT,
+  BLOCKED: layout.BLOCKED,
+  MAX_TOTAL: layout.MAX_TOTAL,
+  STATE: layout.STATE,
+  LIVE: layout.LIVE,
+  EPOCH: layout.EPOCH,
+  ONE_EPOCH: layout.ONE_EPOCH,
+  TIME: layout.TIME,
+  LAP: layout.LAP,
+  LAPS: layout.LAPS,
+  REFUNDS: layout.REFUNDS,
+  MOST_REFUNDS: layout.MOST_REFUNDS,
+  PER_SECOND: layout.PER_SECOND,
+  FOR_EVER: layout.FOR_EVER,
+  ...Object.fromEntries(Object.entries(PLAN).map(([name, field]) => [`PLAN_${name}`, field])),
+}
+
+/** Where an addon's map differs from ours, in words; undefined where it is the same. */
+export function differenceOf(theirs: unknown): string | undefined {
+  if (typeof theirs !== 'object' || theirs === null) return 'it says nothing of its layout'
+  const found = theirs as Record<string, unknown>
+  for (const name of new Set([...Object.keys(EXPECTED), ...Object.keys(found)])) {
+    const expected = EXPECTED[name]
+    // Words are exported as signed integers, whichever way they are written here.
+    if (expected === undefined || found[name] !== (expected | 0)) {
+      return `${name} is ${found[name]} there and ${expected} here`
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createLimiter } from 'millrace'
+import { test as always } from 'uvu'
+import * as assert from 'uvu/assert'
+import { accepted, addonFor } from '#millrace/native/addon.js'
+import { assertRaises } from '../limiter/support.js'
+import { copyPackage } from '../mutants/package-copy.js'
+import { runNode } from '../package/project.js'
+import { isLeftOut, onSide } from './sides.js'
+
+const test = isLeftOut() ? always.skip : always
+const small = () => createLimiter({ limit: 5, window: '1m', maxKeys: 20 })
+
+test('stats().native names what decides batches', () => {
+  assert.is(onSide('addon', small).stats().native, 'addon')
+  assert.is(onSide('typescript', small).stats().native, 'none')
+})
+
+test('cells of more buckets than the addon takes are decided in TypeScript', () => {
+  const fine = (granules: number) => () =>
+    createLimiter({ limit: 5, window: granules, granularity: 1, maxKeys: 20 })
+  assert.is(onSide('addon', fine(256)).stats().native, 'addon')
+  assert.is(onSide('addon', fine(257)).stats().native, 'none')
+})
+
+test('an addon of another layout is refused with a warning that says what differs', async () => {
+  const addon = addonFor({ MILLRACE_NATIVE: '1' })!
+  assert.is(accepted(addon).addon, addon)
+  for (const [layout, difference] of [
+    [{ ...addon.layout, TICK: 3 }, 'TICK is 3 there and 2 here'],
+    [{ ...addon.layout, SPARE: 1 }, 'SPARE is 1 there and undefined here'],
+    [
+      Object.fromEntries(Object.entries(addon.layout).slice(1)),
+      'LAYOUT_VERSION is undefined there and 1 here',
+    ],
+    [undefined, 'it says nothing of its layout'],
+  ] as const) {
+    const warned = once(process, 'warning')
+    assert.is(accepted({ ...addon, layout: layout as typeof addon.layout }).addon, undefined)
+    const [warning] = await warned
+    assert.is(warning.code, 'MILLRACE_NATIVE_MISMATCH')
+    assert.ok(warning.message.includes(difference), warning.message)
+  }
+})
+
+always('MILLRACE_NATIVE is 0, 1 or nothing', () => {
+  for (const wish of ['yes', '2', ' ']) {
+    assertRaises(() => addonFor({ MILLRACE_NATIVE: wish }), 'ERR_MILLRACE_INVALID_OPTION', 'MILLRACE_NATIVE')
+  }
+  assert.is(addonFor({ MILLRACE_NATIVE: '0' }), undefined)
+  assert.is(addonFor({ MILLRACE_NATIVE: '' }), addonFor({}))
+})
+
+const PROGRAM = `
+  import { createLimiter } from '#millrace/index.js'
+  try {
+    const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 20 })
+    const { allowed } = limiter.checkMany(new Array(100).fill('key'))
+    console.log(limiter.stats().native, allowed.reduce((sum, one) => sum + one))
+  } catch (error) {
+    console.log(error.code, error.option, error.message)
+  }`
+
+always(
+  'a package without a build for this machine decides in TypeScript, and says so where that is forbidden',
+  async () => {
+    const folder = await copyPackage()
+    try {
+      const program = join(folder, 'program.mjs')
+      await writeFile(program, PROGRAM)
+      const { MILLRACE_NATIVE: before } = process.env
+      delete process.env.MILLRACE_NATIVE
+      try {
+        assert.equal(await runNode([program], folder), { code: 0, out: 'none 5\n', err: '' })
+        process.env.MILLRACE_NATIVE = '1'
+        const { out } = await runNode([program], folder)
+        assert.match(out, /^ERR_MILLRACE_NO_ADDON MILLRACE_NATIVE .*npm run build:native/)
+      } finally {
+        if (before === undefined) delete process.env.MILLRACE_NATIVE
+        else process.env.MILLRACE_NATIVE = before
+      }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  },
+)
+
+always.run()

@@ -1,0 +1,154 @@
+// Whatever the addon is given, it throws or decides; nothing is written outside of the arrays that it was given.
+import { test as always } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ADM, HI, LIVE, NAMES_AT, shapeFor } from '#millrace/memory/layout.js'
+import { addonFor } from '#millrace/native/addon.js'
+import { PLAN } from '#millrace/native/plan.js'
+import { isLeftOut } from './sides.js'
+
+const test = isLeftOut() ? always.skip : always
+
+/** Arguments that are right: two keys of no way. */
+function rightArguments() {
+  const { words } = shapeFor(60_000, 60, 2)
+  return {
+    words: new Int32Array(new SharedArrayBuffer(4 * words)) as unknown,
+    fingerprints: new Int32Array([1, 2, 3, 4]) as unknown,
+    costs: 1 as unknown,
+    allowed: new Uint8Array(2) as unknown,
+    at: new Float64Array(2) as unknown,
+    plan: new Float64Array([60_000, 0, 60, 2, 0, 5, 0, 2, 1e6, 0, 0]) as unknown,
+    remaining: new Int32Array(2) as unknown,
+  }
+}
+
+const call = (given: ReturnType<typeof rightArguments>): number => {
+  const addon = addonFor({ MILLRACE_NATIVE: '1' })!
+  const { words, fingerprints, costs, allowed, at, plan, remaining } = given
+  return (addon.admitMany as (...args: unknown[]) => number)(
+    words,
+    fingerprints,
+    costs,
+    allowed,
+    at,
+    plan,
+    remaining,
+  )
+}
+
+test('right arguments are taken: a new key is left to TypeScript', () => {
+  assert.is(call(rightArguments()), 0)
+  const words = new Int32Array(shapeFor(60_000, 60, 2).words) // a plain ArrayBuffer will do
+  assert.is(call({ ...rightArguments(), words }), 0)
+})
+
+test('a value of another type is a TypeError, at every place', () => {
+  const wrong = [
+    undefined,
+    null,
+    'text',
+    Symbol('s'),
+    {},
+    [],
+    () => 1,
+    1n,
+    new SharedArrayBuffer(65_536),
+    new ArrayBuffer(65_536),
+    new DataView(new ArrayBuffer(65_536)),
+    new Uint32Array(65_536),
+    new BigInt64Array(65_536),
+    new Uint8ClampedArray(65_536),
+    new Float32Array(65_536),
+    new Proxy(new Int32Array(65_536), {}),
+  ]
+  for (const name of ['words', 'fingerprints', 'costs', 'allowed', 'at', 'plan', 'remaining'] as const) {
+    for (const value of wrong) {
+      if (name === 'remaining' && value === undefined) continue // nobody asked
+      assert.throws(() => call({ ...rightArguments(), [name]: value }), isError(TypeError, name))
+    }
+    if (name !== 'costs')
+      assert.throws(() => call({ ...rightArguments(), [name]: 7 }), isError(TypeError, name))
+  }
+  const { admitMany } = addonFor({ MILLRACE_NATIVE: '1' })!
+  assert.throws(() => (admitMany as () => number)(), TypeError)
+})
+
+test('an array that is too short is a RangeError, empty and detached ones too', () => {
+  const { words } = shapeFor(60_000, 60, 2)
+  const detached = new Float64Array(2)
+  structuredClone(detached, { transfer: [detached.buffer] })
+  for (const [name, value] of [
+    ['words', new Int32Array(words - 1)],
+    ['words', new Int32Array(0)],
+    ['fingerprints', new Int32Array(3)],
+    ['costs', new Float64Array(1)],
+    ['costs', detached],
+    ['allowed', new Uint8Array(1)],
+    ['at', new Float64Array(1)],
+    ['at', detached],
+    ['plan', new Float64Array(9)],
+    ['remaining', new Int32Array(1)],
+  ] as const) {
+    assert.throws(() => call({ ...rightArguments(), [name]: value }), isError(RangeError, ''), name)
+  }
+})
+
+test('a number of the plan that can not be is a RangeError', () => {
+  const wrong: [field: number, values: number[]][] = [
+    [PLAN.WINDOW_MS, [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
+    [PLAN.ORIGIN_MS, [Number.NaN, Number.NEGATIVE_INFINITY, 1e300]],
+    [PLAN.GRANULES, [0, -1, 1.5, 61, 257, 2 ** 32, Number.NaN]],
+    [PLAN.SETS, [0, 1, -2, 2.5, 3, 2 ** 28, 2 ** 33, Number.NaN]],
+    [PLAN.LIMIT, [0, -1, 1.5, 2 ** 22 - 1, Number.NaN]],
+    [PLAN.FROM, [-1, 0.5, 3, Number.NaN]],
+    [PLAN.TO, [-1, 1.5, 3, 2 ** 53, Number.NaN]],
+    [PLAN.NOW_MS, [Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300]],
+  ]
+  for (const [field, values] of wrong) {
+    for (const value of values) {
+      const given = rightArguments()
+      ;(given.plan as Float64Array)[field] = value
+      assert.throws(() => call(given), isError(RangeError, ''), `field ${field}: ${value}`)
+    }
+  }
+})
+
+test('a cost that is no integer of 0 or more is a RangeError', () => {
+  for (const cost of [-1, 0.5, Number.NaN, Number.NEGATIVE_INFINITY]) {
+    for (const costs of [cost, new Float64Array([7, cost])]) {
+      const given = { ...rightArguments(), costs, remaining: undefined }
+      assert.throws(() => call(given), isError(RangeError, 'costs'), String(cost))
+    }
+  }
+})
+
+test('memory of random words does no harm: it stops or decides, and what lies beside it stays as it was', () => {
+  const { words, waysAt, wayWords } = shapeFor(60_000, 60, 2)
+  const beside = 1_024
+  let decided = 0
+  for (let round = 0; round < 2_000; round++) {
+    const all = new Int32Array(words + 2 * beside)
+    const arena = all.subarray(beside, beside + words)
+    crypto.getRandomValues(arena)
+    const given = rightArguments()
+    const keys = [3, 20].map((way) => {
+      arena[waysAt + way * wayWords + ADM]! |= LIVE
+      arena[NAMES_AT + way]! = (arena[NAMES_AT + way]! & 0x7fffffff) | (way < 16 ? 0 : 1 << 31) // of its set
+      return [arena[NAMES_AT + way]!, arena[waysAt + way * wayWords + HI]!]
+    })
+    given.words = arena
+    given.fingerprints = Int32Array.from(keys.flat())
+    given.remaining = round % 3 === 0 ? undefined : new Int32Array(2)
+    given.costs = round % 2 === 0 ? 0 : 1 + (round % 5)
+    decided += call(given)
+    assert.ok(all.subarray(0, beside).every((word) => word === 0))
+    assert.ok(all.subarray(beside + words).every((word) => word === 0))
+  }
+  assert.ok(decided > 2_000, `only ${decided} were decided`)
+})
+
+function isError(kind: ErrorConstructor, word: string): (error: Error) => boolean {
+  return (error) => error instanceof kind && error.message.includes(word)
+}
+
+always.run()

@@ -1,0 +1,45 @@
+// Two arenas that begin alike, one for each side, by clocks that are read alike.
+import { type Clock, createLimiter, type Limiter, type LimiterOptions } from 'millrace'
+import { withSeed } from '../attack/seeded.js'
+import { onSide, type Side } from './sides.js'
+
+/** A clock that moves on at every reading: who reads it once more than the other gets other readings from there on. */
+export class CountedClock implements Clock {
+  ms: number
+  stepMs = 0
+  constructor(ms: number) {
+    this.ms = ms
+  }
+  now(): number {
+    this.ms += this.stepMs
+    return this.ms
+  }
+}
+
+export interface Half {
+  readonly side: Side
+  readonly limiter: Limiter
+  readonly clock: CountedClock
+  readonly words: Int32Array
+}
+
+export type Pair = readonly [Half, Half]
+
+export function makePair(options: LimiterOptions, startMs: number, seed: readonly [number, number]): Pair {
+  const half = (side: Side): Half => {
+    const clock = new CountedClock(startMs)
+    const attach = () => withSeed(createLimiter({ ...options, clock }), seed, clock)
+    const limiter = onSide(side, attach)
+    return { side, limiter, clock, words: new Int32Array(limiter.share().buffer) }
+  }
+  return [half('typescript'), half('addon')]
+}
+
+/** The first word in which the two arenas differ, or undefined. Statistics are brought there first. */
+export function firstDifference([one, other]: Pair): string | undefined {
+  for (const { limiter } of [one, other]) limiter.stats()
+  const bytes = ({ words }: Half) => Buffer.from(words.buffer, words.byteOffset, words.byteLength)
+  if (bytes(one).equals(bytes(other))) return undefined
+  const index = one.words.findIndex((word, i) => word !== other.words[i])
+  return `word ${index} is ${one.words[index]} by ${one.side} and ${other.words[index]} by ${other.side}`
+}

@@ -1,0 +1,18 @@
+// Equal answers and equal memory, by TypeScript and by the addon; `npm run parity` plays ten million operations.
+import { test as always } from 'uvu'
+import * as assert from 'uvu/assert'
+import { runParity } from './parity.js'
+import { isLeftOut } from './sides.js'
+
+const test = isLeftOut() ? always.skip : always
+
+test('random operations on two arenas, one by each side: equal answers, and equal memory word for word', () => {
+  const found = runParity({ operations: 400_000, seed: 1 })
+  assert.is(found.difference, undefined)
+  assert.ok(found.compared >= 200)
+  const { admitted, refused, displaced, noRoom } = found
+  assert.ok(Math.min(admitted, refused) > 50_000, `${admitted} admitted, ${refused} refused`)
+  assert.ok(Math.min(displaced, noRoom) > 1_000, `${displaced} displaced, ${noRoom} without room`)
+})
+
+always.run()

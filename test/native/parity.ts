@@ -1,0 +1,212 @@
+/**
+ * The same random operations on two arenas, one by each side: equal answers, and equal memory word for word. The clock is
+ * of our own making and moves at each reading in half of the rounds, so that the number of readings is compared, too.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Limiter, LimiterOptions } from 'millrace'
+import { shapeFor } from '#millrace/memory/layout.js'
+import { random } from '../algorithms/oracle.js'
+import { firstDifference, makePair, type Pair } from './pair.js'
+
+export interface Run {
+  /** Each entry of a batch is one, and so is each call of another kind. */
+  readonly operations: number
+  readonly seed: number
+}
+
+export interface Findings {
+  operations: number
+  rounds: number
+  /** How often the memory of both was compared. */
+  compared: number
+  admitted: number
+  refused: number
+  displaced: number
+  noRoom: number
+  /** The first difference; the run ends there. */
+  difference?: string
+}
+
+const OPERATIONS_A_ROUND = 20_000
+const OPERATIONS_A_COMPARISON = 2_000
+const BUCKETS = [1, 2, 7, 10, 60, 255, 256]
+const GRANULES_MS = [1, 4, 1000 / 3, 1000]
+const ON_FULL = ['evict', 'deny', 'allow'] as const
+
+export function runParity({ operations, seed }: Run, tell: (done: number) => void = () => {}): Findings {
+  const found: Findings = {
+    operations: 0,
+    rounds: 0,
+    compared: 0,
+    admitted: 0,
+    refused: 0,
+    displaced: 0,
+    noRoom: 0,
+  }
+  while (found.operations < operations && found.difference === undefined) {
+    const most = Math.min(OPERATIONS_A_ROUND, operations - found.operations)
+    new Round(seed + found.rounds, found).play(most)
+    found.rounds++
+    tell(found.operations)
+  }
+  return found
+}
+
+export function summaryOf(found: Findings, seed: number, inCommas: (count: number) => string): string {
+  const made = `${inCommas(found.operations)} operations on two arenas, seed ${seed}`
+  const judged = `memory compared ${inCommas(found.compared)} times`
+  return `${made}: ${judged}, ${found.difference === undefined ? 'no difference' : found.difference}`
+}
+
+class Round {
+  readonly #next: () => number
+  readonly #found: Findings
+  readonly #pair: Pair
+  readonly #keys: string[]
+  readonly #granuleMs: number
+  readonly #buckets: number
+  readonly #described: string
+  #limit: number
+
+  constructor(seed: number, found: Findings) {
+    this.#next = random(seed)
+    this.#found = found
+    this.#buckets = this.#of(BUCKETS)
+    this.#granuleMs = this.#of(GRANULES_MS)
+    this.#limit = this.#of([1, 5, 100, 4_194_302])
+    const windowMs = Math.max(1, this.#granuleMs * this.#buckets)
+    this.#granuleMs = windowMs / this.#buckets
+    const options: LimiterOptions = {
+      limit: this.#limit,
+      window: windowMs,
+      granularity: this.#granuleMs,
+      edge: this.#of(['strict', 'smooth']),
+      onFull: this.#of(ON_FULL),
+      maxKeys: this.#of([8, 60, 400]),
+    }
+    this.#described = `seed ${seed}, ${JSON.stringify(options)}`
+    const startMs = this.#of([0, 1_000_123, 1.7e12])
+    this.#pair = makePair(options, startMs, [this.#below(2 ** 32) | 0, this.#below(2 ** 32) | 0])
+    const stepMs = this.#of([0, 0, this.#granuleMs / 50, this.#granuleMs])
+    for (const { clock } of this.#pair) clock.stepMs = stepMs
+    const keys = Math.ceil(options.maxKeys! * this.#of([0.5, 1, 2]))
+    this.#keys = Array.from({ length: keys }, (_, i) => `key ${i}`)
+  }
+
+  play(operations: number): void {
+    const end = this.#found.operations + operations
+    let compareAt = this.#found.operations + OPERATIONS_A_COMPARISON
+    while (this.#found.operations < end && this.#found.difference === undefined) {
+      this.#operate(end - this.#found.operations)
+      if (this.#found.operations < compareAt && this.#found.operations < end) continue
+      this.#compareMemory()
+      compareAt += OPERATIONS_A_COMPARISON
+    }
+    const { evicted, noRoom } = this.#pair[1].limiter.stats()
+    this.#found.displaced += evicted
+    this.#found.noRoom += noRoom
+  }
+
+  #operate(most: number): void {
+    if (this.#next() < 0.4) this.#turn()
+    if (this.#next() < 0.6) this.#batch(Math.min(most, 1 + this.#below(this.#of([4, 64, 65, 300]))))
+    else this.#single(this.#of(this.#keys), this.#cost())
+  }
+
+  #single(key: string, cost: number): void {
+    this.#found.operations++
+    const what = this.#of([
+      'check',
+      'check',
+      'refund',
+      'refund',
+      'penalize',
+      'block',
+      'unblock',
+      'clear',
+      'update',
+    ])
+    const ms = this.#of([1, this.#granuleMs, 10 * this.#granuleMs, Number.POSITIVE_INFINITY])
+    const limit = Math.min(4_194_302, Math.max(1, this.#limit + this.#below(5) - 2))
+    if (what === 'update') this.#limit = limit
+    this.#both(what, (limiter) => {
+      if (what === 'check') return limiter.check(key, cost).toJSON()
+      if (what === 'refund') return limiter.refund(key, cost)
+      if (what === 'penalize') return limiter.penalize(key, cost)
+      if (what === 'block') return limiter.block(key, ms)
+      if (what === 'unblock') return limiter.unblock(key)
+      return what === 'clear' ? limiter.clear(key) : limiter.update('default', { limit })
+    })
+  }
+
+  #batch(length: number): void {
+    this.#found.operations += length
+    const few = this.#next() < 0.3 ? this.#keys.slice(0, 3) : this.#keys
+    const keys = Array.from({ length }, () => this.#of(few))
+    const costs = this.#next() < 0.5 ? this.#cost() : Array.from({ length }, () => this.#cost())
+    const asked = this.#below(length)
+    const remaining = this.#next() < 0.3
+    this.#both('checkMany', (limiter) => {
+      const decided = limiter.checkMany(limiter.pack(keys), costs, { remaining })
+      const { allowed } = decided
+      return [Buffer.from(allowed), decided.remaining, decided.retryAfterMs(asked)]
+    })
+  }
+
+  /** The clock goes on a little, by gaps, by laps, by all that ticks can tell apart; or back, a little and for good. */
+  #turn(): void {
+    const window = this.#granuleMs * this.#buckets
+    const lap = window + this.#granuleMs
+    const { modulus } = shapeFor(window, this.#buckets, 2)
+    const roundMs = modulus * this.#granuleMs // ticks come round, and look as if they were ahead
+    const ms = this.#of([
+      this.#next() * this.#granuleMs,
+      this.#granuleMs,
+      this.#next() * window,
+      lap * this.#below(4),
+      lap * (250 + this.#below(12)),
+      -this.#granuleMs * (2 + this.#below(5)),
+      this.#next() < 0.05 ? lap * 256 * this.#below(3_000) : 0,
+      this.#next() < 0.05 ? -7_200_000 : 0,
+      this.#next() < 0.1 ? roundMs + this.#granuleMs * (this.#below(200) - 150) : 0,
+    ])
+    for (const { clock } of this.#pair) clock.ms += ms
+  }
+
+  #both(what: string, act: (limiter: Limiter) => unknown): void {
+    const [one, other] = this.#pair.map(({ limiter }) => act(limiter))
+    if (what === 'checkMany') {
+      for (const allowed of (other as [Buffer])[0]) this.#found[allowed === 1 ? 'admitted' : 'refused']++
+    }
+    if (!isDeepStrictEqual(one, other)) this.#differ(`${what} answers differently`)
+    const [a, b] = this.#pair
+    if (a.clock.ms !== b.clock.ms) this.#differ(`${what} reads the clock another number of times`)
+  }
+
+  #compareMemory(): void {
+    this.#found.compared++
+    const difference = firstDifference(this.#pair)
+    if (difference !== undefined) this.#differ(difference)
+  }
+
+  #differ(how: string): void {
+    this.#found.difference ??= `${how} (operation ${this.#found.operations}, ${this.#described})`
+  }
+
+  /** 1 mostly; up to the limit, a little or far beyond it, or 0. */
+  #cost(): number {
+    const { limit } = this.#pair[0].limiter.rule
+    const pick = this.#next()
+    if (pick < 0.6) return 1
+    if (pick < 0.8) return 1 + this.#below(Math.min(limit, 10))
+    return this.#of([0, limit, limit - 1, limit + 1, 2 ** 22, 2 ** 40, Math.ceil(limit / 3)])
+  }
+
+  #of<T>(values: readonly T[]): T {
+    return values[this.#below(values.length)]!
+  }
+
+  #below(count: number): number {
+    return Math.floor(this.#next() * count)
+  }
+}
