@@ -18,7 +18,8 @@ import { load, read, store, type Words, write } from './words.js'
 
 /** The shared memory of the cells of one rule, and what its header says. */
 export interface Arena {
-  readonly buffer: SharedArrayBuffer
+  /** A SharedArrayBuffer; an ArrayBuffer where it is the memory of a file. */
+  readonly buffer: ArrayBufferLike
   readonly words: Words
   readonly shape: Shape
   readonly originMs: number
@@ -26,7 +27,7 @@ export interface Arena {
   readonly onFull: OnFull
 }
 
-const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which engines do not box
+export const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which engines do not box
 
 /**
  * Allocates an arena for `maxKeys` keys. Its memory is reserved whole and fills as keys come: a page that was never
@@ -34,9 +35,28 @@ const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which eng
  * @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` with the bytes that it asked for
  */
 export function createArena(rule: Rule, maxKeys: number, onFull: OnFull, originMs: number): Arena {
-  const shape = shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys))
+  const shape = shapeOf(rule, maxKeys)
   const buffer = allocate(shape, maxKeys)
   const words = new Int32Array(buffer, 0, shape.words)
+  writeHeader(words, shape, rule, onFull, originMs)
+  return { buffer, words, shape, originMs, edge: rule.edge, onFull }
+}
+
+/** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` where no index reaches the end of it */
+export function shapeOf(rule: Rule, maxKeys: number): Shape {
+  const shape = shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys))
+  if (shape.words > MAX_WORDS) throw tooLarge(shape, maxKeys)
+  return shape
+}
+
+/** Writes the header of an arena of which all else is 0. */
+export function writeHeader(
+  words: Int32Array,
+  shape: Shape,
+  rule: Rule,
+  onFull: OnFull,
+  originMs: number,
+): void {
   write(words, HEADER.VERSION, LAYOUT_VERSION)
   write(words, HEADER.BUCKETS, shape.buckets)
   write(words, HEADER.SETS, shape.sets)
@@ -44,11 +64,10 @@ export function createArena(rule: Rule, maxKeys: number, onFull: OnFull, originM
   write(words, HEADER.ON_FULL, ON_FULL.indexOf(onFull))
   write(words, HEADER.LIMIT, rule.limit)
   randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))
-  const doubles = headerDoubles(buffer)
+  const doubles = headerDoubles(words.buffer)
   doubles[HEADER.WINDOW_MS / 2] = rule.windowMs
   doubles[HEADER.ORIGIN_MS / 2] = originMs
   store(words, HEADER.MAGIC, MAGIC) // last: who sees it sees the rest
-  return { buffer, words, shape, originMs, edge: rule.edge, onFull }
 }
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` where `buffer` is no arena of this version */
@@ -56,6 +75,14 @@ export function attachArena(buffer: unknown): Arena {
   const refuse = (expected: string, value: unknown = buffer) =>
     new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', value, expected)
   if (!(buffer instanceof SharedArrayBuffer)) throw refuse('the SharedArrayBuffer of limiter.share()')
+  return arenaIn(buffer, refuse)
+}
+
+/** The arena that `buffer` holds. @throws what `refuse` makes, where it holds none of this version */
+export function arenaIn(
+  buffer: ArrayBufferLike,
+  refuse: (expected: string, value?: unknown) => MillraceError,
+): Arena {
   if (buffer.byteLength < 4 * HEADER_WORDS) throw refuse('an arena of Millrace', `${buffer.byteLength} bytes`)
   const header = new Int32Array(buffer, 0, HEADER_WORDS)
   if (load(header, HEADER.MAGIC) !== MAGIC) throw refuse('an arena of Millrace')
@@ -80,26 +107,28 @@ export function attachArena(buffer: unknown): Arena {
   return { buffer, words: new Int32Array(buffer, 0, shape.words), shape, originMs, edge, onFull }
 }
 
-function headerDoubles(buffer: SharedArrayBuffer): Float64Array {
+/** The header's numbers of 64 bits, each at half of its index in words. */
+export function headerDoubles(buffer: ArrayBufferLike): Float64Array {
   return new Float64Array(buffer, 0, HEADER_WORDS / 2)
+}
+
+function tooLarge(shape: Shape, maxKeys: number, cause?: unknown): MillraceError {
+  return new MillraceError(
+    'ERR_MILLRACE_ARENA_TOO_LARGE',
+    'maxKeys',
+    maxKeys,
+    `fewer keys or a coarser granularity: this asks for ${4 * shape.words} bytes, more than can be allocated`,
+    { cause },
+  )
 }
 
 function allocate(shape: Shape, maxKeys: number): SharedArrayBuffer {
   const bytes = 4 * shape.words
-  const tooLarge = (cause?: unknown) =>
-    new MillraceError(
-      'ERR_MILLRACE_ARENA_TOO_LARGE',
-      'maxKeys',
-      maxKeys,
-      `fewer keys or a coarser granularity: this asks for ${bytes} bytes, more than can be allocated`,
-      { cause },
-    )
-  if (shape.words > MAX_WORDS) throw tooLarge()
   try {
     // Growable, though it never grows: only then does V8 align it to a page, and a way of 16 words to a cache line.
     return new SharedArrayBuffer(bytes, { maxByteLength: bytes })
   } catch (error) {
-    if (error instanceof RangeError) throw tooLarge(error)
+    if (error instanceof RangeError) throw tooLarge(shape, maxKeys, error)
     throw error
   }
 }
