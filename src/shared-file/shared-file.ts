@@ -124,7 +124,7 @@ function make(
       throw refused(path, `room for its ${bytes} bytes (${(error as NodeJS.ErrnoException).code})`, error)
     }
     renameSync(unfinished, path)
-    return { ...file, isAlone: true }
+    return { ...file, path, isAlone: true }
   })
 }
 
