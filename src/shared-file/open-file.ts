@@ -27,8 +27,7 @@ export function openFile(path: string, make: boolean): OpenFile | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' && !make) return undefined
-    if (code === 'ELOOP' || isLink(path))
-      throw refused(path, 'a file itself, not a symbolic link to one', error)
+    if (code === 'ELOOP') throw refused(path, 'a file itself, not a symbolic link to one', error)
     if (code === 'EISDIR' || code === 'ENXIO') throw refused(path, 'a regular file', error)
     throw refused(path, `a path that can be opened for reading and writing (${code})`, error)
   }
@@ -62,8 +61,4 @@ function checkStats(path: string, { mode, uid }: BigIntStats): void {
     const bits = (mode & 0o777n).toString(8).padStart(4, '0')
     throw refused(path, `a file that nobody else may write (mode 0600, it has ${bits})`)
   }
-}
-
-function isLink(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
 }
