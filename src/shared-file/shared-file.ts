@@ -25,7 +25,7 @@ import { markAsUntransferable } from 'node:worker_threads'
 import type { MillraceError } from '../core/errors.js'
 import { type Arena, arenaIn, MAX_WORDS, shapeOf, writeHeader } from '../memory/arena.js'
 import { HEADER, HEADER_WORDS, LAYOUT_VERSION, MAGIC } from '../memory/layout.js'
-import { read, store, write } from '../memory/words.js'
+import { load, read, store, write } from '../memory/words.js'
 import { loadAddon, type NativeFiles } from '../native/load.js'
 import { beginTime, FileClock, hasTime, isOfThisBoot, resumeTime } from './file-clock.js'
 import type { Machine } from './machine.js'
@@ -89,10 +89,23 @@ function openLocked(files: NativeFiles, path: string): LockedFile | undefined {
   const file = openFile(path, false)
   if (file === undefined) return undefined
   return orClosed(file, () => {
-    const lock = files.lock(file.fd, false, PATIENCE_MS)
+    const lock = locked(files, file, false, PATIENCE_MS)
     if (lock === 'busy') throw stillLocked(path)
     return isStillAt(path, file) ? { ...file, isAlone: lock === 'alone' } : undefined
   })
+}
+
+function locked(
+  files: NativeFiles,
+  { path, fd }: OpenFile,
+  onlyAlone: boolean,
+  patienceMs: number,
+): 'alone' | 'shared' | 'busy' {
+  try {
+    return files.lock(fd, onlyAlone, patienceMs)
+  } catch (error) {
+    throw refused(path, `a file system with locks (flock: ${(error as NodeJS.ErrnoException).code})`, error)
+  }
 }
 
 /** Undefined where another process makes it, or has made it. */
@@ -106,7 +119,7 @@ function make(
   const unfinished = `${path}.new`
   const file = openFile(unfinished, true)!
   return orClosed(file, () => {
-    if (files.lock(file.fd, true, TRY_AGAIN_MS) === 'busy') return undefined
+    if (locked(files, file, true, TRY_AGAIN_MS) === 'busy') return undefined
     // Renamed by its maker before the lock came here; then a process has it mapped. Or the file was made in between.
     if (!isStillAt(unfinished, file)) return undefined
     if (isThere(path)) {
@@ -155,7 +168,9 @@ function enter(
     const arena = soundArena(path, mapped.buffer)
     check(arena)
     if (file.isAlone) {
-      freeLostWays(arena)
+      // None is counted: none was lost, unless the machine went down with some of the file not yet on its disk.
+      const { words } = arena
+      if (load(words, HEADER.CLAIMING) !== 0 || isOfThisBoot(words, machine) !== true) freeLostWays(arena)
       resumeTime(arena, machine)
       if (files.shareLock(mapped.fd, PATIENCE_MS) === 'busy') throw stillLocked(path)
     } else if (isOfThisBoot(arena.words, machine) === false) {
