@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { CLAIMED, NAMED } from '#millrace/memory/layout.js'
+import { ADM, CLAIMED, FREE, HEADER, NAMED, NAMES_AT, shapeFor } from '#millrace/memory/layout.js'
 import { type ErrorThere, folder, Member } from './processes.js'
 
 const at = folder()
@@ -74,23 +74,29 @@ test('ways that dead processes left claimed are freed by the next one to have th
   await alone.kill()
 })
 
-test('a table whose every way the dead had claimed has room again', async () => {
+test('a table whose every way the dead had claimed has room again, and has not forgotten what they counted', async () => {
   const file = at('all claimed')
   const small = { ...options(file), maxKeys: 1, onFull: 'deny' as const }
   const first = await Member.start()
   await first.open(small)
   await first.kill()
   // As so many deaths would leave it; the words are those that a death leaves (the test above).
-  const bytes = readFileSync(file)
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
-  const { shapeFor, ADM, HEADER } = await import('#millrace/memory/layout.js')
+  const { bytes, words } = contents(file)
   const shape = shapeFor(3_600_000, 60, 2)
   for (let way = 0; way < shape.ways; way++)
     words[shape.waysAt + way * shape.wayWords + ADM] = CLAIMED | (1 << 24)
   words[HEADER.CLAIMING] = shape.ways
+  words[NAMES_AT] = 77 // one had a key before, and counted
+  words[shape.waysAt + ADM]! |= 3
   writeFileSync(file, bytes)
   const next = await Member.start()
   await next.open(small)
+  const freed = contents(file).words
+  const found = Array.from(
+    { length: shape.ways },
+    (_, way) => freed[shape.waysAt + way * shape.wayWords + ADM],
+  )
+  assert.equal(found, [(2 << 24) | FREE | 3, ...Array.from({ length: 31 }, () => 0)])
   assert.is(await countRoom(next, 'key'), shape.ways)
   await next.kill()
 })
@@ -111,6 +117,11 @@ async function countRoom(member: Member, prefix: string): Promise<number> {
   let room = 0
   for (let i = 0; i < 64; i++) room += await member.check(`${prefix} ${i}`, 1)
   return room
+}
+
+function contents(file: string): { bytes: Buffer; words: Int32Array } {
+  const bytes = readFileSync(file)
+  return { bytes, words: new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4) }
 }
 
 const stats = async (member: Member) => (await member.call('stats')) as { lostWays: number }

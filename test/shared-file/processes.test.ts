@@ -37,14 +37,17 @@ test('six processes that open a file at the same moment, where there is none: on
   }))
 
 test('a file is made with mode 0600 whatever the umask, and all of its space is taken', async () => {
-  const before = process.umask(0)
-  const limiter = createLimiter(options(at('mode'), { maxKeys: 10_000 }))
-  process.umask(before)
-  const { mode, size, blocks } = statSync(at('mode'))
-  assert.is(mode & 0o777, 0o600)
-  assert.ok(blocks * 512 >= size, `${blocks} blocks for ${size} bytes`)
-  assert.is(size, limiter.stats().bytes)
-  await limiter.close()
+  for (const umask of [0, 0o277]) {
+    const file = at(`umask ${umask}`)
+    const before = process.umask(umask)
+    const limiter = createLimiter(options(file, { maxKeys: 10_000 }))
+    process.umask(before)
+    const { mode, size, blocks } = statSync(file)
+    assert.is(mode & 0o777, 0o600)
+    assert.ok(blocks * 512 >= size, `${blocks} blocks for ${size} bytes`)
+    assert.is(size, limiter.stats().bytes)
+    await limiter.close()
+  }
 })
 
 test('limits are still in force when all processes have ended, by kill -9 or by close', async () => {
