@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { test } from '../native/addon-test.js'
 import { example } from './program.js'
 
 test('cluster.mjs serves exactly the limit, and all four of its processes take part', () => {

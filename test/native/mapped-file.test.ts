@@ -5,14 +5,14 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Worker } from 'node:worker_threads'
 import { createLimiter } from 'millrace'
-import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { loadAddon } from '#millrace/native/load.js'
+import { loadAddon, type NativeFiles } from '#millrace/native/load.js'
 import { until } from '../limiter/support.js'
 import { folder } from '../shared-file/processes.js'
+import { test } from './addon-test.js'
 
 const at = folder()
-const files = loadAddon('test', '').files!
+const files = process.env.MILLRACE_NATIVE === '0' ? ({} as NativeFiles) : loadAddon('test', '').files!
 const CALLS = ['allocate', 'lock', 'shareLock', 'unlock', 'map'] as const
 type Loose = Record<(typeof CALLS)[number], (...args: unknown[]) => unknown>
 const loose = files as unknown as Loose

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ADM, CLAIMED, FREE, HEADER, NAMED, NAMES_AT, shapeFor } from '#millrace/memory/layout.js'
+import { test } from '../native/addon-test.js'
 import { type ErrorThere, folder, Member } from './processes.js'
 
 const at = folder()
@@ -72,6 +72,18 @@ test('ways that dead processes left claimed are freed by the next one to have th
   assert.is(await countRoom(alone, 'more'), 3)
   assert.is(await alone.call('usage', 'key 0'), 1)
   await alone.kill()
+})
+
+test('a process that has closed its limiter does not keep the next one from having the file alone', async () => {
+  const file = at('closed')
+  const closed = await Member.start()
+  await closed.open(options(file))
+  await dieClaiming(options(file), 'key')
+  await closed.call('close')
+  const next = await Member.start()
+  await next.open(options(file))
+  assert.is((await stats(next)).lostWays, 0)
+  await Promise.all([closed.kill(), next.kill()])
 })
 
 test('a table whose every way the dead had claimed has room again, and has not forgotten what they counted', async () => {

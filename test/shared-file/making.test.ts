@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { test } from '../native/addon-test.js'
 import { folder, Member } from './processes.js'
 
 const at = folder()

@@ -1,9 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { attachLimiter, createLimiter, type LimiterOptions } from 'millrace'
-import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRaises } from '../limiter/support.js'
+import { test } from '../native/addon-test.js'
 import { folder, Member, withMembers } from './processes.js'
 
 const at = folder()

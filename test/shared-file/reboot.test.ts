@@ -1,7 +1,8 @@
 // What becomes of a file's counts when the machine's monotonic clock starts anew. The processes are real, the file is; only
 // what the machine says of its start and its clocks is handed in.
-import { test } from 'uvu'
+
 import * as assert from 'uvu/assert'
+import { test } from '../native/addon-test.js'
 import { type ErrorThere, folder, type MachineState, Member } from './processes.js'
 
 const at = folder()
@@ -50,6 +51,19 @@ for (const end of ['kill', 'close'] as const) {
     await member.kill()
   })
 }
+
+test('the second process on a start of the machine goes by the time of the first, whatever the wall clock says by then', async () => {
+  const after = { bootId: SECOND, upMs: 20_000, wallMs: WALL + 10 * MINUTE }
+  const second = await leftAfter('third', LONG_UP, after)
+  assert.is(await second.check('key', 9), 4)
+  await second.kill()
+  const third = await Member.start()
+  await third.open(options(at('third')), { ...after, upMs: 20_000 + MINUTE, wallMs: WALL + 400 * 24 * HOUR })
+  assert.is(await usage(third), 10)
+  await turn(third, { upMs: 20_000 + 51 * MINUTE })
+  assert.is(await usage(third), 4)
+  await third.kill()
+})
 
 test('a machine that was off for longer than the window finds the counts expired', async () => {
   const after = { bootId: SECOND, upMs: 1_000, wallMs: WALL + 3 * HOUR }

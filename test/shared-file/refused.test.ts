@@ -12,10 +12,10 @@ import {
 } from 'node:fs'
 import { inspect } from 'node:util'
 import { attachLimiter, createLimiter, type LimiterOptions, MillraceError, manualClock } from 'millrace'
-import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HEADER } from '#millrace/memory/layout.js'
 import { assertRaises } from '../limiter/support.js'
+import { test } from '../native/addon-test.js'
 import { folder } from './processes.js'
 
 const at = folder()

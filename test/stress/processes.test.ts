@@ -1,6 +1,6 @@
-import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { silence } from '../long-runs/progress.js'
+import { test } from '../native/addon-test.js'
 import { LIMIT } from './processes/job.js'
 import { Run, summaryOf } from './processes/run.js'
 
