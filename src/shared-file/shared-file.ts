@@ -21,7 +21,6 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import { markAsUntransferable } from 'node:worker_threads'
 import type { MillraceError } from '../core/errors.js'
 import { type Arena, arenaIn, MAX_WORDS, shapeOf, writeHeader } from '../memory/arena.js'
 import { HEADER, HEADER_WORDS, LAYOUT_VERSION, MAGIC } from '../memory/layout.js'
@@ -195,9 +194,9 @@ function mapWhole(files: NativeFiles, path: string, fd: number): { buffer: Array
     throw refused(path, `an arena of Millrace; it is foreign, or cut to ${bytes} bytes`)
   }
   try {
-    const mapped = files.map(fd, bytes)
-    markAsUntransferable(mapped.buffer) // detached, it would be unmapped under those who count in it
-    return mapped
+    // Node-API has marked it as not to be transferred. (To mark it again by `markAsUntransferable` makes Node.js 24 and 26 abort
+    // where a thread ends, which detaches it.)
+    return files.map(fd, bytes)
   } catch (error) {
     throw refused(
       path,
