@@ -1,8 +1,9 @@
-// Glue between JavaScript and batch.h, and nothing else: it checks every argument, and keeps nothing when it returns.
+// Glue between JavaScript and batch.h (mapped_file_glue.cc has that of files), and nothing else: it checks every argument, and keeps nothing when it returns.
 // Many threads load it into one process, so it has no variable of its own either.
 #include <napi.h>
 
 #include "batch.h"
+#include "mapped_file_glue.h"
 
 namespace {
 
@@ -116,6 +117,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("layout", layout);
   exports.Set("mostBuckets", Napi::Number::New(env, MOST_BUCKETS));
   exports.Set("readsClock", Napi::Boolean::New(env, READS_CLOCK));
+  InitMappedFile(env, exports);
   exports.Set("admitMany", Napi::Function::New<admitMany>(env, "admitMany"));
   return exports;
 }

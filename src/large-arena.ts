@@ -1,7 +1,6 @@
 import { emitWarning } from 'node:process'
 import { type Rule, roundGranularityFrom } from './core/rule.js'
-import { type Shape, setsFor, shapeFor } from './memory/layout.js'
-import { sumsFor } from './range-sum/select.js'
+import { type Shape, setsFor, shapeFor, sumsFor } from './memory/layout.js'
 
 const GIB = 2 ** 30
 

@@ -5,7 +5,7 @@ import { MillraceError } from './core/errors.js'
 import { checkLimit, type Edge } from './core/rule.js'
 import { type BatchDecision, type Costs, MadeBatch } from './engines/batch.js'
 import { type EngineStatistics, InlineEngine } from './engines/inline.js'
-import { type SharedLimiter, shareOf } from './engines/share.js'
+import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { Waiters } from './engines/waiters.js'
 import type { Arena } from './memory/arena.js'
 import { Hasher } from './memory/hash.js'
@@ -23,6 +23,13 @@ import { read } from './memory/words.js'
 
 export type LimiterStats = EngineStatistics
 
+/** The file that a limiter's counts live in. */
+export interface LimiterFile {
+  readonly place: FilePlace
+  /** This limiter decides no more. */
+  release(): void
+}
+
 /**
  * A limiter that decides on the calling thread. Made by `createLimiter` or `attachLimiter`. Every method checks what it
  * is given once, here; the way down is `engines/inline.ts`, then `algorithms/sliding-window.ts`.
@@ -37,11 +44,13 @@ export class Limiter implements AsyncDisposable {
   readonly #hasher: Hasher
   readonly #waiters: Waiters
   readonly #ruleName: string
+  readonly #file: LimiterFile | undefined
   #engine: InlineEngine | undefined
 
   /** @internal */
-  constructor(arena: Arena, ruleName: string, clock: Clock) {
+  constructor(arena: Arena, ruleName: string, clock: Clock, file?: LimiterFile) {
     this.#arena = arena
+    this.#file = file
     this.#clock = clock
     this.#ruleName = ruleName
     this.#hasher = new Hasher(read(arena.words, HEADER.SEED_0), read(arena.words, HEADER.SEED_1))
@@ -239,7 +248,7 @@ export class Limiter implements AsyncDisposable {
   /** What `attachLimiter` needs in another thread: structured-cloneable, for `workerData` or `postMessage`. */
   share(): SharedLimiter {
     this.#open()
-    return shareOf(this.#arena, this.#ruleName, this.#clock)
+    return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
   }
 
   /** What has happened in all threads; each one's last 255 decisions may be missing but this thread's. */
@@ -247,10 +256,15 @@ export class Limiter implements AsyncDisposable {
     return this.#open().statistics()
   }
 
-  /** Detaches this limiter, and turns away who waits. The counts stay, for the other threads. May be called twice. */
+  /**
+   * Detaches this limiter, and turns away who waits. The counts stay, for the other threads; and those in a file for whoever
+   * opens it next. May be called twice.
+   */
   async close(): Promise<void> {
-    this.#engine?.flush()
+    const engine = this.#engine
+    engine?.flush()
     this.#engine = undefined
+    if (engine !== undefined) this.#file?.release()
     this.#waiters.rejectAll(closed())
   }
 

@@ -17,6 +17,7 @@ export const CASES = {
   sums: async () => (await import('./sums.js')).sums,
   clock: async () => (await import('./clock.js')).clock,
   hash: async () => (await import('./hash.js')).hash,
+  shared: async () => (await import('./shared.js')).shared,
   words: async () => (await import('./words.js')).words,
   floor: async () => (await import('./floor.js')).floor,
 } satisfies Record<string, () => Promise<Benchmark>>

@@ -15,12 +15,14 @@ import {
   type Sums,
   setsFor,
   shapeFor,
+  sumsFor,
 } from './layout.js'
 import { load, read, store, type Words, write } from './words.js'
 
 /** The shared memory of the cells of one rule, and what its header says. */
 export interface Arena {
-  readonly buffer: SharedArrayBuffer
+  /** A SharedArrayBuffer; an ArrayBuffer where it is the memory of a file. */
+  readonly buffer: ArrayBufferLike
   readonly words: Words
   readonly shape: Shape
   readonly originMs: number
@@ -28,7 +30,7 @@ export interface Arena {
   readonly onFull: OnFull
 }
 
-const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which engines do not box
+export const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which engines do not box
 
 /**
  * Allocates an arena for `maxKeys` keys. Its memory is reserved whole and fills as keys come: a page that was never
@@ -40,24 +42,46 @@ export function createArena(
   maxKeys: number,
   onFull: OnFull,
   originMs: number,
-  sums: Sums = 'plain',
+  sums?: Sums,
 ): Arena {
-  const shape = shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys), sums)
+  const shape = shapeOf(rule, maxKeys, sums)
   const buffer = allocate(shape, maxKeys)
   const words = new Int32Array(buffer, 0, shape.words)
+  writeHeader(words, shape, rule, onFull, originMs)
+  return { buffer, words, shape, originMs, edge: rule.edge, onFull }
+}
+
+/** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` where no index reaches the end of it */
+export function shapeOf(
+  { windowMs, buckets, rangeSum }: Rule,
+  maxKeys: number,
+  sums: Sums = rangeSum ?? sumsFor(buckets),
+): Shape {
+  const shape = shapeFor(windowMs, buckets, setsFor(maxKeys), sums)
+  if (shape.words > MAX_WORDS) throw tooLarge(shape, maxKeys)
+  return shape
+}
+
+/** Writes the header of an arena of which all else is 0. */
+export function writeHeader(
+  words: Int32Array,
+  shape: Shape,
+  rule: Rule,
+  onFull: OnFull,
+  originMs: number,
+): void {
   write(words, HEADER.VERSION, LAYOUT_VERSION)
   write(words, HEADER.BUCKETS, shape.buckets)
   write(words, HEADER.SETS, shape.sets)
-  write(words, HEADER.RANGE_SUM, SUMS.indexOf(sums))
+  write(words, HEADER.RANGE_SUM, SUMS.indexOf(shape.sums))
   write(words, HEADER.EDGE, EDGES.indexOf(rule.edge))
   write(words, HEADER.ON_FULL, ON_FULL.indexOf(onFull))
   write(words, HEADER.LIMIT, rule.limit)
   randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))
-  const doubles = headerDoubles(buffer)
+  const doubles = headerDoubles(words.buffer)
   doubles[HEADER.WINDOW_MS / 2] = rule.windowMs
   doubles[HEADER.ORIGIN_MS / 2] = originMs
   store(words, HEADER.MAGIC, MAGIC) // last: who sees it sees the rest
-  return { buffer, words, shape, originMs, edge: rule.edge, onFull }
 }
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` where `buffer` is no arena of this version */
@@ -65,6 +89,14 @@ export function attachArena(buffer: unknown): Arena {
   const refuse = (expected: string, value: unknown = buffer) =>
     new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', value, expected)
   if (!(buffer instanceof SharedArrayBuffer)) throw refuse('the SharedArrayBuffer of limiter.share()')
+  return arenaIn(buffer, refuse)
+}
+
+/** The arena that `buffer` holds. @throws what `refuse` makes, where it holds none of this version */
+export function arenaIn(
+  buffer: ArrayBufferLike,
+  refuse: (expected: string, value?: unknown) => MillraceError,
+): Arena {
   if (buffer.byteLength < 4 * HEADER_WORDS) throw refuse('an arena of Millrace', `${buffer.byteLength} bytes`)
   const header = new Int32Array(buffer, 0, HEADER_WORDS)
   if (load(header, HEADER.MAGIC) !== MAGIC) throw refuse('an arena of Millrace')
@@ -96,26 +128,28 @@ export function attachArena(buffer: unknown): Arena {
   return { buffer, words: new Int32Array(buffer, 0, shape.words), shape, originMs, edge, onFull }
 }
 
-function headerDoubles(buffer: SharedArrayBuffer): Float64Array {
+/** The header's numbers of 64 bits, each at half of its index in words. */
+export function headerDoubles(buffer: ArrayBufferLike): Float64Array {
   return new Float64Array(buffer, 0, HEADER_WORDS / 2)
+}
+
+function tooLarge(shape: Shape, maxKeys: number, cause?: unknown): MillraceError {
+  return new MillraceError(
+    'ERR_MILLRACE_ARENA_TOO_LARGE',
+    'maxKeys',
+    maxKeys,
+    `fewer keys or a coarser granularity: this asks for ${4 * shape.words} bytes, more than can be allocated`,
+    { cause },
+  )
 }
 
 function allocate(shape: Shape, maxKeys: number): SharedArrayBuffer {
   const bytes = 4 * shape.words
-  const tooLarge = (cause?: unknown) =>
-    new MillraceError(
-      'ERR_MILLRACE_ARENA_TOO_LARGE',
-      'maxKeys',
-      maxKeys,
-      `fewer keys or a coarser granularity: this asks for ${bytes} bytes, more than can be allocated`,
-      { cause },
-    )
-  if (shape.words > MAX_WORDS) throw tooLarge()
   try {
     // Growable, though it never grows: only then does V8 align it to a page, and a way of 16 words to a cache line.
     return new SharedArrayBuffer(bytes, { maxByteLength: bytes })
   } catch (error) {
-    if (error instanceof RangeError) throw tooLarge(error)
+    if (error instanceof RangeError) throw tooLarge(shape, maxKeys, error)
     throw error
   }
 }

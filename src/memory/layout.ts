@@ -1,6 +1,6 @@
 /**
- * The map of an arena: one run of 32-bit words in a SharedArrayBuffer, for the cells of one shape (a window in n
- * granules). All zero is a valid, empty arena but for its header.
+ * The map of an arena: one run of 32-bit words in a SharedArrayBuffer or a mapped file, for the cells of one shape (a window
+ * in n granules). All zero is a valid, empty arena but for its header.
  *
  *     header   64 words: what the arena is, its limit, its statistics (below)
  *     names    sets of 16 words: the low half of the fingerprint of the key in each way; one cache line a set
@@ -61,6 +61,20 @@ export const HEADER = {
   NO_ROOM: 40,
   /** Ways claimed and not yet named: above 0 at rest, threads died there. */
   CLAIMING: 42,
+  /**
+   * From here on only in a file that processes share (`shared-file/`). What is added to the machine's monotonic clock to
+   * give the arena's time, a double: words 48 and 49. Written only by who has the file alone, before it decides.
+   */
+  CLOCK_OFFSET_MS: 48,
+  /**
+   * How far the wall clock was ahead of the arena's time when last noted, a double: words 50 and 51. By any process, plainly, once
+   * a second: one number, not two readings, so that a late write is only an old note.
+   */
+  WALL_AHEAD_MS: 50,
+  /** The boot that CLOCK_OFFSET_MS is of: words 52 to 55, all 0 where the system has no name for it. */
+  BOOT_ID: 52,
+  /** As the file was made with: SETS is what counts, this is for messages. */
+  MAX_KEYS: 56,
 } as const
 export const HEADER_WORDS = 64
 
@@ -148,6 +162,14 @@ export interface Shape {
 export const NAMES_AT = HEADER_WORDS
 /** Tables are made for this load: with two sets of 16 to choose from, none overflowed there (8 ways: at 71 %). */
 const FILL = 0.8
+
+/** The most buckets that are summed one by one. */
+const MOST_PLAIN = 256
+
+/** What a window of so many buckets is summed by, where nobody says otherwise. */
+export function sumsFor(buckets: number): Sums {
+  return buckets > MOST_PLAIN ? 'blocks' : 'plain'
+}
 
 /** More blocks than this (a window of 4,096 buckets) are summed on two levels. */
 const MOST_BLOCKS = 64

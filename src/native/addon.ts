@@ -2,10 +2,13 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { MillraceError } from '../core/errors.js'
 import { ownFile } from '../core/own-file.js'
+import type { NativeFiles } from './files.js'
 import { differenceOf } from './layout.js'
 
 /** What `native/addon.cc` exports. Every function checks what it is given: a TypeError or a RangeError, never a crash. */
 export interface Addon {
+  /** Absent where the system has no such files: Windows. */
+  readonly files?: NativeFiles
   readonly layout: Readonly<Record<string, number>>
   /** Cells of more buckets are not decided there. */
   readonly mostBuckets: number
@@ -46,6 +49,16 @@ export function addonFor(environment: Environment = process.env): Addon | undefi
   return loaded.addon
 }
 
+/** For what only the addon can do. @throws MillraceError `ERR_MILLRACE_NO_ADDON` of the option that asks for it */
+export function neededAddon(option: string, value: unknown): Addon {
+  const addon = addonFor()
+  if (addon !== undefined) return addon
+  const isOff = process.env.MILLRACE_NATIVE === '0'
+  const why = isOff ? ', which MILLRACE_NATIVE=0 has switched off' : `: ${howToGetIt()}`
+  const cause = isOff || loaded?.addon !== undefined ? undefined : loaded?.cause
+  throw new MillraceError('ERR_MILLRACE_NO_ADDON', option, value, `the C++ addon${why}`, { cause })
+}
+
 function load(): Outcome {
   try {
     const require = createRequire(import.meta.url)
@@ -66,9 +79,13 @@ export function accepted(addon: Addon): Outcome {
 }
 
 function noAddon(cause: unknown): MillraceError {
-  const machine = `${process.platform}-${process.arch}`
-  const expected =
-    `a build of the addon for ${machine}, as MILLRACE_NATIVE is 1: install a release that has one in prebuilds/, ` +
-    'or build it in a checkout (npm run build:native)'
+  const expected = `a build of the addon, as MILLRACE_NATIVE is 1: ${howToGetIt()}`
   return new MillraceError('ERR_MILLRACE_NO_ADDON', 'MILLRACE_NATIVE', 'none', expected, { cause })
+}
+
+function howToGetIt(): string {
+  return (
+    `install a release that has one for ${process.platform}-${process.arch} in prebuilds/, whole and not bundled, or build it ` +
+    'in a clone by `npm run build:native` (Python 3 and a C++20 compiler)'
+  )
 }

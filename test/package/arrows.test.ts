@@ -12,9 +12,10 @@ const ARROWS: Record<string, string[]> = {
   'range-sum': ['memory', 'core'],
   algorithms: ['range-sum', 'memory', 'core'],
   native: ['memory', 'core'],
+  'shared-file': ['native', 'memory', 'core'],
   engines: ['native', 'algorithms', 'range-sum', 'memory', 'core'],
   config: ['core'],
-  limiter: ['engines', 'config', 'algorithms', 'range-sum', 'memory', 'core'],
+  limiter: ['shared-file', 'engines', 'config', 'algorithms', 'range-sum', 'memory', 'core'],
   http: ['limiter', 'core'],
   cli: ['http', 'limiter', 'core'],
 }

@@ -1,0 +1,51 @@
+import { formatDuration } from '../core/duration.js'
+import { MillraceError } from '../core/errors.js'
+import type { Rule } from '../core/rule.js'
+import type { Arena } from '../memory/arena.js'
+import { HEADER, type OnFull, setsFor, sumsFor } from '../memory/layout.js'
+import { read } from '../memory/words.js'
+
+/** What a limiter wants of the memory that it counts in. */
+export interface Wanted {
+  readonly rule: Rule
+  readonly maxKeys: number
+  readonly onFull: OnFull
+}
+
+/**
+ * Whether the arena of a file is such as is wanted. The limit is no part of that: it may change at any time.
+ * @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` naming all that differs, and both values
+ */
+export function checkMatch(path: string, arena: Arena, { rule, maxKeys, onFull }: Wanted): void {
+  const { shape, words, edge } = arena
+  const sums = rule.rangeSum ?? sumsFor(rule.buckets)
+  const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
+  const compared: [name: string, wanted: string, found: string, isSame: boolean][] = [
+    [
+      'window',
+      formatDuration(rule.windowMs),
+      formatDuration(shape.windowMs),
+      rule.windowMs === shape.windowMs,
+    ],
+    [
+      'granularity',
+      granule(rule.windowMs, rule.buckets),
+      granule(shape.windowMs, shape.buckets),
+      rule.buckets === shape.buckets,
+    ],
+    ['maxKeys', `${maxKeys}`, `${read(words, HEADER.MAX_KEYS)}`, setsFor(maxKeys) === shape.sets],
+    ['rangeSum', sums, shape.sums, sums === shape.sums],
+    ['edge', rule.edge, edge, rule.edge === edge],
+    ['onFull', onFull, arena.onFull, onFull === arena.onFull],
+  ]
+  const differing = compared.filter(([, , , isSame]) => !isSame)
+  if (differing.length === 0) return
+  const list = (value: 1 | 2) => differing.map((each) => `${each[0]} ${each[value]}`).join(', ')
+  throw mismatch(path, differing.map(([name]) => name).join(', '), list(1), list(2))
+}
+
+/** @returns an error that names both values */
+export function mismatch(path: string, option: string, wanted: string, found: string): MillraceError {
+  const expected = `${found} as in the file ${path} (or another file, or this one deleted while nobody has it open)`
+  return new MillraceError('ERR_MILLRACE_SHARED_MISMATCH', option, wanted, expected)
+}

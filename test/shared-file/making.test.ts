@@ -1,0 +1,60 @@
+// Two processes that make one file: one is held at a step, for real, while the other goes on.
+import { execFileSync } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import * as assert from 'uvu/assert'
+import { test } from '../native/addon-test.js'
+import { folder, Member } from './processes.js'
+
+const at = folder()
+const options = (file: string) => ({ limit: 10, window: '1h' as const, maxKeys: 100, shared: { file } })
+
+/** A module that holds its process before or after it opens the unfinished file: it reads from a pipe until that is closed. */
+function holder(when: 'before' | 'after'): { module: string; pipe: string } {
+  const [module, pipe] = [at(`${when}.mjs`), at(`${when}.pipe`)]
+  execFileSync('mkfifo', [pipe])
+  writeFileSync(
+    module,
+    `import fs from 'node:fs'
+     import { syncBuiltinESMExports } from 'node:module'
+     const { openSync, readFileSync } = fs
+     let held = false
+     const hold = (path, when) => {
+       if (held || when !== '${when}' || !String(path).endsWith('.new')) return
+       held = true
+       readFileSync(${JSON.stringify(pipe)})
+     }
+     fs.openSync = (...args) => {
+       hold(args[0], 'before')
+       const fd = openSync(...args)
+       hold(args[0], 'after')
+       return fd
+     }
+     syncBuiltinESMExports()`,
+  )
+  return { module, pipe }
+}
+
+for (const when of ['before', 'after'] as const) {
+  for (const end of ['goes on', 'is killed'] as const) {
+    test(`a maker held ${when} it opens the unfinished file finds the one that another made, which ${end}`, async () => {
+      const file = at(`${when} ${end}`)
+      const { module, pipe } = holder(when)
+      const [held, other] = [await Member.start(['--import', module]), await Member.start()]
+      const opening = held.open(options(file))
+      const release: FileHandle = await open(pipe, 'w') // opens when the other end is read: it is held there
+      await other.open(options(file))
+      assert.is(await other.check('key', 6), 6)
+      if (end === 'is killed') await other.kill()
+      await release.close()
+      await opening
+      assert.is(await held.check('key', 9), 4)
+      assert.not(existsSync(`${file}.new`))
+      execFileSync('rm', [pipe])
+      await held.kill()
+      if (end === 'goes on') await other.kill()
+    })
+  }
+}
+
+test.run()

@@ -1,0 +1,78 @@
+// A process among those that share a file: it does what it is told over IPC, by the package as it ships.
+
+import { createLimiter, type Decision, type Limiter, type LimiterOptions, MillraceError } from 'millrace'
+import { createLimiterOn } from '#millrace/create.js'
+import type { Machine } from '#millrace/shared-file/machine.js'
+import { bootIdOf } from '#millrace/shared-file/machine.js'
+import type { Answer, MachineState, Order } from './processes.js'
+
+let limiter: Limiter
+const state: MachineState = { bootId: '', upMs: 0, wallMs: 0 }
+const machine: Machine = {
+  bootId: () => bootIdOf(state.bootId),
+  monotonicMs: () => state.upMs,
+  wallMs: () => state.wallMs,
+}
+
+process.on('message', (order: Order) => {
+  Promise.resolve()
+    .then(() => obey(order))
+    .then((value) => answer({ value }))
+    .catch((error: unknown) => answer(errorOf(error)))
+})
+process.on('disconnect', () => process.exit())
+answer({ value: 'ready' })
+
+function obey(order: Order): unknown {
+  switch (order.do) {
+    case 'open':
+      limiter =
+        order.machine === undefined ? createLimiter(order.options) : openOn(order.machine, order.options)
+      return undefined
+    case 'turn':
+      Object.assign(state, order.machine)
+      return undefined
+    case 'check': {
+      let admitted = 0
+      for (let i = 0; i < order.times; i++) if (limiter.check(order.key).allowed) admitted++
+      return admitted
+    }
+    case 'call': {
+      const method = limiter[order.method] as (...args: unknown[]) => unknown
+      return Promise.resolve(method.apply(limiter, order.args)).then((value) =>
+        value !== null && typeof value === 'object' && 'toJSON' in value
+          ? (value as Decision).toJSON()
+          : value,
+      )
+    }
+    case 'die at':
+      dieAt(order.state)
+      return undefined
+  }
+}
+
+function openOn(given: MachineState, options: LimiterOptions): Limiter {
+  Object.assign(state, given)
+  return createLimiterOn(machine, options)
+}
+
+/** Kills this process where it is about to store an admission word of that state. */
+function dieAt(wayState: number): void {
+  const store = Atomics.store
+  const dying = (words: Int32Array, index: number, value: number) => {
+    if ((value & (3 << 22)) === wayState) process.kill(process.pid, 'SIGKILL')
+    return store(words, index, value)
+  }
+  Atomics.store = dying as typeof Atomics.store
+}
+
+function errorOf(error: unknown): Answer {
+  const message = error instanceof Error ? error.message : String(error)
+  return error instanceof MillraceError
+    ? { error: { code: error.code, option: error.option, message } }
+    : { error: { code: '', option: '', message } }
+}
+
+function answer(what: Answer): void {
+  process.send!(what)
+}

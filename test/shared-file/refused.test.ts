@@ -1,0 +1,247 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { inspect } from 'node:util'
+import { attachLimiter, createLimiter, type LimiterOptions, MillraceError, manualClock } from 'millrace'
+import * as assert from 'uvu/assert'
+import { HEADER } from '#millrace/memory/layout.js'
+import { assertRaises } from '../limiter/support.js'
+import { test } from '../native/addon-test.js'
+import { folder } from './processes.js'
+
+const at = folder()
+const BASE = { limit: 10, window: '1m', maxKeys: 100 } as const
+const open = (file: string, more: Partial<LimiterOptions> = {}) =>
+  createLimiter({ ...BASE, shared: { file }, ...more })
+const isRoot = process.geteuid?.() === 0
+
+/** A file made by Millrace, open nowhere. */
+async function made(name: string): Promise<string> {
+  await open(at(name)).close()
+  return at(name)
+}
+
+function assertRefused(file: string, what: RegExp): void {
+  const { message } = assertRaises(() => open(file), 'ERR_MILLRACE_SHARED_FILE', 'shared.file', file)
+  assert.match(message, what)
+}
+
+test('a symbolic link is refused, to a good file and to none', async () => {
+  symlinkSync(await made('good'), at('link'))
+  symlinkSync(at('nothing'), at('dangling'))
+  assertRefused(at('link'), /symbolic link/)
+  assertRefused(at('dangling'), /symbolic link/)
+  assert.not(existsSync(at('nothing')))
+})
+
+test('a directory, a named pipe and a device are refused, and nothing waits for the pipe', () => {
+  mkdirSync(at('directory'))
+  execFileSync('mkfifo', ['-m', '600', at('pipe')])
+  assertRefused(at('directory'), /regular file/)
+  assertRefused(at('pipe'), /regular file/)
+  assertRefused('/dev/null', /regular file/)
+})
+
+test('a path that leads nowhere, or through a file, is refused with the system’s code', () => {
+  assertRefused(at('no/such/folder'), /ENOENT/)
+  writeFileSync(at('plain'), '')
+  assertRefused(at('plain/file'), /ENOTDIR/)
+})
+
+test('a file that others may write is refused, with its mode', async () => {
+  const file = await made('writable')
+  for (const mode of [0o620, 0o602, 0o666]) {
+    chmodSync(file, mode)
+    assertRefused(file, new RegExp(`nobody else may write .* 0${mode.toString(8)}`))
+  }
+  chmodSync(file, 0o600)
+  await open(file).close()
+})
+
+const asRoot = isRoot ? test : test.skip
+asRoot('a file of another user is refused', async () => {
+  const file = await made('owned')
+  chownSync(file, 65_534, 65_534)
+  assertRefused(file, /of 65534/)
+})
+
+test('an empty, a foreign and a truncated file are refused, and left as they are', async () => {
+  const file = await made('whole')
+  const whole = readFileSync(file)
+  const text = Buffer.from('somebody’s notes\n'.repeat(100))
+  for (const [name, bytes] of [
+    ['empty', Buffer.alloc(0)],
+    ['zeros', Buffer.alloc(65_536)],
+    ['text', text],
+    ['odd', whole.subarray(0, 1_001)],
+    ['header alone', whole.subarray(0, 256)],
+    ['half', whole.subarray(0, whole.length / 2)],
+    ['one word short', whole.subarray(0, -4)],
+    ['one word long', Buffer.concat([whole, Buffer.alloc(4)])],
+  ] as const) {
+    writeFileSync(at(name), bytes, { mode: 0o600 })
+    assertRefused(at(name), /arena of Millrace|bytes for its shape/)
+    assert.ok(readFileSync(at(name)).equals(bytes), name)
+  }
+})
+
+test('whichever word of the header is damaged, the file is refused by name or its limits hold', async () => {
+  const file = await made('damaged')
+  const whole = readFileSync(file)
+  let refusals = 0
+  for (let word = 0; word < 64; word++) {
+    for (const value of [0, 1, -1, 0x7ff00000, 0x7fffffff]) {
+      const bytes = Buffer.from(whole)
+      bytes.writeInt32LE(value, 4 * word)
+      writeFileSync(file, bytes)
+      try {
+        const limiter = open(file)
+        let admitted = 0
+        for (let i = 0; i < 12; i++) if (limiter.check('key').allowed) admitted++
+        assert.is(admitted, 10, `word ${word}: ${value}`)
+        await limiter.close()
+      } catch (error) {
+        assert.instance(error, MillraceError, `word ${word}: ${value}: ${inspect(error)}`)
+        assert.match((error as MillraceError).code, /SHARED_(FILE|MISMATCH)|INVALID_CLOCK/)
+        refusals++
+      }
+    }
+  }
+  assert.ok(refusals > 30, `${refusals} refusals`)
+})
+
+test('a mismatch names all that differs, with both values; another limit is none', async () => {
+  const file = await made('shape')
+  const cases: [Partial<LimiterOptions>, string, RegExp][] = [
+    [{ window: '1h' }, 'window', /window 1m .*"window 1h"/],
+    [
+      { window: '1h', granularity: '10m' },
+      'window, granularity',
+      /window 1m, granularity 1s .*"window 1h, granularity 10m"/,
+    ],
+    [{ granularity: '10s' }, 'granularity', /granularity 1s .*"granularity 10s"/],
+    [{ maxKeys: 5_000 }, 'maxKeys', /maxKeys 100 .*"maxKeys 5000"/],
+    [{ edge: 'smooth' }, 'edge', /edge strict .*"edge smooth"/],
+    [{ onFull: 'deny' }, 'onFull', /onFull evict .*"onFull deny"/],
+    [
+      { edge: 'smooth', onFull: 'allow' },
+      'edge, onFull',
+      /edge strict, onFull evict .*"edge smooth, onFull allow"/,
+    ],
+  ]
+  for (const [more, option, what] of cases) {
+    const { message } = assertRaises(() => open(file, more), 'ERR_MILLRACE_SHARED_MISMATCH', option)
+    assert.match(message, what)
+    assert.ok(message.includes(file))
+  }
+  await open(file, { limit: 11, name: 'another' }).close()
+})
+
+test('a file of another layout is a mismatch that names both versions', async () => {
+  const file = await made('version')
+  const bytes = readFileSync(file)
+  bytes.writeInt32LE(77, 4 * HEADER.VERSION)
+  writeFileSync(file, bytes)
+  const { message } = assertRaises(() => open(file), 'ERR_MILLRACE_SHARED_MISMATCH', 'layout version')
+  assert.match(message, '77')
+})
+
+test('what was refused is not kept locked', async () => {
+  const file = await made('let go')
+  assertRaises(() => open(file, { edge: 'smooth' }), 'ERR_MILLRACE_SHARED_MISMATCH', 'edge')
+  const probe = `const { createRequire } = require('node:module')
+    import('#millrace/native/addon.js').then(({ neededAddon }) => {
+      const fd = require('node:fs').openSync(${JSON.stringify(file)}, 'r+')
+      console.log(neededAddon('', '').files.lock(fd, true, 0))
+    })`
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', probe], { encoding: 'utf8' })
+  assert.is(stdout, 'alone\n', stderr)
+})
+
+/** What a process says that opens the file and may write files of so many blocks of 512 bytes (1,024 in some shells). */
+function openingWithin(blocks: number, file: string) {
+  const code = `import('millrace').then(({ createLimiter }) => {
+    try {
+      createLimiter({ limit: 1, window: '1m', maxKeys: 100_000, shared: { file: ${JSON.stringify(file)} } })
+      console.log('opened')
+    } catch (error) { console.log(error.code, error.message) }
+  })`
+  const script = `ulimit -f ${blocks}; exec "$0" "$@"`
+  return spawnSync('sh', ['-c', script, process.execPath, '-e', code], { encoding: 'utf8' })
+}
+
+test('where there is no room for all of the file, making it is an error, and leaves nothing', () => {
+  const { stdout, signal, stderr } = openingWithin(1_000, at('no room'))
+  assert.is(signal, null, stderr)
+  assert.match(stdout, /^ERR_MILLRACE_SHARED_FILE .*room for its \d+ bytes/)
+  assert.not(existsSync(at('no room')))
+  assert.not(existsSync(at('no room.new')))
+  assert.is(openingWithin(1_000_000, at('no room')).stdout, 'opened\n')
+})
+
+test('without the addon, shared is refused with the way to get it', () => {
+  const code = `import('millrace').then(({ createLimiter }) => {
+    createLimiter({ limit: 1, window: '1m' }).check('key')
+    try {
+      createLimiter({ limit: 1, window: '1m', shared: { file: ${JSON.stringify(at('none'))} } })
+    } catch (error) { console.log(error.code, error.option, error.message) }
+  })`
+  const env = { ...process.env, MILLRACE_NATIVE: '0' }
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', code], { encoding: 'utf8', env })
+  assert.match(stdout, /^ERR_MILLRACE_NO_ADDON shared\.file .*MILLRACE_NATIVE=0/, stderr)
+  assert.not(existsSync(at('none')))
+})
+
+test('bad values of shared are refused by name', () => {
+  for (const shared of [null, 5, 'path', true]) {
+    const act = () => createLimiter({ ...BASE, shared: shared as never })
+    assertRaises(act, 'ERR_MILLRACE_INVALID_OPTION', 'shared', inspect(shared))
+  }
+  for (const file of [undefined, null, 5, '', 'a\0b', {}]) {
+    const act = () => createLimiter({ ...BASE, shared: { file: file as never } })
+    assertRaises(act, 'ERR_MILLRACE_INVALID_OPTION', 'shared.file', inspect(file))
+  }
+  const act = () => createLimiter({ ...BASE, shared: { file: at('x'), mode: 0o666 } as never })
+  assertRaises(act, 'ERR_MILLRACE_INVALID_OPTION', 'shared')
+})
+
+test('a clock of one’s own is refused beside a file, also when attaching', async () => {
+  for (const clock of [manualClock(), { now: Date.now }]) {
+    assertRaises(() => open(at('clocked'), { clock }), 'ERR_MILLRACE_INVALID_CLOCK', 'clock')
+    assert.not(existsSync(at('clocked')))
+  }
+  const limiter = open(at('attached'))
+  const clock = manualClock()
+  assertRaises(() => attachLimiter(limiter.share(), { clock }), 'ERR_MILLRACE_INVALID_CLOCK', 'clock')
+  for (const file of [null, 5, {}, { path: at('attached') }]) {
+    const share = { ...limiter.share(), file: file as never }
+    assertRaises(() => attachLimiter(share), 'ERR_MILLRACE_INVALID_SHARE', 'shared.file', inspect(file))
+  }
+  await limiter.close()
+})
+
+test('a maker’s unfinished file that is no file of ours is refused, not overwritten', () => {
+  writeFileSync(at('target'), 'not ours')
+  symlinkSync(at('target'), at('unfinished.new'))
+  const before = readFileSync(at('target'))
+  assertRaises(() => open(at('unfinished')), 'ERR_MILLRACE_SHARED_FILE', 'shared.file')
+  assert.ok(readFileSync(at('target')).equals(before))
+  rmSync(at('unfinished.new'))
+})
+
+test('a file cut short between two openings is refused, not mapped', async () => {
+  const file = await made('cut')
+  truncateSync(file, 4_096)
+  assertRefused(file, /bytes/)
+})
+
+test.run()
