@@ -72,69 +72,66 @@ class Batches {
   Tally admit(const Batch& batch, double nowMs) {
     Reading reading(shape_, nowMs);
     uint32_t admitted = 0;
-    size_t end = groupEnd(batch.from, batch.to);
-    fetchNames(batch, batch.from, end);
-    findPlaces(batch, batch.from, end, reading);
-    for (size_t start = batch.from; start < batch.to;) {
-      const Places places = places_;
-      const size_t nextEnd = groupEnd(end, batch.to);
-      fetchNames(batch, end, nextEnd);
-      if (batch.readsClock && start % GROUP == 0 && start != batch.from) reading = Reading(shape_, monotonicMs());
-      for (size_t i = start; i < end; i++) {
-        const Found found = decide(batch, i, places[i - start], reading);
-        if (found != Found::ADMITTED && found != Found::FULL) return {i, admitted, found == Found::BAD_COST};
-        batch.allowed[i] = found == Found::ADMITTED;
-        batch.at[i] = reading.nowMs;
-        admitted += found == Found::ADMITTED;
+    slot_ = cells_.ring().slot(reading.tick);
+    // The first keys find nothing under way yet, and wait for one stage after the other.
+    for (size_t before = 3 * STAGE; before > 0 && batch.from < batch.to; before--) fetch(batch, batch.from, before);
+    for (size_t i = batch.from; i < batch.to; i++) {
+      if (batch.readsClock && i % GROUP == 0 && i != batch.from) {
+        reading = Reading(shape_, monotonicMs());
+        slot_ = cells_.ring().slot(reading.tick);
       }
-      findPlaces(batch, end, nextEnd, reading);
-      start = end;
-      end = nextEnd;
+      fetch(batch, i, 0);
+      const Found found = decide(batch, i, places_[i % ON_THEIR_WAY], reading);
+      if (found != Found::ADMITTED && found != Found::FULL) return {i, admitted, found == Found::BAD_COST};
+      batch.allowed[i] = found == Found::ADMITTED;
+      batch.at[i] = reading.nowMs;
+      admitted += found == Found::ADMITTED;
     }
     return {batch.to, admitted, false};
   }
 
  private:
-  using Places = std::array<int64_t, GROUP>;
-
-  static size_t groupEnd(size_t from, size_t to) { return std::min(to, from / GROUP * GROUP + GROUP); }
+  /** How many keys one stage is ahead of the next: what memory takes, at ten nanoseconds a decision. */
+  static constexpr size_t STAGE = 16;
+  static constexpr size_t ON_THEIR_WAY = 64;
+  static_assert(3 * STAGE < ON_THEIR_WAY);
 
   static Name nameAt(const Batch& batch, size_t i) {
     return {batch.fingerprints[2 * i], batch.fingerprints[2 * i + 1]};
   }
 
-  void fetchNames(const Batch& batch, size_t from, size_t to) const {
-    for (size_t i = from; i < to; i++) prefetch(words_ + NAMES_AT + table_.firstSet(nameAt(batch, i).lo));
+  /** One step of every stage, so many keys before key `i` of `to` is decided; past the end the last is fetched again. */
+  void fetch(const Batch& batch, size_t i, size_t before) {
+    const size_t last = batch.to - 1;
+    fetchNames(batch, std::min(i + 3 * STAGE - before, last));
+    if (before <= 2 * STAGE) fetchSet(batch, std::min(i + 2 * STAGE - before, last));
+    if (before <= STAGE) fetchCell(batch, std::min(i + STAGE - before, last));
   }
 
-  void findPlaces(const Batch& batch, size_t from, size_t to, const Reading& reading) {
-    std::array<uint8_t, GROUP> elsewhere;
-    size_t missing = 0;
-    const uint32_t slot = cells_.ring().slot(reading.tick);
-    for (size_t i = from; i < to; i++) {
-      const Name name = nameAt(batch, i);
-      const size_t first = table_.firstSet(name.lo);
-      const int64_t way = table_.guessIn(first, name.lo);
-      places_[i - from] = way;
-      if (way != Table::NO_WAY) {
-        fetchPlace(way, slot);
-      } else {
-        prefetch(words_ + NAMES_AT + table_.secondSet(first, name.hi));
-        elsewhere[missing++] = static_cast<uint8_t>(i - from);
-      }
-    }
-    for (size_t j = 0; j < missing; j++) {
-      const Name name = nameAt(batch, from + elsewhere[j]);
-      const int64_t way = table_.guessIn(table_.secondSet(table_.firstSet(name.lo), name.hi), name.lo);
-      places_[elsewhere[j]] = way;
-      if (way != Table::NO_WAY) fetchPlace(way, slot);
-    }
+  void fetchNames(const Batch& batch, size_t i) const {
+    prefetch(words_ + NAMES_AT + table_.firstSet(nameAt(batch, i).lo));
   }
 
-  void fetchPlace(int64_t way, uint32_t slot) const {
-    const size_t base = cells_.base(static_cast<size_t>(way));
-    prefetch(words_ + base);
-    prefetch(words_ + base + BUCKETS + slot);
+  /** Most keys are in their first set. The others are every fifth, too many and too few for a branch to be foreseen. */
+  void fetchSet(const Batch& batch, size_t i) {
+    const Name name = nameAt(batch, i);
+    const size_t first = table_.firstSet(name.lo);
+    const size_t second = table_.secondSet(first, name.hi);
+    const int64_t way = table_.guessIn(first, name.lo);
+    const bool isThere = way != Table::NO_WAY;
+    const size_t head = cells_.base(static_cast<size_t>(way));
+    sets_[i % ON_THEIR_WAY] = isThere ? first : second;
+    prefetch(words_ + (isThere ? head : NAMES_AT + second));
+    prefetch(words_ + (isThere ? head + BUCKETS + slot_ : NAMES_AT + second));
+  }
+
+  void fetchCell(const Batch& batch, size_t i) {
+    const int64_t way = table_.guessIn(sets_[i % ON_THEIR_WAY], nameAt(batch, i).lo);
+    places_[i % ON_THEIR_WAY] = way;
+    if (way == Table::NO_WAY) return;
+    const size_t head = cells_.base(static_cast<size_t>(way));
+    prefetch(words_ + head);
+    prefetch(words_ + head + BUCKETS + slot_);
   }
 
   /** ADMITTED or FULL, or BAD_COST; GONE where the key is in no way, or NEEDS_READING: not decided, and nothing charged. */
@@ -170,7 +167,10 @@ class Batches {
   const Shape& shape_;
   Cells cells_;
   Table table_;
-  Places places_{};
+  uint32_t slot_ = 0;
+  /** Of the keys between two stages, by their index: the set that they may be in, and then the way. */
+  std::array<size_t, ON_THEIR_WAY> sets_{};
+  std::array<int64_t, ON_THEIR_WAY> places_{};
 };
 
 }  // namespace millrace

@@ -2,6 +2,11 @@
 // reads them again after its admission word.
 #pragma once
 
+#include <bit>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "cell.h"
 
 namespace millrace {
@@ -22,13 +27,10 @@ class Table {
     return set < end ? set : set - end;
   }
 
-  /** The first way of a set, from the key's home on, that bears the low half of its name, or NO_WAY. */
+  /** A way of a set that bears the low half of the key's name, or NO_WAY. */
   int64_t guessIn(size_t set, Word lo) const {
-    for (Word i = 0; i < WAYS_PER_SET; i++) {
-      const size_t way = set + ((lo + i) & (WAYS_PER_SET - 1));
-      if (read(words_, NAMES_AT + way) == lo) return static_cast<int64_t>(way);
-    }
-    return NO_WAY;
+    const Word found = bearing(set, lo);
+    return found == 0 ? NO_WAY : static_cast<int64_t>(set) + std::countr_zero(found);
   }
 
   /** The way in which the key is LIVE, or NO_WAY: names may stand in a way's former life, too. */
@@ -45,6 +47,27 @@ class Table {
   }
 
  private:
+  /**
+   * A bit for each way of the set that bears `lo`. All 16 names at once, without a branch: a loop that ends at one of them
+   * is foreseen wrongly for every third key, and that costs as much as a third of a decision.
+   */
+  Word bearing(size_t set, Word lo) const {
+#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
+    // Plain vector loads: x64 reads every aligned word of them whole, and a name read late is a hint like any other.
+    static_assert(WAYS_PER_SET == 16);
+    const auto* names = reinterpret_cast<const __m128i*>(words_ + NAMES_AT + set);
+    const __m128i name = _mm_set1_epi32(static_cast<int>(lo));
+    const auto four = [&](int i) { return _mm_cmpeq_epi32(_mm_loadu_si128(names + i), name); };
+    const __m128i low = _mm_packs_epi32(four(0), four(1));
+    const __m128i high = _mm_packs_epi32(four(2), four(3));
+    return static_cast<Word>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+#else
+    Word found = 0;
+    for (Word i = 0; i < WAYS_PER_SET; i++) found |= Word{read(words_, NAMES_AT + set + i) == lo} << i;
+    return found;
+#endif
+  }
+
   Word* const words_;
   const Shape& shape_;
   const Cells& cells_;

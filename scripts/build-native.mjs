@@ -19,5 +19,9 @@ const env = { ...process.env, PREBUILD_NODE_GYP: join(root, 'node_modules', '.bi
 // Where Node's headers came along with it, they need not be fetched.
 const prefix = join(dirname(process.execPath), '..')
 if (existsSync(join(prefix, 'include/node/node_api.h'))) env.npm_config_nodedir ??= prefix
-const { status } = spawnSync(process.execPath, [prebuildify, ...args], { cwd: folder, env, stdio: ['ignore', 2, 2] })
+const { status } = spawnSync(process.execPath, [prebuildify, ...args], {
+  cwd: folder,
+  env,
+  stdio: ['ignore', 2, 2],
+})
 process.exitCode = status ?? 1

@@ -25,7 +25,11 @@ const ONCE = [
 ]
 const PASSES = [
   { title: 'without the addon', wish: '0', files },
-  { title: 'with the addon', wish: '1', files: files.filter((file) => !ONCE.some((once) => once.test(file))) },
+  {
+    title: 'with the addon',
+    wish: '1',
+    files: files.filter((file) => !ONCE.some((once) => once.test(file))),
+  },
 ]
 
 /** A file that hangs has failed; the longest takes under a minute on a quiet machine. */
@@ -66,7 +70,11 @@ async function judge(file: string, env: NodeJS.ProcessEnv): Promise<void> {
 
 function run(file: string, env: NodeJS.ProcessEnv): Promise<{ output: string; code: number | null }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'], timeout: MOST_MS, env })
+    const child = spawn(process.execPath, [file], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: MOST_MS,
+      env,
+    })
     let output = ''
     child.stdout.on('data', (chunk) => (output += chunk))
     child.stderr.on('data', (chunk) => (output += chunk))
