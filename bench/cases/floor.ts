@@ -5,7 +5,7 @@ import { compileAndRun, findCompiler } from '../compiler.js'
 const SOURCE = fileURLToPath(new URL('../../../bench/floor.cc', import.meta.url))
 const KEYS = [10_000, 1_000_000]
 /** Far enough ahead for a cell to come from memory (some 200 ns at 3 ns an operation), near enough to be there still. */
-const DISTANCE = 64
+export const DISTANCE = 64
 
 export const floor: Benchmark = {
   title: 'the floor in C++: one atomic addition to a flat table of 16-byte cells, in random order',
@@ -23,7 +23,7 @@ export const floor: Benchmark = {
 }
 
 /** Compiled anew for each measurement: half a second, and nothing that is kept can be out of date. */
-function atFloor(how: string, keys: number, distance: number): Contender {
+export function atFloor(how: string, keys: number, distance: number): Contender {
   return {
     name: nameOf(how, keys),
     measure({ operations }) {
@@ -34,6 +34,6 @@ function atFloor(how: string, keys: number, distance: number): Contender {
   }
 }
 
-function nameOf(how: string, keys: number): string {
+export function nameOf(how: string, keys: number): string {
   return `${how}, ${keys.toLocaleString('en')} keys`
 }
