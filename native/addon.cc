@@ -40,7 +40,7 @@ uint64_t wholeFrom(const Napi::CallbackInfo& info, double value, double least, d
 }
 
 /**
- * admitMany(words, fingerprints, costs, allowed, at, plan): decides the keys from FROM to TO, and returns where it
+ * admitMany(words, fingerprints, costs, allowed, at, plan, remaining?): decides the keys from FROM to TO, and returns where it
  * stopped: TO, or the first key that TypeScript has to decide. ADMITTED of `plan` says how many were admitted.
  */
 Napi::Value admitMany(const Napi::CallbackInfo& info) {
@@ -68,6 +68,11 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
   batch.readsClock = READS_CLOCK && given[READS_CLOCK_ITSELF] != 0;
   if (allowed.length < batch.to) refuse(info, "allowed: too short");
   if (at.length < batch.to) refuse(info, "at: too short");
+  if (!info[6].IsUndefined()) {
+    const auto remaining = viewOf<Word>(info, 6, napi_int32_array, "remaining: expected an Int32Array or undefined");
+    if (remaining.length < batch.to) refuse(info, "remaining: too short");
+    batch.remaining = remaining.data;
+  }
   batch.fingerprints = fingerprints.data;
   batch.allowed = allowed.data;
   batch.at = at.data;

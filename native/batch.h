@@ -12,6 +12,7 @@
 #include <array>
 #include <ctime>
 
+#include "forecast.h"
 #include "table.h"
 
 namespace millrace {
@@ -50,6 +51,8 @@ struct Batch {
   uint8_t* allowed;
   /** By which reading each was decided. */
   double* at;
+  /** What was left after each, or null where nobody asked. */
+  Word* remaining;
 };
 
 struct Tally {
@@ -66,7 +69,7 @@ class Batches {
   static constexpr size_t GROUP = 64;
 
   Batches(Word* words, const Shape& shape)
-      : words_(words), shape_(shape), cells_(words, shape), table_(words, shape, cells_) {}
+      : words_(words), shape_(shape), cells_(words, shape), table_(words, shape, cells_), forecast_(words, shape, cells_) {}
 
   /** Decides from `from` on by `nowMs`. */
   Tally admit(const Batch& batch, double nowMs) {
@@ -81,11 +84,14 @@ class Batches {
         slot_ = cells_.ring().slot(reading.tick);
       }
       fetch(batch, i, 0);
-      const Found found = decide(batch, i, places_[i % ON_THEIR_WAY], reading);
+      int64_t way = places_[i % ON_THEIR_WAY];
+      const Found found = decide(batch, i, way, reading);
       if (found != Found::ADMITTED && found != Found::FULL) return {i, admitted, found == Found::BAD_COST};
       batch.allowed[i] = found == Found::ADMITTED;
       batch.at[i] = reading.nowMs;
       admitted += found == Found::ADMITTED;
+      if (batch.remaining == nullptr) continue;
+      batch.remaining[i] = forecast_.remaining(cells_.base(static_cast<size_t>(way)), batch.limit, reading);
     }
     return {batch.to, admitted, false};
   }
@@ -134,21 +140,23 @@ class Batches {
     prefetch(words_ + head + BUCKETS + slot_);
   }
 
-  /** ADMITTED or FULL, or BAD_COST; GONE where the key is in no way, or NEEDS_READING: not decided, and nothing charged. */
-  Found decide(const Batch& batch, size_t i, int64_t place, const Reading& reading) {
+  /**
+   * ADMITTED or FULL, or BAD_COST; GONE where the key is in no way, or NEEDS_READING: not decided, and nothing charged.
+   * `way` is where it may be, and then where it was.
+   */
+  Found decide(const Batch& batch, size_t i, int64_t& way, const Reading& reading) {
     const Name name = nameAt(batch, i);
     const double given = batch.costs == nullptr ? batch.cost : batch.costs[i];
     if (!(given >= 0)) return Found::BAD_COST;
-    if (given > batch.limit) return Found::FULL;
-    if (given == 0) return isBlocked(name, reading.nowMs) ? Found::FULL : Found::ADMITTED;
+    if (given == 0 || given > batch.limit) return decideUncharged(batch, name, given, way, reading);
     const auto cost = static_cast<Word>(given);
     if (cost != given) return Found::BAD_COST;
-    if (place != Table::NO_WAY) {
-      const Found found = cells_.attempt(static_cast<size_t>(place), name, cost, batch.limit, reading);
+    if (way != Table::NO_WAY) {
+      const Found found = cells_.attempt(static_cast<size_t>(way), name, cost, batch.limit, reading);
       if (found != Found::UNDECIDED) return found;
     }
     for (;;) {
-      const int64_t way = table_.findLive(name);
+      way = table_.findLive(name);
       if (way == Table::NO_WAY) return Found::GONE;
       if (!cells_.enter(cells_.base(static_cast<size_t>(way)), reading)) return Found::NEEDS_READING;
       const Found found = cells_.decide(static_cast<size_t>(way), name, cost, batch.limit, reading);
@@ -156,17 +164,21 @@ class Batches {
     }
   }
 
-  bool isBlocked(Name name, double nowMs) const {
-    const int64_t way = table_.findLive(name);
-    if (way == Table::NO_WAY) return false;
+  /** Cost 0 passes unless the key is blocked; a cost above the limit never does. Neither touches the table. */
+  Found decideUncharged(const Batch& batch, Name name, double cost, int64_t& way, const Reading& reading) const {
+    way = table_.findLive(name);
+    if (way == Table::NO_WAY && batch.remaining != nullptr) return Found::GONE;  // what is left takes the whole table
+    if (cost > 0) return Found::FULL;
+    if (way == Table::NO_WAY) return Found::ADMITTED;
     const size_t base = cells_.base(static_cast<size_t>(way));
-    return cells_.isShut(base, load(words_, base + ADM), nowMs);
+    return cells_.isShut(base, load(words_, base + ADM), reading.nowMs) ? Found::FULL : Found::ADMITTED;
   }
 
   Word* const words_;
   const Shape& shape_;
   Cells cells_;
   Table table_;
+  Forecast forecast_;
   uint32_t slot_ = 0;
   /** Of the keys between two stages, by their index: the set that they may be in, and then the way. */
   std::array<size_t, ON_THEIR_WAY> sets_{};

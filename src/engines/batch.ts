@@ -8,7 +8,7 @@ export interface BatchDecision {
   readonly length: number
   /** 1 where the key was admitted, else 0. */
   readonly allowed: Uint8Array
-  /** Units left after each decision; only if it was asked for. */
+  /** Units left after each decision, at the moment of it; only if it was asked for. */
   readonly remaining?: Int32Array
   /** As {@link Decision.retryAfterMs}, of entry `i`; worked out when asked. */
   retryAfterMs(i: number): number
@@ -48,7 +48,7 @@ export class MadeBatch implements BatchDecision {
     this.#at = new Float64Array(length)
     const { native } = engine
     if (length === 0) return
-    if (native !== undefined && !withRemaining && length >= native.leastKeys) this.#decideThrough(native)
+    if (native !== undefined && length >= native.leastKeys) this.#decideThrough(native)
     else {
       engine.reading.take()
       this.#decideFrom(0, length)
@@ -75,6 +75,7 @@ export class MadeBatch implements BatchDecision {
       costs: this.#costs as number | Float64Array,
       allowed: this.allowed,
       at: this.#at,
+      remaining: this.remaining,
     }
     for (let from = 0; from < length; ) {
       if (native.readsClock || from % KEYS_PER_READING === 0) reading.take()

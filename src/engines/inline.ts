@@ -191,6 +191,7 @@ export class InlineEngine implements DecisionSource {
 
   /** @see DecisionSource */
   remainingOf({ lo, hi, limit }: MadeDecision): number {
+    this.reading.take()
     return this.remaining(lo, hi, limit)
   }
 
@@ -215,9 +216,9 @@ export class InlineEngine implements DecisionSource {
     return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
   }
 
-  /** What of the limit is left to the key now. */
+  /** What of the limit is left to the key by the reading in hand. */
   remaining(lo: number, hi: number, limit: number): number {
-    const base = this.#lookAgain(lo, hi)
+    const base = this.#cellOf(lo, hi)
     if (base < 0) return this.#arena.onFull === 'allow' ? limit : 0
     if (this.#isBlocked(base)) return 0
     return Math.max(0, limit - this.#forecast.used(base, this.reading))
@@ -246,9 +247,13 @@ export class InlineEngine implements DecisionSource {
     return Math.max(0, Math.ceil(first))
   }
 
-  /** The key's cell now, else the one that it would take over with its counts, else -1; with a new reading. */
   #lookAgain(lo: number, hi: number): number {
     this.reading.take()
+    return this.#cellOf(lo, hi)
+  }
+
+  /** The key's cell now, else the one that it would take over with its counts, else -1. */
+  #cellOf(lo: number, hi: number): number {
     const own = this.#table.findLive(lo, hi)
     const way = own < 0 ? this.#insertion.choose(lo, hi) : own
     return way < 0 ? way : this.#window.base(way)

@@ -19,6 +19,7 @@ export interface Addon {
     allowed: Uint8Array,
     at: Float64Array,
     plan: Float64Array,
+    remaining?: Int32Array,
   ): number
 }
 

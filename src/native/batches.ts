@@ -29,6 +29,8 @@ export interface Entries {
   readonly allowed: Uint8Array
   /** The reading by which each was decided. */
   readonly at: Float64Array
+  /** What was left after each, where it was asked for. */
+  readonly remaining: Int32Array | undefined
 }
 
 /** Decides many keys of one arena in the addon. */
@@ -76,7 +78,7 @@ export class NativeBatches {
     plan[PLAN.FROM] = from
     plan[PLAN.TO] = to
     plan[PLAN.NOW_MS] = nowMs
-    const { fingerprints, costs, allowed, at } = entries
-    return this.#addon.admitMany(this.#words, fingerprints, costs, allowed, at, plan)
+    const { fingerprints, costs, allowed, at, remaining } = entries
+    return this.#addon.admitMany(this.#words, fingerprints, costs, allowed, at, plan, remaining)
   }
 }

@@ -18,13 +18,22 @@ function rightArguments() {
     allowed: new Uint8Array(2) as unknown,
     at: new Float64Array(2) as unknown,
     plan: new Float64Array([60_000, 0, 60, 2, 0, 5, 0, 2, 1e6, 0, 0]) as unknown,
+    remaining: new Int32Array(2) as unknown,
   }
 }
 
 const call = (given: ReturnType<typeof rightArguments>): number => {
   const addon = addonFor({ MILLRACE_NATIVE: '1' })!
-  const { words, fingerprints, costs, allowed, at, plan } = given
-  return (addon.admitMany as (...args: unknown[]) => number)(words, fingerprints, costs, allowed, at, plan)
+  const { words, fingerprints, costs, allowed, at, plan, remaining } = given
+  return (addon.admitMany as (...args: unknown[]) => number)(
+    words,
+    fingerprints,
+    costs,
+    allowed,
+    at,
+    plan,
+    remaining,
+  )
 }
 
 test('right arguments are taken: a new key is left to TypeScript', () => {
@@ -52,8 +61,9 @@ test('a value of another type is a TypeError, at every place', () => {
     new Float32Array(65_536),
     new Proxy(new Int32Array(65_536), {}),
   ]
-  for (const name of ['words', 'fingerprints', 'costs', 'allowed', 'at', 'plan'] as const) {
+  for (const name of ['words', 'fingerprints', 'costs', 'allowed', 'at', 'plan', 'remaining'] as const) {
     for (const value of wrong) {
+      if (name === 'remaining' && value === undefined) continue // nobody asked
       assert.throws(() => call({ ...rightArguments(), [name]: value }), isError(TypeError, name))
     }
     if (name !== 'costs')
@@ -77,6 +87,7 @@ test('an array that is too short is a RangeError, empty and detached ones too', 
     ['at', new Float64Array(1)],
     ['at', detached],
     ['plan', new Float64Array(9)],
+    ['remaining', new Int32Array(1)],
   ] as const) {
     assert.throws(() => call({ ...rightArguments(), [name]: value }), isError(RangeError, ''), name)
   }
@@ -126,6 +137,7 @@ test('memory of random words does no harm: it stops or decides, and what lies be
     })
     given.words = arena
     given.fingerprints = Int32Array.from(keys.flat())
+    given.remaining = round % 3 === 0 ? undefined : new Int32Array(2)
     given.costs = round % 2 === 0 ? 0 : 1 + (round % 5)
     decided += call(given)
     assert.ok(all.subarray(0, beside).every((word) => word === 0))
