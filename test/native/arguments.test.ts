@@ -116,7 +116,8 @@ test('a number of the plan that can not be is a RangeError', () => {
 test('a cost that is no integer of 0 or more is a RangeError', () => {
   for (const cost of [-1, 0.5, Number.NaN, Number.NEGATIVE_INFINITY]) {
     for (const costs of [cost, new Float64Array([7, cost])]) {
-      assert.throws(() => call({ ...rightArguments(), costs }), isError(RangeError, 'costs'), String(cost))
+      const given = { ...rightArguments(), costs, remaining: undefined }
+      assert.throws(() => call(given), isError(RangeError, 'costs'), String(cost))
     }
   }
 })
