@@ -76,14 +76,13 @@ class Batches {
     Reading reading(shape_, nowMs);
     uint32_t admitted = 0;
     slot_ = cells_.ring().slot(reading.tick);
-    // The first keys find nothing under way yet, and wait for one stage after the other.
-    for (size_t before = 3 * STAGE; before > 0 && batch.from < batch.to; before--) fetch(batch, batch.from, before);
+    begin(batch);
     for (size_t i = batch.from; i < batch.to; i++) {
       if (batch.readsClock && i % GROUP == 0 && i != batch.from) {
         reading = Reading(shape_, monotonicMs());
         slot_ = cells_.ring().slot(reading.tick);
       }
-      fetch(batch, i, 0);
+      fetch(batch, i);
       int64_t way = places_[i % ON_THEIR_WAY];
       const Found found = decide(batch, i, way, reading);
       if (found != Found::ADMITTED && found != Found::FULL) return {i, admitted, found == Found::BAD_COST};
@@ -106,12 +105,20 @@ class Batches {
     return {batch.fingerprints[2 * i], batch.fingerprints[2 * i + 1]};
   }
 
-  /** One step of every stage, so many keys before key `i` of `to` is decided; past the end the last is fetched again. */
-  void fetch(const Batch& batch, size_t i, size_t before) {
+  /** Every stage for the first keys, which have nobody before them to be fetched behind. */
+  void begin(const Batch& batch) {
+    const auto first = [&](size_t keys) { return std::min(batch.from + keys, batch.to); };
+    for (size_t i = batch.from; i < first(3 * STAGE); i++) fetchNames(batch, i);
+    for (size_t i = batch.from; i < first(2 * STAGE); i++) fetchSet(batch, i);
+    for (size_t i = batch.from; i < first(STAGE); i++) fetchCell(batch, i);
+  }
+
+  /** One step of every stage, when key `i` is about to be decided; past the end the last key is fetched again. */
+  void fetch(const Batch& batch, size_t i) {
     const size_t last = batch.to - 1;
-    fetchNames(batch, std::min(i + 3 * STAGE - before, last));
-    if (before <= 2 * STAGE) fetchSet(batch, std::min(i + 2 * STAGE - before, last));
-    if (before <= STAGE) fetchCell(batch, std::min(i + STAGE - before, last));
+    fetchNames(batch, std::min(i + 3 * STAGE, last));
+    fetchSet(batch, std::min(i + 2 * STAGE, last));
+    fetchCell(batch, std::min(i + STAGE, last));
   }
 
   void fetchNames(const Batch& batch, size_t i) const {

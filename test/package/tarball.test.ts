@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix } from 'node:path'
 import { publint } from 'publint'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { makeProject, runNode } from './project.js'
-import { sourcesIn } from './root.js'
+import { root, sourcesIn } from './root.js'
 
 const project = await makeProject()
 test.after(() => rmSync(project.folder, { recursive: true }))
@@ -15,6 +15,14 @@ const files = readdirSync(project.installed, { recursive: true, withFileTypes: t
   .map((entry) => join(entry.parentPath, entry.name).slice(project.installed.length + 1))
   .map((file) => file.replaceAll('\\', '/'))
 
+/** The addon's builds; none where it has not been built here. */
+function builds(): string[] {
+  if (!existsSync(join(root, 'prebuilds'))) return []
+  return readdirSync(join(root, 'prebuilds'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.node'))
+    .map((file) => `prebuilds/${file.replaceAll('\\', '/')}`)
+}
+
 test('the tarball holds what is needed to use the package, and nothing else', () => {
   const papers = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']
   const code = sourcesIn('src').flatMap((file) => [
@@ -22,7 +30,7 @@ test('the tarball holds what is needed to use the package, and nothing else', ()
     `dist/${file.replace(/\.ts$/, '.d.ts')}`,
   ])
   assert.ok(code.length > 50)
-  assert.equal(files.toSorted(), [...papers, ...code].toSorted())
+  assert.equal(files.toSorted(), [...papers, ...code, ...builds()].toSorted())
 })
 
 test('no file points to a source map that is not there', () => {
