@@ -8,8 +8,23 @@ namespace {
 
 using namespace millrace;
 
-/** The fields of `plan`: what a batch is to be decided by, as numbers. */
-enum Plan : size_t { WINDOW_MS, ORIGIN_MS, GRANULES, SETS, IS_SMOOTH, LIMIT, FROM, TO, NOW_MS, READS_CLOCK_ITSELF, ADMITTED, FIELDS };
+/** The fields of `plan`: what a batch is to be decided by, as numbers. They are exported, and compared at load. */
+#define MILLRACE_PLAN(X) \
+  X(WINDOW_MS)           \
+  X(ORIGIN_MS)           \
+  X(GRANULES)            \
+  X(SETS)                \
+  X(IS_SMOOTH)           \
+  X(LIMIT)               \
+  X(FROM)                \
+  X(TO)                  \
+  X(NOW_MS)              \
+  X(READS_CLOCK_ITSELF)  \
+  X(ADMITTED)
+
+#define MILLRACE_FIELD(name) name,
+enum Plan : size_t { MILLRACE_PLAN(MILLRACE_FIELD) FIELDS };
+#undef MILLRACE_FIELD
 
 template <typename T>
 struct View {
@@ -94,6 +109,9 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   auto layout = Napi::Object::New(env);
 #define MILLRACE_EXPORT(name, value) layout.Set(#name, Napi::Number::New(env, static_cast<int32_t>(name)));
   MILLRACE_LAYOUT(MILLRACE_EXPORT)
+#undef MILLRACE_EXPORT
+#define MILLRACE_EXPORT(name) layout.Set("PLAN_" #name, Napi::Number::New(env, name));
+  MILLRACE_PLAN(MILLRACE_EXPORT)
 #undef MILLRACE_EXPORT
   exports.Set("layout", layout);
   exports.Set("mostBuckets", Napi::Number::New(env, MOST_BUCKETS));

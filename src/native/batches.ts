@@ -1,6 +1,7 @@
 import { type Clock, monotonicClock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
 import { type Addon, addonFor } from './addon.js'
+import { PLAN, PLAN_FIELDS } from './plan.js'
 
 /**
  * Smaller batches are decided in TypeScript, unless MILLRACE_NATIVE is 1: a call costs as much as three decisions, and at
@@ -8,26 +9,10 @@ import { type Addon, addonFor } from './addon.js'
  */
 const LEAST_KEYS = 8
 
-/** The numbers that a batch is decided by, where `native/addon.cc` looks for them. */
-const PLAN = {
-  WINDOW_MS: 0,
-  ORIGIN_MS: 1,
-  BUCKETS: 2,
-  SETS: 3,
-  IS_SMOOTH: 4,
-  LIMIT: 5,
-  FROM: 6,
-  TO: 7,
-  NOW_MS: 8,
-  READS_CLOCK: 9,
-  /** Written by the addon. */
-  ADMITTED: 10,
-} as const
-const PLAN_FIELDS = 11
-
 /**
- * Typed arrays of few elements lie on V8's heap. To show one to the addon V8 moves it out first, for a microsecond: so the
- * entries of smaller batches than this are copied to arrays that are out already, and their answers back.
+ * Typed arrays of few elements lie on V8's heap. To show one to the addon V8 moves it out first, which costs as much as four
+ * decisions: so the entries of batches up to this are copied to arrays that are out already, and their answers back. A
+ * batch of 16 takes a third of the time so (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case batch`).
  */
 const MOST_COPIED = 256
 
@@ -73,10 +58,10 @@ export class NativeBatches {
     this.readsClock = addon.readsClock && clock === monotonicClock
     this.#plan[PLAN.WINDOW_MS] = shape.windowMs
     this.#plan[PLAN.ORIGIN_MS] = originMs
-    this.#plan[PLAN.BUCKETS] = shape.buckets
+    this.#plan[PLAN.GRANULES] = shape.buckets
     this.#plan[PLAN.SETS] = shape.sets
     this.#plan[PLAN.IS_SMOOTH] = edge === 'smooth' ? 1 : 0
-    this.#plan[PLAN.READS_CLOCK] = this.readsClock ? 1 : 0
+    this.#plan[PLAN.READS_CLOCK_ITSELF] = this.readsClock ? 1 : 0
   }
 
   /** How many of those decided last were admitted. */

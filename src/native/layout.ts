@@ -1,8 +1,9 @@
 import * as layout from '../memory/layout.js'
+import { PLAN } from './plan.js'
 
 const { HEADER } = layout
 
-/** What the addon must say of the map of an arena: `native/layout.h` has the same names. */
+/** What the addon must say of the map of an arena (`native/layout.h` has the same names) and of its own arguments. */
 const EXPECTED: Readonly<Record<string, number>> = {
   LAYOUT_VERSION: layout.LAYOUT_VERSION,
   HEADER_LIMIT: HEADER.LIMIT,
@@ -30,6 +31,7 @@ const EXPECTED: Readonly<Record<string, number>> = {
   MOST_REFUNDS: layout.MOST_REFUNDS,
   PER_SECOND: layout.PER_SECOND,
   FOR_EVER: layout.FOR_EVER,
+  ...Object.fromEntries(Object.entries(PLAN).map(([name, field]) => [`PLAN_${name}`, field])),
 }
 
 /** Where an addon's map differs from ours, in words; undefined where it is the same. */

@@ -3,10 +3,10 @@ import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ADM, HI, LIVE, NAMES_AT, shapeFor } from '#millrace/memory/layout.js'
 import { addonFor } from '#millrace/native/addon.js'
+import { PLAN } from '#millrace/native/plan.js'
 import { isLeftOut } from './sides.js'
 
 const test = isLeftOut() ? always.skip : always
-const PLAN_FIELDS = ['windowMs', 'originMs', 'buckets', 'sets', 'smooth', 'limit', 'from', 'to', 'nowMs']
 
 /** Arguments that are right: two keys of no way. */
 function rightArguments() {
@@ -94,21 +94,21 @@ test('an array that is too short is a RangeError, empty and detached ones too', 
 })
 
 test('a number of the plan that can not be is a RangeError', () => {
-  const wrong: Record<string, number[]> = {
-    windowMs: [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300],
-    originMs: [Number.NaN, Number.NEGATIVE_INFINITY, 1e300],
-    buckets: [0, -1, 1.5, 61, 257, 2 ** 32, Number.NaN],
-    sets: [0, 1, -2, 2.5, 3, 2 ** 28, 2 ** 33, Number.NaN],
-    limit: [0, -1, 1.5, 2 ** 22 - 1, Number.NaN],
-    from: [-1, 0.5, 3, Number.NaN],
-    to: [-1, 1.5, 3, 2 ** 53, Number.NaN],
-    nowMs: [Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300],
-  }
-  for (const [name, values] of Object.entries(wrong)) {
+  const wrong: [field: number, values: number[]][] = [
+    [PLAN.WINDOW_MS, [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
+    [PLAN.ORIGIN_MS, [Number.NaN, Number.NEGATIVE_INFINITY, 1e300]],
+    [PLAN.GRANULES, [0, -1, 1.5, 61, 257, 2 ** 32, Number.NaN]],
+    [PLAN.SETS, [0, 1, -2, 2.5, 3, 2 ** 28, 2 ** 33, Number.NaN]],
+    [PLAN.LIMIT, [0, -1, 1.5, 2 ** 22 - 1, Number.NaN]],
+    [PLAN.FROM, [-1, 0.5, 3, Number.NaN]],
+    [PLAN.TO, [-1, 1.5, 3, 2 ** 53, Number.NaN]],
+    [PLAN.NOW_MS, [Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300]],
+  ]
+  for (const [field, values] of wrong) {
     for (const value of values) {
       const given = rightArguments()
-      ;(given.plan as Float64Array)[PLAN_FIELDS.indexOf(name)] = value
-      assert.throws(() => call(given), isError(RangeError, ''), `${name}: ${value}`)
+      ;(given.plan as Float64Array)[field] = value
+      assert.throws(() => call(given), isError(RangeError, ''), `field ${field}: ${value}`)
     }
   }
 })
