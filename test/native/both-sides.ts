@@ -1,5 +1,6 @@
 // Threads of both sides on one arena, batch by batch. The clock stands until somebody has seen every key refused in one
-// batch; then whoever sees it first turns it on by a window and a granule, and all of each limit is there anew.
+// batch; then whoever sees it first turns it on by a window and a granule, and all of each limit is there anew. What was
+// admitted while the clock stood, read before and after the batch, was charged in that very window.
 import { Worker } from 'node:worker_threads'
 import type { Limiter, SharedLimiter } from 'millrace'
 
@@ -10,22 +11,23 @@ export interface Work {
   readonly keys: number
   readonly phases: number
   readonly cost: number
+  readonly startMs: number
   readonly turnMs: number
   /** How far all are (word 0), and how many threads are there (word 1). */
   readonly gate: Int32Array
-  /** Units admitted to each key in each phase and after it. */
+  /** Units admitted to each key in each window, window by window. */
   readonly admitted: Int32Array
   readonly threads: number
 }
 
-/** Units admitted to each key in all phases together. */
+/** Units admitted to each key in each window. */
 export async function decideOnBothSides(
   limiter: Limiter,
   sides: readonly Side[],
-  work: Pick<Work, 'keys' | 'phases' | 'cost' | 'turnMs'>,
+  work: Pick<Work, 'keys' | 'phases' | 'cost' | 'startMs' | 'turnMs'>,
 ): Promise<Int32Array> {
   const gate = new Int32Array(new SharedArrayBuffer(8))
-  const admitted = new Int32Array(new SharedArrayBuffer(4 * work.keys))
+  const admitted = new Int32Array(new SharedArrayBuffer(4 * work.keys * work.phases))
   const ends = sides.map((side) => {
     const workerData: Work = { ...work, shared: limiter.share(), gate, admitted, threads: sides.length }
     const env = { ...process.env, MILLRACE_NATIVE: wishFor(side) }

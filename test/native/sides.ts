@@ -42,7 +42,7 @@ function newestIn(folder: string, ending: string): number {
   if (!existsSync(path)) return 0
   const files = readdirSync(path, { recursive: true, encoding: 'utf8' })
   const times = files
-    .filter((file) => file.endsWith(ending))
+    .filter((file) => file.endsWith(ending) && !file.startsWith('test'))
     .map((file) => statSync(join(path, file)).mtimeMs)
   return Math.max(0, ...times)
 }
