@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Limiter, LimiterOptions } from 'millrace'
+import { shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
 import { firstDifference, makePair, type Pair } from './pair.js'
 
@@ -152,10 +153,12 @@ class Round {
     })
   }
 
-  /** The clock goes on a little, by gaps, by laps; or back, by a little and for good. */
+  /** The clock goes on a little, by gaps, by laps, by all that ticks can tell apart; or back, a little and for good. */
   #turn(): void {
     const window = this.#granuleMs * this.#buckets
     const lap = window + this.#granuleMs
+    const { modulus } = shapeFor(window, this.#buckets, 2)
+    const roundMs = modulus * this.#granuleMs // ticks come round, and look as if they were ahead
     const ms = this.#of([
       this.#next() * this.#granuleMs,
       this.#granuleMs,
@@ -165,6 +168,7 @@ class Round {
       -this.#granuleMs * (2 + this.#below(5)),
       this.#next() < 0.05 ? lap * 256 * this.#below(3_000) : 0,
       this.#next() < 0.05 ? -7_200_000 : 0,
+      this.#next() < 0.1 ? roundMs + this.#granuleMs * (this.#below(200) - 150) : 0,
     ])
     for (const { clock } of this.#pair) clock.ms += ms
   }
