@@ -20,7 +20,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
  */
 const ONCE = [
   /^(bench|core|memory|model)\//,
-  /^(explore|mutants|mutation)\/|^package\/(?!installed)/,
+  /^(explore|mutants|mutation)\/|^package\/(?!installed)|^attack\/short-fingerprints/,
   /^native\//,
 ]
 const PASSES = [
