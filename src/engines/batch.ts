@@ -107,7 +107,7 @@ export class MadeBatch implements BatchDecision {
     const outcome = engine.decide(lo, hi, this.#costOf(i), this.#limit, -1)
     this.allowed[i] = outcome >= Outcome.UNCOUNTED ? 1 : 0
     this.#at[i] = engine.reading.nowMs
-    if (this.remaining) this.remaining[i] = engine.remaining(lo, hi, this.#limit)
+    if (this.remaining) this.remaining[i] = engine.left(lo, hi, this.#limit)
   }
 
   #costOf(i: number): number {

@@ -191,7 +191,6 @@ export class InlineEngine implements DecisionSource {
 
   /** @see DecisionSource */
   remainingOf({ lo, hi, limit }: MadeDecision): number {
-    this.reading.take()
     return this.remaining(lo, hi, limit)
   }
 
@@ -216,8 +215,14 @@ export class InlineEngine implements DecisionSource {
     return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
   }
 
-  /** What of the limit is left to the key by the reading in hand. */
+  /** What of the limit is left to the key now. */
   remaining(lo: number, hi: number, limit: number): number {
+    this.reading.take()
+    return this.left(lo, hi, limit)
+  }
+
+  /** The same by the reading in hand. */
+  left(lo: number, hi: number, limit: number): number {
     const base = this.#cellOf(lo, hi)
     if (base < 0) return this.#arena.onFull === 'allow' ? limit : 0
     if (this.#isBlocked(base)) return 0
