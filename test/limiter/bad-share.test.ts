@@ -52,10 +52,11 @@ test('an arena cut short is refused with the bytes that it should have', () => {
 
 const TAMPERED: Record<string, number[]> = {
   MAGIC: [0, 1, -1],
-  VERSION: [0, 2, -1],
+  VERSION: [0, 1, 3, -1],
   BUCKETS: [0, -1, 61, 2 ** 20 + 1, 2 ** 31 - 1],
   SETS: [0, 1, -2, 3, 2 ** 31 - 1],
   LIMIT: [0, -1, 2 ** 22 - 1],
+  RANGE_SUM: [-1, 3],
   EDGE: [-1, 2],
   ON_FULL: [-1, 3],
 }
