@@ -16,7 +16,6 @@ export type ErrorCode =
   | 'ERR_MILLRACE_NEVER_ADMITTED'
   | 'ERR_MILLRACE_CLOSED'
   | 'ERR_MILLRACE_BUNDLED'
-  | 'ERR_MILLRACE_NO_ADDON'
 
 /** Raised by every method of Millrace for a value that it can't take: names what was given and what would be right. */
 export class MillraceError extends Error {
