@@ -15,6 +15,7 @@ export const CASES = {
   edge: async () => (await import('./edge.js')).edge,
   day: async () => (await import('./day.js')).day,
   sums: async () => (await import('./sums.js')).sums,
+  granularity: async () => (await import('./granularity.js')).granularity,
   clock: async () => (await import('./clock.js')).clock,
   hash: async () => (await import('./hash.js')).hash,
   shared: async () => (await import('./shared.js')).shared,

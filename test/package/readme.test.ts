@@ -1,16 +1,20 @@
 // Every js block of the README is a program that runs as it stands, with the built package.
 import { spawn, spawnSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { isLeftOut } from '../native/sides.js'
 import { readText, root } from './root.js'
 
 const TIME_LIMIT_MS = 30_000
 
 const readme = readText('README.md')
+const NEEDS_ADDON = '<!-- needs the addon -->\n'
 const blocks = [...readme.matchAll(/^```js[^\n]*\n([\s\S]*?)^```/gm)].map(({ 1: code = '', index }) => ({
   code,
+  needsAddon: readme.slice(0, index).endsWith(NEEDS_ADDON),
   line: readme.slice(0, index).split('\n').length,
 }))
 
@@ -18,17 +22,23 @@ const blocks = [...readme.matchAll(/^```js[^\n]*\n([\s\S]*?)^```/gm)].map(({ 1: 
  * Runs a module from a file of its own, as an example may start itself as a worker: in build/, which is inside of the
  * package, so that `millrace` is the package itself.
  */
-function runModule(name: string, code: string): Promise<{ status: number | null; output: string }> {
+function runModule(
+  name: string,
+  code: string,
+  env = process.env,
+): Promise<{ status: number | null; output: string }> {
   const file = join(root, 'build', `readme-${process.pid}-${name}.mjs`)
   writeFileSync(file, code)
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file], { cwd: root, timeout: TIME_LIMIT_MS })
+    const cwd = mkdtempSync(join(tmpdir(), 'millrace-readme-')) // what it writes goes there
+    const child = spawn(process.execPath, [file], { cwd, env, timeout: TIME_LIMIT_MS })
     let output = ''
     child.stdout.on('data', (chunk) => (output += chunk))
     child.stderr.on('data', (chunk) => (output += chunk))
     child.on('error', reject)
     child.on('close', (status) => {
       rmSync(file)
+      rmSync(cwd, { recursive: true })
       resolve({ status, output })
     })
   })
@@ -39,9 +49,11 @@ test('the README has js blocks, and they use the package by its name', () => {
   assert.ok(blocks.some(({ code }) => /from 'millrace'/.test(code)))
 })
 
-for (const { code, line } of blocks) {
-  test(`the js block at line ${line} of README.md runs to its end`, async () => {
-    const { status, output } = await runModule(`line-${line}`, code)
+for (const { code, line, needsAddon } of blocks) {
+  const run = needsAddon && isLeftOut() ? test.skip : test
+  run(`the js block at line ${line} of README.md runs to its end`, async () => {
+    const env = needsAddon ? { ...process.env, MILLRACE_NATIVE: '1' } : process.env
+    const { status, output } = await runModule(`line-${line}`, code, env)
     assert.is(status, 0, `line ${line}: ended with ${status}\n${output}`)
   })
 }

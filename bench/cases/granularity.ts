@@ -1,0 +1,71 @@
+import { createLimiter, type Duration } from 'millrace'
+import { replay } from '#millrace/cli/replay/replay.js'
+import type { Benchmark, Contender, Effort, Figures } from '../benchmark.js'
+import { LARGE_UNITS, largeWindow } from '../large-windows.js'
+
+const WINDOWS: readonly (readonly [name: string, window: Duration, windowMs: number])[] = [
+  ['a minute', '1m', 60_000],
+  ['an hour', '1h', 3_600_000],
+  ['a day', '1d', 86_400_000],
+]
+const GRANULARITIES = ['1s', '10s', '1m', '1 %'] as const
+const FIGURES = ['admission'] as const
+
+/** Clients that each ask for twice their limit, at random moments, for so many windows. */
+const CLIENTS = 50
+const LIMIT = 100
+const ASKED_WINDOWS = 4
+
+function random(seed: number): () => number {
+  let state = seed
+  return () => {
+    state ^= state << 13 // xorshift32 (G. Marsaglia, Xorshift RNGs, 2003)
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) / 2 ** 32
+  }
+}
+
+/** Of a thousand requests, those refused although the log of what had been admitted had room for them. */
+function earlyPerMille(window: Duration, granularity: Duration, windowMs: number): number {
+  const next = random(0x9e3779b9)
+  const requests = CLIENTS * ASKED_WINDOWS * 2 * LIMIT
+  const traffic = {
+    clients: Array.from({ length: CLIENTS }, (_, i) => `client ${i}`),
+    client: Array.from({ length: requests }, () => Math.floor(next() * CLIENTS)),
+    atMs: Array.from({ length: requests }, () => Math.floor(next() * ASKED_WINDOWS * windowMs)),
+  }
+  const { wronglyRefused } = replay(traffic, { limit: LIMIT, window, granularity }, () => {})
+  return (1000 * wronglyRefused) / requests
+}
+
+function bytesPerKey(window: Duration, granularity: Duration): number {
+  const keys = 1_000
+  return createLimiter({ limit: LIMIT, window, granularity, maxKeys: keys }).stats().bytes / keys
+}
+
+function contender(name: string, window: Duration, granularity: Duration, windowMs: number): Contender {
+  const timed = largeWindow(name, { window, granularity }, FIGURES)
+  const measure = async (effort: Effort): Promise<Figures> => ({
+    bytes: bytesPerKey(window, granularity),
+    ...(await timed.measure(effort)),
+    early: earlyPerMille(window, granularity, windowMs),
+  })
+  return { name, measure }
+}
+
+export const granularity: Benchmark = {
+  title: 'what a granularity costs, and how close it is',
+  units: {
+    bytes: 'bytes a key',
+    admission: LARGE_UNITS.admission,
+    early: 'refused early, of a thousand requests of clients that ask for twice their limit',
+  },
+  contenders: WINDOWS.flatMap(([name, window, windowMs]) =>
+    GRANULARITIES.map((granularity) => {
+      const fine: Duration = granularity === '1 %' ? windowMs / 100 : granularity
+      return contender(`${name} by ${granularity}`, window, fine, windowMs)
+    }),
+  ),
+  goals: [],
+}
