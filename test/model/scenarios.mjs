@@ -197,8 +197,8 @@ for (const [name, structure] of Object.entries(structures)) {
     start: ring,
     threads: [[borrow(1)]],
     clock: 1,
-    laps: 4,
-    gaps: [5, ring, 3 * ring + 2, 3 * ring + 3, 3 * ring + 4, 7 * ring + 4],
+    laps: 8, // so that not every block is broomed at once
+    gaps: [5, ring, 7 * ring + 2, 7 * ring + 3, 7 * ring + 4, 15 * ring + 4],
   })
   add('a sum that takes as long as the rest of a lap', {
     init: [live(1, 3)],
