@@ -1,6 +1,6 @@
 import type { Clock, Limiter } from 'millrace'
 import { Ticks } from '#millrace/core/ticks.js'
-import { shapeFor } from '#millrace/memory/layout.js'
+import { shapeFor, sumsFor } from '#millrace/memory/layout.js'
 
 /** Ticks that pass before the count of them wraps: early in every run it does. */
 const BEFORE_WRAP = 1_000
@@ -19,7 +19,7 @@ export class Timeline implements Clock {
 
   /** When a run on such a window is to start, in milliseconds. */
   static startMs(windowMs: number, buckets: number): number {
-    return ((shapeFor(windowMs, buckets, 2).modulus - BEFORE_WRAP) * windowMs) / buckets
+    return ((shapeFor(windowMs, buckets, 2, sumsFor(buckets)).modulus - BEFORE_WRAP) * windowMs) / buckets
   }
 
   /** `source` stands at `startMs` when the run starts. */
@@ -27,7 +27,7 @@ export class Timeline implements Clock {
     this.buckets = buckets
     this.granuleMs = windowMs / buckets
     this.#source = source
-    const { modulus } = shapeFor(windowMs, buckets, 2)
+    const { modulus } = shapeFor(windowMs, buckets, 2, sumsFor(buckets))
     this.#ticks = new Ticks(windowMs, buckets, modulus)
     this.#first = Math.floor(this.#ticks.position(Timeline.startMs(windowMs, buckets)))
   }

@@ -5,7 +5,7 @@ export interface Shape {
   readonly name: string
   readonly options: Pick<
     LimiterOptions,
-    'limit' | 'window' | 'granularity' | 'edge' | 'maxKeys' | 'onFull'
+    'limit' | 'window' | 'granularity' | 'edge' | 'maxKeys' | 'onFull' | 'rangeSum'
   > & { readonly window: number; readonly granularity: number }
   readonly keys: number
   /**
@@ -87,6 +87,28 @@ export const SHAPES: readonly Shape[] = [
     judgesRefusals: false,
     also: 'refunds',
     share: 5,
+  },
+  {
+    name: 'block sums over 300 granules',
+    options: { window: 30, granularity: 0.1, maxKeys: 1_000, limit: 600, rangeSum: 'blocks' },
+    keys: 32,
+    picks: 'unevenly',
+    mostCost: 2,
+    column: 'key',
+    judgesRefusals: true,
+    also: 'refunds',
+    share: 3,
+  },
+  {
+    name: 'a Fenwick tree over 300 granules',
+    options: { window: 30, granularity: 0.1, maxKeys: 1_000, limit: 600, rangeSum: 'fenwick' },
+    keys: 32,
+    picks: 'unevenly',
+    mostCost: 2,
+    column: 'key',
+    judgesRefusals: true,
+    also: 'refunds',
+    share: 3,
   },
   {
     name: 'smooth edge',
