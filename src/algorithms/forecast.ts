@@ -22,7 +22,7 @@ export class Forecast {
 
   /** Units that count against a decision at the reading. */
   used(base: number, reading: Reading): number {
-    const now = this.#edgeOf(base, reading)
+    const now = this.#edgeOf(reading)
     let used = 0
     this.#eachBucket(base, reading, (tick, count) => {
       used += this.#counting(tick, count, now)
@@ -42,10 +42,9 @@ export class Forecast {
 
   /**
    * Whole milliseconds from `fromMs` to the first moment, from the reading on, at which `cost` would be admitted; the
-   * reading's own where it would be now. `Infinity` where it never would.
+   * reading's own where it would be now. `cost` is at most `limit`.
    */
   untilAdmitted(base: number, cost: number, limit: number, reading: Reading, fromMs: number): number {
-    if (cost > limit) return Number.POSITIVE_INFINITY
     const buckets: [tick: number, count: number][] = []
     let left = 0
     this.#eachBucket(base, reading, (tick, count) => {
@@ -53,11 +52,11 @@ export class Forecast {
       left += count
     })
     const room = limit - cost
-    const now = this.#edgeOf(base, reading)
+    const now = this.#edgeOf(reading)
     let position = now
     for (const [tick, count] of buckets) {
-      // `left` counts this bucket and all newer ones whole; older ones are gone by now.
-      if (left - count + this.#counting(tick, count, Math.max(position, now)) <= room) break
+      // `left` counts this bucket and all newer ones whole; older ones are gone by then. Only the oldest is partly out now.
+      if (left - count + this.#counting(tick, count, now) <= room) break
       left -= count
       position = this.#leaves(tick, count, room - left)
     }
@@ -91,11 +90,12 @@ export class Forecast {
     return Math.max(this.#ticks.untilPosition(fromMs, free), this.untilUnblocked(base, reading, fromMs))
   }
 
-  /** Where the window ends, in granules: at the cell's tick, if a clock that stepped back has not reached it. */
-  #edgeOf(base: number, reading: Reading): number {
-    const tick = this.#tickOf(base, reading)
-    const now = reading.absoluteTick
-    return tick > now ? tick : now + (this.#smooth ? reading.sixteenth / 16 : 0)
+  /**
+   * Where the window ends, in granules. A cell whose tick stands ahead of that needs no other edge: all that is looked at
+   * there (see `#eachBucket`) is inside.
+   */
+  #edgeOf(reading: Reading): number {
+    return reading.absoluteTick + reading.sixteenth / 16
   }
 
   /** The cell's tick, not wrapped: behind the reading's by less than the modulus, or standing ahead of it. */
@@ -105,22 +105,16 @@ export class Forecast {
     return reading.absoluteTick - ring.behind(base, tick, reading)
   }
 
-  /** What a bucket counts towards a sum when the window ends at `edge`: the oldest by its part inside, rounded up. */
+  /** What a bucket of the window that ends at `edge` counts: the oldest by its part inside, rounded up. */
   #counting(tick: number, count: number, edge: number): number {
-    const age = edge - tick - this.#window.ring.size + 1 // granules of it that have left the window
-    if (age >= 1) return 0
-    return this.#smooth && age > 0 ? Math.ceil(count * (1 - age)) : count
+    const inside = this.#smooth ? Math.min(1, tick + this.#window.ring.size - edge) : 1
+    return Math.ceil(count * inside)
   }
 
-  /** The first position at which a bucket counts at most `most` (at least less than whole). */
+  /** The first position at which a bucket counts at most `most`, which is less than whole. */
   #leaves(tick: number, count: number, most: number): number {
-    const oldest = tick + this.#window.ring.size - 1
-    if (this.#smooth && most > 0) {
-      for (let sixteenth = 1; sixteenth < 16; sixteenth++) {
-        if (Math.ceil((count * (16 - sixteenth)) / 16) <= most) return oldest + sixteenth / 16
-      }
-    }
-    return oldest + 1
+    const sixteenths = this.#smooth ? Math.min(16, Math.ceil((16 * (count - most)) / count)) : 16
+    return tick + this.#window.ring.size - 1 + sixteenths / 16
   }
 
   /** The buckets that count something in a window that ends at the reading or later, the oldest first. */
