@@ -7,11 +7,12 @@ import type { Mutation } from './mutations.js'
 
 const LIMITER =
   'decision adjustments refund block full-table effect stats distant-clock batch closed ' +
-  'bad-change bad-clock bad-input bad-options bad-rule bad-share'
+  'bad-change bad-clock bad-input bad-options bad-rule bad-share taken-place'
 /** All that is quick and looks at what a limiter decides; but who waits, whose tests want a process of their own. */
 const QUICK = [
   'algorithms/promises',
   'algorithms/laps',
+  'algorithms/interrupted',
   ...LIMITER.split(' ').map((name) => `limiter/${name}`),
 ]
 /** Where the quick test to notice most probably is. */
@@ -20,6 +21,8 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
   'memory/arena.js': ['limiter/bad-share'],
   'memory/counters.js': ['memory/counters', 'limiter/stats'],
   'memory/keys.js': ['limiter/bad-input', 'limiter/batch'],
+  'memory/layout.js': ['memory/layout'],
+  'memory/table.js': ['memory/sets'],
   'memory/statistics.js': ['limiter/stats', 'limiter/full-table'],
 }
 const TIME = ['core/ticks', 'clock/steps', 'clock/far-steps']

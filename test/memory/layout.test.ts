@@ -1,0 +1,98 @@
+import { attachLimiter, createLimiter, manualClock } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import * as layout from '#millrace/memory/layout.js'
+
+/** Where each word stands, and what it may say. Two versions of this package may share one arena as long as this holds. */
+const VERSION_1 = {
+  MAGIC: 0x6d696c6c,
+  HEADER: {
+    MAGIC: 0,
+    VERSION: 1,
+    BUCKETS: 2,
+    SETS: 3,
+    WINDOW_MS: 4,
+    ORIGIN_MS: 6,
+    SEED_0: 8,
+    SEED_1: 9,
+    EDGE: 10,
+    ON_FULL: 11,
+    LIMIT: 12,
+    NEWEST: 16,
+    ALLOWED: 32,
+    DENIED: 34,
+    EVICTED: 36,
+    EVICTED_LIVE: 38,
+    NO_ROOM: 40,
+    CLAIMING: 42,
+  },
+  HEADER_WORDS: 64,
+  EDGES: ['strict', 'smooth'],
+  ON_FULL: ['evict', 'deny', 'allow'],
+  WAYS_PER_SET: 16,
+  HI: 0,
+  ADM: 1,
+  TICK: 2,
+  AS_OF: 3,
+  UNTIL: 4,
+  BUCKETS: 5,
+  COUNT: 0x3fffff,
+  BLOCKED: 0x3fffff,
+  MAX_TOTAL: 0x3ffffe,
+  STATE: 0xc00000,
+  FREE: 0,
+  CLAIMED: 0x400000,
+  NAMED: 0x800000,
+  LIVE: 0xc00000,
+  EPOCH: 0xff000000 | 0,
+  ONE_EPOCH: 0x1000000,
+  TIME: 0xffffff,
+  LAP: 0xff000000 | 0,
+  LAPS: 256,
+  REFUNDS: 0xc00000,
+  ONE_REFUND: 0x400000,
+  MOST_REFUNDS: 3,
+  PER_SECOND: 16,
+  FOR_EVER: 0xffffffff,
+  NAMES_AT: 64,
+}
+
+test('the map of an arena of version 1 is as it was: another map is another version', () => {
+  const { LAYOUT_VERSION, setsFor, isShape, shapeFor, refundsOf, ...map } = layout
+  assert.is(LAYOUT_VERSION, 1)
+  assert.equal({ ...map }, VERSION_1)
+})
+
+test('the arena with the fewest keys and the shortest window can be joined', () => {
+  const clock = manualClock(1_000)
+  const limiter = createLimiter({ limit: 2, window: 1, granularity: 1, maxKeys: 1, onFull: 'deny', clock })
+  const attached = attachLimiter(limiter.share())
+  for (let i = 0; i < 32; i++) assert.ok(attached.check(`key ${i}`).allowed, 'two sets of 16')
+  assert.not(limiter.check('one more').allowed)
+  assert.is(limiter.check('key 0').remaining, 0)
+})
+
+test('an arena has places for its keys at a load of 80 %, and room for all that is in a place', () => {
+  for (const [maxKeys, sets] of [
+    [1, 2],
+    [25, 2],
+    [26, 3],
+    [12_800, 1_000],
+    [12_801, 1_001],
+  ] as const) {
+    assert.is(layout.setsFor(maxKeys), sets, `${maxKeys} keys`)
+  }
+  assert.equal(layout.shapeFor(60_000, 60, 1_000), {
+    windowMs: 60_000,
+    buckets: 60,
+    ring: 61,
+    modulus: 275_036 * 256 * 61,
+    sets: 1_000,
+    ways: 16_000,
+    wayWords: 66,
+    waysAt: 16_064,
+    words: 16_064 + 16_000 * 66,
+  })
+})
+
+test.run()
