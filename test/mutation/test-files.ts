@@ -12,11 +12,12 @@ const LIMITER =
 const QUICK = [
   'algorithms/promises',
   'algorithms/laps',
-  'algorithms/interrupted',
   ...LIMITER.split(' ').map((name) => `limiter/${name}`),
+  'algorithms/interrupted',
 ]
 /** Where the quick test to notice most probably is. */
 const FIRST: Readonly<Record<string, readonly string[]>> = {
+  'algorithms/adjustments.js': ['limiter/adjustments', 'limiter/block', 'limiter/refund'],
   'algorithms/forecast.js': ['limiter/decision'],
   'memory/arena.js': ['limiter/bad-share'],
   'memory/counters.js': ['memory/counters', 'limiter/stats'],
