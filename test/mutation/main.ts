@@ -5,7 +5,7 @@ import { progressOn } from '../long-runs/progress.js'
 import type { Verdict } from './explorer.js'
 import { Judges } from './judges.js'
 import { allMutations, type Mutation } from './mutations.js'
-import { notLookedAtYet, survivors } from './survivors.js'
+import { survivors } from './survivors.js'
 
 const USAGE = `npm run mutate -- [NAME] [options]
 
@@ -37,7 +37,7 @@ const every = readFlag('every', values.every, { fallback: 1, least: 1, most })
 const jobs = readFlag('jobs', values.jobs, { fallback: 1, least: 1, most: 64 })
 const walks = readFlag('walks', values.walks, { fallback: 500, least: 0, most })
 const seed = readFlag('seed', values.seed, { fallback: 1, least: 0, most })
-const explained = new Set([...survivors.flatMap(({ mutations }) => mutations), ...notLookedAtYet])
+const explained = new Set(survivors.flatMap(({ mutations }) => mutations))
 
 if (values.help) console.log(USAGE)
 else {
@@ -75,7 +75,7 @@ async function judgeAll(all: readonly Mutation[], chosen: readonly Mutation[]): 
   const unexplained = counts.unexplained === 0 ? 'all listed' : `${counts.unexplained} unexplained`
   const taken = counts.unjudged > 0 ? `, ${counts.unjudged} of them not judged again` : ''
   console.log(
-    `${chosen.length} mutations: ${counts.load} killed at the first look, ${counts.explorer} by the explorer, ${counts.test} by tests, ${counts.hang} hang, ${survive} survive (${unexplained}${taken}, ${notLookedAtYet.length} on the list of those not looked at yet), ${obsolete.length + wronglyExplained} wrong explanations`,
+    `${chosen.length} mutations: ${counts.load} killed at the first look, ${counts.explorer} by the explorer, ${counts.test} by tests, ${counts.hang} hang, ${survive} survive (${unexplained}${taken}), ${obsolete.length + wronglyExplained} wrong explanations`,
   )
   process.exitCode = counts.unexplained + obsolete.length + wronglyExplained > 0 ? 1 : 0
 }

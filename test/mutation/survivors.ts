@@ -22,6 +22,7 @@ export const survivors: readonly Reason[] = [
     why: 'leaves a loop without an end, and so the function without a result: the compiler refuses it (npm run types)',
     mutations: [
       'algorithms/adjustments.js penalize: «continue; → break;»',
+      'algorithms/adjustments.js penalize: «continue; → break;» (2)',
       'algorithms/adjustments.js block: «continue; → break;»',
       'algorithms/ring.js advance: «continue; → break;»',
     ],
@@ -31,8 +32,21 @@ export const survivors: readonly Reason[] = [
     mutations: [
       // Nothing is left to take: each further bucket is read and passed over.
       'algorithms/adjustments.js refund: for (let back = ring.size - 1; back >= 0 && «left > 0 → true»; back--) {',
+      'algorithms/adjustments.js refund: for (let back = ring.size - 1; back >= 0 && left «> → >=» 0; back--) {',
       // The bucket is empty now, or nothing left to take: read once more, then left.
+      'algorithms/adjustments.js refund: «break; → »',
       'algorithms/adjustments.js refund: «break; → continue;» (2)',
+      // Slot and lap are worked out once more.
+      'algorithms/ring.js slot: if («tick !== this.#locatedTick → true») {',
+      // Sixteen sixteenths of it.
+      'algorithms/ring.js sum: if («sixteenth > 0 → true»)',
+      'algorithms/ring.js sum: if (sixteenth «> → >=» 0)',
+      // A move by exactly the reach: the reach, and no further laps.
+      'algorithms/ring.js advance: const hop = behind «<= → <» reach ? behind : reach + all * Math.floor((behind - reach) / all);',
+      // The clock is read once more, whatever the side.
+      'algorithms/ring.js advance: if («side === FAR_AHEAD → true» && !isFresh) {',
+      // The compare-exchange of the next round fails, and says where the tick is.
+      'algorithms/ring.js advance: «tick = next; → »',
       // As many ticks after the cell’s as the goal is after it: the goal.
       'algorithms/ring.js advance: const next = «hop === behind → false» ? goal : this.after(tick, hop);',
       // Nearly the modulus ahead is far beyond what stands; where NEWEST allows it, the clock is read once more.
@@ -53,10 +67,41 @@ export const survivors: readonly Reason[] = [
   },
   {
     why:
-      'the bucket is at its fullest by then and refuses every limit; only total is higher than it need be, until it is ' +
-      'summed anew',
+      'a charge that came a whole ring late: the tick is not e any more, and its bucket bears another lap than that of e, ' +
+      'so nothing is committed or taken out, and the penalty begins anew',
     mutations: [
-      'algorithms/adjustments.js penalize: if (charged === LATE || «charged === OVERFLOWN → false»)',
+      'algorithms/adjustments.js penalize: if («charged === LATE → false»)',
+      'algorithms/adjustments.js penalize: if («charged === LATE → false» || charged === OVERFLOWN)',
+    ],
+  },
+  {
+    why:
+      'the tick has moved on, and the penalty stands in the one where it was charged: a sum made in between may have ' +
+      'counted it, so that total is higher than it need be, until it is summed anew',
+    mutations: [
+      'algorithms/adjustments.js penalize: if (!this.#window.isOf(v, way, lo, hi) || «read(words, base + TICK) !== e → false»)',
+    ],
+  },
+  {
+    why:
+      'sums a cell that is not blocked, and says that there was no block; of two that end one block at once only one says ' +
+      'that there was one',
+    mutations: ['algorithms/adjustments.js unblock: if («(v & COUNT) !== BLOCKED → false»)'],
+  },
+  {
+    why: 'never equal: a ring has two buckets or more, and the oldest is not the one of the tick itself',
+    mutations: [
+      'algorithms/ring.js sum: let sum = (b & LAP) === (oldest «> → >=» own ? lapBefore : this.#lap) ? b & COUNT : 0;',
+      'algorithms/ring.js sum: for (let i = oldest + 1; i < end && oldest «> → >=» own; i++) {',
+    ],
+  },
+  {
+    why:
+      'how often a slot is broomed is a choice: any number of laps does of which three are not more than the 256 after ' +
+      'which a lap comes round',
+    mutations: [
+      'algorithms/ring.js outside: const BROOM_LAPS = LAPS / «4 → 3»;',
+      'algorithms/ring.js outside: const BROOM_LAPS = LAPS / «4 → 5»;',
     ],
   },
   {
@@ -88,8 +133,14 @@ export const survivors: readonly Reason[] = [
     mutations: ['algorithms/sliding-window.js #advance: const passed = moved >= «2 → 3» ** STEP_BITS;'],
   },
   {
-    why: 'a new epoch oftener than is needed: a compare-exchange more whenever a tick moves',
+    why:
+      'a new epoch oftener than is needed, where a tick moves or nothing was taken out or charged: a compare-exchange more, ' +
+      'and a sum where a note would have done',
     mutations: [
+      'algorithms/adjustments.js penalize: if («amount === 0 → false»)',
+      'algorithms/adjustments.js #taken: if («taken > 0 → true»)',
+      'algorithms/adjustments.js #taken: if (taken «> → >=» 0)',
+      'algorithms/ring.js advance: let moved = «0 → 1»;',
       'algorithms/sliding-window.js #advance: if (passed || (moved «> → >=» 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS))',
       'algorithms/sliding-window.js #advance: if (passed || (moved > 0 && tick «>>> → >>» STEP_BITS !== reading.tick >>> STEP_BITS))',
       'algorithms/sliding-window.js #advance: if («passed || (moved > 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS) → true»)',
@@ -131,37 +182,19 @@ export const survivors: readonly Reason[] = [
     ],
   },
   {
-    why: 'never come to: buckets that have left the window are not asked about',
-    mutations: ['algorithms/forecast.js #counting: return «0 → 1»;'],
-  },
-  {
     why:
       'a way is looked for by the decision’s own reading of the clock: one that has expired since is not seen yet, and the ' +
       'claim reads the clock again in any case',
     mutations: ['memory/insertion.js #reusable: «this.#reading.take(); → »'],
   },
-]
-
-/** Mutations that nothing notices so far, and nobody has looked at yet: each wants a test or a reason. */
-export const notLookedAtYet: readonly string[] = [
-  'memory/insertion.js #reusable: if (empty[set].way < «0 → 1» || state === FREE)',
-  "memory/insertion.js #reusable: return this.#onFull === 'evict' ? this.#choose(least) : -«1 → 2»;",
-  'memory/insertion.js #claim: «this.#reading.take(); → »',
-  "memory/insertion.js #claim: if («stillCounts && this.#onFull !== 'evict' → false»)",
-  'memory/insertion.js #claim: const mine = ((v «+ → -» ONE_EPOCH) & EPOCH) | CLAIMED | total;',
-  'memory/insertion.js #claim: add(words, HEADER.CLAIMING, «-1 → 1»);',
-  'memory/insertion.js #claim: if («v === 0 → true» && read(words, NAMES_AT + way) === 0)',
-  'memory/insertion.js #claim: write(words, base «+ → -» HI, hi);',
-  'memory/insertion.js #claim: «add(words, HEADER.CLAIMING, -1); → »',
-  'memory/insertion.js #isOnly: return «false → true»;',
-  'memory/layout.js outside: export const MAGIC = «0x6d696c6c → 1835625581»;',
-  'memory/layout.js outside: DENIED: «34 → 35»,',
-  'memory/layout.js outside: CLAIMING: «42 → 43»,',
-  'memory/layout.js outside: export const MAX_TOTAL = COUNT - «1 → 0»;',
-  'memory/layout.js outside: export const MOST_REFUNDS = «3 → 4»;',
-  'memory/layout.js setsFor: return Math.max(«2 → 1», Math.ceil(maxKeys / FILL / WAYS_PER_SET));',
-  'memory/layout.js isShape: return buckets >= 1 && buckets <= MAX_BUCKETS && sets >= 2 && windowMs «>= → >» 1 && Number.isFinite(windowMs);',
-  'memory/table.js secondSet: const step = WAYS_PER_SET * (1 + Math.floor((hi >>> 0) «* → /» (this.#sets - 1) * 2 ** -32));',
-  'memory/table.js isNamed: return «read(this.#words, NAMES_AT + way) === lo → true» && read(this.#words, this.base(way) + HI) === hi;',
-  'memory/table.js isNamed: return read(this.#words, NAMES_AT + way) === lo && «read(this.#words, this.base(way) + HI) === hi → true»;',
+  {
+    why: 'HI is the first word of a way: its offset is 0',
+    mutations: ['memory/insertion.js #claim: write(words, base «+ → -» HI, hi);'],
+  },
+  {
+    why:
+      'the way was given up: its tick is brought up to the clock, which any thread may do, and the promotion that follows ' +
+      'fails as it is FREE',
+    mutations: ['memory/insertion.js #isOnly: return «false → true»;'],
+  },
 ]
