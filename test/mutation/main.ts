@@ -11,7 +11,7 @@ const USAGE = `npm run mutate -- [NAME] [options]
 
   NAME          only mutations whose names match this regular expression: npm run mutate -- 'ring.js #broom'
   --every N     each Nth of them (1)
-  --explained   judges those, too, that are explained as survivors: whether they do survive
+  --explained   judges those instead that are explained as survivors: whether they do survive
   --jobs N      so many at a time (1)
   --walks N     random schedules for each that the scenarios don't notice (500)
   --seed N      of the random schedules (1)
@@ -43,7 +43,9 @@ if (values.help) console.log(USAGE)
 else {
   const all = await allMutations()
   const pattern = new RegExp(positionals[0] ?? '')
-  const chosen = all.filter(({ name }) => pattern.test(name)).filter((_, i) => i % every === 0)
+  const chosen = all
+    .filter(({ name }) => pattern.test(name) && (!values.explained || explained.has(name)))
+    .filter((_, i) => i % every === 0)
   if (values.list) for (const { name } of chosen) console.log(name)
   else await judgeAll(all, chosen)
 }

@@ -24,7 +24,6 @@ export const survivors: readonly Reason[] = [
       'algorithms/adjustments.js penalize: «continue; → break;»',
       'algorithms/adjustments.js penalize: «continue; → break;» (2)',
       'algorithms/adjustments.js block: «continue; → break;»',
-      'algorithms/ring.js advance: «continue; → break;»',
     ],
   },
   {
