@@ -133,6 +133,21 @@ test('who ends a block of a key whose place was taken leaves the block of who to
   })
 })
 
+test('who ends a block forgets no penalty that comes meanwhile, nor the next block', () => {
+  everywhere({
+    before: ({ limiter }) => limiter.block('key', HOUR),
+    act: (limiter) => limiter.unblock('key'),
+    between: ({ other }) => {
+      other.penalize('key', 5)
+      other.block('key', HOUR)
+    },
+    judge: ({ limiter }, wasBlocked, at) => {
+      assert.ok(wasBlocked)
+      assert.not(limiter.check('key').allowed, at)
+    },
+  })
+})
+
 for (const [what, comesBack] of [
   ['is admitted again', (other: Limiter) => other.check('key')],
   ['is looked at by a refund of nothing', (other: Limiter) => other.refund('key', 0)],

@@ -104,14 +104,6 @@ export const survivors: readonly Reason[] = [
     ],
   },
   {
-    why:
-      'an epoch one less is a new one as well; the word comes round only where as many changes go forward and the total ' +
-      'is the same again, which no schedule of so few operations brings about',
-    mutations: [
-      'algorithms/adjustments.js penalize: if (compareExchange(words, base + ADM, v, ((v & ~COUNT) «+ → -» ONE_EPOCH) | next) === v)',
-    ],
-  },
-  {
     why: 'NEWEST a sixteenth of a second later than it need be: it is that coarse, and a tick stands still no longer than is documented for it',
     mutations: [
       'algorithms/ring.js #raiseNewest: const since = Math.«floor → ceil»(((reading.nowMs - this.#originMs) * PER_SECOND) / 1000);',
@@ -167,18 +159,9 @@ export const survivors: readonly Reason[] = [
   },
   {
     why:
-      'which of the free ways a new key gets: wherever none is found so, the search for a reusable one finds any that is ' +
-      'free. How full tables become is held by test/memory/table.test.ts, which is too long for this run',
-    mutations: [
-      'memory/insertion.js choose: const home = lo & (WAYS_PER_SET - «1 → 2»);',
-      'memory/insertion.js choose: if («way < 0 → true»)',
-      'memory/insertion.js #unusedIn: let unused = «0 → 1»;',
-      'memory/insertion.js #unusedIn: if (read(this.#words, NAMES_AT + way) === «0 → 1»)',
-      'memory/insertion.js #unused: const nameless = read(this.#words, NAMES_AT «+ → -» way) === 0;',
-      'memory/insertion.js #unused: if (!nameless || load(this.#words, this.#table.base(way) + ADM) !== «0 → 1»)',
-      'memory/insertion.js #unused: «return way; → »',
-      'memory/insertion.js #unused: if («!nameless || load(this.#words, this.#table.base(way) + ADM) !== 0 → true»)',
-    ],
+      'from which load on a new key is put where there is more room is a choice: one place earlier, as by the mutation, ' +
+      'one key of fifty more is found in its first set',
+    mutations: ['memory/insertion.js #unusedIn: let unused = «0 → 1»;'],
   },
   {
     why:

@@ -22,8 +22,9 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
   'memory/arena.js': ['limiter/bad-share'],
   'memory/counters.js': ['memory/counters', 'limiter/stats'],
   'memory/keys.js': ['limiter/bad-input', 'limiter/batch'],
+  'memory/insertion.js': ['memory/places'],
   'memory/layout.js': ['memory/layout'],
-  'memory/table.js': ['memory/sets'],
+  'memory/table.js': ['memory/sets', 'memory/places'],
   'memory/statistics.js': ['limiter/stats', 'limiter/full-table'],
 }
 const TIME = ['core/ticks', 'clock/steps', 'clock/far-steps']
