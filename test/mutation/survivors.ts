@@ -50,6 +50,11 @@ export const survivors: readonly Reason[] = [
       'algorithms/ring.js advance: const next = «hop === behind → false» ? goal : this.after(tick, hop);',
       // Nearly the modulus ahead is far beyond what stands; where NEWEST allows it, the clock is read once more.
       'algorithms/ring.js #sideOf: if («behind <= this.#modulus / 2 → false»)',
+      'algorithms/ring.js #sideOf: if (behind «<= → <» this.#modulus / 2)',
+      'algorithms/ring.js #sideOf: if (behind <= this.#modulus / «2 → 3»)',
+      // The same number is put in its place; or the next compare-exchange finds what this one has put there.
+      'algorithms/ring.js #raiseNewest: for (let seen = read(this.#words, HEADER.NEWEST); seen >>> 0 «< → <=» newest;) {',
+      'algorithms/ring.js #raiseNewest: if («found === seen → false»)',
       // The word is read again: no block any more.
       'algorithms/sliding-window.js resum: return «true → false»;',
       // The home is looked at twice.
@@ -104,9 +109,14 @@ export const survivors: readonly Reason[] = [
     ],
   },
   {
-    why: 'NEWEST a sixteenth of a second later than it need be: it is that coarse, and a tick stands still no longer than is documented for it',
+    why:
+      'NEWEST a sixteenth of a second later or sooner than it need be: it is that coarse, one of the two is for rounding, and ' +
+      'a tick stands still no longer than is documented for it',
     mutations: [
       'algorithms/ring.js #raiseNewest: const since = Math.«floor → ceil»(((reading.nowMs - this.#originMs) * PER_SECOND) / 1000);',
+      'algorithms/ring.js #sideOf: const newest = (word + «2 → 3») * (1000 / PER_SECOND);',
+      'algorithms/ring.js #sideOf: const newest = (word + «2 → 1») * (1000 / PER_SECOND);',
+      'algorithms/ring.js #sideOf: const wasRead = (reading.absoluteTick + ahead) * this.#granuleMs - this.#originMs «< → <=» newest;',
     ],
   },
   {
@@ -168,6 +178,23 @@ export const survivors: readonly Reason[] = [
       'a way is looked for by the decision’s own reading of the clock: one that has expired since is not seen yet, and the ' +
       'claim reads the clock again in any case',
     mutations: ['memory/insertion.js #reusable: «this.#reading.take(); → »'],
+  },
+  {
+    why: 'brooms more slots than it is the turn of: what is in the window stays in any case, and it is only slower',
+    mutations: [
+      'algorithms/ring.js #broom: const end = Math.«floor → ceil»(((from >>> 0) + hop) / BROOM_LAPS);',
+      'algorithms/ring.js #broom: const end = Math.floor(((from >>> 0) + hop) «/ → *» BROOM_LAPS);',
+      'algorithms/ring.js #broom: let p = Math.floor((from >>> 0) / BROOM_LAPS) + «1 → 0»;',
+    ],
+  },
+  {
+    why:
+      'read for its order alone: the processors that these runs are on keep reads in order by themselves, and so does the ' +
+      'explorer',
+    mutations: [
+      'algorithms/ring.js #sideOf: «load(this.#words, base + TICK); → »',
+      'algorithms/ring.js #sideOf: load(this.#words, base «+ → -» TICK);',
+    ],
   },
   {
     why: 'HI is the first word of a way: its offset is 0',
