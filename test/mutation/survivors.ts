@@ -185,6 +185,8 @@ export const survivors: readonly Reason[] = [
       'algorithms/ring.js #broom: const end = Math.«floor → ceil»(((from >>> 0) + hop) / BROOM_LAPS);',
       'algorithms/ring.js #broom: const end = Math.floor(((from >>> 0) + hop) «/ → *» BROOM_LAPS);',
       'algorithms/ring.js #broom: let p = Math.floor((from >>> 0) / BROOM_LAPS) + «1 → 0»;',
+      'algorithms/ring.js #broom: p = Math.max(p, end - this.size «+ → -» 1);',
+      'algorithms/ring.js #broom: p = Math.max(p, end - this.size + «1 → 0»);',
     ],
   },
   {
