@@ -125,6 +125,9 @@ export const survivors: readonly Reason[] = [
       'that is not admitted may stay for a window, as in any that was swept',
     mutations: [
       'algorithms/ring.js #broom: if («(b & COUNT) === 0 → false» || (b & LAP) === this.#lapOf(i, to))',
+      'algorithms/ring.js #broom: if ((b «& → |» COUNT) === 0 || (b & LAP) === this.#lapOf(i, to))',
+      // The lap is asked for again, of the tick as it is now.
+      'algorithms/ring.js #broom: if («(b & COUNT) === 0 || (b & LAP) === this.#lapOf(i, to) → false»)',
     ],
   },
   {

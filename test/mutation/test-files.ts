@@ -17,8 +17,10 @@ const QUICK = [
 ]
 /** Where the quick test to notice most probably is. */
 const FIRST: Readonly<Record<string, readonly string[]>> = {
-  'algorithms/adjustments.js': ['limiter/adjustments', 'limiter/block', 'limiter/refund'],
+  'algorithms/adjustments.js': ['memory/words', 'limiter/adjustments', 'limiter/block', 'limiter/refund'],
   'algorithms/forecast.js': ['limiter/decision'],
+  'algorithms/ring.js': ['memory/words'],
+  'algorithms/sliding-window.js': ['memory/words'],
   'memory/arena.js': ['limiter/bad-share'],
   'memory/counters.js': ['memory/counters', 'limiter/stats'],
   'memory/keys.js': ['limiter/bad-input', 'limiter/batch'],
