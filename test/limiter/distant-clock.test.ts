@@ -76,6 +76,24 @@ for (const [edge, stepTicks, steps] of [
   })
 }
 
+for (const [edge, steps] of [
+  ['smooth', 2],
+  ['strict', 32],
+] as const) {
+  test(`${edge}: nor where the tick came to look alike by one tick at each step that it passed`, () => {
+    const clock = manualClock(2 ** 19 - 1)
+    const limiter = createLimiter({ limit: 200, window: 10, granularity: 1, edge, maxKeys: 100, clock })
+    limiter.check('key', 60)
+    assert.not(limiter.check('key', 150).allowed)
+    for (let step = 1; step <= steps; step++) {
+      clock.advance(1)
+      assert.ok(limiter.check('key').allowed)
+      clock.advance(2 ** 19 - 1)
+      assert.is(limiter.check('key', step < steps ? 1 : 150).allowed, true, `step ${step}`)
+    }
+  })
+}
+
 test('a way that was given up is no new one, whatever its epoch: what it had counted long ago stays forgotten', () => {
   const clock = manualClock(1_000)
   const limiter = createLimiter({ limit: 5, window: 60, granularity: 1, maxKeys: 1, clock })

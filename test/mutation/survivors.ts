@@ -11,12 +11,19 @@ export const survivors: readonly Reason[] = [
     why: 'a name for one of several answers, compared with nothing but itself: any number does that is not another’s',
     mutations: [
       'algorithms/ring.js outside: const FAR_AHEAD = «2 → 3»;',
+      'algorithms/sliding-window.js outside: export const UNDECIDED = «-2 → 2»;',
+      'algorithms/sliding-window.js outside: export const UNDECIDED = -«2 → 3»;',
+      'algorithms/sliding-window.js outside: export const UNDECIDED = -«2 → 1»;',
+      'algorithms/sliding-window.js outside: export const GONE = -«1 → 2»;',
       'algorithms/sliding-window.js outside: export const ADMITTED = «1 → 2»;',
     ],
   },
   {
     why: 'a value to begin with, written before anybody reads it',
-    mutations: ['algorithms/sliding-window.js chargedRefunds: chargedRefunds = «0 → 1»;'],
+    mutations: [
+      'algorithms/sliding-window.js chargedTick: chargedTick = «0 → 1»;',
+      'algorithms/sliding-window.js chargedRefunds: chargedRefunds = «0 → 1»;',
+    ],
   },
   {
     why: 'leaves a loop without an end, and so the function without a result: the compiler refuses it (npm run types)',
@@ -55,6 +62,10 @@ export const survivors: readonly Reason[] = [
       // The same number is put in its place; or the next compare-exchange finds what this one has put there.
       'algorithms/ring.js #raiseNewest: for (let seen = read(this.#words, HEADER.NEWEST); seen >>> 0 «< → <=» newest;) {',
       'algorithms/ring.js #raiseNewest: if («found === seen → false»)',
+      // It is at the reading’s: moved by nothing.
+      'algorithms/sliding-window.js enter: if («tick !== reading.tick → true»)',
+      // The bucket is full to the last unit by it, and the long way charges it so.
+      'algorithms/sliding-window.js attempt: if ((b & LAP) !== ring.lap || (b & COUNT) + cost «> → >=» COUNT)',
       // The word is read again: no block any more.
       'algorithms/sliding-window.js resum: return «true → false»;',
       // The home is looked at twice.
@@ -85,12 +96,6 @@ export const survivors: readonly Reason[] = [
     mutations: [
       'algorithms/adjustments.js penalize: if (!this.#window.isOf(v, way, lo, hi) || «read(words, base + TICK) !== e → false»)',
     ],
-  },
-  {
-    why:
-      'sums a cell that is not blocked, and says that there was no block; of two that end one block at once only one says ' +
-      'that there was one',
-    mutations: ['algorithms/adjustments.js unblock: if («(v & COUNT) !== BLOCKED → false»)'],
   },
   {
     why: 'never equal: a ring has two buckets or more, and the oldest is not the one of the tick itself',
@@ -128,26 +133,30 @@ export const survivors: readonly Reason[] = [
       'algorithms/ring.js #broom: if ((b «& → |» COUNT) === 0 || (b & LAP) === this.#lapOf(i, to))',
       // The lap is asked for again, of the tick as it is now.
       'algorithms/ring.js #broom: if («(b & COUNT) === 0 || (b & LAP) === this.#lapOf(i, to) → false»)',
+      'algorithms/ring.js #broom: if ((b & COUNT) === 0 || «(b & LAP) === this.#lapOf(i, to) → false»)',
+      'algorithms/ring.js #broom: if ((b & COUNT) === 0 || (b «& → |» LAP) === this.#lapOf(i, to))',
     ],
   },
   {
     why:
       'any bound does from 2^19 to the modulus less 2^19: a move of more than 2^19 that ends in the same step of 2^19 ' +
       'has gone nearly all round',
-    mutations: ['algorithms/sliding-window.js #advance: const passed = moved >= «2 → 3» ** STEP_BITS;'],
+    mutations: [
+      'algorithms/sliding-window.js #advance: const passed = moved >= «2 → 3» ** STEP_BITS;',
+      'algorithms/sliding-window.js #advance: const passed = moved «>= → >» 2 ** STEP_BITS;',
+    ],
   },
   {
     why:
-      'a new epoch oftener than is needed, where a tick moves or nothing was taken out or charged: a compare-exchange more, ' +
-      'and a sum where a note would have done',
+      'a new epoch oftener than is needed, where a tick stands, is beyond 2^31 or moves by 38 and more: a compare-exchange ' +
+      'more, and a sum where a note would have done',
     mutations: [
-      'algorithms/adjustments.js penalize: if («amount === 0 → false»)',
-      'algorithms/adjustments.js #taken: if («taken > 0 → true»)',
-      'algorithms/adjustments.js #taken: if (taken «> → >=» 0)',
       'algorithms/ring.js advance: let moved = «0 → 1»;',
+      'algorithms/sliding-window.js #advance: const passed = moved >= 2 «** → *» STEP_BITS;',
+      'algorithms/sliding-window.js #advance: if (passed || («moved > 0 → true» && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS))',
+      'algorithms/sliding-window.js #advance: if (passed || (moved > 0 && tick >>> STEP_BITS !== reading.tick «>>> → >>» STEP_BITS))',
       'algorithms/sliding-window.js #advance: if (passed || (moved «> → >=» 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS))',
       'algorithms/sliding-window.js #advance: if (passed || (moved > 0 && tick «>>> → >>» STEP_BITS !== reading.tick >>> STEP_BITS))',
-      'algorithms/sliding-window.js #advance: if («passed || (moved > 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS) → true»)',
     ],
   },
   {
@@ -181,6 +190,16 @@ export const survivors: readonly Reason[] = [
       'a way is looked for by the decision’s own reading of the clock: one that has expired since is not seen yet, and the ' +
       'claim reads the clock again in any case',
     mutations: ['memory/insertion.js #reusable: «this.#reading.take(); → »'],
+  },
+  {
+    why: 'half as many new epochs: AS_OF tells 2^20 ticks apart, so one at each multiple of that does, too, if only just',
+    mutations: ['algorithms/sliding-window.js outside: const STEP_BITS = «19 → 20»;'],
+  },
+  {
+    why:
+      'a slot that is left to its next turn, 64 laps later, because others have moved on to the very lap of its bucket: who ' +
+      'is overtaken so three times in succession leaves a count that only refuses, for a window, 256 laps later',
+    mutations: ['algorithms/ring.js #broom: «continue; → break;» (2)'],
   },
   {
     why: 'brooms more slots than it is the turn of: what is in the window stays in any case, and it is only slower',

@@ -13,6 +13,7 @@ const QUICK = [
   'algorithms/promises',
   'algorithms/laps',
   ...LIMITER.split(' ').map((name) => `limiter/${name}`),
+  'engines/fingerprints',
   'algorithms/interrupted',
 ]
 /** Where the quick test to notice most probably is. */
