@@ -25,7 +25,7 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
   'memory/arena.js': ['limiter/bad-share'],
   'memory/counters.js': ['memory/counters', 'limiter/stats'],
   'memory/keys.js': ['limiter/bad-input', 'limiter/batch'],
-  'memory/insertion.js': ['memory/places'],
+  'memory/insertion.js': ['memory/choice', 'memory/places'],
   'memory/layout.js': ['memory/layout'],
   'memory/table.js': ['memory/sets', 'memory/places'],
   'memory/statistics.js': ['limiter/stats', 'limiter/full-table'],
