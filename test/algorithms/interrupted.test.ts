@@ -80,30 +80,35 @@ test('a refund whose key loses its place halfway says how much it took', () => {
   assert.equal([...told].sort(), [0, 1, 2, 3])
 })
 
-test('deny: a penalty whose place is taken while it counts nothing is no other key’s penalty, whoever dies', () => {
-  for (let hasDied = true, point = 0; hasDied; point++) {
-    hasDied = false
-    everywhere({
-      options: { onFull: 'deny' },
-      before: ({ limiter }) => {
-        limiter.block('key', 1)
-        limiter.unblock('key')
-      },
-      act: (limiter) => limiter.penalize('key', 3),
-      between: ({ clock, other }) => {
-        clock.advance(1_000)
-        if (diesAt(point, () => other.check('rival'))) hasDied = true
-      },
-      judge: ({ limiter }, isDone, at) => {
-        const [own, rival] = [limiter.usage('key'), limiter.usage('rival')]
-        const now = limiter.check('rival').allowed ? 1 : 0
-        assert.is(own, isDone ? 3 : 0, `${at}, the other at ${point}`)
-        assert.is(limiter.usage('rival'), rival + now)
-        assert.ok(rival <= 1, `${at}, the other at ${point}: ${rival} units`)
-      },
-    })
-  }
-})
+for (const [what, charge] of [
+  ['a penalty', (limiter: Limiter) => limiter.penalize('key', 3)],
+  ['an admission', (limiter: Limiter) => limiter.check('key', 3).allowed],
+] as const) {
+  test(`deny: ${what} whose place is taken while it counts nothing is no other key’s, whoever dies`, () => {
+    for (let hasDied = true, point = 0; hasDied; point++) {
+      hasDied = false
+      everywhere({
+        options: { onFull: 'deny' },
+        before: ({ limiter }) => {
+          limiter.block('key', 1)
+          limiter.unblock('key')
+        },
+        act: charge,
+        between: ({ clock, other }) => {
+          clock.advance(1_000)
+          if (diesAt(point, () => other.check('rival'))) hasDied = true
+        },
+        judge: ({ limiter }, isDone, at) => {
+          const [own, rival] = [limiter.usage('key'), limiter.usage('rival')]
+          const now = limiter.check('rival').allowed ? 1 : 0
+          assert.is(own, isDone ? 3 : 0, `${at}, the other at ${point}`)
+          assert.is(limiter.usage('rival'), rival + now)
+          assert.ok(rival <= 1, `${at}, the other at ${point}: ${rival} units`)
+        },
+      })
+    }
+  })
+}
 
 test('a penalty beyond all counting fills its granule to the last unit, whoever charges there meanwhile', () => {
   everywhere({
