@@ -138,6 +138,22 @@ test('who ends a block of a key whose place was taken leaves the block of who to
   })
 })
 
+test('an admission in the middle of which as much is refunded, and summed, leaves what room there is', () => {
+  everywhere({
+    before: ({ limiter }) => limiter.check('key', 3),
+    act: (limiter) => limiter.check('key').allowed,
+    between: ({ other }) => {
+      assert.is(other.refund('key', 1), 1)
+      assert.not(other.check('key', 5).allowed)
+    },
+    judge: ({ limiter }, isAdmitted, at) => {
+      assert.ok(isAdmitted)
+      assert.is(limiter.usage('key'), 3, at)
+      assert.ok(limiter.check('key', 2).allowed, at)
+    },
+  })
+})
+
 test('who ends a block forgets no penalty that comes meanwhile, nor the next block', () => {
   everywhere({
     before: ({ limiter }) => limiter.block('key', HOUR),
