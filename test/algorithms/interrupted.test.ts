@@ -154,6 +154,56 @@ test('an admission in the middle of which as much is refunded, and summed, leave
   })
 })
 
+test('an admission in the middle of which others are admitted, once and again, is counted with theirs', () => {
+  everywhere(
+    {
+      options: { limit: 4 },
+      before: ({ limiter }) => limiter.check('key'),
+      act: (limiter) => limiter.check('key').allowed,
+      between: ({ other }) => other.check('key'),
+      judge: ({ limiter }, isAdmitted, at) => {
+        assert.ok(isAdmitted, at)
+        while (limiter.check('key').allowed);
+        assert.is(limiter.usage('key'), 4, at)
+      },
+    },
+    2,
+  )
+})
+
+test('one of the largest costs that there are in the middle of another: what is admitted is counted', () => {
+  const limit = FULLEST - 1
+  let others = 0
+  everywhere({
+    options: { limit },
+    before: ({ limiter }) => {
+      limiter.refund(limiter.check('key'))
+      others = 0
+    },
+    act: (limiter) => limiter.check('key', limit).allowed,
+    between: ({ other }) => {
+      if (other.check('key', limit).allowed) others++
+    },
+    judge: ({ limiter }, isAdmitted, at) => {
+      const admitted = others + (isAdmitted ? 1 : 0)
+      assert.ok(admitted <= 1, at)
+      assert.is(limiter.usage('key'), admitted * limit, at)
+    },
+  })
+})
+
+test('a block is over once its end has come back, whatever was charged meanwhile', () => {
+  everywhere({
+    before: ({ limiter }) => limiter.block('key', HOUR),
+    act: (limiter) => limiter.unblock('key'),
+    between: ({ other }) => other.penalize('key', 1),
+    judge: ({ limiter }, wasBlocked, at) => {
+      assert.ok(wasBlocked)
+      assert.is(limiter.check('key').remaining, 3, at)
+    },
+  })
+})
+
 test('who ends a block forgets no penalty that comes meanwhile, nor the next block', () => {
   everywhere({
     before: ({ limiter }) => limiter.block('key', HOUR),
