@@ -23,6 +23,7 @@ export const survivors: readonly Reason[] = [
     mutations: [
       'algorithms/sliding-window.js chargedTick: chargedTick = «0 → 1»;',
       'algorithms/sliding-window.js chargedRefunds: chargedRefunds = «0 → 1»;',
+      'memory/insertion.js #chosen: #chosen = «0 → 1»;',
     ],
   },
   {
@@ -31,6 +32,7 @@ export const survivors: readonly Reason[] = [
       'algorithms/adjustments.js penalize: «continue; → break;»',
       'algorithms/adjustments.js penalize: «continue; → break;» (2)',
       'algorithms/adjustments.js block: «continue; → break;»',
+      'algorithms/sliding-window.js decide: «continue; → break;» (2)',
     ],
   },
   {
@@ -66,6 +68,8 @@ export const survivors: readonly Reason[] = [
       'algorithms/sliding-window.js enter: if («tick !== reading.tick → true»)',
       // The bucket is full to the last unit by it, and the long way charges it so.
       'algorithms/sliding-window.js attempt: if ((b & LAP) !== ring.lap || (b & COUNT) + cost «> → >=» COUNT)',
+      // It would be full by it: taken out, and decided anew.
+      'algorithms/sliding-window.js #commitAgain: while (this.isOf(x, way, lo, hi) && read(this.words, base + TICK) === e && (x & COUNT) + cost «<= → <» limit) {',
       // The word is read again: no block any more.
       'algorithms/sliding-window.js resum: return «true → false»;',
       // The home is looked at twice.
@@ -222,7 +226,48 @@ export const survivors: readonly Reason[] = [
   },
   {
     why: 'HI is the first word of a way: its offset is 0',
-    mutations: ['memory/insertion.js #claim: write(words, base «+ → -» HI, hi);'],
+    mutations: [
+      'algorithms/sliding-window.js isOf: return read(this.words, this.base(way) «+ → -» HI) === hi;',
+      'memory/insertion.js #claim: write(words, base «+ → -» HI, hi);',
+    ],
+  },
+  {
+    why:
+      'in one order of reads the second look finds nothing new, which is there for readers and compilers that keep none: ' +
+      'test/mutants puts the first one before the admission word, and then both halves of it are noticed',
+    mutations: ['algorithms/sliding-window.js attempt: if («this.#stands(v, way, lo, hi, e) → true») {'],
+  },
+  {
+    why:
+      'looked at in choosing, too, and test/mutants takes both looks away: nothing shows that the second is ever needed by ' +
+      'itself',
+    mutations: [
+      'memory/insertion.js #claim: if («this.#cells.isShut(base, v, this.#reading.nowMs) → false»)',
+      'memory/insertion.js #claim: const stillCounts = wasLive && (total > 0 || «!this.#cells.isPast(base, tick, this.#reading) → false»);',
+    ],
+  },
+  {
+    why: 'AS_OF tells fewer ticks apart by it, but not fewer than the 2^19 after which there is a new epoch in any case',
+    mutations: [
+      'algorithms/sliding-window.js #noteOf: return (v & EPOCH) | ((«this.#smooth → true» ? (e << 4) | sixteenth : e) & TIME);',
+      'algorithms/sliding-window.js #noteOf: return (v & EPOCH) | ((this.#smooth ? (e << «4 → 5») | sixteenth : e) & TIME);',
+    ],
+  },
+  {
+    why: 'a way on its way to another key gets a new epoch: its thread fails to promote it and takes it, or another, anew',
+    mutations: ['algorithms/sliding-window.js stale: if («(v & STATE) !== LIVE → false»)'],
+  },
+  {
+    why:
+      'an epoch one less is a new one, too: the word comes round only where as many changes go forward meanwhile, and that ' +
+      'takes a third thread in the middle of the second',
+    mutations: [
+      'algorithms/sliding-window.js #commitAgain: const found = compareExchange(this.words, base + ADM, x, (x «+ → -» ONE_EPOCH + cost) | 0);',
+    ],
+  },
+  {
+    why: 'longer than is needed, and the rest of it never looked at',
+    mutations: ['memory/insertion.js #seen: #seen = new Int32Array(«2 → 3» * WAYS_PER_SET);'],
   },
   {
     why:
