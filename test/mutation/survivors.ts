@@ -68,6 +68,8 @@ export const survivors: readonly Reason[] = [
       'algorithms/sliding-window.js enter: if («tick !== reading.tick → true»)',
       // The bucket is full to the last unit by it, and the long way charges it so.
       'algorithms/sliding-window.js attempt: if ((b & LAP) !== ring.lap || (b & COUNT) + cost «> → >=» COUNT)',
+      // The difference that is taken out is put back by the other.
+      'algorithms/sliding-window.js blockedMs: const whole = Math.«floor → ceil»(since);',
       // It would be full by it: taken out, and decided anew.
       'algorithms/sliding-window.js #commitAgain: while (this.isOf(x, way, lo, hi) && read(this.words, base + TICK) === e && (x & COUNT) + cost «<= → <» limit) {',
       // The word is read again: no block any more.
