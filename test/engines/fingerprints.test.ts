@@ -22,6 +22,15 @@ test('keys that have half of their fingerprints in common are two keys, in a tab
   }
 })
 
+test('a new key finds an unused place after another had to take one over', () => {
+  const engine = new InlineEngine(createArena(rule, 60, 'evict', 0), 'default', { now: () => 1_000_000 })
+  for (let i = 1; i <= 32; i++) assert.ok(engine.checkNow(i, 0, 1).allowed) // all of the first two sets of five
+  assert.ok(engine.checkNow(33, 0, 1).allowed)
+  assert.is(engine.statistics().evictedLive, 1)
+  assert.ok(engine.checkNow(0x70000000, 0, 2).allowed)
+  assert.is(engine.statistics().keys, 33)
+})
+
 test('a way is the key’s by both halves of its name, where it is LIVE', () => {
   const { words, shape } = createArena(rule, 1, 'deny', 0)
   const window = new SlidingWindow(words, shape, 'strict', 0)

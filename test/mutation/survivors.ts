@@ -277,4 +277,19 @@ export const survivors: readonly Reason[] = [
       'fails as it is FREE',
     mutations: ['memory/insertion.js #isOnly: return «false → true»;'],
   },
+  {
+    why: 'any number below 0 says that there is none',
+    mutations: [
+      'memory/insertion.js #unused: return -«1 → 2»;',
+      'memory/insertion.js #reusable: let named = -«1 → 2»;',
+      'memory/insertion.js #reusable: let least = -«1 → 2»;',
+      'memory/insertion.js #reusable: let best = -«1 → 2»;',
+    ],
+  },
+  {
+    why: 'a way that was given up and whose epoch has come round to 0 is taken for unused: it is FREE, and keeps its tick',
+    mutations: [
+      'memory/insertion.js #unused: if («!nameless → false» || load(this.#words, this.#table.base(way) + ADM) !== 0)',
+    ],
+  },
 ]
