@@ -72,6 +72,8 @@ function anyWay(roll: Roll, kinds: readonly string[]): Way {
       return { ...way, tick: NOW - WINDOW - roll(4) }
     case 'blocked':
       return { ...way, total: BLOCKED, tick: NOW - 2 * WINDOW, blockedFor: roll(3) - 1 }
+    case 'unblocked':
+      return { ...way, total: BLOCKED }
     default:
       return way
   }
@@ -117,6 +119,8 @@ const MIXES = [
   ['named', ...LIVELY, ...LIVELY],
   ['claimed', 'blocked', 'live'],
   ['claimed'],
+  ['claimed', 'claimed', 'claimed', 'unblocked'],
+  ['live'],
 ]
 
 for (const onFull of ON_FULL) {

@@ -77,6 +77,15 @@ test('a key is found by both halves of its fingerprint, in each place of both it
   }
 })
 
+test('the guess is the key’s home where that bears the low half of its name', () => {
+  for (const lo of [...evenly(100)].map((lo, i) => (lo & ~(WAYS_PER_SET - 1)) | (i % WAYS_PER_SET))) {
+    const { table, put } = tableOf()
+    const home = table.firstSet(lo) + (lo & (WAYS_PER_SET - 1))
+    put(home, lo, 1)
+    assert.equal([table.guess(lo, 2), table.find(lo, 2)], [home, -1])
+  }
+})
+
 test('a name left by a former life does not hide where the key lives, wherever the two are', () => {
   const [lo, hi] = [-5, 77]
   const ways = [...tableOf().table.waysOf(lo, hi)]

@@ -68,6 +68,8 @@ export const survivors: readonly Reason[] = [
       'algorithms/sliding-window.js enter: if («tick !== reading.tick → true»)',
       // The bucket is full to the last unit by it, and the long way charges it so.
       'algorithms/sliding-window.js attempt: if ((b & LAP) !== ring.lap || (b & COUNT) + cost «> → >=» COUNT)',
+      // One word more is read, and put where nothing is, or where the next set’s first comes.
+      'memory/insertion.js #see: for (let i = 0; i «< → <=» WAYS_PER_SET; i++)',
       // The difference that is taken out is put back by the other.
       'algorithms/sliding-window.js blockedMs: const whole = Math.«floor → ceil»(since);',
       // It would be full by it: taken out, and decided anew.
@@ -284,6 +286,7 @@ export const survivors: readonly Reason[] = [
       'memory/insertion.js #reusable: let named = -«1 → 2»;',
       'memory/insertion.js #reusable: let least = -«1 → 2»;',
       'memory/insertion.js #reusable: let best = -«1 → 2»;',
+      'memory/insertion.js #reusable: let empty = -«1 → 2»;',
     ],
   },
   {
@@ -291,5 +294,13 @@ export const survivors: readonly Reason[] = [
     mutations: [
       'memory/insertion.js #unused: if («!nameless → false» || load(this.#words, this.#table.base(way) + ADM) !== 0)',
     ],
+  },
+  {
+    why: 'one more in each of the two sets, which are compared with each other: where there is none, none is chosen still',
+    mutations: ['memory/insertion.js #reusable: let empties = «0 → 1»;'],
+  },
+  {
+    why: 'which of those that used least, where several did: any will do',
+    mutations: ['memory/insertion.js #reusable: else if (total «< → <=» leastTotal || least < 0) {'],
   },
 ]
