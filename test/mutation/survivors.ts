@@ -303,4 +303,11 @@ export const survivors: readonly Reason[] = [
     why: 'which of those that used least, where several did: any will do',
     mutations: ['memory/insertion.js #reusable: else if (total «< → <=» leastTotal || least < 0) {'],
   },
+  {
+    why: 'places more than the two sets have, where no key of theirs can be',
+    mutations: [
+      'memory/insertion.js #isOnly: for (let i = 0; i «< → <=» 2 * WAYS_PER_SET; i++) {',
+      'memory/insertion.js #isOnly: for (let i = 0; i < «2 → 3» * WAYS_PER_SET; i++) {',
+    ],
+  },
 ]
