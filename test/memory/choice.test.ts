@@ -121,6 +121,8 @@ const MIXES = [
   ['claimed'],
   ['claimed', 'claimed', 'claimed', 'unblocked'],
   ['live'],
+  ['live', 'claimed'],
+  ['live', 'claimed'],
 ]
 
 for (const onFull of ON_FULL) {
@@ -135,7 +137,7 @@ for (const onFull of ON_FULL) {
     const insertion = new Insertion(words, table, window, reading, onFull)
     words[HEADER.NEWEST] = NOW * 16 + 16
     const rooms = new Set<boolean>()
-    for (let round = 0; round < 4_000; round++) {
+    for (let round = 0; round < 5_000; round++) {
       const lo = (next() * 2 ** 32) | 0
       const hi = (next() * 2 ** 32) | 0
       const first = table.firstSet(lo)
