@@ -70,6 +70,11 @@ export const survivors: readonly Reason[] = [
       'algorithms/sliding-window.js attempt: if ((b & LAP) !== ring.lap || (b & COUNT) + cost «> → >=» COUNT)',
       // One word more is read, and put where nothing is, or where the next set’s first comes.
       'memory/insertion.js #see: for (let i = 0; i «< → <=» WAYS_PER_SET; i++)',
+      // Every place of the key is looked at, one by one, and each is asked whose it is.
+      'memory/table.js findLive: if («found < 0 → false» || this.isLive(found, lo, hi))',
+      'memory/table.js findLive: if («found < 0 || this.isLive(found, lo, hi) → false»)',
+      'memory/table.js findLive: if (found < 0 || «this.isLive(found, lo, hi) → false»)',
+      'memory/table.js findLive: if («this.isNamed(way, lo, hi) → true» && this.isLive(way, lo, hi))',
       // The difference that is taken out is put back by the other.
       'algorithms/sliding-window.js blockedMs: const whole = Math.«floor → ceil»(since);',
       // It would be full by it: taken out, and decided anew.
