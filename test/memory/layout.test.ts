@@ -63,6 +63,16 @@ test('the map of an arena of version 1 is as it was: another map is another vers
   assert.equal({ ...map }, VERSION_1)
 })
 
+test('a bucket’s refunds stand between its lap and its count, whatever those are', () => {
+  for (const lap of [0, 1, 127, 128, 255]) {
+    for (const refunds of [0, 1, 2, 3]) {
+      for (const count of [0, 1, 0x3fffff]) {
+        assert.is(layout.refundsOf((lap << 24) | (refunds * layout.ONE_REFUND) | count), refunds)
+      }
+    }
+  }
+})
+
 test('the arena with the fewest keys and the shortest window can be joined', () => {
   const clock = manualClock(1_000)
   const limiter = createLimiter({ limit: 2, window: 1, granularity: 1, maxKeys: 1, onFull: 'deny', clock })

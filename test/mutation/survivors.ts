@@ -315,4 +315,8 @@ export const survivors: readonly Reason[] = [
       'memory/insertion.js #isOnly: for (let i = 0; i < «2 → 3» * WAYS_PER_SET; i++) {',
     ],
   },
+  {
+    why: 'the sign comes in at the top, and only the two lowest bits are looked at',
+    mutations: ['memory/layout.js outside: export const refundsOf = (bucket) => (bucket «>>> → >>» 22) & 3;'],
+  },
 ]
