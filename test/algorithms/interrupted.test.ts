@@ -154,6 +154,24 @@ test('an admission in the middle of which as much is refunded, and summed, leave
   })
 })
 
+test('a new key that two threads meet at once has one cell, wherever its home is', () => {
+  for (const key of ['a', 'b', 'c']) {
+    let others = 0
+    everywhere({
+      options: { limit: 1 },
+      places: PLACES,
+      before: () => {
+        others = 0
+      },
+      act: (limiter) => limiter.check(key).allowed,
+      between: ({ other }) => {
+        if (other.check(key).allowed) others++
+      },
+      judge: (_, isAdmitted, at) => assert.is(others + (isAdmitted ? 1 : 0), 1, at),
+    })
+  }
+})
+
 test('an admission in the middle of which others are admitted, once and again, is counted with theirs', () => {
   everywhere(
     {

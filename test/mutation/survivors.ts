@@ -75,6 +75,13 @@ export const survivors: readonly Reason[] = [
       'memory/table.js findLive: if («found < 0 || this.isLive(found, lo, hi) → false»)',
       'memory/table.js findLive: if (found < 0 || «this.isLive(found, lo, hi) → false»)',
       'memory/table.js findLive: if («this.isNamed(way, lo, hi) → true» && this.isLive(way, lo, hi))',
+      // The name is looked at whole, later on.
+      'memory/insertion.js #isOnly: if (other === way || «read(words, NAMES_AT + other) !== lo → false»)',
+      // All places of a set are looked at, from whichever on.
+      'memory/table.js #scan: const home = lo «& → |» (WAYS_PER_SET - 1);',
+      'memory/table.js #scan: const home = lo & (WAYS_PER_SET «- → +» 1);',
+      'memory/table.js #scan: const home = lo & (WAYS_PER_SET - «1 → 2»);',
+      'memory/table.js #scan: const home = lo & (WAYS_PER_SET - «1 → 0»);',
       // The difference that is taken out is put back by the other.
       'algorithms/sliding-window.js blockedMs: const whole = Math.«floor → ceil»(since);',
       // It would be full by it: taken out, and decided anew.
