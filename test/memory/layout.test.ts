@@ -73,6 +73,25 @@ test('a bucket’s refunds stand between its lap and its count, whatever those a
   }
 })
 
+test('a header may say 1 to 2^20 buckets, 2 sets or more, a millisecond or more', () => {
+  for (const [buckets, sets, windowMs] of [
+    [1, 2, 1],
+    [2 ** 20, 2, 1],
+    [60, 2 ** 20, 1e12],
+  ] as const) {
+    assert.is(layout.isShape(buckets, sets, windowMs), true)
+  }
+  for (const [buckets, sets, windowMs] of [
+    [0, 2, 1],
+    [2 ** 20 + 1, 2, 1],
+    [1, 1, 1],
+    [1, 2, 0.5],
+    [1, 2, Number.POSITIVE_INFINITY],
+  ] as const) {
+    assert.is(layout.isShape(buckets, sets, windowMs), false)
+  }
+})
+
 test('the arena with the fewest keys and the shortest window can be joined', () => {
   const clock = manualClock(1_000)
   const limiter = createLimiter({ limit: 2, window: 1, granularity: 1, maxKeys: 1, onFull: 'deny', clock })

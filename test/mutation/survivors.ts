@@ -82,6 +82,10 @@ export const survivors: readonly Reason[] = [
       'memory/table.js #scan: const home = lo & (WAYS_PER_SET «- → +» 1);',
       'memory/table.js #scan: const home = lo & (WAYS_PER_SET - «1 → 2»);',
       'memory/table.js #scan: const home = lo & (WAYS_PER_SET - «1 → 0»);',
+      // The home is looked at twice.
+      'memory/table.js #scan: for (let i = 0; i «< → <=» WAYS_PER_SET; i++) {',
+      // Of a bucket that must leave whole, and more with it: the next one decides.
+      'algorithms/forecast.js #leaves: const sixteenths = this.#smooth ? Math.min(«16 → 17», Math.ceil((16 * (count - most)) / count)) : 16;',
       // The difference that is taken out is put back by the other.
       'algorithms/sliding-window.js blockedMs: const whole = Math.«floor → ceil»(since);',
       // It would be full by it: taken out, and decided anew.
