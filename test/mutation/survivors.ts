@@ -86,6 +86,9 @@ export const survivors: readonly Reason[] = [
       'memory/table.js #scan: for (let i = 0; i «< → <=» WAYS_PER_SET; i++) {',
       // Of a bucket that must leave whole, and more with it: the next one decides.
       'algorithms/forecast.js #leaves: const sixteenths = this.#smooth ? Math.min(«16 → 17», Math.ceil((16 * (count - most)) / count)) : 16;',
+      'memory/table.js #scan: const place = (home «+ → -» i) & (WAYS_PER_SET - 1);',
+      // It is FREE by now, and left for that.
+      'memory/insertion.js #isOnly: «break; → continue;» (2)',
       // The difference that is taken out is put back by the other.
       'algorithms/sliding-window.js blockedMs: const whole = Math.«floor → ceil»(since);',
       // It would be full by it: taken out, and decided anew.
@@ -249,6 +252,7 @@ export const survivors: readonly Reason[] = [
     mutations: [
       'algorithms/sliding-window.js isOf: return read(this.words, this.base(way) «+ → -» HI) === hi;',
       'memory/insertion.js #claim: write(words, base «+ → -» HI, hi);',
+      'memory/table.js #scan: if (read(words, names + place) === lo && read(words, this.base(set + place) «+ → -» HI) === hi)',
     ],
   },
   {
