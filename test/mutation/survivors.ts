@@ -252,6 +252,7 @@ export const survivors: readonly Reason[] = [
     mutations: [
       'algorithms/sliding-window.js isOf: return read(this.words, this.base(way) «+ → -» HI) === hi;',
       'memory/insertion.js #claim: write(words, base «+ → -» HI, hi);',
+      'memory/table.js isNamed: return read(this.#words, NAMES_AT + way) === lo && read(this.#words, this.base(way) «+ → -» HI) === hi;',
       'memory/table.js #scan: if (read(words, names + place) === lo && read(words, this.base(set + place) «+ → -» HI) === hi)',
     ],
   },
@@ -333,5 +334,13 @@ export const survivors: readonly Reason[] = [
   {
     why: 'the sign comes in at the top, and only the two lowest bits are looked at',
     mutations: ['memory/layout.js outside: export const refundsOf = (bucket) => (bucket «>>> → >>» 22) & 3;'],
+  },
+  {
+    why:
+      'where the cell’s tick is ahead of the reading, its oldest granule counts in part instead of whole: it is the one that ' +
+      'the smooth edge does not promise in any case',
+    mutations: [
+      'algorithms/sliding-window.js sixteenthOf: return this.#smooth && «e === reading.tick → true» ? reading.sixteenth : 0;',
+    ],
   },
 ]
