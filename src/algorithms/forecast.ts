@@ -45,18 +45,17 @@ export class Forecast {
 
   /**
    * Whole milliseconds from `fromMs` to the first moment, from the reading on, at which `cost` would be admitted; the
-   * reading's own where it would be now. `Infinity` where it never would.
+   * reading's own where it would be now. `cost` is at most `limit`.
    */
   untilAdmitted(base: number, cost: number, limit: number, reading: Reading, fromMs: number): number {
-    if (cost > limit) return Number.POSITIVE_INFINITY
     const free = this.#look(base, reading, (view) => {
       const room = limit - cost
       if (this.#usedIn(base, view) <= room) return reading.nowMs - fromMs
       // What has to leave is counted whole: by the time that a bucket leaves, all before it have.
       const { newest, word, length, now } = view
       const age = this.#find(base, word, length, this.#sum(base, word, length) - room - 1)
-      if (age < 0) return reading.nowMs - fromMs // it has been taken out meanwhile
-      const count = this.#window.ring.countAt(base, word, age)
+      const count = age < 0 ? 0 : this.#window.ring.countAt(base, word, age)
+      if (count === 0) return reading.nowMs - fromMs // it has been taken out meanwhile
       const position = this.#leaves(newest - age, count, room - this.#sum(base, word, age))
       return this.#ticks.untilPosition(fromMs, Math.max(position, now))
     })
@@ -136,14 +135,9 @@ export class Forecast {
     return age > 0 ? Math.ceil(count * (1 - age)) : count
   }
 
-  /** The first position at which a bucket counts at most `most` (at least less than whole). */
+  /** The first position at which a bucket counts at most `most`, which is less than whole. */
   #leaves(tick: number, count: number, most: number): number {
-    const oldest = tick + this.#window.ring.size - 1
-    if (this.#smooth && most > 0) {
-      for (let sixteenth = 1; sixteenth < 16; sixteenth++) {
-        if (Math.ceil((count * (16 - sixteenth)) / 16) <= most) return oldest + sixteenth / 16
-      }
-    }
-    return oldest + 1
+    const sixteenths = this.#smooth ? Math.min(16, Math.ceil((16 * (count - most)) / count)) : 16
+    return tick + this.#window.ring.size - 1 + sixteenths / 16
   }
 }

@@ -218,8 +218,8 @@ export class Insertion {
       add(words, HEADER.CLAIMING, -1)
       return undefined
     }
-    // Nameless, too: a way given up with epoch 0 has a tick, and buckets of its laps.
-    if (v === 0 && read(words, NAMES_AT + way) === 0) this.#cells.begin(base, this.#reading)
+    // Nameless: nobody was here before, for whoever was has left a name with the tick and the buckets of its laps.
+    if (read(words, NAMES_AT + way) === 0) this.#cells.begin(base, this.#reading)
     write(words, base + HI, hi) // plain: the store of NAMED releases them
     write(words, NAMES_AT + way, lo)
     const named = (mine & ~STATE) | NAMED

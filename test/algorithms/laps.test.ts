@@ -91,7 +91,7 @@ test('idle across the tick’s wrap: for a moment, for seconds, for nearly 49.7 
       else assert.not(limiter.check('key').allowed)
     }
   }
-  for (const short of [-MINUTE, -1_000, 0, 1, 30, 1_000, 10 * MINUTE, 16 * MINUTE, 60 * MINUTE]) {
+  for (const short of [-MINUTE, -1_000, 0, 1, 30, 1_000, 5_000, 10 * MINUTE, 16 * MINUTE, 60 * MINUTE]) {
     const { clock, limiter } = limiterAt(12_345, 60, 1)
     assertWholeLimit(limiter, 'key', 'before')
     clock.advance(MODULUS - short)
@@ -133,6 +133,7 @@ for (const [windowMs, granuleMs, most] of [
   [60_000, 1_000, 3_600], // an hour
   [70_000, 7_000, 515], // an hour and what is left of a granule
   [60, 1, 2 ** 20], // granules, being less than an hour
+  [30, 0.5, 2 ** 20],
   [6 * 3_600_000, 3_600_000, 2], // granules, being more
 ] as const) {
   test(`granules of ${granuleMs} ms: a clock that steps back by ${most} of them stands still, by one more forgets`, () => {

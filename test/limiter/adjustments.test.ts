@@ -56,6 +56,27 @@ test('penalties of several granules that add up beyond all counting leave no roo
   assert.is(limiter.usage('key'), 9_000_000)
 })
 
+test('a granule that has room for one more unit has room for one unit of a penalty', () => {
+  const { limiter } = limiterWith({ limit: MAX_LIMIT })
+  limiter.penalize('key', MAX_LIMIT)
+  limiter.penalize('key', 5)
+  assert.is(limiter.usage('key'), MAX_LIMIT + 1)
+})
+
+test('a block that was ended does not come back with a penalty, however large', () => {
+  for (const cost of [1, MAX_LIMIT, MAX_LIMIT + 1]) {
+    const { clock, limiter } = limiterWith({ limit: MAX_LIMIT })
+    limiter.block('key', '1h')
+    limiter.unblock('key')
+    limiter.penalize('key', cost)
+    clock.advance(1_000)
+    limiter.penalize('key', cost)
+    const { allowed, retryAfterMs } = limiter.check('key', MAX_LIMIT)
+    assert.equal([allowed, retryAfterMs <= 61_000], [false, true], `${cost}: for ${retryAfterMs} ms`)
+    assert.is(limiter.unblock('key'), false)
+  }
+})
+
 test('a penalty of 0 is true and gives a new key no place', () => {
   const { limiter } = limiterWith()
   assert.is(limiter.penalize('key', 0), true)

@@ -64,6 +64,13 @@ test('a block of as much as a word can tell ends, and one of a millisecond more 
   assert.not(limiter.check('other').allowed)
 })
 
+test('a block that would end in the one sixteenth whose word means never ends in the next one', () => {
+  const { clock, limiter } = limiterWith() // its sixteenths are counted from START_MS
+  clock.set(START_MS + (0xffffffff * 1_000) / 16 - 10_000)
+  limiter.block('key', 10_000)
+  assert.is(limiter.check('key').retryAfterMs, 10_063)
+})
+
 test('a block may be given as any duration', () => {
   const forMs: [Duration, number][] = [
     [250, 250],

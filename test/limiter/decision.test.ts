@@ -44,6 +44,32 @@ test('retryAfterMs of a refusal is at least 1, also where room has come before i
   assert.is(refused.retryAfterMs, 1)
 })
 
+test('retryAfterMs read late, where room has come between two milliseconds, is the one behind it', () => {
+  const { clock, limiter } = limiterWith()
+  limiter.check('key', 5)
+  const refused = limiter.check('key')
+  clock.advance(5.5)
+  limiter.clear('key')
+  assert.is(refused.retryAfterMs, 6)
+})
+
+test('resetMs is 0 where nothing counts any more, though a block was over only since', () => {
+  for (const advanceMs of [10_000, 15_000]) {
+    const { clock, limiter } = limiterWith()
+    limiter.block('key', '10s')
+    const refused = limiter.check('key')
+    clock.advance(advanceMs)
+    assert.is(refused.resetMs, 0, `read after ${advanceMs} ms`)
+  }
+})
+
+test('resetMs of the last half millisecond of a block is 1', () => {
+  const { clock, limiter } = limiterWith()
+  limiter.block('key', 62) // until 62.5
+  clock.advance(62)
+  assert.is(limiter.check('key').resetMs, 1)
+})
+
 test('smooth: retryAfterMs is as of when it is read, where enough of the oldest granule has left by then', () => {
   const { clock, limiter } = limiterWith({ limit: 10, window: '4s', granularity: '1s', edge: 'smooth' })
   clock.set(2_000_000)

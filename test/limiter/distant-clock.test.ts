@@ -56,21 +56,41 @@ test('a block of four years ends; of more, never', () => {
   assert.equal([limiter.check('long').allowed, limiter.check('longer').allowed], [true, false])
 })
 
+for (const [edge, stepTicks, steps] of [
+  ['smooth', 2 ** 19, 2],
+  ['strict', 2 ** 19, 32],
+  ['smooth', 2 ** 18, 4],
+  ['strict', 2 ** 18, 64],
+] as const) {
+  test(`${edge}: a sum of ${steps} times ${stepTicks} ticks ago, whose time looks alike, is not taken for one of now`, () => {
+    const clock = manualClock(1_000)
+    const limiter = createLimiter({ limit: 200, window: 10, granularity: 1, edge, maxKeys: 100, clock })
+    limiter.check('key', 60)
+    assert.not(limiter.check('key', 150).allowed)
+    for (let i = 1; i < steps; i++) {
+      clock.advance(stepTicks)
+      assert.ok(limiter.check('key').allowed)
+    }
+    clock.advance(stepTicks)
+    assert.ok(limiter.check('key', 150).allowed)
+  })
+}
+
 for (const [edge, steps] of [
   ['smooth', 2],
   ['strict', 32],
 ] as const) {
-  test(`${edge}: a sum of long ago is not taken for one of now, by however many steps the tick came to look alike`, () => {
-    const clock = manualClock(1_000)
-    const limiter = createLimiter({ limit: 100, window: 10, granularity: 1, edge, maxKeys: 100, clock })
+  test(`${edge}: nor where the tick came to look alike by one tick at each step that it passed`, () => {
+    const clock = manualClock(2 ** 19 - 1)
+    const limiter = createLimiter({ limit: 200, window: 10, granularity: 1, edge, maxKeys: 100, clock })
     limiter.check('key', 60)
-    assert.not(limiter.check('key', 50).allowed)
-    for (let i = 1; i < steps; i++) {
-      clock.advance(2 ** 19)
+    assert.not(limiter.check('key', 150).allowed)
+    for (let step = 1; step <= steps; step++) {
+      clock.advance(1)
       assert.ok(limiter.check('key').allowed)
+      clock.advance(2 ** 19 - 1)
+      assert.is(limiter.check('key', step < steps ? 1 : 150).allowed, true, `step ${step}`)
     }
-    clock.advance(2 ** 19)
-    assert.ok(limiter.check('key', 50).allowed)
   })
 }
 

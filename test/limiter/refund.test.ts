@@ -67,6 +67,26 @@ test('refunding a decision of a key that was cleared, or refunded by key, gives 
   assert.is(limiter.usage('b'), 0)
 })
 
+test('after three refunds by key in its granule a decision may be what they took: it gives nothing back', () => {
+  const { limiter } = limiterWith()
+  for (let i = 0; i < 3; i++) {
+    limiter.check('key')
+    assert.is(limiter.refund('key', 1), 1)
+  }
+  const decision = limiter.check('key')
+  assert.is(limiter.refund('key', 1), 1)
+  limiter.check('key')
+  assert.is(limiter.refund(decision), 0)
+  assert.is(limiter.usage('key'), 1)
+})
+
+test('a refund by key that found nothing is no reason to give nothing back', () => {
+  const { limiter } = limiterWith()
+  limiter.refund(limiter.check('key'))
+  for (let i = 0; i < 3; i++) assert.is(limiter.refund('key', 1), 0)
+  assert.is(limiter.refund(limiter.check('key')), 1)
+})
+
 test('refund by key takes the oldest units first, and says how many', () => {
   const { clock, limiter } = limiterWith()
   limiter.check('key', 2)

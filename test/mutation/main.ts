@@ -5,13 +5,13 @@ import { progressOn } from '../long-runs/progress.js'
 import type { Verdict } from './explorer.js'
 import { Judges } from './judges.js'
 import { allMutations, type Mutation } from './mutations.js'
-import { notLookedAtYet, survivors } from './survivors.js'
+import { survivors } from './survivors.js'
 
 const USAGE = `npm run mutate -- [NAME] [options]
 
   NAME          only mutations whose names match this regular expression: npm run mutate -- 'ring.js #broom'
   --every N     each Nth of them (1)
-  --explained   judges those, too, that are explained as survivors: whether they do survive
+  --explained   judges those instead that are explained as survivors: whether they do survive
   --jobs N      so many at a time (1)
   --walks N     random schedules for each that the scenarios don't notice (500)
   --seed N      of the random schedules (1)
@@ -37,13 +37,15 @@ const every = readFlag('every', values.every, { fallback: 1, least: 1, most })
 const jobs = readFlag('jobs', values.jobs, { fallback: 1, least: 1, most: 64 })
 const walks = readFlag('walks', values.walks, { fallback: 500, least: 0, most })
 const seed = readFlag('seed', values.seed, { fallback: 1, least: 0, most })
-const explained = new Set([...survivors.flatMap(({ mutations }) => mutations), ...notLookedAtYet])
+const explained = new Set(survivors.flatMap(({ mutations }) => mutations))
 
 if (values.help) console.log(USAGE)
 else {
   const all = await allMutations()
   const pattern = new RegExp(positionals[0] ?? '')
-  const chosen = all.filter(({ name }) => pattern.test(name)).filter((_, i) => i % every === 0)
+  const chosen = all
+    .filter(({ name }) => pattern.test(name) && (!values.explained || explained.has(name)))
+    .filter((_, i) => i % every === 0)
   if (values.list) for (const { name } of chosen) console.log(name)
   else await judgeAll(all, chosen)
 }
@@ -75,7 +77,7 @@ async function judgeAll(all: readonly Mutation[], chosen: readonly Mutation[]): 
   const unexplained = counts.unexplained === 0 ? 'all listed' : `${counts.unexplained} unexplained`
   const taken = counts.unjudged > 0 ? `, ${counts.unjudged} of them not judged again` : ''
   console.log(
-    `${chosen.length} mutations: ${counts.load} killed at the first look, ${counts.explorer} by the explorer, ${counts.test} by tests, ${counts.hang} hang, ${survive} survive (${unexplained}${taken}, ${notLookedAtYet.length} on the list of those not looked at yet), ${obsolete.length + wronglyExplained} wrong explanations`,
+    `${chosen.length} mutations: ${counts.load} killed at the first look, ${counts.explorer} by the explorer, ${counts.test} by tests, ${counts.hang} hang, ${survive} survive (${unexplained}${taken}), ${obsolete.length + wronglyExplained} wrong explanations`,
   )
   process.exitCode = counts.unexplained + obsolete.length + wronglyExplained > 0 ? 1 : 0
 }

@@ -7,19 +7,27 @@ import type { Mutation } from './mutations.js'
 
 const LIMITER =
   'decision adjustments refund block full-table effect stats distant-clock batch closed ' +
-  'bad-change bad-clock bad-input bad-options bad-rule bad-share'
+  'bad-change bad-clock bad-input bad-options bad-rule bad-share taken-place'
 /** All that is quick and looks at what a limiter decides; but who waits, whose tests want a process of their own. */
 const QUICK = [
   'algorithms/promises',
   'algorithms/laps',
   ...LIMITER.split(' ').map((name) => `limiter/${name}`),
+  'engines/fingerprints',
+  'algorithms/interrupted',
 ]
 /** Where the quick test to notice most probably is. */
 const FIRST: Readonly<Record<string, readonly string[]>> = {
+  'algorithms/adjustments.js': ['memory/words', 'limiter/adjustments', 'limiter/block', 'limiter/refund'],
   'algorithms/forecast.js': ['limiter/decision'],
+  'algorithms/ring.js': ['memory/words'],
+  'algorithms/sliding-window.js': ['memory/words'],
   'memory/arena.js': ['limiter/bad-share'],
   'memory/counters.js': ['memory/counters', 'limiter/stats'],
   'memory/keys.js': ['limiter/bad-input', 'limiter/batch'],
+  'memory/insertion.js': ['memory/choice', 'memory/places'],
+  'memory/layout.js': ['memory/layout'],
+  'memory/table.js': ['memory/sets', 'memory/places'],
   'memory/statistics.js': ['limiter/stats', 'limiter/full-table'],
 }
 const TIME = ['core/ticks', 'clock/steps', 'clock/far-steps']

@@ -1,0 +1,295 @@
+// What one thread does, with all that another does put in the middle of it, at each of its operations on shared memory in
+// turn. `test/explore` goes further, but knows only what is promised of decisions; this looks at what callers are told.
+import { attachLimiter, type Limiter, type LimiterOptions, type ManualClock } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { limiterWith } from '../limiter/support.js'
+import { diesAt, interrupted } from './interrupted.js'
+
+const PLACES = 32
+const FULLEST = 2 ** 22 - 1
+const HOUR = 3_600_000
+
+interface Stage {
+  clock: ManualClock
+  limiter: Limiter
+  /** The same, on another thread. */
+  other: Limiter
+}
+
+interface Play<T> {
+  options?: Partial<LimiterOptions>
+  /** Those that no block stands in for good. */
+  places?: number
+  before?: (stage: Stage) => void
+  act: (limiter: Limiter) => T
+  between: (stage: Stage) => void
+  judge: (stage: Stage, result: T, at: string) => void
+}
+
+/** Plays it for every point at which `act` can be interrupted; `often`: for every two of them. */
+function everywhere<T>(play: Play<T>, often = 1): void {
+  let last = 0
+  while (playAt([last], play)) {
+    for (let first = 0; often > 1 && first < last; first++) playAt([first, last], play)
+    last++
+  }
+  assert.ok(last > 4, `${last} points`)
+}
+
+/** Whether `act` had such points. */
+function playAt<T>(
+  points: readonly number[],
+  { options, places = 1, before, act, between, judge }: Play<T>,
+): boolean {
+  const { clock, limiter } = limiterWith({ maxKeys: 1, ...options })
+  for (let i = places; i < PLACES; i++) limiter.block(`${i}`, Number.POSITIVE_INFINITY)
+  const stage = { clock, limiter, other: attachLimiter(limiter.share()) }
+  before?.(stage)
+  const { result, wasInterrupted } = interrupted(
+    points,
+    () => act(limiter),
+    () => between(stage),
+  )
+  if (wasInterrupted) judge(stage, result, `interrupted at ${points}`)
+  return wasInterrupted
+}
+
+/** One unit a second, for so many seconds. */
+const usedFor =
+  (seconds: number) =>
+  ({ clock, limiter }: Stage) => {
+    for (let i = 0; i < seconds; i++) {
+      limiter.check('key')
+      clock.advance(1_000)
+    }
+  }
+
+test('a refund whose key loses its place halfway says how much it took', () => {
+  const told = new Set<number>()
+  everywhere({
+    options: { onFull: 'evict' },
+    before: usedFor(3),
+    act: (limiter) => limiter.refund('key', 5),
+    between: ({ other }) => other.check('rival'),
+    judge: ({ limiter }, refunded, at) => {
+      told.add(refunded)
+      assert.is(limiter.usage('rival'), 3 - refunded + 1, `${at}: what was not refunded went with the place`)
+    },
+  })
+  assert.equal([...told].sort(), [0, 1, 2, 3])
+})
+
+for (const [what, charge] of [
+  ['a penalty', (limiter: Limiter) => limiter.penalize('key', 3)],
+  ['an admission', (limiter: Limiter) => limiter.check('key', 3).allowed],
+] as const) {
+  test(`deny: ${what} whose place is taken while it counts nothing is no other key’s, whoever dies`, () => {
+    for (let hasDied = true, point = 0; hasDied; point++) {
+      hasDied = false
+      everywhere({
+        options: { onFull: 'deny' },
+        before: ({ limiter }) => {
+          limiter.block('key', 1)
+          limiter.unblock('key')
+        },
+        act: charge,
+        between: ({ clock, other }) => {
+          clock.advance(1_000)
+          if (diesAt(point, () => other.check('rival'))) hasDied = true
+        },
+        judge: ({ limiter }, isDone, at) => {
+          const [own, rival] = [limiter.usage('key'), limiter.usage('rival')]
+          const now = limiter.check('rival').allowed ? 1 : 0
+          assert.is(own, isDone ? 3 : 0, `${at}, the other at ${point}`)
+          assert.is(limiter.usage('rival'), rival + now)
+          assert.ok(rival <= 1, `${at}, the other at ${point}: ${rival} units`)
+        },
+      })
+    }
+  })
+}
+
+test('a penalty beyond all counting fills its granule to the last unit, whoever charges there meanwhile', () => {
+  everywhere({
+    options: { limit: FULLEST - 1 },
+    before: ({ limiter }) => limiter.penalize('key', FULLEST - 10),
+    act: (limiter) => limiter.penalize('key', 100),
+    between: ({ other }) => other.penalize('key', 3),
+    judge: ({ clock, limiter }, isDone, at) => {
+      assert.ok(isDone)
+      assert.is(limiter.usage('key'), FULLEST, at)
+      clock.advance(1_000)
+      assert.not(limiter.check('key').allowed, `${at}: it counts in the next granule, too`)
+    },
+  })
+})
+
+test('who ends a block of a key whose place was taken leaves the block of who took it', () => {
+  everywhere({
+    options: { onFull: 'deny' },
+    before: ({ limiter }) => limiter.block('key', 1_000),
+    act: (limiter) => limiter.unblock('key'),
+    between: ({ clock, other }) => {
+      clock.advance(62_000)
+      assert.ok(other.block('rival', HOUR))
+    },
+    judge: ({ limiter }, _, at) => assert.not(limiter.check('rival').allowed, at),
+  })
+})
+
+test('an admission in the middle of which as much is refunded, and summed, leaves what room there is', () => {
+  everywhere({
+    before: ({ limiter }) => limiter.check('key', 3),
+    act: (limiter) => limiter.check('key').allowed,
+    between: ({ other }) => {
+      assert.is(other.refund('key', 1), 1)
+      assert.not(other.check('key', 5).allowed)
+    },
+    judge: ({ limiter }, isAdmitted, at) => {
+      assert.ok(isAdmitted)
+      assert.is(limiter.usage('key'), 3, at)
+      assert.ok(limiter.check('key', 2).allowed, at)
+    },
+  })
+})
+
+test('a new key that two threads meet at once has one cell, wherever its home is', () => {
+  for (const key of ['a', 'b', 'c']) {
+    let others = 0
+    everywhere({
+      options: { limit: 1 },
+      places: PLACES,
+      before: () => {
+        others = 0
+      },
+      act: (limiter) => limiter.check(key).allowed,
+      between: ({ other }) => {
+        if (other.check(key).allowed) others++
+      },
+      judge: (_, isAdmitted, at) => assert.is(others + (isAdmitted ? 1 : 0), 1, at),
+    })
+  }
+})
+
+test('an admission in the middle of which others are admitted, once and again, is counted with theirs', () => {
+  everywhere(
+    {
+      options: { limit: 4 },
+      before: ({ limiter }) => limiter.check('key'),
+      act: (limiter) => limiter.check('key').allowed,
+      between: ({ other }) => other.check('key'),
+      judge: ({ limiter }, isAdmitted, at) => {
+        assert.ok(isAdmitted, at)
+        while (limiter.check('key').allowed);
+        assert.is(limiter.usage('key'), 4, at)
+      },
+    },
+    2,
+  )
+})
+
+test('one of the largest costs that there are in the middle of another: what is admitted is counted', () => {
+  const limit = FULLEST - 1
+  let others = 0
+  everywhere({
+    options: { limit },
+    before: ({ limiter }) => {
+      limiter.refund(limiter.check('key'))
+      others = 0
+    },
+    act: (limiter) => limiter.check('key', limit).allowed,
+    between: ({ other }) => {
+      if (other.check('key', limit).allowed) others++
+    },
+    judge: ({ limiter }, isAdmitted, at) => {
+      const admitted = others + (isAdmitted ? 1 : 0)
+      assert.ok(admitted <= 1, at)
+      assert.is(limiter.usage('key'), admitted * limit, at)
+    },
+  })
+})
+
+test('a block is over once its end has come back, whatever was charged meanwhile', () => {
+  everywhere({
+    before: ({ limiter }) => limiter.block('key', HOUR),
+    act: (limiter) => limiter.unblock('key'),
+    between: ({ other }) => other.penalize('key', 1),
+    judge: ({ limiter }, wasBlocked, at) => {
+      assert.ok(wasBlocked)
+      assert.is(limiter.check('key').remaining, 3, at)
+    },
+  })
+})
+
+test('who ends a block forgets no penalty that comes meanwhile, nor the next block', () => {
+  everywhere({
+    before: ({ limiter }) => limiter.block('key', HOUR),
+    act: (limiter) => limiter.unblock('key'),
+    between: ({ other }) => {
+      other.penalize('key', 5)
+      other.block('key', HOUR)
+    },
+    judge: ({ limiter }, wasBlocked, at) => {
+      assert.ok(wasBlocked)
+      assert.not(limiter.check('key').allowed, at)
+    },
+  })
+})
+
+for (const [what, comesBack] of [
+  ['is admitted again', (other: Limiter) => other.check('key')],
+  ['is looked at by a refund of nothing', (other: Limiter) => other.refund('key', 0)],
+] as const) {
+  test(`deny: a key that ${what} while its place is taken loses it before that or not at all`, () => {
+    everywhere({
+      options: { onFull: 'deny' },
+      before: ({ clock, limiter }) => {
+        limiter.check('key')
+        clock.advance(62_000)
+      },
+      act: (limiter) => limiter.check('rival').allowed,
+      between: ({ other }) => comesBack(other),
+      judge: ({ limiter }, isAdmitted, at) => {
+        assert.is(limiter.usage('rival'), isAdmitted ? 1 : 0, at)
+        const { evictedLive, lostWays } = limiter.stats()
+        assert.equal([evictedLive, lostWays], [0, 0], at)
+      },
+    })
+  })
+}
+
+test('a thread that stops for hours while it takes the place of a key takes its counts with it', () => {
+  everywhere({
+    options: { onFull: 'evict', window: '1d', granularity: '1h' },
+    before: ({ limiter }) => limiter.check('key', 5),
+    act: (limiter) => limiter.check('rival').allowed,
+    between: ({ clock, other }) => {
+      clock.advance(3 * HOUR)
+      other.refund('key', 0) // its tick moves on, and nothing else
+    },
+    judge: (_, isAdmitted, at) => assert.not(isAdmitted, at),
+  })
+})
+
+test('a thread that stops for more than an hour, once and again, takes nothing back of what others counted', () => {
+  everywhere(
+    {
+      options: { limit: 1 },
+      before: ({ clock, limiter }) => {
+        limiter.check('key')
+        clock.advance(62_000)
+      },
+      act: (limiter) => limiter.check('key').allowed,
+      between: ({ clock, other }) => {
+        clock.advance(HOUR + 400_000)
+        assert.ok(other.check('key').allowed)
+        clock.advance(1_000)
+      },
+      judge: ({ other }, _, at) => assert.not(other.check('key').allowed, at),
+    },
+    2,
+  )
+})
+
+test.run()

@@ -1,0 +1,157 @@
+import { attachLimiter, createLimiter, manualClock } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import * as layout from '#millrace/memory/layout.js'
+
+/** Where each word stands, and what it may say. Two versions of this package may share one arena as long as this holds. */
+const VERSION_2 = {
+  MAGIC: 0x6d696c6c,
+  HEADER: {
+    MAGIC: 0,
+    VERSION: 1,
+    BUCKETS: 2,
+    SETS: 3,
+    WINDOW_MS: 4,
+    ORIGIN_MS: 6,
+    SEED_0: 8,
+    SEED_1: 9,
+    EDGE: 10,
+    ON_FULL: 11,
+    LIMIT: 12,
+    RANGE_SUM: 13,
+    NEWEST: 16,
+    ALLOWED: 32,
+    DENIED: 34,
+    EVICTED: 36,
+    EVICTED_LIVE: 38,
+    NO_ROOM: 40,
+    CLAIMING: 42,
+    CLOCK_OFFSET_MS: 48,
+    WALL_AHEAD_MS: 50,
+    BOOT_ID: 52,
+    MAX_KEYS: 56,
+  },
+  HEADER_WORDS: 64,
+  EDGES: ['strict', 'smooth'],
+  ON_FULL: ['evict', 'deny', 'allow'],
+  SUMS: ['plain', 'blocks', 'fenwick'],
+  WAYS_PER_SET: 16,
+  HI: 0,
+  ADM: 1,
+  TICK: 2,
+  AS_OF: 3,
+  UNTIL: 4,
+  BUCKETS: 5,
+  COUNT: 0x3fffff,
+  BLOCKED: 0x3fffff,
+  MAX_TOTAL: 0x3ffffe,
+  STATE: 0xc00000,
+  FREE: 0,
+  CLAIMED: 0x400000,
+  NAMED: 0x800000,
+  LIVE: 0xc00000,
+  EPOCH: 0xff000000 | 0,
+  ONE_EPOCH: 0x1000000,
+  TIME: 0xffffff,
+  LAP: 0xff000000 | 0,
+  LAPS: 256,
+  ONE_LAP: 0x1000000,
+  NODE_COUNT: 0xffffff,
+  BLOCK_BITS: 6,
+  BLOCK: 64,
+  REFUNDS: 0xc00000,
+  ONE_REFUND: 0x400000,
+  MOST_REFUNDS: 3,
+  PER_SECOND: 16,
+  FOR_EVER: 0xffffffff,
+  NAMES_AT: 64,
+}
+
+test('the map of an arena of version 2 is as it was: another map is another version', () => {
+  const { LAYOUT_VERSION, setsFor, isShape, shapeFor, sumsFor, refundsOf, ...map } = layout
+  assert.is(LAYOUT_VERSION, 2)
+  assert.equal({ ...map }, VERSION_2)
+})
+
+test('a bucket’s refunds stand between its lap and its count, whatever those are', () => {
+  for (const lap of [0, 1, 127, 128, 255]) {
+    for (const refunds of [0, 1, 2, 3]) {
+      for (const count of [0, 1, 0x3fffff]) {
+        assert.is(layout.refundsOf((lap << 24) | (refunds * layout.ONE_REFUND) | count), refunds)
+      }
+    }
+  }
+})
+
+test('a header may say 1 to 2^20 buckets, 2 sets or more, a millisecond or more', () => {
+  for (const [buckets, sets, windowMs] of [
+    [1, 2, 1],
+    [2 ** 20, 2, 1],
+    [60, 2 ** 20, 1e12],
+  ] as const) {
+    assert.is(layout.isShape(buckets, sets, windowMs), true)
+  }
+  for (const [buckets, sets, windowMs] of [
+    [0, 2, 1],
+    [2 ** 20 + 1, 2, 1],
+    [1, 1, 1],
+    [1, 2, 0.5],
+    [1, 2, Number.POSITIVE_INFINITY],
+  ] as const) {
+    assert.is(layout.isShape(buckets, sets, windowMs), false)
+  }
+})
+
+test('the arena with the fewest keys and the shortest window can be joined', () => {
+  const clock = manualClock(1_000)
+  const limiter = createLimiter({ limit: 2, window: 1, granularity: 1, maxKeys: 1, onFull: 'deny', clock })
+  const attached = attachLimiter(limiter.share())
+  for (let i = 0; i < 32; i++) assert.ok(attached.check(`key ${i}`).allowed, 'two sets of 16')
+  assert.not(limiter.check('one more').allowed)
+  assert.is(limiter.check('key 0').remaining, 0)
+})
+
+test('an arena has places for its keys at a load of 80 %, and room for all that is in a place', () => {
+  for (const [maxKeys, sets] of [
+    [1, 2],
+    [25, 2],
+    [26, 3],
+    [12_800, 1_000],
+    [12_801, 1_001],
+  ] as const) {
+    assert.is(layout.setsFor(maxKeys), sets, `${maxKeys} keys`)
+  }
+  assert.equal(layout.shapeFor(60_000, 60, 1_000), {
+    windowMs: 60_000,
+    buckets: 60,
+    sums: 'plain',
+    ring: 61,
+    blocks: 0,
+    upper: 0,
+    modulus: 275_036 * 256 * 61,
+    sets: 1_000,
+    ways: 16_000,
+    wayWords: 66,
+    waysAt: 16_064,
+    words: 16_064 + 16_000 * 66,
+  })
+})
+
+test('nodes stand behind a ring that is a span longer than the window: of a block, of 64 in block sums on two levels', () => {
+  for (const [buckets, sums, ring, blocks, upper] of [
+    [257, 'blocks', 384, 6, 0],
+    [257, 'fenwick', 384, 6, 0],
+    [4_096, 'blocks', 4_224, 66, 0],
+    [4_097, 'blocks', 12_288, 192, 3],
+    [86_400, 'blocks', 94_208, 1_472, 23],
+    [86_400, 'fenwick', 86_528, 1_352, 0],
+  ] as const) {
+    const shape = layout.shapeFor(1_000, buckets, 2, sums)
+    assert.equal([shape.ring, shape.blocks, shape.upper], [ring, blocks, upper], `${buckets} by ${sums}`)
+    assert.is(shape.wayWords, layout.BUCKETS + ring + blocks + upper)
+    assert.is(shape.modulus % (layout.LAPS * ring), 0)
+  }
+  assert.equal([1, 256, 257, 2 ** 20].map(layout.sumsFor), ['plain', 'plain', 'blocks', 'blocks'])
+})
+
+test.run()
