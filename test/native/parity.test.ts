@@ -10,6 +10,8 @@ test('random operations on two arenas, one by each side: equal answers, and equa
   const found = runParity({ operations: 400_000, seed: 1 })
   assert.is(found.difference, undefined)
   assert.ok(found.compared >= 200)
+  for (const [sums, operations] of Object.entries(found.by))
+    assert.ok(operations >= 60_000, `${sums}: ${operations}`)
   const { admitted, refused, displaced, noRoom } = found
   assert.ok(Math.min(admitted, refused) > 50_000, `${admitted} admitted, ${refused} refused`)
   assert.ok(Math.min(displaced, noRoom) > 1_000, `${displaced} displaced, ${noRoom} without room`)
