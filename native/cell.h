@@ -170,7 +170,9 @@ class Cells {
   /** CAS(v -> the sum as of tick e, new epoch), then the note. */
   void resum(size_t base, Word v, Word e, const Reading& reading) {
     const uint32_t sixteenth = sixteenthOf(e, reading);
-    const Word next = ((v & ~COUNT) + ONE_EPOCH) | ring_.sum(base, e, sixteenth);
+    const Word sum = ring_.sum(base, e, sixteenth);
+    if (Sums::HAS_NODES && read(words_, base + TICK) != e) return;  // see fenwick.ts
+    const Word next = ((v & ~COUNT) + ONE_EPOCH) | sum;
     if (compareExchange(words_, base + ADM, v, next) == v) write(words_, base + AS_OF, noteOf(next, e, sixteenth));
   }
 
