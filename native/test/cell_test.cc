@@ -120,7 +120,7 @@ void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word co
  */
 template <typename Sums>
 void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
-  constexpr Word limit = 20;
+  constexpr Word limit = 10;
   constexpr int PHASES = 20'000;
   const uint32_t turn = (granules + 6) / 7;
   const int phasesAWindow = static_cast<int>((granules + turn - 1) / turn);

@@ -67,7 +67,7 @@ for (const shape of NODES) {
   const turn = Math.floor(shape.granules / 7) // so that windows end all over the blocks
   const setting: Setting = { ...shape, turn, edge: 'strict', cost: 1, keys: 40, phases: 2_000 }
   test(`${nameOf(setting)}: nor in a window that moves on by a seventh of itself`, async () => {
-    const admitted = await decide(setting, 0.2)
+    const admitted = await decide(setting, 0.1)
     const { granules, keys, phases } = setting
     const turnsAWindow = Math.ceil(granules / turn)
     let full = 0
