@@ -16,6 +16,7 @@ using namespace millrace;
   X(GRANULES)            \
   X(SETS)                \
   X(IS_SMOOTH)           \
+  X(RANGE_SUM)           \
   X(LIMIT)               \
   X(FROM)                \
   X(TO)                  \
@@ -55,6 +56,12 @@ uint64_t wholeFrom(const Napi::CallbackInfo& info, double value, double least, d
   return static_cast<uint64_t>(value);
 }
 
+Tally admit(Word* words, const Shape& shape, const Batch& batch, double nowMs) {
+  if (shape.sums == SUMS_BLOCKS) return Batches<Blocks>(words, shape).admit(batch, nowMs);
+  if (shape.sums == SUMS_FENWICK) return Batches<Fenwick>(words, shape).admit(batch, nowMs);
+  return Batches<Plain>(words, shape).admit(batch, nowMs);
+}
+
 /**
  * admitMany(words, fingerprints, costs, allowed, at, plan, remaining?): decides the keys from FROM to TO, and returns where it
  * stopped: TO, or the first key that TypeScript has to decide. ADMITTED of `plan` says how many were admitted.
@@ -70,10 +77,11 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
   const double* given = plan.data;
   if (!(given[WINDOW_MS] >= 1 && given[WINDOW_MS] <= MAX_SAFE_INTEGER)) refuse(info, "plan: windowMs");
   if (!(std::abs(given[ORIGIN_MS]) <= MAX_SAFE_INTEGER)) refuse(info, "plan: originMs");
-  const auto buckets = wholeFrom(info, given[GRANULES], 1, MOST_BUCKETS, "plan: buckets");
+  const auto buckets = wholeFrom(info, given[GRANULES], 1, MAX_BUCKETS, "plan: buckets");
   const auto sets = wholeFrom(info, given[SETS], 2, 1u << 28, "plan: sets");
+  const auto sums = wholeFrom(info, given[RANGE_SUM], SUMS_PLAIN, SUMS_FENWICK, "plan: sums");
   const Shape shape(given[WINDOW_MS], static_cast<uint32_t>(buckets), static_cast<uint32_t>(sets), given[ORIGIN_MS],
-                    given[IS_SMOOTH] != 0);
+                    given[IS_SMOOTH] != 0, static_cast<Word>(sums));
   if (words.length < shape.words) refuse(info, "words: too short for that many sets and buckets");
   if (!Reading::isSound(shape, given[NOW_MS])) refuse(info, "plan: nowMs");
 
@@ -100,7 +108,7 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
     batch.costs = costs.data;
   }
 
-  const Tally tally = Batches(words.data, shape).admit(batch, given[NOW_MS]);
+  const Tally tally = admit(words.data, shape, batch, given[NOW_MS]);
   if (tally.isBadCost) refuse(info, "costs: expected integers of 0 or more");
   plan.data[ADMITTED] = tally.admitted;
   return Napi::Number::New(info.Env(), static_cast<double>(tally.stopped));
@@ -115,7 +123,6 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   MILLRACE_PLAN(MILLRACE_EXPORT)
 #undef MILLRACE_EXPORT
   exports.Set("layout", layout);
-  exports.Set("mostBuckets", Napi::Number::New(env, MOST_BUCKETS));
   exports.Set("readsClock", Napi::Boolean::New(env, READS_CLOCK));
   InitMappedFile(env, exports);
   exports.Set("admitMany", Napi::Function::New<admitMany>(env, "admitMany"));

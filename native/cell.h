@@ -1,8 +1,7 @@
 // Deciding on a cell: the protocol of src/algorithms/sliding-window.ts, which tells it and argues its order, on the same
 // words at the same time. Whatever is changed here is changed there.
 //
-// What a charge adds, what an undo takes out and what a window counts each go through one function (chargeOnce, undo,
-// Ring::sum), for cells that keep larger sums above their buckets.
+// What stands above the buckets (`Sums`) is charged in `charge`, taken out of in `undo`, and read in Ring::sum.
 #pragma once
 
 #include "ring.h"
@@ -18,11 +17,12 @@ struct Name {
   Word hi;
 };
 
+template <typename Sums>
 class Cells {
  public:
   Cells(Word* words, const Shape& shape) : words_(words), shape_(shape), ring_(words, shape) {}
 
-  Ring& ring() { return ring_; }
+  Ring<Sums>& ring() { return ring_; }
 
   size_t base(size_t way) const { return shape_.waysAt + way * shape_.wayWords; }
 
@@ -43,11 +43,12 @@ class Cells {
     const Word v = readInOrder(words_, base + ADM);
     if (!stands(v, way, name, e)) return Found::UNDECIDED;
     if ((v & COUNT) + cost > limit) return isKnownFull(base, v, e, reading) ? Found::FULL : Found::UNDECIDED;
+    if (Sums::HAS_NODES) return Found::UNDECIDED;  // to charge, too
     const size_t at = base + BUCKETS + ring_.slot(e);
     const Word b = read(words_, at);
     if ((b & LAP) != ring_.lap() || (b & COUNT) + cost > COUNT) return Found::UNDECIDED;
     const Word charged = b + cost;
-    if (!chargeOnce(at, b, charged)) return Found::UNDECIDED;
+    if (compareExchange(words_, at, b, charged) != b) return Found::UNDECIDED;
     if (stands(v, way, name, e)) {
       return commit(way, name, cost, limit, e, v, charged) ? Found::ADMITTED : Found::UNDECIDED;
     }
@@ -88,18 +89,25 @@ class Cells {
  private:
   /** The tick in steps of half of what AS_OF's 24 bits of time tell apart (sixteenths take four of them). */
   static constexpr int STEP_BITS = 19;
-  /** What `charge` says instead of a bucket: no bucket looks so, their counts being 0. */
-  static constexpr Word LATE = 0;
-  static constexpr Word OVERFLOWN = 0x80000000;
 
   bool stands(Word v, size_t way, Name name, Word e) const {
     return read(words_, base(way) + TICK) == e && isOf(v, way, name);
   }
 
-  bool chargeOnce(size_t at, Word b, Word charged) { return compareExchange(words_, at, b, charged) == b; }
-
-  /** Charges the bucket of tick e: what stands there now, or LATE, or OVERFLOWN. */
+  /** Charges tick e: what stands in its bucket now, or LATE, or OVERFLOWN. */
   Word charge(size_t base, Word e, Word cost) {
+    if (!Sums::HAS_NODES) return chargeBucket(base, e, cost);
+    const uint32_t slot = ring_.slot(e);
+    const Word lap = ring_.lap();
+    const Word above = ring_.sums().charge(base, e, slot, lap, cost);
+    const Word charged = above == CHARGED ? chargeBucket(base, e, cost) : above;
+    if (charged != LATE && charged != OVERFLOWN) return charged;
+    if (above == CHARGED) ring_.sums().takeOut(base, slot, lap, cost);
+    stale(base);  // some node may have been charged for a while
+    return charged;
+  }
+
+  Word chargeBucket(size_t base, Word e, Word cost) {
     const size_t at = base + BUCKETS + ring_.slot(e);
     for (;;) {
       const Word b = load(words_, at);
@@ -109,10 +117,10 @@ class Cells {
         charged = b + cost;
       } else {
         // After the load of b: see "A bucket of another lap" in sliding-window.ts.
-        if (shape_.distance(read(words_, base + TICK), e) >= ring_.size) return LATE;
+        if (shape_.distance(read(words_, base + TICK), e) >= ring_.slots) return LATE;
         charged = ring_.lap() | cost;
       }
-      if (chargeOnce(at, b, charged)) return charged;
+      if (compareExchange(words_, at, b, charged) == b) return charged;
     }
   }
 
@@ -138,6 +146,7 @@ class Cells {
       if ((b & LAP) != ring_.lap() || refundsOf(b) != refunds || refunds == MOST_REFUNDS) return false;
       if (compareExchange(words_, at, b, b - cost) == b) break;
     }
+    ring_.sums().takeOut(base, ring_.slot(e), ring_.lap(), cost);
     stale(base);
     return true;
   }
@@ -161,7 +170,9 @@ class Cells {
   /** CAS(v -> the sum as of tick e, new epoch), then the note. */
   void resum(size_t base, Word v, Word e, const Reading& reading) {
     const uint32_t sixteenth = sixteenthOf(e, reading);
-    const Word next = ((v & ~COUNT) + ONE_EPOCH) | ring_.sum(base, e, sixteenth);
+    const Word sum = ring_.sum(base, e, sixteenth);
+    if (Sums::HAS_NODES && read(words_, base + TICK) != e) return;  // see fenwick.ts
+    const Word next = ((v & ~COUNT) + ONE_EPOCH) | sum;
     if (compareExchange(words_, base + ADM, v, next) == v) write(words_, base + AS_OF, noteOf(next, e, sixteenth));
   }
 
@@ -185,7 +196,7 @@ class Cells {
 
   Word* const words_;
   const Shape& shape_;
-  Ring ring_;
+  Ring<Sums> ring_;
 };
 
 }  // namespace millrace

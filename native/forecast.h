@@ -6,9 +6,10 @@
 
 namespace millrace {
 
+template <typename Sums>
 class Forecast {
  public:
-  Forecast(Word* words, const Shape& shape, Cells& cells) : words_(words), shape_(shape), cells_(cells) {}
+  Forecast(Word* words, const Shape& shape, Cells<Sums>& cells) : words_(words), shape_(shape), cells_(cells) {}
 
   /** Units of the limit that are left at the reading; none where the cell is blocked. */
   Word remaining(size_t base, Word limit, const Reading& reading) {
@@ -18,32 +19,22 @@ class Forecast {
   }
 
  private:
-  /** Units that count against a decision at the reading. Ticks here are not wrapped. */
+  /** Units that count against a decision at the reading; the cell's tick being the same before and after. */
   uint64_t used(size_t base, const Reading& reading) {
-    Ring& ring = cells_.ring();
-    const auto now = static_cast<int64_t>(reading.absoluteTick);
-    const int64_t newest = now - ring.behind(base, load(words_, base + TICK), reading);
-    const int64_t end = std::max(newest, now);
-    const int64_t oldest = end - ring.size + 1;
-    const uint32_t outside = shape_.isSmooth && newest <= now ? reading.sixteenth : 0;  // of the oldest, in sixteenths
-    const int64_t wrapped = oldest % shape_.modulus;
-    uint32_t slot = ring.slot(static_cast<Word>(wrapped < 0 ? wrapped + shape_.modulus : wrapped));
-    Word lap = ring.lap();
-    uint64_t used = 0;
-    for (int64_t tick = oldest; tick <= newest; tick++) {
-      const Word b = read(words_, base + BUCKETS + slot);
-      const uint64_t count = (b & LAP) == lap ? b & COUNT : 0;
-      used += tick == oldest ? (count * (16 - outside) + 15) / 16 : count;
-      if (++slot < ring.size) continue;
-      slot = 0;
-      lap += ONE_LAP;  // on across the modulus, too: it is so many whole laps
+    Ring<Sums>& ring = cells_.ring();
+    for (;;) {
+      const Word tick = load(words_, base + TICK);
+      const int64_t behind = ring.behind(base, tick, reading);
+      const int64_t length = ring.size - std::max<int64_t>(behind, 0);
+      const uint32_t outside = shape_.isSmooth && behind >= 0 ? reading.sixteenth : 0;  // of the oldest
+      const uint64_t used = length > 0 ? ring.sumOf(base, tick, static_cast<uint32_t>(length), outside) : 0;
+      if (read(words_, base + TICK) == tick) return used;
     }
-    return used;
   }
 
   Word* const words_;
   const Shape& shape_;
-  Cells& cells_;
+  Cells<Sums>& cells_;
 };
 
 }  // namespace millrace

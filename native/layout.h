@@ -7,9 +7,14 @@
 #define MILLRACE_LAYOUT(X)       \
   X(LAYOUT_VERSION, 2)           \
   X(HEADER_LIMIT, 12)            \
+  X(HEADER_RANGE_SUM, 13)        \
   X(HEADER_NEWEST, 16)           \
   X(HEADER_WORDS, 64)            \
   X(NAMES_AT, 64)                \
+  X(MAX_BUCKETS, 1u << 20)       \
+  X(SUMS_PLAIN, 0)               \
+  X(SUMS_BLOCKS, 1)              \
+  X(SUMS_FENWICK, 2)             \
   X(WAYS_PER_SET, 16)            \
   X(HI, 0)                       \
   X(ADM, 1)                      \
@@ -29,6 +34,9 @@
   X(LAPS, 256)                   \
   X(REFUNDS, 3u << 22)           \
   X(MOST_REFUNDS, 3)             \
+  X(NODE_COUNT, 0xffffff)        \
+  X(BLOCK_BITS, 6)               \
+  X(MOST_BLOCKS, 64)             \
   X(PER_SECOND, 16)              \
   X(FOR_EVER, 0xffffffff)
 
@@ -39,6 +47,9 @@ MILLRACE_LAYOUT(MILLRACE_CONSTANT)
 #undef MILLRACE_CONSTANT
 
 inline constexpr Word ONE_LAP = ONE_EPOCH;  // both stand in the top eight bits
+
+/** Buckets in a block. */
+inline constexpr Word BLOCK = 1u << BLOCK_BITS;
 
 inline Word refundsOf(Word bucket) { return (bucket >> 22) & 3; }
 

@@ -1,66 +1,61 @@
 // The ring of buckets of a cell, and its tick: src/algorithms/ring.ts, which explains it.
 #pragma once
 
-#include <algorithm>
-
-#include "shape.h"
+#include "blocks.h"
+#include "fenwick.h"
+#include "plain.h"
 
 namespace millrace {
 
+/** How far a cell's tick moved. */
+struct Move {
+  int64_t ticks;
+  /** It is further ahead of the reading than is believed: go on only with a reading taken after this. */
+  bool isFarAhead;
+};
+
+/** Its buckets are summed by `Sums`: Plain, Blocks or Fenwick. */
+template <typename Sums>
 class Ring {
  public:
-  struct Move {
-    int64_t ticks;
-    /** The cell's tick is further ahead of the reading than is believed: go on only with a reading taken after this. */
-    bool isFarAhead;
-  };
-
+  /** The granules that a window may reach into: n, and the one under way. */
   const uint32_t size;
+  /** The buckets there are: as many, or some more below nodes. */
+  const uint32_t slots;
 
+  Ring(const Ring&) = delete;
   Ring(Word* words, const Shape& shape)
-      : size(shape.ring),
+      : size(shape.buckets + 1),
+        slots(shape.ring),
         words_(words),
         shape_(shape),
+        laps_(shape.ring),
+        sums_(words, shape, laps_),
         aheadTicks_(static_cast<int64_t>(std::min(std::max(std::ceil(HOUR_MS / shape.granuleMs), 2.0), MAX_AHEAD))) {}
 
-  /** The slot of a tick; `lap` then says its lap. Most calls ask for the tick of the call before. */
-  uint32_t slot(Word tick) {
-    if (tick != locatedTick_) {
-      locatedTick_ = tick;
-      const Word lap = tick / size;
-      slot_ = tick - lap * size;
-      lap_ = lap << 24;
-    }
-    return slot_;
-  }
-
-  Word lap() const { return lap_; }
+  uint32_t slot(Word tick) { return laps_.slot(tick); }
+  /** Of the tick last given to `slot`. */
+  Word lap() const { return laps_.lap(); }
+  /** What stands above the buckets. */
+  Sums& sums() { return sums_; }
 
   /** What the buckets of the window that ends in `tick` have counted, at most MAX_TOTAL. */
   Word sum(size_t base, Word tick, uint32_t sixteenth) {
-    const size_t first = base + BUCKETS;
-    const size_t end = first + size;
-    const size_t own = first + slot(tick);
-    const size_t oldest = own + 1 == end ? first : own + 1;
-    const Word lapBefore = lap_ - ONE_LAP;
-    const Word b = read(words_, oldest);
-    uint64_t sum = (b & LAP) == (oldest > own ? lapBefore : lap_) ? b & COUNT : 0;
-    if (sixteenth > 0) sum = (sum * (16 - sixteenth) + 15) / 16;
-    for (size_t i = oldest == first ? first + 1 : first; i <= own; i++) {
-      const Word b = read(words_, i);
-      if ((b & LAP) == lap_) sum += b & COUNT;
-    }
-    for (size_t i = oldest + 1; i < end && oldest > own; i++) {
-      const Word b = read(words_, i);
-      if ((b & LAP) == lapBefore) sum += b & COUNT;
-    }
-    return static_cast<Word>(std::min<uint64_t>(sum, MAX_TOTAL));
+    return static_cast<Word>(std::min<uint64_t>(sumOf(base, tick, size, sixteenth), MAX_TOTAL));
+  }
+
+  /** What `length` ticks up to this one have counted (1 to `size`): the first without so many sixteenths of it, rounded up. */
+  uint64_t sumOf(size_t base, Word tick, uint32_t length, uint32_t sixteenth) {
+    const uint32_t slot = this->slot(tick);
+    if (sixteenth == 0) return sums_.sum(base, slot, lap(), length);
+    const uint64_t oldest = countAt(base, tick, length - 1);
+    return sums_.sum(base, slot, lap(), length - 1) + (oldest * (16 - sixteenth) + 15) / 16;
   }
 
   /** Moves a cell's tick on to the reading's and brooms what it passed. */
   Move advance(size_t base, Word seen, const Reading& reading) {
-    const int64_t reach = int64_t{BROOM_LAPS} * size;
-    const int64_t all = int64_t{LAPS} * size;
+    const int64_t reach = int64_t{BROOM_LAPS} * slots;
+    const int64_t all = int64_t{LAPS} * slots;
     int64_t moved = 0;
     for (Word tick = seen;;) {
       const int64_t behind = shape_.distance(reading.tick, tick);
@@ -76,7 +71,7 @@ class Ring {
         tick = found;
         continue;
       }
-      broom(base, tick, hop, next);
+      sums_.sweep(base, tick, hop, next);
       moved += hop;
       tick = next;
     }
@@ -91,7 +86,6 @@ class Ring {
  private:
   enum class Side { BEHIND, STANDS_AHEAD, FAR_AHEAD };
 
-  static constexpr uint32_t BROOM_LAPS = LAPS / 4;
   static constexpr double HOUR_MS = 3'600'000;
   static constexpr double MAX_AHEAD = 1 << 20;
   static constexpr Word MOST_NEWEST = 0xffffffff;
@@ -119,31 +113,18 @@ class Ring {
     }
   }
 
-  /** One slot for every 64 ticks passed: a count in it that is of no lap still in the window goes. */
-  void broom(size_t base, Word from, int64_t hop, Word to) {
-    const int64_t end = (int64_t{from} + hop) / BROOM_LAPS;
-    int64_t p = from / BROOM_LAPS + 1;
-    if (p > end) return;
-    for (p = std::max(p, end - size + 1); p <= end; p++) {
-      const auto i = static_cast<uint32_t>(p % size);
-      const size_t at = base + BUCKETS + i;
-      const Word b = load(words_, at);
-      if ((b & COUNT) == 0 || (b & LAP) == lapOf(i, to)) continue;
-      // By the tick read after the bucket: what it counts was charged in that tick or before, if others have moved on.
-      if ((b & LAP) == lapOf(i, read(words_, base + TICK))) continue;
-      compareExchange(words_, at, b, (b & LAP) | REFUNDS);
-    }
+  /** What the bucket of the tick `age` before `tick` has counted. */
+  Word countAt(size_t base, Word tick, uint32_t age) {
+    const int64_t at = int64_t{slot(tick)} - age;
+    const Word b = read(words_, base + BUCKETS + static_cast<size_t>(at < 0 ? at + slots : at));
+    return (b & LAP) == (at < 0 ? lap() - ONE_LAP : lap()) ? b & COUNT : 0;
   }
-
-  /** The lap that a slot has in the window that ends in `tick`. */
-  Word lapOf(uint32_t slot, Word tick) { return slot <= this->slot(tick) ? lap_ : lap_ - ONE_LAP; }
 
   Word* const words_;
   const Shape& shape_;
+  Laps laps_;
+  Sums sums_;
   const int64_t aheadTicks_;
-  Word locatedTick_ = 0;
-  uint32_t slot_ = 0;
-  Word lap_ = 0;
 };
 
 }  // namespace millrace

@@ -8,8 +8,6 @@
 
 namespace millrace {
 
-/** Cells of more buckets than this are not summed bucket by bucket, and not decided here. */
-inline constexpr uint32_t MOST_BUCKETS = 256;
 inline constexpr double MAX_SAFE_INTEGER = 9007199254740991.0;
 
 struct Shape {
@@ -19,7 +17,12 @@ struct Shape {
   bool isSmooth;
   uint32_t buckets;
   uint32_t sets;
+  /** What stands above the buckets: SUMS_PLAIN (nothing), SUMS_BLOCKS or SUMS_FENWICK. */
+  Word sums;
   uint32_t ring;
+  /** Nodes that sum a block each, and those of the second level. */
+  uint32_t blocks;
+  uint32_t upper;
   /** Up to 2^32 itself, where 256 rings divide it. */
   int64_t modulus;
   uint32_t wayWords;
@@ -28,12 +31,18 @@ struct Shape {
   double granuleMs;
   bool isWhole;
 
-  Shape(double windowMs, uint32_t buckets, uint32_t sets, double originMs, bool isSmooth)
-      : windowMs(windowMs), originMs(originMs), isSmooth(isSmooth), buckets(buckets), sets(sets), ring(buckets + 1) {
+  Shape(double windowMs, uint32_t buckets, uint32_t sets, double originMs, bool isSmooth, Word sums = SUMS_PLAIN)
+      : windowMs(windowMs), originMs(originMs), isSmooth(isSmooth), buckets(buckets), sets(sets), sums(sums) {
+    const bool isPlain = sums == SUMS_PLAIN;
+    const bool hasUpper = sums == SUMS_BLOCKS && buckets > MOST_BLOCKS * BLOCK;
+    const uint32_t span = hasUpper ? BLOCK * BLOCK : BLOCK;
+    ring = isPlain ? buckets + 1 : ((buckets + span) / span + 1) * span;
+    blocks = isPlain ? 0 : ring / BLOCK;
+    upper = hasUpper ? ring / span : 0;
     const uint64_t ways = uint64_t{sets} * WAYS_PER_SET;
     const int64_t rings = int64_t{LAPS} * ring;
     modulus = (int64_t{1} << 32) / rings * rings;
-    wayWords = BUCKETS + ring;
+    wayWords = BUCKETS + ring + blocks + upper;
     waysAt = NAMES_AT + ways;
     words = waysAt + ways * wayWords;
     granuleMs = windowMs / buckets;

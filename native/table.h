@@ -11,11 +11,13 @@
 
 namespace millrace {
 
+/** In place of a way. */
+inline constexpr int64_t NO_WAY = -1;
+
+template <typename Sums>
 class Table {
  public:
-  static constexpr int64_t NO_WAY = -1;
-
-  Table(Word* words, const Shape& shape, const Cells& cells) : words_(words), shape_(shape), cells_(cells) {}
+  Table(Word* words, const Shape& shape, const Cells<Sums>& cells) : words_(words), shape_(shape), cells_(cells) {}
 
   /** The first way of the key's first set. */
   size_t firstSet(Word lo) const { return (uint64_t{lo} * shape_.sets >> 32) * WAYS_PER_SET; }
@@ -70,7 +72,7 @@ class Table {
 
   Word* const words_;
   const Shape& shape_;
-  const Cells& cells_;
+  const Cells<Sums>& cells_;
 };
 
 }  // namespace millrace

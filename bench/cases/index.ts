@@ -7,6 +7,7 @@ export const CASES = {
   check: async () => (await import('./check.js')).check,
   handle: async () => (await import('./handle.js')).handle,
   batch: async () => (await import('./batch.js')).batch,
+  'large-batches': async () => (await import('./large-batches.js')).largeBatch,
   million: async () => (await import('./million.js')).million,
   memory: async () => (await import('./memory.js')).memory,
   pauses: async () => (await import('./pauses.js')).pauses,

@@ -1,113 +1,59 @@
 // The protocol in C++ alone: on plain memory, without Node, by real threads. `npm run test:native` builds and runs it.
 // What TypeScript and this must do alike is held by test/native/; here it is what they promise.
-#include <atomic>
-#include <cstdio>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
-#include "../batch.h"
-
-using namespace millrace;
+#include "interrupted.h"
 
 namespace {
 
-std::atomic<int> failed{0};
-constexpr int MOST_PRINTED = 20;
-
-#define CHECK(is, ...)                                     \
-  do {                                                     \
-    if (!(is) && failed++ < MOST_PRINTED) {                \
-      std::printf("%s:%d: %s: ", __FILE__, __LINE__, #is); \
-      std::printf(__VA_ARGS__);                            \
-      std::printf("\n");                                   \
-    }                                                      \
-  } while (false)
-
-constexpr double WINDOW_MS = 10'000;
-constexpr uint32_t GRANULES = 10;
-constexpr double GRANULE_MS = WINDOW_MS / GRANULES;
-constexpr double START_MS = 1'000'123;
-
-/** An arena in which keys have been given their homes; TypeScript does that otherwise. */
-struct Arena {
-  Shape shape;
-  std::vector<Word> words;
-
-  explicit Arena(uint32_t sets, bool isSmooth = false, uint32_t granules = GRANULES)
-      : shape(granules * GRANULE_MS, granules, sets, START_MS, isSmooth), words(shape.words) {}
-
-  size_t insert(Name name, double nowMs) {
-    const size_t way = (uint64_t{name.lo} * shape.sets >> 32) * WAYS_PER_SET + (name.lo & (WAYS_PER_SET - 1));
-    const size_t base = shape.waysAt + way * shape.wayWords;
-    words[NAMES_AT + way] = name.lo;
-    words[base + HI] = name.hi;
-    words[base + TICK] = Reading(shape, nowMs).tick;
-    words[base + ADM] = LIVE;
-    return way;
-  }
-};
-
-constexpr Name KEY{0x1234, 0x5678};
-
-/** As the engine decides: the attempt first, then at length. */
-Found decide(Cells& cells, size_t way, Word cost, Word limit, const Reading& reading) {
-  const Found found = cells.attempt(way, KEY, cost, limit, reading);
-  if (found != Found::UNDECIDED) return found;
-  if (!cells.enter(cells.base(way), reading)) return Found::NEEDS_READING;
-  return cells.decide(way, KEY, cost, limit, reading);
-}
-
-bool admits(Cells& cells, size_t way, Word cost, Word limit, const Reading& reading) {
-  const Found found = decide(cells, way, cost, limit, reading);
-  CHECK(found == Found::ADMITTED || found == Found::FULL, "found %d", static_cast<int>(found));
-  return found == Found::ADMITTED;
-}
-
-void admitsTheLimitInAnyWindowAndAllOfItAfterwards() {
-  Arena arena(2);
+template <typename Sums>
+void admitsTheLimitInAnyWindowAndAllOfItAfterwards(uint32_t granules) {
+  Arena<Sums> arena(2, false, granules);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells cells(arena.words.data(), arena.shape);
+  Cells<Sums> cells(arena.words.data(), arena.shape);
   // One unit a granule, round many laps: never more than the limit in a window and a granule, and never idle for long.
-  constexpr Word limit = 5;
+  const Word limit = granules / 2;
   std::vector<int> admitted;
-  for (int tick = 0; tick < 5'000; tick++) {
+  int sum = 0;
+  for (uint32_t tick = 0; tick < std::max(5'000u, 20 * granules); tick++) {
     const Reading reading(arena.shape, START_MS + tick * GRANULE_MS);
     admitted.push_back(admits(cells, way, 1, limit, reading) ? 1 : 0);
-    int sum = 0;
-    for (size_t i = admitted.size() > GRANULES ? admitted.size() - GRANULES - 1 : 0; i < admitted.size(); i++) {
-      sum += admitted[i];
-    }
-    CHECK(sum <= static_cast<int>(limit), "%d in the window that ends in granule %d", sum, tick);
-    if (tick > 20) CHECK(sum == static_cast<int>(limit), "only %d in the window that ends in granule %d", sum, tick);
+    sum += admitted[tick] - (tick > granules ? admitted[tick - granules - 1] : 0);
+    CHECK(sum <= static_cast<int>(limit), "%d in the window that ends in granule %u", sum, tick);
+    if (tick > 2 * granules) CHECK(sum == static_cast<int>(limit), "only %d in the window that ends in %u", sum, tick);
   }
 }
 
-void aReturnAfterAnyNumberOfLapsFindsTheWholeLimit() {
-  Arena arena(2);
+template <typename Sums>
+void aReturnAfterAnyNumberOfLapsFindsTheWholeLimit(uint32_t granules) {
+  Arena<Sums> arena(2, false, granules);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells cells(arena.words.data(), arena.shape);
+  Cells<Sums> cells(arena.words.data(), arena.shape);
   double nowMs = START_MS;
   for (int laps : {1, 2, 63, 64, 65, 255, 256, 257, 512, 1000, 1'000'000}) {
     const Reading reading(arena.shape, nowMs);
     CHECK(admits(cells, way, 7, 7, reading), "before %d laps", laps);
     CHECK(!admits(cells, way, 1, 7, reading), "full before %d laps", laps);
-    nowMs += laps * (WINDOW_MS + GRANULE_MS);
+    nowMs += laps * (arena.shape.ring * GRANULE_MS);
   }
 }
 
 void aTickFarAheadAsksForANewReading() {
-  Arena arena(2);
+  Arena<Plain> arena(2);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells cells(arena.words.data(), arena.shape);
+  Cells<Plain> cells(arena.words.data(), arena.shape);
   CHECK(cells.enter(cells.base(way), Reading(arena.shape, START_MS + 7'200'000)), "two hours on");
   const Word before = arena.words[cells.base(way) + TICK];
   CHECK(!cells.enter(cells.base(way), Reading(arena.shape, START_MS)), "two hours back is not believed");
   CHECK(arena.words[cells.base(way) + TICK] == before, "the tick stays");
 }
 
+template <typename Sums>
 void aBatchDecidesInOrderAndStopsAtANewKey() {
-  Arena arena(100);
+  Arena<Sums> arena(100);
   std::vector<Word> fingerprints;
   for (Word i = 0; i < 500; i++) {
     const uint64_t key = i / 2;  // each twice, and no two in one home
@@ -125,7 +71,7 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   batch.to = 500;
   batch.allowed = allowed.data();
   batch.at = at.data();
-  const Tally tally = Batches(arena.words.data(), arena.shape).admit(batch, START_MS);
+  const Tally tally = Batches<Sums>(arena.words.data(), arena.shape).admit(batch, START_MS);
   CHECK(tally.stopped == 400, "stopped at %zu", tally.stopped);
   CHECK(tally.admitted == 200, "%u admitted", tally.admitted);
   for (size_t i = 0; i < 400; i++) {
@@ -138,10 +84,11 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
  * All threads on one cell; who is refused turns the clock on by a window and a granule, once for all. What was admitted
  * while the clock stood, seen before and after, was charged in that very tick.
  */
+template <typename Sums>
 void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word cost) {
   constexpr Word limit = 20;
   constexpr int PHASES = 50'000;
-  Arena arena(2, isSmooth, granules);
+  Arena<Sums> arena(2, isSmooth, granules);
   const size_t way = arena.insert(KEY, START_MS);
   const double turnMs = (granules + 1) * GRANULE_MS;
   std::atomic<int> phase{0};
@@ -149,7 +96,7 @@ void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word co
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; i++) {
     threads.emplace_back([&] {
-      Cells cells(arena.words.data(), arena.shape);
+      Cells<Sums> cells(arena.words.data(), arena.shape);
       for (int now = 0; now < PHASES; now = phase.load()) {
         const Found found = decide(cells, way, cost, limit, Reading(arena.shape, START_MS + now * turnMs));
         if (found == Found::ADMITTED && phase.load() == now) admitted[now] += cost;
@@ -167,25 +114,120 @@ void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word co
   CHECK(full > PHASES / 2, "only %d of %d windows were used up", full, PHASES);
 }
 
+/**
+ * As above, but the clock goes on by a part of a window, also while there is room, so that windows end all over the ring
+ * and count what was admitted at many moments.
+ */
+template <typename Sums>
+void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
+  constexpr Word limit = 10;
+  constexpr int PHASES = 20'000;
+  const uint32_t turn = (granules + 6) / 7;
+  const int phasesAWindow = static_cast<int>((granules + turn - 1) / turn);
+  Arena<Sums> arena(2, false, granules);
+  const size_t way = arena.insert(KEY, START_MS);
+  const double turnMs = turn * GRANULE_MS;
+  std::atomic<int> phase{0};
+  std::vector<std::atomic<Word>> admitted(PHASES);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; i++) {
+    threads.emplace_back([&] {
+      Cells<Sums> cells(arena.words.data(), arena.shape);
+      uint32_t tried = 0;
+      for (int now = 0; now < PHASES; now = phase.load()) {
+        const Found found = decide(cells, way, 1, limit, Reading(arena.shape, START_MS + now * turnMs));
+        if (found == Found::ADMITTED && phase.load() == now) admitted[now]++;
+        if (found == Found::FULL || ++tried % 4 == 0) phase.compare_exchange_strong(now, now + 1);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  int full = 0;
+  for (int end = phasesAWindow; end < PHASES; end++) {
+    Word sum = 0;
+    for (int i = end - phasesAWindow + 1; i <= end; i++) sum += admitted[i];
+    CHECK(sum <= limit, "%u in the window that ends at turn %d", sum, end);
+    full += sum == limit;
+  }
+  CHECK(full > PHASES / 50, "only %d of %d windows were full", full, PHASES);
+}
+
+void aShapeHasTheWordsThatTypeScriptSays() {
+  struct Expected {
+    Word sums;
+    uint32_t buckets, ring, blocks, upper;
+  };
+  for (const auto& [sums, buckets, ring, blocks, upper] : {
+           Expected{SUMS_PLAIN, 60, 61, 0, 0},
+           Expected{SUMS_BLOCKS, 1, 128, 2, 0},
+           Expected{SUMS_BLOCKS, 63, 128, 2, 0},
+           Expected{SUMS_BLOCKS, 64, 192, 3, 0},
+           Expected{SUMS_BLOCKS, 4'096, 4'224, 66, 0},
+           Expected{SUMS_BLOCKS, 4'097, 12'288, 192, 3},
+           Expected{SUMS_FENWICK, 4'097, 4'224, 66, 0},
+           Expected{SUMS_BLOCKS, 1 << 20, 1'056'768, 16'512, 258},
+           Expected{SUMS_FENWICK, 1 << 20, 1'048'704, 16'386, 0},
+       }) {
+    const Shape shape(1000.0 * buckets, buckets, 2, 0, false, sums);
+    CHECK(shape.ring == ring && shape.blocks == blocks && shape.upper == upper, "%u buckets by %u: %u, %u, %u", buckets,
+          sums, shape.ring, shape.blocks, shape.upper);
+    CHECK(shape.modulus % (int64_t{LAPS} * ring) == 0, "%u buckets by %u: laps end at the modulus", buckets, sums);
+  }
+}
+
+using Tests = std::vector<std::pair<std::string, std::function<void()>>>;
+
+template <typename Sums>
+void addThoseWithNodes(Tests& tests, const std::string& name) {
+  const auto add = [&](const std::string& what, std::function<void()> run) { tests.emplace_back(name + what, run); };
+  for (const uint32_t granules : {GRANULES, 300u, MANY_GRANULES}) {
+    const std::string many = " of " + std::to_string(granules);
+    add(many + ": the limit in any window, and all of it afterwards",
+        [=] { admitsTheLimitInAnyWindowAndAllOfItAfterwards<Sums>(granules); });
+    add(many + ": a return after any number of laps finds the whole limit",
+        [=] { aReturnAfterAnyNumberOfLapsFindsTheWholeLimit<Sums>(granules); });
+    add(many + ": nodes count what their buckets do", [=] { nodesCountWhatTheirBucketsDo<Sums>(granules); });
+    add(many + ": threads, never over",
+        [=] { threadsNeverAdmitMoreThanTheLimit<Sums>(false, granules, 3); });
+    add(many + ": threads, never over in a window that moves",
+        [=] { threadsNeverAdmitMoreThanTheLimitInMovingWindows<Sums>(granules); });
+  }
+  add(": a charge that is not committed leaves every node", aChargeThatIsNotCommittedLeavesEveryNode<Sums>);
+  for (const uint32_t laps : {1, 2, 100}) {
+    add(": a charge that " + std::to_string(laps) + " laps overtake takes no node back",
+        [=] { aLateChargeTakesNoNodeBack<Sums>(laps); });
+  }
+  add(": a batch decides in order, and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Sums>);
+}
+
 }  // namespace
 
 int main() {
-  const std::vector<std::pair<const char*, std::function<void()>>> tests{
-      {"admits the limit in any window, and all of it afterwards", admitsTheLimitInAnyWindowAndAllOfItAfterwards},
-      {"a return after any number of laps finds the whole limit", aReturnAfterAnyNumberOfLapsFindsTheWholeLimit},
+  Tests tests{
+      {"a shape has the words that TypeScript says", aShapeHasTheWordsThatTypeScriptSays},
+      {"admits the limit in any window, and all of it afterwards",
+       [] { admitsTheLimitInAnyWindowAndAllOfItAfterwards<Plain>(GRANULES); }},
+      {"a return after any number of laps finds the whole limit",
+       [] { aReturnAfterAnyNumberOfLapsFindsTheWholeLimit<Plain>(GRANULES); }},
       {"a tick far ahead asks for a new reading", aTickFarAheadAsksForANewReading},
-      {"a batch decides in order, and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey},
-      {"threads, cost 1: never over", [] { threadsNeverAdmitMoreThanTheLimit(false, GRANULES, 1); }},
-      {"threads, cost 3: never over", [] { threadsNeverAdmitMoreThanTheLimit(false, GRANULES, 3); }},
-      {"threads, a window of one granule: never over", [] { threadsNeverAdmitMoreThanTheLimit(false, 1, 1); }},
-      {"threads, smooth: never over", [] { threadsNeverAdmitMoreThanTheLimit(true, GRANULES, 1); }},
+      {"a batch decides in order, and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Plain>},
+      {"threads, cost 1: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(false, GRANULES, 1); }},
+      {"threads, cost 3: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(false, GRANULES, 3); }},
+      {"threads, a window of one granule: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(false, 1, 1); }},
+      {"threads, smooth: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(true, GRANULES, 1); }},
+      {"threads, never over in a window that moves",
+       [] { threadsNeverAdmitMoreThanTheLimitInMovingWindows<Plain>(GRANULES); }},
   };
+  tests.emplace_back("a Fenwick tree: a sum that a lap overtakes does not count", aSumThatALapOvertakesDoesNotCount);
+  addThoseWithNodes<Blocks>(tests, "block sums");
+  addThoseWithNodes<Fenwick>(tests, "a Fenwick tree");
   int broken = 0;
   for (const auto& [name, run] : tests) {
     const int before = failed;
     run();
     if (failed > before) broken++;
-    std::printf("%s %s\n", failed > before ? "FAIL" : "ok  ", name);
+    std::printf("%s %s\n", failed > before ? "FAIL" : "ok  ", name.c_str());
+    std::fflush(stdout);
   }
   std::printf("%zu passed, %d failed\n", tests.size() - static_cast<size_t>(broken), broken);
   return broken > 0 ? 1 : 0;

@@ -172,7 +172,7 @@ export function sumsFor(buckets: number): Sums {
 }
 
 /** More blocks than this (a window of 4,096 buckets) are summed on two levels. */
-const MOST_BLOCKS = 64
+export const MOST_BLOCKS = 64
 
 /**
  * Below nodes the ring is a multiple of the largest span that a node must have for itself, and one such span longer than

@@ -10,8 +10,6 @@ export interface Addon {
   /** Absent where the system has no such files: Windows. */
   readonly files?: NativeFiles
   readonly layout: Readonly<Record<string, number>>
-  /** Cells of more buckets are not decided there. */
-  readonly mostBuckets: number
   /** Whether it can read the clock that `monotonicClock` reads. */
   readonly readsClock: boolean
   /** Decides keys in order; the index of the first that it left to us. @see NativeBatches */

@@ -1,5 +1,6 @@
 import { type Clock, monotonicClock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
+import { SUMS } from '../memory/layout.js'
 import { type Addon, addonFor } from './addon.js'
 import { PLAN, PLAN_FIELDS } from './plan.js'
 
@@ -44,12 +45,10 @@ export class NativeBatches {
     remaining: new Int32Array(MOST_COPIED),
   }
 
-  /** Undefined where there is no addon, or it does not decide on cells of this shape. */
+  /** Undefined where there is no addon. */
   static for(arena: Arena, clock: Clock): NativeBatches | undefined {
     const addon = addonFor()
-    if (addon === undefined || arena.shape.sums !== 'plain' || arena.shape.buckets > addon.mostBuckets)
-      return undefined
-    return new NativeBatches(addon, arena, clock)
+    return addon === undefined ? undefined : new NativeBatches(addon, arena, clock)
   }
 
   constructor(addon: Addon, { words, shape, originMs, edge }: Arena, clock: Clock) {
@@ -62,6 +61,7 @@ export class NativeBatches {
     this.#plan[PLAN.GRANULES] = shape.buckets
     this.#plan[PLAN.SETS] = shape.sets
     this.#plan[PLAN.IS_SMOOTH] = edge === 'smooth' ? 1 : 0
+    this.#plan[PLAN.RANGE_SUM] = SUMS.indexOf(shape.sums)
     this.#plan[PLAN.READS_CLOCK_ITSELF] = this.readsClock ? 1 : 0
   }
 

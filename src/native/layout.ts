@@ -1,3 +1,4 @@
+import { MAX_BUCKETS } from '../core/rule.js'
 import * as layout from '../memory/layout.js'
 import { PLAN } from './plan.js'
 
@@ -7,9 +8,14 @@ const { HEADER } = layout
 const EXPECTED: Readonly<Record<string, number>> = {
   LAYOUT_VERSION: layout.LAYOUT_VERSION,
   HEADER_LIMIT: HEADER.LIMIT,
+  HEADER_RANGE_SUM: HEADER.RANGE_SUM,
   HEADER_NEWEST: HEADER.NEWEST,
   HEADER_WORDS: layout.HEADER_WORDS,
   NAMES_AT: layout.NAMES_AT,
+  MAX_BUCKETS,
+  SUMS_PLAIN: layout.SUMS.indexOf('plain'),
+  SUMS_BLOCKS: layout.SUMS.indexOf('blocks'),
+  SUMS_FENWICK: layout.SUMS.indexOf('fenwick'),
   WAYS_PER_SET: layout.WAYS_PER_SET,
   HI: layout.HI,
   ADM: layout.ADM,
@@ -29,6 +35,9 @@ const EXPECTED: Readonly<Record<string, number>> = {
   LAPS: layout.LAPS,
   REFUNDS: layout.REFUNDS,
   MOST_REFUNDS: layout.MOST_REFUNDS,
+  NODE_COUNT: layout.NODE_COUNT,
+  BLOCK_BITS: layout.BLOCK_BITS,
+  MOST_BLOCKS: layout.MOST_BLOCKS,
   PER_SECOND: layout.PER_SECOND,
   FOR_EVER: layout.FOR_EVER,
   ...Object.fromEntries(Object.entries(PLAN).map(([name, field]) => [`PLAN_${name}`, field])),

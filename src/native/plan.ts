@@ -5,13 +5,15 @@ export const PLAN = {
   GRANULES: 2,
   SETS: 3,
   IS_SMOOTH: 4,
-  LIMIT: 5,
-  FROM: 6,
-  TO: 7,
-  NOW_MS: 8,
+  /** An index into `SUMS`. */
+  RANGE_SUM: 5,
+  LIMIT: 6,
+  FROM: 7,
+  TO: 8,
+  NOW_MS: 9,
   /** 1: at every 64th key. */
-  READS_CLOCK_ITSELF: 9,
+  READS_CLOCK_ITSELF: 10,
   /** Written by the addon. */
-  ADMITTED: 10,
+  ADMITTED: 11,
 } as const
 export const PLAN_FIELDS = Object.keys(PLAN).length

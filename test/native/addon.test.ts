@@ -18,11 +18,16 @@ test('stats().native names what decides batches', () => {
   assert.is(onSide('typescript', small).stats().native, 'none')
 })
 
-test('cells of more buckets than the addon takes are decided in TypeScript', () => {
-  const fine = (granules: number) => () =>
-    createLimiter({ limit: 5, window: granules, granularity: 1, maxKeys: 20 })
-  assert.is(onSide('addon', fine(256)).stats().native, 'addon')
-  assert.is(onSide('addon', fine(257)).stats().native, 'none')
+test('windows of up to 2^20 granules are decided there, whatever sums them', () => {
+  for (const rangeSum of [undefined, 'blocks', 'fenwick'] as const) {
+    for (const granules of [1, 256, 257, 2 ** 20]) {
+      const rule = { limit: 5, window: granules, granularity: 1, ...(rangeSum && { rangeSum }) }
+      const limiter = onSide('addon', () => createLimiter({ ...rule, maxKeys: 1 }))
+      assert.is(limiter.stats().native, 'addon')
+      const decided = limiter.checkMany(['key', 'key', 'key'], 2)
+      assert.equal([...decided.allowed], [1, 1, 0], `${granules} granules, ${rangeSum}`)
+    }
+  }
 })
 
 test('an addon of another layout is refused with a warning that says what differs', async () => {

@@ -1,7 +1,7 @@
 // Whatever the addon is given, it throws or decides; nothing is written outside of the arrays that it was given.
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ADM, HI, LIVE, NAMES_AT, shapeFor } from '#millrace/memory/layout.js'
+import { ADM, HI, LIVE, NAMES_AT, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
 import { addonFor } from '#millrace/native/addon.js'
 import { PLAN } from '#millrace/native/plan.js'
 import { isLeftOut } from './sides.js'
@@ -17,7 +17,7 @@ function rightArguments() {
     costs: 1 as unknown,
     allowed: new Uint8Array(2) as unknown,
     at: new Float64Array(2) as unknown,
-    plan: new Float64Array([60_000, 0, 60, 2, 0, 5, 0, 2, 1e6, 0, 0]) as unknown,
+    plan: new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0]) as unknown,
     remaining: new Int32Array(2) as unknown,
   }
 }
@@ -97,8 +97,9 @@ test('a number of the plan that can not be is a RangeError', () => {
   const wrong: [field: number, values: number[]][] = [
     [PLAN.WINDOW_MS, [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
     [PLAN.ORIGIN_MS, [Number.NaN, Number.NEGATIVE_INFINITY, 1e300]],
-    [PLAN.GRANULES, [0, -1, 1.5, 61, 257, 2 ** 32, Number.NaN]],
+    [PLAN.GRANULES, [0, -1, 1.5, 61, 257, 2 ** 20, 2 ** 20 + 1, 2 ** 32, Number.NaN]],
     [PLAN.SETS, [0, 1, -2, 2.5, 3, 2 ** 28, 2 ** 33, Number.NaN]],
+    [PLAN.RANGE_SUM, [-1, 0.5, 1, 2, 3, 2 ** 32, Number.NaN]], // 1 and 2 need more words
     [PLAN.LIMIT, [0, -1, 1.5, 2 ** 22 - 1, Number.NaN]],
     [PLAN.FROM, [-1, 0.5, 3, Number.NaN]],
     [PLAN.TO, [-1, 1.5, 3, 2 ** 53, Number.NaN]],
@@ -122,8 +123,14 @@ test('a cost that is no integer of 0 or more is a RangeError', () => {
   }
 })
 
-test('memory of random words does no harm: it stops or decides, and what lies beside it stays as it was', () => {
-  const { words, waysAt, wayWords } = shapeFor(60_000, 60, 2)
+for (const sums of SUMS) {
+  test(`${sums}: memory of random words does no harm: it stops or decides, and what lies beside it stays as it was`, () => {
+    leavesWhatLiesBeside(sums)
+  })
+}
+
+function leavesWhatLiesBeside(sums: Sums): void {
+  const { words, waysAt, wayWords } = shapeFor(60_000, 60, 2, sums)
   const beside = 1_024
   let decided = 0
   for (let round = 0; round < 2_000; round++) {
@@ -131,6 +138,7 @@ test('memory of random words does no harm: it stops or decides, and what lies be
     const arena = all.subarray(beside, beside + words)
     crypto.getRandomValues(arena)
     const given = rightArguments()
+    ;(given.plan as Float64Array)[PLAN.RANGE_SUM] = SUMS.indexOf(sums)
     const keys = [3, 20].map((way) => {
       arena[waysAt + way * wayWords + ADM]! |= LIVE
       arena[NAMES_AT + way]! = (arena[NAMES_AT + way]! & 0x7fffffff) | (way < 16 ? 0 : 1 << 31) // of its set
@@ -145,7 +153,7 @@ test('memory of random words does no harm: it stops or decides, and what lies be
     assert.ok(all.subarray(beside + words).every((word) => word === 0))
   }
   assert.ok(decided > 2_000, `only ${decided} were decided`)
-})
+}
 
 function isError(kind: ErrorConstructor, word: string): (error: Error) => boolean {
   return (error) => error instanceof kind && error.message.includes(word)

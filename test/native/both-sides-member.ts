@@ -5,7 +5,7 @@ import { SharedManualClock } from '#millrace/core/clock.js'
 import { random } from '../algorithms/oracle.js'
 import type { Work } from './both-sides.js'
 
-const { shared, keys, phases, cost, startMs, turnMs, gate, admitted, threads } = workerData as Work
+const { shared, keys, phases, cost, startMs, turnMs, haste, gate, admitted, threads } = workerData as Work
 const limiter = attachLimiter(shared)
 const clock: ManualClock = new SharedManualClock(shared.clock as SharedArrayBuffer)
 const place = Atomics.add(gate, 1, 1)
@@ -26,12 +26,12 @@ for (;;) {
     cost,
   )
   if (clock.now() === nowMs) {
-    const window = Math.round((nowMs - startMs) / turnMs)
+    const turn = Math.round((nowMs - startMs) / turnMs)
     for (const [i, key] of order.entries()) {
-      if (allowed[i] === 1) Atomics.add(admitted, window * keys + key, cost)
+      if (allowed[i] === 1) Atomics.add(admitted, turn * keys + key, cost)
     }
   }
-  if (allowed.includes(1)) continue
+  if (allowed.includes(1) && next() >= haste) continue
   if (Atomics.compareExchange(gate, 0, phase, phase + 1) === phase && phase + 1 < phases)
     clock.advance(turnMs)
 }

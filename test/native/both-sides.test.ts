@@ -1,4 +1,4 @@
-import { createLimiter, manualClock } from 'millrace'
+import { createLimiter, type Edge, manualClock, type RuleOptions } from 'millrace'
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { decideOnBothSides } from './both-sides.js'
@@ -6,35 +6,81 @@ import { isLeftOut, type Side } from './sides.js'
 
 const test = isLeftOut() ? always.skip : always
 const SIDES: readonly Side[] = ['addon', 'typescript', 'addon', 'typescript']
-const WINDOW_MS = 60_000
 const GRANULE_MS = 1_000
+const LIMIT = 40
 
-for (const edge of ['strict', 'smooth'] as const) {
-  for (const cost of [1, 3]) {
-    test(`${edge}, cost ${cost}: two threads of each side on one arena admit to no key more than its limit in any window`, async () => {
-      const limit = 40
-      const keys = 100
-      const phases = 300
-      const startMs = 1e9
-      const clock = manualClock(startMs)
-      const limiter = createLimiter({
-        limit,
-        window: WINDOW_MS,
-        granularity: GRANULE_MS,
-        edge,
-        maxKeys: keys,
-        clock,
-      })
-      const turnMs = WINDOW_MS + GRANULE_MS
-      const admitted = await decideOnBothSides(limiter, SIDES, { keys, phases, cost, startMs, turnMs })
-      assert.equal(
-        admitted.filter((units) => units > limit),
-        new Int32Array(0),
-      )
-      const usedUp = admitted.filter((units) => units === Math.floor(limit / cost) * cost).length
-      assert.ok(usedUp > 0.2 * admitted.length, `${usedUp} of ${admitted.length} limits were used up`)
-    })
-  }
+interface Setting {
+  readonly granules: number
+  readonly rangeSum?: RuleOptions['rangeSum']
+  readonly edge: Edge
+  readonly cost: number
+  readonly keys: number
+  /** Granules that the clock goes on by at a turn. */
+  readonly turn: number
+  readonly phases: number
+}
+
+/** Units admitted to each key between two turns. */
+function decide({ granules, rangeSum, edge, cost, keys, turn, phases }: Setting, haste: number) {
+  const startMs = 1e9
+  const limiter = createLimiter({
+    limit: LIMIT,
+    window: granules * GRANULE_MS,
+    granularity: GRANULE_MS,
+    edge,
+    maxKeys: keys,
+    clock: manualClock(startMs),
+    ...(rangeSum && { rangeSum }),
+  })
+  return decideOnBothSides(limiter, SIDES, { keys, phases, cost, startMs, turnMs: turn * GRANULE_MS, haste })
+}
+
+const PLAIN = { granules: 60, turn: 61, keys: 100, phases: 300 }
+const NODES = [
+  { rangeSum: 'blocks', granules: 60, turn: 61 },
+  { rangeSum: 'blocks', granules: 300, turn: 301 },
+  { rangeSum: 'blocks', granules: 5_000, turn: 5_001 },
+  { rangeSum: 'fenwick', granules: 60, turn: 61 },
+  { rangeSum: 'fenwick', granules: 5_000, turn: 5_001 },
+] as const
+const nameOf = ({ rangeSum, granules, edge, cost }: Setting) =>
+  `${rangeSum ?? 'plain'} cells of ${granules.toLocaleString('en')} granules, ${edge}, cost ${cost}`
+
+for (const setting of [
+  ...[1, 3].flatMap((cost) => (['strict', 'smooth'] as const).map((edge) => ({ ...PLAIN, edge, cost }))),
+  ...NODES.map((shape) => ({ ...shape, edge: 'strict' as const, cost: 3, keys: 40, phases: 300 })),
+]) {
+  test(`${nameOf(setting)}: two threads of each side on one arena admit to no key more than its limit in any window`, async () => {
+    const admitted = await decide(setting, 0)
+    assert.equal(
+      admitted.filter((units) => units > LIMIT),
+      new Int32Array(0),
+    )
+    const { cost } = setting
+    const usedUp = admitted.filter((units) => units === Math.floor(LIMIT / cost) * cost).length
+    assert.ok(usedUp > 0.2 * admitted.length, `${usedUp} of ${admitted.length} limits were used up`)
+  })
+}
+
+/** A clock that goes on while there is room: each window has what was admitted at many moments of it. */
+for (const shape of NODES) {
+  const turn = Math.floor(shape.granules / 7) // so that windows end all over the blocks
+  const setting: Setting = { ...shape, turn, edge: 'strict', cost: 1, keys: 40, phases: 2_000 }
+  test(`${nameOf(setting)}: nor in a window that moves on by a seventh of itself`, async () => {
+    const admitted = await decide(setting, 0.1)
+    const { granules, keys, phases } = setting
+    const turnsAWindow = Math.ceil(granules / turn)
+    let full = 0
+    for (let key = 0; key < keys; key++) {
+      for (let end = 0; end < phases; end++) {
+        let sum = 0
+        for (let at = Math.max(0, end - turnsAWindow + 1); at <= end; at++) sum += admitted[at * keys + key]!
+        assert.ok(sum <= LIMIT, `${sum} of ${LIMIT} units in the window that ends at turn ${end}`)
+        if (sum === LIMIT) full++
+      }
+    }
+    assert.ok(full > 0.05 * keys * phases, `${full} of ${keys * phases} windows were full`)
+  })
 }
 
 always.run()

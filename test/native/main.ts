@@ -13,7 +13,12 @@ const found = runParity({ operations, seed }, (done) =>
   progress.at(`${inCommas(done)} of ${inCommas(operations)} operations`),
 )
 progress.clear()
-const { admitted, refused, displaced, noRoom, rounds } = found
+const { admitted, refused, displaced, noRoom, rounds, by } = found
+progress.note(
+  `by what sums: ${Object.entries(by)
+    .map(([sums, count]) => `${sums} ${inCommas(count)}`)
+    .join(', ')}`,
+)
 progress.note(
   `${inCommas(rounds)} rounds: ${inCommas(admitted)} admitted and ${inCommas(refused)} refused in batches, ` +
     `${inCommas(displaced)} displaced, ${inCommas(noRoom)} without room`,

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Limiter, LimiterOptions } from 'millrace'
-import { shapeFor } from '#millrace/memory/layout.js'
+import { SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
 import { firstDifference, makePair, type Pair } from './pair.js'
 
@@ -16,6 +16,8 @@ export interface Run {
 
 export interface Findings {
   operations: number
+  /** Of them, by what sums the buckets. */
+  by: Record<Sums, number>
   rounds: number
   /** How often the memory of both was compared. */
   compared: number
@@ -27,15 +29,23 @@ export interface Findings {
   difference?: string
 }
 
-const OPERATIONS_A_ROUND = 20_000
+const OPERATIONS_A_ROUND = 10_000
 const OPERATIONS_A_COMPARISON = 2_000
-const BUCKETS = [1, 2, 7, 10, 60, 255, 256]
+/** Granules in a window. Block sums have a second level above 4,096. */
+const BUCKETS: Readonly<Record<Sums, readonly number[]>> = {
+  plain: [1, 2, 7, 10, 60, 255, 256],
+  blocks: [1, 7, 63, 64, 300, 3_600, 4_096, 4_097, 20_000],
+  fenwick: [1, 7, 63, 64, 300, 3_600, 4_097, 20_000],
+}
+/** Cells of more granules are fewer, as there is memory to be compared. */
+const MANY = 300
 const GRANULES_MS = [1, 4, 1000 / 3, 1000]
 const ON_FULL = ['evict', 'deny', 'allow'] as const
 
 export function runParity({ operations, seed }: Run, tell: (done: number) => void = () => {}): Findings {
   const found: Findings = {
     operations: 0,
+    by: { plain: 0, blocks: 0, fenwick: 0 },
     rounds: 0,
     compared: 0,
     admitted: 0,
@@ -45,7 +55,9 @@ export function runParity({ operations, seed }: Run, tell: (done: number) => voi
   }
   while (found.operations < operations && found.difference === undefined) {
     const most = Math.min(OPERATIONS_A_ROUND, operations - found.operations)
-    new Round(seed + found.rounds, found).play(most)
+    const round = new Round(seed + found.rounds, found)
+    round.play(most)
+    found.by[round.sums] += most
     found.rounds++
     tell(found.operations)
   }
@@ -59,6 +71,7 @@ export function summaryOf(found: Findings, seed: number, inCommas: (count: numbe
 }
 
 class Round {
+  readonly sums: Sums
   readonly #next: () => number
   readonly #found: Findings
   readonly #pair: Pair
@@ -71,7 +84,8 @@ class Round {
   constructor(seed: number, found: Findings) {
     this.#next = random(seed)
     this.#found = found
-    this.#buckets = this.#of(BUCKETS)
+    this.sums = this.#of(SUMS)
+    this.#buckets = this.#of(BUCKETS[this.sums])
     this.#granuleMs = this.#of(GRANULES_MS)
     this.#limit = this.#of([1, 5, 100, 4_194_302])
     const windowMs = Math.max(1, this.#granuleMs * this.#buckets)
@@ -82,7 +96,8 @@ class Round {
       granularity: this.#granuleMs,
       edge: this.#of(['strict', 'smooth']),
       onFull: this.#of(ON_FULL),
-      maxKeys: this.#of([8, 60, 400]),
+      maxKeys: this.#of(this.#buckets > MANY ? [8, 30] : [8, 60, 400]),
+      ...(this.sums !== 'plain' && { rangeSum: this.sums }),
     }
     this.#described = `seed ${seed}, ${JSON.stringify(options)}`
     const startMs = this.#of([0, 1_000_123, 1.7e12])
@@ -156,8 +171,8 @@ class Round {
   /** The clock goes on a little, by gaps, by laps, by all that ticks can tell apart; or back, a little and for good. */
   #turn(): void {
     const window = this.#granuleMs * this.#buckets
-    const lap = window + this.#granuleMs
-    const { modulus } = shapeFor(window, this.#buckets, 2)
+    const { modulus, ring } = shapeFor(window, this.#buckets, 2, this.sums)
+    const lap = ring * this.#granuleMs
     const roundMs = modulus * this.#granuleMs // ticks come round, and look as if they were ahead
     const ms = this.#of([
       this.#next() * this.#granuleMs,

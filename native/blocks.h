@@ -1,0 +1,63 @@
+// Block sums: one node for every 64 buckets, and above 64 of those one for each 64 of them. src/range-sum/blocks.ts.
+#pragma once
+
+#include "nodes.h"
+
+namespace millrace {
+
+class Blocks : public Nodes<Blocks> {
+ public:
+  Blocks(Word* words, const Shape& shape, Laps& laps)
+      : Nodes(words, shape, laps), upperAt_(shape.upper > 0 ? nodesAt_ + shape.blocks : 0) {}
+
+  Word charge(size_t base, Word e, uint32_t slot, Word lap, Word cost) {
+    const uint32_t block = slot >> BLOCK_BITS;
+    if (upperAt_ > 0) {
+      const Word charged = chargeNode(base, upperOf(base, block), e, lap, cost, NO_BLOCK);
+      if (charged != CHARGED) return charged;
+    }
+    const Word charged = chargeNode(base, base + nodesAt_ + block, e, lap, cost, block);
+    if (charged != CHARGED && upperAt_ > 0) takeOutOf(upperOf(base, block), lap, cost);
+    return charged;
+  }
+
+  void takeOut(size_t base, uint32_t slot, Word lap, Word units) {
+    const uint32_t block = slot >> BLOCK_BITS;
+    takeOutOf(base + nodesAt_ + block, lap, units);
+    if (upperAt_ > 0) takeOutOf(upperOf(base, block), lap, units);
+  }
+
+  void fetch(size_t base, uint32_t slot) const {
+    const uint32_t block = slot >> BLOCK_BITS;
+    prefetch(words_ + base + nodesAt_ + block);
+    if (upperAt_ > 0) prefetch(words_ + upperOf(base, block));
+  }
+
+  /** @see Nodes */
+  uint64_t sumOfLap(size_t base, uint32_t from, uint32_t to, Word lap) const {
+    uint32_t block = (from + BLOCK - 1) >> BLOCK_BITS;
+    const uint32_t last = to >> BLOCK_BITS;
+    uint64_t sum = sumOfBuckets(base, from, std::min(block << BLOCK_BITS, to + 1), lap);
+    if (upperAt_ > 0) {
+      for (; block <= last && (block & (BLOCK - 1)) > 0; block++) sum += countOf(base + nodesAt_ + block, lap);
+      for (; block <= last; block += BLOCK) sum += countOf(upperOf(base, block), lap);
+    }
+    for (; block <= last; block++) sum += countOf(base + nodesAt_ + block, lap);
+    return sum;
+  }
+
+  /** @see Nodes */
+  void sweepBlock(size_t base, uint32_t block, Word to) {
+    sweepNode(base, base + nodesAt_ + block, block << BLOCK_BITS, to, block);
+    if (upperAt_ == 0 || (block & (BLOCK - 1)) > 0) return;
+    sweepNode(base, upperOf(base, block), block << BLOCK_BITS, to, NO_BLOCK);
+  }
+
+ private:
+  size_t upperOf(size_t base, uint32_t block) const { return base + upperAt_ + (block >> BLOCK_BITS); }
+
+  /** From a cell's base to its first node of the second level; 0 where there are none. */
+  const size_t upperAt_;
+};
+
+}  // namespace millrace

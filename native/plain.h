@@ -1,0 +1,58 @@
+// No nodes: a window of few buckets is summed one by one. src/range-sum/plain.ts.
+#pragma once
+
+#include "range_sum.h"
+
+namespace millrace {
+
+class Plain {
+ public:
+  static constexpr bool HAS_NODES = false;
+
+  Plain(Word* words, const Shape& shape, Laps& laps) : words_(words), ring_(shape.ring), laps_(laps) {}
+
+  Word charge(size_t, Word, uint32_t, Word, Word) { return CHARGED; }
+  void takeOut(size_t, uint32_t, Word, Word) {}
+  void fetch(size_t, uint32_t) const {}
+
+  /** Relaxed reads: whoever sums has read the admission word before, and all that it counts was in the buckets earlier. */
+  uint64_t sum(size_t base, uint32_t slot, Word lap, uint32_t length) const {
+    const size_t first = base + BUCKETS;
+    const size_t end = first + slot + 1;
+    if (length <= slot + 1) return sumOf(end - length, end, lap);
+    const size_t ringEnd = first + ring_;
+    return sumOf(first, end, lap) + sumOf(ringEnd - (length - slot - 1), ringEnd, lap - ONE_LAP);
+  }
+
+  /** One slot for every 64 ticks passed: a count in it that is of no lap still in the window goes. */
+  void sweep(size_t base, Word from, int64_t hop, Word to) {
+    const int64_t end = (int64_t{from} + hop) / BROOM_LAPS;
+    int64_t p = from / BROOM_LAPS + 1;
+    if (p > end) return;
+    for (p = std::max(p, end - ring_ + 1); p <= end; p++) {
+      const auto i = static_cast<uint32_t>(p % ring_);
+      const size_t at = base + BUCKETS + i;
+      const Word b = load(words_, at);
+      if ((b & COUNT) == 0 || (b & LAP) == laps_.lapOf(i, to)) continue;
+      // By the tick read after the bucket: what it counts was charged in that tick or before, if others have moved on.
+      if ((b & LAP) == laps_.lapOf(i, read(words_, base + TICK))) continue;
+      compareExchange(words_, at, b, (b & LAP) | REFUNDS);
+    }
+  }
+
+ private:
+  uint64_t sumOf(size_t from, size_t end, Word lap) const {
+    uint64_t sum = 0;
+    for (size_t i = from; i < end; i++) {
+      const Word b = read(words_, i);
+      if ((b & LAP) == lap) sum += b & COUNT;
+    }
+    return sum;
+  }
+
+  Word* const words_;
+  const int64_t ring_;
+  Laps& laps_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,63 @@
+// What sums a cell's buckets is one of three, and each is the contract of src/range-sum/range-sum.ts by these names:
+//
+//     HAS_NODES   whether there is anything above the buckets
+//     charge      what stands above the bucket of a tick, the largest first: CHARGED, or LATE or OVERFLOWN and nothing
+//     takeOut     units out of it, the smallest first
+//     sum         of the `length` ticks up to a place in the ring, given as `slot` and `lap`
+//     sweep       the broom
+//     fetch       asks for the memory that a charge needs above the bucket
+//
+// Finding a bucket by its count is left to TypeScript. Which one it is stands in the type of whatever is made of it, so that a
+// cell without nodes pays nothing for those that have some.
+#pragma once
+
+#include <algorithm>
+
+#include "shape.h"
+
+namespace millrace {
+
+/** What a charge comes to that is none, in place of a bucket: no bucket looks so, their counts being 0. */
+inline constexpr Word LATE = 0;
+inline constexpr Word OVERFLOWN = 0x80000000;
+/** Of nodes. */
+inline constexpr Word CHARGED = 1;
+
+/** Slots, or blocks, are broomed every 64 laps, long before their lap comes round at 256. */
+inline constexpr uint32_t BROOM_LAPS = LAPS / 4;
+
+/** Where ticks are in the ring. */
+class Laps {
+ public:
+  explicit Laps(uint32_t slots) : slots_(slots) {}
+
+  /** The slot of a tick; `lap` then says its lap. Most calls ask for the tick of the call before. */
+  uint32_t slot(Word tick) {
+    if (tick != locatedTick_) {
+      locatedTick_ = tick;
+      const Word lap = tick / slots_;
+      slot_ = tick - lap * slots_;
+      lap_ = lap << 24;
+    }
+    return slot_;
+  }
+
+  Word lap() const { return lap_; }
+
+  /** The lap that a slot has in the ring that ends in `tick`. */
+  Word lapOf(uint32_t slot, Word tick) { return slot <= this->slot(tick) ? lap_ : lap_ - ONE_LAP; }
+
+ private:
+  const uint32_t slots_;
+  Word locatedTick_ = 0;
+  uint32_t slot_ = 0;
+  Word lap_ = 0;
+};
+
+#if defined(__GNUC__)
+inline void prefetch(const Word* at) { __builtin_prefetch(at, 1); }
+#else
+inline void prefetch(const Word*) {}
+#endif
+
+}  // namespace millrace
