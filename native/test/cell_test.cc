@@ -1,10 +1,14 @@
 // The protocol in C++ alone: on plain memory, without Node, by real threads. `npm run test:native` builds and runs it.
 // What TypeScript and this must do alike is held by test/native/; here it is what they promise.
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <functional>
+#include <latch>
 #include <thread>
 #include <vector>
+
+#include "seeds.h"
 
 #include "../batch.h"
 
@@ -35,7 +39,9 @@ struct Arena {
   std::vector<Word> words;
 
   explicit Arena(uint32_t sets, bool isSmooth = false, uint32_t granules = GRANULES)
-      : shape(granules * GRANULE_MS, granules, sets, START_MS, isSmooth), words(shape.words) {}
+      : shape(granules * GRANULE_MS, granules, sets, START_MS, isSmooth), words(shape.words - SEEDED_SHORTFALL) {}
+
+  Word* data() { return seededShift(words.data()); }
 
   size_t insert(Name name, double nowMs) {
     const size_t way = (uint64_t{name.lo} * shape.sets >> 32) * WAYS_PER_SET + (name.lo & (WAYS_PER_SET - 1));
@@ -51,15 +57,15 @@ struct Arena {
 constexpr Name KEY{0x1234, 0x5678};
 
 /** As the engine decides: the attempt first, then at length. */
-Found decide(Cells& cells, size_t way, Word cost, Word limit, const Reading& reading) {
-  const Found found = cells.attempt(way, KEY, cost, limit, reading);
+Found decide(Cells& cells, size_t way, Word cost, Word limit, const Reading& reading, Name name = KEY) {
+  const Found found = cells.attempt(way, name, cost, limit, reading);
   if (found != Found::UNDECIDED) return found;
   if (!cells.enter(cells.base(way), reading)) return Found::NEEDS_READING;
-  return cells.decide(way, KEY, cost, limit, reading);
+  return cells.decide(way, name, cost, limit, reading);
 }
 
-bool admits(Cells& cells, size_t way, Word cost, Word limit, const Reading& reading) {
-  const Found found = decide(cells, way, cost, limit, reading);
+bool admits(Cells& cells, size_t way, Word cost, Word limit, const Reading& reading, Name name = KEY) {
+  const Found found = decide(cells, way, cost, limit, reading, name);
   CHECK(found == Found::ADMITTED || found == Found::FULL, "found %d", static_cast<int>(found));
   return found == Found::ADMITTED;
 }
@@ -67,7 +73,7 @@ bool admits(Cells& cells, size_t way, Word cost, Word limit, const Reading& read
 void admitsTheLimitInAnyWindowAndAllOfItAfterwards() {
   Arena arena(2);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells cells(arena.words.data(), arena.shape);
+  Cells cells(arena.data(), arena.shape);
   // One unit a granule, round many laps: never more than the limit in a window and a granule, and never idle for long.
   constexpr Word limit = 5;
   std::vector<int> admitted;
@@ -86,7 +92,7 @@ void admitsTheLimitInAnyWindowAndAllOfItAfterwards() {
 void aReturnAfterAnyNumberOfLapsFindsTheWholeLimit() {
   Arena arena(2);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells cells(arena.words.data(), arena.shape);
+  Cells cells(arena.data(), arena.shape);
   double nowMs = START_MS;
   for (int laps : {1, 2, 63, 64, 65, 255, 256, 257, 512, 1000, 1'000'000}) {
     const Reading reading(arena.shape, nowMs);
@@ -96,10 +102,23 @@ void aReturnAfterAnyNumberOfLapsFindsTheWholeLimit() {
   }
 }
 
+void theLastCellOfAnArenaIsDecidedWithinIt() {
+  Arena arena(2);
+  constexpr Name last{0xffffffff, 0xffffffff};
+  const size_t way = arena.insert(last, START_MS);
+  Cells cells(arena.data(), arena.shape);
+  CHECK(cells.base(way) + arena.shape.wayWords == arena.shape.words, "way %zu is the last", way);
+  for (uint32_t tick = 0; tick < 3 * (GRANULES + 1); tick++) {
+    const Reading reading(arena.shape, START_MS + tick * GRANULE_MS);
+    const bool isFirst = tick % (GRANULES + 1) == 0;
+    CHECK(admits(cells, way, 5, 5, reading, last) == isFirst, "in granule %u", tick);
+  }
+}
+
 void aTickFarAheadAsksForANewReading() {
   Arena arena(2);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells cells(arena.words.data(), arena.shape);
+  Cells cells(arena.data(), arena.shape);
   CHECK(cells.enter(cells.base(way), Reading(arena.shape, START_MS + 7'200'000)), "two hours on");
   const Word before = arena.words[cells.base(way) + TICK];
   CHECK(!cells.enter(cells.base(way), Reading(arena.shape, START_MS)), "two hours back is not believed");
@@ -125,7 +144,7 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   batch.to = 500;
   batch.allowed = allowed.data();
   batch.at = at.data();
-  const Tally tally = Batches(arena.words.data(), arena.shape).admit(batch, START_MS);
+  const Tally tally = Batches(arena.data(), arena.shape).admit(batch, START_MS);
   CHECK(tally.stopped == 400, "stopped at %zu", tally.stopped);
   CHECK(tally.admitted == 200, "%u admitted", tally.admitted);
   for (size_t i = 0; i < 400; i++) {
@@ -149,7 +168,7 @@ void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word co
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; i++) {
     threads.emplace_back([&] {
-      Cells cells(arena.words.data(), arena.shape);
+      Cells cells(arena.data(), arena.shape);
       for (int now = 0; now < PHASES; now = phase.load()) {
         const Found found = decide(cells, way, cost, limit, Reading(arena.shape, START_MS + now * turnMs));
         if (found == Found::ADMITTED && phase.load() == now) admitted[now] += cost;
@@ -167,18 +186,75 @@ void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word co
   CHECK(full > PHASES / 2, "only %d of %d windows were used up", full, PHASES);
 }
 
+/**
+ * A clock that any thread turns on by a granule at any moment, round a ring of four buckets: decisions meet rollovers, undo what
+ * they charged in a granule that ended, and sum anew all the time. What was admitted was charged between the granule of before
+ * and that of after: it counts in every window in which all of that lies.
+ */
+void threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns(bool isSmooth) {
+  constexpr uint32_t granules = 3;
+  constexpr Word limit = 12;
+  constexpr int TICKS = 300'000;
+  constexpr unsigned DECISIONS_A_TURN = 8;
+  constexpr unsigned READINGS_KEPT = 61;
+  Arena arena(2, isSmooth, granules);
+  const size_t way = arena.insert(KEY, START_MS);
+  std::atomic<int> clock{0};
+  std::vector<std::array<std::atomic<Word>, granules + 1>> admitted(TICKS);
+  std::atomic<Word> late{0};
+  std::latch begin(4);
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 4; i++) {
+    threads.emplace_back([&, i] {
+      Cells cells(arena.data(), arena.shape);
+      unsigned decisions = i;
+      begin.arrive_and_wait();
+      for (int from = clock.load(); from < TICKS; from = clock.load()) {
+        const Word cost = 1 + decisions % 3;
+        const Reading reading(arena.shape, START_MS + from * GRANULE_MS);
+        int same = from;
+        if (decisions % READINGS_KEPT == 0) clock.compare_exchange_strong(same, from + 1);  // late when it is used
+        const Found found = decide(cells, way, cost, limit, reading);
+        int to = clock.load();
+        if (found == Found::ADMITTED && to - from <= static_cast<int>(granules)) {
+          admitted[from][to - from] += cost;
+          if (to > from) late++;
+        }
+        if (++decisions % DECISIONS_A_TURN == 0) clock.compare_exchange_strong(to, to + 1);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  // A smooth window's oldest granule counts in part: there the whole ones are looked at.
+  const int window = isSmooth ? granules : granules + 1;
+  uint64_t all = 0;
+  for (int first = 0; first + window <= TICKS; first++) {
+    Word inside = 0;
+    for (int from = first; from < first + window; from++) {
+      for (int to = from; to < first + window; to++) inside += admitted[from][to - from];
+    }
+    CHECK(inside <= limit, "%u in the window of granules %d to %d", inside, first, first + window - 1);
+    for (const auto& units : admitted[first]) all += units;
+  }
+  CHECK(all > uint64_t{TICKS} * limit / window / 2, "only %llu units", static_cast<unsigned long long>(all));
+  CHECK(late > 0, "no reading was late");
+}
+
 }  // namespace
 
 int main() {
   const std::vector<std::pair<const char*, std::function<void()>>> tests{
       {"admits the limit in any window, and all of it afterwards", admitsTheLimitInAnyWindowAndAllOfItAfterwards},
       {"a return after any number of laps finds the whole limit", aReturnAfterAnyNumberOfLapsFindsTheWholeLimit},
+      {"the last cell of an arena is decided within it", theLastCellOfAnArenaIsDecidedWithinIt},
       {"a tick far ahead asks for a new reading", aTickFarAheadAsksForANewReading},
       {"a batch decides in order, and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey},
       {"threads, cost 1: never over", [] { threadsNeverAdmitMoreThanTheLimit(false, GRANULES, 1); }},
       {"threads, cost 3: never over", [] { threadsNeverAdmitMoreThanTheLimit(false, GRANULES, 3); }},
       {"threads, a window of one granule: never over", [] { threadsNeverAdmitMoreThanTheLimit(false, 1, 1); }},
       {"threads, smooth: never over", [] { threadsNeverAdmitMoreThanTheLimit(true, GRANULES, 1); }},
+      {"threads, a clock that turns: never over", [] { threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns(false); }},
+      {"threads, a clock that turns, smooth: never over", [] { threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns(true); }},
   };
   int broken = 0;
   for (const auto& [name, run] : tests) {
