@@ -13,7 +13,8 @@ copySources(folder)
 const prebuildify = join(root, 'node_modules', 'prebuildify', 'bin.js')
 const args = ['--napi', '--tag-libc', '--target', process.versions.node, '--out', root]
 if (process.platform !== 'win32') args.push('--strip')
-const env = { ...process.env, PREBUILD_NODE_GYP: join(root, 'node_modules', '.bin', 'node-gyp') }
+const nodeGyp = process.platform === 'win32' ? 'node-gyp.cmd' : 'node-gyp'
+const env = { ...process.env, PREBUILD_NODE_GYP: join(root, 'node_modules', '.bin', nodeGyp) }
 const prefix = headersPrefix()
 if (prefix !== undefined) env.npm_config_nodedir ??= prefix
 const { status } = spawnSync(process.execPath, [prebuildify, ...args], {
