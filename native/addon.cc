@@ -74,7 +74,9 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
   const auto plan = viewOf<double>(info, 5, napi_float64_array, "plan: expected a Float64Array");
   if (plan.length < FIELDS) refuse(info, "plan: too short");
 
-  const double* given = plan.data;
+  // A copy: what has been checked stays so, whoever else may write to the plan.
+  std::array<double, FIELDS> given;
+  std::copy_n(plan.data, given.size(), given.begin());
   if (!(given[WINDOW_MS] >= 1 && given[WINDOW_MS] <= MAX_SAFE_INTEGER)) refuse(info, "plan: windowMs");
   if (!(std::abs(given[ORIGIN_MS]) <= MAX_SAFE_INTEGER)) refuse(info, "plan: originMs");
   const auto buckets = wholeFrom(info, given[GRANULES], 1, MAX_BUCKETS, "plan: buckets");

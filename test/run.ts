@@ -24,7 +24,7 @@ const ONCE = [
   /^native\//,
 ]
 /** What there is only with it. */
-const NEEDS_ADDON = /^shared-file\/|^stress\/processes|^examples\/cluster/
+const NEEDS_ADDON = /^shared-file\/|^stress\/(processes|addon-workers)|^examples\/cluster/
 const PASSES = [
   { title: 'without the addon', wish: '0', files: files.filter((file) => !NEEDS_ADDON.test(file)) },
   {

@@ -1,6 +1,8 @@
 // The protocol in C++ alone: on plain memory, without Node, by real threads. `npm run test:native` builds and runs it.
 // What TypeScript and this must do alike is held by test/native/; here it is what they promise.
+#include <array>
 #include <functional>
+#include <latch>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,7 +15,7 @@ template <typename Sums>
 void admitsTheLimitInAnyWindowAndAllOfItAfterwards(uint32_t granules) {
   Arena<Sums> arena(2, false, granules);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells<Sums> cells(arena.words.data(), arena.shape);
+  Cells<Sums> cells(arena.data(), arena.shape);
   // One unit a granule, round many laps: never more than the limit in a window and a granule, and never idle for long.
   const Word limit = granules / 2;
   std::vector<int> admitted;
@@ -31,7 +33,7 @@ template <typename Sums>
 void aReturnAfterAnyNumberOfLapsFindsTheWholeLimit(uint32_t granules) {
   Arena<Sums> arena(2, false, granules);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells<Sums> cells(arena.words.data(), arena.shape);
+  Cells<Sums> cells(arena.data(), arena.shape);
   double nowMs = START_MS;
   for (int laps : {1, 2, 63, 64, 65, 255, 256, 257, 512, 1000, 1'000'000}) {
     const Reading reading(arena.shape, nowMs);
@@ -44,7 +46,7 @@ void aReturnAfterAnyNumberOfLapsFindsTheWholeLimit(uint32_t granules) {
 void aTickFarAheadAsksForANewReading() {
   Arena<Plain> arena(2);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells<Plain> cells(arena.words.data(), arena.shape);
+  Cells<Plain> cells(arena.data(), arena.shape);
   CHECK(cells.enter(cells.base(way), Reading(arena.shape, START_MS + 7'200'000)), "two hours on");
   const Word before = arena.words[cells.base(way) + TICK];
   CHECK(!cells.enter(cells.base(way), Reading(arena.shape, START_MS)), "two hours back is not believed");
@@ -71,7 +73,7 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   batch.to = 500;
   batch.allowed = allowed.data();
   batch.at = at.data();
-  const Tally tally = Batches<Sums>(arena.words.data(), arena.shape).admit(batch, START_MS);
+  const Tally tally = Batches<Sums>(arena.data(), arena.shape).admit(batch, START_MS);
   CHECK(tally.stopped == 400, "stopped at %zu", tally.stopped);
   CHECK(tally.admitted == 200, "%u admitted", tally.admitted);
   for (size_t i = 0; i < 400; i++) {
@@ -96,7 +98,7 @@ void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word co
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; i++) {
     threads.emplace_back([&] {
-      Cells<Sums> cells(arena.words.data(), arena.shape);
+      Cells<Sums> cells(arena.data(), arena.shape);
       for (int now = 0; now < PHASES; now = phase.load()) {
         const Found found = decide(cells, way, cost, limit, Reading(arena.shape, START_MS + now * turnMs));
         if (found == Found::ADMITTED && phase.load() == now) admitted[now] += cost;
@@ -132,7 +134,7 @@ void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; i++) {
     threads.emplace_back([&] {
-      Cells<Sums> cells(arena.words.data(), arena.shape);
+      Cells<Sums> cells(arena.data(), arena.shape);
       uint32_t tried = 0;
       for (int now = 0; now < PHASES; now = phase.load()) {
         const Found found = decide(cells, way, 1, limit, Reading(arena.shape, START_MS + now * turnMs));
@@ -150,6 +152,75 @@ void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
     full += sum == limit;
   }
   CHECK(full > PHASES / 50, "only %d of %d windows were full", full, PHASES);
+}
+
+template <typename Sums>
+void theLastCellOfAnArenaIsDecidedWithinIt() {
+  Arena<Sums> arena(2);
+  constexpr Name last{0xffffffff, 0xffffffff};
+  const size_t way = arena.insert(last, START_MS);
+  Cells<Sums> cells(arena.data(), arena.shape);
+  CHECK(cells.base(way) + arena.shape.wayWords == arena.shape.words, "way %zu is the last", way);
+  for (uint32_t tick = 0; tick < 3 * (GRANULES + 1); tick++) {
+    const Reading reading(arena.shape, START_MS + tick * GRANULE_MS);
+    const bool isFirst = tick % (GRANULES + 1) == 0;
+    CHECK(admits(cells, way, 5, 5, reading, last) == isFirst, "in granule %u", tick);
+  }
+}
+
+/**
+ * A clock that any thread turns on by a granule at any moment, round a ring of four buckets: decisions meet rollovers, undo what
+ * they charged in a granule that ended, and sum anew all the time. What was admitted was charged between the granule of before
+ * and that of after: it counts in every window in which all of that lies.
+ */
+template <typename Sums>
+void threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns(bool isSmooth) {
+  constexpr uint32_t granules = 3;
+  constexpr Word limit = 12;
+  constexpr int TICKS = 300'000;
+  constexpr unsigned DECISIONS_A_TURN = 8;
+  constexpr unsigned READINGS_KEPT = 61;
+  Arena<Sums> arena(2, isSmooth, granules);
+  const size_t way = arena.insert(KEY, START_MS);
+  std::atomic<int> clock{0};
+  std::vector<std::array<std::atomic<Word>, granules + 1>> admitted(TICKS);
+  std::atomic<Word> late{0};
+  std::latch begin(4);
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 4; i++) {
+    threads.emplace_back([&, i] {
+      Cells<Sums> cells(arena.data(), arena.shape);
+      unsigned decisions = i;
+      begin.arrive_and_wait();
+      for (int from = clock.load(); from < TICKS; from = clock.load()) {
+        const Word cost = 1 + decisions % 3;
+        const Reading reading(arena.shape, START_MS + from * GRANULE_MS);
+        int same = from;
+        if (decisions % READINGS_KEPT == 0) clock.compare_exchange_strong(same, from + 1);  // late when it is used
+        const Found found = decide(cells, way, cost, limit, reading);
+        int to = clock.load();
+        if (found == Found::ADMITTED && to - from <= static_cast<int>(granules)) {
+          admitted[from][to - from] += cost;
+          if (to > from) late++;
+        }
+        if (++decisions % DECISIONS_A_TURN == 0) clock.compare_exchange_strong(to, to + 1);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  // A smooth window's oldest granule counts in part: there the whole ones are looked at.
+  const int window = isSmooth ? granules : granules + 1;
+  uint64_t all = 0;
+  for (int first = 0; first + window <= TICKS; first++) {
+    Word inside = 0;
+    for (int from = first; from < first + window; from++) {
+      for (int to = from; to < first + window; to++) inside += admitted[from][to - from];
+    }
+    CHECK(inside <= limit, "%u in the window of granules %d to %d", inside, first, first + window - 1);
+    for (const auto& units : admitted[first]) all += units;
+  }
+  CHECK(all > uint64_t{TICKS} * limit / window / 2, "only %llu units", static_cast<unsigned long long>(all));
+  CHECK(late > 0, "no reading was late");
 }
 
 void aShapeHasTheWordsThatTypeScriptSays() {
@@ -197,6 +268,11 @@ void addThoseWithNodes(Tests& tests, const std::string& name) {
     add(": a charge that " + std::to_string(laps) + " laps overtake takes no node back",
         [=] { aLateChargeTakesNoNodeBack<Sums>(laps); });
   }
+  add(": threads, a clock that turns: never over",
+      [] { threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns<Sums>(false); });
+  add(": threads, a clock that turns, smooth: never over",
+      [] { threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns<Sums>(true); });
+  add(": the last cell of an arena is decided within it", theLastCellOfAnArenaIsDecidedWithinIt<Sums>);
   add(": a batch decides in order, and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Sums>);
 }
 
@@ -217,6 +293,10 @@ int main() {
       {"threads, smooth: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(true, GRANULES, 1); }},
       {"threads, never over in a window that moves",
        [] { threadsNeverAdmitMoreThanTheLimitInMovingWindows<Plain>(GRANULES); }},
+      {"the last cell of an arena is decided within it", theLastCellOfAnArenaIsDecidedWithinIt<Plain>},
+      {"threads, a clock that turns: never over", [] { threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns<Plain>(false); }},
+      {"threads, a clock that turns, smooth: never over",
+       [] { threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns<Plain>(true); }},
   };
   tests.emplace_back("a Fenwick tree: a sum that a lap overtakes does not count", aSumThatALapOvertakesDoesNotCount);
   addThoseWithNodes<Blocks>(tests, "block sums");

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "seeds.h"
+
 #include "../batch.h"
 
 using namespace millrace;
@@ -44,7 +46,9 @@ struct Arena {
   std::vector<Word> words;
 
   explicit Arena(uint32_t sets, bool isSmooth = false, uint32_t granules = GRANULES)
-      : shape(granules * GRANULE_MS, granules, sets, START_MS, isSmooth, KIND<Sums>), words(shape.words) {}
+      : shape(granules * GRANULE_MS, granules, sets, START_MS, isSmooth, KIND<Sums>), words(shape.words - SEEDED_SHORTFALL) {}
+
+  Word* data() { return seededShift(words.data()); }
 
   size_t insert(Name name, double nowMs) {
     const size_t way = (uint64_t{name.lo} * shape.sets >> 32) * WAYS_PER_SET + (name.lo & (WAYS_PER_SET - 1));
@@ -61,16 +65,16 @@ constexpr Name KEY{0x1234, 0x5678};
 
 /** As the engine decides: the attempt first, then at length. */
 template <typename Sums>
-Found decide(Cells<Sums>& cells, size_t way, Word cost, Word limit, const Reading& reading) {
-  const Found found = cells.attempt(way, KEY, cost, limit, reading);
+Found decide(Cells<Sums>& cells, size_t way, Word cost, Word limit, const Reading& reading, Name name = KEY) {
+  const Found found = cells.attempt(way, name, cost, limit, reading);
   if (found != Found::UNDECIDED) return found;
   if (!cells.enter(cells.base(way), reading)) return Found::NEEDS_READING;
-  return cells.decide(way, KEY, cost, limit, reading);
+  return cells.decide(way, name, cost, limit, reading);
 }
 
 template <typename Sums>
-bool admits(Cells<Sums>& cells, size_t way, Word cost, Word limit, const Reading& reading) {
-  const Found found = decide(cells, way, cost, limit, reading);
+bool admits(Cells<Sums>& cells, size_t way, Word cost, Word limit, const Reading& reading, Name name = KEY) {
+  const Found found = decide(cells, way, cost, limit, reading, name);
   CHECK(found == Found::ADMITTED || found == Found::FULL, "found %d", static_cast<int>(found));
   return found == Found::ADMITTED;
 }

@@ -1,7 +1,8 @@
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { isLeftOut } from '../native/sides.js'
 import { makeProject, runNode } from './project.js'
 import { root } from './root.js'
 
@@ -38,6 +39,43 @@ test('what the package does not export is out of reach', async () => {
   const script = "await import('millrace/dist/limiter.js').catch((error) => console.log(error.code))"
   const { out } = await runNode(['--input-type=module', '-e', script], project.folder)
   assert.is(out, 'ERR_PACKAGE_PATH_NOT_EXPORTED\n')
+})
+
+test('to install it runs no script and compiles nothing', () => {
+  const { scripts, gypfile } = JSON.parse(readFileSync(join(project.installed, 'package.json'), 'utf8'))
+  for (const script of ['preinstall', 'install', 'postinstall']) assert.is(scripts[script], undefined, script)
+  // npm compiles what has a binding.gyp, unless it is told not to.
+  assert.is(gypfile, false)
+  assert.not(existsSync(join(project.installed, 'binding.gyp')))
+})
+
+const BATCH = `
+  import { createLimiter } from 'millrace'
+  const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 20 })
+  const { allowed } = limiter.checkMany(new Array(100).fill('key'))
+  console.log(limiter.stats().native, allowed.reduce((sum, one) => sum + one))`
+
+/** Runs it where no program is found: no compiler, no Python, no node-gyp. */
+async function decideAlone(): Promise<string> {
+  const { code, out, err } = await runNode(['--input-type=module', '-e', BATCH], project.folder, { PATH: '' })
+  assert.equal([code, err], [0, ''])
+  return out
+}
+
+const withBuild = isLeftOut() ? test.skip : test
+withBuild('its build for this machine decides batches, where there is no compiler', async () => {
+  assert.is(await decideAlone(), 'addon 5\n')
+})
+
+test('without its builds it decides in TypeScript', async () => {
+  const [builds, away] = ['prebuilds', 'elsewhere'].map((name) => join(project.installed, name))
+  const areThere = existsSync(builds!)
+  if (areThere) renameSync(builds!, away!)
+  try {
+    assert.is(await decideAlone(), 'none 5\n')
+  } finally {
+    if (areThere) renameSync(away!, builds!)
+  }
 })
 
 test.run()

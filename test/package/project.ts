@@ -62,15 +62,16 @@ async function pack(folder: string): Promise<string> {
 }
 
 /** Runs a command in `cwd`; resolves however it ends. */
-export function run(command: string, args: string[], cwd: string): Promise<Outcome> {
+export function run(command: string, args: string[], cwd: string, env = process.env): Promise<Outcome> {
   return new Promise((resolve) => {
-    execFile(command, args, { cwd, timeout: TIME_LIMIT_MS, maxBuffer: 1e8 }, (error, out, err) => {
+    execFile(command, args, { cwd, env, timeout: TIME_LIMIT_MS, maxBuffer: 1e8 }, (error, out, err) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? -1), out, err })
     })
   })
 }
 
-export const runNode = (args: string[], cwd: string) => run(process.execPath, args, cwd)
+export const runNode = (args: string[], cwd: string, env = process.env) =>
+  run(process.execPath, args, cwd, env)
 
 async function succeed(command: string, args: string[], cwd: string): Promise<void> {
   const { code, out, err } = await run(command, args, cwd)

@@ -1,0 +1,95 @@
+// Memory as another process may have written it, and batches on it.
+import { ADM, BUCKETS, HI, LIVE, MAX_TOTAL, NAMES_AT, shapeFor, TICK } from '#millrace/memory/layout.js'
+import { PLAN, PLAN_FIELDS } from '#millrace/native/plan.js'
+import { NUMBERS, type Values } from './values.js'
+
+/** Arguments of `admitMany`, which the addon can take. */
+export interface Call {
+  words: unknown
+  fingerprints: unknown
+  costs: unknown
+  allowed: unknown
+  at: unknown
+  plan: unknown
+  remaining: unknown
+}
+
+export interface Play {
+  readonly call: Call
+  /** What lies on both sides of the arena, and has to stay as it is. */
+  readonly beside: readonly Int32Array[]
+}
+
+const BESIDE = 64
+
+/** A batch on an arena of random words, in which some of its keys live. `on` gives the memory, if it is not to be new. */
+export function playOn(values: Values, on?: SharedArrayBuffer | ArrayBuffer): Play {
+  const sets = 2 + values.below(4)
+  const buckets = values.of([1, 2, 3, 10, 60, 255, 256])
+  const windowMs = values.chance(0.8) ? 1_000 * buckets : 1 + values.below(1e6)
+  const shape = shapeFor(windowMs, buckets, sets)
+  const count = values.below(values.chance(0.9) ? 12 : 200)
+  const { words, beside } = memoryFor(values, shape.words, on)
+  const nowMs = values.chance(0.8) ? 1e9 + values.below(1e6) : values.of(NUMBERS)
+  const fingerprints = Int32Array.from({ length: 2 * count }, () => values.word())
+  scribble(values, words)
+  for (let i = 0; i < count; i++) {
+    const lo = fingerprints[2 * i]!
+    const way = 16 * Math.floor(((lo >>> 0) * sets) / 2 ** 32) + values.below(16)
+    if (values.chance(0.2)) continue
+    words[NAMES_AT + way] = lo
+    const base = shape.waysAt + way * shape.wayWords
+    words[base + HI] = fingerprints[2 * i + 1]!
+    words[base + ADM] = values.chance(0.5) ? LIVE + values.below(20) : LIVE | values.word()
+    const tick = Math.floor((nowMs * buckets) / windowMs)
+    if (values.chance(0.8))
+      words[base + TICK] = tick + values.of([0, 0, 0, -1, 1, -300, 300, -(2 ** 20), 2 ** 30])
+    if (values.chance(0.5)) words.fill(values.of([0, 1, -1]), base + BUCKETS, base + shape.wayWords)
+  }
+  const plan = new Float64Array(PLAN_FIELDS)
+  plan[PLAN.WINDOW_MS] = windowMs
+  plan[PLAN.ORIGIN_MS] = values.chance(0.8) ? 1e9 - values.below(1e6) : values.of(NUMBERS)
+  plan[PLAN.GRANULES] = buckets
+  plan[PLAN.SETS] = sets
+  plan[PLAN.IS_SMOOTH] = values.below(2)
+  plan[PLAN.LIMIT] = values.chance(0.8) ? 1 + values.below(40) : MAX_TOTAL
+  plan[PLAN.TO] = count
+  plan[PLAN.FROM] = values.chance(0.7) ? 0 : values.below(count + 1)
+  plan[PLAN.NOW_MS] = nowMs
+  plan[PLAN.READS_CLOCK_ITSELF] = values.below(2)
+  const costOf = () => (values.chance(0.95) ? values.below(6) : values.of(NUMBERS))
+  const costs = values.chance(0.5) ? costOf() : Float64Array.from({ length: count }, costOf)
+  const remaining = values.chance(0.5) ? undefined : new Int32Array(count)
+  const call = {
+    words,
+    fingerprints,
+    costs,
+    allowed: new Uint8Array(count),
+    at: new Float64Array(count),
+    plan,
+    remaining,
+  }
+  return { call, beside }
+}
+
+/** Half of the new ones have nothing beside them that is theirs, so that it is seen when it is touched at all. */
+function memoryFor(
+  values: Values,
+  length: number,
+  on: SharedArrayBuffer | ArrayBuffer | undefined,
+): { words: Int32Array; beside: readonly Int32Array[] } {
+  if (on !== undefined) return { words: new Int32Array(on as ArrayBuffer, 0, length), beside: [] }
+  if (values.chance(0.5)) return { words: new Int32Array(new SharedArrayBuffer(4 * length)), beside: [] }
+  const all = new Int32Array(length + 2 * BESIDE)
+  const beside = [all.subarray(0, BESIDE), all.subarray(BESIDE + length)]
+  return { words: all.subarray(BESIDE, BESIDE + length), beside }
+}
+
+/** Words of all kinds, in runs. */
+function scribble(values: Values, words: Int32Array): void {
+  for (let i = 0; i < words.length; ) {
+    const end = Math.min(words.length, i + 1 + values.below(200))
+    const word = values.of([0, -1, 1, 0x7fffffff, -0x80000000, LIVE, undefined])
+    for (; i < end; i++) words[i] = word ?? values.word()
+  }
+}

@@ -1,0 +1,104 @@
+// Random calls of the addon's functions for files: on files of ours, on closed ones, on what is no descriptor.
+import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import type { NativeFiles } from '#millrace/native/files.js'
+import type { Values } from './values.js'
+
+const CALLS = ['allocate', 'lock', 'shareLock', 'unlock', 'map'] as const
+type Loose = Record<(typeof CALLS)[number], (...args: unknown[]) => unknown>
+const MOST_OPEN = 8
+const MOST_MAPPED = 6
+const MOST_BYTES = 2 ** 20
+/** No process has so many descriptors: what is wrong by chance must not be Node's own. */
+const NOBODYS = 2 ** 24
+
+export class FileCalls {
+  readonly #files: Loose
+  readonly #values: Values
+  readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-fuzz-'))
+  readonly #open: number[] = []
+  readonly #mapped: ArrayBuffer[] = []
+
+  constructor(files: NativeFiles, values: Values) {
+    this.#files = files as unknown as Loose
+    this.#values = values
+  }
+
+  /** What was wrong with how it ended; undefined where nothing was. */
+  call(): string | undefined {
+    const values = this.#values
+    this.#openAndClose()
+    const name = values.of(CALLS)
+    const args = this.#argumentsOf(name)
+    try {
+      const result = this.#files[name](...args)
+      if (name === 'map') this.#keep((result as { buffer: ArrayBuffer }).buffer)
+      return undefined
+    } catch (error) {
+      const { code, syscall } = error as NodeJS.ErrnoException
+      const isOfSystem = typeof code === 'string' && typeof syscall === 'string'
+      if (error instanceof TypeError || isOfSystem) return undefined
+      return `${name}(${args.map((each) => inspect(each)).join()}) threw ${inspect(error)}`
+    }
+  }
+
+  /** Memory of a file, large enough for an arena; undefined while there is none. */
+  mapped(): ArrayBuffer | undefined {
+    const large = this.#mapped.filter(({ byteLength }) => byteLength >= MOST_BYTES)
+    return large.length === 0 ? undefined : this.#values.of(large)
+  }
+
+  end(): void {
+    for (const fd of this.#open) closeSync(fd)
+    rmSync(this.#folder, { recursive: true })
+  }
+
+  #openAndClose(): void {
+    const values = this.#values
+    if (this.#open.length === 0 || (this.#open.length < MOST_OPEN && values.chance(0.2))) {
+      const fd = openSync(join(this.#folder, String(values.below(3))), 'a+', 0o600)
+      if (values.chance(0.5)) ftruncateSync(fd, MOST_BYTES) // never shorter: others have it mapped
+      this.#open.push(fd)
+    } else if (values.chance(0.1)) {
+      closeSync(this.#open.splice(values.below(this.#open.length), 1)[0]!)
+    }
+  }
+
+  #argumentsOf(name: (typeof CALLS)[number]): unknown[] {
+    const values = this.#values
+    const fd = values.chance(0.8) ? values.of(this.#open) : nobodys(values.any())
+    const bytes = values.chance(0.6) ? 1 + values.below(MOST_BYTES) : MOST_BYTES
+    const right = {
+      allocate: [fd, bytes],
+      lock: [fd, values.chance(0.5), values.below(2)],
+      shareLock: [fd, values.below(2)],
+      unlock: [fd],
+      map: [fd, bytes],
+    }[name]
+    const args: unknown[] = [...right]
+    if (values.chance(0.3)) args[values.below(args.length)] = values.any()
+    args[0] = this.#open.includes(args[0] as number) ? args[0] : nobodys(args[0])
+    // What would be taken, and take the disk or a day.
+    for (let i = 1; i < args.length && name !== 'map'; i++) {
+      const number = args[i]
+      if (Number.isInteger(number) && (number as number) > 0) {
+        args[i] = name === 'allocate' ? Math.min(number as number, MOST_BYTES) : (number as number) % 2
+      }
+    }
+    if (values.chance(0.05)) args.length = values.below(args.length)
+    return args
+  }
+
+  #keep(buffer: ArrayBuffer): void {
+    this.#mapped.push(buffer)
+    if (this.#mapped.length > MOST_MAPPED) this.#mapped.splice(this.#values.below(MOST_MAPPED), 1)
+  }
+}
+
+function nobodys(value: unknown): unknown {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) < NOBODYS
+    ? NOBODYS + (value as number)
+    : value
+}

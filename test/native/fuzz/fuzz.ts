@@ -1,0 +1,149 @@
+// Random calls of every function of the addon. Each may decide or throw, and do nothing else: what lies beside the arrays stays,
+// no code of the caller runs, and nothing ends the process, which a sanitizer watches over where one is loaded.
+import { inspect } from 'node:util'
+import { Worker } from 'node:worker_threads'
+import { type Addon, addonFor } from '#millrace/native/addon.js'
+import { PLAN, PLAN_FIELDS } from '#millrace/native/plan.js'
+import { random } from '../../algorithms/oracle.js'
+import { playOn } from './arena.js'
+import { FileCalls } from './files.js'
+import { NUMBERS, Values } from './values.js'
+
+export interface Found {
+  calls: number
+  decided: number
+  threw: number
+  fileCalls: number
+  /** Calls on memory that another thread was writing to. */
+  raced: number
+  complaints: string[]
+}
+
+/** The largest arena that is played on has 5 sets of 16 ways of 262 words. */
+const RACED_BYTES = 4 * 32_768
+const MOST_COMPLAINTS = 20
+
+const SCRIBBLER = `
+  const { workerData } = require('node:worker_threads')
+  const words = new Int32Array(workerData)
+  const doubles = new Float64Array(workerData)
+  for (;;) {
+    words[(Math.random() * words.length) | 0] = Math.random() * 2 ** 32
+    doubles[(Math.random() * 64) | 0] = [NaN, Infinity, -1, 1e300, 2, 60, 3e9][(Math.random() * 7) | 0]
+  }`
+
+export class Fuzz {
+  readonly found: Found = { calls: 0, decided: 0, threw: 0, fileCalls: 0, raced: 0, complaints: [] }
+  readonly #values: Values
+  readonly #addon: Addon
+  readonly #files: FileCalls | undefined
+  readonly #raced = new SharedArrayBuffer(RACED_BYTES)
+  readonly #scribbler: Worker
+
+  constructor(seed: number) {
+    this.#values = new Values(random(seed))
+    this.#addon = addonFor({ MILLRACE_NATIVE: '1' })!
+    if (this.#addon.files !== undefined) this.#files = new FileCalls(this.#addon.files, this.#values)
+    this.#scribbler = new Worker(SCRIBBLER, { eval: true, workerData: this.#raced })
+    this.#scribbler.unref() // so that it outlives no failure
+  }
+
+  /** Calls, so many times. */
+  play(calls: number): void {
+    for (let i = 0; i < calls && this.found.complaints.length < MOST_COMPLAINTS; i++) {
+      this.found.calls++
+      const kind = this.#values.below(10)
+      if (kind < 5) this.#admitOnRandomMemory()
+      else if (kind < 7) this.#admitAnything()
+      else if (kind < 8) this.#admitOnRacedMemory()
+      else this.#callFiles()
+    }
+  }
+
+  async end(): Promise<Found> {
+    await this.#scribbler.terminate()
+    this.#files?.end()
+    return this.found
+  }
+
+  /** Arguments that are right, but for a number of the plan now and then. */
+  #admitOnRandomMemory(): void {
+    const values = this.#values
+    const { call, beside } = playOn(values, values.chance(0.1) ? this.#files?.mapped() : undefined)
+    const plan = call.plan as Float64Array
+    if (values.chance(0.2)) plan[values.below(PLAN_FIELDS)] = values.of(NUMBERS)
+    this.#judge(Object.values(call), plan)
+    if (beside.some((words) => words.some((word) => word !== 0)))
+      this.#complain('wrote beside the arena', call)
+  }
+
+  /** Some of the arguments are of any type, too short, detached; or there are too few of them, or too many. */
+  #admitAnything(): void {
+    const values = this.#values
+    const args: unknown[] = Object.values(playOn(values).call)
+    for (let wrong = 1 + values.below(3); wrong > 0; wrong--) args[values.below(args.length)] = values.any()
+    if (values.chance(0.1)) args.length = values.below(args.length)
+    if (values.chance(0.1)) args.push(values.any())
+    this.#judge(args)
+  }
+
+  /** All of the arguments lie in memory that another thread writes to. */
+  #admitOnRacedMemory(): void {
+    const values = this.#values
+    this.found.raced++
+    const { call } = playOn(values)
+    const plan = call.plan as Float64Array
+    const memory = this.#raced as unknown as ArrayBuffer
+    const entries = (call.allowed as Uint8Array).length
+    const racedPlan = new Float64Array(memory, 0, PLAN_FIELDS)
+    racedPlan.set(plan)
+    const words = call.words as Int32Array
+    const racedWords = new Int32Array(memory, 0, words.length)
+    if (values.chance(0.5)) racedWords.set(words)
+    if (values.chance(0.7)) racedPlan.set(plan)
+    this.#judge([
+      racedWords,
+      values.chance(0.5) ? new Int32Array(memory, 4_096, 2 * entries) : call.fingerprints,
+      values.chance(0.5) ? new Float64Array(memory, 8_192, entries) : call.costs,
+      new Uint8Array(memory, 16, entries),
+      new Float64Array(memory, 64, entries),
+      values.chance(0.5) ? racedPlan : plan,
+      call.remaining,
+    ])
+  }
+
+  #callFiles(): void {
+    if (this.#files === undefined) return
+    this.found.fileCalls++
+    const wrong = this.#files.call()
+    if (wrong !== undefined) this.#complain(wrong, [])
+  }
+
+  /** Where `plan` is nobody else's, what is returned can be held against it. */
+  #judge(args: unknown[], plan?: Float64Array): void {
+    try {
+      const stopped = (this.#addon.admitMany as (...args: unknown[]) => unknown)(...args)
+      this.found.decided++
+      const most = plan === undefined ? 2 ** 32 : plan[PLAN.TO]!
+      if (!(Number.isInteger(stopped) && (stopped as number) >= 0 && (stopped as number) <= most)) {
+        this.#complain(`returned ${String(stopped)}`, args)
+      }
+    } catch (error) {
+      this.found.threw++
+      if (!(error instanceof TypeError || error instanceof RangeError))
+        this.#complain(`threw ${inspect(error)}`, args)
+    }
+  }
+
+  #complain(what: string, args: unknown): void {
+    this.found.complaints.push(`call ${this.found.calls}: ${what}: ${inspect(args, { maxArrayLength: 12 })}`)
+  }
+}
+
+export function summaryOf(found: Found, seed: number, shown: (count: number) => string): string {
+  const { calls, decided, threw, fileCalls, raced, complaints } = found
+  return (
+    `${shown(calls)} calls, seed ${seed}: ${shown(decided)} decided, ${shown(threw)} refused, ${shown(raced)} on memory that ` +
+    `another thread wrote to, ${shown(fileCalls)} of files; ${complaints.length} complaints`
+  )
+}
