@@ -24,7 +24,7 @@ export function warnIfLarge(rule: Rule, shape: Shape, maxKeys: number): void {
 function whatWouldDo(rule: Rule, maxKeys: number): string {
   const { windowMs } = rule
   const fits = (buckets: number, keys: number) =>
-    4 * shapeFor(windowMs, buckets, setsFor(keys), rule.rangeSum ?? sumsFor(buckets)).words <= GIB
+    4 * shapeFor(windowMs, buckets, setsFor(keys), sumsFor(buckets, rule.rangeSum)).words <= GIB
   if (!fits(1, maxKeys))
     return `maxKeys ${largest(maxKeys, (keys) => fits(1, keys))} at a granularity of the whole window`
   const buckets = largest(rule.buckets, (n) => fits(n, maxKeys))

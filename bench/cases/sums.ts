@@ -2,10 +2,10 @@ import { type Benchmark, type Goal, timesOf } from '../benchmark.js'
 import { LARGE_UNITS, type LargeFigure, largeWindow } from '../large-windows.js'
 
 /** Granules in the window; its granule is a second. */
-const SIZES = [60, 256, 320, 1_024, 3_600, 16_384, 86_400, 1_048_576]
+const SIZES = [60, 256, 257, 1_024, 3_600, 16_384, 86_400, 1_048_576]
 const STRUCTURES = [undefined, 'blocks', 'fenwick'] as const
 const FIGURES = Object.keys(LARGE_UNITS) as LargeFigure[]
-/** At most so many are summed one by one unless a structure is asked for. */
+/** At most so many are always summed one by one. */
 const PLAIN = 256
 /** Four megabytes a key, at most. */
 const FEW_KEYS = 3
@@ -17,7 +17,7 @@ export const sums: Benchmark = {
   title: 'windows of more and more granules: one by one, block sums, a Fenwick tree',
   units: LARGE_UNITS,
   contenders: SIZES.flatMap((buckets) =>
-    STRUCTURES.filter((structure) => structure !== undefined || buckets <= PLAIN).map((structure) => {
+    STRUCTURES.filter((structure) => (structure === undefined) === buckets <= PLAIN).map((structure) => {
       const options = { window: buckets * 1_000, granularity: '1s' } as const
       const forced = structure === undefined ? options : { ...options, rangeSum: structure }
       return largeWindow(nameOf(buckets, structure), forced, FIGURES, FEW_KEYS)

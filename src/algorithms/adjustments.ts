@@ -48,17 +48,23 @@ export class Adjustments {
   refund(way: number, lo: number, hi: number, most: number): number {
     const { ring, words } = this.#window
     const base = this.#window.base(way)
-    const newest = this.#tickOf(way, lo, hi)
+    let newest = this.#tickOf(way, lo, hi)
     if (newest === undefined) return GONE
-    const slot = ring.slot(newest)
-    const { lap } = ring
     let left = most
     for (let length = ring.size; left > 0; ) {
-      const age = ring.sums.find(base, slot, lap, length, 0) // the oldest that counts anything
+      const slot = ring.slot(newest)
+      const age = ring.sums.find(base, slot, ring.lap, length, 0) // the oldest that counts anything
+      const now = this.#tickOf(way, lo, hi)
+      if (now === undefined) break
+      if (now !== newest) {
+        newest = now // and all over again: see `range-sum/fenwick.ts`
+        length = ring.size
+        continue
+      }
       if (age < 0) break
       length = age
-      const tick = ring.after(newest, -age)
-      const at = base + BUCKETS + ring.slot(tick)
+      const oldest = ring.after(newest, -age)
+      const at = base + BUCKETS + ring.slot(oldest)
       for (;;) {
         const b = load(words, at)
         const taken = Math.min(left, b & COUNT)
@@ -67,7 +73,7 @@ export class Adjustments {
         if (this.#tickOf(way, lo, hi) === undefined) return this.#taken(base, most - left)
         const refunds = Math.min((b & REFUNDS) + ONE_REFUND, REFUNDS)
         if (compareExchange(words, at, b, (b & LAP) | refunds | ((b & COUNT) - taken)) === b) {
-          ring.sums.takeOut(base, ring.slot(tick), ring.lap, taken)
+          ring.sums.takeOut(base, ring.slot(oldest), ring.lap, taken)
           left -= taken
           break
         }
@@ -78,7 +84,7 @@ export class Adjustments {
 
   /**
    * Charges `cost` units whether there is room or not. The bucket stops at its fullest and the total short of all ones:
-   * both are over every limit (so is a node at its fullest). Always under a new epoch, as total may not show the charge.
+   * both are over every limit (of nodes see `docs/range-sums.md`). Always under a new epoch, as total may not show the charge.
    */
   penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE {
     const { ring, words } = this.#window

@@ -53,9 +53,9 @@ export class Forecast {
       if (this.#usedIn(base, view) <= room) return reading.nowMs - fromMs
       // What has to leave is counted whole: by the time that a bucket leaves, all before it have.
       const { newest, word, length, now } = view
-      const age = this.#find(base, word, length, this.#sum(base, word, length) - room - 1)
-      const count = age < 0 ? 0 : this.#window.ring.countAt(base, word, age)
-      if (count === 0) return reading.nowMs - fromMs // it has been taken out meanwhile
+      const age = this.#lastToLeave(base, word, length, room)
+      if (age < 0) return reading.nowMs - fromMs // it has been taken out meanwhile
+      const count = this.#window.ring.countAt(base, word, age)
       const position = this.#leaves(newest - age, count, room - this.#sum(base, word, age))
       return this.#ticks.untilPosition(fromMs, Math.max(position, now))
     })
@@ -65,8 +65,7 @@ export class Forecast {
   /** Whole milliseconds from `fromMs` until nothing counts any more; 0 or less where nothing does. */
   untilReset(base: number, reading: Reading, fromMs: number): number {
     const free = this.#look(base, reading, ({ newest, word, length }) => {
-      const used = this.#sum(base, word, length)
-      const age = used > 0 ? this.#find(base, word, length, used - 1) : -1 // of the last unit
+      const age = this.#lastToLeave(base, word, length, 0)
       return age < 0 ? 0 : this.#ticks.untilPosition(fromMs, newest - age + this.#window.ring.size)
     })
     return Math.max(free, this.untilUnblocked(base, reading, fromMs))
@@ -104,10 +103,10 @@ export class Forecast {
 
   /** What counts in the view's window, of its oldest bucket by the part inside. */
   #usedIn(base: number, { newest, word, length, now }: View): number {
-    const whole = this.#sum(base, word, length)
-    if (!this.#smooth || length === 0) return whole
+    // As `Ring.sum` does: whole, the oldest bucket goes with its node.
+    if (!this.#smooth || length === 0 || Number.isInteger(now)) return this.#sum(base, word, length)
     const oldest = this.#window.ring.countAt(base, word, length - 1)
-    return whole - oldest + this.#counting(newest - length + 1, oldest, now)
+    return this.#sum(base, word, length - 1) + this.#counting(newest - length + 1, oldest, now)
   }
 
   #sum(base: number, word: number, length: number): number {
@@ -116,10 +115,25 @@ export class Forecast {
     return length <= 0 ? 0 : ring.sums.sum(base, slot, ring.lap, length)
   }
 
-  #find(base: number, word: number, length: number, units: number): number {
+  /**
+   * How many ticks before the view's the last one is that has to leave for at most `room` to count; -1 where no more does. By
+   * sums, which are what decides: where a thread died, a node may count more than the buckets in which `find` looks.
+   */
+  #lastToLeave(base: number, word: number, length: number, room: number): number {
     const { ring } = this.#window
+    const whole = this.#sum(base, word, length)
+    if (whole <= room) return -1
     const slot = ring.slot(word)
-    return ring.sums.find(base, slot, ring.lap, length, units)
+    const found = ring.sums.find(base, slot, ring.lap, length, whole - room - 1)
+    const fits = (age: number) => this.#sum(base, word, age) <= room
+    if (found >= 0 && fits(found) && !fits(found + 1)) return found
+    let low = 0
+    for (let high = length - 1; low < high; ) {
+      const middle = Math.ceil((low + high) / 2)
+      if (fits(middle)) low = middle
+      else high = middle - 1
+    }
+    return low
   }
 
   /** The cell's tick, not wrapped: behind the reading's by less than the modulus, or standing ahead of it. */
@@ -135,9 +149,14 @@ export class Forecast {
     return age > 0 ? Math.ceil(count * (1 - age)) : count
   }
 
-  /** The first position at which a bucket counts at most `most`, which is less than whole. */
+  /**
+   * The first position at which a bucket counts at most `most`. Where that is no less than whole, it is a node that counts too much
+   * (`#lastToLeave`): as soon as a part of its first bucket is out, the buckets below it are summed.
+   */
   #leaves(tick: number, count: number, most: number): number {
-    const sixteenths = this.#smooth ? Math.min(16, Math.ceil((16 * (count - most)) / count)) : 16
+    const sixteenths = this.#smooth
+      ? Math.min(16, Math.max(1, Math.ceil(16 - (16 * most) / (count || 1))))
+      : 16
     return tick + this.#window.ring.size - 1 + sixteenths / 16
   }
 }

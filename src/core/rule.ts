@@ -22,7 +22,8 @@ export interface RuleOptions {
   granularity?: Duration
   /**
    * What sums windows of many granules: `'blocks'` or `'fenwick'`. They decide alike, and differ in speed.
-   * @default the faster one for this many; up to 256 granules are summed one by one
+   * Up to 256 granules are summed one by one, whatever this says.
+   * @default 'blocks'
    */
   rangeSum?: RangeSumName
   /** @default 'sliding-window' */

@@ -55,7 +55,7 @@ export function createArena(
 export function shapeOf(
   { windowMs, buckets, rangeSum }: Rule,
   maxKeys: number,
-  sums: Sums = rangeSum ?? sumsFor(buckets),
+  sums: Sums = sumsFor(buckets, rangeSum),
 ): Shape {
   const shape = shapeFor(windowMs, buckets, setsFor(maxKeys), sums)
   if (shape.words > MAX_WORDS) throw tooLarge(shape, maxKeys)

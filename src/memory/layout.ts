@@ -166,9 +166,12 @@ const FILL = 0.8
 /** The most buckets that are summed one by one. */
 const MOST_PLAIN = 256
 
-/** What a window of so many buckets is summed by, where nobody says otherwise. */
-export function sumsFor(buckets: number): Sums {
-  return buckets > MOST_PLAIN ? 'blocks' : 'plain'
+/**
+ * What a window of so many buckets is summed by. Nobody gets nodes for few: their spans would be longer than the window, and count
+ * more than fits into 24 bits.
+ */
+export function sumsFor(buckets: number, asked: Sums = 'blocks'): Sums {
+  return buckets > MOST_PLAIN ? asked : 'plain'
 }
 
 /** More blocks than this (a window of 4,096 buckets) are summed on two levels. */

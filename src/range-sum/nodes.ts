@@ -24,7 +24,7 @@ export const NO_BLOCK = -1
  *
  * **Every block has a node that guards it**: before that one takes another lap, what the block's buckets hold of the old one
  * is taken out. So all that a block's buckets count is of their guard's lap, and below a guard that counts nothing there is
- * nothing: the broom looks at the nodes, and at buckets only below those that have grown old. (A thread that dies between its
+ * nothing: the broom looks at the nodes, and at buckets only below those that have grown old. (A thread that dies, or stalls for nearly a lap, between its
  * node and its bucket, while others take both to the next lap, may leave a bucket unguarded: its charge would count once more,
  * for a granule, 256 laps later.)
  *

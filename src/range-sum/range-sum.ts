@@ -13,7 +13,7 @@ export const CHARGED = 1
  *
  * A place in the ring is given as `slot` and `lap`, those of a tick at the end of the window: the cell's own or a later one.
  * That nothing later has been charged is what lets a node count whole that ends behind it. `length` ticks up to that one are
- * meant, at most as many as a window has.
+ * meant, at most one more than a window has.
  */
 export interface RangeSum {
   /** Charges the nodes above the bucket of tick `e`, the largest first: CHARGED, or LATE or OVERFLOWN and none. */

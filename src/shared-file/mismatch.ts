@@ -18,7 +18,7 @@ export interface Wanted {
  */
 export function checkMatch(path: string, arena: Arena, { rule, maxKeys, onFull }: Wanted): void {
   const { shape, words, edge } = arena
-  const sums = rule.rangeSum ?? sumsFor(rule.buckets)
+  const sums = sumsFor(rule.buckets, rule.rangeSum)
   const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
   const compared: [name: string, wanted: string, found: string, isSame: boolean][] = [
     [

@@ -151,7 +151,10 @@ test('nodes stand behind a ring that is a span longer than the window: of a bloc
     assert.is(shape.wayWords, layout.BUCKETS + ring + blocks + upper)
     assert.is(shape.modulus % (layout.LAPS * ring), 0)
   }
-  assert.equal([1, 256, 257, 2 ** 20].map(layout.sumsFor), ['plain', 'plain', 'blocks', 'blocks'])
+  const chosen = (asked?: 'fenwick') =>
+    [1, 256, 257, 2 ** 20].map((buckets) => layout.sumsFor(buckets, asked))
+  assert.equal(chosen(), ['plain', 'plain', 'blocks', 'blocks'])
+  assert.equal(chosen('fenwick'), ['plain', 'plain', 'fenwick', 'fenwick'])
 })
 
 test.run()

@@ -37,10 +37,10 @@ function decide({ granules, rangeSum, edge, cost, keys, turn, phases }: Setting,
 
 const PLAIN = { granules: 60, turn: 61, keys: 100, phases: 300 }
 const NODES = [
-  { rangeSum: 'blocks', granules: 60, turn: 61 },
+  { rangeSum: 'blocks', granules: 257, turn: 258 },
   { rangeSum: 'blocks', granules: 300, turn: 301 },
   { rangeSum: 'blocks', granules: 5_000, turn: 5_001 },
-  { rangeSum: 'fenwick', granules: 60, turn: 61 },
+  { rangeSum: 'fenwick', granules: 257, turn: 258 },
   { rangeSum: 'fenwick', granules: 5_000, turn: 5_001 },
 ] as const
 const nameOf = ({ rangeSum, granules, edge, cost }: Setting) =>

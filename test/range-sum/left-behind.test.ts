@@ -1,0 +1,89 @@
+// Nodes that count more than their buckets, as a thread leaves them that dies between the two; and a refund that the cell's tick
+// overtakes.
+import { manualClock } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Adjustments } from '#millrace/algorithms/adjustments.js'
+import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
+import { checkRule } from '#millrace/core/rule.js'
+import { Limiter } from '#millrace/limiter.js'
+import { createArena } from '#millrace/memory/arena.js'
+import { Hasher } from '#millrace/memory/hash.js'
+import { HEADER, TICK } from '#millrace/memory/layout.js'
+import { Table } from '#millrace/memory/table.js'
+
+const SECOND_MS = 1_000
+const STRUCTURES = ['blocks', 'fenwick'] as const
+
+/** A limiter by the second, and the cell of 'key' below it. */
+function stage(sums: (typeof STRUCTURES)[number], buckets: number, limit: number, edge: 'strict' | 'smooth') {
+  const clock = manualClock(0)
+  const rule = checkRule({ limit, window: buckets * SECOND_MS, granularity: SECOND_MS, edge })
+  const arena = createArena(rule, 10, 'evict', 0, sums)
+  const { words, shape } = arena
+  const limiter = new Limiter(arena, rule.name, clock)
+  const window = new SlidingWindow(words, shape, edge, 0)
+  const hasher = new Hasher(words[HEADER.SEED_0]!, words[HEADER.SEED_1]!)
+  hasher.hash('key')
+  const { lo, hi } = hasher
+  const way = () => new Table(words, shape).findLive(lo, hi)
+  return { clock, limiter, window, words, shape, lo, hi, way }
+}
+
+for (const sums of STRUCTURES) {
+  for (const edge of ['strict', 'smooth'] as const) {
+    test(`${sums}, ${edge}: what a dead thread left in the nodes alone is in retryAfterMs and resetMs`, () => {
+      const { clock, limiter, window, words, way } = stage(sums, 3_600, 10, edge)
+      clock.set(1_000_000 * SECOND_MS)
+      limiter.check('key', 1)
+      clock.advance(5 * SECOND_MS)
+      limiter.refund(limiter.check('key', 9)) // the cell is at this second, and will be summed anew
+      const base = window.base(way())
+      const e = words[base + TICK]!
+      const slot = window.ring.slot(e)
+      window.ring.sums.charge(base, e, slot, window.ring.lap, 9) // and died
+      clock.advance(SECOND_MS)
+      for (const cost of [2, 10]) {
+        const { allowed, retryAfterMs } = limiter.check('key', cost)
+        assert.not(allowed)
+        clock.advance(retryAfterMs - 1)
+        assert.not(limiter.peek('key', cost).allowed, `cost ${cost}, a millisecond before`)
+        clock.advance(1)
+        assert.ok(limiter.peek('key', cost).allowed, `cost ${cost}, after ${retryAfterMs} ms`)
+        clock.advance(-retryAfterMs)
+      }
+      const { resetMs } = limiter.peek('key')
+      clock.advance(resetMs)
+      assert.is(limiter.peek('key').remaining, 10)
+    })
+  }
+
+  test(`${sums}: a refund of everything takes everything, also where the cell's tick goes round meanwhile`, () => {
+    const { clock, limiter, window, shape, lo, hi, way } = stage(sums, 300, 100, 'strict')
+    const turn = 10 * shape.ring
+    for (const [second, cost] of [
+      [100, 10],
+      [250, 5],
+      [300, 1],
+    ] as const) {
+      clock.set((turn + second) * SECOND_MS)
+      limiter.check('key', cost)
+    }
+    const { sums: structure } = window.ring
+    const { find } = structure
+    let wasOvertaken = false
+    structure.find = (...place) => {
+      if (!wasOvertaken) {
+        wasOvertaken = true
+        clock.set((turn + shape.ring) * SECOND_MS)
+        limiter.check('key', 1)
+      }
+      return find.apply(structure, place)
+    }
+    assert.is(new Adjustments(window).refund(way(), lo, hi, 1_000), 17)
+    assert.ok(wasOvertaken)
+    assert.is(limiter.usage('key'), 0)
+  })
+}
+
+test.run()
