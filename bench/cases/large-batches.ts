@@ -4,8 +4,6 @@ import { LARGE_BATCH_FIGURES, LARGE_BATCH_UNITS, largeBatches, largeBatchName } 
 
 const SHAPES = [
   [60, undefined],
-  [60, 'blocks'],
-  [60, 'fenwick'],
   [3_600, 'blocks'],
   [3_600, 'fenwick'],
   [86_400, 'blocks'],

@@ -135,11 +135,10 @@ void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
   for (int i = 0; i < 4; i++) {
     threads.emplace_back([&] {
       Cells<Sums> cells(arena.data(), arena.shape);
-      uint32_t tried = 0;
       for (int now = 0; now < PHASES; now = phase.load()) {
         const Found found = decide(cells, way, 1, limit, Reading(arena.shape, START_MS + now * turnMs));
         if (found == Found::ADMITTED && phase.load() == now) admitted[now]++;
-        if (found == Found::FULL || ++tried % 4 == 0) phase.compare_exchange_strong(now, now + 1);
+        if (found == Found::FULL || admitted[now] > limit / 4) phase.compare_exchange_strong(now, now + 1);
       }
     });
   }
