@@ -75,9 +75,10 @@ function libraryPath(name) {
   return realpathSync(path)
 }
 
-/** What the sanitizers have reported, one text each. */
-export function reportsIn(folder) {
-  return readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'))
+/** What the sanitizers have reported, one text each. UBSan beside another writes to standard error all the same. */
+export function reportsIn(folder, output = '') {
+  const texts = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'))
+  return /runtime error: /.test(output) ? [...texts, output] : texts
 }
 
 /** Runs a command; resolves with how it ended and all that it has written. */

@@ -7,6 +7,7 @@ const [path, mistake] = isMainThread ? process.argv.slice(2) : [workerData.path,
 const addon = createRequire(import.meta.url)(path)
 const words = workerData?.words ?? new Int32Array(new SharedArrayBuffer(1_024)).fill(2 ** 31 - 1)
 if (isMainThread && mistake === 'raise') {
+  words[1] = 0
   for (let i = 0; i < 2; i++) new Worker(fileURLToPath(import.meta.url), { workerData: { path, words } })
 } else {
   addon[mistake](words)

@@ -87,13 +87,15 @@ async function testInNode(sanitizers) {
   for (const sanitizer of sanitizers) {
     const { call, said } = MISTAKES[sanitizer]
     const { output } = await run(process.execPath, ['scripts/seeded.mjs', wrong, call], env)
-    const texts = taken(reports)
-    const isFound = texts.some((text) => text.match(said) !== null && text.includes('seeded.node'))
+    const texts = taken(reports, output)
+    const isFound = texts.some((text) => text.match(said) !== null && text.includes('seeded'))
     seeded(`${sanitizer}: in Node, ${call}`, isFound, `${output}${texts.join('')}`)
   }
   for (const args of IN_NODE[sanitizers.join('-')]) {
     const { ended, output } = await run(process.execPath, args, env)
-    const all = taken(reports).flatMap((text) => text.split(/^={18}$/m).filter((part) => /\S/.test(part)))
+    const all = taken(reports, output).flatMap((text) =>
+      text.split(/^={18}$/m).filter((part) => /\S/.test(part)),
+    )
     const ours = all.filter((text) => !sanitizers.includes('thread') || isOurs(text))
     done.ofNode += all.length - ours.length
     clean(`${sanitizers.join(', ')}: in Node, ${args.join(' ')}`, ended === 0, ours, output)
@@ -101,7 +103,9 @@ async function testInNode(sanitizers) {
 }
 
 function isOurs(report) {
-  return report.includes('(millrace.node+') && !report.includes('Location is file descriptor')
+  return (
+    /millrace\.node|\/native\/.*\.(h|cc):/.test(report) && !report.includes('Location is file descriptor')
+  )
 }
 
 function clean(what, hasPassed, reports, output) {
@@ -120,8 +124,8 @@ function seeded(what, isFound, output) {
 }
 
 /** The reports of a run, which are gone from there afterwards. */
-function taken(folder) {
-  const texts = reportsIn(folder)
+function taken(folder, output) {
+  const texts = reportsIn(folder, output)
   for (const file of readdirSync(folder)) rmSync(join(folder, file))
   return texts
 }

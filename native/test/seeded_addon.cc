@@ -1,6 +1,7 @@
 // An addon of mistakes, each for a sanitizer to find in Node: `npm run test:sanitize` builds it as it builds ours.
 #include <node_api.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace {
@@ -34,9 +35,13 @@ napi_value addOne(napi_env env, napi_callback_info info) {
   return sum;
 }
 
-/** Raises the first word plainly, often enough for two threads to meet there. */
+/** Raises the first word plainly when a second thread does. They meet at the second word, which puts nothing in order. */
 napi_value raise(napi_env env, napi_callback_info info) {
-  auto* const word = static_cast<volatile int32_t*>(wordsOf(env, info).data);
+  int32_t* const data = wordsOf(env, info).data;
+  auto* const word = static_cast<volatile int32_t*>(data);
+  const std::atomic_ref there(data[1]);
+  there.fetch_add(1, std::memory_order_relaxed);
+  while (there.load(std::memory_order_relaxed) < 2) continue;
   for (int i = 0; i < 1'000'000; i++) *word = (*word + 1) & 0xffff;
   return nullptr;
 }
