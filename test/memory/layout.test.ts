@@ -65,6 +65,7 @@ const VERSION_2 = {
   PER_SECOND: 16,
   FOR_EVER: 0xffffffff,
   NAMES_AT: 64,
+  MOST_BLOCKS: 64,
 }
 
 test('the map of an arena of version 2 is as it was: another map is another version', () => {

@@ -8,14 +8,17 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'a refund that does not look at the name again': {
     scenario: 'a refund while its way is claimed',
-    edits: [inAdjustments('if (this.#tickOf(way, lo, hi) === undefined)', 'if (most < 0)')],
+    edits: [
+      inAdjustments('if (this.#tickOf(way, lo, hi) === undefined)', 'if (most < 0)'),
+      inAdjustments('const now = this.#tickOf(way, lo, hi);', 'const now = newest;'),
+    ],
   },
   'a refund that begins with the newest': {
     test: 'limiter/refund',
     edits: [
       inAdjustments(
-        'ring.sums.find(base, slot, lap, length, 0)',
-        'ring.sums.find(base, slot, lap, length, Math.max(0, ring.sums.sum(base, slot, lap, length) - 1))',
+        'ring.sums.find(base, slot, ring.lap, length, 0)',
+        'ring.sums.find(base, slot, ring.lap, length, Math.max(0, ring.sums.sum(base, slot, ring.lap, length) - 1))',
       ),
     ],
   },
