@@ -23,7 +23,7 @@ export interface RuleOptions {
   /**
    * What sums windows of many granules: `'blocks'` or `'fenwick'`. They decide alike, and differ in speed.
    * Up to 256 granules are summed one by one, whatever this says.
-   * @default 'blocks'
+   * @default `'blocks'`, above 262,144 granules `'fenwick'`
    */
   rangeSum?: RangeSumName
   /** @default 'sliding-window' */

@@ -154,7 +154,7 @@ test('nodes stand behind a ring that is a span longer than the window: of a bloc
   }
   const chosen = (asked?: 'fenwick') =>
     [1, 256, 257, 2 ** 20].map((buckets) => layout.sumsFor(buckets, asked))
-  assert.equal(chosen(), ['plain', 'plain', 'blocks', 'blocks'])
+  assert.equal(chosen(), ['plain', 'plain', 'blocks', 'fenwick'])
   assert.equal(chosen('fenwick'), ['plain', 'plain', 'fenwick', 'fenwick'])
 })
 
