@@ -1,0 +1,35 @@
+// What one thread writes into an arena's header is what another one finds there.
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { checkRule } from '#millrace/core/rule.js'
+import { attachArena, createArena } from '#millrace/memory/arena.js'
+import { EDGES, HEADER, ON_FULL, SUMS } from '#millrace/memory/layout.js'
+
+for (const edge of EDGES) {
+  for (const onFull of ON_FULL) {
+    for (const sums of SUMS) {
+      test(`an arena is found as it was made: ${edge}, ${onFull}, ${sums}`, () => {
+        const rule = checkRule({ limit: 7, window: '10m', granularity: '2s', edge })
+        const made = createArena(rule, 50, onFull, 123.5, sums)
+        const found = attachArena(made.buffer)
+        assert.equal(found.shape, made.shape)
+        assert.is(found.shape.sums, sums)
+        assert.is(found.words.length, made.shape.words)
+        assert.equal([found.edge, found.onFull, found.originMs], [edge, onFull, 123.5])
+        assert.is(found.words[HEADER.LIMIT], 7)
+      })
+    }
+  }
+}
+
+test('every arena has a seed of its own, of 64 bits', () => {
+  const rule = checkRule({ limit: 7, window: '1m' })
+  const arenas = Array.from({ length: 8 }, () => createArena(rule, 1, 'evict', 0))
+  for (const half of [HEADER.SEED_0, HEADER.SEED_1]) {
+    assert.is(new Set(arenas.map(({ words }) => words[half])).size, arenas.length)
+  }
+  // What stands behind the seed is no part of it.
+  for (const { words } of arenas) assert.is(words[HEADER.EDGE], EDGES.indexOf('strict'))
+})
+
+test.run()
