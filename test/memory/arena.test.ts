@@ -1,9 +1,10 @@
 // What one thread writes into an arena's header is what another one finds there.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { MillraceError } from '#millrace/core/errors.js'
 import { checkRule } from '#millrace/core/rule.js'
 import { attachArena, createArena } from '#millrace/memory/arena.js'
-import { EDGES, HEADER, ON_FULL, SUMS } from '#millrace/memory/layout.js'
+import { EDGES, HEADER, ON_FULL, SUMS, setsFor, shapeFor } from '#millrace/memory/layout.js'
 
 for (const edge of EDGES) {
   for (const onFull of ON_FULL) {
@@ -30,6 +31,19 @@ test('every arena has a seed of its own, of 64 bits', () => {
   }
   // What stands behind the seed is no part of it.
   for (const { words } of arenas) assert.is(words[HEADER.EDGE], EDGES.indexOf('strict'))
+})
+
+test('what can not be allocated is refused with the bytes that it asks for', () => {
+  const rule = checkRule({ limit: 7, window: '1d', granularity: '1s' })
+  for (const maxKeys of [10_000, 100_000]) {
+    const bytes = 4 * shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys), 'blocks').words
+    try {
+      assert.is(createArena(rule, maxKeys, 'evict', 0).buffer.byteLength, bytes) // where there is so much
+    } catch (error) {
+      assert.is((error as MillraceError).code, 'ERR_MILLRACE_ARENA_TOO_LARGE')
+      assert.match((error as MillraceError).message, `asks for ${bytes} bytes`)
+    }
+  }
 })
 
 test.run()

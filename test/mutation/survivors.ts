@@ -327,4 +327,28 @@ export const survivors: readonly Reason[] = [
       'algorithms/sliding-window.js sixteenthOf: return this.#smooth && «e === reading.tick → true» ? reading.sixteenth : 0;',
     ],
   },
+  {
+    why: 'arenas of 8 GiB: what cannot be allocated is refused by the same error, and no test takes so much memory',
+    mutations: [
+      'memory/arena.js outside: export const MAX_WORDS = «2 → 3» ** 31 - 1;',
+      'memory/arena.js outside: export const MAX_WORDS = 2 ** «31 → 32» - 1;',
+      'memory/arena.js outside: export const MAX_WORDS = 2 ** 31 «- → +» 1;',
+      'memory/arena.js outside: export const MAX_WORDS = 2 ** 31 - «1 → 2»;',
+      'memory/arena.js outside: export const MAX_WORDS = 2 ** 31 - «1 → 0»;',
+      'memory/arena.js shapeOf: if («shape.words > MAX_WORDS → false»)',
+      'memory/arena.js shapeOf: if (shape.words «> → >=» MAX_WORDS)',
+    ],
+  },
+  {
+    why: 'a view of 21 doubles in place of 32, of which the first four are read',
+    mutations: ['memory/arena.js headerDoubles: return new Float64Array(buffer, 0, HEADER_WORDS / «2 → 3»);'],
+  },
+  {
+    why: 'a hint to begin with: whatever way it names is looked at before it is believed',
+    mutations: [
+      'memory/keys.js way: way = «-1 → 1»;',
+      'memory/keys.js way: way = -«1 → 2»;',
+      'memory/keys.js way: way = -«1 → 0»;',
+    ],
+  },
 ]
