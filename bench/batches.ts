@@ -1,5 +1,5 @@
 /** `checkMany` on packed keys, by the addon or by TypeScript, timed as a server calls it: batch after batch. */
-import { createLimiter, type PackedKeys } from 'millrace'
+import { createLimiter, type Limiter, type PackedKeys } from 'millrace'
 import type { Contender } from './benchmark.js'
 import { madeAnew, randomOrder } from './keys.js'
 import { LIMIT, WINDOW_MS } from './peers.js'
@@ -29,17 +29,22 @@ export function batches(side: Side, keys: number, size: number): Contender {
       const count = Math.max(1, Math.round((keys > 100_000 ? coldOperations : operations) / size))
       const order = randomOrder(keys, count * size)
       const packed = Array.from({ length: count }, (_, batch) => pack(size, (i) => order[batch * size + i]!))
-      for (let i = 0; i < WARM_UP_BATCHES; i++) limiter.checkMany(packed[i % count]!)
-      collectGarbage()
-      const before = limiter.stats().allowed
-      const start = process.hrtime.bigint()
-      for (const batch of packed) limiter.checkMany(batch)
-      const elapsed = process.hrtime.bigint() - start
-      const admitted = limiter.stats().allowed - before
-      if (admitted !== count * size) throw new Error(`${admitted} of ${count * size} were admitted`)
-      return { ns: Number(elapsed) / (count * size) }
+      return { ns: admissionNs(limiter, packed, count * size) }
     },
   }
+}
+
+/** Of batches of so many keys in all, while the clock stands. */
+export function admissionNs(limiter: Limiter, packed: readonly PackedKeys[], keys: number): number {
+  for (let i = 0; i < WARM_UP_BATCHES; i++) limiter.checkMany(packed[i % packed.length]!)
+  collectGarbage()
+  const before = limiter.stats().allowed
+  const start = process.hrtime.bigint()
+  for (const batch of packed) limiter.checkMany(batch)
+  const elapsed = process.hrtime.bigint() - start
+  const admitted = limiter.stats().allowed - before
+  if (admitted !== keys) throw new Error(`${admitted} of ${keys} were admitted`)
+  return Number(elapsed) / keys
 }
 
 export function batchesName(side: Side, keys: number, size: number): string {

@@ -1,6 +1,6 @@
 /** `checkMany` of packed keys on windows of many granules, by the addon or by TypeScript. */
 import { createLimiter, type Limiter, type PackedKeys, type RuleOptions } from 'millrace'
-import { SIDES, type Side } from './batches.js'
+import { admissionNs, SIDES, type Side } from './batches.js'
 import type { Contender, Figures } from './benchmark.js'
 import { madeAnew, randomOrder } from './keys.js'
 import { LIMIT } from './peers.js'
@@ -11,7 +11,6 @@ type Structure = RuleOptions['rangeSum']
 /** A day by the second takes half a megabyte a key. */
 const KEYS = 48
 const SIZES = [16, 64, 256, 1_024, 4_096] as const
-const WARM_UP_BATCHES = 300
 
 export const LARGE_BATCH_UNITS = {
   ...Object.fromEntries(SIZES.map((size) => [`admit ${size}`, `nanoseconds an admission, ${size} a batch`])),
@@ -70,15 +69,7 @@ function admissions(limiter: Limiter, size: number, operations: number): number 
   const packed = Array.from({ length: count }, (_, batch) =>
     limiter.pack(Array.from({ length: size }, (_, i) => keyAt(order[batch * size + i]!))),
   )
-  for (let i = 0; i < WARM_UP_BATCHES; i++) limiter.checkMany(packed[i % count]!)
-  collectGarbage()
-  const before = limiter.stats().allowed
-  const start = process.hrtime.bigint()
-  for (const batch of packed) limiter.checkMany(batch)
-  const elapsed = process.hrtime.bigint() - start
-  const admitted = limiter.stats().allowed - before
-  if (admitted !== count * size) throw new Error(`${admitted} of ${count * size} were admitted`)
-  return Number(elapsed) / (count * size)
+  return admissionNs(limiter, packed, count * size)
 }
 
 /** Every key once a granule, for half a window; then a pause until all are as new, and one batch that does not count. */

@@ -34,15 +34,14 @@ class Blocks : public Nodes<Blocks> {
   }
 
   /** @see Nodes */
-  uint64_t sumOfLap(size_t base, uint32_t from, uint32_t to, Word lap) const {
-    uint32_t block = (from + BLOCK - 1) >> BLOCK_BITS;
-    const uint32_t last = to >> BLOCK_BITS;
-    uint64_t sum = sumOfBuckets(base, from, std::min(block << BLOCK_BITS, to + 1), lap);
+  uint64_t sumOfBlocks(size_t base, uint32_t from, uint32_t to, Word lap) const {
+    uint32_t block = from;
+    uint64_t sum = 0;
     if (upperAt_ > 0) {
-      for (; block <= last && (block & (BLOCK - 1)) > 0; block++) sum += countOf(base + nodesAt_ + block, lap);
-      for (; block <= last; block += BLOCK) sum += countOf(upperOf(base, block), lap);
+      for (; block <= to && (block & (BLOCK - 1)) > 0; block++) sum += countOf(base + nodesAt_ + block, lap);
+      for (; block <= to; block += BLOCK) sum += countOf(upperOf(base, block), lap);
     }
-    for (; block <= last; block++) sum += countOf(base + nodesAt_ + block, lap);
+    for (; block <= to; block++) sum += countOf(base + nodesAt_ + block, lap);
     return sum;
   }
 

@@ -47,11 +47,9 @@ class Fenwick : public Nodes<Fenwick> {
   }
 
   /** @see Nodes */
-  uint64_t sumOfLap(size_t base, uint32_t from, uint32_t to, Word lap) const {
-    uint32_t block = (from + BLOCK - 1) >> BLOCK_BITS;
-    const uint32_t last = to >> BLOCK_BITS;
-    uint64_t sum = sumOfBuckets(base, from, std::min(block << BLOCK_BITS, to + 1), lap);
-    for (; block <= last; block += spanOf(block)) sum += countOf(base + nodesAt_ + block, lap);
+  uint64_t sumOfBlocks(size_t base, uint32_t from, uint32_t to, Word lap) const {
+    uint64_t sum = 0;
+    for (uint32_t block = from; block <= to; block += spanOf(block)) sum += countOf(base + nodesAt_ + block, lap);
     return sum;
   }
 

@@ -9,8 +9,8 @@ namespace millrace {
 /**
  * `Structure` has charge, takeOut and fetch, and for this one
  *
- *     sumOfLap     counts of the slots `from` to `to` of one lap, of which nothing behind `to` has been charged unless it ends
- *                  the ring
+ *     sumOfBlocks  counts of the blocks `from` to `to` of one lap, of which nothing behind `to` has been charged unless it
+ *                  ends the ring
  *     sweepBlock   takes what is too old out of a block, its guard, and whatever else begins with it
  */
 template <typename Structure>
@@ -19,9 +19,9 @@ class Nodes {
   static constexpr bool HAS_NODES = true;
 
   uint64_t sum(size_t base, uint32_t slot, Word lap, uint32_t length) const {
-    if (length <= slot + 1) return structure().sumOfLap(base, slot + 1 - length, slot, lap);
-    const uint64_t before = structure().sumOfLap(base, slot + 1 + ring_ - length, ring_ - 1, lap - ONE_LAP);
-    return before + structure().sumOfLap(base, 0, slot, lap);
+    if (length <= slot + 1) return sumOfLap(base, slot + 1 - length, slot, lap);
+    const uint64_t before = sumOfLap(base, slot + 1 + ring_ - length, ring_ - 1, lap - ONE_LAP);
+    return before + sumOfLap(base, 0, slot, lap);
   }
 
   /** One block for every 64 times as many ticks as it has. */
@@ -74,6 +74,13 @@ class Nodes {
   Word countOf(size_t at, Word lap) const {
     const Word x = readInOrder(words_, at);
     return (x & LAP) == lap ? x & NODE_COUNT : 0;
+  }
+
+  /** Single buckets as far as the first whole block, and from there on nodes. */
+  uint64_t sumOfLap(size_t base, uint32_t from, uint32_t to, Word lap) const {
+    const uint32_t block = (from + BLOCK - 1) >> BLOCK_BITS;
+    const uint64_t single = sumOfBuckets(base, from, std::min(block << BLOCK_BITS, to + 1), lap);
+    return single + structure().sumOfBlocks(base, block, to >> BLOCK_BITS, lap);
   }
 
   /** The counts of single buckets, from one slot to before another. */

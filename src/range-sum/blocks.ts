@@ -41,19 +41,18 @@ export class Blocks extends Nodes {
     return Math.min(room, this.roomOf(base + this.#upperAt + (block >>> BLOCK_BITS), lap))
   }
 
-  protected sumOfLap(base: number, from: number, to: number, lap: number): number {
-    let block = (from + BLOCK - 1) >>> BLOCK_BITS
-    let sum = this.sumOfBuckets(base, from, Math.min(block << BLOCK_BITS, to + 1), lap)
-    const last = to >>> BLOCK_BITS
+  protected sumOfBlocks(base: number, from: number, to: number, lap: number): number {
+    let block = from
+    let sum = 0
     if (this.#upperAt > 0) {
-      for (; block <= last && (block & (BLOCK - 1)) > 0; block++) {
+      for (; block <= to && (block & (BLOCK - 1)) > 0; block++) {
         sum += this.countOf(base + this.nodesAt + block, lap)
       }
-      for (; block <= last; block += BLOCK) {
+      for (; block <= to; block += BLOCK) {
         sum += this.countOf(base + this.#upperAt + (block >>> BLOCK_BITS), lap)
       }
     }
-    for (; block <= last; block++) sum += this.countOf(base + this.nodesAt + block, lap)
+    for (; block <= to; block++) sum += this.countOf(base + this.nodesAt + block, lap)
     return sum
   }
 

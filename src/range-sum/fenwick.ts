@@ -46,13 +46,10 @@ export class Fenwick extends Nodes {
     return this.roomOf(base + this.nodesAt, lap) // node 0 counts the most
   }
 
-  protected sumOfLap(base: number, from: number, to: number, lap: number): number {
+  protected sumOfBlocks(base: number, from: number, to: number, lap: number): number {
     const nodes = base + this.nodesAt
-    let block = (from + BLOCK - 1) >>> BLOCK_BITS
-    let sum = this.sumOfBuckets(base, from, Math.min(block << BLOCK_BITS, to + 1), lap)
-    for (const last = to >>> BLOCK_BITS; block <= last; block += this.#spanOf(block)) {
-      sum += this.countOf(nodes + block, lap)
-    }
+    let sum = 0
+    for (let block = from; block <= to; block += this.#spanOf(block)) sum += this.countOf(nodes + block, lap)
     return sum
   }
 

@@ -24,9 +24,9 @@ export const NO_BLOCK = -1
  *
  * **Every block has a node that guards it**: before that one takes another lap, what the block's buckets hold of the old one
  * is taken out. So all that a block's buckets count is of their guard's lap, and below a guard that counts nothing there is
- * nothing: the broom looks at the nodes, and at buckets only below those that have grown old. (A thread that dies, or stalls for nearly a lap, between its
- * node and its bucket, while others take both to the next lap, may leave a bucket unguarded: its charge would count once more,
- * for a granule, 256 laps later.)
+ * nothing: the broom looks at the nodes, and at buckets only below those that have grown old. (A thread that dies, or stalls
+ * for nearly a lap, between its node and its bucket, while others take both to the next lap, may leave a bucket unguarded:
+ * its charge would count once more, for a granule, 256 laps later.)
  *
  * A node that would count more than 24 bits refuses, as a bucket does.
  */
@@ -49,8 +49,8 @@ export abstract class Nodes implements RangeSum {
   abstract charge(base: number, e: number, slot: number, lap: number, cost: number): number
   abstract takeOut(base: number, slot: number, lap: number, units: number): void
   abstract roomAbove(base: number, slot: number, lap: number): number
-  /** Counts of the slots `from` to `to` of one lap, of which nothing behind `to` has been charged unless it ends the ring. */
-  protected abstract sumOfLap(base: number, from: number, to: number, lap: number): number
+  /** Counts of the blocks `from` to `to` of one lap, of which nothing behind `to` has been charged unless it ends the ring. */
+  protected abstract sumOfBlocks(base: number, from: number, to: number, lap: number): number
   /** The slot from `from` to `to` at which more than `this.left` have been counted, or -1; takes from `left` what was. */
   protected abstract findInLap(base: number, from: number, to: number, lap: number): number
   /** Takes what is too old out of a block, its guard, and whatever else begins with it. */
@@ -61,9 +61,9 @@ export abstract class Nodes implements RangeSum {
 
   sum(base: number, slot: number, lap: number, length: number): number {
     const from = slot - length + 1
-    if (from >= 0) return this.sumOfLap(base, from, slot, lap)
-    const before = this.sumOfLap(base, from + this.ring, this.ring - 1, (lap - ONE_LAP) & LAP)
-    return before + this.sumOfLap(base, 0, slot, lap)
+    if (from >= 0) return this.#sumOfLap(base, from, slot, lap)
+    const before = this.#sumOfLap(base, from + this.ring, this.ring - 1, (lap - ONE_LAP) & LAP)
+    return before + this.#sumOfLap(base, 0, slot, lap)
   }
 
   find(base: number, slot: number, lap: number, length: number, units: number): number {
@@ -133,8 +133,15 @@ export abstract class Nodes implements RangeSum {
     return NODE_COUNT - this.countOf(at, lap)
   }
 
+  /** Single buckets as far as the first whole block, and from there on nodes. */
+  #sumOfLap(base: number, from: number, to: number, lap: number): number {
+    const block = (from + BLOCK - 1) >>> BLOCK_BITS
+    const single = this.#sumOfBuckets(base, from, Math.min(block << BLOCK_BITS, to + 1), lap)
+    return single + this.sumOfBlocks(base, block, to >>> BLOCK_BITS, lap)
+  }
+
   /** The counts of single buckets, from one slot to before another. */
-  protected sumOfBuckets(base: number, from: number, end: number, lap: number): number {
+  #sumOfBuckets(base: number, from: number, end: number, lap: number): number {
     const first = base + BUCKETS
     let sum = 0
     for (let i = first + from; i < first + end; i++) {

@@ -37,6 +37,6 @@ export const summing: Readonly<Record<string, Mutant>> = {
   },
   'a sum without the head of the newer lap': {
     scenario: 'a Fenwick tree: a sum at the turn of a lap',
-    edits: [inNodes('return before + this.sumOfLap(base, 0, slot, lap);', 'return before;')],
+    edits: [inNodes('return before + this.#sumOfLap(base, 0, slot, lap);', 'return before;')],
   },
 }
