@@ -82,6 +82,21 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   CHECK(allowed[400] == 9, "what was not decided is left as it was");
 }
 
+constexpr unsigned THREADS = 4;
+
+/** Ends when all have. */
+void inThreads(const std::function<void(unsigned)>& work) {
+  std::latch begin(THREADS);
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < THREADS; i++) {
+    threads.emplace_back([&, i] {
+      begin.arrive_and_wait();
+      work(i);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
 /**
  * All threads on one cell; who is refused turns the clock on by a window and a granule, once for all. What was admitted
  * while the clock stood, seen before and after, was charged in that very tick.
@@ -95,25 +110,21 @@ void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word co
   const double turnMs = (granules + 1) * GRANULE_MS;
   std::atomic<int> phase{0};
   std::vector<std::atomic<Word>> admitted(PHASES);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; i++) {
-    threads.emplace_back([&] {
-      Cells<Sums> cells(arena.data(), arena.shape);
-      for (int now = 0; now < PHASES; now = phase.load()) {
-        const Found found = decide(cells, way, cost, limit, Reading(arena.shape, START_MS + now * turnMs));
-        if (found == Found::ADMITTED && phase.load() == now) admitted[now] += cost;
-        if (found == Found::FULL) phase.compare_exchange_strong(now, now + 1);
-        // NEEDS_READING: this thread was kept from running while the others went on by an hour.
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  inThreads([&](unsigned) {
+    Cells<Sums> cells(arena.data(), arena.shape);
+    for (int now = 0; now < PHASES; now = phase.load()) {
+      const Found found = decide(cells, way, cost, limit, Reading(arena.shape, START_MS + now * turnMs));
+      if (found == Found::ADMITTED && phase.load() == now) admitted[now] += cost;
+      if (found == Found::FULL) phase.compare_exchange_strong(now, now + 1);
+      // NEEDS_READING: this thread was kept from running while the others went on by an hour.
+    }
+  });
   int full = 0;
   for (int i = 0; i < PHASES; i++) {
     CHECK(admitted[i] <= limit, "%u in window %d", admitted[i].load(), i);
     full += admitted[i] == limit / cost * cost;
   }
-  CHECK(full > PHASES / 20, "only %d of %d windows were used up", full, PHASES);
+  CHECK(full > PHASES / (IS_HELD_UP ? 20 : 2), "only %d of %d windows were used up", full, PHASES);
 }
 
 /**
@@ -131,18 +142,14 @@ void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
   const double turnMs = turn * GRANULE_MS;
   std::atomic<int> phase{0};
   std::vector<std::atomic<Word>> admitted(PHASES);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; i++) {
-    threads.emplace_back([&] {
-      Cells<Sums> cells(arena.data(), arena.shape);
-      for (int now = 0; now < PHASES; now = phase.load()) {
-        const Found found = decide(cells, way, 1, limit, Reading(arena.shape, START_MS + now * turnMs));
-        if (found == Found::ADMITTED && phase.load() == now) admitted[now]++;
-        if (found == Found::FULL || admitted[now] > limit / 4) phase.compare_exchange_strong(now, now + 1);
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  inThreads([&](unsigned) {
+    Cells<Sums> cells(arena.data(), arena.shape);
+    for (int now = 0; now < PHASES; now = phase.load()) {
+      const Found found = decide(cells, way, 1, limit, Reading(arena.shape, START_MS + now * turnMs));
+      if (found == Found::ADMITTED && phase.load() == now) admitted[now]++;
+      if (found == Found::FULL || admitted[now] > limit / 4) phase.compare_exchange_strong(now, now + 1);
+    }
+  });
   int full = 0;
   for (int end = phasesAWindow; end < PHASES; end++) {
     Word sum = 0;
@@ -150,7 +157,7 @@ void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
     CHECK(sum <= limit, "%u in the window that ends at turn %d", sum, end);
     full += sum == limit;
   }
-  CHECK(full > 0, "only %d of %d windows were full", full, PHASES);
+  CHECK(full > (IS_HELD_UP ? 0 : PHASES / 50), "only %d of %d windows were full", full, PHASES);
 }
 
 template <typename Sums>
@@ -171,52 +178,48 @@ void theLastCellOfAnArenaIsDecidedWithinIt() {
  * A clock that any thread turns on by a granule at any moment, round a ring of four buckets: decisions meet rollovers, undo what
  * they charged in a granule that ended, and sum anew all the time. What was admitted was charged between the granule of before
  * and that of after: it counts in every window in which all of that lies.
+ *
+ * Laps and epochs have eight bits, so a thread that is held up for 256 of them in mid-decision may find a word that looks as if
+ * nothing had happened. While a system keeps a thread from running, this clock would make thousands: it waits for the slowest.
  */
 template <typename Sums>
 void threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns(bool isSmooth) {
   constexpr uint32_t granules = 3;
   constexpr Word limit = 12;
-  constexpr int TICKS = 20'000;
+  constexpr int TICKS = 300'000;
+  constexpr int MOST_AHEAD = 40;
   constexpr unsigned DECISIONS_A_TURN = 8;
-  constexpr unsigned READINGS_KEPT = 7;
+  constexpr unsigned READINGS_KEPT = 61;
   Arena<Sums> arena(2, isSmooth, granules);
   const size_t way = arena.insert(KEY, START_MS);
   std::atomic<int> clock{0};
   std::vector<std::array<std::atomic<Word>, granules + 1>> admitted(TICKS);
   std::atomic<Word> late{0};
-  // Laps and epochs have eight bits: a thread held up for 256 of them is not told apart, so the clock waits for the slowest.
-  constexpr int MOST_AHEAD = 60;
-  std::array<std::atomic<int>, 4> entered{};
+  std::array<std::atomic<int>, THREADS> entered{};
   const auto turn = [&](int now) {
     for (const auto& from : entered) {
-      if (now - from >= MOST_AHEAD) return;
+      if (now - from >= MOST_AHEAD) return std::this_thread::yield();
     }
     clock.compare_exchange_strong(now, now + 1);
   };
-  std::latch begin(4);
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < 4; i++) {
-    threads.emplace_back([&, i] {
-      Cells<Sums> cells(arena.data(), arena.shape);
-      unsigned decisions = i;
-      begin.arrive_and_wait();
-      for (int from = clock.load(); from < TICKS; from = clock.load()) {
-        const Word cost = 1 + decisions % 3;
-        const Reading reading(arena.shape, START_MS + from * GRANULE_MS);
-        entered[i] = from;
-        if (decisions % READINGS_KEPT == 0) turn(from);  // late when it is used
-        const Found found = decide(cells, way, cost, limit, reading);
-        const int to = clock.load();
-        if (found == Found::ADMITTED && to - from <= static_cast<int>(granules)) {
-          admitted[from][to - from] += cost;
-          if (to > from) late++;
-        }
-        if (++decisions % DECISIONS_A_TURN == 0) turn(to);
+  inThreads([&](unsigned i) {
+    Cells<Sums> cells(arena.data(), arena.shape);
+    unsigned decisions = i;
+    for (int from = clock.load(); from < TICKS; from = clock.load()) {
+      const Word cost = 1 + decisions % 3;
+      const Reading reading(arena.shape, START_MS + from * GRANULE_MS);
+      entered[i] = from;
+      if (decisions % READINGS_KEPT == 0) turn(from);  // late when it is used
+      const Found found = decide(cells, way, cost, limit, reading);
+      const int to = clock.load();
+      if (found == Found::ADMITTED && to - from <= static_cast<int>(granules)) {
+        admitted[from][to - from] += cost;
+        if (to > from) late++;
       }
-      entered[i] = TICKS;
-    });
-  }
-  for (auto& thread : threads) thread.join();
+      if (++decisions % DECISIONS_A_TURN == 0) turn(to);
+    }
+    entered[i] = TICKS;
+  });
   // A smooth window's oldest granule counts in part: there the whole ones are looked at.
   const int window = isSmooth ? granules : granules + 1;
   uint64_t all = 0;
@@ -228,7 +231,7 @@ void threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns(bool isSmooth) {
     CHECK(inside <= limit, "%u in the window of granules %d to %d", inside, first, first + window - 1);
     for (const auto& units : admitted[first]) all += units;
   }
-  CHECK(all > uint64_t{TICKS} * limit / window / 20, "only %llu units", static_cast<unsigned long long>(all));
+  CHECK(all > uint64_t{TICKS} * limit / window / (IS_HELD_UP ? 20 : 2), "only %llu units", static_cast<unsigned long long>(all));
   CHECK(late > 0, "no reading was late");
 }
 

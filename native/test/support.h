@@ -25,6 +25,13 @@ constexpr int MOST_PRINTED = 20;
     }                                                      \
   } while (false)
 
+/** ThreadSanitizer takes so long over each access that threads are held up in most decisions, and do less together. */
+#if defined(__SANITIZE_THREAD__)
+constexpr bool IS_HELD_UP = true;
+#else
+constexpr bool IS_HELD_UP = false;
+#endif
+
 constexpr double WINDOW_MS = 10'000;
 constexpr uint32_t GRANULES = 10;
 /** Above 4,096 block sums have a second level. */
