@@ -1,14 +1,17 @@
 import { resolve } from 'node:path'
+import { AsyncLimiter } from './async-limiter.js'
 import { type Clock, checkClock, monotonicClock, SharedManualClock } from './core/clock.js'
 import { MillraceError } from './core/errors.js'
 import { checkRule, type RuleOptions } from './core/rule.js'
-import type { FilePlace, SharedLimiter } from './engines/share.js'
+import { attachShared, clockWithFile } from './engines/attach.js'
+import type { SharedLimiter } from './engines/share.js'
 import { warnIfLarge } from './large-arena.js'
-import { Limiter } from './limiter.js'
-import { attachArena, createArena } from './memory/arena.js'
+import { Limiter, type LimiterFile } from './limiter.js'
+import { type Arena, createArena } from './memory/arena.js'
 import { ON_FULL, type OnFull } from './memory/layout.js'
+import { checkPool, type PoolOptions } from './pool-options.js'
 import { type Machine, thisMachine } from './shared-file/machine.js'
-import { openSharedFile, reopenSharedFile } from './shared-file/shared-file.js'
+import { openSharedFile } from './shared-file/shared-file.js'
 
 /** What a limiter is made of: one rule, and where its counts live. */
 export interface LimiterOptions extends RuleOptions {
@@ -25,7 +28,7 @@ export interface LimiterOptions extends RuleOptions {
    * @default 'evict'
    */
   onFull?: OnFull
-  /** Where decisions run: on the calling thread. @default 'inline' */
+  /** Where decisions run: on the calling thread; or in those of a pool, see {@link PoolLimiterOptions}. @default 'inline' */
   engine?: 'inline'
   /** @default the machine's monotonic clock */
   clock?: Clock
@@ -37,6 +40,15 @@ export interface LimiterOptions extends RuleOptions {
    * @default counts in this process's memory
    */
   shared?: { file: string }
+}
+
+/** A limiter that decides in the threads of a pool, and answers by promises. */
+export interface PoolLimiterOptions extends Omit<LimiterOptions, 'engine'> {
+  engine: 'pool'
+  /** How many threads there are, and how much may wait for them. */
+  pool?: PoolOptions
+  /** `manualClock()`, or by default the machine's: the threads of the pool can't be given one of your own. */
+  clock?: Clock
 }
 
 const DEFAULT_MAX_KEYS = 100_000
@@ -51,6 +63,7 @@ const KNOWN = [
   'maxKeys',
   'onFull',
   'engine',
+  'pool',
   'clock',
   'shared',
 ]
@@ -61,12 +74,19 @@ const KNOWN = [
  * `ERR_MILLRACE_ARENA_TOO_LARGE`; with `shared` also `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`,
  * `ERR_MILLRACE_NO_ADDON`
  */
-export function createLimiter(options: LimiterOptions): Limiter {
-  return createLimiterOn(thisMachine, options)
+export function createLimiter(options: PoolLimiterOptions): AsyncLimiter
+export function createLimiter(options: LimiterOptions): Limiter
+export function createLimiter(options: LimiterOptions | PoolLimiterOptions): Limiter | AsyncLimiter {
+  return createLimiterOn(thisMachine, options as LimiterOptions)
 }
 
 /** @internal The same, on a machine whose clocks a test turns; it matters only where counts are in a file. */
-export function createLimiterOn(machine: Machine, options: LimiterOptions): Limiter {
+export function createLimiterOn(machine: Machine, options: PoolLimiterOptions): AsyncLimiter
+export function createLimiterOn(machine: Machine, options: LimiterOptions): Limiter
+export function createLimiterOn(
+  machine: Machine,
+  options: LimiterOptions | PoolLimiterOptions,
+): Limiter | AsyncLimiter {
   if (typeof options !== 'object' || options === null) {
     throw invalid('options', options, 'an object with at least limit and window')
   }
@@ -77,17 +97,34 @@ export function createLimiterOn(machine: Machine, options: LimiterOptions): Limi
   const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', engine = 'inline', clock = monotonicClock } = options
   if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
   if (!ON_FULL.includes(onFull)) throw invalid('onFull', onFull, "'evict', 'deny' or 'allow'")
-  if (engine !== 'inline') throw invalid('engine', engine, "'inline'")
+  if (engine !== 'inline' && engine !== 'pool') throw invalid('engine', engine, "'inline' or 'pool'")
+  const { pool } = options as { pool?: PoolOptions }
+  if (engine === 'inline' && pool !== undefined)
+    throw invalid('pool', pool, "nothing but beside engine: 'pool'")
   checkClock(clock)
+  const settings = engine === 'pool' ? checkPool(pool) : undefined
+  const made = (arena: Arena, clock: Clock, file?: LimiterFile): Limiter | AsyncLimiter =>
+    settings === undefined
+      ? new Limiter(arena, rule.name, clock, file)
+      : new AsyncLimiter(arena, rule.name, clock, settings, file)
   if (options.shared === undefined) {
+    if (settings !== undefined && isOwn(clock)) throw clockForPool(clock)
     const arena = createArena(rule, maxKeys, onFull, clock.now())
     warnIfLarge(rule, arena.shape, maxKeys)
-    return new Limiter(arena, rule.name, clock)
+    return made(arena, clock)
   }
   const path = checkShared(options.shared)
   if (options.clock !== undefined) throw clockWithFile(options.clock)
   const file = openSharedFile(path, { rule, maxKeys, onFull }, machine)
-  return new Limiter(file.arena, rule.name, file.clock, file)
+  return made(file.arena, file.clock, file)
+}
+
+const isOwn = (clock: Clock): boolean => clock !== monotonicClock && !(clock instanceof SharedManualClock)
+
+function clockForPool(clock: Clock): MillraceError {
+  const expected =
+    "none or manualClock() beside engine: 'pool', whose threads can't call a function of this one"
+  return new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock', clock, expected)
 }
 
 function checkShared(shared: unknown): string {
@@ -100,12 +137,6 @@ function checkShared(shared: unknown): string {
   return resolve(file)
 }
 
-/** No clock of a process's own agrees with those of the others, and goes on where it was when all of them are gone. */
-function clockWithFile(clock: Clock): MillraceError {
-  const expected = 'none beside shared.file, whose processes go by the clock of their machine'
-  return new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock', clock, expected)
-}
-
 /**
  * Joins a limiter of another thread: same keys, same counts, same limit. A manual clock comes along with it; a clock of
  * your own is handed over again here, and must agree with the others to less than a granule. A file is mapped again.
@@ -114,41 +145,8 @@ function clockWithFile(clock: Clock): MillraceError {
 export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } = {}): Limiter {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
   for (const name of Object.keys(options)) if (name !== 'clock') throw invalid('options', name, 'only clock')
-  const refuse = (option: string, value: unknown, expected: string) =>
-    new MillraceError('ERR_MILLRACE_INVALID_SHARE', option, value, expected)
-  if (typeof shared !== 'object' || shared === null)
-    throw refuse('shared', shared, 'the value of limiter.share()')
-  if (shared.file !== undefined) return attachFile(shared, options.clock)
-  const arena = attachArena(shared.buffer)
-  if (typeof shared.rule !== 'string') throw refuse('shared.rule', shared.rule, "the rule's name")
-  const clock = options.clock === undefined ? sharedClock(shared.clock) : options.clock
-  if (clock === undefined) {
-    throw refuse(
-      'shared.clock',
-      shared.clock,
-      "'monotonic', a manual clock's memory, or options.clock for a clock of your own",
-    )
-  }
-  checkClock(clock)
-  return new Limiter(arena, shared.rule, clock)
-}
-
-function attachFile({ file, rule }: SharedLimiter, clock: Clock | undefined): Limiter {
-  const refuse = (option: string, value: unknown, expected: string) =>
-    new MillraceError('ERR_MILLRACE_INVALID_SHARE', option, value, expected)
-  const { path, device, inode } = (file ?? {}) as Partial<FilePlace>
-  if (typeof path !== 'string' || typeof device !== 'bigint' || typeof inode !== 'bigint') {
-    throw refuse('shared.file', file, 'the file of limiter.share()')
-  }
-  if (typeof rule !== 'string') throw refuse('shared.rule', rule, "the rule's name")
-  if (clock !== undefined) throw clockWithFile(clock)
-  const opened = reopenSharedFile({ path, device, inode }, thisMachine)
-  return new Limiter(opened.arena, rule, opened.clock, opened)
-}
-
-function sharedClock(clock: unknown): Clock | undefined {
-  if (clock === 'monotonic') return monotonicClock
-  return SharedManualClock.isMemory(clock) ? new SharedManualClock(clock) : undefined
+  const { arena, rule, clock, file } = attachShared(shared, options.clock)
+  return new Limiter(arena, rule, clock, file)
 }
 
 function invalid(option: string, value: unknown, expected: string): MillraceError {

@@ -1,27 +1,44 @@
+import {
+  blockMs,
+  checkCost,
+  checkCosts,
+  checkOptions,
+  checkRemaining,
+  checkUpdate,
+  checkWaitOptions,
+  closed,
+  foreignDecision,
+  invalidCost,
+  neverAdmitted,
+} from './checks.js'
 import type { Clock } from './core/clock.js'
 import { type Decision, MadeDecision } from './core/decision.js'
 import { type Duration, parseDuration } from './core/duration.js'
-import { MillraceError } from './core/errors.js'
-import { checkLimit, type Edge } from './core/rule.js'
+import type { Edge } from './core/rule.js'
 import { type BatchDecision, type Costs, MadeBatch } from './engines/batch.js'
 import { type EngineStatistics, InlineEngine } from './engines/inline.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { Waiters } from './engines/waiters.js'
 import type { Arena } from './memory/arena.js'
-import { Hasher } from './memory/hash.js'
-import {
-  checkKeyString,
-  checkOwner,
-  fingerprintsOf,
-  type Key,
-  KeyHandle,
-  MAX_KEY_LENGTH,
-  PackedKeys,
-} from './memory/keys.js'
-import { HEADER } from './memory/layout.js'
-import { read } from './memory/words.js'
+import type { Hasher } from './memory/hash.js'
+import { KeyReader } from './memory/key-reader.js'
+import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKeys } from './memory/keys.js'
 
 export type LimiterStats = EngineStatistics
+
+/** What a limiter holds keys to. */
+export interface LimiterRule {
+  readonly name: string
+  readonly limit: number
+  readonly windowMs: number
+  readonly granularityMs: number
+  readonly edge: Edge
+}
+
+export function ruleOf({ shape, edge }: Arena, name: string, limit: number): LimiterRule {
+  const { windowMs, buckets } = shape
+  return { name, limit, windowMs, granularityMs: windowMs / buckets, edge }
+}
 
 /** The file that a limiter's counts live in. */
 export interface LimiterFile {
@@ -41,6 +58,7 @@ export interface LimiterFile {
 export class Limiter implements AsyncDisposable {
   readonly #arena: Arena
   readonly #clock: Clock
+  readonly #keys: KeyReader
   readonly #hasher: Hasher
   readonly #waiters: Waiters
   readonly #ruleName: string
@@ -53,17 +71,15 @@ export class Limiter implements AsyncDisposable {
     this.#file = file
     this.#clock = clock
     this.#ruleName = ruleName
-    this.#hasher = new Hasher(read(arena.words, HEADER.SEED_0), read(arena.words, HEADER.SEED_1))
+    this.#keys = new KeyReader(this, arena)
+    this.#hasher = this.#keys.hasher
     this.#waiters = new Waiters(clock)
     this.#engine = new InlineEngine(arena, ruleName, clock)
   }
 
   /** What this limiter holds keys to, now. */
-  get rule(): { name: string; limit: number; windowMs: number; granularityMs: number; edge: Edge } {
-    const { shape, edge } = this.#arena
-    const { windowMs, buckets } = shape
-    const { limit } = this.#open()
-    return { name: this.#ruleName, limit, windowMs, granularityMs: windowMs / buckets, edge }
+  get rule(): LimiterRule {
+    return ruleOf(this.#arena, this.#ruleName, this.#open().limit)
   }
 
   /**
@@ -81,7 +97,7 @@ export class Limiter implements AsyncDisposable {
       hasher.hash(key)
       return engine.check(hasher.lo, hasher.hi, cost, -1)
     }
-    const handle = this.#owned(key)
+    const handle = this.#keys.owned(key)
     engine.reading.take()
     const decision = engine.check(handle.lo, handle.hi, cost, handle.way)
     if (handle.way !== engine.way) handle.way = engine.way // a store makes the handle's cache line dirty
@@ -92,7 +108,7 @@ export class Limiter implements AsyncDisposable {
   peek(key: Key, cost = 1): Decision {
     const engine = this.#open()
     checkCost(cost)
-    const { lo, hi } = this.#fingerprint(key)
+    const { lo, hi } = this.#keys.read(key)
     return engine.peek(lo, hi, cost)
   }
 
@@ -106,13 +122,10 @@ export class Limiter implements AsyncDisposable {
     options: { remaining?: boolean } = {},
   ): BatchDecision {
     const engine = this.#open()
-    const packed = keys instanceof PackedKeys ? keys : this.pack(keys)
-    checkOwner(packed, this, 'keys')
+    const packed = this.#keys.pack(keys)
     checkOptions(options, ['remaining'])
     const { remaining = false } = options
-    if (typeof remaining !== 'boolean') {
-      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'remaining', remaining, 'a boolean')
-    }
+    checkRemaining(remaining)
     checkCosts(costs, packed.length)
     return new MadeBatch(engine, packed.fingerprints, costs, remaining)
   }
@@ -120,18 +133,13 @@ export class Limiter implements AsyncDisposable {
   /** Hashes keys once, into one typed array, for `checkMany`. */
   pack(keys: readonly Key[]): PackedKeys {
     this.#open()
-    if (!Array.isArray(keys)) {
-      throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', keys, 'an array of keys, or packed keys')
-    }
-    return new PackedKeys(this, fingerprintsOf(keys, this.#hasher, this))
+    return this.#keys.pack(keys)
   }
 
   /** Hashes a key once: the handle is accepted wherever a key is, by this limiter, for ever. */
   handle(key: string): KeyHandle {
     this.#open()
-    checkKeyString(key, 'key')
-    this.#hasher.hash(key)
-    return new KeyHandle(this, this.#hasher.lo, this.#hasher.hi)
+    return this.#keys.handle(key)
   }
 
   /**
@@ -141,13 +149,8 @@ export class Limiter implements AsyncDisposable {
    */
   async wait(key: Key, options: { cost?: number; signal?: AbortSignal } = {}): Promise<Decision> {
     this.#open()
-    checkOptions(options, ['cost', 'signal'])
-    const { cost = 1, signal } = options
-    if (signal !== undefined && !(signal instanceof AbortSignal)) {
-      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'signal', signal, 'an AbortSignal')
-    }
-    checkCost(cost)
-    const { lo, hi } = this.#fingerprint(key)
+    const { cost, signal } = checkWaitOptions(options)
+    const { lo, hi } = this.#keys.read(key)
     const want = {
       line: `${lo}:${hi}`,
       decide: () => this.#open().checkNow(lo, hi, cost),
@@ -163,7 +166,7 @@ export class Limiter implements AsyncDisposable {
   usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): number {
     const engine = this.#open()
     const ms = parseDuration(lastMs, 'lastMs')
-    const { lo, hi } = this.#fingerprint(key)
+    const { lo, hi } = this.#keys.read(key)
     return engine.usage(lo, hi, Math.min(ms, this.#arena.shape.windowMs))
   }
 
@@ -174,20 +177,13 @@ export class Limiter implements AsyncDisposable {
   refund(what: Decision | Key, cost?: number): number {
     const engine = this.#open()
     if (what instanceof MadeDecision) {
-      if (what.source !== engine) {
-        throw new MillraceError(
-          'ERR_MILLRACE_FOREIGN_DECISION',
-          'decision',
-          what,
-          'a decision of this limiter',
-        )
-      }
+      if (what.source !== engine) throw foreignDecision(what)
       const given = engine.giveBack(what)
       this.#waiters.wakeAll()
       return given
     }
     checkCost(cost)
-    const { lo, hi } = this.#fingerprint(what as Key)
+    const { lo, hi } = this.#keys.read(what as Key)
     const refunded = engine.refund(lo, hi, cost)
     this.#waiters.wakeAll()
     return refunded
@@ -197,7 +193,7 @@ export class Limiter implements AsyncDisposable {
   penalize(key: Key, cost: number): boolean {
     const engine = this.#open()
     checkCost(cost)
-    const { lo, hi } = this.#fingerprint(key)
+    const { lo, hi } = this.#keys.read(key)
     return engine.penalize(lo, hi, cost)
   }
 
@@ -207,15 +203,15 @@ export class Limiter implements AsyncDisposable {
    */
   block(key: Key, ms: Duration): boolean {
     const engine = this.#open()
-    const forMs = ms === Number.POSITIVE_INFINITY ? ms : parseDuration(ms, 'ms')
-    const { lo, hi } = this.#fingerprint(key)
+    const forMs = blockMs(ms)
+    const { lo, hi } = this.#keys.read(key)
     return engine.block(lo, hi, forMs)
   }
 
   /** Ends a block; what the key had used still counts. Returns whether there was one. */
   unblock(key: Key): boolean {
     const engine = this.#open()
-    const { lo, hi } = this.#fingerprint(key)
+    const { lo, hi } = this.#keys.read(key)
     const unblocked = engine.unblock(lo, hi)
     this.#waiters.wakeAll()
     return unblocked
@@ -224,7 +220,7 @@ export class Limiter implements AsyncDisposable {
   /** Forgets what the key has used, and ends its block. */
   clear(key: Key): void {
     const engine = this.#open()
-    const { lo, hi } = this.#fingerprint(key)
+    const { lo, hi } = this.#keys.read(key)
     engine.clear(lo, hi)
     this.#waiters.wakeAll()
   }
@@ -235,13 +231,7 @@ export class Limiter implements AsyncDisposable {
    */
   update(rule: string, change: { limit: number }): void {
     const engine = this.#open()
-    if (rule !== this.#ruleName) {
-      throw new MillraceError('ERR_MILLRACE_INVALID_RULE', 'rule', rule, `'${this.#ruleName}'`)
-    }
-    const limit: unknown = change?.limit
-    checkLimit(limit)
-    checkOptions(change, ['limit'], 'change')
-    engine.limit = limit
+    engine.limit = checkUpdate(rule, this.#ruleName, change)
     this.#waiters.wakeAll()
   }
 
@@ -276,58 +266,4 @@ export class Limiter implements AsyncDisposable {
     if (this.#engine === undefined) throw closed()
     return this.#engine
   }
-
-  #fingerprint(key: Key): { lo: number; hi: number } {
-    if (typeof key !== 'string') return this.#owned(key)
-    checkKeyString(key, 'key')
-    this.#hasher.hash(key)
-    return { lo: this.#hasher.lo, hi: this.#hasher.hi }
-  }
-
-  #owned(key: KeyHandle): KeyHandle {
-    if (!(key instanceof KeyHandle)) checkKeyString(key, 'key')
-    checkOwner(key, this, 'key')
-    return key
-  }
-}
-
-function checkCost(cost: unknown, option = 'cost'): asserts cost is number {
-  if (!(Number.isInteger(cost) && (cost as number) >= 0)) throw invalidCost(cost, option)
-}
-
-function checkOptions(options: unknown, known: readonly string[], option = 'options'): void {
-  if (typeof options !== 'object' || options === null) {
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, options, 'an object')
-  }
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) {
-      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, name, `only ${known.join(', ')}`)
-    }
-  }
-}
-
-function checkCosts(costs: unknown, length: number): asserts costs is Costs {
-  if (typeof costs !== 'object' || costs === null) return checkCost(costs, 'costs')
-  const each = costs as ArrayLike<unknown>
-  if (each.length !== length) {
-    const expected = `one cost for all, or one for each of the ${length} keys`
-    throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'costs', costs, expected)
-  }
-  for (let i = 0; i < length; i++) checkCost(each[i], `costs[${i}]`)
-}
-
-function invalidCost(cost: unknown, option = 'cost'): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_COST', option, cost, 'an integer of 0 or more')
-}
-
-function closed(): MillraceError {
-  return new MillraceError('ERR_MILLRACE_CLOSED', 'limiter', 'a closed one', 'a limiter that is open')
-}
-
-function neverAdmitted(cost: number, limit: number): MillraceError {
-  const [option, value, expected] =
-    cost > limit
-      ? ['cost', cost, `at most the limit, ${limit}`]
-      : ['key', 'one that is blocked for ever', 'a key that may be admitted some time']
-  return new MillraceError('ERR_MILLRACE_NEVER_ADMITTED', option as string, value, expected as string)
 }

@@ -71,6 +71,15 @@ export class Forecast {
     return Math.max(free, this.untilUnblocked(base, reading, fromMs))
   }
 
+  /** Whole milliseconds from `fromMs` until what was charged in a tick, at most a window ago, does not count any more. */
+  untilGone(tick: number, reading: Reading, fromMs: number): number {
+    const { ring } = this.#window
+    const behind = ring.distance(reading.tick, tick)
+    const { modulus } = this.#ticks
+    const age = behind > modulus / 2 ? behind - modulus : behind // below 0 where the cell stands ahead of the reading
+    return this.#ticks.untilPosition(fromMs, reading.absoluteTick - age + ring.size)
+  }
+
   /** Whole milliseconds from `fromMs` until a block ends: 0 where there is none, `Infinity` where it never does. */
   untilUnblocked(base: number, reading: Reading, fromMs: number): number {
     if ((load(this.#window.words, base + ADM) & COUNT) !== BLOCKED) return 0

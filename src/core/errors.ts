@@ -16,6 +16,10 @@ export type ErrorCode =
   | 'ERR_MILLRACE_NEVER_ADMITTED'
   | 'ERR_MILLRACE_CLOSED'
   | 'ERR_MILLRACE_BUNDLED'
+  | 'ERR_MILLRACE_ABORTED'
+  | 'ERR_MILLRACE_OVERLOADED'
+  | 'ERR_MILLRACE_WORKER_LOST'
+  | 'ERR_MILLRACE_NO_THREADS'
 
 /** Raised by every method of Millrace for a value that it can't take: names what was given and what would be right. */
 export class MillraceError extends Error {
@@ -27,9 +31,18 @@ export class MillraceError extends Error {
   readonly value: unknown
   /** What would be right. */
   readonly expected: string
+  /** Whether what was asked may have been charged all the same; only where that can't be told from the code. */
+  declare readonly mayBeCharged?: boolean
 
-  constructor(code: ErrorCode, option: string, value: unknown, expected: string, options?: ErrorOptions) {
+  constructor(
+    code: ErrorCode,
+    option: string,
+    value: unknown,
+    expected: string,
+    options: ErrorOptions & { mayBeCharged?: boolean } = {},
+  ) {
     super(`${option}: expected ${expected}, got ${shown(value)}`, options)
+    if (options.mayBeCharged !== undefined) this.mayBeCharged = options.mayBeCharged
     this.code = code
     this.option = option
     this.value = value

@@ -56,10 +56,7 @@ export class MadeBatch implements BatchDecision {
   }
 
   retryAfterMs(i: number): number {
-    if (!(Number.isInteger(i) && i >= 0 && i < this.length)) {
-      const expected = `an index from 0 to ${this.length - 1}`
-      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'i', i, expected)
-    }
+    checkEntry(i, this.length)
     if (this.allowed[i] === 1) return 0
     const lo = this.#fingerprints[2 * i]!
     const hi = this.#fingerprints[2 * i + 1]!
@@ -113,4 +110,10 @@ export class MadeBatch implements BatchDecision {
   #costOf(i: number): number {
     return typeof this.#costs === 'number' ? this.#costs : this.#costs[i]!
   }
+}
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
+export function checkEntry(i: unknown, length: number): void {
+  if (Number.isInteger(i) && (i as number) >= 0 && (i as number) < length) return
+  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'i', i, `an index from 0 to ${length - 1}`)
 }

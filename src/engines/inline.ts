@@ -23,6 +23,13 @@ export interface EngineStatistics extends Statistics {
   native: 'addon' | 'none'
 }
 
+/** What a decision says of later: units, and whole milliseconds from the decision. */
+export interface Foreseen {
+  remaining: number
+  retryAfterMs: number
+  resetMs: number
+}
+
 /**
  * Decides on the calling thread. It sees keys as fingerprints and has checked nothing: `limiter.ts` has. Every method
  * reads the clock (but `check` and `decide`, whose caller has), finds the key's way, and starts over where it was lost.
@@ -40,6 +47,7 @@ export class InlineEngine implements DecisionSource {
   readonly #adjustments: Adjustments
   readonly #forecast: Forecast
   readonly #insertion: Insertion
+  readonly #foreseen: Foreseen = { remaining: 0, retryAfterMs: 0, resetMs: 0 }
   #allowed = 0
   #denied = 0
 
@@ -126,14 +134,45 @@ export class InlineEngine implements DecisionSource {
     return way < 0 ? 0 : this.#forecast.usedInLast(this.#window.base(way), this.reading, lastMs)
   }
 
+  /** Where the last decision that was charged was. */
+  get chargedTick(): number {
+    return this.#window.chargedTick
+  }
+
+  /** What its bucket had seen of refunds by key. */
+  get chargedRefunds(): number {
+    return this.#window.chargedRefunds
+  }
+
+  /** What the decision just made says of later; by its reading, where it was charged. The object is the same every time. */
+  foresee(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Foreseen {
+    const { reading } = this
+    const foreseen = this.#foreseen
+    const at = Math.floor(reading.nowMs)
+    if (outcome === Outcome.CHARGED) {
+      foreseen.remaining = Math.max(0, limit - this.#forecast.used(this.#window.base(this.way), reading))
+      foreseen.retryAfterMs = 0
+      foreseen.resetMs = this.#forecast.untilGone(this.chargedTick, reading, at) // nothing newer counts
+      return foreseen
+    }
+    foreseen.remaining = this.left(lo, hi, limit)
+    foreseen.retryAfterMs = outcome >= Outcome.UNCOUNTED ? 0 : this.retryAfter(lo, hi, cost, limit, at)
+    foreseen.resetMs = this.reset(lo, hi, limit, at)
+    return foreseen
+  }
+
   /** Gives back what this decision charged; how many units that was. */
   giveBack(decision: MadeDecision): number {
     if (decision.outcome !== Outcome.CHARGED) return 0
-    const { way, tick, cost, refunds } = decision
     this.reading.take()
     decision.giveBack()
-    this.#window.enter(this.#window.base(way), this.reading) // whosever it is now: what is out of the window stays there
-    return this.#adjustments.giveBack(way, tick, cost, refunds) ? cost : 0
+    return this.#takeBack(decision.way, decision.tick, decision.cost, decision.refunds)
+  }
+
+  /** Gives back `cost` units charged there; how many that was. */
+  giveBackFrom(way: number, tick: number, cost: number, refunds: number): number {
+    this.reading.take()
+    return this.#takeBack(way, tick, cost, refunds)
   }
 
   /** Takes up to `most` units out, the oldest first; how many. */
@@ -201,6 +240,11 @@ export class InlineEngine implements DecisionSource {
 
   /** @see DecisionSource */
   resetOf({ lo, hi, limit, at }: MadeDecision): number {
+    return this.reset(lo, hi, limit, at)
+  }
+
+  /** When the whole limit is back to the key: milliseconds from `at`. */
+  reset(lo: number, hi: number, limit: number, at: number): number {
     const base = this.#lookAgain(lo, hi)
     if (base < 0) return this.#arena.onFull === 'allow' ? 0 : this.#untilRoom(lo, hi, limit, limit, at)
     return Math.max(0, this.#forecast.untilReset(base, this.reading, at))
@@ -305,6 +349,11 @@ export class InlineEngine implements DecisionSource {
     else this.#denied++
     if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
     return outcome
+  }
+
+  #takeBack(way: number, tick: number, cost: number, refunds: number): number {
+    this.#window.enter(this.#window.base(way), this.reading) // whosever it is now: what is out of the window stays there
+    return this.#adjustments.giveBack(way, tick, cost, refunds) ? cost : 0
   }
 
   /** Runs `change` on the key's way, its tick at the clock's, until the way stays the key's; `absent` where it has none. */

@@ -8,7 +8,9 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1 // a longer one fires at once
 export interface Want {
   /** Who waits for the same key stands in one line. */
   line: string
-  decide(): Decision
+  decide(): Decision | Promise<Decision>
+  /** Takes back an admission that came when its caller had gone. */
+  giveBack?(decision: Decision): void
   /** The error for a refusal that no waiting ends. */
   never(): MillraceError
 }
@@ -22,6 +24,8 @@ interface Waiting extends Want {
 interface Line {
   waiting: Waiting[]
   wake: () => void
+  /** How often it was woken. */
+  wakes: number
 }
 
 /** Everybody in this thread who waits until a limiter admits them. */
@@ -62,7 +66,7 @@ export class Waiters {
         standing.waiting.push(waiting)
         return
       }
-      const made: Line = { waiting: [waiting], wake: () => {} }
+      const made: Line = { waiting: [waiting], wake: () => {}, wakes: 0 }
       this.#lines.set(line, made)
       void this.#serve(line, made)
     })
@@ -70,14 +74,14 @@ export class Waiters {
 
   /** Room may have come earlier than foreseen: everybody tries again. */
   wakeAll(): void {
-    for (const line of this.#lines.values()) line.wake()
+    for (const line of this.#lines.values()) wake(line)
   }
 
   /** Turns everybody away. */
   rejectAll(reason: MillraceError): void {
     for (const line of this.#lines.values()) {
       for (const waiting of line.waiting.splice(0)) waiting.reject(reason)
-      line.wake()
+      wake(line)
     }
   }
 
@@ -86,14 +90,20 @@ export class Waiters {
     const place = line?.waiting.indexOf(waiting) ?? -1
     if (line === undefined || place < 0) return
     line.waiting.splice(place, 1)
-    if (place === 0) line.wake()
+    if (place === 0) wake(line)
   }
 
   async #serve(key: string, line: Line): Promise<void> {
     for (let first = line.waiting[0]; first !== undefined; first = line.waiting[0]) {
       const turns = this.#clock instanceof SharedManualClock ? this.#clock.turns : 0
+      const { wakes } = line
       try {
-        const decision = first.decide()
+        const decided = first.decide()
+        const decision = decided instanceof Promise ? await decided : decided
+        if (line.waiting[0] !== first) {
+          if (decision.allowed) first.giveBack?.(decision)
+          continue
+        }
         if (decision.allowed) {
           line.waiting.shift()
           first.resolve(decision)
@@ -101,10 +111,11 @@ export class Waiters {
         }
         const { retryAfterMs } = decision
         if (retryAfterMs !== Number.POSITIVE_INFINITY) {
-          await this.#sleep(line, retryAfterMs, turns)
+          if (line.wakes === wakes) await this.#sleep(line, retryAfterMs, turns)
           continue
         }
       } catch (error) {
+        if (line.waiting[0] !== first) continue
         line.waiting.shift()
         first.reject(error)
         continue
@@ -130,4 +141,9 @@ export class Waiters {
       }
     })
   }
+}
+
+function wake(line: Line): void {
+  line.wakes++
+  line.wake()
 }

@@ -1,4 +1,4 @@
-// Arrows point inward: cli -> http -> limiter -> engines -> algorithms, range-sum, native -> memory -> core.
+// Arrows point inward: cli -> http -> limiter -> engines -> algorithms, range-sum, shared-file, native -> memory -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
 import { test } from 'uvu'
@@ -13,7 +13,7 @@ const ARROWS: Record<string, string[]> = {
   algorithms: ['range-sum', 'memory', 'core'],
   native: ['memory', 'core'],
   'shared-file': ['native', 'memory', 'core'],
-  engines: ['native', 'algorithms', 'range-sum', 'memory', 'core'],
+  engines: ['shared-file', 'native', 'algorithms', 'range-sum', 'memory', 'core'],
   config: ['core'],
   limiter: ['shared-file', 'engines', 'config', 'algorithms', 'range-sum', 'memory', 'core'],
   http: ['limiter', 'core'],

@@ -1,0 +1,249 @@
+import {
+  blockMs,
+  checkCost,
+  checkCosts,
+  checkOptions,
+  checkRemaining,
+  checkSignal,
+  checkUpdate,
+  checkWaitOptions,
+  closed,
+  foreignDecision,
+  neverAdmitted,
+} from './checks.js'
+import type { Clock } from './core/clock.js'
+import type { Decision } from './core/decision.js'
+import { type Duration, parseDuration } from './core/duration.js'
+import { MillraceError } from './core/errors.js'
+import type { BatchDecision, Costs } from './engines/batch.js'
+import { InlineEngine } from './engines/inline.js'
+import { PoolEngine, type PoolSettings } from './engines/pool.js'
+import { AnsweredDecision } from './engines/request.js'
+import { Op } from './engines/ring-transport.js'
+import { type SharedLimiter, shareOf } from './engines/share.js'
+import { Waiters } from './engines/waiters.js'
+import { type LimiterFile, type LimiterRule, type LimiterStats, ruleOf } from './limiter.js'
+import type { Arena } from './memory/arena.js'
+import { KeyReader } from './memory/key-reader.js'
+import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
+
+/** Ends one call: it rejects with `ERR_MILLRACE_ABORTED`; what had been decided by then stays charged. */
+export interface CallOptions {
+  signal?: AbortSignal
+}
+
+/**
+ * A limiter that decides in the threads of a pool: the methods of {@link Limiter}, which say what each does, as promises.
+ * Made by `createLimiter` with `engine: 'pool'`. A decision comes with all its figures. The requests of a key are answered
+ * in the order in which they were made.
+ *
+ * What {@link Limiter} throws, these reject with; and besides with `ERR_MILLRACE_OVERLOADED` where too much waits already
+ * (nothing was charged), `ERR_MILLRACE_WORKER_LOST` where the thread ended that was at it (`mayBeCharged`),
+ * `ERR_MILLRACE_NO_THREADS` where none can be kept running, and `ERR_MILLRACE_ABORTED` (`mayBeCharged` says which).
+ */
+export class AsyncLimiter implements AsyncDisposable {
+  readonly #arena: Arena
+  readonly #ruleName: string
+  readonly #clock: Clock
+  readonly #file: LimiterFile | undefined
+  readonly #keys: KeyReader
+  readonly #waiters: Waiters
+  /** For what takes no decision: the limit, and statistics. */
+  readonly #inline: InlineEngine
+  readonly #pool: PoolEngine
+  #closing: Promise<void> | undefined = undefined
+
+  /** @internal @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
+  constructor(arena: Arena, ruleName: string, clock: Clock, settings: PoolSettings, file?: LimiterFile) {
+    this.#arena = arena
+    this.#ruleName = ruleName
+    this.#clock = clock
+    this.#file = file
+    this.#keys = new KeyReader(this, arena)
+    this.#waiters = new Waiters(clock)
+    this.#inline = new InlineEngine(arena, ruleName, clock)
+    this.#pool = new PoolEngine(this.#shared(), settings)
+  }
+
+  /** What this limiter holds keys to, now. */
+  get rule(): LimiterRule {
+    this.#open()
+    return ruleOf(this.#arena, this.#ruleName, this.#inline.limit)
+  }
+
+  /** @see Limiter.check */
+  check(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
+    return this.#ask(Op.CHECK, key, cost, options)
+  }
+
+  /** @see Limiter.peek */
+  peek(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
+    return this.#ask(Op.PEEK, key, cost, options)
+  }
+
+  /**
+   * Large batches are dealt to several threads; each key's decisions keep their order.
+   * @see Limiter.checkMany
+   */
+  async checkMany(
+    keys: readonly Key[] | PackedKeys,
+    costs: Costs = 1,
+    options: { remaining?: boolean } & CallOptions = {},
+  ): Promise<BatchDecision> {
+    const pool = this.#open()
+    const { fingerprints, length } = this.#keys.pack(keys)
+    checkOptions(options, ['remaining', 'signal'])
+    const { remaining = false, signal } = options
+    checkRemaining(remaining)
+    checkSignal(signal)
+    checkCosts(costs, length)
+    const own = typeof costs === 'number' ? costs : Float64Array.from(costs) // the caller's may change meanwhile
+    return (await pool.askMany(fingerprints, own, remaining, signal)) as BatchDecision
+  }
+
+  /** Hashes keys once, in this thread and at once. @see Limiter.pack */
+  pack(keys: readonly Key[]): PackedKeys {
+    this.#open()
+    return this.#keys.pack(keys)
+  }
+
+  /** Hashes a key once, in this thread and at once. @see Limiter.handle */
+  handle(key: string): KeyHandle {
+    this.#open()
+    return this.#keys.handle(key)
+  }
+
+  /** @see Limiter.wait */
+  async wait(key: Key, options: { cost?: number; signal?: AbortSignal } = {}): Promise<Decision> {
+    this.#open()
+    const { cost, signal } = checkWaitOptions(options)
+    const { lo, hi } = this.#keys.read(key)
+    const want = {
+      line: `${lo}:${hi}`,
+      decide: () => this.#open().ask(Op.CHECK, lo, hi, cost) as Promise<Decision>,
+      giveBack: (decision: Decision) => this.#giveBack(decision as AnsweredDecision),
+      never: () => neverAdmitted(cost, this.#inline.limit),
+    }
+    return this.#waiters.wait(want, signal)
+  }
+
+  /** @see Limiter.usage */
+  async usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): Promise<number> {
+    const pool = this.#open()
+    const ms = Math.min(parseDuration(lastMs, 'lastMs'), this.#arena.shape.windowMs)
+    const { lo, hi } = this.#keys.read(key)
+    return (await pool.askAbout(Op.USAGE, lo, hi, ms)) as number
+  }
+
+  /** @see Limiter.refund */
+  refund(decision: Decision): Promise<number>
+  /** @see Limiter.refund */
+  refund(key: Key, cost: number): Promise<number>
+  async refund(what: Decision | Key, cost?: number): Promise<number> {
+    const pool = this.#open()
+    if (what instanceof AnsweredDecision && what.asker !== pool) throw foreignDecision(what)
+    const refunded =
+      what instanceof AnsweredDecision
+        ? pool.giveBack(what)
+        : this.#ask<number>(Op.REFUND, what as Key, cost as number)
+    return this.#thenWake(refunded as Promise<number>)
+  }
+
+  /** @see Limiter.penalize */
+  async penalize(key: Key, cost: number): Promise<boolean> {
+    return (await this.#ask<number>(Op.PENALIZE, key, cost)) === 1
+  }
+
+  /** @see Limiter.block */
+  async block(key: Key, ms: Duration): Promise<boolean> {
+    const pool = this.#open()
+    const forMs = blockMs(ms)
+    const { lo, hi } = this.#keys.read(key)
+    return (await pool.askAbout(Op.BLOCK, lo, hi, forMs)) === 1
+  }
+
+  /** @see Limiter.unblock */
+  async unblock(key: Key): Promise<boolean> {
+    return (await this.#thenWake(this.#ask<number>(Op.UNBLOCK, key, 0))) === 1
+  }
+
+  /** @see Limiter.clear */
+  async clear(key: Key): Promise<void> {
+    await this.#thenWake(this.#ask(Op.CLEAR, key, 0))
+  }
+
+  /** Decisions under way may still be by the limit before. @see Limiter.update */
+  async update(rule: string, change: { limit: number }): Promise<void> {
+    this.#open()
+    this.#inline.limit = checkUpdate(rule, this.#ruleName, change)
+    this.#waiters.wakeAll()
+  }
+
+  /** For `attachLimiter` in another thread, which decides there by itself, on the same counts. @see Limiter.share */
+  share(): SharedLimiter {
+    this.#open()
+    return this.#shared()
+  }
+
+  /** What has happened in all threads, those of the pool and this one completely. @see Limiter.stats */
+  async stats(): Promise<LimiterStats> {
+    await this.#open().flush()
+    return this.#inline.statistics()
+  }
+
+  /** Answers what is under way, then ends the threads. May be called twice. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#waiters.rejectAll(closed())
+    await this.#pool.close()
+    this.#inline.flush()
+    this.#file?.release()
+  }
+
+  #ask<T>(op: Op, key: Key, cost: number, options?: CallOptions): Promise<T> {
+    try {
+      const pool = this.#open()
+      checkCost(cost)
+      if (options !== undefined) checkCallOptions(options)
+      const { lo, hi } = this.#keys.read(key)
+      return pool.ask(op, lo, hi, cost, options?.signal) as Promise<T>
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** Whoever the decision was for has gone, and would not hear of it either if the thread that is to give it back were lost. */
+  #giveBack(decision: AnsweredDecision): void {
+    this.#pool.giveBack(decision).catch((error: unknown) => {
+      if (!(error instanceof MillraceError)) throw error
+    })
+  }
+
+  async #thenWake<T>(change: Promise<T>): Promise<T> {
+    const changed = await change
+    this.#waiters.wakeAll()
+    return changed
+  }
+
+  #open(): PoolEngine {
+    if (this.#closing !== undefined) throw closed()
+    return this.#pool
+  }
+
+  #shared(): SharedLimiter {
+    return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
+  }
+}
+
+function checkCallOptions(options: CallOptions): void {
+  checkOptions(options, ['signal'])
+  checkSignal(options.signal)
+}

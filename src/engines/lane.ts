@@ -1,0 +1,145 @@
+import { Chunk, type DealtBatch } from './dealt-batch.js'
+import type { Asked } from './request.js'
+import {
+  ANSWERED,
+  AREAS,
+  type Area,
+  ASKED,
+  ASLEEP,
+  AWAKE,
+  BEGUN,
+  CLOSING,
+  ENDED,
+  RingMemory,
+  SLOTS,
+  STATE,
+  WAITING,
+} from './ring-transport.js'
+
+/** The asking side of one ring, and what is under way in it. */
+export class Lane {
+  /** Tells it from all other rings of this thread. */
+  readonly id: number
+  readonly memory = new RingMemory()
+  /** Counts the answerers that were started. */
+  starts = 0
+  /** Turns of the event loop in which it is to be looked for answers, before somebody waits to be told. */
+  looks = 0
+  /** Somebody is to be told when there are answers. */
+  isListening = false
+  readonly #words = this.memory.words
+  readonly #asked: (Asked | undefined)[] = new Array(SLOTS).fill(undefined)
+  readonly #areas: Area[] = Array.from({ length: AREAS }, (_, i) => this.memory.area(i))
+  readonly #freeAreas: number[] = Array.from({ length: AREAS }, (_, i) => i)
+  #next = 0
+  #sent = 0
+  #read = 0
+
+  constructor(id: number) {
+    this.id = id
+  }
+
+  get isFull(): boolean {
+    return ((this.#next - this.#read) | 0) === SLOTS
+  }
+
+  get isEmpty(): boolean {
+    return this.#next === this.#read
+  }
+
+  /** Something was put that the answerer does not know of. */
+  get isUnsent(): boolean {
+    return this.#next !== this.#sent
+  }
+
+  /** Whether its answerer has begun to work, or had: it is not AWAKE any more. */
+  get isReady(): boolean {
+    return Atomics.load(this.#words, STATE) !== AWAKE
+  }
+
+  put(asked: Asked): void {
+    const cursor = this.#next
+    asked.write(this.memory, this.memory.slot(cursor))
+    this.#asked[cursor & (SLOTS - 1)] = asked
+    this.#next = (cursor + 1) | 0
+  }
+
+  /** Room for keys of a batch, if there is some. */
+  open(batch: DealtBatch): Chunk | undefined {
+    if (this.isFull) return undefined
+    const area = this.#freeAreas.pop()
+    if (area === undefined) return undefined
+    return new Chunk(batch, area, this.#areas[area]!, ({ areaIndex }) => this.#freeAreas.push(areaIndex))
+  }
+
+  /** Shows the answerer all that was put, and wakes it. True: there is none, and the caller is to start one. */
+  send(): boolean {
+    const words = this.#words
+    this.#sent = this.#next
+    Atomics.store(words, ASKED, this.#next)
+    const state = Atomics.load(words, STATE)
+    if (state === ASLEEP) Atomics.notify(words, ASKED)
+    return state === ENDED && this.start()
+  }
+
+  /** True: nobody answers, and the caller is to start somebody. */
+  start(): boolean {
+    return Atomics.compareExchange(this.#words, STATE, ENDED, AWAKE) === ENDED
+  }
+
+  /** Settles what has been answered; how many keys that was about. */
+  settle(): number {
+    const answered = Atomics.load(this.#words, ANSWERED)
+    let keys = 0
+    while (this.#read !== answered) {
+      const slot = this.memory.slot(this.#read)
+      const asked = this.#take()
+      keys += asked.length
+      asked.read(this.memory, slot)
+    }
+    return keys
+  }
+
+  /** Resolves when something is answered that `settle` has not seen; undefined where something is already. */
+  nextAnswer(): Promise<unknown> | undefined {
+    Atomics.store(this.#words, WAITING, 1)
+    const { async, value } = Atomics.waitAsync(this.#words, ANSWERED, this.#read)
+    return async ? value : undefined
+  }
+
+  /**
+   * Its answerer is no more, whatever it was doing. The one request that it had begun with and not answered is rejected; the
+   * next answerer goes on behind it. Returns how many keys that was about. All answers have been settled.
+   */
+  bury(error: unknown): number {
+    const words = this.#words
+    const begun = Atomics.load(words, BEGUN)
+    let keys = 0
+    if (begun !== this.#read) {
+      Atomics.store(words, ANSWERED, begun)
+      const asked = this.#take()
+      keys = asked.length
+      asked.reject(error)
+    }
+    Atomics.store(words, STATE, ENDED)
+    return keys
+  }
+
+  /** Rejects all that is under way. Nobody answers any more. */
+  abandon(error: unknown): void {
+    while (this.#read !== this.#next) this.#take().reject(error)
+  }
+
+  close(): void {
+    Atomics.store(this.#words, CLOSING, 1)
+    Atomics.notify(this.#words, ASKED)
+  }
+
+  #take(): Asked {
+    const place = this.#read & (SLOTS - 1)
+    const asked = this.#asked[place]!
+    this.#asked[place] = undefined
+    this.#read = (this.#read + 1) | 0
+    return asked
+  }
+}

@@ -1,0 +1,31 @@
+import { MillraceError } from '../core/errors.js'
+
+/** The signal of one call; `mayBeCharged` where it had been sent by then. */
+export function aborted(reason: unknown, mayBeCharged: boolean): MillraceError {
+  const value = mayBeCharged ? 'one that was aborted under way' : 'one that was aborted before it was sent'
+  return new MillraceError('ERR_MILLRACE_ABORTED', 'call', value, 'a call whose signal is not aborted', {
+    cause: reason,
+    mayBeCharged,
+  })
+}
+
+/** A thread of the pool has ended in the middle of it. */
+export function workerLost(cause: unknown): MillraceError {
+  const value = 'the end of the thread that was deciding'
+  return new MillraceError('ERR_MILLRACE_WORKER_LOST', 'engine', value, 'an answer', {
+    cause,
+    mayBeCharged: true,
+  })
+}
+
+export function overloaded(pending: number, maxPending: number): MillraceError {
+  const expected = `fewer than pool.maxPending (${maxPending}) keys that wait for an answer`
+  return new MillraceError('ERR_MILLRACE_OVERLOADED', 'pool', pending, expected)
+}
+
+/** Threads can't be started, or end before they have done anything. */
+export function noThreads(cause: unknown): MillraceError {
+  const value = 'none that starts'
+  const expected = "worker threads (this process may lack the permission or the memory), or engine: 'inline'"
+  return new MillraceError('ERR_MILLRACE_NO_THREADS', 'engine', value, expected, { cause })
+}

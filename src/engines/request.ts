@@ -1,0 +1,132 @@
+import { type Decision, type DecisionFields, Outcome } from '../core/decision.js'
+import { Awaited } from './awaited.js'
+import {
+  CHARGED_TICK,
+  COST,
+  HI,
+  LIMIT,
+  LO,
+  NUMBER,
+  OP,
+  Op,
+  OUTCOME,
+  REFUNDS,
+  REMAINING,
+  RESET_MS,
+  RETRY_AFTER_MS,
+  type RingMemory,
+  WAY,
+} from './ring-transport.js'
+
+/** The largest cost that travels: above any limit, and above all that a key can have used. */
+export const MOST_COST = 2 ** 31 - 1
+
+/** Who asks: the limiter's engine in its own thread. */
+export interface Asker {
+  readonly ruleName: string
+}
+
+/** A decision that another thread has made. All of it came with the answer. */
+export class AnsweredDecision implements Decision {
+  readonly limit: number
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetMs: number
+  readonly rule: string
+  /** The limiter's engine that asked. */
+  readonly asker: Asker
+  readonly lo: number
+  readonly hi: number
+  readonly cost: number
+  readonly way: number
+  readonly tick: number
+  readonly refunds: number
+  outcome: Outcome
+
+  constructor({ words, doubles }: RingMemory, slot: number, asker: Asker) {
+    const double = slot >>> 1
+    this.limit = words[slot + LIMIT]!
+    this.remaining = words[slot + REMAINING]!
+    this.retryAfterMs = doubles[double + RETRY_AFTER_MS]!
+    this.resetMs = doubles[double + RESET_MS]!
+    this.rule = asker.ruleName
+    this.asker = asker
+    this.lo = words[slot + LO]!
+    this.hi = words[slot + HI]!
+    this.cost = words[slot + COST]!
+    this.way = words[slot + WAY]!
+    this.tick = words[slot + CHARGED_TICK]!
+    this.refunds = words[slot + REFUNDS]!
+    this.outcome = words[slot + OUTCOME] as Outcome
+  }
+
+  get allowed(): boolean {
+    return this.outcome >= Outcome.UNCOUNTED
+  }
+
+  toJSON(): DecisionFields {
+    const { allowed, limit, remaining, retryAfterMs, resetMs, rule } = this
+    return { allowed, limit, remaining, retryAfterMs, resetMs, rule }
+  }
+
+  /** What `console.log` shows: the fields that count, not where the charge lies. */
+  [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
+    return this.toJSON()
+  }
+}
+
+/** What stands in a slot, on the side that asks. */
+export interface Asked {
+  /** How many keys it is about. */
+  readonly length: number
+  write(memory: RingMemory, slot: number): void
+  /** Takes the answer out of the slot. */
+  read(memory: RingMemory, slot: number): void
+  reject(error: unknown): void
+}
+
+/** One question to a thread of the pool, until it is answered. */
+export class Request extends Awaited<unknown> implements Asked {
+  readonly length = 1
+  readonly asker: Asker
+  readonly op: Op
+  readonly lo: number
+  readonly hi: number
+  readonly cost: number
+  /** The ring that it has to go to; -1: that of its key. */
+  ring = -1
+  /** Milliseconds that are asked about. */
+  ms = 0
+  /** The decision to be given back. */
+  charge: AnsweredDecision | undefined = undefined
+  protected isSent = false
+
+  constructor(asker: Asker, op: Op, lo: number, hi: number, cost: number) {
+    super()
+    this.asker = asker
+    this.op = op
+    this.lo = lo
+    this.hi = hi
+    this.cost = cost > MOST_COST ? MOST_COST : cost
+  }
+
+  write({ words, doubles }: RingMemory, slot: number): void {
+    this.isSent = true
+    words[slot + OP] = this.op
+    words[slot + LO] = this.lo
+    words[slot + HI] = this.hi
+    words[slot + COST] = this.cost
+    if (this.op === Op.CHECK) return
+    doubles[(slot >>> 1) + NUMBER] = this.ms
+    if (this.charge === undefined) return
+    words[slot + WAY] = this.charge.way
+    words[slot + CHARGED_TICK] = this.charge.tick
+    words[slot + REFUNDS] = this.charge.refunds
+  }
+
+  read(memory: RingMemory, slot: number): void {
+    const { op } = this
+    if (op === Op.CHECK || op === Op.PEEK) this.resolve(new AnsweredDecision(memory, slot, this.asker))
+    else this.resolve(memory.doubles[(slot >>> 1) + NUMBER])
+  }
+}

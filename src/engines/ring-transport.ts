@@ -1,0 +1,195 @@
+/**
+ * The memory between the thread that asks and one that answers: a ring of slots with one asker and one answerer. A slot takes
+ * a request, and the answer to it, on one cache line: nothing is copied but what is asked and what is found, answers come
+ * in the order of the requests, and after the death of a thread the cursors say which request it was at.
+ *
+ *     asker      slot[asked], then Atomics.store(ASKED, + 1) once for many, then wakes whoever is ASLEEP
+ *     answerer   Atomics.load(ASKED), slot[answered], BEGUN + 1, the answer, Atomics.store(ANSWERED, + 1), wakes who is WAITING
+ *
+ * Either stores its cursor, then reads whether the other sleeps; who goes to sleep says so, then sleeps only if the cursor is
+ * still the one that it knows (`Atomics.wait` compares once more). All of these are sequentially consistent, so one of the two
+ * sees the other's store, and nobody sleeps on work. What a slot holds is plain: it is written before the cursor is stored and
+ * read after the cursor was loaded.
+ *
+ * Cursors count modulo 2^32, as signed integers.
+ */
+
+/** Indexes into the words; those that different threads write are lines of their own. */
+export const ASKED = 0
+export const ANSWERED = 16
+/** Requests that the answerer has begun with: where it died, at most one more than it has answered. */
+export const BEGUN = 17
+/** What the answerer is doing: ENDED, AWAKE or ASLEEP. */
+export const STATE = 32
+/** 1 while the asker waits to be told of answers. */
+export const WAITING = 48
+/** 1 once the answerer is to end. */
+export const CLOSING = 49
+const SLOTS_AT = 64
+
+export const ENDED = 0
+export const AWAKE = 1
+export const ASLEEP = 2
+
+/** Requests under way in one ring. A power of two. */
+export const SLOTS = 1024
+const SLOT_BITS = 4
+/** Words of a slot. */
+export const SLOT_WORDS = 1 << SLOT_BITS
+
+/** What a slot holds, as offsets in words: the request ... */
+export const OP = 0
+export const LO = 1
+export const HI = 2
+export const COST = 3
+/** Where a decision was charged; of a batch its area, its length, and whether it is asked what remains. */
+export const WAY = 4
+export const CHARGED_TICK = 5
+export const REFUNDS = 6
+/** ... and the answer. */
+export const LIMIT = 7
+export const REMAINING = 14
+export const OUTCOME = 15
+/** Offsets in doubles: milliseconds that were asked about, or any number found; and of a decision. */
+export const NUMBER = 4
+export const RETRY_AFTER_MS = 5
+export const RESET_MS = 6
+
+/** What can be asked. */
+export const Op = {
+  CHECK: 1,
+  PEEK: 2,
+  USAGE: 3,
+  GIVE_BACK: 4,
+  REFUND: 5,
+  PENALIZE: 6,
+  BLOCK: 7,
+  UNBLOCK: 8,
+  CLEAR: 9,
+  /** Statistics that the thread has kept to itself go to all. */
+  FLUSH: 10,
+  BATCH: 11,
+} as const
+export type Op = (typeof Op)[keyof typeof Op]
+
+/** Areas for batches, and the keys that go into one. */
+export const AREAS = 32
+export const AREA_KEYS = 256
+const AREAS_AT = SLOTS_AT + SLOTS * SLOT_WORDS
+const AREA_WORDS = 7 * AREA_KEYS
+
+/** What a batch is asked and answered in. */
+export interface Area {
+  readonly fingerprints: Int32Array
+  readonly costs: Int32Array
+  readonly allowed: Uint8Array
+  readonly remaining: Int32Array
+  readonly retryAfterMs: Float64Array
+}
+
+/** The memory of one ring, as both sides see it. */
+export class RingMemory {
+  readonly buffer: SharedArrayBuffer
+  readonly words: Int32Array
+  readonly doubles: Float64Array
+
+  constructor(buffer = new SharedArrayBuffer(4 * (AREAS_AT + AREAS * AREA_WORDS))) {
+    this.buffer = buffer
+    this.words = new Int32Array(buffer)
+    this.doubles = new Float64Array(buffer)
+  }
+
+  /** Where the slot of a cursor begins, in words; in doubles, half of that. */
+  slot(cursor: number): number {
+    return SLOTS_AT + ((cursor & (SLOTS - 1)) << SLOT_BITS)
+  }
+
+  area(index: number): Area {
+    const { buffer } = this
+    const at = 4 * (AREAS_AT + index * AREA_WORDS)
+    return {
+      retryAfterMs: new Float64Array(buffer, at, AREA_KEYS),
+      fingerprints: new Int32Array(buffer, at + 8 * AREA_KEYS, 2 * AREA_KEYS),
+      costs: new Int32Array(buffer, at + 16 * AREA_KEYS, AREA_KEYS),
+      remaining: new Int32Array(buffer, at + 20 * AREA_KEYS, AREA_KEYS),
+      allowed: new Uint8Array(buffer, at + 24 * AREA_KEYS, AREA_KEYS),
+    }
+  }
+}
+
+/** Answers told to the asker one by one would cost a wake-up each; in between, it may already work on the first. */
+const ANSWERS_PER_WAKE = 64
+/** Looks at the ring before going to sleep: some microseconds, less than it takes to be woken. */
+const LOOKS = 200
+
+/** The answering side. */
+export class Answerer {
+  readonly #words: Int32Array
+  readonly #memory: RingMemory
+  readonly #idleMs: number
+  #answered: number
+
+  /** After `idleMs` without a request it ends. */
+  constructor(memory: RingMemory, idleMs: number) {
+    this.#memory = memory
+    this.#words = memory.words
+    this.#idleMs = idleMs
+    this.#answered = Atomics.load(memory.words, ANSWERED)
+  }
+
+  /**
+   * Answers by `answer`, which is given where a slot begins and how many are left, until there has been nothing to do for long;
+   * `rest` is called before every sleep.
+   */
+  run(answer: (slot: number, left: number) => void, rest: () => void): void {
+    for (;;) {
+      const asked = Atomics.load(this.#words, ASKED)
+      if (asked !== this.#answered) this.#answerUpTo(asked, answer)
+      else if (!this.#isAskedSoon()) {
+        rest()
+        if (!this.#sleep()) return
+      }
+    }
+  }
+
+  #answerUpTo(asked: number, answer: (slot: number, left: number) => void): void {
+    const words = this.#words
+    for (let answered = this.#answered; answered !== asked; this.#answered = answered) {
+      const left = (asked - answered) | 0
+      const next = (answered + 1) | 0
+      words[BEGUN] = next
+      answer(this.#memory.slot(answered), left)
+      Atomics.store(words, ANSWERED, next)
+      answered = next
+      if (left === 1 || left % ANSWERS_PER_WAKE === 0) this.#wake()
+    }
+  }
+
+  #wake(): void {
+    if (Atomics.load(this.#words, WAITING) === 0) return
+    Atomics.store(this.#words, WAITING, 0)
+    Atomics.notify(this.#words, ANSWERED)
+  }
+
+  #isAskedSoon(): boolean {
+    for (let i = 0; i < LOOKS; i++) {
+      if (Atomics.load(this.#words, ASKED) !== this.#answered) return true
+    }
+    return false
+  }
+
+  /** False: this is the end, and whoever asks again starts another answerer. */
+  #sleep(): boolean {
+    const words = this.#words
+    Atomics.store(words, STATE, ASLEEP)
+    const isClosing = Atomics.load(words, CLOSING) === 1
+    if (!isClosing && Atomics.wait(words, ASKED, this.#answered, this.#idleMs) !== 'timed-out') {
+      Atomics.store(words, STATE, AWAKE)
+      return true
+    }
+    Atomics.store(words, STATE, ENDED)
+    // Asked meanwhile: by somebody who saw this one asleep; or who sees ENDED, and then one of the two takes it up.
+    if (Atomics.load(words, ASKED) === this.#answered) return false
+    return Atomics.compareExchange(words, STATE, ENDED, AWAKE) === ENDED
+  }
+}

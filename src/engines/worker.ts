@@ -1,0 +1,162 @@
+/** What a thread of the pool runs: piscina calls the default export once for each time that a ring has work. */
+import type { MadeDecision } from '../core/decision.js'
+import { attachShared } from './attach.js'
+import { MadeBatch } from './batch.js'
+import { InlineEngine } from './inline.js'
+import {
+  Answerer,
+  AREAS,
+  type Area,
+  CHARGED_TICK,
+  COST,
+  HI,
+  LIMIT,
+  LO,
+  NUMBER,
+  OP,
+  Op,
+  OUTCOME,
+  REFUNDS,
+  REMAINING,
+  RESET_MS,
+  RETRY_AFTER_MS,
+  RingMemory,
+  WAY,
+} from './ring-transport.js'
+import type { SharedLimiter } from './share.js'
+
+/** What a ring's answerer is started with. */
+export interface RingTask {
+  /** Tells the rings of a thread apart. */
+  readonly id: number
+  readonly ring: SharedArrayBuffer
+  readonly limiter: SharedLimiter
+  readonly idleMs: number
+}
+
+/** As in batches: decisions that follow each other in microseconds go by one reading of the clock. */
+const DECISIONS_PER_READING = 16
+
+/** Of this thread, by their rings: one that comes back finds its engine. */
+const benches = new Map<number, Bench>()
+
+export default function serve({ id, ring, limiter, idleMs }: RingTask): void {
+  const bench = benches.get(id) ?? new Bench(new RingMemory(ring), limiter)
+  benches.set(id, bench)
+  const answerer = new Answerer(bench.memory, idleMs)
+  answerer.run(
+    (slot, left) => bench.answer(slot, left),
+    () => bench.engine.flush(),
+  )
+}
+
+/** An engine that answers what stands in slots. */
+class Bench {
+  readonly memory: RingMemory
+  readonly engine: InlineEngine
+  readonly #areas: Area[]
+  /** Before the next reading of the clock. */
+  #decisionsLeft = 0
+  /** Of the decision before. */
+  #left = 0
+
+  constructor(memory: RingMemory, limiter: SharedLimiter) {
+    const { arena, rule, clock } = attachShared(limiter)
+    this.memory = memory
+    this.engine = new InlineEngine(arena, rule, clock)
+    this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
+  }
+
+  /** Answers the request in a slot; `left` counts down to 1 while requests follow each other. */
+  answer(slot: number, left: number): void {
+    const { words, doubles } = this.memory
+    const { engine } = this
+    const double = slot >>> 1
+    const lo = words[slot + LO]!
+    const hi = words[slot + HI]!
+    const cost = words[slot + COST]!
+    switch (words[slot + OP] as Op) {
+      case Op.CHECK:
+        this.#check(slot, lo, hi, cost, left)
+        break
+      case Op.PEEK:
+        this.#peek(slot, engine.peek(lo, hi, cost))
+        break
+      case Op.USAGE:
+        doubles[double + NUMBER] = engine.usage(lo, hi, doubles[double + NUMBER]!)
+        break
+      case Op.GIVE_BACK:
+        doubles[double + NUMBER] = this.#giveBack(slot, cost)
+        break
+      case Op.REFUND:
+        doubles[double + NUMBER] = engine.refund(lo, hi, cost)
+        break
+      case Op.PENALIZE:
+        doubles[double + NUMBER] = Number(engine.penalize(lo, hi, cost))
+        break
+      case Op.BLOCK:
+        doubles[double + NUMBER] = Number(engine.block(lo, hi, doubles[double + NUMBER]!))
+        break
+      case Op.UNBLOCK:
+        doubles[double + NUMBER] = Number(engine.unblock(lo, hi))
+        break
+      case Op.CLEAR:
+        engine.clear(lo, hi)
+        break
+      case Op.FLUSH:
+        engine.flush()
+        break
+      case Op.BATCH:
+        this.#decideBatch(words[slot + WAY]!, words[slot + CHARGED_TICK]!, words[slot + REFUNDS] === 1)
+        break
+    }
+  }
+
+  #check(slot: number, lo: number, hi: number, cost: number, left: number): void {
+    const { words, doubles } = this.memory
+    const { engine } = this
+    const { limit } = engine
+    if (this.#decisionsLeft === 0 || left !== this.#left - 1) {
+      engine.reading.take()
+      this.#decisionsLeft = DECISIONS_PER_READING
+    }
+    this.#left = left
+    this.#decisionsLeft--
+    const outcome = engine.decide(lo, hi, cost, limit, -1)
+    words[slot + LIMIT] = limit
+    words[slot + OUTCOME] = outcome
+    words[slot + WAY] = engine.way
+    words[slot + CHARGED_TICK] = engine.chargedTick
+    words[slot + REFUNDS] = engine.chargedRefunds
+    const { remaining, retryAfterMs, resetMs } = engine.foresee(lo, hi, cost, limit, outcome)
+    words[slot + REMAINING] = remaining
+    const double = slot >>> 1
+    doubles[double + RETRY_AFTER_MS] = retryAfterMs
+    doubles[double + RESET_MS] = resetMs
+  }
+
+  #peek(slot: number, decision: MadeDecision): void {
+    const { words, doubles } = this.memory
+    const double = slot >>> 1
+    words[slot + LIMIT] = decision.limit
+    words[slot + OUTCOME] = decision.outcome
+    words[slot + REMAINING] = decision.remaining
+    doubles[double + RETRY_AFTER_MS] = decision.retryAfterMs
+    doubles[double + RESET_MS] = decision.resetMs
+  }
+
+  #giveBack(slot: number, cost: number): number {
+    const { words } = this.memory
+    const [way, tick, refunds] = [words[slot + WAY]!, words[slot + CHARGED_TICK]!, words[slot + REFUNDS]!]
+    return this.engine.giveBackFrom(way, tick, cost, refunds)
+  }
+
+  #decideBatch(index: number, length: number, withRemaining: boolean): void {
+    const area = this.#areas[index]!
+    const fingerprints = area.fingerprints.slice(0, 2 * length)
+    const batch = new MadeBatch(this.engine, fingerprints, area.costs.slice(0, length), withRemaining)
+    area.allowed.set(batch.allowed)
+    if (batch.remaining) area.remaining.set(batch.remaining)
+    for (let i = 0; i < length; i++) area.retryAfterMs[i] = batch.retryAfterMs(i)
+  }
+}

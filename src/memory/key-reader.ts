@@ -1,0 +1,49 @@
+import { MillraceError } from '../core/errors.js'
+import type { Arena } from './arena.js'
+import { Hasher } from './hash.js'
+import { checkKeyString, checkOwner, fingerprintsOf, type Key, KeyHandle, PackedKeys } from './keys.js'
+import { HEADER } from './layout.js'
+import { read } from './words.js'
+
+/** Makes fingerprints of the keys of one limiter, which owns the handles. */
+export class KeyReader {
+  readonly hasher: Hasher
+  readonly #owner: object
+
+  constructor(owner: object, { words }: Arena) {
+    this.#owner = owner
+    this.hasher = new Hasher(read(words, HEADER.SEED_0), read(words, HEADER.SEED_1))
+  }
+
+  /** The key's fingerprint, until the next key is read. */
+  read(key: Key): { readonly lo: number; readonly hi: number } {
+    if (typeof key !== 'string') return this.owned(key)
+    checkKeyString(key, 'key')
+    this.hasher.hash(key)
+    return this.hasher
+  }
+
+  owned(key: KeyHandle): KeyHandle {
+    if (!(key instanceof KeyHandle)) checkKeyString(key, 'key')
+    checkOwner(key, this.#owner, 'key')
+    return key
+  }
+
+  handle(key: string): KeyHandle {
+    checkKeyString(key, 'key')
+    this.hasher.hash(key)
+    return new KeyHandle(this.#owner, this.hasher.lo, this.hasher.hi)
+  }
+
+  /** Into one typed array; what is packed already stays as it is. */
+  pack(keys: readonly Key[] | PackedKeys): PackedKeys {
+    if (keys instanceof PackedKeys) {
+      checkOwner(keys, this.#owner, 'keys')
+      return keys
+    }
+    if (!Array.isArray(keys)) {
+      throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', keys, 'an array of keys, or packed keys')
+    }
+    return new PackedKeys(this.#owner, fingerprintsOf(keys, this.hasher, this.#owner))
+  }
+}
