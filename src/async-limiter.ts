@@ -9,6 +9,7 @@ import {
   checkWaitOptions,
   closed,
   foreignDecision,
+  isDecision,
   neverAdmitted,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
@@ -141,11 +142,9 @@ export class AsyncLimiter implements AsyncDisposable {
   refund(key: Key, cost: number): Promise<number>
   async refund(what: Decision | Key, cost?: number): Promise<number> {
     const pool = this.#open()
-    if (what instanceof AnsweredDecision && what.asker !== pool) throw foreignDecision(what)
-    const refunded =
-      what instanceof AnsweredDecision
-        ? pool.giveBack(what)
-        : this.#ask<number>(Op.REFUND, what as Key, cost as number)
+    const isOwn = what instanceof AnsweredDecision && what.asker === pool
+    if (!isOwn && isDecision(what)) throw foreignDecision(what)
+    const refunded = isOwn ? pool.giveBack(what) : this.#ask<number>(Op.REFUND, what as Key, cost as number)
     return this.#thenWake(refunded as Promise<number>)
   }
 

@@ -45,6 +45,11 @@ export function neverAdmitted(cost: number, limit: number): MillraceError {
   return new MillraceError('ERR_MILLRACE_NEVER_ADMITTED', option as string, value, expected as string)
 }
 
+/** Whether some limiter has made it. */
+export function isDecision(what: unknown): boolean {
+  return typeof what === 'object' && what !== null && 'retryAfterMs' in what
+}
+
 export function foreignDecision(decision: unknown): MillraceError {
   const expected = 'a decision of this limiter'
   return new MillraceError('ERR_MILLRACE_FOREIGN_DECISION', 'decision', decision, expected)

@@ -9,6 +9,7 @@ import {
   closed,
   foreignDecision,
   invalidCost,
+  isDecision,
   neverAdmitted,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
@@ -182,6 +183,7 @@ export class Limiter implements AsyncDisposable {
       this.#waiters.wakeAll()
       return given
     }
+    if (isDecision(what)) throw foreignDecision(what)
     checkCost(cost)
     const { lo, hi } = this.#keys.read(what as Key)
     const refunded = engine.refund(lo, hi, cost)

@@ -138,10 +138,10 @@ export class Answerer {
   }
 
   /**
-   * Answers by `answer`, which is given where a slot begins and how many are left, until there has been nothing to do for long;
+   * Answers by `answer`, which is given where a slot begins and how many were answered since the last look, until there has been nothing to do for long;
    * `rest` is called before every sleep.
    */
-  run(answer: (slot: number, left: number) => void, rest: () => void): void {
+  run(answer: (slot: number, nth: number) => void, rest: () => void): void {
     for (;;) {
       const asked = Atomics.load(this.#words, ASKED)
       if (asked !== this.#answered) this.#answerUpTo(asked, answer)
@@ -152,16 +152,16 @@ export class Answerer {
     }
   }
 
-  #answerUpTo(asked: number, answer: (slot: number, left: number) => void): void {
+  #answerUpTo(asked: number, answer: (slot: number, nth: number) => void): void {
     const words = this.#words
+    let nth = 0
     for (let answered = this.#answered; answered !== asked; this.#answered = answered) {
-      const left = (asked - answered) | 0
       const next = (answered + 1) | 0
       words[BEGUN] = next
-      answer(this.#memory.slot(answered), left)
+      answer(this.#memory.slot(answered), nth)
       Atomics.store(words, ANSWERED, next)
       answered = next
-      if (left === 1 || left % ANSWERS_PER_WAKE === 0) this.#wake()
+      if (answered === asked || ++nth % ANSWERS_PER_WAKE === 0) this.#wake()
     }
   }
 

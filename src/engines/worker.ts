@@ -35,7 +35,7 @@ export interface RingTask {
 }
 
 /** As in batches: decisions that follow each other in microseconds go by one reading of the clock. */
-const DECISIONS_PER_READING = 16
+const REQUESTS_PER_READING = 16
 
 /** Of this thread, by their rings: one that comes back finds its engine. */
 const benches = new Map<number, Bench>()
@@ -45,7 +45,7 @@ export default function serve({ id, ring, limiter, idleMs }: RingTask): void {
   benches.set(id, bench)
   const answerer = new Answerer(bench.memory, idleMs)
   answerer.run(
-    (slot, left) => bench.answer(slot, left),
+    (slot, nth) => bench.answer(slot, nth),
     () => bench.engine.flush(),
   )
 }
@@ -55,10 +55,8 @@ class Bench {
   readonly memory: RingMemory
   readonly engine: InlineEngine
   readonly #areas: Area[]
-  /** Before the next reading of the clock. */
-  #decisionsLeft = 0
-  /** Of the decision before. */
-  #left = 0
+  /** The reading in hand is of a request just before. */
+  #isRead = false
 
   constructor(memory: RingMemory, limiter: SharedLimiter) {
     const { arena, rule, clock } = attachShared(limiter)
@@ -67,8 +65,9 @@ class Bench {
     this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
   }
 
-  /** Answers the request in a slot; `left` counts down to 1 while requests follow each other. */
-  answer(slot: number, left: number): void {
+  /** Answers the request in a slot, the `nth` of those that follow each other. */
+  answer(slot: number, nth: number): void {
+    if (nth % REQUESTS_PER_READING === 0) this.#isRead = false
     const { words, doubles } = this.memory
     const { engine } = this
     const double = slot >>> 1
@@ -77,7 +76,7 @@ class Bench {
     const cost = words[slot + COST]!
     switch (words[slot + OP] as Op) {
       case Op.CHECK:
-        this.#check(slot, lo, hi, cost, left)
+        this.#check(slot, lo, hi, cost)
         break
       case Op.PEEK:
         this.#peek(slot, engine.peek(lo, hi, cost))
@@ -112,16 +111,14 @@ class Bench {
     }
   }
 
-  #check(slot: number, lo: number, hi: number, cost: number, left: number): void {
+  #check(slot: number, lo: number, hi: number, cost: number): void {
     const { words, doubles } = this.memory
     const { engine } = this
     const { limit } = engine
-    if (this.#decisionsLeft === 0 || left !== this.#left - 1) {
+    if (!this.#isRead) {
       engine.reading.take()
-      this.#decisionsLeft = DECISIONS_PER_READING
+      this.#isRead = true
     }
-    this.#left = left
-    this.#decisionsLeft--
     const outcome = engine.decide(lo, hi, cost, limit, -1)
     words[slot + LIMIT] = limit
     words[slot + OUTCOME] = outcome

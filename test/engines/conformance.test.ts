@@ -1,0 +1,243 @@
+// What a limiter answers does not depend on where it decides. Everything here holds of both engines.
+import { MillraceError } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { resolved, START_MS, until } from '../limiter/support.js'
+import { decidedBy, type Either, ENGINES } from './both.js'
+
+type Holds = (limiter: Either, clock: { advance(ms: number): void }) => Promise<void>
+
+const END_MS = 61_000 - (START_MS % 1_000)
+
+const CLAIMS: Record<string, Holds> = {
+  'admits the limit and then refuses, with all figures': async (limiter) => {
+    for (let left = 4; left >= 0; left--) {
+      const decision = await limiter.check('key')
+      const fields = {
+        allowed: true,
+        limit: 5,
+        remaining: left,
+        retryAfterMs: 0,
+        resetMs: END_MS,
+        rule: 'default',
+      }
+      assert.equal(decision.toJSON(), fields)
+    }
+    const refused = {
+      allowed: false,
+      limit: 5,
+      remaining: 0,
+      retryAfterMs: END_MS,
+      resetMs: END_MS,
+      rule: 'default',
+    }
+    assert.equal((await limiter.check('key')).toJSON(), refused)
+  },
+  'refuses a cost above the limit for ever, and takes one above 2^31': async (limiter) => {
+    for (const cost of [6, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
+      const { allowed, retryAfterMs, remaining } = await limiter.check('key', cost)
+      assert.equal(
+        { allowed, retryAfterMs, remaining },
+        { allowed: false, retryAfterMs: Infinity, remaining: 5 },
+      )
+    }
+    assert.is((await limiter.stats()).keys, 0)
+  },
+  'allows cost 0 and gives the key no place': async (limiter) => {
+    const { allowed, remaining, resetMs } = await limiter.check('key', 0)
+    assert.equal({ allowed, remaining, resetMs }, { allowed: true, remaining: 5, resetMs: 0 })
+    assert.is((await limiter.stats()).keys, 0)
+  },
+  'peeks without a charge': async (limiter) => {
+    await limiter.check('key', 3)
+    assert.equal((await limiter.peek('key', 3)).toJSON().allowed, false)
+    assert.equal((await limiter.peek('key', 2)).toJSON().allowed, true)
+    assert.is(await limiter.usage('key'), 3)
+  },
+  'says when a refused cost fits': async (limiter, clock) => {
+    await limiter.check('key', 2)
+    clock.advance(10_000)
+    await limiter.check('key', 3)
+    assert.is((await limiter.check('key', 2)).retryAfterMs, END_MS - 10_000)
+    assert.is((await limiter.check('key', 3)).retryAfterMs, END_MS)
+    clock.advance(END_MS - 10_000)
+    assert.ok((await limiter.check('key', 2)).allowed)
+  },
+  'gives back a decision, once': async (limiter) => {
+    const decision = await limiter.check('key', 3)
+    assert.is(await limiter.refund(decision), 3)
+    assert.is(await limiter.refund(decision), 0)
+    assert.is(await limiter.usage('key'), 0)
+    assert.ok(decision.allowed)
+  },
+  'gives back nothing of what was not charged': async (limiter) => {
+    await limiter.check('key', 5)
+    assert.is(await limiter.refund(await limiter.check('key')), 0)
+    assert.is(await limiter.refund(await limiter.peek('other')), 0)
+    assert.is(await limiter.usage('key'), 5)
+  },
+  'refunds by key, penalizes, and clears': async (limiter) => {
+    await limiter.check('key', 3)
+    assert.is(await limiter.refund('key', 2), 2)
+    assert.is(await limiter.refund('key', 2), 1)
+    assert.is(await limiter.penalize('key', 9), true)
+    assert.is(await limiter.usage('key'), 9)
+    assert.not((await limiter.check('key')).allowed)
+    await limiter.clear('key')
+    assert.is(await limiter.usage('key'), 0)
+    assert.ok((await limiter.check('key', 5)).allowed)
+  },
+  'blocks, for a time or for ever, and unblocks': async (limiter, clock) => {
+    assert.is(await limiter.block('key', '2s'), true)
+    const blocked = await limiter.check('key')
+    assert.not(blocked.allowed)
+    assert.ok(blocked.retryAfterMs >= 2_000 && blocked.retryAfterMs < 2_063, `${blocked.retryAfterMs}`)
+    clock.advance(blocked.retryAfterMs)
+    assert.ok((await limiter.check('key')).allowed)
+    assert.is(await limiter.block('key', Number.POSITIVE_INFINITY), true)
+    assert.is((await limiter.check('key')).retryAfterMs, Number.POSITIVE_INFINITY)
+    assert.is(await limiter.unblock('key'), true)
+    assert.is(await limiter.unblock('key'), false)
+    assert.ok((await limiter.check('key')).allowed)
+  },
+  'counts usage over a part of the window': async (limiter, clock) => {
+    await limiter.check('key', 2)
+    clock.advance(30_000)
+    await limiter.check('key', 1)
+    assert.is(await limiter.usage('key'), 3)
+    assert.is(await limiter.usage('key', '10s'), 1)
+  },
+  'takes handles and packed keys of its own, and no others': async (limiter) => {
+    const handle = limiter.handle('key')
+    assert.ok((await limiter.check(handle, 2)).allowed)
+    assert.is(await limiter.usage('key'), 2)
+    assert.equal([...(await limiter.checkMany(limiter.pack(['key', 'other']), 3)).allowed], [1, 1])
+    const foreign = decidedBy('inline').limiter.handle('key')
+    assert.is(await codeOf(async () => limiter.check(foreign)), 'ERR_MILLRACE_FOREIGN_HANDLE')
+  },
+  'decides a batch in order, the same key twice too': async (limiter) => {
+    const keys = ['a', 'b', 'a', 'a', 'b']
+    const batch = await limiter.checkMany(keys, [2, 5, 2, 2, 1], { remaining: true })
+    assert.is(batch.length, 5)
+    assert.equal([...batch.allowed], [1, 1, 1, 0, 0])
+    assert.equal([...batch.remaining!], [3, 0, 1, 1, 0])
+    assert.equal(
+      [0, 1, 2, 3, 4].map((i) => batch.retryAfterMs(i)),
+      [0, 0, 0, END_MS, END_MS],
+    )
+    for (const i of [-1, 5, 0.5]) assert.throws(() => batch.retryAfterMs(i), /an index from 0 to 4/)
+    assert.is((await limiter.checkMany(keys)).remaining, undefined)
+    assert.is((await limiter.checkMany([])).length, 0)
+  },
+  'tells its rule, and changes its limit': async (limiter) => {
+    const rule = { name: 'default', limit: 5, windowMs: 60_000, granularityMs: 1_000, edge: 'strict' }
+    assert.equal(limiter.rule, rule)
+    await limiter.update('default', { limit: 7 })
+    assert.is(limiter.rule.limit, 7)
+    assert.ok((await limiter.check('key', 7)).allowed)
+  },
+  'counts what happened': async (limiter) => {
+    for (let i = 0; i < 7; i++) await limiter.check('key')
+    await limiter.checkMany(['key', 'other'])
+    const { keys, allowed, denied } = await limiter.stats()
+    assert.equal({ keys, allowed, denied }, { keys: 2, allowed: 6, denied: 3 })
+  },
+  'serves who waits in the order of asking': async (limiter, clock) => {
+    await limiter.check('key', 5)
+    const served: number[] = []
+    const waits = [3, 1].map((cost) => limiter.wait('key', { cost }).then(() => served.push(cost)))
+    for (let i = 0; i < 5; i++) await limiter.peek('key')
+    assert.equal(served, [])
+    clock.advance(END_MS)
+    await resolved(Promise.all(waits))
+    assert.equal(served, [3, 1])
+  },
+  'lets who waits go ahead as soon as there is room': async (limiter) => {
+    const decision = await limiter.check('key', 5)
+    let isServed = false
+    const wait = limiter.wait('key', { cost: 2 }).then(() => (isServed = true))
+    await limiter.peek('key')
+    assert.not(isServed)
+    await limiter.refund(decision)
+    await until(() => isServed, 'the wait to end after a refund')
+    await resolved(wait)
+  },
+  'never waits for what never comes': async (limiter) => {
+    assert.is(await codeOf(() => limiter.wait('key', { cost: 6 })), 'ERR_MILLRACE_NEVER_ADMITTED')
+    await limiter.block('key', Number.POSITIVE_INFINITY)
+    assert.is(await codeOf(() => limiter.wait('key')), 'ERR_MILLRACE_NEVER_ADMITTED')
+  },
+  'refuses what it cannot take, by name': async (limiter) => {
+    for (const [act, code] of [
+      [() => limiter.check(''), 'ERR_MILLRACE_INVALID_KEY'],
+      [() => limiter.check(7 as never), 'ERR_MILLRACE_INVALID_KEY'],
+      [() => limiter.check('key', -1), 'ERR_MILLRACE_INVALID_COST'],
+      [() => limiter.check('key', 0.5), 'ERR_MILLRACE_INVALID_COST'],
+      [() => limiter.peek('key', Number.NaN), 'ERR_MILLRACE_INVALID_COST'],
+      [() => limiter.checkMany('key' as never), 'ERR_MILLRACE_INVALID_KEY'],
+      [() => limiter.checkMany(['key', '']), 'ERR_MILLRACE_INVALID_KEY'],
+      [() => limiter.checkMany(['key'], [1, 1]), 'ERR_MILLRACE_INVALID_COST'],
+      [() => limiter.checkMany(['key'], -1), 'ERR_MILLRACE_INVALID_COST'],
+      [() => limiter.checkMany(['key'], 1, { remain: true } as never), 'ERR_MILLRACE_INVALID_OPTION'],
+      [() => limiter.checkMany(['key'], 1, { remaining: 1 } as never), 'ERR_MILLRACE_INVALID_OPTION'],
+      [() => limiter.usage('key', 'soon' as never), 'ERR_MILLRACE_INVALID_DURATION'],
+      [() => limiter.block('key', -1), 'ERR_MILLRACE_INVALID_DURATION'],
+      [() => limiter.penalize('key', -1), 'ERR_MILLRACE_INVALID_COST'],
+      [() => limiter.refund('key', 0.1), 'ERR_MILLRACE_INVALID_COST'],
+      [() => limiter.wait('key', { costs: 1 } as never), 'ERR_MILLRACE_INVALID_OPTION'],
+      [() => limiter.wait('key', { signal: {} } as never), 'ERR_MILLRACE_INVALID_OPTION'],
+      [() => limiter.update('other', { limit: 1 }), 'ERR_MILLRACE_INVALID_RULE'],
+      [() => limiter.update('default', { limit: 0 }), 'ERR_MILLRACE_INVALID_RULE'],
+    ] as const) {
+      assert.is(await codeOf(async () => act()), code, `${act}`)
+    }
+    assert.is((await limiter.stats()).keys, 0, 'nothing was charged')
+  },
+  'does nothing once it is closed': async (limiter) => {
+    const foreign = await decidedBy('inline').limiter.check('key')
+    assert.is(await codeOf(async () => limiter.refund(foreign)), 'ERR_MILLRACE_FOREIGN_DECISION')
+    const wait = codeOf(() => limiter.wait('key', { cost: 5 }).then(() => limiter.wait('key')))
+    await limiter.peek('key')
+    await limiter.close()
+    await limiter.close()
+    assert.is(await resolved(wait), 'ERR_MILLRACE_CLOSED')
+    for (const act of [
+      () => limiter.check('key'),
+      () => limiter.peek('key'),
+      () => limiter.checkMany(['key']),
+      () => limiter.usage('key'),
+      () => limiter.refund('key', 1),
+      () => limiter.block('key', 1),
+      () => limiter.wait('key'),
+      () => limiter.stats(),
+      () => limiter.update('default', { limit: 1 }),
+      () => limiter.rule,
+      () => limiter.handle('key'),
+      () => limiter.pack(['key']),
+      () => limiter.share(),
+    ]) {
+      assert.is(await codeOf(async () => act()), 'ERR_MILLRACE_CLOSED', `${act}`)
+    }
+  },
+}
+
+for (const [claim, holds] of Object.entries(CLAIMS)) {
+  for (const engine of ENGINES) {
+    test(`${engine}: ${claim}`, async () => {
+      await using made = decidedBy(engine)
+      await holds(made.limiter, made.clock)
+    })
+  }
+}
+
+async function codeOf(act: () => Promise<unknown>): Promise<string> {
+  try {
+    await act()
+  } catch (error) {
+    if (error instanceof MillraceError) return error.code
+    throw error
+  }
+  return 'nothing was thrown'
+}
+
+test.run()
