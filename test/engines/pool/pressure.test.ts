@@ -1,0 +1,142 @@
+import { getEventListeners } from 'node:events'
+import type { MillraceError } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { assertIsError, settled } from '../../limiter/support.js'
+import { pooled } from '../both.js'
+
+test('what comes while too much waits is refused, charges nothing, and names the option', async () => {
+  await using made = pooled({ limit: 100 }, { maxPending: 50 })
+  const { limiter } = made
+  const asked = Array.from({ length: 60 }, () => limiter.check('key'))
+  const outcomes = await Promise.allSettled(asked)
+  assert.equal(
+    outcomes.map(({ status }) => status),
+    [...Array(50).fill('fulfilled'), ...Array(10).fill('rejected')],
+  )
+  for (const outcome of outcomes.slice(50)) {
+    const { reason } = outcome as PromiseRejectedResult
+    assert.is(assertIsError(reason, 'ERR_MILLRACE_OVERLOADED', 'pool').value, 50)
+  }
+  assert.is(await limiter.usage('key'), 50)
+  assert.ok((await limiter.check('key')).allowed, 'and goes on when there is room')
+})
+
+test('a batch counts by its keys, and one that is larger than all that may wait passes by itself', async () => {
+  await using made = pooled({ limit: 1_000 }, { maxPending: 50 })
+  const { limiter } = made
+  const keys: string[] = Array(200).fill('key')
+  const [batch, refused, free] = await Promise.allSettled([
+    limiter.checkMany(keys),
+    limiter.checkMany(['key']),
+    limiter.checkMany([]),
+  ])
+  assert.is(batch.status, 'fulfilled')
+  assertIsError((refused as PromiseRejectedResult).reason, 'ERR_MILLRACE_OVERLOADED', 'pool')
+  assert.is(free.status, 'fulfilled')
+  assert.is(await limiter.usage('key'), 200)
+})
+
+test('a decision that could not be given back for lack of room can be later', async () => {
+  await using made = pooled({ limit: 100 }, { maxPending: 2 })
+  const { limiter } = made
+  const decision = await limiter.check('key', 5)
+  const waiting = [limiter.check('other'), limiter.check('other')]
+  const outcome = await settled(limiter.refund(decision))
+  assertIsError((outcome as PromiseRejectedResult).reason, 'ERR_MILLRACE_OVERLOADED', 'pool')
+  await Promise.all(waiting)
+  assert.is(await limiter.refund(decision), 5)
+})
+
+test('a call whose signal was aborted before it is not made', async () => {
+  await using made = pooled()
+  const { limiter } = made
+  const signal = AbortSignal.abort('gone')
+  for (const call of [
+    () => limiter.check('key', 1, { signal }),
+    () => limiter.peek('key', 1, { signal }),
+    () => limiter.checkMany(['key'], 1, { signal }),
+  ]) {
+    const error = await rejection(call())
+    assert.equal([error.cause, error.mayBeCharged], ['gone', false])
+  }
+  assert.is(await limiter.usage('key'), 0)
+})
+
+test('a call that is aborted under way rejects at once, and what it charged stays', async () => {
+  await using made = pooled()
+  const { limiter } = made
+  const controller = new AbortController()
+  const { signal } = controller
+  const calls = [limiter.check('key', 2, { signal }), limiter.checkMany(['other', 'other'], 1, { signal })]
+  controller.abort()
+  for (const error of await Promise.all(calls.map(rejection))) {
+    assert.ok(error.cause instanceof DOMException)
+    assert.is(error.mayBeCharged, true)
+  }
+  assert.equal([await limiter.usage('key'), await limiter.usage('other')], [2, 2])
+})
+
+test('a call that is aborted while it waits for room in a ring is never made', async () => {
+  await using made = pooled({ limit: 100_000 }, { maxThreads: 1 })
+  const { limiter } = made
+  const before = Array.from({ length: 3_000 }, () => limiter.check('key'))
+  const controller = new AbortController()
+  const { signal } = controller
+  const single = limiter.check('key', 7, { signal })
+  const batch = limiter.checkMany(Array(20_000).fill('other'), 1, { signal })
+  const after = limiter.check('key')
+  controller.abort('too long')
+  for (const error of await Promise.all([single, batch].map(rejection))) {
+    assert.equal([error.cause, error.mayBeCharged], ['too long', false])
+  }
+  await Promise.all(before)
+  assert.is((await after).remaining, 100_000 - 3_001)
+  assert.is(await limiter.usage('other'), 0)
+})
+
+test('a signal that is aborted after the answer changes nothing, and is not held', async () => {
+  await using made = pooled()
+  const { limiter } = made
+  const controller = new AbortController()
+  const { signal } = controller
+  const decision = await limiter.check('key', 1, { signal })
+  await limiter.checkMany(['key'], 1, { signal })
+  assert.is(getEventListeners(signal, 'abort').length, 0)
+  controller.abort()
+  assert.ok(decision.allowed)
+})
+
+test('who waits for admission and is aborted while a thread decides leaves no charge', async () => {
+  await using made = pooled()
+  const { limiter } = made
+  const controller = new AbortController()
+  const wait = limiter.wait('key', { cost: 3, signal: controller.signal })
+  controller.abort('gone')
+  const outcome = await settled(wait)
+  assert.is((outcome as PromiseRejectedResult).reason, 'gone')
+  await limiter.peek('key')
+  assert.is(await limiter.usage('key'), 0)
+})
+
+test('closing answers what is under way, in the rings and before them', async () => {
+  const { limiter } = pooled({ limit: 100_000 }, { maxThreads: 1 })
+  const asked = Array.from({ length: 5_000 }, () => limiter.check('key'))
+  const batch = limiter.checkMany(Array(20_000).fill('other'))
+  const closed = limiter.close()
+  const decisions = await Promise.all(asked)
+  assert.is(decisions.at(-1)!.remaining, 95_000)
+  assert.is(
+    (await batch).allowed.reduce((sum, one) => sum + one, 0),
+    20_000,
+  )
+  await closed
+})
+
+async function rejection(call: Promise<unknown>): Promise<MillraceError> {
+  const outcome = await settled(call)
+  assert.is(outcome.status, 'rejected')
+  return assertIsError((outcome as PromiseRejectedResult).reason, 'ERR_MILLRACE_ABORTED', 'call')
+}
+
+test.run()
