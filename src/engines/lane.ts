@@ -10,9 +10,11 @@ import {
   BEGUN,
   CLOSING,
   ENDED,
+  kindOf,
   RingMemory,
   SLOTS,
   STATE,
+  stateOf,
   WAITING,
 } from './ring-transport.js'
 
@@ -54,7 +56,7 @@ export class Lane {
 
   /** Whether its answerer has begun to work, or had: it is not AWAKE any more. */
   get isReady(): boolean {
-    return Atomics.load(this.#words, STATE) !== AWAKE
+    return kindOf(Atomics.load(this.#words, STATE)) !== AWAKE
   }
 
   put(asked: Asked): void {
@@ -77,14 +79,23 @@ export class Lane {
     const words = this.#words
     this.#sent = this.#next
     Atomics.store(words, ASKED, this.#next)
-    const state = Atomics.load(words, STATE)
-    if (state === ASLEEP) Atomics.notify(words, ASKED)
-    return state === ENDED && this.start()
+    if (kindOf(Atomics.load(words, STATE)) === ASLEEP) Atomics.notify(words, ASKED)
+    return this.start()
   }
 
-  /** True: nobody answers, and the caller is to start somebody. */
+  /** True: nobody answers, and the caller is to start the `starts`th answerer. */
   start(): boolean {
-    return Atomics.compareExchange(this.#words, STATE, ENDED, AWAKE) === ENDED
+    const state = Atomics.load(this.#words, STATE)
+    if (kindOf(state) !== ENDED) return false
+    const isOurs =
+      Atomics.compareExchange(this.#words, STATE, state, stateOf(this.starts + 1, AWAKE)) === state
+    if (isOurs) this.starts++
+    return isOurs
+  }
+
+  /** Nobody waits to be told any more. */
+  stopWaiting(): void {
+    Atomics.store(this.#words, WAITING, 0)
   }
 
   /** Settles what has been answered; how many keys that was about. */
@@ -121,7 +132,7 @@ export class Lane {
       keys = asked.length
       asked.reject(error)
     }
-    Atomics.store(words, STATE, ENDED)
+    Atomics.store(words, STATE, stateOf(this.starts, ENDED))
     return keys
   }
 

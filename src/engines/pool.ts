@@ -205,6 +205,7 @@ export class PoolEngine implements Asker {
 
   #hear(lane: Lane): void {
     lane.isListening = false
+    lane.stopWaiting()
     lane.looks = this.#settle(lane) > 0 ? LOOKS : lane.looks - 1
     this.#listen(lane)
   }
@@ -267,8 +268,8 @@ export class PoolEngine implements Asker {
   }
 
   #start(lane: Lane): void {
-    const start = ++lane.starts
-    const task: RingTask = { id: lane.id, ring: lane.memory.buffer, limiter: this.#share, idleMs: IDLE_MS }
+    const { id, memory, starts: start } = lane
+    const task: RingTask = { id, start, ring: memory.buffer, limiter: this.#share, idleMs: IDLE_MS }
     const run = this.#threads.run(task).then(
       () => this.#threads.succeeded(),
       (error: unknown) => this.#lost(lane, start, error),

@@ -11,7 +11,7 @@
  * sees the other's store, and nobody sleeps on work. What a slot holds is plain: it is written before the cursor is stored and
  * read after the cursor was loaded.
  *
- * Cursors count modulo 2^32, as signed integers.
+ * Cursors count modulo 2^32, as signed integers. Every interleaving of all this is explored by test/model/ring-transport.mjs.
  */
 
 /** Indexes into the words; those that different threads write are lines of their own. */
@@ -19,9 +19,9 @@ export const ASKED = 0
 export const ANSWERED = 16
 /** Requests that the answerer has begun with: where it died, at most one more than it has answered. */
 export const BEGUN = 17
-/** What the answerer is doing: ENDED, AWAKE or ASLEEP. */
+/** start * 4 + what the answerer that was started so is doing: ENDED, AWAKE or ASLEEP. */
 export const STATE = 32
-/** 1 while the asker waits to be told of answers. */
+/** 1 while the asker waits to be told of answers. The asker alone writes it. */
 export const WAITING = 48
 /** 1 once the answerer is to end. */
 export const CLOSING = 49
@@ -30,6 +30,10 @@ const SLOTS_AT = 64
 export const ENDED = 0
 export const AWAKE = 1
 export const ASLEEP = 2
+
+/** STATE of the `start`th answerer. One that said it had ended must not take up what a later one has left. */
+export const stateOf = (start: number, state: number): number => (start << 2) | state
+export const kindOf = (state: number): number => state & 3
 
 /** Requests under way in one ring. A power of two. */
 export const SLOTS = 1024
@@ -126,11 +130,13 @@ const LOOKS = 200
 export class Answerer {
   readonly #words: Int32Array
   readonly #memory: RingMemory
+  readonly #start: number
   readonly #idleMs: number
   #answered: number
 
-  /** After `idleMs` without a request it ends. */
-  constructor(memory: RingMemory, idleMs: number) {
+  /** The `start`th of this ring. After `idleMs` without a request it ends. */
+  constructor(memory: RingMemory, start: number, idleMs: number) {
+    this.#start = start
     this.#memory = memory
     this.#words = memory.words
     this.#idleMs = idleMs
@@ -166,9 +172,7 @@ export class Answerer {
   }
 
   #wake(): void {
-    if (Atomics.load(this.#words, WAITING) === 0) return
-    Atomics.store(this.#words, WAITING, 0)
-    Atomics.notify(this.#words, ANSWERED)
+    if (Atomics.load(this.#words, WAITING) === 1) Atomics.notify(this.#words, ANSWERED)
   }
 
   #isAskedSoon(): boolean {
@@ -181,15 +185,17 @@ export class Answerer {
   /** False: this is the end, and whoever asks again starts another answerer. */
   #sleep(): boolean {
     const words = this.#words
-    Atomics.store(words, STATE, ASLEEP)
+    const awake = stateOf(this.#start, AWAKE)
+    const ended = stateOf(this.#start, ENDED)
+    Atomics.store(words, STATE, stateOf(this.#start, ASLEEP))
     const isClosing = Atomics.load(words, CLOSING) === 1
     if (!isClosing && Atomics.wait(words, ASKED, this.#answered, this.#idleMs) !== 'timed-out') {
-      Atomics.store(words, STATE, AWAKE)
+      Atomics.store(words, STATE, awake)
       return true
     }
-    Atomics.store(words, STATE, ENDED)
+    Atomics.store(words, STATE, ended)
     // Asked meanwhile: by somebody who saw this one asleep; or who sees ENDED, and then one of the two takes it up.
     if (Atomics.load(words, ASKED) === this.#answered) return false
-    return Atomics.compareExchange(words, STATE, ENDED, AWAKE) === ENDED
+    return Atomics.compareExchange(words, STATE, ended, awake) === ended
   }
 }

@@ -29,6 +29,8 @@ import type { SharedLimiter } from './share.js'
 export interface RingTask {
   /** Tells the rings of a thread apart. */
   readonly id: number
+  /** Of this ring, the how manieth. */
+  readonly start: number
   readonly ring: SharedArrayBuffer
   readonly limiter: SharedLimiter
   readonly idleMs: number
@@ -40,10 +42,10 @@ const REQUESTS_PER_READING = 16
 /** Of this thread, by their rings: one that comes back finds its engine. */
 const benches = new Map<number, Bench>()
 
-export default function serve({ id, ring, limiter, idleMs }: RingTask): void {
+export default function serve({ id, start, ring, limiter, idleMs }: RingTask): void {
   const bench = benches.get(id) ?? new Bench(new RingMemory(ring), limiter)
   benches.set(id, bench)
-  const answerer = new Answerer(bench.memory, idleMs)
+  const answerer = new Answerer(bench.memory, start, idleMs)
   answerer.run(
     (slot, nth) => bench.answer(slot, nth),
     () => bench.engine.flush(),

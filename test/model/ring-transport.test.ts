@@ -1,0 +1,27 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+
+interface Model {
+  explore(scenario: object, mistake?: string): { states: number; ends: number; wrong?: string }
+  scenarios: Record<string, object>
+  mistakes: Record<string, string>
+}
+const { explore, scenarios, mistakes }: Model = await import(
+  new URL('../../../test/model/ring-transport.mjs', import.meta.url).href
+)
+
+for (const [name, scenario] of Object.entries(scenarios)) {
+  test(`the ring between two threads holds at every interleaving: ${name}`, () => {
+    const { wrong, ends } = explore(scenario)
+    assert.is(wrong, undefined)
+    assert.ok(ends > 0)
+  })
+}
+
+for (const [mistake, name] of Object.entries(mistakes)) {
+  test(`with one rule left out it fails: ${mistake}`, () => {
+    assert.type(explore(scenarios[name]!, mistake).wrong, 'string')
+  })
+}
+
+test.run()
