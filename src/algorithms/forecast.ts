@@ -23,6 +23,8 @@ export class Forecast {
   readonly #window: SlidingWindow
   readonly #ticks: Ticks
   readonly #smooth: boolean
+  /** When the charges of a tick are gone, in milliseconds of the clock. */
+  readonly #gone = { tick: 0, ms: 0 }
 
   constructor(window: SlidingWindow, ticks: Ticks, smooth: boolean) {
     this.#window = window
@@ -71,13 +73,24 @@ export class Forecast {
     return Math.max(free, this.untilUnblocked(base, reading, fromMs))
   }
 
-  /** Whole milliseconds from `fromMs` until what was charged in a tick, at most a window ago, does not count any more. */
-  untilGone(tick: number, reading: Reading, fromMs: number): number {
+  /** Units that count just after a charge in this tick, the cell's. */
+  usedAtCharge(base: number, tick: number, reading: Reading): number {
     const { ring } = this.#window
-    const behind = ring.distance(reading.tick, tick)
+    return this.#smooth || this.#window.hasNodes ? this.used(base, reading) : ring.sum(base, tick, 0)
+  }
+
+  /** Whole milliseconds from `fromMs`, a whole one, until what was charged in this tick does not count any more. */
+  untilGone(tick: number, reading: Reading, fromMs: number): number {
+    const gone = this.#gone
+    // The end of a tick is the same for all decisions in it; told from those of its like after 2^32 ticks by being near.
+    const ms = gone.ms - fromMs
+    if (tick === gone.tick && ms > 0 && ms <= this.#ticks.windowMs + this.#ticks.granuleMs) return ms
+    const behind = this.#window.ring.distance(reading.tick, tick)
     const { modulus } = this.#ticks
     const age = behind > modulus / 2 ? behind - modulus : behind // below 0 where the cell stands ahead of the reading
-    return this.#ticks.untilPosition(fromMs, reading.absoluteTick - age + ring.size)
+    gone.tick = tick
+    gone.ms = fromMs + this.#ticks.untilPosition(fromMs, reading.absoluteTick - age + this.#window.ring.size)
+    return gone.ms - fromMs
   }
 
   /** Whole milliseconds from `fromMs` until a block ends: 0 where there is none, `Infinity` where it never does. */

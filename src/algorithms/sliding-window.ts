@@ -91,7 +91,7 @@ export class SlidingWindow {
   readonly words: Words
   readonly shape: Shape
   readonly #smooth: boolean
-  readonly #hasNodes: boolean
+  readonly hasNodes: boolean
   readonly #originMs: number
   /** Where the last admission was charged, and the refunds that the bucket had seen: what giving back needs. */
   chargedTick = 0
@@ -102,7 +102,7 @@ export class SlidingWindow {
     this.shape = shape
     this.ring = new Ring(words, shape, originMs)
     this.#smooth = edge === 'smooth'
-    this.#hasNodes = shape.sums !== 'plain'
+    this.hasNodes = shape.sums !== 'plain'
     this.#originMs = originMs
   }
 
@@ -148,7 +148,7 @@ export class SlidingWindow {
     const v = readInOrder(words, base + ADM)
     if (!this.#stands(v, way, lo, hi, e)) return UNDECIDED
     if ((v & COUNT) + cost > limit) return this.#isKnownFull(base, v, e, reading) ? FULL : UNDECIDED
-    if (this.#hasNodes) return UNDECIDED // to charge, too
+    if (this.hasNodes) return UNDECIDED // to charge, too
     const at = base + BUCKETS + ring.slot(e)
     const b = read(words, at)
     if ((b & LAP) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
@@ -197,7 +197,7 @@ export class SlidingWindow {
 
   /** Charges tick e: what stands in its bucket now, or LATE, or OVERFLOWN (only charges under way can do that). */
   charge(base: number, e: number, cost: number): number {
-    if (!this.#hasNodes) return this.#chargeBucket(base, e, cost)
+    if (!this.hasNodes) return this.#chargeBucket(base, e, cost)
     const { ring } = this
     const { sums } = ring
     const slot = ring.slot(e)
@@ -304,7 +304,7 @@ export class SlidingWindow {
   resum(base: number, v: number, e: number, reading: Reading): boolean {
     const sixteenth = this.sixteenthOf(e, reading)
     const sum = this.ring.sum(base, e, sixteenth)
-    if (this.#hasNodes && read(this.words, base + TICK) !== e) return false // see `range-sum/fenwick.ts`
+    if (this.hasNodes && read(this.words, base + TICK) !== e) return false // see `range-sum/fenwick.ts`
     const next = ((v & ~COUNT) + ONE_EPOCH) | sum | 0
     if (compareExchange(this.words, base + ADM, v, next) !== v) return false
     write(this.words, base + AS_OF, this.#noteOf(next, e, sixteenth))

@@ -150,9 +150,11 @@ export class InlineEngine implements DecisionSource {
     const foreseen = this.#foreseen
     const at = Math.floor(reading.nowMs)
     if (outcome === Outcome.CHARGED) {
-      foreseen.remaining = Math.max(0, limit - this.#forecast.used(this.#window.base(this.way), reading))
+      const { chargedTick } = this
+      const used = this.#forecast.usedAtCharge(this.#window.base(this.way), chargedTick, reading)
+      foreseen.remaining = Math.max(0, limit - used)
       foreseen.retryAfterMs = 0
-      foreseen.resetMs = this.#forecast.untilGone(this.chargedTick, reading, at) // nothing newer counts
+      foreseen.resetMs = this.#forecast.untilGone(chargedTick, reading, at) // nothing newer counts
       return foreseen
     }
     foreseen.remaining = this.left(lo, hi, limit)

@@ -17,7 +17,7 @@ export const summing: Readonly<Record<string, Mutant>> = {
   },
   'a sum that does not look at the tick again': {
     scenario: 'a Fenwick tree: a sum that takes as long as the rest of a lap',
-    edits: [inWindow('if (this.#hasNodes && read(this.words, base + TICK) !== e)', 'if (e < -1)')],
+    edits: [inWindow('if (this.hasNodes && read(this.words, base + TICK) !== e)', 'if (e < -1)')],
   },
   'a node that takes its next lap above old counts': {
     scenario: 'block sums: one bucket idle for all laps',
