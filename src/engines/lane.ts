@@ -25,6 +25,8 @@ export class Lane {
   readonly memory = new RingMemory()
   /** Counts the answerers that were started. */
   starts = 0
+  /** Answerers that ended, one after another, without an answer. */
+  failures = 0
   /** Turns of the event loop in which it is to be looked for answers, before somebody waits to be told. */
   looks = 0
   /** Somebody is to be told when there are answers. */
@@ -136,9 +138,17 @@ export class Lane {
     return keys
   }
 
-  /** Rejects all that is under way. Nobody answers any more. */
-  abandon(error: unknown): void {
-    while (this.#read !== this.#next) this.#take().reject(error)
+  /** Rejects all that is under way, which nobody answers. Returns how many keys that was about. */
+  abandon(error: unknown): number {
+    let keys = 0
+    while (this.#read !== this.#next) {
+      const asked = this.#take()
+      keys += asked.length
+      asked.reject(error)
+    }
+    this.#sent = this.#next
+    for (const cursor of [ASKED, BEGUN, ANSWERED]) Atomics.store(this.#words, cursor, this.#next)
+    return keys
   }
 
   close(): void {

@@ -1,8 +1,9 @@
 import { Outcome } from '../core/decision.js'
+import { MillraceError } from '../core/errors.js'
 import type { Costs } from './batch.js'
 import { type Chunk, DealtBatch } from './dealt-batch.js'
 import { Lane } from './lane.js'
-import { aborted, overloaded, workerLost } from './pool-errors.js'
+import { aborted, noThreads, overloaded, workerLost } from './pool-errors.js'
 import { type AnsweredDecision, type Asker, Request } from './request.js'
 import { Op } from './ring-transport.js'
 import type { SharedLimiter } from './share.js'
@@ -24,7 +25,10 @@ export interface PoolSettings {
 const IDLE_MS = 50
 /** Without a request for so long, the keys are dealt to as few threads as at the beginning. */
 const SHRINK_AFTER_MS = 1_000
+/** After an answer, the next ones are looked for in so many turns of the event loop: to be told of each costs both sides more. */
 const LOOKS = 3
+/** Answerers of one ring that end, one after another, without an answer: what is asked there is given up. */
+const MOST_FAILURES = 10
 /** Of the backlog, before they are cut off. */
 const MOST_PASSED = 1_024
 const LONGEST_TIMER_MS = 2 ** 31 - 1
@@ -51,7 +55,6 @@ export class PoolEngine implements Asker {
   /** Keys that wait for an answer. */
   #pending = 0
   #isFlushing = false
-  #broken: unknown
   #whenIdle: (() => void)[] = []
   /** Nobody's handle keeps the process alive while an answer is awaited; this does. */
   readonly #alive = setInterval(() => {}, LONGEST_TIMER_MS).unref()
@@ -63,7 +66,7 @@ export class PoolEngine implements Asker {
     this.ruleName = share.rule
     this.#share = share
     this.#settings = settings
-    this.#threads = new Threads(settings, (error) => this.#break(error))
+    this.#threads = new Threads(settings)
     this.#active = settings.minThreads
     for (let i = 0; i < settings.minThreads; i++) this.#addLane()
     this.#shrink = setTimeout(() => this.#deal(settings.minThreads), SHRINK_AFTER_MS).unref()
@@ -108,10 +111,11 @@ export class PoolEngine implements Asker {
 
   /** Lets every thread add what it has counted to the statistics of all. */
   async flush(): Promise<void> {
-    const asked = this.#lanes.map((_, ring) => {
+    const asked = this.#lanes.map((lane, ring) => {
+      if (lane.isReady && lane.isEmpty) return undefined // at rest: it has
       const request = new Request(this, Op.FLUSH, 0, 0, 0)
       request.ring = ring
-      return this.#submit(request)
+      return this.#admit(request)
     })
     await Promise.all(asked)
   }
@@ -130,6 +134,10 @@ export class PoolEngine implements Asker {
     const refusal = this.#refusal()
     if (refusal !== undefined) return Promise.reject(refusal)
     if (signal !== undefined) asked.endBy(signal)
+    return this.#admit(asked)
+  }
+
+  #admit(asked: Request | DealtBatch): Promise<unknown> {
     if (this.#pending === 0) this.#alive.ref()
     this.#pending += asked.length
     if (this.#backlog.length > 0 || !this.#place(asked)) this.#backlog.push(asked)
@@ -143,7 +151,7 @@ export class PoolEngine implements Asker {
   /** Why nothing can be asked now. */
   #refusal(): unknown {
     const { maxPending } = this.#settings
-    return this.#broken ?? (this.#pending >= maxPending ? overloaded(this.#pending, maxPending) : undefined)
+    return this.#pending >= maxPending ? overloaded(this.#pending, maxPending) : undefined
   }
 
   /** Shows the threads all that this turn has put into their rings. */
@@ -213,6 +221,7 @@ export class PoolEngine implements Asker {
   #settle(lane: Lane): number {
     const keys = lane.settle()
     if (keys > 0) {
+      lane.failures = 0
       this.#threads.succeeded()
       this.#forget(keys)
     }
@@ -270,33 +279,23 @@ export class PoolEngine implements Asker {
   #start(lane: Lane): void {
     const { id, memory, starts: start } = lane
     const task: RingTask = { id, start, ring: memory.buffer, limiter: this.#share, idleMs: IDLE_MS }
-    const run = this.#threads.run(task).then(
-      () => this.#threads.succeeded(),
-      (error: unknown) => this.#lost(lane, start, error),
-    )
+    const run = this.#threads.run(task).catch((error: unknown) => this.#lost(lane, start, error))
     this.#runs.add(run)
     void run.finally(() => this.#runs.delete(run))
   }
 
   /** The thread that answered the lane has ended; unless it had handed the lane to the next one before. */
   #lost(lane: Lane, start: number, error: unknown): void {
-    if (start !== lane.starts || this.#broken !== undefined) return
+    if (start !== lane.starts) return
+    if (lane === this.#growing) this.#growing = undefined
     const answered = this.#settle(lane)
     const lost = lane.bury(workerLost(error))
-    if (answered + lost > 0) this.#threads.succeeded()
-    else this.#threads.failed(error)
-    if (lane === this.#growing) this.#growing = undefined
-    if (this.#broken !== undefined) return
+    lane.failures = answered + lost > 0 ? 0 : lane.failures + 1
+    const isNone = error instanceof MillraceError // of the thread itself none is
+    const isHopeless = isNone || lane.failures >= MOST_FAILURES
+    if (isHopeless) lane.failures = MOST_FAILURES - 1 // what is asked next is tried once
+    const givenUp = isHopeless ? lane.abandon(isNone ? error : noThreads(error)) : 0
     if (!lane.isEmpty) this.#send(lane)
-    if (lost > 0) this.#forget(lost)
-  }
-
-  /** No thread lives: nothing will be answered. */
-  #break(error: unknown): void {
-    this.#broken = error
-    for (const lane of this.#lanes) lane.abandon(error)
-    for (const asked of this.#backlog.splice(this.#backlogAt)) asked.reject(error)
-    this.#backlog.length = this.#backlogAt = 0
-    this.#forget(this.#pending)
+    if (lost + givenUp > 0) this.#forget(lost + givenUp)
   }
 }

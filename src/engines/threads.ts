@@ -16,14 +16,14 @@ export interface ThreadOptions {
 /** Of piscina, what is used here. Its own types do not hold where optional properties are exact. */
 interface Piscina {
   readonly queueSize: number
-  run(task: unknown): Promise<void>
+  run(task: unknown, options?: { signal: AbortSignal }): Promise<void>
   on(event: 'error' | 'workerDestroy', listener: (error: unknown) => void): void
   destroy(): Promise<void>
 }
 
 /**
- * Threads that end one after another before any of them has answered anything: starting more is no use. What kills them
- * is, say, a limit of memory that no thread can live in.
+ * Threads that end one after another while they start: starting more is no use. What kills them is, say, a limit of memory
+ * that no thread can live in.
  */
 const MOST_FAILURES = 10
 /** A thread beyond `minThreads` ends when its ring has had no work for so long. */
@@ -35,50 +35,54 @@ const IDLE_THREAD_MS = 10_000
  */
 export class Threads {
   readonly #piscina: Piscina
-  readonly #onFailure: (error: unknown) => void
+  readonly #runs = new Set<AbortController>()
   #failures = 0
   #lastError: unknown
   #isClosed = false
 
-  /**
-   * `onFailure` is called when no thread can be kept alive.
-   * @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
-   */
-  constructor({ resourceLimits, ...threads }: ThreadOptions, onFailure: (error: unknown) => void) {
+  /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
+  constructor({ minThreads, maxThreads, resourceLimits }: ThreadOptions) {
     const filename = fileURLToPath(ownFile('dist/engines/worker.js'))
-    this.#onFailure = onFailure
     try {
       // Who decides in the calling thread alone should not pay for loading it.
       const { Piscina } = require('piscina') as { Piscina: new (options: object) => Piscina }
       this.#piscina = new Piscina({
-        ...threads,
-        ...(resourceLimits && { resourceLimits }),
         filename,
+        minThreads,
+        maxThreads,
+        ...(resourceLimits && { resourceLimits }),
         idleTimeout: IDLE_THREAD_MS,
         recordTiming: false,
       })
     } catch (error) {
       throw noThreads(error)
     }
-    // Of a thread that has no task: one that could not be started, or whose task is still to come.
-    this.#piscina.on('error', (error) => this.failed(error))
+    // Of a thread that has no task; `workerDestroy` tells of its end.
+    this.#piscina.on('error', (error) => (this.#lastError = error))
     this.#piscina.on('workerDestroy', () => setImmediate(() => this.#replace()))
   }
 
-  /** Runs a ring's answerer. Resolves when it has ended by itself, rejects when its thread has. */
-  run(task: RingTask): Promise<void> {
-    return this.#piscina.run(task)
+  /**
+   * Runs a ring's answerer. Resolves when it has ended by itself; rejects when its thread has, with
+   * `ERR_MILLRACE_NO_THREADS` where none could be started for it.
+   */
+  async run(task: RingTask): Promise<void> {
+    const controller = new AbortController()
+    const { signal } = controller
+    this.#runs.add(controller)
+    try {
+      await this.#piscina.run(task, { signal })
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error
+    } finally {
+      this.#runs.delete(controller)
+    }
+    this.succeeded()
   }
 
-  /** Some thread has done something: they work. */
+  /** Some thread has done something: they can be started. */
   succeeded(): void {
     this.#failures = 0
-  }
-
-  /** Some thread has ended without having done anything. */
-  failed(error: unknown): void {
-    this.#lastError = error
-    if (++this.#failures === MOST_FAILURES) this.#onFailure(noThreads(this.#lastError))
   }
 
   async close(): Promise<void> {
@@ -89,6 +93,15 @@ export class Threads {
   /** A thread that dies while it starts leaves the task behind that it was to have; piscina starts another one only when asked. */
   #replace(): void {
     if (this.#isClosed || this.#piscina.queueSize === 0) return
-    this.#piscina.run(undefined).catch((error) => this.failed(error))
+    if (++this.#failures < MOST_FAILURES) {
+      this.#piscina.run(undefined).then(
+        () => this.succeeded(),
+        (error: unknown) => (this.#lastError = error), // it has died, too: see `workerDestroy`
+      )
+      return
+    }
+    this.#failures-- // the next one that fails is enough
+    const error = noThreads(this.#lastError)
+    for (const controller of this.#runs) controller.abort(error)
   }
 }
