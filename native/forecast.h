@@ -18,6 +18,20 @@ class Forecast {
     return used < limit ? limit - static_cast<Word>(used) : 0;
   }
 
+  /** Units charged in the last `lastMs` (at most the window): every granule that overlaps them, counted whole. */
+  double usedInLast(size_t base, const Reading& reading, double lastMs) {
+    Ring<Sums>& ring = cells_.ring();
+    const double from = std::floor(shape_.position(reading.nowMs - lastMs));
+    for (;;) {
+      const Word tick = load(words_, base + TICK);
+      const auto behind = static_cast<double>(ring.behind(base, tick, reading));
+      const double newest = reading.absoluteTick - behind;
+      const double length = std::min(ring.size - std::max(behind, 0.0), newest - from + 1);
+      const uint64_t used = length >= 1 ? ring.sumOf(base, tick, static_cast<uint32_t>(length), 0) : 0;
+      if (read(words_, base + TICK) == tick) return static_cast<double>(used);
+    }
+  }
+
  private:
   /** Units that count against a decision at the reading; the cell's tick being the same before and after. */
   uint64_t used(size_t base, const Reading& reading) {

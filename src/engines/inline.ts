@@ -1,6 +1,6 @@
 import { Adjustments } from '../algorithms/adjustments.js'
 import { Forecast } from '../algorithms/forecast.js'
-import { ADMITTED, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
+import { ADMITTED, FULL, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
 import type { Clock } from '../core/clock.js'
 import { type DecisionSource, MadeDecision, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
@@ -13,6 +13,7 @@ import { readStatistics, type Statistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
 import { load, read, store } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
+import { NativeSingle } from '../native/single.js'
 
 const NO_WAY = -1
 /** Statistics go to shared memory once for so many decisions: an atomic addition each would cost a tenth of one. */
@@ -40,6 +41,7 @@ export class InlineEngine implements DecisionSource {
   readonly #adjustments: Adjustments
   readonly #forecast: Forecast
   readonly #insertion: Insertion
+  readonly #single: NativeSingle | undefined
   #allowed = 0
   #denied = 0
 
@@ -55,6 +57,7 @@ export class InlineEngine implements DecisionSource {
     this.#adjustments = new Adjustments(this.#window)
     this.#forecast = new Forecast(this.#window, ticks, edge === 'smooth')
     this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
+    this.#single = NativeSingle.for(arena, this.reading)
   }
 
   get limit(): number {
@@ -77,10 +80,18 @@ export class InlineEngine implements DecisionSource {
     return new MadeDecision(this, lo, hi, cost, limit, nowMs, outcome, this.way, chargedTick, chargedRefunds)
   }
 
-  /** The same, by a reading of its own. */
-  checkNow(lo: number, hi: number, cost: number): MadeDecision {
-    this.reading.take()
-    return this.check(lo, hi, cost, NO_WAY)
+  /** The same, by a reading of its own; by the addon where it is there and the key in the table. */
+  checkNow(lo: number, hi: number, cost: number, hint = NO_WAY): MadeDecision {
+    const single = this.#single
+    if (single === undefined) this.reading.take()
+    else if (single.decides(lo, hi, cost, hint)) return this.#madeThrough(single, lo, hi, cost)
+    return this.check(lo, hi, cost, hint)
+  }
+
+  #madeThrough(single: NativeSingle, lo: number, hi: number, cost: number): MadeDecision {
+    const { way, limit, nowMs, chargedTick, chargedRefunds } = single
+    const outcome = this.#settled(way, single.isAdmitted ? ADMITTED : FULL)
+    return new MadeDecision(this, lo, hi, cost, limit, nowMs, outcome, way, chargedTick, chargedRefunds)
   }
 
   /** The decision alone; `way` says where. */
@@ -121,6 +132,8 @@ export class InlineEngine implements DecisionSource {
 
   /** Units of the key in the last `lastMs`. */
   usage(lo: number, hi: number, lastMs: number): number {
+    const used = this.#single?.usage(lo, hi, lastMs) ?? -1
+    if (used >= 0) return used
     const way = this.#table.findLive(lo, hi)
     this.reading.take()
     return way < 0 ? 0 : this.#forecast.usedInLast(this.#window.base(way), this.reading, lastMs)
