@@ -13,7 +13,7 @@ namespace millrace {
 /** The words of `Call` by their index, and what stands in FOUND afterwards. Exported, and compared at load. */
 #define MILLRACE_CALL(X)     \
   X(CALL_NOW_MS, 0)          \
-  X(CALL_LAST_MS, 1)         \
+  X(CALL_MS, 1)              \
   X(CALL_ANSWER, 2)          \
   X(CALL_WHAT, 6)            \
   X(CALL_LO, 7)              \
@@ -28,6 +28,7 @@ namespace millrace {
   X(CALL_WORDS, 16)          \
   X(WHAT_CHECK, 0)           \
   X(WHAT_USAGE, 1)           \
+  X(WHAT_RETRY, 2)           \
   X(FOUND_NOTHING, 0)        \
   X(FOUND_FULL, 1)           \
   X(FOUND_ADMITTED, 2)
@@ -74,8 +75,10 @@ class SingleBy final : public Single {
         reading_(shape_, 0) {}
 
   void run(Call call) override {
-    if (call.word(CALL_WHAT) == WHAT_USAGE) usage(call);
-    else check(call);
+    const Word what = call.word(CALL_WHAT);
+    if (what == WHAT_CHECK) check(call);
+    else if (what == WHAT_USAGE) usage(call);
+    else retryAfter(call);
   }
 
  private:
@@ -109,14 +112,29 @@ class SingleBy final : public Single {
     call.put(CALL_FOUND, found == Found::ADMITTED ? FOUND_ADMITTED : FOUND_FULL);
   }
 
-  /** ANSWER: units of the key in the last LAST_MS, which are at most the window. */
+  /** ANSWER: units of the key in the last MS, which are at most the window. */
   void usage(Call call) {
-    const double lastMs = call.number(CALL_LAST_MS);
+    const double lastMs = call.number(CALL_MS);
     const int64_t way = table_.findLive({call.word(CALL_LO), call.word(CALL_HI)});
     const bool isSound = take(call);
     const bool isThere = isSound && way != NO_WAY;
     call.put(CALL_ANSWER, isThere ? forecast_.usedInLast(cells_.base(static_cast<size_t>(way)), reading_, lastMs) : 0.0);
     call.put(CALL_FOUND, isSound ? FOUND_ADMITTED : FOUND_NOTHING);
+  }
+
+  /** ANSWER: milliseconds from MS until COST, refused then by LIMIT, would be admitted, at least 1. */
+  void retryAfter(Call call) {
+    const Word cost = call.word(CALL_COST);
+    const Word limit = call.word(CALL_LIMIT);
+    const double fromMs = call.number(CALL_MS);
+    call.put(CALL_FOUND, FOUND_NOTHING);
+    if (!take(call) || cost > limit || limit > MAX_TOTAL || !Reading::isSound(shape_, fromMs)) return;
+    const int64_t way = table_.findLive({call.word(CALL_LO), call.word(CALL_HI)});
+    if (way == NO_WAY) return;
+    const double ms = forecast_.untilAdmitted(cells_.base(static_cast<size_t>(way)), cost, limit, reading_, fromMs);
+    if (std::isnan(ms)) return;
+    call.put(CALL_ANSWER, std::max(ms, 1.0));
+    call.put(CALL_FOUND, FOUND_ADMITTED);
   }
 
   void fetch(size_t way) {

@@ -245,7 +245,13 @@ export class InlineEngine implements DecisionSource {
   /** When `cost`, refused at `at`, will be admitted: milliseconds from then. */
   retryAfter(lo: number, hi: number, cost: number, limit: number, at: number): number {
     if (cost > limit) return Number.POSITIVE_INFINITY
-    const base = this.#lookAgain(lo, hi)
+    const single = this.#single
+    if (single === undefined) this.reading.take()
+    else {
+      const ms = single.retryAfter(lo, hi, cost, limit, at)
+      if (ms > 0) return ms
+    }
+    const base = this.#cellOf(lo, hi)
     if (base < 0) return Math.max(1, this.#untilRoom(lo, hi, cost, limit, at))
     return Math.max(1, this.#forecast.untilAdmitted(base, cost, limit, this.reading, at))
   }

@@ -40,9 +40,9 @@ export function planFor({ shape, originMs, edge }: Arena): Float64Array {
 
 /** Where `native/single.h` looks for what a single call is to do, and leaves what came of it; it exports the same names. */
 export const CALL = {
-  /** Doubles, by their own index: the reading (written where the addon reads the clock); of `usage`, what it is asked and finds. */
+  /** Doubles, by their own index: the reading (written where the addon reads the clock); a span or moment asked about; the answer. */
   NOW_MS: 0,
-  LAST_MS: 1,
+  MS: 1,
   ANSWER: 2,
   /** 32-bit words, behind them. */
   WHAT: 6,
@@ -58,5 +58,5 @@ export const CALL = {
   READS_CLOCK: 15,
   WORDS: 16,
 } as const
-export const WHAT = { CHECK: 0, USAGE: 1 } as const
+export const WHAT = { CHECK: 0, USAGE: 1, RETRY: 2 } as const
 export const FOUND = { NOTHING: 0, FULL: 1, ADMITTED: 2 } as const

@@ -91,9 +91,28 @@ export class NativeSingle {
     words[CALL.WHAT] = WHAT.USAGE
     words[CALL.LO] = lo
     words[CALL.HI] = hi
-    this.#doubles[CALL.LAST_MS] = lastMs
+    this.#doubles[CALL.MS] = lastMs
     this.#run()
     return words[CALL.FOUND] === FOUND.NOTHING ? -1 : this.#doubles[CALL.ANSWER]!
+  }
+
+  /**
+   * Reads the clock; milliseconds from `at`, when `cost` was refused by `limit`, until it would be admitted. 0: the key is in
+   * no way, or blocked, and the reading has been taken.
+   */
+  retryAfter(lo: number, hi: number, cost: number, limit: number, at: number): number {
+    const words = this.#words
+    if (!this.#readsClock) this.#takeReading()
+    words[CALL.WHAT] = WHAT.RETRY
+    words[CALL.LO] = lo
+    words[CALL.HI] = hi
+    words[CALL.COST] = cost
+    words[CALL.LIMIT] = limit
+    this.#doubles[CALL.MS] = at
+    this.#run()
+    if (words[CALL.FOUND] !== FOUND.NOTHING) return this.#doubles[CALL.ANSWER]!
+    if (this.#readsClock) this.#reading.take()
+    return 0
   }
 
   #takeReading(): void {

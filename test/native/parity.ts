@@ -175,7 +175,7 @@ class Round {
     })
   }
 
-  /** Decisions on handles and strings, one after the other; of one in a hundred all is asked. */
+  /** Decisions on handles and strings, one after the other; of one in ten all is asked. */
   #oneByOne(length: number): void {
     this.#found.operations += length
     this.#found.singly += length
@@ -183,14 +183,14 @@ class Round {
     const few = this.#next() < 0.3 ? 3 : this.#keys.length
     const keys = Array.from({ length }, () => this.#below(Math.min(few, this.#keys.length)))
     const costs = Array.from({ length }, () => this.#cost())
-    const asked = this.#below(100)
+    const asked = this.#below(10)
     this.#both('check', (limiter) =>
       keys.map((key, i) => {
         const decided = limiter.check(
           isByHandle ? this.#handles.get(limiter)![key]! : this.#keys[key]!,
           costs[i],
         )
-        return i % 100 === asked ? decided.toJSON() : placeOf(decided)
+        return i % 10 === asked ? decided.toJSON() : placeOf(decided)
       }),
     )
   }

@@ -75,14 +75,19 @@ export class SingleCalls {
     const values = this.#values
     const doubles = new Float64Array(call.buffer, call.byteOffset, 3)
     const key = values.below(Math.max(1, fingerprints.length / 2))
-    call[CALL.WHAT] = values.chance(0.9) ? values.below(2) : values.word()
+    call[CALL.WHAT] = values.chance(0.9) ? values.below(3) : values.word()
     call[CALL.LO] = fingerprints[2 * key] ?? values.word()
     call[CALL.HI] = fingerprints[2 * key + 1] ?? values.word()
     call[CALL.COST] = values.chance(0.8) ? values.below(5) : values.word()
     call[CALL.WAY] = values.chance(0.5) ? -1 : values.chance(0.7) ? values.below(ways) : values.word()
     call[CALL.READS_CLOCK] = values.below(2)
+    call[CALL.LIMIT] = values.chance(0.8) ? 1 + values.below(40) : values.word()
     doubles[CALL.NOW_MS] = values.chance(0.8) ? nowMs : values.of(NUMBERS)
-    doubles[CALL.LAST_MS] = values.chance(0.8) ? values.below(1e6) : values.of(NUMBERS)
+    doubles[CALL.MS] = values.chance(0.5)
+      ? nowMs
+      : values.chance(0.6)
+        ? values.below(1e6)
+        : values.of(NUMBERS)
     const found = run()
     if (found !== undefined) return `returned ${inspect(found)}`
     if (behind === undefined) return undefined // whatever stands there may be another thread's
