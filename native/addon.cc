@@ -1,4 +1,5 @@
-// Glue between JavaScript and batch.h (mapped_file_glue.cc has that of files), and nothing else: it checks every argument, and keeps nothing when it returns.
+// Glue between JavaScript and batch.h, and nothing else: it checks every argument, and keeps nothing when it returns.
+// (mapped_file_glue.cc has that of files; single_glue.cc that of single.h, and why it may keep what it keeps.)
 // Many threads load it into one process, so it has no variable of its own either.
 #include "arguments.h"
 #include "batch.h"

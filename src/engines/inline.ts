@@ -20,7 +20,7 @@ const NO_WAY = -1
 const DECISIONS_PER_FLUSH = 256
 
 export interface EngineStatistics extends Statistics {
-  /** What decides large batches: the addon, or (`'none'`) the code that decides everything else. */
+  /** What decides single keys and large batches: the addon, or (`'none'`) TypeScript, which does everything else. */
   native: 'addon' | 'none'
 }
 
