@@ -2,7 +2,7 @@
   'targets': [
     {
       'target_name': 'millrace',
-      'sources': ['native/addon.cc', 'native/mapped_file_glue.cc'],
+      'sources': ['native/addon.cc', 'native/mapped_file_glue.cc', 'native/single_glue.cc'],
       'include_dirs': ["<!(node -p \"require('node-addon-api').include_dir\")"],
       'defines': ['NAPI_VERSION=8', 'NODE_ADDON_API_DISABLE_DEPRECATED'],
       # Errors are C++ exceptions: a check that fails leaves every function between it and JavaScript.

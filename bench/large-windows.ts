@@ -1,7 +1,9 @@
 /** What a limiter with a window of many granules is timed at, by a clock that stands until it is moved. */
 import { createLimiter, type LimiterOptions } from 'millrace'
+import { SIDES, type Side } from './batches.js'
 import type { Contender, Effort, Figures } from './benchmark.js'
 import { randomOrder } from './keys.js'
+import { median } from './statistics.js'
 import { collectGarbage } from './timing.js'
 
 const SECOND_MS = 1_000
@@ -12,6 +14,9 @@ const LIMIT = 4_000_000
 /** Refusals for one charge: it must not leave the window of a minute meanwhile. */
 const REFUSALS = 50
 
+/** The median of short runs: of a long one, a busy machine would give half to others. */
+const SLICES = 40
+
 /** What is timed: by a clock that stands until it is moved. */
 interface Play {
   readonly clock: { nowMs: number }
@@ -19,6 +24,8 @@ interface Play {
   readonly windowMs: number
   readonly granularityMs: number
   readonly check: (key: string) => boolean
+  /** The key's own, by its place among the keys. */
+  readonly checkHandle: (index: number) => boolean
   readonly usage: () => number
   readonly retryAfterMs: () => number
   readonly penalize: (key: string) => void
@@ -30,6 +37,15 @@ function admissions(play: Play, operations: number): number {
     const { keys } = play
     if (i % keys.length === 0) play.clock.nowMs += play.granularityMs
     if (!play.check(keys[i % keys.length]!)) throw new Error('an admission was refused')
+  })
+}
+
+/** The same by handles. */
+function handles(play: Play, operations: number): number {
+  return timed(operations, (i) => {
+    const index = i % play.keys.length
+    if (index === 0) play.clock.nowMs += play.granularityMs
+    if (!play.checkHandle(index)) throw new Error('an admission was refused')
   })
 }
 
@@ -89,6 +105,7 @@ function timed(operations: number, act: (i: number) => void): number {
 
 const PLAYS = {
   admission: admissions,
+  handle: handles,
   refusal: refusals,
   gap: gaps,
   usage: usages,
@@ -97,20 +114,23 @@ const PLAYS = {
 export type LargeFigure = keyof typeof PLAYS
 export const LARGE_UNITS: Readonly<Record<LargeFigure, string>> = {
   admission: 'nanoseconds an admission',
+  handle: 'nanoseconds an admission by handle',
   refusal: 'nanoseconds a refusal, each in a granule of its own',
   gap: 'nanoseconds an admission after a random gap of up to a day',
   usage: 'nanoseconds of usage() over half the window',
   retry: 'nanoseconds of a refusal with its retryAfterMs',
 }
 
-/** One kind of window, and what is to be timed of it. Every figure on a limiter of its own. */
+/** One kind of window, and what is to be timed of it, by one side if it is told. Every figure on a limiter of its own. */
 export function largeWindow(
   name: string,
   options: Pick<LimiterOptions, 'window' | 'granularity' | 'rangeSum'>,
   figures: readonly LargeFigure[],
   keyCount = KEYS,
+  side?: Side,
 ): Contender {
   const measure = ({ operations }: Effort): Figures => {
+    if (side) process.env.MILLRACE_NATIVE = SIDES[side]
     const few = operations / 20
     const found: Record<string, number> = {}
     for (const figure of figures) {
@@ -118,7 +138,7 @@ export function largeWindow(
       const play = playOf({ limit, maxKeys: keyCount, ...options }, limit)
       for (let i = 0; i < 5; i++) PLAYS[figure](play, few)
       collectGarbage()
-      found[figure] = PLAYS[figure](play, 4 * few)
+      found[figure] = median(Array.from({ length: SLICES }, () => PLAYS[figure](play, (4 * few) / SLICES)))
     }
     return found
   }
@@ -130,12 +150,14 @@ function playOf(options: LimiterOptions, limit: number): Play {
   const limiter = createLimiter({ ...options, clock })
   const { windowMs, granularityMs } = limiter.rule
   const keys = Array.from({ length: options.maxKeys! }, (_, i) => `user:${i}`)
+  const made = keys.map((key) => limiter.handle(key))
   return {
     clock,
     keys,
     windowMs,
     granularityMs,
     check: (key) => limiter.check(key).allowed,
+    checkHandle: (index) => limiter.check(made[index]!).allowed,
     usage: () => limiter.usage(keys[0]!, windowMs / 2),
     retryAfterMs: () => limiter.check(keys[0]!, limit / 2).retryAfterMs,
     penalize: (key) => void limiter.penalize(key, limit),

@@ -46,6 +46,32 @@ class Blocks : public Nodes<Blocks> {
   }
 
   /** @see Nodes */
+  int64_t findInLap(size_t base, uint32_t from, uint32_t to, Word lap, int64_t& left) const {
+    const uint32_t end = to + 1;
+    for (uint32_t slot = from; slot < end;) {
+      const uint32_t block = slot >> BLOCK_BITS;
+      uint32_t span = (slot & (BLOCK - 1)) > 0 ? 0 : BLOCK;
+      size_t node = base + nodesAt_ + block;
+      const bool beginsUpper = span > 0 && upperAt_ > 0 && (block & (BLOCK - 1)) == 0;
+      if (beginsUpper && countOf(upperOf(base, block), lap) <= left) {
+        node = upperOf(base, block);
+        span = BLOCK * BLOCK;
+      }
+      const int64_t counted = span > 0 ? countOf(node, lap) : 0;
+      if (span > 0 && counted <= left) {
+        left -= counted;
+        slot += span;
+        continue;
+      }
+      const uint32_t next = std::min((block + 1) << BLOCK_BITS, end);
+      const int64_t found = findInBuckets(base, slot, next, lap, left);
+      if (found != NONE) return found;
+      slot = next;
+    }
+    return NONE;
+  }
+
+  /** @see Nodes */
   void sweepBlock(size_t base, uint32_t block, Word to) {
     sweepNode(base, base + nodesAt_ + block, block << BLOCK_BITS, to, block);
     if (upperAt_ == 0 || (block & (BLOCK - 1)) > 0) return;

@@ -17,12 +17,21 @@ struct Name {
   Word hi;
 };
 
+/** Where an admission was charged, and the refunds that the bucket had seen: what giving back needs. */
+struct Charge {
+  Word tick;
+  Word refunds;
+};
+
 template <typename Sums>
 class Cells {
  public:
   Cells(Word* words, const Shape& shape) : words_(words), shape_(shape), ring_(words, shape) {}
 
   Ring<Sums>& ring() { return ring_; }
+
+  /** The last one. */
+  const Charge& charged() const { return charged_; }
 
   size_t base(size_t way) const { return shape_.waysAt + way * shape_.wayWords; }
 
@@ -127,6 +136,7 @@ class Cells {
   /** After a charge in tick e that left its bucket at `charged`; false: it has been taken out again. */
   bool commit(size_t way, Name name, Word cost, Word limit, Word e, Word v, Word charged) {
     const size_t base = this->base(way);
+    charged_ = {e, refundsOf(charged)};
     Word x = compareExchange(words_, base + ADM, v, v + cost);
     if (x == v) return true;
     while (isOf(x, way, name) && read(words_, base + TICK) == e && (x & COUNT) + cost <= limit) {
@@ -197,6 +207,7 @@ class Cells {
   Word* const words_;
   const Shape& shape_;
   Ring<Sums> ring_;
+  Charge charged_{};
 };
 
 }  // namespace millrace

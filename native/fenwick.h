@@ -54,6 +54,26 @@ class Fenwick : public Nodes<Fenwick> {
   }
 
   /** @see Nodes */
+  int64_t findInLap(size_t base, uint32_t from, uint32_t to, Word lap, int64_t& left) const {
+    const uint32_t end = to + 1;
+    for (uint32_t slot = from; slot < end;) {
+      const uint32_t block = slot >> BLOCK_BITS;
+      const bool isWhole = (slot & (BLOCK - 1)) == 0;
+      const int64_t counted = isWhole ? countOf(base + nodesAt_ + block, lap) : 0;
+      if (isWhole && counted <= left) {
+        left -= counted;
+        slot += spanOf(block) << BLOCK_BITS;
+        continue;
+      }
+      const uint32_t next = std::min((block + 1) << BLOCK_BITS, end);
+      const int64_t found = findInBuckets(base, slot, next, lap, left);
+      if (found != NONE) return found;
+      slot = next;
+    }
+    return NONE;
+  }
+
+  /** @see Nodes */
   void sweepBlock(size_t base, uint32_t block, Word to) {
     sweepNode(base, base + nodesAt_ + block, block << BLOCK_BITS, to, block);
   }

@@ -11,6 +11,7 @@ namespace millrace {
  *
  *     sumOfBlocks  counts of the blocks `from` to `to` of one lap, of which nothing behind `to` has been charged unless it
  *                  ends the ring
+ *     findInLap    the slot of two at which more than `left` have been counted, or NONE; takes from `left` what was
  *     sweepBlock   takes what is too old out of a block, its guard, and whatever else begins with it
  */
 template <typename Structure>
@@ -22,6 +23,19 @@ class Nodes {
     if (length <= slot + 1) return sumOfLap(base, slot + 1 - length, slot, lap);
     const uint64_t before = sumOfLap(base, slot + 1 + ring_ - length, ring_ - 1, lap - ONE_LAP);
     return before + sumOfLap(base, 0, slot, lap);
+  }
+
+  int64_t find(size_t base, uint32_t slot, Word lap, uint32_t length, int64_t left) const {
+    const int64_t from = int64_t{slot} - length + 1;
+    if (from < 0) {
+      const auto first = static_cast<uint32_t>(from + ring_);
+      const int64_t found = structure().findInLap(base, first, ring_ - 1, lap - ONE_LAP, left);
+      if (found != NONE) return slot - found + ring_;
+    }
+    if (length == 0) return NONE;
+    const auto first = static_cast<uint32_t>(std::max<int64_t>(from, 0));
+    const int64_t found = structure().findInLap(base, first, slot, lap, left);
+    return found == NONE ? NONE : slot - found;
   }
 
   /** One block for every 64 times as many ticks as it has. */
@@ -91,6 +105,16 @@ class Nodes {
       if ((b & LAP) == lap) sum += b & COUNT;
     }
     return sum;
+  }
+
+  int64_t findInBuckets(size_t base, uint32_t from, uint32_t end, Word lap, int64_t& left) const {
+    for (uint32_t slot = from; slot < end; slot++) {
+      const Word b = read(words_, base + BUCKETS + slot);
+      if ((b & LAP) != lap) continue;
+      left -= b & COUNT;
+      if (left < 0) return slot;
+    }
+    return NONE;
   }
 
   /** A node whose lap is neither of the two in the ring goes, and before it what it guards. */

@@ -24,6 +24,17 @@ class Plain {
     return sumOf(first, end, lap) + sumOf(ringEnd - (length - slot - 1), ringEnd, lap - ONE_LAP);
   }
 
+  int64_t find(size_t base, uint32_t slot, Word lap, uint32_t length, int64_t left) const {
+    for (int64_t age = int64_t{length} - 1; age >= 0; age--) {
+      const int64_t at = int64_t{slot} - age;
+      const Word b = read(words_, base + BUCKETS + static_cast<size_t>(at < 0 ? at + ring_ : at));
+      if ((b & LAP) != (at < 0 ? lap - ONE_LAP : lap)) continue;
+      left -= b & COUNT;
+      if (left < 0) return age;
+    }
+    return NONE;
+  }
+
   /** One slot for every 64 ticks passed: a count in it that is of no lap still in the window goes. */
   void sweep(size_t base, Word from, int64_t hop, Word to) {
     const int64_t end = (int64_t{from} + hop) / BROOM_LAPS;

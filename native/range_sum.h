@@ -4,11 +4,12 @@
 //     charge      what stands above the bucket of a tick, the largest first: CHARGED, or LATE or OVERFLOWN and nothing
 //     takeOut     units out of it, the smallest first
 //     sum         of the `length` ticks up to a place in the ring, given as `slot` and `lap`
+//     find        how many ticks before a place that tick is at which more than so many units have been counted, or NONE
 //     sweep       the broom
 //     fetch       asks for the memory that a charge needs above the bucket
 //
-// Finding a bucket by its count is left to TypeScript. Which one it is stands in the type of whatever is made of it, so that a
-// cell without nodes pays nothing for those that have some.
+// Which one it is stands in the type of whatever is made of it, so that a cell without nodes pays nothing for those that have
+// some.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +23,9 @@ inline constexpr Word LATE = 0;
 inline constexpr Word OVERFLOWN = 0x80000000;
 /** Of nodes. */
 inline constexpr Word CHARGED = 1;
+
+/** In place of a bucket that was looked for. */
+inline constexpr int64_t NONE = -1;
 
 /** Slots, or blocks, are broomed every 64 laps, long before their lap comes round at 256. */
 inline constexpr uint32_t BROOM_LAPS = LAPS / 4;

@@ -52,6 +52,13 @@ class Ring {
     return sums_.sum(base, slot, lap(), length - 1) + (oldest * (16 - sixteenth) + 15) / 16;
   }
 
+  /** What the bucket of the tick `age` before `tick` has counted. */
+  Word countAt(size_t base, Word tick, uint32_t age) {
+    const int64_t at = int64_t{slot(tick)} - age;
+    const Word b = read(words_, base + BUCKETS + static_cast<size_t>(at < 0 ? at + slots : at));
+    return (b & LAP) == (at < 0 ? lap() - ONE_LAP : lap()) ? b & COUNT : 0;
+  }
+
   /** Moves a cell's tick on to the reading's and brooms what it passed. */
   Move advance(size_t base, Word seen, const Reading& reading) {
     const int64_t reach = int64_t{BROOM_LAPS} * slots;
@@ -111,13 +118,6 @@ class Ring {
       if (found == seen) return;
       seen = found;
     }
-  }
-
-  /** What the bucket of the tick `age` before `tick` has counted. */
-  Word countAt(size_t base, Word tick, uint32_t age) {
-    const int64_t at = int64_t{slot(tick)} - age;
-    const Word b = read(words_, base + BUCKETS + static_cast<size_t>(at < 0 ? at + slots : at));
-    return (b & LAP) == (at < 0 ? lap() - ONE_LAP : lap()) ? b & COUNT : 0;
   }
 
   Word* const words_;

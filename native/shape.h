@@ -52,6 +52,20 @@ struct Shape {
   /** `nowMs` in granules, with its fraction. */
   double position(double nowMs) const { return isWhole ? nowMs / granuleMs : nowMs * buckets / windowMs; }
 
+  /**
+   * How many whole milliseconds after `nowMs` the clock first stands at or behind `position`; NaN where a few steps do not find
+   * it, as doubles are too coarse there.
+   */
+  double untilPosition(double nowMs, double position) const {
+    double ms = std::ceil(position * granuleMs - nowMs);
+    for (int step = 0; step < 16; step++) {
+      if (this->position(nowMs + ms) < position) ms++;
+      else if (this->position(nowMs + ms - 1) >= position) ms--;
+      else return ms;
+    }
+    return std::nan("");
+  }
+
   /** How many ticks `tick` is after `earlier`, 0 to modulus - 1. */
   int64_t distance(Word tick, Word earlier) const {
     const int64_t distance = int64_t{tick} - int64_t{earlier};

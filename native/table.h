@@ -29,6 +29,16 @@ class Table {
     return set < end ? set : set - end;
   }
 
+  /** Where most keys are: the place in their first set that is looked at first. */
+  size_t homeOf(Name name) const { return firstSet(name.lo) + (name.lo & (WAYS_PER_SET - 1)); }
+
+  /** A way of either set that bears the low half of the key's name, or NO_WAY. */
+  int64_t guess(Name name) const {
+    const size_t first = firstSet(name.lo);
+    const int64_t way = guessIn(first, name.lo);
+    return way != NO_WAY ? way : guessIn(secondSet(first, name.hi), name.lo);
+  }
+
   /** A way of a set that bears the low half of the key's name, or NO_WAY. */
   int64_t guessIn(size_t set, Word lo) const {
     const Word found = bearing(set, lo);

@@ -94,13 +94,11 @@ export class Limiter implements AsyncDisposable {
     if (typeof key === 'string') {
       if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
       const hasher = this.#hasher
-      engine.reading.take()
       hasher.hash(key)
-      return engine.check(hasher.lo, hasher.hi, cost, -1)
+      return engine.checkNow(hasher.lo, hasher.hi, cost)
     }
     const handle = this.#keys.owned(key)
-    engine.reading.take()
-    const decision = engine.check(handle.lo, handle.hi, cost, handle.way)
+    const decision = engine.checkNow(handle.lo, handle.hi, cost, handle.way)
     if (handle.way !== engine.way) handle.way = engine.way // a store makes the handle's cache line dirty
     return decision
   }

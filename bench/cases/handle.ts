@@ -1,4 +1,5 @@
-import { type Benchmark, timesOf } from '../benchmark.js'
+import { SIDES, type Side } from '../batches.js'
+import { type Benchmark, type Contender, type Effort, timesOf } from '../benchmark.js'
 import { direct } from '../contenders.js'
 import { cached, inOrder, randomOrder } from '../keys.js'
 import { millrace, millraceHandles } from '../millrace.js'
@@ -7,25 +8,36 @@ import { timeDecisions } from '../timing.js'
 
 const KEYS = 10_000
 
-const course = ({ operations }: { operations: number }) => ({
+const course = ({ operations }: Effort) => ({
   keyAt: cached(KEYS),
   order: randomOrder(KEYS, operations),
   filled: inOrder(KEYS),
 })
 
+/** By the addon where it is there, unless told. */
+function byHandle(name: string, side?: Side): Contender {
+  return {
+    name,
+    measure(effort) {
+      if (side) process.env.MILLRACE_NATIVE = SIDES[side]
+      const { handleAt, decide } = millraceHandles(cached(KEYS), KEYS)
+      return timeDecisions({ ...course(effort), keyAt: handleAt }, decide)
+    },
+  }
+}
+
 export const handle: Benchmark = {
   title: `check(handle) over ${KEYS.toLocaleString('en')} hot keys in random order`,
   units: { ns: 'nanoseconds a decision' },
   contenders: [
-    {
-      name: 'Millrace by handle',
-      measure(effort) {
-        const { handleAt, decide } = millraceHandles(cached(KEYS), KEYS)
-        return timeDecisions({ ...course(effort), keyAt: handleAt }, decide)
-      },
-    },
+    byHandle('Millrace by handle'),
+    byHandle('Millrace by handle, without the addon', 'TypeScript'),
     direct('Map floor, cached', course, mapFloor),
     direct('Millrace, cached', course, () => millrace(KEYS)),
+    direct('Millrace, cached, without the addon', course, () => {
+      process.env.MILLRACE_NATIVE = SIDES.TypeScript
+      return millrace(KEYS)
+    }),
   ],
   goals: [
     {
@@ -41,5 +53,10 @@ export const handle: Benchmark = {
       unit: 'x',
       value: timesOf('Millrace by handle', 'Millrace, cached'),
     },
+    ...['Millrace by handle', 'Millrace, cached'].map((what) => ({
+      what: `${what}: without the addon / with it`,
+      unit: 'x' as const,
+      value: timesOf(`${what}, without the addon`, what),
+    })),
   ],
 }

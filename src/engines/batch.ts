@@ -60,7 +60,7 @@ export class MadeBatch implements BatchDecision {
     if (this.allowed[i] === 1) return 0
     const lo = this.#fingerprints[2 * i]!
     const hi = this.#fingerprints[2 * i + 1]!
-    return this.#engine.retryAfter(lo, hi, this.#costOf(i), this.#limit, this.#at[i]!)
+    return this.#engine.outlook.retryAfter(lo, hi, this.#costOf(i), this.#limit, this.#at[i]!)
   }
 
   /** All entries by the addon, but those that it leaves to us. */
@@ -104,7 +104,7 @@ export class MadeBatch implements BatchDecision {
     const outcome = engine.decide(lo, hi, this.#costOf(i), this.#limit, -1)
     this.allowed[i] = outcome >= Outcome.UNCOUNTED ? 1 : 0
     this.#at[i] = engine.reading.nowMs
-    if (this.remaining) this.remaining[i] = engine.left(lo, hi, this.#limit)
+    if (this.remaining) this.remaining[i] = engine.outlook.left(lo, hi, this.#limit)
   }
 
   #costOf(i: number): number {

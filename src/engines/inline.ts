@@ -1,6 +1,6 @@
 import { Adjustments } from '../algorithms/adjustments.js'
 import { Forecast } from '../algorithms/forecast.js'
-import { ADMITTED, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
+import { ADMITTED, FULL, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
 import type { Clock } from '../core/clock.js'
 import { type DecisionSource, MadeDecision, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
@@ -8,26 +8,21 @@ import { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import { Insertion } from '../memory/insertion.js'
-import { ADM, CLAIMED, COUNT, HEADER, STATE } from '../memory/layout.js'
+import { COUNT, HEADER } from '../memory/layout.js'
 import { readStatistics, type Statistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
-import { load, read, store } from '../memory/words.js'
+import { read, store } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
+import { NativeSingle } from '../native/single.js'
+import { Outlook } from './outlook.js'
 
 const NO_WAY = -1
 /** Statistics go to shared memory once for so many decisions: an atomic addition each would cost a tenth of one. */
 const DECISIONS_PER_FLUSH = 256
 
 export interface EngineStatistics extends Statistics {
-  /** What decides large batches: the addon, or (`'none'`) the code that decides everything else. */
+  /** What decides single keys and large batches: the addon, or (`'none'`) TypeScript, which does everything else. */
   native: 'addon' | 'none'
-}
-
-/** What a decision says of later: units, and whole milliseconds from the decision. */
-export interface Foreseen {
-  remaining: number
-  retryAfterMs: number
-  resetMs: number
 }
 
 /**
@@ -47,7 +42,9 @@ export class InlineEngine implements DecisionSource {
   readonly #adjustments: Adjustments
   readonly #forecast: Forecast
   readonly #insertion: Insertion
-  readonly #foreseen: Foreseen = { remaining: 0, retryAfterMs: 0, resetMs: 0 }
+  readonly #single: NativeSingle | undefined
+  /** What is told of later. */
+  readonly outlook: Outlook
   #allowed = 0
   #denied = 0
 
@@ -63,6 +60,16 @@ export class InlineEngine implements DecisionSource {
     this.#adjustments = new Adjustments(this.#window)
     this.#forecast = new Forecast(this.#window, ticks, edge === 'smooth')
     this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
+    this.#single = NativeSingle.for(arena, this.reading)
+    this.outlook = new Outlook(
+      arena,
+      this.#table,
+      this.#window,
+      this.#forecast,
+      this.#insertion,
+      this.reading,
+      this.#single,
+    )
   }
 
   get limit(): number {
@@ -85,10 +92,18 @@ export class InlineEngine implements DecisionSource {
     return new MadeDecision(this, lo, hi, cost, limit, nowMs, outcome, this.way, chargedTick, chargedRefunds)
   }
 
-  /** The same, by a reading of its own. */
-  checkNow(lo: number, hi: number, cost: number): MadeDecision {
-    this.reading.take()
-    return this.check(lo, hi, cost, NO_WAY)
+  /** The same, by a reading of its own; by the addon where it is there and the key in the table. */
+  checkNow(lo: number, hi: number, cost: number, hint = NO_WAY): MadeDecision {
+    const single = this.#single
+    if (single === undefined) this.reading.take()
+    else if (single.decides(lo, hi, cost, hint)) return this.#madeThrough(single, lo, hi, cost)
+    return this.check(lo, hi, cost, hint)
+  }
+
+  #madeThrough(single: NativeSingle, lo: number, hi: number, cost: number): MadeDecision {
+    const { way, limit, nowMs, chargedTick, chargedRefunds } = single
+    const outcome = this.#settled(way, single.isAdmitted ? ADMITTED : FULL)
+    return new MadeDecision(this, lo, hi, cost, limit, nowMs, outcome, way, chargedTick, chargedRefunds)
   }
 
   /** The decision alone; `way` says where. */
@@ -129,6 +144,8 @@ export class InlineEngine implements DecisionSource {
 
   /** Units of the key in the last `lastMs`. */
   usage(lo: number, hi: number, lastMs: number): number {
+    const used = this.#single?.usage(lo, hi, lastMs) ?? -1
+    if (used >= 0) return used
     const way = this.#table.findLive(lo, hi)
     this.reading.take()
     return way < 0 ? 0 : this.#forecast.usedInLast(this.#window.base(way), this.reading, lastMs)
@@ -142,25 +159,6 @@ export class InlineEngine implements DecisionSource {
   /** What its bucket had seen of refunds by key. */
   get chargedRefunds(): number {
     return this.#window.chargedRefunds
-  }
-
-  /** What the decision just made says of later; by its reading, where it was charged. The object is the same every time. */
-  foresee(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Foreseen {
-    const { reading } = this
-    const foreseen = this.#foreseen
-    const at = Math.floor(reading.nowMs)
-    if (outcome === Outcome.CHARGED) {
-      const { chargedTick } = this
-      const used = this.#forecast.usedAtCharge(this.#window.base(this.way), chargedTick, reading)
-      foreseen.remaining = Math.max(0, limit - used)
-      foreseen.retryAfterMs = 0
-      foreseen.resetMs = this.#forecast.untilGone(chargedTick, reading, at) // nothing newer counts
-      return foreseen
-    }
-    foreseen.remaining = this.left(lo, hi, limit)
-    foreseen.retryAfterMs = outcome >= Outcome.UNCOUNTED ? 0 : this.retryAfter(lo, hi, cost, limit, at)
-    foreseen.resetMs = this.reset(lo, hi, limit, at)
-    return foreseen
   }
 
   /** Gives back what this decision charged; how many units that was. */
@@ -232,24 +230,17 @@ export class InlineEngine implements DecisionSource {
 
   /** @see DecisionSource */
   remainingOf({ lo, hi, limit }: MadeDecision): number {
-    return this.remaining(lo, hi, limit)
+    return this.outlook.remaining(lo, hi, limit)
   }
 
   /** @see DecisionSource */
   retryAfterOf({ lo, hi, cost, limit, at }: MadeDecision): number {
-    return this.retryAfter(lo, hi, cost, limit, at)
+    return this.outlook.retryAfter(lo, hi, cost, limit, at)
   }
 
   /** @see DecisionSource */
   resetOf({ lo, hi, limit, at }: MadeDecision): number {
-    return this.reset(lo, hi, limit, at)
-  }
-
-  /** When the whole limit is back to the key: milliseconds from `at`. */
-  reset(lo: number, hi: number, limit: number, at: number): number {
-    const base = this.#lookAgain(lo, hi)
-    if (base < 0) return this.#arena.onFull === 'allow' ? 0 : this.#untilRoom(lo, hi, limit, limit, at)
-    return Math.max(0, this.#forecast.untilReset(base, this.reading, at))
+    return this.outlook.reset(lo, hi, limit, at)
   }
 
   /** @see DecisionSource */
@@ -261,55 +252,6 @@ export class InlineEngine implements DecisionSource {
     return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
   }
 
-  /** What of the limit is left to the key now. */
-  remaining(lo: number, hi: number, limit: number): number {
-    this.reading.take()
-    return this.left(lo, hi, limit)
-  }
-
-  /** The same by the reading in hand. */
-  left(lo: number, hi: number, limit: number): number {
-    const base = this.#cellOf(lo, hi)
-    if (base < 0) return this.#arena.onFull === 'allow' ? limit : 0
-    if (this.#isBlocked(base)) return 0
-    return Math.max(0, limit - this.#forecast.used(base, this.reading))
-  }
-
-  /** When `cost`, refused at `at`, will be admitted: milliseconds from then. */
-  retryAfter(lo: number, hi: number, cost: number, limit: number, at: number): number {
-    if (cost > limit) return Number.POSITIVE_INFINITY
-    const base = this.#lookAgain(lo, hi)
-    if (base < 0) return Math.max(1, this.#untilRoom(lo, hi, cost, limit, at))
-    return Math.max(1, this.#forecast.untilAdmitted(base, cost, limit, this.reading, at))
-  }
-
-  /** When the first way of the key's sets may be taken, and `cost` fits beside the counts that come with it. */
-  #untilRoom(lo: number, hi: number, cost: number, limit: number, at: number): number {
-    let first = Number.POSITIVE_INFINITY
-    for (const way of this.#table.waysOf(lo, hi)) {
-      const base = this.#window.base(way)
-      if ((load(this.#arena.words, base + ADM) & STATE) === CLAIMED) continue // perhaps for ever
-      const free =
-        this.#arena.onFull === 'evict'
-          ? this.#forecast.untilAdmitted(base, cost, limit, this.reading, at)
-          : this.#forecast.untilFree(base, this.reading, at)
-      first = Math.min(first, free)
-    }
-    return Math.max(0, Math.ceil(first))
-  }
-
-  #lookAgain(lo: number, hi: number): number {
-    this.reading.take()
-    return this.#cellOf(lo, hi)
-  }
-
-  /** The key's cell now, else the one that it would take over with its counts, else -1. */
-  #cellOf(lo: number, hi: number): number {
-    const own = this.#table.findLive(lo, hi)
-    const way = own < 0 ? this.#insertion.choose(lo, hi) : own
-    return way < 0 ? way : this.#window.base(way)
-  }
-
   #wouldBe(lo: number, hi: number, cost: number, limit: number): Outcome {
     if (cost > limit) return Outcome.REFUSED
     let { way } = this
@@ -319,7 +261,7 @@ export class InlineEngine implements DecisionSource {
       if (way < 0) return this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
     }
     const base = this.#window.base(way)
-    if (this.#isBlocked(base)) return Outcome.REFUSED
+    if (this.outlook.isBlocked(base)) return Outcome.REFUSED
     const fits = cost === 0 || this.#forecast.used(base, this.reading) + cost <= limit
     return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
@@ -327,7 +269,7 @@ export class InlineEngine implements DecisionSource {
   /** Cost 0 passes unless the key is blocked; a cost above the limit never does. Neither touches the table. */
   #decideUncharged(lo: number, hi: number, cost: number): Outcome {
     this.way = this.#table.findLive(lo, hi)
-    const blocked = cost === 0 && this.way >= 0 && this.#isBlocked(this.#window.base(this.way))
+    const blocked = cost === 0 && this.way >= 0 && this.outlook.isBlocked(this.#window.base(this.way))
     return this.#counted(cost > 0 || blocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
   }
 
@@ -335,10 +277,6 @@ export class InlineEngine implements DecisionSource {
     this.way = NO_WAY
     count(this.#arena.words, HEADER.NO_ROOM, 1)
     return this.#counted(this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM)
-  }
-
-  #isBlocked(base: number): boolean {
-    return this.#window.isShut(base, load(this.#arena.words, base + ADM), this.reading.nowMs)
   }
 
   #settled(way: number, found: number): Outcome {

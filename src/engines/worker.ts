@@ -130,7 +130,15 @@ class Bench {
     words[slot + WAY] = engine.way
     words[slot + CHARGED_TICK] = engine.chargedTick
     words[slot + REFUNDS] = engine.chargedRefunds
-    const { remaining, retryAfterMs, resetMs } = engine.foresee(lo, hi, cost, limit, outcome)
+    const { remaining, retryAfterMs, resetMs } = engine.outlook.foresee(
+      lo,
+      hi,
+      cost,
+      limit,
+      outcome,
+      engine.way,
+      engine.chargedTick,
+    )
     words[slot + REMAINING] = remaining
     const double = slot >>> 1
     doubles[double + RETRY_AFTER_MS] = retryAfterMs

@@ -22,6 +22,8 @@ export interface Addon {
     plan: Float64Array,
     remaining?: Int32Array,
   ): number
+  /** A function that does what `call` says on `words`, again and again; both on a SharedArrayBuffer. @see NativeSingle */
+  single(words: Int32Array, plan: Float64Array, call: Int32Array): () => void
 }
 
 /** What became of the addon in this thread. */

@@ -1,8 +1,7 @@
 import { type Clock, monotonicClock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
-import { SUMS } from '../memory/layout.js'
 import { type Addon, addonFor } from './addon.js'
-import { PLAN, PLAN_FIELDS } from './plan.js'
+import { isTaken, PLAN, planFor } from './plan.js'
 
 /**
  * Smaller batches are decided in TypeScript, unless MILLRACE_NATIVE is 1: a call costs as much as three decisions, and at
@@ -36,7 +35,7 @@ export class NativeBatches {
   readonly leastKeys: number
   readonly #addon: Addon
   readonly #words: Int32Array
-  readonly #plan = new Float64Array(PLAN_FIELDS)
+  readonly #plan: Float64Array
   readonly #copy = {
     fingerprints: new Int32Array(2 * MOST_COPIED),
     costs: new Float64Array(MOST_COPIED),
@@ -48,20 +47,15 @@ export class NativeBatches {
   /** Undefined where there is no addon. */
   static for(arena: Arena, clock: Clock): NativeBatches | undefined {
     const addon = addonFor()
-    return addon === undefined ? undefined : new NativeBatches(addon, arena, clock)
+    return addon === undefined || !isTaken(arena) ? undefined : new NativeBatches(addon, arena, clock)
   }
 
-  constructor(addon: Addon, { words, shape, originMs, edge }: Arena, clock: Clock) {
+  constructor(addon: Addon, arena: Arena, clock: Clock) {
     this.#addon = addon
-    this.#words = words
+    this.#words = arena.words
     this.leastKeys = process.env.MILLRACE_NATIVE === '1' ? 1 : LEAST_KEYS
     this.readsClock = addon.readsClock && clock === monotonicClock
-    this.#plan[PLAN.WINDOW_MS] = shape.windowMs
-    this.#plan[PLAN.ORIGIN_MS] = originMs
-    this.#plan[PLAN.GRANULES] = shape.buckets
-    this.#plan[PLAN.SETS] = shape.sets
-    this.#plan[PLAN.IS_SMOOTH] = edge === 'smooth' ? 1 : 0
-    this.#plan[PLAN.RANGE_SUM] = SUMS.indexOf(shape.sums)
+    this.#plan = planFor(arena)
     this.#plan[PLAN.READS_CLOCK_ITSELF] = this.readsClock ? 1 : 0
   }
 

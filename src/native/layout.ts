@@ -1,6 +1,6 @@
 import { MAX_BUCKETS } from '../core/rule.js'
 import * as layout from '../memory/layout.js'
-import { PLAN } from './plan.js'
+import { CALL, FOUND, PLAN, WHAT } from './plan.js'
 
 const { HEADER } = layout
 
@@ -40,7 +40,14 @@ const EXPECTED: Readonly<Record<string, number>> = {
   MOST_BLOCKS: layout.MOST_BLOCKS,
   PER_SECOND: layout.PER_SECOND,
   FOR_EVER: layout.FOR_EVER,
-  ...Object.fromEntries(Object.entries(PLAN).map(([name, field]) => [`PLAN_${name}`, field])),
+  ...prefixed('PLAN', PLAN),
+  ...prefixed('CALL', CALL),
+  ...prefixed('WHAT', WHAT),
+  ...prefixed('FOUND', FOUND),
+}
+
+function prefixed(prefix: string, names: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(names).map(([name, value]) => [`${prefix}_${name}`, value]))
 }
 
 /** Where an addon's map differs from ours, in words; undefined where it is the same. */

@@ -25,7 +25,7 @@ export function smoke(built: Built): void {
       now += BUCKETS * 1_000
       assert.ok(!admitted(1, LIMIT), 'what is a window old still counts, up to a granule')
       now += 1_000 + window
-      assert.equal(engine.remaining(1, 1, LIMIT), LIMIT)
+      assert.equal(engine.outlook.remaining(1, 1, LIMIT), LIMIT)
     }
   }
 }

@@ -14,6 +14,21 @@ if (place === threads - 1) Atomics.notify(gate, 1)
 for (let there = place + 1; there < threads; there = Atomics.load(gate, 1)) Atomics.wait(gate, 1, there)
 
 const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
+const handles = names.map((name) => limiter.handle(name))
+
+/** In one batch, or one by one, by handle or by string. */
+function decide(order: readonly number[]): ArrayLike<number> {
+  const how = next()
+  if (how < 0.5) {
+    return limiter.checkMany(
+      order.map((key) => names[key]!),
+      cost,
+    ).allowed
+  }
+  const from = how < 0.75 ? names : handles
+  return order.map((key) => (limiter.check(from[key]!, cost).allowed ? 1 : 0))
+}
+
 for (;;) {
   const phase = Atomics.load(gate, 0)
   if (phase >= phases) break
@@ -21,17 +36,14 @@ for (;;) {
   const from = Math.floor(next() * keys)
   const order = Array.from({ length: keys + 20 }, (_, i) => (from + i) % keys)
   const nowMs = clock.now()
-  const { allowed } = limiter.checkMany(
-    order.map((key) => names[key]!),
-    cost,
-  )
+  const allowed = decide(order)
   if (clock.now() === nowMs) {
     const turn = Math.round((nowMs - startMs) / turnMs)
     for (const [i, key] of order.entries()) {
       if (allowed[i] === 1) Atomics.add(admitted, turn * keys + key, cost)
     }
   }
-  if (allowed.includes(1) && next() >= haste) continue
+  if (Array.from(allowed).includes(1) && next() >= haste) continue
   if (Atomics.compareExchange(gate, 0, phase, phase + 1) === phase && phase + 1 < phases)
     clock.advance(turnMs)
 }

@@ -3,7 +3,8 @@
  * of our own making and moves at each reading in half of the rounds, so that the number of readings is compared, too.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Limiter, LimiterOptions } from 'millrace'
+import type { Decision, KeyHandle, Limiter, LimiterOptions } from 'millrace'
+import { type MadeDecision, Outcome } from '#millrace/core/decision.js'
 import { SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
 import { firstDifference, makePair, type Pair } from './pair.js'
@@ -16,6 +17,8 @@ export interface Run {
 
 export interface Findings {
   operations: number
+  /** Of them, decisions on one handle or string at a time. */
+  singly: number
   /** Of them, by what sums the buckets. */
   by: Record<Sums, number>
   rounds: number
@@ -45,6 +48,7 @@ const ON_FULL = ['evict', 'deny', 'allow'] as const
 export function runParity({ operations, seed }: Run, tell: (done: number) => void = () => {}): Findings {
   const found: Findings = {
     operations: 0,
+    singly: 0,
     by: { plain: 0, blocks: 0, fenwick: 0 },
     rounds: 0,
     compared: 0,
@@ -65,9 +69,15 @@ export function runParity({ operations, seed }: Run, tell: (done: number) => voi
 }
 
 export function summaryOf(found: Findings, seed: number, inCommas: (count: number) => string): string {
-  const made = `${inCommas(found.operations)} operations on two arenas, seed ${seed}`
+  const made = `${inCommas(found.operations)} operations (${inCommas(found.singly)} decisions one by one) on two arenas, seed ${seed}`
   const judged = `memory compared ${inCommas(found.compared)} times`
   return `${made}: ${judged}, ${found.difference === undefined ? 'no difference' : found.difference}`
+}
+
+/** What a decision says, and where it was charged. */
+function placeOf(decision: Decision): unknown[] {
+  const { limit, at, way, tick, outcome, cost, refunds } = decision as MadeDecision
+  return [limit, at, way, outcome, cost, ...(outcome === Outcome.CHARGED ? [tick, refunds] : [])]
 }
 
 class Round {
@@ -76,6 +86,8 @@ class Round {
   readonly #found: Findings
   readonly #pair: Pair
   readonly #keys: string[]
+  /** Of each key, for each limiter. */
+  readonly #handles: Map<Limiter, KeyHandle[]>
   readonly #granuleMs: number
   readonly #buckets: number
   readonly #described: string
@@ -106,6 +118,8 @@ class Round {
     for (const { clock } of this.#pair) clock.stepMs = stepMs
     const keys = Math.ceil(options.maxKeys! * this.#of([0.5, 1, 2]))
     this.#keys = Array.from({ length: keys }, (_, i) => `key ${i}`)
+    const handlesOf = (limiter: Limiter) => this.#keys.map((key) => limiter.handle(key))
+    this.#handles = new Map(this.#pair.map(({ limiter }) => [limiter, handlesOf(limiter)]))
   }
 
   play(operations: number): void {
@@ -124,7 +138,10 @@ class Round {
 
   #operate(most: number): void {
     if (this.#next() < 0.4) this.#turn()
-    if (this.#next() < 0.6) this.#batch(Math.min(most, 1 + this.#below(this.#of([4, 64, 65, 300]))))
+    const length = Math.min(most, 1 + this.#below(this.#of([4, 64, 65, 300])))
+    const kind = this.#next()
+    if (kind < 0.3) this.#batch(length)
+    else if (kind < 0.6) this.#oneByOne(length)
     else this.#single(this.#of(this.#keys), this.#cost())
   }
 
@@ -132,7 +149,8 @@ class Round {
     this.#found.operations++
     const what = this.#of([
       'check',
-      'check',
+      'usage',
+      'give back',
       'refund',
       'refund',
       'penalize',
@@ -142,16 +160,39 @@ class Round {
       'update',
     ])
     const ms = this.#of([1, this.#granuleMs, 10 * this.#granuleMs, Number.POSITIVE_INFINITY])
+    const lastMs = Math.max(1e-9, this.#granuleMs * this.#of([0.1, 1, this.#buckets / 2, this.#buckets]))
     const limit = Math.min(4_194_302, Math.max(1, this.#limit + this.#below(5) - 2))
     if (what === 'update') this.#limit = limit
     this.#both(what, (limiter) => {
       if (what === 'check') return limiter.check(key, cost).toJSON()
+      if (what === 'usage') return limiter.usage(key, lastMs)
+      if (what === 'give back') return limiter.refund(limiter.check(key, cost))
       if (what === 'refund') return limiter.refund(key, cost)
       if (what === 'penalize') return limiter.penalize(key, cost)
       if (what === 'block') return limiter.block(key, ms)
       if (what === 'unblock') return limiter.unblock(key)
       return what === 'clear' ? limiter.clear(key) : limiter.update('default', { limit })
     })
+  }
+
+  /** Decisions on handles and strings, one after the other; of one in ten all is asked. */
+  #oneByOne(length: number): void {
+    this.#found.operations += length
+    this.#found.singly += length
+    const isByHandle = this.#next() < 0.7
+    const few = this.#next() < 0.3 ? 3 : this.#keys.length
+    const keys = Array.from({ length }, () => this.#below(Math.min(few, this.#keys.length)))
+    const costs = Array.from({ length }, () => this.#cost())
+    const asked = this.#below(10)
+    this.#both('check', (limiter) =>
+      keys.map((key, i) => {
+        const decided = limiter.check(
+          isByHandle ? this.#handles.get(limiter)![key]! : this.#keys[key]!,
+          costs[i],
+        )
+        return i % 10 === asked ? decided.toJSON() : placeOf(decided)
+      }),
+    )
   }
 
   #batch(length: number): void {

@@ -15,6 +15,7 @@ test('whatever the addon is called with, and whatever others write to its memory
   assert.equal(found.complaints, [])
   const summary = summaryOf(found, 7, String)
   assert.ok(found.decided > 3_000 && found.threw > 3_000, summary)
+  assert.ok(found.single > 1_000, summary)
   assert.ok(found.fileCalls > 1_000 && found.raced > 1_000, summary)
 })
 

@@ -7,6 +7,7 @@ import { PLAN, PLAN_FIELDS } from '#millrace/native/plan.js'
 import { random } from '../../algorithms/oracle.js'
 import { playOn } from './arena.js'
 import { FileCalls } from './files.js'
+import { SingleCalls } from './single.js'
 import { NUMBERS, Values } from './values.js'
 
 export interface Found {
@@ -14,6 +15,8 @@ export interface Found {
   decided: number
   threw: number
   fileCalls: number
+  /** Decisions on one key. */
+  single: number
   /** Calls on memory that another thread was writing to. */
   raced: number
   complaints: string[]
@@ -33,10 +36,19 @@ const SCRIBBLER = `
   }`
 
 export class Fuzz {
-  readonly found: Found = { calls: 0, decided: 0, threw: 0, fileCalls: 0, raced: 0, complaints: [] }
+  readonly found: Found = {
+    calls: 0,
+    decided: 0,
+    threw: 0,
+    fileCalls: 0,
+    single: 0,
+    raced: 0,
+    complaints: [],
+  }
   readonly #values: Values
   readonly #addon: Addon
   readonly #files: FileCalls | undefined
+  readonly #single: SingleCalls
   readonly #raced = new SharedArrayBuffer(RACED_BYTES)
   readonly #scribbler: Worker
 
@@ -44,6 +56,7 @@ export class Fuzz {
     this.#values = new Values(random(seed))
     this.#addon = addonFor({ MILLRACE_NATIVE: '1' })!
     if (this.#addon.files !== undefined) this.#files = new FileCalls(this.#addon.files, this.#values)
+    this.#single = new SingleCalls(this.#addon, this.#values, this.#raced)
     this.#scribbler = new Worker(SCRIBBLER, { eval: true, workerData: this.#raced })
     this.#scribbler.unref() // so that it outlives no failure
   }
@@ -52,11 +65,12 @@ export class Fuzz {
   play(calls: number): void {
     for (let i = 0; i < calls && this.found.complaints.length < MOST_COMPLAINTS; i++) {
       this.found.calls++
-      const kind = this.#values.below(10)
+      const kind = this.#values.below(13)
       if (kind < 5) this.#admitOnRandomMemory()
       else if (kind < 7) this.#admitAnything()
       else if (kind < 8) this.#admitOnRacedMemory()
-      else this.#callFiles()
+      else if (kind < 10) this.#callFiles()
+      else this.#callSingle()
     }
   }
 
@@ -119,6 +133,12 @@ export class Fuzz {
     if (wrong !== undefined) this.#complain(wrong, [])
   }
 
+  #callSingle(): void {
+    const wrong = this.#single.call()
+    this.found.single = this.#single.decided
+    if (wrong !== undefined) this.#complain(wrong, [])
+  }
+
   /** Where `plan` is nobody else's, what is returned can be held against it. */
   #judge(args: unknown[], plan?: Float64Array): void {
     try {
@@ -141,9 +161,9 @@ export class Fuzz {
 }
 
 export function summaryOf(found: Found, seed: number, shown: (count: number) => string): string {
-  const { calls, decided, threw, fileCalls, raced, complaints } = found
+  const { calls, decided, threw, fileCalls, single, raced, complaints } = found
   return (
     `${shown(calls)} calls, seed ${seed}: ${shown(decided)} decided, ${shown(threw)} refused, ${shown(raced)} on memory that ` +
-    `another thread wrote to, ${shown(fileCalls)} of files; ${complaints.length} complaints`
+    `another thread wrote to, ${shown(fileCalls)} of files, ${shown(single)} keys decided singly; ${complaints.length} complaints`
   )
 }

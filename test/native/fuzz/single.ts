@@ -1,0 +1,127 @@
+// Random calls of `single`, and of the functions that it makes, some of which outlive all else that knew their memory.
+import { inspect } from 'node:util'
+import type { Addon } from '#millrace/native/addon.js'
+import { CALL, FOUND, PLAN, PLAN_FIELDS } from '#millrace/native/plan.js'
+import { playOn } from './arena.js'
+import { NUMBERS, type Values } from './values.js'
+
+/** One limiter's function, and what it works on. */
+interface Made {
+  readonly run: () => void
+  readonly words: Int32Array
+  readonly call: Int32Array
+  readonly fingerprints: Int32Array
+  readonly nowMs: number
+  readonly ways: number
+  /** What lies behind the arena, where nobody else writes to it. */
+  readonly behind: Int32Array | undefined
+}
+
+const MOST_KEPT = 20
+/** No arena that is played on has more. */
+const BYTES = 4 * 32_768
+
+export class SingleCalls {
+  calls = 0
+  decided = 0
+  refused = 0
+  readonly #single: (...args: unknown[]) => unknown
+  readonly #values: Values
+  /** Another thread writes to it. */
+  readonly #raced: SharedArrayBuffer
+  readonly #kept: Made[] = []
+
+  constructor(addon: Addon, values: Values, raced: SharedArrayBuffer) {
+    this.#single = addon.single as (...args: unknown[]) => unknown
+    this.#values = values
+    this.#raced = raced
+  }
+
+  /** What is wrong with what came of it, if anything is. */
+  call(): string | undefined {
+    this.calls++
+    const values = this.#values
+    if (values.chance(0.2)) return this.#makeOfAnything()
+    if (this.#kept.length < 2 || values.chance(0.1)) this.#make()
+    return this.#runOne(values.of(this.#kept))
+  }
+
+  #make(): void {
+    const values = this.#values
+    const isRaced = values.chance(0.2)
+    const memory = isRaced ? this.#raced : new SharedArrayBuffer(BYTES)
+    const { call: given } = playOn(values, memory)
+    const words = given.words as Int32Array
+    const plan = given.plan as Float64Array
+    const call = isRaced ? new Int32Array(memory, 64, CALL.WORDS) : new Int32Array(new SharedArrayBuffer(64))
+    const run = this.#tryToMake([words, plan, call])
+    if (typeof run !== 'function') return
+    const behind = isRaced ? undefined : new Int32Array(memory, words.byteLength)
+    const ways = 16 * plan[PLAN.SETS]!
+    const made = {
+      run: run as () => void,
+      words,
+      call,
+      fingerprints: given.fingerprints as Int32Array,
+      nowMs: plan[PLAN.NOW_MS]!,
+      ways,
+      behind,
+    }
+    if (this.#kept.length < MOST_KEPT) this.#kept.push(made)
+    else this.#kept[values.below(MOST_KEPT)] = made
+  }
+
+  #runOne({ run, call, fingerprints, nowMs, ways, behind }: Made): string | undefined {
+    const values = this.#values
+    const doubles = new Float64Array(call.buffer, call.byteOffset, 3)
+    const key = values.below(Math.max(1, fingerprints.length / 2))
+    call[CALL.WHAT] = values.chance(0.9) ? values.below(3) : values.word()
+    call[CALL.LO] = fingerprints[2 * key] ?? values.word()
+    call[CALL.HI] = fingerprints[2 * key + 1] ?? values.word()
+    call[CALL.COST] = values.chance(0.8) ? values.below(5) : values.word()
+    call[CALL.WAY] = values.chance(0.5) ? -1 : values.chance(0.7) ? values.below(ways) : values.word()
+    call[CALL.READS_CLOCK] = values.below(2)
+    call[CALL.LIMIT] = values.chance(0.8) ? 1 + values.below(40) : values.word()
+    doubles[CALL.NOW_MS] = values.chance(0.8) ? nowMs : values.of(NUMBERS)
+    doubles[CALL.MS] = values.chance(0.5)
+      ? nowMs
+      : values.chance(0.6)
+        ? values.below(1e6)
+        : values.of(NUMBERS)
+    const found = run()
+    if (found !== undefined) return `returned ${inspect(found)}`
+    if (behind === undefined) return undefined // whatever stands there may be another thread's
+    if (behind.some((word) => word !== 0)) return 'wrote behind the arena'
+    if (!Object.values(FOUND).includes(call[CALL.FOUND] as 0)) return `found ${call[CALL.FOUND]}`
+    if (call[CALL.FOUND] !== FOUND.NOTHING) this.decided++
+    return undefined
+  }
+
+  /** Some of the arguments are of any type, too short, or on memory that may go. */
+  #makeOfAnything(): string | undefined {
+    const values = this.#values
+    const { call: given } = playOn(values, new SharedArrayBuffer(BYTES))
+    const args: unknown[] = [given.words, given.plan, new Int32Array(new SharedArrayBuffer(64))]
+    const place = values.below(3)
+    args[place] = values.any()
+    if (place === 1 && values.chance(0.5)) {
+      args[1] = Float64Array.from({ length: PLAN_FIELDS }, () => values.of(NUMBERS))
+    }
+    const before = this.refused
+    const run = this.#tryToMake(args)
+    if (typeof run === 'function') (run as () => void)()
+    else if (this.refused === before) return `single: ${inspect(run)} of ${inspect(args)}`
+    return undefined
+  }
+
+  /** The function, or undefined where it was refused as it may be; or what was thrown instead. */
+  #tryToMake(args: unknown[]): unknown {
+    try {
+      return this.#single(...args)
+    } catch (error) {
+      if (!(error instanceof TypeError || error instanceof RangeError)) return error
+      this.refused++
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,126 @@
+// The addon's function for single keys: what it refuses to be made of, and that it keeps the memory that it works on.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { createLimiter, manualClock } from 'millrace'
+import { test as always } from 'uvu'
+import * as assert from 'uvu/assert'
+import { shapeFor } from '#millrace/memory/layout.js'
+import { addonFor } from '#millrace/native/addon.js'
+import { CALL, PLAN } from '#millrace/native/plan.js'
+import { isLeftOut, onSide, type Side } from './sides.js'
+
+const test = isLeftOut() ? always.skip : always
+const WORDS = shapeFor(60_000, 60, 2).words
+const onShared = (words: number) => new Int32Array(new SharedArrayBuffer(4 * words))
+const rightPlan = () => new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0])
+const make = (...args: unknown[]) =>
+  (addonFor({ MILLRACE_NATIVE: '1' })!.single as (...a: unknown[]) => unknown)(...args)
+
+test('it is made of an arena, a plan and a call, and answers with nothing', () => {
+  const run = make(onShared(WORDS), rightPlan(), onShared(CALL.WORDS)) as () => unknown
+  assert.is(run(), undefined)
+})
+
+test('memory that could be transferred away is a TypeError: it keeps pointers beyond the call', () => {
+  assert.throws(
+    () => make(new Int32Array(WORDS), rightPlan(), onShared(CALL.WORDS)),
+    /words: .*SharedArrayBuffer/,
+  )
+  assert.throws(
+    () => make(onShared(WORDS), rightPlan(), new Int32Array(CALL.WORDS)),
+    /call: .*SharedArrayBuffer/,
+  )
+  for (const wrong of [undefined, null, 1, {}, new SharedArrayBuffer(65_536), new Uint32Array(65_536), [1]]) {
+    assert.throws(() => make(wrong, rightPlan(), onShared(CALL.WORDS)), TypeError)
+    assert.throws(() => make(onShared(WORDS), wrong, onShared(CALL.WORDS)), TypeError)
+    assert.throws(() => make(onShared(WORDS), rightPlan(), wrong), TypeError)
+  }
+})
+
+test('an array that is too short, or not where doubles may be, is a RangeError, and so is a plan that can not be', () => {
+  const throwsRange = (words: unknown, plan: unknown, call: unknown, what: string) =>
+    assert.throws(
+      () => make(words, plan, call),
+      (error: Error) => error instanceof RangeError && error.message.includes(what),
+    )
+  throwsRange(onShared(WORDS - 1), rightPlan(), onShared(CALL.WORDS), 'words')
+  throwsRange(onShared(WORDS), new Float64Array(9), onShared(CALL.WORDS), 'plan')
+  throwsRange(onShared(WORDS), rightPlan(), onShared(CALL.WORDS - 1), 'call')
+  throwsRange(onShared(WORDS), rightPlan(), onShared(CALL.WORDS + 1).subarray(1), 'call')
+  for (const [field, value] of [
+    [PLAN.WINDOW_MS, 0],
+    [PLAN.ORIGIN_MS, Number.NaN],
+    [PLAN.GRANULES, 61],
+    [PLAN.SETS, 3],
+    [PLAN.RANGE_SUM, 3],
+  ] as const) {
+    const plan = rightPlan()
+    plan[field] = value
+    throwsRange(
+      onShared(WORDS),
+      plan,
+      onShared(CALL.WORDS),
+      field === PLAN.SETS || field === PLAN.GRANULES ? 'words' : 'plan',
+    )
+  }
+})
+
+test('it holds the memory that it works on: nobody can take its arrays from it', () => {
+  const words = onShared(WORDS)
+  const run = make(words, rightPlan(), onShared(CALL.WORDS)) as { words?: unknown; call?: unknown }
+  assert.is(run.words, words)
+  assert.not(Reflect.deleteProperty(run, 'words'))
+  assert.not(Reflect.set(run, 'call', undefined))
+  assert.not(Reflect.defineProperty(run, 'call', { value: undefined }))
+})
+
+test('limiters that nobody holds any more go whole, with their memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  const gone = new Set<number>()
+  const registry = new FinalizationRegistry<number>((i) => gone.add(i))
+  for (let i = 0; i < 50; i++) {
+    const limiter = onSide('addon', () => createLimiter({ limit: 1, window: '1m', maxKeys: 1_000 }))
+    assert.ok(limiter.check('key').allowed)
+    registry.register(limiter.share().buffer as object, i)
+  }
+  for (let turn = 0; turn < 20 && gone.size < 49; turn++) {
+    collect()
+    await nextTurn()
+  }
+  assert.ok(gone.size >= 49, `${gone.size} of 50 are gone`)
+})
+
+test('a key that the addon leaves to TypeScript is decided there, and the clock read as often as without it', () => {
+  const played = (side: Side) => {
+    const clock = { readings: 0, now: () => 1e6 + clock.readings++ }
+    const limiter = onSide(side, () => createLimiter({ limit: 2, window: '1m', maxKeys: 20, clock }))
+    // Of a new key, of one that is known, of one at its limit, of costs that are never charged.
+    return [1, 1, 1, 0, 3, 2 ** 40].map((cost) => [limiter.check('key', cost).allowed, clock.readings])
+  }
+  const decided = played('addon')
+  assert.equal(
+    decided.map(([allowed]) => allowed),
+    [true, true, false, true, false, false],
+  )
+  assert.equal(decided, played('typescript'))
+})
+
+test('a decision of the addon is given back as one of TypeScript is, and a changed limit holds at once', () => {
+  const limiter = onSide('addon', () =>
+    createLimiter({ limit: 2, window: '1m', maxKeys: 20, clock: manualClock(1e6) }),
+  )
+  const handle = limiter.handle('key')
+  limiter.check(handle)
+  const second = limiter.check(handle)
+  assert.not(limiter.check(handle).allowed)
+  assert.is(limiter.refund(second), 1)
+  assert.is(limiter.refund(second), 0)
+  assert.is(limiter.usage(handle), 1)
+  limiter.update('default', { limit: 1 })
+  const refused = limiter.check(handle)
+  assert.equal([refused.allowed, refused.limit, refused.retryAfterMs], [false, 1, 61_000 - (1e6 % 1_000)])
+})
+
+always.run()
