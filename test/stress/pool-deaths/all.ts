@@ -1,0 +1,65 @@
+import { inCommas, type Progress } from '../../long-runs/progress.js'
+import { type Findings, MANNERS, type Manner, Round } from './round.js'
+
+const DEATHS_PER_ROUND = 20
+/** Threads at least and at most, of one pool after another. */
+const POOLS = [
+  [1, 1],
+  [2, 2],
+  [1, 3],
+] as const
+
+/** Pools, one after another, until so many of their threads have died. */
+export async function runDeaths(deaths: number, seed: number, progress: Progress): Promise<Findings> {
+  let all: Findings | undefined
+  let dead = 0
+  for (let round = 0; dead < deaths && (all?.hangs ?? 0) === 0; round++) {
+    const count = Math.min(DEATHS_PER_ROUND, deaths - dead)
+    const manners = Array.from({ length: count }, (_, i): Manner => MANNERS[(round + i) % MANNERS.length]!)
+    const [minThreads, maxThreads] = POOLS[round % POOLS.length]!
+    const isManual = round % 2 === 1
+    const plan = { manners, minThreads, maxThreads, isManual, seed: seed + 1_000 * round }
+    const found = await new Round(plan).run(() => {
+      dead++
+      progress.at(`${inCommas(dead)} of ${inCommas(deaths)} deaths`)
+    })
+    all = all === undefined ? found : sum(all, found)
+  }
+  return all!
+}
+
+function sum(a: Findings, b: Findings): Findings {
+  const deaths = Object.fromEntries(
+    MANNERS.map((manner) => [manner, a.deaths[manner] + b.deaths[manner]]),
+  ) as Record<Manner, number>
+  return {
+    deaths,
+    decided: a.decided + b.decided,
+    lost: a.lost + b.lost,
+    keys: a.keys + b.keys,
+    wholeMs: [...a.wholeMs, ...b.wholeMs],
+    hangs: a.hangs + b.hangs,
+    complaints: [...a.complaints, ...b.complaints],
+  }
+}
+
+export function countOf({ deaths }: Findings): number {
+  return Object.values(deaths).reduce((sum, count) => sum + count)
+}
+
+export function linesOf(found: Findings): string[] {
+  const times = [...found.wholeMs].sort((a, b) => a - b)
+  const median = times[times.length >> 1] ?? 0
+  return [
+    MANNERS.map((manner) => `${inCommas(found.deaths[manner])} ${manner}`).join(', '),
+    `every ring answered again after ${median.toFixed(0)} ms (median), ${(times.at(-1) ?? 0).toFixed(0)} ms at most`,
+    ...found.complaints.slice(0, 20),
+  ]
+}
+
+export function summaryOf(found: Findings): string {
+  const { decided, keys, lost, wholeMs } = found
+  const what = `${inCommas(decided)} decisions on ${inCommas(keys)} keys judged, ${inCommas(lost)} calls lost`
+  const whole = `whole again within ${Math.max(0, ...wholeMs).toFixed(0)} ms`
+  return `${inCommas(countOf(found))} deaths: ${what}, ${whole}, ${found.hangs} hangs, ${found.complaints.length} complaints`
+}
