@@ -78,7 +78,10 @@ export class Threads {
   /** Some thread has ended without having done anything. */
   failed(error: unknown): void {
     this.#lastError = error
-    if (++this.#failures === MOST_FAILURES) this.#onFailure(noThreads(this.#lastError))
+    if (++this.#failures !== MOST_FAILURES) return
+    this.#onFailure(noThreads(this.#lastError))
+    // Its queue would wait for ever, and be waited for; and threads be started for it, one after another.
+    void this.close()
   }
 
   async close(): Promise<void> {

@@ -80,7 +80,7 @@ export class Load {
 
   async #run(): Promise<void> {
     while (this.#isOn) {
-      const burst = this.#random() < 0.1 ? 300 : 30
+      const burst = this.#random() < 0.1 ? 200 : 10
       for (let i = 0; i < burst && this.underWay < MOST_UNDER_WAY; i++) this.#ask()
       await new Promise((resolve) => setImmediate(resolve))
     }
@@ -148,8 +148,10 @@ export class Load {
   }
 
   #account(key: string): Account {
-    let account = this.accounts.get(key)
-    if (account === undefined) this.accounts.set(key, (account = new Account()))
+    const known = this.accounts.get(key)
+    if (known !== undefined) return known
+    const account = new Account()
+    this.accounts.set(key, account)
     return account
   }
 

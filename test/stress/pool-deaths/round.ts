@@ -106,24 +106,24 @@ export class Round {
       while (killer.orders === before) await turn()
       this.#throws++
     } else if (manner === 'terminate') {
-      this.#terminateOne()
+      await this.#terminateOne()
       await end
     } else if (manner === 'at rest') {
       await this.#load.pause()
       await this.#settled()
       await this.#turns()
-      this.#terminateOne()
+      await this.#terminateOne()
       await end
       this.#load.resume()
     } else if (manner === 'starting') {
       const start = killer.nextStart()
-      this.#terminateOne()
+      await this.#terminateOne()
       const started = await start
       await this.#turns()
       await started.terminate()
     } else if (manner === 'starting inside') {
       killer.order(INSIDE[Math.floor(this.#random() * INSIDE.length)]!, 0, AT_START)
-      this.#terminateOne()
+      await this.#terminateOne()
       const before = killer.orders
       while (killer.orders === before) await turn()
       await killer.nextEnd()
@@ -137,8 +137,9 @@ export class Round {
     this.#killer.order(manner, Math.floor(this.#random() * MOST_STEPS))
   }
 
-  #terminateOne(): void {
+  async #terminateOne(): Promise<void> {
     const { living } = this.#killer
+    while (living.length === 0) await turn()
     void living[Math.floor(this.#random() * living.length)]!.terminate()
   }
 
