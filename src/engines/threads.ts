@@ -4,8 +4,6 @@ import { ownFile } from '../core/own-file.js'
 import { noThreads } from './pool-errors.js'
 import type { RingTask } from './worker.js'
 
-const require = createRequire(import.meta.url)
-
 /** As piscina takes them, and gives them to `new Worker`. */
 export interface ThreadOptions {
   readonly minThreads: number
@@ -45,7 +43,8 @@ export class Threads {
    * @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
    */
   constructor({ resourceLimits, ...threads }: ThreadOptions, onFailure: (error: unknown) => void) {
-    const filename = fileURLToPath(ownFile('dist/engines/worker.js'))
+    const file = ownFile('dist/engines/worker.js')
+    const require = createRequire(file) // not of this module, which has no URL in a CommonJS bundle
     this.#onFailure = onFailure
     try {
       // Who decides in the calling thread alone should not pay for loading it.
@@ -53,7 +52,7 @@ export class Threads {
       this.#piscina = new Piscina({
         ...threads,
         ...(resourceLimits && { resourceLimits }),
-        filename,
+        filename: fileURLToPath(file),
         idleTimeout: IDLE_THREAD_MS,
         recordTiming: false,
       })

@@ -1,14 +1,12 @@
 import { setEnvironmentData, type Worker } from 'node:worker_threads'
-import { AT_START, type Inside, NOW, numberOf, ORDER_WORDS, ORDERS, STEPS, TAKEN } from './order.js'
+import { type AT_START, type Inside, NOW, numberOf, ORDER_WORDS, ORDERS, STEPS, TAKEN } from './order.js'
 
 /** The threads that this process starts, and their ends. */
 export class Killer {
   readonly living: Worker[] = []
-  /** Threads that have ended, and orders that were taken: no more requests may be lost. */
+  /** Threads that have ended. */
   deaths = 0
-  /** Resolve one after another as threads begin or end. */
   readonly #onStart: ((worker: Worker) => void)[] = []
-  readonly #onEnd: (() => void)[] = []
   readonly #orders = new Int32Array(new SharedArrayBuffer(4 * ORDER_WORDS))
   readonly #register = (worker: Worker): void => this.#add(worker)
 
@@ -22,7 +20,7 @@ export class Killer {
     setEnvironmentData(ORDERS, undefined)
   }
 
-  /** Threads that were ended and tasks that threw. */
+  /** How many have been taken. */
   get orders(): number {
     return Atomics.load(this.#orders, TAKEN)
   }
@@ -33,18 +31,8 @@ export class Killer {
     Atomics.store(this.#orders, place, numberOf(manner))
   }
 
-  /** Nobody is to take what nobody has taken. */
-  revoke(): void {
-    Atomics.store(this.#orders, NOW, 0)
-    Atomics.store(this.#orders, AT_START, 0)
-  }
-
   nextStart(): Promise<Worker> {
     return new Promise((resolve) => this.#onStart.push(resolve))
-  }
-
-  nextEnd(): Promise<void> {
-    return new Promise((resolve) => this.#onEnd.push(resolve))
   }
 
   #add(worker: Worker): void {
@@ -52,7 +40,6 @@ export class Killer {
     worker.once('exit', () => {
       this.deaths++
       this.living.splice(this.living.indexOf(worker), 1)
-      for (const resolve of this.#onEnd.splice(0)) resolve()
     })
     for (const resolve of this.#onStart.splice(0)) resolve(worker)
   }

@@ -89,7 +89,13 @@ export class Round {
       onDeath()
     }
     if (await this.#isHung(this.#load.pause(), 'the load does not pause')) return found
-    if (await this.#isHung(this.#settled(), 'promises that never settle')) return found
+    if (
+      await this.#isHung(
+        reach(() => this.#load.underWay === 0),
+        'promises that never settle',
+      )
+    )
+      return found
     await this.#judge()
     if (await this.#isHung(this.#limiter.close(), 'close() never ends')) return found
     if (this.#killer.living.length > 0) found.complaints.push('threads outlive their pool')
@@ -99,37 +105,38 @@ export class Round {
 
   async #kill(manner: Manner): Promise<void> {
     const killer = this.#killer
-    const end = killer.nextEnd()
-    if (manner === 'throw') {
-      const before = killer.orders
-      this.#order(manner)
-      while (killer.orders === before) await turn()
-      this.#throws++
-    } else if (manner === 'terminate') {
-      await this.#terminateOne()
-      await end
-    } else if (manner === 'at rest') {
-      await this.#load.pause()
-      await this.#settled()
-      await this.#turns()
-      await this.#terminateOne()
-      await end
-      this.#load.resume()
-    } else if (manner === 'starting') {
-      const start = killer.nextStart()
-      await this.#terminateOne()
-      const started = await start
-      await this.#turns()
-      await started.terminate()
-    } else if (manner === 'starting inside') {
-      killer.order(INSIDE[Math.floor(this.#random() * INSIDE.length)]!, 0, AT_START)
-      await this.#terminateOne()
-      const before = killer.orders
-      while (killer.orders === before) await turn()
-      await killer.nextEnd()
-    } else {
-      this.#order(manner)
-      await end
+    const { deaths, orders } = killer
+    switch (manner) {
+      case 'terminate':
+        await this.#terminateOne()
+        return reach(() => killer.deaths > deaths)
+      case 'at rest':
+        await this.#load.pause()
+        await reach(() => this.#load.underWay === 0)
+        await this.#turns()
+        await this.#terminateOne()
+        await reach(() => killer.deaths > deaths)
+        return this.#load.resume()
+      case 'starting': {
+        const start = killer.nextStart()
+        await this.#terminateOne()
+        const started = await start
+        await this.#turns()
+        await started.terminate()
+        return
+      }
+      case 'starting inside':
+        killer.order(INSIDE[Math.floor(this.#random() * INSIDE.length)]!, 0, AT_START)
+        await this.#terminateOne()
+        return reach(() => killer.deaths > deaths + 1)
+      case 'throw': // its thread lives on
+        this.#order(manner)
+        await reach(() => killer.orders > orders)
+        this.#throws++
+        return
+      default:
+        this.#order(manner)
+        return reach(() => killer.deaths > deaths)
     }
   }
 
@@ -139,17 +146,13 @@ export class Round {
 
   async #terminateOne(): Promise<void> {
     const { living } = this.#killer
-    while (living.length === 0) await turn()
+    await reach(() => living.length > 0)
     void living[Math.floor(this.#random() * living.length)]!.terminate()
   }
 
   /** Every ring answers: statistics are asked of all. */
   async #whole(): Promise<void> {
     while (!(await this.#load.outcomeOf(this.#limiter.stats())));
-  }
-
-  async #settled(): Promise<void> {
-    while (this.#load.underWay > 0) await turn()
   }
 
   async #turns(): Promise<void> {
@@ -190,6 +193,10 @@ export class Round {
     }
     return isHung
   }
+}
+
+async function reach(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await turn()
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
