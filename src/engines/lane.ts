@@ -79,12 +79,13 @@ export class Lane {
     Atomics.store(words, ASKED, this.#next)
     const state = Atomics.load(words, STATE)
     if (state === ASLEEP) Atomics.notify(words, ASKED)
-    return state === ENDED && this.start()
+    return state <= ENDED && this.start()
   }
 
   /** True: nobody answers, and the caller is to start somebody. */
   start(): boolean {
-    return Atomics.compareExchange(this.#words, STATE, ENDED, AWAKE) === ENDED
+    const state = Atomics.load(this.#words, STATE)
+    return state <= ENDED && Atomics.compareExchange(this.#words, STATE, state, AWAKE) === state
   }
 
   /** Settles what has been answered; how many keys that was about. */
@@ -122,6 +123,8 @@ export class Lane {
       asked.reject(error)
     }
     Atomics.store(words, STATE, ENDED)
+    // It may have died when it had taken note that somebody waits to be told, and had told nobody.
+    Atomics.notify(words, ANSWERED)
     return keys
   }
 

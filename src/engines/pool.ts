@@ -268,7 +268,8 @@ export class PoolEngine implements Asker {
 
   #start(lane: Lane): void {
     const start = ++lane.starts
-    const task: RingTask = { id: lane.id, ring: lane.memory.buffer, limiter: this.#share, idleMs: IDLE_MS }
+    const { id, memory } = lane
+    const task: RingTask = { id, ring: memory.buffer, limiter: this.#share, idleMs: IDLE_MS, start }
     const run = this.#threads.run(task).then(
       () => this.#threads.succeeded(),
       (error: unknown) => this.#lost(lane, start, error),

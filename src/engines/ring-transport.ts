@@ -19,7 +19,7 @@ export const ASKED = 0
 export const ANSWERED = 16
 /** Requests that the answerer has begun with: where it died, at most one more than it has answered. */
 export const BEGUN = 17
-/** What the answerer is doing: ENDED, AWAKE or ASLEEP. */
+/** What the answerer is doing: AWAKE, ASLEEP, or it has ended: ENDED, or less. */
 export const STATE = 32
 /** 1 while the asker waits to be told of answers. */
 export const WAITING = 48
@@ -127,11 +127,13 @@ export class Answerer {
   readonly #words: Int32Array
   readonly #memory: RingMemory
   readonly #idleMs: number
+  readonly #ended: number
   #answered: number
 
-  /** After `idleMs` without a request it ends. */
-  constructor(memory: RingMemory, idleMs: number) {
+  /** After `idleMs` without a request it ends; `start` tells it from all before it. */
+  constructor(memory: RingMemory, idleMs: number, start: number) {
     this.#memory = memory
+    this.#ended = ENDED - start
     this.#words = memory.words
     this.#idleMs = idleMs
     this.#answered = Atomics.load(memory.words, ANSWERED)
@@ -187,9 +189,10 @@ export class Answerer {
       Atomics.store(words, STATE, AWAKE)
       return true
     }
-    Atomics.store(words, STATE, ENDED)
-    // Asked meanwhile: by somebody who saw this one asleep; or who sees ENDED, and then one of the two takes it up.
+    Atomics.store(words, STATE, this.#ended)
+    // Asked meanwhile: by somebody who saw this one asleep; or who sees that it has ended, and then one of the two takes it up.
     if (Atomics.load(words, ASKED) === this.#answered) return false
-    return Atomics.compareExchange(words, STATE, ENDED, AWAKE) === ENDED
+    // Its own end, and not that of another one, which was started and has answered and ended while this one was held up.
+    return Atomics.compareExchange(words, STATE, this.#ended, AWAKE) === this.#ended
   }
 }

@@ -32,6 +32,8 @@ export interface RingTask {
   readonly ring: SharedArrayBuffer
   readonly limiter: SharedLimiter
   readonly idleMs: number
+  /** Tells the answerers of a ring apart: 1 or more, counted. */
+  readonly start: number
 }
 
 /** As in batches: decisions that follow each other in microseconds go by one reading of the clock. */
@@ -40,10 +42,10 @@ const DECISIONS_PER_READING = 16
 /** Of this thread, by their rings: one that comes back finds its engine. */
 const benches = new Map<number, Bench>()
 
-export default function serve({ id, ring, limiter, idleMs }: RingTask): void {
+export default function serve({ id, ring, limiter, idleMs, start }: RingTask): void {
   const bench = benches.get(id) ?? new Bench(new RingMemory(ring), limiter)
   benches.set(id, bench)
-  const answerer = new Answerer(bench.memory, idleMs)
+  const answerer = new Answerer(bench.memory, idleMs, start)
   answerer.run(
     (slot, left) => bench.answer(slot, left),
     () => bench.engine.flush(),
