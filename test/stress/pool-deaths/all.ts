@@ -37,6 +37,7 @@ function sum(a: Findings, b: Findings): Findings {
     decided: a.decided + b.decided,
     lost: a.lost + b.lost,
     keys: a.keys + b.keys,
+    firstMs: [...a.firstMs, ...b.firstMs],
     wholeMs: [...a.wholeMs, ...b.wholeMs],
     hangs: a.hangs + b.hangs,
     complaints: [...a.complaints, ...b.complaints],
@@ -48,18 +49,23 @@ export function countOf({ deaths }: Findings): number {
 }
 
 export function linesOf(found: Findings): string[] {
-  const times = [...found.wholeMs].sort((a, b) => a - b)
-  const median = times[times.length >> 1] ?? 0
   return [
     MANNERS.map((manner) => `${inCommas(found.deaths[manner])} ${manner}`).join(', '),
-    `every ring answered again after ${median.toFixed(0)} ms (median), ${(times.at(-1) ?? 0).toFixed(0)} ms at most`,
+    `a pool of one thread decided again after ${timesOf(found.firstMs)}`,
+    `every ring had answered, behind all that was asked before, after ${timesOf(found.wholeMs)}`,
     ...found.complaints.slice(0, 20),
   ]
 }
 
+function timesOf(times: readonly number[]): string {
+  const sorted = [...times].sort((a, b) => a - b)
+  const median = sorted[sorted.length >> 1] ?? 0
+  return `${median.toFixed(0)} ms (median), ${(sorted.at(-1) ?? 0).toFixed(0)} ms at most`
+}
+
 export function summaryOf(found: Findings): string {
-  const { decided, keys, lost, wholeMs } = found
+  const { decided, keys, lost, firstMs, hangs, complaints } = found
   const what = `${inCommas(decided)} decisions on ${inCommas(keys)} keys judged, ${inCommas(lost)} calls lost`
-  const whole = `whole again within ${Math.max(0, ...wholeMs).toFixed(0)} ms`
-  return `${inCommas(countOf(found))} deaths: ${what}, ${whole}, ${found.hangs} hangs, ${found.complaints.length} complaints`
+  const again = `deciding again within ${Math.max(0, ...firstMs).toFixed(0)} ms`
+  return `${inCommas(countOf(found))} deaths: ${what}, ${again}, ${hangs} hangs, ${complaints.length} complaints`
 }

@@ -44,6 +44,7 @@ export class Load {
   readonly #limiter: AsyncLimiter
   readonly #random: Random
   readonly #refundable: Refundable[] = []
+  #onAnswer: ((atMs: number) => void)[] = []
   #newKeys = 0
   #isOn = true
   #turns: Promise<void>
@@ -62,6 +63,11 @@ export class Load {
   resume(): void {
     this.#isOn = true
     this.#turns = this.#run()
+  }
+
+  /** When the next decision comes. */
+  nextAnswer(): Promise<number> {
+    return new Promise((resolve) => this.#onAnswer.push(resolve))
   }
 
   /** Keeps account of a call that is no decision. True: answered, false: lost. */
@@ -145,6 +151,7 @@ export class Load {
     entry.isAllowed = isAllowed
     entry.remaining = remaining
     this.decided++
+    for (const resolve of this.#onAnswer.splice(0)) resolve(performance.now())
   }
 
   #account(key: string): Account {

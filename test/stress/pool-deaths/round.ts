@@ -22,7 +22,9 @@ export interface Findings {
   decided: number
   lost: number
   keys: number
-  /** From the end of a thread to the next answer of every ring, of each death. */
+  /** From the end of a thread to the next decision, of each death in a pool of one. */
+  readonly firstMs: number[]
+  /** From the end of a thread until every ring has answered, behind all that had been asked before; of each death. */
   readonly wholeMs: number[]
   /** Promises that never settled, or a pool that never was whole again. */
   hangs: number
@@ -48,6 +50,7 @@ export class Round {
     decided: 0,
     lost: 0,
     keys: 0,
+    firstMs: [],
     wholeMs: [],
     hangs: 0,
     complaints: [],
@@ -83,8 +86,10 @@ export class Round {
       if (this.#plan.isManual) this.#clock.advance(this.#random() * 1_000)
       if (await this.#isHung(this.#kill(manner), `${manner}: no death`)) return found
       const startedMs = performance.now()
+      const first = this.#load.nextAnswer()
       if (await this.#isHung(this.#whole(), `${manner}: not whole again`)) return found
       found.wholeMs.push(performance.now() - startedMs)
+      if (this.#plan.maxThreads === 1) found.firstMs.push((await first) - startedMs)
       found.deaths[manner]++
       onDeath()
     }
