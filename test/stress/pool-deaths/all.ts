@@ -1,13 +1,15 @@
 import { inCommas, type Progress } from '../../long-runs/progress.js'
 import { type Findings, MANNERS, type Manner, Round } from './round.js'
 
-const DEATHS_PER_ROUND = 20
+const DEATHS_PER_ROUND = MANNERS.length
 /** Threads at least and at most, of one pool after another. */
 const POOLS = [
   [1, 1],
   [2, 2],
   [1, 3],
 ] as const
+/** Calls under way: more than a ring has room for, and fewer. */
+const MOST_UNDER_WAY = [3_000, 300, 300, 3_000]
 
 /** Pools, one after another, until so many of their threads have died. */
 export async function runDeaths(deaths: number, seed: number, progress: Progress): Promise<Findings> {
@@ -17,8 +19,14 @@ export async function runDeaths(deaths: number, seed: number, progress: Progress
     const count = Math.min(DEATHS_PER_ROUND, deaths - dead)
     const manners = Array.from({ length: count }, (_, i): Manner => MANNERS[(round + i) % MANNERS.length]!)
     const [minThreads, maxThreads] = POOLS[round % POOLS.length]!
-    const isManual = round % 2 === 1
-    const plan = { manners, minThreads, maxThreads, isManual, seed: seed + 1_000 * round }
+    const plan = {
+      manners,
+      minThreads,
+      maxThreads,
+      isManual: round % 2 === 1,
+      mostUnderWay: MOST_UNDER_WAY[round % MOST_UNDER_WAY.length]!,
+      seed: seed + 1_000 * round,
+    }
     const found = await new Round(plan).run(() => {
       dead++
       progress.at(`${inCommas(dead)} of ${inCommas(deaths)} deaths`)

@@ -3,12 +3,11 @@ import { Account, type Entry } from './account.js'
 
 /** Of every key, in a window that does not end while it is asked about. */
 export const LIMIT = 400
-const MOST_UNDER_WAY = 3_000
 /** Keys that are asked about all the time; those of odd number are given units back. */
 const HOT_KEYS = 12
 const MIXED_KEYS = 3_000
 const MOST_BATCH_KEYS = 700
-const BATCH_SHARE = 0.03
+const BATCH_SHARE = 0.02
 const REFUND_SHARE = 0.1
 
 export type Random = () => number
@@ -42,6 +41,7 @@ export class Load {
   lost = 0
   readonly complaints: string[] = []
   readonly #limiter: AsyncLimiter
+  readonly #mostUnderWay: number
   readonly #random: Random
   readonly #refundable: Refundable[] = []
   #onAnswer: ((atMs: number) => void)[] = []
@@ -49,8 +49,9 @@ export class Load {
   #isOn = true
   #turns: Promise<void>
 
-  constructor(limiter: AsyncLimiter, random: Random) {
+  constructor(limiter: AsyncLimiter, mostUnderWay: number, random: Random) {
     this.#limiter = limiter
+    this.#mostUnderWay = mostUnderWay
     this.#random = random
     this.#turns = this.#run()
   }
@@ -87,7 +88,7 @@ export class Load {
   async #run(): Promise<void> {
     while (this.#isOn) {
       const burst = this.#random() < 0.1 ? 200 : 10
-      for (let i = 0; i < burst && this.underWay < MOST_UNDER_WAY; i++) this.#ask()
+      for (let i = 0; i < burst && this.underWay < this.#mostUnderWay; i++) this.#ask()
       await new Promise((resolve) => setImmediate(resolve))
     }
   }

@@ -13,6 +13,7 @@ export interface Plan {
   readonly maxThreads: number
   /** By a clock that stands and is turned, instead of the machine's. */
   readonly isManual: boolean
+  readonly mostUnderWay: number
   readonly seed: number
 }
 
@@ -64,7 +65,7 @@ export class Round {
   #throws = 0
 
   constructor(plan: Plan) {
-    const { minThreads, maxThreads, isManual, seed } = plan
+    const { minThreads, maxThreads, isManual, mostUnderWay, seed } = plan
     this.#plan = plan
     this.#random = randomFrom(seed)
     this.#limiter = createLimiter({
@@ -75,7 +76,7 @@ export class Round {
       pool: { minThreads, maxThreads, resourceLimits: MEMORY },
       ...(isManual && { clock: this.#clock }),
     })
-    this.#load = new Load(this.#limiter, randomFrom(seed + 1))
+    this.#load = new Load(this.#limiter, mostUnderWay, randomFrom(seed + 1))
   }
 
   /** `onDeath` is called after each. */
