@@ -4,8 +4,6 @@ import { ownFile } from '../core/own-file.js'
 import { noThreads } from './pool-errors.js'
 import type { RingTask } from './worker.js'
 
-const require = createRequire(import.meta.url)
-
 /** As piscina takes them, and gives them to `new Worker`. */
 export interface ThreadOptions {
   readonly minThreads: number
@@ -42,12 +40,13 @@ export class Threads {
 
   /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
   constructor({ minThreads, maxThreads, resourceLimits }: ThreadOptions) {
-    const filename = fileURLToPath(ownFile('dist/engines/worker.js'))
+    const file = ownFile('dist/engines/worker.js')
+    const require = createRequire(file) // not of this module, which has no URL in a CommonJS bundle
     try {
       // Who decides in the calling thread alone should not pay for loading it.
       const { Piscina } = require('piscina') as { Piscina: new (options: object) => Piscina }
       this.#piscina = new Piscina({
-        filename,
+        filename: fileURLToPath(file),
         minThreads,
         maxThreads,
         ...(resourceLimits && { resourceLimits }),

@@ -1,12 +1,12 @@
 // Servers as they are deployed from a bundle: from a folder without node_modules.
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild-wasm'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { countOf, example, withServers } from '../examples/program.js'
-import { makeProject, runNode } from './project.js'
+import { makeProject, type Outcome, runNode } from './project.js'
 import { root } from './root.js'
 
 const project = await makeProject()
@@ -18,13 +18,19 @@ test.after(() => {
 })
 
 /** Bundles files of the project. Silent: what esbuild-wasm writes to a stderr that is a file, it writes for ever. */
-async function bundle(entryPoints: string[], format: 'esm' | 'cjs', extension: string): Promise<void> {
+async function bundle(
+  entryPoints: string[],
+  format: 'esm' | 'cjs',
+  extension: string,
+  external: string[] = [],
+): Promise<void> {
   const { errors, warnings } = await build({
     absWorkingDir: project.folder,
     entryPoints,
     bundle: true,
     platform: 'node',
     format,
+    external,
     outdir: deployed,
     outExtension: { '.js': extension },
     logLevel: 'silent',
@@ -33,7 +39,7 @@ async function bundle(entryPoints: string[], format: 'esm' | 'cjs', extension: s
 }
 
 const bundled = (name: string) => join(root, 'test/package/bundled', name)
-for (const file of [bundled('server.mjs'), bundled('worker.mjs'), example('http.mjs')])
+for (const file of [bundled('server.mjs'), bundled('worker.mjs'), bundled('pool.mjs'), example('http.mjs')])
   copyFileSync(file, join(project.folder, file.slice(file.lastIndexOf('/') + 1)))
 
 test('a bundled server limits', async () => {
@@ -73,6 +79,24 @@ test('the bundled command says how to mark the package external, also beside a p
     assert.match(err, 'ERR_MILLRACE_BUNDLED')
     assert.match(err, '--external:millrace')
   }
+})
+
+const runDeployed = (name: string): Promise<Outcome> => runNode([join(deployed, name)], deployed)
+
+test('a bundled pool, which has no file for its threads, says how to mark the package external; so marked, it works', async () => {
+  for (const [format, extension] of [
+    ['esm', '.mjs'],
+    ['cjs', '.cjs'],
+  ] as const) {
+    await bundle(['pool.mjs'], format, extension)
+    const { code, out, err } = await runDeployed(`pool${extension}`)
+    assert.is(code, 0, err)
+    assert.match(out, /^ERR_MILLRACE_BUNDLED: dist\/engines\/worker\.js: /)
+    assert.match(out, '--external:millrace')
+  }
+  await bundle(['pool.mjs'], 'esm', '.mjs', ['millrace'])
+  symlinkSync(join(project.folder, 'node_modules'), join(home, 'node_modules'), 'junction')
+  assert.equal(await runDeployed('pool.mjs'), { code: 0, out: '9 remaining\n', err: '' })
 })
 
 test.run()

@@ -1,0 +1,120 @@
+import { createLimiter } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Lane } from '#millrace/engines/lane.js'
+import { Request } from '#millrace/engines/request.js'
+import {
+  ANSWERED,
+  Answerer,
+  ASKED,
+  ASLEEP,
+  BEGUN,
+  ENDED,
+  kindOf,
+  Op,
+  STATE,
+} from '#millrace/engines/ring-transport.js'
+import { Threads } from '#millrace/engines/threads.js'
+import { resolved, until } from '../../limiter/support.js'
+
+const LONG_MS = 60_000
+
+function asked(lane: Lane): Request {
+  const request = new Request({ ruleName: 'default' }, Op.PENALIZE, 1, 2, 1)
+  lane.put(request)
+  return request
+}
+
+/** A thread, a ring, and the run of an answerer that has answered once. */
+async function answering(idleMs: number) {
+  const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 20 }).share()
+  const threads = new Threads({ minThreads: 1, maxThreads: 1, resourceLimits: undefined })
+  const lane = new Lane(1)
+  const { words, buffer: ring } = lane.memory
+  const request = asked(lane)
+  assert.ok(lane.send(), 'nobody answers yet')
+  const run = threads.run({ id: lane.id, ring, limiter, idleMs, start: lane.starts })
+  await until(() => lane.settle() > 0, 'the answer')
+  await resolved(request.promise)
+  return { threads, lane, run, state: () => kindOf(Atomics.load(words, STATE)) }
+}
+
+test('an answerer without work sleeps; it is woken by a request, or to end', async () => {
+  const { threads, lane, run, state } = await answering(LONG_MS)
+  await until(() => state() === ASLEEP, 'sleep')
+  const request = asked(lane)
+  assert.not(lane.send(), 'it is only asleep')
+  await until(() => lane.settle() > 0, 'the answer of one that slept')
+  await resolved(request.promise)
+  await until(() => state() === ASLEEP, 'sleep again')
+  lane.close()
+  await resolved(run)
+  assert.is(state(), ENDED)
+  await threads.close()
+})
+
+test('an answerer that has slept for long ends by itself', async () => {
+  const { threads, run, state } = await answering(1)
+  await resolved(run)
+  assert.is(state(), ENDED)
+  await threads.close()
+})
+
+test('who waits for an answer hears of the next one, where a thread died that was just going to tell', async () => {
+  const lane = new Lane(1)
+  const { words } = lane.memory
+  const request = asked(lane)
+  assert.ok(lane.send())
+  const told = lane.nextAnswer()!
+  // The last that a thread does: it has seen that somebody waits, and told nobody.
+  words[BEGUN] = 1
+  Atomics.store(words, ANSWERED, 1)
+  lane.settle()
+  lane.bury(new Error('the end'))
+  await resolved(request.promise)
+  asked(lane)
+  assert.ok(lane.send())
+  new Answerer(lane.memory, lane.starts, 1).run(
+    () => {},
+    () => {},
+  )
+  await resolved(told)
+})
+
+test('an answerer that wakes late does not answer again what its successor has answered', () => {
+  const lane = new Lane(1)
+  const { memory } = lane
+  const { words } = memory
+  const answers: string[] = []
+  const answererOf = (start: number) => new Answerer(memory, start, 1)
+  asked(lane)
+  assert.ok(lane.send())
+  const first = answererOf(1)
+  const { load } = Atomics
+  // Between its end and its last look for requests, it is held up so long that another one comes and goes.
+  let isHeldUp = false
+  Atomics.load = ((array: Int32Array, index: number) => {
+    if (array === words && index === ASKED && kindOf(load(words, STATE)) === ENDED && !isHeldUp) {
+      isHeldUp = true
+      asked(lane)
+      assert.ok(lane.send())
+      answererOf(2).run(
+        (slot) => answers.push(`second: ${slot}`),
+        () => {},
+      )
+    }
+    return load(array, index)
+  }) as typeof load
+  try {
+    first.run(
+      (slot) => answers.push(`first: ${slot}`),
+      () => {},
+    )
+  } finally {
+    Atomics.load = load
+  }
+  assert.ok(isHeldUp)
+  assert.equal(answers, [`first: ${memory.slot(0)}`, `second: ${memory.slot(1)}`])
+})
+
+test.run()

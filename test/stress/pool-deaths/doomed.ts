@@ -1,0 +1,49 @@
+// Loaded before anything else into every thread (`node --import`): there it waits for an order to die. Shipped code knows
+// nothing of it; what it can be stopped at are its steps in shared memory, all of which are calls of `Atomics`.
+import { getEnvironmentData, isMainThread } from 'node:worker_threads'
+import { AT_START, type Inside, mannerOf, NOW, ORDERS, STEPS, TAKEN } from './order.js'
+
+const memory = getEnvironmentData(ORDERS)
+if (!isMainThread && memory instanceof SharedArrayBuffer) obey(new Int32Array(memory))
+
+function obey(orders: Int32Array): void {
+  const { load, compareExchange, add } = Atomics
+  /** Before death, once an order has been taken. */
+  let stepsLeft = 0
+  let manner: Inside | undefined
+
+  const take = (place: number): Inside | undefined => {
+    const order = load(orders, place)
+    if (order === 0 || compareExchange(orders, place, order, 0) !== order) return undefined
+    add(orders, TAKEN, 1)
+    return mannerOf(order)
+  }
+  const step = (): void => {
+    if (manner === undefined) {
+      manner = take(NOW)
+      stepsLeft = load(orders, STEPS)
+    }
+    if (manner === undefined || stepsLeft-- > 0) return
+    const now = manner
+    manner = undefined // one that throws may live on
+    die(now)
+  }
+
+  const atStart = take(AT_START)
+  if (atStart !== undefined) die(atStart)
+  for (const name of ['load', 'store', 'compareExchange', 'add', 'sub', 'and', 'or', 'notify'] as const) {
+    const original = Atomics[name] as (...args: unknown[]) => unknown
+    const stepped = (words: unknown, index: unknown, a: unknown, b: unknown): unknown => {
+      step()
+      return original(words, index, a, b)
+    }
+    Object.defineProperty(Atomics, name, { value: stepped })
+  }
+}
+
+function die(manner: Inside): void {
+  if (manner === 'exit') process.exit(3)
+  if (manner === 'throw') throw new Error('ordered to throw')
+  const kept: unknown[] = []
+  for (;;) kept.push(new Array(1_000).fill(kept.length))
+}
