@@ -28,6 +28,10 @@ test('an answer that is awaited keeps its process, also from a pool that had fal
   assert.equal(await found('pending'), [9, 8, 7, 3, 3])
 })
 
+test('an answer that is awaited keeps its process while the thread for it is only being started', async () => {
+  assert.equal(await found('pending after a death'), ['answered'])
+})
+
 test('an idle pool leaves the processor alone', async () => {
   const share = (await found('rest')) as number
   console.log(`an idle pool of two threads takes ${(100 * share).toFixed(1)} % of a processor`)

@@ -57,6 +57,17 @@ const programs: Record<string, () => Promise<unknown>> = {
     return [...remaining, await limiter.usage('a'), allowed]
   },
 
+  /** The thread that is to answer ends, and the next one is only being started. */
+  async 'pending after a death'() {
+    const limiter = limiterOf()
+    await limiter.check('a')
+    const call = limiter.check('a')
+    void threads[0]!.terminate()
+    return Object.keys(countCodes(await Promise.allSettled([call, limiter.usage('b')]))).filter(
+      (code) => code !== 'ERR_MILLRACE_WORKER_LOST',
+    )
+  },
+
   /** How much processor time all threads take while nothing is asked, of the time that passes. */
   async rest() {
     const limiter = limiterOf({ minThreads: 2, maxThreads: 2 })

@@ -1,0 +1,29 @@
+import { createLimiter, manualClock } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { assertRejects, resolved, START_MS } from '../../limiter/support.js'
+
+/** More than a pool takes of threads that end without having done anything. */
+const TIMES = 12
+
+test('a call that a thread threw in rejects with what it threw, each by itself; then the pool goes on', async () => {
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 20, engine: 'pool', clock })
+  assert.is((await resolved(limiter.check('a'))).remaining, 4)
+  clock.set(1e300) // which can't be told apart from a granule later
+  for (let i = 0; i < TIMES; i++) {
+    const calls = [() => limiter.check('a'), () => limiter.checkMany(['a', 'b'])]
+    for (const call of calls) {
+      const error = await assertRejects(call, 'ERR_MILLRACE_WORKER_LOST', 'engine')
+      assert.is(error.mayBeCharged, true)
+      assert.match(String(error.cause), 'milliseconds that can be told apart')
+    }
+  }
+  clock.set(START_MS)
+  const [single, batch] = [limiter.check('a'), limiter.checkMany(['a', 'b'], 1, { remaining: true })]
+  assert.is((await resolved(single)).remaining, 3)
+  assert.equal([...(await resolved(batch)).remaining!], [2, 4])
+  await resolved(limiter.close())
+})
+
+test.run()
