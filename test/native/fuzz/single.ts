@@ -43,7 +43,7 @@ export class SingleCalls {
     const values = this.#values
     if (values.chance(0.2)) return this.#makeOfAnything()
     if (this.#kept.length < 2 || values.chance(0.1)) this.#make()
-    return this.#runOne(values.of(this.#kept))
+    return this.#kept.length === 0 ? undefined : this.#runOne(values.of(this.#kept))
   }
 
   #make(): void {
