@@ -24,6 +24,9 @@ export const survivors: readonly Reason[] = [
       'algorithms/sliding-window.js chargedTick: chargedTick = «0 → 1»;',
       'algorithms/sliding-window.js chargedRefunds: chargedRefunds = «0 → 1»;',
       'memory/insertion.js #chosen: #chosen = «0 → 1»;',
+      'memory/hash.js lo: lo = «0 → 1»;',
+      'memory/hash.js hi: hi = «0 → 1»;',
+      'memory/hash.js hash: let word = «0 → 1»;',
     ],
   },
   {
@@ -352,5 +355,17 @@ export const survivors: readonly Reason[] = [
       'memory/keys.js way: way = -«1 → 2»;',
       'memory/keys.js way: way = -«1 → 0»;',
     ],
+  },
+  {
+    why: 'whether any bit above the eighth is set is all that it is asked',
+    mutations: ['memory/hash.js hash: let wide = «0 → 1»;'],
+  },
+  {
+    why: 'beyond its end a string has NaN, of which a bitwise operation makes 0',
+    mutations: ['memory/hash.js hash: for (let i = whole; i «< → <=» length; i++) {'],
+  },
+  {
+    why: 'by 16 times a multiple of 4 more, and shifts count modulo 32',
+    mutations: ['memory/hash.js hash: word |= c << (8 * (i «- → +» whole));'],
   },
 ]
