@@ -23,7 +23,7 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
   'algorithms/forecast.js': ['limiter/decision'],
   'algorithms/ring.js': ['memory/words'],
   'algorithms/sliding-window.js': ['memory/words'],
-  'memory/arena.js': ['limiter/bad-share'],
+  'memory/arena.js': ['memory/arena', 'limiter/bad-share'],
   'memory/counters.js': ['memory/counters', 'limiter/stats'],
   'memory/keys.js': ['limiter/bad-input', 'limiter/batch'],
   'memory/insertion.js': ['memory/choice', 'memory/places'],

@@ -9,6 +9,9 @@ import { Cell, Expected } from './cell.js'
 
 type Next = () => number
 
+/** So many different words in a cell: no divisor of its parts. */
+const SOME = 509
+
 const SHAPES: readonly (readonly [sums: Sums, buckets: number])[] = [
   ['plain', 1],
   ['plain', 60],
@@ -23,17 +26,17 @@ const named = ([sums, buckets]: (typeof SHAPES)[number]) => `${sums}, ${buckets}
 const below = (next: Next, most: number) => Math.floor(next() * most)
 const oneOf = <T>(next: Next, all: readonly T[]): T => all[below(next, all.length)]!
 
-/** Any words in the cell: of the laps of a ring that ends in `tick`, and of older ones. */
+/** Any words: of the laps of a ring that ends in `tick`, and of older ones. */
 function fill({ words, shape, base, ring }: Cell, tick: number, next: Next): void {
   ring.slot(tick)
   const { lap } = ring
-  const word = (count: number) => {
-    const units = oneOf(next, [0, 1, 5, below(next, count), count - 5, count])
+  const some = Array.from({ length: SOME }, () => {
+    const units = oneOf(next, [0, 1, 5, below(next, NODE_COUNT), NODE_COUNT - 5, NODE_COUNT])
     return ((lap - oneOf(next, [0, 0, 1, 1, 2, 100]) * ONE_LAP) & LAP) | units
-  }
-  for (let i = 0; i < words.length; i++) words[i] = below(next, 2 ** 32) | 0
-  for (let slot = 0; slot < shape.ring; slot++) words[base + BUCKETS + slot] = word(COUNT)
-  for (let i = BUCKETS + shape.ring; i < shape.wayWords; i++) words[base + i] = word(NODE_COUNT)
+  })
+  // What is none of the sums' looks like a node, too.
+  for (let i = 0, at = below(next, SOME); i < words.length; i++, at++) words[i] = some[at % SOME]!
+  for (let i = 0; i < shape.ring; i++) words[base + BUCKETS + i]! &= LAP | COUNT
   words[base + TICK] = tick
 }
 
@@ -107,6 +110,27 @@ for (const shape of SHAPES) {
     let full = 0
     for (const seed of [1, 2, 3]) full += play(new Cell(...shape), random(seed))
     assert.is(full > 0, shape[0] !== 'plain', 'a node was full')
+  })
+}
+
+for (const shape of SHAPES.filter(([, buckets]) => buckets > 5)) {
+  test(`${named(shape)}: at the turn of a lap nothing is found but what is in the window`, () => {
+    const cell = new Cell(...shape)
+    const { words, base } = cell
+    const turn = 10 * cell.shape.ring
+    // What stands around the cell looks like a node of the lap before.
+    words.fill((9 * ONE_LAP) | 1_000).fill(0, base, base + cell.shape.wayWords)
+    for (const [tick, cost] of [
+      [turn - cell.shape.ring, 7], // by the same slot, long out of the window
+      [turn - 2, 5],
+    ] as const) {
+      words[base + TICK] = tick
+      assert.is(cell.charge(tick, cost), CHARGED)
+      words[base + BUCKETS + cell.ring.slot(tick)] = cell.ring.lap | cost
+    }
+    assert.is(cell.sum(turn + 1, 5), 5)
+    assert.is(cell.find(turn + 1, 5, 4), 3)
+    assert.is(cell.find(turn + 1, 5, 5), -1)
   })
 }
 
