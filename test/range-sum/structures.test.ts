@@ -144,6 +144,32 @@ function play(cell: Cell, next: Next): number {
   let now = shape.modulus - below(next, 3 * ring.size)
   words[base + TICK] = word(now)
   let full = 0
+  const charge = (cost: number) => {
+    const own = word(now)
+    const room = cell.roomAbove(own)
+    assert.is(room, roomAbove(cell, own), `tick ${now}`)
+    if (charged(now) + cost > COUNT || cost === 0) return
+    const answer = cell.charge(own, cost)
+    assert.is(answer, cost <= room ? CHARGED : OVERFLOWN, `tick ${now}`)
+    if (answer === OVERFLOWN) full++
+    else {
+      words[bucketOf(now)] = ring.lap | (charged(now) + cost)
+      charges.set(now, charged(now) + cost)
+    }
+  }
+  const judge = (later: number, length: number, message: string) => {
+    const inside = [...charges].filter(([tick]) => tick > later - length && tick <= later)
+    const sum = inside.reduce((all, [, units]) => all + units, 0)
+    assert.is(cell.sum(word(later), length), sum, `${message}: ${length} ticks up to ${later}`)
+    const units = Math.max(oneOf(next, [0, below(next, sum), sum - 1, sum]), 0)
+    let left = units
+    const found = inside.find(([, count]) => {
+      left -= count
+      return left < 0
+    })
+    const age = found === undefined ? -1 : later - found[0]
+    assert.is(cell.find(word(later), length, units), age, `${message}: ${units} of ${sum}`)
+  }
   for (let round = 0; round < 400; round++) {
     const message = `round ${round}, tick ${now}`
     const by = below(
@@ -154,17 +180,7 @@ function play(cell: Cell, next: Next): number {
     now += by
     const own = word(now)
     const cost = oneOf(next, [1, 100, COUNT - charged(now)])
-    const room = cell.roomAbove(own)
-    assert.is(room, roomAbove(cell, own), message)
-    if (charged(now) + cost <= COUNT && cost > 0) {
-      const answer = cell.charge(own, cost)
-      assert.is(answer, cost <= room ? CHARGED : OVERFLOWN, message)
-      if (answer === OVERFLOWN) full++
-      else {
-        words[bucketOf(now)] = ring.lap | (charged(now) + cost)
-        charges.set(now, charged(now) + cost)
-      }
-    }
+    charge(cost)
     const back = now - below(next, Math.min(ring.size, 5))
     if (charged(back) > 0 && next() < 0.4) {
       const units = 1 + below(next, charged(back))
@@ -174,19 +190,15 @@ function play(cell: Cell, next: Next): number {
     }
     if (round % 20 === 0) assertNodesAddUp(cell, own, message)
     const later = now + oneOf(next, [0, 0, 1, below(next, ring.size)])
-    const length = oneOf(next, [1, 1 + below(next, ring.size), ring.size])
-    let sum = 0
-    for (const [tick, units] of charges) if (tick > later - length && tick <= later) sum += units
-    assert.is(cell.sum(word(later), length), sum, `${message}: ${length} ticks up to ${later}`)
-    const units = oneOf(next, [0, below(next, sum), sum - 1, sum])
-    let left = Math.max(units, 0)
-    const found = [...charges].find(([tick, count]) => {
-      if (tick > later - length && tick <= later) left -= count
-      return left < 0
-    })
-    const age = found === undefined ? -1 : later - found[0]
-    assert.is(cell.find(word(later), length, Math.max(units, 0)), age, `${message}: ${units} of ${sum}`)
+    judge(later, oneOf(next, [1, 1 + below(next, ring.size), ring.size]), message)
   }
+  // Windows that begin at every place of a block.
+  for (let i = 0; i < 200; i++) {
+    now++
+    cell.moveTo(word(now), 1)
+    charge(below(next, 3))
+  }
+  for (let length = 1; length <= Math.min(ring.size, 200); length++) judge(now, length, `at ${now}`)
   return full
 }
 
