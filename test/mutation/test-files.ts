@@ -16,11 +16,11 @@ const QUICK = [
   'engines/fingerprints',
   'algorithms/interrupted',
 ]
-const SUMS = ['range-sum/structures', 'range-sum/reads', 'range-sum/left-behind']
+const SUMS = ['range-sum/left-behind', 'range-sum/structures', 'range-sum/reads']
 /** Where the quick test to notice most probably is. */
 const FIRST: Readonly<Record<string, readonly string[]>> = {
   'algorithms/adjustments.js': ['memory/words', 'limiter/adjustments', 'limiter/block', 'limiter/refund'],
-  'algorithms/forecast.js': ['limiter/decision'],
+  'algorithms/forecast.js': ['limiter/decision', 'range-sum/left-behind', 'range-sum/reads'],
   'algorithms/ring.js': ['memory/words'],
   'algorithms/sliding-window.js': ['memory/words'],
   'memory/arena.js': ['memory/arena', 'limiter/bad-share'],

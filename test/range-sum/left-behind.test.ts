@@ -11,6 +11,7 @@ import { createArena } from '#millrace/memory/arena.js'
 import { Hasher } from '#millrace/memory/hash.js'
 import { HEADER, TICK } from '#millrace/memory/layout.js'
 import { Table } from '#millrace/memory/table.js'
+import { interrupted } from '../algorithms/interrupted.js'
 
 const SECOND_MS = 1_000
 const STRUCTURES = ['blocks', 'fenwick'] as const
@@ -32,30 +33,36 @@ function stage(sums: (typeof STRUCTURES)[number], buckets: number, limit: number
 
 for (const sums of STRUCTURES) {
   for (const edge of ['strict', 'smooth'] as const) {
-    test(`${sums}, ${edge}: what a dead thread left in the nodes alone is in retryAfterMs and resetMs`, () => {
-      const { clock, limiter, window, words, way } = stage(sums, 3_600, 10, edge)
-      clock.set(1_000_000 * SECOND_MS)
-      limiter.check('key', 1)
-      clock.advance(5 * SECOND_MS)
-      limiter.refund(limiter.check('key', 9)) // the cell is at this second, and will be summed anew
-      const base = window.base(way())
-      const e = words[base + TICK]!
-      const slot = window.ring.slot(e)
-      window.ring.sums.charge(base, e, slot, window.ring.lap, 9) // and died
-      clock.advance(SECOND_MS)
-      for (const cost of [2, 10]) {
-        const { allowed, retryAfterMs } = limiter.check('key', cost)
-        assert.not(allowed)
-        clock.advance(retryAfterMs - 1)
-        assert.not(limiter.peek('key', cost).allowed, `cost ${cost}, a millisecond before`)
-        clock.advance(1)
-        assert.ok(limiter.peek('key', cost).allowed, `cost ${cost}, after ${retryAfterMs} ms`)
-        clock.advance(-retryAfterMs)
-      }
-      const { resetMs } = limiter.peek('key')
-      clock.advance(resetMs)
-      assert.is(limiter.peek('key').remaining, 10)
-    })
+    for (const [what, dead] of [
+      ['alone', 9],
+      ['before others are admitted', 8],
+    ] as const) {
+      test(`${sums}, ${edge}: what a dead thread left in the nodes ${what} is in retryAfterMs and resetMs`, () => {
+        const { clock, limiter, window, words, way } = stage(sums, 3_600, 10, edge)
+        clock.set(1_000_000 * SECOND_MS)
+        limiter.check('key', 1)
+        clock.advance(5 * SECOND_MS)
+        limiter.refund(limiter.check('key', 9)) // the cell is at this second, and will be summed anew
+        const base = window.base(way())
+        const e = words[base + TICK]!
+        const slot = window.ring.slot(e)
+        window.ring.sums.charge(base, e, slot, window.ring.lap, dead) // and died
+        clock.advance(SECOND_MS)
+        for (let i = 1 + dead; i < 10; i++) assert.ok(limiter.check('key').allowed)
+        for (const cost of [2, 10]) {
+          const { allowed, retryAfterMs } = limiter.check('key', cost)
+          assert.not(allowed)
+          clock.advance(retryAfterMs - 1)
+          assert.not(limiter.peek('key', cost).allowed, `cost ${cost}, a millisecond before`)
+          clock.advance(1)
+          assert.ok(limiter.peek('key', cost).allowed, `cost ${cost}, after ${retryAfterMs} ms`)
+          clock.advance(-retryAfterMs)
+        }
+        const { resetMs } = limiter.peek('key')
+        clock.advance(resetMs)
+        assert.is(limiter.peek('key').remaining, 10)
+      })
+    }
   }
 
   test(`${sums}: a refund of everything takes everything, also where the cell's tick goes round meanwhile`, () => {
@@ -83,6 +90,44 @@ for (const sums of STRUCTURES) {
     assert.is(new Adjustments(window).refund(way(), lo, hi, 1_000), 17)
     assert.ok(wasOvertaken)
     assert.is(limiter.usage('key'), 0)
+  })
+}
+
+for (const sums of STRUCTURES) {
+  test(`${sums}: who looks while the cell's tick goes round sees what was there before that or after`, () => {
+    const seen = new Set<number>()
+    for (let point = 0, isOver = false; !isOver; point++) {
+      const { clock, limiter, shape } = stage(sums, 300, 100, 'strict')
+      const turn = 10 * shape.ring
+      for (const [second, cost] of [
+        [100, 10],
+        [250, 5],
+        [299, 1],
+      ] as const) {
+        clock.set((turn + second) * SECOND_MS)
+        limiter.check('key', cost)
+      }
+      const { result, wasInterrupted } = interrupted(
+        [point],
+        () => limiter.usage('key'),
+        () => {
+          clock.set((turn + shape.ring) * SECOND_MS)
+          limiter.check('key', 2)
+        },
+      )
+      isOver = !wasInterrupted
+      if (wasInterrupted) seen.add(result)
+    }
+    for (const usage of seen) assert.ok([16, 18].includes(usage), `${usage} units`)
+    assert.ok(seen.size > 0)
+  })
+
+  test(`${sums}: a cell at the end of a lap whose window is over counts nothing, not even a part of what comes behind it`, () => {
+    const { clock, limiter, shape } = stage(sums, 300, 100, 'smooth')
+    clock.set((11 * shape.ring - 1) * SECOND_MS)
+    limiter.check('key', 50)
+    clock.advance(301.5 * SECOND_MS)
+    assert.equal([limiter.usage('key'), limiter.peek('key').remaining], [0, 100])
   })
 }
 

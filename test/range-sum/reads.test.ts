@@ -1,10 +1,16 @@
 // What nodes are there for: how few words a sum of a long window reads, and who looks for a place in it.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Forecast } from '#millrace/algorithms/forecast.js'
 import { Ring } from '#millrace/algorithms/ring.js'
+import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
+import { Reading } from '#millrace/core/reading.js'
+import { Ticks } from '#millrace/core/ticks.js'
 import { BUCKETS, type Sums, TICK } from '#millrace/memory/layout.js'
 import { CHARGED } from '#millrace/range-sum/range-sum.js'
 import { Cell } from './cell.js'
+
+const GRANULE_MS = 1_000
 
 /** A unit in each of its ticks, of which the last is in the middle of a lap; and how many words `act` reads in it. */
 function fullCell(sums: Sums, buckets: number) {
@@ -39,6 +45,20 @@ function fullCell(sums: Sums, buckets: number) {
   return {
     size: buckets + 1,
     sum: (length: number) => readsOf((sums, place) => sums.sum(...place, length), length),
+    /** Who asks when a cost is admitted. */
+    retry: (cost: number) => {
+      const rule = { windowMs: GRANULE_MS * buckets, buckets }
+      const window = new SlidingWindow(counting as Int32Array, shape, 'strict', 0)
+      const ticks = new Ticks(rule.windowMs, buckets, shape.modulus)
+      const reading = new Reading({ now: () => GRANULE_MS * last }, ticks)
+      reading.take()
+      const forecast = new Forecast(window, ticks, false)
+      const limit = buckets + 1
+      return readsOf(
+        () => forecast.untilAdmitted(base, cost, limit, reading, reading.nowMs),
+        GRANULE_MS * cost, // the first unit leaves at once, the second a granule later
+      )
+    },
     find: (length: number, units: number) =>
       readsOf((sums, place) => sums.find(...place, length, units), units < length ? length - 1 - units : -1),
   }
@@ -62,6 +82,16 @@ for (const [sums, buckets, sumReads, findReads] of [
         assert.ok(reads <= findReads, `${part} of ${length}: ${reads}`)
       }
     }
+  })
+}
+
+for (const [sums, buckets, reads] of [
+  ['blocks', 3_600, 446],
+  ['fenwick', 86_400, 378],
+] as const) {
+  test(`${sums}, ${buckets} granules: when a cost is admitted is known after ${reads} words, a few sums and no search`, () => {
+    const { retry } = fullCell(sums, buckets)
+    for (const cost of [1, 2, 100, 1_000, 3_000, buckets]) assert.ok(retry(cost) <= reads, `cost ${cost}`)
   })
 }
 

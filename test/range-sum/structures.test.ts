@@ -73,12 +73,13 @@ for (const shape of SHAPES) {
     assert.equal([...answers].sort(), shape[0] === 'plain' ? [CHARGED] : [OVERFLOWN, LATE, CHARGED].sort())
   })
 
-  test(`${named(shape)}: what is taken out goes from the nodes of its lap that count so much`, () => {
+  test(`${named(shape)}: what is taken out goes from the nodes of its lap that count so much, and makes room`, () => {
     const next = random(2)
     const cell = new Cell(...shape)
     for (let i = 0; i < 100; i++) {
       const tick = anyTick(cell, next)
       fill(cell, tick, next)
+      if (shape[0] !== 'fenwick') assert.is(cell.roomAbove(tick), roomAbove(cell, tick)) // whose node 0 counts the most
       const units = oneOf(next, [1, 5, 1_000])
       const expected = new Expected(cell)
       expected.takeOut(tick, units)
