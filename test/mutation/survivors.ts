@@ -82,7 +82,7 @@ export const survivors: readonly Reason[] = [
       // The home is looked at twice.
       'memory/table.js #scan: for (let i = 0; i «< → <=» WAYS_PER_SET; i++) {',
       // Of a bucket that must leave whole, and more with it: the next one decides.
-      'algorithms/forecast.js #leaves: ? Math.min(«16 → 17», Math.max(1, Math.ceil(16 - (16 * most) / (count || 1))))',
+      'algorithms/forecast.js #leaves: sixteenths = count > most ? Math.min(«16 → 17», Math.ceil(16 - (16 * most) / count)) : 1;',
       'memory/table.js #scan: const place = (home «+ → -» i) & (WAYS_PER_SET - 1);',
       // It is FREE by now, and left for that.
       'memory/insertion.js #isOnly: «break; → continue;» (2)',
