@@ -1,3 +1,5 @@
+import { survivorsInSums } from './survivors-in-sums.js'
+
 export interface Reason {
   /** Why nothing can see these, or why what sees them is not part of the run. */
   readonly why: string
@@ -140,19 +142,6 @@ export const survivors: readonly Reason[] = [
   },
   {
     why:
-      'an empty bucket is marked as swept: a compare-exchange more, and in the one tick whose lap comes round a charge ' +
-      'that is not admitted may stay for a window, as in any that was swept',
-    mutations: [
-      'range-sum/plain.js sweep: if («(b & COUNT) === 0 → false» || (b & LAP) === this.#laps.lapOf(i, to))',
-      'range-sum/plain.js sweep: if ((b «& → |» COUNT) === 0 || (b & LAP) === this.#laps.lapOf(i, to))',
-      // The lap is asked for again, of the tick as it is now.
-      'range-sum/plain.js sweep: if («(b & COUNT) === 0 || (b & LAP) === this.#laps.lapOf(i, to) → false»)',
-      'range-sum/plain.js sweep: if ((b & COUNT) === 0 || «(b & LAP) === this.#laps.lapOf(i, to) → false»)',
-      'range-sum/plain.js sweep: if ((b & COUNT) === 0 || (b «& → |» LAP) === this.#laps.lapOf(i, to))',
-    ],
-  },
-  {
-    why:
       'any bound does from 2^19 to the modulus less 2^19: a move of more than 2^19 that ends in the same step of 2^19 ' +
       'has gone nearly all round',
     mutations: [
@@ -208,22 +197,6 @@ export const survivors: readonly Reason[] = [
   {
     why: 'half as many new epochs: AS_OF tells 2^20 ticks apart, so one at each multiple of that does, too, if only just',
     mutations: ['algorithms/sliding-window.js outside: const STEP_BITS = «19 → 20»;'],
-  },
-  {
-    why:
-      'a slot that is left to its next turn, 64 laps later, because others have moved on to the very lap of its bucket: who ' +
-      'is overtaken so three times in succession leaves a count that only refuses, for a window, 256 laps later',
-    mutations: ['range-sum/plain.js sweep: «continue; → break;» (2)'],
-  },
-  {
-    why: 'brooms more slots than it is the turn of: what is in the window stays in any case, and it is only slower',
-    mutations: [
-      'range-sum/plain.js sweep: const end = Math.«floor → ceil»(((from >>> 0) + hop) / BROOM_LAPS);',
-      'range-sum/plain.js sweep: const end = Math.floor(((from >>> 0) + hop) «/ → *» BROOM_LAPS);',
-      'range-sum/plain.js sweep: let p = Math.floor((from >>> 0) / BROOM_LAPS) + «1 → 0»;',
-      'range-sum/plain.js sweep: p = Math.max(p, end - this.#ring «+ → -» 1);',
-      'range-sum/plain.js sweep: p = Math.max(p, end - this.#ring + «1 → 0»);',
-    ],
   },
   {
     why:
@@ -368,4 +341,5 @@ export const survivors: readonly Reason[] = [
     why: 'by 16 times a multiple of 4 more, and shifts count modulo 32',
     mutations: ['memory/hash.js hash: word |= c << (8 * (i «- → +» whole));'],
   },
+  ...survivorsInSums,
 ]

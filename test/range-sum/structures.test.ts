@@ -132,6 +132,7 @@ for (const shape of SHAPES.filter(([, buckets]) => buckets > 5)) {
     assert.is(cell.sum(turn + 1, 5), 5)
     assert.is(cell.find(turn + 1, 5, 4), 3)
     assert.is(cell.find(turn + 1, 5, 5), -1)
+    assert.equal([cell.sum(turn + 1, 0), cell.find(turn + 1, 0, 0)], [0, -1])
   })
 }
 
