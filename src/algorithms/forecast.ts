@@ -176,9 +176,8 @@ export class Forecast {
    * (`#lastToLeave`): as soon as a part of its first bucket is out, the buckets below it are summed.
    */
   #leaves(tick: number, count: number, most: number): number {
-    const sixteenths = this.#smooth
-      ? Math.min(16, Math.max(1, Math.ceil(16 - (16 * most) / (count || 1))))
-      : 16
+    let sixteenths = 16
+    if (this.#smooth) sixteenths = count > most ? Math.min(16, Math.ceil(16 - (16 * most) / count)) : 1
     return tick + this.#window.ring.size - 1 + sixteenths / 16
   }
 }

@@ -148,8 +148,7 @@ function allocate(shape: Shape, maxKeys: number): SharedArrayBuffer {
   try {
     // Growable, though it never grows: only then does V8 align it to a page, and a way of 16 words to a cache line.
     return new SharedArrayBuffer(bytes, { maxByteLength: bytes })
-  } catch (error) {
-    if (error instanceof RangeError) throw tooLarge(shape, maxKeys, error)
-    throw error
+  } catch (cause) {
+    throw tooLarge(shape, maxKeys, cause)
   }
 }

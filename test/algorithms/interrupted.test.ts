@@ -259,6 +259,56 @@ for (const [what, comesBack] of [
   })
 }
 
+test('deny: who returns elsewhere while another takes its old place leaves that place to who takes it', () => {
+  for (const [first, second] of [
+    ['key', 'idle'],
+    ['idle', 'key'],
+  ] as const) {
+    let admitted: string[]
+    everywhere({
+      options: { onFull: 'deny', limit: 1 },
+      places: 2,
+      before: ({ clock, limiter }) => {
+        for (const key of [first, second]) limiter.check(key)
+        clock.advance(62_000)
+        admitted = []
+      },
+      act: (limiter) => limiter.check('new').allowed,
+      between: ({ other }) => {
+        admitted = ['key', 'third'].filter((key) => other.check(key).allowed)
+      },
+      judge: ({ limiter }, isAdmitted, at) => {
+        if (isAdmitted) admitted.push('new')
+        assert.is(admitted.length, 2, `${at}: ${admitted} for two places`)
+        for (const key of admitted) assert.is(limiter.usage(key), 1, `${at}: ${key}`)
+      },
+    })
+  }
+})
+
+test('evict: a place given up as its new key has another keeps its counts for who comes next, whoever dies', () => {
+  for (let hasDied = true, point = 0; hasDied; point++) {
+    hasDied = false
+    everywhere({
+      options: { onFull: 'evict', limit: 1 },
+      places: 2,
+      before: ({ limiter }) => {
+        for (const key of ['first', 'second']) assert.ok(limiter.check(key).allowed)
+      },
+      act: (limiter) => limiter.check('new').allowed,
+      between: ({ other }) => {
+        if (diesAt(point, () => other.check('new'))) hasDied = true
+      },
+      judge: ({ limiter }, isAdmitted, at) => {
+        assert.not(isAdmitted, at)
+        for (const key of ['third', 'fourth']) {
+          assert.not(limiter.check(key).allowed, `${at}, the other at ${point}: ${key}`)
+        }
+      },
+    })
+  }
+})
+
 test('a thread that stops for hours while it takes the place of a key takes its counts with it', () => {
   everywhere({
     options: { onFull: 'evict', window: '1d', granularity: '1h' },

@@ -46,4 +46,26 @@ test('what can not be allocated is refused with the bytes that it asks for', () 
   }
 })
 
+test('what the system refuses to allocate is refused with the bytes that it asks for, and why', () => {
+  const rule = checkRule({ limit: 7, window: '1m' })
+  const bytes = 4 * shapeFor(rule.windowMs, rule.buckets, setsFor(1), 'plain').words
+  const cause = new RangeError('Array buffer allocation failed')
+  const Real = globalThis.SharedArrayBuffer
+  globalThis.SharedArrayBuffer = class {
+    constructor() {
+      throw cause
+    }
+  } as never
+  try {
+    createArena(rule, 1, 'evict', 0)
+    assert.unreachable('it was allocated')
+  } catch (error) {
+    assert.is((error as MillraceError).code, 'ERR_MILLRACE_ARENA_TOO_LARGE')
+    assert.match((error as MillraceError).message, `asks for ${bytes} bytes`)
+    assert.is((error as MillraceError).cause, cause)
+  } finally {
+    globalThis.SharedArrayBuffer = Real
+  }
+})
+
 test.run()

@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { count, counted } from '#millrace/memory/counters.js'
+import { interrupted } from '../algorithms/interrupted.js'
 
 const AT = 2
 
@@ -27,6 +28,22 @@ test('a counter turns over at 2^32 exactly, not before', () => {
   count(words, AT, 1)
   assert.is(counted(words, AT), 2 ** 32)
   assert.equal([...words], [0, 0, 0, 1, 0, 0])
+})
+
+test('a counter that turns over while it is read is read as before that or as after it', () => {
+  const seen = new Set<number>()
+  for (let point = 0, isOver = false; !isOver; point++) {
+    const words = counter()
+    count(words, AT, 2 ** 32 - 1)
+    const { result, wasInterrupted } = interrupted(
+      [point],
+      () => counted(words, AT),
+      () => count(words, AT, 1),
+    )
+    isOver = !wasInterrupted
+    if (wasInterrupted) seen.add(result)
+  }
+  assert.equal([...seen].sort(), [2 ** 32 - 1, 2 ** 32])
 })
 
 test.run()

@@ -1,4 +1,5 @@
 import { Explorer, type ExplorerOptions, type Verdict } from './explorer.js'
+import { lookAtHash } from './hash-look.js'
 import type { Mutation } from './mutations.js'
 import { TestFiles } from './test-files.js'
 
@@ -12,8 +13,8 @@ const UNPLAYED = new Set([
   'memory/statistics.js',
 ])
 
-/** The tests notice most of these before the explorer's few best scenarios would: only few adjust anything. */
-const TESTED_FIRST = new Set(['algorithms/adjustments.js'])
+/** Their own tests notice most of these, before the explorer's few best scenarios would. */
+const TESTED_FIRST = /^range-sum|adjustments.js$/
 
 /** All that may notice a mutation, the cheapest first. */
 export class Judges {
@@ -33,7 +34,10 @@ export class Judges {
     tell: (what: string) => void,
   ): Promise<Judges> {
     const tests = await TestFiles.create()
-    const verdict = (await tests.judge(shipped, 'quick')) ?? (await tests.judge(shipped, 'long'))
+    const verdict =
+      (await tests.judge(shipped, 'first')) ??
+      (await tests.judge(shipped, 'quick')) ??
+      (await tests.judge(shipped, 'long'))
     if (verdict !== undefined) throw new Error(`the shipped code: ${verdict.what}`)
     return new Judges(tests, () => Explorer.create(options, shipped, tell))
   }
@@ -41,9 +45,11 @@ export class Judges {
   /** Who noticed it first; undefined: nobody. */
   async judge(mutation: Mutation): Promise<Verdict | undefined> {
     const explorer = UNPLAYED.has(mutation.file) ? undefined : await this.#asked()
-    const glances = !TESTED_FIRST.has(mutation.file)
+    const glances = !TESTED_FIRST.test(mutation.file)
     return (
+      (mutation.file === 'memory/hash.js' ? lookAtHash(mutation.code()) : undefined) ??
       (glances ? await explorer?.glance(mutation) : undefined) ??
+      (await this.#tests.judge(mutation, 'first')) ??
       (await this.#tests.judge(mutation, 'quick')) ??
       (await explorer?.judge(mutation)) ??
       (await this.#tests.judge(mutation, 'long'))

@@ -90,7 +90,7 @@ test('the smoke, a scenario, a test file and the clock each notice what is known
     assert.is(endless?.by, 'hang', endless?.what)
     const share = await tests.judge(
       named('arena.js arenaIn: if («version !== LAYOUT_VERSION → false»)'),
-      'quick',
+      'first',
     )
     assert.is(share?.by, 'test', share?.what)
   } finally {

@@ -1,3 +1,5 @@
+import { survivorsInSums } from './survivors-in-sums.js'
+
 export interface Reason {
   /** Why nothing can see these, or why what sees them is not part of the run. */
   readonly why: string
@@ -24,6 +26,9 @@ export const survivors: readonly Reason[] = [
       'algorithms/sliding-window.js chargedTick: chargedTick = «0 → 1»;',
       'algorithms/sliding-window.js chargedRefunds: chargedRefunds = «0 → 1»;',
       'memory/insertion.js #chosen: #chosen = «0 → 1»;',
+      'memory/hash.js lo: lo = «0 → 1»;',
+      'memory/hash.js hi: hi = «0 → 1»;',
+      'memory/hash.js hash: let word = «0 → 1»;',
     ],
   },
   {
@@ -79,7 +84,7 @@ export const survivors: readonly Reason[] = [
       // The home is looked at twice.
       'memory/table.js #scan: for (let i = 0; i «< → <=» WAYS_PER_SET; i++) {',
       // Of a bucket that must leave whole, and more with it: the next one decides.
-      'algorithms/forecast.js #leaves: ? Math.min(«16 → 17», Math.max(1, Math.ceil(16 - (16 * most) / (count || 1))))',
+      'algorithms/forecast.js #leaves: sixteenths = count > most ? Math.min(«16 → 17», Math.ceil(16 - (16 * most) / count)) : 1;',
       'memory/table.js #scan: const place = (home «+ → -» i) & (WAYS_PER_SET - 1);',
       // It is FREE by now, and left for that.
       'memory/insertion.js #isOnly: «break; → continue;» (2)',
@@ -133,19 +138,6 @@ export const survivors: readonly Reason[] = [
       'algorithms/ring.js #sideOf: const newest = (word + «2 → 3») * (1000 / PER_SECOND);',
       'algorithms/ring.js #sideOf: const newest = (word + «2 → 1») * (1000 / PER_SECOND);',
       'algorithms/ring.js #sideOf: const wasRead = (reading.absoluteTick + ahead) * this.#granuleMs - this.#originMs «< → <=» newest;',
-    ],
-  },
-  {
-    why:
-      'an empty bucket is marked as swept: a compare-exchange more, and in the one tick whose lap comes round a charge ' +
-      'that is not admitted may stay for a window, as in any that was swept',
-    mutations: [
-      'range-sum/plain.js sweep: if («(b & COUNT) === 0 → false» || (b & LAP) === this.#laps.lapOf(i, to))',
-      'range-sum/plain.js sweep: if ((b «& → |» COUNT) === 0 || (b & LAP) === this.#laps.lapOf(i, to))',
-      // The lap is asked for again, of the tick as it is now.
-      'range-sum/plain.js sweep: if («(b & COUNT) === 0 || (b & LAP) === this.#laps.lapOf(i, to) → false»)',
-      'range-sum/plain.js sweep: if ((b & COUNT) === 0 || «(b & LAP) === this.#laps.lapOf(i, to) → false»)',
-      'range-sum/plain.js sweep: if ((b & COUNT) === 0 || (b «& → |» LAP) === this.#laps.lapOf(i, to))',
     ],
   },
   {
@@ -205,22 +197,6 @@ export const survivors: readonly Reason[] = [
   {
     why: 'half as many new epochs: AS_OF tells 2^20 ticks apart, so one at each multiple of that does, too, if only just',
     mutations: ['algorithms/sliding-window.js outside: const STEP_BITS = «19 → 20»;'],
-  },
-  {
-    why:
-      'a slot that is left to its next turn, 64 laps later, because others have moved on to the very lap of its bucket: who ' +
-      'is overtaken so three times in succession leaves a count that only refuses, for a window, 256 laps later',
-    mutations: ['range-sum/plain.js sweep: «continue; → break;» (2)'],
-  },
-  {
-    why: 'brooms more slots than it is the turn of: what is in the window stays in any case, and it is only slower',
-    mutations: [
-      'range-sum/plain.js sweep: const end = Math.«floor → ceil»(((from >>> 0) + hop) / BROOM_LAPS);',
-      'range-sum/plain.js sweep: const end = Math.floor(((from >>> 0) + hop) «/ → *» BROOM_LAPS);',
-      'range-sum/plain.js sweep: let p = Math.floor((from >>> 0) / BROOM_LAPS) + «1 → 0»;',
-      'range-sum/plain.js sweep: p = Math.max(p, end - this.#ring «+ → -» 1);',
-      'range-sum/plain.js sweep: p = Math.max(p, end - this.#ring + «1 → 0»);',
-    ],
   },
   {
     why:
@@ -353,4 +329,17 @@ export const survivors: readonly Reason[] = [
       'memory/keys.js way: way = -«1 → 0»;',
     ],
   },
+  {
+    why: 'whether any bit above the eighth is set is all that it is asked',
+    mutations: ['memory/hash.js hash: let wide = «0 → 1»;'],
+  },
+  {
+    why: 'beyond its end a string has NaN, of which a bitwise operation makes 0',
+    mutations: ['memory/hash.js hash: for (let i = whole; i «< → <=» length; i++) {'],
+  },
+  {
+    why: 'by 16 times a multiple of 4 more, and shifts count modulo 32',
+    mutations: ['memory/hash.js hash: word |= c << (8 * (i «- → +» whole));'],
+  },
+  ...survivorsInSums,
 ]

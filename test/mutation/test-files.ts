@@ -16,22 +16,30 @@ const QUICK = [
   'engines/fingerprints',
   'algorithms/interrupted',
 ]
+const SUMS = ['range-sum/left-behind', 'range-sum/structures', 'range-sum/reads']
 /** Where the quick test to notice most probably is. */
 const FIRST: Readonly<Record<string, readonly string[]>> = {
   'algorithms/adjustments.js': ['memory/words', 'limiter/adjustments', 'limiter/block', 'limiter/refund'],
-  'algorithms/forecast.js': ['limiter/decision'],
+  'algorithms/forecast.js': ['limiter/decision', 'range-sum/left-behind', 'range-sum/reads'],
   'algorithms/ring.js': ['memory/words'],
   'algorithms/sliding-window.js': ['memory/words'],
-  'memory/arena.js': ['limiter/bad-share'],
+  'memory/arena.js': ['memory/arena', 'limiter/bad-share'],
   'memory/counters.js': ['memory/counters', 'limiter/stats'],
   'memory/keys.js': ['limiter/bad-input', 'limiter/batch'],
   'memory/insertion.js': ['memory/choice', 'memory/places'],
   'memory/layout.js': ['memory/layout'],
   'memory/table.js': ['memory/sets', 'memory/places'],
-  'memory/statistics.js': ['limiter/stats', 'limiter/full-table'],
+  'memory/statistics.js': ['memory/statistics', 'limiter/stats', 'limiter/full-table'],
+  'range-sum/blocks.js': SUMS,
+  'range-sum/fenwick.js': SUMS,
+  'range-sum/nodes.js': SUMS,
+  'range-sum/plain.js': SUMS,
+  'range-sum/range-sum.js': SUMS,
+  'range-sum/select.js': SUMS,
 }
 const TIME = ['core/ticks', 'clock/steps', 'clock/far-steps']
 const PLACES = ['attack/short-fingerprints']
+const CONFORMANCE = ['range-sum/conformance']
 /** Nothing but its own test tells one fingerprint from another. */
 const HASH = 'memory/hash.js'
 /** Longer ones, for what they are about. */
@@ -43,9 +51,12 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
   'memory/insertion.js': PLACES,
   'memory/layout.js': [...TIME, ...PLACES],
   'memory/table.js': PLACES,
+  'range-sum/blocks.js': CONFORMANCE,
+  'range-sum/fenwick.js': CONFORMANCE,
+  'range-sum/nodes.js': CONFORMANCE,
 }
 /** Seconds of processor time, four times and more what they take: who needs more hangs. */
-const MOST_SECONDS = { quick: 10, long: 40 }
+const MOST_SECONDS = { first: 5, quick: 10, long: 40 }
 /** And however long a busy machine may take for that. */
 const MOST_MS = 300_000
 
@@ -62,13 +73,16 @@ export class TestFiles {
   }
 
   /** Runs what concerns the mutation's file, up to the first test that fails. */
-  async judge({ file, original, code }: Mutation, which: 'quick' | 'long'): Promise<Verdict | undefined> {
-    const files = which === 'long' ? LONG[file] : file === HASH ? [] : [...(FIRST[file] ?? []), ...QUICK]
+  async judge(
+    { file, original, code }: Mutation,
+    which: keyof typeof MOST_SECONDS,
+  ): Promise<Verdict | undefined> {
+    const files = { first: FIRST[file], quick: file === HASH ? [] : QUICK, long: LONG[file] }[which]
     if (files === undefined || files.length === 0) return undefined
     const path = join(this.#folder, 'dist', file)
     await writeFile(path, code())
     try {
-      return await this.#run([...new Set(files)], MOST_SECONDS[which])
+      return await this.#run(files, MOST_SECONDS[which])
     } finally {
       await writeFile(path, original)
     }

@@ -9,10 +9,12 @@ import { checkRule } from '#millrace/core/rule.js'
 import { Limiter } from '#millrace/limiter.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { Hasher } from '#millrace/memory/hash.js'
-import { HEADER, TICK } from '#millrace/memory/layout.js'
+import { BLOCK, HEADER, TICK } from '#millrace/memory/layout.js'
 import { Table } from '#millrace/memory/table.js'
+import { interrupted } from '../algorithms/interrupted.js'
 
 const SECOND_MS = 1_000
+type Stage = ReturnType<typeof stage>
 const STRUCTURES = ['blocks', 'fenwick'] as const
 
 /** A limiter by the second, and the cell of 'key' below it. */
@@ -27,35 +29,53 @@ function stage(sums: (typeof STRUCTURES)[number], buckets: number, limit: number
   hasher.hash('key')
   const { lo, hi } = hasher
   const way = () => new Table(words, shape).findLive(lo, hi)
-  return { clock, limiter, window, words, shape, lo, hi, way }
+  const other = new Limiter(arena, rule.name, clock) // as on another thread
+  return { clock, limiter, other, window, words, shape, lo, hi, way }
+}
+
+/** From when on a cost is admitted, in seconds after the first was: at once, and at many later moments. */
+const MOMENTS = [6, 1_000, 1_001, 1_002, 1_003, 2_222, 3_590, 3_600]
+
+/** One unit at this second, what a dead thread charged to the nodes alone five seconds later, and others as far as there is room. */
+function assertKnown({ clock, limiter, window, words, way }: Stage, start: number, dead: number): void {
+  clock.set(start * SECOND_MS)
+  limiter.check('key', 1)
+  clock.advance(5 * SECOND_MS)
+  limiter.refund(limiter.check('key', 9)) // the cell is at this second, and will be summed anew
+  const base = window.base(way())
+  const e = words[base + TICK]!
+  const slot = window.ring.slot(e)
+  window.ring.sums.charge(base, e, slot, window.ring.lap, dead) // and died
+  clock.advance(SECOND_MS)
+  for (let i = 1 + dead; i < 10; i++) assert.ok(limiter.check('key').allowed)
+  for (const moment of MOMENTS) {
+    if (start % BLOCK > 0 && moment > 3_590) continue // by then a part of their block is out
+    for (const cost of [2, 8, 9, 10]) {
+      clock.set((start + moment) * SECOND_MS)
+      const { allowed, retryAfterMs } = limiter.check('key', cost)
+      const message = `cost ${cost}, ${moment} s after ${start}`
+      assert.not(allowed, message)
+      clock.advance(retryAfterMs - 1)
+      assert.not(limiter.peek('key', cost).allowed, `${message}, a millisecond before`)
+      clock.advance(1)
+      assert.ok(limiter.peek('key', cost).allowed, `${message}, after ${retryAfterMs} ms`)
+    }
+  }
+  const { resetMs } = limiter.peek('key')
+  clock.advance(resetMs)
+  assert.is(limiter.peek('key').remaining, 10)
 }
 
 for (const sums of STRUCTURES) {
   for (const edge of ['strict', 'smooth'] as const) {
-    test(`${sums}, ${edge}: what a dead thread left in the nodes alone is in retryAfterMs and resetMs`, () => {
-      const { clock, limiter, window, words, way } = stage(sums, 3_600, 10, edge)
-      clock.set(1_000_000 * SECOND_MS)
-      limiter.check('key', 1)
-      clock.advance(5 * SECOND_MS)
-      limiter.refund(limiter.check('key', 9)) // the cell is at this second, and will be summed anew
-      const base = window.base(way())
-      const e = words[base + TICK]!
-      const slot = window.ring.slot(e)
-      window.ring.sums.charge(base, e, slot, window.ring.lap, 9) // and died
-      clock.advance(SECOND_MS)
-      for (const cost of [2, 10]) {
-        const { allowed, retryAfterMs } = limiter.check('key', cost)
-        assert.not(allowed)
-        clock.advance(retryAfterMs - 1)
-        assert.not(limiter.peek('key', cost).allowed, `cost ${cost}, a millisecond before`)
-        clock.advance(1)
-        assert.ok(limiter.peek('key', cost).allowed, `cost ${cost}, after ${retryAfterMs} ms`)
-        clock.advance(-retryAfterMs)
-      }
-      const { resetMs } = limiter.peek('key')
-      clock.advance(resetMs)
-      assert.is(limiter.peek('key').remaining, 10)
-    })
+    for (const [what, dead] of [
+      ['alone', 9],
+      ['before others are admitted', 8],
+    ] as const) {
+      test(`${sums}, ${edge}: what a dead thread left in the nodes ${what} is in retryAfterMs and resetMs`, () => {
+        for (const start of [1_000_000, 1_000_010]) assertKnown(stage(sums, 3_600, 10, edge), start, dead)
+      })
+    }
   }
 
   test(`${sums}: a refund of everything takes everything, also where the cell's tick goes round meanwhile`, () => {
@@ -83,6 +103,44 @@ for (const sums of STRUCTURES) {
     assert.is(new Adjustments(window).refund(way(), lo, hi, 1_000), 17)
     assert.ok(wasOvertaken)
     assert.is(limiter.usage('key'), 0)
+  })
+}
+
+for (const sums of STRUCTURES) {
+  test(`${sums}: who looks while the cell's tick goes round sees what was there before that or after`, () => {
+    const seen = new Set<number>()
+    for (let point = 0, isOver = false; !isOver; point++) {
+      const { clock, limiter, other, shape } = stage(sums, 300, 100, 'strict')
+      const turn = 10 * shape.ring
+      for (const [second, cost] of [
+        [100, 10],
+        [250, 5],
+        [299, 1],
+      ] as const) {
+        clock.set((turn + second) * SECOND_MS)
+        limiter.check('key', cost)
+      }
+      const { result, wasInterrupted } = interrupted(
+        [point],
+        () => limiter.usage('key'),
+        () => {
+          clock.set((turn + shape.ring) * SECOND_MS)
+          other.check('key', 2)
+        },
+      )
+      isOver = !wasInterrupted
+      if (wasInterrupted) seen.add(result)
+    }
+    for (const usage of seen) assert.ok([16, 18].includes(usage), `${usage} units`)
+    assert.ok(seen.size > 0)
+  })
+
+  test(`${sums}: a cell at the end of a lap whose window is over counts nothing, not even a part of what comes behind it`, () => {
+    const { clock, limiter, shape } = stage(sums, 300, 100, 'smooth')
+    clock.set((11 * shape.ring - 1) * SECOND_MS)
+    limiter.check('key', 50)
+    clock.advance(301.5 * SECOND_MS)
+    assert.equal([limiter.usage('key'), limiter.peek('key').remaining], [0, 100])
   })
 }
 

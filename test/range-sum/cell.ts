@@ -1,0 +1,182 @@
+// One cell as its sums see it, and what they are documented to do to its memory, said once more and as plainly as can be.
+import { Ring } from '#millrace/algorithms/ring.js'
+import {
+  BUCKETS,
+  COUNT,
+  LAP,
+  NODE_COUNT,
+  ONE_LAP,
+  REFUNDS,
+  type Shape,
+  type Sums,
+  shapeFor,
+  TICK,
+} from '#millrace/memory/layout.js'
+import { CHARGED, LATE, OVERFLOWN } from '#millrace/range-sum/range-sum.js'
+import { nodesAbove } from '../explore/nodes.js'
+
+const GRANULE_MS = 1_000
+
+/** The real thing: a cell between two others. */
+export class Cell {
+  readonly shape: Shape
+  readonly words: Int32Array
+  readonly ring: Ring
+  readonly base: number
+
+  constructor(sums: Sums, buckets: number) {
+    this.shape = shapeFor(GRANULE_MS * buckets, buckets, 2, sums)
+    this.base = this.shape.wayWords
+    this.words = new Int32Array(new SharedArrayBuffer(4 * 3 * this.shape.wayWords))
+    this.ring = new Ring(this.words, this.shape, 0)
+  }
+
+  /** Moves the cell's tick, and brooms. */
+  moveTo(tick: number, hop: number): void {
+    const from = this.words[this.base + TICK]!
+    this.words[this.base + TICK] = tick
+    this.ring.sums.sweep(this.base, from, hop, tick)
+  }
+
+  charge(tick: number, cost: number): number {
+    const slot = this.ring.slot(tick)
+    return this.ring.sums.charge(this.base, tick, slot, this.ring.lap, cost)
+  }
+
+  takeOut(tick: number, units: number): void {
+    this.ring.sums.takeOut(this.base, this.ring.slot(tick), this.ring.lap, units)
+  }
+
+  roomAbove(tick: number): number {
+    return this.ring.sums.roomAbove(this.base, this.ring.slot(tick), this.ring.lap)
+  }
+
+  sum(tick: number, length: number): number {
+    return this.ring.sums.sum(this.base, this.ring.slot(tick), this.ring.lap, length)
+  }
+
+  find(tick: number, length: number, units: number): number {
+    return this.ring.sums.find(this.base, this.ring.slot(tick), this.ring.lap, length, units)
+  }
+}
+
+/** What should become of its memory. */
+export class Expected {
+  readonly shape: Shape
+  readonly words: Int32Array
+  readonly base: number
+
+  constructor({ shape, words, base }: Cell) {
+    this.shape = shape
+    this.words = words.slice()
+    this.base = base
+  }
+
+  slotOf(tick: number): number {
+    return (tick >>> 0) % this.shape.ring
+  }
+
+  /** The lap of a slot in the ring that ends in `tick`. */
+  lapOf(slot: number, tick: number): number {
+    const lap = Math.floor((tick >>> 0) / this.shape.ring)
+    return ((slot <= this.slotOf(tick) ? lap : lap - 1) * ONE_LAP) & LAP
+  }
+
+  lap(tick: number): number {
+    return this.lapOf(this.slotOf(tick), tick)
+  }
+
+  bucketAt(slot: number): number {
+    return this.base + BUCKETS + slot
+  }
+
+  nodeAt(node: number): number {
+    return this.base + BUCKETS + this.shape.ring + node
+  }
+
+  /** The nodes above the bucket of a tick, the largest first. */
+  nodes(tick: number): number[] {
+    return nodesAbove(this.shape, this.slotOf(tick)).reverse()
+  }
+
+  /** Slots of the block that the node guards; none where it guards none. */
+  guarded(node: number): number[] {
+    const { ring, blocks } = this.shape
+    if (node >= blocks) return []
+    const span = ring / blocks
+    return Array.from({ length: span }, (_, i) => span * node + i)
+  }
+
+  charge(tick: number, cost: number): number {
+    const lap = this.lap(tick)
+    const isLate = this.words[this.base + TICK] !== tick
+    const charged: number[] = []
+    for (const node of this.nodes(tick)) {
+      const at = this.nodeAt(node)
+      const x = this.words[at]!
+      const isOfLap = (x & LAP) === lap
+      const answer =
+        !isOfLap && isLate ? LATE : isOfLap && (x & NODE_COUNT) + cost > NODE_COUNT ? OVERFLOWN : CHARGED
+      if (answer !== CHARGED) {
+        for (const other of charged) this.words[other]! -= cost
+        return answer
+      }
+      if (!isOfLap && (x & NODE_COUNT) > 0) {
+        for (const slot of this.guarded(node)) this.empty(this.bucketAt(slot), [lap])
+      }
+      this.words[at] = isOfLap ? x + cost : lap | cost
+      charged.push(at)
+    }
+    return CHARGED
+  }
+
+  takeOut(tick: number, units: number): void {
+    for (const node of this.nodes(tick)) {
+      const x = this.words[this.nodeAt(node)]!
+      if ((x & LAP) === this.lap(tick) && (x & NODE_COUNT) >= units) this.words[this.nodeAt(node)]! -= units
+    }
+  }
+
+  /** What a node, or bucket, counts of a lap. */
+  counted(at: number, lap: number, mask: number): number {
+    const x = this.words[at]!
+    return (x & LAP) === lap ? x & mask : 0
+  }
+
+  /** For a tick that came from `from` by `hop` to `to`, where the cell's is now perhaps another. */
+  sweep(from: number, hop: number, to: number): void {
+    const { shape, words } = this
+    const own = words[this.base + TICK]!
+    const units = shape.sums === 'plain' ? shape.ring : shape.blocks
+    for (const unit of turns(from, hop, shape.ring / units, units)) {
+      if (shape.sums === 'plain') {
+        this.empty(this.bucketAt(unit), [this.lapOf(unit, to), this.lapOf(unit, own)])
+        continue
+      }
+      const first = (unit * shape.ring) / shape.blocks
+      const laps = [this.lapOf(first, to), this.lapOf(first, own)]
+      // With a block comes the node of the second level that begins with it.
+      const upper = (unit * shape.upper) / shape.blocks
+      for (const node of Number.isInteger(upper) && shape.upper > 0 ? [unit, shape.blocks + upper] : [unit]) {
+        const x = words[this.nodeAt(node)]!
+        if ((x & NODE_COUNT) === 0 || laps.includes(x & LAP)) continue
+        for (const slot of this.guarded(node)) this.empty(this.bucketAt(slot), laps)
+        words[this.nodeAt(node)] = laps[1]!
+      }
+    }
+  }
+
+  /** A bucket that counts something of another lap than these is emptied, and marked. */
+  empty(at: number, laps: readonly number[]): void {
+    const b = this.words[at]!
+    if ((b & COUNT) > 0 && !laps.includes(b & LAP)) this.words[at] = (b & LAP) | REFUNDS
+  }
+}
+
+/** Those of a ring of so many, of so many ticks each, whose turn comes on the way: each once in 64 rounds. */
+function turns(from: number, hop: number, ticks: number, many: number): number[] {
+  const due: number[] = []
+  for (let i = Math.floor((from >>> 0) / (64 * ticks)) + 1; 64 * ticks * i <= (from >>> 0) + hop; i++)
+    due.push(i % many)
+  return [...new Set(due)]
+}
