@@ -1,4 +1,4 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   type AsyncLimiter,
@@ -8,6 +8,7 @@ import {
   type PackedKeys,
 } from 'millrace'
 import { type Benchmark, type Contender, type Goal, timesOf } from '../benchmark.js'
+import { LOOP_UNITS } from '../in-flight.js'
 import { inOrder, madeAnew, randomOrder } from '../keys.js'
 import { LIMIT, WINDOW_MS } from '../peers.js'
 import { collectGarbage } from '../timing.js'
@@ -27,6 +28,7 @@ const FILLING = 10_000
 const COMPARED = {
   longestMs: 'longest delay',
   p99Ms: '99 of 100 delays',
+  callerNs: "the calling thread's time",
   millionASecond: 'decisions a second',
 }
 
@@ -40,7 +42,8 @@ export const poolDelay: Benchmark = {
   units: {
     longestMs: 'longest delay, ms',
     p99Ms: '99 of 100 delays at most, ms',
-    millionASecond: 'million decisions a second',
+    callerNs: LOOP_UNITS.callerNs,
+    millionASecond: LOOP_UNITS.millionASecond,
   },
   contenders: SIZES.flatMap((size) =>
     KINDS.flatMap((kind) => ENGINES.map((engine) => deciding(engine, kind, size))),
@@ -78,13 +81,16 @@ function deciding(engine: Engine, kind: Kind, size: number): Contender {
       await nextTurn()
       const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
       delays.enable()
+      const before = performance.eventLoopUtilization()
       const startMs = performance.now()
       await decideAll(limiter, batches)
       const elapsedMs = performance.now() - startMs
+      const { active: activeMs } = performance.eventLoopUtilization(before)
       delays.disable()
       return {
         longestMs: late(delays.max),
         p99Ms: late(delays.percentile(99)),
+        callerNs: (1e6 * activeMs) / DECISIONS,
         millionASecond: DECISIONS / elapsedMs / 1e3,
       }
     },
