@@ -17,7 +17,7 @@ export interface Loop {
 }
 
 export const LOOP_UNITS = {
-  millionASecond: 'million decisions a second',
+  thousandASecond: 'thousand decisions a second',
   p50Us: 'half of the answers within, microseconds',
   callerNs: 'nanoseconds a decision in which the event loop of who asks is busy',
 }
@@ -39,7 +39,7 @@ export async function timeInFlight(loop: Loop, ask: Ask): Promise<Figures> {
   const { active: activeMs } = performance.eventLoopUtilization(before)
   const keys = count * keysEach
   return {
-    millionASecond: (1e3 * keys) / elapsedNs,
+    thousandASecond: (1e6 * keys) / elapsedNs,
     p50Us: 1e3 * median(timesMs),
     callerNs: (1e6 * activeMs) / keys,
   }

@@ -61,7 +61,7 @@ export const pool: Benchmark = {
       target: 'P9',
       what: `${COMPARED} in flight: decisions a second`,
       unit: 'million/s',
-      value: (round) => figureOf(round, flightName('pool', COMPARED), 'millionASecond'),
+      value: (round) => figureOf(round, flightName('pool', COMPARED), 'thousandASecond') / 1e3,
       atLeast: 2.5,
     },
     {
@@ -109,7 +109,7 @@ export const pool: Benchmark = {
 }
 
 function faster(contender: string, base: string): Goal['value'] {
-  return (round) => figureOf(round, contender, 'millionASecond') / figureOf(round, base, 'millionASecond')
+  return (round) => figureOf(round, contender, 'thousandASecond') / figureOf(round, base, 'thousandASecond')
 }
 
 function callerTimes(contender: string, base: string): Goal['value'] {

@@ -19,7 +19,7 @@ const nameOf = (transport: string, callers: number) =>
 
 export const transport: Benchmark = {
   title: 'a request of 8 words to another thread and its answer of 12, which only says them again',
-  units: { ...LOOP_UNITS, millionASecond: 'million answers a second' },
+  units: { ...LOOP_UNITS, thousandASecond: 'thousand answers a second' },
   contenders: IN_FLIGHT.flatMap((callers) => [
     echoed(OURS, callers, () => {
       const lane = new Lane(1)
@@ -35,8 +35,8 @@ export const transport: Benchmark = {
     what: `${callers.toLocaleString('en')} in flight, answers a second: ${OURS} / ${RINGBUF}`,
     unit: 'x' as const,
     value: (round) =>
-      figureOf(round, nameOf(OURS, callers), 'millionASecond') /
-      figureOf(round, nameOf(RINGBUF, callers), 'millionASecond'),
+      figureOf(round, nameOf(OURS, callers), 'thousandASecond') /
+      figureOf(round, nameOf(RINGBUF, callers), 'thousandASecond'),
   })),
 }
 

@@ -39,10 +39,10 @@ test('a question of many keys counts as so many decisions', async () => {
     const until = performance.now() + 0.2
     while (performance.now() < until);
   }
-  const { millionASecond, p50Us, callerNs } = await timeInFlight({ ...loop, keysEach: 100 }, wait)
+  const { thousandASecond, p50Us, callerNs } = await timeInFlight({ ...loop, keysEach: 100 }, wait)
   assert.ok(p50Us! >= 200)
   assert.ok(callerNs! >= 2_000, `${callerNs} ns of 2,000`)
-  assert.ok(millionASecond! <= 0.5)
+  assert.ok(thousandASecond! <= 500)
 })
 
 test('a question that fails fails the run', async () => {
