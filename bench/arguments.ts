@@ -40,7 +40,9 @@ export function parseArguments(argv: readonly string[], write: Write = writeErro
 /** As {@link parseArguments}, for the command that has one case. */
 export function parseHttpArguments(argv: readonly string[], write: Write = writeError): HttpArguments {
   const { quick = false, json = false } = commandNamed('npm run bench:http --', write)
-    .description('Loads an HTTP server: bare, with constant RateLimit headers, with the limiter behind them.')
+    .description(
+      'Loads an HTTP server: bare, with constant RateLimit headers, with the limiter behind them, inline and by a pool.',
+    )
     .parse(argv, { from: 'user' })
     .opts<{ quick?: boolean; json?: boolean }>()
   return { quick, json }

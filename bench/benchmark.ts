@@ -35,7 +35,7 @@ export interface Goal {
   /** The target of PERFORMANCE.md that this is a part of, such as `P1`. */
   readonly target?: string
   readonly what: string
-  readonly unit: 'x' | 'ns' | 'MB' | 'bytes'
+  readonly unit: 'x' | 'ns' | 'us' | 'million/s' | 'MB' | 'bytes'
   value(round: Round): number
   readonly atMost?: number
   readonly atLeast?: number

@@ -190,6 +190,15 @@ export class AsyncLimiter implements AsyncDisposable {
     return this.#inline.statistics()
   }
 
+  /**
+   * @internal When a charged decision took effect: as `MadeDecision.effectMs`, but the reading by which it was decided has stayed
+   * in its thread. It lies between the question and the answer, in the granule that was charged; any moment there will do for
+   * a log, for a window holds the same granules wherever in them it begins.
+   */
+  effectMs(decision: Decision, askedMs: number, answeredMs: number): number {
+    return Math.max(askedMs, this.#inline.effectOf(decision as AnsweredDecision, answeredMs))
+  }
+
   /** Answers what is under way, then ends the threads. May be called twice. */
   close(): Promise<void> {
     this.#closing ??= this.#close()

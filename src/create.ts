@@ -149,6 +149,15 @@ export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } 
   return new Limiter(arena, rule, clock, file)
 }
 
+/**
+ * @internal Joins a limiter of another thread by a pool of this one's own, on the machine's clock.
+ * @throws MillraceError as `attachLimiter`, and `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
+ */
+export function attachPool(shared: SharedLimiter, pool?: PoolOptions): AsyncLimiter {
+  const { arena, rule, clock, file } = attachShared(shared)
+  return new AsyncLimiter(arena, rule, clock, checkPool(pool), file)
+}
+
 function invalid(option: string, value: unknown, expected: string): MillraceError {
   return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

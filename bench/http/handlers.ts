@@ -1,10 +1,11 @@
-/** The three servers that are compared: each does what the one before does, and one thing more. */
-import type { RequestListener } from 'node:http'
-import { createLimiter } from 'millrace'
+/** The four servers that are compared: each does what the one before does, and one thing more, the last of them by other threads. */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { createLimiter, type Decision } from 'millrace'
 import { LIMIT, WINDOW_MS } from '../peers.js'
 
 export const KEY_HEADER = 'x-api-key'
 const BODY = 'hello\n'
+const RULE = { limit: LIMIT, window: WINDOW_MS }
 
 export const HANDLERS = {
   bare: () => (_request, response) => {
@@ -20,18 +21,31 @@ export const HANDLERS = {
   },
 
   limiter() {
-    const limiter = createLimiter({ limit: LIMIT, window: WINDOW_MS })
-    return (request, response) => {
-      const key = request.headers[KEY_HEADER]
-      const decision = limiter.check(typeof key === 'string' ? key : 'unknown')
-      response.setHeader('RateLimit-Limit', decision.limit)
-      response.setHeader('RateLimit-Remaining', decision.remaining)
-      response.setHeader('RateLimit-Reset', Math.ceil(decision.resetMs / 1_000))
-      if (decision.allowed) return response.end(BODY)
-      response.setHeader('Retry-After', Math.ceil(decision.retryAfterMs / 1_000))
-      return response.writeHead(429).end()
-    }
+    const limiter = createLimiter(RULE)
+    return (request, response) => answer(response, limiter.check(keyOf(request)))
+  },
+
+  'pool limiter': () => {
+    const limiter = createLimiter({ ...RULE, engine: 'pool' })
+    return async (request, response) => answer(response, await limiter.check(keyOf(request)))
   },
 } satisfies Record<string, () => RequestListener>
 
 export type HandlerName = keyof typeof HANDLERS
+
+function keyOf(request: IncomingMessage): string {
+  const key = request.headers[KEY_HEADER]
+  return typeof key === 'string' ? key : 'unknown'
+}
+
+function answer(response: ServerResponse, decision: Decision): void {
+  response.setHeader('RateLimit-Limit', decision.limit)
+  response.setHeader('RateLimit-Remaining', decision.remaining)
+  response.setHeader('RateLimit-Reset', Math.ceil(decision.resetMs / 1_000))
+  if (decision.allowed) {
+    response.end(BODY)
+    return
+  }
+  response.setHeader('Retry-After', Math.ceil(decision.retryAfterMs / 1_000))
+  response.writeHead(429).end()
+}

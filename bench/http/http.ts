@@ -1,4 +1,4 @@
-import { type Benchmark, type Contender, timesOf } from '../benchmark.js'
+import { type Benchmark, type Contender, type Goal, timesOf } from '../benchmark.js'
 import type { HandlerName } from './handlers.js'
 import { load } from './load.js'
 import { startServer } from './start-server.js'
@@ -7,36 +7,43 @@ const WARM_UP_MS = { full: 2_000, quick: 1_000 }
 const LOAD_MS = { full: 8_000, quick: 1_500 }
 
 export const http: Benchmark = {
-  title: 'a node:http server: bare, with constant RateLimit headers, with the limiter behind them',
+  title:
+    'a node:http server: bare, with constant RateLimit headers, with the limiter behind them, inline and by a pool',
   units: {
     requestsPerSecond: 'requests a second',
     p50Ms: 'half of the answers within, ms',
     p99Ms: '99 of 100 answers within, ms',
-    cpuUs: "server's processor time a request, microseconds",
+    cpuUs: "server's processor time a request, of all its threads, microseconds",
   },
-  contenders: [serving('bare'), serving('headers only'), serving('limiter')],
+  contenders: [serving('bare'), serving('headers only'), serving('limiter'), serving('pool limiter')],
   goals: [
-    {
-      what: 'requests a second: limiter / headers only',
-      unit: 'x',
-      value: timesOf('limiter', 'headers only', 'requestsPerSecond'),
-    },
-    {
-      what: "server's processor time: limiter / headers only",
-      unit: 'x',
-      value: timesOf('limiter', 'headers only', 'cpuUs'),
-    },
-    {
-      what: '99 of 100 answers: limiter / headers only',
-      unit: 'x',
-      value: timesOf('limiter', 'headers only', 'p99Ms'),
-    },
+    ...(['limiter', 'pool limiter'] as const).flatMap(besideHeaders),
     {
       what: 'requests a second: headers only / bare',
       unit: 'x',
       value: timesOf('headers only', 'bare', 'requestsPerSecond'),
     },
   ],
+}
+
+function besideHeaders(name: HandlerName): Goal[] {
+  return [
+    {
+      what: `requests a second: ${name} / headers only`,
+      unit: 'x',
+      value: timesOf(name, 'headers only', 'requestsPerSecond'),
+    },
+    {
+      what: `server's processor time: ${name} / headers only`,
+      unit: 'x',
+      value: timesOf(name, 'headers only', 'cpuUs'),
+    },
+    {
+      what: `99 of 100 answers: ${name} / headers only`,
+      unit: 'x',
+      value: timesOf(name, 'headers only', 'p99Ms'),
+    },
+  ]
 }
 
 /**

@@ -244,7 +244,7 @@ export class InlineEngine implements DecisionSource {
   }
 
   /** @see DecisionSource */
-  effectOf({ tick }: MadeDecision, readingMs: number): number {
+  effectOf({ tick }: { readonly tick: number }, readingMs: number): number {
     const { ticks } = this.reading
     const own = Math.floor(ticks.position(readingMs))
     const distance = this.#window.ring.distance(tick, ticks.wrap(own) | 0)

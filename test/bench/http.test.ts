@@ -21,14 +21,20 @@ async function answersOf(name: HandlerName): Promise<(string | null)[][]> {
   return answers
 }
 
-test('the limiter counts by the key in the request; the others set constant headers, or none', async () => {
-  const remaining = (used: number) => String(LIMIT - used)
-  const limited = await answersOf('limiter')
-  assert.equal(
-    limited.map(([limit, left]) => [limit, left]),
-    [1, 2, 1].map((used) => [String(LIMIT), remaining(used)]),
-  )
-  assert.ok(limited.every(([, , resetSeconds]) => Number(resetSeconds) > 0))
+const remaining = (used: number) => String(LIMIT - used)
+
+for (const name of ['limiter', 'pool limiter'] as const) {
+  test(`the ${name} counts by the key in the request`, async () => {
+    const limited = await answersOf(name)
+    assert.equal(
+      limited.map(([limit, left]) => [limit, left]),
+      [1, 2, 1].map((used) => [String(LIMIT), remaining(used)]),
+    )
+    assert.ok(limited.every(([, , resetSeconds]) => Number(resetSeconds) > 0))
+  })
+}
+
+test('the other servers set constant headers, or none', async () => {
   const constant = [String(LIMIT), remaining(1), '60']
   assert.equal(await answersOf('headers only'), [constant, constant, constant])
   const none = [null, null, null]

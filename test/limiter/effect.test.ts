@@ -1,4 +1,4 @@
-import { attachLimiter, createLimiter, type Limiter } from 'millrace'
+import { attachLimiter, createLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { MadeDecision } from '#millrace/core/decision.js'
@@ -13,6 +13,16 @@ test('a decision takes effect at its reading, or where a clock was ahead at the 
   assert.is(effectOf(behind, 'alone', early), early)
   assert.is(effectOf(ahead, 'both', late), late)
   assert.is(effectOf(behind, 'both', early), 10_200)
+})
+
+test("a pool's decision takes effect between question and answer, in the granule that it is charged in", async () => {
+  const clock = manualClock(10_250)
+  const limiter = createLimiter({ limit: 5, window: '1s', granularity: '100ms', clock, engine: 'pool' })
+  const decision = await limiter.check('alone')
+  assert.is(limiter.effectMs(decision, 10_240, 10_260), 10_260, 'answered in the granule')
+  assert.is(limiter.effectMs(decision, 10_240, 10_450), 10_240, 'asked in it, and answered later')
+  assert.is(limiter.effectMs(decision, 10_150, 10_450), 10_200, 'asked before it, and answered later')
+  await limiter.close()
 })
 
 test.run()

@@ -4,6 +4,7 @@ import { checkRule } from '../../core/rule.js'
 import { duration, positiveInteger } from '../arguments.js'
 import { grouped, hasColour, Progress, type Surroundings, widthOf, wrapped } from '../terminal.js'
 import { type DemoOptions, type DemoProgress, type DemoResult, runDemo } from './demo.js'
+import { ENGINES } from './messages.js'
 import { report } from './report.js'
 
 const HELP_AFTER =
@@ -38,6 +39,14 @@ export function demoCommand(
       1,
     )
     .addOption(
+      new Option(
+        '-e, --engine <name>',
+        "who decides: the server's threads (inline), or a pool beside each (pool)",
+      )
+        .choices(ENGINES)
+        .default('inline'),
+    )
+    .addOption(
       new Option('-p, --port <number>', 'where to listen, with more threads also the ports that follow')
         .argParser(port)
         .default(0, 'any free'),
@@ -69,7 +78,8 @@ async function demo(options: DemoOptions & { json?: true }, surroundings: Surrou
     else {
       const width = Math.max(NARROWEST, widthOf(stdout))
       const threads = options.threads === 1 ? '1 server thread' : `${options.threads} server threads`
-      const intro = `${threads}, ${grouped(options.clients)} clients, ${options.seconds} s of load, with and without the limiter in turns`
+      const engine = options.engine === 'pool' ? ' with a pool of threads that decide' : ''
+      const intro = `${threads}${engine}, ${grouped(options.clients)} clients, ${options.seconds} s of load, with and without the limiter in turns`
       stdout.write(`${wrapped(intro, width).join('\n')}\n\n${report(result, width, hasColour(stdout))}`)
     }
     return exitCodeOf(result)

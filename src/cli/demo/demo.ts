@@ -3,6 +3,7 @@ import type { Duration } from '../../core/duration.js'
 import { createLimiter } from '../../create.js'
 import { Admissions } from './admissions.js'
 import { type Answers, addAnswers, type Kind, load, nothing, Tally } from './load.js'
+import type { Engine } from './messages.js'
 import { Servers } from './servers.js'
 
 export interface DemoOptions {
@@ -12,6 +13,7 @@ export interface DemoOptions {
   readonly limit: number
   readonly window: Duration
   readonly threads: number
+  readonly engine: Engine
   /** 0: any free one; with more threads, also those that follow. */
   readonly port: number
 }
@@ -39,6 +41,7 @@ export interface DemoResult {
   readonly windowMs: number
   readonly granularityMs: number
   readonly threads: number
+  readonly engine: Engine
   readonly polite: KindResult
   readonly greedy: KindResult
   readonly withLimiter: ServerResult
@@ -80,12 +83,12 @@ export async function runDemo(
   signal: AbortSignal,
   onProgress: (progress: DemoProgress) => void,
 ): Promise<DemoResult> {
-  const { limit, window, clients, threads, seconds } = options
+  const { limit, window, clients, threads, engine, seconds } = options
   const limiter = createLimiter({ limit, window, maxKeys: Math.max(clients, 1_000) })
   const { windowMs, granularityMs } = limiter.rule
   const turns = turnsOf(seconds * 1000)
   const kinds = kindsOf(clients, limit, windowMs, turns.length / 2)
-  const servers = await Servers.start(limiter.share(), threads, options.port)
+  const servers = await Servers.start(limiter.share(), engine, threads, options.port)
   const admissions = new Admissions(windowMs)
   const asked = { polite: nothing(), greedy: nothing() }
   const sides = {
@@ -129,6 +132,7 @@ export async function runDemo(
     windowMs,
     granularityMs,
     threads,
+    engine,
     polite,
     greedy,
     withLimiter: serverResult(sides.with),

@@ -3,8 +3,13 @@ import type { SharedLimiter } from '../../index.js'
 /** Bears the number of the client. */
 export const CLIENT_HEADER = 'x-client'
 
+/** Who decides: the server's own threads, or a pool beside each of them. */
+export const ENGINES = ['inline', 'pool'] as const
+export type Engine = (typeof ENGINES)[number]
+
 export interface ServerTask {
   readonly shared: SharedLimiter
+  readonly engine: Engine
   /** 0: any free one. */
   readonly port: number
 }

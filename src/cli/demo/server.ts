@@ -6,24 +6,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parentPort, workerData } from 'node:worker_threads'
-import { monotonicClock } from '../../core/clock.js'
-import type { MadeDecision } from '../../core/decision.js'
-import { attachLimiter } from '../../create.js'
+import { decider } from './decider.js'
 import { CLIENT_HEADER, type ServerReply, type ServerRequest, type ServerTask } from './messages.js'
 
 const RESOLUTION_MS = 1
 
-const { shared, port } = workerData as ServerTask
-let readingMs = 0
-const limiter = attachLimiter(shared, {
-  clock: {
-    now() {
-      readingMs = monotonicClock.now()
-      return readingMs
-    },
-  },
-})
-const { limit } = limiter.rule
+const { shared, engine, port } = workerData as ServerTask
+const { limit, decide } = decider(engine, shared)
 const pauses = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 let clients: number[] = []
 let atMs: number[] = []
@@ -35,14 +24,19 @@ const server = createServer((request, response) => {
     return
   }
   const client = String(request.headers[CLIENT_HEADER])
-  const decision = limiter.check(client)
-  if (!decision.allowed) {
-    response.writeHead(429, { 'Retry-After': Math.ceil(decision.retryAfterMs / 1000) }).end('Wait!\n')
-    return
-  }
-  clients.push(Number(client))
-  atMs.push((decision as MadeDecision).effectMs(readingMs))
-  response.writeHead(200, { 'RateLimit-Remaining': decision.remaining }).end('Hello\n')
+  decide(client, (decision, effectMs) => {
+    if (decision === undefined) {
+      response.writeHead(503).end('Nothing was decided\n')
+      return
+    }
+    if (!decision.allowed) {
+      response.writeHead(429, { 'Retry-After': Math.ceil(decision.retryAfterMs / 1000) }).end('Wait!\n')
+      return
+    }
+    clients.push(Number(client))
+    atMs.push(effectMs)
+    response.writeHead(200, { 'RateLimit-Remaining': decision.remaining }).end('Hello\n')
+  })
 })
 server.on('error', (error: NodeJS.ErrnoException) => {
   reply({ type: 'failed', code: error.code, message: error.message })

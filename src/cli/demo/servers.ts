@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { SharedLimiter } from '../../index.js'
 import { UsageError } from '../terminal.js'
-import type { ServerReply, ServerRequest, ServerTask, Slice } from './messages.js'
+import type { Engine, ServerReply, ServerRequest, ServerTask, Slice } from './messages.js'
 
 /** The demo's server: threads of one limiter, each with a port of its own (Node 20 can't share one among threads). */
 export class Servers {
@@ -10,12 +10,17 @@ export class Servers {
   readonly #threads: Worker[] = []
 
   /** @throws UsageError for a port that can't be had */
-  static async start(shared: SharedLimiter, threads: number, firstPort: number): Promise<Servers> {
+  static async start(
+    shared: SharedLimiter,
+    engine: Engine,
+    threads: number,
+    firstPort: number,
+  ): Promise<Servers> {
     const servers = new Servers()
     try {
       for (let i = 0; i < threads; i++) {
         const port = firstPort === 0 ? 0 : firstPort + i
-        const workerData: ServerTask = { shared, port }
+        const workerData: ServerTask = { shared, engine, port }
         const thread = new Worker(new URL('./server.js', import.meta.url), { workerData })
         servers.#threads.push(thread)
         const reply = await replyOf(thread)

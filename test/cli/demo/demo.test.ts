@@ -15,17 +15,23 @@ async function listening(): Promise<{ server: Server; port: number }> {
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-for (const threads of [1, 3]) {
-  test(`under real load on ${threads} threads: nobody over the limit, the polite never refused`, async () => {
+for (const [threads, engine] of [
+  [1, 'inline'],
+  [3, 'inline'],
+  [1, 'pool'],
+  [2, 'pool'],
+] as const) {
+  test(`under real load on ${threads} threads, ${engine}: nobody over the limit, the polite never refused`, async () => {
     const { code, out, err } = await ran(
       ['demo', '--seconds', '1', '--clients', '12', '--limit', '30', '--window', '250ms', '--json'].concat(
+        ...[engine === 'inline' ? [] : ['--engine', engine]],
         '--threads',
         String(threads),
       ),
     )
     const { polite, greedy, withLimiter, withoutLimiter, ...result }: DemoResult = JSON.parse(out)
     assert.equal([code, err], [0, ''])
-    assert.equal([result.limit, result.windowMs, result.threads], [30, 250, threads])
+    assert.equal([result.limit, result.windowMs, result.threads, result.engine], [30, 250, threads, engine])
     assert.equal([polite.clients, greedy.clients], [10, 2])
     assert.equal([polite.refused, polite.failed, greedy.failed], [0, 0, 0])
     assert.is(result.mostInAnyWindow, 30, 'the greedy get all of it, and no more')
@@ -46,6 +52,13 @@ test('people get tables, a chart and the verdict; a terminal sees how it goes on
   assert.match(err, /s left, limiter · [\d,]+ requests · [\d,]+ admitted · [\d,]+ refused/)
 })
 
+test('people are told that a pool decides', async () => {
+  const { code, out } = await ran(['demo', '--seconds', '1', '--clients', '5', '--engine', 'pool'])
+  assert.is(code, 0)
+  assert.match(out.replaceAll(/\s+/g, ' '), /^1 server thread with a pool of threads that decide, 5 clients/)
+  assert.match(out, /\nHeld: /)
+})
+
 test('a port that is in use is an error that says what to do', async () => {
   const { server, port } = await listening()
   const { code, err } = await ran(['demo', '--port', String(port)])
@@ -58,6 +71,7 @@ for (const [option, value, expected] of [
   ['--seconds', '0', 'from 1 to 3,600'],
   ['--clients', '1', 'from 2 to 2,000'],
   ['--threads', 'two', 'from 1 to 64'],
+  ['--engine', 'remote', 'inline, pool'],
   ['--port', '70000', 'from 0 to 65535'],
   ['--window', '60', 'Give it a unit'],
   ['--limit', '0', 'whole number of 1 or more'],

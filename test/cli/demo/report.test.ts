@@ -18,6 +18,7 @@ const held: DemoResult = {
   windowMs: 1_000,
   granularityMs: 1_000 / 60,
   threads: 1,
+  engine: 'inline',
   polite: { clients: 40, requests: 1_234_567, admitted: 1_234_567, refused: 0, failed: 0, peak: 66 },
   greedy: { clients: 10, requests: 7_654_321, admitted: 5_000, refused: 7_649_321, failed: 0, peak: 100 },
   withLimiter: server,

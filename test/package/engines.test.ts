@@ -1,0 +1,32 @@
+import { createLimiter, MillraceError, type PoolOptions } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ALL_CASES } from '../../bench/cases/index.js'
+import { readText } from './root.js'
+
+const text = readText('docs/engines.md')
+
+test('docs/engines.md has a row for each option of the pool, and for none that it does not take', () => {
+  const [, options] = text.split(/^## Options$/m)
+  const documented = [...options!.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!)
+  assert.throws(
+    () => createLimiter({ limit: 1, window: '1s', engine: 'pool', pool: { none: 1 } as PoolOptions }),
+    (error: unknown) =>
+      error instanceof MillraceError && error.message.includes(`only ${documented.join(', ')}`),
+  )
+})
+
+test('every case of the benchmarks that docs/engines.md names exists', () => {
+  const named = new Set([...text.matchAll(/--case\s+([\w-]+)/g)].map(([, name]) => name!))
+  assert.ok(named.size >= 3)
+  for (const name of named) assert.ok(name in ALL_CASES, name)
+})
+
+test('every anchor of docs/engines.md in docs/errors.md is a section there', () => {
+  const errors = readText('docs/errors.md').toLowerCase()
+  const anchors = [...text.matchAll(/errors\.md#(\w+)/g)].map(([, anchor]) => anchor!)
+  assert.ok(anchors.length >= 4)
+  for (const anchor of anchors) assert.match(errors, new RegExp(`^## ${anchor}$`, 'm'))
+})
+
+test.run()
