@@ -7,11 +7,12 @@ import { answerRingBuffers, type RingBuffersMemory } from './ring-buffers.js'
 export type Answered = { readonly ring: SharedArrayBuffer } | { readonly ringBuffers: RingBuffersMemory }
 
 const NEVER_MS = 2 ** 30
+const FIRST_START = 1
 
 const memory = workerData as Answered
 if ('ringBuffers' in memory) answerRingBuffers(memory.ringBuffers)
 const ring = new RingMemory(memory.ring)
-new Answerer(ring, NEVER_MS).run(
+new Answerer(ring, FIRST_START, NEVER_MS).run(
   (slot) => answerInSlot(ring.words, slot),
   () => {},
 )

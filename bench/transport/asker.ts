@@ -11,6 +11,7 @@ export interface Transport {
   send(): boolean
   settle(): number
   nextAnswer(): Promise<unknown> | undefined
+  stopWaiting(): void
 }
 
 /** As `engines/pool.ts` has it. */
@@ -55,6 +56,7 @@ export class Asker {
   #hear(): void {
     const transport = this.#transport
     transport.isListening = false
+    transport.stopWaiting()
     transport.looks = transport.settle() > 0 ? LOOKS : transport.looks - 1
     this.#listen()
   }

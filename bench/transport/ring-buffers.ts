@@ -92,6 +92,10 @@ export class RingBuffers {
     return async ? value : undefined
   }
 
+  stopWaiting(): void {
+    Atomics.store(this.#words, WAITING, 0)
+  }
+
   readonly #write = (storage: ArrayLike<number>, at: number, first: number, again: number, rest: number) => {
     const words = storage as Int32Array
     for (let i = 0; i < first; i += REQUEST_WORDS) this.#writeNext(words, at + i)
@@ -126,9 +130,7 @@ export function answerRingBuffers({ words, requests, answers }: RingBuffersMemor
       left -= many
       done += many
       Atomics.store(words, ANSWERED, done)
-      if (Atomics.load(words, WAITING) === 0) continue
-      Atomics.store(words, WAITING, 0)
-      Atomics.notify(words, ANSWERED)
+      if (Atomics.load(words, WAITING) === 1) Atomics.notify(words, ANSWERED)
     }
     if (records > 0 || isAskedSoon(words, seen)) continue
     Atomics.store(words, ASLEEP, 1)
