@@ -9,6 +9,7 @@ import {
   AWAKE,
   BEGUN,
   CLOSING,
+  DONE,
   ENDED,
   kindOf,
   RingMemory,
@@ -120,6 +121,11 @@ export class Lane {
     return async ? value : undefined
   }
 
+  /** Its answerer is no more: shows what it had not told of. */
+  recover(): void {
+    Atomics.store(this.#words, ANSWERED, Atomics.load(this.#words, DONE))
+  }
+
   /**
    * Its answerer is no more, whatever it was doing. The one request that it had begun with and not answered is rejected; the
    * next answerer goes on behind it. Returns how many keys that was about. All answers have been settled.
@@ -129,7 +135,7 @@ export class Lane {
     const begun = Atomics.load(words, BEGUN)
     let keys = 0
     if (begun !== this.#read) {
-      Atomics.store(words, ANSWERED, begun)
+      for (const cursor of [DONE, ANSWERED]) Atomics.store(words, cursor, begun)
       const asked = this.#take()
       keys = asked.length
       asked.reject(error)
@@ -147,7 +153,7 @@ export class Lane {
       asked.reject(error)
     }
     this.#sent = this.#next
-    for (const cursor of [ASKED, BEGUN, ANSWERED]) Atomics.store(this.#words, cursor, this.#next)
+    for (const cursor of [ASKED, BEGUN, DONE, ANSWERED]) Atomics.store(this.#words, cursor, this.#next)
     return keys
   }
 

@@ -288,6 +288,7 @@ export class PoolEngine implements Asker {
   #lost(lane: Lane, start: number, error: unknown): void {
     if (start !== lane.starts) return
     if (lane === this.#growing) this.#growing = undefined
+    lane.recover()
     const answered = this.#settle(lane)
     const lost = lane.bury(workerLost(error))
     lane.failures = answered + lost > 0 ? 0 : lane.failures + 1

@@ -4,7 +4,8 @@
  * in the order of the requests, and after the death of a thread the cursors say which request it was at.
  *
  *     asker      slot[asked], then Atomics.store(ASKED, + 1) once for many, then wakes whoever is ASLEEP
- *     answerer   Atomics.load(ASKED), slot[answered], BEGUN + 1, the answer, Atomics.store(ANSWERED, + 1), wakes who is WAITING
+ *     answerer   Atomics.load(ASKED), then slot by slot BEGUN + 1, the answer, DONE + 1; and once for some of them
+ *                Atomics.store(ANSWERED, DONE), then wakes who is WAITING
  *
  * Either stores its cursor, then reads whether the other sleeps; who goes to sleep says so, then sleeps only if the cursor is
  * still the one that it knows (`Atomics.wait` compares once more). All of these are sequentially consistent, so one of the two
@@ -17,8 +18,12 @@
 /** Indexes into the words; those that different threads write are lines of their own. */
 export const ASKED = 0
 export const ANSWERED = 16
-/** Requests that the answerer has begun with: where it died, at most one more than it has answered. */
+/**
+ * Requests that the answerer has begun with, and done with, of which it tells some later: at most one less. Plain: the asker
+ * reads them when it has died.
+ */
 export const BEGUN = 17
+export const DONE = 18
 /** start * 4 + what the answerer that was started so is doing: ENDED, AWAKE or ASLEEP. */
 export const STATE = 32
 /** 1 while the asker waits to be told of answers. The asker alone writes it. */
@@ -121,8 +126,9 @@ export class RingMemory {
   }
 }
 
-/** Answers told to the asker one by one would cost a wake-up each; in between, it may already work on the first. */
-const ANSWERS_PER_WAKE = 64
+/** Answers shown one by one, and told one by one, would cost the line and a wake-up each; the asker may work on the first meanwhile. */
+const KEYS_PER_STORE = 16
+const KEYS_PER_WAKE = 64
 /** Looks at the ring before going to sleep: some microseconds, less than it takes to be woken. */
 const LOOKS = 200
 
@@ -144,10 +150,11 @@ export class Answerer {
   }
 
   /**
-   * Answers by `answer`, which is given where a slot begins and how many were answered since the last look, until there has been nothing to do for long;
+   * Answers by `answer`, which is given where a slot begins and how many were answered since the last look, and
+   * says how many keys it was about; until there has been nothing to do for long;
    * `rest` is called before every sleep.
    */
-  run(answer: (slot: number, nth: number) => void, rest: () => void): void {
+  run(answer: (slot: number, nth: number) => number, rest: () => void): void {
     for (;;) {
       const asked = Atomics.load(this.#words, ASKED)
       if (asked !== this.#answered) this.#answerUpTo(asked, answer)
@@ -158,16 +165,25 @@ export class Answerer {
     }
   }
 
-  #answerUpTo(asked: number, answer: (slot: number, nth: number) => void): void {
+  #answerUpTo(asked: number, answer: (slot: number, nth: number) => number): void {
     const words = this.#words
     let nth = 0
+    let unshown = 0
+    let untold = 0
     for (let answered = this.#answered; answered !== asked; this.#answered = answered) {
       const next = (answered + 1) | 0
       words[BEGUN] = next
-      answer(this.#memory.slot(answered), nth)
-      Atomics.store(words, ANSWERED, next)
+      const keys = answer(this.#memory.slot(answered), nth++)
+      words[DONE] = next
       answered = next
-      if (answered === asked || ++nth % ANSWERS_PER_WAKE === 0) this.#wake()
+      unshown += keys
+      untold += keys
+      if (answered !== asked && unshown < KEYS_PER_STORE) continue
+      Atomics.store(words, ANSWERED, answered)
+      unshown = 0
+      if (answered !== asked && untold < KEYS_PER_WAKE) continue
+      this.#wake()
+      untold = 0
     }
   }
 

@@ -70,8 +70,8 @@ class Bench {
     this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
   }
 
-  /** Answers the request in a slot, the `nth` of those that follow each other. */
-  answer(slot: number, nth: number): void {
+  /** Answers the request in a slot, the `nth` of those that follow each other. Returns how many keys it was about. */
+  answer(slot: number, nth: number): number {
     if (nth % REQUESTS_PER_READING === 0) this.#isRead = false
     const { words, doubles } = this.memory
     const { engine } = this
@@ -112,8 +112,9 @@ class Bench {
         break
       case Op.BATCH:
         this.#decideBatch(words[slot + WAY]!, words[slot + CHARGED_TICK]!, words[slot + REFUNDS] === 1)
-        break
+        return words[slot + CHARGED_TICK]!
     }
+    return 1
   }
 
   #check(slot: number, lo: number, hi: number, cost: number): void {

@@ -22,6 +22,7 @@ export const mistakes = {
   'an end that does not say whose': 'two deaths',
   'buries whom it is told of, whoever answers now': 'two deaths',
   'begins before it says so': 'a death',
+  'forgets what was done and not shown': 'a death',
   'asks after it has looked who sleeps': 'two turns',
 }
 
@@ -39,6 +40,7 @@ export function explore({ turns, deaths, isPatient = false }, mistake = '') {
     asked: 0,
     answered: 0,
     begun: 0,
+    done: 0,
     state: ENDED,
     waiting: 0,
     // The asker: where it is, how far it has asked and read, and what it is told.
@@ -88,7 +90,7 @@ function wrongIn({ times, lost, threads, read, answered }) {
     if (times[i] === 0 && !lost.includes(i)) return 'an answer to what nobody decided'
   if (answered < read) return 'read ahead of what is answered'
 }
-const isAtWork = ({ at }) => ['begin', 'decide', 'answered'].includes(at)
+const isAtWork = ({ at }) => ['begin', 'decide', 'done', 'answered'].includes(at)
 
 const kindOf = (state) => state % 4
 
@@ -152,10 +154,12 @@ function* movesOf(s, turns, isPatient, mistake) {
   function bury(q) {
     const of = q.ended.shift()
     if (of !== q.starts && !is('buries whom it is told of, whoever answers now')) return
+    if (!is('forgets what was done and not shown')) q.answered = q.done
     q.read = q.answered
     if (q.begun !== q.read) {
       q.lost.push(q.read)
       q.answered = q.begun
+      q.done = q.begun
       q.read = q.begun
     }
     q.state = stateOf(q.starts, ENDED)
@@ -177,8 +181,9 @@ function* movesOf(s, turns, isPatient, mistake) {
         t.at = 'returned'
       })
     const to = (at) => thread((t) => (t.at = at))
+    const begin = (upTo) => thread((t) => Object.assign(t, { at: 'begin', upTo }))
     const isWokenEarly = is('looks who waits before it has said what is answered')
-    if (t.at === 'look') yield to(s.asked === t.answered ? 'sleepy' : 'begin')
+    if (t.at === 'look') yield s.asked === t.answered ? to('sleepy') : begin(s.asked)
     if (t.at === 'begin')
       yield thread((t, q) => {
         if (is('begins before it says so')) q.times[t.answered]++
@@ -189,11 +194,16 @@ function* movesOf(s, turns, isPatient, mistake) {
       yield thread((t, q) => {
         if (is('begins before it says so')) q.begun = t.answered + 1
         else q.times[t.answered]++
-        t.at = isWokenEarly ? 'who waits' : 'answered'
+        t.at = 'done'
+      })
+    if (t.at === 'done')
+      yield thread((t, q) => {
+        q.done = ++t.answered
+        t.at = t.answered < t.upTo ? 'begin' : isWokenEarly ? 'who waits' : 'answered' // shown all at once
       })
     if (t.at === 'answered')
       yield thread((t, q) => {
-        q.answered = ++t.answered
+        q.answered = t.answered
         t.at = isWokenEarly ? (t.isSeen ? 'tell' : 'look') : 'who waits'
       })
     if (t.at === 'who waits')

@@ -9,13 +9,15 @@ import {
   ASKED,
   ASLEEP,
   BEGUN,
+  DONE,
   ENDED,
   kindOf,
+  NUMBER,
   Op,
   STATE,
 } from '#millrace/engines/ring-transport.js'
 import { Threads } from '#millrace/engines/threads.js'
-import { resolved, until } from '../../limiter/support.js'
+import { resolved, settled, until } from '../../limiter/support.js'
 
 const LONG_MS = 60_000
 
@@ -68,6 +70,7 @@ test('who waits for an answer hears of the next one, where a thread died that wa
   const told = lane.nextAnswer()!
   // The last that a thread does: it has seen that somebody waits, and told nobody.
   words[BEGUN] = 1
+  words[DONE] = 1
   Atomics.store(words, ANSWERED, 1)
   lane.settle()
   lane.bury(new Error('the end'))
@@ -75,10 +78,34 @@ test('who waits for an answer hears of the next one, where a thread died that wa
   asked(lane)
   assert.ok(lane.send())
   new Answerer(lane.memory, lane.starts, 1).run(
-    () => {},
+    () => 1,
     () => {},
   )
   await resolved(told)
+})
+
+test('of a thread that died, what it had done and not shown is an answer; only what it was at is lost', async () => {
+  const lane = new Lane(1)
+  const { words, doubles } = lane.memory
+  const [done, lost, left] = [asked(lane), asked(lane), asked(lane)]
+  assert.ok(lane.send())
+  doubles[lane.memory.slot(0) / 2 + NUMBER] = 7
+  words[BEGUN] = 2
+  words[DONE] = 1
+  lane.recover()
+  assert.is(lane.settle(), 1)
+  assert.is(await resolved(done.promise), 7)
+  assert.is(lane.bury(new Error('the end')), 1)
+  assert.is((await settled(lost.promise)).status, 'rejected')
+  assert.ok(lane.send(), 'the next one is to be started')
+  const answers: number[] = []
+  new Answerer(lane.memory, lane.starts, 1).run(
+    (slot) => answers.push(slot),
+    () => {},
+  )
+  assert.equal(answers, [lane.memory.slot(2)])
+  assert.is(lane.settle(), 1)
+  await resolved(left.promise)
 })
 
 test('an answerer that wakes late does not answer again what its successor has answered', () => {
