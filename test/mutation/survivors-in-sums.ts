@@ -203,4 +203,11 @@ export const survivorsInSums: readonly Reason[] = [
     why: 'read for its order alone: the processors that these runs are on keep reads in order by themselves',
     mutations: ['range-sum/nodes.js chargeNode: «x = load(words, at); → »'],
   },
+  {
+    why: 'a short cut: a window within one lap has nothing before it, and the loop that follows no round',
+    mutations: [
+      'range-sum/plain.js sum: if («from >= first → false»)',
+      'range-sum/plain.js sum: if (from «>= → >» first)',
+    ],
+  },
 ]
