@@ -199,4 +199,15 @@ export const survivorsInSums: readonly Reason[] = [
     why: 'a search from the end on, one after the other',
     mutations: ['algorithms/forecast.js #lastToLeave: const middle = Math.ceil((low + high) / «2 → 1»);'],
   },
+  {
+    why: 'read for its order alone: the processors that these runs are on keep reads in order by themselves',
+    mutations: ['range-sum/nodes.js chargeNode: «x = load(words, at); → »'],
+  },
+  {
+    why: 'a short cut: a window within one lap has nothing before it, and the loop that follows no round',
+    mutations: [
+      'range-sum/plain.js sum: if («from >= first → false»)',
+      'range-sum/plain.js sum: if (from «>= → >» first)',
+    ],
+  },
 ]

@@ -3,6 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { BUCKETS, COUNT, LAP, NODE_COUNT, ONE_LAP, type Sums, TICK } from '#millrace/memory/layout.js'
 import { CHARGED, LATE, OVERFLOWN } from '#millrace/range-sum/range-sum.js'
+import { interrupted } from '../algorithms/interrupted.js'
 import { random } from '../algorithms/oracle.js'
 import { nodesAbove } from '../explore/nodes.js'
 import { Cell, Expected } from './cell.js'
@@ -133,6 +134,57 @@ for (const shape of SHAPES.filter(([, buckets]) => buckets > 5)) {
     assert.is(cell.find(turn + 1, 5, 4), 3)
     assert.is(cell.find(turn + 1, 5, 5), -1)
     assert.equal([cell.sum(turn + 1, 0), cell.find(turn + 1, 0, 0)], [0, -1])
+  })
+}
+
+/** A charge at the turn of a lap, where its nodes still count of the last one, with another in the middle of it, wherever. */
+function chargedAmid(
+  shape: (typeof SHAPES)[number],
+  laterBy: number,
+  judge: (cell: Cell, tick: number) => void,
+) {
+  for (let point = 0, isOver = false; !isOver; point++) {
+    const cell = new Cell(...shape)
+    const { words, base, ring } = cell
+    const tick = 20 * cell.shape.ring + 70
+    const put = (at: number, cost: number) => {
+      const answer = cell.charge(at, cost)
+      const bucket = base + BUCKETS + ring.slot(at)
+      // As the algorithms do: no bucket of a tick that is past.
+      if (answer === CHARGED && words[base + TICK] === at)
+        words[bucket] = ((words[bucket]! & LAP) === ring.lap ? words[bucket]! : ring.lap) + cost
+    }
+    words[base + TICK] = tick - cell.shape.ring
+    put(tick - cell.shape.ring, 9)
+    words[base + TICK] = tick
+    const { wasInterrupted } = interrupted(
+      [point],
+      () => put(tick, 5),
+      () => {
+        words[base + TICK] = tick + laterBy
+        put(tick + laterBy, 3)
+      },
+    )
+    isOver = !wasInterrupted
+    if (wasInterrupted) judge(cell, tick + laterBy)
+  }
+}
+
+for (const shape of SHAPES.filter(([sums]) => sums !== 'plain')) {
+  test(`${named(shape)}: of two that charge nodes at the turn of a lap both count, wherever one comes in between`, () => {
+    chargedAmid(shape, 0, (cell, tick) => {
+      const expected = new Expected(cell)
+      assert.is(roomAbove(cell, tick), NODE_COUNT - 8)
+      assert.is(expected.counted(expected.bucketAt(expected.slotOf(tick)), expected.lap(tick), COUNT), 8)
+    })
+  })
+
+  test(`${named(shape)}: who comes late to nodes and buckets of the next lap leaves them as they are`, () => {
+    chargedAmid(shape, new Cell(...shape).shape.ring, (cell, tick) => {
+      const expected = new Expected(cell)
+      assert.is(roomAbove(cell, tick), NODE_COUNT - 3)
+      assert.is(expected.counted(expected.bucketAt(expected.slotOf(tick)), expected.lap(tick), COUNT), 3)
+    })
   })
 }
 
