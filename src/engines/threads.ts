@@ -60,7 +60,9 @@ export class Threads {
       throw noThreads(error)
     }
     // Of a thread that has no task: one that could not be started, or whose task is still to come.
-    this.#piscina.on('error', (error) => this.failed(error))
+    this.#piscina.on('error', (error) => {
+      this.#lastError = error
+    })
     this.#piscina.on('workerDestroy', () => setImmediate(() => this.#replace()))
   }
 
@@ -91,6 +93,7 @@ export class Threads {
   /** A thread that dies while it starts leaves the task behind that it was to have; piscina starts another one only when asked. */
   #replace(): void {
     if (this.#isClosed || this.#piscina.queueSize === 0) return
-    this.#piscina.run(undefined).catch((error) => this.failed(error))
+    this.failed(this.#lastError ?? new Error('a thread has ended while it started'))
+    if (!this.#isClosed) this.#piscina.run(undefined).catch(() => {})
   }
 }
