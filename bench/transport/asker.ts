@@ -15,7 +15,7 @@ export interface Transport {
 }
 
 /** As `engines/pool.ts` has it. */
-const LOOKS = 3
+const LOOKS = 5
 
 /** Asks by a transport, and hears of the answers, as `engines/pool.ts` does with one thread, without what it does beyond. */
 export class Asker {

@@ -26,7 +26,7 @@ const IDLE_MS = 50
 /** Without a request for so long, the keys are dealt to as few threads as at the beginning. */
 const SHRINK_AFTER_MS = 1_000
 /** After an answer, the next ones are looked for in so many turns of the event loop: to be told of each costs both sides more. */
-const LOOKS = 3
+const LOOKS = 5
 /** Answerers of one ring that end, one after another, without an answer: what is asked there is given up. */
 const MOST_FAILURES = 10
 /** Of the backlog, before they are cut off. */

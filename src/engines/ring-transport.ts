@@ -130,7 +130,7 @@ export class RingMemory {
 const KEYS_PER_STORE = 16
 const KEYS_PER_WAKE = 64
 /** Looks at the ring before going to sleep: some microseconds, less than it takes to be woken. */
-const LOOKS = 200
+const LOOKS = 1000
 
 /** The answering side. */
 export class Answerer {

@@ -57,7 +57,9 @@ export class Threads {
       throw noThreads(error)
     }
     // Of a thread that has no task; `workerDestroy` tells of its end.
-    this.#piscina.on('error', (error) => (this.#lastError = error))
+    this.#piscina.on('error', (error) => {
+      this.#lastError = error
+    })
     this.#piscina.on('workerDestroy', () => setImmediate(() => this.#replace()))
   }
 
@@ -95,12 +97,14 @@ export class Threads {
     if (++this.#failures < MOST_FAILURES) {
       this.#piscina.run(undefined).then(
         () => this.succeeded(),
-        (error: unknown) => (this.#lastError = error), // it has died, too: see `workerDestroy`
+        (error: unknown) => {
+          this.#lastError = error // it has died, too: see `workerDestroy`
+        },
       )
       return
     }
     this.#failures-- // the next one that fails is enough
-    const error = noThreads(this.#lastError)
+    const error = noThreads(this.#lastError ?? new Error('threads end while they start'))
     for (const controller of this.#runs) controller.abort(error)
   }
 }

@@ -54,18 +54,31 @@ test('a process without permission for threads is told so by createLimiter', asy
   assert.equal(await found('make', [], flags, env), expected)
 })
 
-for (const threads of [
+/** Loaded into every thread of a process before all else: no thread gets any further. */
+const EXIT = `data:text/javascript,${encodeURIComponent(
+  "import { isMainThread } from 'node:worker_threads'; if (!isMainThread) process.exit()",
+)}`
+
+for (const [minThreads, maxThreads] of [
   [1, 1],
   [2, 2],
   [1, 3],
 ]) {
-  test(`${threads.join(' to ')} threads without memory to live in: every call rejects, and no more are started`, async () => {
-    assert.equal(await found('lifeless', [JSON.stringify(threads)]), {
-      calls: { ERR_MILLRACE_NO_THREADS: 1_001 },
-      later: { ERR_MILLRACE_NO_THREADS: 3 },
-      more: 0,
+  for (const [what, isByMemory, flags] of [
+    ['have no memory to live in', true, []],
+    ['exit while they start', false, ['--import', EXIT]],
+  ] as const) {
+    test(`${minThreads} to ${maxThreads} threads that ${what}: every call rejects, and no more are started`, async () => {
+      assert.equal(
+        await found('lifeless', [JSON.stringify([minThreads, maxThreads, isByMemory])], [...flags]),
+        {
+          calls: { ERR_MILLRACE_NO_THREADS: 1_001 },
+          later: { ERR_MILLRACE_NO_THREADS: 3 },
+          more: 0,
+        },
+      )
     })
-  })
+  }
 }
 
 test('close() answers what is in flight, takes no more, may be called twice, and ends the threads', async () => {

@@ -106,10 +106,10 @@ const programs: Record<string, () => Promise<unknown>> = {
     }
   },
 
-  /** Threads that can't live: what becomes of calls, of those that come later, and of the threads. */
+  /** Threads that can't live, for want of memory or for they exit: what becomes of calls, of later ones, and of the threads. */
   async lifeless() {
-    const [minThreads, maxThreads] = JSON.parse(process.argv[3]!)
-    const limiter = limiterOf({ minThreads, maxThreads, resourceLimits: TOO_LITTLE })
+    const [minThreads, maxThreads, isByMemory] = JSON.parse(process.argv[3]!)
+    const limiter = limiterOf({ minThreads, maxThreads, ...(isByMemory && { resourceLimits: TOO_LITTLE }) })
     const keys = Array.from({ length: 1_000 }, (_, i) => `${i}`)
     const calls = countCodes(
       await Promise.allSettled([limiter.checkMany(keys), ...keys.map((key) => limiter.check(key))]),
