@@ -1,10 +1,11 @@
-// Glue between JavaScript and batch.h, and nothing else: it checks every argument, and keeps nothing when it returns.
+// Glue between JavaScript and batch.h and slots.h, and nothing else: it checks every argument, and keeps nothing when it returns.
 // (mapped_file_glue.cc has that of files; single_glue.cc that of single.h, and why it may keep what it keeps.)
 // Many threads load it into one process, so it has no variable of its own either.
 #include "arguments.h"
 #include "batch.h"
 #include "mapped_file_glue.h"
 #include "single_glue.h"
+#include "slots.h"
 
 namespace {
 
@@ -60,6 +61,39 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(tally.stopped));
 }
 
+Word answerBy(Word* words, const Shape& shape, Word* ring, Word from, Word to, const Reading& reading) {
+  if (shape.sums == SUMS_BLOCKS) return SlotAnswerer<Blocks>(words, shape).run(ring, from, to, reading);
+  if (shape.sums == SUMS_FENWICK) return SlotAnswerer<Fenwick>(words, shape).run(ring, from, to, reading);
+  return SlotAnswerer<Plain>(words, shape).run(ring, from, to, reading);
+}
+
+/**
+ * answerSlots(words, ring, plan): answers what is asked in a ring from the cursor FROM to TO, which follows in at most SLOTS, by
+ * NOW_MS; returns where it stopped. ADMITTED of `plan` says how many that was.
+ */
+Napi::Value answerSlots(const Napi::CallbackInfo& info) {
+  const auto words = viewOf<Word>(info, 0, napi_int32_array, "words: expected an Int32Array");
+  const auto ring = viewOf<Word>(info, 1, napi_int32_array, "ring: expected an Int32Array");
+  const auto plan = viewOf<double>(info, 2, napi_float64_array, "plan: expected a Float64Array");
+  const Given given = planOf(info, plan);
+  const Shape shape = shapeOf(info, given, words);
+  if (shape.isSmooth) refuse(info, "plan: expected the strict edge");
+  if (!Reading::isSound(shape, given[NOW_MS])) refuse(info, "plan: nowMs");
+  if (ring.length < SLOTS_AT + size_t{SLOTS} * SLOT_WORDS) refuse(info, "ring: too short");
+  if (reinterpret_cast<uintptr_t>(ring.data) % sizeof(double) != 0) refuse(info, "ring: not at a multiple of 8 bytes");
+  constexpr double MOST = 0x7fffffff;
+  const auto cursorOf = [&](double value, const char* said) {
+    if (!(value >= -MOST - 1 && value <= MOST) || value != std::floor(value)) refuse(info, said);
+    return static_cast<Word>(static_cast<int32_t>(value));
+  };
+  const Word from = cursorOf(given[FROM], "plan: from");
+  const Word to = cursorOf(given[TO], "plan: to");
+  if (to - from > SLOTS) refuse(info, "plan: to");
+  const Word stopped = answerBy(words.data, shape, ring.data, from, to, Reading(shape, given[NOW_MS]));
+  plan.data[ADMITTED] = stopped - from;
+  return Napi::Number::New(info.Env(), static_cast<int32_t>(stopped));
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   auto layout = Napi::Object::New(env);
 #define MILLRACE_EXPORT(name, value) layout.Set(#name, Napi::Number::New(env, static_cast<int32_t>(name)));
@@ -68,11 +102,15 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
 #define MILLRACE_EXPORT(name) layout.Set("PLAN_" #name, Napi::Number::New(env, name));
   MILLRACE_PLAN(MILLRACE_EXPORT)
 #undef MILLRACE_EXPORT
+#define MILLRACE_EXPORT(name, value) layout.Set(#name, Napi::Number::New(env, static_cast<int32_t>(name)));
+  MILLRACE_SLOTS(MILLRACE_EXPORT)
+#undef MILLRACE_EXPORT
   initSingle(exports, layout);
   exports.Set("layout", layout);
   exports.Set("readsClock", Napi::Boolean::New(env, READS_CLOCK));
   InitMappedFile(env, exports);
   exports.Set("admitMany", Napi::Function::New<admitMany>(env, "admitMany"));
+  exports.Set("answerSlots", Napi::Function::New<answerSlots>(env, "answerSlots"));
   return exports;
 }
 

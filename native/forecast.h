@@ -121,9 +121,7 @@ class Forecast {
   /** The first position at which a bucket counts at most `most`. */
   double leaves(double tick, Word count, double most) {
     double sixteenths = 16;
-    if (shape_.isSmooth) {
-      sixteenths = std::min(16.0, std::max(1.0, std::ceil(16 - 16 * most / (count == 0 ? 1.0 : count))));
-    }
+    if (shape_.isSmooth) sixteenths = count > most ? std::min(16.0, std::ceil(16 - 16 * most / count)) : 1;
     return tick + cells_.ring().size - 1 + sixteenths / 16;
   }
 

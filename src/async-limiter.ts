@@ -20,13 +20,13 @@ import type { BatchDecision, Costs } from './engines/batch.js'
 import { InlineEngine } from './engines/inline.js'
 import { PoolEngine, type PoolSettings } from './engines/pool.js'
 import { AnsweredDecision } from './engines/request.js'
-import { Op } from './engines/ring-transport.js'
 import { type SharedLimiter, shareOf } from './engines/share.js'
 import { Waiters } from './engines/waiters.js'
 import { type LimiterFile, type LimiterRule, type LimiterStats, ruleOf } from './limiter.js'
 import type { Arena } from './memory/arena.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
+import { Op } from './memory/slots.js'
 
 /** Ends one call: it rejects with `ERR_MILLRACE_ABORTED`; what had been decided by then stays charged. */
 export interface CallOptions {

@@ -12,10 +12,11 @@ const FIRST_START = 1
 const memory = workerData as Answered
 if ('ringBuffers' in memory) answerRingBuffers(memory.ringBuffers)
 const ring = new RingMemory(memory.ring)
-new Answerer(ring, FIRST_START, NEVER_MS).run(
-  (slot) => {
+new Answerer(ring, FIRST_START, NEVER_MS).run({
+  answer(slot) {
     answerInSlot(ring.words, slot)
     return 1
   },
-  () => {},
-)
+  answerMany: (from) => from,
+  rest() {},
+})

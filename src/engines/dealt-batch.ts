@@ -1,17 +1,9 @@
+import { CHARGED_TICK, OP, Op, REFUNDS, WAY } from '../memory/slots.js'
 import { Awaited } from './awaited.js'
 import { type BatchDecision, type Costs, checkEntry } from './batch.js'
 import type { Asked } from './request.js'
 import { MOST_COST } from './request.js'
-import {
-  AREA_KEYS,
-  type Area,
-  CHARGED_TICK,
-  OP,
-  Op,
-  REFUNDS,
-  type RingMemory,
-  WAY,
-} from './ring-transport.js'
+import { AREA_KEYS, type Area, type RingMemory } from './ring-transport.js'
 
 /** What other threads say of many keys: each of its chunks goes to one of them. */
 export class DealtBatch extends Awaited<BatchDecision> implements BatchDecision {

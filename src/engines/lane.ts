@@ -1,19 +1,16 @@
+import { ANSWERED, BEGUN, DONE, SLOTS } from '../memory/slots.js'
 import { Chunk, type DealtBatch } from './dealt-batch.js'
 import type { Asked } from './request.js'
 import {
-  ANSWERED,
   AREAS,
   type Area,
   ASKED,
   ASLEEP,
   AWAKE,
-  BEGUN,
   CLOSING,
-  DONE,
   ENDED,
   kindOf,
   RingMemory,
-  SLOTS,
   STATE,
   stateOf,
   WAITING,

@@ -1,5 +1,4 @@
 import { type Decision, type DecisionFields, Outcome } from '../core/decision.js'
-import { Awaited } from './awaited.js'
 import {
   CHARGED_TICK,
   COST,
@@ -14,9 +13,10 @@ import {
   REMAINING,
   RESET_MS,
   RETRY_AFTER_MS,
-  type RingMemory,
   WAY,
-} from './ring-transport.js'
+} from '../memory/slots.js'
+import { Awaited } from './awaited.js'
+import type { RingMemory } from './ring-transport.js'
 
 /** The largest cost that travels: above any limit, and above all that a key can have used. */
 export const MOST_COST = 2 ** 31 - 1

@@ -15,23 +15,16 @@
  * Cursors count modulo 2^32, as signed integers. Every interleaving of all this is explored by test/model/ring-transport.mjs.
  */
 
-/** Indexes into the words; those that different threads write are lines of their own. */
+import { ANSWERED, BEGUN, DONE, SLOT_BITS, SLOT_WORDS, SLOTS, SLOTS_AT } from '../memory/slots.js'
+
+/** Indexes into the words, beside those of `memory/slots.ts`; those that different threads write are lines of their own. */
 export const ASKED = 0
-export const ANSWERED = 16
-/**
- * Requests that the answerer has begun with, and done with, of which it tells some later: at most one less. Plain: the asker
- * reads them when it has died.
- */
-export const BEGUN = 17
-export const DONE = 18
 /** start * 4 + what the answerer that was started so is doing: ENDED, AWAKE or ASLEEP. */
 export const STATE = 32
 /** 1 while the asker waits to be told of answers. The asker alone writes it. */
 export const WAITING = 48
 /** 1 once the answerer is to end. */
 export const CLOSING = 49
-const SLOTS_AT = 64
-
 export const ENDED = 0
 export const AWAKE = 1
 export const ASLEEP = 2
@@ -39,47 +32,6 @@ export const ASLEEP = 2
 /** STATE of the `start`th answerer. One that said it had ended must not take up what a later one has left. */
 export const stateOf = (start: number, state: number): number => (start << 2) | state
 export const kindOf = (state: number): number => state & 3
-
-/** Requests under way in one ring. A power of two. */
-export const SLOTS = 1024
-const SLOT_BITS = 4
-/** Words of a slot. */
-export const SLOT_WORDS = 1 << SLOT_BITS
-
-/** What a slot holds, as offsets in words: the request ... */
-export const OP = 0
-export const LO = 1
-export const HI = 2
-export const COST = 3
-/** Where a decision was charged; of a batch its area, its length, and whether it is asked what remains. */
-export const WAY = 4
-export const CHARGED_TICK = 5
-export const REFUNDS = 6
-/** ... and the answer. */
-export const LIMIT = 7
-export const REMAINING = 14
-export const OUTCOME = 15
-/** Offsets in doubles: milliseconds that were asked about, or any number found; and of a decision. */
-export const NUMBER = 4
-export const RETRY_AFTER_MS = 5
-export const RESET_MS = 6
-
-/** What can be asked. */
-export const Op = {
-  CHECK: 1,
-  PEEK: 2,
-  USAGE: 3,
-  GIVE_BACK: 4,
-  REFUND: 5,
-  PENALIZE: 6,
-  BLOCK: 7,
-  UNBLOCK: 8,
-  CLEAR: 9,
-  /** Statistics that the thread has kept to itself go to all. */
-  FLUSH: 10,
-  BATCH: 11,
-} as const
-export type Op = (typeof Op)[keyof typeof Op]
 
 /** Areas for batches, and the keys that go into one. */
 export const AREAS = 32
@@ -132,6 +84,22 @@ const KEYS_PER_WAKE = 64
 /** Looks at the ring before going to sleep: some microseconds, less than it takes to be woken. */
 const LOOKS = 1000
 
+/** After one that could not be answered together with others, so many are answered one by one. */
+const SINGLE_AFTER_STOP = 8
+
+/** What answers. */
+export interface Answering {
+  /**
+   * Answers what stands in a slot, the `nth` of those that follow each other; how many keys it was about. Whoever calls it tells
+   * of BEGUN and DONE.
+   */
+  answer(slot: number, nth: number): number
+  /** Answers from one cursor up to before another, telling of BEGUN and DONE itself; the first that it has not answered. */
+  answerMany(from: number, to: number): number
+  /** Called before every sleep. */
+  rest(): void
+}
+
 /** The answering side. */
 export class Answerer {
   readonly #words: Int32Array
@@ -149,42 +117,53 @@ export class Answerer {
     this.#answered = Atomics.load(memory.words, ANSWERED)
   }
 
-  /**
-   * Answers by `answer`, which is given where a slot begins and how many were answered since the last look, and
-   * says how many keys it was about; until there has been nothing to do for long;
-   * `rest` is called before every sleep.
-   */
-  run(answer: (slot: number, nth: number) => number, rest: () => void): void {
+  /** Answers by `by` until there has been nothing to do for long. */
+  run(by: Answering): void {
     for (;;) {
       const asked = Atomics.load(this.#words, ASKED)
-      if (asked !== this.#answered) this.#answerUpTo(asked, answer)
+      if (asked !== this.#answered) this.#answerUpTo(asked, by)
       else if (!this.#isAskedSoon()) {
-        rest()
+        by.rest()
         if (!this.#sleep()) return
       }
     }
   }
 
-  #answerUpTo(asked: number, answer: (slot: number, nth: number) => number): void {
+  #answerUpTo(asked: number, by: Answering): void {
     const words = this.#words
     let nth = 0
     let unshown = 0
     let untold = 0
-    for (let answered = this.#answered; answered !== asked; this.#answered = answered) {
-      const next = (answered + 1) | 0
-      words[BEGUN] = next
-      const keys = answer(this.#memory.slot(answered), nth++)
-      words[DONE] = next
-      answered = next
+    let single = 0
+    while (this.#answered !== asked) {
+      const from = this.#answered
+      let keys = single > 0 ? 0 : this.#answerMany(asked, by)
+      if (keys === 0) {
+        words[BEGUN] = (from + 1) | 0
+        keys = by.answer(this.#memory.slot(from), nth)
+        words[DONE] = (from + 1) | 0
+        this.#answered = (from + 1) | 0
+        single = single > 0 ? single - 1 : SINGLE_AFTER_STOP
+      }
+      nth += (this.#answered - from) | 0
       unshown += keys
       untold += keys
-      if (answered !== asked && unshown < KEYS_PER_STORE) continue
-      Atomics.store(words, ANSWERED, answered)
+      const isLast = this.#answered === asked
+      if (!isLast && unshown < KEYS_PER_STORE) continue
+      Atomics.store(words, ANSWERED, this.#answered)
       unshown = 0
-      if (answered !== asked && untold < KEYS_PER_WAKE) continue
+      if (!isLast && untold < KEYS_PER_WAKE) continue
       this.#wake()
       untold = 0
     }
+  }
+
+  /** As many of the requests at hand as can be answered together; how many keys those were about. */
+  #answerMany(asked: number, by: Answering): number {
+    const from = this.#answered
+    const left = (asked - from) | 0
+    this.#answered = by.answerMany(from, left > KEYS_PER_WAKE ? (from + KEYS_PER_WAKE) | 0 : asked)
+    return (this.#answered - from) | 0
   }
 
   #wake(): void {

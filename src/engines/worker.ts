@@ -1,12 +1,6 @@
 /** What a thread of the pool runs: piscina calls the default export once for each time that a ring has work. */
 import type { MadeDecision } from '../core/decision.js'
-import { attachShared } from './attach.js'
-import { MadeBatch } from './batch.js'
-import { InlineEngine } from './inline.js'
 import {
-  Answerer,
-  AREAS,
-  type Area,
   CHARGED_TICK,
   COST,
   HI,
@@ -20,9 +14,13 @@ import {
   REMAINING,
   RESET_MS,
   RETRY_AFTER_MS,
-  RingMemory,
   WAY,
-} from './ring-transport.js'
+} from '../memory/slots.js'
+import { NativeSlots } from '../native/slots.js'
+import { attachShared } from './attach.js'
+import { MadeBatch } from './batch.js'
+import { InlineEngine } from './inline.js'
+import { Answerer, type Answering, AREAS, type Area, RingMemory } from './ring-transport.js'
 import type { SharedLimiter } from './share.js'
 
 /** What a ring's answerer is started with. */
@@ -49,17 +47,15 @@ export default function serve(task: RingTask | undefined): void {
   const bench = benches.get(id) ?? new Bench(new RingMemory(ring), limiter)
   benches.set(id, bench)
   const answerer = new Answerer(bench.memory, start, idleMs)
-  answerer.run(
-    (slot, nth) => bench.answer(slot, nth),
-    () => bench.engine.flush(),
-  )
+  answerer.run(bench)
 }
 
 /** An engine that answers what stands in slots. */
-class Bench {
+class Bench implements Answering {
   readonly memory: RingMemory
   readonly engine: InlineEngine
   readonly #areas: Area[]
+  readonly #native: NativeSlots | undefined
   /** The reading in hand is of a request just before. */
   #isRead = false
 
@@ -67,7 +63,24 @@ class Bench {
     const { arena, rule, clock } = attachShared(limiter)
     this.memory = memory
     this.engine = new InlineEngine(arena, rule, clock)
+    this.#native = NativeSlots.for(arena, memory.words)
     this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
+  }
+
+  rest(): void {
+    this.engine.flush()
+  }
+
+  /** By the addon, where it is there: decisions that are admitted, all by one reading. */
+  answerMany(from: number, to: number): number {
+    const native = this.#native
+    if (native === undefined || ((to - from) | 0) < native.least) return from
+    const { reading } = this.engine
+    reading.take()
+    this.#isRead = false
+    const stopped = native.answer(from, to, reading.nowMs)
+    this.engine.tally((stopped - from) | 0, 0)
+    return stopped
   }
 
   /** Answers the request in a slot, the `nth` of those that follow each other. Returns how many keys it was about. */

@@ -22,6 +22,8 @@ export interface Addon {
     plan: Float64Array,
     remaining?: Int32Array,
   ): number
+  /** Answers what is asked in a ring of slots; the cursor at which it stopped. @see NativeSlots */
+  answerSlots(words: Int32Array, ring: Int32Array, plan: Float64Array): number
   /** A function that does what `call` says on `words`, again and again; both on a SharedArrayBuffer. @see NativeSingle */
   single(words: Int32Array, plan: Float64Array, call: Int32Array): () => void
 }

@@ -1,5 +1,7 @@
+import { Outcome } from '../core/decision.js'
 import { MAX_BUCKETS } from '../core/rule.js'
 import * as layout from '../memory/layout.js'
+import * as slots from '../memory/slots.js'
 import { CALL, FOUND, PLAN, WHAT } from './plan.js'
 
 const { HEADER } = layout
@@ -40,6 +42,28 @@ const EXPECTED: Readonly<Record<string, number>> = {
   MOST_BLOCKS: layout.MOST_BLOCKS,
   PER_SECOND: layout.PER_SECOND,
   FOR_EVER: layout.FOR_EVER,
+  SLOTS_AT: slots.SLOTS_AT,
+  SLOTS: slots.SLOTS,
+  SLOT_WORDS: slots.SLOT_WORDS,
+  ...prefixed('SLOT', {
+    ANSWERED: slots.ANSWERED,
+    BEGUN: slots.BEGUN,
+    DONE: slots.DONE,
+    OP: slots.OP,
+    LO: slots.LO,
+    HI: slots.HI,
+    COST: slots.COST,
+    WAY: slots.WAY,
+    CHARGED_TICK: slots.CHARGED_TICK,
+    REFUNDS: slots.REFUNDS,
+    LIMIT: slots.LIMIT,
+    REMAINING: slots.REMAINING,
+    OUTCOME: slots.OUTCOME,
+    RETRY_AFTER_MS: slots.RETRY_AFTER_MS,
+    RESET_MS: slots.RESET_MS,
+    OP_CHECK: slots.Op.CHECK,
+    OUTCOME_CHARGED: Outcome.CHARGED,
+  }),
   ...prefixed('PLAN', PLAN),
   ...prefixed('CALL', CALL),
   ...prefixed('WHAT', WHAT),

@@ -4,22 +4,25 @@ import * as assert from 'uvu/assert'
 import { Lane } from '#millrace/engines/lane.js'
 import { Request } from '#millrace/engines/request.js'
 import {
-  ANSWERED,
   Answerer,
+  type Answering,
   ASKED,
   ASLEEP,
-  BEGUN,
-  DONE,
   ENDED,
   kindOf,
-  NUMBER,
-  Op,
   STATE,
 } from '#millrace/engines/ring-transport.js'
 import { Threads } from '#millrace/engines/threads.js'
+import { ANSWERED, BEGUN, DONE, NUMBER, Op } from '#millrace/memory/slots.js'
 import { resolved, settled, until } from '../../limiter/support.js'
 
 const LONG_MS = 60_000
+
+const answeringBy = (answer: (slot: number) => number): Answering => ({
+  answer,
+  answerMany: (from) => from,
+  rest() {},
+})
 
 function asked(lane: Lane): Request {
   const request = new Request({ ruleName: 'default' }, Op.PENALIZE, 1, 2, 1)
@@ -77,10 +80,7 @@ test('who waits for an answer hears of the next one, where a thread died that wa
   await resolved(request.promise)
   asked(lane)
   assert.ok(lane.send())
-  new Answerer(lane.memory, lane.starts, 1).run(
-    () => 1,
-    () => {},
-  )
+  new Answerer(lane.memory, lane.starts, 1).run(answeringBy(() => 1))
   await resolved(told)
 })
 
@@ -99,10 +99,7 @@ test('of a thread that died, what it had done and not shown is an answer; only w
   assert.is((await settled(lost.promise)).status, 'rejected')
   assert.ok(lane.send(), 'the next one is to be started')
   const answers: number[] = []
-  new Answerer(lane.memory, lane.starts, 1).run(
-    (slot) => answers.push(slot),
-    () => {},
-  )
+  new Answerer(lane.memory, lane.starts, 1).run(answeringBy((slot) => answers.push(slot)))
   assert.equal(answers, [lane.memory.slot(2)])
   assert.is(lane.settle(), 1)
   await resolved(left.promise)
@@ -125,18 +122,12 @@ test('an answerer that wakes late does not answer again what its successor has a
       isHeldUp = true
       asked(lane)
       assert.ok(lane.send())
-      answererOf(2).run(
-        (slot) => answers.push(`second: ${slot}`),
-        () => {},
-      )
+      answererOf(2).run(answeringBy((slot) => answers.push(`second: ${slot}`)))
     }
     return load(array, index)
   }) as typeof load
   try {
-    first.run(
-      (slot) => answers.push(`first: ${slot}`),
-      () => {},
-    )
+    first.run(answeringBy((slot) => answers.push(`first: ${slot}`)))
   } finally {
     Atomics.load = load
   }
