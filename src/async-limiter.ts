@@ -98,7 +98,7 @@ export class AsyncLimiter implements AsyncDisposable {
     checkRemaining(remaining)
     checkSignal(signal)
     checkCosts(costs, length)
-    const own = typeof costs === 'number' ? costs : Float64Array.from(costs) // the caller's may change meanwhile
+    const own = typeof costs === 'number' ? costs : new Float64Array(costs) // the caller's may change meanwhile
     return (await pool.askMany(fingerprints, own, remaining, signal)) as BatchDecision
   }
 
@@ -222,7 +222,9 @@ export class AsyncLimiter implements AsyncDisposable {
       checkCost(cost)
       if (options !== undefined) checkCallOptions(options)
       const { lo, hi } = this.#keys.read(key)
-      return pool.ask(op, lo, hi, cost, options?.signal) as Promise<T>
+      const signal = options?.signal
+      if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost) as Promise<T>
+      return pool.ask(op, lo, hi, cost, signal) as Promise<T>
     } catch (error) {
       return Promise.reject(error)
     }

@@ -17,7 +17,7 @@ const WORDS = 64
 const RECORDS = 1024
 /** As `engines/ring-transport.ts` has them. */
 const ANSWERS_PER_WAKE = 64
-const LOOKS = 1000
+const LOOKS = 3000
 
 export interface RingBuffersMemory {
   readonly words: Int32Array<SharedArrayBuffer>

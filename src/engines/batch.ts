@@ -43,7 +43,7 @@ export class MadeBatch implements BatchDecision {
     if (withRemaining) this.remaining = new Int32Array(length)
     this.#engine = engine
     this.#fingerprints = fingerprints
-    this.#costs = typeof costs === 'number' ? costs : Float64Array.from(costs)
+    this.#costs = typeof costs === 'number' ? costs : new Float64Array(costs)
     this.#limit = engine.limit
     this.#at = new Float64Array(length)
     const { native } = engine

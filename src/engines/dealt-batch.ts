@@ -1,7 +1,7 @@
-import { CHARGED_TICK, OP, Op, REFUNDS, WAY } from '../memory/slots.js'
+import { CHARGED_TICK, COST, EACH, OP, Op, OUTCOME, REFUNDS, WAY } from '../memory/slots.js'
 import { Awaited } from './awaited.js'
 import { type BatchDecision, type Costs, checkEntry } from './batch.js'
-import type { Asked } from './request.js'
+import type { Written } from './request.js'
 import { MOST_COST } from './request.js'
 import { AREA_KEYS, type Area, type RingMemory } from './ring-transport.js'
 
@@ -43,19 +43,41 @@ export class DealtBatch extends Awaited<BatchDecision> implements BatchDecision 
     return this.#fingerprints[2 * this.next + 1]!
   }
 
-  /** Moves the key that `next` is at into an area. */
-  dealTo(area: Area, at: number): void {
-    const i = this.next++
-    const costs = this.#costs
-    area.fingerprints[2 * at] = this.#fingerprints[2 * i]!
-    area.fingerprints[2 * at + 1] = this.#fingerprints[2 * i + 1]!
-    area.costs[at] = Math.min(typeof costs === 'number' ? costs : costs[i]!, MOST_COST)
+  /** One cost for all of them, at most MOST_COST; or EACH. */
+  get cost(): number {
+    return typeof this.#costs === 'number' ? Math.min(this.#costs, MOST_COST) : EACH
   }
 
-  /** What is known of the `at`th key of an area, which is the `i`th here. */
-  take(area: Area, at: number, i: number): void {
+  /** Moves the keys from `next` on into an area. */
+  deal(area: Area, at: number, keys: number): void {
+    const i = this.next
+    this.next += keys
+    area.fingerprints.set(this.#fingerprints.subarray(2 * i, 2 * (i + keys)), 2 * at)
+    const costs = this.#costs
+    if (typeof costs === 'number') return
+    for (let k = 0; k < keys; k++) area.costs[at + k] = Math.min(costs[i + k]!, MOST_COST)
+  }
+
+  /** The same, of one key that goes to another ring than the next. */
+  dealOne(area: Area, at: number): void {
+    const i = this.next++
+    area.fingerprints[2 * at] = this.#fingerprints[2 * i]!
+    area.fingerprints[2 * at + 1] = this.#fingerprints[2 * i + 1]!
+    const costs = this.#costs
+    if (typeof costs !== 'number') area.costs[at] = Math.min(costs[i]!, MOST_COST)
+  }
+
+  /** What is known of the first keys of an area, which are those from the `i`th on here. */
+  take(area: Area, keys: number, i: number, refused: number): void {
+    this.allowed.set(area.allowed.subarray(0, keys), i)
+    if (refused > 0) this.#retryAfterMs.set(area.retryAfterMs.subarray(0, keys), i)
+    this.remaining?.set(area.remaining.subarray(0, keys), i)
+  }
+
+  /** The same, of the `at`th key of an area, which is the `i`th here. */
+  takeOne(area: Area, at: number, i: number, refused: number): void {
     this.allowed[i] = area.allowed[at]!
-    this.#retryAfterMs[i] = area.retryAfterMs[at]!
+    if (refused > 0) this.#retryAfterMs[i] = area.retryAfterMs[at]!
     if (this.remaining) this.remaining[i] = area.remaining[at]!
   }
 
@@ -71,20 +93,21 @@ export class DealtBatch extends Awaited<BatchDecision> implements BatchDecision 
 }
 
 /** Keys of one batch, in one area of one ring. */
-export class Chunk implements Asked {
+export class Chunk implements Written {
   readonly areaIndex: number
   length = 0
   readonly #batch: DealtBatch
   readonly #area: Area
-  /** Where in the batch each of its keys is. */
-  readonly #places: Int32Array
   readonly #free: (chunk: Chunk) => void
+  /** Where in the batch the first of its keys is, if the others follow it there; else where each of them is. */
+  readonly #first: number
+  #places: Int32Array | undefined = undefined
 
   constructor(batch: DealtBatch, areaIndex: number, area: Area, free: (chunk: Chunk) => void) {
     this.#batch = batch
     this.areaIndex = areaIndex
     this.#area = area
-    this.#places = new Int32Array(Math.min(AREA_KEYS, batch.length - batch.next))
+    this.#first = batch.next
     this.#free = free
   }
 
@@ -92,21 +115,32 @@ export class Chunk implements Asked {
     return this.length === AREA_KEYS
   }
 
+  /** Takes the next keys of the batch, as many as there is room for: the only ones that this chunk takes. */
+  dealAll(): void {
+    this.length = Math.min(AREA_KEYS, this.#batch.left)
+    this.#batch.deal(this.#area, 0, this.length)
+  }
+
   /** Takes the next key of the batch. */
-  deal(): void {
+  dealOne(): void {
+    this.#places ??= new Int32Array(Math.min(AREA_KEYS, this.#batch.left))
     this.#places[this.length] = this.#batch.next
-    this.#batch.dealTo(this.#area, this.length++)
+    this.#batch.dealOne(this.#area, this.length++)
   }
 
   write({ words }: RingMemory, slot: number): void {
     words[slot + OP] = Op.BATCH
+    words[slot + COST] = this.#batch.cost
     words[slot + WAY] = this.areaIndex
     words[slot + CHARGED_TICK] = this.length
     words[slot + REFUNDS] = this.#batch.remaining === undefined ? 0 : 1
   }
 
-  read(): void {
-    for (let at = 0; at < this.length; at++) this.#batch.take(this.#area, at, this.#places[at]!)
+  read({ words }: RingMemory, slot: number): void {
+    const places = this.#places
+    const refused = words[slot + OUTCOME]!
+    if (places === undefined) this.#batch.take(this.#area, this.length, this.#first, refused)
+    else for (let at = 0; at < this.length; at++) this.#batch.takeOne(this.#area, at, places[at]!, refused)
     this.#batch.answer(this.length)
     this.#free(this)
   }

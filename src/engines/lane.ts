@@ -1,6 +1,6 @@
 import { ANSWERED, BEGUN, DONE, SLOTS } from '../memory/slots.js'
 import { Chunk, type DealtBatch } from './dealt-batch.js'
-import type { Asked } from './request.js'
+import type { Asked, Written } from './request.js'
 import {
   AREAS,
   type Area,
@@ -59,11 +59,16 @@ export class Lane {
     return kindOf(Atomics.load(this.#words, STATE)) !== AWAKE
   }
 
-  put(asked: Asked): void {
+  put(asked: Written): void {
+    asked.write(this.memory, this.add(asked))
+  }
+
+  /** The slot that is its own now, for the caller to write to. There is room. */
+  add(asked: Asked): number {
     const cursor = this.#next
-    asked.write(this.memory, this.memory.slot(cursor))
     this.#asked[cursor & (SLOTS - 1)] = asked
     this.#next = (cursor + 1) | 0
+    return this.memory.slot(cursor)
   }
 
   /** Room for keys of a batch, if there is some. */

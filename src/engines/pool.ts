@@ -5,7 +5,7 @@ import type { Costs } from './batch.js'
 import { type Chunk, DealtBatch } from './dealt-batch.js'
 import { Lane } from './lane.js'
 import { aborted, noThreads, overloaded, workerLost } from './pool-errors.js'
-import { type AnsweredDecision, type Asker, Request } from './request.js'
+import { type AnsweredDecision, type Asker, Check, Request } from './request.js'
 import type { SharedLimiter } from './share.js'
 import { Threads } from './threads.js'
 import type { RingTask } from './worker.js'
@@ -60,6 +60,14 @@ export class PoolEngine implements Asker {
   readonly #alive = setInterval(() => {}, LONGEST_TIMER_MS).unref()
   readonly #shrink: NodeJS.Timeout
   readonly #runs = new Set<Promise<void>>()
+  readonly #flushLater = () => this.#flushTurn()
+  /** What `#keep` was given last: made once, where a function for each promise would be one more object. */
+  #resolve!: (value: unknown) => void
+  #reject!: (error: unknown) => void
+  readonly #keep = (resolve: (value: unknown) => void, reject: (error: unknown) => void) => {
+    this.#resolve = resolve
+    this.#reject = reject
+  }
 
   /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
   constructor(share: SharedLimiter, settings: PoolSettings) {
@@ -70,6 +78,20 @@ export class PoolEngine implements Asker {
     this.#active = settings.minThreads
     for (let i = 0; i < settings.minThreads; i++) this.#addLane()
     this.#shrink = setTimeout(() => this.#deal(settings.minThreads), SHRINK_AFTER_MS).unref()
+  }
+
+  /** Decides about one key. Rejects with one of the errors of `pool-errors.ts`. */
+  check(lo: number, hi: number, cost: number): Promise<unknown> {
+    const lane = this.#lanes[this.#ringOf(hi)]!
+    if (this.#backlog.length > 0 || this.#growing !== undefined || lane.isFull) {
+      return this.ask(Op.CHECK, lo, hi, cost)
+    }
+    const refusal = this.#refusal()
+    if (refusal !== undefined) return Promise.reject(refusal)
+    const promise = new Promise<unknown>(this.#keep)
+    Check.write(lane.memory, lane.add(new Check(this, this.#resolve, this.#reject)), lo, hi, cost)
+    this.#count(1)
+    return promise
   }
 
   /** Asks about one key. Rejects with one of the errors of `pool-errors.ts`. */
@@ -138,14 +160,18 @@ export class PoolEngine implements Asker {
   }
 
   #admit(asked: Request | DealtBatch): Promise<unknown> {
-    if (this.#pending === 0) this.#alive.ref()
-    this.#pending += asked.length
     if (this.#backlog.length > 0 || !this.#place(asked)) this.#backlog.push(asked)
-    if (!this.#isFlushing) {
-      this.#isFlushing = true
-      queueMicrotask(() => this.#flushTurn())
-    }
+    this.#count(asked.length)
     return asked.promise
+  }
+
+  /** So many more keys wait. */
+  #count(keys: number): void {
+    if (this.#pending === 0) this.#alive.ref()
+    this.#pending += keys
+    if (this.#isFlushing) return
+    this.#isFlushing = true
+    queueMicrotask(this.#flushLater)
   }
 
   /** Why nothing can be asked now. */
@@ -181,13 +207,14 @@ export class PoolEngine implements Asker {
   }
 
   #dealOut(batch: DealtBatch): boolean {
+    if (this.#active === 1) return this.#dealToOne(batch, this.#lanes[0]!)
     const chunks: (Chunk | undefined)[] = []
     while (batch.left > 0) {
       const ring = this.#ringOf(batch.hi)
       const lane = this.#lanes[ring]!
       const chunk = chunks[ring] ?? lane.open(batch)
       if (chunk === undefined) break
-      chunk.deal()
+      chunk.dealOne()
       chunks[ring] = chunk.isFull ? undefined : chunk
       if (chunk.isFull) lane.put(chunk)
     }
@@ -195,6 +222,15 @@ export class PoolEngine implements Asker {
       if (chunk !== undefined) this.#lanes[ring]!.put(chunk)
     })
     return batch.left === 0
+  }
+
+  #dealToOne(batch: DealtBatch, lane: Lane): boolean {
+    for (let chunk: Chunk | undefined; batch.left > 0; lane.put(chunk)) {
+      chunk = lane.open(batch)
+      if (chunk === undefined) return false
+      chunk.dealAll()
+    }
+    return true
   }
 
   /** By bits that do not say which set a key is in. */

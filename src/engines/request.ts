@@ -79,14 +79,46 @@ export class AnsweredDecision implements Decision {
 export interface Asked {
   /** How many keys it is about. */
   readonly length: number
-  write(memory: RingMemory, slot: number): void
   /** Takes the answer out of the slot. */
   read(memory: RingMemory, slot: number): void
   reject(error: unknown): void
 }
 
+/** Something that can also wait before it comes to a slot. */
+export interface Written extends Asked {
+  write(memory: RingMemory, slot: number): void
+}
+
+/** A decision that went to its slot at once, as most do: all that is left to keep is whom to answer. */
+export class Check implements Asked {
+  readonly #asker: Asker
+  readonly #resolve: (decision: AnsweredDecision) => void
+  readonly reject: (error: unknown) => void
+
+  constructor(asker: Asker, resolve: (decision: AnsweredDecision) => void, reject: (error: unknown) => void) {
+    this.#asker = asker
+    this.#resolve = resolve
+    this.reject = reject
+  }
+
+  get length(): number {
+    return 1
+  }
+
+  static write({ words }: RingMemory, slot: number, lo: number, hi: number, cost: number): void {
+    words[slot + OP] = Op.CHECK
+    words[slot + LO] = lo
+    words[slot + HI] = hi
+    words[slot + COST] = cost > MOST_COST ? MOST_COST : cost
+  }
+
+  read(memory: RingMemory, slot: number): void {
+    this.#resolve(new AnsweredDecision(memory, slot, this.#asker))
+  }
+}
+
 /** One question to a thread of the pool, until it is answered. */
-export class Request extends Awaited<unknown> implements Asked {
+export class Request extends Awaited<unknown> implements Written {
   readonly length = 1
   readonly asker: Asker
   readonly op: Op

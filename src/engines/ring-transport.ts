@@ -82,7 +82,7 @@ export class RingMemory {
 const KEYS_PER_STORE = 16
 const KEYS_PER_WAKE = 64
 /** Looks at the ring before going to sleep: some microseconds, less than it takes to be woken. */
-const LOOKS = 1000
+const LOOKS = 3000
 
 /** After one that could not be answered together with others, so many are answered one by one. */
 const SINGLE_AFTER_STOP = 8

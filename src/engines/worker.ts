@@ -3,6 +3,7 @@ import type { MadeDecision } from '../core/decision.js'
 import {
   CHARGED_TICK,
   COST,
+  EACH,
   HI,
   LIMIT,
   LO,
@@ -124,8 +125,7 @@ class Bench implements Answering {
         engine.flush()
         break
       case Op.BATCH:
-        this.#decideBatch(words[slot + WAY]!, words[slot + CHARGED_TICK]!, words[slot + REFUNDS] === 1)
-        return words[slot + CHARGED_TICK]!
+        return this.#decideBatch(slot)
     }
     return 1
   }
@@ -175,12 +175,20 @@ class Bench implements Answering {
     return this.engine.giveBackFrom(way, tick, cost, refunds)
   }
 
-  #decideBatch(index: number, length: number, withRemaining: boolean): void {
-    const area = this.#areas[index]!
+  #decideBatch(slot: number): number {
+    const { words } = this.memory
+    const area = this.#areas[words[slot + WAY]!]!
+    const length = words[slot + CHARGED_TICK]!
+    const cost = words[slot + COST]!
+    const costs = cost === EACH ? area.costs.subarray(0, length) : cost
     const fingerprints = area.fingerprints.slice(0, 2 * length)
-    const batch = new MadeBatch(this.engine, fingerprints, area.costs.slice(0, length), withRemaining)
+    const batch = new MadeBatch(this.engine, fingerprints, costs, words[slot + REFUNDS] === 1)
     area.allowed.set(batch.allowed)
     if (batch.remaining) area.remaining.set(batch.remaining)
-    for (let i = 0; i < length; i++) area.retryAfterMs[i] = batch.retryAfterMs(i)
+    let refused = 0
+    for (let i = 0; i < length; i++) if (batch.allowed[i] === 0) refused++
+    if (refused > 0) for (let i = 0; i < length; i++) area.retryAfterMs[i] = batch.retryAfterMs(i)
+    words[slot + OUTCOME] = refused
+    return length
   }
 }

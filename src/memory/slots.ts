@@ -24,6 +24,8 @@ export const OP = 0
 export const LO = 1
 export const HI = 2
 export const COST = 3
+/** In place of the cost of a batch: each key has its own. */
+export const EACH = -1
 /** Where a decision was charged; of a batch its area, its length, and whether it is asked what remains. */
 export const WAY = 4
 export const CHARGED_TICK = 5
@@ -31,6 +33,7 @@ export const REFUNDS = 6
 /** ... and the answer. */
 export const LIMIT = 7
 export const REMAINING = 14
+/** Of a batch, how many keys were refused. */
 export const OUTCOME = 15
 /** Offsets in doubles: milliseconds that were asked about, or any number found; and of a decision. */
 export const NUMBER = 4
