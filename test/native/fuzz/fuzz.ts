@@ -8,6 +8,7 @@ import { random } from '../../algorithms/oracle.js'
 import { playOn } from './arena.js'
 import { FileCalls } from './files.js'
 import { SingleCalls } from './single.js'
+import { SlotCalls } from './slots.js'
 import { NUMBERS, Values } from './values.js'
 
 export interface Found {
@@ -17,6 +18,8 @@ export interface Found {
   fileCalls: number
   /** Decisions on one key. */
   single: number
+  /** Answers in slots. */
+  answered: number
   /** Calls on memory that another thread was writing to. */
   raced: number
   complaints: string[]
@@ -42,6 +45,7 @@ export class Fuzz {
     threw: 0,
     fileCalls: 0,
     single: 0,
+    answered: 0,
     raced: 0,
     complaints: [],
   }
@@ -49,6 +53,7 @@ export class Fuzz {
   readonly #addon: Addon
   readonly #files: FileCalls | undefined
   readonly #single: SingleCalls
+  readonly #slots: SlotCalls
   readonly #raced = new SharedArrayBuffer(RACED_BYTES)
   readonly #scribbler: Worker
 
@@ -57,6 +62,7 @@ export class Fuzz {
     this.#addon = addonFor({ MILLRACE_NATIVE: '1' })!
     if (this.#addon.files !== undefined) this.#files = new FileCalls(this.#addon.files, this.#values)
     this.#single = new SingleCalls(this.#addon, this.#values, this.#raced)
+    this.#slots = new SlotCalls(this.#addon, this.#values, this.#raced)
     this.#scribbler = new Worker(SCRIBBLER, { eval: true, workerData: this.#raced })
     this.#scribbler.unref() // so that it outlives no failure
   }
@@ -65,12 +71,13 @@ export class Fuzz {
   play(calls: number): void {
     for (let i = 0; i < calls && this.found.complaints.length < MOST_COMPLAINTS; i++) {
       this.found.calls++
-      const kind = this.#values.below(13)
+      const kind = this.#values.below(15)
       if (kind < 5) this.#admitOnRandomMemory()
       else if (kind < 7) this.#admitAnything()
       else if (kind < 8) this.#admitOnRacedMemory()
       else if (kind < 10) this.#callFiles()
-      else this.#callSingle()
+      else if (kind < 13) this.#callSingle()
+      else this.#callSlots()
     }
   }
 
@@ -139,6 +146,12 @@ export class Fuzz {
     if (wrong !== undefined) this.#complain(wrong, [])
   }
 
+  #callSlots(): void {
+    const wrong = this.#slots.call()
+    this.found.answered = this.#slots.answered
+    if (wrong !== undefined) this.#complain(wrong, [])
+  }
+
   /** Where `plan` is nobody else's, what is returned can be held against it. */
   #judge(args: unknown[], plan?: Float64Array): void {
     try {
@@ -161,9 +174,9 @@ export class Fuzz {
 }
 
 export function summaryOf(found: Found, seed: number, shown: (count: number) => string): string {
-  const { calls, decided, threw, fileCalls, single, raced, complaints } = found
+  const { calls, decided, threw, fileCalls, single, answered, raced, complaints } = found
   return (
     `${shown(calls)} calls, seed ${seed}: ${shown(decided)} decided, ${shown(threw)} refused, ${shown(raced)} on memory that ` +
-    `another thread wrote to, ${shown(fileCalls)} of files, ${shown(single)} keys decided singly; ${complaints.length} complaints`
+    `another thread wrote to, ${shown(fileCalls)} of files, ${shown(single)} keys decided singly, ${shown(answered)} answered in slots; ${complaints.length} complaints`
   )
 }

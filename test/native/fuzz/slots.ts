@@ -1,0 +1,76 @@
+// Random calls of `answerSlots`.
+import { inspect } from 'node:util'
+import { HEADER } from '#millrace/memory/layout.js'
+import { COST, HI, LO, OP, Op, SLOT_WORDS, SLOTS, SLOTS_AT } from '#millrace/memory/slots.js'
+import type { Addon } from '#millrace/native/addon.js'
+import { PLAN } from '#millrace/native/plan.js'
+import { playOn } from './arena.js'
+import { NUMBERS, type Values } from './values.js'
+
+const RING_WORDS = SLOTS_AT + SLOTS * SLOT_WORDS
+const BESIDE = 64
+const MOST_ASKED = 100
+
+export class SlotCalls {
+  calls = 0
+  answered = 0
+  readonly #answer: (...args: unknown[]) => unknown
+  readonly #values: Values
+  /** Another thread writes to it. */
+  readonly #raced: SharedArrayBuffer
+  readonly #ring = new SharedArrayBuffer(4 * (RING_WORDS + BESIDE))
+
+  constructor(addon: Addon, values: Values, raced: SharedArrayBuffer) {
+    this.#answer = addon.answerSlots as (...args: unknown[]) => unknown
+    this.#values = values
+    this.#raced = raced
+  }
+
+  /** What is wrong with what came of it, if anything is. */
+  call(): string | undefined {
+    this.calls++
+    const values = this.#values
+    const isRaced = values.chance(0.2)
+    const { call: given, beside } = playOn(values, isRaced ? this.#raced : undefined)
+    const words = given.words as Int32Array
+    const plan = given.plan as Float64Array
+    const from = values.chance(0.2) ? 2 ** 31 - 1 - values.below(50) : values.below(3_000)
+    const count = values.below(MOST_ASKED)
+    this.#ask(given.fingerprints as Int32Array, from, count)
+    words[HEADER.LIMIT] = values.chance(0.9) ? 1 + values.below(40) : values.word()
+    plan[PLAN.FROM] = from
+    plan[PLAN.TO] = (from + count) | 0
+    if (values.chance(0.9)) plan[PLAN.IS_SMOOTH] = 0
+    const args: unknown[] = [words, new Int32Array(this.#ring, 0, RING_WORDS), plan]
+    const isAnything = values.chance(0.1)
+    if (isAnything) args[values.below(3)] = values.any()
+    else if (values.chance(0.1)) plan[values.below(plan.length)] = values.of(NUMBERS)
+    try {
+      const stopped = this.#answer(...args)
+      const answered = ((stopped as number) - plan[PLAN.FROM]!) | 0
+      if (!isAnything && !isRaced && !(answered >= 0 && answered <= SLOTS))
+        return `stopped at ${inspect(stopped)}`
+      this.answered += answered > 0 ? answered : 0
+    } catch (error) {
+      if (!(error instanceof TypeError || error instanceof RangeError))
+        return `threw ${inspect(error)} of ${inspect(args)}`
+    }
+    if (new Int32Array(this.#ring, 4 * RING_WORDS).some((word) => word !== 0)) return 'wrote behind the ring'
+    if (!isAnything && beside.some((side) => side.some((word) => word !== 0))) return 'wrote beside the arena'
+    return undefined
+  }
+
+  #ask(fingerprints: Int32Array, from: number, count: number): void {
+    const values = this.#values
+    const ring = new Int32Array(this.#ring)
+    const keys = fingerprints.length / 2
+    for (let i = from; i !== from + count; i++) {
+      const slot = SLOTS_AT + (i & (SLOTS - 1)) * SLOT_WORDS
+      const key = values.below(Math.max(1, keys))
+      ring[slot + OP] = values.chance(0.98) ? Op.CHECK : values.word()
+      ring[slot + LO] = fingerprints[2 * key] ?? values.word()
+      ring[slot + HI] = fingerprints[2 * key + 1] ?? values.word()
+      ring[slot + COST] = values.chance(0.95) ? 1 + values.below(3) : values.word()
+    }
+  }
+}

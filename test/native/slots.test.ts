@@ -1,0 +1,98 @@
+// The addon's answers in a ring of slots: what it refuses, and that it leaves alone what is not its own.
+import { test as always } from 'uvu'
+import * as assert from 'uvu/assert'
+import { HEADER, shapeFor } from '#millrace/memory/layout.js'
+import { OP, Op, SLOT_WORDS, SLOTS, SLOTS_AT } from '#millrace/memory/slots.js'
+import { addonFor } from '#millrace/native/addon.js'
+import { PLAN } from '#millrace/native/plan.js'
+import { random } from '../algorithms/oracle.js'
+import { SlotCalls } from './fuzz/slots.js'
+import { Values } from './fuzz/values.js'
+import { isLeftOut } from './sides.js'
+
+const test = isLeftOut() ? always.skip : always
+const RING_WORDS = SLOTS_AT + SLOTS * SLOT_WORDS
+
+function rightArguments() {
+  const words = new Int32Array(new SharedArrayBuffer(4 * shapeFor(60_000, 60, 2).words))
+  words[HEADER.LIMIT] = 5
+  return {
+    words: words as unknown,
+    ring: new Int32Array(new SharedArrayBuffer(4 * RING_WORDS)) as unknown,
+    plan: new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0]) as unknown,
+  }
+}
+
+const call = ({ words, ring, plan }: ReturnType<typeof rightArguments>): unknown =>
+  (addonFor({ MILLRACE_NATIVE: '1' })!.answerSlots as (...args: unknown[]) => unknown)(words, ring, plan)
+
+test('what is no decision, and a new key, are left to TypeScript', () => {
+  const given = rightArguments()
+  assert.is(call(given), 0)
+  ;(given.ring as Int32Array)[SLOTS_AT + OP] = Op.CHECK
+  assert.is(call(given), 0)
+})
+
+test('a value of another type is a TypeError, one that is too short a RangeError', () => {
+  for (const name of ['words', 'ring', 'plan'] as const) {
+    for (const value of [
+      undefined,
+      null,
+      7,
+      'text',
+      {},
+      new SharedArrayBuffer(99_999),
+      new Int8Array(99_999),
+    ]) {
+      assert.throws(
+        () => call({ ...rightArguments(), [name]: value }),
+        (e: Error) => e instanceof TypeError,
+      )
+    }
+  }
+  for (const [name, value] of [
+    ['words', new Int32Array(100)],
+    ['ring', new Int32Array(RING_WORDS - 1)],
+    ['ring', new Int32Array(new SharedArrayBuffer(4 * RING_WORDS + 4), 4)],
+    ['plan', new Float64Array(11)],
+  ] as const) {
+    assert.throws(
+      () => call({ ...rightArguments(), [name]: value }),
+      (e: Error) => e instanceof RangeError,
+    )
+  }
+})
+
+test('cursors that are none, or too far apart, are a RangeError; they may pass 2^31', () => {
+  for (const [from, to] of [
+    [0.5, 2],
+    [Number.NaN, 2],
+    [0, 2 ** 31],
+    [-(2 ** 31) - 1, 0],
+    [2, 0],
+    [0, SLOTS + 1],
+  ] as const) {
+    const given = rightArguments()
+    ;(given.plan as Float64Array).set([from, to], PLAN.FROM)
+    assert.throws(
+      () => call(given),
+      (e: Error) => e instanceof RangeError,
+      `${from}, ${to}`,
+    )
+  }
+  const given = rightArguments()
+  ;(given.plan as Float64Array).set([2 ** 31 - 1, -(2 ** 31) + 5], PLAN.FROM)
+  assert.is(call(given), 2 ** 31 - 1)
+})
+
+test('random rings on random memory: it answers or stops, and what lies beside stays as it was', () => {
+  const calls = new SlotCalls(
+    addonFor({ MILLRACE_NATIVE: '1' })!,
+    new Values(random(7)),
+    new SharedArrayBuffer(2 ** 17),
+  )
+  for (let i = 0; i < 5_000; i++) assert.is(calls.call(), undefined)
+  assert.ok(calls.answered > 1_000, `only ${calls.answered} were answered`)
+})
+
+always.run()
