@@ -15,12 +15,13 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
 
 /**
  * What runs once, whichever way batches are decided. Parts that are tested by themselves: no limiter decides there.
- * Copies of the package, which have no addon: of code that a machine plays, with mistakes in it, in a bundle. And the
- * addon's own tests, which use both sides in one process.
+ * Copies of the package, which have no addon: of code that a machine plays, with mistakes in it, in a bundle. What comes in
+ * between two steps of TypeScript. And the addon's own tests, which use both sides in one process.
  */
 const ONCE = [
   /^(bench|core|memory|model)\//,
   /^(explore|mutants|mutation)\/|^package\/(?!installed)|^attack\/short-fingerprints/,
+  /^algorithms\/interrupted/,
   /^native\//,
 ]
 /** What there is only with it. */

@@ -162,6 +162,7 @@ export class Answerer {
   #answerMany(asked: number, by: Answering): number {
     const from = this.#answered
     const left = (asked - from) | 0
+    this.#words[BEGUN] = (from + 1) | 0 // what fails before the first of them is that one's failure
     this.#answered = by.answerMany(from, left > KEYS_PER_WAKE ? (from + KEYS_PER_WAKE) | 0 : asked)
     return (this.#answered - from) | 0
   }

@@ -1,4 +1,4 @@
-/** What a thread of the pool runs: piscina calls the default export once for each time that a ring has work. */
+/** What a thread of the pool runs, once for each time that a ring has work. */
 import type { MadeDecision } from '../core/decision.js'
 import {
   CHARGED_TICK,
@@ -41,10 +41,7 @@ const REQUESTS_PER_READING = 16
 /** Of this thread, by their rings: one that comes back finds its engine. */
 const benches = new Map<number, Bench>()
 
-/** Without a task a thread is only started. */
-export default function serve(task: RingTask | undefined): void {
-  if (task === undefined) return
-  const { id, start, ring, limiter, idleMs } = task
+export function serve({ id, start, ring, limiter, idleMs }: RingTask): void {
   const bench = benches.get(id) ?? new Bench(new RingMemory(ring), limiter)
   benches.set(id, bench)
   const answerer = new Answerer(bench.memory, start, idleMs)

@@ -1,7 +1,7 @@
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { assertRejects, resolved, START_MS } from '../../limiter/support.js'
+import { assertRejects, resolved, START_MS, until } from '../../limiter/support.js'
 
 /** More than a pool takes of threads that end without having done anything. */
 const TIMES = 12
@@ -24,6 +24,16 @@ test('a call that a thread threw in rejects with what it threw, each by itself; 
   assert.is((await resolved(single)).remaining, 3)
   assert.equal([...(await resolved(batch)).remaining!], [2, 4])
   await resolved(limiter.close())
+})
+
+test('a pool that is closed while its threads start ends them, and not the process', async () => {
+  for (let i = 0; i < 60; i++) {
+    const options = { limit: 5, window: '1m', maxKeys: 20, engine: 'pool', pool: { minThreads: 2 } } as const
+    const limiter = createLimiter(options)
+    const last = performance.now() + i
+    await until(() => performance.now() >= last, 'the next millisecond')
+    await resolved(limiter.close())
+  }
 })
 
 test.run()
