@@ -23,8 +23,8 @@ export class Forecast {
   readonly #window: SlidingWindow
   readonly #ticks: Ticks
   readonly #smooth: boolean
-  /** When the charges of a tick are gone, in milliseconds of the clock. */
-  readonly #gone = { tick: 0, ms: 0 }
+  /** Where charges were gone that were asked about last, in granules and in milliseconds of the clock: all of a tick have one end. */
+  readonly #gone = { position: Number.NaN, ms: 0 }
 
   constructor(window: SlidingWindow, ticks: Ticks, smooth: boolean) {
     this.#window = window
@@ -81,15 +81,15 @@ export class Forecast {
 
   /** Whole milliseconds from `fromMs`, a whole one, until what was charged in this tick does not count any more. */
   untilGone(tick: number, reading: Reading, fromMs: number): number {
-    const gone = this.#gone
-    // The end of a tick is the same for all decisions in it; told from those of its like after 2^32 ticks by being near.
-    const ms = gone.ms - fromMs
-    if (tick === gone.tick && ms > 0 && ms <= this.#ticks.windowMs + this.#ticks.granuleMs) return ms
     const behind = this.#window.ring.distance(reading.tick, tick)
     const { modulus } = this.#ticks
     const age = behind > modulus / 2 ? behind - modulus : behind // below 0 where the cell stands ahead of the reading
-    gone.tick = tick
-    gone.ms = fromMs + this.#ticks.untilPosition(fromMs, reading.absoluteTick - age + this.#window.ring.size)
+    const position = reading.absoluteTick - age + this.#window.ring.size
+    const gone = this.#gone
+    if (position !== gone.position) {
+      gone.position = position
+      gone.ms = fromMs + this.#ticks.untilPosition(fromMs, position)
+    }
     return gone.ms - fromMs
   }
 

@@ -3,6 +3,21 @@ import type { Reason } from './survivors.js'
 /** In the sums and what is made of them, in keys and statistics. */
 export const survivorsInSums: readonly Reason[] = [
   {
+    why: 'only quicker: the other way comes to the same',
+    mutations: [
+      'algorithms/forecast.js usedAtCharge: return «this.#smooth || this.#window.hasNodes → true» ? this.used(base, reading) : ring.sum(base, tick, 0);',
+      'algorithms/forecast.js untilGone: if («position !== gone.position → true») {',
+    ],
+  },
+  {
+    why:
+      'without another thread there is no lap that overtakes the sum; with one, `remaining` would be told too high, and ' +
+      'no decision goes by it',
+    mutations: [
+      'algorithms/forecast.js usedAtCharge: return this.#smooth || «this.#window.hasNodes → false» ? this.used(base, reading) : ring.sum(base, tick, 0);',
+    ],
+  },
+  {
     why: 'a slot, and so the number of its block, is never below 0: both shifts say the same',
     mutations: [
       'range-sum/blocks.js charge: const block = slot «>>> → >>» BLOCK_BITS;',

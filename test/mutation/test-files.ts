@@ -20,12 +20,19 @@ const SUMS = ['range-sum/left-behind', 'range-sum/structures', 'range-sum/reads'
 /** Where the quick test to notice most probably is. */
 const FIRST: Readonly<Record<string, readonly string[]>> = {
   'algorithms/adjustments.js': ['memory/words', 'limiter/adjustments', 'limiter/block', 'limiter/refund'],
-  'algorithms/forecast.js': ['limiter/decision', 'range-sum/left-behind', 'range-sum/reads'],
+  'algorithms/forecast.js': [
+    'limiter/decision',
+    'range-sum/left-behind',
+    'range-sum/reads',
+    'engines/pool/parity',
+  ],
   'algorithms/ring.js': ['memory/words'],
   'algorithms/sliding-window.js': ['memory/words'],
   'memory/arena.js': ['memory/arena', 'limiter/bad-share'],
   'memory/counters.js': ['memory/counters', 'limiter/stats'],
   'memory/keys.js': ['limiter/bad-input', 'limiter/batch'],
+  'memory/key-reader.js': ['limiter/bad-input', 'limiter/batch', 'limiter/closed'],
+  'memory/slots.js': ['memory/slots'],
   'memory/insertion.js': ['memory/choice', 'memory/places'],
   'memory/layout.js': ['memory/layout'],
   'memory/table.js': ['memory/sets', 'memory/places'],

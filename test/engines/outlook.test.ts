@@ -1,0 +1,79 @@
+// What a pool tells with an answer is what a decision that is asked at once says of itself.
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { checkRule, type RuleOptions } from '#millrace/core/rule.js'
+import { InlineEngine } from '#millrace/engines/inline.js'
+import { createArena } from '#millrace/memory/arena.js'
+import { random } from '../algorithms/oracle.js'
+
+const LIMIT = 20
+const KEYS = 3
+
+function engineOf(options: Partial<RuleOptions>, clock: { nowMs: number }) {
+  const rule = checkRule({ limit: LIMIT, window: '1m', granularity: '1s', ...options })
+  const arena = createArena(rule, 100, 'evict', clock.nowMs)
+  return {
+    engine: new InlineEngine(arena, 'default', { now: () => clock.nowMs }),
+    modulus: arena.shape.modulus,
+  }
+}
+
+/** Decides, and compares what is foreseen with what the decision says when it is asked. */
+function foreseen(engine: InlineEngine, key: number, cost: number): { allowed: boolean; resetMs: number } {
+  engine.reading.take()
+  const decision = engine.check(key, key, cost, -1)
+  const { outcome, limit } = decision
+  const { remaining, retryAfterMs, resetMs } = engine.outlook.foresee(
+    key,
+    key,
+    cost,
+    limit,
+    outcome,
+    engine.way,
+    engine.chargedTick,
+  )
+  assert.equal(
+    { remaining, retryAfterMs, resetMs },
+    { remaining: decision.remaining, retryAfterMs: decision.retryAfterMs, resetMs: decision.resetMs },
+  )
+  return { allowed: decision.allowed, resetMs }
+}
+
+const SHAPES: Record<string, Partial<RuleOptions>> = {
+  'strict, whole granules': {},
+  'strict, granules of no whole milliseconds': { window: '1s', granularity: 1_000 / 60 },
+  smooth: { edge: 'smooth' },
+  'smooth, granules of no whole milliseconds': { window: '1s', granularity: 1_000 / 60, edge: 'smooth' },
+  'block sums': { rangeSum: 'blocks', window: '10m', granularity: '1s' },
+  'a Fenwick tree': { rangeSum: 'fenwick', window: '10m', granularity: '1s' },
+}
+
+for (const [name, options] of Object.entries(SHAPES)) {
+  test(`${name}: remaining, retryAfterMs and resetMs come out alike`, () => {
+    const draw = random(1)
+    const clock = { nowMs: 1_000_123.25 }
+    const { engine } = engineOf(options, clock)
+    let refused = 0
+    for (let i = 0; i < 4_000; i++) {
+      clock.nowMs += [0, 0.5, 1, 7, 130, 900, 1_000, 20_000][Math.floor(draw() * 8)]!
+      if (draw() < 0.05) clock.nowMs -= 3_000 // a clock that steps back stands still
+      const { allowed } = foreseen(engine, 1 + Math.floor(draw() * KEYS), 1 + Math.floor(draw() * 6))
+      if (!allowed) refused++
+    }
+    assert.ok(refused > 100, `only ${refused} were refused`)
+  })
+}
+
+test('the same tick of the next round of all ticks has an end of its own', () => {
+  const clock = { nowMs: 5_000 }
+  const { engine, modulus } = engineOf({ window: 61, granularity: 1 }, clock)
+  const { resetMs } = foreseen(engine, 1, 1)
+  for (const rounds of [1, 2]) {
+    clock.nowMs = 5_000 + rounds * modulus
+    assert.is(foreseen(engine, 2, 1).resetMs, resetMs)
+  }
+  clock.nowMs = 5_000
+  assert.is(foreseen(engine, 3, 1).resetMs, resetMs)
+})
+
+test.run()
