@@ -24,7 +24,7 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
     'limiter/decision',
     'range-sum/left-behind',
     'range-sum/reads',
-    'engines/pool/parity',
+    'engines/outlook',
   ],
   'algorithms/ring.js': ['memory/words'],
   'algorithms/sliding-window.js': ['memory/words'],
