@@ -55,7 +55,7 @@ for (const [name, options] of Object.entries(SHAPES)) {
     const { engine } = engineOf(options, clock)
     let refused = 0
     for (let i = 0; i < 4_000; i++) {
-      clock.nowMs += [0, 0.5, 1, 7, 130, 900, 1_000, 20_000][Math.floor(draw() * 8)]!
+      clock.nowMs += [0, 0, 0, 0.5, 1, 7, 130, 900, 1_000, 20_000, 60_000][Math.floor(draw() * 11)]!
       if (draw() < 0.05) clock.nowMs -= 3_000 // a clock that steps back stands still
       const { allowed } = foreseen(engine, 1 + Math.floor(draw() * KEYS), 1 + Math.floor(draw() * 6))
       if (!allowed) refused++

@@ -7,6 +7,14 @@ export const survivorsInSums: readonly Reason[] = [
     mutations: [
       'algorithms/forecast.js usedAtCharge: return «this.#smooth || this.#window.hasNodes → true» ? this.used(base, reading) : ring.sum(base, tick, 0);',
       'algorithms/forecast.js untilGone: if («position !== gone.position → true») {',
+      'algorithms/forecast.js untilGone: «gone.position = position; → »',
+    ],
+  },
+  {
+    why: 'a cell is a window behind the reading at most where it was charged, or ahead of it by an hour: far from half of all ticks',
+    mutations: [
+      'algorithms/forecast.js untilGone: const age = behind «> → >=» modulus / 2 ? behind - modulus : behind;',
+      'algorithms/forecast.js untilGone: const age = behind > modulus / «2 → 3» ? behind - modulus : behind;',
     ],
   },
   {

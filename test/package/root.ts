@@ -13,7 +13,7 @@ export function readText(file: string): string {
 export function sourcesIn(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .map((file) => file.replaceAll('\\', '/'))
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.c?ts$/.test(file))
     .sort()
 }
 

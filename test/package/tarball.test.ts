@@ -26,8 +26,8 @@ function builds(): string[] {
 test('the tarball holds what is needed to use the package, and nothing else', () => {
   const papers = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']
   const code = sourcesIn('src').flatMap((file) => [
-    `dist/${file.replace(/\.ts$/, '.js')}`,
-    `dist/${file.replace(/\.ts$/, '.d.ts')}`,
+    `dist/${file.replace(/ts$/, 'js')}`,
+    `dist/${file.replace(/(c?ts)$/, 'd.$1')}`,
   ])
   assert.ok(code.length > 50)
   assert.equal(files.toSorted(), [...papers, ...code, ...builds()].toSorted())
