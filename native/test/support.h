@@ -25,8 +25,8 @@ constexpr int MOST_PRINTED = 20;
     }                                                      \
   } while (false)
 
-/** ThreadSanitizer takes so long over each access that threads are held up in most decisions, and do less together. */
-#if defined(__SANITIZE_THREAD__)
+/** Sanitizers take so long over each access that threads are held up in most decisions, and do less together. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool IS_HELD_UP = true;
 #else
 constexpr bool IS_HELD_UP = false;
