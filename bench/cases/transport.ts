@@ -22,7 +22,7 @@ export const transport: Benchmark = {
   units: { ...LOOP_UNITS, thousandASecond: 'thousand answers a second' },
   contenders: IN_FLIGHT.flatMap((callers) => [
     echoed(OURS, callers, () => {
-      const lane = new Lane(1)
+      const lane = new Lane(1, { ruleName: 'default' })
       lane.start() // by the thread below, which does not end
       return { asking: lane, answering: { ring: lane.memory.buffer } }
     }),

@@ -6,7 +6,7 @@ export interface Transport {
   isListening: boolean
   readonly isFull: boolean
   readonly isEmpty: boolean
-  readonly isUnsent: boolean
+  readonly unsent: number
   put(echo: Echo): void
   send(): boolean
   settle(): number
@@ -14,8 +14,9 @@ export interface Transport {
   stopWaiting(): void
 }
 
-/** As `engines/pool.ts` has it. */
+/** As `engines/pool.ts` has them. */
 const LOOKS = 5
+const SEND_AFTER = 16
 
 /** Asks by a transport, and hears of the answers, as `engines/pool.ts` does with one thread, without what it does beyond. */
 export class Asker {
@@ -31,6 +32,7 @@ export class Asker {
     if (this.#transport.isFull) throw new Error('no room for one more request')
     const echo = new Echo(first)
     this.#transport.put(echo)
+    if (this.#transport.unsent >= SEND_AFTER) this.#transport.send()
     if (!this.#isFlushing) {
       this.#isFlushing = true
       queueMicrotask(() => this.#flush())
@@ -40,7 +42,7 @@ export class Asker {
 
   #flush(): void {
     this.#isFlushing = false
-    if (this.#transport.isUnsent) this.#transport.send()
+    if (this.#transport.unsent > 0) this.#transport.send()
     this.#listen()
   }
 

@@ -16,6 +16,7 @@ const WORDS = 64
 /** A power of two; one less are under way at the same time, for the library leaves one word free. */
 const RECORDS = 1024
 /** As `engines/ring-transport.ts` has them. */
+const ANSWERS_PER_STORE = 16
 const ANSWERS_PER_WAKE = 64
 const LOOKS = 3000
 
@@ -57,8 +58,8 @@ export class RingBuffers {
     return this.#next === this.#read
   }
 
-  get isUnsent(): boolean {
-    return this.#next !== this.#sent
+  get unsent(): number {
+    return this.#next - this.#sent
   }
 
   put(asked: Echo): void {
@@ -124,12 +125,15 @@ export function answerRingBuffers({ words, requests, answers }: RingBuffersMemor
     const seen = Atomics.load(words, ASKED)
     const records = asked.pop(taken) / REQUEST_WORDS
     from = 0
-    for (let left = records; left > 0; ) {
-      const many = Math.min(left, ANSWERS_PER_WAKE)
+    for (let left = records, untold = 0; left > 0; ) {
+      const many = Math.min(left, ANSWERS_PER_STORE)
       answered.writeCallbackWithOffset(many * ANSWER_WORDS, write)
       left -= many
       done += many
+      untold += many
       Atomics.store(words, ANSWERED, done)
+      if (left > 0 && untold < ANSWERS_PER_WAKE) continue
+      untold = 0
       if (Atomics.load(words, WAITING) === 1) Atomics.notify(words, ANSWERED)
     }
     if (records > 0 || isAskedSoon(words, seen)) continue

@@ -1,6 +1,6 @@
 import { ANSWERED, BEGUN, DONE, SLOTS } from '../memory/slots.js'
 import { Chunk, type DealtBatch } from './dealt-batch.js'
-import type { Asked, Written } from './request.js'
+import { AnsweredDecision, type Asked, type Asker, type Settle, type Written } from './request.js'
 import {
   AREAS,
   type Area,
@@ -20,6 +20,7 @@ import {
 export class Lane {
   /** Tells it from all other rings of this thread. */
   readonly id: number
+  readonly #asker: Asker
   readonly memory = new RingMemory()
   /** Counts the answerers that were started. */
   starts = 0
@@ -29,16 +30,20 @@ export class Lane {
   looks = 0
   /** Somebody is to be told when there are answers. */
   isListening = false
+  /** What the last look at answers saw, kept so that there is one. */
+  touched = 0
   readonly #words = this.memory.words
-  readonly #asked: (Asked | undefined)[] = new Array(SLOTS).fill(undefined)
+  /** Of a decision that went to its slot at once, as most do, only whom to answer. */
+  readonly #asked: (Asked | Settle | undefined)[] = new Array(SLOTS).fill(undefined)
   readonly #areas: Area[] = Array.from({ length: AREAS }, (_, i) => this.memory.area(i))
   readonly #freeAreas: number[] = Array.from({ length: AREAS }, (_, i) => i)
   #next = 0
   #sent = 0
   #read = 0
 
-  constructor(id: number) {
+  constructor(id: number, asker: Asker) {
     this.id = id
+    this.#asker = asker
   }
 
   get isFull(): boolean {
@@ -49,9 +54,9 @@ export class Lane {
     return this.#next === this.#read
   }
 
-  /** Something was put that the answerer does not know of. */
-  get isUnsent(): boolean {
-    return this.#next !== this.#sent
+  /** How many were put that the answerer does not know of. */
+  get unsent(): number {
+    return (this.#next - this.#sent) | 0
   }
 
   /** Whether its answerer has begun to work, or had: it is not AWAKE any more. */
@@ -64,7 +69,7 @@ export class Lane {
   }
 
   /** The slot that is its own now, for the caller to write to. There is room. */
-  add(asked: Asked): number {
+  add(asked: Asked | Settle): number {
     const cursor = this.#next
     this.#asked[cursor & (SLOTS - 1)] = asked
     this.#next = (cursor + 1) | 0
@@ -106,14 +111,31 @@ export class Lane {
   /** Settles what has been answered; how many keys that was about. */
   settle(): number {
     const answered = Atomics.load(this.#words, ANSWERED)
+    this.#touch(answered)
     let keys = 0
     while (this.#read !== answered) {
       const slot = this.memory.slot(this.#read)
       const asked = this.#take()
-      keys += asked.length
-      asked.read(this.memory, slot)
+      if (typeof asked === 'function') {
+        asked(new AnsweredDecision(this.memory, slot, this.#asker))
+        keys++
+      } else {
+        keys += asked.length
+        asked.read(this.memory, slot)
+      }
     }
     return keys
+  }
+
+  /**
+   * Answers lie in the cache of the processor that wrote them. Asked for one after another, each between the promises that it settles,
+   * they come one after another; here they come all at once.
+   */
+  #touch(answered: number): void {
+    let touched = 0
+    for (let at = this.#read; at !== answered; at = (at + 1) | 0)
+      touched ^= this.#words[this.memory.slot(at)]!
+    this.touched = touched
   }
 
   /** Resolves when something is answered that `settle` has not seen; undefined where something is already. */
@@ -138,9 +160,7 @@ export class Lane {
     let keys = 0
     if (begun !== this.#read) {
       for (const cursor of [DONE, ANSWERED]) Atomics.store(words, cursor, begun)
-      const asked = this.#take()
-      keys = asked.length
-      asked.reject(error)
+      keys = this.#reject(error)
     }
     Atomics.store(words, STATE, stateOf(this.starts, ENDED))
     return keys
@@ -149,11 +169,7 @@ export class Lane {
   /** Rejects all that is under way, which nobody answers. Returns how many keys that was about. */
   abandon(error: unknown): number {
     let keys = 0
-    while (this.#read !== this.#next) {
-      const asked = this.#take()
-      keys += asked.length
-      asked.reject(error)
-    }
+    while (this.#read !== this.#next) keys += this.#reject(error)
     this.#sent = this.#next
     for (const cursor of [ASKED, BEGUN, DONE, ANSWERED]) Atomics.store(this.#words, cursor, this.#next)
     return keys
@@ -164,7 +180,18 @@ export class Lane {
     Atomics.notify(this.#words, ASKED)
   }
 
-  #take(): Asked {
+  /** Rejects the next one; how many keys it was about. */
+  #reject(error: unknown): number {
+    const asked = this.#take()
+    if (typeof asked === 'function') {
+      asked(Promise.reject(error))
+      return 1
+    }
+    asked.reject(error)
+    return asked.length
+  }
+
+  #take(): Asked | Settle {
     const place = this.#read & (SLOTS - 1)
     const asked = this.#asked[place]!
     this.#asked[place] = undefined

@@ -5,7 +5,7 @@ import type { Costs } from './batch.js'
 import { type Chunk, DealtBatch } from './dealt-batch.js'
 import { Lane } from './lane.js'
 import { aborted, noThreads, overloaded, workerLost } from './pool-errors.js'
-import { type AnsweredDecision, type Asker, Check, Request } from './request.js'
+import { type AnsweredDecision, type Asker, Request, type Settle, writeCheck } from './request.js'
 import type { SharedLimiter } from './share.js'
 import { Threads } from './threads.js'
 import type { RingTask } from './worker.js'
@@ -27,6 +27,8 @@ const IDLE_MS = 50
 const SHRINK_AFTER_MS = 1_000
 /** After an answer, the next ones are looked for in so many turns of the event loop: to be told of each costs both sides more. */
 const LOOKS = 5
+/** A turn that asks for much shows it in parts of so many: the thread decides on the first while the rest is asked. */
+const SEND_AFTER = 16
 /** Answerers of one ring that end, one after another, without an answer: what is asked there is given up. */
 const MOST_FAILURES = 10
 /** Of the backlog, before they are cut off. */
@@ -62,11 +64,9 @@ export class PoolEngine implements Asker {
   readonly #runs = new Set<Promise<void>>()
   readonly #flushLater = () => this.#flushTurn()
   /** What `#keep` was given last: made once, where a function for each promise would be one more object. */
-  #resolve!: (value: unknown) => void
-  #reject!: (error: unknown) => void
-  readonly #keep = (resolve: (value: unknown) => void, reject: (error: unknown) => void) => {
-    this.#resolve = resolve
-    this.#reject = reject
+  #settleIt!: Settle
+  readonly #keep = (settle: Settle) => {
+    this.#settleIt = settle
   }
 
   /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
@@ -88,8 +88,9 @@ export class PoolEngine implements Asker {
     }
     const refusal = this.#refusal()
     if (refusal !== undefined) return Promise.reject(refusal)
-    const promise = new Promise<unknown>(this.#keep)
-    Check.write(lane.memory, lane.add(new Check(this, this.#resolve, this.#reject)), lo, hi, cost)
+    const promise = new Promise<AnsweredDecision>(this.#keep)
+    writeCheck(lane.memory, lane.add(this.#settleIt), lo, hi, cost)
+    if (lane.unsent >= SEND_AFTER) this.#show(lane)
     this.#count(1)
     return promise
   }
@@ -184,12 +185,14 @@ export class PoolEngine implements Asker {
   #flushTurn(): void {
     this.#isFlushing = false
     if (this.#backlog.length > 0) this.#grow()
-    for (const lane of this.#lanes) if (lane.isUnsent) this.#send(lane)
+    for (const lane of this.#lanes) {
+      if (lane.unsent > 0) this.#show(lane)
+      this.#listen(lane)
+    }
   }
 
-  #send(lane: Lane): void {
+  #show(lane: Lane): void {
     if (lane.send()) this.#start(lane)
-    this.#listen(lane)
   }
 
   /** Puts a request, or what there is room for of a batch, into the rings; false: it has to wait. */
@@ -216,7 +219,7 @@ export class PoolEngine implements Asker {
       if (chunk === undefined) break
       chunk.dealOne()
       chunks[ring] = chunk.isFull ? undefined : chunk
-      if (chunk.isFull) lane.put(chunk)
+      if (chunk.isFull) this.#putWhole(chunk, lane)
     }
     chunks.forEach((chunk, ring) => {
       if (chunk !== undefined) this.#lanes[ring]!.put(chunk)
@@ -225,12 +228,19 @@ export class PoolEngine implements Asker {
   }
 
   #dealToOne(batch: DealtBatch, lane: Lane): boolean {
-    for (let chunk: Chunk | undefined; batch.left > 0; lane.put(chunk)) {
-      chunk = lane.open(batch)
+    while (batch.left > 0) {
+      const chunk = lane.open(batch)
       if (chunk === undefined) return false
       chunk.dealAll()
+      this.#putWhole(chunk, lane)
     }
     return true
+  }
+
+  /** Enough for the thread to begin with, while the rest is dealt. */
+  #putWhole(chunk: Chunk, lane: Lane): void {
+    lane.put(chunk)
+    this.#show(lane)
   }
 
   /** By bits that do not say which set a key is in. */
@@ -307,7 +317,7 @@ export class PoolEngine implements Asker {
   }
 
   #addLane(): Lane {
-    const lane = new Lane(++rings)
+    const lane = new Lane(++rings, this)
     this.#lanes.push(lane)
     return lane
   }
@@ -332,7 +342,10 @@ export class PoolEngine implements Asker {
     const isHopeless = isNone || lane.failures >= MOST_FAILURES
     if (isHopeless) lane.failures = MOST_FAILURES - 1 // what is asked next is tried once
     const givenUp = isHopeless ? lane.abandon(isNone ? error : noThreads(error)) : 0
-    if (!lane.isEmpty) this.#send(lane)
+    if (!lane.isEmpty) {
+      this.#show(lane)
+      this.#listen(lane)
+    }
     if (lost + givenUp > 0) this.#forget(lost + givenUp)
   }
 }

@@ -89,32 +89,15 @@ export interface Written extends Asked {
   write(memory: RingMemory, slot: number): void
 }
 
-/** A decision that went to its slot at once, as most do: all that is left to keep is whom to answer. */
-export class Check implements Asked {
-  readonly #asker: Asker
-  readonly #resolve: (decision: AnsweredDecision) => void
-  readonly reject: (error: unknown) => void
+/** Settles the promise of a decision; with a promise that is rejected, where there is none. */
+export type Settle = (decision: AnsweredDecision | Promise<never>) => void
 
-  constructor(asker: Asker, resolve: (decision: AnsweredDecision) => void, reject: (error: unknown) => void) {
-    this.#asker = asker
-    this.#resolve = resolve
-    this.reject = reject
-  }
-
-  get length(): number {
-    return 1
-  }
-
-  static write({ words }: RingMemory, slot: number, lo: number, hi: number, cost: number): void {
-    words[slot + OP] = Op.CHECK
-    words[slot + LO] = lo
-    words[slot + HI] = hi
-    words[slot + COST] = cost > MOST_COST ? MOST_COST : cost
-  }
-
-  read(memory: RingMemory, slot: number): void {
-    this.#resolve(new AnsweredDecision(memory, slot, this.#asker))
-  }
+/** What asks for a decision. */
+export function writeCheck({ words }: RingMemory, slot: number, lo: number, hi: number, cost: number): void {
+  words[slot + OP] = Op.CHECK
+  words[slot + LO] = lo
+  words[slot + HI] = hi
+  words[slot + COST] = cost > MOST_COST ? MOST_COST : cost
 }
 
 /** One question to a thread of the pool, until it is answered. */

@@ -81,7 +81,7 @@ export class RingMemory {
 /** Answers shown one by one, and told one by one, would cost the line and a wake-up each; the asker may work on the first meanwhile. */
 const KEYS_PER_STORE = 16
 const KEYS_PER_WAKE = 64
-/** Looks at the ring before going to sleep: some microseconds, less than it takes to be woken. */
+/** Looks at the ring before going to sleep: about 25 us, less than it takes to be woken and to be waited for meanwhile. */
 const LOOKS = 3000
 
 /** After one that could not be answered together with others, so many are answered one by one. */

@@ -15,7 +15,7 @@ const QUESTIONS = 20_000
 
 const TRANSPORTS: Record<string, () => { asking: Transport; workerData: unknown }> = {
   'one ring of slots'() {
-    const lane = new Lane(1)
+    const lane = new Lane(1, { ruleName: 'default' })
     lane.start()
     return { asking: lane, workerData: { ring: lane.memory.buffer } }
   },

@@ -26,16 +26,27 @@ export const mistakes = {
   'asks after it has looked who sleeps': 'two turns',
 }
 
+/** What is asked in each turn of the asker's; a turn that asks for much shows it in parts, and listens at its end. */
 export const scenarios = {
   'two turns': { turns: [1, 1], deaths: 0 },
   'nobody times out': { turns: [1, 1, 1], deaths: 0, isPatient: true },
   'three turns': { turns: [1, 2, 1], deaths: 0 },
+  'a turn in parts': {
+    turns: [
+      [1, 1],
+      [2, 1],
+    ],
+    deaths: 0,
+  },
+  'a turn in parts, nobody times out': { turns: [[1, 1], 1], deaths: 0, isPatient: true },
   'a death': { turns: [2, 1], deaths: 1 },
+  'a death in a turn of parts': { turns: [[1, 1], 1], deaths: 1 },
   'two deaths': { turns: [1, 1, 1], deaths: 2 },
 }
 
 /** Explores a scenario: how many states it has, and what is wrong in one of them. */
 export function explore({ turns, deaths, isPatient = false }, mistake = '') {
+  const parts = turns.map((turn) => [turn].flat())
   const first = {
     asked: 0,
     answered: 0,
@@ -46,6 +57,7 @@ export function explore({ turns, deaths, isPatient = false }, mistake = '') {
     // The asker: where it is, how far it has asked and read, and what it is told.
     at: 'idle',
     turn: 0,
+    part: 0,
     next: 0,
     read: 0,
     isListening: false,
@@ -56,7 +68,7 @@ export function explore({ turns, deaths, isPatient = false }, mistake = '') {
     deaths,
     ended: [], // starts whose threads have died, for the asker to hear of
     threads: [],
-    times: turns.flatMap((n) => Array(n).fill(0)), // how often each request was decided
+    times: parts.flat().flatMap((n) => Array(n).fill(0)), // how often each request was decided
     lost: [],
   }
   const stack = [first]
@@ -67,7 +79,7 @@ export function explore({ turns, deaths, isPatient = false }, mistake = '') {
     const wrong = wrongIn(now)
     if (wrong) return { states: seen.size, ends, wrong }
     let moves = 0
-    for (const next of movesOf(now, turns, isPatient, mistake)) {
+    for (const next of movesOf(now, parts, isPatient, mistake)) {
       moves++
       const key = JSON.stringify(next)
       if (seen.has(key)) continue
@@ -94,7 +106,7 @@ const isAtWork = ({ at }) => ['begin', 'decide', 'done', 'answered'].includes(at
 
 const kindOf = (state) => state % 4
 
-function* movesOf(s, turns, isPatient, mistake) {
+function* movesOf(s, parts, isPatient, mistake) {
   const is = (name) => mistake === name
   const copy = () => ({
     ...s,
@@ -115,12 +127,14 @@ function* movesOf(s, turns, isPatient, mistake) {
     q.threads.push({ start: q.starts, at: 'look', answered: q.answered, woken: false })
   }
   const isSentBefore = is('asks after it has looked who sleeps')
+  const put = (q) => {
+    q.next += parts[q.turn][q.part]
+    q.part = (q.part + 1) % parts[q.turn].length
+    if (q.part === 0) q.turn++
+    q.at = isSentBefore ? 'state' : 'send'
+  }
   if (s.at === 'idle') {
-    if (s.turn < turns.length)
-      yield asker((q) => {
-        q.next += turns[q.turn++]
-        q.at = isSentBefore ? 'state' : 'send'
-      })
+    if (s.turn < parts.length) yield asker(put)
     if (s.isTold)
       yield asker((q) =>
         Object.assign(q, { isTold: false, isListening: false, waiting: 0, read: q.answered, at: 'listen' }),
@@ -135,7 +149,8 @@ function* movesOf(s, turns, isPatient, mistake) {
     yield asker((q) => {
       if (kindOf(q.seen) === ASLEEP) for (const t of q.threads) if (t.at === 'asleep') t.at = 'woken'
       if (kindOf(q.seen) === ENDED && q.state === q.seen) start(q)
-      q.at = 'listen'
+      if (q.part > 0) put(q)
+      else q.at = 'listen'
     })
   if (s.at === 'listen')
     yield asker((q) => {

@@ -18,6 +18,8 @@ import { resolved, settled, until } from '../../limiter/support.js'
 
 const LONG_MS = 60_000
 
+const ASKER = { ruleName: 'default' }
+
 const answeringBy = (answer: (slot: number) => number): Answering => ({
   answer,
   answerMany: (from) => from,
@@ -25,7 +27,7 @@ const answeringBy = (answer: (slot: number) => number): Answering => ({
 })
 
 function asked(lane: Lane): Request {
-  const request = new Request({ ruleName: 'default' }, Op.PENALIZE, 1, 2, 1)
+  const request = new Request(ASKER, Op.PENALIZE, 1, 2, 1)
   lane.put(request)
   return request
 }
@@ -34,7 +36,7 @@ function asked(lane: Lane): Request {
 async function answering(idleMs: number) {
   const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 20 }).share()
   const threads = new Threads({ minThreads: 1, maxThreads: 1, resourceLimits: undefined })
-  const lane = new Lane(1)
+  const lane = new Lane(1, ASKER)
   const { words, buffer: ring } = lane.memory
   const request = asked(lane)
   assert.ok(lane.send(), 'nobody answers yet')
@@ -66,7 +68,7 @@ test('an answerer that has slept for long ends by itself', async () => {
 })
 
 test('who waits for an answer hears of the next one, where a thread died that was just going to tell', async () => {
-  const lane = new Lane(1)
+  const lane = new Lane(1, ASKER)
   const { words } = lane.memory
   const request = asked(lane)
   assert.ok(lane.send())
@@ -85,7 +87,7 @@ test('who waits for an answer hears of the next one, where a thread died that wa
 })
 
 test('of a thread that died, what it had done and not shown is an answer; only what it was at is lost', async () => {
-  const lane = new Lane(1)
+  const lane = new Lane(1, ASKER)
   const { words, doubles } = lane.memory
   const [done, lost, left] = [asked(lane), asked(lane), asked(lane)]
   assert.ok(lane.send())
@@ -106,7 +108,7 @@ test('of a thread that died, what it had done and not shown is an answer; only w
 })
 
 test('an answerer that wakes late does not answer again what its successor has answered', () => {
-  const lane = new Lane(1)
+  const lane = new Lane(1, ASKER)
   const { memory } = lane
   const { words } = memory
   const answers: string[] = []
