@@ -309,6 +309,21 @@ test('evict: a place given up as its new key has another keeps its counts for wh
   }
 })
 
+test('who dies while it gives back leaves what it gave refused until the end of the granule, and no longer', () => {
+  const refusedAt = new Set<number>()
+  for (let point = 0, hasDied = true; hasDied; point++) {
+    const { clock, limiter } = limiterWith({ limit: 5, maxKeys: 1 })
+    const decision = limiter.check('key', 5)
+    assert.not(limiter.check('key').allowed, 'what is full is noted')
+    hasDied = diesAt(point, () => limiter.refund(decision))
+    if (limiter.usage('key') > 0) continue
+    if (!limiter.check('key').allowed) refusedAt.add(point)
+    clock.advance(1_000)
+    assert.ok(limiter.check('key').allowed, `dies at ${point}`)
+  }
+  assert.ok(refusedAt.size > 0, 'the note outlives its thread')
+})
+
 test('a thread that stops for hours while it takes the place of a key takes its counts with it', () => {
   everywhere({
     options: { onFull: 'evict', window: '1d', granularity: '1h' },
