@@ -21,6 +21,17 @@ export interface Decision {
 /** A {@link Decision} as plain data. */
 export type DecisionFields = Omit<Decision, 'toJSON'>
 
+export function fieldsOf({
+  allowed,
+  limit,
+  remaining,
+  retryAfterMs,
+  resetMs,
+  rule,
+}: DecisionFields): DecisionFields {
+  return { allowed, limit, remaining, retryAfterMs, resetMs, rule }
+}
+
 /** Where a decision finds what it did not need when it was made. */
 export interface DecisionSource {
   readonly ruleName: string
@@ -144,12 +155,11 @@ export class MadeDecision implements Decision {
   }
 
   toJSON(): DecisionFields {
-    const { allowed, limit, remaining, retryAfterMs, resetMs, rule } = this
-    return { allowed, limit, remaining, retryAfterMs, resetMs, rule }
+    return fieldsOf(this)
   }
 
   /** What `console.log` shows: the fields that count, not where the charge lies. */
   [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
-    return this.toJSON()
+    return fieldsOf(this)
   }
 }

@@ -1,4 +1,4 @@
-import { type Decision, type DecisionFields, Outcome } from '../core/decision.js'
+import { type Decision, type DecisionFields, fieldsOf, Outcome } from '../core/decision.js'
 import {
   CHARGED_TICK,
   COST,
@@ -65,13 +65,12 @@ export class AnsweredDecision implements Decision {
   }
 
   toJSON(): DecisionFields {
-    const { allowed, limit, remaining, retryAfterMs, resetMs, rule } = this
-    return { allowed, limit, remaining, retryAfterMs, resetMs, rule }
+    return fieldsOf(this)
   }
 
   /** What `console.log` shows: the fields that count, not where the charge lies. */
   [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
-    return this.toJSON()
+    return fieldsOf(this)
   }
 }
 
