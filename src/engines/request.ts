@@ -32,7 +32,6 @@ export class AnsweredDecision implements Decision {
   readonly remaining: number
   readonly retryAfterMs: number
   readonly resetMs: number
-  readonly rule: string
   /** The limiter's engine that asked. */
   readonly asker: Asker
   readonly lo: number
@@ -47,9 +46,8 @@ export class AnsweredDecision implements Decision {
     const double = slot >>> 1
     this.limit = words[slot + LIMIT]!
     this.remaining = words[slot + REMAINING]!
-    this.retryAfterMs = doubles[double + RETRY_AFTER_MS]!
-    this.resetMs = doubles[double + RESET_MS]!
-    this.rule = asker.ruleName
+    this.retryAfterMs = smallest(doubles[double + RETRY_AFTER_MS]!)
+    this.resetMs = smallest(doubles[double + RESET_MS]!)
     this.asker = asker
     this.lo = words[slot + LO]!
     this.hi = words[slot + HI]!
@@ -58,6 +56,10 @@ export class AnsweredDecision implements Decision {
     this.tick = words[slot + CHARGED_TICK]!
     this.refunds = words[slot + REFUNDS]!
     this.outcome = words[slot + OUTCOME] as Outcome
+  }
+
+  get rule(): string {
+    return this.asker.ruleName
   }
 
   get allowed(): boolean {
@@ -73,6 +75,9 @@ export class AnsweredDecision implements Decision {
     return fieldsOf(this)
   }
 }
+
+/** The same number; a whole one as a small integer, which takes no memory beside the object that it is a field of. */
+const smallest = (ms: number): number => ((ms | 0) === ms ? ms | 0 : ms)
 
 /** What stands in a slot, on the side that asks. */
 export interface Asked {
