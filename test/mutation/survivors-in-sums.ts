@@ -103,7 +103,10 @@ export const survivorsInSums: readonly Reason[] = [
   },
   {
     why: 'a value to begin with, written before anybody reads it',
-    mutations: ['range-sum/nodes.js left: left = «0 → 1»;'],
+    mutations: [
+      'range-sum/nodes.js left: left = «0 → 1»;',
+      'algorithms/forecast.js #gone: #gone = { position: Number.NaN, ms: «0 → 1» };',
+    ],
   },
   {
     why: 'a window that begins with its lap: of the lap before no tick is summed, or looked through',
