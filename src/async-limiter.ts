@@ -232,7 +232,7 @@ export class AsyncLimiter implements AsyncDisposable {
 
   /** Whoever the decision was for has gone, and would not hear of it either if the thread that is to give it back were lost. */
   #giveBack(decision: AnsweredDecision): void {
-    this.#pool.giveBack(decision).catch((error: unknown) => {
+    this.#pool.takeBack(decision).catch((error: unknown) => {
       if (!(error instanceof MillraceError)) throw error
     })
   }

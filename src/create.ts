@@ -69,10 +69,11 @@ const KNOWN = [
 ]
 
 /**
- * Makes a limiter that decides on the calling thread, and that other threads can attach to.
+ * Makes a limiter that other threads can attach to. It decides on the calling thread; with `engine: 'pool'`, in threads of its own, and
+ * answers by promises.
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_CLOCK`,
  * `ERR_MILLRACE_ARENA_TOO_LARGE`; with `shared` also `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`,
- * `ERR_MILLRACE_NO_ADDON`
+ * `ERR_MILLRACE_NO_ADDON`; with `engine: 'pool'` also `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
  */
 export function createLimiter(options: PoolLimiterOptions): AsyncLimiter
 export function createLimiter(options: LimiterOptions): Limiter
@@ -116,7 +117,12 @@ export function createLimiterOn(
   const path = checkShared(options.shared)
   if (options.clock !== undefined) throw clockWithFile(options.clock)
   const file = openSharedFile(path, { rule, maxKeys, onFull }, machine)
-  return made(file.arena, file.clock, file)
+  try {
+    return made(file.arena, file.clock, file)
+  } catch (error) {
+    file.release()
+    throw error
+  }
 }
 
 const isOwn = (clock: Clock): boolean => clock !== monotonicClock && !(clock instanceof SharedManualClock)

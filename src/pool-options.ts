@@ -25,17 +25,21 @@ export interface PoolOptions {
 
 const DEFAULT_MAX_PENDING = 65_536
 const DEFAULT_MOST_THREADS = 4
+/** Beyond these, or below, it is not the thread that ends, but the process. */
+const MOST_THREADS = 1_024
+const LEAST_STACK_MB = 1
+const MOST_MB = 2 ** 20
 const LIMITS = ['maxOldGenerationSizeMb', 'maxYoungGenerationSizeMb', 'codeRangeSizeMb', 'stackSizeMb']
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
 export function checkPool(options: PoolOptions = {}): PoolSettings {
   checkOptions(options, ['minThreads', 'maxThreads', 'maxPending', 'resourceLimits'], 'pool')
   const { minThreads = 1, maxPending = DEFAULT_MAX_PENDING, resourceLimits } = options
-  checkCount('pool.minThreads', minThreads, 1)
+  checkCount('pool.minThreads', minThreads, 1, MOST_THREADS)
   const spare = Math.min(DEFAULT_MOST_THREADS, availableParallelism() - 1)
   const { maxThreads = Math.max(minThreads, spare) } = options
-  checkCount('pool.maxThreads', maxThreads, minThreads)
-  checkCount('pool.maxPending', maxPending, 1)
+  checkCount('pool.maxThreads', maxThreads, minThreads, MOST_THREADS)
+  checkCount('pool.maxPending', maxPending, 1, Number.MAX_SAFE_INTEGER)
   if (resourceLimits !== undefined) checkLimits(resourceLimits)
   return { minThreads, maxThreads, maxPending, resourceLimits }
 }
@@ -43,12 +47,17 @@ export function checkPool(options: PoolOptions = {}): PoolSettings {
 function checkLimits(limits: object): void {
   checkOptions(limits, LIMITS, 'pool.resourceLimits')
   for (const [name, value] of Object.entries(limits)) {
-    if (typeof value === 'number' && value > 0) continue
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `pool.resourceLimits.${name}`, value, 'megabytes')
+    const least = name === 'stackSizeMb' ? LEAST_STACK_MB : 0
+    if (value === undefined || (typeof value === 'number' && value > 0 && value >= least && value <= MOST_MB))
+      continue
+    const expected = least > 0 ? `megabytes, ${least} or more` : 'megabytes'
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `pool.resourceLimits.${name}`, value, expected)
   }
 }
 
-function checkCount(option: string, value: unknown, least: number): void {
-  if (Number.isInteger(value) && (value as number) >= least) return
-  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, `an integer of ${least} or more`)
+function checkCount(option: string, value: unknown, least: number, most: number): void {
+  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return
+  const expected =
+    most === MOST_THREADS ? `an integer from ${least} to ${most}` : `an integer of ${least} or more`
+  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

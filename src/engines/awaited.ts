@@ -1,3 +1,4 @@
+import { offAbort, onAbort } from '../core/on-abort.js'
 import { aborted } from './pool-errors.js'
 
 /** Something that was asked of another thread, and the promise of its answer. */
@@ -24,7 +25,7 @@ export abstract class Awaited<T> {
   endBy(signal: AbortSignal): void {
     this.#signal = signal
     this.#abort = () => this.reject(aborted(signal.reason, this.isSent))
-    signal.addEventListener('abort', this.#abort)
+    onAbort(signal, this.#abort)
   }
 
   reject(error: unknown): void {
@@ -38,7 +39,7 @@ export abstract class Awaited<T> {
   #settles(): boolean {
     if (this.isSettled) return false
     this.isSettled = true
-    if (this.#abort !== undefined) this.#signal?.removeEventListener('abort', this.#abort)
+    if (this.#abort !== undefined) offAbort(this.#signal!, this.#abort)
     return true
   }
 }

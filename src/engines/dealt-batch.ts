@@ -1,17 +1,37 @@
 import { CHARGED_TICK, COST, EACH, OP, Op, OUTCOME, REFUNDS, WAY } from '../memory/slots.js'
 import { Awaited } from './awaited.js'
 import { type BatchDecision, type Costs, checkEntry } from './batch.js'
+import { isUnbegun, noThreads } from './pool-errors.js'
 import type { Written } from './request.js'
 import { MOST_COST } from './request.js'
 import { AREA_KEYS, type Area, type RingMemory } from './ring-transport.js'
 
-/** What other threads say of many keys: each of its chunks goes to one of them. */
-export class DealtBatch extends Awaited<BatchDecision> implements BatchDecision {
+/** What other threads said of many keys. */
+class AnsweredBatch implements BatchDecision {
   readonly length: number
   readonly allowed: Uint8Array
   readonly remaining?: Int32Array
+  readonly #retryAfterMs: Float64Array
+
+  constructor(length: number, withRemaining: boolean, retryAfterMs: Float64Array) {
+    this.length = length
+    this.allowed = new Uint8Array(length)
+    if (withRemaining) this.remaining = new Int32Array(length)
+    this.#retryAfterMs = retryAfterMs
+  }
+
+  retryAfterMs(i: number): number {
+    checkEntry(i, this.length)
+    return this.#retryAfterMs[i]!
+  }
+}
+
+/** Many keys that other threads are asked about: each of its chunks goes to one of them. */
+export class DealtBatch extends Awaited<BatchDecision> {
+  readonly length: number
   /** The first key that has not been dealt out. */
   next = 0
+  readonly #found: AnsweredBatch
   readonly #retryAfterMs: Float64Array
   readonly #fingerprints: Int32Array
   readonly #costs: Costs
@@ -21,16 +41,14 @@ export class DealtBatch extends Awaited<BatchDecision> implements BatchDecision 
     super()
     const length = fingerprints.length / 2
     this.length = length
-    this.allowed = new Uint8Array(length)
-    if (withRemaining) this.remaining = new Int32Array(length)
     this.#retryAfterMs = new Float64Array(length)
+    this.#found = new AnsweredBatch(length, withRemaining, this.#retryAfterMs)
     this.#fingerprints = fingerprints
     this.#costs = costs
   }
 
-  retryAfterMs(i: number): number {
-    checkEntry(i, this.length)
-    return this.#retryAfterMs[i]!
+  get withRemaining(): boolean {
+    return this.#found.remaining !== undefined
   }
 
   /** How many keys are still to be dealt out. */
@@ -69,22 +87,28 @@ export class DealtBatch extends Awaited<BatchDecision> implements BatchDecision 
 
   /** What is known of the first keys of an area, which are those from the `i`th on here. */
   take(area: Area, keys: number, i: number, refused: number): void {
-    this.allowed.set(area.allowed.subarray(0, keys), i)
+    this.#found.allowed.set(area.allowed.subarray(0, keys), i)
     if (refused > 0) this.#retryAfterMs.set(area.retryAfterMs.subarray(0, keys), i)
-    this.remaining?.set(area.remaining.subarray(0, keys), i)
+    this.#found.remaining?.set(area.remaining.subarray(0, keys), i)
   }
 
   /** The same, of the `at`th key of an area, which is the `i`th here. */
   takeOne(area: Area, at: number, i: number, refused: number): void {
-    this.allowed[i] = area.allowed[at]!
+    this.#found.allowed[i] = area.allowed[at]!
     if (refused > 0) this.#retryAfterMs[i] = area.retryAfterMs[at]!
-    if (this.remaining) this.remaining[i] = area.remaining[at]!
+    if (this.#found.remaining) this.#found.remaining[i] = area.remaining[at]!
   }
 
   /** So many more keys are answered. */
   answer(keys: number): void {
     this.#answered += keys
-    if (this.#answered === this.length) this.resolve(this)
+    if (this.#answered === this.length) this.resolve(this.#found)
+  }
+
+  /** Some of it, so many keys, will not be answered. */
+  lose(keys: number, error: unknown): void {
+    const isAll = this.next === keys // that was dealt out
+    this.reject(isUnbegun(error) && !isAll ? noThreads(error.cause, true) : error)
   }
 
   protected get isSent(): boolean {
@@ -133,7 +157,7 @@ export class Chunk implements Written {
     words[slot + COST] = this.#batch.cost
     words[slot + WAY] = this.areaIndex
     words[slot + CHARGED_TICK] = this.length
-    words[slot + REFUNDS] = this.#batch.remaining === undefined ? 0 : 1
+    words[slot + REFUNDS] = this.#batch.withRemaining ? 1 : 0
   }
 
   read({ words }: RingMemory, slot: number): void {
@@ -146,7 +170,7 @@ export class Chunk implements Written {
   }
 
   reject(error: unknown): void {
-    this.#batch.reject(error)
+    this.#batch.lose(this.length, error)
     this.#free(this)
   }
 }

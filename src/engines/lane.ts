@@ -6,11 +6,11 @@ import {
   type Area,
   ASKED,
   ASLEEP,
-  AWAKE,
   CLOSING,
   ENDED,
   kindOf,
   RingMemory,
+  STARTING,
   STATE,
   stateOf,
   WAITING,
@@ -59,9 +59,15 @@ export class Lane {
     return (this.#next - this.#sent) | 0
   }
 
-  /** Whether its answerer has begun to work, or had: it is not AWAKE any more. */
+  /** Whether its answerer has come. */
   get isReady(): boolean {
-    return kindOf(Atomics.load(this.#words, STATE)) !== AWAKE
+    return kindOf(Atomics.load(this.#words, STATE)) !== STARTING
+  }
+
+  /** Whether its answerer has laid down its work, if it has one. */
+  get isAtRest(): boolean {
+    const kind = kindOf(Atomics.load(this.#words, STATE))
+    return kind === ASLEEP || kind === ENDED
   }
 
   put(asked: Written): void {
@@ -98,9 +104,15 @@ export class Lane {
     const state = Atomics.load(this.#words, STATE)
     if (kindOf(state) !== ENDED) return false
     const isOurs =
-      Atomics.compareExchange(this.#words, STATE, state, stateOf(this.starts + 1, AWAKE)) === state
+      Atomics.compareExchange(this.#words, STATE, state, stateOf(this.starts + 1, STARTING)) === state
     if (isOurs) this.starts++
     return isOurs
+  }
+
+  /** Gives up the `start`th answerer, unless it has come: if this is true, it never will. */
+  giveUp(start: number): boolean {
+    const starting = stateOf(start, STARTING)
+    return Atomics.compareExchange(this.#words, STATE, starting, stateOf(start, ENDED)) === starting
   }
 
   /** Nobody waits to be told any more. */

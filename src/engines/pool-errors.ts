@@ -1,5 +1,9 @@
 import { MillraceError } from '../core/errors.js'
 
+/** What was asked had not been begun with. */
+export const isUnbegun = (error: unknown): error is MillraceError =>
+  error instanceof MillraceError && error.code === 'ERR_MILLRACE_NO_THREADS'
+
 /** The signal of one call; `mayBeCharged` where it had been sent by then. */
 export function aborted(reason: unknown, mayBeCharged: boolean): MillraceError {
   const value = mayBeCharged ? 'one that was aborted under way' : 'one that was aborted before it was sent'
@@ -23,9 +27,12 @@ export function overloaded(pending: number, maxPending: number): MillraceError {
   return new MillraceError('ERR_MILLRACE_OVERLOADED', 'pool', pending, expected)
 }
 
-/** Threads can't be started, or end before they have done anything. */
-export function noThreads(cause: unknown): MillraceError {
+/**
+ * Threads can't be started, or end before they have done anything. What was asked has not been charged; of a batch, what other
+ * threads were asked may have been.
+ */
+export function noThreads(cause: unknown, mayBeCharged = false): MillraceError {
   const value = 'none that starts'
   const expected = "worker threads (this process may lack the permission or the memory), or engine: 'inline'"
-  return new MillraceError('ERR_MILLRACE_NO_THREADS', 'engine', value, expected, { cause })
+  return new MillraceError('ERR_MILLRACE_NO_THREADS', 'engine', value, expected, { cause, mayBeCharged })
 }

@@ -35,12 +35,15 @@ const MOST_FAILURES = 10
 const MOST_PASSED = 1_024
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
+// As they were when this was loaded: a test that stops the timers of its own code should not stop what it decides by.
+const { queueMicrotask, setImmediate } = globalThis
+
 let rings = 0
 
 /**
  * Decides in other threads. Each has a ring of its own (`ring-transport.ts`), and a key is always dealt to the same ring, so its
- * requests are answered in their order. What is asked in one turn of the event loop's microtasks is shown to the threads at
- * its end, all at once. What has no room in a ring waits here, in one queue, and all that is asked later waits behind it.
+ * requests are answered in their order. What is asked in one turn of the event loop's microtasks is shown to the threads in
+ * parts, the last of them at its end. What has no room in a ring waits here, in one queue, and all that is asked later waits behind it.
  */
 export class PoolEngine implements Asker {
   readonly ruleName: string
@@ -112,11 +115,15 @@ export class PoolEngine implements Asker {
   giveBack(decision: AnsweredDecision): Promise<unknown> {
     if (decision.outcome !== Outcome.CHARGED) return Promise.resolve(0)
     const refusal = this.#refusal()
-    if (refusal !== undefined) return Promise.reject(refusal)
+    return refusal === undefined ? this.takeBack(decision) : Promise.reject(refusal)
+  }
+
+  /** The same for a caller that has gone: however much there is to do, for nobody would try again. */
+  takeBack(decision: AnsweredDecision): Promise<unknown> {
     decision.outcome = Outcome.GIVEN_BACK
     const request = new Request(this, Op.GIVE_BACK, decision.lo, decision.hi, decision.cost)
     request.charge = decision
-    return this.#submit(request)
+    return this.#admit(request)
   }
 
   /** Decides many keys; those of one thread in order. */
@@ -135,7 +142,7 @@ export class PoolEngine implements Asker {
   /** Lets every thread add what it has counted to the statistics of all. */
   async flush(): Promise<void> {
     const asked = this.#lanes.map((lane, ring) => {
-      if (lane.isReady && lane.isEmpty) return undefined // at rest: it has
+      if (lane.isAtRest && lane.isEmpty) return undefined // it has
       const request = new Request(this, Op.FLUSH, 0, 0, 0)
       request.ring = ring
       return this.#admit(request)
@@ -325,7 +332,9 @@ export class PoolEngine implements Asker {
   #start(lane: Lane): void {
     const { id, memory, starts: start } = lane
     const task: RingTask = { id, start, ring: memory.buffer, limiter: this.#share, idleMs: IDLE_MS }
-    const run = this.#threads.run(task).catch((error: unknown) => this.#lost(lane, start, error))
+    const run = this.#threads
+      .run(task, () => lane.giveUp(start))
+      .catch((error: unknown) => this.#lost(lane, start, error))
     this.#runs.add(run)
     void run.finally(() => this.#runs.delete(run))
   }

@@ -16,6 +16,7 @@ import {
   WAY,
 } from '../memory/slots.js'
 import { Awaited } from './awaited.js'
+import { isUnbegun } from './pool-errors.js'
 import type { RingMemory } from './ring-transport.js'
 
 /** The largest cost that travels: above any limit, and above all that a key can have used. */
@@ -141,6 +142,11 @@ export class Request extends Awaited<unknown> implements Written {
     words[slot + WAY] = this.charge.way
     words[slot + CHARGED_TICK] = this.charge.tick
     words[slot + REFUNDS] = this.charge.refunds
+  }
+
+  override reject(error: unknown): void {
+    if (this.charge !== undefined && isUnbegun(error)) this.charge.outcome = Outcome.CHARGED // to be tried again
+    super.reject(error)
   }
 
   read(memory: RingMemory, slot: number): void {

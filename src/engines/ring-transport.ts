@@ -12,6 +12,9 @@
  * sees the other's store, and nobody sleeps on work. What a slot holds is plain: it is written before the cursor is stored and
  * read after the cursor was loaded.
  *
+ * Who asks says STARTING, and hands the ring to a thread. One that never comes is given up, by compare-exchange with ENDED; and one that
+ * comes begins by compare-exchange with AWAKE: so never both.
+ *
  * Cursors count modulo 2^32, as signed integers. Every interleaving of all this is explored by test/model/ring-transport.mjs.
  */
 
@@ -19,7 +22,7 @@ import { ANSWERED, BEGUN, DONE, SLOT_BITS, SLOT_WORDS, SLOTS, SLOTS_AT } from '.
 
 /** Indexes into the words, beside those of `memory/slots.ts`; those that different threads write are lines of their own. */
 export const ASKED = 0
-/** start * 4 + what the answerer that was started so is doing: ENDED, AWAKE or ASLEEP. */
+/** start * 4 + what the answerer that was started so is doing: STARTING, AWAKE, ASLEEP or ENDED. */
 export const STATE = 32
 /** 1 while the asker waits to be told of answers. The asker alone writes it. */
 export const WAITING = 48
@@ -28,6 +31,7 @@ export const CLOSING = 49
 export const ENDED = 0
 export const AWAKE = 1
 export const ASLEEP = 2
+export const STARTING = 3
 
 /** STATE of the `start`th answerer. One that said it had ended must not take up what a later one has left. */
 export const stateOf = (start: number, state: number): number => (start << 2) | state
@@ -106,7 +110,7 @@ export class Answerer {
   readonly #memory: RingMemory
   readonly #start: number
   readonly #idleMs: number
-  #answered: number
+  #answered = 0
 
   /** The `start`th of this ring. After `idleMs` without a request it ends. */
   constructor(memory: RingMemory, start: number, idleMs: number) {
@@ -114,11 +118,13 @@ export class Answerer {
     this.#memory = memory
     this.#words = memory.words
     this.#idleMs = idleMs
-    this.#answered = Atomics.load(memory.words, ANSWERED)
   }
 
-  /** Answers by `by` until there has been nothing to do for long. */
+  /** Answers by `by` until there has been nothing to do for long; not at all where this start has been given up. */
   run(by: Answering): void {
+    const [starting, awake] = [stateOf(this.#start, STARTING), stateOf(this.#start, AWAKE)]
+    if (Atomics.compareExchange(this.#words, STATE, starting, awake) !== starting) return
+    this.#answered = Atomics.load(this.#words, ANSWERED)
     for (;;) {
       const asked = Atomics.load(this.#words, ASKED)
       if (asked !== this.#answered) this.#answerUpTo(asked, by)

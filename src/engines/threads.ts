@@ -33,7 +33,8 @@ const IDLE_THREAD_MS = 10_000
  */
 export class Threads {
   readonly #piscina: Piscina
-  readonly #runs = new Set<AbortController>()
+  /** What is under way, with what gives it up: true if no thread has come for it, and none will. */
+  readonly #runs = new Map<AbortController, () => boolean>()
   #failures = 0
   #lastError: unknown
   #isClosed = false
@@ -65,12 +66,12 @@ export class Threads {
 
   /**
    * Runs a ring's answerer. Resolves when it has ended by itself; rejects when its thread has, with
-   * `ERR_MILLRACE_NO_THREADS` where none could be started for it.
+   * `ERR_MILLRACE_NO_THREADS` where none could be started for it and `giveUp` said that it has not begun.
    */
-  async run(task: RingTask): Promise<void> {
+  async run(task: RingTask, giveUp: () => boolean): Promise<void> {
     const controller = new AbortController()
     const { signal } = controller
-    this.#runs.add(controller)
+    this.#runs.set(controller, giveUp)
     try {
       await this.#piscina.run(task, { signal })
     } catch (error) {
@@ -105,6 +106,6 @@ export class Threads {
     }
     this.#failures-- // the next one that fails is enough
     const error = noThreads(this.#lastError ?? new Error('threads end while they start'))
-    for (const controller of this.#runs) controller.abort(error)
+    for (const [controller, giveUp] of this.#runs) if (giveUp()) controller.abort(error)
   }
 }

@@ -1,6 +1,7 @@
 import { type Clock, SharedManualClock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { MillraceError } from '../core/errors.js'
+import { offAbort, onAbort } from '../core/on-abort.js'
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1 // a longer one fires at once
 
@@ -48,11 +49,11 @@ export class Waiters {
       const waiting: Waiting = {
         ...want,
         resolve: (decision) => {
-          signal?.removeEventListener('abort', abort)
+          if (signal) offAbort(signal, abort)
           resolve(decision)
         },
         reject: (reason) => {
-          signal?.removeEventListener('abort', abort)
+          if (signal) offAbort(signal, abort)
           reject(reason)
         },
       }
@@ -60,7 +61,7 @@ export class Waiters {
         this.#leave(line, waiting)
         waiting.reject(signal?.reason)
       }
-      signal?.addEventListener('abort', abort)
+      if (signal) onAbort(signal, abort)
       const standing = this.#lines.get(line)
       if (standing) {
         standing.waiting.push(waiting)

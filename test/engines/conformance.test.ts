@@ -126,6 +126,8 @@ const CLAIMS: Record<string, Holds> = {
       [0, 0, 0, END_MS, END_MS],
     )
     for (const i of [-1, 5, 0.5]) assert.throws(() => batch.retryAfterMs(i), /an index from 0 to 4/)
+    assert.equal(Object.keys(batch), ['length', 'allowed', 'remaining'])
+    assert.equal(structuredClone(batch).allowed, batch.allowed)
     assert.is((await limiter.checkMany(keys)).remaining, undefined)
     assert.is((await limiter.checkMany([])).length, 0)
   },

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The ring between the thread that asks and one that answers (src/engines/ring-transport.ts, lane.ts, pool.ts), at every
-// interleaving: sleeping, waking, ending when idle, starting again, dying anywhere. One step is one operation on shared
+// interleaving: sleeping, waking, ending when idle, starting again, dying anywhere, being given up before it has come. One step is one operation on shared
 // memory; waiting compares and goes to sleep in one. A thread that sleeps may time out at any moment; that nobody has to wait
 // until one does is seen where none ever does.
 //
@@ -8,7 +8,7 @@
 //   node test/model/ring-transport.mjs --broken    with one rule left out: each must fail
 import { fileURLToPath } from 'node:url'
 
-const [ENDED, AWAKE, ASLEEP] = [0, 1, 2]
+const [ENDED, AWAKE, ASLEEP, STARTING] = [0, 1, 2, 3]
 
 export const mistakes = {
   'no look at what was asked after the end was said': 'two turns',
@@ -24,6 +24,8 @@ export const mistakes = {
   'begins before it says so': 'a death',
   'forgets what was done and not shown': 'a death',
   'asks after it has looked who sleeps': 'two turns',
+  'gives up a thread that has begun': 'given up',
+  'begins without asking whether it was given up': 'given up',
 }
 
 /** What is asked in each turn of the asker's; a turn that asks for much shows it in parts, and listens at its end. */
@@ -42,10 +44,12 @@ export const scenarios = {
   'a death': { turns: [2, 1], deaths: 1 },
   'a death in a turn of parts': { turns: [[1, 1], 1], deaths: 1 },
   'two deaths': { turns: [1, 1, 1], deaths: 2 },
+  'given up': { turns: [1, 1], deaths: 0, givenUp: 1 },
+  'given up, and a death': { turns: [1, 1, 1], deaths: 1, givenUp: 1 },
 }
 
 /** Explores a scenario: how many states it has, and what is wrong in one of them. */
-export function explore({ turns, deaths, isPatient = false }, mistake = '') {
+export function explore({ turns, deaths, givenUp = 0, isPatient = false }, mistake = '') {
   const parts = turns.map((turn) => [turn].flat())
   const first = {
     asked: 0,
@@ -66,7 +70,9 @@ export function explore({ turns, deaths, isPatient = false }, mistake = '') {
     starts: 0,
     seen: 0,
     deaths,
+    givenUp,
     ended: [], // starts whose threads have died, for the asker to hear of
+    isNone: false, // and of none that will come
     threads: [],
     times: parts.flat().flatMap((n) => Array(n).fill(0)), // how often each request was decided
     lost: [],
@@ -123,8 +129,8 @@ function* movesOf(s, parts, isPatient, mistake) {
   }
   const start = (q) => {
     q.starts++
-    q.state = stateOf(q.starts, AWAKE)
-    q.threads.push({ start: q.starts, at: 'look', answered: q.answered, woken: false })
+    q.state = stateOf(q.starts, STARTING)
+    q.threads.push({ start: q.starts, at: 'start', answered: 0, woken: false })
   }
   const isSentBefore = is('asks after it has looked who sleeps')
   const put = (q) => {
@@ -140,6 +146,14 @@ function* movesOf(s, parts, isPatient, mistake) {
         Object.assign(q, { isTold: false, isListening: false, waiting: 0, read: q.answered, at: 'listen' }),
       )
     if (s.ended.length > 0) yield asker(bury)
+    const isGivenUp = s.givenUp > 0 && s.starts > 0 && kindOf(s.state) !== ENDED
+    if (isGivenUp && (kindOf(s.state) === STARTING || is('gives up a thread that has begun')))
+      yield asker((q) => {
+        q.givenUp--
+        q.state = stateOf(q.starts, ENDED)
+        q.ended.push(q.starts)
+        q.isNone = true
+      })
   }
   if (s.at === 'send')
     yield asker((q) => Object.assign(q, { asked: q.next, at: isSentBefore ? 'wake' : 'state' }))
@@ -177,6 +191,12 @@ function* movesOf(s, parts, isPatient, mistake) {
       q.done = q.begun
       q.read = q.begun
     }
+    if (q.isNone) {
+      // All that waits is told that nobody answers.
+      for (; q.read < q.next; q.read++) q.lost.push(q.read)
+      for (const cursor of ['asked', 'begun', 'done', 'answered']) q[cursor] = q.next
+      q.isNone = false
+    }
     q.state = stateOf(q.starts, ENDED)
     if (q.next !== q.read) q.at = 'send'
   }
@@ -198,6 +218,13 @@ function* movesOf(s, parts, isPatient, mistake) {
     const to = (at) => thread((t) => (t.at = at))
     const begin = (upTo) => thread((t) => Object.assign(t, { at: 'begin', upTo }))
     const isWokenEarly = is('looks who waits before it has said what is answered')
+    if (t.at === 'start')
+      yield thread((t, q) => {
+        const mayBegin =
+          q.state === stateOf(t.start, STARTING) || is('begins without asking whether it was given up')
+        if (mayBegin) q.state = stateOf(t.start, AWAKE)
+        Object.assign(t, { at: mayBegin ? 'look' : 'returned', answered: q.answered })
+      })
     if (t.at === 'look') yield s.asked === t.answered ? to('sleepy') : begin(s.asked)
     if (t.at === 'begin')
       yield thread((t, q) => {

@@ -1,7 +1,16 @@
+import { readdirSync, renameSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Worker } from 'node:worker_threads'
 import { createLimiter } from 'millrace'
 import * as assert from 'uvu/assert'
+import { assertIsError, assertRaises, settled } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
 import { folder } from './processes.js'
+
+/** As piscina has it. */
+const workerThreads: typeof import('node:worker_threads') = createRequire(import.meta.url)(
+  'node:worker_threads',
+)
 
 const at = folder()
 
@@ -34,6 +43,61 @@ test('the threads of pools that name one file have one limit, and find it when t
   const later = pooled(file, 1_000)
   assert.equal([await later.usage('a'), (await later.check('b')).allowed], [600, false])
   await later.close()
+})
+
+/** Threads that pools of this process have started. */
+const threads = new Set<Worker>()
+process.on('worker', (thread) => {
+  threads.add(thread)
+  thread.once('exit', () => threads.delete(thread))
+})
+
+test('a batch of which no thread takes up a part says that the rest may be charged', async () => {
+  const file = at('gone')
+  const limiter = pooled(file, 5)
+  assert.ok((await limiter.check('a')).allowed) // by one of the threads: the other has never opened the file
+  renameSync(file, `${file}.away`)
+  const keys = Array.from({ length: 90 }, (_, i) => `${i}`)
+  const { reason } = (await settled(limiter.checkMany(keys))) as PromiseRejectedResult
+  assert.is(assertIsError(reason, 'ERR_MILLRACE_NO_THREADS', 'engine').mayBeCharged, true)
+  renameSync(`${file}.away`, file)
+  const used = await Promise.all(keys.map((key) => limiter.usage(key)))
+  const charged = used.reduce((sum, one) => sum + one)
+  assert.ok(charged > 0 && charged < 90, `${charged} of 90`)
+  await limiter.close()
+})
+
+test('a decision that no thread could give back can be given back later', async () => {
+  const file = at('gone for a while')
+  const limiter = createLimiter({ limit: 5, window: '1h', maxKeys: 100, shared: { file }, engine: 'pool' })
+  const decision = await limiter.check('a', 3)
+  renameSync(file, `${file}.away`)
+  await Promise.all([...threads].map((thread) => thread.terminate()))
+  const { reason } = (await settled(limiter.refund(decision))) as PromiseRejectedResult
+  assert.is(assertIsError(reason, 'ERR_MILLRACE_NO_THREADS', 'engine').mayBeCharged, false)
+  renameSync(`${file}.away`, file)
+  assert.is(await limiter.refund(decision), 3)
+  assert.is(await limiter.usage('a'), 0)
+  await limiter.close()
+})
+
+const openFiles = (): number => readdirSync('/proc/self/fd').length
+
+test('a pool whose threads cannot be started leaves the file to others', () => {
+  const file = at('without threads')
+  const before = openFiles()
+  const { Worker } = workerThreads
+  workerThreads.Worker = class {
+    constructor() {
+      throw new Error('no more threads')
+    }
+  } as never
+  try {
+    assertRaises(() => pooled(file, 5), 'ERR_MILLRACE_NO_THREADS', 'engine')
+  } finally {
+    workerThreads.Worker = Worker
+  }
+  assert.is(openFiles(), before)
 })
 
 test.run()

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import type { MillraceError } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { assertIsError, settled } from '../../limiter/support.js'
+import { assertIsError, assertRaises, settled } from '../../limiter/support.js'
 import { pooled } from '../both.js'
 
 test('what comes while too much waits is refused, charges nothing, and names the option', async () => {
@@ -117,6 +117,70 @@ test('who waits for admission and is aborted while a thread decides leaves no ch
   assert.is((outcome as PromiseRejectedResult).reason, 'gone')
   await limiter.peek('key')
   assert.is(await limiter.usage('key'), 0)
+})
+
+test('who waits for admission and is aborted where no more may be asked leaves no charge', async () => {
+  await using made = pooled({ limit: 2, maxKeys: 200 }, { maxPending: 100, maxThreads: 1 })
+  const { limiter } = made
+  const keys = limiter.pack(Array.from({ length: 100 }, (_, i) => `${i}`))
+  const controller = new AbortController()
+  const first = limiter.check('first').then(() => limiter.checkMany(keys))
+  const wait = limiter.wait('key', { cost: 2, signal: controller.signal })
+  await undefined // by now it is decided about
+  controller.abort()
+  assert.is((await settled(wait)).status, 'rejected')
+  await first
+  assert.is(await limiter.usage('key'), 0)
+})
+
+test('one signal may end any number of calls, with one listener', async () => {
+  await using made = pooled({ limit: 100 })
+  const { limiter } = made
+  const controller = new AbortController()
+  const { signal } = controller
+  const calls = Array.from({ length: 20 }, () => limiter.check('key', 1, { signal }))
+  calls.push(...Array.from({ length: 20 }, () => limiter.wait('other', { signal })))
+  assert.is(getEventListeners(signal, 'abort').length, 1)
+  await calls.shift()
+  controller.abort('gone')
+  for (const outcome of await Promise.allSettled(calls.slice(20))) assert.is(outcome.status, 'rejected')
+  await Promise.allSettled(calls)
+  assert.is(getEventListeners(signal, 'abort').length, 0)
+})
+
+test('a test that stops the timers of its own code does not stop what decides', async () => {
+  await using made = pooled()
+  const { limiter } = made
+  await limiter.check('key')
+  const { queueMicrotask, setImmediate, setTimeout } = globalThis
+  try {
+    Object.assign(globalThis, { queueMicrotask() {}, setImmediate() {}, setTimeout() {} })
+    assert.is((await limiter.check('key')).remaining, 3)
+  } finally {
+    Object.assign(globalThis, { queueMicrotask, setImmediate, setTimeout })
+  }
+})
+
+test('options of the threads that can only be a mistake are refused by name', () => {
+  for (const [options, name] of [
+    [{ minThreads: 0 }, 'pool.minThreads'],
+    [{ minThreads: 2_000 }, 'pool.minThreads'],
+    [{ minThreads: 3, maxThreads: 2 }, 'pool.maxThreads'],
+    [{ maxThreads: 1e300 }, 'pool.maxThreads'],
+    [{ maxPending: 0.5 }, 'pool.maxPending'],
+    [{ resourceLimits: { stackSizeMb: 0.2 } }, 'pool.resourceLimits.stackSizeMb'],
+    [{ resourceLimits: { codeRangeSizeMb: 1e12 } }, 'pool.resourceLimits.codeRangeSizeMb'],
+    [{ resourceLimits: { maxOldGenerationSizeMb: Infinity } }, 'pool.resourceLimits.maxOldGenerationSizeMb'],
+    [{ resourceLimits: { heap: 1 } }, 'pool.resourceLimits'],
+    [{ threads: 1 }, 'pool'],
+  ] as const) {
+    assertRaises(() => pooled({}, options as object), 'ERR_MILLRACE_INVALID_OPTION', name)
+  }
+})
+
+test('a limit of the threads that is left undefined is what Node allows', async () => {
+  await using made = pooled({}, { resourceLimits: { maxOldGenerationSizeMb: undefined as never } })
+  assert.ok((await made.limiter.check('key')).allowed)
 })
 
 test('closing answers what is under way, in the rings and before them', async () => {

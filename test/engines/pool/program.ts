@@ -142,14 +142,10 @@ const programs: Record<string, () => Promise<unknown>> = {
   async 'killed in closing'() {
     const limiter = limiterOf({ minThreads: 2, maxThreads: 2 })
     await limiter.checkMany(Array.from({ length: 1_000 }, (_, i) => `${i}`))
-    const calls = Array.from({ length: 3_000 }, (_, i) => limiter.check(`${i}`))
+    const calls = Promise.allSettled(Array.from({ length: 3_000 }, (_, i) => limiter.check(`${i}`)))
     const closed = limiter.close()
     await Promise.all(threads.map((thread) => thread.terminate()))
-    const {
-      answered = 0,
-      ERR_MILLRACE_WORKER_LOST: lost = 0,
-      ...others
-    } = countCodes(await Promise.allSettled(calls))
+    const { answered = 0, ERR_MILLRACE_WORKER_LOST: lost = 0, ...others } = countCodes(await calls)
     await closed
     return { settled: answered + lost, isFew: lost <= 2, others, left: threads.length - ended }
   },

@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads'
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,7 +15,7 @@ import {
 } from '#millrace/engines/ring-transport.js'
 import { Threads } from '#millrace/engines/threads.js'
 import { ANSWERED, BEGUN, DONE, NUMBER, Op } from '#millrace/memory/slots.js'
-import { resolved, settled, until } from '../../limiter/support.js'
+import { assertIsError, resolved, settled, until } from '../../limiter/support.js'
 
 const LONG_MS = 60_000
 
@@ -33,17 +34,18 @@ function asked(lane: Lane): Request {
 }
 
 /** A thread, a ring, and the run of an answerer that has answered once. */
-async function answering(idleMs: number) {
+async function answering(idleMs: number, maxThreads = 1) {
   const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 20 }).share()
-  const threads = new Threads({ minThreads: 1, maxThreads: 1, resourceLimits: undefined })
+  const threads = new Threads({ minThreads: 1, maxThreads, resourceLimits: undefined })
   const lane = new Lane(1, ASKER)
   const { words, buffer: ring } = lane.memory
   const request = asked(lane)
   assert.ok(lane.send(), 'nobody answers yet')
-  const run = threads.run({ id: lane.id, ring, limiter, idleMs, start: lane.starts })
+  const task = { id: lane.id, ring, limiter, idleMs, start: lane.starts }
+  const run = threads.run(task, () => lane.giveUp(task.start))
   await until(() => lane.settle() > 0, 'the answer')
   await resolved(request.promise)
-  return { threads, lane, run, state: () => kindOf(Atomics.load(words, STATE)) }
+  return { threads, lane, task, run, state: () => kindOf(Atomics.load(words, STATE)) }
 }
 
 test('an answerer without work sleeps; it is woken by a request, or to end', async () => {
@@ -64,6 +66,45 @@ test('an answerer that has slept for long ends by itself', async () => {
   const { threads, run, state } = await answering(1)
   await resolved(run)
   assert.is(state(), ENDED)
+  await threads.close()
+})
+
+test('an answerer that comes after it was given up leaves the ring alone; one that has come is not given up', () => {
+  const lane = new Lane(1, ASKER)
+  const answers: number[] = []
+  const come = (start: number) =>
+    new Answerer(lane.memory, start, 1).run(answeringBy((slot) => answers.push(slot)))
+  asked(lane)
+  assert.ok(lane.send())
+  assert.ok(lane.giveUp(1))
+  come(1)
+  assert.equal(answers, [])
+  assert.ok(lane.send(), 'another is to be started')
+  come(1)
+  assert.equal(answers, [])
+  come(2)
+  assert.is(answers.length, 1)
+  assert.not(lane.giveUp(2))
+})
+
+test('threads that end while they start, one after another, do not end one that is at work', async () => {
+  const { threads, lane, task, run } = await answering(LONG_MS, 2)
+  const end = (thread: Worker) => void thread.terminate()
+  process.on('worker', end)
+  const other = new Lane(2, ASKER)
+  asked(other)
+  assert.ok(other.send())
+  const lost = await settled(
+    threads.run({ ...task, id: 2, ring: other.memory.buffer }, () => other.giveUp(other.starts)),
+  )
+  process.off('worker', end)
+  assertIsError((lost as PromiseRejectedResult).reason, 'ERR_MILLRACE_NO_THREADS', 'engine')
+  const request = asked(lane)
+  lane.send()
+  await until(() => lane.settle() > 0, 'the answer of the one that was at work')
+  await resolved(request.promise)
+  lane.close()
+  await resolved(run)
   await threads.close()
 })
 
