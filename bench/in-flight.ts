@@ -1,5 +1,6 @@
 /** Closed loops: so many callers at the same time, each of which asks again as soon as it is answered, as connections do. */
 import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Figures } from './benchmark.js'
 import { median } from './statistics.js'
 import { collectGarbage } from './timing.js'
@@ -14,6 +15,8 @@ export interface Loop {
   readonly count: number
   /** Keys that one question is about. */
   readonly keysEach: number
+  /** How long each caller rests before it asks, in milliseconds; by default not at all. */
+  readonly restMs?: number
 }
 
 export const LOOP_UNITS = {
@@ -46,13 +49,14 @@ export async function timeInFlight(loop: Loop, ask: Ask): Promise<Figures> {
 }
 
 /** How long the questions that were timed took, in milliseconds. */
-async function run({ callers, count, keysEach }: Loop, ask: Ask): Promise<number[]> {
-  const every = keysEach === 1 ? ANSWERS_PER_SAMPLE : 1
+async function run({ callers, count, keysEach, restMs = 0 }: Loop, ask: Ask): Promise<number[]> {
+  const every = keysEach === 1 && restMs === 0 ? ANSWERS_PER_SAMPLE : 1
   const timesMs: number[] = []
   let next = 0
   const caller = async () => {
     while (next < count) {
       const i = next++
+      if (restMs > 0) await sleep(restMs)
       const isTimed = i % every === 0
       const start = isTimed ? performance.now() : 0
       const answer = ask(i)

@@ -83,7 +83,7 @@ export class AsyncLimiter implements AsyncDisposable {
   }
 
   /**
-   * Large batches are dealt to several threads; each key's decisions keep their order.
+   * A batch is dealt to as many threads as keys are then, and each key's decisions keep their order.
    * @see Limiter.checkMany
    */
   async checkMany(

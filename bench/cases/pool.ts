@@ -28,6 +28,10 @@ const SLOWER = { alone: 40, task: 20 }
 
 const PISCINA_TASK = new URL('../piscina-task.js', import.meta.url)
 const THREADS = 1
+/** What a server with few requests sees: the thread has fallen asleep since, or its task has ended. */
+const RESTS_MS = [1, 100]
+/** What they take in all. */
+const RESTING_MS = 2_000
 
 const OPTIONS: LimiterOptions = { limit: LIMIT, window: WINDOW_MS, maxKeys: KEYS }
 const inline = () => createLimiter(OPTIONS)
@@ -47,6 +51,7 @@ export const pool: Benchmark = {
   units: LOOP_UNITS,
   contenders: [
     asked(POOL_ALONE, 1, SLOWER.alone, pooled),
+    ...RESTS_MS.map((restMs) => askedAfter(`${POOL_ALONE}, ${restMs} ms after the last answer`, restMs)),
     ...IN_FLIGHT.map((callers) => asked(flightName('pool', callers), callers, 1, pooled)),
     byTasks(TASK_ALONE, 1, SLOWER.alone),
     byTasks(flightName('a task of piscina each', COMPARED), COMPARED, SLOWER.task),
@@ -127,6 +132,19 @@ function asked(name: string, callers: number, slower: number, make: () => Limite
       await limiter.checkMany(Array.from(inOrder(KEYS), keyAt))
       const loop = { callers, count: order.length, keysEach: 1 }
       return admitting(limiter, () => timeInFlight(loop, (i) => limiter.check(keyAt(order[i]!))))
+    },
+  }
+}
+
+/** The same by one caller of the pool, who rests before each. */
+function askedAfter(name: string, restMs: number): Contender {
+  return {
+    name,
+    measure: () => {
+      const limiter = pooled()
+      const keyAt = cached(KEYS)
+      const loop = { callers: 1, count: RESTING_MS / restMs, keysEach: 1, restMs }
+      return admitting(limiter, () => timeInFlight(loop, (i) => limiter.check(keyAt(i))))
     },
   }
 }
