@@ -1,5 +1,5 @@
-import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type IntervalHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import {
   type AsyncLimiter,
   createLimiter,
@@ -24,6 +24,7 @@ type Engine = (typeof ENGINES)[number]
 /** How often the loop is looked at; what a look comes late is the delay. */
 const RESOLUTION_MS = 1
 const FILLING = 10_000
+const IDLE_MS = 1_000
 
 const COMPARED = {
   longestMs: 'longest delay',
@@ -45,9 +46,12 @@ export const poolDelay: Benchmark = {
     callerNs: LOOP_UNITS.callerNs,
     thousandASecond: LOOP_UNITS.thousandASecond,
   },
-  contenders: SIZES.flatMap((size) =>
-    KINDS.flatMap((kind) => ENGINES.map((engine) => deciding(engine, kind, size))),
-  ),
+  contenders: [
+    idling(),
+    ...SIZES.flatMap((size) =>
+      KINDS.flatMap((kind) => ENGINES.map((engine) => deciding(engine, kind, size))),
+    ),
+  ],
   goals: SIZES.flatMap((size) =>
     KINDS.flatMap((kind) =>
       Object.entries(COMPARED).map(
@@ -79,8 +83,7 @@ function deciding(engine: Engine, kind: Kind, size: number): Contender {
       await decideAll(limiter, batches.slice(0, Math.ceil(batches.length / 10)))
       collectGarbage()
       await nextTurn()
-      const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-      delays.enable()
+      const delays = watched()
       const before = performance.eventLoopUtilization()
       const startMs = performance.now()
       await decideAll(limiter, batches)
@@ -88,13 +91,35 @@ function deciding(engine: Engine, kind: Kind, size: number): Contender {
       const { active: activeMs } = performance.eventLoopUtilization(before)
       delays.disable()
       return {
-        longestMs: late(delays.max),
-        p99Ms: late(delays.percentile(99)),
+        ...lateness(delays),
         callerNs: (1e6 * activeMs) / DECISIONS,
         thousandASecond: DECISIONS / elapsedMs,
       }
     },
   }
+}
+
+/** An event loop that sleeps is woken late, too: what those below can't be better than. */
+function idling(): Contender {
+  return {
+    name: 'a loop with nothing to do',
+    async measure() {
+      const delays = watched()
+      await sleep(IDLE_MS)
+      delays.disable()
+      return { ...lateness(delays), callerNs: 0, thousandASecond: 0 }
+    },
+  }
+}
+
+function watched(): IntervalHistogram {
+  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  delays.enable()
+  return delays
+}
+
+function lateness(delays: IntervalHistogram): { longestMs: number; p99Ms: number } {
+  return { longestMs: late(delays.max), p99Ms: late(delays.percentile(99)) }
 }
 
 function late(ns: number): number {
