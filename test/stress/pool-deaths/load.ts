@@ -6,6 +6,8 @@ export const LIMIT = 400
 /** Keys that are asked about all the time; those of odd number are given units back. */
 const HOT_KEYS = 12
 const MIXED_KEYS = 3_000
+/** Fewer than a round has room for: a key whose place was taken would look like one whose charges were lost. */
+const MOST_NEW_KEYS = 300_000
 const MOST_BATCH_KEYS = 700
 const BATCH_SHARE = 0.02
 const REFUND_SHARE = 0.1
@@ -166,7 +168,8 @@ export class Load {
   #key(): string {
     const which = this.#random()
     if (which < 0.4) return `hot ${Math.floor(this.#random() * HOT_KEYS)}`
-    if (which < 0.9) return `mixed ${Math.floor(this.#random() * MIXED_KEYS)}`
+    if (which < 0.9 || this.#newKeys === MOST_NEW_KEYS)
+      return `mixed ${Math.floor(this.#random() * MIXED_KEYS)}`
     return `new ${this.#newKeys++}`
   }
 

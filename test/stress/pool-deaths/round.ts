@@ -36,7 +36,7 @@ export interface Findings {
 const WINDOW = '30d'
 const MOST_TURNS = 60
 const MOST_STEPS = 400
-/** Enough for the keys of a round without anybody's place being taken. */
+/** Enough for all keys of `load.ts` without anybody's place being taken. */
 const MAX_KEYS = 400_000
 /** What a thread has: little enough to use it up in a moment. */
 const MEMORY = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 4 }
@@ -172,15 +172,15 @@ export class Round {
     found.complaints.push(...load.complaints)
     if (load.lost > deaths) found.complaints.push(`${load.lost} calls lost in ${deaths} deaths`)
     const inline = attachLimiter(this.#limiter.share())
+    const { allowed, denied, evicted } = await this.#limiter.stats()
+    if (evicted > 0) found.complaints.push(`${evicted} keys evicted`) // and of those all else is as may be
     for (const [key, account] of load.accounts) {
       const wrong = account.complaints(LIMIT, inline.usage(key))
       found.complaints.push(...wrong.map((what) => `${key}: ${what}`))
     }
-    const { allowed, denied, evicted } = await this.#limiter.stats()
     const told = allowed + denied
     if (told < load.decided - deaths * UNTOLD)
       found.complaints.push(`${told} decisions in the statistics, of ${load.decided}`)
-    if (evicted > 0) found.complaints.push(`${evicted} keys evicted`)
     found.decided += load.decided
     found.lost += load.lost
     found.keys += load.accounts.size
