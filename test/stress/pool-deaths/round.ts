@@ -124,12 +124,19 @@ export class Round {
         await reach(() => killer.deaths > deaths)
         return this.#load.resume()
       case 'starting': {
-        const start = killer.nextStart()
-        await this.#terminateOne()
-        const started = await start
-        await this.#turns()
-        await started.terminate()
-        return
+        let isStarted = false
+        const killed = killer.nextStart().then(async (thread) => {
+          isStarted = true
+          await this.#turns()
+          await thread.terminate()
+        })
+        // One that was to spare ends without another being started: by the time that every ring answers, that is clear.
+        for (let before = killer.deaths; !isStarted; before = killer.deaths) {
+          await this.#terminateOne()
+          await reach(() => killer.deaths > before)
+          await Promise.race([killed, this.#whole()])
+        }
+        return killed
       }
       case 'starting inside':
         killer.order(INSIDE[Math.floor(this.#random() * INSIDE.length)]!, 0, AT_START)
@@ -195,7 +202,8 @@ export class Round {
     clearTimeout(clock.timer)
     if (isHung) {
       this.found.hangs++
-      this.found.complaints.push(`${complaint}: ${this.#load.underWay} calls wait`)
+      const { underWay, decided } = this.#load
+      this.found.complaints.push(`${complaint}: ${underWay} calls under way, ${decided} decided`)
     }
     return isHung
   }
