@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <latch>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -98,6 +99,36 @@ void inThreads(const std::function<void(unsigned)>& work) {
 }
 
 /**
+ * What threads turn on while they decide. Laps and epochs have eight bits, so a thread that is held up for 256 of them in
+ * mid-decision may find a word that looks as if nothing had happened. While a system keeps a thread from running, the others
+ * would make thousands: this clock waits for the slowest.
+ */
+class Clock {
+ public:
+  int now() const { return now_; }
+
+  /** Now, from which on thread i counts as there. */
+  int enter(unsigned i) { return entered_[i] = now_.load(); }
+
+  /** On by one, once for all that saw it stand at `now`. */
+  void turn(int now) {
+    for (const auto& entered : entered_) {
+      if (now - entered >= MOST_AHEAD) return std::this_thread::yield();
+    }
+    now_.compare_exchange_strong(now, now + 1);
+  }
+
+  /** Thread i is not waited for any more. */
+  void leave(unsigned i) { entered_[i] = std::numeric_limits<int>::max(); }
+
+ private:
+  static constexpr int MOST_AHEAD = 40;
+
+  std::atomic<int> now_{0};
+  std::array<std::atomic<int>, THREADS> entered_{};
+};
+
+/**
  * All threads on one cell; who is refused turns the clock on by a window and a granule, once for all. What was admitted
  * while the clock stood, seen before and after, was charged in that very tick.
  */
@@ -108,16 +139,17 @@ void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word co
   Arena<Sums> arena(2, isSmooth, granules);
   const size_t way = arena.insert(KEY, START_MS);
   const double turnMs = (granules + 1) * GRANULE_MS;
-  std::atomic<int> phase{0};
+  Clock clock;
   std::vector<std::atomic<Word>> admitted(PHASES);
-  inThreads([&](unsigned) {
+  inThreads([&](unsigned i) {
     Cells<Sums> cells(arena.data(), arena.shape);
-    for (int now = 0; now < PHASES; now = phase.load()) {
+    for (int now = clock.enter(i); now < PHASES; now = clock.enter(i)) {
       const Found found = decide(cells, way, cost, limit, Reading(arena.shape, START_MS + now * turnMs));
-      if (found == Found::ADMITTED && phase.load() == now) admitted[now] += cost;
-      if (found == Found::FULL) phase.compare_exchange_strong(now, now + 1);
+      if (found == Found::ADMITTED && clock.now() == now) admitted[now] += cost;
+      if (found == Found::FULL) clock.turn(now);
       // NEEDS_READING: this thread was kept from running while the others went on by an hour.
     }
+    clock.leave(i);
   });
   int full = 0;
   for (int i = 0; i < PHASES; i++) {
@@ -140,15 +172,16 @@ void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
   Arena<Sums> arena(2, false, granules);
   const size_t way = arena.insert(KEY, START_MS);
   const double turnMs = turn * GRANULE_MS;
-  std::atomic<int> phase{0};
+  Clock clock;
   std::vector<std::atomic<Word>> admitted(PHASES);
-  inThreads([&](unsigned) {
+  inThreads([&](unsigned i) {
     Cells<Sums> cells(arena.data(), arena.shape);
-    for (int now = 0; now < PHASES; now = phase.load()) {
+    for (int now = clock.enter(i); now < PHASES; now = clock.enter(i)) {
       const Found found = decide(cells, way, 1, limit, Reading(arena.shape, START_MS + now * turnMs));
-      if (found == Found::ADMITTED && phase.load() == now) admitted[now]++;
-      if (found == Found::FULL || admitted[now] > limit / 4) phase.compare_exchange_strong(now, now + 1);
+      if (found == Found::ADMITTED && clock.now() == now) admitted[now]++;
+      if (found == Found::FULL || admitted[now] > limit / 4) clock.turn(now);
     }
+    clock.leave(i);
   });
   int full = 0;
   for (int end = phasesAWindow; end < PHASES; end++) {
@@ -178,47 +211,35 @@ void theLastCellOfAnArenaIsDecidedWithinIt() {
  * A clock that any thread turns on by a granule at any moment, round a ring of four buckets: decisions meet rollovers, undo what
  * they charged in a granule that ended, and sum anew all the time. What was admitted was charged between the granule of before
  * and that of after: it counts in every window in which all of that lies.
- *
- * Laps and epochs have eight bits, so a thread that is held up for 256 of them in mid-decision may find a word that looks as if
- * nothing had happened. While a system keeps a thread from running, this clock would make thousands: it waits for the slowest.
  */
 template <typename Sums>
 void threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns(bool isSmooth) {
   constexpr uint32_t granules = 3;
   constexpr Word limit = 12;
   constexpr int TICKS = 300'000;
-  constexpr int MOST_AHEAD = 40;
   constexpr unsigned DECISIONS_A_TURN = 8;
   constexpr unsigned READINGS_KEPT = 61;
   Arena<Sums> arena(2, isSmooth, granules);
   const size_t way = arena.insert(KEY, START_MS);
-  std::atomic<int> clock{0};
+  Clock clock;
   std::vector<std::array<std::atomic<Word>, granules + 1>> admitted(TICKS);
   std::atomic<Word> late{0};
-  std::array<std::atomic<int>, THREADS> entered{};
-  const auto turn = [&](int now) {
-    for (const auto& from : entered) {
-      if (now - from >= MOST_AHEAD) return std::this_thread::yield();
-    }
-    clock.compare_exchange_strong(now, now + 1);
-  };
   inThreads([&](unsigned i) {
     Cells<Sums> cells(arena.data(), arena.shape);
     unsigned decisions = i;
-    for (int from = clock.load(); from < TICKS; from = clock.load()) {
+    for (int from = clock.enter(i); from < TICKS; from = clock.enter(i)) {
       const Word cost = 1 + decisions % 3;
       const Reading reading(arena.shape, START_MS + from * GRANULE_MS);
-      entered[i] = from;
-      if (decisions % READINGS_KEPT == 0) turn(from);  // late when it is used
+      if (decisions % READINGS_KEPT == 0) clock.turn(from);  // late when it is used
       const Found found = decide(cells, way, cost, limit, reading);
-      const int to = clock.load();
+      const int to = clock.now();
       if (found == Found::ADMITTED && to - from <= static_cast<int>(granules)) {
         admitted[from][to - from] += cost;
         if (to > from) late++;
       }
-      if (++decisions % DECISIONS_A_TURN == 0) turn(to);
+      if (++decisions % DECISIONS_A_TURN == 0) clock.turn(to);
     }
-    entered[i] = TICKS;
+    clock.leave(i);
   });
   // A smooth window's oldest granule counts in part: there the whole ones are looked at.
   const int window = isSmooth ? granules : granules + 1;
