@@ -83,7 +83,7 @@ export class AsyncLimiter implements AsyncDisposable {
   }
 
   /**
-   * A batch is dealt to as many threads as keys are then, and each key's decisions keep their order.
+   * A batch is dealt out among the threads that decide then; each key's decisions keep their order.
    * @see Limiter.checkMany
    */
   async checkMany(

@@ -71,7 +71,7 @@ export class AnsweredDecision implements Decision {
     return fieldsOf(this)
   }
 
-  /** What `console.log` shows: the fields that count, not where the charge lies. */
+  /** @see MadeDecision */
   [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
     return fieldsOf(this)
   }

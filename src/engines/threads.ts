@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import type { Worker } from 'node:worker_threads'
 import { ownFile } from '../core/own-file.js'
 import { noThreads } from './pool-errors.js'
 import type { RingTask } from './worker.js'
@@ -14,8 +15,11 @@ export interface ThreadOptions {
 /** Of piscina, what is used here. Its own types do not hold where optional properties are exact. */
 interface Piscina {
   readonly queueSize: number
+  readonly threads: readonly Worker[]
   run(task: unknown, options?: { signal: AbortSignal }): Promise<void>
-  on(event: 'error' | 'workerDestroy', listener: (error: unknown) => void): void
+  on(event: 'error', listener: (error: unknown) => void): void
+  /** Before the thread is taken from `threads`; it may have exited, and has the id -1 then. */
+  on(event: 'workerDestroy', listener: (thread: { readonly id: number }) => void): void
   destroy(): Promise<void>
 }
 
@@ -35,6 +39,8 @@ export class Threads {
   readonly #piscina: Piscina
   /** What is under way, with what gives it up: true if no thread has come for it, and none will. */
   readonly #runs = new Map<AbortController, () => boolean>()
+  /** Ended by piscina, which does not wait for their exit. */
+  readonly #ending = new Set<Promise<void>>()
   #failures = 0
   #lastError: unknown
   #isClosed = false
@@ -61,7 +67,11 @@ export class Threads {
     this.#piscina.on('error', (error) => {
       this.#lastError = error
     })
-    this.#piscina.on('workerDestroy', () => setImmediate(() => this.#replace()))
+    this.#piscina.on('workerDestroy', ({ id }) => {
+      const thread = this.#piscina.threads.find(({ threadId }) => threadId === id && id >= 0)
+      if (thread !== undefined) this.#awaitExit(thread)
+      setImmediate(() => this.#replace())
+    })
   }
 
   /**
@@ -87,9 +97,18 @@ export class Threads {
     this.#failures = 0
   }
 
+  /** Ends all threads. Resolves when they have exited. */
   async close(): Promise<void> {
     this.#isClosed = true
+    // Before: at an exit after the end of all, it starts a thread anew that nobody would end.
+    while (this.#ending.size > 0) await Promise.all(this.#ending)
     await this.#piscina.destroy()
+  }
+
+  #awaitExit(thread: Worker): void {
+    const exit = new Promise<void>((resolve) => thread.once('exit', () => resolve()))
+    this.#ending.add(exit)
+    void exit.then(() => this.#ending.delete(exit))
   }
 
   /** A thread that dies while it starts leaves the task behind that it was to have; piscina starts another one only when asked. */

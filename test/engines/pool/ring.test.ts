@@ -1,4 +1,5 @@
-import type { Worker } from 'node:worker_threads'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -106,6 +107,34 @@ test('threads that end while they start, one after another, do not end one that 
   lane.close()
   await resolved(run)
   await threads.close()
+})
+
+test('closing waits also for a thread that was given up as broken and has not exited, and leaves none', async () => {
+  const living = new Set<Worker>()
+  const meet = (thread: Worker) => {
+    living.add(thread)
+    thread.once('exit', () => living.delete(thread))
+  }
+  process.on('worker', meet)
+  const { threads, lane, run } = await answering(LONG_MS)
+  lane.close()
+  await resolved(run)
+  const [thread] = living
+  const end = thread!.terminate.bind(thread)
+  thread!.terminate = async () => 0 // as one that takes its time
+  thread!.emit('error', new Error('broken'))
+  let isClosed = false
+  const closed = threads.close().then(() => {
+    isClosed = true
+  })
+  // Time enough for all others to end.
+  for (let i = 0; i < 5; i++) await once(new Worker('', { eval: true }), 'exit')
+  assert.not(isClosed)
+  await end()
+  await resolved(closed)
+  await once(new Worker('', { eval: true }), 'exit')
+  assert.equal([...living], [])
+  process.off('worker', meet)
 })
 
 test('who waits for an answer hears of the next one, where a thread died that was just going to tell', async () => {
