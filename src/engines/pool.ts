@@ -66,11 +66,6 @@ export class PoolEngine implements Asker {
   readonly #shrink: NodeJS.Timeout
   readonly #runs = new Set<Promise<void>>()
   readonly #flushLater = () => this.#flushTurn()
-  /** What `#keep` was given last: made once, where a function for each promise would be one more object. */
-  #settleIt!: Settle
-  readonly #keep = (settle: Settle) => {
-    this.#settleIt = settle
-  }
 
   /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
   constructor(share: SharedLimiter, settings: PoolSettings) {
@@ -91,8 +86,12 @@ export class PoolEngine implements Asker {
     }
     const refusal = this.#refusal()
     if (refusal !== undefined) return Promise.reject(refusal)
-    const promise = new Promise<AnsweredDecision>(this.#keep)
-    writeCheck(lane.memory, lane.add(this.#settleIt), lo, hi, cost)
+    let settle!: Settle
+    // Written out here, V8 makes neither this function nor the one to reject with.
+    const promise = new Promise<AnsweredDecision>((resolve) => {
+      settle = resolve
+    })
+    writeCheck(lane.memory, lane.add(settle), lo, hi, cost)
     if (lane.unsent >= SEND_AFTER) this.#show(lane)
     this.#count(1)
     return promise
