@@ -60,8 +60,15 @@ class Laps {
 
 #if defined(__GNUC__)
 inline void prefetch(const Word* at) { __builtin_prefetch(at, 1); }
+#if defined(__x86_64__)
+/** As above, from another processor's cache too. Not what the compiler makes of a hint: to those without it, it is no operation. */
+inline void prefetchToWrite(const Word* at) { asm volatile("prefetchw %0" : : "m"(*at)); }
+#else
+inline void prefetchToWrite(const Word* at) { __builtin_prefetch(at, 1); }
+#endif
 #else
 inline void prefetch(const Word*) {}
+inline void prefetchToWrite(const Word*) {}
 #endif
 
 }  // namespace millrace

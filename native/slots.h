@@ -15,21 +15,23 @@ namespace millrace {
   X(SLOT_ANSWERED, 16)           \
   X(SLOT_BEGUN, 17)              \
   X(SLOT_DONE, 18)               \
-  X(SLOTS_AT, 64)                \
+  X(REQUESTS_AT, 64)             \
+  X(REQUEST_BITS, 2)             \
+  X(SLOTS_AT, 4160)              \
   X(SLOTS, 1024)                 \
   X(SLOT_WORDS, 16)              \
   X(SLOT_OP, 0)                  \
   X(SLOT_LO, 1)                  \
   X(SLOT_HI, 2)                  \
   X(SLOT_COST, 3)                \
-  X(SLOT_WAY, 4)                 \
-  X(SLOT_CHARGED_TICK, 5)        \
-  X(SLOT_REFUNDS, 6)             \
-  X(SLOT_LIMIT, 7)               \
-  X(SLOT_REMAINING, 14)          \
-  X(SLOT_OUTCOME, 15)            \
-  X(SLOT_RETRY_AFTER_MS, 5)      \
-  X(SLOT_RESET_MS, 6)            \
+  X(SLOT_WAY, 0)                 \
+  X(SLOT_CHARGED_TICK, 1)        \
+  X(SLOT_REFUNDS, 2)             \
+  X(SLOT_LIMIT, 3)               \
+  X(SLOT_REMAINING, 4)           \
+  X(SLOT_OUTCOME, 5)             \
+  X(SLOT_RETRY_AFTER_MS, 4)      \
+  X(SLOT_RESET_MS, 5)            \
   X(SLOT_OP_CHECK, 1)            \
   X(SLOT_OUTCOME_CHARGED, 3)
 
@@ -66,15 +68,17 @@ class SlotAnswerer {
  private:
   static constexpr Word GROUP = 32;
 
+  static size_t requestOf(Word cursor) { return REQUESTS_AT + (size_t{cursor & (SLOTS - 1)} << REQUEST_BITS); }
   static size_t slotOf(Word cursor) { return SLOTS_AT + size_t{cursor & (SLOTS - 1)} * SLOT_WORDS; }
 
   /** Up to the first that is no decision with a cost. */
   Word fetchNames(Word* ring, Word from, Word to) {
     for (Word i = from; i != to; i++) {
-      const size_t slot = slotOf(i);
-      if (read(ring, slot + SLOT_OP) != SLOT_OP_CHECK || read(ring, slot + SLOT_COST) == 0) return i;
-      const Name name{read(ring, slot + SLOT_LO), read(ring, slot + SLOT_HI)};
+      const size_t request = requestOf(i);
+      if (read(ring, request + SLOT_OP) != SLOT_OP_CHECK || read(ring, request + SLOT_COST) == 0) return i;
+      const Name name{read(ring, request + SLOT_LO), read(ring, request + SLOT_HI)};
       names_[i % GROUP] = name;
+      prefetchToWrite(ring + slotOf(i));
       prefetch(words_ + NAMES_AT + table_.firstSet(name.lo));
     }
     return to;
@@ -97,7 +101,7 @@ class SlotAnswerer {
   bool answer(Word* ring, Word i, Word limit, const Reading& reading) {
     const size_t slot = slotOf(i);
     const Name name = names_[i % GROUP];
-    const Word cost = read(ring, slot + SLOT_COST);
+    const Word cost = read(ring, requestOf(i) + SLOT_COST);
     int64_t way = ways_[i % GROUP];
     if (cost == 0 || cost > limit || way == NO_WAY) return false;
     write(ring, SLOT_BEGUN, i + 1);

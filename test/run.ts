@@ -1,6 +1,6 @@
 // Runs every test file (or those whose path matches a pattern: `npm test -- memory`) by uvu's own command, each file in
-// a process of its own: all of them without the addon, then with it those that can tell a difference. Ends with the plain
-// line that a script can look for: N passed, N failed.
+// a process of its own: everything without the addon, then everything with it, as far as there is something to run. Ends with
+// the plain line that a script can look for: N passed, N failed.
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,26 +13,14 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.test.js') && pattern.test(file))
   .sort()
 
-/**
- * What runs once, whichever way batches are decided. Parts that are tested by themselves: no limiter decides there.
- * Copies of the package, which have no addon: of code that a machine plays, with mistakes in it, in a bundle. What comes in
- * between two steps of TypeScript. And the addon's own tests, which use both sides in one process.
- */
-const ONCE = [
-  /^(bench|core|memory|model)\//,
-  /^(explore|mutants|mutation)\/|^package\/(?!installed)|^attack\/short-fingerprints/,
-  /^algorithms\/interrupted/,
-  /^native\//,
-]
+/** What there is only without it: the model, and copies of the code that a machine plays step by step, or with mistakes in it, or in a bundle. */
+const HAS_NO_ADDON =
+  /^(explore|model|mutants|mutation)\/|^package\/bundle|^attack\/short-fingerprints|^algorithms\/interrupted|^memory\/words/
 /** What there is only with it. */
 const NEEDS_ADDON = /^shared-file\/|^stress\/(processes|addon-workers)|^examples\/cluster/
 const PASSES = [
   { title: 'without the addon', wish: '0', files: files.filter((file) => !NEEDS_ADDON.test(file)) },
-  {
-    title: 'with the addon',
-    wish: '1',
-    files: files.filter((file) => !ONCE.some((once) => once.test(file))),
-  },
+  { title: 'with the addon', wish: '1', files: files.filter((file) => !HAS_NO_ADDON.test(file)) },
 ]
 
 /** A file that hangs has failed; the longest takes under a minute on a quiet machine. */

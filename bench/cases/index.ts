@@ -16,6 +16,7 @@ export const CASES = {
   pool: async () => (await import('./pool.js')).pool,
   'pool-delay': async () => (await import('./pool-delay.js')).poolDelay,
   transport: async () => (await import('./transport.js')).transport,
+  line: async () => (await import('./line.js')).line,
   refusal: async () => (await import('./refusal.js')).refusal,
   edge: async () => (await import('./edge.js')).edge,
   day: async () => (await import('./day.js')).day,

@@ -18,7 +18,7 @@ const nameOf = (transport: string, callers: number) =>
   `${transport}, ${callers.toLocaleString('en')} in flight`
 
 export const transport: Benchmark = {
-  title: 'a request of 8 words to another thread and its answer of 12, which only says them again',
+  title: 'a request of 4 words to another thread and its answer of 12, which only says them again',
   units: { ...LOOP_UNITS, thousandASecond: 'thousand answers a second' },
   contenders: IN_FLIGHT.flatMap((callers) => [
     echoed(OURS, callers, () => {

@@ -1,15 +1,15 @@
 /**
- * What travels in the case `transport`, by either way: a request of 8 words and an answer of 12, as the pool's are, but
- * nothing is decided. The answer says the words of the request, and the first four of them again.
+ * What travels in the case `transport`, by either way: a request of 4 words and an answer of 12, as the pool's are, but
+ * nothing is decided. The answer says the words of the request three times.
  */
-import type { RingMemory } from '#millrace/engines/ring-transport.js'
 
-export const REQUEST_WORDS = 8
+import type { RingMemory } from '#millrace/engines/ring-transport.js'
+import { requestOf } from '#millrace/memory/slots.js'
+
+export const REQUEST_WORDS = 4
 export const ANSWER_WORDS = 12
-/** In a slot, which takes both, the answer ends where the slot does, and begins on the last words of the request. */
-const ANSWER_AT = 4
-/** Of the answer's words where the request begins with 0: 0 to 7, and 0 to 3. */
-const SUM_OF_ZERO = 28 + 6
+/** Of the answer's words where the request begins with 0: three times 0 to 3. */
+const SUM_OF_ZERO = 3 * 6
 
 /** One request, until it is answered. */
 export class Echo {
@@ -27,14 +27,14 @@ export class Echo {
     })
   }
 
-  /** Into a slot. */
+  /** For a slot. */
   write({ words }: RingMemory, slot: number): void {
-    this.writeAt(words, slot)
+    this.writeAt(words, requestOf(slot))
   }
 
   /** Out of a slot. */
   read({ words }: RingMemory, slot: number): void {
-    this.readAt(words, slot + ANSWER_AT)
+    this.readAt(words, slot)
   }
 
   writeAt(words: Int32Array, at: number): void {
@@ -55,45 +55,25 @@ export class Echo {
 
 /** Answers in a slot. */
 export function answerInSlot(words: Int32Array, slot: number): void {
-  const [w0, w1, w2, w3] = [words[slot]!, words[slot + 1]!, words[slot + 2]!, words[slot + 3]!]
-  const [w4, w5, w6, w7] = [words[slot + 4]!, words[slot + 5]!, words[slot + 6]!, words[slot + 7]!]
-  writeAnswer(words, slot + ANSWER_AT, w0, w1, w2, w3, w4, w5, w6, w7)
+  answerAt(words, requestOf(slot), words, slot)
 }
 
 /** Answers a request that lies in one array into another. */
 export function answerAt(requests: Int32Array, from: number, answers: Int32Array, at: number): void {
-  const [w0, w1, w2, w3] = [requests[from]!, requests[from + 1]!, requests[from + 2]!, requests[from + 3]!]
-  const [w4, w5, w6, w7] = [
-    requests[from + 4]!,
-    requests[from + 5]!,
-    requests[from + 6]!,
-    requests[from + 7]!,
-  ]
-  writeAnswer(answers, at, w0, w1, w2, w3, w4, w5, w6, w7)
-}
-
-function writeAnswer(
-  words: Int32Array,
-  at: number,
-  w0: number,
-  w1: number,
-  w2: number,
-  w3: number,
-  w4: number,
-  w5: number,
-  w6: number,
-  w7: number,
-): void {
-  words[at] = w0
-  words[at + 1] = w1
-  words[at + 2] = w2
-  words[at + 3] = w3
-  words[at + 4] = w4
-  words[at + 5] = w5
-  words[at + 6] = w6
-  words[at + 7] = w7
-  words[at + 8] = w0
-  words[at + 9] = w1
-  words[at + 10] = w2
-  words[at + 11] = w3
+  const w0 = requests[from]!
+  const w1 = requests[from + 1]!
+  const w2 = requests[from + 2]!
+  const w3 = requests[from + 3]!
+  answers[at] = w0
+  answers[at + 1] = w1
+  answers[at + 2] = w2
+  answers[at + 3] = w3
+  answers[at + 4] = w0
+  answers[at + 5] = w1
+  answers[at + 6] = w2
+  answers[at + 7] = w3
+  answers[at + 8] = w0
+  answers[at + 9] = w1
+  answers[at + 10] = w2
+  answers[at + 11] = w3
 }

@@ -1,4 +1,4 @@
-import { CHARGED_TICK, COST, EACH, OP, Op, OUTCOME, REFUNDS, WAY } from '../memory/slots.js'
+import { CHARGED_TICK, COST, EACH, OP, Op, OUTCOME, REFUNDS, requestOf, WAY } from '../memory/slots.js'
 import { Awaited } from './awaited.js'
 import { type BatchDecision, type Costs, checkEntry } from './batch.js'
 import { isUnbegun, noThreads } from './pool-errors.js'
@@ -153,8 +153,9 @@ export class Chunk implements Written {
   }
 
   write({ words }: RingMemory, slot: number): void {
-    words[slot + OP] = Op.BATCH
-    words[slot + COST] = this.#batch.cost
+    const request = requestOf(slot)
+    words[request + OP] = Op.BATCH
+    words[request + COST] = this.#batch.cost
     words[slot + WAY] = this.areaIndex
     words[slot + CHARGED_TICK] = this.length
     words[slot + REFUNDS] = this.#batch.withRemaining ? 1 : 0

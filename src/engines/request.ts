@@ -13,6 +13,7 @@ import {
   REMAINING,
   RESET_MS,
   RETRY_AFTER_MS,
+  requestOf,
   WAY,
 } from '../memory/slots.js'
 import { Awaited } from './awaited.js'
@@ -44,15 +45,16 @@ export class AnsweredDecision implements Decision {
   outcome: Outcome
 
   constructor({ words, doubles }: RingMemory, slot: number, asker: Asker) {
+    const request = requestOf(slot)
     const double = slot >>> 1
     this.limit = words[slot + LIMIT]!
     this.remaining = words[slot + REMAINING]!
     this.retryAfterMs = smallest(doubles[double + RETRY_AFTER_MS]!)
     this.resetMs = smallest(doubles[double + RESET_MS]!)
     this.asker = asker
-    this.lo = words[slot + LO]!
-    this.hi = words[slot + HI]!
-    this.cost = words[slot + COST]!
+    this.lo = words[request + LO]!
+    this.hi = words[request + HI]!
+    this.cost = words[request + COST]!
     this.way = words[slot + WAY]!
     this.tick = words[slot + CHARGED_TICK]!
     this.refunds = words[slot + REFUNDS]!
@@ -99,10 +101,11 @@ export type Settle = (decision: AnsweredDecision | Promise<never>) => void
 
 /** What asks for a decision. */
 export function writeCheck({ words }: RingMemory, slot: number, lo: number, hi: number, cost: number): void {
-  words[slot + OP] = Op.CHECK
-  words[slot + LO] = lo
-  words[slot + HI] = hi
-  words[slot + COST] = cost > MOST_COST ? MOST_COST : cost
+  const request = requestOf(slot)
+  words[request + OP] = Op.CHECK
+  words[request + LO] = lo
+  words[request + HI] = hi
+  words[request + COST] = cost > MOST_COST ? MOST_COST : cost
 }
 
 /** One question to a thread of the pool, until it is answered. */
@@ -132,10 +135,11 @@ export class Request extends Awaited<unknown> implements Written {
 
   write({ words, doubles }: RingMemory, slot: number): void {
     this.isSent = true
-    words[slot + OP] = this.op
-    words[slot + LO] = this.lo
-    words[slot + HI] = this.hi
-    words[slot + COST] = this.cost
+    const request = requestOf(slot)
+    words[request + OP] = this.op
+    words[request + LO] = this.lo
+    words[request + HI] = this.hi
+    words[request + COST] = this.cost
     if (this.op === Op.CHECK) return
     doubles[(slot >>> 1) + NUMBER] = this.ms
     if (this.charge === undefined) return

@@ -1,15 +1,15 @@
 /**
- * The memory between the thread that asks and one that answers: a ring of slots with one asker and one answerer. A slot takes
- * a request, and the answer to it, on one cache line: nothing is copied but what is asked and what is found, answers come
- * in the order of the requests, and after the death of a thread the cursors say which request it was at.
+ * The memory between the thread that asks and one that answers: a ring of requests, and one of slots for their answers at the
+ * same places, with one asker and one answerer. Nothing is copied but what is asked and what is found, answers come in the
+ * order of the requests, and after the death of a thread the cursors say which request it was at.
  *
- *     asker      slot[asked], then Atomics.store(ASKED, + 1) once for many, then wakes whoever is ASLEEP
- *     answerer   Atomics.load(ASKED), then slot by slot BEGUN + 1, the answer, DONE + 1; and once for some of them
+ *     asker      the request, then Atomics.store(ASKED, + 1) once for many, then wakes whoever is ASLEEP
+ *     answerer   Atomics.load(ASKED), then one by one BEGUN + 1, the answer, DONE + 1; and once for some of them
  *                Atomics.store(ANSWERED, DONE), then wakes who is WAITING
  *
  * Either stores its cursor, then reads whether the other sleeps; who goes to sleep says so, then sleeps only if the cursor is
  * still the one that it knows (`Atomics.wait` compares once more). All of these are sequentially consistent, so one of the two
- * sees the other's store, and nobody sleeps on work. What a slot holds is plain: it is written before the cursor is stored and
+ * sees the other's store, and nobody sleeps on work. What requests and slots hold is plain: it is written before the cursor is stored and
  * read after the cursor was loaded.
  *
  * Who asks says STARTING, and hands the ring to a thread. One that never comes is given up, by compare-exchange with ENDED; and one that

@@ -15,6 +15,7 @@ import {
   REMAINING,
   RESET_MS,
   RETRY_AFTER_MS,
+  requestOf,
   WAY,
 } from '../memory/slots.js'
 import { NativeSlots } from '../native/slots.js'
@@ -87,10 +88,11 @@ class Bench implements Answering {
     const { words, doubles } = this.memory
     const { engine } = this
     const double = slot >>> 1
-    const lo = words[slot + LO]!
-    const hi = words[slot + HI]!
-    const cost = words[slot + COST]!
-    switch (words[slot + OP] as Op) {
+    const request = requestOf(slot)
+    const lo = words[request + LO]!
+    const hi = words[request + HI]!
+    const cost = words[request + COST]!
+    switch (words[request + OP] as Op) {
       case Op.CHECK:
         this.#check(slot, lo, hi, cost)
         break
@@ -122,7 +124,7 @@ class Bench implements Answering {
         engine.flush()
         break
       case Op.BATCH:
-        return this.#decideBatch(slot)
+        return this.#decideBatch(slot, cost)
     }
     return 1
   }
@@ -172,11 +174,10 @@ class Bench implements Answering {
     return this.engine.giveBackFrom(way, tick, cost, refunds)
   }
 
-  #decideBatch(slot: number): number {
+  #decideBatch(slot: number, cost: number): number {
     const { words } = this.memory
     const area = this.#areas[words[slot + WAY]!]!
     const length = words[slot + CHARGED_TICK]!
-    const cost = words[slot + COST]!
     const costs = cost === EACH ? area.costs.subarray(0, length) : cost
     const fingerprints = area.fingerprints.slice(0, 2 * length)
     const batch = new MadeBatch(this.engine, fingerprints, costs, words[slot + REFUNDS] === 1)

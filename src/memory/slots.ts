@@ -1,5 +1,5 @@
 /**
- * The map of a ring of slots, as far as the addon knows it (`native/slots.h`): a slot takes a request, and then its answer.
+ * The map of a ring of slots, as far as the addon knows it (`native/slots.h`).
  * `engines/ring-transport.ts` tells how it is worked.
  */
 
@@ -11,34 +11,42 @@ export const ANSWERED = 16
  */
 export const BEGUN = 17
 export const DONE = 18
-export const SLOTS_AT = 64
-
-/** Requests under way in one ring. A power of two. */
+/**
+ * Requests under way in one ring. A power of two. Each has four words to be asked in, and a slot for the answer: so the asker, whose
+ * stores wait for the lines of memory that the answerer has, waits for one of four requests, and writes to no line of an answer.
+ */
 export const SLOTS = 1024
+export const REQUESTS_AT = 64
+export const REQUEST_BITS = 2
 export const SLOT_BITS = 4
-/** Words of a slot. */
+/** Words of a slot, which is a line. */
 export const SLOT_WORDS = 1 << SLOT_BITS
+export const SLOTS_AT = REQUESTS_AT + (SLOTS << REQUEST_BITS)
 
-/** What a slot holds, as offsets in words: the request ... */
+/** What a request holds, as offsets in words. */
 export const OP = 0
 export const LO = 1
 export const HI = 2
 export const COST = 3
 /** In place of the cost of a batch: each key has its own. */
 export const EACH = -1
-/** Where a decision was charged; of a batch its area, its length, and whether it is asked what remains. */
-export const WAY = 4
-export const CHARGED_TICK = 5
-export const REFUNDS = 6
-/** ... and the answer. */
-export const LIMIT = 7
-export const REMAINING = 14
+
+/** What a slot holds. Where a decision was charged; of a batch that is asked, its area, its length, and whether it asks what remains. */
+export const WAY = 0
+export const CHARGED_TICK = 1
+export const REFUNDS = 2
+export const LIMIT = 3
+export const REMAINING = 4
 /** Of a batch, how many keys were refused. */
-export const OUTCOME = 15
-/** Offsets in doubles: milliseconds that were asked about, or any number found; and of a decision. */
-export const NUMBER = 4
-export const RETRY_AFTER_MS = 5
-export const RESET_MS = 6
+export const OUTCOME = 5
+/** Offsets in doubles: milliseconds that are asked about, or any number found; and of a decision. */
+export const NUMBER = 3
+export const RETRY_AFTER_MS = 4
+export const RESET_MS = 5
+
+/** Where the request of a slot is, in words. */
+export const requestOf = (slot: number): number =>
+  REQUESTS_AT + ((slot - SLOTS_AT) >> (SLOT_BITS - REQUEST_BITS))
 
 /** What can be asked. */
 export const Op = {

@@ -42,6 +42,8 @@ const EXPECTED: Readonly<Record<string, number>> = {
   MOST_BLOCKS: layout.MOST_BLOCKS,
   PER_SECOND: layout.PER_SECOND,
   FOR_EVER: layout.FOR_EVER,
+  REQUESTS_AT: slots.REQUESTS_AT,
+  REQUEST_BITS: slots.REQUEST_BITS,
   SLOTS_AT: slots.SLOTS_AT,
   SLOTS: slots.SLOTS,
   SLOT_WORDS: slots.SLOT_WORDS,

@@ -3,12 +3,14 @@ import * as assert from 'uvu/assert'
 import * as slots from '#millrace/memory/slots.js'
 
 test('the map of a ring of slots is the one that the addon was built by', () => {
-  const { Op, ...map } = slots
+  const { Op, requestOf, ...map } = slots
   assert.equal(map, {
     ANSWERED: 16,
     BEGUN: 17,
     DONE: 18,
-    SLOTS_AT: 64,
+    REQUESTS_AT: 64,
+    REQUEST_BITS: 2,
+    SLOTS_AT: 4160,
     SLOTS: 1024,
     SLOT_BITS: 4,
     SLOT_WORDS: 16,
@@ -17,22 +19,30 @@ test('the map of a ring of slots is the one that the addon was built by', () => 
     HI: 2,
     COST: 3,
     EACH: -1,
-    WAY: 4,
-    CHARGED_TICK: 5,
-    REFUNDS: 6,
-    LIMIT: 7,
-    NUMBER: 4,
-    RETRY_AFTER_MS: 5,
-    RESET_MS: 6,
-    REMAINING: 14,
-    OUTCOME: 15,
+    WAY: 0,
+    CHARGED_TICK: 1,
+    REFUNDS: 2,
+    LIMIT: 3,
+    NUMBER: 3,
+    RETRY_AFTER_MS: 4,
+    RESET_MS: 5,
+    REMAINING: 4,
+    OUTCOME: 5,
   })
   assert.equal(Object.values(Op), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
 })
 
-test('no two words of a request or of an answer are one, and none of what says whose it is is written over', () => {
-  const { OP, LO, HI, COST, WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME } = slots
-  const words = [OP, LO, HI, COST, WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME]
+test('no two words of a request are one, and none of two requests', () => {
+  const { OP, LO, HI, COST, requestOf, SLOTS, SLOTS_AT, SLOT_WORDS, REQUESTS_AT } = slots
+  assert.equal([OP, LO, HI, COST].sort(), [0, 1, 2, 3])
+  for (let i = 0; i < SLOTS; i++) assert.is(requestOf(SLOTS_AT + i * SLOT_WORDS), REQUESTS_AT + 4 * i)
+  assert.is(REQUESTS_AT + 4 * SLOTS, SLOTS_AT)
+  assert.ok(Math.max(slots.ANSWERED, slots.BEGUN, slots.DONE) < REQUESTS_AT)
+})
+
+test('no two words of an answer, and of what stands in its place before, are one', () => {
+  const { WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME } = slots
+  const words = [WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME]
   const doubles = [slots.NUMBER, slots.RETRY_AFTER_MS, slots.RESET_MS]
   const taken = [...words, ...doubles.flatMap((at) => [2 * at, 2 * at + 1])]
   assert.is(new Set(taken).size, taken.length)

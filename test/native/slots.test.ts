@@ -2,7 +2,7 @@
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HEADER, shapeFor } from '#millrace/memory/layout.js'
-import { OP, Op, SLOT_WORDS, SLOTS, SLOTS_AT } from '#millrace/memory/slots.js'
+import { OP, Op, REQUESTS_AT, SLOT_WORDS, SLOTS, SLOTS_AT } from '#millrace/memory/slots.js'
 import { addonFor } from '#millrace/native/addon.js'
 import { PLAN } from '#millrace/native/plan.js'
 import { random } from '../algorithms/oracle.js'
@@ -29,7 +29,7 @@ const call = ({ words, ring, plan }: ReturnType<typeof rightArguments>): unknown
 test('what is no decision, and a new key, are left to TypeScript', () => {
   const given = rightArguments()
   assert.is(call(given), 0)
-  ;(given.ring as Int32Array)[SLOTS_AT + OP] = Op.CHECK
+  ;(given.ring as Int32Array)[REQUESTS_AT + OP] = Op.CHECK
   assert.is(call(given), 0)
 })
 

@@ -1,7 +1,7 @@
 // Random calls of `answerSlots`.
 import { inspect } from 'node:util'
 import { HEADER } from '#millrace/memory/layout.js'
-import { COST, HI, LO, OP, Op, SLOT_WORDS, SLOTS, SLOTS_AT } from '#millrace/memory/slots.js'
+import { COST, HI, LO, OP, Op, requestOf, SLOT_WORDS, SLOTS, SLOTS_AT } from '#millrace/memory/slots.js'
 import type { Addon } from '#millrace/native/addon.js'
 import { PLAN } from '#millrace/native/plan.js'
 import { playOn } from './arena.js'
@@ -65,12 +65,12 @@ export class SlotCalls {
     const ring = new Int32Array(this.#ring)
     const keys = fingerprints.length / 2
     for (let i = from; i !== from + count; i++) {
-      const slot = SLOTS_AT + (i & (SLOTS - 1)) * SLOT_WORDS
+      const request = requestOf(SLOTS_AT + (i & (SLOTS - 1)) * SLOT_WORDS)
       const key = values.below(Math.max(1, keys))
-      ring[slot + OP] = values.chance(0.98) ? Op.CHECK : values.word()
-      ring[slot + LO] = fingerprints[2 * key] ?? values.word()
-      ring[slot + HI] = fingerprints[2 * key + 1] ?? values.word()
-      ring[slot + COST] = values.chance(0.95) ? 1 + values.below(3) : values.word()
+      ring[request + OP] = values.chance(0.98) ? Op.CHECK : values.word()
+      ring[request + LO] = fingerprints[2 * key] ?? values.word()
+      ring[request + HI] = fingerprints[2 * key + 1] ?? values.word()
+      ring[request + COST] = values.chance(0.95) ? 1 + values.below(3) : values.word()
     }
   }
 }
