@@ -13,7 +13,10 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.test.js') && pattern.test(file))
   .sort()
 
-/** What there is only without it: the model, and copies of the code that a machine plays step by step, or with mistakes in it, or in a bundle. */
+/**
+ * What there is only without it: the model; copies of the code that a machine plays step by step, or with mistakes in it, or in
+ * a bundle; and what counts TypeScript's single operations, or comes in between two of them.
+ */
 const HAS_NO_ADDON =
   /^(explore|model|mutants|mutation)\/|^package\/bundle|^attack\/short-fingerprints|^algorithms\/interrupted|^memory\/words/
 /** What there is only with it. */

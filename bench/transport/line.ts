@@ -3,6 +3,7 @@
 /** Words, each on a line of its own: how much was asked, and how much answered. */
 const ASKED = 0
 const ANSWERED = 16
+const FAILED = -1
 const REQUESTS_AT = 32
 const REQUESTS = 1024
 const REQUEST_WORDS = 4
@@ -33,8 +34,8 @@ export function answer(words: Int32Array, turns: number): void {
 }
 
 /**
- * Stores so many requests, each `apart` words from the one before, and much else that nobody reads. Both a multiple of what is
- * shown together.
+ * Stores so many requests, each `apart` words from the one before, and much else that nobody reads.
+ * @throws RangeError for numbers that are no multiples of what is shown together, Error where the other thread has failed
  */
 export function request(
   words: Int32Array,
@@ -43,6 +44,9 @@ export function request(
   count: number,
   apart: number,
 ): void {
+  if (first % SHOWN_TOGETHER !== 0 || count % SHOWN_TOGETHER !== 0) {
+    throw new RangeError(`${first}, ${count}: expected multiples of ${SHOWN_TOGETHER}`)
+  }
   let at = 0
   for (let next = first; next < first + count; next++) {
     const request = REQUESTS_AT + (next & (REQUESTS - 1)) * apart
@@ -51,9 +55,15 @@ export function request(
     at = (at + OWN_STORES) % (OWN_WORDS - OWN_STORES)
     if ((next + 1) % SHOWN_TOGETHER !== 0) continue
     Atomics.store(words, ASKED, next + 1)
-    while (next - Atomics.load(words, ANSWERED) > UNDER_WAY);
+    while (next - answeredOf(words) > UNDER_WAY);
   }
-  while (Atomics.load(words, ANSWERED) !== first + count);
+  while (answeredOf(words) !== first + count);
+}
+
+function answeredOf(words: Int32Array): number {
+  const answered = Atomics.load(words, ANSWERED)
+  if (answered === FAILED) throw new Error('a request was read wrongly')
+  return answered
 }
 
 /** Reads them. @throws Error where one says another's number */
@@ -63,7 +73,9 @@ export function readRequests(words: Int32Array, count: number, apart: number): v
     for (; next < asked; next++) {
       const request = REQUESTS_AT + (next & (REQUESTS - 1)) * apart
       for (let i = 0; i < REQUEST_WORDS; i++) {
-        if (words[request + i] !== next) throw new Error(`request ${next} says ${words[request + i]}`)
+        if (words[request + i] === next) continue
+        Atomics.store(words, ANSWERED, FAILED)
+        throw new Error(`request ${next} says ${words[request + i]}`)
       }
     }
     Atomics.store(words, ANSWERED, next)

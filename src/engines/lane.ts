@@ -33,7 +33,7 @@ export class Lane {
   /** What the last look at answers saw, kept so that there is one. */
   touched = 0
   readonly #words = this.memory.words
-  /** Of a decision that went to its slot at once, as most do, only whom to answer. */
+  /** Of a decision that went to the ring at once, as most do, only whom to answer. */
   readonly #asked: (Asked | Settle | undefined)[] = new Array(SLOTS).fill(undefined)
   readonly #areas: Area[] = Array.from({ length: AREAS }, (_, i) => this.memory.area(i))
   readonly #freeAreas: number[] = Array.from({ length: AREAS }, (_, i) => i)

@@ -82,7 +82,7 @@ export class AnsweredDecision implements Decision {
 /** The same number; a whole one as a small integer, which takes no memory beside the object that it is a field of. */
 const smallest = (ms: number): number => ((ms | 0) === ms ? ms | 0 : ms)
 
-/** What stands in a slot, on the side that asks. */
+/** What is under way in a slot, on the side that asks. */
 export interface Asked {
   /** How many keys it is about. */
   readonly length: number

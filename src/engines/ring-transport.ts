@@ -42,6 +42,7 @@ export const AREAS = 32
 export const AREA_KEYS = 256
 const AREAS_AT = SLOTS_AT + SLOTS * SLOT_WORDS
 const AREA_WORDS = 7 * AREA_KEYS
+const BYTES = 4 * (AREAS_AT + AREAS * AREA_WORDS)
 
 /** What a batch is asked and answered in. */
 export interface Area {
@@ -58,10 +59,11 @@ export class RingMemory {
   readonly words: Int32Array
   readonly doubles: Float64Array
 
-  constructor(buffer = new SharedArrayBuffer(4 * (AREAS_AT + AREAS * AREA_WORDS))) {
+  /** Growable, though it never grows: only then does V8 align it to a page, and what is a line here to a line. */
+  constructor(buffer = new SharedArrayBuffer(BYTES, { maxByteLength: BYTES })) {
     this.buffer = buffer
-    this.words = new Int32Array(buffer)
-    this.doubles = new Float64Array(buffer)
+    this.words = new Int32Array(buffer, 0, BYTES / 4)
+    this.doubles = new Float64Array(buffer, 0, BYTES / 8)
   }
 
   /** Where the slot of a cursor begins, in words; in doubles, half of that. */
@@ -94,7 +96,7 @@ const SINGLE_AFTER_STOP = 8
 /** What answers. */
 export interface Answering {
   /**
-   * Answers what stands in a slot, the `nth` of those that follow each other; how many keys it was about. Whoever calls it tells
+   * Answers the request of a slot, the `nth` of those that follow each other; how many keys it was about. Whoever calls it tells
    * of BEGUN and DONE.
    */
   answer(slot: number, nth: number): number

@@ -100,9 +100,11 @@ export class Threads {
   /** Ends all threads. Resolves when they have exited. */
   async close(): Promise<void> {
     this.#isClosed = true
-    // Before: at an exit after the end of all, it starts a thread anew that nobody would end.
-    while (this.#ending.size > 0) await Promise.all(this.#ending)
-    await this.#piscina.destroy()
+    // A thread that breaks meanwhile is not waited for by piscina; and at an exit that comes after `destroy`, it starts one anew.
+    do {
+      while (this.#ending.size > 0) await Promise.all(this.#ending)
+      await this.#piscina.destroy()
+    } while (this.#ending.size > 0 || this.#piscina.threads.length > 0)
   }
 
   #awaitExit(thread: Worker): void {

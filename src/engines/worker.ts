@@ -49,7 +49,7 @@ export function serve({ id, start, ring, limiter, idleMs }: RingTask): void {
   answerer.run(bench)
 }
 
-/** An engine that answers what stands in slots. */
+/** An engine that answers the requests of a ring. */
 class Bench implements Answering {
   readonly memory: RingMemory
   readonly engine: InlineEngine
@@ -82,7 +82,7 @@ class Bench implements Answering {
     return stopped
   }
 
-  /** Answers the request in a slot, the `nth` of those that follow each other. Returns how many keys it was about. */
+  /** Answers the request of a slot, the `nth` of those that follow each other. Returns how many keys it was about. */
   answer(slot: number, nth: number): number {
     if (nth % REQUESTS_PER_READING === 0) this.#isRead = false
     const { words, doubles } = this.memory

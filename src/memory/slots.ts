@@ -13,7 +13,7 @@ export const BEGUN = 17
 export const DONE = 18
 /**
  * Requests under way in one ring. A power of two. Each has four words to be asked in, and a slot for the answer: so the asker, whose
- * stores wait for the lines of memory that the answerer has, waits for one of four requests, and writes to no line of an answer.
+ * stores wait for the lines of memory that the answerer has, waits for one of four requests, and for a decision writes to no slot.
  */
 export const SLOTS = 1024
 export const REQUESTS_AT = 64

@@ -37,6 +37,7 @@ test('no two words of a request are one, and none of two requests', () => {
   assert.equal([OP, LO, HI, COST].sort(), [0, 1, 2, 3])
   for (let i = 0; i < SLOTS; i++) assert.is(requestOf(SLOTS_AT + i * SLOT_WORDS), REQUESTS_AT + 4 * i)
   assert.is(REQUESTS_AT + 4 * SLOTS, SLOTS_AT)
+  assert.equal([SLOTS_AT % 16, SLOT_WORDS % 16], [0, 0], 'lines, and whole doubles')
   assert.ok(Math.max(slots.ANSWERED, slots.BEGUN, slots.DONE) < REQUESTS_AT)
 })
 

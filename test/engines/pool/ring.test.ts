@@ -109,33 +109,37 @@ test('threads that end while they start, one after another, do not end one that 
   await threads.close()
 })
 
-test('closing waits also for a thread that was given up as broken and has not exited, and leaves none', async () => {
-  const living = new Set<Worker>()
-  const meet = (thread: Worker) => {
-    living.add(thread)
-    thread.once('exit', () => living.delete(thread))
-  }
-  process.on('worker', meet)
-  const { threads, lane, run } = await answering(LONG_MS)
-  lane.close()
-  await resolved(run)
-  const [thread] = living
-  const end = thread!.terminate.bind(thread)
-  thread!.terminate = async () => 0 // as one that takes its time
-  thread!.emit('error', new Error('broken'))
-  let isClosed = false
-  const closed = threads.close().then(() => {
-    isClosed = true
+for (const when of ['before', 'meanwhile'] as const) {
+  test(`closing waits for a thread that broke ${when} and has not exited, and leaves none`, async () => {
+    const living = new Set<Worker>()
+    const meet = (thread: Worker) => {
+      living.add(thread)
+      thread.once('exit', () => living.delete(thread))
+    }
+    process.on('worker', meet)
+    const { threads, lane, run } = await answering(LONG_MS)
+    lane.close()
+    await resolved(run)
+    const [thread] = living
+    const end = thread!.terminate.bind(thread)
+    thread!.terminate = async () => 0 // as one that takes its time
+    if (when === 'before') thread!.emit('error', new Error('broken'))
+    let isClosed = false
+    const closed = threads.close().then(() => {
+      isClosed = true
+    })
+    if (when === 'meanwhile') thread!.emit('error', new Error('broken'))
+    // Time enough for all others to end.
+    for (let i = 0; i < 5; i++) await once(new Worker('', { eval: true }), 'exit')
+    const wasClosed = isClosed
+    await end()
+    await resolved(closed)
+    await once(new Worker('', { eval: true }), 'exit')
+    process.off('worker', meet)
+    assert.equal([...living], [])
+    assert.not(wasClosed)
   })
-  // Time enough for all others to end.
-  for (let i = 0; i < 5; i++) await once(new Worker('', { eval: true }), 'exit')
-  assert.not(isClosed)
-  await end()
-  await resolved(closed)
-  await once(new Worker('', { eval: true }), 'exit')
-  assert.equal([...living], [])
-  process.off('worker', meet)
-})
+}
 
 test('who waits for an answer hears of the next one, where a thread died that was just going to tell', async () => {
   const lane = new Lane(1, ASKER)
