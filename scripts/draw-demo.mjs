@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify, stripVTControlCharacters } from 'node:util'
 
-const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../cli/dist/main.js', import.meta.url))
 const PICTURE = fileURLToPath(new URL('../docs/demo.svg', import.meta.url))
 
 const COLUMN = 8.4 // of a monospaced font of 14 pixels

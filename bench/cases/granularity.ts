@@ -1,5 +1,5 @@
 import { createLimiter, type Duration } from 'millrace'
-import { replay } from '#millrace/cli/replay/replay.js'
+import { replay } from 'millrace-cli/dist/replay/replay.js'
 import type { Benchmark, Contender, Effort, Figures } from '../benchmark.js'
 import { LARGE_UNITS, largeWindow } from '../large-windows.js'
 

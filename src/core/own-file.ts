@@ -15,7 +15,7 @@ export function ownFile(path: string): URL {
   if (root === undefined || !isOurs(root)) {
     const expected =
       'the package in a folder of its own: mark it external when you bundle ' +
-      `(esbuild: --external:${NAME}; Rollup and webpack: external: ['${NAME}']), and start its command by npx ${NAME}`
+      `(esbuild: --external:${NAME}; Rollup and webpack: external: ['${NAME}'])`
     throw new MillraceError('ERR_MILLRACE_BUNDLED', path, here, expected)
   }
   return new URL(path, root)

@@ -1,4 +1,4 @@
-// Arrows point inward: cli -> http -> limiter -> engines -> algorithms, range-sum, shared-file, native -> memory -> core.
+// Arrows point inward: http -> limiter -> engines -> algorithms, range-sum, shared-file, native -> memory -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
 import { test } from 'uvu'
@@ -17,7 +17,6 @@ const ARROWS: Record<string, string[]> = {
   config: ['core'],
   limiter: ['shared-file', 'engines', 'config', 'algorithms', 'range-sum', 'memory', 'core'],
   http: ['limiter', 'core'],
-  cli: ['http', 'limiter', 'core'],
 }
 /** What of `config` the facade may import: backends are handed in. */
 const CONFIG_FOR_LIMITER = ['config/contract.ts', 'config/cache.ts']
@@ -66,9 +65,9 @@ test('the check itself finds arrows that point outward', () => {
     ['algorithms/ring.ts', '../limiter.js'],
     ['engines/inline.ts', '../index.js'],
     ['engines/inline.ts', 'millrace'],
-    ['limiter.ts', './cli/main.js'],
+    ['limiter.ts', './http/policy.js'],
     ['limiter.ts', './config/redis.js'],
-    ['cli/main.ts', '../memory/arena.js'],
+    ['http/policy.ts', '../memory/arena.js'],
     ['nowhere/new.ts', './other.js'],
   ] as const) {
     assert.type(wrongArrow(file, specifier), 'string', `${file} -> ${specifier}`)
@@ -80,7 +79,7 @@ test('the check itself finds arrows that point outward', () => {
     ['engines/inline.ts', '../algorithms/ring.js'],
     ['index.ts', './create.js'],
     ['limiter.ts', './config/contract.js'],
-    ['cli/main.ts', '../create.js'],
+    ['http/policy.ts', '../create.js'],
   ] as const) {
     assert.is(wrongArrow(file, specifier), undefined, `${file} -> ${specifier}`)
   }
@@ -118,31 +117,54 @@ test('every file that is imported exists', () => {
   }
 })
 
-test('what is imported from outside is a builtin with its node: prefix, or a declared dependency', () => {
+/** What a package imports from outside of itself, by the names of the packages. */
+function outsideOf(folder: string): { file: string; specifier: string; name: string }[] {
+  return sourcesIn(folder).flatMap((file) =>
+    importsOf(readText(`${folder}/${file}`))
+      .filter((specifier) => !specifier.startsWith('.') && !specifier.startsWith('#'))
+      .map((specifier) => {
+        const parts = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1)
+        return { file, specifier, name: parts.join('/') }
+      }),
+  )
+}
+
+const isBuiltin = (specifier: string): boolean =>
+  specifier.startsWith('node:') && builtinModules.includes(specifier.slice('node:'.length))
+
+for (const [folder, manifest] of [
+  ['src', 'package.json'],
+  ['cli/src', 'cli/package.json'],
+] as const) {
   const {
     dependencies = {},
     optionalDependencies = {},
     peerDependencies = {},
-  } = JSON.parse(readText('package.json'))
-  const declared = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })
-  for (const { file, specifier } of imports) {
-    if (targetOf(file, specifier) !== undefined) continue
-    const name = specifier
-      .split('/')
-      .slice(0, specifier.startsWith('@') ? 2 : 1)
-      .join('/')
-    const isBuiltin =
-      specifier.startsWith('node:') && builtinModules.includes(specifier.slice('node:'.length))
-    assert.ok(isBuiltin || declared.includes(name), `src/${file} imports ${specifier}`)
-  }
+  } = JSON.parse(readText(manifest))
+
+  test(`${folder} imports builtins with their node: prefix, declared dependencies, and nothing else`, () => {
+    const declared = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })
+    for (const { file, specifier, name } of outsideOf(folder)) {
+      assert.ok(isBuiltin(specifier) || declared.includes(name), `${folder}/${file} imports ${specifier}`)
+    }
+  })
+
+  test(`${folder} imports every dependency of ${manifest}`, () => {
+    const imported = outsideOf(folder).map(({ name }) => name)
+    for (const name of Object.keys(dependencies)) assert.ok(imported.includes(name), name)
+  })
+}
+
+test('the library has two dependencies, and no script that runs where it is installed or packed', () => {
+  const { dependencies, scripts } = JSON.parse(readText('package.json'))
+  assert.equal(Object.keys(dependencies), ['node-gyp-build', 'piscina'])
+  for (const when of ['preinstall', 'install', 'postinstall', 'prepare', 'prepack', 'postpack'])
+    assert.is(scripts[when], undefined, when)
 })
 
-test('every dependency is imported by somebody', () => {
-  const { dependencies = {} } = JSON.parse(readText('package.json'))
-  for (const name of Object.keys(dependencies)) {
-    const isUsed = imports.some(({ specifier }) => specifier === name || specifier.startsWith(`${name}/`))
-    assert.ok(isUsed, `${name} is a dependency that nothing imports`)
-  }
+test('the command is of the version that it depends on', () => {
+  const [library, command] = ['package.json', 'cli/package.json'].map((file) => JSON.parse(readText(file)))
+  assert.equal([command.version, command.dependencies.millrace], [library.version, library.version])
 })
 
 test('memory/ and algorithms/ touch shared words through memory/words.ts alone', () => {

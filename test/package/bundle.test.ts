@@ -1,5 +1,5 @@
 // Servers as they are deployed from a bundle: from a folder without node_modules.
-import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild-wasm'
@@ -11,7 +11,7 @@ import { root } from './root.js'
 
 const project = await makeProject()
 const home = mkdtempSync(join(tmpdir(), 'millrace-bundle-'))
-const deployed = join(home, 'dist/cli') // as deep as the package's own command lies
+const deployed = join(home, 'dist/server')
 test.after(() => {
   rmSync(project.folder, { recursive: true })
   rmSync(home, { recursive: true })
@@ -68,17 +68,6 @@ test('a bundle in CommonJS limits', async () => {
     const { headers } = await fetch(address!)
     assert.match(headers.get('RateLimit')!, 'r=9')
   })
-})
-
-test('the bundled command says how to mark the package external, also beside a package.json of others', async () => {
-  await bundle(['node_modules/millrace/dist/cli/main.js'], 'esm', '.mjs')
-  for (const manifest of [undefined, '{ "name": "other", "version": "9.9.9" }']) {
-    if (manifest !== undefined) writeFileSync(join(home, 'package.json'), manifest)
-    const { code, out, err } = await runNode([join(deployed, 'main.mjs'), '--version'], deployed)
-    assert.equal([code, out], [1, ''])
-    assert.match(err, 'ERR_MILLRACE_BUNDLED')
-    assert.match(err, '--external:millrace')
-  }
 })
 
 const runDeployed = (name: string): Promise<Outcome> => runNode([join(deployed, name)], deployed)

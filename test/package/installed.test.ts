@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { isLeftOut } from '../native/sides.js'
-import { makeProject, runNode } from './project.js'
-import { root } from './root.js'
+import { linkModule, makeProject, pack, runNode, unpack } from './project.js'
+import { readText, root } from './root.js'
 
 const project = await makeProject()
 test.after(() => rmSync(project.folder, { recursive: true }))
@@ -30,9 +30,21 @@ if (process.features.require_module) {
 }
 
 test('the installed command runs, and knows its version', async () => {
-  const { bin, version } = JSON.parse(readFileSync(join(project.installed, 'package.json'), 'utf8'))
-  const main = join(project.installed, bin.millrace)
+  const { bin, version, dependencies } = JSON.parse(readText('cli/package.json'))
+  await unpack(
+    await pack(join(root, 'cli'), project.folder),
+    join(project.folder, 'node_modules/millrace-cli'),
+  )
+  for (const name of Object.keys(dependencies)) if (name !== 'millrace') linkModule(project.folder, name)
+  const main = join(project.folder, 'node_modules/millrace-cli', bin.millrace)
   assert.equal(await runNode([main, '--version'], project.folder), { code: 0, out: `${version}\n`, err: '' })
+  const log = join(root, 'examples/access.log')
+  const { code, out } = await runNode(
+    [main, 'replay', log, '--limit', '10', '--window', '1m'],
+    project.folder,
+  )
+  assert.is(code, 0)
+  assert.match(out, 'wrongly admitted  0')
 })
 
 test('what the package does not export is out of reach', async () => {
@@ -43,7 +55,8 @@ test('what the package does not export is out of reach', async () => {
 
 test('to install it runs no script and compiles nothing', () => {
   const { scripts, gypfile } = JSON.parse(readFileSync(join(project.installed, 'package.json'), 'utf8'))
-  for (const script of ['preinstall', 'install', 'postinstall']) assert.is(scripts[script], undefined, script)
+  for (const script of ['preinstall', 'install', 'postinstall', 'prepare'])
+    assert.is(scripts[script], undefined, script)
   // npm compiles what has a binding.gyp, unless it is told not to.
   assert.is(gypfile, false)
   assert.not(existsSync(join(project.installed, 'binding.gyp')))

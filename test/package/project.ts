@@ -1,15 +1,7 @@
 // An empty project into which the package has been installed as the registry would have given it: packed, unpacked, its
 // dependencies beside it. These are linked from ours, as no test reaches the network.
 import { execFile } from 'node:child_process'
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { root } from './root.js'
@@ -32,12 +24,9 @@ export interface Outcome {
 /** Makes one below the system's temporary folder; whoever makes it removes it. */
 export async function makeProject(): Promise<Project> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
-  const tarball = await pack(folder)
-  const modules = join(folder, 'node_modules')
-  const installed = join(modules, 'millrace')
-  mkdirSync(modules)
-  await succeed('tar', ['-xzf', tarball, '-C', modules], folder)
-  renameSync(join(modules, 'package'), installed)
+  const tarball = await pack(root, folder)
+  const installed = join(folder, 'node_modules/millrace')
+  await unpack(tarball, installed)
   const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   for (const name of Object.keys(dependencies)) linkModule(folder, name)
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
@@ -51,14 +40,19 @@ export function linkModule(folder: string, name: string): void {
   symlinkSync(join(root, 'node_modules', name), link, 'junction')
 }
 
-/** `npm pack` without scripts: `prepare` would build dist/ anew while other tests read it. */
-async function pack(folder: string): Promise<string> {
+/** The tarball of the package at `source`, written into `folder`. */
+export async function pack(source: string, folder: string): Promise<string> {
   const npm = process.env.npm_execpath // set where npm runs the tests; Windows has no `npm` that could be spawned
-  const args = ['pack', '--ignore-scripts', '--offline', '--no-update-notifier', '--pack-destination', folder]
-  await (npm ? succeed(process.execPath, [npm, ...args], root) : succeed('npm', args, root))
-  const tarball = readdirSync(folder).find((file) => file.endsWith('.tgz'))
-  if (tarball === undefined) throw new Error('npm pack has written no tarball')
-  return join(folder, tarball)
+  const args = ['pack', '--json', '--offline', '--no-update-notifier', '--pack-destination', folder]
+  const out = await (npm ? succeed(process.execPath, [npm, ...args], source) : succeed('npm', args, source))
+  const packed: { filename: string }[] | Record<string, { filename: string }> = JSON.parse(out)
+  return join(folder, Object.values(packed)[0]!.filename) // an array, or from npm 11 on an object
+}
+
+/** Unpacks a tarball of npm's as `installed`. */
+export async function unpack(tarball: string, installed: string): Promise<void> {
+  mkdirSync(installed, { recursive: true })
+  await succeed('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1'], dirname(installed))
 }
 
 /** Runs a command in `cwd`; resolves however it ends. */
@@ -73,7 +67,9 @@ export function run(command: string, args: string[], cwd: string, env = process.
 export const runNode = (args: string[], cwd: string, env = process.env) =>
   run(process.execPath, args, cwd, env)
 
-async function succeed(command: string, args: string[], cwd: string): Promise<void> {
+/** What it printed. */
+async function succeed(command: string, args: string[], cwd: string): Promise<string> {
   const { code, out, err } = await run(command, args, cwd)
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}\n${out}${err}`)
+  return out
 }

@@ -68,7 +68,7 @@ test('the commands of the sh blocks exist: scripts of the package, or lines of m
     const [program, ...args] = command.split(' ')
     if (program === 'npx') {
       assert.is(args[0], 'millrace', command)
-      const child = spawnSync(process.execPath, [join(root, 'dist/cli/main.js'), ...args.slice(1)], {
+      const child = spawnSync(process.execPath, [join(root, 'cli/dist/main.js'), ...args.slice(1)], {
         cwd: root,
       })
       assert.is(child.status, 0, `${command}: ${child.stderr}`)

@@ -63,11 +63,16 @@ test('the types are not wrong, by the profile of packages that are ES modules al
   const { code, out, err } = await runNode(args, project.folder)
   assert.equal([code, err], [0, ''], out)
   const { analysis } = JSON.parse(out)
-  assert.equal(Object.keys(analysis.entrypoints), ['.', './package.json'])
+  assert.equal(Object.keys(analysis.entrypoints), ['.', './internal', './package.json'])
   const problems = analysis.problems.map(
-    (problem: { kind: string; resolutionKind: string }) => `${problem.kind} in ${problem.resolutionKind}`,
+    (problem: { entrypoint: string; kind: string; resolutionKind: string }) =>
+      `${problem.entrypoint} ${problem.kind} in ${problem.resolutionKind}`,
   )
-  assert.equal(problems, ['CJSResolvesToESM in node16-cjs'])
+  assert.equal(problems, [
+    '. CJSResolvesToESM in node16-cjs',
+    './internal NoResolution in node10',
+    './internal CJSResolvesToESM in node16-cjs',
+  ])
 })
 
 test.run()

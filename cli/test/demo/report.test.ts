@@ -1,0 +1,60 @@
+import { stripVTControlCharacters } from 'node:util'
+import { exitCodeOf } from 'millrace-cli/dist/demo/command.js'
+import type { DemoResult } from 'millrace-cli/dist/demo/demo.js'
+import { report } from 'millrace-cli/dist/demo/report.js'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+
+const server = {
+  seconds: 5,
+  requests: 100_000,
+  requestsPerSecond: 20_000,
+  p50Ms: 0.4,
+  p99Ms: 12.3,
+  longestPauseMs: 7,
+}
+const held: DemoResult = {
+  limit: 100,
+  windowMs: 1_000,
+  granularityMs: 1_000 / 60,
+  threads: 1,
+  engine: 'inline',
+  polite: { clients: 40, requests: 1_234_567, admitted: 1_234_567, refused: 0, failed: 0, peak: 66 },
+  greedy: { clients: 10, requests: 7_654_321, admitted: 5_000, refused: 7_649_321, failed: 0, peak: 100 },
+  withLimiter: server,
+  withoutLimiter: server,
+  mostInAnyWindow: 100,
+  held: true,
+  stoppedEarly: false,
+  course: { stepMs: 100, used: [0, 50, 100, 100, 99, 100] },
+}
+const broken: DemoResult = { ...held, mostInAnyWindow: 101, held: false }
+
+for (const width of [40, 50, 80, 120]) {
+  test(`no line is wider than ${width} columns`, () => {
+    for (const line of stripVTControlCharacters(report(held, width, true)).split('\n')) {
+      assert.ok(line.length <= width, `${line.length}: ${line}`)
+    }
+  })
+}
+
+test('colour only adds: without it, the same text', () => {
+  assert.is(stripVTControlCharacters(report(held, 80, true)), report(held, 80, false))
+  assert.is.not(report(held, 80, true), report(held, 80, false))
+})
+
+test('a limit that was broken is said and fails', () => {
+  assert.match(report(broken, 120, false), /^BROKEN: the most .* in any 1s is 101 of 100/m)
+  assert.match(report(held, 120, false), /^Held: the most .* in any 1s is 100 of 100/m)
+  assert.equal(
+    [held, { ...held, stoppedEarly: true }, broken, { ...broken, stoppedEarly: true }].map(exitCodeOf),
+    [0, 130, 1, 1],
+  )
+})
+
+test('lost requests are shown where there are any', () => {
+  assert.not.match(report(held, 80, false), /failed/)
+  assert.match(report({ ...held, polite: { ...held.polite, failed: 3 } }, 80, false), /failed .* 3 .* 0/)
+})
+
+test.run()

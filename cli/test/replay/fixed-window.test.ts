@@ -1,0 +1,85 @@
+import * as fc from 'fast-check'
+import { fixedWindow } from 'millrace-cli/dist/replay/fixed-window.js'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+
+const MINUTE = 60_000
+const START = Date.UTC(2026, 2, 9, 14)
+const RULE = { limit: 10, windowMs: MINUTE }
+
+function traffic(requests: [client: string, atMs: number][]) {
+  const clients = [...new Set(requests.map(([client]) => client))]
+  return {
+    clients,
+    atMs: requests.map(([, atMs]) => atMs),
+    client: requests.map(([client]) => clients.indexOf(client)),
+  }
+}
+const burst = (client: string, count: number, atMs: number) =>
+  Array.from({ length: count }, (): [string, number] => [client, atMs])
+
+test('a burst at the turn of the minute goes through twice', () => {
+  const requests = [...burst('a', 10, START + MINUTE - 1_000), ...burst('a', 12, START + MINUTE)]
+  assert.equal(fixedWindow(traffic(requests), RULE), { refused: 2, mostInWindow: 20, clientsOver: 1 })
+})
+
+test('the same burst within a minute, or a whole window apart, does not', () => {
+  const within = [...burst('a', 10, START), ...burst('a', 12, START + 59_000)]
+  assert.equal(fixedWindow(traffic(within), RULE), { refused: 12, mostInWindow: 10, clientsOver: 0 })
+  const apart = [...burst('a', 10, START), ...burst('a', 10, START + MINUTE)]
+  assert.equal(fixedWindow(traffic(apart), RULE), { refused: 0, mostInWindow: 10, clientsOver: 0 })
+})
+
+test('clients count apart, and requests in order of time whatever their order in the log', () => {
+  const requests = [
+    ...burst('b', 11, START + MINUTE),
+    ...burst('a', 4, START + MINUTE + 500),
+    ...burst('a', 9, START + MINUTE - 500),
+    ...burst('c', 1, START),
+  ]
+  assert.equal(fixedWindow(traffic(requests), RULE), { refused: 1, mostInWindow: 13, clientsOver: 1 })
+})
+
+test('no requests, no refusals', () => {
+  assert.equal(fixedWindow(traffic([]), RULE), { refused: 0, mostInWindow: 0, clientsOver: 0 })
+})
+
+test('it agrees with every window counted afresh, and never lets more than twice the limit through', () => {
+  const some = fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.integer({ min: 0, max: 60 })), {
+    maxLength: 80,
+  })
+  fc.assert(
+    fc.property(
+      some,
+      fc.integer({ min: 1, max: 6 }),
+      fc.integer({ min: 1, max: 20 }),
+      (requests, limit, windowMs) => {
+        const passed: [string, number][] = []
+        for (const [client, at] of [...requests].sort(([, a], [, b]) => a - b)) {
+          const same = passed.filter(
+            ([other, then]) => other === client && Math.trunc(then / windowMs) === Math.trunc(at / windowMs),
+          )
+          if (same.length < limit) passed.push([client, at])
+        }
+        const most = ['a', 'b'].map((client) =>
+          Math.max(
+            0,
+            ...passed.map(
+              ([, end]) =>
+                passed.filter(([of, at]) => of === client && at > end - windowMs && at <= end).length,
+            ),
+          ),
+        )
+        const found = fixedWindow(traffic(requests), { limit, windowMs })
+        assert.equal(found, {
+          refused: requests.length - passed.length,
+          mostInWindow: Math.max(...most),
+          clientsOver: most.filter((count) => count > limit).length,
+        })
+        assert.ok(found.mostInWindow <= 2 * limit)
+      },
+    ),
+  )
+})
+
+test.run()

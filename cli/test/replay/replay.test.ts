@@ -1,0 +1,209 @@
+import * as fc from 'fast-check'
+import { breaksPromise, type Replay, replay } from 'millrace-cli/dist/replay/replay.js'
+import { SlidingLog } from 'millrace-cli/dist/replay/sliding-log.js'
+import type { Traffic } from 'millrace-cli/dist/replay/traffic.js'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+
+const nothing = () => {}
+const traffic = (requests: [string, number][]): Traffic => {
+  const clients = [...new Set(requests.map(([client]) => client))]
+  return {
+    clients,
+    atMs: requests.map(([, atMs]) => atMs),
+    client: requests.map(([client]) => clients.indexOf(client)),
+  }
+}
+
+/** What a replay must find, from the definitions alone: every window counted afresh, and no class in common. */
+function oracle(requests: [string, number][], limit: number, windowMs: number) {
+  const inOrder = requests.map(([client, atMs], i) => ({ client, atMs, i }))
+  inOrder.sort((a, b) => a.atMs - b.atMs || a.i - b.i)
+  const admitted: typeof inOrder = []
+  const peaks: Record<string, number> = {}
+  let exactRefused = 0
+  inOrder.forEach((request, i) => {
+    const within = (log: typeof inOrder) =>
+      log.filter(({ client, atMs }) => client === request.client && atMs > request.atMs - windowMs).length
+    if (within(admitted) < limit) admitted.push(request)
+    else exactRefused++
+    peaks[request.client] = Math.max(peaks[request.client] ?? 0, within(inOrder.slice(0, i + 1)))
+  })
+  return { exactRefused, peaks }
+}
+
+const START = Date.UTC(2026, 2, 9)
+const requests = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 0, max: 200 })), {
+  maxLength: 150,
+})
+const rule = fc.record({
+  limit: fc.integer({ min: 1, max: 12 }),
+  window: fc.constantFrom(1_000, 4_000, 30_000, 60_000),
+  granules: fc.constantFrom(1, 2, 5, 10),
+  edge: fc.constantFrom('strict' as const, 'smooth' as const),
+})
+
+test('a sliding log counts what a filter over every moment counts', () => {
+  const gaps = fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.boolean()), { maxLength: 300 })
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 200 }), gaps, (windowMs, gaps) => {
+      const log = new SlidingLog(windowMs)
+      const moments: number[] = []
+      let atMs = START
+      for (const [gap, counts] of gaps) {
+        atMs += gap
+        if (counts) {
+          log.add(atMs)
+          moments.push(atMs)
+        }
+        assert.is(log.used(atMs), moments.filter((moment) => moment > atMs - windowMs).length)
+      }
+    }),
+  )
+})
+
+test('a sliding log forgets thousands of moments without losing one', () => {
+  const log = new SlidingLog(5_000)
+  for (let atMs = 0; atMs < 20_000; atMs++) {
+    log.add(atMs)
+    assert.is(log.used(atMs), Math.min(atMs + 1, 5_000))
+  }
+  assert.is(log.used(24_998), 1)
+  assert.is(log.used(24_999), 0)
+})
+
+test('a cleared sliding log is as good as new', () => {
+  const log = new SlidingLog(1_000)
+  for (let atMs = 5_000; atMs < 9_000; atMs++) {
+    log.add(atMs)
+    log.used(atMs)
+  }
+  log.clear()
+  assert.is(log.used(10), 0)
+  log.add(10)
+  assert.is(log.used(10), 1)
+})
+
+test('what happened exactly a window ago is out', () => {
+  const log = new SlidingLog(1_000)
+  log.add(500)
+  assert.equal([log.used(1_499), log.used(1_500)], [1, 0])
+})
+
+test('on any traffic, strict admits none wrongly and refuses none more than a granule early', () => {
+  fc.assert(
+    fc.property(requests, rule, (requests, { limit, window, granules }) => {
+      const log = requests.map(([client, second]): [string, number] => [client, START + 500 * second])
+      const found = replay(
+        traffic(log),
+        { limit, window, granularity: window / granules, edge: 'strict' },
+        nothing,
+      )
+      assert.equal([found.wronglyAdmitted, found.refusedTooEarly], [0, 0])
+    }),
+  )
+})
+
+test('on any traffic, neither edge refuses more than a granule early', () => {
+  fc.assert(
+    fc.property(requests, rule, (requests, { limit, window, granules, edge }) => {
+      const log = requests.map(([client, second]): [string, number] => [client, START + 700 * second])
+      const found = replay(traffic(log), { limit, window, granularity: window / granules, edge }, nothing)
+      assert.is(found.refusedTooEarly, 0)
+      assert.is(breaksPromise(found), false)
+    }),
+  )
+})
+
+test('the exact log, the peaks and the counts are those of the definitions', () => {
+  fc.assert(
+    fc.property(requests, rule, (requests, { limit, window, edge }) => {
+      const log = requests.map(([client, second]): [string, number] => [client, START + 500 * second])
+      const found = replay(traffic(log), { limit, window, edge }, nothing)
+      const { exactRefused, peaks } = oracle(log, limit, window)
+      assert.is(found.exactRefused, exactRefused)
+      assert.is(found.requests, log.length)
+      assert.is(found.clients, Object.keys(peaks).length)
+      assert.is(found.refusedClients, found.refusedMost.length)
+      assert.is(
+        found.refused,
+        found.refusedMost.reduce((sum, { refused }) => sum + refused, 0),
+      )
+      for (const { client, requests, refused, peak } of found.refusedMost) {
+        assert.is(peak, peaks[client])
+        assert.is(requests, log.filter(([name]) => name === client).length)
+        assert.ok(refused > 0 && refused < requests)
+      }
+    }),
+  )
+})
+
+test('where no request is within a granule of the window’s edge, every client is refused as by the exact log', () => {
+  fc.assert(
+    fc.property(requests, fc.integer({ min: 1, max: 12 }), (requests, limit) => {
+      // Multiples of 700 ms are never 9,999 to 10,001 ms apart.
+      const log = requests.map(([client, at]): [string, number] => [client, START + 700 * at])
+      const found = replay(traffic(log), { limit, window: '10s', granularity: '1ms' }, nothing)
+      assert.equal([found.wronglyAdmitted, found.wronglyRefused], [0, 0])
+      assert.is(found.refused, oracle(log, limit, 10_000).exactRefused)
+      for (const { client, refused } of found.refusedMost) {
+        const own = log.filter(([name]) => name === client)
+        assert.is(refused, oracle(own, limit, 10_000).exactRefused)
+      }
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('requests are put in order of time first, those of one moment as they stood', () => {
+  const log: [string, number][] = [
+    ['late', START + 3_000],
+    ['first', START],
+    ['late', START + 1_000],
+    ['last', START + 120_000],
+    ['late', START + 2_000],
+  ]
+  const inOrder = log.toSorted((a, b) => a[1] - b[1])
+  const limits = { limit: 1, window: '1m' } as const
+  const found = replay(traffic(log), limits, nothing)
+  const theSame = { refusedMost: [], admitted: [] }
+  assert.equal({ ...found, ...theSame }, { ...replay(traffic(inOrder), limits, nothing), ...theSame })
+  assert.equal([...found.admitted], [0, 1, 1, 1, 0])
+  assert.equal([found.firstMs, found.lastMs], [START, START + 120_000])
+  assert.equal(found.refusedMost, [{ client: 'late', requests: 3, refused: 2, peak: 3 }])
+})
+
+test('the most refused clients come first, among equals who asked more, then who came first', () => {
+  const times = (client: string, count: number, apartMs: number) =>
+    Array.from({ length: count }, (_, i): [string, number] => [client, START + i * apartMs])
+  const log = [...times('x', 3, 1), ...times('y', 3, 1), ...times('z', 5, 1), ...times('spread', 4, 40_000)]
+  const found = replay(traffic(log), { limit: 1, window: '1m' }, nothing)
+  assert.equal(
+    found.refusedMost.map(({ client, refused }) => [client, refused]),
+    [
+      ['z', 4],
+      ['spread', 2],
+      ['x', 2],
+      ['y', 2],
+    ],
+  )
+})
+
+test('no traffic is a replay of nothing', () => {
+  const found = replay(traffic([]), { limit: 5, window: '1m' }, nothing)
+  assert.equal([found.requests, found.clients, found.refused, found.exactRefused], [0, 0, 0, 0])
+  assert.equal([found.firstMs, found.lastMs, found.refusedMost], [null, null, []])
+})
+
+test('a promise is broken by a refusal too early, and under strict by a wrong admission', () => {
+  const found = replay(traffic([]), { limit: 5, window: '1m' }, nothing)
+  const broken = (changes: Partial<Replay>) => breaksPromise({ ...found, ...changes })
+  assert.is(broken({}), false)
+  assert.is(broken({ wronglyRefused: 9, exactRefused: 7, refused: 9 }), false)
+  assert.is(broken({ refusedTooEarly: 1 }), true)
+  assert.is(broken({ wronglyAdmitted: 1 }), true)
+  assert.is(broken({ wronglyAdmitted: 1, edge: 'smooth' }), false)
+  assert.is(broken({ refusedTooEarly: 1, edge: 'smooth' }), true)
+})
+
+test.run()
