@@ -5,12 +5,12 @@
 #include "words.h"
 
 #define MILLRACE_LAYOUT(X)       \
-  X(LAYOUT_VERSION, 2)           \
+  X(LAYOUT_VERSION, 3)           \
   X(HEADER_LIMIT, 12)            \
   X(HEADER_RANGE_SUM, 13)        \
   X(HEADER_NEWEST, 16)           \
-  X(HEADER_WORDS, 64)            \
-  X(NAMES_AT, 64)                \
+  X(HEADER_WORDS, 128)           \
+  X(NAMES_AT, 128)               \
   X(MAX_BUCKETS, 1u << 20)       \
   X(SUMS_PLAIN, 0)               \
   X(SUMS_BLOCKS, 1)              \

@@ -34,8 +34,8 @@ export interface LimiterOptions extends RuleOptions {
   clock?: Clock
   /**
    * A file that has the counts: every process that names it has the same limit, and they stay when none is there. It is made
-   * where there is none (mode 0600, its space taken at once); the others must have been made with the same `window`,
-   * `granularity`, `maxKeys`, `edge`, `onFull` and `rangeSum`. The last `limit` holds for all, as by `update`. On Linux and macOS, with the
+   * where there is none (mode 0600, its space taken at once). A file belongs to one rule: all who name it have the same `name`,
+   * `window`, `granularity`, `maxKeys`, `edge`, `onFull` and `rangeSum`; another rule takes another file. The last `limit` holds for all, as by `update`. On Linux and macOS, with the
    * package's C++ addon; by the machine's clock alone. Never truncate it while it is open: that ends the processes.
    * @default counts in this process's memory
    */

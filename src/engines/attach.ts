@@ -42,7 +42,7 @@ function attachFile({ file, rule }: SharedLimiter, clock: Clock | undefined): At
   }
   if (typeof rule !== 'string') throw refuse('shared.rule', rule, "the rule's name")
   if (clock !== undefined) throw clockWithFile(clock)
-  const opened = reopenSharedFile({ path, device, inode }, thisMachine)
+  const opened = reopenSharedFile({ path, device, inode }, rule, thisMachine)
   return { arena: opened.arena, rule, clock: opened.clock, file: opened }
 }
 

@@ -2,7 +2,7 @@
  * The map of an arena: one run of 32-bit words in a SharedArrayBuffer or a mapped file, for the cells of one shape (a window
  * in n granules). All zero is a valid, empty arena but for its header.
  *
- *     header   64 words: what the arena is, its limit, its statistics (below)
+ *     header   128 words, 8 cache lines: what the arena is, its limit, its statistics (below)
  *     names    sets of 16 words: the low half of the fingerprint of the key in each way; one cache line a set
  *     ways     one for each name, in the same order:
  *                HI       the high half of the fingerprint
@@ -25,7 +25,7 @@ import { MAX_BUCKETS } from '../core/rule.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes whenever a word changes its place or meaning. */
-export const LAYOUT_VERSION = 2
+export const LAYOUT_VERSION = 3
 
 export const HEADER = {
   MAGIC: 0,
@@ -75,8 +75,16 @@ export const HEADER = {
   BOOT_ID: 52,
   /** As the file was made with: SETS is what counts, this is for messages. */
   MAX_KEYS: 56,
+  /** The rule that a file belongs to (`shared-file/rule-name.ts`): the SHA-256 of its name, words 64 to 71. */
+  RULE_DIGEST: 64,
+  /** The bytes of its name in UTF-8, also where they are more than fit. */
+  RULE_NAME_BYTES: 72,
+  /** The start of its name in UTF-8, words 80 to 111; zeros behind it. */
+  RULE_NAME: 80,
 } as const
-export const HEADER_WORDS = 64
+export const HEADER_WORDS = 128
+export const RULE_DIGEST_WORDS = 8
+export const RULE_NAME_WORDS = 32
 
 export const EDGES = ['strict', 'smooth'] as const
 export const ON_FULL = ['evict', 'deny', 'allow'] as const

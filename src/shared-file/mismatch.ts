@@ -4,6 +4,7 @@ import type { Rule } from '../core/rule.js'
 import type { Arena } from '../memory/arena.js'
 import { HEADER, type OnFull, setsFor, sumsFor } from '../memory/layout.js'
 import { read } from '../memory/words.js'
+import { isRuleName, quoted, ruleNameIn } from './rule-name.js'
 
 /** What a limiter wants of the memory that it counts in. */
 export interface Wanted {
@@ -21,6 +22,7 @@ export function checkMatch(path: string, arena: Arena, { rule, maxKeys, onFull }
   const sums = sumsFor(rule.buckets, rule.rangeSum)
   const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
   const compared: [name: string, wanted: string, found: string, isSame: boolean][] = [
+    ['name', quoted(rule.name), ruleNameIn(words), isRuleName(words, rule.name)],
     [
       'window',
       formatDuration(rule.windowMs),
@@ -44,8 +46,14 @@ export function checkMatch(path: string, arena: Arena, { rule, maxKeys, onFull }
   throw mismatch(path, differing.map(([name]) => name).join(', '), list(1), list(2))
 }
 
+/** Whether the file belongs to the rule. @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` with both names */
+export function checkRuleName(path: string, { words }: Arena, name: string): void {
+  if (isRuleName(words, name)) return
+  throw mismatch(path, 'name', `name ${quoted(name)}`, `name ${ruleNameIn(words)}`)
+}
+
 /** @returns an error that names both values */
 export function mismatch(path: string, option: string, wanted: string, found: string): MillraceError {
-  const expected = `${found} as in the file ${path} (or another file, or this one deleted while nobody has it open)`
+  const expected = `${found} as in the file ${path} (or another file, or this one deleted while no process has it open)`
   return new MillraceError('ERR_MILLRACE_SHARED_MISMATCH', option, wanted, expected)
 }

@@ -29,9 +29,10 @@ import { neededAddon } from '../native/addon.js'
 import type { NativeFiles } from '../native/files.js'
 import { beginTime, FileClock, hasTime, isOfThisBoot, resumeTime } from './file-clock.js'
 import type { Machine } from './machine.js'
-import { checkMatch, mismatch, type Wanted } from './mismatch.js'
+import { checkMatch, checkRuleName, mismatch, type Wanted } from './mismatch.js'
 import { isStillAt, OPTION, type OpenFile, openFile, refused } from './open-file.js'
 import { freeLostWays } from './repair.js'
+import { writeRuleName } from './rule-name.js'
 
 /** The longest that a living process has the file to itself is a pass over it; one that is stopped there keeps all others out. */
 const PATIENCE_MS = 10_000
@@ -64,11 +65,12 @@ export function openSharedFile(path: string, wanted: Wanted, machine: Machine): 
 }
 
 /** Opens the very file that a limiter of another thread has open. @throws MillraceError as {@link openSharedFile} */
-export function reopenSharedFile(place: SharedFile['place'], machine: Machine): SharedFile {
+export function reopenSharedFile(place: SharedFile['place'], rule: string, machine: Machine): SharedFile {
   const files = nativeFiles(place.path)
   const file = openLocked(files, place.path)
   const isIt = file?.stats.dev === place.device && file.stats.ino === place.inode
-  if (file !== undefined && isIt) return enter(files, file, machine, () => {})
+  if (file !== undefined && isIt)
+    return enter(files, file, machine, (arena) => checkRuleName(place.path, arena, rule))
   if (file !== undefined) closeSync(file.fd)
   throw refused(place.path, 'the file that the limiter was shared with, which is gone from there')
 }
@@ -149,6 +151,7 @@ function headerFor({ rule, maxKeys, onFull }: Wanted, machine: Machine): Int32Ar
   const header = new Int32Array(HEADER_WORDS)
   writeHeader(header, shapeOf(rule, maxKeys), rule, onFull, machine.monotonicMs())
   write(header, HEADER.MAX_KEYS, maxKeys)
+  writeRuleName(header, rule.name)
   beginTime(header, machine)
   return header
 }
@@ -211,7 +214,8 @@ function soundArena(path: string, buffer: ArrayBuffer): Arena {
   const header = new Int32Array(buffer, 0, HEADER_WORDS)
   const version = read(header, HEADER.VERSION)
   if (read(header, HEADER.MAGIC) === MAGIC && version !== LAYOUT_VERSION) {
-    throw mismatch(path, 'layout version', `${LAYOUT_VERSION}`, `${version}`)
+    const said = (number: number) => `layout version ${number}`
+    throw mismatch(path, 'layout version', said(LAYOUT_VERSION), said(version))
   }
   const refuse = (expected: string, value?: unknown): MillraceError =>
     refused(path, value === undefined ? expected : `${expected}; it has ${value}`)

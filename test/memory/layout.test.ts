@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import * as layout from '#millrace/memory/layout.js'
 
 /** Where each word stands, and what it may say. Two versions of this package may share one arena as long as this holds. */
-const VERSION_2 = {
+const VERSION_3 = {
   MAGIC: 0x6d696c6c,
   HEADER: {
     MAGIC: 0,
@@ -30,8 +30,13 @@ const VERSION_2 = {
     WALL_AHEAD_MS: 50,
     BOOT_ID: 52,
     MAX_KEYS: 56,
+    RULE_DIGEST: 64,
+    RULE_NAME_BYTES: 72,
+    RULE_NAME: 80,
   },
-  HEADER_WORDS: 64,
+  HEADER_WORDS: 128,
+  RULE_DIGEST_WORDS: 8,
+  RULE_NAME_WORDS: 32,
   EDGES: ['strict', 'smooth'],
   ON_FULL: ['evict', 'deny', 'allow'],
   SUMS: ['plain', 'blocks', 'fenwick'],
@@ -64,14 +69,14 @@ const VERSION_2 = {
   MOST_REFUNDS: 3,
   PER_SECOND: 16,
   FOR_EVER: 0xffffffff,
-  NAMES_AT: 64,
+  NAMES_AT: 128,
   MOST_BLOCKS: 64,
 }
 
-test('the map of an arena of version 2 is as it was: another map is another version', () => {
+test('the map of an arena of version 3 is as it was: another map is another version', () => {
   const { LAYOUT_VERSION, setsFor, isShape, shapeFor, sumsFor, refundsOf, ...map } = layout
-  assert.is(LAYOUT_VERSION, 2)
-  assert.equal({ ...map }, VERSION_2)
+  assert.is(LAYOUT_VERSION, 3)
+  assert.equal({ ...map }, VERSION_3)
 })
 
 test('a bucket’s refunds stand between its lap and its count, whatever those are', () => {
@@ -133,8 +138,8 @@ test('an arena has places for its keys at a load of 80 %, and room for all that 
     sets: 1_000,
     ways: 16_000,
     wayWords: 66,
-    waysAt: 16_064,
-    words: 16_064 + 16_000 * 66,
+    waysAt: 16_128,
+    words: 16_128 + 16_000 * 66,
   })
 })
 

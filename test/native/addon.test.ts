@@ -38,7 +38,7 @@ test('an addon of another layout is refused with a warning that says what differ
     [{ ...addon.layout, SPARE: 1 }, 'SPARE is 1 there and undefined here'],
     [
       Object.fromEntries(Object.entries(addon.layout).slice(1)),
-      'LAYOUT_VERSION is undefined there and 2 here',
+      'LAYOUT_VERSION is undefined there and 3 here',
     ],
     [undefined, 'it says nothing of its layout'],
   ] as const) {

@@ -1,0 +1,46 @@
+/**
+ * The name of the rule that a file belongs to, as it stands in the header: a digest of the whole name, by which names are
+ * compared, and as much of its text as fits, for messages.
+ */
+import { createHash } from 'node:crypto'
+import { HEADER, RULE_DIGEST_WORDS, RULE_NAME_WORDS } from '../memory/layout.js'
+import { read, type Words, write } from '../memory/words.js'
+
+export function writeRuleName(header: Words, name: string): void {
+  const text = new Int32Array(RULE_NAME_WORDS)
+  new TextEncoder().encodeInto(name, new Uint8Array(text.buffer)) // whole characters only; the rest stays 0
+  writeAll(header, HEADER.RULE_NAME, text)
+  write(header, HEADER.RULE_NAME_BYTES, Buffer.byteLength(name))
+  writeAll(header, HEADER.RULE_DIGEST, digestOf(name))
+}
+
+/** Plain reads: nobody writes the name once the file has its own path. */
+export function isRuleName(words: Words, name: string): boolean {
+  return digestOf(name).every((word, i) => read(words, HEADER.RULE_DIGEST + i) === word)
+}
+
+/** The name on one line, in quotes; a long one is cut. */
+export function ruleNameIn(words: Words): string {
+  const bytes = new Uint8Array(words.slice(HEADER.RULE_NAME, HEADER.RULE_NAME + RULE_NAME_WORDS).buffer)
+  const end = bytes.indexOf(0)
+  const text = new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end))
+  const isCut = read(words, HEADER.RULE_NAME_BYTES) > 4 * RULE_NAME_WORDS
+  return quoted(isCut ? `${text}…` : text)
+}
+
+const LONGEST_SHOWN = 60
+
+export function quoted(name: string): string {
+  const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name
+  return `'${JSON.stringify(shown).slice(1, -1)}'`
+}
+
+function writeAll(header: Words, at: number, values: Int32Array): void {
+  for (const [i, value] of values.entries()) write(header, at + i, value)
+}
+
+/** Of the name's UTF-16, so that no two names are alike: UTF-8 has one code for every lone surrogate. */
+function digestOf(name: string): Int32Array {
+  const digest = createHash('sha256').update(Buffer.from(name, 'utf16le')).digest()
+  return Int32Array.from({ length: RULE_DIGEST_WORDS }, (_, i) => digest.readInt32LE(4 * i))
+}
