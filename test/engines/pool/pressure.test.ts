@@ -168,6 +168,7 @@ test('options of the threads that can only be a mistake are refused by name', ()
     [{ minThreads: 3, maxThreads: 2 }, 'pool.maxThreads'],
     [{ maxThreads: 1e300 }, 'pool.maxThreads'],
     [{ maxPending: 0.5 }, 'pool.maxPending'],
+    [{ resourceLimits: { maxOldGenerationSizeMb: 9.9 } }, 'pool.resourceLimits.maxOldGenerationSizeMb'],
     [{ resourceLimits: { stackSizeMb: 0.2 } }, 'pool.resourceLimits.stackSizeMb'],
     [{ resourceLimits: { codeRangeSizeMb: 1e12 } }, 'pool.resourceLimits.codeRangeSizeMb'],
     [{ resourceLimits: { maxOldGenerationSizeMb: Infinity } }, 'pool.resourceLimits.maxOldGenerationSizeMb'],

@@ -11,7 +11,7 @@ const program = join(root, 'build/test/engines/pool/program.js')
 async function found(
   name: string,
   args: string[] = [],
-  flags: string[] = [],
+  flags: readonly string[] = [],
   env = process.env,
 ): Promise<unknown> {
   const { code, out, err } = await runNode([...flags, program, name, ...args], root, env)
@@ -54,31 +54,36 @@ test('a process without permission for threads is told so by createLimiter', asy
   assert.equal(await found('make', [], flags, env), expected)
 })
 
-/** Loaded into every thread of a process before all else: no thread gets any further. */
-const EXIT = `data:text/javascript,${encodeURIComponent(
-  "import { isMainThread } from 'node:worker_threads'; if (!isMainThread) process.exit()",
-)}`
+test('threads that have as little memory as they may decide', async () => {
+  assert.equal(await found('least'), { answered: 10_010 })
+})
 
-for (const [minThreads, maxThreads] of [
-  [1, 1],
-  [2, 2],
-  [1, 3],
-]) {
-  for (const [what, isByMemory, flags] of [
-    ['have no memory to live in', true, []],
-    ['exit while they start', false, ['--import', EXIT]],
-  ] as const) {
-    test(`${minThreads} to ${maxThreads} threads that ${what}: every call rejects, and no more are started`, async () => {
-      assert.equal(
-        await found('lifeless', [JSON.stringify([minThreads, maxThreads, isByMemory])], [...flags]),
-        {
-          calls: { ERR_MILLRACE_NO_THREADS: 1_001 },
-          later: { ERR_MILLRACE_NO_THREADS: 3 },
-          more: 0,
-        },
-      )
+/** `node` options that run this in every thread of a process, before all else: no thread gets any further. */
+const inEveryThread = (code: string): string[] => [
+  '--import',
+  `data:text/javascript,${encodeURIComponent(
+    `import { isMainThread } from 'node:worker_threads'; if (!isMainThread) { ${code} }`,
+  )}`,
+]
+const EXIT = inEveryThread('process.exit()')
+/** Calls itself, as in `stress/pool-deaths/doomed.ts`, where the reason is. */
+const TAKE_ALL_MEMORY = inEveryThread(`
+  const branch = (depth) => (depth === 0 ? [] : [branch(depth - 1), branch(depth - 1)])
+  for (const kept = []; ; ) kept.push(branch(10))`)
+
+for (const [minThreads, maxThreads, what, flags] of [
+  [1, 1, 'exit', EXIT],
+  [2, 2, 'exit', EXIT],
+  [1, 3, 'exit', EXIT],
+  [1, 1, 'run out of memory', TAKE_ALL_MEMORY],
+] as const) {
+  test(`${minThreads} to ${maxThreads} threads that ${what} while they start: every call rejects, and no more are started`, async () => {
+    assert.equal(await found('lifeless', [JSON.stringify([minThreads, maxThreads])], flags), {
+      calls: { ERR_MILLRACE_NO_THREADS: 1_001 },
+      later: { ERR_MILLRACE_NO_THREADS: 3 },
+      more: 0,
     })
-  }
+  })
 }
 
 test('close() answers what is in flight, takes no more, may be called twice, and ends the threads', async () => {

@@ -30,8 +30,13 @@ process.on('worker', (thread) => {
 })
 
 const IDLE_MS = 300
-/** No thread can live in so little. */
-const TOO_LITTLE = { maxOldGenerationSizeMb: 1, maxYoungGenerationSizeMb: 1, codeRangeSizeMb: 1 }
+/** The least that is allowed of each limit. */
+const LEAST = {
+  maxOldGenerationSizeMb: 10,
+  maxYoungGenerationSizeMb: 0.01,
+  codeRangeSizeMb: 0.01,
+  stackSizeMb: 1,
+}
 
 const programs: Record<string, () => Promise<unknown>> = {
   /** Asks nothing. */
@@ -106,10 +111,21 @@ const programs: Record<string, () => Promise<unknown>> = {
     }
   },
 
-  /** Threads that can't live, for want of memory or for they exit: what becomes of calls, of later ones, and of the threads. */
+  /** Threads that have as little as they may: batches and single decisions. */
+  async least() {
+    const limiter = limiterOf({ resourceLimits: LEAST })
+    const keys = Array.from({ length: 1_000 }, (_, i) => `${i}`)
+    const calls = Array.from({ length: LIMIT }, () => [
+      limiter.checkMany(keys),
+      ...keys.map((key) => limiter.peek(key)),
+    ])
+    return countCodes(await Promise.allSettled(calls.flat()))
+  },
+
+  /** Threads that die while they start: what becomes of calls, of later ones, and of the threads. */
   async lifeless() {
-    const [minThreads, maxThreads, isByMemory] = JSON.parse(process.argv[3]!)
-    const limiter = limiterOf({ minThreads, maxThreads, ...(isByMemory && { resourceLimits: TOO_LITTLE }) })
+    const [minThreads, maxThreads] = JSON.parse(process.argv[3]!)
+    const limiter = limiterOf({ minThreads, maxThreads, resourceLimits: LEAST })
     const keys = Array.from({ length: 1_000 }, (_, i) => `${i}`)
     const calls = countCodes(
       await Promise.allSettled([limiter.checkMany(keys), ...keys.map((key) => limiter.check(key))]),

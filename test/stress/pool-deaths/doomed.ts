@@ -45,5 +45,11 @@ function die(manner: Inside): void {
   if (manner === 'exit') process.exit(3)
   if (manner === 'throw') throw new Error('ordered to throw')
   const kept: unknown[] = []
-  for (;;) kept.push(new Array(1_000).fill(kept.length))
+  for (;;) kept.push(branch(10))
 }
+
+/**
+ * 2^depth arrays. It calls itself, because every call of a function looks whether its thread is to end. Maglev's code for an endless loop of
+ * built-in functions alone does not (Node.js 24 and 26): a thread in such a loop outlives its memory limit, and `terminate()`.
+ */
+const branch = (depth: number): unknown[] => (depth === 0 ? [] : [branch(depth - 1), branch(depth - 1)])
