@@ -16,6 +16,7 @@ import type { Clock } from './core/clock.js'
 import type { Decision } from './core/decision.js'
 import { type Duration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
+import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import { InlineEngine } from './engines/inline.js'
 import { PoolEngine, type PoolSettings } from './engines/pool.js'
@@ -26,6 +27,7 @@ import { type LimiterFile, type LimiterRule, type LimiterStats, ruleOf } from '.
 import type { Arena } from './memory/arena.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
+import { HEADER } from './memory/layout.js'
 import { Op } from './memory/slots.js'
 
 /** Ends one call: it rejects with `ERR_MILLRACE_ABORTED`; what had been decided by then stays charged. */
@@ -48,6 +50,7 @@ export class AsyncLimiter implements AsyncDisposable {
   readonly #clock: Clock
   readonly #file: LimiterFile | undefined
   readonly #keys: KeyReader
+  readonly #updates: WordWatch
   readonly #waiters: Waiters
   /** For what takes no decision: the limit, and statistics. */
   readonly #inline: InlineEngine
@@ -61,7 +64,8 @@ export class AsyncLimiter implements AsyncDisposable {
     this.#clock = clock
     this.#file = file
     this.#keys = new KeyReader(this, arena)
-    this.#waiters = new Waiters(clock)
+    this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
+    this.#waiters = new Waiters(clock, this.#updates)
     this.#inline = new InlineEngine(arena, ruleName, clock)
     this.#pool = new PoolEngine(this.#shared(), settings)
   }
@@ -120,7 +124,8 @@ export class AsyncLimiter implements AsyncDisposable {
     const { cost, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
     const want = {
-      line: `${lo}:${hi}`,
+      lo,
+      hi,
       decide: () => this.#open().ask(Op.CHECK, lo, hi, cost) as Promise<Decision>,
       giveBack: (decision: Decision) => this.#giveBack(decision as AnsweredDecision),
       never: () => neverAdmitted(cost, this.#inline.limit),
@@ -142,10 +147,14 @@ export class AsyncLimiter implements AsyncDisposable {
   refund(key: Key, cost: number): Promise<number>
   async refund(what: Decision | Key, cost?: number): Promise<number> {
     const pool = this.#open()
-    const isOwn = what instanceof AnsweredDecision && what.asker === pool
-    if (!isOwn && isDecision(what)) throw foreignDecision(what)
-    const refunded = isOwn ? pool.giveBack(what) : this.#ask<number>(Op.REFUND, what as Key, cost as number)
-    return this.#thenWake(refunded as Promise<number>)
+    if (what instanceof AnsweredDecision && what.asker === pool) {
+      const { lo, hi } = what
+      const given = (await pool.giveBack(what)) as number
+      this.#waiters.wake(lo, hi)
+      return given
+    }
+    if (isDecision(what)) throw foreignDecision(what)
+    return this.#askAndWake(Op.REFUND, what as Key, cost as number)
   }
 
   /** @see Limiter.penalize */
@@ -163,19 +172,19 @@ export class AsyncLimiter implements AsyncDisposable {
 
   /** @see Limiter.unblock */
   async unblock(key: Key): Promise<boolean> {
-    return (await this.#thenWake(this.#ask<number>(Op.UNBLOCK, key, 0))) === 1
+    return (await this.#askAndWake(Op.UNBLOCK, key)) === 1
   }
 
   /** @see Limiter.clear */
   async clear(key: Key): Promise<void> {
-    await this.#thenWake(this.#ask(Op.CLEAR, key, 0))
+    await this.#askAndWake(Op.CLEAR, key)
   }
 
   /** Decisions under way may still be by the limit before. @see Limiter.update */
   async update(rule: string, change: { limit: number }): Promise<void> {
     this.#open()
     this.#inline.limit = checkUpdate(rule, this.#ruleName, change)
-    this.#waiters.wakeAll()
+    this.#updates.look()
   }
 
   /** For `attachLimiter` in another thread, which decides there by itself, on the same counts. @see Limiter.share */
@@ -210,7 +219,7 @@ export class AsyncLimiter implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    this.#waiters.rejectAll(closed())
+    this.#waiters.close(closed())
     await this.#pool.close()
     this.#inline.flush()
     this.#file?.release()
@@ -237,9 +246,13 @@ export class AsyncLimiter implements AsyncDisposable {
     })
   }
 
-  async #thenWake<T>(change: Promise<T>): Promise<T> {
-    const changed = await change
-    this.#waiters.wakeAll()
+  /** For what may leave the key more room. */
+  async #askAndWake(op: Op, key: Key, cost = 0): Promise<number> {
+    const pool = this.#open()
+    checkCost(cost)
+    const { lo, hi } = this.#keys.read(key)
+    const changed = (await pool.ask(op, lo, hi, cost)) as number
+    this.#waiters.wake(lo, hi)
     return changed
   }
 

@@ -16,6 +16,7 @@ import type { Clock } from './core/clock.js'
 import { type Decision, MadeDecision } from './core/decision.js'
 import { type Duration, parseDuration } from './core/duration.js'
 import type { Edge } from './core/rule.js'
+import { WordWatch } from './core/word-watch.js'
 import { type BatchDecision, type Costs, MadeBatch } from './engines/batch.js'
 import { type EngineStatistics, InlineEngine } from './engines/inline.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
@@ -24,6 +25,7 @@ import type { Arena } from './memory/arena.js'
 import type { Hasher } from './memory/hash.js'
 import { KeyReader } from './memory/key-reader.js'
 import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKeys } from './memory/keys.js'
+import { HEADER } from './memory/layout.js'
 
 export type LimiterStats = EngineStatistics
 
@@ -61,6 +63,7 @@ export class Limiter implements AsyncDisposable {
   readonly #clock: Clock
   readonly #keys: KeyReader
   readonly #hasher: Hasher
+  readonly #updates: WordWatch
   readonly #waiters: Waiters
   readonly #ruleName: string
   readonly #file: LimiterFile | undefined
@@ -74,7 +77,8 @@ export class Limiter implements AsyncDisposable {
     this.#ruleName = ruleName
     this.#keys = new KeyReader(this, arena)
     this.#hasher = this.#keys.hasher
-    this.#waiters = new Waiters(clock)
+    this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
+    this.#waiters = new Waiters(clock, this.#updates)
     this.#engine = new InlineEngine(arena, ruleName, clock)
   }
 
@@ -151,7 +155,8 @@ export class Limiter implements AsyncDisposable {
     const { cost, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
     const want = {
-      line: `${lo}:${hi}`,
+      lo,
+      hi,
       decide: () => this.#open().checkNow(lo, hi, cost),
       never: () => neverAdmitted(cost, this.#open().limit),
     }
@@ -178,14 +183,14 @@ export class Limiter implements AsyncDisposable {
     if (what instanceof MadeDecision) {
       if (what.source !== engine) throw foreignDecision(what)
       const given = engine.giveBack(what)
-      this.#waiters.wakeAll()
+      this.#waiters.wake(what.lo, what.hi)
       return given
     }
     if (isDecision(what)) throw foreignDecision(what)
     checkCost(cost)
     const { lo, hi } = this.#keys.read(what as Key)
     const refunded = engine.refund(lo, hi, cost)
-    this.#waiters.wakeAll()
+    this.#waiters.wake(lo, hi)
     return refunded
   }
 
@@ -213,7 +218,7 @@ export class Limiter implements AsyncDisposable {
     const engine = this.#open()
     const { lo, hi } = this.#keys.read(key)
     const unblocked = engine.unblock(lo, hi)
-    this.#waiters.wakeAll()
+    this.#waiters.wake(lo, hi)
     return unblocked
   }
 
@@ -222,7 +227,7 @@ export class Limiter implements AsyncDisposable {
     const engine = this.#open()
     const { lo, hi } = this.#keys.read(key)
     engine.clear(lo, hi)
-    this.#waiters.wakeAll()
+    this.#waiters.wake(lo, hi)
   }
 
   /**
@@ -232,7 +237,7 @@ export class Limiter implements AsyncDisposable {
   update(rule: string, change: { limit: number }): void {
     const engine = this.#open()
     engine.limit = checkUpdate(rule, this.#ruleName, change)
-    this.#waiters.wakeAll()
+    this.#updates.look()
   }
 
   /** What `attachLimiter` needs in another thread: structured-cloneable, for `workerData` or `postMessage`. */
@@ -254,8 +259,8 @@ export class Limiter implements AsyncDisposable {
     const engine = this.#engine
     engine?.flush()
     this.#engine = undefined
+    this.#waiters.close(closed()) // first: it reads the memory
     if (engine !== undefined) this.#file?.release()
-    this.#waiters.rejectAll(closed())
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -17,6 +17,7 @@ export const CASES = {
   'pool-delay': async () => (await import('./pool-delay.js')).poolDelay,
   transport: async () => (await import('./transport.js')).transport,
   line: async () => (await import('./line.js')).line,
+  waits: async () => (await import('./waits.js')).waits,
   refusal: async () => (await import('./refusal.js')).refusal,
   edge: async () => (await import('./edge.js')).edge,
   day: async () => (await import('./day.js')).day,

@@ -1,5 +1,6 @@
 import { hrtime } from 'node:process'
 import { MillraceError } from './errors.js'
+import { WordWatch } from './word-watch.js'
 
 /** A source of time. Attached threads must read clocks that agree to less than one granule. */
 export interface Clock {
@@ -39,6 +40,8 @@ const TURNS = 2 // index in 32-bit words of the count of turns, behind the readi
 export class SharedManualClock implements ManualClock {
   /** A double, bit by bit as one 64-bit integer (so that no thread reads half of it), then the count of turns. */
   readonly buffer: SharedArrayBuffer
+  /** Calls after the clock was turned, by any thread. */
+  readonly turned: WordWatch
   readonly #bits: BigInt64Array
   readonly #turns: Int32Array
   readonly #asNumber = new Float64Array(1)
@@ -53,6 +56,7 @@ export class SharedManualClock implements ManualClock {
     this.buffer = buffer
     this.#bits = new BigInt64Array(buffer, 0, 1)
     this.#turns = new Int32Array(buffer)
+    this.turned = new WordWatch(this.#turns, TURNS)
   }
 
   now(): number {
@@ -70,28 +74,17 @@ export class SharedManualClock implements ManualClock {
       this.#asNumber[0] = next
       if (Atomics.compareExchange(this.#bits, 0, before, this.#asBits[0]!) === before) break
     }
-    this.#turned()
+    this.#countTurn()
   }
 
   set(ms: number): void {
     checkReading(ms, 'ms')
     this.#asNumber[0] = ms
     Atomics.store(this.#bits, 0, this.#asBits[0]!)
-    this.#turned()
+    this.#countTurn()
   }
 
-  /** How often it was turned; read it before a reading, and hand it to {@link turned}. */
-  get turns(): number {
-    return Atomics.load(this.#turns, TURNS)
-  }
-
-  /** Resolves once the clock has been turned after `turns` was read, by any thread. */
-  async turned(turns: number): Promise<void> {
-    const { async, value } = Atomics.waitAsync(this.#turns, TURNS, turns)
-    if (async) await value
-  }
-
-  #turned(): void {
+  #countTurn(): void {
     Atomics.add(this.#turns, TURNS, 1)
     Atomics.notify(this.#turns, TURNS)
   }

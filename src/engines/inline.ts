@@ -9,9 +9,10 @@ import type { Arena } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import { Insertion } from '../memory/insertion.js'
 import { COUNT, HEADER } from '../memory/layout.js'
+import { changeLimit } from '../memory/limit.js'
 import { readStatistics, type Statistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
-import { read, store } from '../memory/words.js'
+import { read } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
 import { NativeSingle } from '../native/single.js'
 import { Outlook } from './outlook.js'
@@ -77,7 +78,7 @@ export class InlineEngine implements DecisionSource {
   }
 
   set limit(limit: number) {
-    store(this.#arena.words, HEADER.LIMIT, limit)
+    changeLimit(this.#arena.words, limit)
   }
 
   /**

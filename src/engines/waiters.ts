@@ -2,52 +2,47 @@ import { type Clock, SharedManualClock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { MillraceError } from '../core/errors.js'
 import { offAbort, onAbort } from '../core/on-abort.js'
+import type { WordWatch } from '../core/word-watch.js'
+import { type Waiting, WaitingLine, type Want } from './waiting-line.js'
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1 // a longer one fires at once
+/**
+ * A change that concerns every key (the limit, a manual clock) wakes so many lines in one turn of the event loop. To
+ * wake one takes about as long as a refused decision and its `retryAfterMs`: 64 take less than a millisecond.
+ */
+const LINES_A_TURN = 64
 
-/** Who waits, for what. */
-export interface Want {
-  /** Who waits for the same key stands in one line. */
-  line: string
-  decide(): Decision | Promise<Decision>
-  /** Takes back an admission that came when its caller had gone. */
-  giveBack?(decision: Decision): void
-  /** The error for a refusal that no waiting ends. */
-  never(): MillraceError
-}
+// As it was when this was loaded: a test that stops the timers of its own code should not stop this.
+const { setImmediate } = globalThis
 
-interface Waiting extends Want {
-  resolve(decision: Decision): void
-  reject(reason: unknown): void
-}
-
-/** Those who wait for one key, first come first served; one timer for all of them. */
-interface Line {
-  waiting: Waiting[]
-  wake: () => void
-  /** How often it was woken. */
-  wakes: number
-}
-
-/** Everybody in this thread who waits until a limiter admits them. */
+/**
+ * The pending `wait()` calls of this thread on one limiter. What changes one key (a refund, `clear`, `unblock`) wakes the
+ * line of that key. What changes all of them wakes every line, also where another thread or process does it.
+ */
 export class Waiters {
-  readonly #clock: Clock
-  readonly #lines = new Map<string, Line>()
+  readonly #isManual: boolean
+  /** What to listen to while a call is pending: the updates of the limit, and a manual clock. */
+  readonly #watches: readonly WordWatch[]
+  readonly #lines = new Map<string, WaitingLine>()
+  readonly #wakeAll = () => this.#beginSweep()
+  /** Lines still to be woken for the last change, and how many of them have been. */
+  #sweep: WaitingLine[] = []
+  #swept = 0
+  #hasChangedAgain = false
 
-  constructor(clock: Clock) {
-    this.#clock = clock
+  constructor(clock: Clock, updates: WordWatch) {
+    this.#isManual = clock instanceof SharedManualClock
+    this.#watches = clock instanceof SharedManualClock ? [updates, clock.turned] : [updates]
   }
 
   /**
-   * Resolves with the first decision that admits. Who waits for the same key is served in order, so a large cost is not
-   * passed for ever by small ones. Rejects with the signal's reason, with `never()`, and with what `decide` throws.
+   * Resolves with the first decision that admits. Calls for the same key are served in order, so that small costs can't pass
+   * a large one for ever. Rejects with the signal's reason, with `never()`, and with what `decide` throws.
    */
   wait(want: Want, signal?: AbortSignal): Promise<Decision> {
-    const { line } = want
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted()
       const waiting: Waiting = {
-        ...want,
+        want,
         resolve: (decision) => {
           if (signal) offAbort(signal, abort)
           resolve(decision)
@@ -56,95 +51,99 @@ export class Waiters {
           if (signal) offAbort(signal, abort)
           reject(reason)
         },
+        previous: undefined,
+        next: undefined,
       }
       const abort = () => {
-        this.#leave(line, waiting)
+        const isFirst = line.first === waiting
+        line.leave(waiting)
+        if (isFirst) line.wake()
         waiting.reject(signal?.reason)
       }
       if (signal) onAbort(signal, abort)
-      const standing = this.#lines.get(line)
-      if (standing) {
-        standing.waiting.push(waiting)
-        return
-      }
-      const made: Line = { waiting: [waiting], wake: () => {}, wakes: 0 }
-      this.#lines.set(line, made)
-      void this.#serve(line, made)
+      const name = nameOf(want.lo, want.hi)
+      const standing = this.#lines.get(name)
+      const line = standing ?? new WaitingLine()
+      line.join(waiting)
+      if (standing !== undefined) return
+      // Before the first decision, or a change between the two would be missed: see `WordWatch`.
+      if (this.#lines.size === 0) for (const watch of this.#watches) watch.add(this.#wakeAll)
+      this.#lines.set(name, line)
+      void this.#serve(name, line)
     })
   }
 
-  /** Room may have come earlier than foreseen: everybody tries again. */
-  wakeAll(): void {
-    for (const line of this.#lines.values()) wake(line)
+  /** There may be room for this key earlier than foreseen: the first call in its line tries again. */
+  wake(lo: number, hi: number): void {
+    if (this.#lines.size > 0) this.#lines.get(nameOf(lo, hi))?.wake()
   }
 
-  /** Turns everybody away. */
-  rejectAll(reason: MillraceError): void {
+  /** Rejects every pending call. Memory is not read any more when this returns. */
+  close(reason: MillraceError): void {
+    this.#sweep = []
     for (const line of this.#lines.values()) {
-      for (const waiting of line.waiting.splice(0)) waiting.reject(reason)
-      wake(line)
+      for (let { first } = line; first !== undefined; { first } = line) {
+        line.leave(first)
+        first.reject(reason)
+      }
+      line.wake()
     }
+    this.#stopWatching()
+    for (const watch of this.#watches) watch.end()
   }
 
-  #leave(key: string, waiting: Waiting): void {
-    const line = this.#lines.get(key)
-    const place = line?.waiting.indexOf(waiting) ?? -1
-    if (line === undefined || place < 0) return
-    line.waiting.splice(place, 1)
-    if (place === 0) wake(line)
-  }
-
-  async #serve(key: string, line: Line): Promise<void> {
-    for (let first = line.waiting[0]; first !== undefined; first = line.waiting[0]) {
-      const turns = this.#clock instanceof SharedManualClock ? this.#clock.turns : 0
+  async #serve(name: string, line: WaitingLine): Promise<void> {
+    for (let { first } = line; first !== undefined; { first } = line) {
+      const { want } = first
       const { wakes } = line
       try {
-        const decided = first.decide()
+        const decided = want.decide()
         const decision = decided instanceof Promise ? await decided : decided
-        if (line.waiting[0] !== first) {
-          if (decision.allowed) first.giveBack?.(decision)
-          continue
-        }
-        if (decision.allowed) {
-          line.waiting.shift()
+        if (line.first !== first) {
+          if (decision.allowed) want.giveBack?.(decision)
+        } else if (decision.allowed) {
+          line.leave(first)
           first.resolve(decision)
-          continue
-        }
-        const { retryAfterMs } = decision
-        if (retryAfterMs !== Number.POSITIVE_INFINITY) {
-          if (line.wakes === wakes) await this.#sleep(line, retryAfterMs, turns)
-          continue
+        } else if (decision.retryAfterMs === Number.POSITIVE_INFINITY) {
+          const reason = want.never()
+          line.leave(first)
+          first.reject(reason)
+        } else if (line.wakes === wakes) {
+          await line.sleep(decision.retryAfterMs, !this.#isManual)
         }
       } catch (error) {
-        if (line.waiting[0] !== first) continue
-        line.waiting.shift()
+        if (line.first !== first) continue // it was aborted, and the next one has not failed
+        line.leave(first)
         first.reject(error)
-        continue
       }
-      line.waiting.shift()
-      first.reject(first.never())
     }
-    this.#lines.delete(key)
+    this.#lines.delete(name)
+    if (this.#lines.size === 0) this.#stopWatching()
   }
 
-  /** Until then by the clock, or until somebody wakes the line. A manual clock says itself when it is turned. */
-  #sleep(line: Line, ms: number, turns: number): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#clock instanceof SharedManualClock) {
-        line.wake = resolve
-        void this.#clock.turned(turns).then(resolve)
-        return
-      }
-      const timer = setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS))
-      line.wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+  #stopWatching(): void {
+    for (const watch of this.#watches) watch.delete(this.#wakeAll)
+  }
+
+  #beginSweep(): void {
+    this.#hasChangedAgain = this.#sweep.length > 0 // lines that this sweep has woken already must try again
+    if (this.#hasChangedAgain) return
+    this.#sweep = [...this.#lines.values()]
+    this.#swept = 0
+    this.#wakeSome()
+  }
+
+  #wakeSome(): void {
+    const end = this.#swept + LINES_A_TURN
+    for (const line of this.#sweep.slice(this.#swept, end)) line.wake()
+    this.#swept = end
+    if (end < this.#sweep.length) {
+      setImmediate(() => this.#wakeSome())
+      return
+    }
+    this.#sweep = []
+    if (this.#hasChangedAgain) this.#beginSweep()
   }
 }
 
-function wake(line: Line): void {
-  line.wakes++
-  line.wake()
-}
+const nameOf = (lo: number, hi: number): string => `${lo}:${hi}`

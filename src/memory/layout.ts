@@ -47,6 +47,8 @@ export const HEADER = {
   LIMIT: 12,
   /** An index into `SUMS`. */
   RANGE_SUM: 13,
+  /** How often the limit was changed. A thread in which calls of `wait` are pending waits on it (`memory/limit.ts`). */
+  UPDATES: 14,
   /**
    * The newest clock reading that moved a tick, in sixteenths of a second from the origin. It only rises, and it rises
    * before the tick does: a tick that seems further ahead than this is an old one, seen across the modulus.

@@ -44,3 +44,8 @@ export function readInOrder(words: Words, index: number): number {
 export function write(words: Words, index: number, value: number): void {
   words[index] = value
 }
+
+/** Ends what waits on this word in any thread; of no effect where it is the memory of a file. */
+export function notify(words: Words, index: number): void {
+  Atomics.notify(words, index)
+}

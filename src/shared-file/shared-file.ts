@@ -24,7 +24,8 @@ import {
 import type { MillraceError } from '../core/errors.js'
 import { type Arena, arenaIn, MAX_WORDS, shapeOf, writeHeader } from '../memory/arena.js'
 import { HEADER, HEADER_WORDS, LAYOUT_VERSION, MAGIC } from '../memory/layout.js'
-import { load, read, store, write } from '../memory/words.js'
+import { changeLimit } from '../memory/limit.js'
+import { load, read, write } from '../memory/words.js'
 import { neededAddon } from '../native/addon.js'
 import type { NativeFiles } from '../native/files.js'
 import { beginTime, FileClock, hasTime, isOfThisBoot, resumeTime } from './file-clock.js'
@@ -179,7 +180,7 @@ function enter(
     } else if (isOfThisBoot(arena.words, machine) === false) {
       throw refused(path, 'a file that no process of another machine or start of the machine has open')
     }
-    if (wanted !== undefined) store(arena.words, HEADER.LIMIT, wanted.rule.limit)
+    if (wanted !== undefined) changeLimit(arena.words, wanted.rule.limit)
     const clock = new FileClock(arena, machine)
     const release = () => {
       clock.note()

@@ -3,6 +3,7 @@ import { manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { monotonicClock, SharedManualClock } from '#millrace/core/clock.js'
+import { turn, until } from '../limiter/support.js'
 
 test('a manual clock stands where it was set, at 0 by default', () => {
   assert.is(manualClock().now(), 0)
@@ -39,7 +40,6 @@ test('two clocks over the same memory are one', () => {
   one.set(5)
   two.advance(2)
   assert.equal([one.now(), two.now()], [7, 7])
-  assert.is(one.turns, two.turns)
 })
 
 test('only shared memory of its size can be a manual clock’s', () => {
@@ -57,19 +57,21 @@ test('only shared memory of its size can be a manual clock’s', () => {
   }
 })
 
-test('every turn wakes those who waited since before it, and none is missed', async () => {
+test('every turn of a manual clock is told to its listeners, also when it is set to where it stands', async () => {
   const clock = new SharedManualClock()
-  const alive = setInterval(() => {}, 1_000) // the wait itself does not keep the process
-  const turns = clock.turns
-  const early = clock.turned(turns)
+  const other = new SharedManualClock(clock.buffer)
+  let calls = 0
+  const listener = () => calls++
+  clock.turned.add(listener)
+  const turns = [() => clock.advance(1), () => clock.set(clock.now()), () => other.advance(-1)]
+  for (const [i, act] of turns.entries()) {
+    act()
+    await until(() => calls === i + 1, `the call for turn ${i}`)
+  }
+  clock.turned.delete(listener)
   clock.advance(1)
-  await early
-  await clock.turned(turns) // turned between the reading of `turns` and the wait
-  const second = clock.turned(clock.turns)
-  clock.set(clock.now()) // also when it is set to where it stands
-  await second
-  assert.is(clock.turns, turns + 2)
-  clearInterval(alive)
+  await turn()
+  assert.is(calls, turns.length)
 })
 
 test('the monotonic clock reads the machine’s, in milliseconds, and does not go back', () => {

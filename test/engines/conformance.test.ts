@@ -1,5 +1,5 @@
 // What a limiter answers does not depend on where it decides. Everything here holds of both engines.
-import { MillraceError } from 'millrace'
+import { attachLimiter, MillraceError } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { resolved, START_MS, until } from '../limiter/support.js'
@@ -163,6 +163,43 @@ const CLAIMS: Record<string, Holds> = {
     await limiter.refund(decision)
     await until(() => isServed, 'the wait to end after a refund')
     await resolved(wait)
+  },
+  'wakes a call for a key that is cleared, refunded or unblocked, and none for another key': async (
+    limiter,
+  ) => {
+    for (const key of ['key', 'other']) await limiter.check(key, 5)
+    const other = codeOf(() => limiter.wait('other'))
+    const changes = [
+      () => limiter.clear('key'),
+      () => limiter.refund('key', 5),
+      async () => {
+        await limiter.block('key', '1h')
+        await limiter.refund('key', 5)
+        await limiter.unblock('key')
+      },
+    ]
+    for (const change of changes) {
+      const waiting = limiter.wait('key', { cost: 5 })
+      await limiter.peek('key')
+      await change()
+      assert.ok((await resolved(waiting)).allowed)
+    }
+    assert.is(
+      (await limiter.stats()).denied,
+      5,
+      'each once, the other call too, and one before the end of the block',
+    )
+    await limiter.close()
+    assert.is(await resolved(other), 'ERR_MILLRACE_CLOSED')
+  },
+  'wakes a call when a limiter on the same counts raises the limit': async (limiter) => {
+    await limiter.check('key', 5)
+    const waiting = limiter.wait('key')
+    await limiter.peek('key')
+    const attached = attachLimiter(limiter.share())
+    attached.update('default', { limit: 6 })
+    assert.ok((await resolved(waiting)).allowed)
+    await attached.close()
   },
   'never waits for what never comes': async (limiter) => {
     assert.is(await codeOf(() => limiter.wait('key', { cost: 6 })), 'ERR_MILLRACE_NEVER_ADMITTED')

@@ -19,6 +19,7 @@ const VERSION_3 = {
     ON_FULL: 11,
     LIMIT: 12,
     RANGE_SUM: 13,
+    UPDATES: 14,
     NEWEST: 16,
     ALLOWED: 32,
     DENIED: 34,

@@ -18,6 +18,8 @@ export const inAdjustments = editIn('algorithms/adjustments.js')
 export const inInsertion = editIn('memory/insertion.js')
 export const inTable = editIn('memory/table.js')
 export const inEngine = editIn('engines/inline.js')
+export const inWaiters = editIn('engines/waiters.js')
+export const inWordWatch = editIn('core/word-watch.js')
 
 /** Decides without the attempt: for mistakes in `decide`, which the attempt would hide. */
 export const withoutAttempt: Edit = {

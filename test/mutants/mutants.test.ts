@@ -11,8 +11,15 @@ import { inserting } from './inserting.js'
 import type { Mutant } from './mutant.js'
 import { isNoticedBy } from './package-copy.js'
 import { summing } from './summing.js'
+import { waiting } from './waiting.js'
 
-const mutants: Readonly<Record<string, Mutant>> = { ...deciding, ...inserting, ...adjusting, ...summing }
+const mutants: Readonly<Record<string, Mutant>> = {
+  ...deciding,
+  ...inserting,
+  ...adjusting,
+  ...summing,
+  ...waiting,
+}
 
 /** A mistake that takes more preemptions than these has no scenario yet that shows it soon. */
 const MOST_PREEMPTIONS = 3
