@@ -96,8 +96,8 @@ class Cells {
   }
 
  private:
-  /** The tick in steps of half of what AS_OF's 24 bits of time tell apart (sixteenths take four of them). */
-  static constexpr int STEP_BITS = 19;
+  /** The tick in steps of half of what AS_OF's 23 bits of time tell apart (sixteenths take four of them). */
+  static constexpr int STEP_BITS = 18;
 
   bool stands(Word v, size_t way, Name name, Word e) const {
     return read(words_, base(way) + TICK) == e && isOf(v, way, name);
@@ -161,13 +161,14 @@ class Cells {
     return true;
   }
 
-  /** Something left a bucket: a sum made before is too high, and a new epoch ends its note. */
+  /** Something left a bucket: a sum made before is too high. A new epoch fails those under way; then the note ends. */
   void stale(size_t base) {
     for (;;) {
       const Word v = load(words_, base + ADM);
       if ((v & STATE) != LIVE) return;
-      if (compareExchange(words_, base + ADM, v, v + ONE_EPOCH) == v) return;
+      if (compareExchange(words_, base + ADM, v, v + ONE_EPOCH) == v) break;
     }
+    write(words_, base + AS_OF, NO_NOTE);
   }
 
   /** Whether v, which has no room, is known to be so still: the key is blocked, or was summed in this very tick. */
@@ -187,7 +188,7 @@ class Cells {
   }
 
   Word noteOf(Word v, Word e, uint32_t sixteenth) const {
-    return (v & EPOCH) | ((shape_.isSmooth ? (e << 4) | sixteenth : e) & TIME);
+    return (v & EPOCH) | NOTED | ((shape_.isSmooth ? (e << 4) | sixteenth : e) & TIME);
   }
 
   uint32_t sixteenthOf(Word e, const Reading& reading) const {

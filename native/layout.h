@@ -29,7 +29,9 @@
   X(LIVE, 3u << 22)              \
   X(EPOCH, 0xff000000)           \
   X(ONE_EPOCH, 1u << 24)         \
-  X(TIME, 0xffffff)              \
+  X(NOTED, 1u << 23)             \
+  X(TIME, 0x7fffff)              \
+  X(NO_NOTE, 0)                  \
   X(LAP, 0xff000000)             \
   X(LAPS, 256)                   \
   X(REFUNDS, 3u << 22)           \

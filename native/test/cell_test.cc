@@ -54,6 +54,22 @@ void aTickFarAheadAsksForANewReading() {
   CHECK(arena.words[cells.base(way) + TICK] == before, "the tick stays");
 }
 
+/** The time in a note comes round after 2^23 granules; what would have to be the same epoch is, as nothing else happens here. */
+void aNoteEndsLongBeforeItsTimeComesRound() {
+  Arena<Plain> arena(2);
+  const size_t way = arena.insert(KEY, START_MS);
+  Cells<Plain> cells(arena.data(), arena.shape);
+  const size_t base = cells.base(way);
+  const auto at = [&](double granules) { return Reading(arena.shape, START_MS + granules * GRANULE_MS); };
+  CHECK(admits(cells, way, 5, 5, at(0)), "the limit");
+  CHECK(!admits(cells, way, 1, 5, at(0)), "full");
+  CHECK(arena.words[base + AS_OF] != NO_NOTE, "noted");
+  cells.enter(base, at(1));
+  CHECK(arena.words[base + AS_OF] != NO_NOTE, "a note of an old tick ends by its time");
+  cells.enter(base, at(1 << 18));
+  CHECK(arena.words[base + AS_OF] == NO_NOTE, "ended");
+}
+
 template <typename Sums>
 void aBatchDecidesInOrderAndStopsAtANewKey() {
   Arena<Sums> arena(100);
@@ -319,6 +335,7 @@ int main() {
       {"a return after any number of laps finds the whole limit",
        [] { aReturnAfterAnyNumberOfLapsFindsTheWholeLimit<Plain>(GRANULES); }},
       {"a tick far ahead asks for a new reading", aTickFarAheadAsksForANewReading},
+      {"a note ends long before its time comes round", aNoteEndsLongBeforeItsTimeComesRound},
       {"a batch decides in order, and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Plain>},
       {"threads, cost 1: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(false, GRANULES, 1); }},
       {"threads, cost 3: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(false, GRANULES, 3); }},

@@ -117,7 +117,8 @@ export class Adjustments {
 
   /**
    * Refuses the key until then (a word of UNTIL). UNTIL first: all ones in total with an old UNTIL would be no block.
-   * By compare-exchange, and the admission word read between: a way that changed hands keeps its own.
+   * By compare-exchange, and the admission word read between: a way that changed hands keeps its own. The note ends: what it
+   * said of a sum it would, after as many blocks as there are epochs, say of a block that is over.
    */
   block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE {
     const { words } = this.#window
@@ -128,7 +129,9 @@ export class Adjustments {
       if (!this.#window.isOf(v, way, lo, hi)) return GONE
       if (compareExchange(words, base + UNTIL, u, until | 0) !== u) continue
       const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED
-      if (compareExchange(words, base + ADM, v, shut) === v) return true
+      if (compareExchange(words, base + ADM, v, shut) !== v) continue
+      this.#window.endNote(base)
+      return true
     }
   }
 

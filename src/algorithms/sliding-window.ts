@@ -34,7 +34,10 @@
  * **Summing** (`resum`). Read the buckets e - n to e, CAS(v -> the sum, epoch + 1), then note in AS_OF that the word
  * with this epoch was summed in tick e. While both still stand, a refusal costs at most one atomic load and writes
  * nothing. The new epoch is what makes a commit fail whose v is older than the sum, even if the total is the same number again.
- * Whoever takes something out of a bucket ends the note with a new epoch too (`stale`): the sum would now be lower.
+ * A thread that takes something out of a bucket (`stale`) would make the sum lower: its new epoch fails the sums under way,
+ * and then it ends the note. The epoch alone would not do: 256 new ones bring it back, and the old note with it. The epoch
+ * comes first: a sum that reads the new one sees the bucket as it is now. A sum that went through just before may write its
+ * note late, over the end; that note has an old epoch, and the next thread that takes something out ends it, too.
  *
  * **A bucket of another lap** is taken over by CAS(b -> this lap, cost). A thread that stalled for a lap or more must not
  * do so, it would erase counts of a newer lap: so it reads the tick once more, after the bucket. If the tick was within
@@ -42,8 +45,8 @@
  *
  * **Laps and epochs have eight bits.** A count left for exactly 256 laps would count again: the broom (`ring.ts`)
  * clears it long before. A thread stopped in the middle of one decision for exactly 256 laps, or for 256 changes of the
- * admission word that end in the very same value, is not told apart. Epochs that AS_OF compares are safe from times
- * that look alike: a cell gets a new epoch whenever its tick passes a multiple of 2^19.
+ * admission word that end in the very same value, is not told apart. Nothing compares an epoch with one of an earlier call
+ * but the note. Its 23 bits of time come round, too: so it ends whenever the cell's tick passes a multiple of 2^18.
  *
  * **A dead thread** leaves at most a charge that nobody admitted. It expires with its bucket.
  *
@@ -64,6 +67,8 @@ import {
   LIVE,
   MOST_REFUNDS,
   NAMES_AT,
+  NO_NOTE,
+  NOTED,
   ONE_EPOCH,
   PER_SECOND,
   refundsOf,
@@ -83,8 +88,8 @@ export const GONE = -1 // the way is not the key's any more: look it up again, w
 export const FULL = 0
 export const ADMITTED = 1
 
-/** The tick in steps of half of what AS_OF's 24 bits of time tell apart (sixteenths take four of them). */
-const STEP_BITS = 19
+/** The tick in steps of half of what AS_OF's 23 bits of time tell apart (sixteenths take four of them). */
+const STEP_BITS = 18
 
 export class SlidingWindow {
   readonly ring: Ring
@@ -284,13 +289,22 @@ export class SlidingWindow {
     return true
   }
 
-  /** Something left a bucket: a sum made before is too high, and a new epoch ends its note. */
+  /** Something left a bucket: a sum made before is too high. A new epoch fails those under way; then the note ends. */
   stale(base: number): void {
     for (;;) {
       const v = load(this.words, base + ADM)
       if ((v & STATE) !== LIVE) return
-      if (compareExchange(this.words, base + ADM, v, (v + ONE_EPOCH) | 0) === v) return
+      if (compareExchange(this.words, base + ADM, v, (v + ONE_EPOCH) | 0) === v) break
     }
+    this.endNote(base)
+  }
+
+  /**
+   * After a new epoch. Plain: a thread that still sees the note has the epoch to tell it by, and whoever gives the next one
+   * does so by a compare-exchange, which this comes before.
+   */
+  endNote(base: number): void {
+    write(this.words, base + AS_OF, NO_NOTE)
   }
 
   /** Whether v, which has no room, is known to be so still: the key is blocked, or was summed in this very tick. */
@@ -312,7 +326,7 @@ export class SlidingWindow {
   }
 
   #noteOf(v: number, e: number, sixteenth: number): number {
-    return (v & EPOCH) | ((this.#smooth ? (e << 4) | sixteenth : e) & TIME)
+    return (v & EPOCH) | NOTED | ((this.#smooth ? (e << 4) | sixteenth : e) & TIME)
   }
 
   /** How far the window's edge is into the oldest bucket, for the smooth edge; 0 counts it whole. */

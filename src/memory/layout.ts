@@ -8,7 +8,7 @@
  *                HI       the high half of the fingerprint
  *                ADM      epoch:8 | state:2 | total:22    the admission word; all ones in total: blocked
  *                TICK     the newest tick that this cell has seen
- *                AS_OF    epoch:8 | time:24               when total was last summed (smooth edge: in sixteenths)
+ *                AS_OF    epoch:8 | noted:1 | time:23     when total was last summed (smooth edge: in sixteenths); 0: no note
  *                UNTIL    blocked until, in sixteenths of a second from the arena's origin, modulo 2^32; all ones:
  *                         for ever
  *                BUCKETS  one word each: lap:8 | refunds:2 | count:22
@@ -124,8 +124,12 @@ export const LIVE = 3 << 22
 /** ADM and AS_OF: epoch. Adding ONE_EPOCH wraps by itself. */
 export const EPOCH = 0xff000000 | 0
 export const ONE_EPOCH = 1 << 24
+/** AS_OF: set in every note, so that NO_NOTE is none. */
+export const NOTED = 1 << 23
 /** AS_OF: time. */
-export const TIME = 0xffffff
+export const TIME = 0x7fffff
+/** AS_OF: the cell has not been summed since something left a bucket, or since a block. */
+export const NO_NOTE = 0
 
 /** A bucket: lap, and how many refunds by key took from it (3: three or more). */
 export const LAP = 0xff000000 | 0

@@ -127,6 +127,11 @@ export class Ledger {
     this.#add(this.#penaltiesAt, key, this.ticks.indexOf(tick), cost)
   }
 
+  /** Units of one tick that were refunded before the threads set out. */
+  refunded(key: number, tick: number, units: number): void {
+    this.#add(this.#admittedAt, key, this.ticks.indexOf(tick), -units)
+  }
+
   /** A decision of before the threads set out. */
   remember({ key, cost, outcome, tick }: Decided): void {
     this.#used.add(key)

@@ -213,6 +213,7 @@ export class Stage {
       for (const [key, decision] of decided) this.ledger.remember(this.#decided(key, decision, engine))
       if (op.do === 'block') this.ledger.blocked(op.key, engine.reading.nowMs + op.ms)
       if (op.do === 'unblock') this.ledger.blocked(op.key, 0)
+      if (op.do === 'refund') this.ledger.refunded(op.key, Math.floor(time), op.cost)
       if (op.do === 'penalize') this.ledger.penalized(op.key, Math.floor(time), op.cost)
     }
   }

@@ -266,11 +266,13 @@ export const phases = {
     return (yield give) ? taken({ w, e, amount: cost }) : to('giveBack', { w, e, r })
   },
   *stale({ w, now, tries }) {
-    // a sum made before this may be too high: a new epoch ends its asOf
+    // A sum made before this may be too high. A new epoch fails the sums under way; the note ends by itself, or as many new
+    // epochs as there are would bring it back.
     if (broken !== 'removed unmarked') {
       const v = yield load(w, ADM)
       if (state(v) === LIVE && !(yield cas(w, ADM, v, adm(epoch(v) + 1, LIVE, total(v)))))
         return to('stale', { w, now, tries })
+      if (state(v) === LIVE && broken !== 'note left standing') yield store(w, ASOF, NEVER)
     }
     return now === undefined ? done('given back') : to('decide', { w, now, tries })
   },
@@ -301,7 +303,9 @@ export const phases = {
     const shut = (m, oracle) =>
       m[at(w, ADM)] === v &&
       ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, MAX)), oracle.block(key, now + cost), true)
-    return (yield shut) ? done('blocks') : to('block', { w, now, tries })
+    if (!(yield shut)) return to('block', { w, now, tries })
+    if (broken !== 'note left standing') yield store(w, ASOF, NEVER)
+    return done('blocks')
   },
 
   *choose({ key, tries, early }) {

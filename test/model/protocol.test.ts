@@ -24,6 +24,8 @@ const QUICK = [
   'a refund among decisions',
   'a sum among charges',
   'given back after all laps',
+  'an epoch goes round',
+  'an epoch goes round by blocks',
   'refunds before and after',
   'a refund while its way is reused',
   'a block among decisions',

@@ -64,6 +64,22 @@ const plain = {
     laps: 4,
     exact: false,
   }, // a stall of exactly all laps may leave a charge
+  'an epoch goes round': {
+    init: [live(8, 2)],
+    limit: 8,
+    epochs: 8,
+    // Once refused, eight refunds: as many new epochs as there are.
+    threads: [[check(1), ...Array.from({ length: 8 }, () => refund(1, 1))]],
+    clock: 0,
+  },
+  'an epoch goes round by blocks': {
+    init: [live(1, 2)],
+    limit: 2,
+    epochs: 4,
+    // Refused, and blocked until now four times: one unit is free.
+    threads: [[check(1, 2), block(1, 0), block(1, 0), block(1, 0), block(1, 0)]],
+    clock: 0,
+  },
   'refunds before and after': {
     init: [live(1, 2)],
     limit: 2,
@@ -242,6 +258,7 @@ export const mistakes = {
   'asOf without epoch': 'costs 1, 2 and 3, limit 3',
   'second try unmarked': 'a sum among charges',
   'removed unmarked': 'costs 1, 2 and 3, limit 3',
+  'note left standing': 'an epoch goes round',
   'refund unnamed': 'a refund while its way is reused',
   'no names': 'a way reused while its key decides',
   'attempt without names': 'a way reused while its key decides',

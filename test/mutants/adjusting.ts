@@ -6,6 +6,14 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a refund among decisions',
     edits: [inAdjustments('Math.min((b & REFUNDS) + ONE_REFUND, REFUNDS)', 'b & REFUNDS')],
   },
+  'a note that outlives what left its bucket': {
+    scenario: 'an epoch goes round by refunds',
+    edits: [inWindow('        this.endNote(base);\n', '')],
+  },
+  'a note that outlives a block': {
+    scenario: 'an epoch goes round by blocks',
+    edits: [inAdjustments('this.#window.endNote(base);', '')],
+  },
   'a refund that does not look at the name again': {
     scenario: 'a refund while its way is claimed',
     edits: [

@@ -195,8 +195,8 @@ export const survivors: readonly Reason[] = [
     mutations: ['memory/insertion.js #reusable: «this.#reading.take(); → »'],
   },
   {
-    why: 'half as many new epochs: AS_OF tells 2^20 ticks apart, so one at each multiple of that does, too, if only just',
-    mutations: ['algorithms/sliding-window.js outside: const STEP_BITS = «19 → 20»;'],
+    why: 'half as many ends of a note: AS_OF tells 2^19 ticks apart, so one at each multiple of that does, too, if only just',
+    mutations: ['algorithms/sliding-window.js outside: const STEP_BITS = «18 → 19»;'],
   },
   {
     why:
@@ -232,10 +232,10 @@ export const survivors: readonly Reason[] = [
     ],
   },
   {
-    why: 'AS_OF tells fewer ticks apart by it, but not fewer than the 2^19 after which there is a new epoch in any case',
+    why: 'AS_OF tells fewer ticks apart by it, but not fewer than the 2^18 after which a note ends in any case',
     mutations: [
-      'algorithms/sliding-window.js #noteOf: return (v & EPOCH) | ((«this.#smooth → true» ? (e << 4) | sixteenth : e) & TIME);',
-      'algorithms/sliding-window.js #noteOf: return (v & EPOCH) | ((this.#smooth ? (e << «4 → 5») | sixteenth : e) & TIME);',
+      'algorithms/sliding-window.js #noteOf: return (v & EPOCH) | NOTED | ((«this.#smooth → true» ? (e << 4) | sixteenth : e) & TIME);',
+      'algorithms/sliding-window.js #noteOf: return (v & EPOCH) | NOTED | ((this.#smooth ? (e << «4 → 5») | sixteenth : e) & TIME);',
     ],
   },
   {

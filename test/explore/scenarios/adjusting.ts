@@ -25,6 +25,27 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     limit: 3,
     threads: [[check(1, 1), refund(1)], [check(1, 2)], [refund(1)]],
   },
+  // Full, noted as full, and refunded so often that two more bring the old epoch back.
+  'an epoch goes round by refunds': {
+    small: true,
+    forbidden: ANYTHING,
+    times: [20],
+    before: [
+      [20, check(1, 256)],
+      [20, check()],
+      ...Array.from({ length: 254 }, () => [20, refund(1)] as const),
+    ],
+    limit: 256,
+    threads: [[refund(1), refund(1), check()]],
+  },
+  'an epoch goes round by blocks': {
+    small: true,
+    forbidden: ANYTHING,
+    times: [20],
+    before: [[20, check()], [20, check(1, 2)], ...Array.from({ length: 254 }, () => [20, block(0)] as const)],
+    limit: 2,
+    threads: [[block(0), block(0), check()]],
+  },
   'refunds before and after': {
     small: true,
     forbidden: AMONG_REFUNDS,
