@@ -8,7 +8,7 @@ import { type Millrace, millrace, millraceHandles } from '../millrace.js'
 import { timeDecisions } from '../timing.js'
 
 const KEYS = 10_000
-const DIST = fileURLToPath(new URL('../../../dist/', import.meta.url))
+const BUILT = fileURLToPath(new URL('../../../esm/', import.meta.url))
 /** Copies go below the package, so that they find its dependencies. */
 const BUILD = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -58,7 +58,7 @@ function byHandle(variant: Variant): Contender {
 async function withCopy<Result>(variant: Variant, measure: (copy: Millrace) => Result): Promise<Result> {
   const copy = await mkdtemp(join(BUILD, 'words-'))
   try {
-    await cp(DIST, copy, { recursive: true })
+    await cp(BUILT, copy, { recursive: true })
     if (variant === 'written out') await writeOut(copy)
     return measure((await import(join(copy, 'index.js'))) as Millrace)
   } finally {
@@ -77,5 +77,5 @@ async function writeOut(folder: string): Promise<void> {
     await writeFile(path, direct)
     changed++
   }
-  if (changed === 0) throw new Error(`nothing below ${DIST} goes through memory/words.js`)
+  if (changed === 0) throw new Error(`nothing below ${BUILT} goes through memory/words.js`)
 }

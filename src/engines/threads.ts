@@ -47,13 +47,14 @@ export class Threads {
 
   /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
   constructor({ minThreads, maxThreads, resourceLimits }: ThreadOptions) {
-    const file = ownFile('dist/engines/thread.cjs')
+    const file = ownFile('dist/engines/worker.js')
     const require = createRequire(file) // not of this module, which has no URL in a CommonJS bundle
     try {
       // Who decides in the calling thread alone should not pay for loading it.
       const { Piscina } = require('piscina') as { Piscina: new (options: object) => Piscina }
       this.#piscina = new Piscina({
         filename: fileURLToPath(file),
+        name: 'serve',
         minThreads,
         maxThreads,
         ...(resourceLimits && { resourceLimits }),

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Hasher } from '#millrace/memory/hash.js'
 
-const DIST = fileURLToPath(new URL('../../../dist', import.meta.url))
+const BUILT = fileURLToPath(new URL('../../../esm', import.meta.url))
 
 /** The last lines of the hash, and what stands there instead: one byte, repeated, so that sets are chosen as ever. */
 const PATCHES = [
@@ -22,7 +22,7 @@ export interface ShortBuild {
 export async function withShortFingerprints(use: (build: ShortBuild) => void): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-fingerprints-'))
   try {
-    cpSync(DIST, folder, { recursive: true })
+    cpSync(BUILT, folder, { recursive: true })
     writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
     const file = join(folder, 'memory', 'hash.js')
     let code = readFileSync(file, 'utf8')

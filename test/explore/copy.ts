@@ -8,13 +8,13 @@ import type { InlineEngine } from '#millrace/engines/inline.js'
 import type { attachArena, createArena } from '#millrace/memory/arena.js'
 import type { Machine } from './machine.js'
 
-const DIST = fileURLToPath(new URL('../../../dist/', import.meta.url))
+const BUILT = fileURLToPath(new URL('../../../esm/', import.meta.url))
 const STEPPED_WORDS = fileURLToPath(new URL('./stepped-words.js', import.meta.url))
 const FOLDERS = ['algorithms', 'core', 'engines', 'memory', 'native', 'range-sum']
 
 /** One place of the built code, and what shall stand there. */
 export interface Edit {
-  /** Below `dist`. */
+  /** Below `esm`. */
   readonly file: string
   /** Must occur exactly once. */
   readonly find: string
@@ -33,7 +33,7 @@ export interface Built {
 export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-explore-'))
   try {
-    for (const name of FOLDERS) await cp(join(DIST, name), join(folder, name), { recursive: true })
+    for (const name of FOLDERS) await cp(join(BUILT, name), join(folder, name), { recursive: true })
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
     await applyEdits(folder, edits)
     await cp(STEPPED_WORDS, join(folder, 'memory', 'words.js'))

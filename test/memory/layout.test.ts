@@ -1,7 +1,7 @@
 import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import * as layout from '#millrace/memory/layout.js'
+import layout from '#millrace/memory/layout.js'
 
 /** Where each word stands, and what it may say. Two versions of this package may share one arena as long as this holds. */
 const VERSION_3 = {

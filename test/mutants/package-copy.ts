@@ -4,6 +4,7 @@ import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { writeCommonJS } from '../commonjs.js'
 import { applyEdits, type Edit } from '../explore/copy.js'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
@@ -12,7 +13,8 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 export async function isNoticedBy(test: string, edits: readonly Edit[]): Promise<boolean> {
   const folder = await copyPackage()
   try {
-    await applyEdits(join(folder, 'dist'), edits)
+    await applyEdits(join(folder, 'esm'), edits)
+    writeCommonJS(folder)
     const code = await exitCode(join(folder, 'build/test', `${test}.test.js`))
     if (code !== 0 && code !== 1) throw new Error(`${test} ended with ${code}`)
     return code === 1
@@ -24,7 +26,7 @@ export async function isNoticedBy(test: string, edits: readonly Edit[]): Promise
 /** The folder of a copy of the built package and its tests; who asks for it removes it. */
 export async function copyPackage(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-mutant-'))
-  for (const part of ['dist', 'build/test', 'package.json']) {
+  for (const part of ['dist', 'esm', 'scripts', 'build/test', 'package.json']) {
     await cp(join(ROOT, part), join(folder, part), { recursive: true })
   }
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))

@@ -6,13 +6,13 @@ import { type AnyNode, parse } from 'acorn'
 import { fullAncestor } from 'acorn-walk'
 import { type Change, changesOf } from './operators.js'
 
-const DIST = fileURLToPath(new URL('../../../dist/', import.meta.url))
+const BUILT = fileURLToPath(new URL('../../../esm/', import.meta.url))
 const FOLDERS = ['algorithms', 'memory', 'range-sum']
 /** One line a function, each an operation of the processor; the explorer has its own in their place. */
 const LEFT_OUT = new Set(['memory/words.js'])
 
 export interface Mutation extends Change {
-  /** Below `dist`. */
+  /** Below `esm`. */
   readonly file: string
   /** The file's code with the mutation. */
   readonly code: () => string
@@ -25,10 +25,10 @@ export interface Mutation extends Change {
 export async function allMutations(): Promise<Mutation[]> {
   const all: Mutation[] = []
   for (const folder of FOLDERS) {
-    for (const name of (await readdir(join(DIST, folder))).sort()) {
+    for (const name of (await readdir(join(BUILT, folder))).sort()) {
       const file = `${folder}/${name}`
       if (!name.endsWith('.js') || LEFT_OUT.has(file)) continue
-      all.push(...mutationsOf(file, await readFile(join(DIST, file), 'utf8')))
+      all.push(...mutationsOf(file, await readFile(join(BUILT, file), 'utf8')))
     }
   }
   return all

@@ -1,6 +1,6 @@
 /** What the explorer's worker is asked: to look for anything wrong with one file's code in place of the shipped one's. */
 export interface Request {
-  /** Below `dist`. */
+  /** Below `esm`. */
   readonly file: string
   readonly original: string
   readonly code: string

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { toCommonJS } from '../commonjs.js'
 import { copyPackage } from '../mutants/package-copy.js'
 import type { Verdict } from './explorer.js'
 import type { Mutation } from './mutations.js'
@@ -87,11 +88,11 @@ export class TestFiles {
     const files = { first: FIRST[file], quick: file === HASH ? [] : QUICK, long: LONG[file] }[which]
     if (files === undefined || files.length === 0) return undefined
     const path = join(this.#folder, 'dist', file)
-    await writeFile(path, code())
+    await writeFile(path, toCommonJS(code(), file))
     try {
       return await this.#run(files, MOST_SECONDS[which])
     } finally {
-      await writeFile(path, original)
+      await writeFile(path, toCommonJS(original, file))
     }
   }
 

@@ -80,7 +80,7 @@ test('a bundled pool, which has no file for its threads, says how to mark the pa
     await bundle(['pool.mjs'], format, extension)
     const { code, out, err } = await runDeployed(`pool${extension}`)
     assert.is(code, 0, err)
-    assert.match(out, /^ERR_MILLRACE_BUNDLED: dist\/engines\/thread\.cjs: /)
+    assert.match(out, /^ERR_MILLRACE_BUNDLED: dist\/engines\/worker\.js: /)
     assert.match(out, '--external:millrace')
   }
   await bundle(['pool.mjs'], 'esm', '.mjs', ['millrace'])

@@ -1,0 +1,97 @@
+// Makes dist/ from esm/: the same files as CommonJS, and for each entry of the package an ES module that exports its names
+// again. Node.js loads dist/ by `import` and by `require` alike, so a process has one copy of the package's state. Bundlers
+// take esm/, from which they can drop what a program does not use.
+//
+// What a file imports is bound to constants of its own names, `const { read } = require('./words.js')`. tsc would write
+// `(0, words_js_1.read)(...)` at each use instead, which makes a decision slower.
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parse } from 'acorn'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ENTRIES = ['index', 'internal']
+const META_URL = /\bimport\.meta\.url\b/g
+
+/** Writes dist/ of a package folder, beside the declarations that tsc has written there. */
+export function writeCommonJS(folder) {
+  const [from, to] = [join(folder, 'esm'), join(folder, 'dist')]
+  for (const file of readdirSync(from, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.js')) continue
+    mkdirSync(dirname(join(to, file)), { recursive: true })
+    writeFileSync(join(to, file), toCommonJS(readFileSync(join(from, file), 'utf8'), file))
+  }
+  writeFileSync(join(to, 'package.json'), '{ "type": "commonjs" }\n')
+  for (const entry of ENTRIES) {
+    const names = exportedNames(readFileSync(join(from, `${entry}.js`), 'utf8'))
+    writeFileSync(join(to, `${entry}.mjs`), `export { ${names.join(', ')} } from './${entry}.js'\n`)
+    writeFileSync(join(to, `${entry}.d.mts`), `export * from './${entry}.js'\n`)
+  }
+}
+
+/** Converts one ES module as tsc writes it. @throws Error for forms that src/ does not use */
+export function toCommonJS(code, file) {
+  const edits = []
+  const hoisted = [] // functions can be exported before the first statement runs
+  const exported = []
+  const unsupported = (node) => new Error(`${file}: no CommonJS for: ${code.slice(node.start, node.end)}`)
+  for (const node of parse(code, { ecmaVersion: 'latest', sourceType: 'module' }).body) {
+    const replace = (text) => edits.push({ start: node.start, end: node.end, text })
+    if (node.type === 'ImportDeclaration') {
+      replace(`${boundNames(node, unsupported)}require(${node.source.raw});`)
+    } else if (node.type === 'ExportNamedDeclaration' && node.source) {
+      replace(
+        node.specifiers
+          .map((s) => `exports.${s.exported.name} = require(${node.source.raw}).${s.local.name};`)
+          .join('\n'),
+      )
+    } else if (node.type === 'ExportNamedDeclaration' && node.declaration) {
+      const { declaration } = node
+      if (declaration.type === 'VariableDeclaration' && declaration.kind !== 'const') throw unsupported(node)
+      edits.push({ start: node.start, end: declaration.start, text: '' })
+      const names = namesOf(declaration)
+      const isFunction = declaration.type === 'FunctionDeclaration'
+      ;(isFunction ? hoisted : exported).push(...names.map((name) => `exports.${name} = ${name};`))
+    } else if (node.type === 'ExportNamedDeclaration') {
+      replace('')
+      exported.push(...node.specifiers.map((s) => `exports.${s.exported.name} = ${s.local.name};`))
+    } else if (node.type.startsWith('Export')) throw unsupported(node)
+  }
+  for (const { index } of code.matchAll(META_URL)) {
+    edits.push({ start: index, end: index + 'import.meta.url'.length, text: 'importMetaUrl' })
+  }
+  let body = code
+  for (const { start, end, text } of edits.sort((a, b) => b.start - a.start)) {
+    body = body.slice(0, start) + text + body.slice(end)
+  }
+  const head = ["'use strict';", "Object.defineProperty(exports, '__esModule', { value: true });", ...hoisted]
+  if (code.search(META_URL) >= 0)
+    head.push("const importMetaUrl = require('node:url').pathToFileURL(__filename).href;")
+  return `${[...head, body.trimEnd(), ...exported].join('\n')}\n`
+}
+
+/** `const { a, b: c } = ` of an import of `{ a, b as c }`; nothing for an import of no names. */
+function boundNames(node, unsupported) {
+  if (node.specifiers.length === 0) return ''
+  const [first] = node.specifiers
+  if (first.type === 'ImportNamespaceSpecifier') return `const ${first.local.name} = `
+  const names = node.specifiers.map((specifier) => {
+    if (specifier.type !== 'ImportSpecifier') throw unsupported(node)
+    const { imported, local } = specifier
+    return imported.name === local.name ? local.name : `${imported.name}: ${local.name}`
+  })
+  return `const { ${names.join(', ')} } = `
+}
+
+function namesOf(declaration) {
+  return (declaration.declarations ?? [declaration]).map(({ id }) => id.name)
+}
+
+/** Of an entry, which only exports again what other files make. */
+function exportedNames(code) {
+  return parse(code, { ecmaVersion: 'latest', sourceType: 'module' }).body.flatMap((node) =>
+    node.specifiers.map(({ exported }) => exported.name),
+  )
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeCommonJS(ROOT)
