@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #if defined(_WIN32)
 #define MILLRACE_MAPS_FILES 0
@@ -14,8 +15,10 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/timex.h>
+#endif
 #endif
 
 namespace millrace {
@@ -41,39 +44,27 @@ inline int Allocate(int fd, int64_t bytes) {
 #endif
 }
 
-// Locks the open file. Exclusively where nobody else has it open (or, if `only_alone` is false, shared where others have it
-// shared); gives up when it has been busy for `patience_ms`. The system lets go of a lock when its holder dies.
+// Locks the open file: exclusively where nobody else has it open, or else, if `only_alone` is false, shared where others have it
+// shared. It waits for nothing: the caller tries again. The system lets go of a lock when its holder dies.
 //
 // flock, not fcntl's record locks: those belong to the process, so two threads of one process would not see each other, and
 // closing any descriptor of the file would let go of them.
-inline Lock TakeLock(int fd, bool only_alone, int patience_ms) {
-  for (int waited_ms = 0;; waited_ms++) {
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return Lock::kAlone;
-    if (errno != EWOULDBLOCK && errno != EINTR) return Lock::kFailed;
-    if (!only_alone) {
-      if (flock(fd, LOCK_SH | LOCK_NB) == 0) return Lock::kShared;
-      if (errno != EWOULDBLOCK && errno != EINTR) return Lock::kFailed;
-    }
-    if (waited_ms >= patience_ms) return Lock::kBusy;
-    const timespec millisecond = {0, 1'000'000};
-    nanosleep(&millisecond, nullptr);
-  }
+inline Lock TryLock(int fd, bool only_alone) {
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return Lock::kAlone;
+  if (errno == EINTR) return Lock::kBusy;
+  if (errno != EWOULDBLOCK) return Lock::kFailed;
+  if (only_alone) return Lock::kBusy;
+  if (flock(fd, LOCK_SH | LOCK_NB) == 0) return Lock::kShared;
+  return errno == EWOULDBLOCK || errno == EINTR ? Lock::kBusy : Lock::kFailed;
 }
 
 // From alone to shared. The lock may be another's for a moment in between; whoever calls this has not begun to decide.
-inline Lock ShareLock(int fd, int patience_ms) {
-  for (int waited_ms = 0;; waited_ms++) {
-    if (flock(fd, LOCK_SH | LOCK_NB) == 0) return Lock::kShared;
-    if (errno != EWOULDBLOCK && errno != EINTR) return Lock::kFailed;
-    if (waited_ms >= patience_ms) return Lock::kBusy;
-    const timespec millisecond = {0, 1'000'000};
-    nanosleep(&millisecond, nullptr);
-  }
+inline Lock TryShareLock(int fd) {
+  if (flock(fd, LOCK_SH | LOCK_NB) == 0) return Lock::kShared;
+  return errno == EWOULDBLOCK || errno == EINTR ? Lock::kBusy : Lock::kFailed;
 }
 
-inline int Unlock(int fd) { return flock(fd, LOCK_UN) == 0 ? 0 : errno; }
-
-// A mapping and a descriptor of its own, on which the lock stands for as long.
+// A mapping and a descriptor of its own, which has the lock for as long.
 struct Mapping {
   void* data;
   size_t bytes;
@@ -100,6 +91,17 @@ inline int Map(int fd, size_t bytes, Mapping* mapping) {
 inline void Unmap(const Mapping& mapping) {
   munmap(mapping.data, mapping.bytes);
   close(mapping.fd);  // and with it goes the lock
+}
+
+// By how many milliseconds the wall clock may be wrong. Linux keeps a bound on it for as long as a daemon (NTP, PTP) steers the
+// clock, and drops it when somebody sets the clock by hand. Infinity where there is none; always so on other systems.
+inline double WallErrorMs() {
+#if defined(__linux__)
+  timex state = {};  // no modes: it is only read
+  const int found = adjtimex(&state);
+  if (found != -1 && found != TIME_ERROR && (state.status & STA_UNSYNC) == 0) return static_cast<double>(state.maxerror) / 1e3;
+#endif
+  return std::numeric_limits<double>::infinity();
 }
 
 #endif

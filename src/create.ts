@@ -1,9 +1,11 @@
 import { resolve } from 'node:path'
 import { AsyncLimiter } from './async-limiter.js'
+import { checkOptions, checkSignal } from './checks.js'
 import { type Clock, checkClock, monotonicClock, SharedManualClock } from './core/clock.js'
 import { MillraceError } from './core/errors.js'
 import { checkRule, type RuleOptions } from './core/rule.js'
 import { attachShared, clockWithFile } from './engines/attach.js'
+import type { PoolSettings } from './engines/pool.js'
 import type { SharedLimiter } from './engines/share.js'
 import { warnIfLarge } from './large-arena.js'
 import { Limiter, type LimiterFile } from './limiter.js'
@@ -11,7 +13,9 @@ import { type Arena, createArena } from './memory/arena.js'
 import { ON_FULL, type OnFull } from './memory/layout.js'
 import { checkPool, type PoolOptions } from './pool-options.js'
 import { type Machine, thisMachine } from './shared-file/machine.js'
-import { openSharedFile } from './shared-file/shared-file.js'
+import type { Wanted } from './shared-file/mismatch.js'
+import { openNow, openPatiently } from './shared-file/patience.js'
+import { openSharedFile, type SharedFile } from './shared-file/shared-file.js'
 
 /** What a limiter is made of: one rule, and where its counts live. */
 export interface LimiterOptions extends RuleOptions {
@@ -51,6 +55,12 @@ export interface PoolLimiterOptions extends Omit<LimiterOptions, 'engine'> {
   clock?: Clock
 }
 
+/** How {@link openLimiter} waits. */
+export interface OpeningOptions {
+  /** Ends the waiting: the call rejects with its reason, and nothing is left open. */
+  signal?: AbortSignal
+}
+
 const DEFAULT_MAX_KEYS = 100_000
 const KNOWN = [
   'limit',
@@ -70,10 +80,11 @@ const KNOWN = [
 
 /**
  * Makes a limiter that other threads can attach to. It decides on the calling thread; with `engine: 'pool'`, in threads of its own, and
- * answers by promises.
+ * answers by promises. With `shared`, it may block the thread for a tenth of a second where another process is just opening the
+ * file: {@link openLimiter} does not.
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_CLOCK`,
  * `ERR_MILLRACE_ARENA_TOO_LARGE`; with `shared` also `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`,
- * `ERR_MILLRACE_NO_ADDON`; with `engine: 'pool'` also `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
+ * `ERR_MILLRACE_SHARED_BUSY`, `ERR_MILLRACE_NO_ADDON`; with `engine: 'pool'` also `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
  */
 export function createLimiter(options: PoolLimiterOptions): AsyncLimiter
 export function createLimiter(options: LimiterOptions): Limiter
@@ -81,13 +92,55 @@ export function createLimiter(options: LimiterOptions | PoolLimiterOptions): Lim
   return createLimiterOn(thisMachine, options as LimiterOptions)
 }
 
-/** @internal The same, on a machine whose clocks a test turns; it matters only where counts are in a file. */
+/**
+ * Makes the same limiter, but waits for a shared file without blocking the event loop: for up to ten seconds, while another process
+ * is opening it. For servers of several processes, which all open it as they start.
+ *
+ * Rejects with what {@link createLimiter} throws, with `ERR_MILLRACE_SHARED_BUSY` after those ten seconds, and with the reason
+ * of `signal`, which ends the waiting.
+ *
+ * @example
+ * const limiter = await openLimiter({ limit: 100, window: '1m', shared: { file: './api-limits.arena' } })
+ */
+export function openLimiter(options: PoolLimiterOptions, opening?: OpeningOptions): Promise<AsyncLimiter>
+export function openLimiter(options: LimiterOptions, opening?: OpeningOptions): Promise<Limiter>
+export async function openLimiter(
+  options: LimiterOptions | PoolLimiterOptions,
+  opening: OpeningOptions = {},
+): Promise<Limiter | AsyncLimiter> {
+  checkOptions(opening, ['signal'], 'opening')
+  const { signal } = opening
+  checkSignal(signal)
+  const plan = planOf(options)
+  signal?.throwIfAborted()
+  const { path } = plan
+  if (path === undefined) return made(plan)
+  return made(plan, await openPatiently(path, openSharedFile(path, plan, thisMachine), signal))
+}
+
+/** @internal {@link createLimiter}, on a machine whose clocks a test turns; it matters only where counts are in a file. */
 export function createLimiterOn(machine: Machine, options: PoolLimiterOptions): AsyncLimiter
 export function createLimiterOn(machine: Machine, options: LimiterOptions): Limiter
 export function createLimiterOn(
   machine: Machine,
   options: LimiterOptions | PoolLimiterOptions,
 ): Limiter | AsyncLimiter {
+  const plan = planOf(options)
+  const { path } = plan
+  return made(plan, path === undefined ? undefined : openNow(path, openSharedFile(path, plan, machine)))
+}
+
+/** Options that have been checked. */
+interface Plan extends Wanted {
+  readonly clock: Clock
+  /** The shared file. */
+  readonly path: string | undefined
+  /** Of a pool. */
+  readonly settings: PoolSettings | undefined
+}
+
+/** @throws MillraceError */
+function planOf(options: LimiterOptions | PoolLimiterOptions): Plan {
   if (typeof options !== 'object' || options === null) {
     throw invalid('options', options, 'an object with at least limit and window')
   }
@@ -104,23 +157,34 @@ export function createLimiterOn(
     throw invalid('pool', pool, "nothing but beside engine: 'pool'")
   checkClock(clock)
   const settings = engine === 'pool' ? checkPool(pool) : undefined
-  const made = (arena: Arena, clock: Clock, file?: LimiterFile): Limiter | AsyncLimiter =>
-    settings === undefined
-      ? new Limiter(arena, rule.name, clock, file)
-      : new AsyncLimiter(arena, rule.name, clock, settings, file)
-  if (options.shared === undefined) {
-    if (settings !== undefined && isOwn(clock)) throw clockForPool(clock)
-    const arena = createArena(rule, maxKeys, onFull, clock.now())
-    warnIfLarge(rule, arena.shape, maxKeys)
-    return made(arena, clock)
-  }
-  const path = checkShared(options.shared)
-  if (options.clock !== undefined) throw clockWithFile(options.clock)
-  const file = openSharedFile(path, { rule, maxKeys, onFull }, machine)
+  const path = options.shared === undefined ? undefined : checkShared(options.shared)
+  if (path !== undefined && options.clock !== undefined) throw clockWithFile(options.clock)
+  if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPool(clock)
+  return { rule, maxKeys, onFull, clock, path, settings }
+}
+
+/** The limiter, on counts in the file or, without one, in memory of its own. */
+function made(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
+  const { rule, maxKeys, onFull, settings } = plan
+  if (file !== undefined) return limiterOn(file.arena, rule.name, file.clock, settings, file)
+  const arena = createArena(rule, maxKeys, onFull, plan.clock.now())
+  warnIfLarge(rule, arena.shape, maxKeys)
+  return limiterOn(arena, rule.name, plan.clock, settings)
+}
+
+/** With `settings`, one that decides by a pool. A file is let go of where it can't be made. */
+function limiterOn(
+  arena: Arena,
+  rule: string,
+  clock: Clock,
+  settings: PoolSettings | undefined,
+  file?: LimiterFile,
+): Limiter | AsyncLimiter {
   try {
-    return made(file.arena, file.clock, file)
+    if (settings !== undefined) return new AsyncLimiter(arena, rule, clock, settings, file)
+    return new Limiter(arena, rule, clock, file)
   } catch (error) {
-    file.release()
+    file?.release()
     throw error
   }
 }
@@ -152,7 +216,7 @@ export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } 
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
   for (const name of Object.keys(options)) if (name !== 'clock') throw invalid('options', name, 'only clock')
   const { arena, rule, clock, file } = attachShared(shared, options.clock)
-  return new Limiter(arena, rule, clock, file)
+  return limiterOn(arena, rule, clock, undefined, file) as Limiter
 }
 
 /**
@@ -160,8 +224,9 @@ export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } 
  * @throws MillraceError as `attachLimiter`, and `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
  */
 export function attachPool(shared: SharedLimiter, pool?: PoolOptions): AsyncLimiter {
+  const settings = checkPool(pool)
   const { arena, rule, clock, file } = attachShared(shared)
-  return new AsyncLimiter(arena, rule, clock, checkPool(pool), file)
+  return limiterOn(arena, rule, clock, settings, file) as AsyncLimiter
 }
 
 function invalid(option: string, value: unknown, expected: string): MillraceError {

@@ -4,7 +4,14 @@ export type { Decision, DecisionFields } from './core/decision.js'
 export type { Duration } from './core/duration.js'
 export { type ErrorCode, MillraceError } from './core/errors.js'
 export type { Edge, RuleOptions } from './core/rule.js'
-export { attachLimiter, createLimiter, type LimiterOptions, type PoolLimiterOptions } from './create.js'
+export {
+  attachLimiter,
+  createLimiter,
+  type LimiterOptions,
+  type OpeningOptions,
+  openLimiter,
+  type PoolLimiterOptions,
+} from './create.js'
 export type { BatchDecision, Costs } from './engines/batch.js'
 export type { FilePlace, SharedLimiter } from './engines/share.js'
 export type { Limiter, LimiterRule, LimiterStats } from './limiter.js'

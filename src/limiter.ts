@@ -46,7 +46,7 @@ export function ruleOf({ shape, edge }: Arena, name: string, limit: number): Lim
 /** The file that a limiter's counts live in. */
 export interface LimiterFile {
   readonly place: FilePlace
-  /** This limiter decides no more. */
+  /** Ends this limiter's mapping of the file: its words may not be touched from then on. */
   release(): void
 }
 

@@ -52,9 +52,13 @@ export const MAX_BUCKETS = 2 ** 20
 const DEFAULT_BUCKETS = 60
 const MAX_WINDOW_MS = 10_000 * 366 * 86_400_000
 
+export function isLimit(limit: unknown): limit is number {
+  return Number.isInteger(limit) && (limit as number) >= 1 && (limit as number) <= MAX_LIMIT
+}
+
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
 export function checkLimit(limit: unknown): asserts limit is number {
-  if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_LIMIT) {
+  if (!isLimit(limit)) {
     throw invalid('limit', limit, `an integer from 1 to ${MAX_LIMIT} (count in larger units for more)`)
   }
 }

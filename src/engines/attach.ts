@@ -2,6 +2,7 @@ import { type Clock, checkClock, monotonicClock, SharedManualClock } from '../co
 import { MillraceError } from '../core/errors.js'
 import { type Arena, attachArena } from '../memory/arena.js'
 import { thisMachine } from '../shared-file/machine.js'
+import { openNow } from '../shared-file/patience.js'
 import { reopenSharedFile, type SharedFile } from '../shared-file/shared-file.js'
 import type { FilePlace, SharedLimiter } from './share.js'
 
@@ -42,7 +43,7 @@ function attachFile({ file, rule }: SharedLimiter, clock: Clock | undefined): At
   }
   if (typeof rule !== 'string') throw refuse('shared.rule', rule, "the rule's name")
   if (clock !== undefined) throw clockWithFile(clock)
-  const opened = reopenSharedFile({ path, device, inode }, rule, thisMachine)
+  const opened = openNow(path, reopenSharedFile({ path, device, inode }, rule, thisMachine))
   return { arena: opened.arena, rule, clock: opened.clock, file: opened }
 }
 

@@ -4,6 +4,7 @@ import { ADMITTED, FULL, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sl
 import type { Clock } from '../core/clock.js'
 import { type DecisionSource, MadeDecision, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
+import { isLimit } from '../core/rule.js'
 import { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
@@ -48,6 +49,8 @@ export class InlineEngine implements DecisionSource {
   readonly outlook: Outlook
   #allowed = 0
   #denied = 0
+  /** The last limit that was read here and may be one. */
+  #soundLimit = 1
 
   constructor(arena: Arena, ruleName: string, clock: Clock) {
     const { words, shape, originMs, edge } = arena
@@ -74,7 +77,8 @@ export class InlineEngine implements DecisionSource {
   }
 
   get limit(): number {
-    return read(this.#arena.words, HEADER.LIMIT)
+    const limit = read(this.#arena.words, HEADER.LIMIT)
+    return limit === this.#soundLimit ? limit : this.#changedLimit(limit)
   }
 
   set limit(limit: number) {
@@ -251,6 +255,12 @@ export class InlineEngine implements DecisionSource {
     const distance = this.#window.ring.distance(tick, ticks.wrap(own) | 0)
     const ahead = distance > ticks.modulus / 2 ? distance - ticks.modulus : distance
     return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
+  }
+
+  /** A limit that is none stands there only where something else has written to the memory: the one before holds. */
+  #changedLimit(limit: number): number {
+    if (isLimit(limit)) this.#soundLimit = limit
+    return this.#soundLimit
   }
 
   #wouldBe(lo: number, hi: number, cost: number, limit: number): Outcome {

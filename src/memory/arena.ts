@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import { MillraceError } from '../core/errors.js'
-import { MAX_LIMIT, type Rule } from '../core/rule.js'
+import { isLimit, type Rule } from '../core/rule.js'
 import {
   EDGES,
   HEADER,
@@ -111,7 +111,7 @@ export function arenaIn(
   const edge = EDGES[read(header, HEADER.EDGE)]
   const onFull = ON_FULL[read(header, HEADER.ON_FULL)]
   const sums = SUMS[read(header, HEADER.RANGE_SUM)]
-  const whole = isShape(buckets, sets, windowMs) && limit >= 1 && limit <= MAX_LIMIT
+  const whole = isShape(buckets, sets, windowMs) && isLimit(limit)
   if (
     !whole ||
     !Number.isFinite(originMs) ||

@@ -69,8 +69,9 @@ export const HEADER = {
    */
   CLOCK_OFFSET_MS: 48,
   /**
-   * How far the wall clock was ahead of the arena's time when last noted, a double: words 50 and 51. By any process, plainly, once
-   * a second: one number, not two readings, so that a late write is only an old note.
+   * How far the wall clock was ahead of the arena's time when last noted, at most, a double: words 50 and 51. `Infinity` where the
+   * kernel did not vouch for the wall clock. By any process, plainly, once a second: one number, so that a late write is only an
+   * old note.
    */
   WALL_AHEAD_MS: 50,
   /** The boot that CLOCK_OFFSET_MS is of: words 52 to 55, all 0 where the system has no name for it. */

@@ -2,11 +2,22 @@
 export interface NativeFiles {
   /** Takes the space of the whole file. */
   allocate(fd: number, bytes: number): void
-  /** Exclusively where nobody else has the file open, else (unless `onlyAlone`) beside the others. */
-  lock(fd: number, onlyAlone: boolean, patienceMs: number): 'alone' | 'shared' | 'busy'
-  /** From alone to shared. */
-  shareLock(fd: number, patienceMs: number): 'shared' | 'busy'
-  unlock(fd: number): void
-  /** The buffer keeps a descriptor of its own, for the lock, until it is collected. */
-  map(fd: number, bytes: number): { buffer: ArrayBuffer; fd: number }
+  /** Exclusively where nobody else has the file open, else (unless `onlyAlone`) beside the others. Waits for nothing. */
+  lock(fd: number, onlyAlone: boolean): 'alone' | 'shared' | 'busy'
+  /** From alone to shared. Waits for nothing. */
+  shareLock(fd: number): 'shared' | 'busy'
+  map(fd: number, bytes: number): Mapping
+  /** By how much the wall clock may be wrong, as the kernel knows; `Infinity` where nothing keeps it right. */
+  wallErrorMs(): number
+}
+
+/** A mapped file. It has a descriptor of its own, which bears the lock. */
+export interface Mapping {
+  readonly buffer: ArrayBuffer
+  readonly fd: number
+  /**
+   * Detaches `buffer`, which must be this mapping's: arrays on it have no length from then on. Then ends the mapping, its
+   * descriptor and its lock. Without it they last until the buffer is collected, or its thread ends. May be called twice.
+   */
+  unmap(buffer: ArrayBuffer): void
 }

@@ -2,21 +2,26 @@
  * The time of a shared file: the machine's monotonic clock and an offset that stands in the header, the same for all who have
  * the file open. It has to go on where it was when the machine starts anew, and its monotonic clock with it.
  *
- * While anybody has the file open nothing changes the offset. Who comes to have it alone compares the boots:
+ * While any process has the file open nothing changes the offset. A process that has it alone compares the boots:
  *
  * - The same boot: the monotonic clock has gone on, so has the file's time; setting the wall clock changes nothing.
- * - Another one: the time that has passed is told by the wall clock, which was noted beside the file's time every second. It
- *   may have been set since, by a clock without a battery to 1970; so there is a lower bound that no clock can spoil: the
- *   newest reading that a count was made by, and as much as the machine has been up since. Counts stay at least as long as
- *   that says, so a wall clock that is behind gives nobody quota back, and none of them stays longer than a window and a granule after the start.
- *   (A wall clock that is far ahead makes counts expire early: nothing on the machine could tell.)
- * - Not known (a system that does not name its boots): the earlier of both readings, not before the newest one that counted.
+ * - Another one: at least the time that the machine has been up since has passed after the newest reading that a count was made
+ *   by. More has passed, as long as the machine was off, and only the wall clock could tell. It is believed where the kernel
+ *   vouches for it (`wallErrorMs`), both when it was last noted beside the file's time, once a second, and now; and so much less as
+ *   it may be wrong. Where it does not, the time off counts as none: nobody gets quota back by a wall clock that was wrong, then
+ *   or now, and no count stays longer than a window and a granule after the start.
+ * - Not known (a system that does not name its boots): as if it were the same boot, not before the newest reading that counted.
+ *   On another boot that is less than has passed.
  */
 import type { Clock } from '../core/clock.js'
+import { MillraceError } from '../core/errors.js'
+import { Reading } from '../core/reading.js'
+import { Ticks } from '../core/ticks.js'
 import { type Arena, headerDoubles } from '../memory/arena.js'
 import { HEADER, PER_SECOND } from '../memory/layout.js'
-import { load, read, type Words, write } from '../memory/words.js'
+import { load, type Words, write } from '../memory/words.js'
 import type { Machine } from './machine.js'
+import { refused } from './open-file.js'
 
 const NOTE_EVERY_MS = 1_000
 const BOOT_ID_WORDS = 4
@@ -47,7 +52,7 @@ export class FileClock implements Clock {
   }
 
   #note(ms: number): void {
-    this.#doubles[HEADER.WALL_AHEAD_MS / 2] = this.#machine.wallMs() - ms
+    this.#doubles[HEADER.WALL_AHEAD_MS / 2] = wallAheadMs(this.#machine, ms)
     this.#noteAtMs = ms + NOTE_EVERY_MS
   }
 }
@@ -56,7 +61,7 @@ export class FileClock implements Clock {
 export function beginTime(header: Words, machine: Machine): void {
   const doubles = headerDoubles(header.buffer)
   doubles[HEADER.CLOCK_OFFSET_MS / 2] = 0
-  doubles[HEADER.WALL_AHEAD_MS / 2] = machine.wallMs() - machine.monotonicMs()
+  doubles[HEADER.WALL_AHEAD_MS / 2] = wallAheadMs(machine, machine.monotonicMs())
   writeBootId(header, machine.bootId())
 }
 
@@ -68,27 +73,46 @@ export function isOfThisBoot(words: Words, machine: Machine): boolean | undefine
   return noted.every((word, i) => word === id[i])
 }
 
-/** Lets the file's time go on from where it was. Only for who has the file alone, and before it reads the clock. */
-export function resumeTime(arena: Arena, machine: Machine): void {
+/**
+ * Lets the file's time go on from where it was. Only for a process that has the file alone, and before it reads the clock.
+ * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`, with nothing changed, where the header's times are none
+ */
+export function resumeTime(path: string, arena: Arena, machine: Machine): void {
   const { words, originMs } = arena
   const doubles = headerDoubles(arena.buffer)
-  const isSameBoot = isOfThisBoot(words, machine)
   const upMs = machine.monotonicMs()
   const newestMs = originMs + (load(words, HEADER.NEWEST) >>> 0) * (1000 / PER_SECOND)
   const byMonotonicMs = upMs + doubles[HEADER.CLOCK_OFFSET_MS / 2]!
-  const byWallMs = machine.wallMs() - doubles[HEADER.WALL_AHEAD_MS / 2]!
-  let nowMs = Math.max(byMonotonicMs, newestMs)
-  if (isSameBoot === false) nowMs = Math.max(byWallMs, newestMs + upMs)
-  if (isSameBoot === undefined) nowMs = Math.max(Math.min(byMonotonicMs, byWallMs), newestMs)
+  const byWallMs = machine.wallMs() - machine.wallErrorMs() - doubles[HEADER.WALL_AHEAD_MS / 2]!
+  const isOther = isOfThisBoot(words, machine) === false
+  const nowMs = isOther ? Math.max(byWallMs, newestMs + upMs) : Math.max(byMonotonicMs, newestMs)
+  checkTime(path, arena, nowMs)
   doubles[HEADER.CLOCK_OFFSET_MS / 2] = nowMs - upMs
   writeBootId(words, machine.bootId())
 }
 
-/** Whether the header's times are such as these functions write. */
-export function hasTime(arena: Arena): boolean {
-  const doubles = headerDoubles(arena.buffer)
-  const times = [doubles[HEADER.CLOCK_OFFSET_MS / 2]!, doubles[HEADER.WALL_AHEAD_MS / 2]!]
-  return times.every((ms) => Number.isFinite(ms)) && read(arena.words, HEADER.MAX_KEYS) >= 1
+/**
+ * Whether a decision can go by such a reading of the file's time.
+ * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`: the header is damaged
+ */
+export function checkTime(path: string, { originMs, shape }: Arena, nowMs: number): void {
+  try {
+    new Reading({ now: () => nowMs }, new Ticks(shape.windowMs, shape.buckets, shape.modulus)).take()
+  } catch (error) {
+    if (error instanceof MillraceError) throw damagedTime(path, nowMs, originMs, error)
+    throw error
+  }
+  if (!(originMs <= nowMs)) throw damagedTime(path, nowMs, originMs)
+}
+
+function damagedTime(path: string, nowMs: number, originMs: number, cause?: unknown): MillraceError {
+  const expected = `an arena of Millrace with a sound header; by this one its time is ${nowMs} ms, and began at ${originMs} ms`
+  return refused(path, expected, cause)
+}
+
+/** How far the wall clock is ahead of the file's time, at most. */
+function wallAheadMs(machine: Machine, fileMs: number): number {
+  return machine.wallMs() + machine.wallErrorMs() - fileMs
 }
 
 function writeBootId(words: Words, id: Int32Array | undefined): void {

@@ -29,7 +29,7 @@ export function openFile(path: string, make: boolean): OpenFile | undefined {
     if (code === 'ENOENT' && !make) return undefined
     if (code === 'ELOOP') throw refused(path, 'a file itself, not a symbolic link to one', error)
     if (code === 'EISDIR' || code === 'ENXIO') throw refused(path, 'a regular file', error)
-    throw refused(path, `a path that can be opened for reading and writing (${code})`, error)
+    throw refusedBySystem(path, 'a path that can be opened for reading and writing', error)
   }
   try {
     const stats = fstatSync(fd, { bigint: true })
@@ -49,6 +49,19 @@ export function isStillAt(path: string, { stats }: OpenFile): boolean {
 
 export function refused(path: string, expected: string, cause?: unknown): MillraceError {
   return new MillraceError('ERR_MILLRACE_SHARED_FILE', OPTION, path, expected, { cause })
+}
+
+/** What the system's own limits refused is not the fault of the path, and is named as what it is. */
+const LIMITS: Readonly<Record<string, string>> = {
+  EMFILE: 'room for one more open file: this process has as many open as it may',
+  ENFILE: 'room for one more open file: the machine has as many open as it may',
+  ENOMEM: 'memory to map it: the process or the machine has no more',
+}
+
+/** An error of the system, with its code. */
+export function refusedBySystem(path: string, expected: string, error: unknown): MillraceError {
+  const { code = 'unknown' } = error as NodeJS.ErrnoException
+  return refused(path, `${LIMITS[code] ?? expected} (${code})`, error)
 }
 
 function checkStats(path: string, { mode, uid }: BigIntStats): void {

@@ -14,7 +14,7 @@ import { folder } from '../shared-file/processes.js'
 
 const at = folder()
 const files = process.env.MILLRACE_NATIVE === '0' ? ({} as NativeFiles) : neededAddon('test', '').files!
-const CALLS = ['allocate', 'lock', 'shareLock', 'unlock', 'map'] as const
+const CALLS = ['allocate', 'lock', 'shareLock', 'map'] as const
 type Loose = Record<(typeof CALLS)[number], (...args: unknown[]) => unknown>
 const loose = files as unknown as Loose
 
@@ -52,19 +52,16 @@ test('arguments of wrong types, or out of range, throw', () => {
   for (const value of odd.filter((each) => each !== 2 ** 31)) {
     assert.throws(() => loose.allocate(fd, value), undefined, inspect(value))
     assert.throws(() => loose.map(fd, value), undefined, inspect(value))
-    assert.throws(() => loose.shareLock(fd, value), undefined, inspect(value))
+    assert.throws(() => loose.lock(fd, value), undefined, inspect(value))
   }
-  assert.throws(() => loose.lock(fd, 1, 0))
-  assert.throws(() => loose.lock(fd, true, -1))
   closeSync(fd)
 })
 
 test('a descriptor that is not open throws the system’s error with its code', () => {
   const acts = {
     allocate: [999_999, 1],
-    lock: [999_999, true, 0],
-    shareLock: [999_999, 0],
-    unlock: [999_999],
+    lock: [999_999, true],
+    shareLock: [999_999],
     map: [999_999, 1],
   }
   for (const [name, args] of Object.entries(acts)) {
@@ -97,13 +94,13 @@ test('what is written to a mapping is in the file, and in every other mapping of
 
 test('a lock of one mapping is seen by the other, in one process too, and ends with it', () => {
   const [first, second] = [open('locked', 4_096), openSync(at('locked'), 'r+')]
-  assert.is(files.lock(first, false, 0), 'alone')
-  assert.is(files.lock(second, false, 0), 'busy')
-  assert.is(files.shareLock(first, 0), 'shared')
-  assert.is(files.lock(second, false, 0), 'shared')
-  assert.is(files.lock(second, true, 0), 'busy')
+  assert.is(files.lock(first, false), 'alone')
+  assert.is(files.lock(second, false), 'busy')
+  assert.is(files.shareLock(first), 'shared')
+  assert.is(files.lock(second, false), 'shared')
+  assert.is(files.lock(second, true), 'busy')
   closeSync(first)
-  assert.is(files.lock(second, true, 0), 'alone')
+  assert.is(files.lock(second, true), 'alone')
   closeSync(second)
 })
 
@@ -140,10 +137,10 @@ test('the memory of a limiter in a file is not detached by transferring it', () 
 
 const THREAD = `
   const { workerData } = require('node:worker_threads')
-  import('millrace').then(({ createLimiter, attachLimiter }) => {
+  import('millrace').then(async ({ openLimiter, attachLimiter }) => {
     const limiter = workerData.share
       ? attachLimiter(workerData.share)
-      : createLimiter({ limit: 1_000, window: '1h', maxKeys: 100, shared: { file: workerData.file } })
+      : await openLimiter({ limit: 1_000, window: '1h', maxKeys: 100, shared: { file: workerData.file } })
     limiter.check('key')
     if (workerData.how === 'exit') process.exit()
     if (workerData.how === 'close') limiter.close()
@@ -164,7 +161,7 @@ test('threads that load the addon come and go in every way, and leave no mapping
     )
   }
   const fd = openSync(file, 'r+')
-  assert.is(files.lock(fd, true, 0), 'alone')
+  assert.is(files.lock(fd, true), 'alone')
   closeSync(fd)
   const limiter = createLimiter({ limit: 1_000, window: '1h', maxKeys: 100, shared: { file } })
   const used = limiter.usage('key') // those that were terminated may not have come so far

@@ -1,6 +1,6 @@
 // A process among those that share a file: it does what it is told over IPC, by the package as it ships.
 
-import { createLimiter, type Decision, type Limiter, type LimiterOptions, MillraceError } from 'millrace'
+import { type Decision, type Limiter, type LimiterOptions, MillraceError, openLimiter } from 'millrace'
 import { createLimiterOn } from '#millrace/create.js'
 import type { Machine } from '#millrace/shared-file/machine.js'
 import { bootIdOf } from '#millrace/shared-file/machine.js'
@@ -8,10 +8,12 @@ import type { Answer, MachineState, Order } from './processes.js'
 
 let limiter: Limiter
 const state: MachineState = { bootId: '', upMs: 0, wallMs: 0 }
+
 const machine: Machine = {
   bootId: () => bootIdOf(state.bootId),
   monotonicMs: () => state.upMs,
   wallMs: () => state.wallMs,
+  wallErrorMs: () => (state.wallErrorMs === null ? Number.POSITIVE_INFINITY : (state.wallErrorMs ?? 0)),
 }
 
 process.on('message', (order: Order) => {
@@ -26,9 +28,7 @@ answer({ value: 'ready' })
 function obey(order: Order): unknown {
   switch (order.do) {
     case 'open':
-      limiter =
-        order.machine === undefined ? createLimiter(order.options) : openOn(order.machine, order.options)
-      return undefined
+      return open(order.options, order.machine)
     case 'turn':
       Object.assign(state, order.machine)
       return undefined
@@ -51,9 +51,9 @@ function obey(order: Order): unknown {
   }
 }
 
-function openOn(given: MachineState, options: LimiterOptions): Limiter {
+async function open(options: LimiterOptions, given: MachineState | undefined): Promise<void> {
   Object.assign(state, given)
-  return createLimiterOn(machine, options)
+  limiter = given === undefined ? await openLimiter(options) : createLimiterOn(machine, options)
 }
 
 /** Kills this process where it is about to store an admission word of that state. */

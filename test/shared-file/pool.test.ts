@@ -96,7 +96,7 @@ test('a pool whose threads cannot be started leaves the lock of the file to othe
     workerThreads.Worker = Worker
   }
   const descriptor = openSync(file, 'r+')
-  assert.is(neededAddon('shared', file).files!.lock(descriptor, true, 0), 'alone')
+  assert.is(neededAddon('shared', file).files!.lock(descriptor, true), 'alone')
   closeSync(descriptor)
 })
 

@@ -13,6 +13,8 @@ export interface MachineState {
   bootId: string
   upMs: number
   wallMs: number
+  /** How far the kernel says that the wall clock may be wrong: 0, unless said; null: it does not vouch for it at all. */
+  wallErrorMs?: number | null
 }
 
 export type Order =

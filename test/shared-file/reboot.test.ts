@@ -90,6 +90,59 @@ for (const [what, wallMs] of [
   })
 }
 
+/** No NTP, or not yet: the kernel does not say how far the clock may be wrong. */
+const UNVOUCHED = { wallErrorMs: null } as const
+
+test('a wall clock that was wrong before a restart and is right behind it gives nobody quota', async () => {
+  const before = { ...LONG_UP, wallMs: WALL - 20 * 24 * HOUR, ...UNVOUCHED }
+  const after = { bootId: SECOND, upMs: 20_000, wallMs: WALL + 65_000 }
+  const member = await leftAfter('was wrong', before, after)
+  assert.is(await usage(member), 6)
+  assert.is(await member.check('key', 9), 4)
+  await turn(member, { upMs: 20_000 + HOUR + MINUTE })
+  assert.is(await usage(member), 0)
+  await member.kill()
+})
+
+test('a wall clock that nothing keeps right is not believed behind a restart: the time off counts as none', async () => {
+  const after = { bootId: SECOND, upMs: 20_000, wallMs: WALL + 3 * HOUR }
+  const cases: [string, Partial<MachineState>, Partial<MachineState>][] = [
+    ['before', UNVOUCHED, {}],
+    ['after', {}, UNVOUCHED],
+    ['ever', UNVOUCHED, UNVOUCHED],
+  ]
+  for (const [when, then, now] of cases) {
+    const member = await leftAfter(`unvouched ${when}`, { ...LONG_UP, ...then }, { ...after, ...now })
+    assert.is(await usage(member), 6, when)
+    // The minutes that the machine has been up since do count.
+    await turn(member, { upMs: 20_000 + HOUR + MINUTE })
+    assert.is(await usage(member), 0, when)
+    await member.kill()
+  }
+})
+
+test('of the time that the wall clock tells, as much is left out as it may be wrong, then and now', async () => {
+  const before = { ...LONG_UP, wallErrorMs: 2 * MINUTE }
+  const after = { bootId: SECOND, upMs: 0, wallMs: WALL + 63 * MINUTE, wallErrorMs: MINUTE }
+  const member = await leftAfter('errors', before, after)
+  assert.is(await usage(member), 6)
+  await turn(member, { upMs: MINUTE })
+  assert.is(await usage(member), 0)
+  await member.kill()
+})
+
+test('a clock set by hand while the file is open is not believed from then on', async () => {
+  const first = await Member.start()
+  await first.open(options(at('set')), LONG_UP)
+  await turn(first, { upMs: LONG_UP.upMs + 2_000, wallMs: WALL - 20 * 24 * HOUR, ...UNVOUCHED })
+  assert.is(await first.check('key', 6), 6)
+  await first.kill()
+  const second = await Member.start()
+  await second.open(options(at('set')), { bootId: SECOND, upMs: 20_000, wallMs: WALL + 65_000 })
+  assert.is(await usage(second), 6)
+  await second.kill()
+})
+
 test('with a wall clock that tells nothing, counts expire once the machine itself has been up for as long', async () => {
   const after = { bootId: SECOND, upMs: HOUR + 2 * MINUTE, wallMs: 5_000 }
   const member = await leftAfter('up long', LONG_UP, after)
@@ -130,7 +183,7 @@ test('the wall clock is noted while the file is in use, not only when it is open
   await second.kill()
 })
 
-test('where a system does not name its boots, the earlier of both clocks holds, and nobody gets quota', async () => {
+test('where a system does not name its boots, its monotonic clock holds, and nobody gets quota', async () => {
   const before = { ...LONG_UP, bootId: NAMELESS }
   const cases = [
     ['restarted', { upMs: 20_000, wallMs: WALL + 10 * MINUTE }],

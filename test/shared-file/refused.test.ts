@@ -3,6 +3,7 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readFileSync,
   rmSync,
@@ -14,7 +15,7 @@ import { inspect } from 'node:util'
 import { attachLimiter, createLimiter, type LimiterOptions, MillraceError, manualClock } from 'millrace'
 import * as assert from 'uvu/assert'
 import { HEADER, HEADER_WORDS } from '#millrace/memory/layout.js'
-import { assertRaises } from '../limiter/support.js'
+import { assertIsError, assertRaises } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
 import { folder } from './processes.js'
 
@@ -111,13 +112,43 @@ test('whichever word of the header is damaged, the file is refused by name or it
         await limiter.close()
       } catch (error) {
         assert.instance(error, MillraceError, `word ${word}: ${value}: ${inspect(error)}`)
-        assert.match((error as MillraceError).code, /SHARED_(FILE|MISMATCH)|INVALID_CLOCK/)
+        assert.match((error as MillraceError).code, /SHARED_(FILE|MISMATCH)/)
         refusals++
       }
     }
   }
   assert.ok(refusals > 30, `${refusals} refusals`)
 })
+
+const ODD_TIMES = [Number.NaN, Infinity, -Infinity, 1e300, -1e300, 1e17, -1e17, 2 ** 53 - 1]
+for (const name of ['CLOCK_OFFSET_MS', 'ORIGIN_MS', 'WALL_AHEAD_MS'] as const) {
+  test(`a file whose ${name} is damaged is refused by name as it is opened, or its limits hold`, async () => {
+    const file = await made(`damaged ${name}`)
+    const whole = readFileSync(file)
+    let refusals = 0
+    for (const value of ODD_TIMES) {
+      for (const isRestarted of [false, true]) {
+        const bytes = Buffer.from(whole)
+        bytes.writeDoubleLE(value, 4 * HEADER[name])
+        if (isRestarted) bytes.writeInt32LE(7, 4 * HEADER.BOOT_ID)
+        writeFileSync(file, bytes)
+        let limiter: ReturnType<typeof open>
+        try {
+          limiter = open(file)
+        } catch (error) {
+          assertIsError(error, 'ERR_MILLRACE_SHARED_FILE', 'shared.file', `${value}`)
+          assert.ok(readFileSync(file).equals(bytes), 'it is left as it is')
+          refusals++
+          continue
+        }
+        const admitted = Array.from({ length: 12 }, () => limiter.check('key').allowed)
+        assert.is(admitted.filter(Boolean).length, 10, `${value}`)
+        await limiter.close()
+      }
+    }
+    assert.ok(refusals >= 2, `${refusals} refusals`)
+  })
+}
 
 test('a mismatch names all that differs, with both values; another limit is none', async () => {
   const file = await made('shape')
@@ -163,7 +194,7 @@ test('what was refused is not kept locked', async () => {
   const probe = `const { createRequire } = require('node:module')
     import('#millrace/native/addon.js').then(({ neededAddon }) => {
       const fd = require('node:fs').openSync(${JSON.stringify(file)}, 'r+')
-      console.log(neededAddon('', '').files.lock(fd, true, 0))
+      console.log(neededAddon('', '').files.lock(fd, true))
     })`
   const { stdout, stderr } = spawnSync(process.execPath, ['-e', probe], { encoding: 'utf8' })
   assert.is(stdout, 'alone\n', stderr)
@@ -238,6 +269,35 @@ test('a maker’s unfinished file that is no file of ours is refused, not overwr
   assertRaises(() => open(at('unfinished')), 'ERR_MILLRACE_SHARED_FILE', 'shared.file')
   assert.ok(readFileSync(at('target')).equals(before))
   rmSync(at('unfinished.new'))
+})
+
+test('a maker’s unfinished file that has another name, too, is refused, and not emptied', async () => {
+  const unfinished = at('linked.new')
+  for (const text of ['somebody’s notes', '']) {
+    writeFileSync(at('notes'), text, { mode: 0o600 })
+    linkSync(at('notes'), unfinished)
+    const act = () => open(at('linked'))
+    const { message } = assertRaises(act, 'ERR_MILLRACE_SHARED_FILE', 'shared.file', unfinished)
+    assert.match(message, /hard link/)
+    assert.is(readFileSync(at('notes'), 'utf8'), text)
+    assert.ok(existsSync(unfinished))
+    rmSync(unfinished)
+  }
+  await open(at('linked')).close()
+})
+
+test('a file of the unfinished one’s name that no maker has left is refused, and not emptied', async () => {
+  const unfinished = at('foreign.new')
+  for (const bytes of [Buffer.from('somebody’s notes'), Buffer.from(`${'\0'.repeat(270_000)}x`)]) {
+    writeFileSync(unfinished, bytes, { mode: 0o600 })
+    const act = () => open(at('foreign'))
+    const { message } = assertRaises(act, 'ERR_MILLRACE_SHARED_FILE', 'shared.file', unfinished)
+    assert.match(message, /unfinished arena of Millrace/)
+    assert.ok(readFileSync(unfinished).equals(bytes))
+  }
+  writeFileSync(unfinished, Buffer.alloc(70_000)) // as a dead maker leaves it
+  await open(at('foreign')).close()
+  assert.not(existsSync(unfinished))
 })
 
 test('a file cut short between two openings is refused, not mapped', async () => {

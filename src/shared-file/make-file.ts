@@ -1,0 +1,102 @@
+import {
+  closeSync,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { shapeOf, writeHeader } from '../memory/arena.js'
+import { HEADER, HEADER_WORDS, MAGIC } from '../memory/layout.js'
+import { write } from '../memory/words.js'
+import type { NativeFiles } from '../native/files.js'
+import { beginTime } from './file-clock.js'
+import { type LockedFile, tryLock } from './lock.js'
+import type { Machine } from './machine.js'
+import type { Wanted } from './mismatch.js'
+import { isStillAt, type OpenFile, openFile, refused, refusedBySystem } from './open-file.js'
+import { writeRuleName } from './rule-name.js'
+
+/**
+ * Makes the file under its unfinished name (`.new`), and renames it. Undefined where another process makes it, or has made it.
+ * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`
+ */
+export function make(
+  files: NativeFiles,
+  path: string,
+  wanted: Wanted,
+  machine: Machine,
+): LockedFile | undefined {
+  const bytes = 4 * shapeOf(wanted.rule, wanted.maxKeys).words
+  const unfinished = openFile(`${path}.new`, true)!
+  let made: LockedFile | undefined
+  try {
+    if (isLeftToUs(files, unfinished, path)) {
+      fill(files, unfinished, bytes, headerFor(wanted, machine))
+      renameSync(unfinished.path, path)
+      made = { ...unfinished, path, isAlone: true }
+    }
+    return made
+  } finally {
+    if (made === undefined) closeSync(unfinished.fd)
+  }
+}
+
+/** Whether the unfinished file is ours to make: locked by us, still there, and the file not made in between. */
+function isLeftToUs(files: NativeFiles, unfinished: OpenFile, path: string): boolean {
+  if (tryLock(files, unfinished, true) === 'busy') return false
+  // Renamed by its maker before the lock came here; then a process has it mapped.
+  if (!isStillAt(unfinished.path, unfinished)) return false
+  checkIsOurs(unfinished)
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return true
+  unlinkSync(unfinished.path)
+  return false
+}
+
+function fill(files: NativeFiles, { path, fd }: OpenFile, bytes: number, header: Int32Array): void {
+  fchmodSync(fd, 0o600)
+  ftruncateSync(fd, 0)
+  try {
+    files.allocate(fd, bytes)
+    writeSync(fd, header, 0, 4 * HEADER_WORDS, 0)
+    fsyncSync(fd)
+  } catch (error) {
+    unlinkSync(path) // and gives back the space, that it could not have all of
+    throw refusedBySystem(path, `room for its ${bytes} bytes`, error)
+  }
+}
+
+/**
+ * Whether a dead maker left it: empty, all zeros (its space taken, its header not yet written), or with our header. Any other
+ * file of that name, and one that has another name too, belongs to somebody, and is not to be emptied.
+ */
+function checkIsOurs({ path, fd }: OpenFile): void {
+  const { nlink, size } = fstatSync(fd)
+  if (nlink !== 1) throw refused(path, `a file that has no other name (a hard link; it has ${nlink} names)`)
+  const first = new Int32Array(1)
+  if (size === 0 || (readSync(fd, first, 0, 4, 0) === 4 && first[HEADER.MAGIC] === MAGIC)) return
+  if (!isAllZeros(fd)) throw refused(path, 'an unfinished arena of Millrace, or no file')
+}
+
+function isAllZeros(fd: number): boolean {
+  const part = Buffer.alloc(65_536)
+  const zeros = Buffer.alloc(part.length)
+  for (let at = 0; ; at += part.length) {
+    const read = readSync(fd, part, 0, part.length, at)
+    if (read === 0) return true
+    if (!part.subarray(0, read).equals(zeros.subarray(0, read))) return false
+  }
+}
+
+function headerFor({ rule, maxKeys, onFull }: Wanted, machine: Machine): Int32Array {
+  const header = new Int32Array(HEADER_WORDS)
+  writeHeader(header, shapeOf(rule, maxKeys), rule, onFull, machine.monotonicMs())
+  write(header, HEADER.MAX_KEYS, maxKeys)
+  writeRuleName(header, rule.name)
+  beginTime(header, machine)
+  return header
+}

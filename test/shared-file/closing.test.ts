@@ -1,0 +1,172 @@
+// What close() of a limiter in a file leaves behind: nothing.
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { Worker } from 'node:worker_threads'
+import { attachLimiter, createLimiter, type LimiterOptions } from 'millrace'
+import * as assert from 'uvu/assert'
+import { neededAddon } from '#millrace/native/addon.js'
+import type { NativeFiles } from '#millrace/native/files.js'
+import { assertRaises, assertRejects, turn } from '../limiter/support.js'
+import { test } from '../native/addon-test.js'
+import { folder } from './processes.js'
+
+const at = folder()
+const options = (file: string) => ({ limit: 10_000, window: '1h' as const, maxKeys: 100, shared: { file } })
+const open = (file: string, more: Partial<LimiterOptions> = {}) =>
+  createLimiter({ ...options(file), ...more })
+const files = process.env.MILLRACE_NATIVE === '0' ? ({} as NativeFiles) : neededAddon('test', '').files!
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** Descriptors and mappings of the file that this process has now, without a collection. */
+function held(file: string): { descriptors: number; mappings: number } {
+  const maps = readFileSync('/proc/self/maps', 'utf8')
+  return { descriptors: readdirSync('/proc/self/fd').length, mappings: maps.split(file).length - 1 }
+}
+
+const onLinux = existsSync('/proc/self/maps') ? test : test.skip
+
+onLinux('5,000 limiters opened and closed leave no descriptor and no mapping', async () => {
+  const file = at('cycles')
+  await open(file).close()
+  const before = held(file)
+  for (let i = 0; i < 5_000; i++) {
+    const limiter = open(file)
+    limiter.check('key')
+    if (i === 0) assert.is(held(file).mappings, 1)
+    await limiter.close()
+  }
+  assert.equal(held(file), { ...before, mappings: 0 })
+  collect()
+  const limiter = open(file)
+  assert.is(limiter.usage('key'), 5_000)
+  await limiter.close()
+})
+
+onLinux('a pool that is closed leaves none in any of its threads', async () => {
+  const file = at('pools')
+  for (let i = 0; i < 3; i++) {
+    const limiter = createLimiter({ ...options(file), engine: 'pool', pool: { minThreads: 2 } })
+    await Promise.all(['a', 'b', 'c', 'd'].map((key) => limiter.check(key)))
+    assert.ok(held(file).mappings >= 2)
+    await limiter.close()
+    assert.is(held(file).mappings, 0)
+  }
+})
+
+onLinux('a share that cannot be attached leaves none', async () => {
+  const file = at('shares')
+  const limiter = open(file)
+  const share = limiter.share()
+  const before = held(file)
+  for (let i = 0; i < 20; i++) {
+    const wrong = { ...share, rule: 'another' }
+    assertRaises(() => attachLimiter(wrong), 'ERR_MILLRACE_SHARED_MISMATCH', 'name')
+  }
+  assert.equal(held(file), before)
+  await limiter.close()
+})
+
+test('after close every method throws, a pending wait rejects, and what was decided can still be read', async () => {
+  const limiter = open(at('after'), { limit: 1 })
+  const handle = limiter.handle('key')
+  const packed = limiter.pack(['key'])
+  const first = limiter.check(handle)
+  const refused = limiter.check(handle)
+  const batch = limiter.checkMany(Array(20).fill('key'))
+  const waiting = limiter.wait('key')
+  await limiter.close()
+  await assertRejects(() => waiting, 'ERR_MILLRACE_CLOSED', 'limiter')
+  const acts: (() => unknown)[] = [
+    () => limiter.check('key'),
+    () => limiter.check(handle),
+    () => limiter.peek('key'),
+    () => limiter.checkMany(packed),
+    () => limiter.usage('key'),
+    () => limiter.refund(first),
+    () => limiter.refund('key', 1),
+    () => limiter.block('key', '1s'),
+    () => limiter.unblock('key'),
+    () => limiter.clear('key'),
+    () => limiter.penalize('key', 1),
+    () => limiter.update('default', { limit: 2 }),
+    () => limiter.stats(),
+    () => limiter.share(),
+    () => limiter.rule,
+  ]
+  for (const act of acts) assertRaises(act, 'ERR_MILLRACE_CLOSED', 'limiter', String(act))
+  assert.equal([first.allowed, refused.allowed, batch.allowed[19]], [true, false, 0])
+})
+
+test('what is decided in another thread and another limiter goes on after a close', async () => {
+  const file = at('others')
+  const [closed, other] = [open(file), open(file)]
+  const worker = new Worker(
+    `const { parentPort, workerData } = require('node:worker_threads')
+     import('millrace').then(({ attachLimiter }) => {
+       const limiter = attachLimiter(workerData)
+       parentPort.on('message', () => {
+         limiter.check('key')
+         parentPort.postMessage(limiter.usage('key'))
+       })
+       parentPort.postMessage('ready')
+     })`,
+    { eval: true, workerData: closed.share() },
+  )
+  const told = () => new Promise((resolve) => worker.once('message', resolve))
+  assert.is(await told(), 'ready')
+  await closed.close()
+  worker.postMessage('')
+  assert.is(await told(), 1)
+  other.check('key')
+  assert.is(other.usage('key'), 2)
+  await worker.terminate()
+  await other.close()
+})
+
+function map(name: string) {
+  writeFileSync(at(name), Buffer.alloc(4_096), { mode: 0o600 })
+  const fd = openSync(at(name), 'r+')
+  const mapping = files.map(fd, 4_096)
+  closeSync(fd)
+  return mapping
+}
+
+test('a mapping that is ended detaches its buffer, may be ended again, and ends no other', () => {
+  const [one, other] = [map('one'), map('other')]
+  const [words, kept] = [new Int32Array(one.buffer), new Int32Array(other.buffer)]
+  for (const wrong of [other.buffer, new ArrayBuffer(4_096), undefined, {}, 5]) {
+    assert.throws(() => one.unmap(wrong as ArrayBuffer), /buffer of this mapping/)
+  }
+  words[0] = 1
+  one.unmap(one.buffer)
+  assert.equal([words.length, words[0], one.buffer.byteLength], [0, undefined, 0])
+  assert.throws(() => Atomics.load(words, 0))
+  one.unmap(one.buffer)
+  one.unmap(other.buffer)
+  kept[0] = 7
+  assert.is(kept[0], 7)
+  collect()
+  assert.is(kept[0], 7)
+})
+
+onLinux(
+  'the descriptor of a mapping that has ended is not closed by a second end, or a collection',
+  async () => {
+    const ended = map('ended')
+    ended.unmap(ended.buffer)
+    const others = [openSync(at('ended'), 'r'), openSync(at('ended'), 'r')]
+    assert.ok(others.includes(ended.fd), `${others} have its number, ${ended.fd}, now`)
+    ended.unmap(ended.buffer)
+    collect()
+    await turn()
+    for (const fd of others) {
+      assert.ok(existsSync(`/proc/self/fd/${fd}`))
+      closeSync(fd)
+    }
+  },
+)
+
+test.run()
