@@ -9,13 +9,13 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import autocannon from 'autocannon'
-import { createLimiter } from 'millrace'
+import { openLimiter } from 'millrace'
 
 const WORKERS = 4
 const LIMIT = 1_000
 
 if (cluster.isPrimary) await startWorkers()
-else serve()
+else await serve()
 
 async function startWorkers() {
   // Yours has a place where it stays, and outlives restarts: './api-limits.arena'.
@@ -45,8 +45,9 @@ async function startWorkers() {
   rmSync(folder, { recursive: true })
 }
 
-function serve() {
-  const limiter = createLimiter({ limit: LIMIT, window: '1h', shared: { file: process.env.LIMITS } })
+async function serve() {
+  // All of them open the file as they start: openLimiter waits its turn without blocking.
+  const limiter = await openLimiter({ limit: LIMIT, window: '1h', shared: { file: process.env.LIMITS } })
   let count = 0
   const server = createServer((request, response) => {
     count++

@@ -1,5 +1,5 @@
 // One of the processes: decides on the limiter's file as fast as it can, and enters what was admitted, until it is killed.
-import { createLimiter } from 'millrace'
+import { openLimiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
 import type { MadeDecision } from '#millrace/core/decision.js'
 import { shapeFor } from '#millrace/memory/layout.js'
@@ -10,7 +10,7 @@ import { Log } from './log.js'
 const ROUND = 64
 const job = JSON.parse(process.argv[2]!) as Job
 const log = new Log(job.log, job.ticks)
-const limiter = createLimiter(optionsFor(job.file))
+const limiter = await openLimiter(optionsFor(job.file))
 const { modulus } = shapeFor(WINDOW_MS, WINDOW_MS / GRANULE_MS, 2)
 const next = random(job.seed)
 

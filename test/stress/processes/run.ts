@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { createLimiter } from 'millrace'
+import { openLimiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
 import { ADM, CLAIMED, HEADER, STATE, shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../../algorithms/oracle.js'
@@ -169,7 +169,7 @@ export class Run {
       return claimed
     }
     const before = count()
-    const limiter = createLimiter(optionsFor(this.#job.file))
+    const limiter = await openLimiter(optionsFor(this.#job.file))
     const { lostWays, evictedLive } = limiter.stats()
     if (evictedLive > 0)
       this.#findings.complaints.push(`${evictedLive} keys displaced: the table is too small to judge`)
