@@ -70,6 +70,14 @@ export class AsyncLimiter implements AsyncDisposable {
     this.#pool = new PoolEngine(this.#shared(), settings)
   }
 
+  /**
+   * Resolves when the threads that stay (`pool.minThreads`) have started and can decide at once. Without it, the first calls wait
+   * for that. Rejects with `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_WORKER_LOST` and `ERR_MILLRACE_CLOSED`.
+   */
+  async ready(): Promise<void> {
+    await this.#open().ready()
+  }
+
   /** What this limiter holds keys to, now. */
   get rule(): LimiterRule {
     this.#open()

@@ -82,6 +82,11 @@ export class Limiter implements AsyncDisposable {
     this.#engine = new InlineEngine(arena, ruleName, clock)
   }
 
+  /** Resolves at once: a limiter that decides on the calling thread has nothing to wait for. @see AsyncLimiter.ready */
+  async ready(): Promise<void> {
+    this.#open()
+  }
+
   /** What this limiter holds keys to, now. */
   get rule(): LimiterRule {
     return ruleOf(this.#arena, this.#ruleName, this.#open().limit)

@@ -24,7 +24,7 @@ export interface PoolSettings {
  */
 const IDLE_MS = 50
 /** Without a request for so long, the keys are dealt to as few threads as at the beginning. */
-const SHRINK_AFTER_MS = 1_000
+export const SHRINK_AFTER_MS = 1_000
 /** After an answer, the next ones are looked for in so many turns of the event loop: to be told of each costs both sides more. */
 const LOOKS = 5
 /** A turn that asks for much shows it in parts of so many: the thread decides on the first while the rest is asked. */
@@ -138,15 +138,21 @@ export class PoolEngine implements Asker {
     return batch.length === 0 ? batch.promise : this.#submit(batch, signal)
   }
 
+  /** Resolves when each of the threads that stay has answered. */
+  async ready(): Promise<void> {
+    await Promise.all(this.#lanes.slice(0, this.#settings.minThreads).map((_, ring) => this.#flush(ring)))
+  }
+
   /** Lets every thread add what it has counted to the statistics of all. */
   async flush(): Promise<void> {
-    const asked = this.#lanes.map((lane, ring) => {
-      if (lane.isAtRest && lane.isEmpty) return undefined // it has
-      const request = new Request(this, Op.FLUSH, 0, 0, 0)
-      request.ring = ring
-      return this.#admit(request)
-    })
-    await Promise.all(asked)
+    // A thread at rest has done so.
+    await Promise.all(this.#lanes.map((lane, ring) => !(lane.isAtRest && lane.isEmpty) && this.#flush(ring)))
+  }
+
+  #flush(ring: number): Promise<unknown> {
+    const request = new Request(this, Op.FLUSH, 0, 0, 0)
+    request.ring = ring
+    return this.#admit(request)
   }
 
   /** Answers what it has been asked, then ends the threads. Nothing may be asked any more. */

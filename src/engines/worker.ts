@@ -42,10 +42,8 @@ const REQUESTS_PER_READING = 16
 /** Of this thread, by their rings: one that comes back finds its engine. */
 const benches = new Map<number, Bench>()
 
-/** What piscina runs. Without a task a thread is only started. */
-export function serve(task?: RingTask): void {
-  if (task === undefined) return
-  const { id, start, ring, limiter, idleMs } = task
+/** What piscina runs. */
+export function serve({ id, start, ring, limiter, idleMs }: RingTask): void {
   const bench = benches.get(id) ?? new Bench(new RingMemory(ring), limiter)
   benches.set(id, bench)
   const answerer = new Answerer(bench.memory, start, idleMs)

@@ -43,6 +43,13 @@ const CLAIMS: Record<string, Holds> = {
     }
     assert.is((await limiter.stats()).keys, 0)
   },
+  'is ready without having decided anything, and as often as it is asked': async (limiter) => {
+    await Promise.all([limiter.ready(), limiter.ready()])
+    const { allowed, denied, keys } = await limiter.stats()
+    assert.equal([allowed, denied, keys], [0, 0, 0])
+    await limiter.ready()
+    assert.is((await limiter.check('key')).remaining, 4)
+  },
   'allows cost 0 and gives the key no place': async (limiter) => {
     const { allowed, remaining, resetMs } = await limiter.check('key', 0)
     assert.equal({ allowed, remaining, resetMs }, { allowed: true, remaining: 5, resetMs: 0 })
@@ -248,6 +255,7 @@ const CLAIMS: Record<string, Holds> = {
       () => limiter.refund('key', 1),
       () => limiter.block('key', 1),
       () => limiter.wait('key'),
+      () => limiter.ready(),
       () => limiter.stats(),
       () => limiter.update('default', { limit: 1 }),
       () => limiter.rule,

@@ -20,7 +20,7 @@ const METHODS: Record<string, (limiter: Limiter) => unknown> = {
   share: (limiter) => limiter.share(),
   stats: (limiter) => limiter.stats(),
 }
-const ASYNC = ['wait', 'checkAsync']
+const ASYNC = ['wait', 'checkAsync', 'ready']
 
 for (const [name, act] of Object.entries(METHODS)) {
   test(`${name} of a closed limiter throws ERR_MILLRACE_CLOSED`, async () => {
@@ -41,9 +41,11 @@ test('every public method is held to that', () => {
   )
 })
 
-test('wait of a closed limiter rejects with ERR_MILLRACE_CLOSED', async () => {
+test('wait and ready of a closed limiter reject with ERR_MILLRACE_CLOSED', async () => {
   const { limiter } = limiterWith()
+  await resolved(limiter.ready())
   await resolved(limiter.close())
+  await assertRejects(() => limiter.ready(), 'ERR_MILLRACE_CLOSED', 'limiter')
   await assertRejects(() => limiter.wait('key'), 'ERR_MILLRACE_CLOSED', 'limiter')
 })
 
