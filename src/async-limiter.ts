@@ -1,8 +1,8 @@
 import {
   blockMs,
   checkCost,
-  checkCosts,
   checkOptions,
+  checkPenalty,
   checkRemaining,
   checkSignal,
   checkUpdate,
@@ -11,10 +11,12 @@ import {
   foreignDecision,
   isDecision,
   neverAdmitted,
+  ownCosts,
+  usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
 import type { Decision } from './core/decision.js'
-import { type Duration, parseDuration } from './core/duration.js'
+import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
@@ -103,15 +105,14 @@ export class AsyncLimiter implements AsyncDisposable {
     costs: Costs = 1,
     options: { remaining?: boolean } & CallOptions = {},
   ): Promise<BatchDecision> {
-    const pool = this.#open()
-    const { fingerprints, length } = this.#keys.pack(keys)
+    this.#open()
+    const { fingerprints } = this.#keys.pack(keys)
     checkOptions(options, ['remaining', 'signal'])
     const { remaining = false, signal } = options
     checkRemaining(remaining)
     checkSignal(signal)
-    checkCosts(costs, length)
-    const own = typeof costs === 'number' ? costs : new Float64Array(costs) // the caller's may change meanwhile
-    return (await pool.askMany(fingerprints, own, remaining, signal)) as BatchDecision
+    const own = ownCosts(costs, fingerprints.length / 2)
+    return (await this.#open().askMany(fingerprints, own, remaining, signal)) as BatchDecision
   }
 
   /** Hashes keys once, in this thread and at once. @see Limiter.pack */
@@ -144,7 +145,7 @@ export class AsyncLimiter implements AsyncDisposable {
   /** @see Limiter.usage */
   async usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): Promise<number> {
     const pool = this.#open()
-    const ms = Math.min(parseDuration(lastMs, 'lastMs'), this.#arena.shape.windowMs)
+    const ms = usageMs(lastMs, this.#arena.shape.windowMs)
     const { lo, hi } = this.#keys.read(key)
     return (await pool.askAbout(Op.USAGE, lo, hi, ms)) as number
   }
@@ -167,6 +168,8 @@ export class AsyncLimiter implements AsyncDisposable {
 
   /** @see Limiter.penalize */
   async penalize(key: Key, cost: number): Promise<boolean> {
+    this.#open()
+    checkPenalty(cost)
     return (await this.#ask<number>(Op.PENALIZE, key, cost)) === 1
   }
 
@@ -191,7 +194,9 @@ export class AsyncLimiter implements AsyncDisposable {
   /** Decisions under way may still be by the limit before. @see Limiter.update */
   async update(rule: string, change: { limit: number }): Promise<void> {
     this.#open()
-    this.#inline.limit = checkUpdate(rule, this.#ruleName, change)
+    const limit = checkUpdate(rule, this.#ruleName, change)
+    this.#open() // again: a getter may have closed it
+    this.#inline.limit = limit
     this.#updates.look()
   }
 
@@ -235,11 +240,11 @@ export class AsyncLimiter implements AsyncDisposable {
 
   #ask<T>(op: Op, key: Key, cost: number, options?: CallOptions): Promise<T> {
     try {
-      const pool = this.#open()
+      this.#open()
       checkCost(cost)
-      if (options !== undefined) checkCallOptions(options)
+      const signal = options === undefined ? undefined : signalOf(options)
       const { lo, hi } = this.#keys.read(key)
-      const signal = options?.signal
+      const pool = this.#open() // again: a getter may have closed it
       if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost) as Promise<T>
       return pool.ask(op, lo, hi, cost, signal) as Promise<T>
     } catch (error) {
@@ -274,7 +279,9 @@ export class AsyncLimiter implements AsyncDisposable {
   }
 }
 
-function checkCallOptions(options: CallOptions): void {
+function signalOf(options: CallOptions): AbortSignal | undefined {
   checkOptions(options, ['signal'])
-  checkSignal(options.signal)
+  const { signal } = options
+  checkSignal(signal)
+  return signal
 }

@@ -1,11 +1,16 @@
 /** What both facades hold their arguments to. */
-import { type Duration, parseDuration } from './core/duration.js'
+import { type Duration, formatDuration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import { checkLimit } from './core/rule.js'
 import type { Costs } from './engines/batch.js'
+import { COUNT } from './memory/layout.js'
 
 export function checkCost(cost: unknown, option = 'cost'): asserts cost is number {
-  if (!(Number.isInteger(cost) && (cost as number) >= 0)) throw invalidCost(cost, option)
+  if (!isCost(cost)) throw invalidCost(cost, option)
+}
+
+function isCost(cost: unknown): cost is number {
+  return Number.isInteger(cost) && (cost as number) >= 0
 }
 
 export function checkOptions(options: unknown, known: readonly string[], option = 'options'): void {
@@ -19,14 +24,35 @@ export function checkOptions(options: unknown, known: readonly string[], option 
   }
 }
 
-export function checkCosts(costs: unknown, length: number): asserts costs is Costs {
-  if (typeof costs !== 'object' || costs === null) return checkCost(costs, 'costs')
-  const each = costs as ArrayLike<unknown>
-  if (each.length !== length) {
-    const expected = `one cost for all, or one for each of the ${length} keys`
+/**
+ * Costs of so many keys, copied and checked. The caller's own may answer otherwise the next time they are read: by a getter or a
+ * proxy, or because another thread writes to them.
+ */
+export function ownCosts(costs: unknown, keys: number): Costs {
+  if (typeof costs !== 'object' || costs === null) {
+    checkCost(costs, 'costs')
+    return costs
+  }
+  const given = costs as ArrayLike<unknown>
+  if (given.length !== keys) {
+    const expected = `one cost for all, or one for each of the ${keys} keys`
     throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'costs', costs, expected)
   }
-  for (let i = 0; i < length; i++) checkCost(each[i], `costs[${i}]`)
+  const own = new Float64Array(keys)
+  for (let i = 0; i < keys; i++) {
+    const cost = given[i]
+    if (!isCost(cost)) throw invalidCost(cost, `costs[${i}]`)
+    own[i] = cost
+  }
+  return own
+}
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_COST` for more than one granule can count */
+export function checkPenalty(cost: unknown): asserts cost is number {
+  checkCost(cost)
+  if (cost <= COUNT) return
+  const expected = `an integer from 0 to ${COUNT}, the most that a granule counts`
+  throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'cost', cost, expected)
 }
 
 export function invalidCost(cost: unknown, option = 'cost'): MillraceError {
@@ -61,8 +87,17 @@ export function checkRemaining(remaining: unknown): asserts remaining is boolean
 }
 
 export function checkSignal(signal: unknown): asserts signal is AbortSignal | undefined {
-  if (signal === undefined || signal instanceof AbortSignal) return
+  if (signal === undefined || isSignal(signal)) return
   throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'signal', signal, 'an AbortSignal')
+}
+
+/** An object that only inherits from a signal throws when it is read. */
+function isSignal(signal: unknown): boolean {
+  try {
+    return signal instanceof AbortSignal && typeof signal.aborted === 'boolean'
+  } catch {
+    return false
+  }
 }
 
 export function checkWaitOptions(options: { cost?: number; signal?: AbortSignal }): {
@@ -83,6 +118,14 @@ export function checkUpdate(rule: unknown, ownRule: string, change: { limit: num
   checkLimit(limit)
   checkOptions(change, ['limit'], 'change')
   return limit
+}
+
+/** The milliseconds that `usage` is asked about. @throws MillraceError `ERR_MILLRACE_INVALID_DURATION` */
+export function usageMs(lastMs: Duration, windowMs: number): number {
+  const ms = parseDuration(lastMs, 'lastMs')
+  if (ms <= windowMs) return ms
+  const expected = `at most the window, ${formatDuration(windowMs)}: nothing is known of before`
+  throw new MillraceError('ERR_MILLRACE_INVALID_DURATION', 'lastMs', lastMs, expected)
 }
 
 /** A block's milliseconds, `Infinity` for ever. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { AsyncLimiter } from './async-limiter.js'
 import { checkOptions, checkSignal } from './checks.js'
-import { type Clock, checkClock, monotonicClock, SharedManualClock } from './core/clock.js'
+import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from './core/clock.js'
 import { MillraceError } from './core/errors.js'
 import { checkRule, type RuleOptions } from './core/rule.js'
 import { attachShared, clockWithFile } from './engines/attach.js'
@@ -148,7 +148,9 @@ function planOf(options: LimiterOptions | PoolLimiterOptions): Plan {
     if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
   }
   const rule = checkRule(options)
-  const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', engine = 'inline', clock = monotonicClock } = options
+  // Each option is read once: a getter may answer otherwise the next time.
+  const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', engine = 'inline', clock: ownClock, shared } = options
+  const clock = ownClock === undefined ? monotonicClock : ownClock
   if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
   if (!ON_FULL.includes(onFull)) throw invalid('onFull', onFull, "'evict', 'deny' or 'allow'")
   if (engine !== 'inline' && engine !== 'pool') throw invalid('engine', engine, "'inline' or 'pool'")
@@ -157,8 +159,8 @@ function planOf(options: LimiterOptions | PoolLimiterOptions): Plan {
     throw invalid('pool', pool, "nothing but beside engine: 'pool'")
   checkClock(clock)
   const settings = engine === 'pool' ? checkPool(pool) : undefined
-  const path = options.shared === undefined ? undefined : checkShared(options.shared)
-  if (path !== undefined && options.clock !== undefined) throw clockWithFile(options.clock)
+  const path = shared === undefined ? undefined : checkShared(shared)
+  if (path !== undefined && ownClock !== undefined) throw clockWithFile(ownClock)
   if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPool(clock)
   return { rule, maxKeys, onFull, clock, path, settings }
 }
@@ -167,7 +169,7 @@ function planOf(options: LimiterOptions | PoolLimiterOptions): Plan {
 function made(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
   const { rule, maxKeys, onFull, settings } = plan
   if (file !== undefined) return limiterOn(file.arena, rule.name, file.clock, settings, file)
-  const arena = createArena(rule, maxKeys, onFull, plan.clock.now())
+  const arena = createArena(rule, maxKeys, onFull, readingOf(plan.clock))
   warnIfLarge(rule, arena.shape, maxKeys)
   return limiterOn(arena, rule.name, plan.clock, settings)
 }

@@ -1,8 +1,8 @@
 import {
   blockMs,
   checkCost,
-  checkCosts,
   checkOptions,
+  checkPenalty,
   checkRemaining,
   checkUpdate,
   checkWaitOptions,
@@ -11,10 +11,12 @@ import {
   invalidCost,
   isDecision,
   neverAdmitted,
+  ownCosts,
+  usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
 import { type Decision, MadeDecision } from './core/decision.js'
-import { type Duration, parseDuration } from './core/duration.js'
+import type { Duration } from './core/duration.js'
 import type { Edge } from './core/rule.js'
 import { WordWatch } from './core/word-watch.js'
 import { type BatchDecision, type Costs, MadeBatch } from './engines/batch.js'
@@ -129,13 +131,13 @@ export class Limiter implements AsyncDisposable {
     costs: Costs = 1,
     options: { remaining?: boolean } = {},
   ): BatchDecision {
-    const engine = this.#open()
-    const packed = this.#keys.pack(keys)
+    this.#open()
+    const { fingerprints } = this.#keys.pack(keys)
     checkOptions(options, ['remaining'])
     const { remaining = false } = options
     checkRemaining(remaining)
-    checkCosts(costs, packed.length)
-    return new MadeBatch(engine, packed.fingerprints, costs, remaining)
+    const own = ownCosts(costs, fingerprints.length / 2)
+    return new MadeBatch(this.#open(), fingerprints, own, remaining) // asked again: a getter may have closed it
   }
 
   /** Hashes keys once, into one typed array, for `checkMany`. */
@@ -170,13 +172,13 @@ export class Limiter implements AsyncDisposable {
 
   /**
    * Units charged to the key in the last part of the window, counted in whole granules: `lastMs` above 0, at most (and
-   * by default) the window.
+   * by default) the window, else `ERR_MILLRACE_INVALID_DURATION`.
    */
   usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): number {
     const engine = this.#open()
-    const ms = parseDuration(lastMs, 'lastMs')
+    const ms = usageMs(lastMs, this.#arena.shape.windowMs)
     const { lo, hi } = this.#keys.read(key)
-    return engine.usage(lo, hi, Math.min(ms, this.#arena.shape.windowMs))
+    return engine.usage(lo, hi, ms)
   }
 
   /** Gives back exactly what this decision charged, while it still counts. Returns how many units that was. */
@@ -199,10 +201,16 @@ export class Limiter implements AsyncDisposable {
     return refunded
   }
 
-  /** Charges `cost` units without asking, beyond the limit too. False: the table had no room for the key. */
+  /**
+   * Charges `cost` units without asking, beyond the limit too. False: the table had no room for the key.
+   *
+   * A granule counts at most 4,194,303 units of a key (in windows of more than 256 granules, 64 of them together at most
+   * 16,777,215). Penalties that come to more leave it at that, which is over every limit; one larger `cost` is refused with
+   * `ERR_MILLRACE_INVALID_COST`.
+   */
   penalize(key: Key, cost: number): boolean {
     const engine = this.#open()
-    checkCost(cost)
+    checkPenalty(cost)
     const { lo, hi } = this.#keys.read(key)
     return engine.penalize(lo, hi, cost)
   }
@@ -240,8 +248,9 @@ export class Limiter implements AsyncDisposable {
    * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`
    */
   update(rule: string, change: { limit: number }): void {
-    const engine = this.#open()
-    engine.limit = checkUpdate(rule, this.#ruleName, change)
+    this.#open()
+    const limit = checkUpdate(rule, this.#ruleName, change)
+    this.#open().limit = limit // asked again: a getter may have closed it
     this.#updates.look()
   }
 

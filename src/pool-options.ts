@@ -50,19 +50,22 @@ export function checkPool(options: PoolOptions = {}): PoolSettings {
   const { maxThreads = Math.max(minThreads, spare) } = options
   checkCount('pool.maxThreads', maxThreads, minThreads, MOST_THREADS)
   checkCount('pool.maxPending', maxPending, 1, Number.MAX_SAFE_INTEGER)
-  if (resourceLimits !== undefined) checkLimits(resourceLimits)
-  return { minThreads, maxThreads, maxPending, resourceLimits }
+  const limits = resourceLimits === undefined ? undefined : ownLimits(resourceLimits)
+  return { minThreads, maxThreads, maxPending, resourceLimits: limits }
 }
 
-function checkLimits(limits: object): void {
+/** Copied: threads are started by them later, too. */
+function ownLimits(limits: object): object {
   checkOptions(limits, Object.keys(LEAST_MB), 'pool.resourceLimits')
-  for (const [name, value] of Object.entries(limits)) {
+  const own = { ...limits }
+  for (const [name, value] of Object.entries(own)) {
     const least = LEAST_MB[name]!
     if (value === undefined || (typeof value === 'number' && value > 0 && value >= least && value <= MOST_MB))
       continue
     const expected = `megabytes, ${least > 0 ? `${least} or more` : 'more than 0'}, at most ${MOST_MB}`
     throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `pool.resourceLimits.${name}`, value, expected)
   }
+  return own
 }
 
 function checkCount(option: string, value: unknown, least: number, most: number): void {

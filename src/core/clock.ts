@@ -118,5 +118,12 @@ export function checkClock(value: unknown): asserts value is Clock {
       'an object with now(): milliseconds',
     )
   }
-  checkReading((value as Clock).now())
+  readingOf(value as Clock)
+}
+
+/** A reading that has been checked. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
+export function readingOf(clock: Clock): number {
+  const ms = clock.now()
+  checkReading(ms)
+  return ms
 }

@@ -21,8 +21,8 @@ export interface RuleOptions {
    */
   granularity?: Duration
   /**
-   * What sums windows of many granules: `'blocks'` or `'fenwick'`. They decide alike, and differ in speed.
-   * Up to 256 granules are summed one by one, whatever this says.
+   * What sums windows of more than 256 granules: `'blocks'` or `'fenwick'`. They decide alike, and differ in speed.
+   * Fewer granules are summed one by one, and neither can be asked for.
    * @default `'blocks'`, above 262,144 granules `'fenwick'`
    */
   rangeSum?: RangeSumName
@@ -49,6 +49,8 @@ export interface Rule {
 /** The largest limit: the admission word counts in 22 bits, and all ones there means blocked. */
 export const MAX_LIMIT = 2 ** 22 - 2
 export const MAX_BUCKETS = 2 ** 20
+/** The most granules that are summed one by one. */
+export const MOST_PLAIN = 256
 const DEFAULT_BUCKETS = 60
 const MAX_WINDOW_MS = 10_000 * 366 * 86_400_000
 
@@ -66,6 +68,7 @@ export function checkLimit(limit: unknown): asserts limit is number {
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` naming the option, the value and what would be right */
 export function checkRule(options: RuleOptions): Rule {
   const { limit, name = 'default', edge = 'strict', algorithm = 'sliding-window', rangeSum } = options
+  const { window, granularity } = options
   checkLimit(limit)
   if (typeof name !== 'string' || name === '')
     throw invalid('name', name, 'a string of at least one character')
@@ -74,11 +77,18 @@ export function checkRule(options: RuleOptions): Rule {
   if (rangeSum !== undefined && rangeSum !== 'blocks' && rangeSum !== 'fenwick') {
     throw invalid('rangeSum', rangeSum, "'blocks' or 'fenwick'")
   }
-  const windowMs = parseDuration(options.window, 'window', 'ERR_MILLRACE_INVALID_RULE')
+  const windowMs = parseDuration(window, 'window', 'ERR_MILLRACE_INVALID_RULE')
   if (windowMs < 1 || windowMs > MAX_WINDOW_MS) {
-    throw invalid('window', options.window, 'a duration of 1 ms to 10,000 years')
+    throw invalid('window', window, 'a duration of 1 ms to 10,000 years')
   }
-  const buckets = checkGranularity(options.granularity, windowMs)
+  const buckets = checkGranularity(granularity, windowMs)
+  if (rangeSum !== undefined && buckets <= MOST_PLAIN) {
+    throw invalid(
+      'rangeSum',
+      rangeSum,
+      `none, as up to ${MOST_PLAIN} granules (here ${buckets}) are summed one by one`,
+    )
+  }
   return { name, limit, windowMs, buckets, edge, ...(rangeSum === undefined ? {} : { rangeSum }) }
 }
 

@@ -21,22 +21,23 @@ export interface Attached {
 export function attachShared(shared: SharedLimiter, clock?: Clock): Attached {
   if (typeof shared !== 'object' || shared === null)
     throw refuse('shared', shared, 'the value of limiter.share()')
-  if (shared.file !== undefined) return attachFile(shared, clock)
-  const arena = attachArena(shared.buffer)
-  if (typeof shared.rule !== 'string') throw refuse('shared.rule', shared.rule, "the rule's name")
-  const own = clock === undefined ? sharedClock(shared.clock) : clock
+  const { buffer, file, rule, clock: sent } = shared
+  if (file !== undefined) return attachFile(file, rule, clock)
+  const arena = attachArena(buffer)
+  if (typeof rule !== 'string') throw refuse('shared.rule', rule, "the rule's name")
+  const own = clock === undefined ? sharedClock(sent) : clock
   if (own === undefined) {
     throw refuse(
       'shared.clock',
-      shared.clock,
+      sent,
       "'monotonic', a manual clock's memory, or options.clock for a clock of your own",
     )
   }
   checkClock(own)
-  return { arena, rule: shared.rule, clock: own }
+  return { arena, rule, clock: own }
 }
 
-function attachFile({ file, rule }: SharedLimiter, clock: Clock | undefined): Attached {
+function attachFile(file: FilePlace, rule: string, clock: Clock | undefined): Attached {
   const { path, device, inode } = (file ?? {}) as Partial<FilePlace>
   if (typeof path !== 'string' || typeof device !== 'bigint' || typeof inode !== 'bigint') {
     throw refuse('shared.file', file, 'the file of limiter.share()')

@@ -9,7 +9,7 @@ import { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import { Insertion } from '../memory/insertion.js'
-import { COUNT, HEADER } from '../memory/layout.js'
+import { HEADER } from '../memory/layout.js'
 import { changeLimit } from '../memory/limit.js'
 import { readStatistics, type Statistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
@@ -186,11 +186,10 @@ export class InlineEngine implements DecisionSource {
     return this.#onExisting(lo, hi, 0, (way) => this.#adjustments.refund(way, lo, hi, capped))
   }
 
-  /** Charges without asking. False: there was no room for the key. */
+  /** Charges `cost` units, at most `COUNT`, without asking. False: there was no room for the key. */
   penalize(lo: number, hi: number, cost: number): boolean {
     if (cost === 0) return true
-    const capped = Math.min(cost, COUNT)
-    return this.#onInserted(lo, hi, (way) => this.#adjustments.penalize(way, lo, hi, capped))
+    return this.#onInserted(lo, hi, (way) => this.#adjustments.penalize(way, lo, hi, cost))
   }
 
   /** Refuses the key for `ms`, `Infinity` for ever. False: there was no room for the key. */

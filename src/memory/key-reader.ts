@@ -24,7 +24,7 @@ export class KeyReader {
   }
 
   owned(key: KeyHandle): KeyHandle {
-    if (!(key instanceof KeyHandle)) checkKeyString(key, 'key')
+    if (!KeyHandle.is(key)) checkKeyString(key, 'key')
     checkOwner(key, this.#owner, 'key')
     return key
   }
@@ -37,7 +37,7 @@ export class KeyReader {
 
   /** Into one typed array; what is packed already stays as it is. */
   pack(keys: readonly Key[] | PackedKeys): PackedKeys {
-    if (keys instanceof PackedKeys) {
+    if (PackedKeys.is(keys)) {
       checkOwner(keys, this.#owner, 'keys')
       return keys
     }

@@ -4,32 +4,53 @@ import type { Hasher } from './hash.js'
 /** The longest key, in UTF-16 units. */
 export const MAX_KEY_LENGTH = 65_536
 
+/** The most keys of one array, whose fingerprints take half a GiB. */
+const MOST_KEYS = 2 ** 26
+
 /**
  * A key hashed once: accepted wherever a key is by the limiter that made it. Valid for ever, also after its key was
  * displaced; it remembers where the key was, which saves the search.
  */
 export class KeyHandle {
-  /** @internal */
-  readonly owner: object
+  /** What only this class makes has it: no proxy, and nothing that merely inherits. */
+  readonly #owner: object
   /** @internal */
   readonly lo: number
   /** @internal */
   readonly hi: number
-  /** @internal Where the key was when this handle was last used, or -1. */
-  way = -1
+  /** A private field, so that a handle may be frozen. */
+  #way = -1
+
+  /** @internal */
+  static is(value: unknown): value is KeyHandle {
+    return typeof value === 'object' && value !== null && #owner in value
+  }
 
   /** @internal */
   constructor(owner: object, lo: number, hi: number) {
-    this.owner = owner
+    this.#owner = owner
     this.lo = lo
     this.hi = hi
+  }
+
+  /** @internal */
+  isOf(owner: object): boolean {
+    return this.#owner === owner
+  }
+
+  /** @internal Where the key was when this handle was last used, or -1. */
+  get way(): number {
+    return this.#way
+  }
+
+  set way(way: number) {
+    this.#way = way
   }
 }
 
 /** Keys hashed once, in one typed array: for batches. Accepted by the limiter that made them. */
 export class PackedKeys {
-  /** @internal */
-  readonly owner: object
+  readonly #owner: object
   /** @internal lo, hi, lo, hi, ... */
   readonly fingerprints: Int32Array
   /** How many keys. */
@@ -37,9 +58,20 @@ export class PackedKeys {
 
   /** @internal */
   constructor(owner: object, fingerprints: Int32Array) {
-    this.owner = owner
+    this.#owner = owner
     this.fingerprints = fingerprints
     this.length = fingerprints.length / 2
+    Object.freeze(this)
+  }
+
+  /** @internal */
+  static is(value: unknown): value is PackedKeys {
+    return typeof value === 'object' && value !== null && #owner in value
+  }
+
+  /** @internal */
+  isOf(owner: object): boolean {
+    return this.#owner === owner
   }
 }
 
@@ -56,7 +88,7 @@ export function checkKeyString(key: unknown, option: string): asserts key is str
 
 /** @throws MillraceError `ERR_MILLRACE_FOREIGN_HANDLE` */
 export function checkOwner(key: KeyHandle | PackedKeys, owner: object, option: string): void {
-  if (key.owner !== owner) {
+  if (!key.isOf(owner)) {
     const expected = 'a handle or packed keys of this very limiter'
     throw new MillraceError('ERR_MILLRACE_FOREIGN_HANDLE', option, key, expected)
   }
@@ -64,10 +96,15 @@ export function checkOwner(key: KeyHandle | PackedKeys, owner: object, option: s
 
 /** The fingerprints of an array of keys, all of them checked. */
 export function fingerprintsOf(keys: readonly Key[], hasher: Hasher, owner: object): Int32Array {
-  const fingerprints = new Int32Array(2 * keys.length)
-  for (let i = 0; i < keys.length; i++) {
+  const { length } = keys // once: a proxy may answer otherwise the next time
+  if (!Number.isInteger(length) || length < 0 || length > MOST_KEYS) {
+    const expected = `an array of at most ${MOST_KEYS} keys`
+    throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', keys, expected)
+  }
+  const fingerprints = new Int32Array(2 * length)
+  for (let i = 0; i < length; i++) {
     const key = keys[i]!
-    if (key instanceof KeyHandle) {
+    if (KeyHandle.is(key)) {
       checkOwner(key, owner, `keys[${i}]`)
       fingerprints[2 * i] = key.lo
       fingerprints[2 * i + 1] = key.hi

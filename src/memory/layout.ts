@@ -21,7 +21,7 @@
  * Who writes what: HI and the name by the thread that has the way CLAIMED, and nobody else; every other word of a way
  * by compare-exchange, but AS_OF and a first TICK (see `algorithms/sliding-window.ts` and `memory/insertion.ts`).
  */
-import { MAX_BUCKETS } from '../core/rule.js'
+import { MAX_BUCKETS, MOST_PLAIN } from '../core/rule.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes whenever a word changes its place or meaning. */
@@ -177,9 +177,6 @@ export interface Shape {
 export const NAMES_AT = HEADER_WORDS
 /** Tables are made for this load: with two sets of 16 to choose from, none overflowed there (8 ways: at 71 %). */
 const FILL = 0.8
-
-/** The most buckets that are summed one by one. */
-const MOST_PLAIN = 256
 
 /**
  * Above this a Fenwick tree: at 2^20 buckets its sums take a quarter of the time of block sums, at 86,400 four fifths, where

@@ -22,6 +22,16 @@ test('usage: a time that is no positive duration is refused', () => {
   }
 })
 
+test('usage: a time beyond the window is refused, and the whole window is not', () => {
+  const { limiter } = limiterWith()
+  limiter.check('key', 2)
+  for (const ms of ['5m', '1d', 60_001]) {
+    const act = () => limiter.usage('key', ms as never)
+    assert.match(assertRaises(act, 'ERR_MILLRACE_INVALID_DURATION', 'lastMs', inspect(ms)).expected, '1m')
+  }
+  assert.equal([limiter.usage('key', '1m'), limiter.usage('key', 60_000)], [2, 2])
+})
+
 test('update: a rule of another name, and a limit that cannot be, are refused and change nothing', () => {
   const { limiter } = limiterWith({ name: 'mine' })
   for (const rule of ['default', '', undefined, null, 5, 'MINE']) {

@@ -27,6 +27,16 @@ test('the smallest and the largest limit are accepted', () => {
   }
 })
 
+test('a structure for sums is refused where a window of up to 256 granules is summed without one', () => {
+  for (const rangeSum of ['blocks', 'fenwick'] as const) {
+    for (const granules of [60, 256]) {
+      const act = () => limiterWith({ window: granules * 1_000, granularity: '1s', rangeSum })
+      assert.match(assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'rangeSum').expected, `${granules}`)
+    }
+    assert.ok(limiterWith({ window: 257_000, granularity: '1s', rangeSum }).limiter.check('key').allowed)
+  }
+})
+
 const NO_DURATIONS = [
   '0s',
   '-1m',

@@ -52,7 +52,7 @@ test('an arena cut short is refused with the bytes that it should have', () => {
 
 const TAMPERED: Record<string, number[]> = {
   MAGIC: [0, 1, -1],
-  VERSION: [0, 1, 3, -1],
+  VERSION: [0, 1, 2, 4, -1],
   BUCKETS: [0, -1, 61, 2 ** 20 + 1, 2 ** 31 - 1],
   SETS: [0, 1, -2, 3, 2 ** 31 - 1],
   LIMIT: [0, -1, 2 ** 22 - 1],
