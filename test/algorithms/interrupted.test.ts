@@ -1,3 +1,4 @@
+// run: typescript
 // What one thread does, with all that another does put in the middle of it, at each of its operations on shared memory in
 // turn. `test/explore` goes further, but knows only what is promised of decisions; this looks at what callers are told.
 import { attachLimiter, type Limiter, type LimiterOptions, type ManualClock } from 'millrace'

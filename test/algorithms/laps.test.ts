@@ -3,7 +3,8 @@ import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { shapeFor } from '#millrace/memory/layout.js'
-import { ExactLog, random } from './oracle.js'
+import { ExactLog } from '../judge/exact-log.js'
+import { random } from './oracle.js'
 
 const LIMIT = 100
 

@@ -4,7 +4,8 @@ import * as fc from 'fast-check'
 import { createLimiter, type Edge, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ExactLog, random } from './oracle.js'
+import { ExactLog } from '../judge/exact-log.js'
+import { random } from './oracle.js'
 
 const DAY = 86_400_000
 const WINDOWS = [250, 1_000, 60_000, 3_600_000, DAY, 30 * DAY, 400 * DAY]

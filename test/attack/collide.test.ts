@@ -1,3 +1,4 @@
+// run: also-full
 // The quick version of `npm run attack -- --part collide`.
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'

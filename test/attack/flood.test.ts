@@ -1,3 +1,4 @@
+// run: also-full
 // The quick version of `npm run attack -- --part flood`.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

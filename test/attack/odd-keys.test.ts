@@ -1,3 +1,4 @@
+// run: also-full
 // Keys that were made to confuse: each has a cell of its own and exactly its limit, and nothing is thrown.
 import * as fc from 'fast-check'
 import { createLimiter, manualClock } from 'millrace'

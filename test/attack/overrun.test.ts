@@ -1,3 +1,4 @@
+// run: also-full
 // A table of half the keys that come, each way of `onFull`: what each promises, by an exact log of every key.
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'

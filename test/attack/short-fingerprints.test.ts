@@ -1,8 +1,10 @@
+// run: typescript
 // What a collision of two fingerprints does, seen on a build in which they have 8 bits, and the odds of one with 64.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HEADER } from '#millrace/memory/layout.js'
-import { ExactLog, random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/oracle.js'
+import { ExactLog } from '../judge/exact-log.js'
 import { type ShortBuild, withShortFingerprints } from './short-fingerprints.js'
 
 const LIMIT = 5

@@ -1,7 +1,7 @@
 import type { Decision } from 'millrace'
 import * as assert from 'uvu/assert'
 import type { MadeDecision } from '#millrace/core/decision.js'
-import { WindowLog } from './window-log.js'
+import { ExactLog } from '../judge/exact-log.js'
 
 export interface ClockRule {
   limit: number
@@ -24,7 +24,7 @@ export function standsForMs({ windowMs, parts }: ClockRule): number {
 /** What is promised of one key by clocks that go as they like, in milliseconds of those clocks. */
 export class KeyJudge {
   readonly #rule: ClockRule
-  readonly #log = new WindowLog()
+  readonly #log = new ExactLog()
   #newestMs = Number.NEGATIVE_INFINITY
   admitted = 0
   refused = 0
@@ -59,7 +59,7 @@ export class KeyJudge {
     const { limit, windowMs, parts } = this.#rule
     const granuleMs = windowMs / parts
     if (this.#newestMs - readingMs > standsForMs(this.#rule) + 2 * granuleMs) {
-      this.#log.forget()
+      this.#log.clear()
       this.#newestMs = readingMs
       this.forgotten++
     }

@@ -1,6 +1,7 @@
 // Worker threads that set out together on one limiter: the main thread's side.
 import { Worker } from 'node:worker_threads'
 import type { Limiter } from 'millrace'
+import { mostIn } from '../judge/window-judge.js'
 
 export interface Task {
   name: 'admit' | 'churn' | 'roll' | 'meddle' | 'returns' | 'clears'
@@ -20,13 +21,7 @@ export class Tally {
 
   /** The most in any `width` ticks on end. */
   mostIn(width: number): number {
-    let sum = 0
-    let most = 0
-    for (let tick = 0; tick < this.byTick.length; tick++) {
-      sum += this.byTick[tick]! - (tick >= width ? this.byTick[tick - width]! : 0)
-      most = Math.max(most, sum)
-    }
-    return most
+    return mostIn(this.byTick, width)
   }
 }
 

@@ -1,13 +1,19 @@
+// run: first, also-full
 import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { monotonicClock } from '#millrace/core/clock.js'
 import type { MadeDecision } from '#millrace/core/decision.js'
+import { sized } from '../size.js'
 import { run, Tally, type Task } from './crew.js'
+
+/** How often each thread does something, of the full number. */
+const some = (full: number) => sized({ quick: full / 5, full })
+const CREWS = sized({ quick: [3], full: [2, 4] })
 
 const crew = (threads: number, task: Task): Task[] => Array.from({ length: threads }, () => task)
 
-for (const threads of [2, 4]) {
+for (const threads of CREWS) {
   test(`${threads} threads on one key: exactly the limit is admitted`, async () => {
     for (const cost of [1, 3]) {
       const limiter = createLimiter({ limit: 30_001, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
@@ -20,7 +26,7 @@ for (const threads of [2, 4]) {
   })
 
   test(`${threads} threads on many new keys at once: one cell a key, exactly the limit on each`, async () => {
-    const keys = 20_000
+    const keys = some(20_000)
     for (const name of ['admit', 'churn'] as const) {
       const limiter = createLimiter({
         limit: 3,
@@ -44,7 +50,12 @@ for (const threads of [2, 4]) {
     const limiter = createLimiter({ limit: 50, window: 20, granularity: 1, maxKeys: 100 })
     const firstTick = Math.floor(monotonicClock.now())
     const tally = new Tally(1, 120_000)
-    await run(limiter, crew(threads, { name: 'roll', keys: 1, rounds: 1_000_000, cost: 3 }), tally, firstTick)
+    await run(
+      limiter,
+      crew(threads, { name: 'roll', keys: 1, rounds: some(1_000_000), cost: 3 }),
+      tally,
+      firstTick,
+    )
     assert.ok(tally.admitted[0]! > 200, 'windows passed')
     assert.is(
       tally.byTick.reduce((sum, count) => sum + count),
@@ -72,7 +83,12 @@ for (const threads of [2, 4]) {
     const limiter = createLimiter({ limit: 50, window: 20, granularity: 1, maxKeys: 2_000 })
     const firstTick = Math.floor(monotonicClock.now())
     const tally = new Tally(1, 120_000)
-    await run(limiter, crew(threads, { name: 'meddle', keys: 1, rounds: 300_000, cost: 1 }), tally, firstTick)
+    await run(
+      limiter,
+      crew(threads, { name: 'meddle', keys: 1, rounds: some(300_000), cost: 1 }),
+      tally,
+      firstTick,
+    )
     assert.ok(tally.admitted[0]! > 20)
     assert.ok(tally.mostIn(21) <= 50, `${tally.mostIn(21)} in 21 ticks`)
     // A window and a granule after the last of it, by a clock that stands there: all of the limit is there again, and
@@ -86,11 +102,11 @@ for (const threads of [2, 4]) {
   })
 }
 
-for (const threads of [2, 4]) {
+for (const threads of CREWS) {
   test(`${threads} threads refund by key while they decide: what is admitted and not returned is within the limit`, async () => {
     const limiter = createLimiter({ limit: 20, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
     const tally = new Tally(1, 1)
-    await run(limiter, crew(threads, { name: 'returns', keys: 1, rounds: 200_000, cost: 1 }), tally)
+    await run(limiter, crew(threads, { name: 'returns', keys: 1, rounds: some(200_000), cost: 1 }), tally)
     const standing = tally.admitted[0]!
     assert.ok(standing <= 20, `${standing} admitted and not returned`)
     assert.ok(limiter.usage('key 0') >= standing, 'an admission is missing from the counts')
@@ -101,7 +117,11 @@ for (const threads of [2, 4]) {
 
   test(`${threads} threads clear, block and penalize while they decide: afterwards the whole limit can be had`, async () => {
     const limiter = createLimiter({ limit: 20, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
-    await run(limiter, crew(threads, { name: 'clears', keys: 1, rounds: 100_000, cost: 1 }), new Tally(1, 1))
+    await run(
+      limiter,
+      crew(threads, { name: 'clears', keys: 1, rounds: some(100_000), cost: 1 }),
+      new Tally(1, 1),
+    )
     limiter.clear('key 0')
     assert.equal([limiter.usage('key 0'), limiter.peek('key 0').remaining], [0, 20])
     for (let i = 0; i < 20; i++) assert.ok(limiter.check('key 0').allowed)

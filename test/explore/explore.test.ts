@@ -1,22 +1,26 @@
-// Every scenario with one preemption (small ones: with any number), each once more with a death; `npm run explore` goes on
-// from there. Then random schedules on full-size shapes.
+// run: typescript, first, also-full
+// Every scenario with one preemption; in full size also each with a death, and small ones with any number of preemptions.
+// `npm run explore` goes on from there. Then random schedules on full-size shapes.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { size, sized } from '../size.js'
 import { playableCopy, SMALL_BLOCKS, waysPerSet } from './copy.js'
 import { scenarios } from './scenarios/index.js'
 import { replay, Schedule, shrink } from './schedule.js'
 import { search } from './search.js'
 import { walk } from './walk.js'
 
-const SCHEDULES = 1_500
+const SCHEDULES = sized({ quick: 300, full: 1_500 })
 const SEED = 20261121
 
 const small = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS])
 const full = await playableCopy()
 
 for (const [name, scenario] of Object.entries(scenarios)) {
+  if (scenario.deaths && size === 'quick') continue
   test(`nothing forbidden: ${name}`, () => {
-    const preemptions = scenario.deaths ? 0 : scenario.small ? Number.POSITIVE_INFINITY : 1
+    const ofSmall = sized({ quick: 1, full: Number.POSITIVE_INFINITY })
+    const preemptions = scenario.deaths ? 0 : scenario.small ? ofSmall : 1
     const { wrong, schedule, schedules, ends, cut } = search(small, scenario, { preemptions })
     assert.is(wrong, undefined, `by ${schedule && shrink(small, scenario, schedule, wrong!)}`)
     assert.is(cut, 0)

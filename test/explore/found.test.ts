@@ -1,3 +1,4 @@
+// run: typescript, full
 // What the explorer has found in the code: each with as many preemptions as it took.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,9 +1,17 @@
+// run: also-full
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { sized } from '../size.js'
 
-test('1,000,000 keys in a table made for them: none refused for lack of room, none forgotten', async () => {
-  const keys = 1_000_000
+const MANY = sized({ quick: 100_000, full: 1_000_000 })
+const SPRAYED = sized({ quick: 500_000, full: 10_000_000 })
+const PROBES = sized({ quick: 200, full: 1_000 })
+
+const inWords = (count: number) => count.toLocaleString('en')
+
+test(`${inWords(MANY)} keys in a table made for them: none refused for lack of room, none forgotten`, async () => {
+  const keys = MANY
   const clock = manualClock(1e9)
   const limiter = createLimiter({ limit: 2, window: '1h', granularity: '6m', maxKeys: keys, clock })
   for (const expected of [true, true, false]) {
@@ -32,7 +40,7 @@ test('a table that is always as full as it was made for finds room for new keys 
   assert.ok(evictedLive + noRoom <= 0.0001 * 60 * keys, `${evictedLive} displaced, ${noRoom} without room`)
 })
 
-test('10,000,000 sprayed keys win nobody a fresh quota, and a key at its limit stays there', () => {
+test(`${inWords(SPRAYED)} sprayed keys win nobody a fresh quota, and a key at its limit stays there`, () => {
   const limit = 100
   const limiter = createLimiter({
     limit,
@@ -48,12 +56,12 @@ test('10,000,000 sprayed keys win nobody a fresh quota, and a key at its limit s
     for (const end = sprayed + count; sprayed < end; sprayed++) limiter.check(`sprayed ${sprayed}`)
   }
   for (let i = 0; i < 100; i++) {
-    spray(100_000)
+    spray(SPRAYED / 100)
     assert.not(limiter.check(victim).allowed, `admitted again after ${sprayed} keys`)
   }
-  assert.ok(limiter.stats().evictedLive > 1_000_000)
+  assert.ok(limiter.stats().evictedLive > SPRAYED / 10)
   let again = 0
-  for (let probe = 0; probe < 1_000; probe++) {
+  for (let probe = 0; probe < PROBES; probe++) {
     const key = `probe ${probe}`
     while (limiter.check(key).allowed);
     spray(20)

@@ -1,6 +1,8 @@
+// run: also-full
 import { createLimiter, type Edge, manualClock, type RuleOptions } from 'millrace'
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
+import { sized } from '../size.js'
 import { decideOnBothSides } from './both-sides.js'
 import { isLeftOut, type Side } from './sides.js'
 
@@ -8,6 +10,7 @@ const test = isLeftOut() ? always.skip : always
 const SIDES: readonly Side[] = ['addon', 'typescript', 'addon', 'typescript']
 const GRANULE_MS = 1_000
 const LIMIT = 40
+const SHARE = sized({ quick: 0.2, full: 1 })
 
 interface Setting {
   readonly granules: number
@@ -35,7 +38,7 @@ function decide({ granules, rangeSum, edge, cost, keys, turn, phases }: Setting,
   return decideOnBothSides(limiter, SIDES, { keys, phases, cost, startMs, turnMs: turn * GRANULE_MS, haste })
 }
 
-const PLAIN = { granules: 60, turn: 61, keys: 100, phases: 300 }
+const PLAIN = { granules: 60, turn: 61, keys: 100, phases: 300 * SHARE }
 const NODES = [
   { rangeSum: 'blocks', granules: 257, turn: 258 },
   { rangeSum: 'blocks', granules: 300, turn: 301 },
@@ -48,7 +51,7 @@ const nameOf = ({ rangeSum, granules, edge, cost }: Setting) =>
 
 for (const setting of [
   ...[1, 3].flatMap((cost) => (['strict', 'smooth'] as const).map((edge) => ({ ...PLAIN, edge, cost }))),
-  ...NODES.map((shape) => ({ ...shape, edge: 'strict' as const, cost: 3, keys: 40, phases: 300 })),
+  ...NODES.map((shape) => ({ ...shape, edge: 'strict' as const, cost: 3, keys: 40, phases: 300 * SHARE })),
 ]) {
   test(`${nameOf(setting)}: two threads of each side on one arena admit to no key more than its limit in any window`, async () => {
     const admitted = await decide(setting, 0)
@@ -65,7 +68,7 @@ for (const setting of [
 /** A clock that goes on while there is room: each window has what was admitted at many moments of it. */
 for (const shape of NODES) {
   const turn = Math.floor(shape.granules / 7) // so that windows end all over the blocks
-  const setting: Setting = { ...shape, turn, edge: 'strict', cost: 1, keys: 40, phases: 2_000 }
+  const setting: Setting = { ...shape, turn, edge: 'strict', cost: 1, keys: 40, phases: 2_000 * SHARE }
   test(`${nameOf(setting)}: nor in a window that moves on by a seventh of itself`, async () => {
     const admitted = await decide(setting, 0.1)
     const { granules, keys, phases } = setting

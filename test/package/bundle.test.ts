@@ -1,3 +1,4 @@
+// run: typescript, full
 // Servers as they are deployed from a bundle: from a folder without node_modules.
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'

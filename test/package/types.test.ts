@@ -1,3 +1,4 @@
+// run: full
 // The types as they are found in a project of somebody else, whose strictness is not ours to choose.
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,3 +1,4 @@
+// run: also-full
 // One contract, three ways to sum: whatever happens to them, limiters that differ in nothing else answer alike.
 import { type Decision, type Edge, manualClock } from 'millrace'
 import { test } from 'uvu'
@@ -7,8 +8,10 @@ import { Limiter } from '#millrace/limiter.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { SUMS } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
+import { sized } from '../size.js'
 
 const KEYS = 3
+const SHARE = sized({ quick: 0.25, full: 1 })
 /**
  * Nothing is given back where the longest gap has so many windows: in the one granule whose lap comes round to that of a bucket
  * that was swept, a charge stays in, and rings of other lengths come round at other times.
@@ -77,7 +80,7 @@ function play(shape: Shape, edge: Edge, gap: number, seed: number, operations: n
 }
 
 const MINUTE = 60_000
-for (const [buckets, operations] of [
+for (const [buckets, most] of [
   [1, 500],
   [60, 2_000],
   [64, 2_000],
@@ -87,6 +90,7 @@ for (const [buckets, operations] of [
   [86_400, 300],
 ] as const) {
   for (const edge of ['strict', 'smooth'] as const) {
+    const operations = most * SHARE
     test(`${buckets} granules with the ${edge} edge: block sums and a Fenwick tree say what single buckets say`, () => {
       for (const limit of [1, 20, 5_000]) {
         for (const gap of [5, 300]) {

@@ -1,3 +1,4 @@
+import { mostIn } from '../judge/window-judge.js'
 import { Population, type Traffic } from './traffic.js'
 
 /** One passing key in so many is judged. */
@@ -143,17 +144,6 @@ export class Logs {
 
 function slotsOf({ keys, lifeMs, windowMs }: Traffic): number {
   return Math.ceil((keys / JUDGED_ONE_IN) * (1 + (2 * windowMs + LATE_MS + MOST_WAITING_MS) / lifeMs))
-}
-
-/** The most in any `width` ticks on end. */
-export function mostIn(counts: Int32Array, width: number): number {
-  let sum = 0
-  let most = 0
-  for (let tick = 0; tick < counts.length; tick++) {
-    sum += counts[tick]! - (tick >= width ? counts[tick - width]! : 0)
-    most = Math.max(most, sum)
-  }
-  return most
 }
 
 /** Every judged hot key. */

@@ -1,3 +1,4 @@
+// run: addon, also-full
 import * as assert from 'uvu/assert'
 import { silence } from '../long-runs/progress.js'
 import { test } from '../native/addon-test.js'

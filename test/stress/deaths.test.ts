@@ -1,9 +1,11 @@
+// run: also-full
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { silence } from '../long-runs/progress.js'
+import { sized } from '../size.js'
 import { countOf, linesOf, runDeaths } from './deaths/all.js'
 
-const DEATHS = 48
+const DEATHS = sized({ quick: 16, full: 48 })
 
 test(`${DEATHS} threads die while they decide: nothing hangs, no window is over, no quota is lost`, async () => {
   const found = await runDeaths(DEATHS, 1, silence)

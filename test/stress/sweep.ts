@@ -1,29 +1,17 @@
+import { WindowJudge } from '../judge/window-judge.js'
 import { DONE, type Log } from './log.js'
 
-/** Judges every window of `width` ticks, behind the threads that log. */
-export class Sweep {
-  /** Windows that end with an admission, of all columns: each was judged. */
-  windows = 0
-  /** Those over the limit. */
-  over = 0
-  /** What the first few of them were. */
-  readonly complaints: string[] = []
-  /** The most units in a window. */
-  fullest = 0
-  /** Units in all rows judged: must be all that was logged. */
-  units = 0
+/** Judges every window of the log, behind the threads that log. */
+export class Sweep extends WindowJudge {
   readonly #log: Log
-  readonly #limit: number
   readonly #width: number
-  readonly #sums: Float64Array
   #next = 0
   #last = 0
 
   constructor(log: Log, limit: number, width: number) {
+    super(limit, width, log.memory.columns)
     this.#log = log
-    this.#limit = limit
     this.#width = width
-    this.#sums = new Float64Array(log.memory.columns)
   }
 
   /** Ticks judged. */
@@ -41,32 +29,10 @@ export class Sweep {
     this.#log.swept = end
   }
 
+  /** Threads judge refusals by the rows of a whole window: they stay for as long. */
   #judge(tick: number): void {
     const { columns } = this.#log.memory
-    for (let column = 0; column < columns; column++) {
-      const left = tick < this.#width ? 0 : this.#log.read(column, tick - this.#width)
-      const units = this.#log.read(column, tick)
-      const sum = this.#sums[column]! + units - left
-      this.#sums[column] = sum
-      if (units === 0) continue
-      this.units += units
-      this.windows++
-      this.fullest = Math.max(this.fullest, sum)
-      if (sum > this.#limit) this.#complain(column, tick, sum)
-    }
+    for (let column = 0; column < columns; column++) this.add(column, tick, this.#log.read(column, tick))
     if (tick >= this.#width) this.#log.clearRow(tick - this.#width)
-  }
-
-  #complain(column: number, tick: number, sum: number): void {
-    this.over++
-    if (this.complaints.length >= 5) return
-    const ticks: string[] = []
-    for (let back = this.#width - 1; back >= 0; back--) {
-      const units = back > tick ? 0 : this.#log.read(column, tick - back)
-      if (units !== 0) ticks.push(`${units} at ${tick - back}`)
-    }
-    this.complaints.push(
-      `column ${column}: ${sum} of ${this.#limit} in ${this.#width} ticks, ${ticks.join(', ')}`,
-    )
   }
 }

@@ -1,9 +1,11 @@
+// run: also-full
 // Pools in processes of their own: how these end, and what they say where there can be no threads.
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runNode } from '../../package/project.js'
 import { root } from '../../package/root.js'
+import { sized } from '../../size.js'
 
 const program = join(root, 'build/test/engines/pool/program.js')
 
@@ -71,12 +73,16 @@ const TAKE_ALL_MEMORY = inEveryThread(`
   const branch = (depth) => (depth === 0 ? [] : [branch(depth - 1), branch(depth - 1)])
   for (const kept = []; ; ) kept.push(branch(10))`)
 
-for (const [minThreads, maxThreads, what, flags] of [
+const LIFELESS = [
   [1, 1, 'exit', EXIT],
   [2, 2, 'exit', EXIT],
   [1, 3, 'exit', EXIT],
   [1, 1, 'run out of memory', TAKE_ALL_MEMORY],
-] as const) {
+] as const
+for (const [minThreads, maxThreads, what, flags] of sized<readonly (typeof LIFELESS)[number][]>({
+  quick: LIFELESS.slice(2),
+  full: LIFELESS,
+})) {
   test(`${minThreads} to ${maxThreads} threads that ${what} while they start: every call rejects, and no more are started`, async () => {
     assert.equal(await found('lifeless', [JSON.stringify([minThreads, maxThreads])], flags), {
       calls: { ERR_MILLRACE_NO_THREADS: 1_001 },

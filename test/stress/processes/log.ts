@@ -1,5 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { neededAddon } from '#millrace/native/addon.js'
+import { WindowJudge } from '../../judge/window-judge.js'
 import { KEYS, PROCESSES, WIDTH } from './job.js'
 
 /** A cache line in words: what processes write apart stands apart. */
@@ -60,30 +61,13 @@ export class Log {
   }
 
   /** Judges every window of every key. */
-  judge(limit: number): {
-    windows: number
-    over: number
-    units: number
-    fullest: number
-    complaints: string[]
-  } {
-    const found = { windows: 0, over: 0, units: 0, fullest: 0, complaints: [] as string[] }
+  judge(limit: number): WindowJudge {
+    const judge = new WindowJudge(limit, WIDTH, KEYS)
     for (let key = 0; key < KEYS; key++) {
-      let sum = 0
-      for (let tick = 0; tick < this.#ticks; tick++) {
-        const units = Atomics.load(this.#words, this.#at(key, tick))
-        sum += units - (tick < WIDTH ? 0 : Atomics.load(this.#words, this.#at(key, tick - WIDTH)))
-        if (units === 0) continue
-        found.windows++
-        found.units += units
-        found.fullest = Math.max(found.fullest, sum)
-        if (sum <= limit) continue
-        found.over++
-        if (found.complaints.length < 5)
-          found.complaints.push(`key ${key}: ${sum} of ${limit} up to tick ${tick}`)
-      }
+      for (let tick = 0; tick < this.#ticks; tick++)
+        judge.add(key, tick, Atomics.load(this.#words, this.#at(key, tick)))
     }
-    return found
+    return judge
   }
 
   #at(key: number, tick: number): number {

@@ -1,0 +1,65 @@
+// Runs what takes longer than the quick tests may, in parts, each with a budget:
+//
+//   npm run test:full                  a quarter of an hour
+//   npm run test:full -- soak attack   the parts whose names match one of these patterns
+//   npm run test:long                  hours
+//
+// What a part says is in .cache/parts/NAME.log; that of a part that fails is shown. Ends as `npm test` does, a part that is
+// no run of test files counted as one test.
+import { createWriteStream, mkdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { root } from './package/root.js'
+import { lastLine, type Totals } from './run/outcome.js'
+import { FULL, LONG, type Part } from './run/parts.js'
+import { runGroup } from './run/process.js'
+import { doAll } from './run/queue.js'
+
+const SIZES: Readonly<Record<string, readonly Part[]>> = { full: FULL, long: LONG }
+/** So many budgets, and a part hangs. */
+const MOST_BUDGETS = 3
+const SHOWN_LINES = 60
+
+const [size = 'full', ...names] = process.argv.slice(2)
+const patterns = names.map((name) => new RegExp(name))
+const parts = SIZES[size]!.filter(
+  ({ name }) => patterns.length === 0 || patterns.some((pattern) => pattern.test(name)),
+)
+const logs = join(root, '.cache', 'parts')
+mkdirSync(logs, { recursive: true })
+process.chdir(root)
+
+const totals: Totals = { passed: 0, failed: 0, skipped: 0 }
+const startedMs = performance.now()
+await doAll(
+  parts.map((part) => ({ ...part, isAlone: part.isAlone ?? false, isFirst: false })),
+  availableParallelism(),
+  judge,
+)
+if (parts.length === 0)
+  console.log(`no part is called so: ${SIZES[size]!.map(({ name }) => name).join(', ')}`)
+console.log(`${parts.length} parts in ${Math.round((performance.now() - startedMs) / 1_000)} s`)
+console.log(lastLine(totals))
+process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
+
+async function judge({ name, args, budgetSeconds }: Part): Promise<void> {
+  const log = createWriteStream(join(logs, `${name}.log`))
+  const limitMs = 1_000 * MOST_BUDGETS * budgetSeconds
+  const ended = await runGroup([process.execPath, ...args], process.env, limitMs, (text) => log.write(text))
+  log.end()
+  const { output, code, isTimedOut, left, seconds } = ended
+  const lines = output.trimEnd().split('\n')
+  const isOver = seconds > budgetSeconds ? `, over its budget of ${budgetSeconds} s` : ''
+  const complaint = isTimedOut
+    ? ' hangs, and was ended with its processes'
+    : left.length > 0
+      ? ` left processes behind: ${left.join('; ')}`
+      : ''
+  const hasFailed = code !== 0 || complaint !== ''
+  console.log(`${hasFailed ? 'FAIL' : 'ok  '} ${name}${complaint} (${seconds.toFixed(0)} s${isOver})`)
+  console.log(hasFailed ? lines.slice(-SHOWN_LINES).join('\n') : `     ${lines.at(-1)}`)
+  const counts = /^(\d+) passed, (\d+) failed, (\d+) skipped$/.exec(lines.at(-1)!)
+  totals.passed += counts ? Number(counts[1]) : hasFailed ? 0 : 1
+  totals.failed += counts && Number(counts[2]) > 0 ? Number(counts[2]) : hasFailed ? 1 : 0
+  totals.skipped += counts ? Number(counts[3]) : 0
+}

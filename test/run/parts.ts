@@ -1,0 +1,76 @@
+/** A command with a budget: of `npm run test:full` or of `npm run test:long`. */
+export interface Part {
+  readonly name: string
+  /** Node's arguments, from the package's folder. */
+  readonly args: readonly string[]
+  /** What it takes on two quiet processors. It is killed after three times as long. */
+  readonly budgetSeconds: number
+  /** It keeps all processors busy by itself. */
+  readonly isAlone?: boolean
+}
+
+const tests = 'build/test'
+const POOL_DEATHS = ['--import', `./${tests}/stress/pool-deaths/doomed.js`]
+
+/** All that the quick tests have no time for: a quarter of an hour in all. */
+export const FULL: readonly Part[] = [
+  { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 420, isAlone: true },
+  { name: 'nodes', args: ['scripts/test-nodes.mjs', '--one'], budgetSeconds: 120, isAlone: true },
+  { name: 'native', args: ['scripts/test-native.mjs'], budgetSeconds: 30 },
+  { name: 'sanitizers', args: ['scripts/test-sanitize.mjs'], budgetSeconds: 180, isAlone: true },
+  { name: 'parity', args: [`${tests}/native/main.js`, '--operations', '2000000'], budgetSeconds: 45 },
+  {
+    name: 'attack',
+    args: [`${tests}/attack/main.js`, '--keys', '1000000', '--colliding', '100000', '--windows', '200'],
+    budgetSeconds: 60,
+  },
+  { name: 'fuzz', args: ['scripts/fuzz-native.mjs', '--minutes', '1'], budgetSeconds: 90 },
+  {
+    name: 'soak',
+    args: [`${tests}/soak/main.js`, '--minutes', '0.5', '--keys', '20000'],
+    budgetSeconds: 40,
+    isAlone: true,
+  },
+]
+
+const HOUR = 3_600
+
+/** The whole of what takes hours. */
+export const LONG: readonly Part[] = [
+  {
+    name: 'model',
+    args: ['--max-old-space-size=12000', 'test/model/way-protocol.mjs'],
+    budgetSeconds: 2.5 * HOUR,
+  },
+  { name: 'broken-model', args: ['test/model/way-protocol.mjs', '--broken'], budgetSeconds: 300 },
+  {
+    name: 'explore',
+    args: ['--max-old-space-size=8000', `${tests}/explore/main.js`],
+    budgetSeconds: HOUR,
+  },
+  { name: 'stress', args: [`${tests}/stress/oracle/main.js`], budgetSeconds: 0.5 * HOUR, isAlone: true },
+  { name: 'deaths', args: [`${tests}/stress/deaths/main.js`], budgetSeconds: 0.5 * HOUR, isAlone: true },
+  {
+    name: 'pool-deaths',
+    args: [...POOL_DEATHS, `${tests}/stress/pool-deaths/main.js`],
+    budgetSeconds: 0.5 * HOUR,
+    isAlone: true,
+  },
+  {
+    name: 'addon-workers',
+    args: [`${tests}/stress/addon-workers/main.js`],
+    budgetSeconds: 600,
+    isAlone: true,
+  },
+  { name: 'processes', args: [`${tests}/stress/processes/main.js`], budgetSeconds: 120, isAlone: true },
+  { name: 'parity', args: [`${tests}/native/main.js`], budgetSeconds: 300 },
+  { name: 'attack', args: [`${tests}/attack/main.js`], budgetSeconds: 600 },
+  { name: 'fuzz', args: ['scripts/fuzz-native.mjs', '--minutes', '10'], budgetSeconds: 700 },
+  { name: 'nodes', args: ['scripts/test-nodes.mjs'], budgetSeconds: 600, isAlone: true },
+  {
+    name: 'soak',
+    args: [`${tests}/soak/main.js`, '--minutes', '60'],
+    budgetSeconds: 1.1 * HOUR,
+    isAlone: true,
+  },
+]

@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+
+export interface Ended {
+  readonly output: string
+  /** Exit code; undefined if the process was killed. */
+  readonly code: number | undefined
+  readonly isTimedOut: boolean
+  /** Commands of the processes that were still alive when the first one had ended. */
+  readonly left: readonly string[]
+  readonly seconds: number
+  /** Processor time of the process and of all descendants that were waited for; undefined on Windows. */
+  readonly cpuSeconds: number | undefined
+}
+
+const IS_POSIX = process.platform !== 'win32'
+/** Processes that were killed may take as long to be gone; on a quiet machine that takes milliseconds. */
+const GONE_MS = 3_000
+const LOOK_EVERY_MS = 20
+/** Runs a command and writes the processor time of its descendants to a pipe: Node does not give it. */
+const TIMED = ['/bin/sh', '-c', '"$@" 3>&-; code=$?; times >&3; exit $code', 'sh']
+
+const groups = new Set<ChildProcess>()
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    for (const group of groups) kill(group)
+    process.kill(process.pid, signal)
+  })
+}
+
+/**
+ * Runs a command in a process group of its own. The whole group is killed when the command has ended, or runs for longer
+ * than `limitMs`.
+ */
+export async function runGroup(
+  command: readonly string[],
+  env: NodeJS.ProcessEnv,
+  limitMs: number,
+  onOutput: (text: string) => void = () => {},
+): Promise<Ended> {
+  const startedMs = performance.now()
+  const [program, ...args] = IS_POSIX ? [...TIMED, ...command] : command
+  const child = spawn(program!, args, {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    detached: IS_POSIX,
+    windowsHide: true,
+    env,
+  })
+  groups.add(child)
+  const [output, times] = [collect(child, [1, 2], onOutput), collect(child, [3])]
+  const closed = new Promise((resolve) => child.on('close', resolve))
+  let isTimedOut = false
+  const timer = setTimeout(() => {
+    isTimedOut = true
+    kill(child)
+  }, limitMs)
+  const code = await new Promise<number | undefined>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('exit', (code) => resolve(code ?? undefined))
+  })
+  clearTimeout(timer)
+  const left = isTimedOut ? [] : await membersLeft(child.pid!)
+  kill(child)
+  groups.delete(child)
+  await closed
+  const seconds = (performance.now() - startedMs) / 1000
+  return { output: output(), code, isTimedOut, left, seconds, cpuSeconds: cpuSecondsIn(times()) }
+}
+
+function collect(child: ChildProcess, pipes: number[], onText: (text: string) => void = () => {}) {
+  let text = ''
+  for (const pipe of pipes) {
+    const stream = child.stdio[pipe] as NodeJS.ReadableStream
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+      onText(chunk)
+    })
+  }
+  return () => text
+}
+
+function kill({ pid }: ChildProcess): void {
+  try {
+    process.kill(IS_POSIX ? -pid! : pid!, 'SIGKILL')
+  } catch {} // all of them have ended
+}
+
+/** The commands of a group's processes that do not end by themselves. Known on Linux alone. */
+async function membersLeft(group: number): Promise<string[]> {
+  const untilMs = performance.now() + GONE_MS
+  for (;;) {
+    const members = membersOf(group)
+    if (members.length === 0 || performance.now() > untilMs) return members
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+  }
+}
+
+function membersOf(group: number): string[] {
+  if (process.platform !== 'linux') return []
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        const [state, , pgrp] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+        if (Number(pgrp) !== group || state === 'Z' || state === 'X') return []
+        return [readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()]
+      } catch {
+        return [] // it has ended meanwhile
+      }
+    })
+}
+
+/** Of what sh's `times` prints: a line of its own times, a line of its children's, each `0m0.05s 0m0.01s`. */
+function cpuSecondsIn(times: string): number | undefined {
+  const parts = [...times.matchAll(/(\d+)m([\d.]+)s/g)]
+  if (parts.length === 0) return undefined
+  return parts.reduce((sum, [, minutes, seconds]) => sum + 60 * Number(minutes) + Number(seconds), 0)
+}

@@ -1,0 +1,115 @@
+// run: typescript
+// The runner of the tests, on a package of test files that fail in every way.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type Outcome, runNode } from '../package/project.js'
+import { root } from '../package/root.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-run-'))
+test.after(() => rmSync(folder, { recursive: true }))
+
+const HEAD = "import { spawn } from 'node:child_process'\nimport { test } from 'uvu'\n"
+/** Starts a process that does not end, and writes down its id. */
+const STAY = `
+  import { writeFileSync } from 'node:fs'
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'inherit' })
+  writeFileSync(import.meta.filename + '.pid', String(child.pid))`
+const FILES = {
+  'build/test/good.test.js': "test('a', () => {}); test('b', () => {}); test.skip('c', () => {}); test.run()",
+  'build/test/bad/fails.test.js': "test('it is so', () => { throw new Error('it is not') }); test.run()",
+  'build/test/bad/ends.test.js': "test('a', () => {}); test.run(); process.on('exit', () => process.exit(7))",
+  'build/test/bad/empty.test.js': 'test.run()',
+  'build/test/bad/hangs.test.js': `${STAY}; test('a', () => new Promise(() => {})); test.run()`,
+  'build/test/bad/leaves.test.js': `${STAY}; child.unref(); test('a', () => {}); test.run()`,
+  'build/test/large.test.js': "// run: full\ntest('a', () => {}); test.run()",
+  'build/test/both.test.js':
+    "// run: also-full\ntest(process.env.MILLRACE_TESTS, () => { throw new Error('no') }); test.run()",
+  'tool/build/test/tools.test.js': "test('a', () => {}); test.run()",
+}
+for (const [file, code] of Object.entries(FILES)) {
+  mkdirSync(dirname(join(folder, file)), { recursive: true })
+  writeFileSync(
+    join(folder, file),
+    `${code.startsWith('//') ? `${code.split('\n')[0]}\n` : ''}${HEAD}${code}`,
+  )
+}
+writeFileSync(join(folder, 'package.json'), '{ "type": "module", "workspaces": [".", "tool"] }')
+writeFileSync(join(folder, 'tool/package.json'), '{ "type": "module" }')
+symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+
+const run = (...args: string[]): Promise<Outcome> =>
+  runNode([join(root, 'build/test/run.js'), '--root', folder, ...args], root, {
+    ...process.env,
+    MILLRACE_NATIVE: '0',
+  })
+
+/** Whether the process that the test file started is alive; one that nobody waits for is not. */
+function livesOn(file: string): boolean {
+  const pid = Number(readFileSync(join(folder, `${file}.pid`), 'utf8'))
+  try {
+    process.kill(pid, 0)
+    return process.platform !== 'linux' || !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+test('several patterns choose files, of workspaces too; skipped tests are counted in the last line', async () => {
+  const { code, out } = await run('good', 'tools')
+  assert.is(code, 0, out)
+  assert.match(out, /^ok {3}good \(2 of 2, 1 skipped, /m)
+  assert.match(out, /^ok {3}tool\/tools \(1 of 1, /m)
+  assert.match(out, /^3 passed, 0 failed, 1 skipped\n$/m)
+})
+
+test('a test that fails, a file that ends otherwise, and one without a test are failures by name', async () => {
+  const { code, out } = await run('fails', 'ends', 'empty')
+  assert.is(code, 1)
+  assert.match(out, /^FAIL bad\/fails \(0 of 1, /m)
+  assert.match(out, 'it is not')
+  assert.match(out, 'bad/ends ended with 7, outside of any test')
+  assert.match(out, 'bad/empty has no test')
+  assert.match(out, /\n1 passed, 3 failed, 0 skipped\n$/)
+})
+
+test('a file that hangs is ended with its processes, and named', async () => {
+  const { code, out } = await run('--limit', '5', 'hangs')
+  assert.is(code, 1)
+  assert.match(out, /bad\/hangs hangs: it and its processes were ended after \d+ s/)
+  assert.match(out, /\n0 passed, 1 failed, 0 skipped\n$/)
+  assert.not(livesOn('build/test/bad/hangs.test.js'))
+})
+
+if (process.platform === 'linux')
+  test('a process that a file leaves behind is ended, and is a failure of the file', async () => {
+    const { code, out } = await run('leaves')
+    assert.is(code, 1)
+    assert.match(out, /bad\/leaves left processes behind, which were ended: .*setInterval/)
+    assert.match(out, /\n1 passed, 1 failed, 0 skipped\n$/)
+    assert.not(livesOn('build/test/bad/leaves.test.js'))
+  })
+
+test('full tests are left out of the quick ones, and some run again at full size', async () => {
+  const quick = await run('large', 'both')
+  assert.match(quick.out, 'FAIL both')
+  assert.match(quick.out, '"quick"')
+  assert.match(quick.out, 'npm run test:full has more: both, large')
+  const full = await run('--full')
+  assert.match(full.out, '"full"')
+  assert.match(full.out, /^ok {3}large \(1 of 1, /m)
+  assert.match(full.out, /\n1 passed, 1 failed, 0 skipped\n$/)
+})
+
+test('a mark that does not exist is an error', async () => {
+  const file = join(folder, 'build/test/marked.test.js')
+  writeFileSync(file, '// run: sometimes\n')
+  const { code, err } = await run('good')
+  rmSync(file)
+  assert.is(code, 1)
+  assert.match(err, "no mark is called 'sometimes'")
+})
+
+test.run()
