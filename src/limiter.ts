@@ -218,6 +218,10 @@ export class Limiter implements AsyncDisposable {
   /**
    * Refuses everything of the key for `ms` (in sixteenths of a second, rounded up; `Infinity`, or more than 4 years: for
    * ever), in place of any block before. False: the table had no room for the key.
+   *
+   * Of the 32 places that a key may have at most half stay blocked. Beyond that, of the other blocks there the one that ends
+   * soonest gives way, and `stats().blocksEvicted` counts it: size `maxKeys` for at least three times as many keys as are
+   * blocked at once.
    */
   block(key: Key, ms: Duration): boolean {
     const engine = this.#open()

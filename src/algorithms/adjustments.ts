@@ -4,6 +4,7 @@ import {
   BLOCKED,
   BUCKETS,
   COUNT,
+  FOR_EVER,
   LAP,
   MAX_TOTAL,
   ONE_EPOCH,
@@ -15,7 +16,7 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, load, read } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
-import { GONE, type SlidingWindow } from './sliding-window.js'
+import { GONE, nextUntil, type SlidingWindow } from './sliding-window.js'
 
 /**
  * What changes a key's counts otherwise than by admitting: the same words in the same order as `sliding-window.ts`.
@@ -117,8 +118,10 @@ export class Adjustments {
 
   /**
    * Refuses the key until then (a word of UNTIL). UNTIL first: all ones in total with an old UNTIL would be no block.
-   * By compare-exchange, and the admission word read between: a way that changed hands keeps its own. The note ends: what it
-   * said of a sum it would, after as many blocks as there are epochs, say of a block that is over.
+   * By compare-exchange, and the admission word read between: a way that changed hands keeps its own. Where an earlier
+   * block has left the very same word, this one ends a sixteenth later: a thread that still expects that word, to block
+   * the key that lost this way, must not find it. (It may find 0, which is in every new way, and the word for ever.)
+   * The note ends: what it said of a sum it would, after as many blocks as there are epochs, say of a block that is over.
    */
   block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE {
     const { words } = this.#window
@@ -127,7 +130,9 @@ export class Adjustments {
       const u = load(words, base + UNTIL)
       const v = load(words, base + ADM)
       if (!this.#window.isOf(v, way, lo, hi)) return GONE
-      if (compareExchange(words, base + UNTIL, u, until | 0) !== u) continue
+      const isLeft = u === (until | 0) && (v & COUNT) !== BLOCKED && u !== 0 && until !== FOR_EVER
+      const ours = isLeft ? nextUntil(until) : until | 0
+      if (compareExchange(words, base + UNTIL, u, ours) !== u) continue
       const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED
       if (compareExchange(words, base + ADM, v, shut) !== v) continue
       this.#window.endNote(base)

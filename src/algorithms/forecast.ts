@@ -50,6 +50,12 @@ export class Forecast {
    * reading's own where it would be now. `cost` is at most `limit`.
    */
   untilAdmitted(base: number, cost: number, limit: number, reading: Reading, fromMs: number): number {
+    const fits = this.untilFits(base, cost, limit, reading, fromMs)
+    return Math.max(fits, this.untilUnblocked(base, reading, fromMs))
+  }
+
+  /** The same, of counts alone: a block is not looked at. */
+  untilFits(base: number, cost: number, limit: number, reading: Reading, fromMs: number): number {
     const free = this.#look(base, reading, (view) => {
       const room = limit - cost
       if (this.#usedIn(base, view) <= room) return reading.nowMs - fromMs
@@ -61,16 +67,15 @@ export class Forecast {
       const position = this.#leaves(newest - age, count, room - this.#sum(base, word, age))
       return this.#ticks.untilPosition(fromMs, Math.max(position, now))
     })
-    return Math.max(Math.ceil(free), this.untilUnblocked(base, reading, fromMs))
+    return Math.ceil(free)
   }
 
-  /** Whole milliseconds from `fromMs` until nothing counts any more; 0 or less where nothing does. */
-  untilReset(base: number, reading: Reading, fromMs: number): number {
-    const free = this.#look(base, reading, ({ newest, word, length }) => {
+  /** Whole milliseconds from `fromMs` until nothing counts any more; 0 or less where nothing does. A block is not looked at. */
+  untilEmpty(base: number, reading: Reading, fromMs: number): number {
+    return this.#look(base, reading, ({ newest, word, length }) => {
       const age = this.#lastToLeave(base, word, length, 0)
       return age < 0 ? 0 : this.#ticks.untilPosition(fromMs, newest - age + this.#window.ring.size)
     })
-    return Math.max(free, this.untilUnblocked(base, reading, fromMs))
   }
 
   /** Units that count just after a charge in this tick, the cell's. */
@@ -100,12 +105,12 @@ export class Forecast {
     return blockedMs <= 0 ? 0 : Math.ceil(blockedMs + reading.nowMs - fromMs)
   }
 
-  /** Whole milliseconds from `fromMs` until a new key may take the way of a table that is full. */
-  untilFree(base: number, reading: Reading, fromMs: number): number {
+  /** Whole milliseconds from `fromMs` until a new key may take the way of a table that is full, unless it is blocked then. */
+  untilExpired(base: number, reading: Reading, fromMs: number): number {
     const tick = this.#tickOf(base, reading)
     const isEmpty = (load(this.#window.words, base + ADM) & COUNT) === 0
     const free = tick + (isEmpty ? 1 : this.#window.ring.size + 1) // see Ring.isPast, Ring.isExpired
-    return Math.max(this.#ticks.untilPosition(fromMs, free), this.untilUnblocked(base, reading, fromMs))
+    return this.#ticks.untilPosition(fromMs, free)
   }
 
   /** What `see` makes of the cell, its tick being the same before and after: see `range-sum/fenwick.ts`. */

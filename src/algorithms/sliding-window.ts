@@ -352,12 +352,18 @@ export class SlidingWindow {
   untilWord(nowMs: number, ms: number): number {
     if (ms > LONGEST_BLOCK_MS) return FOR_EVER
     const until = Math.ceil(this.#sixteenthsAt(nowMs + ms)) >>> 0
-    return until === FOR_EVER ? 0 : until // a sixteenth later
+    return until === FOR_EVER ? nextUntil(until) : until
   }
 
   #sixteenthsAt(ms: number): number {
     return ((ms - this.#originMs) * PER_SECOND) / 1000
   }
+}
+
+/** A sixteenth of a second later, as a word of UNTIL; never for ever. */
+export function nextUntil(until: number): number {
+  const next = (until + 1) >>> 0
+  return (next === FOR_EVER ? 0 : next) | 0
 }
 
 /** Half of what UNTIL can tell apart, four years: what is longer is for ever. */

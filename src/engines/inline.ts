@@ -1,4 +1,5 @@
 import { Adjustments } from '../algorithms/adjustments.js'
+import { BlockBound } from '../algorithms/block-bound.js'
 import { Forecast } from '../algorithms/forecast.js'
 import { ADMITTED, FULL, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
 import type { Clock } from '../core/clock.js'
@@ -42,6 +43,7 @@ export class InlineEngine implements DecisionSource {
   readonly #table: Table
   readonly #window: SlidingWindow
   readonly #adjustments: Adjustments
+  readonly #blockBound: BlockBound
   readonly #forecast: Forecast
   readonly #insertion: Insertion
   readonly #single: NativeSingle | undefined
@@ -62,6 +64,7 @@ export class InlineEngine implements DecisionSource {
     this.#table = new Table(words, shape)
     this.#window = new SlidingWindow(words, shape, edge, originMs)
     this.#adjustments = new Adjustments(this.#window)
+    this.#blockBound = new BlockBound(this.#table, this.#window)
     this.#forecast = new Forecast(this.#window, ticks, edge === 'smooth')
     this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
     this.#single = NativeSingle.for(arena, this.reading)
@@ -194,9 +197,12 @@ export class InlineEngine implements DecisionSource {
 
   /** Refuses the key for `ms`, `Infinity` for ever. False: there was no room for the key. */
   block(lo: number, hi: number, ms: number): boolean {
-    return this.#onInserted(lo, hi, (way) =>
-      this.#adjustments.block(way, lo, hi, this.#window.untilWord(this.reading.nowMs, ms)),
-    )
+    const set = (way: number) =>
+      this.#adjustments.block(way, lo, hi, this.#window.untilWord(this.reading.nowMs, ms))
+    if (!this.#onInserted(lo, hi, set, true)) return false
+    const ended = this.#blockBound.hold(lo, hi, this.reading)
+    if (ended > 0) count(this.#arena.words, HEADER.BLOCKS_EVICTED, ended)
+    return true
   }
 
   /** Ends the key's block; whether there was one. */
@@ -212,9 +218,8 @@ export class InlineEngine implements DecisionSource {
 
   statistics(): EngineStatistics {
     this.flush()
-    this.reading.take()
     const native = this.native === undefined ? 'none' : 'addon'
-    return { ...readStatistics(this.#arena, this.#window, this.reading), native }
+    return { ...readStatistics(this.#arena), native }
   }
 
   /** Counts decisions that were made elsewhere. */
@@ -265,14 +270,13 @@ export class InlineEngine implements DecisionSource {
   #wouldBe(lo: number, hi: number, cost: number, limit: number): Outcome {
     if (cost > limit) return Outcome.REFUSED
     let { way } = this
+    if (way >= 0 && this.outlook.isBlocked(this.#window.base(way))) return Outcome.REFUSED
     if (way < 0) {
       if (cost === 0) return Outcome.UNCOUNTED
       way = this.#insertion.choose(lo, hi)
       if (way < 0) return this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
     }
-    const base = this.#window.base(way)
-    if (this.outlook.isBlocked(base)) return Outcome.REFUSED
-    const fits = cost === 0 || this.#forecast.used(base, this.reading) + cost <= limit
+    const fits = cost === 0 || this.#forecast.used(this.#window.base(way), this.reading) + cost <= limit
     return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
 
@@ -319,11 +323,16 @@ export class InlineEngine implements DecisionSource {
   }
 
   /** The same, but gives a new key a way; false where there is no room. */
-  #onInserted(lo: number, hi: number, change: (way: number) => boolean | typeof GONE): boolean {
+  #onInserted(
+    lo: number,
+    hi: number,
+    change: (way: number) => boolean | typeof GONE,
+    isToBlock = false,
+  ): boolean {
     for (;;) {
       const changed = this.#onExisting<boolean | undefined>(lo, hi, undefined, change)
       if (changed !== undefined) return changed
-      if (!this.#insertion.insert(lo, hi)) {
+      if (!this.#insertion.insert(lo, hi, isToBlock)) {
         count(this.#arena.words, HEADER.NO_ROOM, 1)
         return false
       }

@@ -4,7 +4,7 @@ import { Outcome } from '../core/decision.js'
 import type { Reading } from '../core/reading.js'
 import type { Arena } from '../memory/arena.js'
 import type { Insertion } from '../memory/insertion.js'
-import { ADM, CLAIMED, STATE } from '../memory/layout.js'
+import { ADM, CLAIMED, MOST_BLOCKED, STATE } from '../memory/layout.js'
 import type { Table } from '../memory/table.js'
 import { load } from '../memory/words.js'
 import type { NativeSingle } from '../native/single.js'
@@ -25,6 +25,8 @@ export class Outlook {
   readonly #insertion: Insertion
   readonly #reading: Reading
   readonly #single: NativeSingle | undefined
+  /** Whether the cell found last is the key's. */
+  #isOwn = false
   readonly #foreseen: Foreseen = { remaining: 0, retryAfterMs: 0, resetMs: 0 }
 
   constructor(
@@ -73,9 +75,10 @@ export class Outlook {
 
   /** When the whole limit is back to the key: milliseconds from `at`. */
   reset(lo: number, hi: number, limit: number, at: number): number {
-    const base = this.#lookAgain(lo, hi)
+    this.#reading.take()
+    const base = this.#cellOf(lo, hi)
     if (base < 0) return this.#arena.onFull === 'allow' ? 0 : this.#untilRoom(lo, hi, limit, limit, at)
-    return Math.max(0, this.#forecast.untilReset(base, this.#reading, at))
+    return Math.max(0, this.#forecast.untilEmpty(base, this.#reading, at), this.#untilOpen(base, at))
   }
 
   /** What of the limit is left to the key now. */
@@ -88,7 +91,7 @@ export class Outlook {
   left(lo: number, hi: number, limit: number): number {
     const base = this.#cellOf(lo, hi)
     if (base < 0) return this.#arena.onFull === 'allow' ? limit : 0
-    if (this.isBlocked(base)) return 0
+    if (this.#isOwn && this.isBlocked(base)) return 0
     return Math.max(0, limit - this.#forecast.used(base, this.#reading))
   }
 
@@ -103,34 +106,46 @@ export class Outlook {
     }
     const base = this.#cellOf(lo, hi)
     if (base < 0) return Math.max(1, this.#untilRoom(lo, hi, cost, limit, at))
-    return Math.max(1, this.#forecast.untilAdmitted(base, cost, limit, this.#reading, at))
+    const fits = this.#forecast.untilFits(base, cost, limit, this.#reading, at)
+    return Math.max(1, fits, this.#untilOpen(base, at))
   }
 
   /** When the first way of the key's sets may be taken, and `cost` fits beside the counts that come with it. */
   #untilRoom(lo: number, hi: number, cost: number, limit: number, at: number): number {
+    const bases = [...this.#table.waysOf(lo, hi)].map((way) => this.#window.base(way))
     let first = Number.POSITIVE_INFINITY
-    for (const way of this.#table.waysOf(lo, hi)) {
-      const base = this.#window.base(way)
+    for (const base of bases) {
       if ((load(this.#arena.words, base + ADM) & STATE) === CLAIMED) continue // perhaps for ever
       const free =
         this.#arena.onFull === 'evict'
           ? this.#forecast.untilAdmitted(base, cost, limit, this.#reading, at)
-          : this.#forecast.untilFree(base, this.#reading, at)
+          : this.#untilFree(base, bases, at)
       first = Math.min(first, free)
     }
     return Math.max(0, Math.ceil(first))
   }
 
-  #lookAgain(lo: number, hi: number): number {
-    this.#reading.take()
-    return this.#cellOf(lo, hi)
+  /** When the counts of one of the key's ways have expired, and its block is over or gives way. */
+  #untilFree(base: number, bases: readonly number[], at: number): number {
+    const forecast = this.#forecast
+    const expired = forecast.untilExpired(base, this.#reading, at)
+    const own = forecast.untilUnblocked(base, this.#reading, at)
+    if (own <= expired) return expired
+    const blocked = bases.filter((other) => forecast.untilUnblocked(other, this.#reading, at) > expired)
+    return blocked.length > MOST_BLOCKED ? expired : own
   }
 
   /** The key's cell now, else the one that it would take over with its counts, else -1. */
   #cellOf(lo: number, hi: number): number {
     const own = this.#table.findLive(lo, hi)
-    const way = own < 0 ? this.#insertion.choose(lo, hi) : own
+    this.#isOwn = own >= 0
+    const way = this.#isOwn ? own : this.#insertion.choose(lo, hi)
     return way < 0 ? way : this.#window.base(way)
+  }
+
+  /** When the block of the cell found last ends; 0 where there is none, or it would give way to the key. */
+  #untilOpen(base: number, at: number): number {
+    return this.#isOwn ? this.#forecast.untilUnblocked(base, this.#reading, at) : 0
   }
 
   /** Whether a block is on a cell now. */

@@ -10,6 +10,7 @@ import {
   HI,
   LIVE,
   MAX_TOTAL,
+  MOST_BLOCKED,
   NAMED,
   NAMES_AT,
   ONE_EPOCH,
@@ -29,6 +30,8 @@ export interface Cells {
   isPast(base: number, tick: number, reading: Reading): boolean
   /** Whether `v`, the cell's admission word, is blocked and its block not over. */
   isShut(base: number, v: number, nowMs: number): boolean
+  /** How long a cell that `isShut` stays so. */
+  blockedMs(base: number, nowMs: number): number
   /** Brings a cell's tick up to the reading. */
   enter(base: number, reading: Reading): void
   /** Gives a way that nobody ever used its first tick. */
@@ -69,8 +72,13 @@ function wayOf(i: number, first: number, second: number): number {
  * decision counts at that tick or later, whatever it has read. This is why one reading a decision is enough, taken
  * first, and why a batch may share one.
  *
+ * A blocked way is claimed like any other, where its block gives way: by the admission word that was seen, so a block
+ * that is set or changed meanwhile makes the claim fail. Its total, all ones, becomes the most that is no block, and the first
+ * decision sums it.
+ *
  * Obstruction-free: two threads may veto each other and try again. A thread that dies while a way is CLAIMED loses it
- * (`stats().lostWays`); one that is NAMED is taken by the next that looks for room.
+ * (`stats().lostWays`); one that is NAMED is taken by the next that looks for room. KEYS is added to just behind the
+ * compare-exchange that makes a way LIVE or ends that: a thread that dies between the two leaves it wrong by one.
  */
 export class Insertion {
   readonly #words: Words
@@ -80,6 +88,8 @@ export class Insertion {
   readonly #onFull: OnFull
   /** The admission word of the way last chosen, as it was then: whoever claims it claims it so, or not at all. */
   #chosen = 0
+  /** Whether it was chosen although it is blocked. */
+  #givesWay = false
   /** The admission words of the ways of both sets. */
   readonly #seen = new Int32Array(2 * WAYS_PER_SET)
 
@@ -91,28 +101,33 @@ export class Insertion {
     this.#onFull = onFull
   }
 
-  /** Tries to give the key a way. False: there is no room; else look it up again, it may be there. */
-  insert(lo: number, hi: number): boolean {
-    const way = this.choose(lo, hi)
+  /**
+   * Tries to give the key a way, which it may be about to block. False: there is no room; else look it up again, it may be
+   * there.
+   */
+  insert(lo: number, hi: number, isToBlock = false): boolean {
+    const way = this.choose(lo, hi, isToBlock)
     if (way < 0) return false
     // The key itself came to live there meanwhile: to displace it would be to forget what it was admitted. The name is read
     // after the admission word: if it changes hands now, the claim fails.
     const v = this.#chosen
-    const isLive = (v & STATE) === LIVE
-    if (isLive && load(this.#words, this.#table.base(way) + ADM) !== v) return true
-    if (isLive && this.#table.isNamed(way, lo, hi)) return true
+    const wasLive = (v & STATE) === LIVE
+    if (wasLive && load(this.#words, this.#table.base(way) + ADM) !== v) return true
+    if (wasLive && this.#table.isNamed(way, lo, hi)) return true
     const named = this.#claim(way, lo, hi)
     if (named !== undefined && this.#isOnly(way, named, lo, hi)) {
       const base = this.#table.base(way)
       this.#reading.take() // after the scan: see "settle"
       this.#cells.enter(base, this.#reading)
-      compareExchange(this.#words, base + ADM, named, (named & ~STATE) | LIVE)
+      const isLive = compareExchange(this.#words, base + ADM, named, (named & ~STATE) | LIVE) === named
+      if (isLive) add(this.#words, HEADER.KEYS, 1)
     }
     return true
   }
 
   /** The way that a new key would take, or -1: changes nothing. Reads the clock. */
-  choose(lo: number, hi: number): number {
+  choose(lo: number, hi: number, isToBlock = false): number {
+    this.#givesWay = false
     const first = this.#table.firstSet(lo)
     const second = this.#table.secondSet(first, hi)
     const home = lo & (WAYS_PER_SET - 1)
@@ -121,7 +136,7 @@ export class Insertion {
       unused > CROWDED || unused >= this.#unusedIn(second) ? [first, second] : [second, first]
     let way = this.#unused(best, home)
     if (way < 0) way = this.#unused(next, home)
-    return way >= 0 ? way : this.#reusable(first, second)
+    return way >= 0 ? way : this.#reusable(first, second, isToBlock)
   }
 
   /** How many ways of a set bear no name yet. Plain reads: too high or too low only fills the sets less evenly. */
@@ -145,14 +160,18 @@ export class Insertion {
     return -1
   }
 
-  /** In this order: FREE; all expired (of the set with more of both); NAMED; by `onFull` the one of least total. */
-  #reusable(first: number, second: number): number {
+  /**
+   * In this order: FREE; all expired (of the set with more of both); NAMED; where too many are blocked, the one whose block
+   * ends soonest; by `onFull` the one of least total.
+   */
+  #reusable(first: number, second: number, isToBlock: boolean): number {
     this.#reading.take()
     this.#see(first, 0)
     this.#see(second, WAYS_PER_SET)
     let named = -1
     let least = -1
     let leastTotal = COUNT
+    let blocked = isToBlock ? 1 : 0
     let best = -1
     let most = 0
     for (let set = 0; set < 2; set++) {
@@ -164,7 +183,10 @@ export class Insertion {
         if (state === NAMED) named = i
         if (state === CLAIMED || state === NAMED) continue
         const base = this.#table.base(wayOf(i, first, second))
-        if (this.#cells.isShut(base, v, this.#reading.nowMs)) continue
+        if (this.#cells.isShut(base, v, this.#reading.nowMs)) {
+          blocked++
+          continue
+        }
         const total = v & COUNT
         const tick = read(this.#words, base + TICK) // late: a way is thought expired; the claim looks again
         const isEmpty = total === 0 && this.#cells.isPast(base, tick, this.#reading)
@@ -182,10 +204,36 @@ export class Insertion {
       }
     }
     if (best < 0) best = named
+    if (best < 0 && blocked > MOST_BLOCKED) {
+      best = this.#soonestBlock(first, second)
+      this.#givesWay = best >= 0
+    }
     if (best < 0 && this.#onFull === 'evict') best = least
     if (best < 0) return -1
     this.#chosen = this.#seen[best]!
     return wayOf(best, first, second)
+  }
+
+  /**
+   * Of the blocked ways just seen, the one whose block ends soonest; where a key that counts keeps its way, of those that
+   * have expired; or -1.
+   */
+  #soonestBlock(first: number, second: number): number {
+    const { nowMs } = this.#reading
+    let soonest = -1
+    let soonestMs = Number.POSITIVE_INFINITY
+    for (let i = 0; i < 2 * WAYS_PER_SET; i++) {
+      const v = this.#seen[i]!
+      const base = this.#table.base(wayOf(i, first, second))
+      if ((v & STATE) !== LIVE || !this.#cells.isShut(base, v, nowMs)) continue
+      const tick = read(this.#words, base + TICK) // the claim looks again
+      if (this.#onFull !== 'evict' && !this.#cells.isExpired(base, tick, this.#reading)) continue
+      const ms = this.#cells.blockedMs(base, nowMs)
+      if (soonest >= 0 && ms >= soonestMs) continue
+      soonest = i
+      soonestMs = ms
+    }
+    return soonest
   }
 
   /**
@@ -205,7 +253,8 @@ export class Insertion {
     const v = this.#chosen
     const tick = load(words, base + TICK) // then the clock: what has expired by this tick has by any later one
     this.#reading.take()
-    if (this.#cells.isShut(base, v, this.#reading.nowMs)) return undefined
+    const isBlocked = this.#cells.isShut(base, v, this.#reading.nowMs)
+    if (isBlocked && !this.#givesWay) return undefined // since it was chosen
     const expired = this.#cells.isExpired(base, tick, this.#reading)
     const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
     const wasLive = (v & STATE) === LIVE
@@ -218,6 +267,7 @@ export class Insertion {
       add(words, HEADER.CLAIMING, -1)
       return undefined
     }
+    if (wasLive) add(words, HEADER.KEYS, -1)
     // Nameless: nobody was here before, for whoever was has left a name with the tick and the buckets of its laps.
     if (read(words, NAMES_AT + way) === 0) this.#cells.begin(base, this.#reading)
     write(words, base + HI, hi) // plain: the store of NAMED releases them
@@ -227,6 +277,7 @@ export class Insertion {
     add(words, HEADER.CLAIMING, -1)
     if (wasLive) count(words, HEADER.EVICTED, 1)
     if (stillCounts) count(words, HEADER.EVICTED_LIVE, 1)
+    if (isBlocked) count(words, HEADER.BLOCKS_EVICTED, 1)
     return named
   }
 

@@ -63,6 +63,10 @@ export const HEADER = {
   NO_ROOM: 40,
   /** Ways claimed and not yet named: above 0 at rest, threads died there. */
   CLAIMING: 42,
+  /** Blocks that ended before their time, a counter of 64 bits. */
+  BLOCKS_EVICTED: 44,
+  /** Ways that are LIVE. */
+  KEYS: 46,
   /**
    * From here on only in a file that processes share (`shared-file/`). What is added to the machine's monotonic clock to
    * give the arena's time, a double: words 48 and 49. Written only by who has the file alone, before it decides.
@@ -99,6 +103,8 @@ export const SUMS = ['plain', 'blocks', 'fenwick'] as const
 export type Sums = (typeof SUMS)[number]
 
 export const WAYS_PER_SET = 16
+/** So many of a key's ways may be blocked, half of its two sets (`algorithms/block-bound.ts`). */
+export const MOST_BLOCKED = WAYS_PER_SET
 
 /** Offsets within a way. */
 export const HI = 0

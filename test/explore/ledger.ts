@@ -1,5 +1,4 @@
-import type { Outcome } from '#millrace/core/decision.js'
-import { Outcome as OUTCOME } from '#millrace/core/decision.js'
+import { Outcome } from '#millrace/core/decision.js'
 import type { Arena } from '#millrace/memory/arena.js'
 import {
   ADM,
@@ -13,17 +12,26 @@ import {
   MAX_TOTAL,
   NAMED,
   NAMES_AT,
-  FOR_EVER as NEVER,
   NODE_COUNT,
-  PER_SECOND,
   refundsOf,
   STATE,
   TICK,
   UNTIL,
 } from '#millrace/memory/layout.js'
+import { BlockJudge } from './block-judge.js'
+import type { Decided } from './decided.js'
 import type { Machine } from './machine.js'
 import { nodesAbove } from './nodes.js'
-import { type Forbidden, GRANULE_MS, keysOf, type Op, type Scenario } from './scenario.js'
+import {
+  FOR_EVER,
+  type Forbidden,
+  GRANULE_MS,
+  keysOf,
+  msOf,
+  type Op,
+  type Scenario,
+  ticksOf,
+} from './scenario.js'
 
 /** Notes before the ledger's own: the clock's position, and masks of threads. */
 const DEAD = 1
@@ -34,22 +42,6 @@ const FIRST = 4
 const CHARGE = 4
 /** Of a batch, which has several. */
 const ANY_KEY = 0
-const FOR_EVER = 2 ** 31 - 1
-
-/** A decision that has just come back. */
-export interface Decided {
-  readonly key: number
-  readonly cost: number
-  readonly limit: number
-  readonly outcome: Outcome
-  /** The charge's tick, as its word. */
-  readonly tick: number
-  readonly nowMs: number
-  /** Whether the way that was charged bears the key's name. */
-  readonly isOwnCell: boolean
-  /** The reading's tick or the newest that its cell had seen. */
-  readonly effectTick: number
-}
 
 /**
  * What was promised: it knows every decision at the moment at which it takes effect, and of the protocol only what a
@@ -70,18 +62,27 @@ export class Ledger {
   readonly #machine: Machine
   /** Keys that had a cell before the threads set out. */
   readonly #used = new Set<number>()
+  readonly #keyOf: (way: number) => number | undefined
   readonly #arena: Arena
   readonly #buckets: number
   readonly #admittedAt: number
   readonly #penaltiesAt: number
   readonly #blocksAt: number
+  readonly #blockJudge: BlockJudge
+  readonly #lost = new Set<number>()
 
   static notesFor(scenario: Scenario, ring: number): number {
     const keys = keysOf(scenario).length
     return FIRST + CHARGE * scenario.threads.length + 2 * keys * ticksOf(scenario, ring).length + keys
   }
 
-  constructor(scenario: Scenario, machine: Machine, arena: Arena) {
+  /** `keyOf` tells whose name a way bears. */
+  constructor(
+    scenario: Scenario,
+    machine: Machine,
+    arena: Arena,
+    keyOf: (way: number) => number | undefined,
+  ) {
     this.#scenario = scenario
     this.#forbidden = new Set(scenario.forbidden)
     this.#machine = machine
@@ -92,6 +93,12 @@ export class Ledger {
     this.#admittedAt = FIRST + CHARGE * scenario.threads.length
     this.#penaltiesAt = this.#admittedAt + this.keys.length * this.ticks.length
     this.#blocksAt = this.#penaltiesAt + this.keys.length * this.ticks.length
+    this.#keyOf = keyOf
+    this.#blockJudge = new BlockJudge(scenario, machine, arena, {
+      keyOf,
+      untilOf: (key) => machine.getNote(this.#block(key)),
+      fail: (what, how) => this.fail(what, how),
+    })
   }
 
   get dead(): number {
@@ -135,12 +142,12 @@ export class Ledger {
   /** A decision of before the threads set out. */
   remember({ key, cost, outcome, tick }: Decided): void {
     this.#used.add(key)
-    if (outcome === OUTCOME.CHARGED) this.#add(this.#admittedAt, key, this.#indexOf(tick), cost)
+    if (outcome === Outcome.CHARGED) this.#add(this.#admittedAt, key, this.#indexOf(tick), cost)
   }
 
   decided(decided: Decided): void {
     const { key, cost, limit, outcome, nowMs } = decided
-    if (outcome === OUTCOME.CHARGED) {
+    if (outcome === Outcome.CHARGED) {
       const owed = Math.min(this.#owed(this.thread), cost)
       const tick = this.#indexOf(decided.tick)
       this.#add(this.#admittedAt, key, tick, cost - owed)
@@ -154,8 +161,14 @@ export class Ledger {
         this.fail('over', `key ${key}: read ${nowMs} ms, charged in tick ${charged}`)
       this.#judge(key, tick, limit)
       if (!this.#used.has(key)) this.fail('fresh quota', `key ${key}`)
-    } else if (outcome === OUTCOME.REFUSED && cost <= limit) this.#judgeRefusal(decided)
+    } else if (outcome === Outcome.REFUSED && cost <= limit) this.#judgeRefusal(decided)
     this.ends()
+  }
+
+  /** Before the threads set out: the key's way is nobody's any more. */
+  lost(key: number, way: number): void {
+    this.blocked(key, FOR_EVER)
+    this.#lost.add(way)
   }
 
   blocked(key: number, untilMs: number): void {
@@ -184,7 +197,7 @@ export class Ledger {
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
     const field = (index - shape.waysAt) % shape.wayWords
     if (field === ADM) this.#seesAdmission(way, before, after)
-    else if (field === UNTIL && this.op?.do === 'block') this.#blocksAtMost(this.op.key, after)
+    else if (field === UNTIL && this.op?.do === 'block') this.#seesUntil(way, this.op.key, after)
     else if (field >= BUCKETS && field < BUCKETS + shape.ring) {
       const newest = this.#machine.words[index - field + TICK]!
       this.#seesBucket(this.#tickAt(field - BUCKETS, after, newest), before, after)
@@ -197,13 +210,16 @@ export class Ledger {
       const until = this.#machine.words[this.#arena.shape.waysAt + way * this.#arena.shape.wayWords + UNTIL]!
       this.blocked(this.op.key, msOf(until))
     }
-    const unblocks = (before & COUNT) === BLOCKED && (after & COUNT) !== BLOCKED
+    if ((before & COUNT) !== BLOCKED || (after & COUNT) === BLOCKED) return
     const { op } = this
-    if (unblocks && (op?.do === 'unblock' || op?.do === 'clear')) this.blocked(op.key, 0)
+    const gaveWay = this.#blockJudge.gaveWay(way, after, op, !this.#isOverlapped)
+    if (gaveWay !== undefined) this.blocked(gaveWay, 0)
+    else if (op?.do === 'unblock' || op?.do === 'clear') this.blocked(op.key, 0)
   }
 
   /** A block stands from when the admission word says so; a new UNTIL before that may shorten the one there was. */
-  #blocksAtMost(key: number, until: number): void {
+  #seesUntil(way: number, key: number, until: number): void {
+    this.#blockJudge.seesUntil(way, this.op!)
     this.blocked(key, Math.min(this.#machine.getNote(this.#block(key)), msOf(until)))
   }
 
@@ -262,10 +278,14 @@ export class Ledger {
   }
 
   #judgeRefusal({ key, cost, limit, nowMs, effectTick }: Decided): void {
-    if ((this.#machine.getNote(OVERLAPPED) & (1 << this.thread)) !== 0) return
+    if (this.#isOverlapped) return
     if (this.isBlocked(key, nowMs)) return
     const used = this.used(key, effectTick)
     if (used + cost <= limit) this.fail('early', `key ${key}: ${used} of ${limit} used, ${cost} refused`)
+  }
+
+  get #isOverlapped(): boolean {
+    return (this.#machine.getNote(OVERLAPPED) & (1 << this.thread)) !== 0
   }
 
   #judgeCells(way: number): void {
@@ -280,16 +300,18 @@ export class Ledger {
     }
   }
 
-  /** What must hold of the memory when nobody is in the middle of anything. `keyOf` tells whose a way is. */
-  judgeMemory(keyOf: (way: number) => number | undefined): void {
+  /** What must hold of the memory when nobody is in the middle of anything. */
+  judgeMemory(): void {
+    if (this.dead === 0) this.#blockJudge.judgeAtRest()
     const { words } = this.#machine
     const { shape } = this.#arena
     for (let way = 0; way < shape.ways; way++) {
       const base = shape.waysAt + way * shape.wayWords
       const v = words[base + ADM]!
       const state = v & STATE
-      if ((state === CLAIMED || state === NAMED) && this.dead === 0) this.fail('stuck way', `way ${way}`)
-      const key = keyOf(way)
+      const isStuck = (state === CLAIMED || state === NAMED) && !this.#lost.has(way)
+      if (isStuck && this.dead === 0) this.fail('stuck way', `way ${way}`)
+      const key = this.#keyOf(way)
       if (state === LIVE && key !== undefined) this.#judgeCell(base, v, key)
     }
   }
@@ -382,23 +404,4 @@ export class Ledger {
     const key = tick >= 0 && this.op?.do === 'check' ? this.op.key : ANY_KEY
     this.#machine.setNote(FIRST + CHARGE * thread + 3, key)
   }
-}
-
-function msOf(until: number): number {
-  return until >>> 0 === NEVER ? FOR_EVER : ((until >>> 0) * 1000) / PER_SECOND
-}
-
-/** Every tick that a cell may have, in order: those that a clock may read, and those by way of which it moves far. */
-function ticksOf({ times, before = [], ahead = [] }: Scenario, ring: number): number[] {
-  const ticks = new Set<number>()
-  for (const time of [...times, ...before.map(([time]) => time)]) {
-    for (const more of [0, ...ahead]) ticks.add(Math.floor(time + more))
-  }
-  for (const from of ticks) {
-    for (const to of ticks) {
-      const beyond = to - from - 64 * ring
-      if (beyond > 0) ticks.add(from + 64 * ring + 256 * ring * Math.floor(beyond / (256 * ring)))
-    }
-  }
-  return [...ticks].sort((a, b) => a - b)
 }

@@ -1,5 +1,5 @@
 import type { Edge } from '#millrace/core/rule.js'
-import type { OnFull, Sums } from '#millrace/memory/layout.js'
+import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace/memory/layout.js'
 
 /** What one thread does, one after the other. A key is a small number. */
 export type Op =
@@ -12,6 +12,8 @@ export type Op =
   | { do: 'penalize'; key: number; cost: number }
   | { do: 'block'; key: number; ms: number }
   | { do: 'unblock'; key: number }
+  /** Its way is lost for good: a thread died that had claimed it. Only beforehand. */
+  | { do: 'lose'; key: number }
   | { do: 'clear'; key: number }
   | { do: 'update'; limit: number }
   | { do: 'attach' } // joins anew, with nothing remembered
@@ -33,6 +35,12 @@ export type Forbidden =
   | 'early'
   /** Admitted while blocked. */
   | 'past its block'
+  /** A block ended for another although no more than half of its key's ways were blocked. */
+  | 'given way'
+  /** At rest, and nobody died: more than half of the ways are blocked. */
+  | 'too many blocks'
+  /** At rest: a cell is blocked until another moment than its key was. */
+  | 'wrong block'
   /** Charged to the cell of another key. */
   | 'wrong cell'
   /** Two live cells of one key. */
@@ -87,6 +95,14 @@ export interface Scenario {
 
 export const GRANULE_MS = 1_000
 
+/** As a note; the clocks of scenarios start at 0. */
+export const FOR_EVER = 2 ** 31 - 1
+
+/** The moment of a word of UNTIL. */
+export function msOf(until: number): number {
+  return until >>> 0 === NEVER ? FOR_EVER : ((until >>> 0) * 1000) / PER_SECOND
+}
+
 export function keysOf({ threads, before = [] }: Scenario): number[] {
   const keys = new Set<number>([1])
   for (const op of [...threads.flat(), ...before.map(([, op]) => op)]) {
@@ -94,4 +110,19 @@ export function keysOf({ threads, before = [] }: Scenario): number[] {
     else if (op.do === 'batch') for (const key of op.keys) keys.add(key)
   }
   return [...keys].sort((a, b) => a - b)
+}
+
+/** Every tick that a cell may have, in order: those that a clock may read, and those by way of which it moves far. */
+export function ticksOf({ times, before = [], ahead = [] }: Scenario, ring: number): number[] {
+  const ticks = new Set<number>()
+  for (const time of [...times, ...before.map(([time]) => time)]) {
+    for (const more of [0, ...ahead]) ticks.add(Math.floor(time + more))
+  }
+  for (const from of ticks) {
+    for (const to of ticks) {
+      const beyond = to - from - 64 * ring
+      if (beyond > 0) ticks.add(from + 64 * ring + 256 * ring * Math.floor(beyond / (256 * ring)))
+    }
+  }
+  return [...ticks].sort((a, b) => a - b)
 }

@@ -5,6 +5,7 @@ import type { Arena } from '#millrace/memory/arena.js'
 import {
   ADM,
   BUCKETS,
+  CLAIMED,
   COUNT,
   HEADER,
   HI,
@@ -64,7 +65,7 @@ export class Stage {
     this.#arena = built.createArena(rule, keysFor(built, rule, ways), onFull, 0, sums)
     this.machine = new Machine(this.#arena.words, Ledger.notesFor(scenario, this.#arena.shape.ring), shared)
     this.machine.hash1 = 1
-    this.ledger = new Ledger(scenario, this.machine, this.#arena)
+    this.ledger = new Ledger(scenario, this.machine, this.#arena, (way) => this.#keyOf(way))
     this.readings = scenario.times.map((time) => time * GRANULE_MS)
     this.players = scenario.threads.map(() => ({ log: new Log(), told: 0, finished: false }))
     for (const key of this.ledger.keys) this.#fingerprints.set(key, this.#fingerprintOf(key))
@@ -125,7 +126,7 @@ export class Stage {
 
   /** What must hold once nobody is in the middle of anything; the ledger says what does not. */
   judgeAtRest(): void {
-    this.ledger.judgeMemory((way) => this.#keyOf(way))
+    this.ledger.judgeMemory()
     // Who died may have left a charge.
     if (this.scenario.forbidden.includes('refused at rest') && this.ledger.dead === 0) this.#judgeRoom()
     if (this.scenario.forbidden.includes('locked out')) this.#judgeIdle()
@@ -214,7 +215,17 @@ export class Stage {
       if (op.do === 'block') this.ledger.blocked(op.key, engine.reading.nowMs + op.ms)
       if (op.do === 'unblock') this.ledger.blocked(op.key, 0)
       if (op.do === 'refund') this.ledger.refunded(op.key, Math.floor(time), op.cost)
+      if (op.do === 'lose') this.#lose(op.key)
       if (op.do === 'penalize') this.ledger.penalized(op.key, Math.floor(time), op.cost)
+    }
+  }
+
+  #lose(key: number): void {
+    const { shape } = this.#arena
+    for (let way = 0; way < shape.ways; way++) {
+      if (this.#keyOf(way) !== key) continue
+      this.machine.words[shape.waysAt + way * shape.wayWords + ADM] = CLAIMED
+      this.ledger.lost(key, way)
     }
   }
 
@@ -290,6 +301,9 @@ export class Stage {
         return []
       case 'penalize':
         engine.penalize(lo, hi, op.cost)
+        return []
+      case 'lose':
+        engine.penalize(lo, hi, 1)
         return []
       case 'block':
         engine.block(lo, hi, op.ms)

@@ -72,6 +72,8 @@ function anyWay(roll: Roll, kinds: readonly string[]): Way {
       return { ...way, tick: NOW - WINDOW - roll(4) }
     case 'blocked':
       return { ...way, total: BLOCKED, tick: NOW - 2 * WINDOW, blockedFor: roll(3) - 1 }
+    case 'blocked lately':
+      return { ...way, total: BLOCKED, tick: NOW - WINDOW - roll(4), blockedFor: 1 + roll(9) }
     case 'unblocked':
       return { ...way, total: BLOCKED }
     default:
@@ -80,7 +82,7 @@ function anyWay(roll: Roll, kinds: readonly string[]): Way {
 }
 
 /** The places that the rules allow; none: there is no room. */
-function allowed(sets: readonly Way[][], home: number, onFull: OnFull): Way[] {
+function allowed(sets: readonly Way[][], home: number, onFull: OnFull, isToBlock: boolean): Way[] {
   const unused = sets.map((ways) => ways.filter(({ name }) => name === 0).length) as [number, number]
   const [first, second] = sets as [Way[], Way[]]
   const inOrder = unused[0] > 8 || unused[0] >= unused[1] ? [first, second] : [second, first]
@@ -103,7 +105,14 @@ function allowed(sets: readonly Way[][], home: number, onFull: OnFull): Way[] {
     return free.length > 0 ? free : more
   }
   const named = sets.flat().filter(({ state }) => state === NAMED)
-  if (named.length > 0 || onFull !== 'evict') return named
+  if (named.length > 0) return named
+  const blocked = sets.flat().filter(isShut)
+  if (blocked.length + (isToBlock ? 1 : 0) > SET) {
+    const giving = onFull === 'evict' ? blocked : blocked.filter(({ tick }) => NOW - tick > WINDOW + 1)
+    const soonest = Math.min(...giving.map(({ blockedFor }) => blockedFor))
+    if (giving.length > 0) return giving.filter(({ blockedFor }) => blockedFor === soonest)
+  }
+  if (onFull !== 'evict') return []
   const least = Math.min(...open.flat().map(({ total }) => total))
   return open.flat().filter(({ total }) => total === least)
 }
@@ -123,10 +132,13 @@ const MIXES = [
   ['live'],
   ['live', 'claimed'],
   ['live', 'claimed'],
+  ['live', 'blocked lately'],
+  ['live', 'blocked lately', 'blocked lately', 'blocked lately'],
+  ['claimed', 'blocked lately'],
 ]
 
 for (const onFull of ON_FULL) {
-  test(`${onFull}: unused from home on, free, gone, named, least used: in this order, of the set with more of them`, () => {
+  test(`${onFull}: unused from home on, free, gone, named, beyond half blocked, least used: in this order, of the set with more of them`, () => {
     const next = random(7)
     const roll: Roll = (most) => Math.floor(next() * most)
     const arena = createArena(rule, 40, onFull, 0)
@@ -156,9 +168,10 @@ for (const onFull of ON_FULL) {
         words[base + UNTIL] = NOW * 16 + way.blockedFor
         places.set(way, place)
       }
-      const ways = allowed(sets, lo & (SET - 1), onFull).map((way) => places.get(way))
+      const isToBlock = next() < 0.5
+      const ways = allowed(sets, lo & (SET - 1), onFull, isToBlock).map((way) => places.get(way))
       rooms.add(ways.length > 0)
-      const chosen = insertion.choose(lo, hi)
+      const chosen = insertion.choose(lo, hi, isToBlock)
       if (ways.length === 0) assert.is(chosen, -1, `round ${round}`)
       else assert.ok(ways.includes(chosen), `round ${round}: ${chosen}, not of ${ways}`)
     }

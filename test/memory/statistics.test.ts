@@ -1,68 +1,70 @@
-// How many keys a table holds: of the places that are read, every one that counts.
+// How many keys hold a place: a count that is kept, compared with the places that are LIVE.
+import { attachLimiter, createLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
-import { Reading } from '#millrace/core/reading.js'
-import { checkRule } from '#millrace/core/rule.js'
-import { Ticks } from '#millrace/core/ticks.js'
-import { createArena } from '#millrace/memory/arena.js'
-import { ADM, LIVE, NAMED, TICK } from '#millrace/memory/layout.js'
-import { readStatistics } from '#millrace/memory/statistics.js'
+import { attachArena } from '#millrace/memory/arena.js'
+import { ADM, LIVE, STATE } from '#millrace/memory/layout.js'
+import { random } from '../algorithms/oracle.js'
 
-const WAYS = 16
-const MOST_SETS = 4_096
-
-/** An empty table of so many sets, in which ways can be made to look like those of keys. */
-function tableOf(sets: number) {
-  const rule = checkRule({ limit: 10, window: '1m', granularity: '10s' })
-  const arena = createArena(rule, Math.floor(sets * WAYS * 0.8), 'evict', 0)
-  const { words, shape } = arena
-  assert.is(shape.sets, sets)
-  const reading = new Reading({ now: () => 1e6 }, new Ticks(rule.windowMs, rule.buckets, shape.modulus))
-  const window = new SlidingWindow(words, shape, 'strict', 0)
-  reading.take()
-  const put = (way: number, state = LIVE, tick = reading.tick) => {
-    const base = window.base(way)
-    words[base + ADM] = state | 1
-    words[base + TICK] = tick
+function placesTaken(limiter: Limiter): number {
+  const { words, shape } = attachArena(limiter.share().buffer)
+  let taken = 0
+  for (let way = 0; way < shape.ways; way++) {
+    if ((words[shape.waysAt + way * shape.wayWords + ADM]! & STATE) === LIVE) taken++
   }
-  return { put, reading, shape, keys: () => readStatistics(arena, window, reading).keys }
+  return taken
 }
 
-test('in a table of 65,536 places each counts, the first and the last, once', () => {
-  const { put, keys } = tableOf(MOST_SETS)
-  const ways = [0, 15, 16, 17, 30_000, WAYS * MOST_SETS - 1]
-  ways.forEach((way, i) => {
-    put(way)
-    assert.is(keys(), i + 1)
-  })
-})
-
-test('a place counts that is live and has not expired', () => {
-  const { put, keys, reading, shape } = tableOf(2)
-  put(3, NAMED)
-  assert.is(keys(), 0)
-  put(4, LIVE, reading.tick - shape.buckets - 2)
-  assert.is(keys(), 0)
-  put(4, LIVE, reading.tick - shape.buckets - 1)
-  assert.is(keys(), 1)
-})
-
-for (const sets of [MOST_SETS + 1, 6_000, 3 * MOST_SETS]) {
-  test(`in a table of ${sets} sets the keys are estimated from 4,096 of them, evenly spread`, () => {
-    const { put, keys } = tableOf(sets)
-    const read = new Set(Array.from({ length: MOST_SETS }, (_, i) => Math.floor((i * sets) / MOST_SETS)))
-    for (let set = 0; set < sets; set++) if (!read.has(set)) put(WAYS * set + (set % WAYS))
-    assert.is(keys(), 0)
-    let those = 0
-    for (const set of read) {
-      if (set % 3 > 0) continue
-      put(WAYS * set + (set % WAYS))
-      those++
-      if (those % 500 === 0) assert.is(keys(), Math.round((those * sets) / MOST_SETS))
+test('keys are counted one by one, in a table of any size', () => {
+  for (const maxKeys of [20, 1_000, 100_000, 1_000_000]) {
+    const limiter = createLimiter({ limit: 5, window: '1m', granularity: '10s', maxKeys })
+    for (let keys = 0; keys < 20; keys++) {
+      assert.is(limiter.stats().keys, keys, `${maxKeys}`)
+      limiter.check(`key ${keys}`)
+      limiter.check(`key ${keys}`)
     }
-    assert.ok(those > 1_000)
+  }
+})
+
+for (const onFull of ['evict', 'deny', 'allow'] as const) {
+  test(`${onFull}: at rest the count is that of the places taken, whatever has happened`, () => {
+    const clock = manualClock(1e9)
+    const limiter = createLimiter({
+      limit: 3,
+      window: '1s',
+      granularity: '100ms',
+      maxKeys: 100,
+      onFull,
+      clock,
+    })
+    const attached = attachLimiter(limiter.share(), { clock })
+    const next = random(1)
+    for (let i = 0; i < 20_000; i++) {
+      const key = `key ${Math.floor(next() * 400)}`
+      const chance = next()
+      const on = next() < 0.5 ? limiter : attached
+      if (chance < 0.9) on.check(key)
+      else if (chance < 0.93) on.block(key, 500 * next() + 1)
+      else if (chance < 0.96) on.penalize(key, 1)
+      else if (chance < 0.98) on.clear(key)
+      else clock.advance(Math.ceil(200 * next()))
+      if (i % 100 === 0) assert.is(limiter.stats().keys, placesTaken(limiter))
+    }
+    const { keys, evicted } = limiter.stats()
+    assert.is(keys, placesTaken(limiter))
+    assert.ok(keys > 100 && evicted > 100, `${keys} keys, ${evicted} evicted`)
   })
 }
+
+test('a key keeps its place, and is counted, until another takes it', () => {
+  const clock = manualClock(1e9)
+  const limiter = createLimiter({ limit: 3, window: '1s', maxKeys: 20, clock })
+  limiter.check('key')
+  clock.advance(3_600_000)
+  assert.is(limiter.stats().keys, 1)
+  for (let i = 0; i < 40; i++) limiter.check(`other ${i}`)
+  const { keys, evicted, evictedLive } = limiter.stats()
+  assert.equal([keys, evicted, evictedLive], [32, 9, 8])
+})
 
 test.run()

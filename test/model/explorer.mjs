@@ -16,6 +16,7 @@ import {
   LO,
   lap,
   lapOf,
+  MAX,
   N,
   NAMED,
   NEVER,
@@ -28,6 +29,7 @@ import {
   TICK,
   tickOf,
   total,
+  UNTIL,
   WAY,
 } from './protocol.mjs'
 import { pathOf } from './range-sum.mjs'
@@ -89,6 +91,10 @@ function wrongAtRest(s) {
       key = s.m[at(w, LO)]
     if (!dead && (state(v) === CLAIMED || state(v) === NAMED)) return 'a way stays claimed'
     if (state(v) !== LIVE) continue
+    const until = s.o[cell(S.keys, key)]
+    const blockedUntil = total(v) === MAX ? s.m[at(w, UNTIL)] : 0
+    if (blockedUntil !== until && Math.max(blockedUntil, until) > s.m[CLOCK])
+      return `key ${key} is blocked until ${blockedUntil}, not ${until}`
     if (S.sums && !S.evictLive) {
       let admitted = 0
       for (let u = Math.max(0, T - N); u <= T; u++) admitted += s.o[cell(key, u)]

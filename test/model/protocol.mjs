@@ -14,7 +14,7 @@ export const FREE = 0,
   CLAIMED = 1,
   NAMED = 2,
   LIVE = 3
-const MAX = 15 // a total of all ones: blocked
+export const MAX = 15 // a total of all ones: blocked
 export const NEVER = -1
 export const LO = 0,
   HI = 1,
@@ -75,10 +75,15 @@ export const sumOf = function* (w, e, now) {
 const subOf = (e, now) => (tickOf(now) === e ? now % S.sub : 0)
 const stamp = (v, e, now) => epoch(v) * 1000 + (S.smooth ? e * S.sub + subOf(e, now) : e)
 
+const isKeyOf = function* (w, v, key) {
+  return state(v) === LIVE && (yield load(w, LO)) === key && (yield load(w, HI)) === key
+}
 const still = function* (w, key) {
   // is the way, which was the key's, still the key's?
-  return state(yield load(w, ADM)) === LIVE && (yield load(w, LO)) === key && (yield load(w, HI)) === key
+  return yield* isKeyOf(w, yield load(w, ADM), key)
 }
+/** What changes a key otherwise than by deciding. */
+const changes = new Set(['refund', 'block', 'end block'])
 
 export const phases = {
   *lookup({ key, kind, from = 0, tries = 0, early }) {
@@ -86,8 +91,8 @@ export const phases = {
     early ??= yield clock
     for (let w = from; w < S.ways; w++)
       if ((yield load(w, LO)) === key && (yield load(w, HI)) === key)
-        return to(kind === 'refund' || kind === 'block' || S.sums ? 'enter' : 'attempt', { w, tries, early })
-    if (kind === 'refund') return done('nothing to refund')
+        return to(changes.has(kind) || S.sums ? 'enter' : 'attempt', { w, tries, early })
+    if (kind === 'refund' || kind === 'end block') return done('nothing to do')
     return tries < S.tries ? to('choose', { tries: tries + 1, early }) : done('no room')
   },
   // The usual case, tried once: charges, and only then looks whose way this is and whether its tick has stayed.
@@ -154,6 +159,7 @@ export const phases = {
       return to('lookup', { tries, early })
     if (kind === 'refund') return to('refund', { w, left: cost, u: Math.max(0, (yield load(w, TICK)) - N) })
     if (kind === 'block') return to('block', { w, now, v, tries })
+    if (kind === 'end block') return to('endBlock', { w })
     const e = broken === 'tick before adm' ? tickOf(now) : yield load(w, TICK)
     if (total(v) + cost > S.limit) return to('full', { w, now, v, e, tries })
     return broken === 'adm before bucket'
@@ -299,13 +305,24 @@ export const phases = {
     const v = yield load(w, ADM)
     if (state(v) !== LIVE || (yield load(w, LO)) !== key || (yield load(w, HI)) !== key)
       return to('lookup', { tries })
-    if (!(yield cas(w, UNTIL, u, now + cost))) return to('block', { w, now, tries })
+    // Left by a block that is over, the same word would let a thread that lost this way change the end of this block.
+    const isLeft = u === now + cost && total(v) !== MAX && broken !== 'an end of two blocks'
+    const until = isLeft ? u + 1 : now + cost
+    if (!(yield cas(w, UNTIL, u, until))) return to('block', { w, now, tries })
     const shut = (m, oracle) =>
-      m[at(w, ADM)] === v &&
-      ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, MAX)), oracle.block(key, now + cost), true)
+      m[at(w, ADM)] === v && ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, MAX)), oracle.block(key, until), true)
     if (!(yield shut)) return to('block', { w, now, tries })
     if (broken !== 'note left standing') yield store(w, ASOF, NEVER)
     return done('blocks')
+  },
+  *endBlock({ key, w }) {
+    // a block that gives way to another ends by a sum: the key keeps its way and its counts
+    const v = yield load(w, ADM)
+    if (total(v) !== MAX || !(yield* isKeyOf(w, v, key))) return done('no block')
+    const s = yield* sumOf(w, yield load(w, TICK), yield clock)
+    const open = (m, oracle) =>
+      m[at(w, ADM)] === v && ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, s)), oracle.block(key, 0), true)
+    return (yield open) ? done('ended') : to('endBlock', { w })
   },
 
   *choose({ key, tries, early }) {
@@ -319,7 +336,8 @@ export const phases = {
   *claim({ w, tries, early }) {
     const v = yield load(w, ADM)
     if (state(v) === CLAIMED) return done('no room')
-    if (total(v) === MAX && (yield load(w, UNTIL)) > (yield clock)) return done('no room')
+    const shut = total(v) === MAX && (yield load(w, UNTIL)) > (yield clock)
+    if (shut && !S.givesWay) return done('no room')
     const t = yield load(w, TICK),
       now = yield clock // a reading of its own: with an old one less would have expired
     const expired = t + N < tickOf(now)
@@ -327,11 +345,11 @@ export const phases = {
     const mine = adm(
       epoch(v) + (broken === 'claim without epoch' ? 0 : 1),
       broken === 'named at once' ? NAMED : CLAIMED,
-      expired ? 0 : Math.min(total(v), MAX - 1),
+      expired ? 0 : Math.min(total(v), broken === 'a block inherited' ? MAX : MAX - 1),
     )
-    return (yield cas(w, ADM, v, mine))
-      ? to('name', { w, mine, tries, early })
-      : to('lookup', { tries, early })
+    const take = (m, oracle) =>
+      m[at(w, ADM)] === v && ((m[at(w, ADM)] = mine), shut && oracle.block(m[at(w, LO)], 0), true)
+    return (yield take) ? to('name', { w, mine, tries, early }) : to('lookup', { tries, early })
   },
   *name({ key, w, mine, tries, early }) {
     yield store(w, HI, key)

@@ -36,6 +36,7 @@ const QUICK = [
   'refunds before and after',
   'a refund while its way is reused',
   'a block among decisions',
+  'a key blocked again while its way goes to another',
   'a death while deciding',
   ...['block sums', 'block sums on two levels', 'a Fenwick tree'].flatMap((sums) =>
     [

@@ -5,6 +5,7 @@ const check = (key, cost = 1) => ({ kind: 'check', key, cost })
 const refund = (key, cost) => ({ kind: 'refund', key, cost })
 const borrow = (key, cost = 1) => ({ kind: 'borrow', key, cost })
 const block = (key, cost) => ({ kind: 'block', key, cost })
+const endBlock = (key) => ({ kind: 'end block', key })
 const live = (c = 0, tick = 0) => [1, c, tick]
 const plain = {
   'three decisions, limit 1': { init: [live()], threads: [[check(1)], [check(1)], [check(1)]], clock: 2 },
@@ -101,6 +102,51 @@ const plain = {
     threads: [[check(1)], [block(1, 2), check(1)]],
     clock: 3,
     gaps: [4],
+  },
+  'a block that ends for another among decisions': {
+    init: [live(1, 2)],
+    limit: 2,
+    threads: [[check(1)], [block(1, 2)], [endBlock(1), check(1)]],
+    clock: 1,
+    gaps: [4],
+  },
+  'a blocked way goes to another key': {
+    ways: 1,
+    init: [live(1, 1)],
+    limit: 2,
+    givesWay: true,
+    evictLive: true,
+    exact: false,
+    threads: [[block(1, 9)], [check(2), check(2)]],
+    clock: 2,
+    tries: 1,
+    restKeys: 0,
+    gaps: [],
+  },
+  'an expired blocked way goes to another key': {
+    ways: 1,
+    init: [live(1, 0)],
+    start: 1,
+    limit: 2,
+    givesWay: true,
+    threads: [[block(1, 9)], [check(2), check(2)]],
+    clock: 3,
+    tries: 1,
+    restKeys: 0,
+    gaps: [],
+    exact: false,
+  },
+  'a key blocked again while its way goes to another': {
+    ways: 1,
+    init: [live()],
+    givesWay: true,
+    evictLive: true,
+    exact: false,
+    threads: [[block(1, 5), block(1, 9)], [block(2, 5)]],
+    clock: 1,
+    tries: 1,
+    restKeys: 0,
+    gaps: [],
   },
   'two meet a new key': { ways: 2, threads: [[check(1)], [check(1)]], clock: 2, tries: 2 },
   'three meet a new key': { ways: 2, threads: [[check(1)], [check(1)], [check(1)]], clock: 0, tries: 1 },
@@ -268,6 +314,8 @@ export const mistakes = {
   unsettled: 'a way lost to another key and won back',
   'claim without epoch': 'a way reused while its key decides',
   'named at once': 'three keys, one stale name',
+  'a block inherited': 'a blocked way goes to another key',
+  'an end of two blocks': 'a key blocked again while its way goes to another',
   'no scan': 'two meet a new key',
   'no veto': 'two meet a new key',
   'promote by store': 'two meet a new key',

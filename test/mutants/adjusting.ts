@@ -1,5 +1,5 @@
 // Mistakes in refunds, penalties and blocks.
-import { inAdjustments, inWindow, type Mutant } from './mutant.js'
+import { inAdjustments, inBlockBound, inEngine, inWindow, type Mutant } from './mutant.js'
 
 export const adjusting: Readonly<Record<string, Mutant>> = {
   'a refund that is not counted in its bucket': {
@@ -38,8 +38,8 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a key is blocked whose way is claimed for one that is blocked, too',
     edits: [
       inAdjustments(
-        'if (compareExchange(words, base + UNTIL, u, until | 0) !== u)\n                continue;',
-        'store(words, base + UNTIL, until | 0);',
+        'if (compareExchange(words, base + UNTIL, u, ours) !== u)\n                continue;',
+        'store(words, base + UNTIL, ours);',
       ),
       inAdjustments(
         'import { compareExchange, load, read }',
@@ -51,14 +51,42 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a block runs out among decisions',
     edits: [
       inAdjustments(
-        'if (compareExchange(words, base + UNTIL, u, until | 0) !== u)\n                continue;\n            const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) === v)\n                return true;',
-        'const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) === v) {\n                compareExchange(words, base + UNTIL, u, until | 0);\n                return true;\n            }',
+        'if (compareExchange(words, base + UNTIL, u, ours) !== u)\n                continue;\n            const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;',
+        'const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;\n            compareExchange(words, base + UNTIL, u, ours);',
       ),
     ],
   },
   'a block ended by the sum of an old reading': {
     scenario: 'one unblocks, another blocks',
     edits: [inAdjustments('read(words, base + TICK), reading)', 'reading.tick, reading)')],
+  },
+  'one word for the ends of two blocks': {
+    scenario: 'a key blocked again while its way goes to another',
+    edits: [inAdjustments('isLeft ? nextUntil(until) : until | 0', 'until | 0')],
+  },
+  'other blocks counted before the own one stands': {
+    scenario: 'two block two keys, and one block stays',
+    edits: [
+      inEngine(
+        'const set = (way) =>',
+        'count(this.#arena.words, HEADER.BLOCKS_EVICTED, this.#blockBound.hold(lo, hi, this.reading));\n        const set = (way) =>',
+      ),
+      inEngine('const ended = this.#blockBound.hold(lo, hi, this.reading);', 'const ended = 0;'),
+    ],
+  },
+  'a block ended by forgetting its counts': {
+    scenario: 'a block ends for another while its key decides',
+    edits: [
+      inBlockBound(
+        'return window.resum(base, v, read(window.words, base + TICK), reading);',
+        'return compareExchange(window.words, base + ADM, v, ((v & STATE) + (v & 0xff000000) + (1 << 24)) | 0) === v;',
+      ),
+      inBlockBound('import { load, read }', 'import { compareExchange, load, read }'),
+    ],
+  },
+  'a block ended under the key that sets its own': {
+    test: 'limiter/block-bound',
+    edits: [inBlockBound('this.#table.isNamed(way, lo, hi) || ', '')],
   },
   'a penalty committed without a new epoch': {
     scenario: 'a penalty beyond all counting, against a sum',

@@ -17,7 +17,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
         'const named = this.#claim(way, lo, hi);\n        this.#reading.take();\n        this.#cells.enter(this.#table.base(way), this.#reading);',
       ),
       inInsertion('this.#reading.take(); // after the scan: see "settle"', ''),
-      inInsertion('this.#cells.enter(base, this.#reading);\n            compareExchange', 'compareExchange'),
+      inInsertion('this.#cells.enter(base, this.#reading);\n            const isLive', 'const isLive'),
     ],
   },
   'an empty way taken that another clock may still count': {
@@ -50,17 +50,43 @@ export const inserting: Readonly<Record<string, Mutant>> = {
     scenario: 'two insert one new key',
     edits: [
       inInsertion(
-        'compareExchange(this.#words, base + ADM, named, (named & ~STATE) | LIVE);',
-        'store(this.#words, base + ADM, (named & ~STATE) | LIVE);',
+        'const isLive = compareExchange(this.#words, base + ADM, named, (named & ~STATE) | LIVE) === named;',
+        'store(this.#words, base + ADM, (named & ~STATE) | LIVE);\n            const isLive = true;',
       ),
     ],
   },
-  'a blocked way claimed': {
+  'a blocked way claimed where it need not give way': {
+    scenario: 'a blocked key is not displaced',
+    edits: [inInsertion('blocked > MOST_BLOCKED', 'blocked > 0')],
+  },
+  'a block not looked at': {
     scenario: 'a blocked key is not displaced',
     edits: [
-      inInsertion('if (this.#cells.isShut(base, v, this.#reading.nowMs))\n                    continue;', ''),
-      inInsertion('if (this.#cells.isShut(base, v, this.#reading.nowMs))\n            return undefined;', ''),
+      inInsertion(
+        'if (this.#cells.isShut(base, v, this.#reading.nowMs)) {\n                    blocked++;\n                    continue;\n                }',
+        '',
+      ),
+      inInsertion(
+        'if (isBlocked && !this.#givesWay)\n            return undefined; // since it was chosen',
+        '',
+      ),
     ],
+  },
+  'a block that is inherited': {
+    scenario: 'a blocked way goes to a new key while its own decides',
+    edits: [inInsertion('Math.min(v & COUNT, MAX_TOTAL)', 'v & COUNT')],
+  },
+  'a block that keeps a new key out': {
+    test: 'limiter/block-bound',
+    edits: [inInsertion('blocked > MOST_BLOCKED', 'blocked > 2 * WAYS_PER_SET')],
+  },
+  'a place not counted as taken': {
+    test: 'memory/statistics',
+    edits: [inInsertion('if (isLive)\n                add(this.#words, HEADER.KEYS, 1);', '')],
+  },
+  'a place not counted as lost': {
+    test: 'memory/statistics',
+    edits: [inInsertion('if (wasLive)\n            add(words, HEADER.KEYS, -1);', '')],
   },
   'expired a granule too early': {
     scenario: 'a table that is full of live keys denies',
@@ -82,7 +108,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   },
   'a key that displaces itself': {
     scenario: 'three insert one new key',
-    edits: [inInsertion('if (isLive && this.#table.isNamed(way, lo, hi))\n            return true;', '')],
+    edits: [inInsertion('if (wasLive && this.#table.isNamed(way, lo, hi))\n            return true;', '')],
   },
   'inherited counts dropped': {
     scenario: 'a live way is evicted, and its counts are taken over',

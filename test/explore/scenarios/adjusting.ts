@@ -59,7 +59,7 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     times: [21, 23],
     homes: { 9: [1, 0] },
     before: [
-      [19, { do: 'block', key: 9, ms: Number.POSITIVE_INFINITY }],
+      [19, { do: 'lose', key: 9 }],
       [20, check()],
     ],
     threads: [[refund(1)], [check(2), check(2)]],
@@ -85,7 +85,7 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
     times: [20, 22],
     homes: { 9: [1, 0] },
-    before: [[19, { do: 'block', key: 9, ms: Number.POSITIVE_INFINITY }]],
+    before: [[19, { do: 'lose', key: 9 }]],
     threads: [
       [check(), giveBack],
       [check(2), check(2)],
@@ -119,7 +119,7 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     times: [20, 23],
     homes: { 9: [1, 0] },
     before: [
-      [19, { do: 'block', key: 9, ms: Number.POSITIVE_INFINITY }],
+      [19, { do: 'lose', key: 9 }],
       [20, check()],
     ],
     threads: [[block(1)], [block(5, 2), check(2)]],
@@ -172,7 +172,7 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     times: [20],
     homes: { 9: [1, 0] },
     before: [
-      [19, { do: 'block', key: 9, ms: Number.POSITIVE_INFINITY }],
+      [19, { do: 'lose', key: 9 }],
       [20, block(1)],
       [20, unblock],
     ],

@@ -1,10 +1,17 @@
 import type { Scenario } from '../scenario.js'
 import { adjusting } from './adjusting.js'
+import { blocking } from './blocking.js'
 import { deciding } from './deciding.js'
 import { inserting } from './inserting.js'
 import { summing } from './summing.js'
 
-const alive: Readonly<Record<string, Scenario>> = { ...deciding, ...inserting, ...adjusting, ...summing }
+const alive: Readonly<Record<string, Scenario>> = {
+  ...deciding,
+  ...inserting,
+  ...blocking,
+  ...adjusting,
+  ...summing,
+}
 
 /** Each scenario, and each once more with a thread that may die at any of its steps. */
 export const scenarios: Readonly<Record<string, Scenario>> = Object.fromEntries([

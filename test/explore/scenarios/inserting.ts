@@ -2,9 +2,9 @@
 import { byHandle, check, checkLate, type Op, readClock, type Scenario } from '../scenario.js'
 import { ANYTHING } from './deciding.js'
 
-/** A key that never leaves its way: so that the others have one way less. */
+/** A key whose way is lost: so that the others have one way less. */
 const SQUATTER = 9
-const squats: Op = { do: 'block', key: SQUATTER, ms: Number.POSITIVE_INFINITY }
+const squats: Op = { do: 'lose', key: SQUATTER }
 /** More keys than ways: one of them is refused for that. */
 const WITHOUT_ROOM = ANYTHING.filter((what) => what !== 'refused at rest')
 /** A displaced key may come back to less than it had used; whoever came instead may not use more than is there. */
