@@ -35,7 +35,8 @@ export function read(words: Words, index: number): number {
 
 /**
  * A read that nothing after it overtakes. On x64 a plain one is enough: the processor keeps reads in order, and V8 keeps
- * them on their side of an atomic operation, which is a call. Elsewhere it takes an atomic load.
+ * them on their side of an atomic operation, which is a call: `test/memory/words-order.test.ts` looks, on each Node.js that the tests run on.
+ * Elsewhere it takes an atomic load.
  */
 export function readInOrder(words: Words, index: number): number {
   return KEEPS_ORDER ? words[index]! : Atomics.load(words, index)

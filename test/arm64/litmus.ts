@@ -1,23 +1,12 @@
 // `npm run litmus`: how often two threads see what no interleaving of their programs gives, by the kind of access. It tells
 // what a machine (or one that is emulated) may do to plain accesses, and that it does none of it to atomic ones.
-import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import Table from 'cli-table3'
-import { type Ground, makeGround, play, type Seen } from './rounds.js'
+import type { Seen } from './rounds.js'
 import { SHAPES } from './shapes.js'
+import { watch } from './watch.js'
 
-interface Part {
-  readonly ground: Ground
-  readonly shape: number
-  readonly side: number
-  /** So many rounds, or so many seconds, whichever comes first. */
-  readonly rounds: number
-  readonly seconds: number
-}
-
-if (isMainThread) await main()
-else parentPort!.postMessage(take(workerData as Part))
+await main()
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -33,7 +22,7 @@ async function main(): Promise<void> {
   }
   const seen: Seen[] = []
   for (const [i, shape] of SHAPES.entries()) {
-    const found = await watch(i, most, seconds)
+    const found = await watch(i, { rounds: most, seconds })
     seen.push(found)
     process.stderr.write(
       `${i + 1} of ${SHAPES.length}, ${shape.name}: ${found.reordered} of ${found.rounds}\n`,
@@ -56,25 +45,6 @@ async function main(): Promise<void> {
     `${verdict}: ${grouped(rounds)} rounds of ${SHAPES.length} shapes on ${process.arch}, at most ${seconds} s each`,
   )
   process.exitCode = forbidden.length === 0 ? 0 : 1
-}
-
-/** Both sides of a shape, each in a thread of its own. */
-async function watch(shape: number, rounds: number, seconds: number): Promise<Seen> {
-  const ground = makeGround()
-  const sides = [0, 1].map(async (side) => {
-    const part: Part = { ground, shape, side, rounds, seconds }
-    const [seen] = await once(new Worker(new URL(import.meta.url), { workerData: part }), 'message')
-    return seen as Seen
-  })
-  return (await Promise.all(sides))[0]!
-}
-
-function take({ ground, shape, side, rounds, seconds }: Part): Seen {
-  let endMs: number | undefined
-  return play(ground, shape, side, (done) => {
-    endMs ??= performance.now() + seconds * 1_000 // both threads have started by now
-    return done >= rounds || performance.now() >= endMs
-  })
 }
 
 function grouped(count: number): string {

@@ -1,0 +1,44 @@
+// What `readInOrder` and the plain reads of a decision rest on: no compiler moves a read to the other side of an atomic operation.
+// A short run of `npm run litmus`, with a budget of rounds, so that it takes no longer on a machine that is busy.
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { SHAPES } from '../arm64/shapes.js'
+import { watch } from '../arm64/watch.js'
+import { type Handshake, readTwice } from './read-twice.js'
+
+/** 16,384 rounds: the compiler has optimized both sides after a few thousand. */
+const CLEARINGS = 16
+
+const WARM_UP = 100_000
+const ROUNDS = 200
+
+for (const [i, { name, allowed }] of SHAPES.entries()) {
+  if (allowed) continue
+  test(`two threads never see it reordered: ${name}`, async () => {
+    const { reordered } = await watch(i, { clearings: CLEARINGS })
+    assert.is(reordered, 0)
+  })
+}
+
+test('optimized code reads a word again after an atomic operation, whatever it read before', async () => {
+  const words = new Int32Array(new SharedArrayBuffer(4 * 3))
+  const { FLAG } = readTwice
+  for (let i = 0; i < WARM_UP; i++) {
+    words[FLAG] = 1
+    readTwice.of(words)
+  }
+  words.fill(0)
+  const worker = new Worker(new URL('./read-twice.js', import.meta.url), {
+    workerData: { words, rounds: ROUNDS } satisfies Handshake,
+  })
+  const ended = once(worker, 'exit')
+  for (let round = 1; round <= ROUNDS; round++) {
+    const { before, after } = readTwice.of(words)
+    assert.equal([before, after], [round - 1, round])
+  }
+  await ended
+})
+
+test.run()
