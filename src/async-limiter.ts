@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import {
   blockMs,
   checkCost,
@@ -18,6 +20,7 @@ import type { Clock } from './core/clock.js'
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
+import type { Signal } from './core/on-abort.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import { InlineEngine } from './engines/inline.js'
@@ -34,7 +37,7 @@ import { Op } from './memory/slots.js'
 
 /** Ends one call: it rejects with `ERR_MILLRACE_ABORTED`; what had been decided by then stays charged. */
 export interface CallOptions {
-  signal?: AbortSignal
+  signal?: Signal
 }
 
 /**
@@ -128,7 +131,7 @@ export class AsyncLimiter implements AsyncDisposable {
   }
 
   /** @see Limiter.wait */
-  async wait(key: Key, options: { cost?: number; signal?: AbortSignal } = {}): Promise<Decision> {
+  async wait(key: Key, options: { cost?: number; signal?: Signal } = {}): Promise<Decision> {
     this.#open()
     const { cost, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
@@ -279,7 +282,7 @@ export class AsyncLimiter implements AsyncDisposable {
   }
 }
 
-function signalOf(options: CallOptions): AbortSignal | undefined {
+function signalOf(options: CallOptions): Signal | undefined {
   checkOptions(options, ['signal'])
   const { signal } = options
   checkSignal(signal)

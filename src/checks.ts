@@ -1,6 +1,7 @@
 /** What both facades hold their arguments to. */
 import { type Duration, formatDuration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
+import type { Signal } from './core/on-abort.js'
 import { checkLimit } from './core/rule.js'
 import type { Costs } from './engines/batch.js'
 import { COUNT } from './memory/layout.js'
@@ -86,7 +87,7 @@ export function checkRemaining(remaining: unknown): asserts remaining is boolean
   throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'remaining', remaining, 'a boolean')
 }
 
-export function checkSignal(signal: unknown): asserts signal is AbortSignal | undefined {
+export function checkSignal(signal: unknown): asserts signal is Signal | undefined {
   if (signal === undefined || isSignal(signal)) return
   throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'signal', signal, 'an AbortSignal')
 }
@@ -100,9 +101,9 @@ function isSignal(signal: unknown): boolean {
   }
 }
 
-export function checkWaitOptions(options: { cost?: number; signal?: AbortSignal }): {
+export function checkWaitOptions(options: { cost?: number; signal?: Signal }): {
   cost: number
-  signal: AbortSignal | undefined
+  signal: Signal | undefined
 } {
   checkOptions(options, ['cost', 'signal'])
   const { cost = 1, signal } = options

@@ -3,6 +3,7 @@ import { AsyncLimiter } from './async-limiter.js'
 import { checkOptions, checkSignal } from './checks.js'
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from './core/clock.js'
 import { MillraceError } from './core/errors.js'
+import type { Signal } from './core/on-abort.js'
 import { checkRule, type RuleOptions } from './core/rule.js'
 import { attachShared, clockWithFile } from './engines/attach.js'
 import type { PoolSettings } from './engines/pool.js'
@@ -58,8 +59,19 @@ export interface PoolLimiterOptions extends Omit<LimiterOptions, 'engine'> {
 /** How {@link openLimiter} waits. */
 export interface OpeningOptions {
   /** Ends the waiting: the call rejects with its reason, and nothing is left open. */
-  signal?: AbortSignal
+  signal?: Signal
 }
+
+type Engine = 'inline' | 'pool'
+
+/** The options of either engine in one type: a wrong one is one compile error, and the error names it. */
+export interface EngineOptions<Name extends Engine> extends Omit<LimiterOptions, 'engine'> {
+  engine?: Name
+  pool?: 'pool' extends Name ? PoolOptions : never
+}
+
+/** What {@link createLimiter} makes for an engine. */
+export type LimiterOf<Name extends Engine> = Name extends 'pool' ? AsyncLimiter : Limiter
 
 const DEFAULT_MAX_KEYS = 100_000
 const KNOWN = [
@@ -86,10 +98,11 @@ const KNOWN = [
  * `ERR_MILLRACE_ARENA_TOO_LARGE`; with `shared` also `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`,
  * `ERR_MILLRACE_SHARED_BUSY`, `ERR_MILLRACE_NO_ADDON`; with `engine: 'pool'` also `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
  */
-export function createLimiter(options: PoolLimiterOptions): AsyncLimiter
-export function createLimiter(options: LimiterOptions): Limiter
-export function createLimiter(options: LimiterOptions | PoolLimiterOptions): Limiter | AsyncLimiter {
-  return createLimiterOn(thisMachine, options as LimiterOptions)
+export function createLimiter<Name extends Engine = 'inline'>(options: EngineOptions<Name>): LimiterOf<Name>
+/** Never called: `ReturnType<typeof createLimiter>` and `Parameters` read the last signature. */
+export function createLimiter(options: LimiterOptions, none: never): Limiter
+export function createLimiter(options: EngineOptions<Engine>): Limiter | AsyncLimiter {
+  return createLimiterOn(thisMachine, options)
 }
 
 /**
@@ -102,32 +115,30 @@ export function createLimiter(options: LimiterOptions | PoolLimiterOptions): Lim
  * @example
  * const limiter = await openLimiter({ limit: 100, window: '1m', shared: { file: './api-limits.arena' } })
  */
-export function openLimiter(options: PoolLimiterOptions, opening?: OpeningOptions): Promise<AsyncLimiter>
-export function openLimiter(options: LimiterOptions, opening?: OpeningOptions): Promise<Limiter>
-export async function openLimiter(
-  options: LimiterOptions | PoolLimiterOptions,
+export async function openLimiter<Name extends Engine = 'inline'>(
+  options: EngineOptions<Name>,
   opening: OpeningOptions = {},
-): Promise<Limiter | AsyncLimiter> {
+): Promise<LimiterOf<Name>> {
   checkOptions(opening, ['signal'], 'opening')
   const { signal } = opening
   checkSignal(signal)
-  const plan = planOf(options)
+  const plan = planOf(options as LimiterOptions)
   signal?.throwIfAborted()
   const { path } = plan
-  if (path === undefined) return made(plan)
-  return made(plan, await openPatiently(path, openSharedFile(path, plan, thisMachine), signal))
+  if (path === undefined) return made(plan) as LimiterOf<Name>
+  const file = await openPatiently(path, openSharedFile(path, plan, thisMachine), signal)
+  return made(plan, file) as LimiterOf<Name>
 }
 
 /** @internal {@link createLimiter}, on a machine whose clocks a test turns; it matters only where counts are in a file. */
-export function createLimiterOn(machine: Machine, options: PoolLimiterOptions): AsyncLimiter
-export function createLimiterOn(machine: Machine, options: LimiterOptions): Limiter
-export function createLimiterOn(
+export function createLimiterOn<Name extends Engine = 'inline'>(
   machine: Machine,
-  options: LimiterOptions | PoolLimiterOptions,
-): Limiter | AsyncLimiter {
-  const plan = planOf(options)
+  options: EngineOptions<Name>,
+): LimiterOf<Name> {
+  const plan = planOf(options as LimiterOptions)
   const { path } = plan
-  return made(plan, path === undefined ? undefined : openNow(path, openSharedFile(path, plan, machine)))
+  const file = path === undefined ? undefined : openNow(path, openSharedFile(path, plan, machine))
+  return made(plan, file) as LimiterOf<Name>
 }
 
 /** Options that have been checked. */

@@ -3,10 +3,13 @@ export { type Clock, type ManualClock, manualClock } from './core/clock.js'
 export type { Decision, DecisionFields } from './core/decision.js'
 export type { Duration } from './core/duration.js'
 export { type ErrorCode, MillraceError } from './core/errors.js'
+export type { Signal } from './core/on-abort.js'
 export type { Edge, RuleOptions } from './core/rule.js'
 export {
   attachLimiter,
   createLimiter,
+  type EngineOptions,
+  type LimiterOf,
   type LimiterOptions,
   type OpeningOptions,
   openLimiter,

@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import {
   blockMs,
   checkCost,
@@ -17,6 +19,7 @@ import {
 import type { Clock } from './core/clock.js'
 import { type Decision, MadeDecision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
+import type { Signal } from './core/on-abort.js'
 import type { Edge } from './core/rule.js'
 import { WordWatch } from './core/word-watch.js'
 import { type BatchDecision, type Costs, MadeBatch } from './engines/batch.js'
@@ -157,7 +160,7 @@ export class Limiter implements AsyncDisposable {
    * served in order. Rejects with the signal's reason; with `ERR_MILLRACE_NEVER_ADMITTED` for a cost above the limit or
    * a key blocked for ever; with `ERR_MILLRACE_CLOSED` when the limiter is closed. Every try counts in the statistics.
    */
-  async wait(key: Key, options: { cost?: number; signal?: AbortSignal } = {}): Promise<Decision> {
+  async wait(key: Key, options: { cost?: number; signal?: Signal } = {}): Promise<Decision> {
     this.#open()
     const { cost, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)

@@ -1,7 +1,12 @@
 import { MillraceError } from './errors.js'
 
-/** Milliseconds as a number, or a number with its unit: `'250ms'`, `'1s'`, `'15m'`, `'1h'`, `'1d'`. */
-export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+/**
+ * Milliseconds as a number, or a number with its unit as text: `'250ms'`, `'1s'`, `'15m'`, `'1h'`, `'1d'`. Any string is of
+ * this type, so that one from the environment is; a string that is no duration throws. Editors complete the common ones.
+ */
+export type Duration = number | Common | (string & {})
+
+type Common = '100ms' | '1s' | '10s' | '1m' | '15m' | '1h' | '1d'
 
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/

@@ -40,7 +40,7 @@ export class MillraceError extends Error {
     option: string,
     value: unknown,
     expected: string,
-    options: ErrorOptions & { mayBeCharged?: boolean } = {},
+    options: { cause?: unknown; mayBeCharged?: boolean } = {},
   ) {
     super(`${option}: expected ${expected}, got ${shown(value)}`, options)
     if (options.mayBeCharged !== undefined) this.mayBeCharged = options.mayBeCharged

@@ -1,4 +1,4 @@
-import { offAbort, onAbort } from '../core/on-abort.js'
+import { offAbort, onAbort, type Signal } from '../core/on-abort.js'
 import { aborted } from './pool-errors.js'
 
 /** Something that was asked of another thread, and the promise of its answer. */
@@ -8,7 +8,7 @@ export abstract class Awaited<T> {
   isSettled = false
   #resolve!: (value: T) => void
   #reject!: (error: unknown) => void
-  #signal: AbortSignal | undefined = undefined
+  #signal: Signal | undefined = undefined
   #abort: (() => void) | undefined = undefined
 
   constructor() {
@@ -22,7 +22,7 @@ export abstract class Awaited<T> {
   protected abstract get isSent(): boolean
 
   /** Rejects it when the signal is aborted before it is answered. */
-  endBy(signal: AbortSignal): void {
+  endBy(signal: Signal): void {
     this.#signal = signal
     this.#abort = () => this.reject(aborted(signal.reason, this.isSent))
     onAbort(signal, this.#abort)

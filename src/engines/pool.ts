@@ -1,5 +1,6 @@
 import { Outcome } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
+import type { Signal } from '../core/on-abort.js'
 import { Op } from '../memory/slots.js'
 import type { Costs } from './batch.js'
 import { type Chunk, DealtBatch } from './dealt-batch.js'
@@ -98,7 +99,7 @@ export class PoolEngine implements Asker {
   }
 
   /** Asks about one key. Rejects with one of the errors of `pool-errors.ts`. */
-  ask(op: Op, lo: number, hi: number, cost: number, signal?: AbortSignal): Promise<unknown> {
+  ask(op: Op, lo: number, hi: number, cost: number, signal?: Signal): Promise<unknown> {
     if (signal?.aborted) return Promise.reject(aborted(signal.reason, false))
     return this.#submit(new Request(this, op, lo, hi, cost), signal)
   }
@@ -126,12 +127,7 @@ export class PoolEngine implements Asker {
   }
 
   /** Decides many keys; those of one thread in order. */
-  askMany(
-    fingerprints: Int32Array,
-    costs: Costs,
-    withRemaining: boolean,
-    signal?: AbortSignal,
-  ): Promise<unknown> {
+  askMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean, signal?: Signal): Promise<unknown> {
     if (signal?.aborted) return Promise.reject(aborted(signal.reason, false))
     const batch = new DealtBatch(fingerprints, costs, withRemaining)
     if (batch.length === 0) batch.answer(0)
@@ -165,7 +161,7 @@ export class PoolEngine implements Asker {
     await this.#threads.close()
   }
 
-  #submit(asked: Request | DealtBatch, signal?: AbortSignal): Promise<unknown> {
+  #submit(asked: Request | DealtBatch, signal?: Signal): Promise<unknown> {
     const refusal = this.#refusal()
     if (refusal !== undefined) return Promise.reject(refusal)
     if (signal !== undefined) asked.endBy(signal)

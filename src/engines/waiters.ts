@@ -1,7 +1,7 @@
 import { type Clock, SharedManualClock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { MillraceError } from '../core/errors.js'
-import { offAbort, onAbort } from '../core/on-abort.js'
+import { offAbort, onAbort, type Signal } from '../core/on-abort.js'
 import type { WordWatch } from '../core/word-watch.js'
 import { type Waiting, WaitingLine, type Want } from './waiting-line.js'
 
@@ -38,7 +38,7 @@ export class Waiters {
    * Resolves with the first decision that admits. Calls for the same key are served in order, so that small costs can't pass
    * a large one for ever. Rejects with the signal's reason, with `never()`, and with what `decide` throws.
    */
-  wait(want: Want, signal?: AbortSignal): Promise<Decision> {
+  wait(want: Want, signal?: Signal): Promise<Decision> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted()
       const waiting: Waiting = {

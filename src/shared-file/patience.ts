@@ -2,8 +2,10 @@
  * How an opening waits while another process has the file to itself: it is a generator that yields wherever it would have to
  * wait, and one of the two here runs it, by blocking the thread for a moment or by a timer.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../core/errors.js'
+import type { Signal } from '../core/on-abort.js'
 import { OPTION } from './open-file.js'
 
 /** Yields to say: another process has the file, try again a little later. */
@@ -40,7 +42,7 @@ export function openNow<T>(path: string, opening: Opening<T>): T {
 export async function openPatiently<T>(
   path: string,
   opening: Opening<T>,
-  signal?: AbortSignal,
+  signal?: Signal,
   patienceMs = PATIENCE_MS,
 ): Promise<T> {
   const endMs = performance.now() + patienceMs

@@ -12,7 +12,11 @@ const project = await makeProject()
 test.after(() => rmSync(project.folder, { recursive: true }))
 linkModule(project.folder, '@types/node')
 
-const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
+/** Finds TypeScript 5.2, the oldest that the types are for. */
+const requireOldest = createRequire(join(root, 'test/package/oldest-typescript/package.json'))
+const COMPILERS = [createRequire(import.meta.url), requireOldest].map((require) =>
+  join(dirname(require.resolve('typescript/package.json')), 'bin/tsc'),
+)
 const FROM_COMMONJS = `
 import type { Decision } from 'millrace' with { 'resolution-mode': 'import' }
 export async function decide(key: string): Promise<Decision> {
@@ -25,48 +29,110 @@ import { createLimiter, type Decision } from 'millrace'
 export const decision: Decision = createLimiter({ limit: 1, window: '1m' }).check('somebody')
 `
 
-/** Checks one file as strictly as can be, the package's own declarations with it. */
-function check(file: string, module: string, moduleResolution: string): Promise<Outcome> {
+const PLAIN = `
+import { attachLimiter, type AsyncLimiter, createLimiter, type Limiter, type LimiterOptions, type PoolLimiterOptions } from 'millrace'
+declare const fromEnvironment: string
+const window = fromEnvironment
+export const inline: Limiter = createLimiter({ limit: 1, window, granularity: fromEnvironment })
+export const pool: AsyncLimiter = createLimiter({ limit: 1, window, engine: 'pool', pool: { maxThreads: 1 } })
+export const either: Limiter | AsyncLimiter = createLimiter({ limit: 1, window } as LimiterOptions | PoolLimiterOptions)
+export const made: ReturnType<typeof createLimiter> = attachLimiter(inline.share())
+export const allowed: boolean[] = [inline.check('somebody').allowed, made.block('somebody', window)]
+export const left: number = made.usage('somebody', window)
+`
+/** Each with the one place that is wrong in it. */
+const WRONG = {
+  "limit: 'three', window: '1m'": 'limit',
+  "limit: 3, window: true, engine: 'pool'": 'window',
+  "limit: 3, window: '1m', windw: '1m'": 'windw',
+  "limit: 3, window: '1m', engine: 'pol'": 'engine',
+  "limit: 3, window: '1m', pool: { maxThreads: 1 }": 'pool',
+  "limit: 3, window: '1m', engine: 'pool', pool: { maxThread: 1 }": 'maxThread',
+  "limit: 3, window: '1m', onFull: 'evcit'": 'onFull',
+}
+
+/** Checks files as strictly as can be, the package's own declarations with them. */
+function check(
+  files: string[],
+  module: string,
+  moduleResolution: string,
+  options: object = { target: 'es2022', types: ['node'] },
+  tsc = COMPILERS[0]!,
+): Promise<Outcome> {
   const compilerOptions = {
-    target: 'es2022',
     module,
     moduleResolution,
     strict: true,
     exactOptionalPropertyTypes: true,
     skipLibCheck: false,
     noEmit: true,
-    types: ['node'],
+    ...options,
   }
-  writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }))
-  return runNode([tsc, '-p', '.'], project.folder)
+  writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
+  return runNode([tsc, '--pretty', 'false', '-p', '.'], project.folder)
 }
 
 const clean: Outcome = { code: 0, out: '', err: '' }
 
-test('the types hold for an ES module, as node16, nodenext and a bundler find them', async () => {
+test('the types hold for ES modules, and for CommonJS that imports or requires, however modules are found', async () => {
   for (const file of ['consumer.mts', 'consumer.ts'])
     copyFileSync(join(root, 'test/package/consumer.ts'), join(project.folder, file))
-  assert.equal(await check('consumer.mts', 'node16', 'node16'), clean)
-  assert.equal(await check('consumer.mts', 'nodenext', 'nodenext'), clean)
-  assert.equal(await check('consumer.ts', 'esnext', 'bundler'), clean)
+  writeFileSync(join(project.folder, 'loading.cts'), FROM_COMMONJS)
+  writeFileSync(join(project.folder, 'requiring.cts'), REQUIRING)
+  for (const module of ['node16', 'nodenext']) {
+    assert.equal(await check(['consumer.mts', 'loading.cts', 'requiring.cts'], module, module), clean, module)
+  }
+  assert.equal(await check(['consumer.ts'], 'esnext', 'bundler'), clean)
 })
 
-test('the types hold for CommonJS that loads the package by import()', async () => {
-  writeFileSync(join(project.folder, 'loading.cts'), FROM_COMMONJS)
-  for (const module of ['node16', 'nodenext']) {
-    assert.equal(await check('loading.cts', module, module), clean, module)
+const ES2020 = { target: 'es2020', lib: ['es2020'], types: [] }
+
+test('the types need es2020 and no other types, from TypeScript 5.2 on; a wrong option is one error, at that option', async () => {
+  const lines = Object.keys(WRONG).map((options) => `createLimiter({ ${options} })`)
+  const code = ["import { createLimiter } from 'millrace'", ...lines].join('\n')
+  writeFileSync(join(project.folder, 'options.mts'), code)
+  for (const file of ['plain.cts', 'plain.mts']) writeFileSync(join(project.folder, file), PLAIN)
+  for (const tsc of COMPILERS) {
+    const { out } = await check(['plain.cts', 'plain.mts', 'options.mts'], 'node16', 'node16', ES2020, tsc)
+    const found = [...out.matchAll(/^([\w/.-]+)\((\d+),(\d+)\): error/gm)].map(([, file, line, column]) =>
+      file === 'options.mts'
+        ? /^\w+/.exec(code.split('\n')[Number(line) - 1]!.slice(Number(column) - 1))?.[0]
+        : file,
+    )
+    assert.equal(found, Object.values(WRONG), out)
   }
 })
 
-test('the types hold for CommonJS that requires it', async () => {
-  writeFileSync(join(project.folder, 'requiring.cts'), REQUIRING)
-  for (const module of ['node16', 'nodenext'])
-    assert.equal(await check('requiring.cts', module, module), clean, module)
+test('an editor completes durations and other literals', () => {
+  const ts: typeof import('./oldest-typescript/node_modules/typescript/lib/typescript.js') =
+    requireOldest('typescript')
+  const file = join(project.folder, 'completed.mts')
+  const code = "import { createLimiter } from 'millrace'\ncreateLimiter({ limit: 1, window: '', edge: '' })\n"
+  writeFileSync(file, code)
+  const { Node16: module } = ts.ModuleKind
+  const { Node16: moduleResolution } = ts.ModuleResolutionKind
+  const service = ts.createLanguageService({
+    getScriptFileNames: () => [file],
+    getScriptVersion: () => '1',
+    getScriptSnapshot: (name) => {
+      const text = ts.sys.readFile(name)
+      return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text)
+    },
+    getCurrentDirectory: () => project.folder,
+    getCompilationSettings: () => ({ module, moduleResolution, target: ts.ScriptTarget.ES2020, types: [] }),
+    getDefaultLibFileName: ts.getDefaultLibFilePath,
+    fileExists: ts.sys.fileExists,
+    readFile: ts.sys.readFile,
+  })
+  const completed = (place: string) =>
+    service.getCompletionsAtPosition(file, code.indexOf(place) + place.length, {})?.entries.map((e) => e.name)
+  assert.ok(completed("window: '")?.includes('1m'))
+  assert.equal(completed("edge: '")?.sort(), ['smooth', 'strict'])
 })
 
 test('a mistake would be noticed', async () => {
   writeFileSync(join(project.folder, 'wrong.mts'), "import { nothing } from 'millrace'\nnothing()\n")
-  assert.match((await check('wrong.mts', 'node16', 'node16')).out, 'TS2305')
+  assert.match((await check(['wrong.mts'], 'node16', 'node16')).out, 'TS2305')
 })
 
 test.run()
