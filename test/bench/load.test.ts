@@ -1,0 +1,37 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type Load, load } from '../../bench/http/load.js'
+
+/** How long the server takes for an answer: longer than the load, and than autocannon's samples. */
+const LATE_MS = 120
+
+async function loadOf(listener: RequestListener): Promise<Load> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    return await load((server.address() as AddressInfo).port, 1)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+test('the time of a load begins with the first answer, however late that is', async () => {
+  const { requests, requestsPerSecond, p50Ms } = await loadOf((_, response) => {
+    setTimeout(() => response.end(), LATE_MS)
+  })
+  assert.ok(requests > 0 && requestsPerSecond > 0)
+  assert.ok(p50Ms >= LATE_MS - 1)
+})
+
+test('a server that answers by an error fails the load', async () => {
+  const error = await loadOf((_, response) => void response.writeHead(500).end()).catch(
+    (error: unknown) => error,
+  )
+  assert.match((error as Error).message, /^0 requests went well, [1-9]\d* were refused, 0 failed$/)
+})
+
+test.run()
