@@ -14,7 +14,8 @@ export interface Clock {
 
 /**
  * The default: milliseconds since the machine started, to the nanosecond, from the operating system's monotonic
- * clock. It is one clock for all threads and processes of a machine, and does not move when the wall clock is set.
+ * clock. It is one clock for all threads and processes of a machine, and does not move when the wall clock is set, nor by
+ * fake timers: see `docs/testing.md`.
  * `process.hrtime()` is the cheapest way to it that Node has (32 ns; `Date.now()` and `performance.now()` 39 ns,
  * of which the system's own reading is 23: AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case clock`).
  */
