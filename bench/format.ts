@@ -30,6 +30,6 @@ export function day(date: string): string {
   return date.slice(0, 'YYYY-MM-DD'.length)
 }
 
-export function machineLine({ cpu, cores, node, date, commit }: Machine): string {
-  return `${cpu}, ${cores} cores, Node ${node}, ${date}, commit ${commit}`
+export function machineLine({ cpu, cores, node, date, commit, addon }: Machine): string {
+  return `${cpu}, ${cores} cores, Node ${node}, ${addon ? 'with' : 'without'} the addon, ${date}, commit ${commit}`
 }

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { availableParallelism, cpus } from 'node:os'
+import { addonMissing } from './batches.js'
 
 /** What figures are worth nothing without. */
 export interface Machine {
@@ -10,6 +11,8 @@ export interface Machine {
   readonly date: string
   /** The commit that was measured, with `+` where files differ from it; `unknown` outside of a repository. */
   readonly commit: string
+  /** Whether the addon is built: then it decides wherever a contender does not say otherwise. */
+  readonly addon: boolean
 }
 
 export function describeMachine(): Machine {
@@ -19,6 +22,7 @@ export function describeMachine(): Machine {
     node: process.version,
     date: new Date().toISOString(),
     commit: commit(),
+    addon: addonMissing() === undefined,
   }
 }
 

@@ -5,6 +5,7 @@
  * `npm run bench -- --case check`).
  */
 import * as published from 'millrace'
+import { SIDES } from './batches.js'
 import type { KeyAt } from './keys.js'
 import { LIMIT, WINDOW_MS } from './peers.js'
 import type { Decide } from './timing.js'
@@ -15,6 +16,12 @@ export type Millrace = typeof published
 export function millrace(maxKeys: number, { createLimiter }: Millrace = published): Decide<string> {
   const limiter = createLimiter({ limit: LIMIT, window: WINDOW_MS, maxKeys })
   return (key) => limiter.check(key).allowed
+}
+
+/** Decides by keys in TypeScript alone; {@link millrace} uses the addon where it is built. */
+export function millraceWithoutAddon(maxKeys: number): Decide<string> {
+  process.env.MILLRACE_NATIVE = SIDES.TypeScript
+  return millrace(maxKeys)
 }
 
 /** Decides by handles, made beforehand of the keys in `keyAt`. */

@@ -1,7 +1,7 @@
 import { type Benchmark, type Contender, type Goal, timesOf, timesOfBeyond } from '../benchmark.js'
 import { awaited, direct } from '../contenders.js'
 import { cached, inOrder, type KeyAt, madeAnew, randomOrder } from '../keys.js'
-import { millrace } from '../millrace.js'
+import { millrace, millraceWithoutAddon } from '../millrace.js'
 import {
   expressRateLimitStore,
   fastifyLocalStore,
@@ -50,7 +50,18 @@ export const check: Benchmark = {
     },
     ...goalsAgainstPeers('made anew'),
     ...goalsAgainstPeers('cached'),
+    ...['made anew', 'cached'].map(
+      (strings): Goal => ({
+        what: `${strings}: without the addon / with it`,
+        unit: 'x',
+        value: timesOf(withoutAddon(strings), `Millrace, ${strings}`),
+      }),
+    ),
   ],
+}
+
+function withoutAddon(strings: string): string {
+  return `Millrace, ${strings}, without the addon`
 }
 
 function contendersOn(strings: string, keys: (count: number) => KeyAt<string>): Contender[] {
@@ -61,6 +72,7 @@ function contendersOn(strings: string, keys: (count: number) => KeyAt<string>): 
   })
   return [
     direct(`Millrace, ${strings}`, course, () => millrace(KEYS)),
+    direct(withoutAddon(strings), course, () => millraceWithoutAddon(KEYS)),
     direct(`Map floor, ${strings}`, course, mapFloor),
     awaited(`rate-limiter-flexible, ${strings}`, course, rateLimiterFlexible),
     awaited(`express-rate-limit's store, ${strings}`, course, expressRateLimitStore),

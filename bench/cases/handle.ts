@@ -2,7 +2,7 @@ import { SIDES, type Side } from '../batches.js'
 import { type Benchmark, type Contender, type Effort, timesOf } from '../benchmark.js'
 import { direct } from '../contenders.js'
 import { cached, inOrder, randomOrder } from '../keys.js'
-import { millrace, millraceHandles } from '../millrace.js'
+import { millrace, millraceHandles, millraceWithoutAddon } from '../millrace.js'
 import { mapFloor } from '../peers.js'
 import { timeDecisions } from '../timing.js'
 
@@ -34,10 +34,7 @@ export const handle: Benchmark = {
     byHandle('Millrace by handle, without the addon', 'TypeScript'),
     direct('Map floor, cached', course, mapFloor),
     direct('Millrace, cached', course, () => millrace(KEYS)),
-    direct('Millrace, cached, without the addon', course, () => {
-      process.env.MILLRACE_NATIVE = SIDES.TypeScript
-      return millrace(KEYS)
-    }),
+    direct('Millrace, cached, without the addon', course, () => millraceWithoutAddon(KEYS)),
   ],
   goals: [
     {

@@ -1,7 +1,7 @@
 import { type Benchmark, type Effort, ROUNDS, timesOf } from '../benchmark.js'
 import { awaited, direct } from '../contenders.js'
 import { cached, inOrder, type KeyAt, madeAnew, randomOrder } from '../keys.js'
-import { millrace, millraceHandles } from '../millrace.js'
+import { millrace, millraceHandles, millraceWithoutAddon } from '../millrace.js'
 import { expressRateLimitStore, mapFloor, rateLimiterFlexible } from '../peers.js'
 import { timeDecisions } from '../timing.js'
 
@@ -19,6 +19,7 @@ export const million: Benchmark = {
   units: { ns: 'nanoseconds a decision' },
   contenders: [
     direct('Millrace, cached', onCached, () => millrace(KEYS)),
+    direct('Millrace, cached, without the addon', onCached, () => millraceWithoutAddon(KEYS)),
     direct('Map floor, cached', onCached, mapFloor),
     awaited('rate-limiter-flexible, cached', onCached, rateLimiterFlexible),
     awaited("express-rate-limit's store, cached", onCached, expressRateLimitStore),
@@ -51,6 +52,11 @@ export const million: Benchmark = {
       what: "cached: express-rate-limit's store / Millrace",
       unit: 'x',
       value: timesOf("express-rate-limit's store, cached", 'Millrace, cached'),
+    },
+    {
+      what: 'cached: without the addon / with it',
+      unit: 'x',
+      value: timesOf('Millrace, cached, without the addon', 'Millrace, cached'),
     },
     {
       what: 'made anew: Millrace / Map floor',

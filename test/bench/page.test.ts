@@ -43,6 +43,7 @@ const report: Report = {
     node: 'v20.20.2',
     date: '2026-11-21T12:00:00.000Z',
     commit: 'abc1234',
+    addon: true,
   },
   quick: false,
   cases: [reportCase('check', check, rounds), reportSkipped('floor', check, 'there is no compiler')],
@@ -50,7 +51,8 @@ const report: Report = {
 
 test('the page says on what it was measured', () => {
   const page = renderPage(report, LINKS)
-  for (const said of ['A Processor', '2 cores', 'v20.20.2', '2026-11-21', 'abc1234']) assert.match(page, said)
+  for (const said of ['A Processor', '2 cores', 'v20.20.2', '2026-11-21', 'abc1234', 'with the addon'])
+    assert.match(page, said)
 })
 
 test('one table has all targets in order of their numbers, with bound, figure and verdict', () => {
