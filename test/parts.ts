@@ -43,6 +43,7 @@ console.log(lastLine(totals))
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
 
 async function judge({ name, args, budgetSeconds }: Part): Promise<void> {
+  console.log(`     ${name} (budget ${budgetSeconds} s)`)
   const log = createWriteStream(join(logs, `${name}.log`))
   const limitMs = 1_000 * MOST_BUDGETS * budgetSeconds
   const ended = await runGroup([process.execPath, ...args], process.env, limitMs, (text) => log.write(text))

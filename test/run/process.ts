@@ -14,7 +14,7 @@ export interface Ended {
 }
 
 const IS_POSIX = process.platform !== 'win32'
-/** Processes that were killed may take as long to be gone; on a quiet machine that takes milliseconds. */
+/** Processes that were told to end may take as long to be gone; on a quiet machine that takes milliseconds. */
 const GONE_MS = 3_000
 const LOOK_EVERY_MS = 20
 /** Runs a command and writes the processor time of its descendants to a pipe: Node does not give it. */
@@ -23,14 +23,14 @@ const TIMED = ['/bin/sh', '-c', '"$@" 3>&-; code=$?; times >&3; exit $code', 'sh
 const groups = new Set<ChildProcess>()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
-    for (const group of groups) kill(group)
+    for (const group of groups) end(group, 'SIGKILL')
     process.kill(process.pid, signal)
   })
 }
 
 /**
- * Runs a command in a process group of its own. The whole group is killed when the command has ended, or runs for longer
- * than `limitMs`.
+ * Runs a command in a process group of its own. The whole group is ended when the command has ended, or runs for longer
+ * than `limitMs`: by SIGTERM, so that a command that has groups of its own can end these, and then by SIGKILL.
  */
 export async function runGroup(
   command: readonly string[],
@@ -52,19 +52,27 @@ export async function runGroup(
   let isTimedOut = false
   const timer = setTimeout(() => {
     isTimedOut = true
-    kill(child)
+    end(child, 'SIGTERM')
+    setTimeout(() => end(child, 'SIGKILL'), GONE_MS).unref()
   }, limitMs)
   const code = await new Promise<number | undefined>((resolve, reject) => {
     child.on('error', reject)
     child.on('exit', (code) => resolve(code ?? undefined))
   })
   clearTimeout(timer)
-  const left = isTimedOut ? [] : await membersLeft(child.pid!)
-  kill(child)
+  const left = await membersLeft(child.pid!)
+  end(child, 'SIGKILL')
   groups.delete(child)
   await closed
   const seconds = (performance.now() - startedMs) / 1000
-  return { output: output(), code, isTimedOut, left, seconds, cpuSeconds: cpuSecondsIn(times()) }
+  return {
+    output: output(),
+    code,
+    isTimedOut,
+    left: isTimedOut ? [] : left,
+    seconds,
+    cpuSeconds: cpuSecondsIn(times()),
+  }
 }
 
 function collect(child: ChildProcess, pipes: number[], onText: (text: string) => void = () => {}) {
@@ -79,9 +87,9 @@ function collect(child: ChildProcess, pipes: number[], onText: (text: string) =>
   return () => text
 }
 
-function kill({ pid }: ChildProcess): void {
+function end({ pid }: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
-    process.kill(IS_POSIX ? -pid! : pid!, 'SIGKILL')
+    process.kill(IS_POSIX ? -pid! : pid!, signal)
   } catch {} // all of them have ended
 }
 

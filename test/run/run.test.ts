@@ -1,6 +1,8 @@
 // run: typescript
 // The runner of the tests, on a package of test files that fail in every way.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'uvu'
@@ -11,6 +13,7 @@ import { root } from '../package/root.js'
 const folder = mkdtempSync(join(tmpdir(), 'millrace-run-'))
 test.after(() => rmSync(folder, { recursive: true }))
 
+const RUNNER = join(root, 'build/test/run.js')
 const HEAD = "import { spawn } from 'node:child_process'\nimport { test } from 'uvu'\n"
 /** Starts a process that does not end, and writes down its id. */
 const STAY = `
@@ -41,7 +44,7 @@ writeFileSync(join(folder, 'tool/package.json'), '{ "type": "module" }')
 symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
 
 const run = (...args: string[]): Promise<Outcome> =>
-  runNode([join(root, 'build/test/run.js'), '--root', folder, ...args], root, {
+  runNode([RUNNER, '--root', folder, ...args], root, {
     ...process.env,
     MILLRACE_NATIVE: '0',
   })
@@ -81,6 +84,18 @@ test('a file that hangs is ended with its processes, and named', async () => {
   assert.match(out, /bad\/hangs hangs: it and its processes were ended after \d+ s/)
   assert.match(out, /\n0 passed, 1 failed, 0 skipped\n$/)
   assert.not(livesOn('build/test/bad/hangs.test.js'))
+})
+
+test('a runner that is told to end ends the files that it runs', async () => {
+  const pid = join(folder, 'build/test/bad/hangs.test.js.pid')
+  rmSync(pid, { force: true })
+  const env = { ...process.env, MILLRACE_NATIVE: '0' }
+  const runner = spawn(process.execPath, [RUNNER, '--root', folder, 'hangs'], { env, stdio: 'ignore' })
+  const ended = once(runner, 'exit')
+  while (!existsSync(pid) || readFileSync(pid, 'utf8') === '') await new Promise(setImmediate)
+  runner.kill()
+  assert.equal(await ended, [null, 'SIGTERM'])
+  while (livesOn('build/test/bad/hangs.test.js')) await new Promise(setImmediate)
 })
 
 if (process.platform === 'linux')

@@ -1,0 +1,38 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { runNode } from '../package/project.js'
+import { root } from '../package/root.js'
+import { FULL, LONG } from './parts.js'
+
+const MOST_SECONDS = 900
+
+for (const [size, parts] of Object.entries({ full: FULL, long: LONG })) {
+  test(`every part of the ${size} tests has a name of its own, and a program that exists`, () => {
+    const names = parts.map(({ name }) => name)
+    assert.is(new Set(names).size, names.length)
+    for (const { name, args } of parts) {
+      const program = args.find((arg) => /^[\w/-]+\.m?js$/.test(arg))
+      assert.ok(program !== undefined && existsSync(join(root, program)), name)
+    }
+  })
+}
+
+test('the budgets of the full tests add up to a quarter of an hour on two processors', () => {
+  const sum = (isAlone: boolean) =>
+    FULL.filter((part) => (part.isAlone ?? false) === isAlone).reduce(
+      (sum, { budgetSeconds }) => sum + budgetSeconds,
+      0,
+    )
+  assert.ok(sum(true) + sum(false) / 2 <= MOST_SECONDS)
+})
+
+test('a part that does not exist is an error that names those that do', async () => {
+  const { code, out } = await runNode([join(root, 'build/test/parts.js'), 'full', 'nothing'], root)
+  assert.is(code, 1)
+  assert.match(out, FULL.map(({ name }) => name).join(', '))
+  assert.match(out, /\n0 passed, 0 failed, 0 skipped\n$/)
+})
+
+test.run()
