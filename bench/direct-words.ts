@@ -13,6 +13,7 @@ const REWRITES: Readonly<Record<string, Rewrite>> = {
     `Atomics.compareExchange(${words}, ${index}, ${values.join(', ')})`,
   store: (words, index, values) => `Atomics.store(${words}, ${index}, ${values.join(', ')})`,
   add: (words, index, values) => `Atomics.add(${words}, ${index}, ${values.join(', ')})`,
+  notify: (words, index) => `Atomics.notify(${words}, ${index})`,
   read: (words, index) => `${words}[${index}]`,
   readInOrder: (words, index) =>
     process.arch === 'x64' ? `${words}[${index}]` : `Atomics.load(${words}, ${index})`,

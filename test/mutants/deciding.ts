@@ -67,7 +67,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'as-of without its epoch': {
     scenario: 'costs of 1, 2 and 3 against a limit of 3',
-    edits: [inWindow('return (v & EPOCH) | (', 'return (')],
+    edits: [inWindow('return (v & EPOCH) | NOTED | (', 'return NOTED | (')],
   },
   'a second commit without a new epoch': {
     scenario: 'a sum among charges',

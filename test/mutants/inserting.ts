@@ -117,7 +117,10 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   'the second set not scanned': {
     scenario: 'two insert one new key, each another way',
     edits: [
-      inInsertion('for (let i = 0; i < 2 * WAYS_PER_SET; i++) {', 'for (let i = 0; i < WAYS_PER_SET; i++) {'),
+      inInsertion(
+        'for (let i = 0; i < 2 * WAYS_PER_SET; i++) {\n            const other',
+        'for (let i = 0; i < WAYS_PER_SET; i++) {\n            const other',
+      ),
     ],
   },
   'a name of a former life taken for the key': {

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Decision, KeyHandle, Limiter, LimiterOptions } from 'millrace'
 import { type MadeDecision, Outcome } from '#millrace/core/decision.js'
-import { SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
+import { COUNT, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
 import { firstDifference, makePair, type Pair } from './pair.js'
 
@@ -37,8 +37,8 @@ const OPERATIONS_A_COMPARISON = 2_000
 /** Granules in a window. Block sums have a second level above 4,096. */
 const BUCKETS: Readonly<Record<Sums, readonly number[]>> = {
   plain: [1, 2, 7, 10, 60, 255, 256],
-  blocks: [1, 7, 63, 64, 300, 3_600, 4_096, 4_097, 20_000],
-  fenwick: [1, 7, 63, 64, 300, 3_600, 4_097, 20_000],
+  blocks: [257, 300, 3_600, 4_096, 4_097, 20_000],
+  fenwick: [257, 300, 3_600, 4_097, 20_000],
 }
 /** Cells of more granules are fewer, as there is memory to be compared. */
 const MANY = 300
@@ -168,7 +168,7 @@ class Round {
       if (what === 'usage') return limiter.usage(key, lastMs)
       if (what === 'give back') return limiter.refund(limiter.check(key, cost))
       if (what === 'refund') return limiter.refund(key, cost)
-      if (what === 'penalize') return limiter.penalize(key, cost)
+      if (what === 'penalize') return limiter.penalize(key, Math.min(cost, COUNT))
       if (what === 'block') return limiter.block(key, ms)
       if (what === 'unblock') return limiter.unblock(key)
       return what === 'clear' ? limiter.clear(key) : limiter.update('default', { limit })
