@@ -31,11 +31,29 @@ test('the tarball holds what is needed to use the package, and nothing else', ()
     return [`dist/${name}.js`, `dist/${name}.d.ts`, `esm/${name}.js`]
   })
   const entries = ['index', 'internal'].flatMap((name) => [`dist/${name}.mjs`, `dist/${name}.d.mts`])
+  const documents = ['docs', 'examples'].flatMap((folder) =>
+    readdirSync(join(root, folder)).map((file) => `${folder}/${file}`),
+  )
+  papers.push(...documents.filter((file) => file !== 'examples/access.log'))
   assert.ok(code.length > 50)
   assert.equal(
     files.toSorted(),
     [...papers, ...code, ...entries, 'dist/package.json', ...builds()].toSorted(),
   )
+})
+
+test('every link of a document leads to a file of the package, or to the web', () => {
+  const documents = files.filter((file) => file.endsWith('.md'))
+  assert.ok(documents.length > 5)
+  for (const file of documents) {
+    const text = readFileSync(join(project.installed, file), 'utf8')
+    for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      const target = posix.join(posix.dirname(file), link.replace(/#.*/, ''))
+      if (!/^(https:|#)/.test(link)) assert.ok(files.includes(target), `${file}: ${link}`)
+      const ours = /^https:\/\/github\.com\/millrace\/millrace\/(?:blob|tree)\/main\/([^#]+)/.exec(link)?.[1]
+      if (ours !== undefined) assert.ok(existsSync(join(root, ours)), `${file}: ${link}`)
+    }
+  }
 })
 
 test('no file points to a source map that is not there', () => {

@@ -1,0 +1,43 @@
+// Runs test/runtimes/program.mjs on Node.js, Bun and Deno, in a project into which the packed package and the runtimes are
+// installed from npm: `npm run test:runtimes`. On Linux on x64.
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'millrace-runtimes-'))
+const MOST_MS = 120_000
+
+function run(command, args, cwd, env = {}) {
+  const { status, error } = spawnSync(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: 'inherit',
+    timeout: MOST_MS,
+  })
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}`, { cause: error })
+}
+
+try {
+  run('npm', ['pack', '--silent', '--pack-destination', folder], root)
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
+  const tarball = readdirSync(folder).find((file) => file.endsWith('.tgz'))
+  run('npm', ['install', '--silent', `./${tarball}`, '@oven/bun-linux-x64@1', 'deno@2'], folder)
+  cpSync(join(root, 'test/runtimes'), folder, { recursive: true })
+  const modules = join(folder, 'node_modules')
+  const runtimes = [
+    ['Node.js', process.execPath, []],
+    ['Bun', join(modules, '@oven/bun-linux-x64/bin/bun'), []],
+    ['Deno', join(modules, '@deno/linux-x64-glibc/deno'), ['run', '--allow-all'], ['--keep-pool']],
+  ]
+  for (const [name, program, before, after = []] of runtimes) {
+    for (const native of ['0', '']) {
+      console.log(`${name}${native === '0' ? ', without the addon' : ''}:`)
+      run(program, [...before, 'program.mjs', ...after], folder, { MILLRACE_NATIVE: native })
+    }
+  }
+} finally {
+  rmSync(folder, { recursive: true })
+}

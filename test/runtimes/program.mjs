@@ -1,0 +1,46 @@
+// What the package must do on every runtime; run by scripts/test-runtimes.mjs in a project that has it installed.
+// `--keep-pool` leaves the pool open at the end, for a runtime on which it does not close.
+import * as assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+import * as imported from 'millrace'
+
+const { createLimiter, manualClock } = imported
+const clock = manualClock(1_000)
+const limiter = createLimiter({ limit: 3, window: '1m', clock })
+
+const parts = {
+  require() {
+    assert.equal(createRequire(import.meta.url)('millrace').createLimiter, createLimiter)
+  },
+  check() {
+    const allowed = [1, 2, 3, 4].map(() => limiter.check('alice').allowed)
+    assert.deepEqual(allowed, [true, true, true, false])
+    assert.ok(createLimiter({ limit: 1, window: '1s' }).check('by the default clock').allowed)
+  },
+  batches() {
+    assert.deepEqual([...limiter.checkMany(['alice', 'bob', 'bob']).allowed], [0, 1, 1])
+  },
+  async wait() {
+    const waiting = limiter.wait('alice')
+    clock.advance(61_000)
+    assert.ok((await waiting).allowed)
+  },
+  async 'attach in a worker'() {
+    const worker = new Worker(new URL('./worker.mjs', import.meta.url), { workerData: limiter.share() })
+    await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
+    assert.equal(limiter.peek('carol').remaining, 2)
+  },
+  async pool() {
+    const pool = createLimiter({ limit: 1, window: '1m', engine: 'pool', pool: { maxThreads: 1 } })
+    assert.ok((await pool.check('alice')).allowed)
+    assert.deepEqual([...(await pool.checkMany(['alice', 'bob'])).allowed], [0, 1])
+    if (!process.argv.includes('--keep-pool')) await pool.close()
+  },
+}
+
+for (const [name, run] of Object.entries(parts)) {
+  await run()
+  console.log(name)
+}
+process.exit(0)
