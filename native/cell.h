@@ -17,7 +17,7 @@ struct Name {
   Word hi;
 };
 
-/** Where an admission was charged, and the refunds that the bucket had seen: what giving back needs. */
+/** Where an admission was charged, and its stamp (src/algorithms/marks.ts): what giving back needs. */
 struct Charge {
   Word tick;
   Word refunds;
@@ -55,13 +55,12 @@ class Cells {
     if (Sums::HAS_NODES) return Found::UNDECIDED;  // to charge, too
     const size_t at = base + BUCKETS + ring_.slot(e);
     const Word b = read(words_, at);
-    if ((b & LAP) != ring_.lap() || (b & COUNT) + cost > COUNT) return Found::UNDECIDED;
-    const Word charged = b + cost;
-    if (compareExchange(words_, at, b, charged) != b) return Found::UNDECIDED;
+    if ((b & (LAP | REFUNDS)) != ring_.lap() || (b & COUNT) + cost > COUNT) return Found::UNDECIDED;
+    if (compareExchange(words_, at, b, b + cost) != b) return Found::UNDECIDED;
     if (stands(v, way, name, e)) {
-      return commit(way, name, cost, limit, e, v, charged) ? Found::ADMITTED : Found::UNDECIDED;
+      return commit(way, name, cost, limit, e, v, 0) ? Found::ADMITTED : Found::UNDECIDED;
     }
-    undo(base, e, cost, refundsOf(charged));
+    undo(base, e, cost, 0);
     return Found::UNDECIDED;
   }
 
@@ -80,7 +79,7 @@ class Cells {
       const Word charged = charge(base, e, cost);
       if (charged == LATE) continue;
       if (charged == OVERFLOWN) return Found::FULL;
-      if (commit(way, name, cost, limit, e, v, charged)) return Found::ADMITTED;
+      if (commit(way, name, cost, limit, e, v, stamp_)) return Found::ADMITTED;
     }
   }
 
@@ -95,6 +94,20 @@ class Cells {
     return (v & COUNT) == BLOCKED && isBlockedAt(base, nowMs);
   }
 
+  /** Takes a charge out of its bucket, unless a refund by key may have done so: its stamp tells. */
+  bool undo(size_t base, Word e, Word cost, Word stamp) {
+    if (stamp == SUNK) return false;
+    const size_t beside = this->beside(base);
+    if (stamp != 0) add(words_, beside + GIVING, 1);
+    const bool isSame = stamp == 0 || ((load(words_, beside + GENERATION) << 2) | (stamp & 3)) == stamp;
+    const bool isTaken = isSame && takeOut(base, e, cost, stamp);
+    if (stamp != 0) add(words_, beside + GIVING, static_cast<Word>(-1));
+    if (!isTaken) return false;
+    ring_.sums().takeOut(base, ring_.slot(e), ring_.lap(), cost);
+    stale(base);
+    return true;
+  }
+
  private:
   /** The tick in steps of half of what AS_OF's 23 bits of time tell apart (sixteenths take four of them). */
   static constexpr int STEP_BITS = 18;
@@ -103,7 +116,7 @@ class Cells {
     return read(words_, base(way) + TICK) == e && isOf(v, way, name);
   }
 
-  /** Charges tick e: what stands in its bucket now, or LATE, or OVERFLOWN. */
+  /** Charges tick e: what stands in its bucket now, with its stamp; or LATE, or OVERFLOWN. */
   Word charge(size_t base, Word e, Word cost) {
     if (!Sums::HAS_NODES) return chargeBucket(base, e, cost);
     const uint32_t slot = ring_.slot(e);
@@ -123,20 +136,23 @@ class Cells {
       Word charged;
       if ((b & LAP) == ring_.lap()) {
         if ((b & COUNT) + cost > COUNT) return OVERFLOWN;
-        charged = b + cost;
+        const Word raised = this->raised(base, b);
+        stamp_ = stampOf(base, raised);
+        charged = raised + cost;
       } else {
         // After the load of b: see "A bucket of another lap" in sliding-window.ts.
         if (shape_.distance(read(words_, base + TICK), e) >= ring_.slots) return LATE;
+        stamp_ = 0;
         charged = ring_.lap() | cost;
       }
       if (compareExchange(words_, at, b, charged) == b) return charged;
     }
   }
 
-  /** After a charge in tick e that left its bucket at `charged`; false: it has been taken out again. */
-  bool commit(size_t way, Name name, Word cost, Word limit, Word e, Word v, Word charged) {
+  /** After a charge in tick e, with its stamp; false: it has been taken out again. */
+  bool commit(size_t way, Name name, Word cost, Word limit, Word e, Word v, Word stamp) {
     const size_t base = this->base(way);
-    charged_ = {e, refundsOf(charged)};
+    charged_ = {e, stamp};
     Word x = compareExchange(words_, base + ADM, v, v + cost);
     if (x == v) return true;
     while (isOf(x, way, name) && read(words_, base + TICK) == e && (x & COUNT) + cost <= limit) {
@@ -144,22 +160,37 @@ class Cells {
       if (found == x) return true;
       x = found;
     }
-    undo(base, e, cost, refundsOf(charged));
+    undo(base, e, cost, stamp);
     return false;
   }
 
-  /** Takes a charge out of its bucket, unless a refund by key may have done so. */
-  bool undo(size_t base, Word e, Word cost, Word refunds) {
+  /** False where the bucket is of another lap, or has another mark than in the stamp. */
+  bool takeOut(size_t base, Word e, Word cost, Word stamp) {
     const size_t at = base + BUCKETS + ring_.slot(e);
+    const Word expected = ring_.lap() | (stamp & 3) * ONE_REFUND;
     for (;;) {
       const Word b = load(words_, at);
-      if ((b & LAP) != ring_.lap() || refundsOf(b) != refunds || refunds == MOST_REFUNDS) return false;
-      if (compareExchange(words_, at, b, b - cost) == b) break;
+      if ((b & (LAP | REFUNDS)) != expected) return false;
+      if (compareExchange(words_, at, b, b - cost) == b) return true;
     }
-    ring_.sums().takeOut(base, ring_.slot(e), ring_.lap(), cost);
-    stale(base);
-    return true;
   }
+
+  // Marks: src/algorithms/marks.ts, which tells them. Refunds by key are TypeScript's.
+
+  /** The bucket `b`, of the present lap, as a charge finds it: where it can come up, it does. */
+  Word raised(size_t base, Word b) const {
+    if (refundsOf(b) != SUNK || load(words_, beside(base) + GIVING) != 0) return b;
+    return b - (SUNK - 1) * ONE_REFUND;
+  }
+
+  /** The stamp of a charge of bucket `b`, after which it is read. */
+  Word stampOf(size_t base, Word b) const {
+    const Word refunds = refundsOf(b);
+    if (refunds == 0 || refunds == SUNK) return refunds;
+    return (load(words_, beside(base) + GENERATION) << 2) | refunds;
+  }
+
+  size_t beside(size_t base) const { return shape_.besideAt + (base - shape_.waysAt) / shape_.wayWords * BESIDE_WORDS; }
 
   /** Something left a bucket: a sum made before is too high. A new epoch fails those under way; then the note ends. */
   void stale(size_t base) {
@@ -209,6 +240,7 @@ class Cells {
   const Shape& shape_;
   Ring<Sums> ring_;
   Charge charged_{};
+  Word stamp_ = 0;
 };
 
 }  // namespace millrace

@@ -35,7 +35,11 @@
   X(LAP, 0xff000000)             \
   X(LAPS, 256)                   \
   X(REFUNDS, 3u << 22)           \
-  X(MOST_REFUNDS, 3)             \
+  X(ONE_REFUND, 1u << 22)        \
+  X(SUNK, 3)                     \
+  X(GENERATION, 0)               \
+  X(GIVING, 1)                   \
+  X(BESIDE_WORDS, 2)             \
   X(NODE_COUNT, 0xffffff)        \
   X(BLOCK_BITS, 6)               \
   X(MOST_BLOCKS, 64)             \

@@ -27,6 +27,7 @@ struct Shape {
   int64_t modulus;
   uint32_t wayWords;
   uint64_t waysAt;
+  uint64_t besideAt;
   uint64_t words;
   double granuleMs;
   bool isWhole;
@@ -44,7 +45,8 @@ struct Shape {
     modulus = (int64_t{1} << 32) / rings * rings;
     wayWords = BUCKETS + ring + blocks + upper;
     waysAt = NAMES_AT + ways;
-    words = waysAt + ways * wayWords;
+    besideAt = waysAt + ways * wayWords;
+    words = besideAt + ways * BESIDE_WORDS;
     granuleMs = windowMs / buckets;
     isWhole = granuleMs == std::floor(granuleMs);
   }

@@ -185,7 +185,10 @@ export class Limiter implements AsyncDisposable {
     return engine.usage(lo, hi, ms)
   }
 
-  /** Gives back exactly what this decision charged, while it still counts. Returns how many units that was. */
+  /**
+   * Gives back exactly what this decision charged, while it still counts. Returns how many units that was: 0 where a refund by
+   * key, or `clear`, came after it and may have taken them.
+   */
   refund(decision: Decision): number
   /** Takes up to `cost` units out of the key's counts, the oldest first. Returns how many. */
   refund(key: Key, cost: number): number

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "interrupted.h"
+#include "answers.h"
 
 namespace {
 
@@ -215,7 +215,7 @@ void theLastCellOfAnArenaIsDecidedWithinIt() {
   constexpr Name last{0xffffffff, 0xffffffff};
   const size_t way = arena.insert(last, START_MS);
   Cells<Sums> cells(arena.data(), arena.shape);
-  CHECK(cells.base(way) + arena.shape.wayWords == arena.shape.words, "way %zu is the last", way);
+  CHECK(cells.base(way) + arena.shape.wayWords == arena.shape.besideAt, "way %zu is the last", way);
   for (uint32_t tick = 0; tick < 3 * (GRANULES + 1); tick++) {
     const Reading reading(arena.shape, START_MS + tick * GRANULE_MS);
     const bool isFirst = tick % (GRANULES + 1) == 0;
@@ -312,6 +312,7 @@ void addThoseWithNodes(Tests& tests, const std::string& name) {
     add(many + ": threads, never over in a window that moves",
         [=] { threadsNeverAdmitMoreThanTheLimitInMovingWindows<Sums>(granules); });
   }
+  add(": what a node counts beyond its buckets is waited for", whatANodeCountsBeyondItsBucketsIsWaitedFor<Sums>);
   add(": a charge that is not committed leaves every node", aChargeThatIsNotCommittedLeavesEveryNode<Sums>);
   for (const uint32_t laps : {1, 2, 100}) {
     add(": a charge that " + std::to_string(laps) + " laps overtake takes no node back",
@@ -335,6 +336,8 @@ int main() {
       {"a return after any number of laps finds the whole limit",
        [] { aReturnAfterAnyNumberOfLapsFindsTheWholeLimit<Plain>(GRANULES); }},
       {"a tick far ahead asks for a new reading", aTickFarAheadAsksForANewReading},
+      {"a refusal waits for at least a millisecond", aRefusalWaitsForAtLeastAMillisecond},
+      {"a charge is taken out unless a refund by key has been there", aChargeIsTakenOutUnlessARefundByKeyHasBeenThere},
       {"a note ends long before its time comes round", aNoteEndsLongBeforeItsTimeComesRound},
       {"a batch decides in order, and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Plain>},
       {"threads, cost 1: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(false, GRANULES, 1); }},

@@ -9,7 +9,6 @@ import {
   MAX_TOTAL,
   ONE_EPOCH,
   ONE_REFUND,
-  REFUNDS,
   refundsOf,
   TICK,
   UNTIL,
@@ -30,20 +29,20 @@ export class Adjustments {
   }
 
   /**
-   * Gives back one admission: `cost` units charged in tick e, when the bucket had seen `refunds`. Nothing where the
+   * Gives back one admission: `cost` units charged in tick e, with this stamp (`marks.ts`). Nothing where the
    * tick is out of the window, or where a refund by key may have taken it. The way may have changed hands: if its
    * counts were taken over, this one is among them; if not, its ticks are past e by more than a window.
    */
-  giveBack(way: number, e: number, cost: number, refunds: number): boolean {
+  giveBack(way: number, e: number, cost: number, stamp: number): boolean {
     const { ring, words } = this.#window
     const base = this.#window.base(way)
     if (ring.distance(load(words, base + TICK), e) >= ring.size) return false
-    return this.#window.undo(base, e, cost, refunds)
+    return this.#window.undo(base, e, cost, stamp)
   }
 
   /**
    * Takes up to `most` units out, the oldest first, so that nothing is counted for too short a time. A bucket taken
-   * from counts the refund: a decision under way there can't know whether its charge is what went, and leaves it.
+   * from gets another mark: a decision under way there can't know whether its charge is what went, and leaves it.
    * @returns how many, or GONE where that was known before the first was taken
    */
   refund(way: number, lo: number, hi: number, most: number): number {
@@ -72,8 +71,8 @@ export class Adjustments {
         if ((b & LAP) !== ring.lap || taken === 0) break
         // After b: the way's next key may have charged this bucket in the meantime, and must not be refunded.
         if (this.#tickOf(way, lo, hi) === undefined) return this.#taken(base, most - left)
-        const refunds = Math.min((b & REFUNDS) + ONE_REFUND, REFUNDS)
-        if (compareExchange(words, at, b, (b & LAP) | refunds | ((b & COUNT) - taken)) === b) {
+        const mark = this.#window.marks.next(base, refundsOf(b)) * ONE_REFUND
+        if (compareExchange(words, at, b, (b & LAP) | mark | ((b & COUNT) - taken)) === b) {
           ring.sums.takeOut(base, ring.slot(oldest), ring.lap, taken)
           left -= taken
           break
@@ -105,6 +104,7 @@ export class Adjustments {
         charged = this.#window.charge(base, e, amount)
         if (charged === LATE || charged === OVERFLOWN) continue
       }
+      const { stamp } = this.#window
       for (;;) {
         const v = load(words, base + ADM)
         if (!this.#window.isOf(v, way, lo, hi) || read(words, base + TICK) !== e) break
@@ -112,7 +112,7 @@ export class Adjustments {
         const next = total === BLOCKED ? BLOCKED : Math.min(total + amount, MAX_TOTAL)
         if (compareExchange(words, base + ADM, v, ((v & ~COUNT) + ONE_EPOCH) | next) === v) return true
       }
-      this.#window.undo(base, e, amount, refundsOf(charged))
+      this.#window.undo(base, e, amount, stamp)
     }
   }
 

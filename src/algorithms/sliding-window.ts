@@ -65,13 +65,13 @@ import {
   HI,
   LAP,
   LIVE,
-  MOST_REFUNDS,
   NAMES_AT,
   NO_NOTE,
   NOTED,
   ONE_EPOCH,
+  ONE_REFUND,
   PER_SECOND,
-  refundsOf,
+  REFUNDS,
   type Shape,
   STATE,
   TICK,
@@ -80,6 +80,7 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, load, read, readInOrder, type Words, write } from '../memory/words.js'
 import { CHARGED, LATE, OVERFLOWN } from '../range-sum/range-sum.js'
+import { Marks, UNTOLD } from './marks.js'
 import { Ring } from './ring.js'
 
 /** What `attempt` and `decide` found. */
@@ -93,12 +94,15 @@ const STEP_BITS = 18
 
 export class SlidingWindow {
   readonly ring: Ring
+  readonly marks: Marks
   readonly words: Words
   readonly shape: Shape
   readonly #smooth: boolean
   readonly hasNodes: boolean
   readonly #originMs: number
-  /** Where the last admission was charged, and the refunds that the bucket had seen: what giving back needs. */
+  /** The stamp of the last charge: what tells whether a refund by key has been at its bucket since (`marks.ts`). */
+  stamp = 0
+  /** Where the last admission was charged, and its stamp: what giving back needs. */
   chargedTick = 0
   chargedRefunds = 0
 
@@ -106,6 +110,7 @@ export class SlidingWindow {
     this.words = words
     this.shape = shape
     this.ring = new Ring(words, shape, originMs)
+    this.marks = new Marks(words, shape)
     this.#smooth = edge === 'smooth'
     this.hasNodes = shape.sums !== 'plain'
     this.#originMs = originMs
@@ -140,7 +145,7 @@ export class SlidingWindow {
 
   /**
    * The usual case of `decide`, tried once and short enough for V8 to inline: the cell's tick is at the reading's, its
-   * bucket is of this lap or the cell known to be full, and nobody comes in between; else UNDECIDED. `cost` is at least 1.
+   * bucket is of this lap and unmarked or the cell known to be full, and nobody comes in between; else UNDECIDED. `cost` is at least 1.
    *
    * Before the charge the tick must be at e, or a broom on its way there could take the charge for a leftover. After it
    * (and so after v, which is read in order before that) the name and the tick are looked at again. A charge that did not
@@ -156,13 +161,12 @@ export class SlidingWindow {
     if (this.hasNodes) return UNDECIDED // to charge, too
     const at = base + BUCKETS + ring.slot(e)
     const b = read(words, at)
-    if ((b & LAP) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
-    const charged = b + cost
-    if (compareExchange(words, at, b, charged) !== b) return UNDECIDED
+    if ((b & (LAP | REFUNDS)) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
+    if (compareExchange(words, at, b, b + cost) !== b) return UNDECIDED
     if (this.#stands(v, way, lo, hi, e)) {
-      return this.#commit(way, lo, hi, cost, limit, e, v, charged) ? ADMITTED : UNDECIDED
+      return this.#commit(way, lo, hi, cost, limit, e, v, 0) ? ADMITTED : UNDECIDED
     }
-    this.undo(base, e, cost, refundsOf(charged))
+    this.undo(base, e, cost, 0)
     return UNDECIDED
   }
 
@@ -182,7 +186,7 @@ export class SlidingWindow {
       const charged = this.charge(base, e, cost)
       if (charged === LATE) continue
       if (charged === OVERFLOWN) return FULL
-      if (this.#commit(way, lo, hi, cost, limit, e, v, charged)) return ADMITTED
+      if (this.#commit(way, lo, hi, cost, limit, e, v, this.stamp)) return ADMITTED
     }
   }
 
@@ -200,7 +204,7 @@ export class SlidingWindow {
     return this.shape.waysAt + way * this.shape.wayWords
   }
 
-  /** Charges tick e: what stands in its bucket now, or LATE, or OVERFLOWN (only charges under way can do that). */
+  /** Charges tick e: what stands in its bucket now, with its `stamp`; or LATE, or OVERFLOWN (only charges under way can do that). */
   charge(base: number, e: number, cost: number): number {
     if (!this.hasNodes) return this.#chargeBucket(base, e, cost)
     const { ring } = this
@@ -223,17 +227,20 @@ export class SlidingWindow {
       let charged: number
       if ((b & LAP) === ring.lap) {
         if ((b & COUNT) + cost > COUNT) return OVERFLOWN
-        charged = b + cost
+        const raised = this.marks.raised(base, b)
+        this.stamp = this.marks.stampOf(base, raised)
+        charged = raised + cost
       } else {
         // After the load of b: see "A bucket of another lap".
         if (ring.distance(read(words, base + TICK), e) >= ring.slots) return LATE
+        this.stamp = 0
         charged = ring.lap | cost
       }
       if (compareExchange(words, at, b, charged) === b) return charged
     }
   }
 
-  /** Step 4 of a charge made in tick e that left its bucket at `charged`; false: it has been taken out again. */
+  /** Step 4 of a charge made in tick e, with its stamp; false: it has been taken out again. */
   #commit(
     way: number,
     lo: number,
@@ -242,12 +249,12 @@ export class SlidingWindow {
     limit: number,
     e: number,
     v: number,
-    charged: number,
+    stamp: number,
   ): boolean {
     const found = compareExchange(this.words, this.base(way) + ADM, v, v + cost)
-    if (found !== v && !this.#commitAgain(way, lo, hi, cost, limit, e, charged, found)) return false
+    if (found !== v && !this.#commitAgain(way, lo, hi, cost, limit, e, stamp, found)) return false
     this.chargedTick = e
-    this.chargedRefunds = refundsOf(charged)
+    this.chargedRefunds = stamp
     return true
   }
 
@@ -259,7 +266,7 @@ export class SlidingWindow {
     cost: number,
     limit: number,
     e: number,
-    charged: number,
+    stamp: number,
     x: number,
   ): boolean {
     const base = this.base(way)
@@ -268,25 +275,33 @@ export class SlidingWindow {
       if (found === x) return true
       x = found
     }
-    this.undo(base, e, cost, refundsOf(charged))
+    this.undo(base, e, cost, stamp)
     return false
   }
 
-  /**
-   * Takes a charge out of its bucket, unless a refund by key may have done so: then the bucket has seen more refunds
-   * than it had at the charge (or three, from which on they are not counted).
-   */
-  undo(base: number, e: number, cost: number, refunds: number): boolean {
-    const { words, ring } = this
-    const at = base + BUCKETS + ring.slot(e)
-    for (;;) {
-      const b = load(words, at)
-      if ((b & LAP) !== ring.lap || refundsOf(b) !== refunds || refunds === MOST_REFUNDS) return false
-      if (compareExchange(words, at, b, b - cost) === b) break
-    }
+  /** Takes a charge out of its bucket, unless a refund by key may have done so: its stamp tells. */
+  undo(base: number, e: number, cost: number, stamp: number): boolean {
+    if (stamp === UNTOLD) return false
+    const { marks, ring } = this
+    const isMarked = stamp !== 0
+    const isTaken = (!isMarked || marks.begin(base, stamp)) && this.#takeOut(base, e, cost, stamp)
+    if (isMarked) marks.end(base)
+    if (!isTaken) return false
     ring.sums.takeOut(base, ring.slot(e), ring.lap, cost)
     this.stale(base)
     return true
+  }
+
+  /** False where the bucket is of another lap, or has another mark than in the stamp. */
+  #takeOut(base: number, e: number, cost: number, stamp: number): boolean {
+    const { words, ring } = this
+    const at = base + BUCKETS + ring.slot(e)
+    const expected = ring.lap | ((stamp & 3) * ONE_REFUND)
+    for (;;) {
+      const b = load(words, at)
+      if ((b & (LAP | REFUNDS)) !== expected) return false
+      if (compareExchange(words, at, b, b - cost) === b) return true
+    }
   }
 
   /** Something left a bucket: a sum made before is too high. A new epoch fails those under way; then the note ends. */

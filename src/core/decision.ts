@@ -58,6 +58,7 @@ export type Outcome = (typeof Outcome)[keyof typeof Outcome]
 
 const COST_BITS = 22
 const COST = 2 ** COST_BITS - 1
+const MOST_PACKED = 127
 
 /**
  * The one class of decisions. Nine words in all, filled by an engine, the rest computed when somebody asks: what a
@@ -72,9 +73,10 @@ export class MadeDecision implements Decision {
   readonly at: number
   readonly way: number
   readonly tick: number
-  /** refunds:2 | outcome:3 | cost:22; the refunds that the bucket had seen, as they stand in it but shifted. */
+  /** refunds:7 | outcome:3 | cost:22; the refunds that do not fit are in `#found`. */
   #charge: number
-  #found: { remaining?: number; retryAfterMs?: number; resetMs?: number } | undefined = undefined
+  #found: { remaining?: number; retryAfterMs?: number; resetMs?: number; refunds?: number } | undefined =
+    undefined
 
   constructor(
     source: DecisionSource,
@@ -95,7 +97,9 @@ export class MadeDecision implements Decision {
     this.at = Math.floor(at)
     this.way = way
     this.tick = tick
-    this.#charge = (refunds << (COST_BITS + 3)) | (outcome << COST_BITS) | Math.min(cost, COST)
+    const packed = refunds >>> 0 < MOST_PACKED ? refunds : MOST_PACKED
+    if (packed === MOST_PACKED) this.#found = { refunds }
+    this.#charge = (packed << (COST_BITS + 3)) | (outcome << COST_BITS) | Math.min(cost, COST)
   }
 
   get allowed(): boolean {
@@ -110,9 +114,10 @@ export class MadeDecision implements Decision {
     return ((this.#charge >>> COST_BITS) & 7) as Outcome
   }
 
-  /** Refunds by key that the bucket had seen when it was charged: 0 to 3. */
+  /** The stamp of its charge: what tells whether a refund by key has been at its bucket since. */
   get refunds(): number {
-    return this.#charge >>> (COST_BITS + 3)
+    const packed = this.#charge >>> (COST_BITS + 3)
+    return packed === MOST_PACKED ? this.#found!.refunds! : packed
   }
 
   /** Marks what was CHARGED as GIVEN_BACK: it is given back once. */

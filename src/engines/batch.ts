@@ -81,7 +81,7 @@ export class MadeBatch implements BatchDecision {
       this.#engine.tally(native.admitted, stopped - from - native.admitted)
       if (stopped === to) from = to
       else {
-        if (native.readsClock) reading.take() // the addon's own reading is not ours
+        // By the reading in hand, though the addon has taken newer ones: a new key takes another as it is given its place.
         const isShort = stopped - from < SHORT_RUN
         from = this.#decideFrom(stopped, isShort ? Math.min(to, nextReading(stopped)) : stopped + 1)
       }

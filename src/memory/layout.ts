@@ -13,6 +13,9 @@
  *                         for ever
  *                BUCKETS  one word each: lap:8 | refunds:2 | count:22
  *                nodes    sums of buckets, where a window has many (`range-sum/`): lap:8 | count:24
+ *     beside   two words for each way, behind all of them, as only refunds need them (`algorithms/marks.ts`):
+ *                GENERATION  how often a mark of a bucket has begun anew
+ *                GIVING      how many threads are taking a charge out of a marked bucket
  *
  * With n = 10 a way is 16 words, one cache line. A ring has n + 1 buckets, with nodes above them some more. The bucket of
  * tick t stands in slot t mod ring and bears the lap floor(t / ring) mod 256: one that bears another lap is not of t, so
@@ -138,15 +141,15 @@ export const TIME = 0x7fffff
 /** AS_OF: the cell has not been summed since something left a bucket, or since a block. */
 export const NO_NOTE = 0
 
-/** A bucket: lap, and how many refunds by key took from it (3: three or more). */
+/** A bucket: lap, and the mark of the refunds by key that took from it. */
 export const LAP = 0xff000000 | 0
 export const LAPS = 256
 /** The next lap, as it stands in a bucket or node: wraps by itself. */
 export const ONE_LAP = 1 << 24
 export const REFUNDS = 3 << 22
 export const ONE_REFUND = 1 << 22
-/** From here on they are not counted. */
-export const MOST_REFUNDS = 3
+/** The mark of a bucket in which charges can't be told from what refunds took. */
+export const SUNK = 3
 export const refundsOf = (bucket: number): number => (bucket >>> 22) & 3
 
 /** A node counts in the low 24 bits. */
@@ -154,6 +157,11 @@ export const NODE_COUNT = 0xffffff
 /** A node of the lowest level sums so many buckets, and in block sums one of the second so many of those: 2^6. */
 export const BLOCK_BITS = 6
 export const BLOCK = 1 << BLOCK_BITS
+
+/** Offsets within what stands beside the ways. */
+export const GENERATION = 0
+export const GIVING = 1
+export const BESIDE_WORDS = 2
 
 /** UNTIL and NEWEST count in sixteenths of a second. */
 export const PER_SECOND = 16
@@ -177,6 +185,8 @@ export interface Shape {
   readonly ways: number
   readonly wayWords: number
   readonly waysAt: number
+  readonly besideAt: number
+  readonly besideWords: number
   readonly words: number
 }
 
@@ -217,8 +227,11 @@ export function shapeFor(windowMs: number, buckets: number, sets: number, sums: 
   const wayWords = BUCKETS + ring + blocks + upper
   const waysAt = NAMES_AT + ways
   const modulus = Math.floor(2 ** 32 / (LAPS * ring)) * LAPS * ring
-  const words = waysAt + ways * wayWords
-  return { windowMs, buckets, sums, ring, blocks, upper, modulus, sets, ways, wayWords, waysAt, words }
+  const besideAt = waysAt + ways * wayWords
+  const besideWords = BESIDE_WORDS
+  const words = besideAt + ways * besideWords
+  const counts = { windowMs, buckets, sums, ring, blocks, upper, modulus, sets, ways }
+  return { ...counts, wayWords, waysAt, besideAt, besideWords, words }
 }
 
 /** At least two, so that every key has two to choose from. */

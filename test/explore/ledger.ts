@@ -193,7 +193,7 @@ export class Ledger {
   /** @see Machine.watch */
   sees(index: number, before: number, after: number): void {
     const { shape } = this.#arena
-    if (index < shape.waysAt || index >= this.#machine.words.length) return
+    if (index < shape.waysAt || index >= shape.besideAt) return
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
     const field = (index - shape.waysAt) % shape.wayWords
     if (field === ADM) this.#seesAdmission(way, before, after)

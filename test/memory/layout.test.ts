@@ -71,7 +71,10 @@ const VERSION_3 = {
   BLOCK: 64,
   REFUNDS: 0xc00000,
   ONE_REFUND: 0x400000,
-  MOST_REFUNDS: 3,
+  SUNK: 3,
+  GENERATION: 0,
+  GIVING: 1,
+  BESIDE_WORDS: 2,
   PER_SECOND: 16,
   FOR_EVER: 0xffffffff,
   NAMES_AT: 128,
@@ -145,7 +148,9 @@ test('an arena has places for its keys at a load of 80 %, and room for all that 
     ways: 16_000,
     wayWords: 66,
     waysAt: 16_128,
-    words: 16_128 + 16_000 * 66,
+    besideAt: 16_128 + 16_000 * 66,
+    besideWords: 2,
+    words: 16_128 + 16_000 * 68,
   })
 })
 

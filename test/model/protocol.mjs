@@ -22,7 +22,9 @@ export const LO = 0,
   TICK = 3,
   ASOF = 4,
   UNTIL = 5,
-  BUCKETS = 6
+  GENERATION = 6,
+  GIVING = 7,
+  BUCKETS = 8
 export const CLOCK = 0
 
 /** The scenario and the mistake under exploration; granules in a window, buckets in a ring, words in a way. */
@@ -54,12 +56,18 @@ export const load = (w, field) => (m) => m[at(w, field)]
 const store = (w, field, x) => (m) => {
   m[at(w, field)] = x
 }
+const add = (w, field, x) => (m) => {
+  m[at(w, field)] += x
+}
 export const cas = (w, field, from, to) => (m) => m[at(w, field)] === from && ((m[at(w, field)] = to), true)
 export const clock = (m) => m[CLOCK]
 export const to = (phase, carried) => ({ phase, carried })
 /** Charged and not yet committed. */
 export const isUnderWay = (phase) => phase === 'look' || phase === 'commit'
 export const done = (result) => ({ result })
+// What tells whether a refund by key has taken from a bucket since a charge: generation and refunds:2. Without refunds it is 0.
+const SUNK = 3 // of generation 0, which no charge has: it can't be told
+const stampOf = (generation, refunds) => 4 * (generation + 1) + refunds
 
 export const sumOf = function* (w, e, now) {
   if (S.sums) return Math.min(yield* sumOfNodes(w, e), MAX - 1)
@@ -85,6 +93,10 @@ const still = function* (w, key) {
 /** What changes a key otherwise than by deciding. */
 const changes = new Set(['refund', 'block', 'end block'])
 
+/** A charge that is not admitted goes, unless a refund may have taken it already. */
+const undone = ({ w, now, e, r, tries }) =>
+  r === SUNK ? to('decide', { w, now, tries }) : to(r === 0 ? 'remove' : 'announce', { w, now, e, r, tries })
+
 export const phases = {
   *lookup({ key, kind, from = 0, tries = 0, early }) {
     // the clock first, once for all of a decision
@@ -108,8 +120,8 @@ export const phases = {
     const b = yield load(w, slot(e)),
       v = yield load(w, ADM),
       hasRoom = state(v) === LIVE && total(v) + cost <= S.limit
-    return lap(b) === lapOf(e) && hasRoom && (yield cas(w, slot(e), b, b + cost))
-      ? to(stands ? 'commit' : 'look', { w, now: early, v, e, r: refunds(b), tries })
+    return lap(b) === lapOf(e) && refunds(b) === 0 && hasRoom && (yield cas(w, slot(e), b, b + cost))
+      ? to(stands ? 'commit' : 'look', { w, now: early, v, e, r: 0, tries })
       : to('enter', { w, tries, early })
   },
   *look({ key, w, now, v, e, r, tries }) {
@@ -117,7 +129,7 @@ export const phases = {
       (broken !== 'attempt without names' && ((yield load(w, LO)) !== key || (yield load(w, HI)) !== key)) ||
       (broken !== 'attempt without tick' && (yield load(w, TICK)) !== e)
     )
-      return to('undo', { w, now, e, r, tries })
+      return undone({ w, now, e, r, tries })
     return to('commit', { w, now, v, e, r, tries })
   },
   *enter({ w, tries, early }) {
@@ -223,12 +235,19 @@ export const phases = {
       return S.sums
         ? to('takeOut', { w, now, e, amount: cost, i: pathOf(e).length - 1, tries })
         : to('decide', { w, now, tries })
-    const charged = fresh ? bucket(lapOf(e), 0, cost) : b + cost
+    let charged = fresh ? bucket(lapOf(e), 0, cost) : b + cost,
+      r = 0
+    if (!fresh && refunds(b) === 3) {
+      // sunk: comes up again unless somebody is giving back; then this charge can't be
+      r = SUNK
+      if ((yield load(w, GIVING)) === 0 || broken === 'raised under a give-back') {
+        charged = bucket(lap(b), 1, count(b) + cost)
+        r = stampOf(yield load(w, GENERATION), 1)
+      }
+    } else if (!fresh && refunds(b) > 0) r = stampOf(yield load(w, GENERATION), refunds(b))
     if (!(yield cas(w, slot(e), b, charged))) return to('charge', { w, now, v, e, tries })
     if (broken === 'bucket before its nodes') return to('chargeNode', { w, now, v, e, i: 0, tries })
-    return broken === 'adm before bucket'
-      ? done('admitted')
-      : to('commit', { w, now, v, e, r: refunds(charged), tries })
+    return broken === 'adm before bucket' ? done('admitted') : to('commit', { w, now, v, e, r, tries })
   },
   *commit({ key, kind, cost, w, now, v, e, r, again = 0, tries }) {
     // a second try: a sum may have counted the charge already
@@ -251,25 +270,46 @@ export const phases = {
       total(x) + cost <= S.limit
     )
       return to('commit', { w, now, v: x, e, r, again: 1, tries })
-    return to('undo', { w, now, e, r, tries })
+    return undone({ w, now, e, r, tries })
   },
-  *undo({ cost, w, now, e, r, tries }) {
-    // unless a refund may have taken it already
-    const b = yield load(w, slot(e))
-    if (lap(b) === lapOf(e) && (broken === 'no mark' || (refunds(b) === r && r < 3))) {
-      if (!(yield cas(w, slot(e), b, b - cost))) return to('undo', { w, now, e, r, tries })
-      return taken({ w, now, e, amount: cost, tries })
-    }
-    return to('decide', { w, now, tries })
-  },
-  *giveBack({ key, cost, w, e, r }) {
+  *giveBack({ w, e, r }) {
     // one's own admission, later
     if ((yield load(w, TICK)) - e > N) return done('expired')
-    const b = yield load(w, slot(e))
-    if (lap(b) !== lapOf(e) || refunds(b) !== r || r === 3) return done('not given back')
-    const give = (m, oracle) =>
-      m[at(w, slot(e))] === b && ((m[at(w, slot(e))] = b - cost), oracle.refund(key, e, cost), true)
-    return (yield give) ? taken({ w, e, amount: cost }) : to('giveBack', { w, e, r })
+    if (r === SUNK) return done('not given back')
+    return to(r === 0 ? 'remove' : 'announce', { w, e, r, own: 1 })
+  },
+  // Where refunds have been: while one is giving back, no mark begins anew.
+  *announce({ w, now, e, r, own, tries }) {
+    if (broken !== 'given back unannounced') {
+      const x = yield load(w, GIVING)
+      if (!(yield cas(w, GIVING, x, x + 1))) return to('announce', { w, now, e, r, own, tries })
+    }
+    const isSame = broken === 'generation unread' || (yield load(w, GENERATION)) === Math.floor(r / 4) - 1
+    return to(isSame ? 'remove' : 'withdraw', { w, now, e, r, own, tries })
+  },
+  // With the same mark as at the charge no refund has been there since.
+  *remove({ key, cost, w, now, e, r, own, tries }) {
+    const b = yield load(w, slot(e)),
+      after = { w, now, e, r, own, tries }
+    if (lap(b) !== lapOf(e) || (broken !== 'no mark' && refunds(b) !== r % 4))
+      return to(r === 0 ? 'removed' : 'withdraw', after)
+    const take = (m, oracle) =>
+      m[at(w, slot(e))] === b && ((m[at(w, slot(e))] = b - cost), own && oracle.giveBack(key, e, cost), true)
+    if (!(yield take)) return to('remove', after)
+    return to(r === 0 ? 'removed' : 'withdraw', { ...after, took: 1 })
+  },
+  *withdraw({ w, now, e, r, own, tries, took }) {
+    if (broken !== 'given back unannounced') {
+      const x = yield load(w, GIVING)
+      if (!(yield cas(w, GIVING, x, x - 1))) return to('withdraw', { w, now, e, r, own, tries, took })
+    }
+    return to('removed', { w, now, e, r, own, tries, took })
+  },
+  *removed({ cost, w, now, e, r, own, tries, took }) {
+    if (took) return taken({ w, now, e, amount: cost, tries })
+    if (!own) return to('decide', { w, now, tries })
+    yield (_m, oracle) => oracle.keeps(r)
+    return done('not given back')
   },
   *stale({ w, now, tries }) {
     // A sum made before this may be too high. A new epoch fails the sums under way; the note ends by itself, or as many new
@@ -289,7 +329,13 @@ export const phases = {
         take = Math.min(left, count(b))
       if (lap(b) !== lapOf(u) || take === 0) continue
       if (broken !== 'refund unnamed' && !(yield* still(w, key))) return done('refunded')
-      const rest = bucket(lap(b), broken === 'no mark' ? 0 : Math.min(3, refunds(b) + 1), count(b) - take)
+      let mark = refunds(b) + 1
+      if (refunds(b) > 1) {
+        // After b, before it is taken from: who was charged before has an older generation, or fails this compare-exchange.
+        if (refunds(b) === 2 && broken !== 'generation unraised') yield add(w, GENERATION, 1)
+        mark = (yield load(w, GIVING)) === 0 || broken === 'begun anew under a give-back' ? 1 : 3
+      }
+      const rest = bucket(lap(b), broken === 'no mark' ? 0 : mark, count(b) - take)
       const give = (m, oracle) =>
         m[at(w, slot(u))] === b && ((m[at(w, slot(u))] = rest), oracle.refund(key, u, take), true)
       const given = yield give

@@ -33,6 +33,8 @@ const SECONDS = [
 const QUICK = [
   'an epoch goes round',
   'an epoch goes round by blocks',
+  'refunds by key while an admission is given back',
+  'a sunk bucket',
   'refunds before and after',
   'a refund while its way is reused',
   'a block among decisions',

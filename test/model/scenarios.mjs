@@ -6,7 +6,7 @@ const refund = (key, cost) => ({ kind: 'refund', key, cost })
 const borrow = (key, cost = 1) => ({ kind: 'borrow', key, cost })
 const block = (key, cost) => ({ kind: 'block', key, cost })
 const endBlock = (key) => ({ kind: 'end block', key })
-const live = (c = 0, tick = 0) => [1, c, tick]
+const live = (c = 0, tick = 0, mark = 0) => [1, c, tick, mark]
 const plain = {
   'three decisions, limit 1': { init: [live()], threads: [[check(1)], [check(1)], [check(1)]], clock: 2 },
   'three decisions, limit 2, one already used': {
@@ -80,6 +80,46 @@ const plain = {
     // Refused, and blocked until now four times: one unit is free.
     threads: [[check(1, 2), block(1, 0), block(1, 0), block(1, 0), block(1, 0)]],
     clock: 0,
+  },
+  'given back after refunds by key': {
+    init: [live(1, 2)],
+    limit: 2,
+    threads: [[refund(1, 1), check(1), refund(1, 1), check(1), refund(1, 1), borrow(1)], [check(1)]],
+    clock: 0,
+    exact: false,
+    gives: true,
+  },
+  'refunds by key while an admission is given back': {
+    init: [live(0, 2, 1)],
+    threads: [[borrow(1)], [refund(1, 1), check(1), refund(1, 1), check(1)]],
+    clock: 0,
+    exact: false,
+  },
+  'two give back, where refunds by key have been': {
+    init: [live(0, 2, 2)],
+    limit: 2,
+    threads: [[borrow(1)], [borrow(1)], [refund(1, 1)]],
+    clock: 0,
+    exact: false,
+  },
+  'the last unit, where refunds by key have been': {
+    init: [live(1, 2, 2)],
+    limit: 2,
+    threads: [[check(1)], [check(1), check(1)]],
+    clock: 1,
+  },
+  'a sunk bucket': {
+    init: [live(0, 2, 2)],
+    threads: [[borrow(1)], [refund(1, 1), check(1), refund(1, 1), check(1)]],
+    clock: 0,
+    exact: false,
+  },
+  'a death while giving back, where refunds by key have been': {
+    init: [live(0, 2, 1)],
+    threads: [[borrow(1)], [refund(1, 1), check(1), refund(1, 1), check(1)]],
+    clock: 0,
+    deaths: true,
+    exact: false,
   },
   'refunds before and after': {
     init: [live(1, 2)],
@@ -300,6 +340,11 @@ export const mistakes = {
   'no broom': 'idle for exactly all laps',
   'one hop': 'idle for exactly all laps',
   'broom unchecked': 'stalls of most of the laps',
+  'generation unraised': 'refunds by key while an admission is given back',
+  'generation unread': 'refunds by key while an admission is given back',
+  'given back unannounced': 'refunds by key while an admission is given back',
+  'begun anew under a give-back': 'refunds by key while an admission is given back',
+  'raised under a give-back': 'a sunk bucket',
   'no mark': 'a refund among decisions',
   'asOf without epoch': 'costs 1, 2 and 3, limit 3',
   'second try unmarked': 'a sum among charges',

@@ -1,10 +1,10 @@
 // Mistakes in refunds, penalties and blocks.
-import { inAdjustments, inBlockBound, inEngine, inWindow, type Mutant } from './mutant.js'
+import { inAdjustments, inBlockBound, inEngine, inMarks, inWindow, type Mutant } from './mutant.js'
 
 export const adjusting: Readonly<Record<string, Mutant>> = {
   'a refund that is not counted in its bucket': {
     scenario: 'a refund among decisions',
-    edits: [inAdjustments('Math.min((b & REFUNDS) + ONE_REFUND, REFUNDS)', 'b & REFUNDS')],
+    edits: [inAdjustments('this.#window.marks.next(base, refundsOf(b)) * ONE_REFUND', '0')],
   },
   'a note that outlives what left its bucket': {
     scenario: 'an epoch goes round by refunds',
@@ -13,6 +13,42 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   'a note that outlives a block': {
     scenario: 'an epoch goes round by blocks',
     edits: [inAdjustments('this.#window.endNote(base);', '')],
+  },
+  'a mark that begins anew without a generation': {
+    scenario: 'refunds by key while an admission is given back',
+    edits: [inMarks('add(this.#words, this.#beside(base) + GENERATION, 1);', '')],
+  },
+  'a mark that begins anew while somebody gives back': {
+    scenario: 'refunds by key while an admission is given back',
+    edits: [inMarks('return this.#isGiving(base) ? SUNK : 1;', 'return 1;')],
+  },
+  'a charge given back from a marked bucket without a word': {
+    scenario: 'refunds by key while an admission is given back',
+    edits: [inMarks('add(this.#words, beside + GIVING, 1);', ''), inMarks('+ GIVING, -1);', '+ GIVING, 0);')],
+  },
+  'a generation not looked at': {
+    scenario: 'refunds by key while an admission is given back',
+    edits: [inMarks('(stamp & 3)) === stamp', '(stamp & 3)) !== 0')],
+  },
+  'a sunk bucket that comes up while somebody gives back': {
+    scenario: 'a sunk bucket comes up',
+    edits: [inMarks('refundsOf(b) === SUNK && !this.#isGiving(base)', 'refundsOf(b) === SUNK')],
+  },
+  'a bucket that stays sunk': {
+    test: 'limiter/refund',
+    edits: [
+      inMarks('return this.#isGiving(base) ? SUNK : 1;', 'return SUNK;'),
+      inMarks('refundsOf(b) === SUNK && !this.#isGiving(base)', 'b < 0 && b > 0'),
+    ],
+  },
+  'nodes given back out of the window': {
+    test: 'limiter/refund',
+    edits: [
+      inAdjustments(
+        'ring.distance(load(words, base + TICK), e) >= ring.size',
+        'ring.distance(load(words, base + TICK), e) >= ring.slots',
+      ),
+    ],
   },
   'a refund that does not look at the name again': {
     scenario: 'a refund while its way is claimed',
@@ -32,7 +68,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'an undo that does not look at refunds': {
     scenario: 'a refund among decisions',
-    edits: [inWindow('|| refundsOf(b) !== refunds || refunds === MOST_REFUNDS)', ')')],
+    edits: [inWindow('if ((b & (LAP | REFUNDS)) !== expected)', 'if ((b & LAP) !== (expected & LAP))')],
   },
   'until stored, not compared': {
     scenario: 'a key is blocked whose way is claimed for one that is blocked, too',

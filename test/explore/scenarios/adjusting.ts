@@ -92,6 +92,51 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     ],
     restKeys: [],
   },
+  'given back after refunds by key': {
+    forbidden: AMONG_REFUNDS,
+    times: [20],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[refund(1), check(), refund(1), check(), refund(1), check(), giveBack], [check()]],
+  },
+  // A charge in a bucket whose mark comes round while it is given back: what others charged stays.
+  'refunds by key while an admission is given back': {
+    forbidden: AMONG_REFUNDS,
+    times: [20],
+    before: [
+      [20, check()],
+      [20, refund(1)],
+    ],
+    threads: [
+      [check(), giveBack],
+      [refund(1), check(), refund(1), check()],
+    ],
+  },
+  'a sunk bucket comes up': {
+    forbidden: AMONG_REFUNDS,
+    times: [20],
+    before: [
+      [20, check()],
+      [20, refund(1)],
+      [20, check()],
+      [20, refund(1)],
+    ],
+    threads: [[check(), giveBack], [refund(1), check(), refund(1)], [check()]],
+  },
+  'the last unit, where refunds by key have been': {
+    forbidden: ANYTHING,
+    times: [20, 21],
+    before: Array.from(
+      { length: 3 },
+      () =>
+        [
+          [20, check()],
+          [20, refund(1)],
+        ] as const,
+    ).flat(),
+    limit: 2,
+    threads: [[check(1, 2)], [check(), check()]],
+  },
   'a penalty among decisions': {
     forbidden: ANYTHING,
     times: [20, 21],
