@@ -1,3 +1,4 @@
+// run: full
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { test } from 'uvu'

@@ -1,3 +1,4 @@
+// run: full
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'

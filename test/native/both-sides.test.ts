@@ -10,7 +10,7 @@ const test = isLeftOut() ? always.skip : always
 const SIDES: readonly Side[] = ['addon', 'typescript', 'addon', 'typescript']
 const GRANULE_MS = 1_000
 const LIMIT = 40
-const SHARE = sized({ quick: 0.2, full: 1 })
+const SHARE = sized({ quick: 0.1, full: 1 })
 
 interface Setting {
   readonly granules: number

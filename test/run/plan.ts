@@ -10,9 +10,9 @@ export interface Run {
   readonly isFirst: boolean
 }
 
-/** Folders of tests that run without the addon and with it. Elsewhere a file runs once: with the addon, if there is one. */
+/** Folders of tests that run without the addon and with it. A file elsewhere runs once: with the addon, if there is one. */
 const TWICE = {
-  quick: /^(algorithms|clock|engines|limiter|range-sum)\//,
+  quick: /^(algorithms|engines(?!\/pool)|limiter)\//,
   full: /^(algorithms|attack|clock|engines|limiter|range-sum|soak|stress)\//,
 }
 
@@ -24,12 +24,19 @@ export interface Wish {
   readonly sides: readonly Side[]
 }
 
+/** What runs in that size. The full one also has the side that the quick one leaves out. */
 export function plan(files: readonly TestFile[], { patterns, size, sides }: Wish): Run[] {
-  const isWished = ({ name, marks }: TestFile) =>
-    (patterns.length === 0 || patterns.some((pattern) => pattern.test(name))) &&
-    (size === 'quick' ? !marks.has('full') : marks.has('full') || marks.has('also-full'))
+  const isWished = ({ name }: TestFile) =>
+    patterns.length === 0 || patterns.some((pattern) => pattern.test(name))
+  const sidesIn = (file: TestFile): readonly Side[] => {
+    const quick = file.marks.has('full') ? [] : sidesOf(file, 'quick', sides)
+    if (size === 'quick') return quick
+    const full = sidesOf(file, 'full', sides)
+    if (file.marks.has('full') || file.marks.has('also-full')) return full
+    return full.filter((side) => !quick.includes(side))
+  }
   return files.filter(isWished).flatMap((file) =>
-    sidesOf(file, size, sides).map((side) => ({
+    sidesIn(file).map((side) => ({
       file,
       side,
       isAlone: file.marks.has('alone'),

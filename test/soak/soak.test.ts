@@ -15,10 +15,11 @@ test(`${SECONDS} seconds of full load from two threads: all adds up at every res
   assert.equal(result.wrong, [])
   assert.ok(rests >= 1 && result.rests === rests + 1, `${rests} rests`)
   for (const { traffic, counts, hot } of result.limiters) {
-    assert.ok(
-      counts.every(({ admitted, refused, made }) => admitted > 0 && refused > 0 && made > 0),
-      `each thread took its part in ${traffic.name}`,
-    )
+    if (size === 'full')
+      assert.ok(
+        counts.every(({ admitted, refused, made }) => admitted > 0 && refused > 0 && made > 0),
+        `each thread took its part in ${traffic.name}`,
+      )
     assert.ok(hot.most > 0 && hot.most <= traffic.limit, `${hot.most} of ${traffic.limit} by a hot key`)
   }
   if (size === 'full') {
