@@ -4,6 +4,8 @@
 import { attachLimiter, type Limiter, type LimiterOptions, type ManualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { attachArena } from '#millrace/memory/arena.js'
+import { ADM, CLAIMED } from '#millrace/memory/layout.js'
 import { limiterWith } from '../limiter/support.js'
 import { diesAt, interrupted } from './interrupted.js'
 
@@ -20,7 +22,7 @@ interface Stage {
 
 interface Play<T> {
   options?: Partial<LimiterOptions>
-  /** Those that no block stands in for good. */
+  /** Those that can be had: in the others a thread died while it took them. */
   places?: number
   before?: (stage: Stage) => void
   act: (limiter: Limiter) => T
@@ -44,7 +46,8 @@ function playAt<T>(
   { options, places = 1, before, act, between, judge }: Play<T>,
 ): boolean {
   const { clock, limiter } = limiterWith({ maxKeys: 1, ...options })
-  for (let i = places; i < PLACES; i++) limiter.block(`${i}`, Number.POSITIVE_INFINITY)
+  const { words, shape } = attachArena(limiter.share().buffer)
+  for (let i = places; i < PLACES; i++) words[shape.waysAt + i * shape.wayWords + ADM] = CLAIMED
   const stage = { clock, limiter, other: attachLimiter(limiter.share()) }
   before?.(stage)
   const { result, wasInterrupted } = interrupted(
