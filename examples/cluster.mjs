@@ -53,7 +53,7 @@ async function serve() {
     count++
     const decision = limiter.check(request.socket.remoteAddress ?? 'gone')
     if (decision.allowed) return response.end(`hello from process ${process.pid}\n`)
-    response.setHeader('Retry-After', Math.ceil(decision.retryAfterMs / 1000))
+    response.setHeader('Retry-After', decision.retryAfterSeconds)
     response.writeHead(429).end('too many requests\n')
   })
   server.listen(Number(process.env.PORT ?? 0), '127.0.0.1')

@@ -18,7 +18,7 @@ const server = createServer((request, response) => {
   response.setHeader('RateLimit-Policy', policy)
   response.setHeader('RateLimit', `"${name}";r=${decision.remaining};t=${seconds(decision.resetMs)}`)
   if (decision.allowed) return response.end('hello\n')
-  response.setHeader('Retry-After', seconds(decision.retryAfterMs))
+  response.setHeader('Retry-After', decision.retryAfterSeconds)
   response.writeHead(429).end('too many requests\n')
 })
 

@@ -36,8 +36,8 @@ async function login(request, response) {
   const charges = charge(limits)
   if (charges === undefined) {
     // A peek charges nothing: asking again and again does not make it longer.
-    const waits = limits.map(([limiter, key]) => limiter.peek(key).retryAfterMs)
-    response.setHeader('Retry-After', Math.max(1, Math.ceil(Math.max(...waits) / 1000)))
+    const waits = limits.map(([limiter, key]) => limiter.peek(key).retryAfterSeconds)
+    response.setHeader('Retry-After', Math.max(1, ...waits))
     return response.writeHead(429).end('too many failed logins\n')
   }
   let isWrong = false // nor is it a failed login when the comparison itself fails

@@ -36,7 +36,7 @@ function serve(limiter, port) {
   const server = createServer((request, response) => {
     const decision = limiter.check(request.socket.remoteAddress ?? 'gone')
     if (decision.allowed) return response.end(`hello from thread ${threadId}, ${decision.remaining} left\n`)
-    response.setHeader('Retry-After', Math.ceil(decision.retryAfterMs / 1000))
+    response.setHeader('Retry-After', decision.retryAfterSeconds)
     response.writeHead(429).end('too many requests\n')
   })
   server.listen(port, '127.0.0.1', () => parentPort.postMessage(server.address().port))

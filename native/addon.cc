@@ -18,7 +18,7 @@ Tally admit(Word* words, const Shape& shape, const Batch& batch, double nowMs) {
 }
 
 /**
- * admitMany(words, fingerprints, costs, allowed, at, plan, remaining?): decides the keys from FROM to TO, and returns where it
+ * admitMany(words, fingerprints, costs, allowed, at, seen, plan, remaining?): decides the keys from FROM to TO, and returns where it
  * stopped: TO, or the first key that TypeScript has to decide. ADMITTED of `plan` says how many were admitted.
  */
 Napi::Value admitMany(const Napi::CallbackInfo& info) {
@@ -26,7 +26,8 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
   const auto fingerprints = viewOf<Word>(info, 1, napi_int32_array, "fingerprints: expected an Int32Array");
   const auto allowed = viewOf<uint8_t>(info, 3, napi_uint8_array, "allowed: expected a Uint8Array");
   const auto at = viewOf<double>(info, 4, napi_float64_array, "at: expected a Float64Array");
-  const auto plan = viewOf<double>(info, 5, napi_float64_array, "plan: expected a Float64Array");
+  const auto seen = viewOf<Word>(info, 5, napi_int32_array, "seen: expected an Int32Array");
+  const auto plan = viewOf<double>(info, 6, napi_float64_array, "plan: expected a Float64Array");
 
   const Given given = planOf(info, plan);
   const Shape shape = shapeOf(info, given, words);
@@ -39,14 +40,16 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
   batch.readsClock = READS_CLOCK && given[READS_CLOCK_ITSELF] != 0;
   if (allowed.length < batch.to) refuse(info, "allowed: too short");
   if (at.length < batch.to) refuse(info, "at: too short");
-  if (!info[6].IsUndefined()) {
-    const auto remaining = viewOf<Word>(info, 6, napi_int32_array, "remaining: expected an Int32Array or undefined");
+  if (seen.length / SEEN_WORDS < batch.to) refuse(info, "seen: too short");
+  if (!info[7].IsUndefined()) {
+    const auto remaining = viewOf<Word>(info, 7, napi_int32_array, "remaining: expected an Int32Array or undefined");
     if (remaining.length < batch.to) refuse(info, "remaining: too short");
     batch.remaining = remaining.data;
   }
   batch.fingerprints = fingerprints.data;
   batch.allowed = allowed.data;
   batch.at = at.data;
+  batch.seen = seen.data;
   if (info[2].IsNumber()) {
     batch.cost = info[2].As<Napi::Number>().DoubleValue();
   } else {

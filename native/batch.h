@@ -45,9 +45,13 @@ struct Batch {
   uint8_t* allowed;
   /** By which reading each was decided. */
   double* at;
+  /** Of each that was refused, SEEN_WORDS: its way, and the way's admission word, tick and UNTIL then. */
+  Word* seen;
   /** What was left after each, or null where nobody asked. */
   Word* remaining;
 };
+
+inline constexpr size_t SEEN_WORDS = 4;
 
 struct Tally {
   /** The first that was not decided, or `to`. */
@@ -84,9 +88,10 @@ class Batches {
       if (found != Found::ADMITTED && found != Found::FULL) return {i, admitted, found == Found::BAD_COST};
       batch.allowed[i] = found == Found::ADMITTED;
       batch.at[i] = reading.nowMs;
-      admitted += found == Found::ADMITTED;
+      if (found == Found::ADMITTED) admitted++;
+      else keep(batch.seen + i * SEEN_WORDS, way);
       if (batch.remaining == nullptr) continue;
-      batch.remaining[i] = forecast_.remaining(cells_.base(static_cast<size_t>(way)), batch.limit, reading);
+      batch.remaining[i] = forecast_.remaining(static_cast<size_t>(way), batch.limit, reading);
     }
     return {batch.to, admitted, false};
   }
@@ -96,6 +101,14 @@ class Batches {
   static constexpr size_t STAGE = 16;
   static constexpr size_t ON_THEIR_WAY = 64;
   static_assert(3 * STAGE < ON_THEIR_WAY);
+
+  void keep(Word* seen, int64_t way) const {
+    const Charge& decided = cells_.charged();
+    seen[0] = static_cast<Word>(way);
+    seen[1] = decided.adm;
+    seen[2] = decided.tick;
+    seen[3] = decided.until;
+  }
 
   static Name nameAt(const Batch& batch, size_t i) {
     return {batch.fingerprints[2 * i], batch.fingerprints[2 * i + 1]};
@@ -171,13 +184,14 @@ class Batches {
   }
 
   /** Cost 0 passes unless the key is blocked; a cost above the limit never does. Neither touches the table. */
-  Found decideUncharged(const Batch& batch, Name name, double cost, int64_t& way, const Reading& reading) const {
+  Found decideUncharged(const Batch& batch, Name name, double cost, int64_t& way, const Reading& reading) {
     way = table_.findLive(name);
     if (way == NO_WAY && batch.remaining != nullptr) return Found::GONE;  // what is left takes the whole table
-    if (cost > 0) return Found::FULL;
-    if (way == NO_WAY) return Found::ADMITTED;
+    if (way == NO_WAY) return cost > 0 ? Found::FULL : Found::ADMITTED;
     const size_t base = cells_.base(static_cast<size_t>(way));
-    return cells_.isShut(base, load(words_, base + ADM), reading.nowMs) ? Found::FULL : Found::ADMITTED;
+    const Word v = load(words_, base + ADM);
+    cells_.see(static_cast<size_t>(way), v);
+    return cells_.isShut(base, v, reading.nowMs) || cost > 0 ? Found::FULL : Found::ADMITTED;
   }
 
   Word* const words_;

@@ -17,10 +17,15 @@ struct Name {
   Word hi;
 };
 
-/** Where an admission was charged, and its stamp (src/algorithms/marks.ts): what giving back needs. */
+/**
+ * What a decision left: the cell's tick, in which an admission was charged, and the charge's stamp (src/algorithms/marks.ts), which
+ * giving back needs; the admission word, which figures need, and UNTIL of the block that refused.
+ */
 struct Charge {
   Word tick;
   Word refunds;
+  Word adm;
+  Word until;
 };
 
 template <typename Sums>
@@ -51,7 +56,7 @@ class Cells {
     const Word e = reading.tick;
     const Word v = readInOrder(words_, base + ADM);
     if (!stands(v, way, name, e)) return Found::UNDECIDED;
-    if ((v & COUNT) + cost > limit) return isKnownFull(base, v, e, reading) ? Found::FULL : Found::UNDECIDED;
+    if ((v & COUNT) + cost > limit) return isKnownFull(base, v, e, reading) ? full(v, e) : Found::UNDECIDED;
     if (Sums::HAS_NODES) return Found::UNDECIDED;  // to charge, too
     const size_t at = base + BUCKETS + ring_.slot(e);
     const Word b = read(words_, at);
@@ -72,13 +77,13 @@ class Cells {
       if (!isOf(v, way, name)) return Found::GONE;
       const Word e = read(words_, base + TICK);
       if ((v & COUNT) + cost > limit) {
-        if (isKnownFull(base, v, e, reading)) return Found::FULL;
+        if (isKnownFull(base, v, e, reading)) return full(v, e);
         resum(base, v, e, reading);
         continue;  // whether this sum went through or another's: v has changed
       }
       const Word charged = charge(base, e, cost);
       if (charged == LATE) continue;
-      if (charged == OVERFLOWN) return Found::FULL;
+      if (charged == OVERFLOWN) return full(v, e);
       if (commit(way, name, cost, limit, e, v, stamp_)) return Found::ADMITTED;
     }
   }
@@ -89,8 +94,22 @@ class Cells {
     return read(words_, base(way) + HI) == name.hi;
   }
 
+  /** Whether no operation on the way has ended since its admission word was `v` and its tick `e`. */
+  bool isUnchanged(size_t way, Name name, Word v, Word e) const {
+    return load(words_, base(way) + ADM) == v && stands(v, way, name, e);
+  }
+
+  /** The same after the way's buckets have been read. Means something only where `isUnchanged` held before. */
+  bool isStillUnchanged(size_t way, Word v, Word e) const {
+    const size_t base = this->base(way);
+    return isStill(words_, base + ADM, v) && read(words_, base + TICK) == e;
+  }
+
+  /** Takes down `v`, the way's admission word, and its tick, as a decision does. */
+  void see(size_t way, Word v) { full(v, read(words_, base(way) + TICK)); }
+
   /** Whether `v`, the cell's admission word, is blocked and its block not over. */
-  bool isShut(size_t base, Word v, double nowMs) const {
+  bool isShut(size_t base, Word v, double nowMs) {
     return (v & COUNT) == BLOCKED && isBlockedAt(base, nowMs);
   }
 
@@ -111,6 +130,12 @@ class Cells {
  private:
   /** The tick in steps of half of what AS_OF's 23 bits of time tell apart (sixteenths take four of them). */
   static constexpr int STEP_BITS = 18;
+
+  Found full(Word v, Word e) {
+    charged_.adm = v;
+    charged_.tick = e;
+    return Found::FULL;
+  }
 
   bool stands(Word v, size_t way, Name name, Word e) const {
     return read(words_, base(way) + TICK) == e && isOf(v, way, name);
@@ -152,11 +177,12 @@ class Cells {
   /** After a charge in tick e, with its stamp; false: it has been taken out again. */
   bool commit(size_t way, Name name, Word cost, Word limit, Word e, Word v, Word stamp) {
     const size_t base = this->base(way);
-    charged_ = {e, stamp};
+    charged_ = {e, stamp, v + cost, 0};
     Word x = compareExchange(words_, base + ADM, v, v + cost);
     if (x == v) return true;
     while (isOf(x, way, name) && read(words_, base + TICK) == e && (x & COUNT) + cost <= limit) {
-      const Word found = compareExchange(words_, base + ADM, x, x + ONE_EPOCH + cost);
+      charged_.adm = x + ONE_EPOCH + cost;
+      const Word found = compareExchange(words_, base + ADM, x, charged_.adm);
       if (found == x) return true;
       x = found;
     }
@@ -203,7 +229,7 @@ class Cells {
   }
 
   /** Whether v, which has no room, is known to be so still: the key is blocked, or was summed in this very tick. */
-  bool isKnownFull(size_t base, Word v, Word e, const Reading& reading) const {
+  bool isKnownFull(size_t base, Word v, Word e, const Reading& reading) {
     // Relaxed: a note that is read late is of another epoch or time, and costs a sum.
     if (read(words_, base + AS_OF) == noteOf(v, e, sixteenthOf(e, reading))) return true;
     return isShut(base, v, reading.nowMs);
@@ -226,8 +252,9 @@ class Cells {
     return shape_.isSmooth && e == reading.tick ? reading.sixteenth : 0;
   }
 
-  bool isBlockedAt(size_t base, double nowMs) const {
+  bool isBlockedAt(size_t base, double nowMs) {
     const Word until = load(words_, base + UNTIL);
+    charged_.until = until;
     if (until == FOR_EVER) return true;
     const double since = (nowMs - shape_.originMs) * PER_SECOND / 1000;
     const double whole = std::floor(since);

@@ -11,10 +11,16 @@ class Forecast {
  public:
   Forecast(Word* words, const Shape& shape, Cells<Sums>& cells) : words_(words), shape_(shape), cells_(cells) {}
 
-  /** Units of the limit that are left at the reading; none where the cell is blocked. */
-  Word remaining(size_t base, Word limit, const Reading& reading) {
-    if (cells_.isShut(base, load(words_, base + ADM), reading.nowMs)) return 0;
-    const uint64_t used = this->used(base, reading);
+  /**
+   * Units of the limit that are left after the decision just made on the way by the reading, none where it is blocked. Where the
+   * cell has changed since, less: what the admission word counted then errs high.
+   */
+  Word remaining(size_t way, Word limit, const Reading& reading) {
+    const size_t base = cells_.base(way);
+    const Charge& decided = cells_.charged();
+    if ((decided.adm & COUNT) == BLOCKED && cells_.isShut(base, decided.adm, reading.nowMs)) return 0;
+    uint64_t used = this->used(base, reading);
+    if (!cells_.isStillUnchanged(way, decided.adm, decided.tick)) used = decided.adm & COUNT;
     return used < limit ? limit - static_cast<Word>(used) : 0;
   }
 
@@ -33,26 +39,25 @@ class Forecast {
   }
 
   /**
-   * Whole milliseconds from `fromMs` to the first moment, from the reading on, at which `cost` (at most `limit`) would be
-   * admitted; NaN where TypeScript has to say: of a key that is blocked, or of times too far apart.
+   * Whole milliseconds from the reading until `cost` (at most `limit`) fits, if the cell is not blocked; NaN where TypeScript has
+   * to say: of times too far apart.
    */
-  double untilAdmitted(size_t base, Word cost, Word limit, const Reading& reading, double fromMs) {
-    if ((load(words_, base + ADM) & COUNT) == BLOCKED) return std::nan("");
+  double untilFits(size_t base, Word cost, Word limit, const Reading& reading) {
     Ring<Sums>& ring = cells_.ring();
     const uint64_t room = limit - cost;
     for (;;) {
       const View view = viewOf(base, reading);
-      double free = reading.nowMs - fromMs;
+      double free = 0;
       if (usedIn(base, view) > room) {
         const int64_t age = lastToLeave(base, view, room);
         if (age != NONE) {
           const Word count = ring.countAt(base, view.tick, static_cast<uint32_t>(age));
           const double most = static_cast<double>(room) - static_cast<double>(sumOf(base, view, age));
           const double position = leaves(view.newest - static_cast<double>(age), count, most);
-          free = shape_.untilPosition(fromMs, std::max(position, view.now));
+          free = shape_.untilPosition(reading.nowMs, std::max(position, view.now));
         }
       }
-      if (read(words_, base + TICK) == view.tick) return std::ceil(free);
+      if (read(words_, base + TICK) == view.tick) return free;
     }
   }
 

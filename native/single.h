@@ -25,7 +25,9 @@ namespace millrace {
   X(CALL_TICK, 13)           \
   X(CALL_REFUNDS, 14)        \
   X(CALL_READS_CLOCK, 15)    \
-  X(CALL_WORDS, 16)          \
+  X(CALL_ADM, 16)            \
+  X(CALL_UNTIL, 17)          \
+  X(CALL_WORDS, 18)          \
   X(WHAT_CHECK, 0)           \
   X(WHAT_USAGE, 1)           \
   X(WHAT_RETRY, 2)           \
@@ -78,7 +80,7 @@ class SingleBy final : public Single {
     const Word what = call.word(CALL_WHAT);
     if (what == WHAT_CHECK) check(call);
     else if (what == WHAT_USAGE) usage(call);
-    else retryAfter(call);
+    else untilFits(call);
   }
 
  private:
@@ -109,6 +111,8 @@ class SingleBy final : public Single {
     call.put(CALL_LIMIT, limit);
     call.put(CALL_TICK, cells_.charged().tick);
     call.put(CALL_REFUNDS, cells_.charged().refunds);
+    call.put(CALL_ADM, cells_.charged().adm);
+    call.put(CALL_UNTIL, cells_.charged().until);
     call.put(CALL_FOUND, found == Found::ADMITTED ? FOUND_ADMITTED : FOUND_FULL);
   }
 
@@ -122,18 +126,20 @@ class SingleBy final : public Single {
     call.put(CALL_FOUND, isSound ? FOUND_ADMITTED : FOUND_NOTHING);
   }
 
-  /** ANSWER: milliseconds from MS until COST, refused then by LIMIT, would be admitted, at least 1. */
-  void retryAfter(Call call) {
+  /** ANSWER: milliseconds from MS until COST, refused then by LIMIT, fits; nothing where WAY is not as it was left at TICK and ADM. */
+  void untilFits(Call call) {
     const Word cost = call.word(CALL_COST);
     const Word limit = call.word(CALL_LIMIT);
-    const double fromMs = call.number(CALL_MS);
+    const size_t way = call.word(CALL_WAY);
+    const Word adm = call.word(CALL_ADM);
+    const Word tick = call.word(CALL_TICK);
+    const double atMs = call.number(CALL_MS);
     call.put(CALL_FOUND, FOUND_NOTHING);
-    if (!take(call) || cost > limit || limit > MAX_TOTAL || !Reading::isSound(shape_, fromMs)) return;
-    const int64_t way = table_.findLive({call.word(CALL_LO), call.word(CALL_HI)});
-    if (way == NO_WAY) return;
-    const double ms = forecast_.untilAdmitted(cells_.base(static_cast<size_t>(way)), cost, limit, reading_, fromMs);
-    if (std::isnan(ms)) return;
-    call.put(CALL_ANSWER, std::max(ms, 1.0));
+    if (way >= ways_ || cost > limit || limit > MAX_TOTAL || !Reading::isSound(shape_, atMs)) return;
+    if (!cells_.isUnchanged(way, {call.word(CALL_LO), call.word(CALL_HI)}, adm, tick)) return;
+    const double ms = forecast_.untilFits(cells_.base(way), cost, limit, Reading(shape_, atMs));
+    if (std::isnan(ms) || !cells_.isStillUnchanged(way, adm, tick)) return;
+    call.put(CALL_ANSWER, ms);
     call.put(CALL_FOUND, FOUND_ADMITTED);
   }
 

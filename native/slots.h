@@ -115,13 +115,12 @@ class SlotAnswerer {
       write(ring, SLOT_BEGUN, i);
       return false;
     }
-    const size_t base = cells_.base(static_cast<size_t>(way));
     write(ring, slot + SLOT_LIMIT, limit);
     write(ring, slot + SLOT_OUTCOME, SLOT_OUTCOME_CHARGED);
     write(ring, slot + SLOT_WAY, static_cast<Word>(way));
     write(ring, slot + SLOT_CHARGED_TICK, cells_.charged().tick);
     write(ring, slot + SLOT_REFUNDS, cells_.charged().refunds);
-    write(ring, slot + SLOT_REMAINING, forecast_.remaining(base, limit, reading));
+    write(ring, slot + SLOT_REMAINING, forecast_.remaining(static_cast<size_t>(way), limit, reading));
     put(ring, slot / 2 + SLOT_RETRY_AFTER_MS, 0);
     put(ring, slot / 2 + SLOT_RESET_MS, untilGone(cells_.charged().tick, reading));
     write(ring, SLOT_DONE, i + 1);
@@ -134,7 +133,7 @@ class SlotAnswerer {
 
   /** Whole milliseconds from the reading until what was charged in this tick counts no more: Forecast.untilGone of TypeScript. */
   double untilGone(Word tick, const Reading& reading) {
-    const double fromMs = std::floor(reading.nowMs);
+    const double fromMs = reading.nowMs;
     const int64_t behind = shape_.distance(reading.tick, tick);
     const int64_t age = 2 * behind > shape_.modulus ? behind - shape_.modulus : behind;
     const double position = reading.absoluteTick - static_cast<double>(age) + cells_.ring().size;

@@ -8,6 +8,7 @@
 //                                 What stands behind a load in the program stays behind it: a load acquires.
 //   readInOrder                   nothing behind it overtakes it. A sequentially consistent load, which on x64 is
 //                                 the plain one that TypeScript uses there.
+//   isStill                       nothing before it is later than it.
 #pragma once
 
 #include <atomic>
@@ -39,6 +40,18 @@ inline Word read(Word* words, size_t index) {
 }
 
 inline Word readInOrder(Word* words, size_t index) { return load(words, index); }
+
+/**
+ * Whether `value` still stands there, after all reads before this. A load lets relaxed reads before it be late on machines that
+ * reorder reads: there it takes a compare-exchange, which changes nothing.
+ */
+inline bool isStill(Word* words, size_t index, Word value) {
+#if defined(__x86_64__)
+  return load(words, index) == value;
+#else
+  return compareExchange(words, index, value, value) == value;
+#endif
+}
 
 inline void write(Word* words, size_t index, Word value) {
   std::atomic_ref(words[index]).store(value, std::memory_order_relaxed);

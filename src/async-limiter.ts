@@ -20,6 +20,7 @@ import type { Clock } from './core/clock.js'
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
+import { type Inspect, shownAs } from './core/inspected.js'
 import type { Signal } from './core/on-abort.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
@@ -135,7 +136,6 @@ export class AsyncLimiter implements AsyncDisposable {
     this.#open()
     const { cost, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
-    this.#open() // asked again: a getter may have closed it
     const want = {
       lo,
       hi,
@@ -231,6 +231,12 @@ export class AsyncLimiter implements AsyncDisposable {
     return this.#closing
   }
 
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    const fields = this.#closing !== undefined ? { isClosed: true } : this.rule
+    return shownAs('AsyncLimiter', fields, options, inspect)
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
@@ -238,7 +244,7 @@ export class AsyncLimiter implements AsyncDisposable {
   async #close(): Promise<void> {
     this.#waiters.close(closed())
     await this.#pool.close()
-    this.#inline.flush()
+    this.#inline.close()
     this.#file?.release()
   }
 

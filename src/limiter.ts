@@ -19,6 +19,7 @@ import {
 import type { Clock } from './core/clock.js'
 import { type Decision, MadeDecision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
+import { type Inspect, shownAs } from './core/inspected.js'
 import type { Signal } from './core/on-abort.js'
 import type { Edge } from './core/rule.js'
 import { WordWatch } from './core/word-watch.js'
@@ -164,7 +165,6 @@ export class Limiter implements AsyncDisposable {
     this.#open()
     const { cost, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
-    this.#open() // asked again: a getter may have closed it
     const want = {
       lo,
       hi,
@@ -282,10 +282,16 @@ export class Limiter implements AsyncDisposable {
    */
   async close(): Promise<void> {
     const engine = this.#engine
-    engine?.flush()
+    engine?.close()
     this.#engine = undefined
     this.#waiters.close(closed()) // first: it reads the memory
     if (engine !== undefined) this.#file?.release()
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    const fields = this.#engine === undefined ? { isClosed: true } : this.rule
+    return shownAs('Limiter', fields, options, inspect)
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -46,6 +46,6 @@ function answer(response: ServerResponse, decision: Decision): void {
     response.end(BODY)
     return
   }
-  response.setHeader('Retry-After', Math.ceil(decision.retryAfterMs / 1_000))
+  response.setHeader('Retry-After', decision.retryAfterSeconds)
   response.writeHead(429).end()
 }

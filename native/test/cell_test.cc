@@ -83,6 +83,7 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   }
   std::vector<uint8_t> allowed(500, 9);
   std::vector<double> at(500);
+  std::vector<Word> seen(500 * SEEN_WORDS);
   Batch batch{};
   batch.fingerprints = fingerprints.data();
   batch.cost = 2;
@@ -90,6 +91,7 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   batch.to = 500;
   batch.allowed = allowed.data();
   batch.at = at.data();
+  batch.seen = seen.data();
   const Tally tally = Batches<Sums>(arena.data(), arena.shape).admit(batch, START_MS);
   CHECK(tally.stopped == 400, "stopped at %zu", tally.stopped);
   CHECK(tally.admitted == 200, "%u admitted", tally.admitted);

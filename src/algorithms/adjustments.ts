@@ -15,7 +15,8 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, load, read } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
-import { GONE, nextUntil, type SlidingWindow } from './sliding-window.js'
+import { GONE, type SlidingWindow } from './sliding-window.js'
+import { nextUntil } from './until.js'
 
 /**
  * What changes a key's counts otherwise than by admitting: the same words in the same order as `sliding-window.ts`.

@@ -1,6 +1,6 @@
 import type { Reading } from '../core/reading.js'
 import type { Ticks } from '../core/ticks.js'
-import { ADM, BLOCKED, COUNT, TICK } from '../memory/layout.js'
+import { ADM, BLOCKED, COUNT, TICK, UNTIL } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
 import type { SlidingWindow } from './sliding-window.js'
 
@@ -17,14 +17,15 @@ interface View {
 
 /**
  * What a cell will do if it is left alone, worked out from its buckets and never written to it: each figure a snapshot
- * that other threads may overtake. Ticks here are not wrapped; moments are in milliseconds of the clock, from `nowMs`.
+ * that other threads may overtake. Ticks here are not wrapped. Figures are whole milliseconds from the reading: that many
+ * after it the figure is so, and one less it is not, by any clock, of fractional milliseconds too.
  */
 export class Forecast {
   readonly #window: SlidingWindow
   readonly #ticks: Ticks
   readonly #smooth: boolean
-  /** Where charges were gone that were asked about last, in granules and in milliseconds of the clock: all of a tick have one end. */
-  readonly #gone = { position: Number.NaN, ms: 0 }
+  /** When charges were gone that were asked about last: all of a tick have one end. */
+  readonly #gone = { position: Number.NaN, nowMs: 0, ms: 0 }
 
   constructor(window: SlidingWindow, ticks: Ticks, smooth: boolean) {
     this.#window = window
@@ -45,36 +46,32 @@ export class Forecast {
     )
   }
 
-  /**
-   * Whole milliseconds from `fromMs` to the first moment, from the reading on, at which `cost` would be admitted; the
-   * reading's own where it would be now. `cost` is at most `limit`.
-   */
-  untilAdmitted(base: number, cost: number, limit: number, reading: Reading, fromMs: number): number {
-    const fits = this.untilFits(base, cost, limit, reading, fromMs)
-    return Math.max(fits, this.untilUnblocked(base, reading, fromMs))
+  /** Until `cost` would be admitted; 0 where it would be now. `cost` is at most `limit`. */
+  untilAdmitted(base: number, cost: number, limit: number, reading: Reading): number {
+    return Math.max(this.untilFits(base, cost, limit, reading), this.untilUnblocked(base, reading))
   }
 
   /** The same, of counts alone: a block is not looked at. */
-  untilFits(base: number, cost: number, limit: number, reading: Reading, fromMs: number): number {
-    const free = this.#look(base, reading, (view) => {
+  untilFits(base: number, cost: number, limit: number, reading: Reading): number {
+    return this.#look(base, reading, (view) => {
       const room = limit - cost
-      if (this.#usedIn(base, view) <= room) return reading.nowMs - fromMs
+      if (this.#usedIn(base, view) <= room) return 0
       // What has to leave is counted whole: by the time that a bucket leaves, all before it have.
       const { newest, word, length, now } = view
       const age = this.#lastToLeave(base, word, length, room)
-      if (age < 0) return reading.nowMs - fromMs // it has been taken out meanwhile
+      if (age < 0) return 0 // it has been taken out meanwhile
       const count = this.#window.ring.countAt(base, word, age)
       const position = this.#leaves(newest - age, count, room - this.#sum(base, word, age))
-      return this.#ticks.untilPosition(fromMs, Math.max(position, now))
+      return Math.max(0, this.#ticks.untilPosition(reading.nowMs, Math.max(position, now)))
     })
-    return Math.ceil(free)
   }
 
-  /** Whole milliseconds from `fromMs` until nothing counts any more; 0 or less where nothing does. A block is not looked at. */
-  untilEmpty(base: number, reading: Reading, fromMs: number): number {
+  /** Until nothing counts any more; 0 where nothing does. A block is not looked at. */
+  untilEmpty(base: number, reading: Reading): number {
     return this.#look(base, reading, ({ newest, word, length }) => {
       const age = this.#lastToLeave(base, word, length, 0)
-      return age < 0 ? 0 : this.#ticks.untilPosition(fromMs, newest - age + this.#window.ring.size)
+      if (age < 0) return 0
+      return Math.max(0, this.#ticks.untilPosition(reading.nowMs, newest - age + this.#window.ring.size))
     })
   }
 
@@ -84,33 +81,34 @@ export class Forecast {
     return this.#smooth || this.#window.hasNodes ? this.used(base, reading) : ring.sum(base, tick, 0)
   }
 
-  /** Whole milliseconds from `fromMs`, a whole one, until what was charged in this tick does not count any more. */
-  untilGone(tick: number, reading: Reading, fromMs: number): number {
-    const behind = this.#window.ring.distance(reading.tick, tick)
+  /** Until what was charged in this tick, and before, does not count any more. */
+  untilGone(tick: number, { nowMs, tick: readTick, absoluteTick }: Reading): number {
+    const behind = this.#window.ring.distance(readTick, tick)
     const { modulus } = this.#ticks
     const age = behind > modulus / 2 ? behind - modulus : behind // below 0 where the cell stands ahead of the reading
-    const position = reading.absoluteTick - age + this.#window.ring.size
+    const position = absoluteTick - age + this.#window.ring.size
     const gone = this.#gone
-    if (position !== gone.position) {
+    if (position !== gone.position || nowMs !== gone.nowMs) {
       gone.position = position
-      gone.ms = fromMs + this.#ticks.untilPosition(fromMs, position)
+      gone.nowMs = nowMs
+      gone.ms = Math.max(0, this.#ticks.untilPosition(nowMs, position))
     }
-    return gone.ms - fromMs
+    return gone.ms
   }
 
-  /** Whole milliseconds from `fromMs` until a block ends: 0 where there is none, `Infinity` where it never does. */
-  untilUnblocked(base: number, reading: Reading, fromMs: number): number {
-    if ((load(this.#window.words, base + ADM) & COUNT) !== BLOCKED) return 0
-    const blockedMs = this.#window.blockedMs(base, reading.nowMs)
-    return blockedMs <= 0 ? 0 : Math.ceil(blockedMs + reading.nowMs - fromMs)
+  /** Until a block ends: 0 where there is none, `Infinity` where it never does. */
+  untilUnblocked(base: number, reading: Reading): number {
+    const { words } = this.#window
+    if ((load(words, base + ADM) & COUNT) !== BLOCKED) return 0
+    return this.#window.until.wholeMs(load(words, base + UNTIL), reading.nowMs)
   }
 
-  /** Whole milliseconds from `fromMs` until a new key may take the way of a table that is full, unless it is blocked then. */
-  untilExpired(base: number, reading: Reading, fromMs: number): number {
+  /** Until a new key may take the way of a table that is full, unless it is blocked then. */
+  untilExpired(base: number, reading: Reading): number {
     const tick = this.#tickOf(base, reading)
     const isEmpty = (load(this.#window.words, base + ADM) & COUNT) === 0
     const free = tick + (isEmpty ? 1 : this.#window.ring.size + 1) // see Ring.isPast, Ring.isExpired
-    return this.#ticks.untilPosition(fromMs, free)
+    return Math.max(0, this.#ticks.untilPosition(reading.nowMs, free))
   }
 
   /** What `see` makes of the cell, its tick being the same before and after: see `range-sum/fenwick.ts`. */

@@ -61,7 +61,6 @@ import {
   BUCKETS,
   COUNT,
   EPOCH,
-  FOR_EVER,
   HI,
   LAP,
   LIVE,
@@ -70,7 +69,6 @@ import {
   NOTED,
   ONE_EPOCH,
   ONE_REFUND,
-  PER_SECOND,
   REFUNDS,
   type Shape,
   STATE,
@@ -78,10 +76,11 @@ import {
   TIME,
   UNTIL,
 } from '../memory/layout.js'
-import { compareExchange, load, read, readInOrder, type Words, write } from '../memory/words.js'
+import { compareExchange, isStill, load, read, readInOrder, type Words, write } from '../memory/words.js'
 import { CHARGED, LATE, OVERFLOWN } from '../range-sum/range-sum.js'
 import { Marks, UNTOLD } from './marks.js'
 import { Ring } from './ring.js'
+import { Until } from './until.js'
 
 /** What `attempt` and `decide` found. */
 export const UNDECIDED = -2
@@ -99,12 +98,16 @@ export class SlidingWindow {
   readonly shape: Shape
   readonly #smooth: boolean
   readonly hasNodes: boolean
-  readonly #originMs: number
+  readonly until: Until
   /** The stamp of the last charge: what tells whether a refund by key has been at its bucket since (`marks.ts`). */
   stamp = 0
-  /** Where the last admission was charged, and its stamp: what giving back needs. */
+  /** The cell's tick at the last decision, where an admission was charged, and the charge's stamp: what giving back needs. */
   chargedTick = 0
   chargedRefunds = 0
+  /** The admission word that the last decision left, or refused by. With `chargedTick` it says whether the cell has changed since. */
+  seenAdm = 0
+  /** The word of UNTIL that was read last: of a refusal by a blocked `seenAdm`, what it was refused by. */
+  seenUntil = 0
 
   constructor(words: Words, shape: Shape, edge: Edge, originMs: number) {
     this.words = words
@@ -113,7 +116,7 @@ export class SlidingWindow {
     this.marks = new Marks(words, shape)
     this.#smooth = edge === 'smooth'
     this.hasNodes = shape.sums !== 'plain'
-    this.#originMs = originMs
+    this.until = new Until(originMs)
   }
 
   /** Brings a cell's tick up to the reading. Plain: a tick read late makes the compare-exchange fail. */
@@ -157,7 +160,8 @@ export class SlidingWindow {
     const e = reading.tick
     const v = readInOrder(words, base + ADM)
     if (!this.#stands(v, way, lo, hi, e)) return UNDECIDED
-    if ((v & COUNT) + cost > limit) return this.#isKnownFull(base, v, e, reading) ? FULL : UNDECIDED
+    if ((v & COUNT) + cost > limit)
+      return this.#isKnownFull(base, v, e, reading) ? this.#full(v, e) : UNDECIDED
     if (this.hasNodes) return UNDECIDED // to charge, too
     const at = base + BUCKETS + ring.slot(e)
     const b = read(words, at)
@@ -179,13 +183,13 @@ export class SlidingWindow {
       if (!this.isOf(v, way, lo, hi)) return GONE
       const e = read(words, base + TICK)
       if ((v & COUNT) + cost > limit) {
-        if (this.#isKnownFull(base, v, e, reading)) return FULL
+        if (this.#isKnownFull(base, v, e, reading)) return this.#full(v, e)
         this.resum(base, v, e, reading)
         continue // whether this sum went through or another's: v has changed
       }
       const charged = this.charge(base, e, cost)
       if (charged === LATE) continue
-      if (charged === OVERFLOWN) return FULL
+      if (charged === OVERFLOWN) return this.#full(v, e)
       if (this.#commit(way, lo, hi, cost, limit, e, v, this.stamp)) return ADMITTED
     }
   }
@@ -194,6 +198,31 @@ export class SlidingWindow {
   isOf(v: number, way: number, lo: number, hi: number): boolean {
     if ((v & STATE) !== LIVE || read(this.words, NAMES_AT + way) !== lo) return false
     return read(this.words, this.base(way) + HI) === hi
+  }
+
+  /** Takes down the admission word and the tick of a way, as a decision does; false: it is not the key's. */
+  see(way: number, lo: number, hi: number): boolean {
+    const v = load(this.words, this.base(way) + ADM)
+    if (!this.isOf(v, way, lo, hi)) return false
+    this.#full(v, read(this.words, this.base(way) + TICK))
+    return true
+  }
+
+  /** Whether no operation on the way has ended since its admission word was `v` and its tick `e`. */
+  isUnchanged(way: number, lo: number, hi: number, v: number, e: number): boolean {
+    return load(this.words, this.base(way) + ADM) === v && this.#stands(v, way, lo, hi, e)
+  }
+
+  /** The same after the way's buckets have been read. Means something only where {@link isUnchanged} held before. */
+  isStillUnchanged(way: number, v: number, e: number): boolean {
+    const base = this.base(way)
+    return isStill(this.words, base + ADM, v) && read(this.words, base + TICK) === e
+  }
+
+  #full(v: number, e: number): typeof FULL {
+    this.seenAdm = v
+    this.chargedTick = e
+    return FULL
   }
 
   #stands(v: number, way: number, lo: number, hi: number, e: number): boolean {
@@ -253,6 +282,7 @@ export class SlidingWindow {
   ): boolean {
     const found = compareExchange(this.words, this.base(way) + ADM, v, v + cost)
     if (found !== v && !this.#commitAgain(way, lo, hi, cost, limit, e, stamp, found)) return false
+    if (found === v) this.seenAdm = v + cost
     this.chargedTick = e
     this.chargedRefunds = stamp
     return true
@@ -271,8 +301,12 @@ export class SlidingWindow {
   ): boolean {
     const base = this.base(way)
     while (this.isOf(x, way, lo, hi) && read(this.words, base + TICK) === e && (x & COUNT) + cost <= limit) {
-      const found = compareExchange(this.words, base + ADM, x, (x + ONE_EPOCH + cost) | 0)
-      if (found === x) return true
+      const next = (x + ONE_EPOCH + cost) | 0
+      const found = compareExchange(this.words, base + ADM, x, next)
+      if (found === x) {
+        this.seenAdm = next
+        return true
+      }
       x = found
     }
     this.undo(base, e, cost, stamp)
@@ -356,30 +390,7 @@ export class SlidingWindow {
 
   /** How long UNTIL is still to come: at most 0 where it has passed. Means something only where `v` says blocked. */
   blockedMs(base: number, nowMs: number): number {
-    const until = load(this.words, base + UNTIL) >>> 0
-    if (until === FOR_EVER) return Number.POSITIVE_INFINITY
-    const since = this.#sixteenthsAt(nowMs)
-    const whole = Math.floor(since)
-    return (((until - whole) | 0) - (since - whole)) * (1000 / PER_SECOND) // as a distance: UNTIL wraps in 8.5 years
-  }
-
-  /** UNTIL for a block of so many milliseconds from now on. */
-  untilWord(nowMs: number, ms: number): number {
-    if (ms > LONGEST_BLOCK_MS) return FOR_EVER
-    const until = Math.ceil(this.#sixteenthsAt(nowMs + ms)) >>> 0
-    return until === FOR_EVER ? nextUntil(until) : until
-  }
-
-  #sixteenthsAt(ms: number): number {
-    return ((ms - this.#originMs) * PER_SECOND) / 1000
+    this.seenUntil = load(this.words, base + UNTIL)
+    return this.until.leftMs(this.seenUntil, nowMs)
   }
 }
-
-/** A sixteenth of a second later, as a word of UNTIL; never for ever. */
-export function nextUntil(until: number): number {
-  const next = (until + 1) >>> 0
-  return (next === FOR_EVER ? 0 : next) | 0
-}
-
-/** Half of what UNTIL can tell apart, four years: what is longer is for ever. */
-const LONGEST_BLOCK_MS = (2 ** 31 - 2 ** 20) * (1000 / PER_SECOND)

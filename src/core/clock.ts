@@ -1,5 +1,6 @@
 import { hrtime } from 'node:process'
 import { MillraceError } from './errors.js'
+import { type Inspect, shownAs } from './inspected.js'
 import { WordWatch } from './word-watch.js'
 
 /** A source of time. Attached threads must read clocks that agree to less than one granule. */
@@ -58,6 +59,11 @@ export class SharedManualClock implements ManualClock {
     this.#bits = new BigInt64Array(buffer, 0, 1)
     this.#turns = new Int32Array(buffer)
     this.turned = new WordWatch(this.#turns, TURNS)
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    return shownAs('ManualClock', { nowMs: this.now() }, options, inspect)
   }
 
   now(): number {

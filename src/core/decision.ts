@@ -1,43 +1,79 @@
-/** What a limiter says of one request: a snapshot. */
+/**
+ * The most that `retryAfterSeconds` says: 24.8 days, the longest time in whole seconds that a timer of JavaScript takes. One
+ * set for longer fires at once, so that a client that believed a larger number would come back in a loop.
+ */
+export const MOST_RETRY_SECONDS = 2_147_483
+
+/**
+ * What a limiter says of one request: a snapshot.
+ *
+ * Figures are as of the decision. They are exact if the key has not changed since; otherwise `remaining` is never more, and
+ * `retryAfterMs` and `resetMs` never earlier, than was true then. What has been read once stays so.
+ */
 export interface Decision {
   readonly allowed: boolean
   /** The rule's limit when it was decided. */
   readonly limit: number
-  /** Units left in the window, 0 to `limit`. Summed on first read, as of then, and kept. */
+  /** Units left in the window after this decision, 0 to `limit`. */
   readonly remaining: number
   /**
    * 0 when allowed; else whole milliseconds from the decision, at least 1, to the first moment at which this cost would
-   * be admitted if nothing else is; `Infinity` where that moment never comes. Found on first read, as of then, and kept.
+   * be admitted if nothing else is; `Infinity` where that moment never comes. For headers take `retryAfterSeconds`.
    */
   readonly retryAfterMs: number
-  /** Whole milliseconds from the decision until the whole limit is back. Found on first read, as of then, and kept. */
+  /**
+   * For a `Retry-After` header: `retryAfterMs` in seconds, rounded up. 0 when allowed, else a whole number from 1 to
+   * 2,147,483, also where the moment never comes.
+   */
+  readonly retryAfterSeconds: number
+  /** Whole milliseconds from the decision until the whole limit is back; `Infinity` for a key that is blocked for ever. */
   readonly resetMs: number
   /** The name of the rule that decided. */
   readonly rule: string
-  /** All six fields, computed now. */
+  /**
+   * All seven fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`. JSON has no `Infinity`
+   * and would write `null`, which counts as 0: here it is `Number.MAX_SAFE_INTEGER`.
+   */
   toJSON(): DecisionFields
 }
 
 /** A {@link Decision} as plain data. */
 export type DecisionFields = Omit<Decision, 'toJSON'>
 
-export function fieldsOf({
-  allowed,
-  limit,
-  remaining,
-  retryAfterMs,
-  resetMs,
-  rule,
-}: DecisionFields): DecisionFields {
-  return { allowed, limit, remaining, retryAfterMs, resetMs, rule }
+/** What a decision says of later: units, and whole milliseconds from the decision. */
+export interface Figures {
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetMs: number
+}
+
+/** All fields, in the order in which they are shown. */
+export function fieldsOf(decision: DecisionFields): DecisionFields {
+  const { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule } = decision
+  return { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule }
+}
+
+/** The same as JSON can bear it. */
+export function jsonOf(decision: DecisionFields): DecisionFields {
+  const fields = fieldsOf(decision)
+  return { ...fields, retryAfterMs: finite(fields.retryAfterMs), resetMs: finite(fields.resetMs) }
+}
+
+const finite = (ms: number): number => Math.min(ms, Number.MAX_SAFE_INTEGER)
+
+/** @see Decision.retryAfterSeconds */
+export function secondsOf(retryAfterMs: number): number {
+  return Math.min(Math.ceil(retryAfterMs / 1000), MOST_RETRY_SECONDS)
 }
 
 /** Where a decision finds what it did not need when it was made. */
 export interface DecisionSource {
   readonly ruleName: string
-  remainingOf(decision: MadeDecision): number
-  retryAfterOf(decision: MadeDecision): number
-  resetOf(decision: MadeDecision): number
+  readonly outlook: {
+    remaining(decision: Decided): number
+    retryAfter(decision: Decided): number
+    reset(decision: Decided): number
+  }
   effectOf(decision: MadeDecision, readingMs: number): number
 }
 
@@ -56,27 +92,67 @@ export const Outcome = {
 } as const
 export type Outcome = (typeof Outcome)[keyof typeof Outcome]
 
+/** A decision, as far as its figures go: on which cell it was made, and what it left there. */
+export interface Decided {
+  readonly lo: number
+  readonly hi: number
+  readonly cost: number
+  readonly limit: number
+  /** The clock's reading by which it was decided. */
+  readonly at: number
+  readonly outcome: Outcome
+  /** 0 or more: a decision on a key that has no way has its figures at once, by `Outlook.ofNewKey`. */
+  readonly way: number
+  /** The way's tick and its admission word, as the decision left them. */
+  readonly tick: number
+  readonly adm: number
+  /** The word of UNTIL, where it was refused by a block. */
+  readonly until?: number | undefined
+}
+
+/**
+ * What is kept beside a decision: figures that have been worked out; UNTIL of the block that refused it, and the exact reading. It
+ * takes the place of the decision's source, as most decisions have none.
+ */
+class Found {
+  readonly source: DecisionSource
+  remaining: number | undefined
+  retryAfterMs: number | undefined
+  resetMs: number | undefined
+  until: number | undefined
+  at: number | undefined
+  refunds: number | undefined
+
+  constructor(source: DecisionSource) {
+    this.source = source
+  }
+}
+
 const COST_BITS = 22
 const COST = 2 ** COST_BITS - 1
 const MOST_PACKED = 127
 
 /**
- * The one class of decisions. Nine words in all, filled by an engine, the rest computed when somebody asks: what a
+ * The one class of decisions made inline. It is filled by an engine, and the rest computed when somebody asks: what a
  * decision allocates is a tenth of what it costs. A cost that does not fit is over any limit, and is kept as the largest.
+ *
+ * Its own properties are what is known at once, so that a copy by `{ ...decision }` or `structuredClone` has these and
+ * nothing of the inside. The figures are getters of the class: own ones would take ten times as long to define as a
+ * decision takes (`docs/performance-notes.md`). `toJSON` has them all.
  */
 export class MadeDecision implements Decision {
-  readonly source: DecisionSource
-  readonly lo: number
-  readonly hi: number
+  readonly allowed: boolean
   readonly limit: number
-  /** The clock's reading by which it was decided, in whole milliseconds, which fit a small integer for 24 days. */
-  readonly at: number
-  readonly way: number
-  readonly tick: number
-  /** refunds:7 | outcome:3 | cost:22; the refunds that do not fit are in `#found`. */
+  readonly rule: string
+  #source: DecisionSource | Found
+  readonly #lo: number
+  readonly #hi: number
+  readonly #at: number
+  readonly #way: number
+  readonly #tick: number
+  readonly #adm: number
+  /** refunds:7 | outcome:3 | cost:22; the refunds that do not fit are in `Found`. */
   #charge: number
-  #found: { remaining?: number; retryAfterMs?: number; resetMs?: number; refunds?: number } | undefined =
-    undefined
 
   constructor(
     source: DecisionSource,
@@ -89,64 +165,115 @@ export class MadeDecision implements Decision {
     way: number,
     tick: number,
     refunds: number,
+    adm: number,
   ) {
-    this.source = source
-    this.lo = lo
-    this.hi = hi
+    this.allowed = outcome >= Outcome.UNCOUNTED
     this.limit = limit
-    this.at = Math.floor(at)
-    this.way = way
-    this.tick = tick
+    this.rule = source.ruleName
+    this.#source = source
+    this.#lo = lo
+    this.#hi = hi
+    this.#at = at
+    this.#way = way
+    this.#tick = tick
+    this.#adm = adm
     const packed = refunds >>> 0 < MOST_PACKED ? refunds : MOST_PACKED
-    if (packed === MOST_PACKED) this.#found = { refunds }
+    if (packed === MOST_PACKED) this.keep({ refunds })
     this.#charge = (packed << (COST_BITS + 3)) | (outcome << COST_BITS) | Math.min(cost, COST)
   }
 
-  get allowed(): boolean {
-    return this.outcome >= Outcome.UNCOUNTED
+  /** @internal */
+  get source(): DecisionSource {
+    return this.#source instanceof Found ? this.#source.source : this.#source
   }
 
+  /** @internal */
+  get lo(): number {
+    return this.#lo
+  }
+
+  /** @internal */
+  get hi(): number {
+    return this.#hi
+  }
+
+  /** @internal The clock's reading by which it was decided, or the whole millisecond before where its figures are the same. */
+  get at(): number {
+    return (this.#source instanceof Found ? this.#source.at : undefined) ?? this.#at
+  }
+
+  /** @internal The key's way, or -1 where it had none. */
+  get way(): number {
+    return this.#way
+  }
+
+  /** @internal The way's tick then, in which a charge was made. */
+  get tick(): number {
+    return this.#tick
+  }
+
+  /** @internal The way's admission word, as the decision left it. */
+  get adm(): number {
+    return this.#adm
+  }
+
+  /** @internal The word of UNTIL, where it was refused by a block. */
+  get until(): number | undefined {
+    return this.#source instanceof Found ? this.#source.until : undefined
+  }
+
+  /** @internal */
   get cost(): number {
     return this.#charge & COST
   }
 
+  /** @internal */
   get outcome(): Outcome {
     return ((this.#charge >>> COST_BITS) & 7) as Outcome
   }
 
-  /** The stamp of its charge: what tells whether a refund by key has been at its bucket since. */
+  /** @internal The stamp of its charge: what tells whether a refund by key has been at its bucket since. */
   get refunds(): number {
     const packed = this.#charge >>> (COST_BITS + 3)
-    return packed === MOST_PACKED ? this.#found!.refunds! : packed
+    return packed === MOST_PACKED ? this.#found().refunds! : packed
   }
 
-  /** Marks what was CHARGED as GIVEN_BACK: it is given back once. */
+  /** @internal Marks what was CHARGED as GIVEN_BACK: it is given back once. */
   giveBack(): void {
     this.#charge = (this.#charge & ~(7 << COST_BITS)) | (Outcome.GIVEN_BACK << COST_BITS)
   }
 
+  /** @internal Keeps what can't be found later. */
+  keep(found: Partial<Figures & { until: number; at: number; refunds: number }>): void {
+    Object.assign(this.#found(), found)
+  }
+
   get remaining(): number {
-    this.#found ??= {}
-    this.#found.remaining ??= this.source.remainingOf(this)
-    return this.#found.remaining
+    const found = this.#found()
+    found.remaining ??= found.source.outlook.remaining(this)
+    return found.remaining
   }
 
   get retryAfterMs(): number {
     if (this.allowed) return 0
-    this.#found ??= {}
-    this.#found.retryAfterMs ??= this.source.retryAfterOf(this)
-    return this.#found.retryAfterMs
+    const found = this.#found()
+    found.retryAfterMs ??= found.source.outlook.retryAfter(this)
+    return found.retryAfterMs
+  }
+
+  get retryAfterSeconds(): number {
+    return secondsOf(this.retryAfterMs)
   }
 
   get resetMs(): number {
-    this.#found ??= {}
-    this.#found.resetMs ??= this.source.resetOf(this)
-    return this.#found.resetMs
+    const found = this.#found()
+    found.resetMs ??= found.source.outlook.reset(this)
+    return found.resetMs
   }
 
   /**
-   * When a charged decision took effect, in milliseconds of the clock whose reading it was decided by: at that reading; but
-   * where another thread had moved the key on to a later granule, at the start of that, for there it was charged.
+   * @internal When a charged decision took effect, in milliseconds of the clock whose reading it was decided by: at that reading;
+   * but where another thread had moved the key on to a later granule, at the start of that, for there it was charged.
    *
    * A log that is to judge a limiter needs this moment. One stamped a little later, when the answer is written, puts an
    * admission of long ago beside those of now, and finds windows over the limit that never were.
@@ -155,16 +282,17 @@ export class MadeDecision implements Decision {
     return this.source.effectOf(this, readingMs)
   }
 
-  get rule(): string {
-    return this.source.ruleName
-  }
-
   toJSON(): DecisionFields {
-    return fieldsOf(this)
+    return jsonOf(this)
   }
 
-  /** What `console.log` shows: the fields that count, not where the charge lies. */
+  /** What `console.log` shows. */
   [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
     return fieldsOf(this)
+  }
+
+  #found(): Found {
+    if (!(this.#source instanceof Found)) this.#source = new Found(this.#source)
+    return this.#source
   }
 }

@@ -101,11 +101,12 @@ function checkGranularity(granularity: Duration | undefined, windowMs: number): 
   const parts = windowMs / granuleMs
   const buckets = Math.round(parts)
   if (buckets > MAX_BUCKETS) {
-    const least = granularityFrom(windowMs / MAX_BUCKETS, windowMs)
+    const least = windowMs / MAX_BUCKETS // not rounded: it would not divide the window
+    const handy = granularityFrom(least, windowMs)
     throw invalid(
       'granularity',
       granularity,
-      `at least ${least}: a window has at most ${MAX_BUCKETS} granules`,
+      `at least ${least} in milliseconds, such as ${handy}: a window has at most ${MAX_BUCKETS} granules`,
     )
   }
   // A granule such as 1000 / 3 ms can't be written down exactly: a part in 10^9 is as near as decimals come.

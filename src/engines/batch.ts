@@ -1,6 +1,7 @@
-import { Outcome } from '../core/decision.js'
+import { type Decided, Outcome, secondsOf } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
-import type { NativeBatches } from '../native/batches.js'
+import { type Inspect, shownAs } from '../core/inspected.js'
+import { type NativeBatches, SEEN_WORDS } from '../native/batches.js'
 import type { InlineEngine } from './inline.js'
 
 /** What a limiter says of many keys at once: an entry for each, in their order. */
@@ -10,8 +11,10 @@ export interface BatchDecision {
   readonly allowed: Uint8Array
   /** Units left after each decision, at the moment of it; only if it was asked for. */
   readonly remaining?: Int32Array
-  /** As {@link Decision.retryAfterMs}, of entry `i`; worked out when asked. */
+  /** As {@link Decision.retryAfterMs}, of entry `i`; worked out when first asked. */
   retryAfterMs(i: number): number
+  /** As {@link Decision.retryAfterSeconds}, of entry `i`. */
+  retryAfterSeconds(i: number): number
 }
 
 /** The clock costs a third of a decision, and the reading of one a few microseconds ago is as good. */
@@ -35,6 +38,9 @@ export class MadeBatch implements BatchDecision {
   readonly #costs: Costs
   readonly #limit: number
   readonly #at: Float64Array
+  readonly #seen: Int32Array
+  /** `retryAfterMs` of the entries of which it has been found, else 0. */
+  #found: Float64Array | undefined = undefined
 
   constructor(engine: InlineEngine, fingerprints: Int32Array, costs: Costs, withRemaining: boolean) {
     const length = fingerprints.length / 2
@@ -46,6 +52,7 @@ export class MadeBatch implements BatchDecision {
     this.#costs = typeof costs === 'number' ? costs : new Float64Array(costs)
     this.#limit = engine.limit
     this.#at = new Float64Array(length)
+    this.#seen = new Int32Array(SEEN_WORDS * length)
     const { native } = engine
     if (length === 0) return
     if (native !== undefined && length >= native.leastKeys) this.#decideThrough(native)
@@ -58,9 +65,38 @@ export class MadeBatch implements BatchDecision {
   retryAfterMs(i: number): number {
     checkEntry(i, this.length)
     if (this.allowed[i] === 1) return 0
-    const lo = this.#fingerprints[2 * i]!
-    const hi = this.#fingerprints[2 * i + 1]!
-    return this.#engine.outlook.retryAfter(lo, hi, this.#costOf(i), this.#limit, this.#at[i]!)
+    this.#found ??= new Float64Array(this.length)
+    const found = this.#found[i]! || this.#engine.outlook.retryAfter(this.#decided(i))
+    this.#found[i] = found
+    return found
+  }
+
+  retryAfterSeconds(i: number): number {
+    return secondsOf(this.retryAfterMs(i))
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    const { length, allowed, remaining } = this
+    const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
+    return shownAs('BatchDecision', fields, options, inspect)
+  }
+
+  /** An entry that was refused. */
+  #decided(i: number): Decided {
+    const at = SEEN_WORDS * i
+    return {
+      lo: this.#fingerprints[2 * i]!,
+      hi: this.#fingerprints[2 * i + 1]!,
+      cost: this.#costOf(i),
+      limit: this.#limit,
+      at: this.#at[i]!,
+      outcome: Outcome.REFUSED,
+      way: this.#seen[at]!,
+      adm: this.#seen[at + 1]!,
+      tick: this.#seen[at + 2]!,
+      until: this.#seen[at + 3]!,
+    }
   }
 
   /** All entries by the addon, but those that it leaves to us. */
@@ -72,6 +108,7 @@ export class MadeBatch implements BatchDecision {
       costs: this.#costs as number | Float64Array,
       allowed: this.allowed,
       at: this.#at,
+      seen: this.#seen,
       remaining: this.remaining,
     }
     for (let from = 0; from < length; ) {
@@ -101,10 +138,28 @@ export class MadeBatch implements BatchDecision {
     const engine = this.#engine
     const lo = this.#fingerprints[2 * i]!
     const hi = this.#fingerprints[2 * i + 1]!
-    const outcome = engine.decide(lo, hi, this.#costOf(i), this.#limit, -1)
+    const cost = this.#costOf(i)
+    const outcome = engine.decide(lo, hi, cost, this.#limit, -1)
     this.allowed[i] = outcome >= Outcome.UNCOUNTED ? 1 : 0
+    if (engine.way < 0) this.#keepNew(i, lo, hi, cost, outcome)
+    else this.#keep(i, engine.decided(lo, hi, cost, this.#limit, outcome))
     this.#at[i] = engine.reading.nowMs
-    if (this.remaining) this.remaining[i] = engine.outlook.left(lo, hi, this.#limit)
+  }
+
+  /** Of a key that has no way, what somebody may ask is found at once. Not more: it reads the clock, which the addon would not. */
+  #keepNew(i: number, lo: number, hi: number, cost: number, outcome: Outcome): void {
+    if (this.remaining === undefined && outcome !== Outcome.NO_ROOM) return
+    const figures = this.#engine.outlook.ofNewKey(lo, hi, cost, this.#limit, outcome)
+    if (this.remaining) this.remaining[i] = figures.remaining
+    if (outcome !== Outcome.NO_ROOM) return
+    this.#found ??= new Float64Array(this.length)
+    this.#found[i] = figures.retryAfterMs
+  }
+
+  #keep(i: number, decided: Decided): void {
+    if (this.remaining) this.remaining[i] = this.#engine.outlook.remaining(decided)
+    if (decided.outcome !== Outcome.REFUSED) return
+    this.#seen.set([decided.way, decided.adm, decided.tick, decided.until ?? 0], SEEN_WORDS * i)
   }
 
   #costOf(i: number): number {

@@ -1,3 +1,5 @@
+import { secondsOf } from '../core/decision.js'
+import { type Inspect, shownAs } from '../core/inspected.js'
 import { CHARGED_TICK, COST, EACH, OP, Op, OUTCOME, REFUNDS, requestOf, WAY } from '../memory/slots.js'
 import { Awaited } from './awaited.js'
 import { type BatchDecision, type Costs, checkEntry } from './batch.js'
@@ -23,6 +25,17 @@ class AnsweredBatch implements BatchDecision {
   retryAfterMs(i: number): number {
     checkEntry(i, this.length)
     return this.#retryAfterMs[i]!
+  }
+
+  retryAfterSeconds(i: number): number {
+    return secondsOf(this.retryAfterMs(i))
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    const { length, allowed, remaining } = this
+    const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
+    return shownAs('BatchDecision', fields, options, inspect)
   }
 }
 

@@ -3,14 +3,14 @@ import { BlockBound } from '../algorithms/block-bound.js'
 import { Forecast } from '../algorithms/forecast.js'
 import { ADMITTED, FULL, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
 import type { Clock } from '../core/clock.js'
-import { type DecisionSource, MadeDecision, Outcome } from '../core/decision.js'
+import { type Decided, type DecisionSource, type Figures, MadeDecision, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
 import { isLimit } from '../core/rule.js'
 import { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import { Insertion } from '../memory/insertion.js'
-import { HEADER } from '../memory/layout.js'
+import { BLOCKED, COUNT, HEADER } from '../memory/layout.js'
 import { changeLimit } from '../memory/limit.js'
 import { readStatistics, type Statistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
@@ -20,6 +20,8 @@ import { NativeSingle } from '../native/single.js'
 import { Outlook } from './outlook.js'
 
 const NO_WAY = -1
+/** Milliseconds are added to a reading that is so near below the next whole one as if it were that: doubles are rounded. */
+const NEARLY_WHOLE = 1 - 2 ** -10
 /** Statistics go to shared memory once for so many decisions: an atomic addition each would cost a tenth of one. */
 const DECISIONS_PER_FLUSH = 256
 
@@ -40,6 +42,7 @@ export class InlineEngine implements DecisionSource {
   /** The way of the last decision, or -1: a hint for the next one on the same key. */
   way = NO_WAY
   readonly #arena: Arena
+  readonly #isWhole: boolean
   readonly #table: Table
   readonly #window: SlidingWindow
   readonly #adjustments: Adjustments
@@ -58,6 +61,7 @@ export class InlineEngine implements DecisionSource {
     const { words, shape, originMs, edge } = arena
     const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
     this.ruleName = ruleName
+    this.#isWhole = Number.isInteger(ticks.granuleMs) && edge === 'strict'
     this.reading = new Reading(clock, ticks)
     this.native = NativeBatches.for(arena, clock)
     this.#arena = arena
@@ -93,11 +97,8 @@ export class InlineEngine implements DecisionSource {
    * way where the key was last, or -1.
    */
   check(lo: number, hi: number, cost: number, hint: number): MadeDecision {
-    const limit = this.limit
-    const outcome = this.decide(lo, hi, cost, limit, hint)
-    const { chargedTick, chargedRefunds } = this.#window
-    const { nowMs } = this.reading
-    return new MadeDecision(this, lo, hi, cost, limit, nowMs, outcome, this.way, chargedTick, chargedRefunds)
+    const { limit } = this
+    return this.#made(lo, hi, cost, limit, this.decide(lo, hi, cost, limit, hint))
   }
 
   /** The same, by a reading of its own; by the addon where it is there and the key in the table. */
@@ -108,10 +109,44 @@ export class InlineEngine implements DecisionSource {
     return this.check(lo, hi, cost, hint)
   }
 
+  #made(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): MadeDecision {
+    const { way } = this
+    if (way < 0) return this.#madeNew(lo, hi, cost, limit, outcome)
+    const { chargedTick, chargedRefunds, seenAdm } = this.#window
+    const { nowMs } = this.reading
+    const at = this.#kept(nowMs)
+    // biome-ignore format: one line
+    const made = new MadeDecision(this, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
+    if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
+    if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, this.#window.seenUntil)
+    return made
+  }
+
   #madeThrough(single: NativeSingle, lo: number, hi: number, cost: number): MadeDecision {
-    const { way, limit, nowMs, chargedTick, chargedRefunds } = single
+    const { way, limit, nowMs, chargedTick, chargedRefunds, seenAdm } = single
     const outcome = this.#settled(way, single.isAdmitted ? ADMITTED : FULL)
-    return new MadeDecision(this, lo, hi, cost, limit, nowMs, outcome, way, chargedTick, chargedRefunds)
+    const at = this.#kept(nowMs)
+    // biome-ignore format: one line
+    const made = new MadeDecision(this, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
+    if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
+    if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, single.seenUntil)
+    return made
+  }
+
+  /** Of a key that has no way: nothing of the table would tell its figures later. */
+  #madeNew(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): MadeDecision {
+    const figures = this.outlook.ofNewKey(lo, hi, cost, limit, outcome)
+    const made = new MadeDecision(this, lo, hi, cost, limit, this.reading.nowMs, outcome, NO_WAY, 0, 0, 0)
+    made.keep(figures)
+    return made
+  }
+
+  /**
+   * A decision's reading, as it is kept. Where granules begin at whole milliseconds, its figures are those of the whole one before
+   * it, which is a small integer for 24 days and takes no memory beside the decision.
+   */
+  #kept(nowMs: number): number {
+    return this.#isWhole ? Math.floor(nowMs) : nowMs
   }
 
   /** The decision alone; `way` says where. */
@@ -144,10 +179,22 @@ export class InlineEngine implements DecisionSource {
   /** Decides, but charges and inserts nothing. */
   peek(lo: number, hi: number, cost: number): MadeDecision {
     const { limit } = this
-    this.way = this.#table.findLive(lo, hi)
     this.reading.take()
-    const outcome = this.#wouldBe(lo, hi, cost, limit)
-    return new MadeDecision(this, lo, hi, cost, limit, this.reading.nowMs, outcome, this.way, 0, 0)
+    this.way = this.#see(lo, hi)
+    return this.#made(lo, hi, cost, limit, this.#wouldBe(lo, hi, cost, limit))
+  }
+
+  /** All figures of the decision just made. */
+  figuresOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Figures {
+    if (this.way < 0) return this.outlook.ofNewKey(lo, hi, cost, limit, outcome)
+    return this.outlook.figuresOf(this.decided(lo, hi, cost, limit, outcome))
+  }
+
+  /** The last decision, as far as its figures go; of a key that has a way. */
+  decided(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Decided {
+    const { chargedTick: tick, seenAdm: adm, seenUntil } = this.#window
+    const until = outcome === Outcome.REFUSED ? seenUntil : undefined
+    return { lo, hi, cost, limit, at: this.reading.nowMs, outcome, way: this.way, tick, adm, until }
   }
 
   /** Units of the key in the last `lastMs`. */
@@ -198,7 +245,7 @@ export class InlineEngine implements DecisionSource {
   /** Refuses the key for `ms`, `Infinity` for ever. False: there was no room for the key. */
   block(lo: number, hi: number, ms: number): boolean {
     const set = (way: number) =>
-      this.#adjustments.block(way, lo, hi, this.#window.untilWord(this.reading.nowMs, ms))
+      this.#adjustments.block(way, lo, hi, this.#window.until.wordFor(this.reading.nowMs, ms))
     if (!this.#onInserted(lo, hi, set, true)) return false
     const ended = this.#blockBound.hold(lo, hi, this.reading)
     if (ended > 0) count(this.#arena.words, HEADER.BLOCKS_EVICTED, ended)
@@ -229,27 +276,18 @@ export class InlineEngine implements DecisionSource {
     if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
   }
 
+  /** Decides no more; the memory of a file may go. Decisions that were made can still be read. */
+  close(): void {
+    this.flush()
+    if (!(this.#arena.buffer instanceof SharedArrayBuffer)) this.outlook.detach()
+  }
+
   /** Adds what this thread has counted to the statistics of all. */
   flush(): void {
     if (this.#allowed > 0) count(this.#arena.words, HEADER.ALLOWED, this.#allowed)
     if (this.#denied > 0) count(this.#arena.words, HEADER.DENIED, this.#denied)
     this.#allowed = 0
     this.#denied = 0
-  }
-
-  /** @see DecisionSource */
-  remainingOf({ lo, hi, limit }: MadeDecision): number {
-    return this.outlook.remaining(lo, hi, limit)
-  }
-
-  /** @see DecisionSource */
-  retryAfterOf({ lo, hi, cost, limit, at }: MadeDecision): number {
-    return this.outlook.retryAfter(lo, hi, cost, limit, at)
-  }
-
-  /** @see DecisionSource */
-  resetOf({ lo, hi, limit, at }: MadeDecision): number {
-    return this.outlook.reset(lo, hi, limit, at)
   }
 
   /** @see DecisionSource */
@@ -267,10 +305,18 @@ export class InlineEngine implements DecisionSource {
     return this.#soundLimit
   }
 
+  /** The key's way, or -1; its admission word and tick are taken down. */
+  #see(lo: number, hi: number): number {
+    for (;;) {
+      const way = this.#table.findLive(lo, hi)
+      if (way < 0 || this.#window.see(way, lo, hi)) return way
+    }
+  }
+
   #wouldBe(lo: number, hi: number, cost: number, limit: number): Outcome {
-    if (cost > limit) return Outcome.REFUSED
     let { way } = this
-    if (way >= 0 && this.outlook.isBlocked(this.#window.base(way))) return Outcome.REFUSED
+    if (way >= 0 && this.#isShut()) return Outcome.REFUSED
+    if (cost > limit) return Outcome.REFUSED
     if (way < 0) {
       if (cost === 0) return Outcome.UNCOUNTED
       way = this.#insertion.choose(lo, hi)
@@ -282,9 +328,14 @@ export class InlineEngine implements DecisionSource {
 
   /** Cost 0 passes unless the key is blocked; a cost above the limit never does. Neither touches the table. */
   #decideUncharged(lo: number, hi: number, cost: number): Outcome {
-    this.way = this.#table.findLive(lo, hi)
-    const blocked = cost === 0 && this.way >= 0 && this.outlook.isBlocked(this.#window.base(this.way))
-    return this.#counted(cost > 0 || blocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
+    this.way = this.#see(lo, hi)
+    const isShut = this.way >= 0 && this.#isShut()
+    return this.#counted(cost > 0 || isShut ? Outcome.REFUSED : Outcome.UNCOUNTED)
+  }
+
+  /** Whether the way that was just seen is blocked. */
+  #isShut(): boolean {
+    return this.#window.isShut(this.#window.base(this.way), this.#window.seenAdm, this.reading.nowMs)
   }
 
   #decideWithoutRoom(): Outcome {
@@ -338,4 +389,9 @@ export class InlineEngine implements DecisionSource {
       }
     }
   }
+}
+
+/** A block's end is kept where it refused: it may be another when somebody asks. */
+function keepBlock(refused: MadeDecision, at: number, until: number): void {
+  if ((refused.adm & COUNT) === BLOCKED) refused.keep({ until, at })
 }

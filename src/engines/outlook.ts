@@ -1,22 +1,26 @@
 import type { Forecast } from '../algorithms/forecast.js'
 import type { SlidingWindow } from '../algorithms/sliding-window.js'
-import { Outcome } from '../core/decision.js'
-import type { Reading } from '../core/reading.js'
+import { type Decided, type Figures, Outcome } from '../core/decision.js'
+import { Reading } from '../core/reading.js'
 import type { Arena } from '../memory/arena.js'
 import type { Insertion } from '../memory/insertion.js'
-import { ADM, CLAIMED, MOST_BLOCKED, STATE } from '../memory/layout.js'
+import { ADM, BLOCKED, CLAIMED, COUNT, MOST_BLOCKED, STATE } from '../memory/layout.js'
 import type { Table } from '../memory/table.js'
 import { load } from '../memory/words.js'
 import type { NativeSingle } from '../native/single.js'
 
-/** What a decision says of later: units, and whole milliseconds from the decision. */
-export interface Foreseen {
-  remaining: number
-  retryAfterMs: number
-  resetMs: number
-}
-
-/** What a key may still use, and when: of the key's cell, or of what it would come to in a table that is full. */
+/**
+ * What a key may still use, and when, as of a decision. The decision kept its cell's admission word and tick. While the cell
+ * bears both, and the key's name, its buckets are as the decision left them, and figures are summed from them for a window
+ * that ends at the decision's reading. Otherwise figures are bounds, from what the decision kept alone:
+ *
+ *     remaining     the limit less the word's total, which errs high
+ *     retryAfterMs  until all that was charged up to the tick has left the window, and the block has ended
+ *     resetMs       the same
+ *
+ * A refund by another thread takes units out of a bucket before it changes the admission word: figures that are summed in
+ * between have it already.
+ */
 export class Outlook {
   readonly #arena: Arena
   readonly #table: Table
@@ -25,9 +29,11 @@ export class Outlook {
   readonly #insertion: Insertion
   readonly #reading: Reading
   readonly #single: NativeSingle | undefined
-  /** Whether the cell found last is the key's. */
-  #isOwn = false
-  readonly #foreseen: Foreseen = { remaining: 0, retryAfterMs: 0, resetMs: 0 }
+  /** The reading of the decision that is asked about. */
+  readonly #then: Reading
+  #at = 0
+  readonly #found = { remaining: 0, retryAfterMs: 0, resetMs: 0 }
+  #isDetached = false
 
   constructor(
     arena: Arena,
@@ -45,111 +51,134 @@ export class Outlook {
     this.#insertion = insertion
     this.#reading = reading
     this.#single = single
+    this.#then = new Reading({ now: () => this.#at }, reading.ticks)
   }
 
-  /** What the decision just made by the reading in hand says of later; `way` and `chargedTick` tell where it was charged. The object is the same every time. */
-  foresee(
-    lo: number,
-    hi: number,
-    cost: number,
-    limit: number,
-    outcome: Outcome,
-    way: number,
-    chargedTick: number,
-  ): Foreseen {
-    const reading = this.#reading
-    const foreseen = this.#foreseen
-    const at = Math.floor(reading.nowMs)
-    if (outcome === Outcome.CHARGED) {
-      const used = this.#forecast.usedAtCharge(this.#window.base(way), chargedTick, reading)
-      foreseen.remaining = Math.max(0, limit - used)
-      foreseen.retryAfterMs = 0
-      foreseen.resetMs = this.#forecast.untilGone(chargedTick, reading, at) // nothing newer counts
-      return foreseen
-    }
-    foreseen.remaining = this.left(lo, hi, limit)
-    foreseen.retryAfterMs = outcome >= Outcome.UNCOUNTED ? 0 : this.retryAfter(lo, hi, cost, limit, at)
-    foreseen.resetMs = this.reset(lo, hi, limit, at)
-    return foreseen
+  /** The memory may go: from now on figures are bounds, and nothing here looks at a cell. */
+  detach(): void {
+    this.#isDetached = true
   }
 
-  /** When the whole limit is back to the key: milliseconds from `at`. */
-  reset(lo: number, hi: number, limit: number, at: number): number {
-    this.#reading.take()
-    const base = this.#cellOf(lo, hi)
-    if (base < 0) return this.#arena.onFull === 'allow' ? 0 : this.#untilRoom(lo, hi, limit, limit, at)
-    return Math.max(0, this.#forecast.untilEmpty(base, this.#reading, at), this.#untilOpen(base, at))
+  /** All figures. The object is the same every time. */
+  figuresOf(decided: Decided): Figures {
+    const figures = this.#found
+    figures.remaining = this.remaining(decided)
+    figures.retryAfterMs = decided.outcome >= Outcome.UNCOUNTED ? 0 : this.retryAfter(decided)
+    figures.resetMs = this.reset(decided)
+    return figures
   }
 
-  /** What of the limit is left to the key now. */
-  remaining(lo: number, hi: number, limit: number): number {
-    this.#reading.take()
-    return this.left(lo, hi, limit)
+  /** Units left after the decision. */
+  remaining(decided: Decided): number {
+    const { limit, adm, outcome, tick } = decided
+    if (this.#blockedMs(decided) > 0) return 0
+    const then = this.#readingOf(decided)
+    const used = this.#exactly(decided, (base) =>
+      outcome === Outcome.CHARGED
+        ? this.#forecast.usedAtCharge(base, tick, then)
+        : this.#forecast.used(base, then),
+    )
+    return Math.max(0, limit - (used ?? adm & COUNT))
   }
 
-  /** The same by the reading in hand. */
-  left(lo: number, hi: number, limit: number): number {
-    const base = this.#cellOf(lo, hi)
-    if (base < 0) return this.#arena.onFull === 'allow' ? limit : 0
-    if (this.#isOwn && this.isBlocked(base)) return 0
-    return Math.max(0, limit - this.#forecast.used(base, this.#reading))
-  }
-
-  /** When `cost`, refused at `at`, will be admitted: milliseconds from then. */
-  retryAfter(lo: number, hi: number, cost: number, limit: number, at: number): number {
+  /** Of a refusal: until its cost would be admitted, at least 1. */
+  retryAfter(decided: Decided): number {
+    const { cost, limit } = decided
     if (cost > limit) return Number.POSITIVE_INFINITY
-    const single = this.#single
-    if (single === undefined) this.#reading.take()
-    else {
-      const ms = single.retryAfter(lo, hi, cost, limit, at)
-      if (ms > 0) return ms
+    return Math.max(1, this.#blockedMs(decided), cost === 0 ? 0 : this.#untilFits(decided))
+  }
+
+  /** Until the whole limit is back. */
+  reset(decided: Decided): number {
+    const { adm, outcome, tick } = decided
+    const blockedMs = this.#blockedMs(decided)
+    const then = this.#readingOf(decided)
+    const isNewest = outcome === Outcome.CHARGED || outcome === Outcome.GIVEN_BACK // its own charge leaves last
+    if (isNewest) return this.#forecast.untilGone(tick, then)
+    if ((adm & COUNT) === 0) return 0
+    const emptyMs = this.#exactly(decided, (base) => this.#forecast.untilEmpty(base, then))
+    return Math.max(blockedMs, emptyMs ?? this.#forecast.untilGone(tick, then))
+  }
+
+  /**
+   * The figures of a key without a way, by the reading in hand: those of the cell that it would take over with its counts, and
+   * whose block would give way. Of a table without room, `retryAfterMs` is when the first of its ways may be taken.
+   */
+  ofNewKey(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Figures {
+    const isAllowed = outcome >= Outcome.UNCOUNTED
+    const way = this.#insertion.choose(lo, hi)
+    if (way < 0 && this.#arena.onFull === 'allow') return this.#figures(limit, isAllowed, cost > limit, 0, 0)
+    if (way < 0) {
+      const until = (units: number) => this.#untilRoom(lo, hi, units, limit)
+      return this.#figures(0, isAllowed, cost > limit, cost > limit ? 0 : until(cost), until(limit))
     }
-    const base = this.#cellOf(lo, hi)
-    if (base < 0) return Math.max(1, this.#untilRoom(lo, hi, cost, limit, at))
-    const fits = this.#forecast.untilFits(base, cost, limit, this.#reading, at)
-    return Math.max(1, fits, this.#untilOpen(base, at))
+    const base = this.#window.base(way)
+    const reading = this.#reading
+    const left = Math.max(0, limit - this.#forecast.used(base, reading))
+    const retry = isAllowed || cost > limit ? 0 : this.#forecast.untilFits(base, cost, limit, reading)
+    return this.#figures(left, isAllowed, cost > limit, retry, this.#forecast.untilEmpty(base, reading))
+  }
+
+  #figures(
+    remaining: number,
+    isAllowed: boolean,
+    isNever: boolean,
+    retryMs: number,
+    resetMs: number,
+  ): Figures {
+    const retryAfterMs = isNever ? Number.POSITIVE_INFINITY : Math.max(1, retryMs)
+    return { remaining, retryAfterMs: isAllowed ? 0 : retryAfterMs, resetMs }
   }
 
   /** When the first way of the key's sets may be taken, and `cost` fits beside the counts that come with it. */
-  #untilRoom(lo: number, hi: number, cost: number, limit: number, at: number): number {
+  #untilRoom(lo: number, hi: number, cost: number, limit: number): number {
     const bases = [...this.#table.waysOf(lo, hi)].map((way) => this.#window.base(way))
     let first = Number.POSITIVE_INFINITY
     for (const base of bases) {
       if ((load(this.#arena.words, base + ADM) & STATE) === CLAIMED) continue // perhaps for ever
       const free =
         this.#arena.onFull === 'evict'
-          ? this.#forecast.untilAdmitted(base, cost, limit, this.#reading, at)
-          : this.#untilFree(base, bases, at)
+          ? this.#forecast.untilAdmitted(base, cost, limit, this.#reading)
+          : this.#untilFree(base, bases)
       first = Math.min(first, free)
     }
-    return Math.max(0, Math.ceil(first))
+    return first
   }
 
   /** When the counts of one of the key's ways have expired, and its block is over or gives way. */
-  #untilFree(base: number, bases: readonly number[], at: number): number {
+  #untilFree(base: number, bases: readonly number[]): number {
     const forecast = this.#forecast
-    const expired = forecast.untilExpired(base, this.#reading, at)
-    const own = forecast.untilUnblocked(base, this.#reading, at)
+    const expired = forecast.untilExpired(base, this.#reading)
+    const own = forecast.untilUnblocked(base, this.#reading)
     if (own <= expired) return expired
-    const blocked = bases.filter((other) => forecast.untilUnblocked(other, this.#reading, at) > expired)
+    const blocked = bases.filter((other) => forecast.untilUnblocked(other, this.#reading) > expired)
     return blocked.length > MOST_BLOCKED ? expired : own
   }
 
-  /** The key's cell now, else the one that it would take over with its counts, else -1. */
-  #cellOf(lo: number, hi: number): number {
-    const own = this.#table.findLive(lo, hi)
-    this.#isOwn = own >= 0
-    const way = this.#isOwn ? own : this.#insertion.choose(lo, hi)
-    return way < 0 ? way : this.#window.base(way)
+  #untilFits(decided: Decided): number {
+    const { cost, limit, tick } = decided
+    const ms = this.#isDetached ? undefined : this.#single?.untilFits(decided)
+    if (ms !== undefined) return ms
+    const then = this.#readingOf(decided)
+    const exact = this.#exactly(decided, (base) => this.#forecast.untilFits(base, cost, limit, then))
+    return exact ?? this.#forecast.untilGone(tick, then)
   }
 
-  /** When the block of the cell found last ends; 0 where there is none, or it would give way to the key. */
-  #untilOpen(base: number, at: number): number {
-    return this.#isOwn ? this.#forecast.untilUnblocked(base, this.#reading, at) : 0
+  /** How long the block by which it was refused was still to last; 0: it was not refused by one. */
+  #blockedMs({ adm, until, at }: Decided): number {
+    return (adm & COUNT) === BLOCKED && until !== undefined ? this.#window.until.wholeMs(until, at) : 0
   }
 
-  /** Whether a block is on a cell now. */
-  isBlocked(base: number): boolean {
-    return this.#window.isShut(base, load(this.#arena.words, base + ADM), this.#reading.nowMs)
+  #readingOf({ at }: Decided): Reading {
+    this.#at = at
+    this.#then.take()
+    return this.#then
+  }
+
+  /** What `see` finds in the decision's cell; undefined where the cell has changed since, or may be no more. */
+  #exactly({ way, lo, hi, adm, tick }: Decided, see: (base: number) => number): number | undefined {
+    if (this.#isDetached || !this.#window.isUnchanged(way, lo, hi, adm, tick)) return undefined
+    const seen = see(this.#window.base(way))
+    return this.#window.isStillUnchanged(way, adm, tick) ? seen : undefined
   }
 }

@@ -1,4 +1,4 @@
-import { type Decision, type DecisionFields, fieldsOf, Outcome } from '../core/decision.js'
+import { type Decision, type DecisionFields, fieldsOf, jsonOf, Outcome, secondsOf } from '../core/decision.js'
 import {
   CHARGED_TICK,
   COST,
@@ -28,49 +28,91 @@ export interface Asker {
   readonly ruleName: string
 }
 
-/** A decision that another thread has made. All of it came with the answer. */
+/** A decision that another thread has made. All of it came with the answer: a copy of it has all fields, and nothing of the inside. */
 export class AnsweredDecision implements Decision {
+  readonly allowed: boolean
   readonly limit: number
   readonly remaining: number
   readonly retryAfterMs: number
+  readonly retryAfterSeconds: number
   readonly resetMs: number
-  /** The limiter's engine that asked. */
-  readonly asker: Asker
-  readonly lo: number
-  readonly hi: number
-  readonly cost: number
-  readonly way: number
-  readonly tick: number
-  readonly refunds: number
-  outcome: Outcome
+  readonly rule: string
+  readonly #asker: Asker
+  readonly #lo: number
+  readonly #hi: number
+  readonly #cost: number
+  readonly #way: number
+  readonly #tick: number
+  readonly #refunds: number
+  #outcome: Outcome
 
   constructor({ words, doubles }: RingMemory, slot: number, asker: Asker) {
     const request = requestOf(slot)
     const double = slot >>> 1
+    const outcome = words[slot + OUTCOME] as Outcome
+    this.allowed = outcome >= Outcome.UNCOUNTED
     this.limit = words[slot + LIMIT]!
     this.remaining = words[slot + REMAINING]!
     this.retryAfterMs = smallest(doubles[double + RETRY_AFTER_MS]!)
+    this.retryAfterSeconds = this.allowed ? 0 : secondsOf(this.retryAfterMs)
     this.resetMs = smallest(doubles[double + RESET_MS]!)
-    this.asker = asker
-    this.lo = words[request + LO]!
-    this.hi = words[request + HI]!
-    this.cost = words[request + COST]!
-    this.way = words[slot + WAY]!
-    this.tick = words[slot + CHARGED_TICK]!
-    this.refunds = words[slot + REFUNDS]!
-    this.outcome = words[slot + OUTCOME] as Outcome
+    this.rule = asker.ruleName
+    this.#asker = asker
+    this.#lo = words[request + LO]!
+    this.#hi = words[request + HI]!
+    this.#cost = words[request + COST]!
+    this.#way = words[slot + WAY]!
+    this.#tick = words[slot + CHARGED_TICK]!
+    this.#refunds = words[slot + REFUNDS]!
+    this.#outcome = outcome
   }
 
-  get rule(): string {
-    return this.asker.ruleName
+  /** @internal The limiter's engine that asked. */
+  get asker(): Asker {
+    return this.#asker
   }
 
-  get allowed(): boolean {
-    return this.outcome >= Outcome.UNCOUNTED
+  /** @internal */
+  get lo(): number {
+    return this.#lo
+  }
+
+  /** @internal */
+  get hi(): number {
+    return this.#hi
+  }
+
+  /** @internal */
+  get cost(): number {
+    return this.#cost
+  }
+
+  /** @internal */
+  get way(): number {
+    return this.#way
+  }
+
+  /** @internal */
+  get tick(): number {
+    return this.#tick
+  }
+
+  /** @internal */
+  get refunds(): number {
+    return this.#refunds
+  }
+
+  /** @internal */
+  get outcome(): Outcome {
+    return this.#outcome
+  }
+
+  set outcome(outcome: Outcome) {
+    this.#outcome = outcome
   }
 
   toJSON(): DecisionFields {
-    return fieldsOf(this)
+    return jsonOf(this)
   }
 
   /** @see MadeDecision */

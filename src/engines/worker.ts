@@ -144,15 +144,7 @@ class Bench implements Answering {
     words[slot + WAY] = engine.way
     words[slot + CHARGED_TICK] = engine.chargedTick
     words[slot + REFUNDS] = engine.chargedRefunds
-    const { remaining, retryAfterMs, resetMs } = engine.outlook.foresee(
-      lo,
-      hi,
-      cost,
-      limit,
-      outcome,
-      engine.way,
-      engine.chargedTick,
-    )
+    const { remaining, retryAfterMs, resetMs } = engine.figuresOf(lo, hi, cost, limit, outcome)
     words[slot + REMAINING] = remaining
     const double = slot >>> 1
     doubles[double + RETRY_AFTER_MS] = retryAfterMs

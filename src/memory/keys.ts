@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.js'
+import { type Inspect, shownAs } from '../core/inspected.js'
 import type { Hasher } from './hash.js'
 
 /** The longest key, in UTF-16 units. */
@@ -33,6 +34,11 @@ export class KeyHandle {
     this.hi = hi
   }
 
+  /** What `console.log` shows: the key itself is not kept. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    return shownAs('KeyHandle', { fingerprint: hex(this.hi) + hex(this.lo) }, options, inspect)
+  }
+
   /** @internal */
   isOf(owner: object): boolean {
     return this.#owner === owner
@@ -64,6 +70,11 @@ export class PackedKeys {
     Object.freeze(this)
   }
 
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    return shownAs('PackedKeys', { length: this.length }, options, inspect)
+  }
+
   /** @internal */
   static is(value: unknown): value is PackedKeys {
     return typeof value === 'object' && value !== null && #owner in value
@@ -74,6 +85,8 @@ export class PackedKeys {
     return this.#owner === owner
   }
 }
+
+const hex = (half: number): string => (half >>> 0).toString(16).padStart(8, '0')
 
 /** A key: 1 to 65,536 characters, or a handle. */
 export type Key = string | KeyHandle

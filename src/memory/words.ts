@@ -50,3 +50,12 @@ export function write(words: Words, index: number, value: number): void {
 export function notify(words: Words, index: number): void {
   Atomics.notify(words, index)
 }
+
+/**
+ * Whether `value` still stands there, after all reads before this. An atomic load lets plain reads before it be late on machines
+ * that reorder reads: there it takes a compare-exchange, which changes nothing.
+ */
+export function isStill(words: Words, index: number, value: number): boolean {
+  if (KEEPS_ORDER) return Atomics.load(words, index) === value
+  return Atomics.compareExchange(words, index, value, value) === value
+}

@@ -19,6 +19,7 @@ export interface Addon {
     costs: number | Float64Array,
     allowed: Uint8Array,
     at: Float64Array,
+    seen: Int32Array,
     plan: Float64Array,
     remaining?: Int32Array,
   ): number

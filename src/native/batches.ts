@@ -16,6 +16,9 @@ const LEAST_KEYS = 8
  */
 const MOST_COPIED = 256
 
+/** @see Entries.seen */
+export const SEEN_WORDS = 4
+
 /** Keys, and where their answers go. */
 export interface Entries {
   readonly fingerprints: Int32Array
@@ -23,6 +26,8 @@ export interface Entries {
   readonly allowed: Uint8Array
   /** The reading by which each was decided. */
   readonly at: Float64Array
+  /** Of each that was refused, SEEN_WORDS words: its way or -1, and the way's admission word, tick and UNTIL then. */
+  readonly seen: Int32Array
   /** What was left after each, where it was asked for. */
   readonly remaining: Int32Array | undefined
 }
@@ -41,6 +46,7 @@ export class NativeBatches {
     costs: new Float64Array(MOST_COPIED),
     allowed: new Uint8Array(MOST_COPIED),
     at: new Float64Array(MOST_COPIED),
+    seen: new Int32Array(SEEN_WORDS * MOST_COPIED),
     remaining: new Int32Array(MOST_COPIED),
   }
 
@@ -78,17 +84,21 @@ export class NativeBatches {
     plan[PLAN.FROM] = 0
     plan[PLAN.TO] = to - from
     const stopped = from + this.#decide(this.#copied(entries, from, to))
-    const { allowed, at, remaining } = this.#copy
+    const { allowed, at, seen, remaining } = this.#copy
     for (let i = from; i < stopped; i++) {
       entries.allowed[i] = allowed[i - from]!
+      if (allowed[i - from] === 0) {
+        for (let k = 0; k < SEEN_WORDS; k++)
+          entries.seen[SEEN_WORDS * i + k] = seen[SEEN_WORDS * (i - from) + k]!
+      }
       entries.at[i] = at[i - from]!
       if (entries.remaining) entries.remaining[i] = remaining[i - from]!
     }
     return stopped
   }
 
-  #decide({ fingerprints, costs, allowed, at, remaining }: Entries): number {
-    return this.#addon.admitMany(this.#words, fingerprints, costs, allowed, at, this.#plan, remaining)
+  #decide({ fingerprints, costs, allowed, at, seen, remaining }: Entries): number {
+    return this.#addon.admitMany(this.#words, fingerprints, costs, allowed, at, seen, this.#plan, remaining)
   }
 
   #copied({ fingerprints, costs, remaining }: Entries, from: number, to: number): Entries {

@@ -56,7 +56,9 @@ export const CALL = {
   TICK: 13,
   REFUNDS: 14,
   READS_CLOCK: 15,
-  WORDS: 16,
+  ADM: 16,
+  UNTIL: 17,
+  WORDS: 18,
 } as const
 export const WHAT = { CHECK: 0, USAGE: 1, RETRY: 2 } as const
 export const FOUND = { NOTHING: 0, FULL: 1, ADMITTED: 2 } as const

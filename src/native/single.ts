@@ -1,4 +1,5 @@
 import { monotonicClock } from '../core/clock.js'
+import type { Decided } from '../core/decision.js'
 import type { Reading } from '../core/reading.js'
 import type { Arena } from '../memory/arena.js'
 import { COUNT } from '../memory/layout.js'
@@ -84,6 +85,16 @@ export class NativeSingle {
     return this.#words[CALL.REFUNDS]!
   }
 
+  /** @see SlidingWindow.seenAdm */
+  get seenAdm(): number {
+    return this.#words[CALL.ADM]!
+  }
+
+  /** @see SlidingWindow.seenUntil */
+  get seenUntil(): number {
+    return this.#words[CALL.UNTIL]!
+  }
+
   /** Reads the clock; units of the key in the last `lastMs`; -1 where the clock's reading is no good. */
   usage(lo: number, hi: number, lastMs: number): number {
     const words = this.#words
@@ -96,23 +107,20 @@ export class NativeSingle {
     return words[CALL.FOUND] === FOUND.NOTHING ? -1 : this.#doubles[CALL.ANSWER]!
   }
 
-  /**
-   * Reads the clock; milliseconds from `at`, when `cost` was refused by `limit`, until it would be admitted. 0: the key is in
-   * no way, or blocked, and the reading has been taken.
-   */
-  retryAfter(lo: number, hi: number, cost: number, limit: number, at: number): number {
+  /** Milliseconds from the decision until its cost fits, if its cell is as the decision left it; else undefined. */
+  untilFits({ lo, hi, cost, limit, at, way, tick, adm }: Decided): number | undefined {
     const words = this.#words
-    if (!this.#readsClock) this.#takeReading()
     words[CALL.WHAT] = WHAT.RETRY
     words[CALL.LO] = lo
     words[CALL.HI] = hi
     words[CALL.COST] = cost
     words[CALL.LIMIT] = limit
+    words[CALL.WAY] = way
+    words[CALL.TICK] = tick
+    words[CALL.ADM] = adm
     this.#doubles[CALL.MS] = at
     this.#run()
-    if (words[CALL.FOUND] !== FOUND.NOTHING) return this.#doubles[CALL.ANSWER]!
-    if (this.#readsClock) this.#reading.take()
-    return 0
+    return words[CALL.FOUND] === FOUND.NOTHING ? undefined : this.#doubles[CALL.ANSWER]!
   }
 
   #takeReading(): void {

@@ -96,7 +96,7 @@ test('where a window has too many granules, one that fits is named, and accepted
           assert.unreachable(`accepted ${granularity} of ${window}`)
         } catch (error) {
           assert.instance(error, MillraceError, `${error}`)
-          const least = /at least (\S+):/.exec((error as MillraceError).message)?.[1] as Duration
+          const least = /such as (\S+):/.exec((error as MillraceError).message)?.[1] as Duration
           const { buckets } = checkRule({ limit: 1, window, granularity: least })
           assert.ok(buckets >= 1 && buckets <= MAX_BUCKETS, `${least} of ${window}`)
         }

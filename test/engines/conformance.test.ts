@@ -18,6 +18,7 @@ const CLAIMS: Record<string, Holds> = {
         limit: 5,
         remaining: left,
         retryAfterMs: 0,
+        retryAfterSeconds: 0,
         resetMs: END_MS,
         rule: 'default',
       }
@@ -28,6 +29,7 @@ const CLAIMS: Record<string, Holds> = {
       limit: 5,
       remaining: 0,
       retryAfterMs: END_MS,
+      retryAfterSeconds: Math.ceil(END_MS / 1000),
       resetMs: END_MS,
       rule: 'default',
     }

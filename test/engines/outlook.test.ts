@@ -23,15 +23,7 @@ function foreseen(engine: InlineEngine, key: number, cost: number): { allowed: b
   engine.reading.take()
   const decision = engine.check(key, key, cost, -1)
   const { outcome, limit } = decision
-  const { remaining, retryAfterMs, resetMs } = engine.outlook.foresee(
-    key,
-    key,
-    cost,
-    limit,
-    outcome,
-    engine.way,
-    engine.chargedTick,
-  )
+  const { remaining, retryAfterMs, resetMs } = engine.figuresOf(key, key, cost, limit, outcome)
   assert.equal(
     { remaining, retryAfterMs, resetMs },
     { remaining: decision.remaining, retryAfterMs: decision.retryAfterMs, resetMs: decision.resetMs },

@@ -2,6 +2,7 @@ import { inspect } from 'node:util'
 import { createLimiter, type ErrorCode, type LimiterOptions, MillraceError } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { checkRule } from '#millrace/core/rule.js'
 import { assertRaises, assertSame, limiterWith } from './support.js'
 
 type OptionName = keyof LimiterOptions
@@ -82,7 +83,7 @@ for (const [window, granularity, least] of TOO_FINE) {
   test(`a window of ${window} in granules of ${granularity} is too fine: ${least} is named, and accepted`, () => {
     const act = () => limiterWith({ window, granularity: granularity! })
     const { message } = assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'granularity')
-    assert.match(message, `at least ${least}:`)
+    assert.match(message, `such as ${least}:`)
     assert.match(message, '1048576')
     assert.not.throws(() => limiterWith({ window, granularity: least as '1s', maxKeys: 1 }))
   })
@@ -163,6 +164,16 @@ test('a message never runs the code of a value, and cuts a long one short', () =
   assertRaises(() => limiterWith({ limit: trap as never }), 'ERR_MILLRACE_INVALID_RULE', 'limit')
   const act = () => limiterWith({ window: 'x'.repeat(1_000_000) as never })
   assert.ok(assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'window').message.length < 300)
+})
+
+test('the finest granularity is named as a bound: it is accepted, and nothing below it is', () => {
+  for (const window of [1, 60_000, '1h', '365d', 1_000 / 3] as const) {
+    const act = () => limiterWith({ window, granularity: 1e-9, maxKeys: 1 })
+    const { expected } = assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'granularity')
+    const least = Number(/at least (\S+) in milliseconds/.exec(expected)?.[1])
+    assert.is(checkRule({ limit: 1, window, granularity: least }).buckets, 2 ** 20, `${window}`)
+    assert.throws(() => checkRule({ limit: 1, window, granularity: least * (1 - 1e-6) }), /at least/)
+  }
 })
 
 test.run()

@@ -13,7 +13,6 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 export async function isNoticedBy(test: string, edits: readonly Edit[]): Promise<boolean> {
   const folder = await copyPackage()
   try {
-    await symlink(join(ROOT, 'prebuilds'), join(folder, 'prebuilds')) // the addon, for what needs it
     await applyEdits(join(folder, 'esm'), edits)
     writeCommonJS(folder)
     const code = await exitCode(join(folder, 'build/test', `${test}.test.js`))

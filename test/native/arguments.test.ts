@@ -17,6 +17,7 @@ function rightArguments() {
     costs: 1 as unknown,
     allowed: new Uint8Array(2) as unknown,
     at: new Float64Array(2) as unknown,
+    seen: new Int32Array(8) as unknown,
     plan: new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0]) as unknown,
     remaining: new Int32Array(2) as unknown,
   }
@@ -24,13 +25,14 @@ function rightArguments() {
 
 const call = (given: ReturnType<typeof rightArguments>): number => {
   const addon = addonFor({ MILLRACE_NATIVE: '1' })!
-  const { words, fingerprints, costs, allowed, at, plan, remaining } = given
+  const { words, fingerprints, costs, allowed, at, seen, plan, remaining } = given
   return (addon.admitMany as (...args: unknown[]) => number)(
     words,
     fingerprints,
     costs,
     allowed,
     at,
+    seen,
     plan,
     remaining,
   )
@@ -61,7 +63,16 @@ test('a value of another type is a TypeError, at every place', () => {
     new Float32Array(65_536),
     new Proxy(new Int32Array(65_536), {}),
   ]
-  for (const name of ['words', 'fingerprints', 'costs', 'allowed', 'at', 'plan', 'remaining'] as const) {
+  for (const name of [
+    'words',
+    'fingerprints',
+    'costs',
+    'allowed',
+    'at',
+    'seen',
+    'plan',
+    'remaining',
+  ] as const) {
     for (const value of wrong) {
       if (name === 'remaining' && value === undefined) continue // nobody asked
       assert.throws(() => call({ ...rightArguments(), [name]: value }), isError(TypeError, name))
@@ -86,6 +97,7 @@ test('an array that is too short is a RangeError, empty and detached ones too', 
     ['allowed', new Uint8Array(1)],
     ['at', new Float64Array(1)],
     ['at', detached],
+    ['seen', new Int32Array(7)],
     ['plan', new Float64Array(9)],
     ['remaining', new Int32Array(1)],
   ] as const) {

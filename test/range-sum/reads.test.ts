@@ -55,7 +55,7 @@ function fullCell(sums: Sums, buckets: number) {
       const forecast = new Forecast(window, ticks, false)
       const limit = buckets + 1
       return readsOf(
-        () => forecast.untilAdmitted(base, cost, limit, reading, reading.nowMs),
+        () => forecast.untilAdmitted(base, cost, limit, reading),
         GRANULE_MS * cost, // the first unit leaves at once, the second a granule later
       )
     },

@@ -1,5 +1,4 @@
 // What close() of a limiter in a file leaves behind: nothing.
-// run: addon
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -99,26 +98,6 @@ test('after close every method throws, a pending wait rejects, and what was deci
   ]
   for (const act of acts) assertRaises(act, 'ERR_MILLRACE_CLOSED', 'limiter', String(act))
   assert.equal([first.allowed, refused.allowed, batch.allowed[19]], [true, false, 0])
-})
-
-test('a call whose own options close the limiter is refused as one on a closed limiter', async () => {
-  const waiting = open(at('getters'))
-  const options = {
-    get cost() {
-      void waiting.close()
-      return 1
-    },
-  }
-  await assertRejects(() => waiting.wait('key', options), 'ERR_MILLRACE_CLOSED', 'limiter')
-  const deciding = open(at('getters'))
-  const costs = {
-    length: 1,
-    get 0() {
-      void deciding.close()
-      return 1
-    },
-  }
-  assertRaises(() => deciding.checkMany(['key'], costs), 'ERR_MILLRACE_CLOSED', 'limiter')
 })
 
 test('what is decided in another thread and another limiter goes on after a close', async () => {

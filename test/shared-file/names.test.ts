@@ -1,5 +1,4 @@
 // A file belongs to one rule, by its name.
-// run: addon
 import { attachLimiter, createLimiter, type LimiterOptions } from 'millrace'
 import * as assert from 'uvu/assert'
 import { assertRaises } from '../limiter/support.js'

@@ -1,5 +1,4 @@
 // A file that another process has to itself: openers are let wait for a bounded time.
-// run: addon
 import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, readdirSync } from 'node:fs'
 import { createLimiter, openLimiter } from 'millrace'
@@ -8,7 +7,6 @@ import { neededAddon } from '#millrace/native/addon.js'
 import { type Opening, openPatiently } from '#millrace/shared-file/patience.js'
 import { assertRaises, assertRejects, resolved, settled } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
-import { root } from '../package/root.js'
 import { folder } from './processes.js'
 
 const at = folder()
@@ -122,7 +120,6 @@ test('a process that has as many files open as it may is told so, wherever that 
   const script = 'ulimit -n 60; exec "$0" "$@"'
   const { stdout, stderr } = spawnSync('sh', ['-c', script, process.execPath, '-e', code], {
     encoding: 'utf8',
-    cwd: root,
   })
   const lines = stdout.trim().split('\n')
   assert.is(lines.length, 6, stderr)

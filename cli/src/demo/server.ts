@@ -30,7 +30,7 @@ const server = createServer((request, response) => {
       return
     }
     if (!decision.allowed) {
-      response.writeHead(429, { 'Retry-After': Math.ceil(decision.retryAfterMs / 1000) }).end('Wait!\n')
+      response.writeHead(429, { 'Retry-After': decision.retryAfterSeconds }).end('Wait!\n')
       return
     }
     clients.push(Number(client))

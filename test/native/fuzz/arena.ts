@@ -10,6 +10,7 @@ export interface Call {
   costs: unknown
   allowed: unknown
   at: unknown
+  seen: unknown
   plan: unknown
   remaining: unknown
 }
@@ -66,6 +67,7 @@ export function playOn(values: Values, on?: SharedArrayBuffer | ArrayBuffer): Pl
     costs,
     allowed: new Uint8Array(count),
     at: new Float64Array(count),
+    seen: new Int32Array(4 * count),
     plan,
     remaining,
   }

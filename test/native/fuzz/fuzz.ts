@@ -128,6 +128,7 @@ export class Fuzz {
       values.chance(0.5) ? new Float64Array(memory, 8_192, entries) : call.costs,
       new Uint8Array(memory, 16, entries),
       new Float64Array(memory, 64, entries),
+      call.seen,
       values.chance(0.5) ? racedPlan : plan,
       call.remaining,
     ])

@@ -1,5 +1,6 @@
 // Random calls of `single`, and of the functions that it makes, some of which outlive all else that knew their memory.
 import { inspect } from 'node:util'
+import { ADM, NAMES_AT, TICK } from '#millrace/memory/layout.js'
 import type { Addon } from '#millrace/native/addon.js'
 import { CALL, FOUND, PLAN, PLAN_FIELDS } from '#millrace/native/plan.js'
 import { playOn } from './arena.js'
@@ -20,6 +21,7 @@ interface Made {
 const MOST_KEPT = 20
 /** No arena that is played on has more. */
 const BYTES = 4 * 32_768
+const CALL_BYTES = 8 * Math.ceil(CALL.WORDS / 2)
 
 export class SingleCalls {
   calls = 0
@@ -53,7 +55,9 @@ export class SingleCalls {
     const { call: given } = playOn(values, memory)
     const words = given.words as Int32Array
     const plan = given.plan as Float64Array
-    const call = isRaced ? new Int32Array(memory, 64, CALL.WORDS) : new Int32Array(new SharedArrayBuffer(64))
+    const call = isRaced
+      ? new Int32Array(memory, 64, CALL.WORDS)
+      : new Int32Array(new SharedArrayBuffer(CALL_BYTES))
     const run = this.#tryToMake([words, plan, call])
     if (typeof run !== 'function') return
     const behind = isRaced ? undefined : new Int32Array(memory, words.byteLength)
@@ -71,7 +75,7 @@ export class SingleCalls {
     else this.#kept[values.below(MOST_KEPT)] = made
   }
 
-  #runOne({ run, call, fingerprints, nowMs, ways, behind }: Made): string | undefined {
+  #runOne({ run, words, call, fingerprints, nowMs, ways, behind }: Made): string | undefined {
     const values = this.#values
     const doubles = new Float64Array(call.buffer, call.byteOffset, 3)
     const key = values.below(Math.max(1, fingerprints.length / 2))
@@ -81,6 +85,13 @@ export class SingleCalls {
     call[CALL.COST] = values.chance(0.8) ? values.below(5) : values.word()
     call[CALL.WAY] = values.chance(0.5) ? -1 : values.chance(0.7) ? values.below(ways) : values.word()
     call[CALL.READS_CLOCK] = values.below(2)
+    if (values.chance(0.5)) {
+      // As they stand in a way, which `untilFits` then takes for one that nothing has happened to.
+      const way = Math.min(Math.max(call[CALL.WAY]!, 0), ways - 1)
+      const wayWords = Math.floor((words.length - NAMES_AT - ways) / ways)
+      call[CALL.ADM] = words[NAMES_AT + ways + way * wayWords + ADM] ?? 0
+      call[CALL.TICK] = words[NAMES_AT + ways + way * wayWords + TICK] ?? 0
+    }
     call[CALL.LIMIT] = values.chance(0.8) ? 1 + values.below(40) : values.word()
     doubles[CALL.NOW_MS] = values.chance(0.8) ? nowMs : values.of(NUMBERS)
     doubles[CALL.MS] = values.chance(0.5)
@@ -101,7 +112,7 @@ export class SingleCalls {
   #makeOfAnything(): string | undefined {
     const values = this.#values
     const { call: given } = playOn(values, new SharedArrayBuffer(BYTES))
-    const args: unknown[] = [given.words, given.plan, new Int32Array(new SharedArrayBuffer(64))]
+    const args: unknown[] = [given.words, given.plan, new Int32Array(new SharedArrayBuffer(CALL_BYTES))]
     const place = values.below(3)
     args[place] = values.any()
     if (place === 1 && values.chance(0.5)) {
