@@ -1,9 +1,11 @@
 // What a pool tells with an answer is what a decision that is asked at once says of itself.
+import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { checkRule, type RuleOptions } from '#millrace/core/rule.js'
 import { InlineEngine } from '#millrace/engines/inline.js'
 import { createArena } from '#millrace/memory/arena.js'
+import { ADM, CLAIMED, STATE, shapeFor, TICK } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
 
 const LIMIT = 20
@@ -66,6 +68,41 @@ test('the same tick of the next round of all ticks has an end of its own', () =>
   }
   clock.nowMs = 5_000
   assert.is(foreseen(engine, 3, 1).resetMs, resetMs)
+})
+
+/** A table of 32 places that refuses new keys, all of them used by the clock's reading. */
+function fullTable(clock: { now(): number }) {
+  const limiter = createLimiter({
+    limit: 5,
+    window: '1m',
+    granularity: '1s',
+    maxKeys: 1,
+    onFull: 'deny',
+    clock,
+  })
+  for (let i = 0; i < 100; i++) limiter.check(`key ${i}`)
+  assert.is(limiter.stats().keys, 32)
+  return limiter
+}
+
+test('a place that a dead thread has claimed is not waited for', () => {
+  const clock = { ms: 5_000, now: () => clock.ms }
+  const limiter = fullTable(clock)
+  const words = new Int32Array(limiter.share().buffer)
+  const { waysAt, wayWords } = shapeFor(60_000, 60, 2)
+  const head = waysAt + 7 * wayWords
+  words[head + ADM] = (words[head + ADM]! & ~STATE) | CLAIMED
+  words[head + TICK]! -= 10 // it would be the first to be free
+  assert.is(limiter.check('one more').retryAfterMs, 62_000)
+})
+
+test('a refusal for want of room that comes just after it says a millisecond', () => {
+  const clock = { ms: 5_000, step: 0, now: () => (clock.ms += clock.step) }
+  const limiter = fullTable(clock)
+  clock.step = 0.4 // read to decide, to look for room, and for the figures
+  clock.ms = 5_000 + 62_000 - 1
+  const refused = limiter.check('one more')
+  assert.equal([refused.allowed, refused.retryAfterMs], [false, 1])
 })
 
 test.run()
