@@ -82,6 +82,8 @@ class Batches {
         reading = Reading(shape_, monotonicMs());
         slot_ = cells_.ring().slot(reading.tick);
       }
+      // Each decision is by the limit of its moment: by another one TypeScript takes the batch up again.
+      if (read(words_, HEADER_LIMIT) != batch.limit) return {i, admitted, false};
       fetch(batch, i);
       int64_t way = places_[i % ON_THEIR_WAY];
       const Found found = decide(batch, i, way, reading);

@@ -48,14 +48,13 @@ class SlotAnswerer {
 
   /** From the cursor `from` on, up to `to`, by one reading. Returns the first that it has not answered; each other was charged. */
   Word run(Word* ring, Word from, Word to, const Reading& reading) {
-    const Word limit = read(words_, HEADER_LIMIT);
-    if (limit > MAX_TOTAL) return from;
     for (Word first = from; first != to;) {
       const Word last = to - first > GROUP ? first + GROUP : to;
       const Word end = fetchNames(ring, first, last);
       for (Word i = first; i != end; i++) fetchCell(i, reading);
       for (Word i = first; i != end; i++) {
-        if (!answer(ring, i, limit, reading)) return i;
+        const Word limit = read(words_, HEADER_LIMIT);  // each decision is by the limit of its moment
+        if (limit > MAX_TOTAL || !answer(ring, i, limit, reading)) return i;
       }
       // Shown group by group, so that the asker may work on the first meanwhile.
       store(ring, SLOT_ANSWERED, end);

@@ -23,7 +23,7 @@ import { type Inspect, shownAs } from './core/inspected.js'
 import type { Signal } from './core/on-abort.js'
 import type { Edge } from './core/rule.js'
 import { WordWatch } from './core/word-watch.js'
-import { type BatchDecision, type Costs, MadeBatch } from './engines/batch.js'
+import { type BatchDecision, type Costs, decideBatch } from './engines/batch.js'
 import { type EngineStatistics, InlineEngine } from './engines/inline.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { Waiters } from './engines/waiters.js'
@@ -141,7 +141,7 @@ export class Limiter implements AsyncDisposable {
     const { remaining = false } = options
     checkRemaining(remaining)
     const own = ownCosts(costs, fingerprints.length / 2)
-    return new MadeBatch(this.#open(), fingerprints, own, remaining) // asked again: a getter may have closed it
+    return decideBatch(this.#open(), fingerprints, own, remaining) // asked again: a getter may have closed it
   }
 
   /** Hashes keys once, into one typed array, for `checkMany`. */

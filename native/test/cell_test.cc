@@ -92,6 +92,9 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   batch.allowed = allowed.data();
   batch.at = at.data();
   batch.seen = seen.data();
+  const Tally none = Batches<Sums>(arena.data(), arena.shape).admit(batch, START_MS);
+  CHECK(none.stopped == 0 && none.admitted == 0 && !none.isBadCost, "the arena has another limit: stopped at %zu", none.stopped);
+  arena.data()[HEADER_LIMIT] = batch.limit;
   const Tally tally = Batches<Sums>(arena.data(), arena.shape).admit(batch, START_MS);
   CHECK(tally.stopped == 400, "stopped at %zu", tally.stopped);
   CHECK(tally.admitted == 200, "%u admitted", tally.admitted);

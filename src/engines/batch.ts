@@ -28,15 +28,30 @@ export type Costs = number | ArrayLike<number>
 
 const nextReading = (i: number): number => i - (i % KEYS_PER_READING) + KEYS_PER_READING
 
-/** Decides every key in order, the same key twice too. What comes in has been checked. */
-export class MadeBatch implements BatchDecision {
+/**
+ * Decides every key in order, the same key twice too, each by the limit of its moment. What comes in has been checked, and is
+ * nobody else's to change.
+ */
+export function decideBatch(
+  engine: InlineEngine,
+  fingerprints: Int32Array,
+  costs: Costs,
+  withRemaining: boolean,
+): BatchDecision {
+  const batch = new MadeBatch(engine, fingerprints, costs, withRemaining)
+  batch.decideAll()
+  return batch
+}
+
+class MadeBatch implements BatchDecision {
   readonly length: number
   readonly allowed: Uint8Array
   readonly remaining?: Int32Array
   readonly #engine: InlineEngine
   readonly #fingerprints: Int32Array
   readonly #costs: Costs
-  readonly #limit: number
+  /** By which each was decided. */
+  readonly #limits: Int32Array
   readonly #at: Float64Array
   readonly #seen: Int32Array
   /** `retryAfterMs` of the entries of which it has been found, else 0. */
@@ -49,15 +64,19 @@ export class MadeBatch implements BatchDecision {
     if (withRemaining) this.remaining = new Int32Array(length)
     this.#engine = engine
     this.#fingerprints = fingerprints
-    this.#costs = typeof costs === 'number' ? costs : new Float64Array(costs)
-    this.#limit = engine.limit
+    this.#costs = costs
+    this.#limits = new Int32Array(length)
     this.#at = new Float64Array(length)
     this.#seen = new Int32Array(SEEN_WORDS * length)
-    const { native } = engine
+  }
+
+  decideAll(): void {
+    const { length } = this
+    const { native, reading } = this.#engine
     if (length === 0) return
     if (native !== undefined && length >= native.leastKeys) this.#decideThrough(native)
     else {
-      engine.reading.take()
+      reading.take()
       this.#decideFrom(0, length)
     }
   }
@@ -89,7 +108,7 @@ export class MadeBatch implements BatchDecision {
       lo: this.#fingerprints[2 * i]!,
       hi: this.#fingerprints[2 * i + 1]!,
       cost: this.#costOf(i),
-      limit: this.#limit,
+      limit: this.#limits[i]!,
       at: this.#at[i]!,
       outcome: Outcome.REFUSED,
       way: this.#seen[at]!,
@@ -102,7 +121,8 @@ export class MadeBatch implements BatchDecision {
   /** All entries by the addon, but those that it leaves to us. */
   #decideThrough(native: NativeBatches): void {
     const { length } = this
-    const { reading } = this.#engine
+    const engine = this.#engine
+    const { reading } = engine
     const entries = {
       fingerprints: this.#fingerprints,
       costs: this.#costs as number | Float64Array,
@@ -114,8 +134,10 @@ export class MadeBatch implements BatchDecision {
     for (let from = 0; from < length; ) {
       if (native.readsClock || from % KEYS_PER_READING === 0) reading.take()
       const to = native.readsClock ? length : Math.min(length, nextReading(from))
-      const stopped = native.admit(entries, from, to, this.#limit, reading.nowMs)
-      this.#engine.tally(native.admitted, stopped - from - native.admitted)
+      const { limit } = engine // the addon stops where it has changed
+      const stopped = native.admit(entries, from, to, limit, reading.nowMs)
+      this.#limits.fill(limit, from, stopped)
+      engine.tally(native.admitted, stopped - from - native.admitted)
       if (stopped === to) from = to
       else {
         // By the reading in hand, though the addon has taken newer ones: a new key takes another as it is given its place.
@@ -139,17 +161,19 @@ export class MadeBatch implements BatchDecision {
     const lo = this.#fingerprints[2 * i]!
     const hi = this.#fingerprints[2 * i + 1]!
     const cost = this.#costOf(i)
-    const outcome = engine.decide(lo, hi, cost, this.#limit, -1)
+    const { limit } = engine
+    this.#limits[i] = limit
+    const outcome = engine.decide(lo, hi, cost, limit, -1)
     this.allowed[i] = outcome >= Outcome.UNCOUNTED ? 1 : 0
     if (engine.way < 0) this.#keepNew(i, lo, hi, cost, outcome)
-    else this.#keep(i, engine.decided(lo, hi, cost, this.#limit, outcome))
+    else this.#keep(i, engine.decided(lo, hi, cost, limit, outcome))
     this.#at[i] = engine.reading.nowMs
   }
 
   /** Of a key that has no way, what somebody may ask is found at once. Not more: it reads the clock, which the addon would not. */
   #keepNew(i: number, lo: number, hi: number, cost: number, outcome: Outcome): void {
     if (this.remaining === undefined && outcome !== Outcome.NO_ROOM) return
-    const figures = this.#engine.outlook.ofNewKey(lo, hi, cost, this.#limit, outcome)
+    const figures = this.#engine.outlook.ofNewKey(lo, hi, cost, this.#limits[i]!, outcome)
     if (this.remaining) this.remaining[i] = figures.remaining
     if (outcome !== Outcome.NO_ROOM) return
     this.#found ??= new Float64Array(this.length)

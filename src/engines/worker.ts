@@ -20,7 +20,7 @@ import {
 } from '../memory/slots.js'
 import { NativeSlots } from '../native/slots.js'
 import { attachShared } from './attach.js'
-import { MadeBatch } from './batch.js'
+import { decideBatch } from './batch.js'
 import { InlineEngine } from './inline.js'
 import { Answerer, type Answering, AREAS, type Area, RingMemory } from './ring-transport.js'
 import type { SharedLimiter } from './share.js'
@@ -171,9 +171,9 @@ class Bench implements Answering {
     const { words } = this.memory
     const area = this.#areas[words[slot + WAY]!]!
     const length = words[slot + CHARGED_TICK]!
-    const costs = cost === EACH ? area.costs.subarray(0, length) : cost
+    const costs = cost === EACH ? area.costs.slice(0, length) : cost
     const fingerprints = area.fingerprints.slice(0, 2 * length)
-    const batch = new MadeBatch(this.engine, fingerprints, costs, words[slot + REFUNDS] === 1)
+    const batch = decideBatch(this.engine, fingerprints, costs, words[slot + REFUNDS] === 1)
     area.allowed.set(batch.allowed)
     if (batch.remaining) area.remaining.set(batch.remaining)
     let refused = 0

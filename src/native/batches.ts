@@ -72,7 +72,7 @@ export class NativeBatches {
 
   /**
    * Decides the entries from `from` to `to`, in order. Returns the first that it has not decided: one whose key needs a
-   * cell of its own, or a newer reading of the clock; or `to`.
+   * cell of its own, or a newer reading of the clock; one before which the limit was changed; or `to`.
    */
   admit(entries: Entries, from: number, to: number, limit: number, nowMs: number): number {
     const plan = this.#plan

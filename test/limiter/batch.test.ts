@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { assertRaises, limiterWith } from './support.js'
+import { assertRaises, limiterWith, START_MS } from './support.js'
 
 const KEYS = ['a', 'b', 'c', 'd', 'e']
 const batch = fc.record({
@@ -158,6 +158,46 @@ test('a batch over a table that is full says the same as check, under each onFul
     if (onFull === 'evict')
       assert.is(decided.remaining![99], 50 - 2 - 2 * Math.ceil(68 / 32), 'counts are inherited')
   }
+})
+
+/** A clock that stands, and calls `act` at its `nth` reading from when it was armed. */
+function clockThatActs(act: () => void) {
+  let left = Number.POSITIVE_INFINITY
+  const now = () => {
+    if (--left === 0) act()
+    return START_MS
+  }
+  return { clock: { now }, arm: (nth: number) => (left = nth) }
+}
+
+test('each decision of a batch is by the limit of its moment', () => {
+  for (const limit of [3, 9]) {
+    const { clock, arm } = clockThatActs(() => limiter.update('default', { limit }))
+    const { limiter } = limiterWith({ clock, maxKeys: 1_000 })
+    const keys = Array.from({ length: 64 }, (_, i) => `${i}`)
+    const twice = [...keys, ...keys]
+    limiter.checkMany(keys, 4)
+    arm(2) // the clock is read at each 64th key
+    const { allowed, remaining } = limiter.checkMany(twice, 1, { remaining: true })
+    const first = [...allowed].slice(0, 64)
+    const second = [...allowed].slice(64)
+    assert.equal(new Set(first), new Set([1]), `before the limit was ${limit}`)
+    assert.equal(new Set(second), new Set([limit === 9 ? 1 : 0]), `after the limit was ${limit}`)
+    assert.equal(new Set([...remaining!].slice(64)), new Set([limit === 9 ? 3 : 0]))
+    arm(Number.POSITIVE_INFINITY)
+  }
+})
+
+test('an entry refused before the limit was raised tells its time by the limit that refused it', () => {
+  const { clock, arm } = clockThatActs(() => limiter.update('default', { limit: 100 }))
+  const { limiter } = limiterWith({ clock, maxKeys: 1_000 })
+  const keys = Array.from({ length: 128 }, (_, i) => `${i}`)
+  limiter.checkMany(keys, 3)
+  arm(2)
+  const batch = limiter.checkMany(keys, 6)
+  assert.equal([batch.allowed[0], batch.allowed[127]], [0, 1])
+  assert.is(batch.retryAfterMs(0), Number.POSITIVE_INFINITY)
+  assert.is(batch.retryAfterMs(127), 0)
 })
 
 test.run()

@@ -1,5 +1,15 @@
 // Memory as another process may have written it, and batches on it.
-import { ADM, BUCKETS, HI, LIVE, MAX_TOTAL, NAMES_AT, shapeFor, TICK } from '#millrace/memory/layout.js'
+import {
+  ADM,
+  BUCKETS,
+  HEADER,
+  HI,
+  LIVE,
+  MAX_TOTAL,
+  NAMES_AT,
+  shapeFor,
+  TICK,
+} from '#millrace/memory/layout.js'
 import { PLAN, PLAN_FIELDS } from '#millrace/native/plan.js'
 import { NUMBERS, type Values } from './values.js'
 
@@ -54,6 +64,7 @@ export function playOn(values: Values, on?: SharedArrayBuffer | ArrayBuffer): Pl
   plan[PLAN.SETS] = sets
   plan[PLAN.IS_SMOOTH] = values.below(2)
   plan[PLAN.LIMIT] = values.chance(0.8) ? 1 + values.below(40) : MAX_TOTAL
+  words[HEADER.LIMIT] = plan[PLAN.LIMIT]! // by another one it would stop at once
   plan[PLAN.TO] = count
   plan[PLAN.FROM] = values.chance(0.7) ? 0 : values.below(count + 1)
   plan[PLAN.NOW_MS] = nowMs
