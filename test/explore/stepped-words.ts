@@ -51,3 +51,7 @@ export function add(_words: Words, index: number, value: number): number {
 
 /** Nobody waits on a word of a machine. */
 export function notify(): void {}
+
+export function isStill(_words: Words, index: number, value: number): boolean {
+  return machine!.read(index) === value
+}
