@@ -5,7 +5,7 @@ import { load } from './words.js'
 
 /**
  * What has happened to a limiter in all its threads; each thread adds its decisions every 256, and when it closes. Each figure
- * is one that is kept: to read them takes less than a microsecond, whatever the size of the table.
+ * is one that is kept: to read them takes microseconds, whatever the size of the table (`npm run bench -- --case stats`).
  */
 export interface Statistics {
   /**

@@ -10,6 +10,7 @@ import { progressOn } from '../long-runs/progress.js'
 import { collide, type Play } from './collide.js'
 import { LIMIT as FLOOD_LIMIT, flood, HUNDREDFOLD, TENFOLD } from './flood.js'
 import { type Latencies, percentiles } from './latency.js'
+import { newKeys } from './new-keys.js'
 import { LIMIT as OVERRUN_LIMIT, overrun } from './overrun.js'
 
 const PARTS = ['flood', 'collide', 'overrun'] as const
@@ -42,7 +43,10 @@ if (values.part.includes('flood')) {
   for (const keysPerRoom of [HUNDREDFOLD, TENFOLD]) runFlood(whole('keys', 1_000), keysPerRoom)
 }
 if (values.part.includes('collide')) runCollide(whole('colliding', 1_000))
-if (values.part.includes('overrun')) runOverrun(whole('windows', 1))
+if (values.part.includes('overrun')) {
+  runNewKeys()
+  runOverrun(whole('windows', 1))
+}
 const verdict = forbidden.length === 0 ? 'held' : `BROKEN: ${forbidden.join('; ')}`
 console.log(`attack ${verdict}; ${summary.join('; ')}; seed ${seed}`)
 process.exitCode = forbidden.length === 0 ? 0 : 1
@@ -97,6 +101,28 @@ function runCollide(count: number): void {
   summary.push(
     `${keys} colliding keys: fullest set ${known.fullest} by the known seed, ${own.fullest} by another`,
   )
+}
+
+/** The table of docs/sizing.md. */
+function runNewKeys(): void {
+  for (const [maxKeys, limit] of [
+    [10_000, 5],
+    [10_000, 20],
+    [10_000, 100],
+    [100_000, 5],
+  ] as const) {
+    for (const onFull of ['evict', 'deny', 'allow'] as const) {
+      const report = newKeys(onFull, limit, maxKeys, seed, tell)
+      const { places, few, half, most, admitted, leftBefore, leftAfter, evictedLive, noRoom } = report
+      line(
+        `new keys: ${onFull}, limit ${limit}, maxKeys ${maxKeys}, ${places} places: 1 % not counted after ${few} new keys, ` +
+          `50 % after ${half}, 99 % after ${most}; ${admitted} admitted; a key in use has ${leftAfter.toFixed(1)} % of its limit ` +
+          `left, ${leftBefore.toFixed(1)} before; ${evictedLive} evicted live, ${noRoom} without room`,
+      )
+      const most4All = onFull === 'evict' ? places * limit : places
+      forbid(admitted > most4All, `${admitted} new keys admitted in one window, ${most4All} fit`)
+    }
+  }
 }
 
 function runOverrun(windows: number): void {

@@ -3,6 +3,7 @@
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { newKeys } from './new-keys.js'
 import { LIMIT, overrun } from './overrun.js'
 
 const PROMISES = {
@@ -29,6 +30,26 @@ for (const [keys, windows] of [
       )
     })
   }
+}
+
+for (const limit of [5, 20]) {
+  test(`evict: about ${limit} x places new keys in a window shut out all others, and leave nothing to keys in use`, () => {
+    const { places, admitted, most, leftAfter, noRoom } = newKeys('evict', limit, 2_000, 1, () => {})
+    const units = places * limit
+    assert.ok(admitted <= units && admitted > 0.9 * units, `${admitted} of ${units}`)
+    assert.ok(most > 0.9 * units && most < 1.3 * units, `${most}, ${units}`)
+    assert.ok(leftAfter < 1, `${leftAfter} % left`)
+    assert.is(noRoom, 0)
+  })
+}
+
+for (const onFull of ['deny', 'allow'] as const) {
+  test(`${onFull}: as many new keys as there are places are counted, and keys in use keep what they had`, () => {
+    const report = newKeys(onFull, 5, 2_000, 1, () => {})
+    const { places, admitted, leftBefore, leftAfter, evictedLive } = report
+    assert.ok(admitted <= places - 1_000 && admitted > 0.9 * (places - 1_000), `${admitted} of ${places}`)
+    assert.equal([leftAfter, evictedLive], [leftBefore, 0])
+  })
 }
 
 test('evict: a key for each request wins just what the places of the table allow, then nothing until that expires', () => {

@@ -1,0 +1,84 @@
+// How many new keys in one window overrun a table: a client that nobody has seen before for each decision.
+import { createLimiter, manualClock } from 'millrace'
+import { type OnFull, setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
+import { random } from '../algorithms/oracle.js'
+import type { Tell } from '../long-runs/progress.js'
+import { withSeed } from './seeded.js'
+
+/** Shares of refused new keys are taken over so many of them. */
+const SPAN = 1_000
+/** Keys in use beforehand, each with a tenth of the limit used. */
+const ESTABLISHED = 1_000
+const USED = 0.1
+
+export interface NewKeysReport {
+  onFull: OnFull
+  limit: number
+  maxKeys: number
+  places: number
+  /** How many new keys had come when 1, 50 and 99 of 100 were not admitted as counted keys; 0: that never came. */
+  few: number
+  half: number
+  most: number
+  /** All new keys that were admitted and counted. */
+  admitted: number
+  /** Of keys in use: what was left of their limit on average, in percent, before and when `most` were refused. */
+  leftBefore: number
+  leftAfter: number
+  evictedLive: number
+  noRoom: number
+}
+
+/** Plays new keys by a clock that stands, until 99 of 100 are refused, or uncounted. */
+export function newKeys(
+  onFull: OnFull,
+  limit: number,
+  maxKeys: number,
+  seed: number,
+  tell: Tell,
+): NewKeysReport {
+  const next = random(seed)
+  const options = {
+    limit,
+    window: '1h',
+    granularity: '6m',
+    maxKeys,
+    onFull,
+    clock: manualClock(1e9),
+  } as const
+  const limiter = withSeed(createLimiter(options), [next() * 2 ** 32, next() * 2 ** 32])
+  const places = setsFor(maxKeys) * WAYS_PER_SET
+  const established = Array.from({ length: ESTABLISHED }, (_, i) => `established ${i}`)
+  for (const key of established) limiter.check(key, Math.max(1, Math.floor(USED * limit)))
+  const left = () => {
+    const all = established.reduce((sum, key) => sum + limiter.peek(key).remaining, 0)
+    return (100 * all) / (ESTABLISHED * limit)
+  }
+  const leftBefore = left()
+  const came = { few: 0, half: 0, most: 0 }
+  let admitted = 0
+  for (let sprayed = 0; came.most === 0; ) {
+    let counted = 0
+    const before = limiter.stats().noRoom
+    for (let i = 0; i < SPAN; i++) if (limiter.check(`${sprayed++} ${next()}`).allowed) counted++
+    if (onFull === 'allow') counted -= limiter.stats().noRoom - before
+    admitted += counted
+    if (counted <= 0.99 * SPAN) came.few ||= sprayed
+    if (counted <= 0.5 * SPAN) came.half ||= sprayed
+    if (counted <= 0.01 * SPAN) came.most = sprayed
+    tell(`new keys, ${onFull}, limit ${limit}, maxKeys ${maxKeys}: ${sprayed}, ${counted} of ${SPAN} counted`)
+  }
+  const { evictedLive, noRoom } = limiter.stats()
+  return {
+    onFull,
+    limit,
+    maxKeys,
+    places,
+    ...came,
+    admitted,
+    leftBefore,
+    leftAfter: left(),
+    evictedLive,
+    noRoom,
+  }
+}
