@@ -1,4 +1,5 @@
 // What close() of a limiter in a file leaves behind: nothing.
+// run: addon
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

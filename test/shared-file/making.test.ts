@@ -1,6 +1,6 @@
 // Two processes that make one file: one is held at a step, for real, while the other goes on.
 import { execFileSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import * as assert from 'uvu/assert'
 import { test } from '../native/addon-test.js'
@@ -9,9 +9,12 @@ import { folder, Member } from './processes.js'
 const at = folder()
 const options = (file: string) => ({ limit: 10, window: '1h' as const, maxKeys: 100, shared: { file } })
 
-/** A module that holds its process before or after it opens the unfinished file: it reads from a pipe until that is closed. */
-function holder(when: 'before' | 'after'): { module: string; pipe: string } {
-  const [module, pipe] = [at(`${when}.mjs`), at(`${when}.pipe`)]
+/**
+ * A module that holds its process before or after it opens a file whose name ends so, the first time: it reads from a pipe until
+ * that is closed.
+ */
+function holder(when: 'before' | 'after', ending: string): { module: string; pipe: string } {
+  const [module, pipe] = [at(`${when}${ending}.mjs`), at(`${when}${ending}.pipe`)]
   execFileSync('mkfifo', [pipe])
   writeFileSync(
     module,
@@ -20,7 +23,7 @@ function holder(when: 'before' | 'after'): { module: string; pipe: string } {
      const { openSync, readFileSync } = fs
      let held = false
      const hold = (path, when) => {
-       if (held || when !== '${when}' || !String(path).endsWith('.new')) return
+       if (held || when !== '${when}' || !String(path).endsWith(${JSON.stringify(ending)})) return
        held = true
        readFileSync(${JSON.stringify(pipe)})
      }
@@ -39,7 +42,7 @@ for (const when of ['before', 'after'] as const) {
   for (const end of ['goes on', 'is killed'] as const) {
     test(`a maker held ${when} it opens the unfinished file finds the one that another made, which ${end}`, async () => {
       const file = at(`${when} ${end}`)
-      const { module, pipe } = holder(when)
+      const { module, pipe } = holder(when, '.new')
       const [held, other] = [await Member.start(['--import', module]), await Member.start()]
       const opening = held.open(options(file))
       const release: FileHandle = await open(pipe, 'w') // opens when the other end is read: it is held there
@@ -56,5 +59,25 @@ for (const when of ['before', 'after'] as const) {
     })
   }
 }
+
+test('a process held between it opens a file and locks it finds the one that has come to its place', async () => {
+  const file = at('replaced.arena')
+  const before = await Member.start()
+  await before.open(options(file))
+  assert.is(await before.check('key', 9), 9)
+  const { module, pipe } = holder('after', '.arena')
+  const held = await Member.start(['--import', module])
+  const opening = held.open(options(file))
+  const release = await open(pipe, 'w')
+  await before.kill()
+  rmSync(file)
+  const other = await Member.start()
+  await other.open(options(file))
+  assert.is(await other.check('key', 6), 6)
+  await release.close()
+  await opening
+  assert.is(await held.check('key', 9), 4)
+  await Promise.all([held.kill(), other.kill()])
+})
 
 test.run()

@@ -1,4 +1,5 @@
 // A file belongs to one rule, by its name.
+// run: addon
 import { attachLimiter, createLimiter, type LimiterOptions } from 'millrace'
 import * as assert from 'uvu/assert'
 import { assertRaises } from '../limiter/support.js'

@@ -1,4 +1,5 @@
 // A file that another process has to itself: openers are let wait for a bounded time.
+// run: addon
 import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, readdirSync } from 'node:fs'
 import { createLimiter, openLimiter } from 'millrace'
@@ -7,6 +8,7 @@ import { neededAddon } from '#millrace/native/addon.js'
 import { type Opening, openPatiently } from '#millrace/shared-file/patience.js'
 import { assertRaises, assertRejects, resolved, settled } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
+import { root } from '../package/root.js'
 import { folder } from './processes.js'
 
 const at = folder()

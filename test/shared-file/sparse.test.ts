@@ -1,4 +1,5 @@
 // A sparse copy of a file: what it counts is there, the space of its zeros is not.
+// run: addon
 import { spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync, statSync, truncateSync, writeSync } from 'node:fs'
 import { createLimiter } from 'millrace'
