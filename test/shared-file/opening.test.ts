@@ -122,6 +122,7 @@ test('a process that has as many files open as it may is told so, wherever that 
   const script = 'ulimit -n 60; exec "$0" "$@"'
   const { stdout, stderr } = spawnSync('sh', ['-c', script, process.execPath, '-e', code], {
     encoding: 'utf8',
+    cwd: root,
   })
   const lines = stdout.trim().split('\n')
   assert.is(lines.length, 6, stderr)
