@@ -136,6 +136,7 @@ export class AsyncLimiter implements AsyncDisposable {
     this.#open()
     const { cost, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
+    this.#open() // asked again: a getter may have closed it
     const want = {
       lo,
       hi,

@@ -165,6 +165,7 @@ export class Limiter implements AsyncDisposable {
     this.#open()
     const { cost, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
+    this.#open() // asked again: a getter may have closed it
     const want = {
       lo,
       hi,

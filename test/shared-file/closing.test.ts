@@ -101,6 +101,26 @@ test('after close every method throws, a pending wait rejects, and what was deci
   assert.equal([first.allowed, refused.allowed, batch.allowed[19]], [true, false, 0])
 })
 
+test('a call whose own options close the limiter is refused as one on a closed limiter', async () => {
+  const waiting = open(at('getters'))
+  const options = {
+    get cost() {
+      void waiting.close()
+      return 1
+    },
+  }
+  await assertRejects(() => waiting.wait('key', options), 'ERR_MILLRACE_CLOSED', 'limiter')
+  const deciding = open(at('getters'))
+  const costs = {
+    length: 1,
+    get 0() {
+      void deciding.close()
+      return 1
+    },
+  }
+  assertRaises(() => deciding.checkMany(['key'], costs), 'ERR_MILLRACE_CLOSED', 'limiter')
+})
+
 test('what is decided in another thread and another limiter goes on after a close', async () => {
   const file = at('others')
   const [closed, other] = [open(file), open(file)]
