@@ -27,6 +27,8 @@ const VERSION_3 = {
     EVICTED_LIVE: 38,
     NO_ROOM: 40,
     CLAIMING: 42,
+    BLOCKS_EVICTED: 44,
+    KEYS: 46,
     CLOCK_OFFSET_MS: 48,
     WALL_AHEAD_MS: 50,
     BOOT_ID: 52,
@@ -77,6 +79,7 @@ const VERSION_3 = {
   FOR_EVER: 0xffffffff,
   NAMES_AT: 128,
   MOST_BLOCKS: 64,
+  MOST_BLOCKED: 16,
 }
 
 test('the map of an arena of version 3 is as it was: another map is another version', () => {

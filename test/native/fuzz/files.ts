@@ -3,10 +3,10 @@ import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
-import type { NativeFiles } from '#millrace/native/files.js'
+import type { Mapping, NativeFiles } from '#millrace/native/files.js'
 import type { Values } from './values.js'
 
-const CALLS = ['allocate', 'lock', 'shareLock', 'unlock', 'map'] as const
+const CALLS = ['allocate', 'lock', 'shareLock', 'map', 'wallErrorMs'] as const
 type Loose = Record<(typeof CALLS)[number], (...args: unknown[]) => unknown>
 const MOST_OPEN = 8
 const MOST_MAPPED = 6
@@ -19,7 +19,7 @@ export class FileCalls {
   readonly #values: Values
   readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-fuzz-'))
   readonly #open: number[] = []
-  readonly #mapped: ArrayBuffer[] = []
+  readonly #mapped: Mapping[] = []
 
   constructor(files: NativeFiles, values: Values) {
     this.#files = files as unknown as Loose
@@ -30,11 +30,12 @@ export class FileCalls {
   call(): string | undefined {
     const values = this.#values
     this.#openAndClose()
+    if (values.chance(0.1)) return this.#unmap()
     const name = values.of(CALLS)
     const args = this.#argumentsOf(name)
     try {
       const result = this.#files[name](...args)
-      if (name === 'map') this.#keep((result as { buffer: ArrayBuffer }).buffer)
+      if (name === 'map') this.#keep(result as Mapping)
       return undefined
     } catch (error) {
       const { code, syscall } = error as NodeJS.ErrnoException
@@ -46,7 +47,9 @@ export class FileCalls {
 
   /** Memory of a file, large enough for an arena; undefined while there is none. */
   mapped(): ArrayBuffer | undefined {
-    const large = this.#mapped.filter(({ byteLength }) => byteLength >= MOST_BYTES)
+    const large = this.#mapped
+      .map(({ buffer }) => buffer)
+      .filter(({ byteLength }) => byteLength >= MOST_BYTES)
     return large.length === 0 ? undefined : this.#values.of(large)
   }
 
@@ -72,9 +75,9 @@ export class FileCalls {
     const bytes = values.chance(0.6) ? 1 + values.below(MOST_BYTES) : MOST_BYTES
     const right = {
       allocate: [fd, bytes],
-      lock: [fd, values.chance(0.5), values.below(2)],
-      shareLock: [fd, values.below(2)],
-      unlock: [fd],
+      lock: [fd, values.chance(0.5)],
+      shareLock: [fd],
+      wallErrorMs: [fd],
       map: [fd, bytes],
     }[name]
     const args: unknown[] = [...right]
@@ -91,8 +94,23 @@ export class FileCalls {
     return args
   }
 
-  #keep(buffer: ArrayBuffer): void {
-    this.#mapped.push(buffer)
+  /** Ends a mapping: by its own buffer, once or again, or by what is none of its. */
+  #unmap(): string | undefined {
+    const values = this.#values
+    if (this.#mapped.length === 0) return undefined
+    const mapping = values.of(this.#mapped)
+    const others = this.#mapped.map(({ buffer }) => buffer)
+    const given = values.chance(0.5) ? mapping.buffer : values.chance(0.5) ? values.of(others) : values.any()
+    try {
+      mapping.unmap(given as ArrayBuffer)
+      return undefined
+    } catch (error) {
+      return error instanceof TypeError ? undefined : `unmap(${inspect(given)}) threw ${inspect(error)}`
+    }
+  }
+
+  #keep(mapping: Mapping): void {
+    this.#mapped.push(mapping)
     if (this.#mapped.length > MOST_MAPPED) this.#mapped.splice(this.#values.below(MOST_MAPPED), 1)
   }
 }
