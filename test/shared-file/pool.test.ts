@@ -1,4 +1,4 @@
-import { closeSync, openSync, renameSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, renameSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Worker } from 'node:worker_threads'
 import { createLimiter } from 'millrace'
@@ -45,6 +45,23 @@ test('the threads of pools that name one file have one limit, and find it when t
   assert.equal([await later.usage('a'), (await later.check('b')).allowed], [600, false])
   await later.close()
 })
+
+if (process.platform === 'linux')
+  test('a pool that is closed maps its file in no thread, and answers what was asked before', async () => {
+    const file = at('closed')
+    const mappings = () => readFileSync('/proc/self/maps', 'utf8').split(file).length - 1
+    const limiter = pooled(file, 5)
+    await limiter.ready()
+    assert.is(mappings(), 3)
+    const [decision, waiting] = [limiter.check('a', 5), settled(limiter.wait('a', { cost: 5 }))]
+    const [stats, refunded] = [limiter.stats(), limiter.refund('a', 2)]
+    await limiter.close()
+    assert.is(mappings(), 0)
+    assert.is((await decision).remaining, 0)
+    assert.is((await stats).allowed, 1)
+    assert.is(await refunded, 2)
+    assertIsError(((await waiting) as PromiseRejectedResult).reason, 'ERR_MILLRACE_CLOSED', 'limiter')
+  })
 
 /** Threads that pools of this process have started. */
 const threads = new Set<Worker>()
