@@ -17,8 +17,16 @@ const IS_POSIX = process.platform !== 'win32'
 /** Processes that were told to end may take as long to be gone; on a quiet machine that takes milliseconds. */
 const GONE_MS = 3_000
 const LOOK_EVERY_MS = 20
-/** Runs a command and writes the processor time of its descendants to a pipe: Node does not give it. */
-const TIMED = ['/bin/sh', '-c', '"$@" 3>&-; code=$?; times >&3; exit $code', 'sh']
+/**
+ * Runs a command and writes the processor time of its descendants to a pipe: Node does not give it. Beside it a watcher reads another
+ * pipe, which ends only with this process, however that dies; then the watcher kills the group.
+ */
+const SCRIPT = `
+  (read -r _ <&4; kill -KILL 0) 3>&- & watcher=$!
+  "$@" 3>&- 4<&-; code=$?
+  kill -KILL $watcher
+  times >&3; exit $code`
+const WATCHED = ['/bin/sh', '-c', SCRIPT, 'sh']
 
 const groups = new Set<ChildProcess>()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -39,9 +47,9 @@ export async function runGroup(
   onOutput: (text: string) => void = () => {},
 ): Promise<Ended> {
   const startedMs = performance.now()
-  const [program, ...args] = IS_POSIX ? [...TIMED, ...command] : command
+  const [program, ...args] = IS_POSIX ? [...WATCHED, ...command] : command
   const child = spawn(program!, args, {
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
     detached: IS_POSIX,
     windowsHide: true,
     env,

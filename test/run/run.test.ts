@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { until } from '../limiter/support.js'
 import { type Outcome, runNode } from '../package/project.js'
 import { root } from '../package/root.js'
 
@@ -86,17 +87,19 @@ test('a file that hangs is ended with its processes, and named', async () => {
   assert.not(livesOn('build/test/bad/hangs.test.js'))
 })
 
-test('a runner that is told to end ends the files that it runs', async () => {
-  const pid = join(folder, 'build/test/bad/hangs.test.js.pid')
-  rmSync(pid, { force: true })
-  const env = { ...process.env, MILLRACE_NATIVE: '0' }
-  const runner = spawn(process.execPath, [RUNNER, '--root', folder, 'hangs'], { env, stdio: 'ignore' })
-  const ended = once(runner, 'exit')
-  while (!existsSync(pid) || readFileSync(pid, 'utf8') === '') await new Promise(setImmediate)
-  runner.kill()
-  assert.equal(await ended, [null, 'SIGTERM'])
-  while (livesOn('build/test/bad/hangs.test.js')) await new Promise(setImmediate)
-})
+for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+  test(`a runner that ends by ${signal} ends the files that it runs, and their processes`, async () => {
+    const pid = join(folder, 'build/test/bad/hangs.test.js.pid')
+    rmSync(pid, { force: true })
+    const env = { ...process.env, MILLRACE_NATIVE: '0' }
+    const runner = spawn(process.execPath, [RUNNER, '--root', folder, 'hangs'], { env, stdio: 'ignore' })
+    const ended = once(runner, 'exit')
+    await until(() => existsSync(pid) && readFileSync(pid, 'utf8') !== '', 'the file that hangs')
+    runner.kill(signal)
+    assert.equal(await ended, [null, signal])
+    await until(() => !livesOn('build/test/bad/hangs.test.js'), 'the end of its process')
+  })
+}
 
 if (process.platform === 'linux')
   test('a process that a file leaves behind is ended, and is a failure of the file', async () => {
