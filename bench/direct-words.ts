@@ -18,6 +18,10 @@ const REWRITES: Readonly<Record<string, Rewrite>> = {
   readInOrder: (words, index) =>
     process.arch === 'x64' ? `${words}[${index}]` : `Atomics.load(${words}, ${index})`,
   write: (words, index, values) => `(${words}[${index}] = ${values.join(', ')})`,
+  isStill: (words, index, [value]) =>
+    process.arch === 'x64'
+      ? `(Atomics.load(${words}, ${index}) === ${value})`
+      : `(Atomics.compareExchange(${words}, ${index}, ${value}, ${value}) === ${value})`,
 }
 
 const IMPORT = /^import \{([^}]*)\} from '[^']*\/words\.js';?$/m
