@@ -98,12 +98,14 @@ test('a table whose every way the dead had claimed has room again, and has not f
   for (let way = 0; way < shape.ways; way++)
     words[shape.waysAt + way * shape.wayWords + ADM] = CLAIMED | (1 << 24)
   words[HEADER.CLAIMING] = shape.ways
+  words[HEADER.KEYS] = 2 // and died before they counted these two out
   words[NAMES_AT] = 77 // one had a key before, and counted
   words[shape.waysAt + ADM]! |= 3
   writeFileSync(file, bytes)
   const next = await Member.start()
   await next.open(small)
   const freed = contents(file).words
+  assert.is(freed[HEADER.KEYS], 0)
   const found = Array.from(
     { length: shape.ways },
     (_, way) => freed[shape.waysAt + way * shape.wayWords + ADM],
