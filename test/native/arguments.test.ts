@@ -1,24 +1,33 @@
 // Whatever the addon is given, it throws or decides; nothing is written outside of the arrays that it was given.
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ADM, HI, LIVE, NAMES_AT, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
+import { ADM, HEADER, HI, LIVE, NAMES_AT, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
 import { addonFor } from '#millrace/native/addon.js'
 import { PLAN } from '#millrace/native/plan.js'
 import { isLeftOut } from './sides.js'
 
 const test = isLeftOut() ? always.skip : always
 
+const LIMIT = 5
+
+/** An empty arena of this limit: a batch stops where the arena's limit is not the plan's. */
+function emptyArena(buffer: ArrayBufferLike): Int32Array {
+  const words = new Int32Array(buffer)
+  words[HEADER.LIMIT] = LIMIT
+  return words
+}
+
 /** Arguments that are right: two keys of no way. */
 function rightArguments() {
   const { words } = shapeFor(60_000, 60, 2)
   return {
-    words: new Int32Array(new SharedArrayBuffer(4 * words)) as unknown,
+    words: emptyArena(new SharedArrayBuffer(4 * words)) as unknown,
     fingerprints: new Int32Array([1, 2, 3, 4]) as unknown,
     costs: 1 as unknown,
     allowed: new Uint8Array(2) as unknown,
     at: new Float64Array(2) as unknown,
     seen: new Int32Array(8) as unknown,
-    plan: new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0]) as unknown,
+    plan: new Float64Array([60_000, 0, 60, 2, 0, 0, LIMIT, 0, 2, 1e6, 0, 0]) as unknown,
     remaining: new Int32Array(2) as unknown,
   }
 }
@@ -40,7 +49,7 @@ const call = (given: ReturnType<typeof rightArguments>): number => {
 
 test('right arguments are taken: a new key is left to TypeScript', () => {
   assert.is(call(rightArguments()), 0)
-  const words = new Int32Array(shapeFor(60_000, 60, 2).words) // a plain ArrayBuffer will do
+  const words = emptyArena(new ArrayBuffer(4 * shapeFor(60_000, 60, 2).words)) // a plain ArrayBuffer will do
   assert.is(call({ ...rightArguments(), words }), 0)
 })
 
@@ -149,6 +158,7 @@ function leavesWhatLiesBeside(sums: Sums): void {
     const all = new Int32Array(words + 2 * beside)
     const arena = all.subarray(beside, beside + words)
     crypto.getRandomValues(arena)
+    arena[HEADER.LIMIT] = LIMIT
     const given = rightArguments()
     ;(given.plan as Float64Array)[PLAN.RANGE_SUM] = SUMS.indexOf(sums)
     const keys = [3, 20].map((way) => {
