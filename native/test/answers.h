@@ -40,15 +40,15 @@ void whatANodeCountsBeyondItsBucketsIsWaitedFor() {
     CHECK(!admits(cells, way, 1, 5, now), "full");
     Forecast<Sums> forecast(arena.words.data(), arena.shape, cells);
     for (const Word cost : {1u, 3u, 4u, 5u}) {
-      const double ms = forecast.untilAdmitted(cells.base(way), cost, 5, now, now.nowMs);
+      const double ms = forecast.untilFits(cells.base(way), cost, 5, now);
       const double tried = untilAdmittedByTrying(arena, way, cost, 5, now.nowMs);
       CHECK(ms == tried, "cost %u at slot %u: %f, by trying %f", cost, slot, ms, tried);
     }
   }
 }
 
-/** A refusal that is asked about when there is room again waits for a millisecond, never for none. */
-void aRefusalWaitsForAtLeastAMillisecond() {
+/** A refusal waits until a window has passed; a cell that has changed since is left to TypeScript. */
+void aRefusalIsAnsweredWhileItsCellIsUnchanged() {
   Arena<Plain> arena(2);
   const size_t way = arena.insert(KEY, START_MS);
   std::array<double, CALL_WORDS / 2> memory{};
@@ -70,9 +70,17 @@ void aRefusalWaitsForAtLeastAMillisecond() {
   CHECK(run(WHAT_CHECK, 5) == FOUND_ADMITTED, "the limit");
   CHECK(run(WHAT_CHECK, 1) == FOUND_FULL, "full");
   CHECK(run(WHAT_RETRY, 1) == FOUND_ADMITTED && call.number(CALL_ANSWER) > WINDOW_MS - GRANULE_MS, "a window");
-  const size_t bucket = arena.shape.waysAt + way * arena.shape.wayWords + BUCKETS;
-  for (uint32_t slot = 0; slot < arena.shape.ring; slot++) arena.words[bucket + slot] = 0;
-  CHECK(run(WHAT_RETRY, 1) == FOUND_ADMITTED && call.number(CALL_ANSWER) == 1, "%f ms", call.number(CALL_ANSWER));
+  const size_t base = arena.shape.waysAt + way * arena.shape.wayWords;
+  arena.words[base + ADM] += ONE_EPOCH;
+  CHECK(run(WHAT_RETRY, 1) == FOUND_NOTHING, "another word");
+  arena.words[base + ADM] -= ONE_EPOCH;
+  arena.words[base + TICK] += 1;
+  CHECK(run(WHAT_RETRY, 1) == FOUND_NOTHING, "another tick");
+  arena.words[base + TICK] -= 1;
+  arena.words[base + HI] += 1;
+  CHECK(run(WHAT_RETRY, 1) == FOUND_NOTHING, "another key");
+  arena.words[base + HI] -= 1;
+  CHECK(run(WHAT_RETRY, 1) == FOUND_ADMITTED, "as it was");
 }
 
 /** What refunds by key leave beside a charge, and whether the charge can be taken out then. */

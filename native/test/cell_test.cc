@@ -341,7 +341,7 @@ int main() {
       {"a return after any number of laps finds the whole limit",
        [] { aReturnAfterAnyNumberOfLapsFindsTheWholeLimit<Plain>(GRANULES); }},
       {"a tick far ahead asks for a new reading", aTickFarAheadAsksForANewReading},
-      {"a refusal waits for at least a millisecond", aRefusalWaitsForAtLeastAMillisecond},
+      {"a refusal is answered while its cell is unchanged", aRefusalIsAnsweredWhileItsCellIsUnchanged},
       {"a charge is taken out unless a refund by key has been there", aChargeIsTakenOutUnlessARefundByKeyHasBeenThere},
       {"a note ends long before its time comes round", aNoteEndsLongBeforeItsTimeComesRound},
       {"a batch decides in order, and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Plain>},
