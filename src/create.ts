@@ -21,8 +21,8 @@ import { openSharedFile, type SharedFile } from './shared-file/shared-file.js'
 /** What a limiter is made of: one rule, and where its counts live. */
 export interface LimiterOptions extends RuleOptions {
   /**
-   * How many keys are to count at the same time. Memory is fixed by it when the limiter is made (about 340 bytes a key at
-   * the default granularity, 85 with a tenth of the window), and used as keys come.
+   * How many keys are to count at the same time. Memory is fixed by it when the limiter is made (about 345 bytes a key at
+   * the default granularity, 95 with a tenth of the window), and used as keys come.
    * @default 100_000
    */
   maxKeys?: number

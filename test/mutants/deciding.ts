@@ -149,8 +149,8 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     test: 'limiter/stats',
     edits: [
       inEngine(
-        'this.#allowed = 0;\n        this.#denied = 0;\n    }\n    /** @see DecisionSource */\n    remaining',
-        'this.#denied = 0;\n    }\n    /** @see DecisionSource */\n    remaining',
+        'this.#allowed = 0;\n        this.#denied = 0;',
+        'this.#denied = 0;',
       ),
     ],
   },

@@ -36,7 +36,7 @@ function wrongArrow(file: string, specifier: string): string | undefined {
   if (target === undefined) return undefined
   const from = partOf(file)
   const to = partOf(target)
-  if (ARROWS[from] === undefined) return `src/${file} is in no part that DESIGN knows`
+  if (ARROWS[from] === undefined) return `src/${file} is in no part of ARROWS`
   const isBackend = to === 'config' && from === 'limiter' && !CONFIG_FOR_LIMITER.includes(target)
   if ((from === to || ARROWS[from].includes(to)) && !isBackend) return undefined
   return `src/${file} imports ${specifier}: ${from} must not know ${to}`

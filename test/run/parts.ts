@@ -67,6 +67,7 @@ export const LONG: readonly Part[] = [
   { name: 'attack', args: [`${tests}/attack/main.js`], budgetSeconds: 600 },
   { name: 'fuzz', args: ['scripts/fuzz-native.mjs', '--minutes', '10'], budgetSeconds: 700 },
   { name: 'nodes', args: ['scripts/test-nodes.mjs'], budgetSeconds: 600, isAlone: true },
+  { name: 'runtimes', args: ['scripts/test-runtimes.mjs'], budgetSeconds: 120 },
   {
     name: 'soak',
     args: [`${tests}/soak/main.js`, '--minutes', '60'],
