@@ -147,11 +147,6 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'statistics counted twice': {
     test: 'limiter/stats',
-    edits: [
-      inEngine(
-        'this.#allowed = 0;\n        this.#denied = 0;',
-        'this.#denied = 0;',
-      ),
-    ],
+    edits: [inEngine('this.#allowed = 0;\n        this.#denied = 0;', 'this.#denied = 0;')],
   },
 }
