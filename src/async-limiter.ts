@@ -223,7 +223,7 @@ export class AsyncLimiter implements AsyncDisposable {
    * a log, for a window holds the same granules wherever in them it begins.
    */
   effectMs(decision: Decision, askedMs: number, answeredMs: number): number {
-    return Math.max(askedMs, this.#inline.effectOf(decision as AnsweredDecision, answeredMs))
+    return Math.max(askedMs, this.#inline.outlook.effectOf(decision as AnsweredDecision, answeredMs))
   }
 
   /** Answers what is under way, then ends the threads. May be called twice. */

@@ -196,7 +196,7 @@ export class Limiter implements AsyncDisposable {
   refund(what: Decision | Key, cost?: number): number {
     const engine = this.#open()
     if (what instanceof MadeDecision) {
-      if (what.source !== engine) throw foreignDecision(what)
+      if (what.source.engine !== engine) throw foreignDecision(what)
       const given = engine.giveBack(what)
       this.#waiters.wake(what.lo, what.hi)
       return given

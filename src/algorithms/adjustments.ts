@@ -111,7 +111,9 @@ export class Adjustments {
         if (!this.#window.isOf(v, way, lo, hi) || read(words, base + TICK) !== e) break
         const total = v & COUNT
         const next = total === BLOCKED ? BLOCKED : Math.min(total + amount, MAX_TOTAL)
-        if (compareExchange(words, base + ADM, v, ((v & ~COUNT) + ONE_EPOCH) | next) === v) return true
+        if (compareExchange(words, base + ADM, v, ((v & ~COUNT) + ONE_EPOCH) | next) !== v) continue
+        this.#window.epochs.count(base)
+        return true
       }
       this.#window.undo(base, e, amount, stamp)
     }
@@ -136,6 +138,7 @@ export class Adjustments {
       if (compareExchange(words, base + UNTIL, u, ours) !== u) continue
       const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED
       if (compareExchange(words, base + ADM, v, shut) !== v) continue
+      this.#window.epochs.count(base)
       this.#window.endNote(base)
       return true
     }
@@ -150,7 +153,9 @@ export class Adjustments {
       if (!this.#window.isOf(v, way, lo, hi)) return GONE
       if ((v & COUNT) !== BLOCKED) return was
       was = this.#window.isShut(base, v, reading.nowMs)
-      if (this.#window.resum(base, v, read(words, base + TICK), reading)) return was
+      if (!this.#window.resum(base, v, read(words, base + TICK), reading)) continue
+      this.#window.epochs.count(base)
+      return was
     }
   }
 

@@ -60,6 +60,8 @@ export class BlockBound {
     const base = window.base(way)
     const v = load(window.words, base + ADM)
     if ((v & STATE) !== LIVE || !window.isShut(base, v, reading.nowMs)) return false
-    return window.resum(base, v, read(window.words, base + TICK), reading)
+    if (!window.resum(base, v, read(window.words, base + TICK), reading)) return false
+    window.epochs.count(base)
+    return true
   }
 }

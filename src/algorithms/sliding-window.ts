@@ -45,8 +45,8 @@
  *
  * **Laps and epochs have eight bits.** A count left for exactly 256 laps would count again: the broom (`ring.ts`)
  * clears it long before. A thread stopped in the middle of one decision for exactly 256 laps, or for 256 changes of the
- * admission word that end in the very same value, is not told apart. Nothing compares an epoch with one of an earlier call
- * but the note. Its 23 bits of time come round, too: so it ends whenever the cell's tick passes a multiple of 2^18.
+ * admission word that end in the very same value, is not told apart. An epoch is compared with one of an earlier call by the
+ * note and by decisions that are read (`epochs.ts`). The note's time comes round, too: it ends where the tick passes a multiple of 2^18.
  *
  * **A dead thread** leaves at most a charge that nobody admitted. It expires with its bucket.
  *
@@ -78,6 +78,7 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, isStill, load, read, readInOrder, type Words, write } from '../memory/words.js'
 import { CHARGED, LATE, OVERFLOWN } from '../range-sum/range-sum.js'
+import { Epochs } from './epochs.js'
 import { Marks, UNTOLD } from './marks.js'
 import { Ring } from './ring.js'
 import { Until } from './until.js'
@@ -99,6 +100,7 @@ export class SlidingWindow {
   readonly #smooth: boolean
   readonly hasNodes: boolean
   readonly until: Until
+  readonly epochs: Epochs
   /** The stamp of the last charge: what tells whether a refund by key has been at its bucket since (`marks.ts`). */
   stamp = 0
   /** The cell's tick at the last decision, where an admission was charged, and the charge's stamp: what giving back needs. */
@@ -117,6 +119,7 @@ export class SlidingWindow {
     this.#smooth = edge === 'smooth'
     this.hasNodes = shape.sums !== 'plain'
     this.until = new Until(originMs)
+    this.epochs = new Epochs(shape)
   }
 
   /** Brings a cell's tick up to the reading. Plain: a tick read late makes the compare-exchange fail. */
@@ -345,6 +348,7 @@ export class SlidingWindow {
       if ((v & STATE) !== LIVE) return
       if (compareExchange(this.words, base + ADM, v, (v + ONE_EPOCH) | 0) === v) break
     }
+    this.epochs.count(base)
     this.endNote(base)
   }
 

@@ -8,7 +8,9 @@ export const MOST_RETRY_SECONDS = 2_147_483
  * What a limiter says of one request: a snapshot.
  *
  * Figures are as of the decision. They are exact if the key has not changed since; otherwise `remaining` is never more, and
- * `retryAfterMs` and `resetMs` never earlier, than was true then. What has been read once stays so.
+ * `retryAfterMs` and `resetMs` never earlier, than was true then. What has been read once stays so. (In a table of more than
+ * 1,024 places, tens of thousands of new or refunded keys in between may count as a change: see "A decision read late" in
+ * `docs/guarantees.md`.)
  */
 export interface Decision {
   readonly allowed: boolean
@@ -68,13 +70,17 @@ export function secondsOf(retryAfterMs: number): number {
 
 /** Where a decision finds what it did not need when it was made. */
 export interface DecisionSource {
+  /** The engine that decided. */
+  readonly engine: object
   readonly ruleName: string
   readonly outlook: {
     remaining(decision: Decided): number
     retryAfter(decision: Decided): number
     reset(decision: Decided): number
+    effectOf(decision: MadeDecision, readingMs: number): number
   }
-  effectOf(decision: MadeDecision, readingMs: number): number
+  /** Whether the way's admission word tells if it has changed since any of these decisions. */
+  isTold(way: number): boolean
 }
 
 /** How a decision ended. A number, so that a decision is small. */
@@ -94,6 +100,7 @@ export type Outcome = (typeof Outcome)[keyof typeof Outcome]
 
 /** A decision, as far as its figures go: on which cell it was made, and what it left there. */
 export interface Decided {
+  readonly source: DecisionSource
   readonly lo: number
   readonly hi: number
   readonly cost: number
@@ -279,7 +286,7 @@ export class MadeDecision implements Decision {
    * admission of long ago beside those of now, and finds windows over the limit that never were.
    */
   effectMs(readingMs: number): number {
-    return this.source.effectOf(this, readingMs)
+    return this.source.outlook.effectOf(this, readingMs)
   }
 
   toJSON(): DecisionFields {

@@ -2,6 +2,7 @@ import { type Decided, Outcome, secondsOf } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import { type Inspect, shownAs } from '../core/inspected.js'
 import { type NativeBatches, SEEN_WORDS } from '../native/batches.js'
+import type { Era } from './era.js'
 import type { InlineEngine } from './inline.js'
 
 /** What a limiter says of many keys at once: an entry for each, in their order. */
@@ -54,6 +55,8 @@ class MadeBatch implements BatchDecision {
   readonly #limits: Int32Array
   readonly #at: Float64Array
   readonly #seen: Int32Array
+  /** The eras in which entries were decided, each with the index of its first. */
+  readonly #eras: { from: number; era: Era }[] = []
   /** `retryAfterMs` of the entries of which it has been found, else 0. */
   #found: Float64Array | undefined = undefined
 
@@ -105,6 +108,7 @@ class MadeBatch implements BatchDecision {
   #decided(i: number): Decided {
     const at = SEEN_WORDS * i
     return {
+      source: this.#eras.findLast(({ from }) => from <= i)!.era,
       lo: this.#fingerprints[2 * i]!,
       hi: this.#fingerprints[2 * i + 1]!,
       cost: this.#costOf(i),
@@ -134,6 +138,7 @@ class MadeBatch implements BatchDecision {
     for (let from = 0; from < length; ) {
       if (native.readsClock || from % KEYS_PER_READING === 0) reading.take()
       const to = native.readsClock ? length : Math.min(length, nextReading(from))
+      this.#noteEra(from)
       const { limit } = engine // the addon stops where it has changed
       const stopped = native.admit(entries, from, to, limit, reading.nowMs)
       this.#limits.fill(limit, from, stopped)
@@ -161,6 +166,7 @@ class MadeBatch implements BatchDecision {
     const lo = this.#fingerprints[2 * i]!
     const hi = this.#fingerprints[2 * i + 1]!
     const cost = this.#costOf(i)
+    this.#noteEra(i)
     const { limit } = engine
     this.#limits[i] = limit
     const outcome = engine.decide(lo, hi, cost, limit, -1)
@@ -168,6 +174,11 @@ class MadeBatch implements BatchDecision {
     if (engine.way < 0) this.#keepNew(i, lo, hi, cost, outcome)
     else this.#keep(i, engine.decided(lo, hi, cost, limit, outcome))
     this.#at[i] = engine.reading.nowMs
+  }
+
+  #noteEra(from: number): void {
+    const { era } = this.#engine
+    if (this.#eras.at(-1)?.era !== era) this.#eras.push({ from, era })
   }
 
   /** Of a key that has no way, what somebody may ask is found at once. Not more: it reads the clock, which the addon would not. */

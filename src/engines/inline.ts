@@ -3,7 +3,7 @@ import { BlockBound } from '../algorithms/block-bound.js'
 import { Forecast } from '../algorithms/forecast.js'
 import { ADMITTED, FULL, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
 import type { Clock } from '../core/clock.js'
-import { type Decided, type DecisionSource, type Figures, MadeDecision, Outcome } from '../core/decision.js'
+import { type Decided, type Figures, MadeDecision, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
 import { isLimit } from '../core/rule.js'
 import { Ticks } from '../core/ticks.js'
@@ -17,6 +17,7 @@ import { Table } from '../memory/table.js'
 import { read } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
 import { NativeSingle } from '../native/single.js'
+import { Era } from './era.js'
 import { Outlook } from './outlook.js'
 
 const NO_WAY = -1
@@ -34,7 +35,7 @@ export interface EngineStatistics extends Statistics {
  * Decides on the calling thread. It sees keys as fingerprints and has checked nothing: `limiter.ts` has. Every method
  * reads the clock (but `check` and `decide`, whose caller has), finds the key's way, and starts over where it was lost.
  */
-export class InlineEngine implements DecisionSource {
+export class InlineEngine {
   readonly ruleName: string
   readonly reading: Reading
   /** What decides large batches, where the addon is there. */
@@ -52,6 +53,8 @@ export class InlineEngine implements DecisionSource {
   readonly #single: NativeSingle | undefined
   /** What is told of later. */
   readonly outlook: Outlook
+  /** The source of the decisions made now. */
+  era: Era
   #allowed = 0
   #denied = 0
   /** The last limit that was read here and may be one. */
@@ -81,6 +84,11 @@ export class InlineEngine implements DecisionSource {
       this.reading,
       this.#single,
     )
+    const { epochs } = this.#window
+    this.era = new Era(this, epochs)
+    epochs.onEra = () => {
+      this.era = new Era(this, epochs)
+    }
   }
 
   get limit(): number {
@@ -116,7 +124,7 @@ export class InlineEngine implements DecisionSource {
     const { nowMs } = this.reading
     const at = this.#kept(nowMs)
     // biome-ignore format: one line
-    const made = new MadeDecision(this, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
+    const made = new MadeDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
     if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
     if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, this.#window.seenUntil)
     return made
@@ -127,7 +135,7 @@ export class InlineEngine implements DecisionSource {
     const outcome = this.#settled(way, single.isAdmitted ? ADMITTED : FULL)
     const at = this.#kept(nowMs)
     // biome-ignore format: one line
-    const made = new MadeDecision(this, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
+    const made = new MadeDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
     if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
     if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, single.seenUntil)
     return made
@@ -136,7 +144,7 @@ export class InlineEngine implements DecisionSource {
   /** Of a key that has no way: nothing of the table would tell its figures later. */
   #madeNew(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): MadeDecision {
     const figures = this.outlook.ofNewKey(lo, hi, cost, limit, outcome)
-    const made = new MadeDecision(this, lo, hi, cost, limit, this.reading.nowMs, outcome, NO_WAY, 0, 0, 0)
+    const made = new MadeDecision(this.era, lo, hi, cost, limit, this.reading.nowMs, outcome, NO_WAY, 0, 0, 0)
     made.keep(figures)
     return made
   }
@@ -194,7 +202,8 @@ export class InlineEngine implements DecisionSource {
   decided(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Decided {
     const { chargedTick: tick, seenAdm: adm, seenUntil } = this.#window
     const until = outcome === Outcome.REFUSED ? seenUntil : undefined
-    return { lo, hi, cost, limit, at: this.reading.nowMs, outcome, way: this.way, tick, adm, until }
+    const { era: source, way } = this
+    return { source, lo, hi, cost, limit, at: this.reading.nowMs, outcome, way, tick, adm, until }
   }
 
   /** Units of the key in the last `lastMs`. */
@@ -288,15 +297,6 @@ export class InlineEngine implements DecisionSource {
     if (this.#denied > 0) count(this.#arena.words, HEADER.DENIED, this.#denied)
     this.#allowed = 0
     this.#denied = 0
-  }
-
-  /** @see DecisionSource */
-  effectOf({ tick }: { readonly tick: number }, readingMs: number): number {
-    const { ticks } = this.reading
-    const own = Math.floor(ticks.position(readingMs))
-    const distance = this.#window.ring.distance(tick, ticks.wrap(own) | 0)
-    const ahead = distance > ticks.modulus / 2 ? distance - ticks.modulus : distance
-    return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
   }
 
   /** A limit that is none stands there only where something else has written to the memory: the one before holds. */

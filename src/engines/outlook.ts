@@ -12,7 +12,8 @@ import type { NativeSingle } from '../native/single.js'
 /**
  * What a key may still use, and when, as of a decision. The decision kept its cell's admission word and tick. While the cell
  * bears both, and the key's name, its buckets are as the decision left them, and figures are summed from them for a window
- * that ends at the decision's reading. Otherwise figures are bounds, from what the decision kept alone:
+ * that ends at the decision's reading. Otherwise figures are bounds, from what the decision kept alone. So they are, too, once
+ * this thread may have brought the word back (`algorithms/epochs.ts`):
  *
  *     remaining     the limit less the word's total, which errs high
  *     retryAfterMs  until all that was charged up to the tick has left the window, and the block has ended
@@ -100,6 +101,15 @@ export class Outlook {
     return Math.max(blockedMs, emptyMs ?? this.#forecast.untilGone(tick, then))
   }
 
+  /** @see MadeDecision.effectMs */
+  effectOf({ tick }: { readonly tick: number }, readingMs: number): number {
+    const { ticks } = this.#reading
+    const own = Math.floor(ticks.position(readingMs))
+    const distance = this.#window.ring.distance(tick, ticks.wrap(own) | 0)
+    const ahead = distance > ticks.modulus / 2 ? distance - ticks.modulus : distance
+    return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
+  }
+
   /**
    * The figures of a key without a way, by the reading in hand: those of the cell that it would take over with its counts, and
    * whose block would give way. Of a table without room, `retryAfterMs` is when the first of its ways may be taken.
@@ -157,7 +167,7 @@ export class Outlook {
 
   #untilFits(decided: Decided): number {
     const { cost, limit, tick } = decided
-    const ms = this.#isDetached ? undefined : this.#single?.untilFits(decided)
+    const ms = this.#isTold(decided) ? this.#single?.untilFits(decided) : undefined
     if (ms !== undefined) return ms
     const then = this.#readingOf(decided)
     const exact = this.#exactly(decided, (base) => this.#forecast.untilFits(base, cost, limit, then))
@@ -176,9 +186,14 @@ export class Outlook {
   }
 
   /** What `see` finds in the decision's cell; undefined where the cell has changed since, or may be no more. */
-  #exactly({ way, lo, hi, adm, tick }: Decided, see: (base: number) => number): number | undefined {
-    if (this.#isDetached || !this.#window.isUnchanged(way, lo, hi, adm, tick)) return undefined
+  #exactly(decided: Decided, see: (base: number) => number): number | undefined {
+    const { way, lo, hi, adm, tick } = decided
+    if (!this.#isTold(decided) || !this.#window.isUnchanged(way, lo, hi, adm, tick)) return undefined
     const seen = see(this.#window.base(way))
     return this.#window.isStillUnchanged(way, adm, tick) ? seen : undefined
+  }
+
+  #isTold({ source, way }: Decided): boolean {
+    return !this.#isDetached && source.isTold(way)
   }
 }

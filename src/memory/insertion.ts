@@ -36,6 +36,8 @@ export interface Cells {
   enter(base: number, reading: Reading): void
   /** Gives a way that nobody ever used its first tick. */
   begin(base: number, reading: Reading): void
+  /** Counts the epochs that cells are given otherwise than by a decision. */
+  readonly epochs: { count(base: number): void }
 }
 
 /**
@@ -267,6 +269,7 @@ export class Insertion {
       add(words, HEADER.CLAIMING, -1)
       return undefined
     }
+    this.#cells.epochs.count(base)
     if (wasLive) add(words, HEADER.KEYS, -1)
     // Nameless: nobody was here before, for whoever was has left a name with the tick and the buckets of its laps.
     if (read(words, NAMES_AT + way) === 0) this.#cells.begin(base, this.#reading)

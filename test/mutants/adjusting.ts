@@ -114,8 +114,8 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a block ends for another while its key decides',
     edits: [
       inBlockBound(
-        'return window.resum(base, v, read(window.words, base + TICK), reading);',
-        'return compareExchange(window.words, base + ADM, v, ((v & STATE) + (v & 0xff000000) + (1 << 24)) | 0) === v;',
+        'if (!window.resum(base, v, read(window.words, base + TICK), reading))',
+        'if (compareExchange(window.words, base + ADM, v, ((v & STATE) + (v & 0xff000000) + (1 << 24)) | 0) !== v)',
       ),
       inBlockBound('import { load, read }', 'import { compareExchange, load, read }'),
     ],
@@ -126,6 +126,6 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'a penalty committed without a new epoch': {
     scenario: 'a penalty beyond all counting, against a sum',
-    edits: [inAdjustments('((v & ~COUNT) + ONE_EPOCH) | next) === v)', '(v & ~COUNT) | next) === v)')],
+    edits: [inAdjustments('((v & ~COUNT) + ONE_EPOCH) | next) !== v)', '(v & ~COUNT) | next) !== v)')],
   },
 }

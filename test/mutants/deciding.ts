@@ -145,6 +145,10 @@ export const deciding: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
+  'epochs of refunds not counted': {
+    test: 'engines/epochs-since',
+    edits: [inWindow('this.epochs.count(base);', '')],
+  },
   'statistics counted twice': {
     test: 'limiter/stats',
     edits: [inEngine('this.#allowed = 0;\n        this.#denied = 0;', 'this.#denied = 0;')],
