@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { checkRule, type RuleOptions } from '#millrace/core/rule.js'
 import { InlineEngine } from '#millrace/engines/inline.js'
 import { createArena } from '#millrace/memory/arena.js'
-import { ADM, CLAIMED, STATE, shapeFor, TICK } from '#millrace/memory/layout.js'
+import { ADM, BUCKETS, CLAIMED, COUNT, STATE, shapeFor, TICK } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
 
 const LIMIT = 20
@@ -103,6 +103,26 @@ test('a refusal for want of room that comes just after it says a millisecond', (
   clock.ms = 5_000 + 62_000 - 1
   const refused = limiter.check('one more')
   assert.equal([refused.allowed, refused.retryAfterMs], [false, 1])
+})
+
+test('a refusal whose cost fits by the time its figures are read says a millisecond', () => {
+  const limiter = createLimiter({
+    limit: 5,
+    window: '1m',
+    granularity: '1s',
+    maxKeys: 1,
+    clock: { now: () => 5_000 },
+  })
+  limiter.check('key', 5)
+  const refused = limiter.check('key')
+  const { buffer } = limiter.share()
+  const words = new Int32Array(buffer)
+  const { waysAt, ways, wayWords, ring } = shapeFor(60_000, 60, 2)
+  // As between the two steps of a refund by another thread: the buckets are empty, the admission word is as it was.
+  for (let base = waysAt; base < waysAt + ways * wayWords; base += wayWords) {
+    for (let i = 0; i < ring; i++) words[base + BUCKETS + i]! &= ~COUNT
+  }
+  assert.equal([refused.remaining, refused.allowed, refused.retryAfterMs], [5, false, 1])
 })
 
 test.run()
