@@ -23,14 +23,33 @@ async function busyFile(name: string): Promise<{ file: string; letGo(): void }> 
   return { file, letGo: () => closeSync(fd) }
 }
 
+/** For how many milliseconds `act` asks that its thread be blocked: what is asked for, not what the clock says. */
+function blockingMs(act: () => void): number {
+  const { wait } = Atomics
+  let sum = 0
+  Atomics.wait = ((...args: [Int32Array, number, number, number?]) => {
+    sum += args[3] ?? Number.POSITIVE_INFINITY
+    return wait(...args)
+  }) as typeof wait
+  try {
+    act()
+  } finally {
+    Atomics.wait = wait
+  }
+  return sum
+}
+
 const descriptors = () => (existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0)
 
-test('createLimiter does not wait for long: an error says that the file is busy, and what waits for it', async () => {
+test('createLimiter blocks for a tenth of a second at most: an error says that the file is busy, and what waits for it', async () => {
   const { file, letGo } = await busyFile('now')
   const before = descriptors()
   const act = () => createLimiter(options(file))
-  const { message } = assertRaises(act, 'ERR_MILLRACE_SHARED_BUSY', 'shared.file', file)
-  assert.match(message, /openLimiter/)
+  const blockedMs = blockingMs(() => {
+    const { message } = assertRaises(act, 'ERR_MILLRACE_SHARED_BUSY', 'shared.file', file)
+    assert.match(message, /openLimiter/)
+  })
+  assert.ok(blockedMs > 50 && blockedMs <= 100, `blocked for ${blockedMs} ms`)
   assert.is(descriptors(), before)
   letGo()
   await createLimiter(options(file)).close()
