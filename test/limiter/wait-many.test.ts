@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { attachLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { type Waiting, WaitingLine } from '#millrace/engines/waiting-line.js'
 import { HEADER_WORDS } from '#millrace/memory/layout.js'
 import { assertIsError, limiterWith, resolved, settled, turn, until } from './support.js'
 
@@ -117,6 +118,51 @@ test('by a manual clock, calls and refunds leave one wait for the clock and one 
   })
   assert.is(waits, 2)
   await made!.limiter.close()
+})
+
+/** Counts how often a link between two calls in a line is read, from when the later one joins; and keeps these calls. */
+function watchLinks() {
+  const { join } = WaitingLine.prototype
+  const watched = { reads: 0, calls: [] as Waiting[], end: () => (WaitingLine.prototype.join = join) }
+  WaitingLine.prototype.join = function (waiting) {
+    for (const side of ['previous', 'next'] as const) {
+      let link = waiting[side]
+      Object.defineProperty(waiting, side, {
+        get: () => {
+          watched.reads++
+          return link
+        },
+        set: (other: Waiting | undefined) => {
+          link = other
+        },
+      })
+    }
+    watched.calls.push(waiting)
+    join.call(this, waiting)
+  }
+  return watched
+}
+
+test('of one abort, each call leaves by its own two links, however many stand before it and behind it', async () => {
+  const { limiter } = limiterWith()
+  limiter.check('key', 5)
+  const controller = new AbortController()
+  const stays = (i: number) => i % 500 === 3
+  const watched = watchLinks()
+  for (let i = 0; i < 2_000; i++) {
+    void settled(limiter.wait('key', stays(i) ? {} : { signal: controller.signal }))
+  }
+  watched.end()
+  watched.reads = 0
+  controller.abort()
+  assert.is(watched.reads, 2 * 1_996)
+  // The links are the line: those that stay have become neighbours.
+  const staying = watched.calls.filter((_, i) => stays(i))
+  assert.is(staying.length, 4)
+  for (const [i, { previous, next }] of staying.entries()) {
+    assert.ok(previous === staying[i - 1] && next === staying[i + 1], `neighbours of call ${i}`)
+  }
+  await limiter.close()
 })
 
 test('one abort of many calls for one key rejects each, and the others keep their order', async () => {
