@@ -4,15 +4,9 @@ import {
   ADM,
   BLOCKED,
   BUCKETS,
-  CLAIMED,
   COUNT,
-  HI,
   LAP,
   LIVE,
-  MAX_TOTAL,
-  NAMED,
-  NAMES_AT,
-  NODE_COUNT,
   refundsOf,
   STATE,
   TICK,
@@ -21,7 +15,7 @@ import {
 import { BlockJudge } from './block-judge.js'
 import type { Decided } from './decided.js'
 import type { Machine } from './machine.js'
-import { nodesAbove } from './nodes.js'
+import { MemoryJudge } from './memory-judge.js'
 import {
   FOR_EVER,
   type Forbidden,
@@ -62,13 +56,13 @@ export class Ledger {
   readonly #machine: Machine
   /** Keys that had a cell before the threads set out. */
   readonly #used = new Set<number>()
-  readonly #keyOf: (way: number) => number | undefined
   readonly #arena: Arena
   readonly #buckets: number
   readonly #admittedAt: number
   readonly #penaltiesAt: number
   readonly #blocksAt: number
   readonly #blockJudge: BlockJudge
+  readonly #memoryJudge: MemoryJudge
   readonly #lost = new Set<number>()
 
   static notesFor(scenario: Scenario, ring: number): number {
@@ -93,10 +87,19 @@ export class Ledger {
     this.#admittedAt = FIRST + CHARGE * scenario.threads.length
     this.#penaltiesAt = this.#admittedAt + this.keys.length * this.ticks.length
     this.#blocksAt = this.#penaltiesAt + this.keys.length * this.ticks.length
-    this.#keyOf = keyOf
     this.#blockJudge = new BlockJudge(scenario, machine, arena, {
       keyOf,
       untilOf: (key) => machine.getNote(this.#block(key)),
+      fail: (what, how) => this.fail(what, how),
+    })
+    this.#memoryJudge = new MemoryJudge(scenario, machine, arena, {
+      ticks: this.ticks,
+      anyDead: () => this.dead !== 0,
+      keyOf,
+      isLost: (way) => this.#lost.has(way),
+      admitted: (key, tick) => this.#get(this.#admittedAt, key, tick),
+      penalties: (key, tick) => this.#get(this.#penaltiesAt, key, tick),
+      tickAt: (slot, bucket, newest) => this.#tickAt(slot, bucket, newest),
       fail: (what, how) => this.fail(what, how),
     })
   }
@@ -205,7 +208,7 @@ export class Ledger {
   }
 
   #seesAdmission(way: number, before: number, after: number): void {
-    if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#judgeCells(way)
+    if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#memoryJudge.seesAlive(way)
     if ((after & COUNT) === BLOCKED && this.op?.do === 'block') {
       const until = this.#machine.words[this.#arena.shape.waysAt + way * this.#arena.shape.wayWords + UNTIL]!
       this.blocked(this.op.key, msOf(until))
@@ -288,76 +291,10 @@ export class Ledger {
     return (this.#machine.getNote(OVERLAPPED) & (1 << this.thread)) !== 0
   }
 
-  #judgeCells(way: number): void {
-    const { words } = this.#machine
-    const { shape } = this.#arena
-    const base = (of: number) => shape.waysAt + of * shape.wayWords
-    for (let other = 0; other < shape.ways; other++) {
-      if (other === way || (words[base(other) + ADM]! & STATE) !== LIVE) continue
-      const same =
-        words[NAMES_AT + other] === words[NAMES_AT + way] && words[base(other) + HI] === words[base(way) + HI]
-      if (same) this.fail('two cells', `ways ${way} and ${other}`)
-    }
-  }
-
   /** What must hold of the memory when nobody is in the middle of anything. */
   judgeMemory(): void {
     if (this.dead === 0) this.#blockJudge.judgeAtRest()
-    const { words } = this.#machine
-    const { shape } = this.#arena
-    for (let way = 0; way < shape.ways; way++) {
-      const base = shape.waysAt + way * shape.wayWords
-      const v = words[base + ADM]!
-      const state = v & STATE
-      const isStuck = (state === CLAIMED || state === NAMED) && !this.#lost.has(way)
-      if (isStuck && this.dead === 0) this.fail('stuck way', `way ${way}`)
-      const key = this.#keyOf(way)
-      if (state === LIVE && key !== undefined) this.#judgeCell(base, v, key)
-    }
-  }
-
-  #judgeCell(base: number, v: number, key: number): void {
-    const { words } = this.#machine
-    const { ring } = this.#arena.shape
-    const newest = words[base + TICK]!
-    let sum = 0
-    for (let i = 0; i < this.ticks.length; i++) {
-      const age = newest - (this.ticks[i]! % this.#arena.shape.modulus)
-      if (age < 0 || age > this.#buckets) continue
-      const b = words[base + BUCKETS + (this.ticks[i]! % ring)]!
-      const counted = this.#tickAt(this.ticks[i]! % ring, b, newest) === i ? b & COUNT : 0
-      const admitted = this.#get(this.#admittedAt, key, i)
-      if (counted < admitted)
-        this.fail('lost charge', `key ${key}, tick ${this.ticks[i]}: ${counted} of ${admitted}`)
-      const penalties = this.dead === 0 ? this.#get(this.#penaltiesAt, key, i) : 0 // who died may not have come to commit
-      const used = admitted + penalties
-      sum += this.#scenario.edge === 'smooth' && age === this.#buckets ? 0 : used
-    }
-    this.#judgeNodes(base, key, newest)
-    if ((v & COUNT) < Math.min(sum, MAX_TOTAL))
-      this.fail('low total', `key ${key}: ${v & COUNT}, ${sum} were admitted`)
-  }
-
-  /** Every node counts at least what was admitted in those ticks of the window that are below it. */
-  #judgeNodes(base: number, key: number, newest: number): void {
-    const { shape } = this.#arena
-    const admitted = new Map<string, number>()
-    for (let i = 0; i < this.ticks.length; i++) {
-      const age = newest - (this.ticks[i]! % shape.modulus)
-      const units = this.#get(this.#admittedAt, key, i)
-      if (age < 0 || age > this.#buckets || units === 0) continue
-      const slot = this.ticks[i]! % shape.ring
-      const lap = Math.floor(this.ticks[i]! / shape.ring) & 255
-      for (const node of nodesAbove(shape, slot)) {
-        const below = (admitted.get(`${node} ${lap}`) ?? 0) + units
-        admitted.set(`${node} ${lap}`, below)
-        const x = this.#machine.words[base + BUCKETS + shape.ring + node]!
-        // One of a later lap: it counts the head of this window, and what is left of its tail is in smaller ones.
-        const isLater = shape.sums === 'fenwick' && x >>> 24 !== lap
-        if (!isLater && (x >>> 24 !== lap || (x & NODE_COUNT) < below))
-          this.fail('lost charge', `key ${key}, node ${node}: ${below} admitted in the window`)
-      }
-    }
+    this.#memoryJudge.judgeAtRest()
   }
 
   fail(what: Forbidden, how: string): void {

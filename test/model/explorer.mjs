@@ -1,5 +1,7 @@
 // Explores every interleaving of a scenario (`scenarios.mjs`): depth first, equal states once, and at each admission, in each
 // state and at rest asks what must never be.
+import { isUnderWay, phases, sumOf } from './protocol.mjs'
+import { pathOf } from './range-sum.mjs'
 import {
   ADM,
   ASOF,
@@ -11,7 +13,6 @@ import {
   count,
   FREE,
   HI,
-  isUnderWay,
   LIVE,
   LO,
   lap,
@@ -20,19 +21,16 @@ import {
   N,
   NAMED,
   NEVER,
-  phases,
   S,
   setUp,
   slot,
   state,
-  sumOf,
   TICK,
   tickOf,
   total,
   UNTIL,
   WAY,
-} from './protocol.mjs'
-import { pathOf } from './range-sum.mjs'
+} from './words.mjs'
 
 // What must never be. The oracle sees each admission where it takes effect, and nothing of the protocol.
 const cell = (key, tick) => key * S.ticks + tick // of the oracle's array; after them, each key's block

@@ -6,65 +6,55 @@
 // so far. Running the phase again on those results gives the next operation: threads are neither real nor copied.
 //
 // A window is one granule (n = 1), a ring n + 1 buckets, counts have 4 bits, laps and epochs few values. With sums kept above
-// the buckets (`sums`: 'blocks' or 'fenwick', `range-sum.mjs`) it is three granules, on a longer ring. Not in here: memory
+// the buckets (`sums`: 'blocks' or 'fenwick', `range-sum.mjs`) it is three granules, on a longer ring. Not modelled: memory
 // weaker than sequential consistency.
-import { cleanBlock, lapIn, pathOf, ringFor, sumOfNodes, sweepBlock, wordsFor } from './range-sum.mjs'
+//
+// `words.mjs` has the words and the operations on them, `insertion.mjs` the phases in which a key takes a way.
+import { insertion } from './insertion.mjs'
+import { cleanBlock, lapIn, pathOf, sumOfNodes, sweepBlock } from './range-sum.mjs'
+import {
+  ADM,
+  ASOF,
+  add,
+  adm,
+  at,
+  BUCKETS,
+  broken,
+  bucket,
+  cas,
+  clock,
+  count,
+  done,
+  epoch,
+  firstSwept,
+  GENERATION,
+  GIVING,
+  HI,
+  hop,
+  LIVE,
+  LO,
+  lap,
+  lapOf,
+  lastSwept,
+  load,
+  MAX,
+  N,
+  NEVER,
+  RING,
+  refunds,
+  S,
+  slot,
+  state,
+  store,
+  TICK,
+  tickOf,
+  to,
+  total,
+  UNTIL,
+} from './words.mjs'
 
-export const FREE = 0,
-  CLAIMED = 1,
-  NAMED = 2,
-  LIVE = 3
-export const MAX = 15 // a total of all ones: blocked
-export const NEVER = -1
-export const LO = 0,
-  HI = 1,
-  ADM = 2,
-  TICK = 3,
-  ASOF = 4,
-  UNTIL = 5,
-  GENERATION = 6,
-  GIVING = 7,
-  BUCKETS = 8
-export const CLOCK = 0
-
-/** The scenario and the mistake under exploration; granules in a window, buckets in a ring, words in a way. */
-export let S, broken, N, RING, WAY
-export const setUp = (scenario, mistake) => {
-  S = scenario
-  broken = mistake
-  N = S.sums ? 3 : 1
-  RING = S.sums && broken !== 'ring without a spare span' ? ringFor(S, N) : N + 1
-  WAY = BUCKETS + RING + (S.sums ? wordsFor(S, RING) : 0)
-}
-
-// Words. adm = epoch | state:2 | total:4, bucket = lap | refunds:2 | count:4, asOf = epoch and time of the last sum
-export const total = (v) => v & 15,
-  state = (v) => (v >> 4) & 3,
-  epoch = (v) => v >> 6
-export const adm = (e, s, t) => ((e % S.epochs) << 6) | (s << 4) | t
-export const count = (b) => b & 15,
-  refunds = (b) => (b >> 4) & 3,
-  lap = (b) => b >> 6
-export const bucket = (l, r, c) => (l << 6) | (r << 4) | c
-export const lapOf = (t) => Math.floor(t / RING) % S.laps
-export const slot = (t) => BUCKETS + (t % RING)
-export const tickOf = (now) => Math.floor(now / S.sub)
-
-// Shared-memory operations
-export const at = (w, field) => 1 + w * WAY + field
-export const load = (w, field) => (m) => m[at(w, field)]
-const store = (w, field, x) => (m) => {
-  m[at(w, field)] = x
-}
-const add = (w, field, x) => (m) => {
-  m[at(w, field)] += x
-}
-export const cas = (w, field, from, to) => (m) => m[at(w, field)] === from && ((m[at(w, field)] = to), true)
-export const clock = (m) => m[CLOCK]
-export const to = (phase, carried) => ({ phase, carried })
 /** Charged and not yet committed. */
 export const isUnderWay = (phase) => phase === 'look' || phase === 'commit'
-export const done = (result) => ({ result })
 // What tells whether a refund by key has taken from a bucket since a charge: generation and refunds:2. Without refunds it is 0.
 const SUNK = 3 // of generation 0, which no charge has: it can't be told
 const stampOf = (generation, refunds) => 4 * (generation + 1) + refunds
@@ -370,85 +360,8 @@ export const phases = {
       m[at(w, ADM)] === v && ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, s)), oracle.block(key, 0), true)
     return (yield open) ? done('ended') : to('endBlock', { w })
   },
-
-  *choose({ key, tries, early }) {
-    // any way that may be taken; the explorer tries each
-    return {
-      split: (S.choice?.[key] ?? Array.from({ length: S.ways }, (_, w) => w)).map((w) =>
-        to('claim', { w, tries, early }),
-      ),
-    }
-  },
-  *claim({ w, tries, early }) {
-    const v = yield load(w, ADM)
-    if (state(v) === CLAIMED) return done('no room')
-    const shut = total(v) === MAX && (yield load(w, UNTIL)) > (yield clock)
-    if (shut && !S.givesWay) return done('no room')
-    const t = yield load(w, TICK),
-      now = yield clock // a reading of its own: with an old one less would have expired
-    const expired = t + N < tickOf(now)
-    if (!expired && total(v) > 0 && !S.evictLive) return done('no room')
-    const mine = adm(
-      epoch(v) + (broken === 'claim without epoch' ? 0 : 1),
-      broken === 'named at once' ? NAMED : CLAIMED,
-      expired ? 0 : Math.min(total(v), broken === 'a block inherited' ? MAX : MAX - 1),
-    )
-    const take = (m, oracle) =>
-      m[at(w, ADM)] === v && ((m[at(w, ADM)] = mine), shut && oracle.block(m[at(w, LO)], 0), true)
-    return (yield take) ? to('name', { w, mine, tries, early }) : to('lookup', { tries, early })
-  },
-  *name({ key, w, mine, tries, early }) {
-    yield store(w, HI, key)
-    yield store(w, LO, key)
-    const named = adm(epoch(mine), NAMED, total(mine))
-    if (broken !== 'named at once') yield store(w, ADM, named)
-    return to(broken === 'no scan' ? 'settle' : 'scan', { w, mine: named, i: 0, tries, early })
-  },
-  *scan({ key, w, mine, i, tries, early }) {
-    // is another way of both sets named so?
-    if (i === w) i++
-    if (i >= S.ways) return to('settle', { w, mine, tries, early })
-    const x = yield load(i, ADM)
-    if (state(x) >= NAMED && (yield load(i, LO)) === key && (yield load(i, HI)) === key) {
-      if (state(x) === LIVE) {
-        yield cas(w, ADM, mine, adm(epoch(mine), FREE, total(mine)))
-        return to('lookup', { tries, early })
-      }
-      if (broken !== 'no veto' && !(yield cas(i, ADM, x, adm(epoch(x), FREE, total(x)))))
-        return to('scan', { w, mine, i, tries, early })
-    }
-    return to('scan', { w, mine, i: i + 1, tries, early })
-  },
-  // The tick comes up to a clock read after the scan: no other cell of the key was alive then, so nothing of the key was
-  // admitted later than this, and no decision here, with whatever old reading, can be admitted earlier than this.
-  *settle({ w, mine, tries, early }) {
-    if (broken === 'unsettled') return to('promote', { w, mine, tries, early })
-    const t = yield load(w, TICK),
-      now = yield clock
-    if (t >= tickOf(now)) return to('promote', { w, mine, tries, early })
-    const next = hop(t, tickOf(now))
-    return (yield cas(w, TICK, t, next))
-      ? to('broom', { w, p: firstSwept(t, next), next, now, tries, early, mine })
-      : to('settle', { w, mine, tries, early })
-  },
-  *promote({ w, mine, tries, early }) {
-    // fails when vetoed
-    const alive = adm(epoch(mine), LIVE, total(mine))
-    if (broken === 'promote by store') yield store(w, ADM, alive)
-    else yield cas(w, ADM, mine, alive)
-    return to('lookup', { tries, early })
-  },
+  ...insertion,
 }
-// A jump over many laps goes by way of a tick whose laps no leftover bears.
-const hop = (t, now) => {
-  const all = S.laps * RING,
-    reach = all >> 2
-  return now - t <= reach ? now : t + reach + all * Math.floor((now - t - reach) / all)
-}
-/** One slot for every quarter of the laps, or one block for every quarter of its own. */
-const swept = (t) => Math.floor(t / ((S.laps >> 2) * (S.sums ? 2 : 1)))
-const lastSwept = (next) => swept(next)
-const firstSwept = (t, next) => Math.max(swept(t) + 1, swept(next) - (S.sums ? RING / 2 : RING) + 1)
 const taken = ({ w, now, e, amount, tries }) =>
   S.sums
     ? to('takeOut', { w, now, e, amount, i: pathOf(e).length - 1, tries })

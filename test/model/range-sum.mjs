@@ -5,7 +5,7 @@
 //
 // A node bears a lap, as a bucket does. The word of a block guards its buckets: before it takes another lap, what they hold of
 // the old one goes; so a guard that counts nothing has nothing below it.
-import { BUCKETS, broken, bucket, cas, count, lap, lapOf, load, N, RING, S, TICK } from './protocol.mjs'
+import { BUCKETS, broken, bucket, cas, count, lap, lapOf, load, N, RING, S, TICK } from './words.mjs'
 
 const SPAN = 2
 const blocks = () => RING / SPAN
