@@ -11,8 +11,8 @@ export interface Statistics {
   /**
    * Keys that hold a place of the table. A key keeps its place, also when it counts nothing any more, until another key
    * takes it: so this grows to the number of places and stays there. Exact when no thread is giving a key a place, but that
-   * a thread which dies at that very moment may leave it one too high or too low (a file that processes share is
-   * counted again when a process opens it alone).
+   * a thread which dies at that very moment may leave it one too high or too low. A process that opens a shared file alone
+   * counts again if the machine may have restarted, or if `lostWays` is above 0; otherwise the error stays.
    */
   keys: number
   allowed: number
