@@ -20,6 +20,8 @@ import type { SlidingWindow } from './sliding-window.js'
 export class BlockBound {
   readonly #table: Table
   readonly #window: SlidingWindow
+  /** The admission word by which `#surplus` chose its way. */
+  #chosen = 0
 
   constructor(table: Table, window: SlidingWindow) {
     this.#table = table
@@ -50,17 +52,28 @@ export class BlockBound {
       if (this.#table.isNamed(way, lo, hi) || (soonest >= 0 && ms >= soonestMs)) continue
       soonest = way
       soonestMs = ms
+      this.#chosen = v
     }
     return blocked > MOST_BLOCKED ? soonest : -1
   }
 
-  /** Whether the block was there and this ended it. False: something else happened to the way; look again. */
+  /**
+   * Ends the block by which `#surplus` chose this way, or says false: something else happened to the way; look again.
+   *
+   * The compare-exchange expects the admission word v that `#surplus` loaded, and UNTIL was read after v. A block that
+   * replaces the chosen one writes UNTIL first, then the admission word with a new epoch:
+   *
+   *  - Its new epoch stands before the load of v: UNTIL was the new one's, and the new block is the one chosen.
+   *  - Its new epoch stands after the load of v and before this compare-exchange: this fails. With a word loaded here,
+   *    it would end the new block, which may be for ever.
+   *  - Its new epoch comes after this compare-exchange: that step of the block fails, and the block is set again.
+   *
+   * The sum is complete: the tick and the buckets are read after v, as in `decide`.
+   */
   #end(way: number, reading: Reading): boolean {
     const window = this.#window
     const base = window.base(way)
-    const v = load(window.words, base + ADM)
-    if ((v & STATE) !== LIVE || !window.isShut(base, v, reading.nowMs)) return false
-    if (!window.resum(base, v, read(window.words, base + TICK), reading)) return false
+    if (!window.resum(base, this.#chosen, read(window.words, base + TICK), reading)) return false
     window.epochs.count(base)
     return true
   }

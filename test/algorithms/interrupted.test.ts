@@ -241,6 +241,24 @@ test('who ends a block forgets no penalty that comes meanwhile, nor the next blo
   })
 })
 
+test('a block that is set again while it gives way to another stays, and the one that then ends soonest gives way', () => {
+  const others = Array.from({ length: PLACES / 2 - 1 }, (_, i) => `other ${i}`)
+  everywhere({
+    places: PLACES,
+    before: ({ limiter }) => {
+      limiter.block('first', HOUR)
+      for (const [i, key] of others.entries()) limiter.block(key, (2 + i) * HOUR)
+    },
+    act: (limiter) => limiter.block('new', 100 * HOUR),
+    between: ({ other }) => other.block('first', Number.POSITIVE_INFINITY),
+    judge: ({ limiter }, isBlocked, at) => {
+      assert.ok(isBlocked)
+      const kept = ['first', 'new', ...others].filter((key) => !limiter.peek(key, 0).allowed)
+      assert.equal(kept, ['first', 'new', ...others.slice(1)], at)
+    },
+  })
+})
+
 for (const [what, comesBack] of [
   ['is admitted again', (other: Limiter) => other.check('key')],
   ['is looked at by a refund of nothing', (other: Limiter) => other.refund('key', 0)],

@@ -114,11 +114,15 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a block ends for another while its key decides',
     edits: [
       inBlockBound(
-        'if (!window.resum(base, v, read(window.words, base + TICK), reading))',
-        'if (compareExchange(window.words, base + ADM, v, ((v & STATE) + (v & 0xff000000) + (1 << 24)) | 0) !== v)',
+        'if (!window.resum(base, this.#chosen, read(window.words, base + TICK), reading))',
+        'const v = this.#chosen;\n        if (compareExchange(window.words, base + ADM, v, ((v & STATE) + (v & 0xff000000) + (1 << 24)) | 0) !== v)',
       ),
       inBlockBound('import { load, read }', 'import { compareExchange, load, read }'),
     ],
+  },
+  'a block ended by a word loaded after it was chosen': {
+    test: 'algorithms/interrupted',
+    edits: [inBlockBound('resum(base, this.#chosen,', 'resum(base, load(window.words, base + ADM),')],
   },
   'a block ended under the key that sets its own': {
     test: 'limiter/block-bound',
