@@ -183,7 +183,9 @@ export class AsyncLimiter implements AsyncDisposable {
     const pool = this.#open()
     const forMs = blockMs(ms)
     const { lo, hi } = this.#keys.read(key)
-    return (await pool.askAbout(Op.BLOCK, lo, hi, forMs)) === 1
+    const isBlocked = (await pool.askAbout(Op.BLOCK, lo, hi, forMs)) === 1
+    this.#waiters.wake(lo, hi) // it may end earlier than the one before
+    return isBlocked
   }
 
   /** @see Limiter.unblock */

@@ -235,7 +235,9 @@ export class Limiter implements AsyncDisposable {
     const engine = this.#open()
     const forMs = blockMs(ms)
     const { lo, hi } = this.#keys.read(key)
-    return engine.block(lo, hi, forMs)
+    const isBlocked = engine.block(lo, hi, forMs)
+    this.#waiters.wake(lo, hi) // it may end earlier than the one before
+    return isBlocked
   }
 
   /** Ends a block; what the key had used still counts. Returns whether there was one. */

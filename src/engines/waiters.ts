@@ -15,8 +15,8 @@ const LINES_A_TURN = 64
 const { setImmediate } = globalThis
 
 /**
- * The pending `wait()` calls of this thread on one limiter. What changes one key (a refund, `clear`, `unblock`) wakes the
- * line of that key. What changes all of them wakes every line, also where another thread or process does it.
+ * The pending `wait()` calls of this thread on one limiter. What changes one key (a refund, `clear`, `block`, `unblock`)
+ * wakes the line of that key. What changes all of them wakes every line, also where another thread or process does it.
  */
 export class Waiters {
   readonly #isManual: boolean

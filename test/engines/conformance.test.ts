@@ -153,6 +153,12 @@ const CLAIMS: Record<string, Holds> = {
     const { keys, allowed, denied } = await limiter.stats()
     assert.equal({ keys, allowed, denied }, { keys: 2, allowed: 6, denied: 3 })
   },
+  'tells who waits at once that a longer block has no end': async (limiter) => {
+    await limiter.block('key', '1d')
+    const code = codeOf(() => limiter.wait('key'))
+    await limiter.block('key', Number.POSITIVE_INFINITY)
+    assert.is(await resolved(code), 'ERR_MILLRACE_NEVER_ADMITTED')
+  },
   'serves who waits in the order of asking': async (limiter, clock) => {
     await limiter.check('key', 5)
     const served: number[] = []
@@ -173,7 +179,7 @@ const CLAIMS: Record<string, Holds> = {
     await until(() => isServed, 'the wait to end after a refund')
     await resolved(wait)
   },
-  'wakes a call for a key that is cleared, refunded or unblocked, and none for another key': async (
+  'wakes a call for a key that is cleared, refunded, blocked or unblocked, and none for another key': async (
     limiter,
   ) => {
     for (const key of ['key', 'other']) await limiter.check(key, 5)
@@ -195,8 +201,8 @@ const CLAIMS: Record<string, Holds> = {
     }
     assert.is(
       (await limiter.stats()).denied,
-      5,
-      'each once, the other call too, and one before the end of the block',
+      6,
+      'each once, the other call too, one as the block begins, and one before its end',
     )
     await limiter.close()
     assert.is(await resolved(other), 'ERR_MILLRACE_CLOSED')

@@ -68,6 +68,18 @@ test('the end of a block, and a shorter block in its place, let the waiter in wh
   assert.is((await resolved(waiting)).remaining, 4)
 })
 
+test('a shorter block in place of another wakes who waits, also by a clock of one’s own', async () => {
+  let now = 1_000_123
+  const { limiter } = limiterWith({ clock: { now: () => now } })
+  limiter.block('key', '1d')
+  const outcome = settled(limiter.wait('key'))
+  limiter.block('key', 100)
+  now += 200
+  await turn()
+  await limiter.close() // rejects a call that still waits
+  assert.is((await outcome).status, 'fulfilled')
+})
+
 test('an abort before is the signal’s own reason, and charges nothing', async () => {
   const { limiter } = limiterWith()
   const reason = new Error('mine')
