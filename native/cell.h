@@ -117,8 +117,9 @@ class Cells {
   bool undo(size_t base, Word e, Word cost, Word stamp) {
     if (stamp == SUNK) return false;
     const size_t beside = this->beside(base);
-    if (stamp != 0) add(words_, beside + GIVING, 1);
-    const bool isSame = stamp == 0 || ((load(words_, beside + GENERATION) << 2) | (stamp & 3)) == stamp;
+    const bool isTurning = stamp != 0 && add(words_, beside + GIVING, 1) >= ONE_TURN;
+    const bool isSame =
+        stamp == 0 || (!isTurning && ((load(words_, beside + GENERATION) << 2) | (stamp & 3)) == stamp);
     const bool isTaken = isSame && takeOut(base, e, cost, stamp);
     if (stamp != 0) add(words_, beside + GIVING, static_cast<Word>(-1));
     if (!isTaken) return false;
@@ -161,9 +162,9 @@ class Cells {
       Word charged;
       if ((b & LAP) == ring_.lap()) {
         if ((b & COUNT) + cost > COUNT) return OVERFLOWN;
-        const Word raised = this->raised(base, b);
-        stamp_ = stampOf(base, raised);
-        charged = raised + cost;
+        if (refundsOf(b) == SUNK) return chargeSunk(base, at, cost);
+        stamp_ = stampOf(base, b);
+        charged = b + cost;
       } else {
         // After the load of b: see "A bucket of another lap" in sliding-window.ts.
         if (shape_.distance(read(words_, base + TICK), e) >= ring_.slots) return LATE;
@@ -196,17 +197,27 @@ class Cells {
     const Word expected = ring_.lap() | (stamp & 3) * ONE_REFUND;
     for (;;) {
       const Word b = load(words_, at);
-      if ((b & (LAP | REFUNDS)) != expected) return false;
+      if ((b & (LAP | REFUNDS)) != expected || (b & COUNT) < cost) return false;
       if (compareExchange(words_, at, b, b - cost) == b) return true;
     }
   }
 
   // Marks: src/algorithms/marks.ts, which tells them. Refunds by key are TypeScript's.
 
-  /** The bucket `b`, of the present lap, as a charge finds it: where it can come up, it does. */
-  Word raised(size_t base, Word b) const {
-    if (refundsOf(b) != SUNK || load(words_, beside(base) + GIVING) != 0) return b;
-    return b - (SUNK - 1) * ONE_REFUND;
+  /** Charges a sunk bucket of the present lap, and brings it up where this thread is alone; LATE where it is another meanwhile. */
+  Word chargeSunk(size_t base, size_t at, Word cost) {
+    const size_t giving = beside(base) + GIVING;
+    const bool isAlone = add(words_, giving, ONE_TURN) == 0;
+    const Word b = load(words_, at);
+    Word charged = LATE;
+    if ((b & LAP) == ring_.lap() && refundsOf(b) == SUNK && (b & COUNT) + cost <= COUNT) {
+      if (isAlone) add(words_, beside(base) + GENERATION, 1);
+      const Word turned = isAlone ? b - (SUNK - 1) * ONE_REFUND : b;
+      stamp_ = stampOf(base, turned);
+      if (compareExchange(words_, at, b, turned + cost) == b) charged = turned + cost;
+    }
+    add(words_, giving, -ONE_TURN);
+    return charged;
   }
 
   /** The stamp of a charge of bucket `b`, after which it is read. */

@@ -39,6 +39,7 @@
   X(SUNK, 3)                     \
   X(GENERATION, 0)               \
   X(GIVING, 1)                   \
+  X(ONE_TURN, 0x10000)           \
   X(BESIDE_WORDS, 2)             \
   X(NODE_COUNT, 0xffffff)        \
   X(BLOCK_BITS, 6)               \

@@ -103,7 +103,8 @@ void aChargeIsTakenOutUnlessARefundByKeyHasBeenThere() {
            Marked{"one before, one meanwhile", 1, 7, 0, 2, 7, false, 7 << 2 | 1},
            Marked{"as many meanwhile as begin anew", 1, 7, 0, 1, 8, false, 7 << 2 | 1},
            Marked{"the first meanwhile", 0, 7, 0, 1, 7, false, 0},
-           Marked{"sunk, and comes up", SUNK, 7, 0, 1, 7, true, 7 << 2 | 1},
+           Marked{"sunk, and comes up", SUNK, 7, 0, 1, 8, true, 8 << 2 | 1},
+           Marked{"a turn under way", 1, 7, ONE_TURN, 1, 7, false, 7 << 2 | 1},
            Marked{"sunk, and can’t come up", SUNK, 7, 1, SUNK, 7, false, SUNK},
            Marked{"sunk, in the first generation", SUNK, 0, 1, SUNK, 0, false, SUNK},
        }) {

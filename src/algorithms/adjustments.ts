@@ -47,7 +47,7 @@ export class Adjustments {
    * @returns how many, or GONE where that was known before the first was taken
    */
   refund(way: number, lo: number, hi: number, most: number): number {
-    const { ring, words } = this.#window
+    const { ring } = this.#window
     const base = this.#window.base(way)
     let newest = this.#tickOf(way, lo, hi)
     if (newest === undefined) return GONE
@@ -65,22 +65,45 @@ export class Adjustments {
       if (age < 0) break
       length = age
       const oldest = ring.after(newest, -age)
-      const at = base + BUCKETS + ring.slot(oldest)
-      for (;;) {
-        const b = load(words, at)
-        const taken = Math.min(left, b & COUNT)
-        if ((b & LAP) !== ring.lap || taken === 0) break
-        // After b: the way's next key may have charged this bucket in the meantime, and must not be refunded.
-        if (this.#tickOf(way, lo, hi) === undefined) return this.#taken(base, most - left)
-        const mark = this.#window.marks.next(base, refundsOf(b)) * ONE_REFUND
-        if (compareExchange(words, at, b, (b & LAP) | mark | ((b & COUNT) - taken)) === b) {
-          ring.sums.takeOut(base, ring.slot(oldest), ring.lap, taken)
-          left -= taken
-          break
-        }
-      }
+      const taken = this.#refundBucket(way, lo, hi, base + BUCKETS + ring.slot(oldest), ring.lap, left)
+      if (taken === undefined) break
+      if (taken > 0) ring.sums.takeOut(base, ring.slot(oldest), ring.lap, taken)
+      left -= taken
     }
     return this.#taken(base, most - left)
+  }
+
+  /** Takes up to `most` units out of one bucket; how many, undefined where the way is not the key's any more. */
+  #refundBucket(
+    way: number,
+    lo: number,
+    hi: number,
+    at: number,
+    lap: number,
+    most: number,
+  ): number | undefined {
+    const { marks, words } = this.#window
+    const base = this.#window.base(way)
+    let isAlone: boolean | undefined // undefined: no turn is announced
+    let taken: number | undefined
+    for (;;) {
+      const b = load(words, at)
+      taken = (b & LAP) === lap ? Math.min(most, b & COUNT) : 0
+      if (taken === 0) break
+      // After b: the way's next key may have charged this bucket in the meantime, and must not be refunded.
+      if (this.#tickOf(way, lo, hi) === undefined) {
+        taken = undefined
+        break
+      }
+      if (refundsOf(b) >= 2 && isAlone === undefined) {
+        isAlone = marks.beginTurn(base)
+        continue // to read the bucket after the announcement
+      }
+      const marked = refundsOf(b) < 2 ? b + ONE_REFUND : marks.turned(base, b, isAlone === true)
+      if (compareExchange(words, at, b, marked - taken) === b) break
+    }
+    if (isAlone !== undefined) marks.endTurn(base)
+    return taken
   }
 
   /**

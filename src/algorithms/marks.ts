@@ -1,5 +1,16 @@
-import { GENERATION, GIVING, ONE_REFUND, refundsOf, type Shape, SUNK } from '../memory/layout.js'
-import { add, load, type Words } from '../memory/words.js'
+import {
+  COUNT,
+  GENERATION,
+  GIVING,
+  LAP,
+  ONE_REFUND,
+  ONE_TURN,
+  refundsOf,
+  type Shape,
+  SUNK,
+} from '../memory/layout.js'
+import { add, compareExchange, load, type Words } from '../memory/words.js'
+import { LATE } from '../range-sum/range-sum.js'
 
 /** A charge whose stamp this is stays: nothing can tell whether a refund by key has taken it. */
 export const UNTOLD = SUNK
@@ -8,19 +19,26 @@ export const UNTOLD = SUNK
  * Tells whether a refund by key has taken from a bucket since a charge was made there: then the charge may be what it took, and
  * must not be taken out again.
  *
- * A bucket's mark is 0 until a refund by key takes from it. Each of those then changes it in turn, 1, 2, 1, 2; and before it
- * begins at 1 again, it raises the cell's GENERATION. A charge keeps a *stamp*: the mark that its bucket had, and where that is
+ * A bucket's mark is 0 until a refund by key takes from it. Each of those then changes it in turn, 1, 2, 1, 2. A *turn* gives it
+ * mark 1 again, and raises the cell's GENERATION before. A charge keeps a *stamp*: the mark that its bucket had, and where that is
  * not 0 the generation, read after the bucket and before the compare-exchange that charges it. While mark and generation are
  * still those, no refund by key has been there.
  *
- * The mark is in the word that a charge is taken out of, the generation is not: a mark could begin anew between a look at the
- * generation and the compare-exchange. So a thread that takes a charge out of a marked bucket counts itself in GIVING first,
- * and looks at the generation after that. A refund by key raises GENERATION first and looks at GIVING after that. One of the
- * two sees the other: the thread leaves its charge, or the refund *sinks* the bucket (mark 3) in place of beginning anew. A
- * sunk bucket comes up at 1, of a newer generation, with the first charge or refund that finds nobody in GIVING. A charge that
- * does find somebody is not told from what refunds took, and stays.
+ * The mark is in the word that a charge is taken out of, the generation is not. So turns and give-backs of one cell exclude each
+ * other, without waiting. Each announces itself in GIVING, by one addition, before it reads the bucket; the addition tells
+ * which others are there.
  *
- * A thread that dies in GIVING leaves it raised: its cell then sinks buckets for good, and nothing else changes.
+ *  - A give-back leaves its charge where a turn is announced.
+ *  - A turn is made by a thread that was alone when it announced itself. Any other *sinks* the bucket (mark 3) in place of it. A
+ *    sunk bucket comes up by the next turn, of a refund or a charge. A charge that can't turn it is not told from what refunds
+ *    took, and stays.
+ *
+ * From the announcement of a turn on, no other thread can give the bucket mark 1 and none takes a charge out: what is read after
+ * it, at mark 2, is replaced only if nothing has been charged or refunded since. So the raised generation is newer than every
+ * stamp of the marks before. Without the announcement the mark could go round, to the very same word, between the generation
+ * and the compare-exchange.
+ *
+ * A thread that dies announced stays so: its cell then sinks buckets for good, and gives nothing back after a dead turn.
  */
 export class Marks {
   readonly #words: Words
@@ -31,11 +49,6 @@ export class Marks {
     this.#shape = shape
   }
 
-  /** The bucket `b`, of the present lap, as a charge finds it: where it can come up, it does. */
-  raised(base: number, b: number): number {
-    return refundsOf(b) === SUNK && !this.#isGiving(base) ? b - (SUNK - 1) * ONE_REFUND : b
-  }
-
   /** The stamp of a charge of bucket `b`, after which it is read. */
   stampOf(base: number, b: number): number {
     const refunds = refundsOf(b)
@@ -43,26 +56,48 @@ export class Marks {
     return (load(this.#words, this.#beside(base) + GENERATION) << 2) | refunds
   }
 
-  /** The mark that a refund by key gives a bucket that it has just read, with this one. */
-  next(base: number, refunds: number): number {
-    if (refunds < 2) return refunds + 1
-    if (refunds === 2) add(this.#words, this.#beside(base) + GENERATION, 1)
-    return this.#isGiving(base) ? SUNK : 1
+  /** Announces a turn, before the bucket is read; then `endTurn`. Whether this thread is alone, and may make it. */
+  beginTurn(base: number): boolean {
+    return add(this.#words, this.#beside(base) + GIVING, ONE_TURN) === 0
   }
 
-  /** Before a charge is taken out of a marked bucket; then `end`. False: a refund by key has been there. */
+  /** The bucket `b`, read after `beginTurn`, with its next mark. Raises the generation again at each try. */
+  turned(base: number, b: number, isAlone: boolean): number {
+    const mark = isAlone ? 1 : SUNK
+    if (isAlone) add(this.#words, this.#beside(base) + GENERATION, 1)
+    return b + (mark - refundsOf(b)) * ONE_REFUND
+  }
+
+  endTurn(base: number): void {
+    add(this.#words, this.#beside(base) + GIVING, -ONE_TURN)
+  }
+
+  /**
+   * Charges a sunk bucket of this lap, and brings it up where this thread is alone. What stands there then, with the charge's
+   * stamp in `charge`; LATE where the bucket is another meanwhile.
+   */
+  chargeSunk(charge: { stamp: number }, base: number, at: number, lap: number, cost: number): number {
+    const isAlone = this.beginTurn(base)
+    const b = load(this.#words, at)
+    let charged = LATE
+    if ((b & LAP) === lap && refundsOf(b) === SUNK && (b & COUNT) + cost <= COUNT) {
+      const turned = this.turned(base, b, isAlone)
+      charge.stamp = this.stampOf(base, turned)
+      if (compareExchange(this.#words, at, b, turned + cost) === b) charged = turned + cost
+    }
+    this.endTurn(base)
+    return charged
+  }
+
+  /** Before a charge is taken out of a marked bucket; then `end`. False: a refund by key has been there, or may be. */
   begin(base: number, stamp: number): boolean {
     const beside = this.#beside(base)
-    add(this.#words, beside + GIVING, 1)
+    if (add(this.#words, beside + GIVING, 1) >>> 0 >= ONE_TURN) return false
     return ((load(this.#words, beside + GENERATION) << 2) | (stamp & 3)) === stamp
   }
 
   end(base: number): void {
     add(this.#words, this.#beside(base) + GIVING, -1)
-  }
-
-  #isGiving(base: number): boolean {
-    return load(this.#words, this.#beside(base) + GIVING) !== 0
   }
 
   #beside(base: number): number {

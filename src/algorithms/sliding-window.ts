@@ -259,9 +259,9 @@ export class SlidingWindow {
       let charged: number
       if ((b & LAP) === ring.lap) {
         if ((b & COUNT) + cost > COUNT) return OVERFLOWN
-        const raised = this.marks.raised(base, b)
-        this.stamp = this.marks.stampOf(base, raised)
-        charged = raised + cost
+        if ((b & REFUNDS) === REFUNDS) return this.marks.chargeSunk(this, base, at, ring.lap, cost)
+        this.stamp = this.marks.stampOf(base, b)
+        charged = b + cost
       } else {
         // After the load of b: see "A bucket of another lap".
         if (ring.distance(read(words, base + TICK), e) >= ring.slots) return LATE
@@ -336,7 +336,7 @@ export class SlidingWindow {
     const expected = ring.lap | ((stamp & 3) * ONE_REFUND)
     for (;;) {
       const b = load(words, at)
-      if ((b & (LAP | REFUNDS)) !== expected) return false
+      if ((b & (LAP | REFUNDS)) !== expected || (b & COUNT) < cost) return false
       if (compareExchange(words, at, b, b - cost) === b) return true
     }
   }

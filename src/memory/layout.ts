@@ -15,7 +15,7 @@
  *                nodes    sums of buckets, where a window has many (`range-sum/`): lap:8 | count:24
  *     beside   two words for each way, behind all of them, as only refunds need them (`algorithms/marks.ts`):
  *                GENERATION  how often a mark of a bucket has begun anew
- *                GIVING      how many threads are taking a charge out of a marked bucket
+ *                GIVING      how many threads take a charge out of a marked bucket, and from ONE_TURN on, turn a mark
  *
  * With n = 10 a way is 16 words, one cache line. A ring has n + 1 buckets, with nodes above them some more. The bucket of
  * tick t stands in slot t mod ring and bears the lap floor(t / ring) mod 256: one that bears another lap is not of t, so
@@ -161,6 +161,8 @@ export const BLOCK = 1 << BLOCK_BITS
 /** Offsets within what stands beside the ways. */
 export const GENERATION = 0
 export const GIVING = 1
+/** GIVING: a thread that gives a bucket mark 1 again. */
+export const ONE_TURN = 1 << 16
 export const BESIDE_WORDS = 2
 
 /** UNTIL and NEWEST count in sixteenths of a second. */

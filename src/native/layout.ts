@@ -42,6 +42,7 @@ const EXPECTED: Readonly<Record<string, number>> = {
   SUNK: layout.SUNK,
   GENERATION: layout.GENERATION,
   GIVING: layout.GIVING,
+  ONE_TURN: layout.ONE_TURN,
   BESIDE_WORDS: layout.BESIDE_WORDS,
   NODE_COUNT: layout.NODE_COUNT,
   BLOCK_BITS: layout.BLOCK_BITS,

@@ -74,6 +74,7 @@ const VERSION_3 = {
   SUNK: 3,
   GENERATION: 0,
   GIVING: 1,
+  ONE_TURN: 1 << 16,
   BESIDE_WORDS: 2,
   PER_SECOND: 16,
   FOR_EVER: 0xffffffff,

@@ -57,6 +57,8 @@ import {
 export const isUnderWay = (phase) => phase === 'look' || phase === 'commit'
 // What tells whether a refund by key has taken from a bucket since a charge: generation and refunds:2. Without refunds it is 0.
 const SUNK = 3 // of generation 0, which no charge has: it can't be told
+/** GIVING counts threads that give back, and above them threads that turn a mark. */
+const ONE_TURN = 1000
 const stampOf = (generation, refunds) => 4 * (generation + 1) + refunds
 
 export const sumOf = function* (w, e, now) {
@@ -225,19 +227,39 @@ export const phases = {
       return S.sums
         ? to('takeOut', { w, now, e, amount: cost, i: pathOf(e).length - 1, tries })
         : to('decide', { w, now, tries })
-    let charged = fresh ? bucket(lapOf(e), 0, cost) : b + cost,
-      r = 0
-    if (!fresh && refunds(b) === 3) {
-      // sunk: comes up again unless somebody is giving back; then this charge can't be
-      r = SUNK
-      if ((yield load(w, GIVING)) === 0 || broken === 'raised under a give-back') {
-        charged = bucket(lap(b), 1, count(b) + cost)
-        r = stampOf(yield load(w, GENERATION), 1)
-      }
-    } else if (!fresh && refunds(b) > 0) r = stampOf(yield load(w, GENERATION), refunds(b))
+    if (!fresh && refunds(b) === 3) return to('announceTurn', { w, now, v, e, tries })
+    const charged = fresh ? bucket(lapOf(e), 0, cost) : b + cost
+    const r = !fresh && refunds(b) > 0 ? stampOf(yield load(w, GENERATION), refunds(b)) : 0
     if (!(yield cas(w, slot(e), b, charged))) return to('charge', { w, now, v, e, tries })
     if (broken === 'bucket before its nodes') return to('chargeNode', { w, now, v, e, i: 0, tries })
     return broken === 'adm before bucket' ? done('admitted') : to('commit', { w, now, v, e, r, tries })
+  },
+  // To give a bucket mark 1 again: alone, or the bucket sinks. Announced before the bucket is read.
+  *announceTurn({ w, now, v, e, left, u, tries }) {
+    const x = yield load(w, GIVING)
+    if (!(yield cas(w, GIVING, x, x + ONE_TURN))) return to('announceTurn', { w, now, v, e, left, u, tries })
+    const alone = x === 0 || broken === 'turned beside others' ? 1 : 0
+    return to(u === undefined ? 'chargeSunk' : 'refund', { w, now, v, e, left, u, alone, tries })
+  },
+  *chargeSunk({ cost, w, now, v, e, alone, tries }) {
+    const b = yield load(w, slot(e)),
+      after = { w, now, v, e, tries }
+    if (lap(b) !== lapOf(e) || refunds(b) !== 3) return to('endTurn', after)
+    let charged = b + cost,
+      r = SUNK
+    if (alone) {
+      yield add(w, GENERATION, 1)
+      charged = bucket(lap(b), 1, count(b) + cost)
+      r = stampOf(yield load(w, GENERATION), 1)
+    }
+    if (!(yield cas(w, slot(e), b, charged))) return to('chargeSunk', { ...after, alone })
+    return to('endTurn', { ...after, r })
+  },
+  *endTurn({ w, now, v, e, r, left, u, tries }) {
+    const x = yield load(w, GIVING)
+    if (!(yield cas(w, GIVING, x, x - ONE_TURN))) return to('endTurn', { w, now, v, e, r, left, u, tries })
+    if (u !== undefined) return to('refund', { w, left, u })
+    return to(r === undefined ? 'charge' : 'commit', { w, now, v, e, r, tries })
   },
   *commit({ key, kind, cost, w, now, v, e, r, again = 0, tries }) {
     // a second try: a sum may have counted the charge already
@@ -268,11 +290,13 @@ export const phases = {
     if (r === SUNK) return done('not given back')
     return to(r === 0 ? 'remove' : 'announce', { w, e, r, own: 1 })
   },
-  // Where refunds have been: while one is giving back, no mark begins anew.
+  // Where refunds have been: while one is giving back, no mark is turned; while one is being turned, nothing is given back.
   *announce({ w, now, e, r, own, tries }) {
     if (broken !== 'given back unannounced') {
       const x = yield load(w, GIVING)
       if (!(yield cas(w, GIVING, x, x + 1))) return to('announce', { w, now, e, r, own, tries })
+      if (x >= ONE_TURN && broken !== 'given back under a turn')
+        return to('withdraw', { w, now, e, r, own, tries })
     }
     const isSame = broken === 'generation unread' || (yield load(w, GENERATION)) === Math.floor(r / 4) - 1
     return to(isSame ? 'remove' : 'withdraw', { w, now, e, r, own, tries })
@@ -312,18 +336,25 @@ export const phases = {
     }
     return now === undefined ? done('given back') : to('decide', { w, now, tries })
   },
-  *refund({ key, w, left, u }) {
+  *refund({ key, w, left, u, alone }) {
     // oldest first; a bucket that was taken from counts it: what was charged before is not undone there
     for (const e = yield load(w, TICK); left > 0 && u <= e; u++) {
       const b = yield load(w, slot(u)),
         take = Math.min(left, count(b))
-      if (lap(b) !== lapOf(u) || take === 0) continue
-      if (broken !== 'refund unnamed' && !(yield* still(w, key))) return done('refunded')
+      const isTurning = alone !== undefined
+      if (lap(b) !== lapOf(u) || take === 0) {
+        if (isTurning) return to('endTurn', { w, left, u: u + 1 })
+        continue
+      }
+      if (broken !== 'refund unnamed' && !(yield* still(w, key)))
+        return isTurning ? to('endTurn', { w, left: 0, u }) : done('refunded')
       let mark = refunds(b) + 1
       if (refunds(b) > 1) {
+        if (!isTurning && broken !== 'bucket read before its turn') return to('announceTurn', { w, left, u })
         // After b, before it is taken from: who was charged before has an older generation, or fails this compare-exchange.
-        if (refunds(b) === 2 && broken !== 'generation unraised') yield add(w, GENERATION, 1)
-        mark = (yield load(w, GIVING)) === 0 || broken === 'begun anew under a give-back' ? 1 : 3
+        mark = alone || broken === 'bucket read before its turn' ? 1 : 3
+        if (mark === 1 && broken !== 'generation unraised') yield add(w, GENERATION, 1)
+        if (broken === 'bucket read before its turn' && (yield load(w, GIVING)) !== 0) mark = 3
       }
       const rest = bucket(lap(b), broken === 'no mark' ? 0 : mark, count(b) - take)
       const give = (m, oracle) =>
@@ -331,7 +362,8 @@ export const phases = {
       const given = yield give
       if (given && S.sums)
         return to('takeOut', { w, e: u, amount: take, i: pathOf(u).length - 1, left: left - take, u: u + 1 })
-      return to('refund', { w, left: given ? left - take : left, u: given ? u + 1 : u })
+      if (!given) return to('refund', { w, left, u, alone })
+      return to(isTurning ? 'endTurn' : 'refund', { w, left: left - take, u: u + 1 })
     }
     return to('stale', { w })
   },

@@ -4,7 +4,7 @@ import { inAdjustments, inBlockBound, inEngine, inMarks, inWindow, type Mutant }
 export const adjusting: Readonly<Record<string, Mutant>> = {
   'a refund that is not counted in its bucket': {
     scenario: 'a refund among decisions',
-    edits: [inAdjustments('this.#window.marks.next(base, refundsOf(b)) * ONE_REFUND', '0')],
+    edits: [inAdjustments('refundsOf(b) < 2 ? b + ONE_REFUND', 'refundsOf(b) < 2 ? b')],
   },
   'a note that outlives what left its bucket': {
     scenario: 'an epoch goes round by refunds',
@@ -14,32 +14,25 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'an epoch goes round by blocks',
     edits: [inAdjustments('this.#window.endNote(base);', '')],
   },
-  'a mark that begins anew without a generation': {
+  'a mark that is turned without a generation': {
     scenario: 'refunds by key while an admission is given back',
     edits: [inMarks('add(this.#words, this.#beside(base) + GENERATION, 1);', '')],
   },
-  'a mark that begins anew while somebody gives back': {
+  'a mark that is turned beside others': {
     scenario: 'refunds by key while an admission is given back',
-    edits: [inMarks('return this.#isGiving(base) ? SUNK : 1;', 'return 1;')],
+    edits: [inMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = 1;')],
   },
   'a charge given back from a marked bucket without a word': {
     scenario: 'refunds by key while an admission is given back',
-    edits: [inMarks('add(this.#words, beside + GIVING, 1);', ''), inMarks('+ GIVING, -1);', '+ GIVING, 0);')],
+    edits: [inMarks('+ GIVING, 1) >>> 0', '+ GIVING, 0) >>> 0'), inMarks('+ GIVING, -1);', '+ GIVING, 0);')],
   },
   'a generation not looked at': {
     scenario: 'refunds by key while an admission is given back',
     edits: [inMarks('(stamp & 3)) === stamp', '(stamp & 3)) !== 0')],
   },
-  'a sunk bucket that comes up while somebody gives back': {
-    scenario: 'a sunk bucket comes up',
-    edits: [inMarks('refundsOf(b) === SUNK && !this.#isGiving(base)', 'refundsOf(b) === SUNK')],
-  },
   'a bucket that stays sunk': {
     test: 'limiter/refund',
-    edits: [
-      inMarks('return this.#isGiving(base) ? SUNK : 1;', 'return SUNK;'),
-      inMarks('refundsOf(b) === SUNK && !this.#isGiving(base)', 'b < 0 && b > 0'),
-    ],
+    edits: [inMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = SUNK;')],
   },
   'nodes given back out of the window': {
     test: 'limiter/refund',
