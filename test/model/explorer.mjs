@@ -77,7 +77,7 @@ class Oracle {
     let rest = n - own
     this.threads.forEach((t, k) => {
       if (rest === 0 || t.carried.e !== u || !isUnderWay(t.phase) || k === this.me) return
-      const owed = Math.min(rest, t.op.cost)
+      const owed = Math.min(rest, t.op.cost - t.owed) // the rest of it has been taken before
       rest -= owed
       this.threads[k] = { ...t, owed: t.owed + owed }
     })

@@ -54,7 +54,7 @@ import {
 } from './words.mjs'
 
 /** Charged and not yet committed. */
-export const isUnderWay = (phase) => phase === 'look' || phase === 'commit'
+export const isUnderWay = (phase) => phase === 'look' || phase === 'chargedSunk' || phase === 'commit'
 // What tells whether a refund by key has taken from a bucket since a charge: generation and refunds:2. Without refunds it is 0.
 const SUNK = 3 // of generation 0, which no charge has: it can't be told
 /** GIVING counts threads that give back, and above them threads that turn a mark. */
@@ -253,13 +253,17 @@ export const phases = {
       r = stampOf(yield load(w, GENERATION), 1)
     }
     if (!(yield cas(w, slot(e), b, charged))) return to('chargeSunk', { ...after, alone })
-    return to('endTurn', { ...after, r })
+    return to('chargedSunk', { ...after, r })
   },
-  *endTurn({ w, now, v, e, r, left, u, tries }) {
+  *chargedSunk({ w, now, v, e, r, tries }) {
     const x = yield load(w, GIVING)
-    if (!(yield cas(w, GIVING, x, x - ONE_TURN))) return to('endTurn', { w, now, v, e, r, left, u, tries })
-    if (u !== undefined) return to('refund', { w, left, u })
-    return to(r === undefined ? 'charge' : 'commit', { w, now, v, e, r, tries })
+    if (!(yield cas(w, GIVING, x, x - ONE_TURN))) return to('chargedSunk', { w, now, v, e, r, tries })
+    return to('commit', { w, now, v, e, r, tries })
+  },
+  *endTurn({ w, now, v, e, left, u, tries }) {
+    const x = yield load(w, GIVING)
+    if (!(yield cas(w, GIVING, x, x - ONE_TURN))) return to('endTurn', { w, now, v, e, left, u, tries })
+    return u === undefined ? to('charge', { w, now, v, e, tries }) : to('refund', { w, left, u })
   },
   *commit({ key, kind, cost, w, now, v, e, r, again = 0, tries }) {
     // a second try: a sum may have counted the charge already

@@ -61,7 +61,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'an undo that does not look at refunds': {
     scenario: 'a refund among decisions',
-    edits: [inWindow('if ((b & (LAP | REFUNDS)) !== expected)', 'if ((b & LAP) !== (expected & LAP))')],
+    edits: [inWindow('(b & (LAP | REFUNDS)) !== expected', '(b & LAP) !== (expected & LAP)')],
   },
   'until stored, not compared': {
     scenario: 'a key is blocked whose way is claimed for one that is blocked, too',
