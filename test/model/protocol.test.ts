@@ -60,7 +60,7 @@ for (const name of size === 'full' ? [...QUICK, ...SECONDS] : QUICK) {
 }
 
 /** These take millions of states to show: `npm run model -- --broken` does. The gate has them in the built code (`test/mutants/`). */
-const LONG = ['unsettled', 'fenwick sum unchecked']
+const LONG = ['bucket read before its turn', 'unsettled', 'fenwick sum unchecked']
 /** And these a hundred thousand or so. */
 const LONGISH = [
   'tick before adm',
