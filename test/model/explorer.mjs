@@ -1,6 +1,6 @@
 // Explores every interleaving of a scenario (`scenarios.mjs`): depth first, equal states once, and at each admission, in each
 // state and at rest asks what must never be.
-import { isUnderWay, phases, sumOf } from './protocol.mjs'
+import { phases, sumOf } from './protocol.mjs'
 import { pathOf } from './range-sum.mjs'
 import {
   ADM,
@@ -13,6 +13,7 @@ import {
   count,
   FREE,
   HI,
+  isUnderWay,
   LIVE,
   LO,
   lap,

@@ -40,10 +40,13 @@ import {
   MAX,
   N,
   NEVER,
+  ONE_TURN,
   RING,
   refunds,
   S,
+  SUNK,
   slot,
+  stampOf,
   state,
   store,
   TICK,
@@ -52,14 +55,6 @@ import {
   total,
   UNTIL,
 } from './words.mjs'
-
-/** Charged and not yet committed. */
-export const isUnderWay = (phase) => phase === 'look' || phase === 'chargedSunk' || phase === 'commit'
-// What tells whether a refund by key has taken from a bucket since a charge: generation and refunds:2. Without refunds it is 0.
-const SUNK = 3 // of generation 0, which no charge has: it can't be told
-/** GIVING counts threads that give back, and above them threads that turn a mark. */
-const ONE_TURN = 1000
-const stampOf = (generation, refunds) => 4 * (generation + 1) + refunds
 
 export const sumOf = function* (w, e, now) {
   if (S.sums) return Math.min(yield* sumOfNodes(w, e), MAX - 1)

@@ -41,6 +41,14 @@ export const lapOf = (t) => Math.floor(t / RING) % S.laps
 export const slot = (t) => BUCKETS + (t % RING)
 export const tickOf = (now) => Math.floor(now / S.sub)
 
+/** Charged and not yet committed. */
+export const isUnderWay = (phase) => phase === 'look' || phase === 'chargedSunk' || phase === 'commit'
+// What tells whether a refund by key has taken from a bucket since a charge: generation and refunds:2. Without refunds it is 0.
+export const SUNK = 3 // of generation 0, which no charge has: it can't be told
+/** GIVING counts threads that give back, and above them threads that turn a mark. */
+export const ONE_TURN = 1000
+export const stampOf = (generation, refunds) => 4 * (generation + 1) + refunds
+
 // Shared-memory operations
 export const at = (w, field) => 1 + w * WAY + field
 export const load = (w, field) => (m) => m[at(w, field)]
