@@ -10,9 +10,9 @@ import {
   checkUpdate,
   checkWaitOptions,
   closed,
-  foreignDecision,
+  foreignDecisionError,
   isDecision,
-  neverAdmitted,
+  neverAdmittedError,
   ownCosts,
   usageMs,
 } from './checks.js'
@@ -20,21 +20,21 @@ import type { Clock } from './core/clock.js'
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
-import { type Inspect, shownAs } from './core/inspected.js'
+import { type Inspect, inspectAs } from './core/inspect.js'
 import type { Signal } from './core/on-abort.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import { InlineEngine } from './engines/inline.js'
 import { PoolEngine, type PoolSettings } from './engines/pool.js'
-import { AnsweredDecision } from './engines/request.js'
+import { PoolDecision } from './engines/request.js'
 import { type SharedLimiter, shareOf } from './engines/share.js'
-import { Waiters } from './engines/waiters.js'
+import { WaitQueues } from './engines/wait-queues.js'
 import { type LimiterFile, type LimiterRule, type LimiterStats, ruleOf } from './limiter.js'
 import type { Arena } from './memory/arena.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
-import { Op } from './memory/slots.js'
+import { Op } from './memory/request-ring.js'
 
 /** Ends one call: it rejects with `ERR_MILLRACE_ABORTED`; what had been decided by then stays charged. */
 export interface CallOptions {
@@ -57,7 +57,7 @@ export class AsyncLimiter implements AsyncDisposable {
   readonly #file: LimiterFile | undefined
   readonly #keys: KeyReader
   readonly #updates: WordWatch
-  readonly #waiters: Waiters
+  readonly #waiters: WaitQueues
   /** For what takes no decision: the limit, and statistics. */
   readonly #inline: InlineEngine
   readonly #pool: PoolEngine
@@ -71,7 +71,7 @@ export class AsyncLimiter implements AsyncDisposable {
     this.#file = file
     this.#keys = new KeyReader(this, arena)
     this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
-    this.#waiters = new Waiters(clock, this.#updates)
+    this.#waiters = new WaitQueues(clock, this.#updates)
     this.#inline = new InlineEngine(arena, ruleName, clock)
     this.#pool = new PoolEngine(this.#shared(), settings)
   }
@@ -141,8 +141,8 @@ export class AsyncLimiter implements AsyncDisposable {
       lo,
       hi,
       decide: () => this.#open().ask(Op.CHECK, lo, hi, cost) as Promise<Decision>,
-      giveBack: (decision: Decision) => this.#giveBack(decision as AnsweredDecision),
-      never: () => neverAdmitted(cost, this.#inline.limit),
+      giveBack: (decision: Decision) => this.#giveBack(decision as PoolDecision),
+      never: () => neverAdmittedError(cost, this.#inline.limit),
     }
     return this.#waiters.wait(want, signal)
   }
@@ -161,13 +161,13 @@ export class AsyncLimiter implements AsyncDisposable {
   refund(key: Key, cost: number): Promise<number>
   async refund(what: Decision | Key, cost?: number): Promise<number> {
     const pool = this.#open()
-    if (what instanceof AnsweredDecision && what.asker === pool) {
+    if (what instanceof PoolDecision && what.engine === pool) {
       const { lo, hi } = what
       const given = (await pool.giveBack(what)) as number
       this.#waiters.wake(lo, hi)
       return given
     }
-    if (isDecision(what)) throw foreignDecision(what)
+    if (isDecision(what)) throw foreignDecisionError(what)
     return this.#askAndWake(Op.REFUND, what as Key, cost as number)
   }
 
@@ -220,12 +220,12 @@ export class AsyncLimiter implements AsyncDisposable {
   }
 
   /**
-   * @internal When a charged decision took effect: as `MadeDecision.effectMs`, but the reading by which it was decided has stayed
+   * @internal When a charged decision took effect: as `InlineDecision.effectMs`, but the reading by which it was decided has stayed
    * in its thread. It lies between the question and the answer, in the granule that was charged; any moment there will do for
    * a log, for a window holds the same granules wherever in them it begins.
    */
   effectMs(decision: Decision, askedMs: number, answeredMs: number): number {
-    return Math.max(askedMs, this.#inline.outlook.effectOf(decision as AnsweredDecision, answeredMs))
+    return Math.max(askedMs, this.#inline.estimates.effectOf(decision as PoolDecision, answeredMs))
   }
 
   /** Answers what is under way, then ends the threads. May be called twice. */
@@ -237,7 +237,7 @@ export class AsyncLimiter implements AsyncDisposable {
   /** What `console.log` shows. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     const fields = this.#closing !== undefined ? { isClosed: true } : this.rule
-    return shownAs('AsyncLimiter', fields, options, inspect)
+    return inspectAs('AsyncLimiter', fields, options, inspect)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -266,7 +266,7 @@ export class AsyncLimiter implements AsyncDisposable {
   }
 
   /** Whoever the decision was for has gone, and would not hear of it either if the thread that is to give it back were lost. */
-  #giveBack(decision: AnsweredDecision): void {
+  #giveBack(decision: PoolDecision): void {
     this.#pool.takeBack(decision).catch((error: unknown) => {
       if (!(error instanceof MillraceError)) throw error
     })

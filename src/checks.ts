@@ -7,7 +7,7 @@ import type { Costs } from './engines/batch.js'
 import { COUNT } from './memory/layout.js'
 
 export function checkCost(cost: unknown, option = 'cost'): asserts cost is number {
-  if (!isCost(cost)) throw invalidCost(cost, option)
+  if (!isCost(cost)) throw invalidCostError(cost, option)
 }
 
 function isCost(cost: unknown): cost is number {
@@ -42,7 +42,7 @@ export function ownCosts(costs: unknown, keys: number): Costs {
   const own = new Float64Array(keys)
   for (let i = 0; i < keys; i++) {
     const cost = given[i]
-    if (!isCost(cost)) throw invalidCost(cost, `costs[${i}]`)
+    if (!isCost(cost)) throw invalidCostError(cost, `costs[${i}]`)
     own[i] = cost
   }
   return own
@@ -56,7 +56,7 @@ export function checkPenalty(cost: unknown): asserts cost is number {
   throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'cost', cost, expected)
 }
 
-export function invalidCost(cost: unknown, option = 'cost'): MillraceError {
+export function invalidCostError(cost: unknown, option = 'cost'): MillraceError {
   return new MillraceError('ERR_MILLRACE_INVALID_COST', option, cost, 'an integer of 0 or more')
 }
 
@@ -64,7 +64,7 @@ export function closed(): MillraceError {
   return new MillraceError('ERR_MILLRACE_CLOSED', 'limiter', 'a closed one', 'a limiter that is open')
 }
 
-export function neverAdmitted(cost: number, limit: number): MillraceError {
+export function neverAdmittedError(cost: number, limit: number): MillraceError {
   const [option, value, expected] =
     cost > limit
       ? ['cost', cost, `at most the limit, ${limit}`]
@@ -77,7 +77,7 @@ export function isDecision(what: unknown): boolean {
   return typeof what === 'object' && what !== null && 'retryAfterMs' in what
 }
 
-export function foreignDecision(decision: unknown): MillraceError {
+export function foreignDecisionError(decision: unknown): MillraceError {
   const expected = 'a decision of this limiter'
   return new MillraceError('ERR_MILLRACE_FOREIGN_DECISION', 'decision', decision, expected)
 }

@@ -5,7 +5,7 @@ import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } 
 import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
 import { checkRule, type RuleOptions } from './core/rule.js'
-import { attachShared, clockWithFile } from './engines/attach.js'
+import { attachShared, clockWithFileError } from './engines/attach.js'
 import type { PoolSettings } from './engines/pool.js'
 import type { SharedLimiter } from './engines/share.js'
 import { warnIfLarge } from './large-arena.js'
@@ -15,7 +15,7 @@ import { ON_FULL, type OnFull } from './memory/layout.js'
 import { checkPool, type PoolOptions } from './pool-options.js'
 import { type Machine, thisMachine } from './shared-file/machine.js'
 import type { Wanted } from './shared-file/mismatch.js'
-import { openNow, openPatiently } from './shared-file/patience.js'
+import { openNow, openWithRetries } from './shared-file/open-retries.js'
 import { openSharedFile, type SharedFile } from './shared-file/shared-file.js'
 
 /** What a limiter is made of: one rule, and where its counts live. */
@@ -126,7 +126,7 @@ export async function openLimiter<Name extends Engine = 'inline'>(
   signal?.throwIfAborted()
   const { path } = plan
   if (path === undefined) return made(plan) as LimiterOf<Name>
-  const file = await openPatiently(path, openSharedFile(path, plan, thisMachine), signal)
+  const file = await openWithRetries(path, openSharedFile(path, plan, thisMachine), signal)
   return made(plan, file) as LimiterOf<Name>
 }
 
@@ -171,8 +171,8 @@ function planOf(options: LimiterOptions | PoolLimiterOptions): Plan {
   checkClock(clock)
   const settings = engine === 'pool' ? checkPool(pool) : undefined
   const path = shared === undefined ? undefined : checkShared(shared)
-  if (path !== undefined && ownClock !== undefined) throw clockWithFile(ownClock)
-  if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPool(clock)
+  if (path !== undefined && ownClock !== undefined) throw clockWithFileError(ownClock)
+  if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPoolError(clock)
   return { rule, maxKeys, onFull, clock, path, settings }
 }
 
@@ -204,7 +204,7 @@ function limiterOn(
 
 const isOwn = (clock: Clock): boolean => clock !== monotonicClock && !(clock instanceof SharedManualClock)
 
-function clockForPool(clock: Clock): MillraceError {
+function clockForPoolError(clock: Clock): MillraceError {
   const expected =
     "none or manualClock() beside engine: 'pool', whose threads can't call a function of this one"
   return new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock', clock, expected)

@@ -9,24 +9,24 @@ import {
   checkUpdate,
   checkWaitOptions,
   closed,
-  foreignDecision,
-  invalidCost,
+  foreignDecisionError,
+  invalidCostError,
   isDecision,
-  neverAdmitted,
+  neverAdmittedError,
   ownCosts,
   usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
-import { type Decision, MadeDecision } from './core/decision.js'
+import { type Decision, InlineDecision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
-import { type Inspect, shownAs } from './core/inspected.js'
+import { type Inspect, inspectAs } from './core/inspect.js'
 import type { Signal } from './core/on-abort.js'
 import type { Edge } from './core/rule.js'
 import { WordWatch } from './core/word-watch.js'
 import { type BatchDecision, type Costs, decideBatch } from './engines/batch.js'
 import { type EngineStatistics, InlineEngine } from './engines/inline.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
-import { Waiters } from './engines/waiters.js'
+import { WaitQueues } from './engines/wait-queues.js'
 import type { Arena } from './memory/arena.js'
 import type { Hasher } from './memory/hash.js'
 import { KeyReader } from './memory/key-reader.js'
@@ -70,7 +70,7 @@ export class Limiter implements AsyncDisposable {
   readonly #keys: KeyReader
   readonly #hasher: Hasher
   readonly #updates: WordWatch
-  readonly #waiters: Waiters
+  readonly #waiters: WaitQueues
   readonly #ruleName: string
   readonly #file: LimiterFile | undefined
   #engine: InlineEngine | undefined
@@ -84,7 +84,7 @@ export class Limiter implements AsyncDisposable {
     this.#keys = new KeyReader(this, arena)
     this.#hasher = this.#keys.hasher
     this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
-    this.#waiters = new Waiters(clock, this.#updates)
+    this.#waiters = new WaitQueues(clock, this.#updates)
     this.#engine = new InlineEngine(arena, ruleName, clock)
   }
 
@@ -105,7 +105,7 @@ export class Limiter implements AsyncDisposable {
   check(key: Key, cost = 1): Decision {
     const engine = this.#engine
     if (engine === undefined) throw closed()
-    if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCost(cost)
+    if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCostError(cost)
     if (typeof key === 'string') {
       if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
       const hasher = this.#hasher
@@ -170,7 +170,7 @@ export class Limiter implements AsyncDisposable {
       lo,
       hi,
       decide: () => this.#open().checkNow(lo, hi, cost),
-      never: () => neverAdmitted(cost, this.#open().limit),
+      never: () => neverAdmittedError(cost, this.#open().limit),
     }
     return this.#waiters.wait(want, signal)
   }
@@ -195,13 +195,13 @@ export class Limiter implements AsyncDisposable {
   refund(key: Key, cost: number): number
   refund(what: Decision | Key, cost?: number): number {
     const engine = this.#open()
-    if (what instanceof MadeDecision) {
-      if (what.source.engine !== engine) throw foreignDecision(what)
+    if (what instanceof InlineDecision) {
+      if (what.engine !== engine) throw foreignDecisionError(what)
       const given = engine.giveBack(what)
       this.#waiters.wake(what.lo, what.hi)
       return given
     }
-    if (isDecision(what)) throw foreignDecision(what)
+    if (isDecision(what)) throw foreignDecisionError(what)
     checkCost(cost)
     const { lo, hi } = this.#keys.read(what as Key)
     const refunded = engine.refund(lo, hi, cost)
@@ -294,7 +294,7 @@ export class Limiter implements AsyncDisposable {
   /** What `console.log` shows. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     const fields = this.#engine === undefined ? { isClosed: true } : this.rule
-    return shownAs('Limiter', fields, options, inspect)
+    return inspectAs('Limiter', fields, options, inspect)
   }
 
   [Symbol.asyncDispose](): Promise<void> {

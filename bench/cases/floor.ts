@@ -10,11 +10,11 @@ export const DISTANCE = 64
 export const floor: Benchmark = {
   title: 'the floor in C++: one atomic addition to a flat table of 16-byte cells, in random order',
   units: { ns: 'nanoseconds an operation' },
-  contenders: KEYS.flatMap((keys) => [atFloor('plain', keys, 0), atFloor('prefetching', keys, DISTANCE)]),
+  contenders: KEYS.flatMap((keys) => [atFloor('linear', keys, 0), atFloor('prefetching', keys, DISTANCE)]),
   goals: KEYS.map((keys) => ({
     what: `${keys.toLocaleString('en')} keys: prefetching ${DISTANCE} ahead / plain`,
     unit: 'x',
-    value: timesOf(nameOf('prefetching', keys), nameOf('plain', keys)),
+    value: timesOf(nameOf('prefetching', keys), nameOf('linear', keys)),
   })),
   unavailable: () =>
     findCompiler() === undefined

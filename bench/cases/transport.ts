@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { Lane } from '#millrace/engines/lane.js'
+import { RingClient } from '#millrace/engines/ring-client.js'
 import { type Benchmark, type Contender, figureOf } from '../benchmark.js'
 import { LOOP_UNITS, timeInFlight } from '../in-flight.js'
 import type { Answered } from '../transport/answerer.js'
@@ -22,7 +22,7 @@ export const transport: Benchmark = {
   units: { ...LOOP_UNITS, thousandASecond: 'thousand answers a second' },
   contenders: IN_FLIGHT.flatMap((callers) => [
     echoed(OURS, callers, () => {
-      const lane = new Lane(1, { ruleName: 'default' })
+      const lane = new RingClient(1, { ruleName: 'default' })
       lane.start() // by the thread below, which does not end
       return { asking: lane, answering: { ring: lane.memory.buffer } }
     }),

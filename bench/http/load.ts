@@ -7,7 +7,7 @@ const KEYS = 256
 /** How soon after its time autocannon may stop. */
 const SAMPLE_MS = 50
 /** The first answer may take so long. autocannon's own time begins before it connects; on a busy machine that alone takes a second. */
-const PATIENCE_MS = 30_000
+const MAX_WAIT_MS = 30_000
 
 export interface Load {
   readonly requests: number
@@ -33,7 +33,7 @@ export async function load(port: number, durationMs: number): Promise<Load> {
       url,
       requests,
       connections: CONNECTIONS,
-      duration: (PATIENCE_MS + durationMs) / 1_000,
+      duration: (MAX_WAIT_MS + durationMs) / 1_000,
       sampleInt: SAMPLE_MS,
     }
     const run = autocannon(options, (error, done) => (error ? reject(error) : resolve(done)))

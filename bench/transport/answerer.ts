@@ -1,6 +1,7 @@
 /** The thread that answers in the case `transport`: started with the memory of one of the two transports. */
 import { workerData } from 'node:worker_threads'
-import { Answerer, RingMemory } from '#millrace/engines/ring-transport.js'
+import { RingServer } from '#millrace/engines/ring-server.js'
+import { RingMemory } from '#millrace/engines/ring-transport.js'
 import { answerInSlot } from './echo.js'
 import { answerRingBuffers, type RingBuffersMemory } from './ring-buffers.js'
 
@@ -12,7 +13,7 @@ const FIRST_START = 1
 const memory = workerData as Answered
 if ('ringBuffers' in memory) answerRingBuffers(memory.ringBuffers)
 const ring = new RingMemory(memory.ring)
-new Answerer(ring, FIRST_START, NEVER_MS).run({
+new RingServer(ring, FIRST_START, NEVER_MS).run({
   answer(slot) {
     answerInSlot(ring.words, slot)
     return 1

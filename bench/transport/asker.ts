@@ -1,6 +1,6 @@
 import { Echo } from './echo.js'
 
-/** The asking side of a transport: a `Lane` is one. */
+/** The asking side of a transport: a `RingClient` is one. */
 export interface Transport {
   looks: number
   isListening: boolean

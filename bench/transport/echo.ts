@@ -4,7 +4,7 @@
  */
 
 import type { RingMemory } from '#millrace/engines/ring-transport.js'
-import { requestOf } from '#millrace/memory/slots.js'
+import { requestOf } from '#millrace/memory/request-ring.js'
 
 export const REQUEST_WORDS = 4
 export const ANSWER_WORDS = 12

@@ -15,8 +15,8 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, load, read } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
+import { nextUntil } from './block-time.js'
 import { GONE, type SlidingWindow } from './sliding-window.js'
-import { nextUntil } from './until.js'
 
 /**
  * What changes a key's counts otherwise than by admitting: the same words in the same order as `sliding-window.ts`.
@@ -30,7 +30,7 @@ export class Adjustments {
   }
 
   /**
-   * Gives back one admission: `cost` units charged in tick e, with this stamp (`marks.ts`). Nothing where the
+   * Gives back one admission: `cost` units charged in tick e, with this stamp (`refund-marks.ts`). Nothing where the
    * tick is out of the window, or where a refund by key may have taken it. The way may have changed hands: if its
    * counts were taken over, this one is among them; if not, its ticks are past e by more than a window.
    */
@@ -175,7 +175,7 @@ export class Adjustments {
       const v = load(words, base + ADM)
       if (!this.#window.isOf(v, way, lo, hi)) return GONE
       if ((v & COUNT) !== BLOCKED) return was
-      was = this.#window.isShut(base, v, reading.nowMs)
+      was = this.#window.isBlocked(base, v, reading.nowMs)
       if (!this.#window.resum(base, v, read(words, base + TICK), reading)) continue
       this.#window.epochs.count(base)
       return was
@@ -190,7 +190,7 @@ export class Adjustments {
   }
 
   #taken(base: number, taken: number): number {
-    if (taken > 0) this.#window.stale(base)
+    if (taken > 0) this.#window.bumpEpoch(base)
     return taken
   }
 }

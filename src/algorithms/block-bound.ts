@@ -46,7 +46,7 @@ export class BlockBound {
     for (const way of this.#table.waysOf(lo, hi)) {
       const base = window.base(way)
       const v = load(window.words, base + ADM)
-      if ((v & STATE) !== LIVE || !window.isShut(base, v, reading.nowMs)) continue
+      if ((v & STATE) !== LIVE || !window.isBlocked(base, v, reading.nowMs)) continue
       blocked++
       const ms = window.blockedMs(base, reading.nowMs)
       if (this.#table.isNamed(way, lo, hi) || (soonest >= 0 && ms >= soonestMs)) continue

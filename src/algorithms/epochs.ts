@@ -49,7 +49,7 @@ export class Epochs {
   }
 
   /** Whether so few epochs came to the way since that era began that its word tells whether it has changed. */
-  areFew(begun: Uint32Array, way: number): boolean {
+  isWithinEpochs(begun: Uint32Array, way: number): boolean {
     return this.#since(begun, way % this.#counts.length) <= MOST_TOLD
   }
 

@@ -37,7 +37,7 @@ const MOST_NEWEST = 0xffffffff
  *      lap       2    2    2    1    1
  *
  * A tick that moves on gives no slot back and clears none: a bucket whose lap is neither of the two counts nothing.
- * That wastes nothing but needs the broom: laps have 8 bits, so a count that rested for 256 laps would count again.
+ * That wastes nothing but needs the sweep: laps have 8 bits, so a count that rested for 256 laps would count again.
  */
 export class Ring implements Laps {
   /** The granules that a window may reach into: n, and the one under way. */
@@ -112,9 +112,9 @@ export class Ring implements Laps {
   }
 
   /**
-   * Moves a cell's tick on to the reading's and brooms what it passed; `seen` is what a plain read found there. A tick
+   * Moves a cell's tick on to the reading's and sweeps what it passed; `seen` is what a plain read found there. A tick
    * ahead of the reading (another thread's clock, or a clock that stepped back) stands. A move over more than 64 laps
-   * goes in hops, each of which brooms every slot: by way of a tick whose laps no leftover bears.
+   * goes in hops, each of which sweeps every slot: by way of a tick whose laps no leftover bears.
    * @returns how many ticks it moved
    */
   advance(base: number, seen: number, reading: Reading): number {

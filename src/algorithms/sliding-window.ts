@@ -43,7 +43,7 @@
  * do so, it would erase counts of a newer lap: so it reads the tick once more, after the bucket. If the tick was within
  * a lap of e then, b was not newer, and if b has changed since, the CAS fails.
  *
- * **Laps and epochs have eight bits.** A count left for exactly 256 laps would count again: the broom (`ring.ts`)
+ * **Laps and epochs have eight bits.** A count left for exactly 256 laps would count again: the sweep (`ring.ts`)
  * clears it long before. A thread stopped in the middle of one decision for exactly 256 laps, or for 256 changes of the
  * admission word that end in the very same value, is not told apart. An epoch is compared with one of an earlier call by the
  * note and by decisions that are read (`epochs.ts`). The note's time comes round, too: it ends where the tick passes a multiple of 2^18.
@@ -78,10 +78,10 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, isStill, load, read, readInOrder, type Words, write } from '../memory/words.js'
 import { CHARGED, LATE, OVERFLOWN } from '../range-sum/range-sum.js'
+import { BlockTime } from './block-time.js'
 import { Epochs } from './epochs.js'
-import { Marks, UNTOLD } from './marks.js'
+import { RefundMarks, UNKNOWN_STAMP } from './refund-marks.js'
 import { Ring } from './ring.js'
-import { Until } from './until.js'
 
 /** What `attempt` and `decide` found. */
 export const UNDECIDED = -2
@@ -94,14 +94,14 @@ const STEP_BITS = 18
 
 export class SlidingWindow {
   readonly ring: Ring
-  readonly marks: Marks
+  readonly marks: RefundMarks
   readonly words: Words
   readonly shape: Shape
   readonly #smooth: boolean
   readonly hasNodes: boolean
-  readonly until: Until
+  readonly until: BlockTime
   readonly epochs: Epochs
-  /** The stamp of the last charge: what tells whether a refund by key has been at its bucket since (`marks.ts`). */
+  /** The stamp of the last charge: what tells whether a refund by key has been at its bucket since (`refund-marks.ts`). */
   stamp = 0
   /** The cell's tick at the last decision, where an admission was charged, and the charge's stamp: what giving back needs. */
   chargedTick = 0
@@ -115,10 +115,10 @@ export class SlidingWindow {
     this.words = words
     this.shape = shape
     this.ring = new Ring(words, shape, originMs)
-    this.marks = new Marks(words, shape)
+    this.marks = new RefundMarks(words, shape)
     this.#smooth = edge === 'smooth'
-    this.hasNodes = shape.sums !== 'plain'
-    this.until = new Until(originMs)
+    this.hasNodes = shape.sums !== 'linear'
+    this.until = new BlockTime(originMs)
     this.epochs = new Epochs(shape)
   }
 
@@ -146,14 +146,14 @@ export class SlidingWindow {
   #advance(base: number, tick: number, reading: Reading): void {
     const moved = this.ring.advance(base, tick, reading)
     const passed = moved >= 2 ** STEP_BITS // or round it all: a clock far back moves a tick nearly the whole modulus on
-    if (passed || (moved > 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS)) this.stale(base)
+    if (passed || (moved > 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS)) this.bumpEpoch(base)
   }
 
   /**
    * The usual case of `decide`, tried once and short enough for V8 to inline: the cell's tick is at the reading's, its
    * bucket is of this lap and unmarked or the cell known to be full, and nobody comes in between; else UNDECIDED. `cost` is at least 1.
    *
-   * Before the charge the tick must be at e, or a broom on its way there could take the charge for a leftover. After it
+   * Before the charge the tick must be at e, or a sweep on its way there could take the charge for a leftover. After it
    * (and so after v, which is read in order before that) the name and the tick are looked at again. A charge that did not
    * come to be committed is taken out, unless a refund by key has marked its bucket; then it may stay for a window.
    */
@@ -247,7 +247,7 @@ export class SlidingWindow {
     const charged = above === CHARGED ? this.#chargeBucket(base, e, cost) : above
     if (charged !== LATE && charged !== OVERFLOWN) return charged
     if (above === CHARGED) sums.takeOut(base, slot, lap, cost)
-    this.stale(base) // some node may have been charged for a while
+    this.bumpEpoch(base) // some node may have been charged for a while
     return charged
   }
 
@@ -318,14 +318,14 @@ export class SlidingWindow {
 
   /** Takes a charge out of its bucket, unless a refund by key may have done so: its stamp tells. */
   undo(base: number, e: number, cost: number, stamp: number): boolean {
-    if (stamp === UNTOLD) return false
+    if (stamp === UNKNOWN_STAMP) return false
     const { marks, ring } = this
     const isMarked = stamp !== 0
     const isTaken = (!isMarked || marks.begin(base, stamp)) && this.#takeOut(base, e, cost, stamp)
     if (isMarked) marks.end(base)
     if (!isTaken) return false
     ring.sums.takeOut(base, ring.slot(e), ring.lap, cost)
-    this.stale(base)
+    this.bumpEpoch(base)
     return true
   }
 
@@ -342,7 +342,7 @@ export class SlidingWindow {
   }
 
   /** Something left a bucket: a sum made before is too high. A new epoch fails those under way; then the note ends. */
-  stale(base: number): void {
+  bumpEpoch(base: number): void {
     for (;;) {
       const v = load(this.words, base + ADM)
       if ((v & STATE) !== LIVE) return
@@ -364,7 +364,7 @@ export class SlidingWindow {
   #isKnownFull(base: number, v: number, e: number, reading: Reading): boolean {
     // Plain: a note that is read late is of another epoch or time, and costs a sum.
     if (read(this.words, base + AS_OF) === this.#noteOf(v, e, this.sixteenthOf(e, reading))) return true
-    return this.isShut(base, v, reading.nowMs)
+    return this.isBlocked(base, v, reading.nowMs)
   }
 
   /** CAS(v -> the sum as of tick e, new epoch), then the note. Whether it went through. */
@@ -387,8 +387,8 @@ export class SlidingWindow {
     return this.#smooth && e === reading.tick ? reading.sixteenth : 0
   }
 
-  /** @see Cells.isShut */
-  isShut(base: number, v: number, nowMs: number): boolean {
+  /** @see Cells.isBlocked */
+  isBlocked(base: number, v: number, nowMs: number): boolean {
     return (v & COUNT) === BLOCKED && this.blockedMs(base, nowMs) > 0
   }
 

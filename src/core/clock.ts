@@ -1,6 +1,6 @@
 import { hrtime } from 'node:process'
 import { MillraceError } from './errors.js'
-import { type Inspect, shownAs } from './inspected.js'
+import { type Inspect, inspectAs } from './inspect.js'
 import { WordWatch } from './word-watch.js'
 
 /** A source of time. Attached threads must read clocks that agree to less than one granule. */
@@ -63,7 +63,7 @@ export class SharedManualClock implements ManualClock {
 
   /** What `console.log` shows. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    return shownAs('ManualClock', { nowMs: this.now() }, options, inspect)
+    return inspectAs('ManualClock', { nowMs: this.now() }, options, inspect)
   }
 
   now(): number {

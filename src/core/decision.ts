@@ -69,18 +69,18 @@ export function secondsOf(retryAfterMs: number): number {
 }
 
 /** Where a decision finds what it did not need when it was made. */
-export interface DecisionSource {
+export interface EngineEra {
   /** The engine that decided. */
   readonly engine: object
   readonly ruleName: string
-  readonly outlook: {
+  readonly estimates: {
     remaining(decision: Decided): number
     retryAfter(decision: Decided): number
     reset(decision: Decided): number
-    effectOf(decision: MadeDecision, readingMs: number): number
+    effectOf(decision: InlineDecision, readingMs: number): number
   }
   /** Whether the way's admission word tells if it has changed since any of these decisions. */
-  isTold(way: number): boolean
+  canTrustEpoch(way: number): boolean
 }
 
 /** How a decision ended. A number, so that a decision is small. */
@@ -100,7 +100,7 @@ export type Outcome = (typeof Outcome)[keyof typeof Outcome]
 
 /** A decision, as far as its figures go: on which cell it was made, and what it left there. */
 export interface Decided {
-  readonly source: DecisionSource
+  readonly era: EngineEra
   readonly lo: number
   readonly hi: number
   readonly cost: number
@@ -108,7 +108,7 @@ export interface Decided {
   /** The clock's reading by which it was decided. */
   readonly at: number
   readonly outcome: Outcome
-  /** 0 or more: a decision on a key that has no way has its figures at once, by `Outlook.ofNewKey`. */
+  /** 0 or more: a decision on a key that has no way has its figures at once, by `DecisionEstimates.ofNewKey`. */
   readonly way: number
   /** The way's tick and its admission word, as the decision left them. */
   readonly tick: number
@@ -119,10 +119,10 @@ export interface Decided {
 
 /**
  * What is kept beside a decision: figures that have been worked out; UNTIL of the block that refused it, and the exact reading. It
- * takes the place of the decision's source, as most decisions have none.
+ * takes the place of the decision's era, as most decisions have none.
  */
-class Found {
-  readonly source: DecisionSource
+class Details {
+  readonly era: EngineEra
   remaining: number | undefined
   retryAfterMs: number | undefined
   resetMs: number | undefined
@@ -130,8 +130,8 @@ class Found {
   at: number | undefined
   refunds: number | undefined
 
-  constructor(source: DecisionSource) {
-    this.source = source
+  constructor(era: EngineEra) {
+    this.era = era
   }
 }
 
@@ -147,22 +147,22 @@ const MOST_PACKED = 127
  * nothing of the inside. The figures are getters of the class: own ones would take ten times as long to define as a
  * decision takes (`docs/performance-notes.md`). `toJSON` has them all.
  */
-export class MadeDecision implements Decision {
+export class InlineDecision implements Decision {
   readonly allowed: boolean
   readonly limit: number
   readonly rule: string
-  #source: DecisionSource | Found
+  #era: EngineEra | Details
   readonly #lo: number
   readonly #hi: number
   readonly #at: number
   readonly #way: number
   readonly #tick: number
   readonly #adm: number
-  /** refunds:7 | outcome:3 | cost:22; the refunds that do not fit are in `Found`. */
+  /** refunds:7 | outcome:3 | cost:22; the refunds that do not fit are in `Details`. */
   #charge: number
 
   constructor(
-    source: DecisionSource,
+    era: EngineEra,
     lo: number,
     hi: number,
     cost: number,
@@ -176,8 +176,8 @@ export class MadeDecision implements Decision {
   ) {
     this.allowed = outcome >= Outcome.UNCOUNTED
     this.limit = limit
-    this.rule = source.ruleName
-    this.#source = source
+    this.rule = era.ruleName
+    this.#era = era
     this.#lo = lo
     this.#hi = hi
     this.#at = at
@@ -189,9 +189,14 @@ export class MadeDecision implements Decision {
     this.#charge = (packed << (COST_BITS + 3)) | (outcome << COST_BITS) | Math.min(cost, COST)
   }
 
+  /** @internal The engine that decided. */
+  get engine(): object {
+    return this.era.engine
+  }
+
   /** @internal */
-  get source(): DecisionSource {
-    return this.#source instanceof Found ? this.#source.source : this.#source
+  get era(): EngineEra {
+    return this.#era instanceof Details ? this.#era.era : this.#era
   }
 
   /** @internal */
@@ -206,7 +211,7 @@ export class MadeDecision implements Decision {
 
   /** @internal The clock's reading by which it was decided, or the whole millisecond before where its figures are the same. */
   get at(): number {
-    return (this.#source instanceof Found ? this.#source.at : undefined) ?? this.#at
+    return (this.#era instanceof Details ? this.#era.at : undefined) ?? this.#at
   }
 
   /** @internal The key's way, or -1 where it had none. */
@@ -226,7 +231,7 @@ export class MadeDecision implements Decision {
 
   /** @internal The word of UNTIL, where it was refused by a block. */
   get until(): number | undefined {
-    return this.#source instanceof Found ? this.#source.until : undefined
+    return this.#era instanceof Details ? this.#era.until : undefined
   }
 
   /** @internal */
@@ -242,30 +247,30 @@ export class MadeDecision implements Decision {
   /** @internal The stamp of its charge: what tells whether a refund by key has been at its bucket since. */
   get refunds(): number {
     const packed = this.#charge >>> (COST_BITS + 3)
-    return packed === MOST_PACKED ? this.#found().refunds! : packed
+    return packed === MOST_PACKED ? this.#details().refunds! : packed
   }
 
-  /** @internal Marks what was CHARGED as GIVEN_BACK: it is given back once. */
+  /** @internal RefundMarks what was CHARGED as GIVEN_BACK: it is given back once. */
   giveBack(): void {
     this.#charge = (this.#charge & ~(7 << COST_BITS)) | (Outcome.GIVEN_BACK << COST_BITS)
   }
 
   /** @internal Keeps what can't be found later. */
-  keep(found: Partial<Figures & { until: number; at: number; refunds: number }>): void {
-    Object.assign(this.#found(), found)
+  keep(details: Partial<Figures & { until: number; at: number; refunds: number }>): void {
+    Object.assign(this.#details(), details)
   }
 
   get remaining(): number {
-    const found = this.#found()
-    found.remaining ??= found.source.outlook.remaining(this)
-    return found.remaining
+    const details = this.#details()
+    details.remaining ??= details.era.estimates.remaining(this)
+    return details.remaining
   }
 
   get retryAfterMs(): number {
     if (this.allowed) return 0
-    const found = this.#found()
-    found.retryAfterMs ??= found.source.outlook.retryAfter(this)
-    return found.retryAfterMs
+    const details = this.#details()
+    details.retryAfterMs ??= details.era.estimates.retryAfter(this)
+    return details.retryAfterMs
   }
 
   get retryAfterSeconds(): number {
@@ -273,9 +278,9 @@ export class MadeDecision implements Decision {
   }
 
   get resetMs(): number {
-    const found = this.#found()
-    found.resetMs ??= found.source.outlook.reset(this)
-    return found.resetMs
+    const details = this.#details()
+    details.resetMs ??= details.era.estimates.reset(this)
+    return details.resetMs
   }
 
   /**
@@ -286,7 +291,7 @@ export class MadeDecision implements Decision {
    * admission of long ago beside those of now, and finds windows over the limit that never were.
    */
   effectMs(readingMs: number): number {
-    return this.source.outlook.effectOf(this, readingMs)
+    return this.era.estimates.effectOf(this, readingMs)
   }
 
   toJSON(): DecisionFields {
@@ -298,8 +303,8 @@ export class MadeDecision implements Decision {
     return fieldsOf(this)
   }
 
-  #found(): Found {
-    if (!(this.#source instanceof Found)) this.#source = new Found(this.#source)
-    return this.#source
+  #details(): Details {
+    if (!(this.#era instanceof Details)) this.#era = new Details(this.#era)
+    return this.#era
   }
 }

@@ -50,7 +50,7 @@ export interface Rule {
 export const MAX_LIMIT = 2 ** 22 - 2
 export const MAX_BUCKETS = 2 ** 20
 /** The most granules that are summed one by one. */
-export const MOST_PLAIN = 256
+export const MOST_LINEAR = 256
 const DEFAULT_BUCKETS = 60
 const MAX_WINDOW_MS = 10_000 * 366 * 86_400_000
 
@@ -82,11 +82,11 @@ export function checkRule(options: RuleOptions): Rule {
     throw invalid('window', window, 'a duration of 1 ms to 10,000 years')
   }
   const buckets = checkGranularity(granularity, windowMs)
-  if (rangeSum !== undefined && buckets <= MOST_PLAIN) {
+  if (rangeSum !== undefined && buckets <= MOST_LINEAR) {
     throw invalid(
       'rangeSum',
       rangeSum,
-      `none, as up to ${MOST_PLAIN} granules (here ${buckets}) are summed one by one`,
+      `none, as up to ${MOST_LINEAR} granules (here ${buckets}) are summed one by one`,
     )
   }
   return { name, limit, windowMs, buckets, edge, ...(rangeSum === undefined ? {} : { rangeSum }) }

@@ -2,7 +2,7 @@ import { type Clock, checkClock, monotonicClock, SharedManualClock } from '../co
 import { MillraceError } from '../core/errors.js'
 import { type Arena, attachArena } from '../memory/arena.js'
 import { thisMachine } from '../shared-file/machine.js'
-import { openNow } from '../shared-file/patience.js'
+import { openNow } from '../shared-file/open-retries.js'
 import { reopenSharedFile, type SharedFile } from '../shared-file/shared-file.js'
 import type { FilePlace, SharedLimiter } from './share.js'
 
@@ -43,13 +43,13 @@ function attachFile(file: FilePlace, rule: string, clock: Clock | undefined): At
     throw refuse('shared.file', file, 'the file of limiter.share()')
   }
   if (typeof rule !== 'string') throw refuse('shared.rule', rule, "the rule's name")
-  if (clock !== undefined) throw clockWithFile(clock)
+  if (clock !== undefined) throw clockWithFileError(clock)
   const opened = openNow(path, reopenSharedFile({ path, device, inode }, rule, thisMachine))
   return { arena: opened.arena, rule, clock: opened.clock, file: opened }
 }
 
 /** No clock of a process's own agrees with those of the others, and goes on where it was when all of them are gone. */
-export function clockWithFile(clock: Clock): MillraceError {
+export function clockWithFileError(clock: Clock): MillraceError {
   const expected = 'none beside shared.file, whose processes go by the clock of their machine'
   return new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock', clock, expected)
 }

@@ -1,6 +1,6 @@
 import { type Decided, Outcome, secondsOf } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
-import { type Inspect, shownAs } from '../core/inspected.js'
+import { type Inspect, inspectAs } from '../core/inspect.js'
 import { type NativeBatches, SEEN_WORDS } from '../native/batches.js'
 import type { Era } from './era.js'
 import type { InlineEngine } from './inline.js'
@@ -39,12 +39,12 @@ export function decideBatch(
   costs: Costs,
   withRemaining: boolean,
 ): BatchDecision {
-  const batch = new MadeBatch(engine, fingerprints, costs, withRemaining)
+  const batch = new InlineBatch(engine, fingerprints, costs, withRemaining)
   batch.decideAll()
   return batch
 }
 
-class MadeBatch implements BatchDecision {
+class InlineBatch implements BatchDecision {
   readonly length: number
   readonly allowed: Uint8Array
   readonly remaining?: Int32Array
@@ -88,7 +88,7 @@ class MadeBatch implements BatchDecision {
     checkEntry(i, this.length)
     if (this.allowed[i] === 1) return 0
     this.#found ??= new Float64Array(this.length)
-    const found = this.#found[i]! || this.#engine.outlook.retryAfter(this.#decided(i))
+    const found = this.#found[i]! || this.#engine.estimates.retryAfter(this.#decided(i))
     this.#found[i] = found
     return found
   }
@@ -101,14 +101,14 @@ class MadeBatch implements BatchDecision {
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     const { length, allowed, remaining } = this
     const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
-    return shownAs('BatchDecision', fields, options, inspect)
+    return inspectAs('BatchDecision', fields, options, inspect)
   }
 
   /** An entry that was refused. */
   #decided(i: number): Decided {
     const at = SEEN_WORDS * i
     return {
-      source: this.#eras.findLast(({ from }) => from <= i)!.era,
+      era: this.#eras.findLast(({ from }) => from <= i)!.era,
       lo: this.#fingerprints[2 * i]!,
       hi: this.#fingerprints[2 * i + 1]!,
       cost: this.#costOf(i),
@@ -184,7 +184,7 @@ class MadeBatch implements BatchDecision {
   /** Of a key that has no way, what somebody may ask is found at once. Not more: it reads the clock, which the addon would not. */
   #keepNew(i: number, lo: number, hi: number, cost: number, outcome: Outcome): void {
     if (this.remaining === undefined && outcome !== Outcome.NO_ROOM) return
-    const figures = this.#engine.outlook.ofNewKey(lo, hi, cost, this.#limits[i]!, outcome)
+    const figures = this.#engine.estimates.ofNewKey(lo, hi, cost, this.#limits[i]!, outcome)
     if (this.remaining) this.remaining[i] = figures.remaining
     if (outcome !== Outcome.NO_ROOM) return
     this.#found ??= new Float64Array(this.length)
@@ -192,7 +192,7 @@ class MadeBatch implements BatchDecision {
   }
 
   #keep(i: number, decided: Decided): void {
-    if (this.remaining) this.remaining[i] = this.#engine.outlook.remaining(decided)
+    if (this.remaining) this.remaining[i] = this.#engine.estimates.remaining(decided)
     if (decided.outcome !== Outcome.REFUSED) return
     this.#seen.set([decided.way, decided.adm, decided.tick, decided.until ?? 0], SEEN_WORDS * i)
   }

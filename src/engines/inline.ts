@@ -1,9 +1,9 @@
 import { Adjustments } from '../algorithms/adjustments.js'
 import { BlockBound } from '../algorithms/block-bound.js'
-import { Forecast } from '../algorithms/forecast.js'
+import { Estimates } from '../algorithms/estimates.js'
 import { ADMITTED, FULL, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
 import type { Clock } from '../core/clock.js'
-import { type Decided, type Figures, MadeDecision, Outcome } from '../core/decision.js'
+import { type Decided, type Figures, InlineDecision, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
 import { isLimit } from '../core/rule.js'
 import { Ticks } from '../core/ticks.js'
@@ -17,8 +17,8 @@ import { Table } from '../memory/table.js'
 import { read } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
 import { NativeSingle } from '../native/single.js'
+import { DecisionEstimates } from './decision-estimates.js'
 import { Era } from './era.js'
-import { Outlook } from './outlook.js'
 
 const NO_WAY = -1
 /** Milliseconds are added to a reading that is so near below the next whole one as if it were that: doubles are rounded. */
@@ -48,12 +48,12 @@ export class InlineEngine {
   readonly #window: SlidingWindow
   readonly #adjustments: Adjustments
   readonly #blockBound: BlockBound
-  readonly #forecast: Forecast
+  readonly #cellEstimates: Estimates
   readonly #insertion: Insertion
   readonly #single: NativeSingle | undefined
   /** What is told of later. */
-  readonly outlook: Outlook
-  /** The source of the decisions made now. */
+  readonly estimates: DecisionEstimates
+  /** The era of the decisions made now. */
   era: Era
   #allowed = 0
   #denied = 0
@@ -72,14 +72,14 @@ export class InlineEngine {
     this.#window = new SlidingWindow(words, shape, edge, originMs)
     this.#adjustments = new Adjustments(this.#window)
     this.#blockBound = new BlockBound(this.#table, this.#window)
-    this.#forecast = new Forecast(this.#window, ticks, edge === 'smooth')
+    this.#cellEstimates = new Estimates(this.#window, ticks, edge === 'smooth')
     this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
     this.#single = NativeSingle.for(arena, this.reading)
-    this.outlook = new Outlook(
+    this.estimates = new DecisionEstimates(
       arena,
       this.#table,
       this.#window,
-      this.#forecast,
+      this.#cellEstimates,
       this.#insertion,
       this.reading,
       this.#single,
@@ -104,47 +104,59 @@ export class InlineEngine {
    * Decides and charges, by the reading that the caller has just taken. `cost` is an integer >= 0 of any size; `hint` the
    * way where the key was last, or -1.
    */
-  check(lo: number, hi: number, cost: number, hint: number): MadeDecision {
+  check(lo: number, hi: number, cost: number, hint: number): InlineDecision {
     const { limit } = this
     return this.#made(lo, hi, cost, limit, this.decide(lo, hi, cost, limit, hint))
   }
 
   /** The same, by a reading of its own; by the addon where it is there and the key in the table. */
-  checkNow(lo: number, hi: number, cost: number, hint = NO_WAY): MadeDecision {
+  checkNow(lo: number, hi: number, cost: number, hint = NO_WAY): InlineDecision {
     const single = this.#single
     if (single === undefined) this.reading.take()
     else if (single.decides(lo, hi, cost, hint)) return this.#madeThrough(single, lo, hi, cost)
     return this.check(lo, hi, cost, hint)
   }
 
-  #made(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): MadeDecision {
+  #made(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
     const { way } = this
     if (way < 0) return this.#madeNew(lo, hi, cost, limit, outcome)
     const { chargedTick, chargedRefunds, seenAdm } = this.#window
     const { nowMs } = this.reading
     const at = this.#kept(nowMs)
     // biome-ignore format: one line
-    const made = new MadeDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
+    const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
     if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
     if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, this.#window.seenUntil)
     return made
   }
 
-  #madeThrough(single: NativeSingle, lo: number, hi: number, cost: number): MadeDecision {
+  #madeThrough(single: NativeSingle, lo: number, hi: number, cost: number): InlineDecision {
     const { way, limit, nowMs, chargedTick, chargedRefunds, seenAdm } = single
     const outcome = this.#settled(way, single.isAdmitted ? ADMITTED : FULL)
     const at = this.#kept(nowMs)
     // biome-ignore format: one line
-    const made = new MadeDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
+    const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
     if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
     if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, single.seenUntil)
     return made
   }
 
   /** Of a key that has no way: nothing of the table would tell its figures later. */
-  #madeNew(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): MadeDecision {
-    const figures = this.outlook.ofNewKey(lo, hi, cost, limit, outcome)
-    const made = new MadeDecision(this.era, lo, hi, cost, limit, this.reading.nowMs, outcome, NO_WAY, 0, 0, 0)
+  #madeNew(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
+    const figures = this.estimates.ofNewKey(lo, hi, cost, limit, outcome)
+    const made = new InlineDecision(
+      this.era,
+      lo,
+      hi,
+      cost,
+      limit,
+      this.reading.nowMs,
+      outcome,
+      NO_WAY,
+      0,
+      0,
+      0,
+    )
     made.keep(figures)
     return made
   }
@@ -185,7 +197,7 @@ export class InlineEngine {
   }
 
   /** Decides, but charges and inserts nothing. */
-  peek(lo: number, hi: number, cost: number): MadeDecision {
+  peek(lo: number, hi: number, cost: number): InlineDecision {
     const { limit } = this
     this.reading.take()
     this.way = this.#see(lo, hi)
@@ -194,16 +206,16 @@ export class InlineEngine {
 
   /** All figures of the decision just made. */
   figuresOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Figures {
-    if (this.way < 0) return this.outlook.ofNewKey(lo, hi, cost, limit, outcome)
-    return this.outlook.figuresOf(this.decided(lo, hi, cost, limit, outcome))
+    if (this.way < 0) return this.estimates.ofNewKey(lo, hi, cost, limit, outcome)
+    return this.estimates.figuresOf(this.decided(lo, hi, cost, limit, outcome))
   }
 
   /** The last decision, as far as its figures go; of a key that has a way. */
   decided(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Decided {
     const { chargedTick: tick, seenAdm: adm, seenUntil } = this.#window
     const until = outcome === Outcome.REFUSED ? seenUntil : undefined
-    const { era: source, way } = this
-    return { source, lo, hi, cost, limit, at: this.reading.nowMs, outcome, way, tick, adm, until }
+    const { era, way } = this
+    return { era, lo, hi, cost, limit, at: this.reading.nowMs, outcome, way, tick, adm, until }
   }
 
   /** Units of the key in the last `lastMs`. */
@@ -212,7 +224,7 @@ export class InlineEngine {
     if (used >= 0) return used
     const way = this.#table.findLive(lo, hi)
     this.reading.take()
-    return way < 0 ? 0 : this.#forecast.usedInLast(this.#window.base(way), this.reading, lastMs)
+    return way < 0 ? 0 : this.#cellEstimates.usedInLast(this.#window.base(way), this.reading, lastMs)
   }
 
   /** Where the last decision that was charged was. */
@@ -226,7 +238,7 @@ export class InlineEngine {
   }
 
   /** Gives back what this decision charged; how many units that was. */
-  giveBack(decision: MadeDecision): number {
+  giveBack(decision: InlineDecision): number {
     if (decision.outcome !== Outcome.CHARGED) return 0
     this.reading.take()
     decision.giveBack()
@@ -288,7 +300,7 @@ export class InlineEngine {
   /** Decides no more; the memory of a file may go. Decisions that were made can still be read. */
   close(): void {
     this.flush()
-    if (!(this.#arena.buffer instanceof SharedArrayBuffer)) this.outlook.detach()
+    if (!(this.#arena.buffer instanceof SharedArrayBuffer)) this.estimates.detach()
   }
 
   /** Adds what this thread has counted to the statistics of all. */
@@ -315,27 +327,27 @@ export class InlineEngine {
 
   #wouldBe(lo: number, hi: number, cost: number, limit: number): Outcome {
     let { way } = this
-    if (way >= 0 && this.#isShut()) return Outcome.REFUSED
+    if (way >= 0 && this.#isBlocked()) return Outcome.REFUSED
     if (cost > limit) return Outcome.REFUSED
     if (way < 0) {
       if (cost === 0) return Outcome.UNCOUNTED
       way = this.#insertion.choose(lo, hi)
       if (way < 0) return this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
     }
-    const fits = cost === 0 || this.#forecast.used(this.#window.base(way), this.reading) + cost <= limit
+    const fits = cost === 0 || this.#cellEstimates.used(this.#window.base(way), this.reading) + cost <= limit
     return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
 
   /** Cost 0 passes unless the key is blocked; a cost above the limit never does. Neither touches the table. */
   #decideUncharged(lo: number, hi: number, cost: number): Outcome {
     this.way = this.#see(lo, hi)
-    const isShut = this.way >= 0 && this.#isShut()
-    return this.#counted(cost > 0 || isShut ? Outcome.REFUSED : Outcome.UNCOUNTED)
+    const isBlocked = this.way >= 0 && this.#isBlocked()
+    return this.#counted(cost > 0 || isBlocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
   }
 
   /** Whether the way that was just seen is blocked. */
-  #isShut(): boolean {
-    return this.#window.isShut(this.#window.base(this.way), this.#window.seenAdm, this.reading.nowMs)
+  #isBlocked(): boolean {
+    return this.#window.isBlocked(this.#window.base(this.way), this.#window.seenAdm, this.reading.nowMs)
   }
 
   #decideWithoutRoom(): Outcome {
@@ -392,6 +404,6 @@ export class InlineEngine {
 }
 
 /** A block's end is kept where it refused: it may be another when somebody asks. */
-function keepBlock(refused: MadeDecision, at: number, until: number): void {
+function keepBlock(refused: InlineDecision, at: number, until: number): void {
   if ((refused.adm & COUNT) === BLOCKED) refused.keep({ until, at })
 }

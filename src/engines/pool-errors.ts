@@ -1,7 +1,7 @@
 import { MillraceError } from '../core/errors.js'
 
 /** What was asked had not been begun with. */
-export const isUnbegun = (error: unknown): error is MillraceError =>
+export const isNotStarted = (error: unknown): error is MillraceError =>
   error instanceof MillraceError && error.code === 'ERR_MILLRACE_NO_THREADS'
 
 /** The signal of one call; `mayBeCharged` where it had been sent by then. */
@@ -14,7 +14,7 @@ export function aborted(reason: unknown, mayBeCharged: boolean): MillraceError {
 }
 
 /** A thread of the pool has ended in the middle of it. */
-export function workerLost(cause: unknown): MillraceError {
+export function workerLostError(cause: unknown): MillraceError {
   const value = 'the end of the thread that was deciding'
   return new MillraceError('ERR_MILLRACE_WORKER_LOST', 'engine', value, 'an answer', {
     cause,
@@ -22,7 +22,7 @@ export function workerLost(cause: unknown): MillraceError {
   })
 }
 
-export function overloaded(pending: number, maxPending: number): MillraceError {
+export function overloadedError(pending: number, maxPending: number): MillraceError {
   const expected = `fewer than pool.maxPending (${maxPending}) keys that wait for an answer`
   return new MillraceError('ERR_MILLRACE_OVERLOADED', 'pool', pending, expected)
 }
@@ -31,7 +31,7 @@ export function overloaded(pending: number, maxPending: number): MillraceError {
  * Threads can't be started, or end before they have done anything. What was asked has not been charged; of a batch, what other
  * threads were asked may have been.
  */
-export function noThreads(cause: unknown, mayBeCharged = false): MillraceError {
+export function noThreadsError(cause: unknown, mayBeCharged = false): MillraceError {
   const value = 'none that starts'
   const expected = "worker threads (this process may lack the permission or the memory), or engine: 'inline'"
   return new MillraceError('ERR_MILLRACE_NO_THREADS', 'engine', value, expected, { cause, mayBeCharged })

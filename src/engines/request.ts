@@ -15,21 +15,21 @@ import {
   RETRY_AFTER_MS,
   requestOf,
   WAY,
-} from '../memory/slots.js'
-import { Awaited } from './awaited.js'
-import { isUnbegun } from './pool-errors.js'
+} from '../memory/request-ring.js'
+import { PendingReply } from './pending-reply.js'
+import { isNotStarted } from './pool-errors.js'
 import type { RingMemory } from './ring-transport.js'
 
 /** The largest cost that travels: above any limit, and above all that a key can have used. */
 export const MOST_COST = 2 ** 31 - 1
 
-/** Who asks: the limiter's engine in its own thread. */
-export interface Asker {
+/** The engine that sent the request. */
+export interface DecidingEngine {
   readonly ruleName: string
 }
 
 /** A decision that another thread has made. All of it came with the answer: a copy of it has all fields, and nothing of the inside. */
-export class AnsweredDecision implements Decision {
+export class PoolDecision implements Decision {
   readonly allowed: boolean
   readonly limit: number
   readonly remaining: number
@@ -37,7 +37,7 @@ export class AnsweredDecision implements Decision {
   readonly retryAfterSeconds: number
   readonly resetMs: number
   readonly rule: string
-  readonly #asker: Asker
+  readonly #engine: DecidingEngine
   readonly #lo: number
   readonly #hi: number
   readonly #cost: number
@@ -46,7 +46,7 @@ export class AnsweredDecision implements Decision {
   readonly #refunds: number
   #outcome: Outcome
 
-  constructor({ words, doubles }: RingMemory, slot: number, asker: Asker) {
+  constructor({ words, doubles }: RingMemory, slot: number, engine: DecidingEngine) {
     const request = requestOf(slot)
     const double = slot >>> 1
     const outcome = words[slot + OUTCOME] as Outcome
@@ -56,8 +56,8 @@ export class AnsweredDecision implements Decision {
     this.retryAfterMs = smallest(doubles[double + RETRY_AFTER_MS]!)
     this.retryAfterSeconds = this.allowed ? 0 : secondsOf(this.retryAfterMs)
     this.resetMs = smallest(doubles[double + RESET_MS]!)
-    this.rule = asker.ruleName
-    this.#asker = asker
+    this.rule = engine.ruleName
+    this.#engine = engine
     this.#lo = words[request + LO]!
     this.#hi = words[request + HI]!
     this.#cost = words[request + COST]!
@@ -67,9 +67,9 @@ export class AnsweredDecision implements Decision {
     this.#outcome = outcome
   }
 
-  /** @internal The limiter's engine that asked. */
-  get asker(): Asker {
-    return this.#asker
+  /** @internal The engine that sent the request. */
+  get engine(): DecidingEngine {
+    return this.#engine
   }
 
   /** @internal */
@@ -115,7 +115,7 @@ export class AnsweredDecision implements Decision {
     return jsonOf(this)
   }
 
-  /** @see MadeDecision */
+  /** @see InlineDecision */
   [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
     return fieldsOf(this)
   }
@@ -125,7 +125,7 @@ export class AnsweredDecision implements Decision {
 const smallest = (ms: number): number => ((ms | 0) === ms ? ms | 0 : ms)
 
 /** What is under way in a slot, on the side that asks. */
-export interface Asked {
+export interface InFlight {
   /** How many keys it is about. */
   readonly length: number
   /** Takes the answer out of the slot. */
@@ -134,12 +134,12 @@ export interface Asked {
 }
 
 /** Something that can also wait before it comes to a slot. */
-export interface Written extends Asked {
+export interface RingRequest extends InFlight {
   write(memory: RingMemory, slot: number): void
 }
 
 /** Settles the promise of a decision; with a promise that is rejected, where there is none. */
-export type Settle = (decision: AnsweredDecision | Promise<never>) => void
+export type Settle = (decision: PoolDecision | Promise<never>) => void
 
 /** What asks for a decision. */
 export function writeCheck({ words }: RingMemory, slot: number, lo: number, hi: number, cost: number): void {
@@ -151,9 +151,9 @@ export function writeCheck({ words }: RingMemory, slot: number, lo: number, hi: 
 }
 
 /** One question to a thread of the pool, until it is answered. */
-export class Request extends Awaited<unknown> implements Written {
+export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   readonly length = 1
-  readonly asker: Asker
+  readonly engine: DecidingEngine
   readonly op: Op
   readonly lo: number
   readonly hi: number
@@ -163,12 +163,12 @@ export class Request extends Awaited<unknown> implements Written {
   /** Milliseconds that are asked about. */
   ms = 0
   /** The decision to be given back. */
-  charge: AnsweredDecision | undefined = undefined
+  charge: PoolDecision | undefined = undefined
   protected isSent = false
 
-  constructor(asker: Asker, op: Op, lo: number, hi: number, cost: number) {
+  constructor(engine: DecidingEngine, op: Op, lo: number, hi: number, cost: number) {
     super()
-    this.asker = asker
+    this.engine = engine
     this.op = op
     this.lo = lo
     this.hi = hi
@@ -191,13 +191,13 @@ export class Request extends Awaited<unknown> implements Written {
   }
 
   override reject(error: unknown): void {
-    if (this.charge !== undefined && isUnbegun(error)) this.charge.outcome = Outcome.CHARGED // to be tried again
+    if (this.charge !== undefined && isNotStarted(error)) this.charge.outcome = Outcome.CHARGED // to be tried again
     super.reject(error)
   }
 
   read(memory: RingMemory, slot: number): void {
     const { op } = this
-    if (op === Op.CHECK || op === Op.PEEK) this.resolve(new AnsweredDecision(memory, slot, this.asker))
+    if (op === Op.CHECK || op === Op.PEEK) this.resolve(new PoolDecision(memory, slot, this.engine))
     else this.resolve(memory.doubles[(slot >>> 1) + NUMBER])
   }
 }

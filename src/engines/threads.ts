@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { ownFile } from '../core/own-file.js'
-import { noThreads } from './pool-errors.js'
+import { noThreadsError } from './pool-errors.js'
 import type { RingTask } from './worker.js'
 
 /** As piscina takes them, and gives them to `new Worker`. */
@@ -72,14 +72,14 @@ export class Threads {
         recordTiming: false,
       })
     } catch (error) {
-      throw noThreads(error)
+      throw noThreadsError(error)
     }
     this.#piscina.options.maxThreads = 0
     try {
       this.#startMissing()
     } catch (error) {
       void this.close() // those that did start
-      throw noThreads(error)
+      throw noThreadsError(error)
     }
     this.#piscina.on('workerCreate', () => this.succeeded())
     // Of a thread that has no task; `workerDestroy` tells of its end.
@@ -170,7 +170,7 @@ export class Threads {
       }
     }
     this.#failures = MOST_FAILURES - 1 // the next one that fails is enough
-    const error = noThreads(this.#lastError ?? new Error('threads end while they start'))
+    const error = noThreadsError(this.#lastError ?? new Error('threads end while they start'))
     for (const [controller, giveUp] of this.#runs) if (giveUp()) controller.abort(error)
   }
 }

@@ -1,5 +1,5 @@
 /** What a thread of the pool runs, once for each time that a ring has work. */
-import type { MadeDecision } from '../core/decision.js'
+import type { InlineDecision } from '../core/decision.js'
 import {
   CHARGED_TICK,
   COST,
@@ -17,15 +17,16 @@ import {
   RETRY_AFTER_MS,
   requestOf,
   WAY,
-} from '../memory/slots.js'
+} from '../memory/request-ring.js'
 import { NativeSlots } from '../native/slots.js'
 import { attachShared } from './attach.js'
 import { decideBatch } from './batch.js'
 import { InlineEngine } from './inline.js'
-import { Answerer, type Answering, AREAS, type Area, RingMemory } from './ring-transport.js'
+import { type RingHandler, RingServer } from './ring-server.js'
+import { AREAS, type Area, RingMemory } from './ring-transport.js'
 import type { SharedLimiter } from './share.js'
 
-/** What a ring's answerer is started with. */
+/** What a ring's server is started with. */
 export interface RingTask {
   /** Tells the rings of a thread apart. */
   readonly id: number
@@ -40,18 +41,18 @@ export interface RingTask {
 const REQUESTS_PER_READING = 16
 
 /** Of this thread, by their rings: one that comes back finds its engine. */
-const benches = new Map<number, Bench>()
+const handlers = new Map<number, RequestHandler>()
 
 /** What piscina runs. */
 export function serve({ id, start, ring, limiter, idleMs }: RingTask): void {
-  const bench = benches.get(id) ?? new Bench(new RingMemory(ring), limiter)
-  benches.set(id, bench)
-  const answerer = new Answerer(bench.memory, start, idleMs)
-  answerer.run(bench)
+  const handler = handlers.get(id) ?? new RequestHandler(new RingMemory(ring), limiter)
+  handlers.set(id, handler)
+  const server = new RingServer(handler.memory, start, idleMs)
+  server.run(handler)
 }
 
 /** An engine that answers the requests of a ring. */
-class Bench implements Answering {
+class RequestHandler implements RingHandler {
   readonly memory: RingMemory
   readonly engine: InlineEngine
   readonly #areas: Area[]
@@ -151,7 +152,7 @@ class Bench implements Answering {
     doubles[double + RESET_MS] = resetMs
   }
 
-  #peek(slot: number, decision: MadeDecision): void {
+  #peek(slot: number, decision: InlineDecision): void {
     const { words, doubles } = this.memory
     const double = slot >>> 1
     words[slot + LIMIT] = decision.limit

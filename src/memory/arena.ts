@@ -58,7 +58,7 @@ export function shapeOf(
   sums: Sums = sumsFor(buckets, rangeSum),
 ): Shape {
   const shape = shapeFor(windowMs, buckets, setsFor(maxKeys), sums)
-  if (shape.words > MAX_WORDS) throw tooLarge(shape, maxKeys)
+  if (shape.words > MAX_WORDS) throw tooLargeError(shape, maxKeys)
   return shape
 }
 
@@ -133,7 +133,7 @@ export function headerDoubles(buffer: ArrayBufferLike): Float64Array {
   return new Float64Array(buffer, 0, HEADER_WORDS / 2)
 }
 
-function tooLarge(shape: Shape, maxKeys: number, cause?: unknown): MillraceError {
+function tooLargeError(shape: Shape, maxKeys: number, cause?: unknown): MillraceError {
   return new MillraceError(
     'ERR_MILLRACE_ARENA_TOO_LARGE',
     'maxKeys',
@@ -149,6 +149,6 @@ function allocate(shape: Shape, maxKeys: number): SharedArrayBuffer {
     // Growable, though it never grows: only then does V8 align it to a page, and a way of 16 words to a cache line.
     return new SharedArrayBuffer(bytes, { maxByteLength: bytes })
   } catch (cause) {
-    throw tooLarge(shape, maxKeys, cause)
+    throw tooLargeError(shape, maxKeys, cause)
   }
 }

@@ -29,8 +29,8 @@ export interface Cells {
   /** Whether the cell's `tick` is past for every thread: what a total of 0 does not count, none of them does. */
   isPast(base: number, tick: number, reading: Reading): boolean
   /** Whether `v`, the cell's admission word, is blocked and its block not over. */
-  isShut(base: number, v: number, nowMs: number): boolean
-  /** How long a cell that `isShut` stays so. */
+  isBlocked(base: number, v: number, nowMs: number): boolean
+  /** How long a cell that `isBlocked` stays so. */
   blockedMs(base: number, nowMs: number): number
   /** Brings a cell's tick up to the reading. */
   enter(base: number, reading: Reading): void
@@ -185,7 +185,7 @@ export class Insertion {
         if (state === NAMED) named = i
         if (state === CLAIMED || state === NAMED) continue
         const base = this.#table.base(wayOf(i, first, second))
-        if (this.#cells.isShut(base, v, this.#reading.nowMs)) {
+        if (this.#cells.isBlocked(base, v, this.#reading.nowMs)) {
           blocked++
           continue
         }
@@ -227,7 +227,7 @@ export class Insertion {
     for (let i = 0; i < 2 * WAYS_PER_SET; i++) {
       const v = this.#seen[i]!
       const base = this.#table.base(wayOf(i, first, second))
-      if ((v & STATE) !== LIVE || !this.#cells.isShut(base, v, nowMs)) continue
+      if ((v & STATE) !== LIVE || !this.#cells.isBlocked(base, v, nowMs)) continue
       const tick = read(this.#words, base + TICK) // the claim looks again
       if (this.#onFull !== 'evict' && !this.#cells.isExpired(base, tick, this.#reading)) continue
       const ms = this.#cells.blockedMs(base, nowMs)
@@ -255,7 +255,7 @@ export class Insertion {
     const v = this.#chosen
     const tick = load(words, base + TICK) // then the clock: what has expired by this tick has by any later one
     this.#reading.take()
-    const isBlocked = this.#cells.isShut(base, v, this.#reading.nowMs)
+    const isBlocked = this.#cells.isBlocked(base, v, this.#reading.nowMs)
     if (isBlocked && !this.#givesWay) return undefined // since it was chosen
     const expired = this.#cells.isExpired(base, tick, this.#reading)
     const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL)

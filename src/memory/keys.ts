@@ -1,5 +1,5 @@
 import { MillraceError } from '../core/errors.js'
-import { type Inspect, shownAs } from '../core/inspected.js'
+import { type Inspect, inspectAs } from '../core/inspect.js'
 import type { Hasher } from './hash.js'
 
 /** The longest key, in UTF-16 units. */
@@ -36,7 +36,7 @@ export class KeyHandle {
 
   /** What `console.log` shows: the key itself is not kept. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    return shownAs('KeyHandle', { fingerprint: hex(this.hi) + hex(this.lo) }, options, inspect)
+    return inspectAs('KeyHandle', { fingerprint: hex(this.hi) + hex(this.lo) }, options, inspect)
   }
 
   /** @internal */
@@ -72,7 +72,7 @@ export class PackedKeys {
 
   /** What `console.log` shows. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    return shownAs('PackedKeys', { length: this.length }, options, inspect)
+    return inspectAs('PackedKeys', { length: this.length }, options, inspect)
   }
 
   /** @internal */

@@ -13,7 +13,7 @@
  *                         for ever
  *                BUCKETS  one word each: lap:8 | refunds:2 | count:22
  *                nodes    sums of buckets, where a window has many (`range-sum/`): lap:8 | count:24
- *     beside   two words for each way, behind all of them, as only refunds need them (`algorithms/marks.ts`):
+ *     beside   two words for each way, behind all of them, as only refunds need them (`algorithms/refund-marks.ts`):
  *                GENERATION  how often a mark of a bucket has begun anew
  *                GIVING      how many threads take a charge out of a marked bucket, and from ONE_TURN on, turn a mark
  *
@@ -24,7 +24,7 @@
  * Who writes what: HI and the name by the thread that has the way CLAIMED, and nobody else; every other word of a way
  * by compare-exchange, but AS_OF and a first TICK (see `algorithms/sliding-window.ts` and `memory/insertion.ts`).
  */
-import { MAX_BUCKETS, MOST_PLAIN } from '../core/rule.js'
+import { MAX_BUCKETS, MOST_LINEAR } from '../core/rule.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes whenever a word changes its place or meaning. */
@@ -102,7 +102,7 @@ export const ON_FULL = ['evict', 'deny', 'allow'] as const
 export type OnFull = (typeof ON_FULL)[number]
 
 /** What stands above the buckets of a way, so that a window of many needs not be summed one by one. */
-export const SUMS = ['plain', 'blocks', 'fenwick'] as const
+export const SUMS = ['linear', 'blocks', 'fenwick'] as const
 export type Sums = (typeof SUMS)[number]
 
 export const WAYS_PER_SET = 16
@@ -208,7 +208,7 @@ const MOST_BLOCK_SUMS = 2 ** 18
  * more than fits into 24 bits.
  */
 export function sumsFor(buckets: number, asked?: Sums): Sums {
-  if (buckets <= MOST_PLAIN) return 'plain'
+  if (buckets <= MOST_LINEAR) return 'linear'
   return asked ?? (buckets > MOST_BLOCK_SUMS ? 'fenwick' : 'blocks')
 }
 
@@ -219,11 +219,11 @@ export const MOST_BLOCKS = 64
  * Below nodes the ring is a multiple of the largest span that a node must have for itself, and one such span longer than
  * the window: when a node takes its next lap, all that it counted of the last one has left the window.
  */
-export function shapeFor(windowMs: number, buckets: number, sets: number, sums: Sums = 'plain'): Shape {
+export function shapeFor(windowMs: number, buckets: number, sets: number, sums: Sums = 'linear'): Shape {
   const hasUpper = sums === 'blocks' && buckets > MOST_BLOCKS * BLOCK
-  const span = sums === 'plain' ? 1 : hasUpper ? BLOCK * BLOCK : BLOCK
-  const ring = sums === 'plain' ? buckets + 1 : (Math.ceil((buckets + 1) / span) + 1) * span
-  const blocks = sums === 'plain' ? 0 : ring / BLOCK
+  const span = sums === 'linear' ? 1 : hasUpper ? BLOCK * BLOCK : BLOCK
+  const ring = sums === 'linear' ? buckets + 1 : (Math.ceil((buckets + 1) / span) + 1) * span
+  const blocks = sums === 'linear' ? 0 : ring / BLOCK
   const upper = hasUpper ? ring / span : 0
   const ways = sets * WAYS_PER_SET
   const wayWords = BUCKETS + ring + blocks + upper

@@ -48,7 +48,7 @@ export function addonFor(environment: Environment = process.env): Addon | undefi
   }
   if (wish === '0') return undefined
   loaded ??= load()
-  if (loaded.addon === undefined && wish === '1') throw noAddon(loaded.cause)
+  if (loaded.addon === undefined && wish === '1') throw noAddonError(loaded.cause)
   return loaded.addon
 }
 
@@ -81,7 +81,7 @@ export function accepted(addon: Addon): Outcome {
   return { cause: new Error(message) }
 }
 
-function noAddon(cause: unknown): MillraceError {
+function noAddonError(cause: unknown): MillraceError {
   const expected = `a build of the addon, as MILLRACE_NATIVE is 1: ${howToGetIt()}`
   return new MillraceError('ERR_MILLRACE_NO_ADDON', 'MILLRACE_NATIVE', 'none', expected, { cause })
 }

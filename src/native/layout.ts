@@ -1,7 +1,7 @@
 import { Outcome } from '../core/decision.js'
 import { MAX_BUCKETS } from '../core/rule.js'
 import * as layout from '../memory/layout.js'
-import * as slots from '../memory/slots.js'
+import * as slots from '../memory/request-ring.js'
 import { CALL, FOUND, PLAN, WHAT } from './plan.js'
 
 const { HEADER } = layout
@@ -15,7 +15,7 @@ const EXPECTED: Readonly<Record<string, number>> = {
   HEADER_WORDS: layout.HEADER_WORDS,
   NAMES_AT: layout.NAMES_AT,
   MAX_BUCKETS,
-  SUMS_PLAIN: layout.SUMS.indexOf('plain'),
+  SUMS_PLAIN: layout.SUMS.indexOf('linear'),
   SUMS_BLOCKS: layout.SUMS.indexOf('blocks'),
   SUMS_FENWICK: layout.SUMS.indexOf('fenwick'),
   WAYS_PER_SET: layout.WAYS_PER_SET,

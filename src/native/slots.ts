@@ -7,7 +7,7 @@ import { isTaken, PLAN, planFor } from './plan.js'
  */
 const LEAST_SLOTS = 4
 
-/** Answers decisions that are asked in a ring of slots (`memory/slots.ts`) by the addon: those that are admitted. */
+/** Answers decisions that are asked in a ring of slots (`memory/request-ring.ts`) by the addon: those that are admitted. */
 export class NativeSlots {
   /** The fewest that are worth a call. */
   readonly least: number

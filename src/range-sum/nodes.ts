@@ -24,7 +24,7 @@ export const NO_BLOCK = -1
  *
  * **Every block has a node that guards it**: before that one takes another lap, what the block's buckets hold of the old one
  * is taken out. So all that a block's buckets count is of their guard's lap, and below a guard that counts nothing there is
- * nothing: the broom looks at the nodes, and at buckets only below those that have grown old. (A thread that dies, or stalls
+ * nothing: the sweep looks at the nodes, and at buckets only below those that have grown old. (A thread that dies, or stalls
  * for nearly a lap, between its node and its bucket, while others take both to the next lap, may leave a bucket unguarded:
  * its charge would count once more, for a granule, 256 laps later.)
  *
@@ -180,7 +180,7 @@ export abstract class Nodes implements RangeSum {
     const { words } = this
     const x = load(words, at)
     if ((x & NODE_COUNT) === 0 || (x & LAP) === this.#laps.lapOf(firstSlot, to)) return
-    // By the tick read after the node, as for a bucket (`plain.ts`).
+    // By the tick read after the node, as for a bucket (`linear.ts`).
     const lap = this.#laps.lapOf(firstSlot, read(words, base + TICK))
     if ((x & LAP) === lap) return
     if (guarded !== NO_BLOCK) this.#sweepBuckets(base, guarded, to)

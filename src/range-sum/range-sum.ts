@@ -5,7 +5,7 @@ export const OVERFLOWN = -(2 ** 31) // something would count more than it can: c
 export const CHARGED = 1
 
 /**
- * The sums of a cell's buckets over any part of the window: one by one (`plain.ts`), or with the help of nodes above the
+ * The sums of a cell's buckets over any part of the window: one by one (`linear.ts`), or with the help of nodes above the
  * buckets, which bear a lap as the buckets do.
  *
  * A charge goes from the largest node down to the bucket, and is taken out from the bucket up: so nobody who sums ever misses
@@ -29,15 +29,15 @@ export interface RangeSum {
    * be more than `units`: when that one leaves the window, more than `units` have. -1 where there is none.
    */
   find(base: number, slot: number, lap: number, length: number, units: number): number
-  /** The broom: takes out what is too old, for a tick that moved `hop` on from `from` to `to`. */
+  /** The sweep: takes out what is too old, for a tick that moved `hop` on from `from` to `to`. */
   sweep(base: number, from: number, hop: number, to: number): void
 }
 
-/** What the broom must know of the ring. */
+/** What the sweep must know of the ring. */
 export interface Laps {
   /** The lap that a slot has in the ring that ends in `tick`. */
   lapOf(slot: number, tick: number): number
 }
 
-/** Slots, or blocks, are broomed every 64 laps, long before their lap comes round at 256. */
+/** Slots, or blocks, are swept every 64 laps, long before their lap comes round at 256. */
 export const BROOM_LAPS = 64

@@ -99,13 +99,13 @@ export function checkTime(path: string, { originMs, shape }: Arena, nowMs: numbe
   try {
     new Reading({ now: () => nowMs }, new Ticks(shape.windowMs, shape.buckets, shape.modulus)).take()
   } catch (error) {
-    if (error instanceof MillraceError) throw damagedTime(path, nowMs, originMs, error)
+    if (error instanceof MillraceError) throw damagedTimeError(path, nowMs, originMs, error)
     throw error
   }
-  if (!(originMs <= nowMs)) throw damagedTime(path, nowMs, originMs)
+  if (!(originMs <= nowMs)) throw damagedTimeError(path, nowMs, originMs)
 }
 
-function damagedTime(path: string, nowMs: number, originMs: number, cause?: unknown): MillraceError {
+function damagedTimeError(path: string, nowMs: number, originMs: number, cause?: unknown): MillraceError {
   const expected = `an arena of Millrace with a sound header; by this one its time is ${nowMs} ms, and began at ${originMs} ms`
   return refused(path, expected, cause)
 }

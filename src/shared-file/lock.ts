@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs'
 import type { NativeFiles } from '../native/files.js'
-import { isStillAt, type OpenFile, openFile, refusedBySystem } from './open-file.js'
-import type { Opening } from './patience.js'
+import { isStillAt, type OpenFile, openFile, refusedBySystemError } from './open-file.js'
+import type { Opening } from './open-retries.js'
 
 /** A file that is open and locked. */
 export interface LockedFile extends OpenFile {
@@ -36,6 +36,6 @@ export function tryLock(
   try {
     return files.lock(fd, onlyAlone)
   } catch (error) {
-    throw refusedBySystem(path, 'a file system with locks', error)
+    throw refusedBySystemError(path, 'a file system with locks', error)
   }
 }

@@ -29,7 +29,7 @@ export function openFile(path: string, make: boolean): OpenFile | undefined {
     if (code === 'ENOENT' && !make) return undefined
     if (code === 'ELOOP') throw refused(path, 'a file itself, not a symbolic link to one', error)
     if (code === 'EISDIR' || code === 'ENXIO') throw refused(path, 'a regular file', error)
-    throw refusedBySystem(path, 'a path that can be opened for reading and writing', error)
+    throw refusedBySystemError(path, 'a path that can be opened for reading and writing', error)
   }
   try {
     const stats = fstatSync(fd, { bigint: true })
@@ -59,7 +59,7 @@ const LIMITS: Readonly<Record<string, string>> = {
 }
 
 /** An error of the system, with its code. */
-export function refusedBySystem(path: string, expected: string, error: unknown): MillraceError {
+export function refusedBySystemError(path: string, expected: string, error: unknown): MillraceError {
   const { code = 'unknown' } = error as NodeJS.ErrnoException
   return refused(path, `${LIMITS[code] ?? expected} (${code})`, error)
 }

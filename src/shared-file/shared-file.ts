@@ -20,13 +20,13 @@ import { changeLimit } from '../memory/limit.js'
 import { load, read } from '../memory/words.js'
 import { neededAddon } from '../native/addon.js'
 import type { Mapping, NativeFiles } from '../native/files.js'
+import { make } from './create-file.js'
 import { checkTime, FileClock, isOfThisBoot, resumeTime } from './file-clock.js'
 import { type LockedFile, openLocked } from './lock.js'
 import type { Machine } from './machine.js'
-import { make } from './make-file.js'
 import { checkMatch, checkRuleName, mismatch, type Wanted } from './mismatch.js'
-import { OPTION, refused, refusedBySystem } from './open-file.js'
-import type { Opening } from './patience.js'
+import { OPTION, refused, refusedBySystemError } from './open-file.js'
+import type { Opening } from './open-retries.js'
 import { freeLostWays } from './repair.js'
 
 /** A file that is open here: its arena, and the time that all who have it open go by. */
@@ -40,7 +40,7 @@ export interface SharedFile {
 
 /**
  * Opens the file, or makes it where there is none. The limit that is wanted is from now on that of all who have it open.
- * To be run by `openNow` or `openPatiently`.
+ * To be run by `openNow` or `openWithRetries`.
  * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`, `ERR_MILLRACE_NO_ADDON`,
  * `ERR_MILLRACE_ARENA_TOO_LARGE`
  */
@@ -88,7 +88,7 @@ function* named<T>(path: string, act: () => Opening<T>): Opening<T> {
     if (error instanceof MillraceError || typeof (error as NodeJS.ErrnoException)?.syscall !== 'string')
       throw error
     const { syscall } = error as NodeJS.ErrnoException
-    throw refusedBySystem(
+    throw refusedBySystemError(
       path,
       `a path where all can be done that a shared file needs, such as ${syscall}`,
       error,
@@ -148,7 +148,7 @@ function mapWhole(files: NativeFiles, { path, fd, isAlone }: LockedFile): Mappin
     return files.map(fd, bytes)
   } catch (error) {
     if (error instanceof MillraceError) throw error
-    throw refusedBySystem(path, 'a file system whose files can be mapped', error)
+    throw refusedBySystemError(path, 'a file system whose files can be mapped', error)
   } finally {
     closeSync(fd)
   }
@@ -163,7 +163,7 @@ function fillHoles(files: NativeFiles, path: string, fd: number, bytes: number):
   try {
     files.allocate(fd, bytes)
   } catch (error) {
-    throw refusedBySystem(
+    throw refusedBySystemError(
       path,
       `room for all of its ${bytes} bytes: it has holes, as sparse copies have`,
       error,

@@ -1,7 +1,7 @@
 // Twice as many keys as the table has room for, over many windows, each key judged by an exact log of its own.
 import { createLimiter, manualClock } from 'millrace'
 import * as assert from 'uvu/assert'
-import { type MadeDecision, Outcome } from '#millrace/core/decision.js'
+import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
 import { type OnFull, setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
 import { ExactLog } from '../judge/exact-log.js'
@@ -90,7 +90,7 @@ export function overrun(
     const now = clock.now()
     const key = Math.floor(next() * keys)
     const log = logs[key]!
-    const decision = limiter.check(`key ${key}`) as MadeDecision
+    const decision = limiter.check(`key ${key}`) as InlineDecision
     const { outcome, allowed } = decision
     seen.decisions++
     if (outcome === Outcome.NO_ROOM || outcome === Outcome.UNCOUNTED) {

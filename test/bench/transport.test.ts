@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Lane } from '#millrace/engines/lane.js'
+import { RingClient } from '#millrace/engines/ring-client.js'
 import { timeInFlight } from '../../bench/in-flight.js'
 import { Asker, type Transport } from '../../bench/transport/asker.js'
 import { RingBuffers } from '../../bench/transport/ring-buffers.js'
@@ -15,7 +15,7 @@ const QUESTIONS = 20_000
 
 const TRANSPORTS: Record<string, () => { asking: Transport; workerData: unknown }> = {
   'one ring of slots'() {
-    const lane = new Lane(1, { ruleName: 'default' })
+    const lane = new RingClient(1, { ruleName: 'default' })
     lane.start()
     return { asking: lane, workerData: { ring: lane.memory.buffer } }
   },

@@ -1,6 +1,6 @@
 import type { Decision } from 'millrace'
 import * as assert from 'uvu/assert'
-import type { MadeDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/decision.js'
 import { ExactLog } from '../judge/exact-log.js'
 
 export interface ClockRule {
@@ -52,7 +52,7 @@ export class KeyJudge {
   /** Judges a decision made by this reading. Each is told of in the order in which they were made. */
   judge(readingMs: number, cost: number, decision: Pick<Decision, 'allowed'>): void {
     const { allowed } = decision
-    this.judgeEffect(readingMs, cost, allowed, allowed ? (decision as MadeDecision).effectMs(readingMs) : 0)
+    this.judgeEffect(readingMs, cost, allowed, allowed ? (decision as InlineDecision).effectMs(readingMs) : 0)
   }
 
   judgeEffect(readingMs: number, cost: number, allowed: boolean, effectMs: number): void {

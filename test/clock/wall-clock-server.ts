@@ -3,7 +3,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createLimiter } from 'millrace'
-import type { MadeDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/decision.js'
 import { OPTIONS } from './wall-clock.js'
 
 const limiters = {
@@ -14,7 +14,7 @@ let order = 0
 
 const server = createServer((request, response) => {
   const [, name, key] = request.url!.split('/')
-  const decision = limiters[name as keyof typeof limiters].check(key!) as MadeDecision
+  const decision = limiters[name as keyof typeof limiters].check(key!) as InlineDecision
   const { allowed, at: readingMs, retryAfterMs } = decision
   const effectMs = allowed ? decision.effectMs(readingMs) : 0
   response.writeHead(allowed ? 200 : 429)

@@ -1,7 +1,7 @@
 // Worker threads that set out together on one limiter: the worker's side.
 import { workerData } from 'node:worker_threads'
 import { attachLimiter, type Decision, type Limiter } from 'millrace'
-import type { MadeDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/decision.js'
 import { random } from '../algorithms/oracle.js'
 import type { Tally, Task } from './crew.js'
 
@@ -19,7 +19,7 @@ const next = random(thread + 1)
 
 function record(key: number, decision: Decision, cost: number): void {
   Atomics.add(tally.admitted, key, cost)
-  const tick = (decision as MadeDecision).tick - firstTick
+  const tick = (decision as InlineDecision).tick - firstTick
   if (tick >= 0 && tick < tally.byTick.length) Atomics.add(tally.byTick, tick, cost)
 }
 

@@ -204,10 +204,10 @@ test('a place that changes hands often is told apart from one that its key has k
   const { era } = engine
   const places = Array.from({ length: arena.shape.ways }, (_, way) => way)
   for (let i = 1; i <= 30 * places.length; i++) engine.checkNow(i, i, 1)
-  assert.ok(places.some((way) => era.isTold(way)))
+  assert.ok(places.some((way) => era.canTrustEpoch(way)))
   for (let i = 1; i <= EPOCHS * places.length; i++) engine.checkNow(-i, -i, 1)
-  assert.not(places.some((way) => era.isTold(way)))
-  assert.ok(places.every((way) => engine.era.isTold(way)))
+  assert.not(places.some((way) => era.canTrustEpoch(way)))
+  assert.ok(places.every((way) => engine.era.canTrustEpoch(way)))
 })
 
 test.run()

@@ -3,7 +3,7 @@ import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { monotonicClock } from '#millrace/core/clock.js'
-import type { MadeDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/decision.js'
 import { sized } from '../size.js'
 import { run, Tally, type Task } from './crew.js'
 
@@ -145,7 +145,7 @@ test('what one thread changes, the others see', async () => {
   clock.advance(3_600_000)
   await run(limiter, crew(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
   assert.is(tally.admitted[0], 24)
-  assert.is((limiter.peek('key 0') as MadeDecision).retryAfterMs, Number.POSITIVE_INFINITY)
+  assert.is((limiter.peek('key 0') as InlineDecision).retryAfterMs, Number.POSITIVE_INFINITY)
 })
 
 test('the default clock agrees between threads', async () => {

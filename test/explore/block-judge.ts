@@ -72,8 +72,8 @@ export class BlockJudge {
     let blocked = 0
     for (let way = 0; way < this.#arena.shape.ways; way++) {
       const v = this.#word(way, ADM)
-      const isShut = (v & STATE) === LIVE && (v & COUNT) === BLOCKED
-      if (way !== except && isShut && msOf(this.#word(way, UNTIL)) > this.#latestMs) blocked++
+      const isBlocked = (v & STATE) === LIVE && (v & COUNT) === BLOCKED
+      if (way !== except && isBlocked && msOf(this.#word(way, UNTIL)) > this.#latestMs) blocked++
     }
     return blocked
   }

@@ -2,7 +2,7 @@ import type { Shape } from '#millrace/memory/layout.js'
 
 /** The nodes above a bucket, in their order behind the ring: what `range-sum/` says of itself, said once more. */
 export function nodesAbove({ sums, ring, blocks, upper }: Shape, slot: number): number[] {
-  if (sums === 'plain') return []
+  if (sums === 'linear') return []
   const block = Math.floor((slot * blocks) / ring)
   if (sums === 'blocks') return upper > 0 ? [block, blocks + Math.floor((slot * upper) / ring)] : [block]
   const nodes = [block]

@@ -73,7 +73,7 @@ export interface Scenario {
   readonly buckets?: number
   /** @default 1 */
   readonly limit?: number
-  /** What stands above the buckets. @default 'plain' */
+  /** What stands above the buckets. @default 'linear' */
   readonly sums?: Sums
   readonly edge?: Edge
   readonly onFull?: OnFull

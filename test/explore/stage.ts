@@ -1,4 +1,4 @@
-import type { MadeDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/decision.js'
 import { Outcome } from '#millrace/core/decision.js'
 import type { InlineEngine } from '#millrace/engines/inline.js'
 import type { Arena } from '#millrace/memory/arena.js'
@@ -58,7 +58,7 @@ export class Stage {
   readonly #fingerprints = new Map<number, Fingerprint>()
 
   constructor(built: Built, scenario: Scenario, shared?: Uint8Array) {
-    const { limit = 1, buckets = 1, edge = 'strict', onFull = 'evict', ways = 2, sums = 'plain' } = scenario
+    const { limit = 1, buckets = 1, edge = 'strict', onFull = 'evict', ways = 2, sums = 'linear' } = scenario
     const rule = { name: 'default', limit, windowMs: buckets * GRANULE_MS, buckets, edge }
     this.scenario = scenario
     this.#built = built
@@ -242,7 +242,7 @@ export class Stage {
     const aheadMs = (this.scenario.ahead?.[thread] ?? 0) * GRANULE_MS
     const clock = () => machine.readClock(this.readings) + aheadMs
     let engine = this.#engine(clock)
-    let last: MadeDecision | undefined
+    let last: InlineDecision | undefined
     let hint = -1
     let ended = 0
     /** Whether an operation has come back that the ledger has not been told of. */
@@ -289,9 +289,9 @@ export class Stage {
   #do(
     op: Op,
     engine: InlineEngine,
-    last: MadeDecision | undefined,
+    last: InlineDecision | undefined,
     hint: number,
-  ): [key: number, MadeDecision][] {
+  ): [key: number, InlineDecision][] {
     const { lo, hi } = this.#fingerprints.get('key' in op ? op.key : 1)!
     switch (op.do) {
       case 'check':
@@ -328,7 +328,7 @@ export class Stage {
     }
   }
 
-  #decided(key: number, decision: MadeDecision, { reading }: InlineEngine) {
+  #decided(key: number, decision: InlineDecision, { reading }: InlineEngine) {
     const { cost, limit, outcome, tick, way } = decision
     const { nowMs, absoluteTick } = reading
     const { waysAt, wayWords } = this.#arena.shape

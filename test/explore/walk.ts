@@ -79,7 +79,7 @@ function anyScenario(next: () => number): Scenario {
   const upTo = (most: number) => 1 + Math.floor(next() * most)
   const one = <T>(of: readonly T[]): T => of[Math.floor(next() * of.length)]!
   const buckets = one([60, 60, 10, 3, 1])
-  const sums = one(['plain', 'plain', 'blocks', 'fenwick'] as const)
+  const sums = one(['linear', 'linear', 'blocks', 'fenwick'] as const)
   const { ring } = shapeFor(buckets, buckets, 2, sums)
   const limit = upTo(4)
   const keys = upTo(3)

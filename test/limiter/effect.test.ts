@@ -1,7 +1,7 @@
 import { attachLimiter, createLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { MadeDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/decision.js'
 
 test('a decision takes effect at its reading, or where a clock was ahead at the start of the granule it is charged in', () => {
   const late = 10_250.5
@@ -9,7 +9,7 @@ test('a decision takes effect at its reading, or where a clock was ahead at the 
   const ahead = createLimiter({ limit: 5, window: '1s', granularity: '100ms', clock: { now: () => late } })
   const behind = attachLimiter(ahead.share(), { clock: { now: () => early } })
   const effectOf = (limiter: Limiter, key: string, readingMs: number) =>
-    (limiter.check(key) as MadeDecision).effectMs(readingMs)
+    (limiter.check(key) as InlineDecision).effectMs(readingMs)
   assert.is(effectOf(behind, 'alone', early), early)
   assert.is(effectOf(ahead, 'both', late), late)
   assert.is(effectOf(behind, 'both', early), 10_200)

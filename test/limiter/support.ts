@@ -59,11 +59,11 @@ export function assertIsError(error: unknown, code: ErrorCode, option: string, h
   return error
 }
 
-const PATIENCE_MS = 10_000
+const MAX_WAIT_MS = 10_000
 
 /** Lets the event loop turn until `isSo`; fails when that takes for ever. */
 export async function until(isSo: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS
+  const deadline = performance.now() + MAX_WAIT_MS
   while (!isSo()) {
     if (performance.now() > deadline) assert.unreachable(`never came: ${what}`)
     await turn()

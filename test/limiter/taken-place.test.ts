@@ -2,7 +2,7 @@
 import { attachLimiter, createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { MadeDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/decision.js'
 import { limiterWith, START_MS } from './support.js'
 
 const PLACES = 32
@@ -25,7 +25,7 @@ test('by clocks nearly a granule apart, a key that lost its place is not admitte
     const key = `key ${round}`
     for (let i = 1; i < PLACES; i++) limiter.block(`fill ${i}`, 4_000)
     const decide = () => {
-      const decision = limiter.check(key) as MadeDecision
+      const decision = limiter.check(key) as InlineDecision
       if (decision.allowed) admittedMs.push(decision.effectMs(nowMs))
     }
     decide()

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { attachLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Waiting, WaitingLine } from '#millrace/engines/waiting-line.js'
+import { type Waiter, WaitQueue } from '#millrace/engines/wait-queue.js'
 import { HEADER_WORDS } from '#millrace/memory/layout.js'
 import { assertIsError, limiterWith, resolved, settled, turn, until } from './support.js'
 
@@ -122,9 +122,9 @@ test('by a manual clock, calls and refunds leave one wait for the clock and one 
 
 /** Counts how often a link between two calls in a line is read, from when the later one joins; and keeps these calls. */
 function watchLinks() {
-  const { join } = WaitingLine.prototype
-  const watched = { reads: 0, calls: [] as Waiting[], end: () => (WaitingLine.prototype.join = join) }
-  WaitingLine.prototype.join = function (waiting) {
+  const { join } = WaitQueue.prototype
+  const watched = { reads: 0, calls: [] as Waiter[], end: () => (WaitQueue.prototype.join = join) }
+  WaitQueue.prototype.join = function (waiting) {
     for (const side of ['previous', 'next'] as const) {
       let link = waiting[side]
       Object.defineProperty(waiting, side, {
@@ -132,7 +132,7 @@ function watchLinks() {
           watched.reads++
           return link
         },
-        set: (other: Waiting | undefined) => {
+        set: (other: Waiter | undefined) => {
           link = other
         },
       })

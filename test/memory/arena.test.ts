@@ -48,7 +48,7 @@ test('what can not be allocated is refused with the bytes that it asks for', () 
 
 test('what the system refuses to allocate is refused with the bytes that it asks for, and why', () => {
   const rule = checkRule({ limit: 7, window: '1m' })
-  const bytes = 4 * shapeFor(rule.windowMs, rule.buckets, setsFor(1), 'plain').words
+  const bytes = 4 * shapeFor(rule.windowMs, rule.buckets, setsFor(1), 'linear').words
   const cause = new RangeError('Array buffer allocation failed')
   const Real = globalThis.SharedArrayBuffer
   globalThis.SharedArrayBuffer = class {

@@ -91,13 +91,12 @@ function allowed(sets: readonly Way[][], home: number, onFull: OnFull, isToBlock
     const way = fromHome.find(({ name, state }) => name === 0 && state === FREE)
     if (way) return [way]
   }
-  const isShut = ({ total, blockedFor }: Way) => total === BLOCKED && blockedFor > 0
+  const isBlocked = ({ total, blockedFor }: Way) => total === BLOCKED && blockedFor > 0
   const isGone = ({ state, total, tick }: Way) =>
     state === FREE || (total === 0 && tick < NOW) || NOW - tick > WINDOW + 1
-  const open = sets.map((ways) => ways.filter((way) => [FREE, LIVE].includes(way.state) && !isShut(way))) as [
-    Way[],
-    Way[],
-  ]
+  const open = sets.map((ways) =>
+    ways.filter((way) => [FREE, LIVE].includes(way.state) && !isBlocked(way)),
+  ) as [Way[], Way[]]
   const gone = open.map((ways) => ways.filter(isGone)) as [Way[], Way[]]
   const more = gone[1].length > gone[0].length ? gone[1] : gone[0]
   if (more.length > 0) {
@@ -106,7 +105,7 @@ function allowed(sets: readonly Way[][], home: number, onFull: OnFull, isToBlock
   }
   const named = sets.flat().filter(({ state }) => state === NAMED)
   if (named.length > 0) return named
-  const blocked = sets.flat().filter(isShut)
+  const blocked = sets.flat().filter(isBlocked)
   if (blocked.length + (isToBlock ? 1 : 0) > SET) {
     const giving = onFull === 'evict' ? blocked : blocked.filter(({ tick }) => NOW - tick > WINDOW + 1)
     const soonest = Math.min(...giving.map(({ blockedFor }) => blockedFor))

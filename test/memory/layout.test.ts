@@ -42,7 +42,7 @@ const VERSION_3 = {
   RULE_NAME_WORDS: 32,
   EDGES: ['strict', 'smooth'],
   ON_FULL: ['evict', 'deny', 'allow'],
-  SUMS: ['plain', 'blocks', 'fenwick'],
+  SUMS: ['linear', 'blocks', 'fenwick'],
   WAYS_PER_SET: 16,
   HI: 0,
   ADM: 1,
@@ -140,7 +140,7 @@ test('an arena has places for its keys at a load of 80 %, and room for all that 
   assert.equal(layout.shapeFor(60_000, 60, 1_000), {
     windowMs: 60_000,
     buckets: 60,
-    sums: 'plain',
+    sums: 'linear',
     ring: 61,
     blocks: 0,
     upper: 0,
@@ -171,8 +171,8 @@ test('nodes stand behind a ring that is a span longer than the window: of a bloc
   }
   const chosen = (asked?: 'fenwick') =>
     [1, 256, 257, 2 ** 20].map((buckets) => layout.sumsFor(buckets, asked))
-  assert.equal(chosen(), ['plain', 'plain', 'blocks', 'fenwick'])
-  assert.equal(chosen('fenwick'), ['plain', 'plain', 'fenwick', 'fenwick'])
+  assert.equal(chosen(), ['linear', 'linear', 'blocks', 'fenwick'])
+  assert.equal(chosen('fenwick'), ['linear', 'linear', 'fenwick', 'fenwick'])
 })
 
 test.run()

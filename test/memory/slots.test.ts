@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import slots from '#millrace/memory/slots.js'
+import slots from '#millrace/memory/request-ring.js'
 
 test('the map of a ring of slots is the one that the addon was built by', () => {
   const { Op, requestOf, ...map } = slots

@@ -87,7 +87,7 @@ export const insertion = {
     if (t >= tickOf(now)) return to('promote', { w, mine, tries, early })
     const next = hop(t, tickOf(now))
     return (yield cas(w, TICK, t, next))
-      ? to('broom', { w, p: firstSwept(t, next), next, now, tries, early, mine })
+      ? to('sweep', { w, p: firstSwept(t, next), next, now, tries, early, mine })
       : to('settle', { w, mine, tries, early })
   },
   *promote({ w, mine, tries, early }) {

@@ -125,11 +125,11 @@ export const phases = {
       now = early
     if (t >= tickOf(now)) return to('decide', { w, now, tries, early })
     const next = broken === 'one hop' ? tickOf(now) : hop(t, tickOf(now))
-    return (yield cas(w, TICK, t, next)) && broken !== 'no broom'
-      ? to('broom', { w, p: firstSwept(t, next), next, now, tries, early })
+    return (yield cas(w, TICK, t, next)) && broken !== 'no sweep'
+      ? to('sweep', { w, p: firstSwept(t, next), next, now, tries, early })
       : to('enter', { w, tries, early })
   },
-  *broom({ w, p, next, now, tries, early, mine }) {
+  *sweep({ w, p, next, now, tries, early, mine }) {
     // one slot for every quarter of the laps: what is older than the window goes
     const onward =
       mine !== undefined
@@ -141,15 +141,15 @@ export const phases = {
     if (p > lastSwept(next)) return onward
     if (S.sums) {
       yield* sweepBlock(w, p % (RING / 2), next)
-      return to('broom', { w, p: p + 1, next, now, tries, early, mine })
+      return to('sweep', { w, p: p + 1, next, now, tries, early, mine })
     }
     const i = p % RING
     const b = yield load(w, BUCKETS + i)
     if (count(b) > 0 && lap(b) !== lapIn(i, next)) {
-      const tick = broken === 'broom unchecked' ? next : yield load(w, TICK)
+      const tick = broken === 'sweep unchecked' ? next : yield load(w, TICK)
       if (lap(b) !== lapIn(i, tick)) yield cas(w, BUCKETS + i, b, bucket(lap(b), 3, 0))
     }
-    return to('broom', { w, p: p + 1, next, now, tries, early, mine })
+    return to('sweep', { w, p: p + 1, next, now, tries, early, mine })
   },
   *decide({ key, cost, kind, w, now, tries, early = now }) {
     const v = yield load(w, ADM)
@@ -324,7 +324,7 @@ export const phases = {
     yield (_m, oracle) => oracle.keeps(r)
     return done('not given back')
   },
-  *stale({ w, now, tries }) {
+  *bumpEpoch({ w, now, tries }) {
     // A sum made before this may be too high. A new epoch fails the sums under way; the note ends by itself, or as many new
     // epochs as there are would bring it back.
     if (broken !== 'removed unmarked') {

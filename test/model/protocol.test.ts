@@ -66,7 +66,7 @@ const LONGISH = [
   'tick before adm',
   'no epoch',
   'no late check',
-  'broom unchecked',
+  'sweep unchecked',
   'attempt without tick',
   'named at once',
 ]

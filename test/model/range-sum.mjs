@@ -74,7 +74,7 @@ export function* cleanBlock(w, block, e) {
   return false
 }
 
-/** The broom, of a block and the node above it: what is of no lap in the ring that ends in the cell's tick goes. */
+/** The sweep, of a block and the node above it: what is of no lap in the ring that ends in the cell's tick goes. */
 export function* sweepBlock(w, block, next) {
   const first = block * SPAN
   yield* sweepNode(w, node(block), first, next, block)

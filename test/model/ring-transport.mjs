@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The ring between the thread that asks and one that answers (src/engines/ring-transport.ts, lane.ts, pool.ts), at every
+// The ring between the thread that asks and one that answers (src/engines/ring-transport.ts, ring-client.ts, pool.ts), at every
 // interleaving: sleeping, waking, ending when idle, starting again, dying anywhere, being given up before it has come. One step is one operation on shared
 // memory; waiting compares and goes to sleep in one. A thread that sleeps may time out at any moment; that nobody has to wait
 // until one does is seen where none ever does.
@@ -65,7 +65,7 @@ export function explore({ turns, deaths, givenUp = 0, isPatient = false }, mista
     next: 0,
     read: 0,
     isListening: false,
-    isTold: false,
+    canTrustEpoch: false,
     isWaiter: false,
     starts: 0,
     seen: 0,
@@ -141,11 +141,17 @@ function* movesOf(s, parts, isPatient, mistake) {
   }
   if (s.at === 'idle') {
     if (s.turn < parts.length) yield asker(put)
-    if (s.isTold)
+    if (s.canTrustEpoch)
       yield asker((q) =>
-        Object.assign(q, { isTold: false, isListening: false, waiting: 0, read: q.answered, at: 'listen' }),
+        Object.assign(q, {
+          canTrustEpoch: false,
+          isListening: false,
+          waiting: 0,
+          read: q.answered,
+          at: 'listen',
+        }),
       )
-    if (s.ended.length > 0) yield asker(bury)
+    if (s.ended.length > 0) yield asker(failInFlight)
     const isGivenUp = s.givenUp > 0 && s.starts > 0 && kindOf(s.state) !== ENDED
     if (isGivenUp && (kindOf(s.state) === STARTING || is('gives up a thread that has begun')))
       yield asker((q) => {
@@ -174,13 +180,13 @@ function* movesOf(s, parts, isPatient, mistake) {
   if (s.at === 'wait')
     yield asker((q) => {
       const isNews = q.answered !== q.read && !is('waits for answers without comparing')
-      Object.assign(q, { isListening: true, isTold: isNews, isWaiter: !isNews, at: 'idle' })
+      Object.assign(q, { isListening: true, canTrustEpoch: isNews, isWaiter: !isNews, at: 'idle' })
       if (is('does not say that it waits before it does')) q.at = 'say'
     })
   if (s.at === 'say') yield asker((q) => Object.assign(q, { waiting: 1, at: 'idle' }))
 
   /** A thread has died: what it had begun with is lost, and the next one goes on behind it. */
-  function bury(q) {
+  function failInFlight(q) {
     const of = q.ended.shift()
     if (of !== q.starts && !is('buries whom it is told of, whoever answers now')) return
     if (!is('forgets what was done and not shown')) q.answered = q.done
@@ -260,7 +266,7 @@ function* movesOf(s, parts, isPatient, mistake) {
       })
     if (t.at === 'told')
       yield thread((t, q) => {
-        if (q.isWaiter) Object.assign(q, { isWaiter: false, isTold: true })
+        if (q.isWaiter) Object.assign(q, { isWaiter: false, canTrustEpoch: true })
         t.at = 'look'
       })
     if (t.at === 'sleepy')

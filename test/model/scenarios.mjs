@@ -313,7 +313,7 @@ for (const [name, structure] of Object.entries(structures)) {
     start: ring,
     threads: [[borrow(1)]],
     clock: 1,
-    laps: 8, // so that not every block is broomed at once
+    laps: 8, // so that not every block is swept at once
     gaps: [5, ring, 7 * ring + 2, 7 * ring + 3, 7 * ring + 4, 15 * ring + 4],
   })
   add('a sum that takes as long as the rest of a lap', {
@@ -351,9 +351,9 @@ export const mistakes = {
   'tick before adm': 'three decisions, limit 1',
   'no epoch': 'three decisions, limit 1',
   'no late check': 'stalls of most of the laps',
-  'no broom': 'idle for exactly all laps',
+  'no sweep': 'idle for exactly all laps',
   'one hop': 'idle for exactly all laps',
-  'broom unchecked': 'stalls of most of the laps',
+  'sweep unchecked': 'stalls of most of the laps',
   'generation unraised': 'refunds by key while an admission is given back',
   'generation unread': 'refunds by key while an admission is given back',
   'given back unannounced': 'refunds by key while an admission is given back',

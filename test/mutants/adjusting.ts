@@ -1,5 +1,5 @@
 // Mistakes in refunds, penalties and blocks.
-import { inAdjustments, inBlockBound, inEngine, inMarks, inWindow, type Mutant } from './mutant.js'
+import { inAdjustments, inBlockBound, inEngine, inRefundMarks, inWindow, type Mutant } from './mutant.js'
 
 export const adjusting: Readonly<Record<string, Mutant>> = {
   'a refund that is not counted in its bucket': {
@@ -16,23 +16,23 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'a mark that is turned without a generation': {
     scenario: 'refunds by key while an admission is given back',
-    edits: [inMarks('add(this.#words, this.#beside(base) + GENERATION, 1);', '')],
+    edits: [inRefundMarks('add(this.#words, this.#beside(base) + GENERATION, 1);', '')],
   },
   'a mark that is turned beside others': {
     scenario: 'refunds by key while an admission is given back',
-    edits: [inMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = 1;')],
+    edits: [inRefundMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = 1;')],
   },
   'a charge given back from a marked bucket without a word': {
     scenario: 'refunds by key while an admission is given back',
-    edits: [inMarks('+ GIVING, 1) >>> 0', '+ GIVING, 0) >>> 0'), inMarks('+ GIVING, -1);', '+ GIVING, 0);')],
+    edits: [inRefundMarks('+ GIVING, 1) >>> 0', '+ GIVING, 0) >>> 0'), inRefundMarks('+ GIVING, -1);', '+ GIVING, 0);')],
   },
   'a generation not looked at': {
     scenario: 'refunds by key while an admission is given back',
-    edits: [inMarks('(stamp & 3)) === stamp', '(stamp & 3)) !== 0')],
+    edits: [inRefundMarks('(stamp & 3)) === stamp', '(stamp & 3)) !== 0')],
   },
   'a bucket that stays sunk': {
     test: 'limiter/refund',
-    edits: [inMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = SUNK;')],
+    edits: [inRefundMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = SUNK;')],
   },
   'nodes given back out of the window': {
     test: 'limiter/refund',

@@ -36,7 +36,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     scenario: 'stalls of up to 200 laps',
     edits: [inWindow('if (ring.distance(read(words, base + TICK), e) >= ring.slots)', 'if (cost < 0)')],
   },
-  'no broom': {
+  'no sweep': {
     scenario: 'touched once in 64 laps, one bucket resting',
     edits: [inRing('this.sums.sweep(base, tick, hop, next);', '')],
   },
@@ -49,8 +49,8 @@ export const deciding: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
-  'a broom that reads the tick before the bucket': {
-    scenario: 'a stalled broom against a charge',
+  'a sweep that reads the tick before the bucket': {
+    scenario: 'a stalled sweep against a charge',
     edits: [
       inPlain(
         'const b = load(this.#words, at);\n            if ((b & COUNT) === 0',
@@ -59,8 +59,8 @@ export const deciding: Readonly<Record<string, Mutant>> = {
       inPlain('this.#laps.lapOf(i, read(this.#words, base + TICK))', 'this.#laps.lapOf(i, now)'),
     ],
   },
-  'a broom that does not look at the tick again': {
-    scenario: 'a stalled broom against a charge',
+  'a sweep that does not look at the tick again': {
+    scenario: 'a stalled sweep against a charge',
     edits: [
       inPlain('if ((b & LAP) === this.#laps.lapOf(i, read(this.#words, base + TICK)))', 'if (b === 0)'),
     ],
@@ -75,7 +75,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'nothing said when a charge is taken out': {
     scenario: 'costs of 1, 2 and 3 against a limit of 3',
-    edits: [inWindow('stale(base) {', 'stale(base) {\n        if (base > 0) return;')],
+    edits: [inWindow('bumpEpoch(base) {', 'bumpEpoch(base) {\n        if (base > 0) return;')],
   },
   'names not read in a decision': {
     scenario: 'an expired way is claimed while its old key decides',

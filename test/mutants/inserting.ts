@@ -63,7 +63,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
     scenario: 'a blocked key is not displaced',
     edits: [
       inInsertion(
-        'if (this.#cells.isShut(base, v, this.#reading.nowMs)) {\n                    blocked++;\n                    continue;\n                }',
+        'if (this.#cells.isBlocked(base, v, this.#reading.nowMs)) {\n                    blocked++;\n                    continue;\n                }',
         '',
       ),
       inInsertion(

@@ -11,16 +11,16 @@ const WINDOW = 'algorithms/sliding-window.js'
 /** An edit of each file. */
 export const inWindow = editIn(WINDOW)
 export const inRing = editIn('algorithms/ring.js')
-export const inPlain = editIn('range-sum/plain.js')
+export const inPlain = editIn('range-sum/linear.js')
 export const inNodes = editIn('range-sum/nodes.js')
 export const inLayout = editIn('memory/layout.js')
 export const inAdjustments = editIn('algorithms/adjustments.js')
 export const inBlockBound = editIn('algorithms/block-bound.js')
-export const inMarks = editIn('algorithms/marks.js')
+export const inRefundMarks = editIn('algorithms/refund-marks.js')
 export const inInsertion = editIn('memory/insertion.js')
 export const inTable = editIn('memory/table.js')
 export const inEngine = editIn('engines/inline.js')
-export const inWaiters = editIn('engines/waiters.js')
+export const inWaitQueues = editIn('engines/wait-queues.js')
 export const inWordWatch = editIn('core/word-watch.js')
 
 /** Decides without the attempt: for mistakes in `decide`, which the attempt would hide. */

@@ -1,40 +1,40 @@
 // Mistakes in waking pending calls of `wait`.
-import { inWaiters, inWordWatch, type Mutant } from './mutant.js'
+import { inWaitQueues, inWordWatch, type Mutant } from './mutant.js'
 
 export const waiting: Readonly<Record<string, Mutant>> = {
   'a refund that wakes every line': {
     test: 'limiter/wait-many',
-    edits: [inWaiters('this.#lines.get(nameOf(lo, hi))?.wake();', 'this.#beginSweep();')],
+    edits: [inWaitQueues('this.#lines.get(nameOf(lo, hi))?.wake();', 'this.#beginSweep();')],
   },
   'all lines woken in one turn': {
     test: 'limiter/wait-many',
-    edits: [inWaiters('const end = this.#swept + LINES_A_TURN;', 'const end = this.#sweep.length;')],
+    edits: [inWaitQueues('const end = this.#swept + LINES_A_TURN;', 'const end = this.#sweep.length;')],
   },
   'a change during a sweep forgotten': {
     test: 'limiter/wait-many',
     edits: [
-      inWaiters('this.#hasChangedAgain = this.#sweep.length > 0;', 'if (this.#sweep.length > 0) return;'),
+      inWaitQueues('this.#hasChangedAgain = this.#sweep.length > 0;', 'if (this.#sweep.length > 0) return;'),
     ],
   },
   'a wake forgotten while the answer is under way': {
     test: 'engines/waiters',
-    edits: [inWaiters('else if (line.wakes === wakes) {', 'else {')],
+    edits: [inWaitQueues('else if (line.wakes === wakes) {', 'else {')],
   },
   'an error given to the next call in line': {
     test: 'engines/waiters',
-    edits: [inWaiters('if (line.first !== first)\n                    continue;', '')],
+    edits: [inWaitQueues('if (line.first !== first)\n                    continue;', '')],
   },
   'an aborted first call that leaves the next one asleep': {
     test: 'limiter/wait-ends',
-    edits: [inWaiters('if (isFirst)\n', 'if (!isFirst)\n')],
+    edits: [inWaitQueues('if (isFirst)\n', 'if (!isFirst)\n')],
   },
   'no wait for updates': {
     test: 'limiter/wait-many',
-    edits: [inWaiters('watch.add(this.#wakeAll);', 'watch.delete(this.#wakeAll);')],
+    edits: [inWaitQueues('watch.add(this.#wakeAll);', 'watch.delete(this.#wakeAll);')],
   },
   'watches kept after close': {
     test: 'limiter/wait-many',
-    edits: [inWaiters('watch.end();', 'watch.look();')],
+    edits: [inWaitQueues('watch.end();', 'watch.look();')],
   },
   'a wait for each listener': {
     test: 'core/word-watch',

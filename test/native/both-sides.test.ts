@@ -48,7 +48,7 @@ const NODES = [
   { rangeSum: 'fenwick', granules: 5_000, turn: 5_001 },
 ] as const
 const nameOf = ({ rangeSum, granules, edge, cost }: Setting) =>
-  `${rangeSum ?? 'plain'} cells of ${granules.toLocaleString('en')} granules, ${edge}, cost ${cost}`
+  `${rangeSum ?? 'linear'} cells of ${granules.toLocaleString('en')} granules, ${edge}, cost ${cost}`
 
 for (const setting of [
   ...[1, 3].flatMap((cost) => (['strict', 'smooth'] as const).map((edge) => ({ ...PLAIN, edge, cost }))),

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Decision, KeyHandle, Limiter, LimiterOptions } from 'millrace'
-import { type MadeDecision, Outcome } from '#millrace/core/decision.js'
+import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
 import { COUNT, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/oracle.js'
 import { firstDifference, makePair, type Pair } from './pair.js'
@@ -36,7 +36,7 @@ const OPERATIONS_A_ROUND = 10_000
 const OPERATIONS_A_COMPARISON = 2_000
 /** Granules in a window. Block sums have a second level above 4,096. */
 const BUCKETS: Readonly<Record<Sums, readonly number[]>> = {
-  plain: [1, 2, 7, 10, 60, 255, 256],
+  linear: [1, 2, 7, 10, 60, 255, 256],
   blocks: [257, 300, 3_600, 4_096, 4_097, 20_000],
   fenwick: [257, 300, 3_600, 4_097, 20_000],
 }
@@ -49,7 +49,7 @@ export function runParity({ operations, seed }: Run, tell: (done: number) => voi
   const found: Findings = {
     operations: 0,
     singly: 0,
-    by: { plain: 0, blocks: 0, fenwick: 0 },
+    by: { linear: 0, blocks: 0, fenwick: 0 },
     rounds: 0,
     compared: 0,
     admitted: 0,
@@ -76,7 +76,7 @@ export function summaryOf(found: Findings, seed: number, inCommas: (count: numbe
 
 /** What a decision says, and where it was charged. */
 function placeOf(decision: Decision): unknown[] {
-  const { limit, at, way, tick, outcome, cost, refunds } = decision as MadeDecision
+  const { limit, at, way, tick, outcome, cost, refunds } = decision as InlineDecision
   return [limit, at, way, outcome, cost, ...(outcome === Outcome.CHARGED ? [tick, refunds] : [])]
 }
 
@@ -109,7 +109,7 @@ class Round {
       edge: this.#of(['strict', 'smooth']),
       onFull: this.#of(ON_FULL),
       maxKeys: this.#of(this.#buckets > MANY ? [8, 30] : [8, 60, 400]),
-      ...(this.sums !== 'plain' && { rangeSum: this.sums }),
+      ...(this.sums !== 'linear' && { rangeSum: this.sums }),
     }
     this.#described = `seed ${seed}, ${JSON.stringify(options)}`
     const startMs = this.#of([0, 1_000_123, 1.7e12])

@@ -2,7 +2,7 @@
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HEADER, shapeFor } from '#millrace/memory/layout.js'
-import { OP, Op, REQUESTS_AT, SLOT_WORDS, SLOTS, SLOTS_AT } from '#millrace/memory/slots.js'
+import { OP, Op, REQUESTS_AT, SLOT_WORDS, SLOTS, SLOTS_AT } from '#millrace/memory/request-ring.js'
 import { addonFor } from '#millrace/native/addon.js'
 import { PLAN } from '#millrace/native/plan.js'
 import { random } from '../algorithms/oracle.js'

@@ -31,7 +31,7 @@ export class Cell {
     this.ring = new Ring(this.words, this.shape, 0)
   }
 
-  /** Moves the cell's tick, and brooms. */
+  /** Moves the cell's tick, and sweeps. */
   moveTo(tick: number, hop: number): void {
     const from = this.words[this.base + TICK]!
     this.words[this.base + TICK] = tick
@@ -147,9 +147,9 @@ export class Expected {
   sweep(from: number, hop: number, to: number): void {
     const { shape, words } = this
     const own = words[this.base + TICK]!
-    const units = shape.sums === 'plain' ? shape.ring : shape.blocks
+    const units = shape.sums === 'linear' ? shape.ring : shape.blocks
     for (const unit of turns(from, hop, shape.ring / units, units)) {
-      if (shape.sums === 'plain') {
+      if (shape.sums === 'linear') {
         this.empty(this.bucketAt(unit), [this.lapOf(unit, to), this.lapOf(unit, own)])
         continue
       }

@@ -1,7 +1,7 @@
 // What nodes are there for: how few words a sum of a long window reads, and who looks for a place in it.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Forecast } from '#millrace/algorithms/forecast.js'
+import { Estimates } from '#millrace/algorithms/estimates.js'
 import { Ring } from '#millrace/algorithms/ring.js'
 import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
 import { Reading } from '#millrace/core/reading.js'
@@ -52,10 +52,10 @@ function fullCell(sums: Sums, buckets: number) {
       const ticks = new Ticks(rule.windowMs, buckets, shape.modulus)
       const reading = new Reading({ now: () => GRANULE_MS * last }, ticks)
       reading.take()
-      const forecast = new Forecast(window, ticks, false)
+      const estimates = new Estimates(window, ticks, false)
       const limit = buckets + 1
       return readsOf(
-        () => forecast.untilAdmitted(base, cost, limit, reading),
+        () => estimates.untilAdmitted(base, cost, limit, reading),
         GRANULE_MS * cost, // the first unit leaves at once, the second a granule later
       )
     },

@@ -14,8 +14,8 @@ type Next = () => number
 const SOME = 509
 
 const SHAPES: readonly (readonly [sums: Sums, buckets: number])[] = [
-  ['plain', 1],
-  ['plain', 60],
+  ['linear', 1],
+  ['linear', 60],
   ['blocks', 300],
   ['blocks', 4_097],
   ['blocks', 9_000],
@@ -71,7 +71,7 @@ for (const shape of SHAPES) {
       assertSame(cell, expected, `round ${i}`)
       answers.add(answer)
     }
-    assert.equal([...answers].sort(), shape[0] === 'plain' ? [CHARGED] : [OVERFLOWN, LATE, CHARGED].sort())
+    assert.equal([...answers].sort(), shape[0] === 'linear' ? [CHARGED] : [OVERFLOWN, LATE, CHARGED].sort())
   })
 
   test(`${named(shape)}: what is taken out goes from the nodes of its lap that count so much, and makes room`, () => {
@@ -89,7 +89,7 @@ for (const shape of SHAPES) {
     }
   })
 
-  test(`${named(shape)}: the broom comes to each place once in 64 laps, and takes what is of no lap in the ring`, () => {
+  test(`${named(shape)}: the sweep comes to each place once in 64 laps, and takes what is of no lap in the ring`, () => {
     const next = random(3)
     const cell = new Cell(...shape)
     const { ring } = cell.shape
@@ -108,10 +108,10 @@ for (const shape of SHAPES) {
     }
   })
 
-  test(`${named(shape)}: what is charged, taken out and broomed is summed and found as by a list of all charges`, () => {
+  test(`${named(shape)}: what is charged, taken out and swept is summed and found as by a list of all charges`, () => {
     let full = 0
     for (const seed of [1, 2, 3]) full += play(new Cell(...shape), random(seed))
-    assert.is(full > 0, shape[0] !== 'plain', 'a node was full')
+    assert.is(full > 0, shape[0] !== 'linear', 'a node was full')
   })
 }
 
@@ -170,7 +170,7 @@ function chargedAmid(
   }
 }
 
-for (const shape of SHAPES.filter(([sums]) => sums !== 'plain')) {
+for (const shape of SHAPES.filter(([sums]) => sums !== 'linear')) {
   test(`${named(shape)}: of two that charge nodes at the turn of a lap both count, wherever one comes in between`, () => {
     chargedAmid(shape, 0, (cell, tick) => {
       const expected = new Expected(cell)
@@ -258,7 +258,7 @@ function play(cell: Cell, next: Next): number {
 
 function roomAbove(cell: Cell, tick: number): number {
   const expected = new Expected(cell)
-  if (cell.shape.sums === 'plain') return COUNT
+  if (cell.shape.sums === 'linear') return COUNT
   const counts = expected
     .nodes(tick)
     .map((node) => expected.counted(expected.nodeAt(node), expected.lap(tick), NODE_COUNT))

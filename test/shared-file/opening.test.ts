@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync, readdirSync } from 'node:fs'
 import { createLimiter, openLimiter } from 'millrace'
 import * as assert from 'uvu/assert'
 import { neededAddon } from '#millrace/native/addon.js'
-import { type Opening, openPatiently } from '#millrace/shared-file/patience.js'
+import { type Opening, openWithRetries } from '#millrace/shared-file/open-retries.js'
 import { assertRaises, assertRejects, resolved, settled } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
 import { root } from '../package/root.js'
@@ -101,7 +101,7 @@ test('the patience of openLimiter ends, too, and what was open is closed', async
       isClosed = true
     }
   }
-  const act = () => openPatiently('/a/file', never(), undefined, 0)
+  const act = () => openWithRetries('/a/file', never(), undefined, 0)
   await assertRejects(act, 'ERR_MILLRACE_SHARED_BUSY', 'shared.file')
   assert.ok(isClosed)
 })

@@ -1,6 +1,6 @@
 import type { Decision, KeyHandle, Limiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
-import type { MadeDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/decision.js'
 import { attachArena } from '#millrace/memory/arena.js'
 import { random } from '../algorithms/oracle.js'
 import { Insertions } from './insertions.js'
@@ -88,7 +88,7 @@ export class Load {
       return
     }
     this.#admitted++
-    this.#logs.add(key, (decision as MadeDecision).tick, cost)
+    this.#logs.add(key, (decision as InlineDecision).tick, cost)
     if ((this.#admitted & 15) === 0) this.#held[Math.floor(this.#next() * HELD)] = { key, decision }
   }
 
@@ -124,7 +124,7 @@ export class Load {
     this.#held[i] = undefined
     const { key, decision } = held
     const given = this.#limiter.refund(decision)
-    if (given > 0) this.#logs.add(key, (decision as MadeDecision).tick, -given)
+    if (given > 0) this.#logs.add(key, (decision as InlineDecision).tick, -given)
   }
 
   #anyKey(): number {

@@ -1,5 +1,5 @@
 import { attachLimiter, type Decision, type SharedLimiter } from 'millrace'
-import { attachPool, type MadeDecision, monotonicClock } from 'millrace/internal'
+import { attachPool, type InlineDecision, monotonicClock } from 'millrace/internal'
 import type { Engine } from './messages.js'
 
 /** Is told what was decided, and for an admission when it took effect, in milliseconds; or that nothing was decided. */
@@ -29,7 +29,7 @@ function inlineDecider(shared: SharedLimiter): Decider {
     limit: limiter.rule.limit,
     decide(client, answer) {
       const decision = limiter.check(client)
-      answer(decision, decision.allowed ? (decision as MadeDecision).effectMs(readingMs) : 0)
+      answer(decision, decision.allowed ? (decision as InlineDecision).effectMs(readingMs) : 0)
     },
   }
 }

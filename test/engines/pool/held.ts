@@ -2,7 +2,7 @@
 // shares this memory with its threads under the name HELD_UP.
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { AWAKE, ENDED, kindOf, RingMemory, STATE } from '#millrace/engines/ring-transport.js'
-import { BEGUN, DONE } from '#millrace/memory/slots.js'
+import { BEGUN, DONE } from '#millrace/memory/request-ring.js'
 
 export const HELD_UP = 'held up'
 

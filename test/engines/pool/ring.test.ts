@@ -3,34 +3,27 @@ import { Worker } from 'node:worker_threads'
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Lane } from '#millrace/engines/lane.js'
-import { Request } from '#millrace/engines/request.js'
-import {
-  Answerer,
-  type Answering,
-  ASKED,
-  ASLEEP,
-  ENDED,
-  kindOf,
-  STATE,
-} from '#millrace/engines/ring-transport.js'
+import { PoolRequest } from '#millrace/engines/request.js'
+import { RingClient } from '#millrace/engines/ring-client.js'
+import { type RingHandler, RingServer } from '#millrace/engines/ring-server.js'
+import { ASKED, ASLEEP, ENDED, kindOf, STATE } from '#millrace/engines/ring-transport.js'
 import { Threads } from '#millrace/engines/threads.js'
-import { ANSWERED, BEGUN, DONE, NUMBER, Op } from '#millrace/memory/slots.js'
+import { ANSWERED, BEGUN, DONE, NUMBER, Op } from '#millrace/memory/request-ring.js'
 import { assertIsError, resolved, settled, until } from '../../limiter/support.js'
 
 const LONG_MS = 60_000
 
-const ASKER = { ruleName: 'default' }
+const ENGINE = { ruleName: 'default' }
 
-const answeringBy = (answer: (slot: number) => number): Answering => ({
+const answeringBy = (answer: (slot: number) => number): RingHandler => ({
   answer,
   answerMany: (from) => from,
   rest() {},
 })
 
-function asked(lane: Lane): Request {
-  const request = new Request(ASKER, Op.PENALIZE, 1, 2, 1)
-  lane.put(request)
+function enqueue(client: RingClient): PoolRequest {
+  const request = new PoolRequest(ENGINE, Op.PENALIZE, 1, 2, 1)
+  client.put(request)
   return request
 }
 
@@ -38,26 +31,26 @@ function asked(lane: Lane): Request {
 async function answering(idleMs: number, maxThreads = 1) {
   const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 20 }).share()
   const threads = new Threads({ minThreads: 1, maxThreads, resourceLimits: undefined })
-  const lane = new Lane(1, ASKER)
-  const { words, buffer: ring } = lane.memory
-  const request = asked(lane)
-  assert.ok(lane.send(), 'nobody answers yet')
-  const task = { id: lane.id, ring, limiter, idleMs, start: lane.starts }
-  const run = threads.run(task, () => lane.giveUp(task.start))
-  await until(() => lane.settle() > 0, 'the answer')
+  const client = new RingClient(1, ENGINE)
+  const { words, buffer: ring } = client.memory
+  const request = enqueue(client)
+  assert.ok(client.send(), 'nobody answers yet')
+  const task = { id: client.id, ring, limiter, idleMs, start: client.starts }
+  const run = threads.run(task, () => client.giveUp(task.start))
+  await until(() => client.settle() > 0, 'the answer')
   await resolved(request.promise)
-  return { threads, lane, task, run, state: () => kindOf(Atomics.load(words, STATE)) }
+  return { threads, client, task, run, state: () => kindOf(Atomics.load(words, STATE)) }
 }
 
 test('an answerer without work sleeps; it is woken by a request, or to end', async () => {
-  const { threads, lane, run, state } = await answering(LONG_MS)
+  const { threads, client, run, state } = await answering(LONG_MS)
   await until(() => state() === ASLEEP, 'sleep')
-  const request = asked(lane)
-  assert.not(lane.send(), 'it is only asleep')
-  await until(() => lane.settle() > 0, 'the answer of one that slept')
+  const request = enqueue(client)
+  assert.not(client.send(), 'it is only asleep')
+  await until(() => client.settle() > 0, 'the answer of one that slept')
   await resolved(request.promise)
   await until(() => state() === ASLEEP, 'sleep again')
-  lane.close()
+  client.close()
   await resolved(run)
   assert.is(state(), ENDED)
   await threads.close()
@@ -71,40 +64,40 @@ test('an answerer that has slept for long ends by itself', async () => {
 })
 
 test('an answerer that comes after it was given up leaves the ring alone; one that has come is not given up', () => {
-  const lane = new Lane(1, ASKER)
+  const client = new RingClient(1, ENGINE)
   const answers: number[] = []
   const come = (start: number) =>
-    new Answerer(lane.memory, start, 1).run(answeringBy((slot) => answers.push(slot)))
-  asked(lane)
-  assert.ok(lane.send())
-  assert.ok(lane.giveUp(1))
+    new RingServer(client.memory, start, 1).run(answeringBy((slot) => answers.push(slot)))
+  enqueue(client)
+  assert.ok(client.send())
+  assert.ok(client.giveUp(1))
   come(1)
   assert.equal(answers, [])
-  assert.ok(lane.send(), 'another is to be started')
+  assert.ok(client.send(), 'another is to be started')
   come(1)
   assert.equal(answers, [])
   come(2)
   assert.is(answers.length, 1)
-  assert.not(lane.giveUp(2))
+  assert.not(client.giveUp(2))
 })
 
 test('threads that end while they start, one after another, do not end one that is at work', async () => {
-  const { threads, lane, task, run } = await answering(LONG_MS, 2)
+  const { threads, client, task, run } = await answering(LONG_MS, 2)
   const end = (thread: Worker) => void thread.terminate()
   process.on('worker', end)
-  const other = new Lane(2, ASKER)
-  asked(other)
+  const other = new RingClient(2, ENGINE)
+  enqueue(other)
   assert.ok(other.send())
   const lost = await settled(
     threads.run({ ...task, id: 2, ring: other.memory.buffer }, () => other.giveUp(other.starts)),
   )
   process.off('worker', end)
   assertIsError((lost as PromiseRejectedResult).reason, 'ERR_MILLRACE_NO_THREADS', 'engine')
-  const request = asked(lane)
-  lane.send()
-  await until(() => lane.settle() > 0, 'the answer of the one that was at work')
+  const request = enqueue(client)
+  client.send()
+  await until(() => client.settle() > 0, 'the answer of the one that was at work')
   await resolved(request.promise)
-  lane.close()
+  client.close()
   await resolved(run)
   await threads.close()
 })
@@ -117,8 +110,8 @@ for (const when of ['before', 'meanwhile'] as const) {
       thread.once('exit', () => living.delete(thread))
     }
     process.on('worker', meet)
-    const { threads, lane, run } = await answering(LONG_MS)
-    lane.close()
+    const { threads, client, run } = await answering(LONG_MS)
+    client.close()
     await resolved(run)
     const [thread] = living
     const end = thread!.terminate.bind(thread)
@@ -142,53 +135,53 @@ for (const when of ['before', 'meanwhile'] as const) {
 }
 
 test('who waits for an answer hears of the next one, where a thread died that was just going to tell', async () => {
-  const lane = new Lane(1, ASKER)
-  const { words } = lane.memory
-  const request = asked(lane)
-  assert.ok(lane.send())
-  const told = lane.nextAnswer()!
+  const client = new RingClient(1, ENGINE)
+  const { words } = client.memory
+  const request = enqueue(client)
+  assert.ok(client.send())
+  const told = client.nextAnswer()!
   // The last that a thread does: it has seen that somebody waits, and told nobody.
   words[BEGUN] = 1
   words[DONE] = 1
   Atomics.store(words, ANSWERED, 1)
-  lane.settle()
-  lane.bury(new Error('the end'))
+  client.settle()
+  client.failInFlight(new Error('the end'))
   await resolved(request.promise)
-  asked(lane)
-  assert.ok(lane.send())
-  new Answerer(lane.memory, lane.starts, 1).run(answeringBy(() => 1))
+  enqueue(client)
+  assert.ok(client.send())
+  new RingServer(client.memory, client.starts, 1).run(answeringBy(() => 1))
   await resolved(told)
 })
 
 test('of a thread that died, what it had done and not shown is an answer; only what it was at is lost', async () => {
-  const lane = new Lane(1, ASKER)
-  const { words, doubles } = lane.memory
-  const [done, lost, left] = [asked(lane), asked(lane), asked(lane)]
-  assert.ok(lane.send())
-  doubles[lane.memory.slot(0) / 2 + NUMBER] = 7
+  const client = new RingClient(1, ENGINE)
+  const { words, doubles } = client.memory
+  const [done, lost, left] = [enqueue(client), enqueue(client), enqueue(client)]
+  assert.ok(client.send())
+  doubles[client.memory.slot(0) / 2 + NUMBER] = 7
   words[BEGUN] = 2
   words[DONE] = 1
-  lane.recover()
-  assert.is(lane.settle(), 1)
+  client.recover()
+  assert.is(client.settle(), 1)
   assert.is(await resolved(done.promise), 7)
-  assert.is(lane.bury(new Error('the end')), 1)
+  assert.is(client.failInFlight(new Error('the end')), 1)
   assert.is((await settled(lost.promise)).status, 'rejected')
-  assert.ok(lane.send(), 'the next one is to be started')
+  assert.ok(client.send(), 'the next one is to be started')
   const answers: number[] = []
-  new Answerer(lane.memory, lane.starts, 1).run(answeringBy((slot) => answers.push(slot)))
-  assert.equal(answers, [lane.memory.slot(2)])
-  assert.is(lane.settle(), 1)
+  new RingServer(client.memory, client.starts, 1).run(answeringBy((slot) => answers.push(slot)))
+  assert.equal(answers, [client.memory.slot(2)])
+  assert.is(client.settle(), 1)
   await resolved(left.promise)
 })
 
 test('an answerer that wakes late does not answer again what its successor has answered', () => {
-  const lane = new Lane(1, ASKER)
-  const { memory } = lane
+  const client = new RingClient(1, ENGINE)
+  const { memory } = client
   const { words } = memory
   const answers: string[] = []
-  const answererOf = (start: number) => new Answerer(memory, start, 1)
-  asked(lane)
-  assert.ok(lane.send())
+  const answererOf = (start: number) => new RingServer(memory, start, 1)
+  enqueue(client)
+  assert.ok(client.send())
   const first = answererOf(1)
   const { load } = Atomics
   // Between its end and its last look for requests, it is held up so long that another one comes and goes.
@@ -196,8 +189,8 @@ test('an answerer that wakes late does not answer again what its successor has a
   Atomics.load = ((array: Int32Array, index: number) => {
     if (array === words && index === ASKED && kindOf(load(words, STATE)) === ENDED && !isHeldUp) {
       isHeldUp = true
-      asked(lane)
-      assert.ok(lane.send())
+      enqueue(client)
+      assert.ok(client.send())
       answererOf(2).run(answeringBy((slot) => answers.push(`second: ${slot}`)))
     }
     return load(array, index)

@@ -149,7 +149,7 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     limit: 2,
     threads: [[check()], [check()]],
   },
-  // The broom leaves its mark in the bucket: in the one tick whose lap comes round to the same number, a charge that was
+  // The sweep leaves its mark in the bucket: in the one tick whose lap comes round to the same number, a charge that was
   // not admitted cannot be taken out, and stands for its window. Without the mark, whoever had stalled for all those laps
   // would take another's charge out.
   'a swept bucket whose lap comes round': {
@@ -175,13 +175,13 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     threads: [[check()], [check()]],
     gaps: LONG_GAPS,
   },
-  'a stalled broom against a charge': {
+  'a stalled sweep against a charge': {
     forbidden: ANYTHING,
     times: [64, 65],
     before: [[20, check()]],
     threads: [[check()], [check(), check()]],
   },
-  'the broom against a charge': {
+  'the sweep against a charge': {
     forbidden: ANYTHING,
     times: [20, 21 + LAP * 31, 20 + LAP * 64],
     before: [[20, check()]],

@@ -116,7 +116,7 @@ function scenariosOf(ring: number, buckets: number, turn: number): Record<string
       threads: [[check(), giveBack]],
       gaps: [ring, 255 * ring + 1, 255 * ring + buckets, 255 * ring + buckets + 1, 256 * ring],
     },
-    'the broom against a charge': {
+    'the sweep against a charge': {
       forbidden: ANYTHING,
       times: [turn, turn + 64 * ring, turn + 64 * ring + 1],
       before: [[turn - 60 * ring + 1, check()]],

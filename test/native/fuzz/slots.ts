@@ -1,7 +1,17 @@
 // Random calls of `answerSlots`.
 import { inspect } from 'node:util'
 import { HEADER } from '#millrace/memory/layout.js'
-import { COST, HI, LO, OP, Op, requestOf, SLOT_WORDS, SLOTS, SLOTS_AT } from '#millrace/memory/slots.js'
+import {
+  COST,
+  HI,
+  LO,
+  OP,
+  Op,
+  requestOf,
+  SLOT_WORDS,
+  SLOTS,
+  SLOTS_AT,
+} from '#millrace/memory/request-ring.js'
 import type { Addon } from '#millrace/native/addon.js'
 import { PLAN } from '#millrace/native/plan.js'
 import { playOn } from './arena.js'

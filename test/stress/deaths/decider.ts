@@ -1,6 +1,6 @@
 import { attachLimiter, type Clock, type Limiter, type SharedLimiter } from 'millrace'
 import { SharedManualClock } from '#millrace/core/clock.js'
-import { type MadeDecision, Outcome } from '#millrace/core/decision.js'
+import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
 import { random } from '../../algorithms/oracle.js'
 import type { Log } from '../log.js'
 import { Timeline, widthOf } from '../timeline.js'
@@ -67,34 +67,34 @@ export class Decider {
   }
 
   /** One operation: on a key that is new, on a hot one, or now and then on another. Returns its decision. */
-  operate(newKeys: number): MadeDecision {
+  operate(newKeys: number): InlineDecision {
     const pick = this.next()
     const decision = pick < newKeys ? this.#visit() : this.#charge()
     this.#log.make(this.#thread, 1)
     return decision
   }
 
-  #charge(): MadeDecision {
+  #charge(): InlineDecision {
     const key = Math.floor(this.next() * (this.next() < 0.95 ? HOT_KEYS : KEYS))
     const cost = 1 + Math.floor(this.next() * 3)
     this.#board.intend(this.#thread, key, cost)
-    const decision = this.limiter.check(this.#keys[key]!, cost) as MadeDecision
+    const decision = this.limiter.check(this.#keys[key]!, cost) as InlineDecision
     if (decision.outcome === Outcome.CHARGED) this.#enter(key, decision, cost)
     if (decision.allowed && this.next() < 0.2) this.#giveBack(key, decision, cost)
     this.#board.done(this.#thread)
     return decision
   }
 
-  #giveBack(key: number, decision: MadeDecision, cost: number): void {
+  #giveBack(key: number, decision: InlineDecision, cost: number): void {
     this.#enter(key, decision, -cost)
     if (this.limiter.refund(decision) === 0) this.#enter(key, decision, cost)
   }
 
-  #visit(): MadeDecision {
-    return this.limiter.check(`visitor ${this.#visits++} of ${this.#thread}`) as MadeDecision
+  #visit(): InlineDecision {
+    return this.limiter.check(`visitor ${this.#visits++} of ${this.#thread}`) as InlineDecision
   }
 
-  #enter(key: number, decision: MadeDecision, units: number): void {
+  #enter(key: number, decision: InlineDecision, units: number): void {
     this.#log.enter(key, this.#timeline.ofWord(decision.tick), units, this.#width)
   }
 }

@@ -32,7 +32,7 @@ export interface Findings {
 /** Operations that each survivor must get through after the deaths of a wave. */
 const SIGN_OF_LIFE = 200
 /** Thousands of times what they take. Only a thread that hangs waits so long. */
-const PATIENCE_MS = 60_000
+const MAX_WAIT_MS = 60_000
 const SURVIVORS = 2
 const MAIN = 0
 /** Most deaths among decisions, or half and half, or most while a key gets its place. */
@@ -222,7 +222,7 @@ export class Round {
 
   /** Lets other threads run until it is so, and judges meanwhile. Too long: something hangs. */
   async #until(isSo: () => boolean, what: string): Promise<void> {
-    const deadlineMs = performance.now() + PATIENCE_MS
+    const deadlineMs = performance.now() + MAX_WAIT_MS
     while (!isSo()) {
       this.#judge()
       if (performance.now() > deadlineMs) throw new Hang(`waited in vain: ${what}`)

@@ -1,6 +1,6 @@
 import { attachLimiter, type Limiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
-import { type MadeDecision, Outcome } from '#millrace/core/decision.js'
+import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
 import { random } from '../../algorithms/oracle.js'
 import { Log } from '../log.js'
 import { Timeline, widthOf } from '../timeline.js'
@@ -30,7 +30,7 @@ export class Decider {
   readonly #timeline: Timeline
   readonly #width: number
   readonly #handles: ReturnType<Limiter['handle']>[]
-  #held: { key: number; decision: MadeDecision } | undefined
+  #held: { key: number; decision: InlineDecision } | undefined
 
   constructor({ shared, memory, shape, thread, seed, aheadMs }: Job) {
     const { window, granularity } = shape.options
@@ -68,7 +68,7 @@ export class Decider {
     const { counts } = this
     const marked = this.#shape.judgesRefusals
     const begun = marked ? this.#log.begin(key) : 0
-    const decision = this.limiter.check(this.#handles[key]!, cost) as MadeDecision
+    const decision = this.limiter.check(this.#handles[key]!, cost) as InlineDecision
     counts.decisions++
     if (decision.outcome === Outcome.CHARGED) {
       counts.admissions++
@@ -107,11 +107,11 @@ export class Decider {
     if (marked) this.#log.end(key)
   }
 
-  #hold(key: number, decision: MadeDecision): void {
+  #hold(key: number, decision: InlineDecision): void {
     if (this.#held === undefined) this.#held = { key, decision }
   }
 
-  #enter(key: number, decision: MadeDecision, units: number): void {
+  #enter(key: number, decision: InlineDecision, units: number): void {
     const column = this.#shape.column === 'key' ? key : decision.way
     this.#log.enter(column, this.#timeline.ofWord(decision.tick), units, this.#width)
     this.counts.units += units

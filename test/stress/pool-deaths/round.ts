@@ -41,8 +41,8 @@ const MAX_KEYS = 400_000
 /** What a thread has: little enough to use it up in a moment. */
 const MEMORY = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 4 }
 /** Decisions that a thread may have counted for the statistics and not yet told. */
-const UNTOLD = 256
-const PATIENCE_MS = 60_000
+const UNKNOWN_STAMP = 256
+const MAX_WAIT_MS = 60_000
 
 /** Threads of one pool die one after another while it is asked all the time. */
 export class Round {
@@ -186,7 +186,7 @@ export class Round {
       found.complaints.push(...wrong.map((what) => `${key}: ${what}`))
     }
     const told = allowed + denied
-    if (told < load.decided - deaths * UNTOLD)
+    if (told < load.decided - deaths * UNKNOWN_STAMP)
       found.complaints.push(`${told} decisions in the statistics, of ${load.decided}`)
     found.decided += load.decided
     found.lost += load.lost
@@ -196,7 +196,7 @@ export class Round {
   async #isHung(what: Promise<unknown>, complaint: string): Promise<boolean> {
     const clock = { timer: undefined as NodeJS.Timeout | undefined }
     const patience = new Promise<'hung'>((resolve) => {
-      clock.timer = setTimeout(resolve, PATIENCE_MS, 'hung')
+      clock.timer = setTimeout(resolve, MAX_WAIT_MS, 'hung')
     })
     const isHung = (await Promise.race([what, patience])) === 'hung'
     clearTimeout(clock.timer)

@@ -1,7 +1,7 @@
 // One of the processes: decides on the limiter's file as fast as it can, and enters what was admitted, until it is killed.
 import { openLimiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
-import type { MadeDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/decision.js'
 import { shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../../algorithms/oracle.js'
 import { GRANULE_MS, type Job, KEYS, OTHER_KEYS, OTHERS_SHARE, optionsFor, WINDOW_MS } from './job.js'
@@ -27,7 +27,7 @@ function decide(): void {
   }
   const key = Math.floor(next() ** 2 * KEYS)
   const cost = 1 + Math.floor(next() * 3)
-  const decision = limiter.check(`key ${key}`, cost) as MadeDecision
+  const decision = limiter.check(`key ${key}`, cost) as InlineDecision
   if (!decision.allowed) return
   const tick = tickOf(decision.tick)
   // All of this is on one start of the machine: were the file's time moved, quota would come early, and no window would show it.

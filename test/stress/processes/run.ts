@@ -16,7 +16,7 @@ import { Log } from './log.js'
 const DECIDER = fileURLToPath(new URL('./decider.js', import.meta.url))
 /** What a run may take longer than asked for, in which its log still has room. */
 const SPARE_MS = 60_000
-const PATIENCE_MS = 60_000
+const MAX_WAIT_MS = 60_000
 /** Of each slot, then all die at once. */
 const DEATHS_A_WAVE = 4
 
@@ -114,7 +114,7 @@ export class Run {
       this.#findings.complaints.push(`a process ended with ${code ?? signal}: ${complaint}`)
     })
     this.#running[slot] = { child, ended }
-    const deadlineMs = performance.now() + PATIENCE_MS
+    const deadlineMs = performance.now() + MAX_WAIT_MS
     while (this.#log.made(slot) === before && !hasEnded) {
       if (performance.now() > deadlineMs) throw new Error(`process ${slot} decides nothing`)
       await pause(1)

@@ -1,6 +1,6 @@
-import { ANSWERED, BEGUN, DONE, SLOTS } from '../memory/slots.js'
-import { Chunk, type DealtBatch } from './dealt-batch.js'
-import { AnsweredDecision, type Asked, type Asker, type Settle, type Written } from './request.js'
+import { ANSWERED, BEGUN, DONE, SLOTS } from '../memory/request-ring.js'
+import { Chunk, type PartitionedBatch } from './partitioned-batch.js'
+import { type DecidingEngine, type InFlight, PoolDecision, type RingRequest, type Settle } from './request.js'
 import {
   AREAS,
   type Area,
@@ -17,10 +17,10 @@ import {
 } from './ring-transport.js'
 
 /** The asking side of one ring, and what is under way in it. */
-export class Lane {
+export class RingClient {
   /** Tells it from all other rings of this thread. */
   readonly id: number
-  readonly #asker: Asker
+  readonly #engine: DecidingEngine
   readonly memory = new RingMemory()
   /** Counts the answerers that were started. */
   starts = 0
@@ -34,16 +34,16 @@ export class Lane {
   touched = 0
   readonly #words = this.memory.words
   /** Of a decision that went to the ring at once, as most do, only whom to answer. */
-  readonly #asked: (Asked | Settle | undefined)[] = new Array(SLOTS).fill(undefined)
+  readonly #inFlight: (InFlight | Settle | undefined)[] = new Array(SLOTS).fill(undefined)
   readonly #areas: Area[] = Array.from({ length: AREAS }, (_, i) => this.memory.area(i))
   readonly #freeAreas: number[] = Array.from({ length: AREAS }, (_, i) => i)
   #next = 0
   #sent = 0
   #read = 0
 
-  constructor(id: number, asker: Asker) {
+  constructor(id: number, engine: DecidingEngine) {
     this.id = id
-    this.#asker = asker
+    this.#engine = engine
   }
 
   get isFull(): boolean {
@@ -70,20 +70,20 @@ export class Lane {
     return kind === ASLEEP || kind === ENDED
   }
 
-  put(asked: Written): void {
+  put(asked: RingRequest): void {
     asked.write(this.memory, this.add(asked))
   }
 
   /** The slot that is its own now, for the caller to write to. There is room. */
-  add(asked: Asked | Settle): number {
+  add(asked: InFlight | Settle): number {
     const cursor = this.#next
-    this.#asked[cursor & (SLOTS - 1)] = asked
+    this.#inFlight[cursor & (SLOTS - 1)] = asked
     this.#next = (cursor + 1) | 0
     return this.memory.slot(cursor)
   }
 
   /** Room for keys of a batch, if there is some. */
-  open(batch: DealtBatch): Chunk | undefined {
+  open(batch: PartitionedBatch): Chunk | undefined {
     if (this.isFull) return undefined
     const area = this.#freeAreas.pop()
     if (area === undefined) return undefined
@@ -129,7 +129,7 @@ export class Lane {
       const slot = this.memory.slot(this.#read)
       const asked = this.#take()
       if (typeof asked === 'function') {
-        asked(new AnsweredDecision(this.memory, slot, this.#asker))
+        asked(new PoolDecision(this.memory, slot, this.#engine))
         keys++
       } else {
         keys += asked.length
@@ -140,7 +140,7 @@ export class Lane {
   }
 
   /**
-   * Answers lie in the cache of the processor that wrote them. Asked for one after another, each between the promises that it settles,
+   * Answers lie in the cache of the processor that wrote them. InFlight for one after another, each between the promises that it settles,
    * they come one after another; here they come all at once.
    */
   #touch(answered: number): void {
@@ -166,7 +166,7 @@ export class Lane {
    * Its answerer is no more, whatever it was doing. The one request that it had begun with and not answered is rejected; the
    * next answerer goes on behind it. Returns how many keys that was about. All answers have been settled.
    */
-  bury(error: unknown): number {
+  failInFlight(error: unknown): number {
     const words = this.#words
     const begun = Atomics.load(words, BEGUN)
     let keys = 0
@@ -203,10 +203,10 @@ export class Lane {
     return asked.length
   }
 
-  #take(): Asked | Settle {
+  #take(): InFlight | Settle {
     const place = this.#read & (SLOTS - 1)
-    const asked = this.#asked[place]!
-    this.#asked[place] = undefined
+    const asked = this.#inFlight[place]!
+    this.#inFlight[place] = undefined
     this.#read = (this.#read + 1) | 0
     return asked
   }

@@ -13,7 +13,7 @@ import { add, compareExchange, load, type Words } from '../memory/words.js'
 import { LATE } from '../range-sum/range-sum.js'
 
 /** A charge whose stamp this is stays: nothing can tell whether a refund by key has taken it. */
-export const UNTOLD = SUNK
+export const UNKNOWN_STAMP = SUNK
 
 /**
  * Tells whether a refund by key has taken from a bucket since a charge was made there: then the charge may be what it took, and
@@ -40,7 +40,7 @@ export const UNTOLD = SUNK
  *
  * A thread that dies announced stays so: its cell then sinks buckets for good, and gives nothing back after a dead turn.
  */
-export class Marks {
+export class RefundMarks {
   readonly #words: Words
   readonly #shape: Shape
 

@@ -5,14 +5,14 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { monotonicClock } from '#millrace/core/clock.js'
 import { WordWatch } from '#millrace/core/word-watch.js'
-import { Waiters } from '#millrace/engines/waiters.js'
+import { WaitQueues } from '#millrace/engines/wait-queues.js'
 import { resolved, settled, turn, until } from '../limiter/support.js'
 
 const CLOSED = new MillraceError('ERR_MILLRACE_CLOSED', 'limiter', 'a closed one', 'an open one')
 const admitted = { allowed: true, retryAfterMs: 0 } as Decision
 const refusedFor = (retryAfterMs: number) => ({ allowed: false, retryAfterMs }) as Decision
 
-let open: Waiters | undefined
+let open: WaitQueues | undefined
 test.after.each(() => open?.close(CLOSED)) // or a failed test would leave a timer of an hour
 
 interface Question {
@@ -20,9 +20,9 @@ interface Question {
   fail(error: unknown): void
 }
 
-/** Waiters of one key, by the machine's clock, and what they have asked. */
+/** WaitQueues of one key, by the machine's clock, and what they have asked. */
 function waitersOfOneKey() {
-  const waiters = new Waiters(monotonicClock, new WordWatch(new Int32Array(new SharedArrayBuffer(4)), 0))
+  const waiters = new WaitQueues(monotonicClock, new WordWatch(new Int32Array(new SharedArrayBuffer(4)), 0))
   open = waiters
   const questions: Question[] = []
   const given: Decision[] = []

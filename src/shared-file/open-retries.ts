@@ -15,7 +15,7 @@ export type Opening<T> = Generator<void, T, void>
 const BLOCKING_TRIES = 100
 const TRY_AGAIN_MS = 1
 /** The longest that a living process has the file to itself is a pass over it. */
-const PATIENCE_MS = 10_000
+const MAX_WAIT_MS = 10_000
 const TRY_LATER_MS = 5
 
 /** Runs to the end at once. @throws MillraceError `ERR_MILLRACE_SHARED_BUSY` after a tenth of a second of waiting */
@@ -39,19 +39,19 @@ export function openNow<T>(path: string, opening: Opening<T>): T {
  * Runs to the end, between turns of the event loop. Rejects with `ERR_MILLRACE_SHARED_BUSY` after ten seconds, and with the
  * reason of `signal`.
  */
-export async function openPatiently<T>(
+export async function openWithRetries<T>(
   path: string,
   opening: Opening<T>,
   signal?: Signal,
-  patienceMs = PATIENCE_MS,
+  maxWaitMs = MAX_WAIT_MS,
 ): Promise<T> {
-  const endMs = performance.now() + patienceMs
+  const endMs = performance.now() + maxWaitMs
   let step = opening.next()
   while (!step.done) {
     await sleep(TRY_LATER_MS)
     if (signal?.aborted) step = opening.throw(signal.reason)
     else if (performance.now() < endMs) step = opening.next()
-    else step = opening.throw(busy(path, patienceMs, ''))
+    else step = opening.throw(busy(path, maxWaitMs, ''))
   }
   return step.value
 }

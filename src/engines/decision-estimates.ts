@@ -1,4 +1,4 @@
-import type { Forecast } from '../algorithms/forecast.js'
+import type { Estimates } from '../algorithms/estimates.js'
 import type { SlidingWindow } from '../algorithms/sliding-window.js'
 import { type Decided, type Figures, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
@@ -22,11 +22,11 @@ import type { NativeSingle } from '../native/single.js'
  * A refund by another thread takes units out of a bucket before it changes the admission word: figures that are summed in
  * between have it already.
  */
-export class Outlook {
+export class DecisionEstimates {
   readonly #arena: Arena
   readonly #table: Table
   readonly #window: SlidingWindow
-  readonly #forecast: Forecast
+  readonly #cellEstimates: Estimates
   readonly #insertion: Insertion
   readonly #reading: Reading
   readonly #single: NativeSingle | undefined
@@ -40,7 +40,7 @@ export class Outlook {
     arena: Arena,
     table: Table,
     window: SlidingWindow,
-    forecast: Forecast,
+    estimates: Estimates,
     insertion: Insertion,
     reading: Reading,
     single: NativeSingle | undefined,
@@ -48,7 +48,7 @@ export class Outlook {
     this.#arena = arena
     this.#table = table
     this.#window = window
-    this.#forecast = forecast
+    this.#cellEstimates = estimates
     this.#insertion = insertion
     this.#reading = reading
     this.#single = single
@@ -76,8 +76,8 @@ export class Outlook {
     const then = this.#readingOf(decided)
     const used = this.#exactly(decided, (base) =>
       outcome === Outcome.CHARGED
-        ? this.#forecast.usedAtCharge(base, tick, then)
-        : this.#forecast.used(base, then),
+        ? this.#cellEstimates.usedAtCharge(base, tick, then)
+        : this.#cellEstimates.used(base, then),
     )
     return Math.max(0, limit - (used ?? adm & COUNT))
   }
@@ -95,13 +95,13 @@ export class Outlook {
     const blockedMs = this.#blockedMs(decided)
     const then = this.#readingOf(decided)
     const isNewest = outcome === Outcome.CHARGED || outcome === Outcome.GIVEN_BACK // its own charge leaves last
-    if (isNewest) return this.#forecast.untilGone(tick, then)
+    if (isNewest) return this.#cellEstimates.untilGone(tick, then)
     if ((adm & COUNT) === 0) return 0
-    const emptyMs = this.#exactly(decided, (base) => this.#forecast.untilEmpty(base, then))
-    return Math.max(blockedMs, emptyMs ?? this.#forecast.untilGone(tick, then))
+    const emptyMs = this.#exactly(decided, (base) => this.#cellEstimates.untilEmpty(base, then))
+    return Math.max(blockedMs, emptyMs ?? this.#cellEstimates.untilGone(tick, then))
   }
 
-  /** @see MadeDecision.effectMs */
+  /** @see InlineDecision.effectMs */
   effectOf({ tick }: { readonly tick: number }, readingMs: number): number {
     const { ticks } = this.#reading
     const own = Math.floor(ticks.position(readingMs))
@@ -124,9 +124,9 @@ export class Outlook {
     }
     const base = this.#window.base(way)
     const reading = this.#reading
-    const left = Math.max(0, limit - this.#forecast.used(base, reading))
-    const retry = isAllowed || cost > limit ? 0 : this.#forecast.untilFits(base, cost, limit, reading)
-    return this.#figures(left, isAllowed, cost > limit, retry, this.#forecast.untilEmpty(base, reading))
+    const left = Math.max(0, limit - this.#cellEstimates.used(base, reading))
+    const retry = isAllowed || cost > limit ? 0 : this.#cellEstimates.untilFits(base, cost, limit, reading)
+    return this.#figures(left, isAllowed, cost > limit, retry, this.#cellEstimates.untilEmpty(base, reading))
   }
 
   #figures(
@@ -148,7 +148,7 @@ export class Outlook {
       if ((load(this.#arena.words, base + ADM) & STATE) === CLAIMED) continue // perhaps for ever
       const free =
         this.#arena.onFull === 'evict'
-          ? this.#forecast.untilAdmitted(base, cost, limit, this.#reading)
+          ? this.#cellEstimates.untilAdmitted(base, cost, limit, this.#reading)
           : this.#untilFree(base, bases)
       first = Math.min(first, free)
     }
@@ -157,21 +157,21 @@ export class Outlook {
 
   /** When the counts of one of the key's ways have expired, and its block is over or gives way. */
   #untilFree(base: number, bases: readonly number[]): number {
-    const forecast = this.#forecast
-    const expired = forecast.untilExpired(base, this.#reading)
-    const own = forecast.untilUnblocked(base, this.#reading)
+    const estimates = this.#cellEstimates
+    const expired = estimates.untilExpired(base, this.#reading)
+    const own = estimates.untilUnblocked(base, this.#reading)
     if (own <= expired) return expired
-    const blocked = bases.filter((other) => forecast.untilUnblocked(other, this.#reading) > expired)
+    const blocked = bases.filter((other) => estimates.untilUnblocked(other, this.#reading) > expired)
     return blocked.length > MOST_BLOCKED ? expired : own
   }
 
   #untilFits(decided: Decided): number {
     const { cost, limit, tick } = decided
-    const ms = this.#isTold(decided) ? this.#single?.untilFits(decided) : undefined
+    const ms = this.#canTrustEpoch(decided) ? this.#single?.untilFits(decided) : undefined
     if (ms !== undefined) return ms
     const then = this.#readingOf(decided)
-    const exact = this.#exactly(decided, (base) => this.#forecast.untilFits(base, cost, limit, then))
-    return exact ?? this.#forecast.untilGone(tick, then)
+    const exact = this.#exactly(decided, (base) => this.#cellEstimates.untilFits(base, cost, limit, then))
+    return exact ?? this.#cellEstimates.untilGone(tick, then)
   }
 
   /** How long the block by which it was refused was still to last; 0: it was not refused by one. */
@@ -188,12 +188,12 @@ export class Outlook {
   /** What `see` finds in the decision's cell; undefined where the cell has changed since, or may be no more. */
   #exactly(decided: Decided, see: (base: number) => number): number | undefined {
     const { way, lo, hi, adm, tick } = decided
-    if (!this.#isTold(decided) || !this.#window.isUnchanged(way, lo, hi, adm, tick)) return undefined
+    if (!this.#canTrustEpoch(decided) || !this.#window.isUnchanged(way, lo, hi, adm, tick)) return undefined
     const seen = see(this.#window.base(way))
     return this.#window.isStillUnchanged(way, adm, tick) ? seen : undefined
   }
 
-  #isTold({ source, way }: Decided): boolean {
-    return !this.#isDetached && source.isTold(way)
+  #canTrustEpoch({ era, way }: Decided): boolean {
+    return !this.#isDetached && era.canTrustEpoch(way)
   }
 }

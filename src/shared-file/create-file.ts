@@ -18,7 +18,7 @@ import { beginTime } from './file-clock.js'
 import { type LockedFile, tryLock } from './lock.js'
 import type { Machine } from './machine.js'
 import type { Wanted } from './mismatch.js'
-import { isStillAt, type OpenFile, openFile, refused, refusedBySystem } from './open-file.js'
+import { isStillAt, type OpenFile, openFile, refused, refusedBySystemError } from './open-file.js'
 import { writeRuleName } from './rule-name.js'
 
 /**
@@ -66,7 +66,7 @@ function fill(files: NativeFiles, { path, fd }: OpenFile, bytes: number, header:
     fsyncSync(fd)
   } catch (error) {
     unlinkSync(path) // and gives back the space, that it could not have all of
-    throw refusedBySystem(path, `room for its ${bytes} bytes`, error)
+    throw refusedBySystemError(path, `room for its ${bytes} bytes`, error)
   }
 }
 

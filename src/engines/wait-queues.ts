@@ -3,7 +3,7 @@ import type { Decision } from '../core/decision.js'
 import type { MillraceError } from '../core/errors.js'
 import { offAbort, onAbort, type Signal } from '../core/on-abort.js'
 import type { WordWatch } from '../core/word-watch.js'
-import { type Waiting, WaitingLine, type Want } from './waiting-line.js'
+import { type Waiter, WaitQueue, type WaitRequest } from './wait-queue.js'
 
 /**
  * A change that concerns every key (the limit, a manual clock) wakes so many lines in one turn of the event loop. To
@@ -18,14 +18,14 @@ const { setImmediate } = globalThis
  * The pending `wait()` calls of this thread on one limiter. What changes one key (a refund, `clear`, `block`, `unblock`)
  * wakes the line of that key. What changes all of them wakes every line, also where another thread or process does it.
  */
-export class Waiters {
+export class WaitQueues {
   readonly #isManual: boolean
   /** What to listen to while a call is pending: the updates of the limit, and a manual clock. */
   readonly #watches: readonly WordWatch[]
-  readonly #lines = new Map<string, WaitingLine>()
+  readonly #lines = new Map<string, WaitQueue>()
   readonly #wakeAll = () => this.#beginSweep()
   /** Lines still to be woken for the last change, and how many of them have been. */
-  #sweep: WaitingLine[] = []
+  #sweep: WaitQueue[] = []
   #swept = 0
   #hasChangedAgain = false
 
@@ -38,10 +38,10 @@ export class Waiters {
    * Resolves with the first decision that admits. Calls for the same key are served in order, so that small costs can't pass
    * a large one for ever. Rejects with the signal's reason, with `never()`, and with what `decide` throws.
    */
-  wait(want: Want, signal?: Signal): Promise<Decision> {
+  wait(want: WaitRequest, signal?: Signal): Promise<Decision> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted()
-      const waiting: Waiting = {
+      const waiting: Waiter = {
         want,
         resolve: (decision) => {
           if (signal) offAbort(signal, abort)
@@ -63,7 +63,7 @@ export class Waiters {
       if (signal) onAbort(signal, abort)
       const name = nameOf(want.lo, want.hi)
       const standing = this.#lines.get(name)
-      const line = standing ?? new WaitingLine()
+      const line = standing ?? new WaitQueue()
       line.join(waiting)
       if (standing !== undefined) return
       // Before the first decision, or a change between the two would be missed: see `WordWatch`.
@@ -92,7 +92,7 @@ export class Waiters {
     for (const watch of this.#watches) watch.end()
   }
 
-  async #serve(name: string, line: WaitingLine): Promise<void> {
+  async #serve(name: string, line: WaitQueue): Promise<void> {
     for (let { first } = line; first !== undefined; { first } = line) {
       const { want } = first
       const { wakes } = line

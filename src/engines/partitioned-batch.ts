@@ -1,15 +1,15 @@
 import { secondsOf } from '../core/decision.js'
-import { type Inspect, shownAs } from '../core/inspected.js'
-import { CHARGED_TICK, COST, EACH, OP, Op, OUTCOME, REFUNDS, requestOf, WAY } from '../memory/slots.js'
-import { Awaited } from './awaited.js'
+import { type Inspect, inspectAs } from '../core/inspect.js'
+import { CHARGED_TICK, COST, EACH, OP, Op, OUTCOME, REFUNDS, requestOf, WAY } from '../memory/request-ring.js'
 import { type BatchDecision, type Costs, checkEntry } from './batch.js'
-import { isUnbegun, noThreads } from './pool-errors.js'
-import type { Written } from './request.js'
+import { PendingReply } from './pending-reply.js'
+import { isNotStarted, noThreadsError } from './pool-errors.js'
+import type { RingRequest } from './request.js'
 import { MOST_COST } from './request.js'
 import { AREA_KEYS, type Area, type RingMemory } from './ring-transport.js'
 
 /** What other threads said of many keys. */
-class AnsweredBatch implements BatchDecision {
+class PoolBatch implements BatchDecision {
   readonly length: number
   readonly allowed: Uint8Array
   readonly remaining?: Int32Array
@@ -35,16 +35,16 @@ class AnsweredBatch implements BatchDecision {
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     const { length, allowed, remaining } = this
     const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
-    return shownAs('BatchDecision', fields, options, inspect)
+    return inspectAs('BatchDecision', fields, options, inspect)
   }
 }
 
 /** Many keys that other threads are asked about: each of its chunks goes to one of them. */
-export class DealtBatch extends Awaited<BatchDecision> {
+export class PartitionedBatch extends PendingReply<BatchDecision> {
   readonly length: number
   /** The first key that has not been dealt out. */
   next = 0
-  readonly #found: AnsweredBatch
+  readonly #found: PoolBatch
   readonly #retryAfterMs: Float64Array
   readonly #fingerprints: Int32Array
   readonly #costs: Costs
@@ -55,7 +55,7 @@ export class DealtBatch extends Awaited<BatchDecision> {
     const length = fingerprints.length / 2
     this.length = length
     this.#retryAfterMs = new Float64Array(length)
-    this.#found = new AnsweredBatch(length, withRemaining, this.#retryAfterMs)
+    this.#found = new PoolBatch(length, withRemaining, this.#retryAfterMs)
     this.#fingerprints = fingerprints
     this.#costs = costs
   }
@@ -80,7 +80,7 @@ export class DealtBatch extends Awaited<BatchDecision> {
   }
 
   /** Moves the keys from `next` on into an area. */
-  deal(area: Area, at: number, keys: number): void {
+  copyNext(area: Area, at: number, keys: number): void {
     const i = this.next
     this.next += keys
     area.fingerprints.set(this.#fingerprints.subarray(2 * i, 2 * (i + keys)), 2 * at)
@@ -90,7 +90,7 @@ export class DealtBatch extends Awaited<BatchDecision> {
   }
 
   /** The same, of one key that goes to another ring than the next. */
-  dealOne(area: Area, at: number): void {
+  addOne(area: Area, at: number): void {
     const i = this.next++
     area.fingerprints[2 * at] = this.#fingerprints[2 * i]!
     area.fingerprints[2 * at + 1] = this.#fingerprints[2 * i + 1]!
@@ -121,7 +121,7 @@ export class DealtBatch extends Awaited<BatchDecision> {
   /** Some of it, so many keys, will not be answered. */
   lose(keys: number, error: unknown): void {
     const isAll = this.next === keys // that was dealt out
-    this.reject(isUnbegun(error) && !isAll ? noThreads(error.cause, true) : error)
+    this.reject(isNotStarted(error) && !isAll ? noThreadsError(error.cause, true) : error)
   }
 
   protected get isSent(): boolean {
@@ -130,17 +130,17 @@ export class DealtBatch extends Awaited<BatchDecision> {
 }
 
 /** Keys of one batch, in one area of one ring. */
-export class Chunk implements Written {
+export class Chunk implements RingRequest {
   readonly areaIndex: number
   length = 0
-  readonly #batch: DealtBatch
+  readonly #batch: PartitionedBatch
   readonly #area: Area
   readonly #free: (chunk: Chunk) => void
   /** Where in the batch the first of its keys is, if the others follow it there; else where each of them is. */
   readonly #first: number
   #places: Int32Array | undefined = undefined
 
-  constructor(batch: DealtBatch, areaIndex: number, area: Area, free: (chunk: Chunk) => void) {
+  constructor(batch: PartitionedBatch, areaIndex: number, area: Area, free: (chunk: Chunk) => void) {
     this.#batch = batch
     this.areaIndex = areaIndex
     this.#area = area
@@ -153,16 +153,16 @@ export class Chunk implements Written {
   }
 
   /** Takes the next keys of the batch, as many as there is room for: the only ones that this chunk takes. */
-  dealAll(): void {
+  addAll(): void {
     this.length = Math.min(AREA_KEYS, this.#batch.left)
-    this.#batch.deal(this.#area, 0, this.length)
+    this.#batch.copyNext(this.#area, 0, this.length)
   }
 
   /** Takes the next key of the batch. */
-  dealOne(): void {
+  addOne(): void {
     this.#places ??= new Int32Array(Math.min(AREA_KEYS, this.#batch.left))
     this.#places[this.length] = this.#batch.next
-    this.#batch.dealOne(this.#area, this.length++)
+    this.#batch.addOne(this.#area, this.length++)
   }
 
   write({ words }: RingMemory, slot: number): void {

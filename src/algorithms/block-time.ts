@@ -10,7 +10,7 @@ export function nextUntil(until: number): number {
 }
 
 /** Times as they stand in UNTIL: in sixteenths of a second from the arena's origin, modulo 2^32. */
-export class Until {
+export class BlockTime {
   readonly #originMs: number
 
   constructor(originMs: number) {

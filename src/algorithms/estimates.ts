@@ -20,7 +20,7 @@ interface View {
  * that other threads may overtake. Ticks here are not wrapped. Figures are whole milliseconds from the reading: that many
  * after it the figure is so, and one less it is not, by any clock, of fractional milliseconds too.
  */
-export class Forecast {
+export class Estimates {
   readonly #window: SlidingWindow
   readonly #ticks: Ticks
   readonly #smooth: boolean

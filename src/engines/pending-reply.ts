@@ -2,7 +2,7 @@ import { offAbort, onAbort, type Signal } from '../core/on-abort.js'
 import { aborted } from './pool-errors.js'
 
 /** Something that was asked of another thread, and the promise of its answer. */
-export abstract class Awaited<T> {
+export abstract class PendingReply<T> {
   readonly promise: Promise<T>
   /** The caller has been told something. */
   isSettled = false

@@ -3,7 +3,7 @@ import { compareExchange, load, read, type Words } from '../memory/words.js'
 import { BROOM_LAPS, CHARGED, type Laps, type RangeSum } from './range-sum.js'
 
 /** No nodes: a window of few buckets is summed one by one. */
-export class Plain implements RangeSum {
+export class Linear implements RangeSum {
   readonly #words: Words
   readonly #ring: number
   readonly #laps: Laps
@@ -24,7 +24,7 @@ export class Plain implements RangeSum {
     return COUNT
   }
 
-  /** Plain reads: whoever sums has read the admission word before, and all that it counts was in the buckets earlier. */
+  /** Linear reads: whoever sums has read the admission word before, and all that it counts was in the buckets earlier. */
   sum(base: number, slot: number, lap: number, length: number): number {
     const words = this.#words
     const first = base + BUCKETS

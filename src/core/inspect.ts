@@ -2,6 +2,6 @@
 export type Inspect = (value: unknown, options?: object) => string
 
 /** An object as it is shown: `Name { field: value }`, and nothing of the inside. */
-export function shownAs(name: string, fields: object, options: object, inspect: Inspect): string {
+export function inspectAs(name: string, fields: object, options: object, inspect: Inspect): string {
   return `${name} ${inspect(fields, options)}`
 }

@@ -3,7 +3,7 @@ import type { Decision } from '../core/decision.js'
 const LONGEST_TIMER_MS = 2 ** 31 - 1 // a longer one fires at once
 
 /** What a `wait()` call asks for. */
-export interface Want {
+export interface WaitRequest {
   /** The key's fingerprint. */
   readonly lo: number
   readonly hi: number
@@ -15,30 +15,30 @@ export interface Want {
 }
 
 /** A pending `wait()` call, and its neighbours in the line. */
-export interface Waiting {
-  readonly want: Want
+export interface Waiter {
+  readonly want: WaitRequest
   resolve(decision: Decision): void
   reject(reason: unknown): void
-  previous: Waiting | undefined
-  next: Waiting | undefined
+  previous: Waiter | undefined
+  next: Waiter | undefined
 }
 
 /**
  * The pending calls for one key, first come first served; one timer for all of them. They are linked, so a call leaves in
  * the same time however many there are: one signal may abort 50,000.
  */
-export class WaitingLine {
+export class WaitQueue {
   /** How often it was woken. */
   wakes = 0
-  #first: Waiting | undefined = undefined
-  #last: Waiting | undefined = undefined
+  #first: Waiter | undefined = undefined
+  #last: Waiter | undefined = undefined
   #endSleep = () => {}
 
-  get first(): Waiting | undefined {
+  get first(): Waiter | undefined {
     return this.#first
   }
 
-  join(waiting: Waiting): void {
+  join(waiting: Waiter): void {
     waiting.previous = this.#last
     if (this.#last === undefined) this.#first = waiting
     else this.#last.next = waiting
@@ -46,7 +46,7 @@ export class WaitingLine {
   }
 
   /** Only for a call that stands in this line. */
-  leave({ previous, next }: Waiting): void {
+  leave({ previous, next }: Waiter): void {
     if (previous === undefined) this.#first = next
     else previous.next = next
     if (next === undefined) this.#last = previous
