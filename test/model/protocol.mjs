@@ -209,7 +209,7 @@ export const phases = {
   },
   // The same in the other direction: the bucket has been taken from.
   *takeOut({ w, now, e, amount, i, left, u, tries }) {
-    if (i < 0) return u === undefined ? to('stale', { w, now, tries }) : to('refund', { w, left, u })
+    if (i < 0) return u === undefined ? to('bumpEpoch', { w, now, tries }) : to('refund', { w, left, u })
     const { field } = pathOf(e)[i]
     const x = yield load(w, field)
     const gone = lap(x) !== lapOf(e) || (yield cas(w, field, x, x - amount))
@@ -330,7 +330,7 @@ export const phases = {
     if (broken !== 'removed unmarked') {
       const v = yield load(w, ADM)
       if (state(v) === LIVE && !(yield cas(w, ADM, v, adm(epoch(v) + 1, LIVE, total(v)))))
-        return to('stale', { w, now, tries })
+        return to('bumpEpoch', { w, now, tries })
       if (state(v) === LIVE && broken !== 'note left standing') yield store(w, ASOF, NEVER)
     }
     return now === undefined ? done('given back') : to('decide', { w, now, tries })
@@ -364,7 +364,7 @@ export const phases = {
       if (!given) return to('refund', { w, left, u, alone })
       return to(isTurning ? 'endTurn' : 'refund', { w, left: left - take, u: u + 1 })
     }
-    return to('stale', { w })
+    return to('bumpEpoch', { w })
   },
   *block({ key, cost, w, now, tries }) {
     // cost = how long; until by CAS, then adm: a way that changed hands is left alone
@@ -396,4 +396,4 @@ export const phases = {
 const taken = ({ w, now, e, amount, tries }) =>
   S.sums
     ? to('takeOut', { w, now, e, amount, i: pathOf(e).length - 1, tries })
-    : to('stale', { w, now, tries })
+    : to('bumpEpoch', { w, now, tries })

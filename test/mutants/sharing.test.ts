@@ -31,12 +31,12 @@ const mutants: Readonly<Record<string, [test: string, edit: Edit]>> = {
   ],
   'an unfinished file not looked at again once it is locked': [
     'shared-file/making',
-    edit('make-file', 'if (!isStillAt(unfinished.path, unfinished))', 'if (!unfinished)'),
+    edit('create-file', 'if (!isStillAt(unfinished.path, unfinished))', 'if (!unfinished)'),
   ],
-  'a hard link emptied': ['shared-file/refused', edit('make-file', 'if (nlink !== 1)', 'if (nlink < 1)')],
+  'a hard link emptied': ['shared-file/refused', edit('create-file', 'if (nlink !== 1)', 'if (nlink < 1)')],
   'any unfinished file emptied': [
     'shared-file/refused',
-    edit('make-file', 'if (!isAllZeros(fd))', 'if (size < 0)'),
+    edit('create-file', 'if (!isAllZeros(fd))', 'if (size < 0)'),
   ],
   'holes left in a sparse copy': [
     'shared-file/sparse',

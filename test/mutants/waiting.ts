@@ -17,11 +17,11 @@ export const waiting: Readonly<Record<string, Mutant>> = {
     ],
   },
   'a wake forgotten while the answer is under way': {
-    test: 'engines/waiters',
+    test: 'engines/wait-queues',
     edits: [inWaitQueues('else if (line.wakes === wakes) {', 'else {')],
   },
   'an error given to the next call in line': {
-    test: 'engines/waiters',
+    test: 'engines/wait-queues',
     edits: [inWaitQueues('if (line.first !== first)\n                    continue;', '')],
   },
   'an aborted first call that leaves the next one asleep': {
