@@ -27,17 +27,17 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
   const auto allowed = viewOf<uint8_t>(info, 3, napi_uint8_array, "allowed: expected a Uint8Array");
   const auto at = viewOf<double>(info, 4, napi_float64_array, "at: expected a Float64Array");
   const auto seen = viewOf<Word>(info, 5, napi_int32_array, "seen: expected an Int32Array");
-  const auto plan = viewOf<double>(info, 6, napi_float64_array, "plan: expected a Float64Array");
+  const auto plan = viewOf<double>(info, 6, napi_float64_array, "params: expected a Float64Array");
 
   const Given given = planOf(info, plan);
   const Shape shape = shapeOf(info, given, words);
-  if (!Reading::isSound(shape, given[NOW_MS])) refuse(info, "plan: nowMs");
+  if (!Reading::isSound(shape, given[PARAM_NOW_MS])) refuse(info, "params: nowMs");
 
   Batch batch{};
-  batch.to = wholeFrom(info, given[TO], 0, static_cast<double>(fingerprints.length / 2), "plan: to");
-  batch.from = wholeFrom(info, given[FROM], 0, given[TO], "plan: from");
-  batch.limit = static_cast<Word>(wholeFrom(info, given[LIMIT], 1, MAX_TOTAL, "plan: limit"));
-  batch.readsClock = READS_CLOCK && given[READS_CLOCK_ITSELF] != 0;
+  batch.to = wholeFrom(info, given[PARAM_TO], 0, static_cast<double>(fingerprints.length / 2), "params: to");
+  batch.from = wholeFrom(info, given[PARAM_FROM], 0, given[PARAM_TO], "params: from");
+  batch.limit = static_cast<Word>(wholeFrom(info, given[PARAM_LIMIT], 1, MAX_TOTAL, "params: limit"));
+  batch.readsClock = READS_CLOCK && given[PARAM_READS_CLOCK] != 0;
   if (allowed.length < batch.to) refuse(info, "allowed: too short");
   if (at.length < batch.to) refuse(info, "at: too short");
   if (seen.length / SEEN_WORDS < batch.to) refuse(info, "seen: too short");
@@ -58,9 +58,9 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
     batch.costs = costs.data;
   }
 
-  const Tally tally = admit(words.data, shape, batch, given[NOW_MS]);
+  const Tally tally = admit(words.data, shape, batch, given[PARAM_NOW_MS]);
   if (tally.isBadCost) refuse(info, "costs: expected integers of 0 or more");
-  plan.data[ADMITTED] = tally.admitted;
+  plan.data[PARAM_ADMITTED] = tally.admitted;
   return Napi::Number::New(info.Env(), static_cast<double>(tally.stopped));
 }
 
@@ -71,17 +71,17 @@ Word answerBy(Word* words, const Shape& shape, Word* ring, Word from, Word to, c
 }
 
 /**
- * answerSlots(words, ring, plan): answers what is asked in a ring from the cursor FROM to TO, which follows in at most SLOTS, by
+ * answerRequests(words, ring, plan): answers what is asked in a ring from the cursor FROM to TO, which follows in at most SLOTS, by
  * NOW_MS; returns where it stopped. ADMITTED of `plan` says how many that was.
  */
-Napi::Value answerSlots(const Napi::CallbackInfo& info) {
+Napi::Value answerRequests(const Napi::CallbackInfo& info) {
   const auto words = viewOf<Word>(info, 0, napi_int32_array, "words: expected an Int32Array");
   const auto ring = viewOf<Word>(info, 1, napi_int32_array, "ring: expected an Int32Array");
-  const auto plan = viewOf<double>(info, 2, napi_float64_array, "plan: expected a Float64Array");
+  const auto plan = viewOf<double>(info, 2, napi_float64_array, "params: expected a Float64Array");
   const Given given = planOf(info, plan);
   const Shape shape = shapeOf(info, given, words);
-  if (shape.isSmooth) refuse(info, "plan: expected the strict edge");
-  if (!Reading::isSound(shape, given[NOW_MS])) refuse(info, "plan: nowMs");
+  if (shape.isSmooth) refuse(info, "params: expected the strict edge");
+  if (!Reading::isSound(shape, given[PARAM_NOW_MS])) refuse(info, "params: nowMs");
   if (ring.length < SLOTS_AT + size_t{SLOTS} * SLOT_WORDS) refuse(info, "ring: too short");
   if (reinterpret_cast<uintptr_t>(ring.data) % sizeof(double) != 0) refuse(info, "ring: not at a multiple of 8 bytes");
   constexpr double MOST = 0x7fffffff;
@@ -89,31 +89,21 @@ Napi::Value answerSlots(const Napi::CallbackInfo& info) {
     if (!(value >= -MOST - 1 && value <= MOST) || value != std::floor(value)) refuse(info, said);
     return static_cast<Word>(static_cast<int32_t>(value));
   };
-  const Word from = cursorOf(given[FROM], "plan: from");
-  const Word to = cursorOf(given[TO], "plan: to");
-  if (to - from > SLOTS) refuse(info, "plan: to");
-  const Word stopped = answerBy(words.data, shape, ring.data, from, to, Reading(shape, given[NOW_MS]));
-  plan.data[ADMITTED] = stopped - from;
+  const Word from = cursorOf(given[PARAM_FROM], "params: from");
+  const Word to = cursorOf(given[PARAM_TO], "params: to");
+  if (to - from > SLOTS) refuse(info, "params: to");
+  const Word stopped = answerBy(words.data, shape, ring.data, from, to, Reading(shape, given[PARAM_NOW_MS]));
+  plan.data[PARAM_ADMITTED] = stopped - from;
   return Napi::Number::New(info.Env(), static_cast<int32_t>(stopped));
 }
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
-  auto layout = Napi::Object::New(env);
-#define MILLRACE_EXPORT(name, value) layout.Set(#name, Napi::Number::New(env, static_cast<int32_t>(name)));
-  MILLRACE_LAYOUT(MILLRACE_EXPORT)
-#undef MILLRACE_EXPORT
-#define MILLRACE_EXPORT(name) layout.Set("PLAN_" #name, Napi::Number::New(env, name));
-  MILLRACE_PLAN(MILLRACE_EXPORT)
-#undef MILLRACE_EXPORT
-#define MILLRACE_EXPORT(name, value) layout.Set(#name, Napi::Number::New(env, static_cast<int32_t>(name)));
-  MILLRACE_SLOTS(MILLRACE_EXPORT)
-#undef MILLRACE_EXPORT
-  initSingle(exports, layout);
-  exports.Set("layout", layout);
+  initSingle(exports);
+  exports.Set("constantsHash", Napi::String::New(env, CONSTANTS_HASH));
   exports.Set("readsClock", Napi::Boolean::New(env, READS_CLOCK));
   InitMappedFile(env, exports);
   exports.Set("admitMany", Napi::Function::New<admitMany>(env, "admitMany"));
-  exports.Set("answerSlots", Napi::Function::New<answerSlots>(env, "answerSlots"));
+  exports.Set("answerRequests", Napi::Function::New<answerRequests>(env, "answerRequests"));
   return exports;
 }
 

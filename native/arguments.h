@@ -9,29 +9,10 @@
 
 #include "shape.h"
 
-/** The fields of `plan`: what is to be decided, and by what, as numbers. They are exported, and compared at load. */
-#define MILLRACE_PLAN(X) \
-  X(WINDOW_MS)           \
-  X(ORIGIN_MS)           \
-  X(GRANULES)            \
-  X(SETS)                \
-  X(IS_SMOOTH)           \
-  X(RANGE_SUM)           \
-  X(LIMIT)               \
-  X(FROM)                \
-  X(TO)                  \
-  X(NOW_MS)              \
-  X(READS_CLOCK_ITSELF)  \
-  X(ADMITTED)
-
 namespace millrace {
 
-#define MILLRACE_FIELD(name) name,
-enum Plan : size_t { MILLRACE_PLAN(MILLRACE_FIELD) FIELDS };
-#undef MILLRACE_FIELD
-
 /** A copy: what has been checked stays so, whoever else may write to the plan. */
-using Given = std::array<double, FIELDS>;
+using Given = std::array<double, PARAM_COUNT>;
 
 template <typename T>
 struct View {
@@ -62,7 +43,7 @@ inline uint64_t wholeFrom(const Napi::CallbackInfo& info, double value, double l
 }
 
 inline Given planOf(const Napi::CallbackInfo& info, const View<double>& plan) {
-  if (plan.length < FIELDS) refuse(info, "plan: too short");
+  if (plan.length < PARAM_COUNT) refuse(info, "params: too short");
   Given given;
   std::copy_n(plan.data, given.size(), given.begin());
   return given;
@@ -70,13 +51,13 @@ inline Given planOf(const Napi::CallbackInfo& info, const View<double>& plan) {
 
 /** The shape that a plan says, which `words` have room for. */
 inline Shape shapeOf(const Napi::CallbackInfo& info, const Given& given, const View<Word>& words) {
-  if (!(given[WINDOW_MS] >= 1 && given[WINDOW_MS] <= MAX_SAFE_INTEGER)) refuse(info, "plan: windowMs");
-  if (!(std::abs(given[ORIGIN_MS]) <= MAX_SAFE_INTEGER)) refuse(info, "plan: originMs");
-  const auto buckets = wholeFrom(info, given[GRANULES], 1, MAX_BUCKETS, "plan: buckets");
-  const auto sets = wholeFrom(info, given[SETS], 2, 1u << 28, "plan: sets");
-  const auto sums = wholeFrom(info, given[RANGE_SUM], SUMS_PLAIN, SUMS_FENWICK, "plan: sums");
-  const Shape shape(given[WINDOW_MS], static_cast<uint32_t>(buckets), static_cast<uint32_t>(sets), given[ORIGIN_MS],
-                    given[IS_SMOOTH] != 0, static_cast<Word>(sums));
+  if (!(given[PARAM_WINDOW_MS] >= 1 && given[PARAM_WINDOW_MS] <= MAX_SAFE_INTEGER)) refuse(info, "params: windowMs");
+  if (!(std::abs(given[PARAM_ORIGIN_MS]) <= MAX_SAFE_INTEGER)) refuse(info, "params: originMs");
+  const auto buckets = wholeFrom(info, given[PARAM_BUCKETS], 1, MAX_BUCKETS, "params: buckets");
+  const auto sets = wholeFrom(info, given[PARAM_SETS], 2, 1u << 28, "params: sets");
+  const auto sums = wholeFrom(info, given[PARAM_SUMS], SUMS_LINEAR, SUMS_FENWICK, "params: sums");
+  const Shape shape(given[PARAM_WINDOW_MS], static_cast<uint32_t>(buckets), static_cast<uint32_t>(sets), given[PARAM_ORIGIN_MS],
+                    given[PARAM_IS_SMOOTH] != 0, static_cast<Word>(sums));
   if (words.length < shape.words) refuse(info, "words: too short for that many sets and buckets");
   return shape;
 }

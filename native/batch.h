@@ -51,8 +51,6 @@ struct Batch {
   Word* remaining;
 };
 
-inline constexpr size_t SEEN_WORDS = 4;
-
 struct Tally {
   /** The first that was not decided, or `to`. */
   size_t stopped;
@@ -65,9 +63,6 @@ struct Tally {
 template <typename Sums>
 class Batches {
  public:
-  /** So many share one reading of the clock, and are on their way from memory at once. */
-  static constexpr size_t GROUP = 64;
-
   Batches(Word* words, const Shape& shape)
       : words_(words), shape_(shape), cells_(words, shape), table_(words, shape, cells_), forecast_(words, shape, cells_) {}
 
@@ -78,7 +73,7 @@ class Batches {
     slot_ = cells_.ring().slot(reading.tick);
     begin(batch);
     for (size_t i = batch.from; i < batch.to; i++) {
-      if (batch.readsClock && i % GROUP == 0 && i != batch.from) {
+      if (batch.readsClock && i % KEYS_PER_READING == 0 && i != batch.from) {
         reading = Reading(shape_, monotonicMs());
         slot_ = cells_.ring().slot(reading.tick);
       }

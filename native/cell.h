@@ -119,7 +119,7 @@ class Cells {
     const size_t beside = this->beside(base);
     const bool isTurning = stamp != 0 && add(words_, beside + GIVING, 1) >= ONE_TURN;
     const bool isSame =
-        stamp == 0 || (!isTurning && ((load(words_, beside + GENERATION) << 2) | (stamp & 3)) == stamp);
+        stamp == 0 || (!isTurning && ((load(words_, beside + GENERATION) << STAMP_BITS) | (stamp & SUNK)) == stamp);
     const bool isTaken = isSame && takeOut(base, e, cost, stamp);
     if (stamp != 0) add(words_, beside + GIVING, static_cast<Word>(-1));
     if (!isTaken) return false;
@@ -129,9 +129,6 @@ class Cells {
   }
 
  private:
-  /** The tick in steps of half of what AS_OF's 23 bits of time tell apart (sixteenths take four of them). */
-  static constexpr int STEP_BITS = 18;
-
   Found full(Word v, Word e) {
     charged_.adm = v;
     charged_.tick = e;
@@ -194,7 +191,7 @@ class Cells {
   /** False where the bucket is of another lap, or has another mark than in the stamp. */
   bool takeOut(size_t base, Word e, Word cost, Word stamp) {
     const size_t at = base + BUCKETS + ring_.slot(e);
-    const Word expected = ring_.lap() | (stamp & 3) * ONE_REFUND;
+    const Word expected = ring_.lap() | (stamp & SUNK) * ONE_REFUND;
     for (;;) {
       const Word b = load(words_, at);
       if ((b & (LAP | REFUNDS)) != expected || (b & COUNT) < cost) return false;
@@ -224,7 +221,7 @@ class Cells {
   Word stampOf(size_t base, Word b) const {
     const Word refunds = refundsOf(b);
     if (refunds == 0 || refunds == SUNK) return refunds;
-    return (load(words_, beside(base) + GENERATION) << 2) | refunds;
+    return (load(words_, beside(base) + GENERATION) << STAMP_BITS) | refunds;
   }
 
   size_t beside(size_t base) const { return shape_.besideAt + (base - shape_.waysAt) / shape_.wayWords * BESIDE_WORDS; }
@@ -256,7 +253,7 @@ class Cells {
   }
 
   Word noteOf(Word v, Word e, uint32_t sixteenth) const {
-    return (v & EPOCH) | NOTED | ((shape_.isSmooth ? (e << 4) | sixteenth : e) & TIME);
+    return (v & EPOCH) | NOTED | ((shape_.isSmooth ? (e * SIXTEENTHS) | sixteenth : e) & TIME);
   }
 
   uint32_t sixteenthOf(Word e, const Reading& reading) const {

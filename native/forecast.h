@@ -82,7 +82,7 @@ class Forecast {
     const double newest = reading.absoluteTick - static_cast<double>(behind);
     const int64_t length = std::max<int64_t>(0, ring.size - std::max<int64_t>(behind, 0));
     const uint32_t outside = shape_.isSmooth && behind >= 0 ? reading.sixteenth : 0;
-    return {tick, newest, length, outside, behind < 0 ? newest : reading.absoluteTick + outside / 16.0};
+    return {tick, newest, length, outside, behind < 0 ? newest : reading.absoluteTick + outside / double{SIXTEENTHS}};
   }
 
   uint64_t sumOf(size_t base, const View& view, int64_t length) {
@@ -125,9 +125,9 @@ class Forecast {
 
   /** The first position at which a bucket counts at most `most`. */
   double leaves(double tick, Word count, double most) {
-    double sixteenths = 16;
-    if (shape_.isSmooth) sixteenths = count > most ? std::min(16.0, std::ceil(16 - 16 * most / count)) : 1;
-    return tick + cells_.ring().size - 1 + sixteenths / 16;
+    double sixteenths = SIXTEENTHS;
+    if (shape_.isSmooth) sixteenths = count > most ? std::min(double{SIXTEENTHS}, std::ceil(SIXTEENTHS - SIXTEENTHS * most / count)) : 1;
+    return tick + cells_.ring().size - 1 + sixteenths / SIXTEENTHS;
   }
 
   Word* const words_;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "constants.h"
 #include "mapped_file.h"
 #include "mapped_file_glue.h"
 
@@ -18,9 +19,6 @@ namespace {
 
 using millrace::Lock;
 using millrace::Mapping;
-
-// So that a length is exact as a double, and fits a typed array's limits on every Node.js that we run on.
-constexpr double kMostBytes = 9007199254740991.0;
 
 Napi::Value Throw(Napi::Env env, const char* call, int error) {
   const int code = uv_translate_sys_error(error);
@@ -48,7 +46,7 @@ bool IsDescriptor(const Napi::CallbackInfo& info) { return IsWhole(info[0], 0, 0
 // allocate(fd, bytes): undefined
 Napi::Value AllocateFile(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  if (!IsDescriptor(info) || !IsWhole(info[1], 1, kMostBytes)) return ThrowType(env, "expected (fd, bytes)");
+  if (!IsDescriptor(info) || !IsWhole(info[1], 1, millrace::MAX_SAFE_INTEGER)) return ThrowType(env, "expected (fd, bytes)");
   const int error = millrace::Allocate(info[0].As<Napi::Number>().Int32Value(),
                                        info[1].As<Napi::Number>().Int64Value());
   return error == 0 ? env.Undefined() : Throw(env, "fallocate", error);
@@ -110,7 +108,7 @@ Napi::Value UnmapFile(const Napi::CallbackInfo& info, Held& held) {
 // lock, last until `unmap`, or until the buffer is collected or its thread ends; the `fd` given may be closed at once.
 Napi::Value MapFile(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  if (!IsDescriptor(info) || !IsWhole(info[1], 1, kMostBytes)) return ThrowType(env, "expected (fd, bytes)");
+  if (!IsDescriptor(info) || !IsWhole(info[1], 1, millrace::MAX_SAFE_INTEGER)) return ThrowType(env, "expected (fd, bytes)");
   auto held = std::make_shared<Held>();
   Mapping& mapping = held->mapping;
   const int error = millrace::Map(info[0].As<Napi::Number>().Int32Value(),

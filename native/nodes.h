@@ -40,7 +40,7 @@ class Nodes {
 
   /** One block for every 64 times as many ticks as it has. */
   void sweep(size_t base, Word from, int64_t hop, Word to) {
-    constexpr int64_t TICKS = int64_t{BROOM_LAPS} * BLOCK;
+    constexpr int64_t TICKS = int64_t{SWEEP_LAPS} * BLOCK;
     const int64_t end = (int64_t{from} + hop) / TICKS;
     int64_t p = from / TICKS + 1;
     if (p > end) return;
@@ -50,9 +50,6 @@ class Nodes {
   }
 
  protected:
-  /** A node that guards no block. */
-  static constexpr uint32_t NO_BLOCK = ~0u;
-
   Nodes(Word* words, const Shape& shape, Laps& laps)
       : words_(words), ring_(shape.ring), blocks_(shape.blocks), nodesAt_(BUCKETS + shape.ring), laps_(laps) {}
 

@@ -37,8 +37,8 @@ class Plain {
 
   /** One slot for every 64 ticks passed: a count in it that is of no lap still in the window goes. */
   void sweep(size_t base, Word from, int64_t hop, Word to) {
-    const int64_t end = (int64_t{from} + hop) / BROOM_LAPS;
-    int64_t p = from / BROOM_LAPS + 1;
+    const int64_t end = (int64_t{from} + hop) / SWEEP_LAPS;
+    int64_t p = from / SWEEP_LAPS + 1;
     if (p > end) return;
     for (p = std::max(p, end - ring_ + 1); p <= end; p++) {
       const auto i = static_cast<uint32_t>(p % ring_);

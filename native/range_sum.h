@@ -18,17 +18,8 @@
 
 namespace millrace {
 
-/** What a charge comes to that is none, in place of a bucket: no bucket looks so, their counts being 0. */
-inline constexpr Word LATE = 0;
-inline constexpr Word OVERFLOWN = 0x80000000;
-/** Of nodes. */
-inline constexpr Word CHARGED = 1;
-
 /** In place of a bucket that was looked for. */
 inline constexpr int64_t NONE = -1;
-
-/** Slots, or blocks, are broomed every 64 laps, long before their lap comes round at 256. */
-inline constexpr uint32_t BROOM_LAPS = LAPS / 4;
 
 /** Where ticks are in the ring. */
 class Laps {
@@ -41,7 +32,7 @@ class Laps {
       locatedTick_ = tick;
       const Word lap = tick / slots_;
       slot_ = tick - lap * slots_;
-      lap_ = lap << 24;
+      lap_ = lap * ONE_LAP;
     }
     return slot_;
   }

@@ -31,7 +31,7 @@ class Ring {
         shape_(shape),
         laps_(shape.ring),
         sums_(words, shape, laps_),
-        aheadTicks_(static_cast<int64_t>(std::min(std::max(std::ceil(HOUR_MS / shape.granuleMs), 2.0), MAX_AHEAD))) {}
+        aheadTicks_(static_cast<int64_t>(std::min(std::max(std::ceil(MAX_AHEAD_MS / shape.granuleMs), MIN_AHEAD_TICKS), MAX_AHEAD_TICKS))) {}
 
   uint32_t slot(Word tick) { return laps_.slot(tick); }
   /** Of the tick last given to `slot`. */
@@ -49,7 +49,7 @@ class Ring {
     const uint32_t slot = this->slot(tick);
     if (sixteenth == 0) return sums_.sum(base, slot, lap(), length);
     const uint64_t oldest = countAt(base, tick, length - 1);
-    return sums_.sum(base, slot, lap(), length - 1) + (oldest * (16 - sixteenth) + 15) / 16;
+    return sums_.sum(base, slot, lap(), length - 1) + (oldest * (SIXTEENTHS - sixteenth) + SIXTEENTHS - 1) / SIXTEENTHS;
   }
 
   /** What the bucket of the tick `age` before `tick` has counted. */
@@ -61,7 +61,7 @@ class Ring {
 
   /** Moves a cell's tick on to the reading's and brooms what it passed. */
   Move advance(size_t base, Word seen, const Reading& reading) {
-    const int64_t reach = int64_t{BROOM_LAPS} * slots;
+    const int64_t reach = int64_t{SWEEP_LAPS} * slots;
     const int64_t all = int64_t{LAPS} * slots;
     int64_t moved = 0;
     for (Word tick = seen;;) {
@@ -93,9 +93,6 @@ class Ring {
  private:
   enum class Side { BEHIND, STANDS_AHEAD, FAR_AHEAD };
 
-  static constexpr double HOUR_MS = 3'600'000;
-  static constexpr double MAX_AHEAD = 1 << 20;
-  static constexpr Word MOST_NEWEST = 0xffffffff;
 
   Side sideOf(size_t base, int64_t behind, const Reading& reading) {
     if (2 * behind <= shape_.modulus) return Side::BEHIND;

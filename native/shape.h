@@ -8,8 +8,6 @@
 
 namespace millrace {
 
-inline constexpr double MAX_SAFE_INTEGER = 9007199254740991.0;
-
 struct Shape {
   double windowMs;
   /** The clock's reading from which UNTIL and NEWEST count. */
@@ -17,7 +15,7 @@ struct Shape {
   bool isSmooth;
   uint32_t buckets;
   uint32_t sets;
-  /** What stands above the buckets: SUMS_PLAIN (nothing), SUMS_BLOCKS or SUMS_FENWICK. */
+  /** What stands above the buckets: SUMS_LINEAR (nothing), SUMS_BLOCKS or SUMS_FENWICK. */
   Word sums;
   uint32_t ring;
   /** Nodes that sum a block each, and those of the second level. */
@@ -32,9 +30,9 @@ struct Shape {
   double granuleMs;
   bool isWhole;
 
-  Shape(double windowMs, uint32_t buckets, uint32_t sets, double originMs, bool isSmooth, Word sums = SUMS_PLAIN)
+  Shape(double windowMs, uint32_t buckets, uint32_t sets, double originMs, bool isSmooth, Word sums = SUMS_LINEAR)
       : windowMs(windowMs), originMs(originMs), isSmooth(isSmooth), buckets(buckets), sets(sets), sums(sums) {
-    const bool isPlain = sums == SUMS_PLAIN;
+    const bool isPlain = sums == SUMS_LINEAR;
     const bool hasUpper = sums == SUMS_BLOCKS && buckets > MOST_BLOCKS * BLOCK;
     const uint32_t span = hasUpper ? BLOCK * BLOCK : BLOCK;
     ring = isPlain ? buckets + 1 : ((buckets + span) / span + 1) * span;
@@ -90,12 +88,12 @@ struct Reading {
     absoluteTick = std::floor(position);
     const int64_t rest = static_cast<int64_t>(absoluteTick) % shape.modulus;
     tick = static_cast<Word>(rest < 0 ? rest + shape.modulus : rest);
-    sixteenth = static_cast<int64_t>(std::floor(position * 16)) & 15;
+    sixteenth = static_cast<int64_t>(std::floor(position * SIXTEENTHS)) & (SIXTEENTHS - 1);
   }
 
   /** Whether granules can be told apart there; no other reading may be made. */
   static bool isSound(const Shape& shape, double nowMs) {
-    return std::abs(nowMs) <= MAX_SAFE_INTEGER && std::abs(shape.position(nowMs)) * 16 + 16 <= MAX_SAFE_INTEGER;
+    return std::abs(nowMs) <= MAX_SAFE_INTEGER && std::abs(shape.position(nowMs)) * SIXTEENTHS + SIXTEENTHS <= MAX_SAFE_INTEGER;
   }
 };
 

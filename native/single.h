@@ -10,35 +10,6 @@
 
 namespace millrace {
 
-/** The words of `Call` by their index, and what stands in FOUND afterwards. Exported, and compared at load. */
-#define MILLRACE_CALL(X)     \
-  X(CALL_NOW_MS, 0)          \
-  X(CALL_MS, 1)              \
-  X(CALL_ANSWER, 2)          \
-  X(CALL_WHAT, 6)            \
-  X(CALL_LO, 7)              \
-  X(CALL_HI, 8)              \
-  X(CALL_COST, 9)            \
-  X(CALL_WAY, 10)            \
-  X(CALL_FOUND, 11)          \
-  X(CALL_LIMIT, 12)          \
-  X(CALL_TICK, 13)           \
-  X(CALL_REFUNDS, 14)        \
-  X(CALL_READS_CLOCK, 15)    \
-  X(CALL_ADM, 16)            \
-  X(CALL_UNTIL, 17)          \
-  X(CALL_WORDS, 18)          \
-  X(WHAT_CHECK, 0)           \
-  X(WHAT_USAGE, 1)           \
-  X(WHAT_RETRY, 2)           \
-  X(FOUND_NOTHING, 0)        \
-  X(FOUND_FULL, 1)           \
-  X(FOUND_ADMITTED, 2)
-
-#define MILLRACE_CONSTANT(name, value) inline constexpr Word name = value;
-MILLRACE_CALL(MILLRACE_CONSTANT)
-#undef MILLRACE_CONSTANT
-
 /** A call's place in shared memory. Every field is read once: who else writes there may change it between two looks. */
 class Call {
  public:
@@ -77,20 +48,21 @@ class SingleBy final : public Single {
         reading_(shape_, 0) {}
 
   void run(Call call) override {
-    const Word what = call.word(CALL_WHAT);
-    if (what == WHAT_CHECK) check(call);
-    else if (what == WHAT_USAGE) usage(call);
-    else untilFits(call);
+    const Word what = call.word(CALL_OPERATION);
+    if (what == OPERATION_CHECK) check(call);
+    else if (what == OPERATION_USAGE) usage(call);
+    else if (what == OPERATION_RETRY_AFTER) untilFits(call);
+    else call.put(CALL_STATUS, STATUS_UNANSWERED);
   }
 
  private:
-  /** FOUND_FULL or FOUND_ADMITTED; FOUND_NOTHING: not decided, and nothing charged. Flattened: half of it would be calls. */
+  /** STATUS_REFUSED or STATUS_DONE; STATUS_UNANSWERED: not decided, and nothing charged. Flattened: half of it would be calls. */
   [[gnu::flatten]] void check(Call call) {
     const Name name{call.word(CALL_LO), call.word(CALL_HI)};
     size_t way = call.word(CALL_WAY);
     if (way >= ways_) way = table_.homeOf(name);
     fetch(way);
-    call.put(CALL_FOUND, FOUND_NOTHING);
+    call.put(CALL_STATUS, STATUS_UNANSWERED);
     const Word cost = call.word(CALL_COST);
     const Word limit = read(words_, HEADER_LIMIT);
     if (!take(call) || cost == 0 || cost > limit || limit > MAX_TOTAL) return;
@@ -113,7 +85,7 @@ class SingleBy final : public Single {
     call.put(CALL_REFUNDS, cells_.charged().refunds);
     call.put(CALL_ADM, cells_.charged().adm);
     call.put(CALL_UNTIL, cells_.charged().until);
-    call.put(CALL_FOUND, found == Found::ADMITTED ? FOUND_ADMITTED : FOUND_FULL);
+    call.put(CALL_STATUS, found == Found::ADMITTED ? STATUS_DONE : STATUS_REFUSED);
   }
 
   /** ANSWER: units of the key in the last MS, which are at most the window. */
@@ -123,7 +95,7 @@ class SingleBy final : public Single {
     const bool isSound = take(call);
     const bool isThere = isSound && way != NO_WAY;
     call.put(CALL_ANSWER, isThere ? forecast_.usedInLast(cells_.base(static_cast<size_t>(way)), reading_, lastMs) : 0.0);
-    call.put(CALL_FOUND, isSound ? FOUND_ADMITTED : FOUND_NOTHING);
+    call.put(CALL_STATUS, isSound ? STATUS_DONE : STATUS_UNANSWERED);
   }
 
   /** ANSWER: milliseconds from MS until COST, refused then by LIMIT, fits; nothing where WAY is not as it was left at TICK and ADM. */
@@ -134,13 +106,13 @@ class SingleBy final : public Single {
     const Word adm = call.word(CALL_ADM);
     const Word tick = call.word(CALL_TICK);
     const double atMs = call.number(CALL_MS);
-    call.put(CALL_FOUND, FOUND_NOTHING);
+    call.put(CALL_STATUS, STATUS_UNANSWERED);
     if (way >= ways_ || cost > limit || limit > MAX_TOTAL || !Reading::isSound(shape_, atMs)) return;
     if (!cells_.isUnchanged(way, {call.word(CALL_LO), call.word(CALL_HI)}, adm, tick)) return;
     const double ms = forecast_.untilFits(cells_.base(way), cost, limit, Reading(shape_, atMs));
     if (std::isnan(ms) || !cells_.isStillUnchanged(way, adm, tick)) return;
     call.put(CALL_ANSWER, ms);
-    call.put(CALL_FOUND, FOUND_ADMITTED);
+    call.put(CALL_STATUS, STATUS_DONE);
   }
 
   void fetch(size_t way) {
@@ -162,7 +134,7 @@ class SingleBy final : public Single {
     if (!Reading::isSound(shape_, nowMs)) return false;
     reading_ = Reading(shape_, nowMs);
     const double end = (reading_.absoluteTick + 1) * shape_.granuleMs;
-    const double to = end - std::abs(end) * 0x1p-50;
+    const double to = end - std::abs(end) * TICK_END_MARGIN;
     from_ = nowMs;
     to_ = std::floor(shape_.position(to)) == reading_.absoluteTick ? to : nowMs;
     return true;

@@ -55,7 +55,7 @@ View<Word> sharedWords(const Napi::CallbackInfo& info, size_t index, const char*
 Napi::Value single(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const auto words = sharedWords(info, 0, "words: expected an Int32Array on a SharedArrayBuffer");
-  const auto plan = viewOf<double>(info, 1, napi_float64_array, "plan: expected a Float64Array");
+  const auto plan = viewOf<double>(info, 1, napi_float64_array, "params: expected a Float64Array");
   const auto call = sharedWords(info, 2, "call: expected an Int32Array on a SharedArrayBuffer");
   const Shape shape = shapeOf(info, planOf(info, plan), words);
   if (call.length < CALL_WORDS) refuse(info, "call: too short");
@@ -77,10 +77,7 @@ Napi::Value single(const Napi::CallbackInfo& info) {
 
 }  // namespace
 
-void initSingle(Napi::Object exports, Napi::Object layout) {
+void initSingle(Napi::Object exports) {
   const Napi::Env env = exports.Env();
-#define MILLRACE_EXPORT(name, value) layout.Set(#name, Napi::Number::New(env, static_cast<int32_t>(name)));
-  MILLRACE_CALL(MILLRACE_EXPORT)
-#undef MILLRACE_EXPORT
   exports.Set("single", Napi::Function::New<single>(env, "single"));
 }

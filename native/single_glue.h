@@ -2,5 +2,5 @@
 
 #include <napi.h>
 
-/** Adds single(words, plan, call) to `exports`, and the places of a call to `layout`. */
-void initSingle(Napi::Object exports, Napi::Object layout);
+/** Adds single(words, params, call) to `exports`. */
+void initSingle(Napi::Object exports);

@@ -10,35 +10,6 @@
 
 namespace millrace {
 
-/** src/memory/slots.ts. Exported, and compared at load. */
-#define MILLRACE_SLOTS(X)        \
-  X(SLOT_ANSWERED, 16)           \
-  X(SLOT_BEGUN, 17)              \
-  X(SLOT_DONE, 18)               \
-  X(REQUESTS_AT, 64)             \
-  X(REQUEST_BITS, 2)             \
-  X(SLOTS_AT, 4160)              \
-  X(SLOTS, 1024)                 \
-  X(SLOT_WORDS, 16)              \
-  X(SLOT_OP, 0)                  \
-  X(SLOT_LO, 1)                  \
-  X(SLOT_HI, 2)                  \
-  X(SLOT_COST, 3)                \
-  X(SLOT_WAY, 0)                 \
-  X(SLOT_CHARGED_TICK, 1)        \
-  X(SLOT_REFUNDS, 2)             \
-  X(SLOT_LIMIT, 3)               \
-  X(SLOT_REMAINING, 4)           \
-  X(SLOT_OUTCOME, 5)             \
-  X(SLOT_RETRY_AFTER_MS, 4)      \
-  X(SLOT_RESET_MS, 5)            \
-  X(SLOT_OP_CHECK, 1)            \
-  X(SLOT_OUTCOME_CHARGED, 3)
-
-#define MILLRACE_CONSTANT(name, value) inline constexpr Word name = value;
-MILLRACE_SLOTS(MILLRACE_CONSTANT)
-#undef MILLRACE_CONSTANT
-
 /** On cells that are summed by `Sums`, by the strict edge. */
 template <typename Sums>
 class SlotAnswerer {
@@ -57,7 +28,7 @@ class SlotAnswerer {
         if (limit > MAX_TOTAL || !answer(ring, i, limit, reading)) return i;
       }
       // Shown group by group, so that the asker may work on the first meanwhile.
-      store(ring, SLOT_ANSWERED, end);
+      store(ring, RING_ANSWERED, end);
       if (end != last) return end;
       first = end;
     }
@@ -74,8 +45,8 @@ class SlotAnswerer {
   Word fetchNames(Word* ring, Word from, Word to) {
     for (Word i = from; i != to; i++) {
       const size_t request = requestOf(i);
-      if (read(ring, request + SLOT_OP) != SLOT_OP_CHECK || read(ring, request + SLOT_COST) == 0) return i;
-      const Name name{read(ring, request + SLOT_LO), read(ring, request + SLOT_HI)};
+      if (read(ring, request + REQUEST_OP) != OP_CHECK || read(ring, request + REQUEST_COST) == 0) return i;
+      const Name name{read(ring, request + REQUEST_LO), read(ring, request + REQUEST_HI)};
       names_[i % GROUP] = name;
       prefetchToWrite(ring + slotOf(i));
       prefetch(words_ + NAMES_AT + table_.firstSet(name.lo));
@@ -100,10 +71,10 @@ class SlotAnswerer {
   bool answer(Word* ring, Word i, Word limit, const Reading& reading) {
     const size_t slot = slotOf(i);
     const Name name = names_[i % GROUP];
-    const Word cost = read(ring, requestOf(i) + SLOT_COST);
+    const Word cost = read(ring, requestOf(i) + REQUEST_COST);
     int64_t way = ways_[i % GROUP];
     if (cost == 0 || cost > limit || way == NO_WAY) return false;
-    write(ring, SLOT_BEGUN, i + 1);
+    write(ring, RING_BEGUN, i + 1);
     Found found = cells_.attempt(static_cast<size_t>(way), name, cost, limit, reading);
     while (found == Found::UNDECIDED || found == Found::GONE) {
       way = table_.findLive(name);
@@ -111,18 +82,18 @@ class SlotAnswerer {
       found = cells_.decide(static_cast<size_t>(way), name, cost, limit, reading);
     }
     if (found != Found::ADMITTED) {
-      write(ring, SLOT_BEGUN, i);
+      write(ring, RING_BEGUN, i);
       return false;
     }
     write(ring, slot + SLOT_LIMIT, limit);
-    write(ring, slot + SLOT_OUTCOME, SLOT_OUTCOME_CHARGED);
+    write(ring, slot + SLOT_OUTCOME, OUTCOME_CHARGED);
     write(ring, slot + SLOT_WAY, static_cast<Word>(way));
     write(ring, slot + SLOT_CHARGED_TICK, cells_.charged().tick);
     write(ring, slot + SLOT_REFUNDS, cells_.charged().refunds);
     write(ring, slot + SLOT_REMAINING, forecast_.remaining(static_cast<size_t>(way), limit, reading));
     put(ring, slot / 2 + SLOT_RETRY_AFTER_MS, 0);
     put(ring, slot / 2 + SLOT_RESET_MS, untilGone(cells_.charged().tick, reading));
-    write(ring, SLOT_DONE, i + 1);
+    write(ring, RING_DONE, i + 1);
     return true;
   }
 

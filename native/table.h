@@ -11,9 +11,6 @@
 
 namespace millrace {
 
-/** In place of a way. */
-inline constexpr int64_t NO_WAY = -1;
-
 template <typename Sums>
 class Table {
  public:

@@ -13,11 +13,10 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
+
+#include "constants.h"
 
 namespace millrace {
-
-using Word = uint32_t;
 
 static_assert(std::atomic_ref<Word>::is_always_lock_free);
 static_assert(std::atomic_ref<Word>::required_alignment == sizeof(Word));

@@ -55,7 +55,7 @@ void aRefusalIsAnsweredWhileItsCellIsUnchanged() {
   Call call(reinterpret_cast<Word*>(memory.data()));
   SingleBy<Plain> single(arena.words.data(), arena.shape);
   const auto run = [&](Word what, Word cost) {
-    call.put(CALL_WHAT, what);
+    call.put(CALL_OPERATION, what);
     call.put(CALL_LO, KEY.lo);
     call.put(CALL_HI, KEY.hi);
     call.put(CALL_COST, cost);
@@ -64,23 +64,23 @@ void aRefusalIsAnsweredWhileItsCellIsUnchanged() {
     call.put(CALL_NOW_MS, START_MS);
     call.put(CALL_MS, START_MS);
     single.run(call);
-    return call.word(CALL_FOUND);
+    return call.word(CALL_STATUS);
   };
   arena.words[HEADER_LIMIT] = 5;
-  CHECK(run(WHAT_CHECK, 5) == FOUND_ADMITTED, "the limit");
-  CHECK(run(WHAT_CHECK, 1) == FOUND_FULL, "full");
-  CHECK(run(WHAT_RETRY, 1) == FOUND_ADMITTED && call.number(CALL_ANSWER) > WINDOW_MS - GRANULE_MS, "a window");
+  CHECK(run(OPERATION_CHECK, 5) == STATUS_DONE, "the limit");
+  CHECK(run(OPERATION_CHECK, 1) == STATUS_REFUSED, "full");
+  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_DONE && call.number(CALL_ANSWER) > WINDOW_MS - GRANULE_MS, "a window");
   const size_t base = arena.shape.waysAt + way * arena.shape.wayWords;
   arena.words[base + ADM] += ONE_EPOCH;
-  CHECK(run(WHAT_RETRY, 1) == FOUND_NOTHING, "another word");
+  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_UNANSWERED, "another word");
   arena.words[base + ADM] -= ONE_EPOCH;
   arena.words[base + TICK] += 1;
-  CHECK(run(WHAT_RETRY, 1) == FOUND_NOTHING, "another tick");
+  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_UNANSWERED, "another tick");
   arena.words[base + TICK] -= 1;
   arena.words[base + HI] += 1;
-  CHECK(run(WHAT_RETRY, 1) == FOUND_NOTHING, "another key");
+  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_UNANSWERED, "another key");
   arena.words[base + HI] -= 1;
-  CHECK(run(WHAT_RETRY, 1) == FOUND_ADMITTED, "as it was");
+  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_DONE, "as it was");
 }
 
 /** What refunds by key leave beside a charge, and whether the charge can be taken out then. */

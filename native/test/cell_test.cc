@@ -283,7 +283,7 @@ void aShapeHasTheWordsThatTypeScriptSays() {
     uint32_t buckets, ring, blocks, upper;
   };
   for (const auto& [sums, buckets, ring, blocks, upper] : {
-           Expected{SUMS_PLAIN, 60, 61, 0, 0},
+           Expected{SUMS_LINEAR, 60, 61, 0, 0},
            Expected{SUMS_BLOCKS, 1, 128, 2, 0},
            Expected{SUMS_BLOCKS, 63, 128, 2, 0},
            Expected{SUMS_BLOCKS, 64, 192, 3, 0},

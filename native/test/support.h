@@ -40,7 +40,7 @@ constexpr double GRANULE_MS = WINDOW_MS / GRANULES;
 constexpr double START_MS = 1'000'123;
 
 template <typename Sums>
-constexpr Word KIND = SUMS_PLAIN;
+constexpr Word KIND = SUMS_LINEAR;
 template <>
 constexpr Word KIND<Blocks> = SUMS_BLOCKS;
 template <>

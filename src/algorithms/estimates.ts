@@ -1,5 +1,5 @@
 import type { Reading } from '../core/reading.js'
-import type { Ticks } from '../core/ticks.js'
+import { SIXTEENTHS, type Ticks } from '../core/ticks.js'
 import { ADM, BLOCKED, COUNT, TICK, UNTIL } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
 import type { SlidingWindow } from './sliding-window.js'
@@ -119,7 +119,7 @@ export class Estimates {
       const newest = reading.absoluteTick - ring.behind(base, word, reading)
       const whole = reading.absoluteTick
       // Where the window ends, in granules: at the cell's tick, if a clock that stepped back has not reached it.
-      const now = newest > whole ? newest : whole + (this.#smooth ? reading.sixteenth / 16 : 0)
+      const now = newest > whole ? newest : whole + (this.#smooth ? reading.sixteenth / SIXTEENTHS : 0)
       const length = Math.max(0, newest - Math.max(newest, whole) + ring.size)
       const seen = see({ newest, word, length, now })
       if (read(words, base + TICK) === word) return seen
@@ -179,8 +179,11 @@ export class Estimates {
    * (`#lastToLeave`): as soon as a part of its first bucket is out, the buckets below it are summed.
    */
   #leaves(tick: number, count: number, most: number): number {
-    let sixteenths = 16
-    if (this.#smooth) sixteenths = count > most ? Math.min(16, Math.ceil(16 - (16 * most) / count)) : 1
-    return tick + this.#window.ring.size - 1 + sixteenths / 16
+    let sixteenths = SIXTEENTHS
+    if (this.#smooth) {
+      const inside = (SIXTEENTHS * most) / count
+      sixteenths = count > most ? Math.min(SIXTEENTHS, Math.ceil(SIXTEENTHS - inside)) : 1
+    }
+    return tick + this.#window.ring.size - 1 + sixteenths / SIXTEENTHS
   }
 }

@@ -1,4 +1,5 @@
 import type { Reading } from '../core/reading.js'
+import { SIXTEENTHS } from '../core/ticks.js'
 import {
   BUCKETS,
   COUNT,
@@ -12,11 +13,13 @@ import {
   TICK,
 } from '../memory/layout.js'
 import { compareExchange, load, read, store, type Words } from '../memory/words.js'
-import { BROOM_LAPS, type Laps, type RangeSum } from '../range-sum/range-sum.js'
+import { type Laps, type RangeSum, SWEEP_LAPS } from '../range-sum/range-sum.js'
 import { rangeSumFor } from '../range-sum/select.js'
 
-const HOUR_MS = 3_600_000
-const MAX_AHEAD = 2 ** 20
+/** A cell's tick may stand ahead of a reading by an hour, but by at least 2 and at most 2^20 ticks. */
+export const MAX_AHEAD_MS = 3_600_000
+export const MIN_AHEAD_TICKS = 2
+export const MAX_AHEAD_TICKS = 2 ** 20
 /** Where a cell's tick is, seen from a reading of the clock. */
 type Side = typeof BEHIND | typeof STANDS_AHEAD | typeof FAR_AHEAD
 const BEHIND = 0
@@ -25,7 +28,7 @@ const STANDS_AHEAD = 1
 /** By more than is believed: the clock has stepped back for good, or the reading is very old. */
 const FAR_AHEAD = 2
 /** NEWEST stops here. */
-const MOST_NEWEST = 0xffffffff
+export const MOST_NEWEST = 0xffffffff
 
 /**
  * The ring of buckets of a cell, and its tick.
@@ -62,7 +65,8 @@ export class Ring implements Laps {
     this.#modulus = shape.modulus
     this.#granuleMs = shape.windowMs / shape.buckets
     this.#originMs = originMs
-    this.#aheadTicks = Math.min(Math.max(Math.ceil(HOUR_MS / this.#granuleMs), 2), MAX_AHEAD)
+    const aheadTicks = Math.max(Math.ceil(MAX_AHEAD_MS / this.#granuleMs), MIN_AHEAD_TICKS)
+    this.#aheadTicks = Math.min(aheadTicks, MAX_AHEAD_TICKS)
   }
 
   /** The slot of a tick; `lap` then says its lap. Most calls ask for the tick of the call before. */
@@ -101,7 +105,7 @@ export class Ring implements Laps {
     const whole = this.sums.sum(base, slot, this.#lap, sixteenth > 0 ? this.size - 1 : this.size)
     if (sixteenth === 0) return Math.min(whole, MAX_TOTAL)
     const oldest = this.countAt(base, tick, this.size - 1)
-    return Math.min(whole + Math.ceil((oldest * (16 - sixteenth)) / 16), MAX_TOTAL)
+    return Math.min(whole + Math.ceil((oldest * (SIXTEENTHS - sixteenth)) / SIXTEENTHS), MAX_TOTAL)
   }
 
   /** What the bucket of the tick `age` before `tick` has counted. */
@@ -118,7 +122,7 @@ export class Ring implements Laps {
    * @returns how many ticks it moved
    */
   advance(base: number, seen: number, reading: Reading): number {
-    const reach = BROOM_LAPS * this.slots
+    const reach = SWEEP_LAPS * this.slots
     const all = LAPS * this.slots
     let moved = 0
     let tick = seen

@@ -90,7 +90,7 @@ export const FULL = 0
 export const ADMITTED = 1
 
 /** The tick in steps of half of what AS_OF's 23 bits of time tell apart (sixteenths take four of them). */
-const STEP_BITS = 18
+export const STEP_BITS = 18
 
 export class SlidingWindow {
   readonly ring: Ring

@@ -1,6 +1,9 @@
 import { type Clock, checkReading } from './clock.js'
 import { MillraceError } from './errors.js'
-import type { Ticks } from './ticks.js'
+import { SIXTEENTHS, type Ticks } from './ticks.js'
+
+/** The end of a tick is put earlier by this part of itself, as its product is rounded. */
+export const TICK_END_MARGIN = 2 ** -50
 
 /**
  * A thread's last reading of the clock, and its tick. Most readings fall into the same tick as the one before, so
@@ -35,20 +38,20 @@ export class Reading {
 
   /** How many sixteenths of its granule the reading is into it: 0 to 15. */
   get sixteenth(): number {
-    return Math.floor(this.ticks.position(this.nowMs) * 16) & 15
+    return Math.floor(this.ticks.position(this.nowMs) * SIXTEENTHS) & (SIXTEENTHS - 1)
   }
 
   #enterTick(now: number): void {
     checkReading(now)
     const { ticks } = this
     const tick = Math.floor(ticks.position(now))
-    if (!Number.isSafeInteger(16 * tick) || Math.abs(now) > Number.MAX_SAFE_INTEGER) {
+    if (!Number.isSafeInteger(SIXTEENTHS * tick) || Math.abs(now) > Number.MAX_SAFE_INTEGER) {
       const expected = `milliseconds that can be told apart by granules of ${ticks.granuleMs} ms`
       throw new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock.now()', now, expected)
     }
     // The end is put a little early and looked at again: all between two readings of one tick is of that tick.
     const end = (tick + 1) * ticks.granuleMs
-    const to = end - Math.abs(end) * 2 ** -50
+    const to = end - Math.abs(end) * TICK_END_MARGIN
     this.#from = now
     this.#to = Math.floor(ticks.position(to)) === tick ? to : now
     this.tick = ticks.wrap(tick) | 0

@@ -1,3 +1,6 @@
+/** The smooth edge tells so many parts of a granule apart. */
+export const SIXTEENTHS = 16
+
 /**
  * Time in ticks: tick = floor(now n / W), for a window of W milliseconds in n granules. A word of shared memory holds
  * a tick modulo `modulus`; here are the two directions between that and a clock's reading.

@@ -1,7 +1,8 @@
 import { type Decided, Outcome, secondsOf } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
-import { type NativeBatches, SEEN_WORDS } from '../native/batches.js'
+import type { NativeBatches } from '../native/batches.js'
+import { KEYS_PER_READING, SEEN_WORDS } from '../native/native-params.js'
 import type { Era } from './era.js'
 import type { InlineEngine } from './inline.js'
 
@@ -17,9 +18,6 @@ export interface BatchDecision {
   /** As {@link Decision.retryAfterSeconds}, of entry `i`. */
   retryAfterSeconds(i: number): number
 }
-
-/** The clock costs a third of a decision, and the reading of one a few microseconds ago is as good. */
-const KEYS_PER_READING = 64
 
 /** Where the addon stops sooner than after so many keys, most are new: the rest of the 64 is decided without it. */
 const SHORT_RUN = 16

@@ -18,7 +18,7 @@ import {
   requestOf,
   WAY,
 } from '../memory/request-ring.js'
-import { NativeSlots } from '../native/slots.js'
+import { NativeRequestAnswerer } from '../native/request-answerer.js'
 import { attachShared } from './attach.js'
 import { decideBatch } from './batch.js'
 import { InlineEngine } from './inline.js'
@@ -56,7 +56,7 @@ class RequestHandler implements RingHandler {
   readonly memory: RingMemory
   readonly engine: InlineEngine
   readonly #areas: Area[]
-  readonly #native: NativeSlots | undefined
+  readonly #native: NativeRequestAnswerer | undefined
   /** The reading in hand is of a request just before. */
   #isRead = false
 
@@ -64,7 +64,7 @@ class RequestHandler implements RingHandler {
     const { arena, rule, clock } = attachShared(limiter)
     this.memory = memory
     this.engine = new InlineEngine(arena, rule, clock)
-    this.#native = NativeSlots.for(arena, memory.words)
+    this.#native = NativeRequestAnswerer.for(arena, memory.words)
     this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
   }
 

@@ -2,17 +2,19 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { MillraceError } from '../core/errors.js'
 import { ownFile } from '../core/own-file.js'
+import { constantsHash } from './constants.js'
 import type { NativeFiles } from './files.js'
-import { differenceOf } from './layout.js'
+import type { NativeParams } from './native-params.js'
 
-/** What `native/addon.cc` exports. Every function checks what it is given: a TypeError or a RangeError, never a crash. */
+/** What `native/addon.cc` exports. Every function checks its arguments and throws a TypeError or a RangeError. */
 export interface Addon {
-  /** Absent where the system has no such files: Windows. */
+  /** Functions for shared files. Absent on Windows. */
   readonly files?: NativeFiles
-  readonly layout: Readonly<Record<string, number>>
-  /** Whether it can read the clock that `monotonicClock` reads. */
+  /** The hash of the constants that the addon was compiled with. @see constantsHash */
+  readonly constantsHash: string
+  /** Whether the addon can read the clock that `monotonicClock` reads. */
   readonly readsClock: boolean
-  /** Decides keys in order; the index of the first that it left to us. @see NativeBatches */
+  /** Decides keys in order. Returns the index of the first key that it left to TypeScript. @see NativeBatches */
   admitMany(
     words: Int32Array,
     fingerprints: Int32Array,
@@ -20,25 +22,28 @@ export interface Addon {
     allowed: Uint8Array,
     at: Float64Array,
     seen: Int32Array,
-    plan: Float64Array,
+    params: NativeParams,
     remaining?: Int32Array,
   ): number
-  /** Answers what is asked in a ring of slots; the cursor at which it stopped. @see NativeSlots */
-  answerSlots(words: Int32Array, ring: Int32Array, plan: Float64Array): number
-  /** A function that does what `call` says on `words`, again and again; both on a SharedArrayBuffer. @see NativeSingle */
-  single(words: Int32Array, plan: Float64Array, call: Int32Array): () => void
+  /** Answers requests in a ring. Returns the cursor at which it stopped. @see NativeRequestAnswerer */
+  answerRequests(words: Int32Array, ring: Int32Array, params: NativeParams): number
+  /**
+   * Returns a function that carries out the operation in `call` on `words`, as often as it is called. Both arrays must be
+   * on SharedArrayBuffers. @see NativeSingle
+   */
+  single(words: Int32Array, params: NativeParams, call: Int32Array): () => void
 }
 
-/** What became of the addon in this thread. */
-type Outcome = { readonly addon: Addon } | { readonly addon?: undefined; readonly cause: unknown }
+/** The result of loading the addon in this thread. */
+type Loaded = { readonly addon: Addon } | { readonly addon?: undefined; readonly cause: unknown }
 type Environment = Readonly<Record<string, string | undefined>>
 
-let loaded: Outcome | undefined
+let loaded: Loaded | undefined
 
 /**
- * The addon, loaded once a thread; undefined where there is none for this machine, where it is of another layout (with a
- * warning), or where `MILLRACE_NATIVE` is 0.
- * @throws MillraceError `ERR_MILLRACE_NO_ADDON` where there is none and `MILLRACE_NATIVE` is 1
+ * Returns the addon, which each thread loads once. Returns undefined if this machine has no build, if the build was
+ * compiled with other constants (after a warning), or if `MILLRACE_NATIVE` is 0.
+ * @throws MillraceError `ERR_MILLRACE_NO_ADDON` if there is no addon and `MILLRACE_NATIVE` is 1
  */
 export function addonFor(environment: Environment = process.env): Addon | undefined {
   const wish = environment.MILLRACE_NATIVE ?? ''
@@ -52,7 +57,10 @@ export function addonFor(environment: Environment = process.env): Addon | undefi
   return loaded.addon
 }
 
-/** For what only the addon can do. @throws MillraceError `ERR_MILLRACE_NO_ADDON` of the option that asks for it */
+/**
+ * Returns the addon for a feature that TypeScript does not have.
+ * @throws MillraceError `ERR_MILLRACE_NO_ADDON` for the option that needs the addon
+ */
 export function neededAddon(option: string, value: unknown): Addon {
   const addon = addonFor()
   if (addon !== undefined) return addon
@@ -62,21 +70,22 @@ export function neededAddon(option: string, value: unknown): Addon {
   throw new MillraceError('ERR_MILLRACE_NO_ADDON', option, value, `the C++ addon${why}`, { cause })
 }
 
-function load(): Outcome {
+function load(): Loaded {
   try {
     const require = createRequire(import.meta.url)
     const find: (folder: string) => Addon = require('node-gyp-build')
     return accepted(find(fileURLToPath(ownFile('./'))))
   } catch (cause) {
-    return { cause } // no build for this machine, or the package lies in a bundle: TypeScript does all of it
+    return { cause } // no build for this machine, or a bundled package: TypeScript decides everything
   }
 }
 
-/** An addon of another layout would corrupt the counts: it is not used, and that is said once. */
-export function accepted(addon: Addon): Outcome {
-  const difference = differenceOf(addon.layout)
-  if (difference === undefined) return { addon }
-  const message = `the addon was built for another layout of memory, and is not used: ${difference}`
+/** Refuses an addon with other constants, which would corrupt the counts, and warns once. */
+export function accepted(addon: Addon): Loaded {
+  const expected = constantsHash()
+  if (addon.constantsHash === expected) return { addon }
+  const hashes = `their hash is ${addon.constantsHash} there and ${expected} here`
+  const message = `the addon was compiled with other constants, and is not used: ${hashes}`
   process.emitWarning(message, { type: 'MillraceWarning', code: 'MILLRACE_NATIVE_MISMATCH' })
   return { cause: new Error(message) }
 }

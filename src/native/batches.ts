@@ -1,46 +1,44 @@
 import { type Clock, monotonicClock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
 import { type Addon, addonFor } from './addon.js'
-import { isTaken, PLAN, planFor } from './plan.js'
+import { canHandle, type NativeParams, PARAM, paramsFor, SEEN_WORDS } from './native-params.js'
 
 /**
- * Smaller batches are decided in TypeScript, unless MILLRACE_NATIVE is 1: a call costs as much as three decisions, and at
- * four keys neither side wins (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case batch`).
+ * TypeScript decides smaller batches, unless MILLRACE_NATIVE is 1. A call costs as much as three decisions, and at four
+ * keys neither side is faster (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case batch`).
  */
 const LEAST_KEYS = 8
 
 /**
- * Typed arrays of few elements lie on V8's heap. To show one to the addon V8 moves it out first, which costs as much as four
- * decisions: so the entries of batches up to this are copied to arrays that are out already, and their answers back. A
- * batch of 16 takes a third of the time so (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case batch`).
+ * V8 keeps small typed arrays on its heap and moves one out before the addon may see it, which costs as much as four
+ * decisions. So the entries of batches up to this size are copied to and from arrays that were moved before. A batch of
+ * 16 takes a third of the time (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case batch`).
  */
 const MOST_COPIED = 256
 
-/** @see Entries.seen */
-export const SEEN_WORDS = 4
-
-/** Keys, and where their answers go. */
+/** The keys of a batch, and the arrays for the results. */
 export interface Entries {
   readonly fingerprints: Int32Array
   readonly costs: number | Float64Array
+  /** 1 for each admitted entry, 0 for each refused entry. */
   readonly allowed: Uint8Array
-  /** The reading by which each was decided. */
+  /** The clock's reading of each decision, in milliseconds. */
   readonly at: Float64Array
-  /** Of each that was refused, SEEN_WORDS words: its way or -1, and the way's admission word, tick and UNTIL then. */
+  /** `SEEN_WORDS` words for each refused entry: way or NO_WAY, and the way's admission word, tick and UNTIL. */
   readonly seen: Int32Array
-  /** What was left after each, where it was asked for. */
+  /** Units left after each decision, if the caller asked for them. */
   readonly remaining: Int32Array | undefined
 }
 
 /** Decides many keys of one arena in the addon. */
 export class NativeBatches {
-  /** Whether it reads the clock by itself at every 64th key; else it decides all by the reading that it is given. */
+  /** Whether the addon reads the clock for every `KEYS_PER_READING` keys. Otherwise the caller's reading holds for all. */
   readonly readsClock: boolean
-  /** The smallest batch to be decided here. */
+  /** The smallest batch that is worth a call. */
   readonly leastKeys: number
   readonly #addon: Addon
   readonly #words: Int32Array
-  readonly #plan: Float64Array
+  readonly #params: NativeParams
   readonly #copy = {
     fingerprints: new Int32Array(2 * MOST_COPIED),
     costs: new Float64Array(MOST_COPIED),
@@ -50,10 +48,10 @@ export class NativeBatches {
     remaining: new Int32Array(MOST_COPIED),
   }
 
-  /** Undefined where there is no addon. */
+  /** Returns undefined if there is no addon. */
   static for(arena: Arena, clock: Clock): NativeBatches | undefined {
     const addon = addonFor()
-    return addon === undefined || !isTaken(arena) ? undefined : new NativeBatches(addon, arena, clock)
+    return addon === undefined || !canHandle(arena) ? undefined : new NativeBatches(addon, arena, clock)
   }
 
   constructor(addon: Addon, arena: Arena, clock: Clock) {
@@ -61,28 +59,28 @@ export class NativeBatches {
     this.#words = arena.words
     this.leastKeys = process.env.MILLRACE_NATIVE === '1' ? 1 : LEAST_KEYS
     this.readsClock = addon.readsClock && clock === monotonicClock
-    this.#plan = planFor(arena)
-    this.#plan[PLAN.READS_CLOCK_ITSELF] = this.readsClock ? 1 : 0
+    this.#params = paramsFor(arena)
+    this.#params[PARAM.READS_CLOCK] = this.readsClock ? 1 : 0
   }
 
-  /** How many of those decided last were admitted. */
+  /** How many entries the last call of `admit` admitted. */
   get admitted(): number {
-    return this.#plan[PLAN.ADMITTED]!
+    return this.#params[PARAM.ADMITTED]!
   }
 
   /**
-   * Decides the entries from `from` to `to`, in order. Returns the first that it has not decided: one whose key needs a
-   * cell of its own, or a newer reading of the clock; one before which the limit was changed; or `to`.
+   * Decides the entries from `from` to before `to`, in order. Returns the first entry that it did not decide, or `to`. It
+   * stops at a key that needs a new cell or a newer reading of the clock, and before a key if the limit has changed.
    */
   admit(entries: Entries, from: number, to: number, limit: number, nowMs: number): number {
-    const plan = this.#plan
-    plan[PLAN.LIMIT] = limit
-    plan[PLAN.FROM] = from
-    plan[PLAN.TO] = to
-    plan[PLAN.NOW_MS] = nowMs
+    const params = this.#params
+    params[PARAM.LIMIT] = limit
+    params[PARAM.FROM] = from
+    params[PARAM.TO] = to
+    params[PARAM.NOW_MS] = nowMs
     if (entries.allowed.length > MOST_COPIED) return this.#decide(entries)
-    plan[PLAN.FROM] = 0
-    plan[PLAN.TO] = to - from
+    params[PARAM.FROM] = 0
+    params[PARAM.TO] = to - from
     const stopped = from + this.#decide(this.#copied(entries, from, to))
     const { allowed, at, seen, remaining } = this.#copy
     for (let i = from; i < stopped; i++) {
@@ -98,7 +96,7 @@ export class NativeBatches {
   }
 
   #decide({ fingerprints, costs, allowed, at, seen, remaining }: Entries): number {
-    return this.#addon.admitMany(this.#words, fingerprints, costs, allowed, at, seen, this.#plan, remaining)
+    return this.#addon.admitMany(this.#words, fingerprints, costs, allowed, at, seen, this.#params, remaining)
   }
 
   #copied({ fingerprints, costs, remaining }: Entries, from: number, to: number): Entries {

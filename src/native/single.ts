@@ -4,14 +4,14 @@ import type { Reading } from '../core/reading.js'
 import type { Arena } from '../memory/arena.js'
 import { COUNT } from '../memory/layout.js'
 import { type Addon, addonFor } from './addon.js'
-import { CALL, FOUND, isTaken, planFor, WHAT } from './plan.js'
+import { CALL, CALL_WORDS, canHandle, OPERATION, paramsFor, STATUS } from './native-params.js'
 
 /**
- * Decides single keys of one arena in the addon. A call costs a third of a reading of the clock, as nothing is handed over:
- * what it is to do and what came of it stand in a few words that both sides see (`native/single.h`).
+ * Carries out single operations on one arena in the addon. Both sides see the memory of `CALL`: JavaScript writes the
+ * operation there and reads the result, so a call has no arguments. A call costs a third of a reading of the clock.
  *
- * Not where the counts are in a file: that memory is an ArrayBuffer's, which could be transferred away, and the addon keeps a
- * pointer to it only where nobody can do that (`native/single_glue.cc`).
+ * Arenas in files are left to TypeScript. The addon keeps a pointer to the arena, and the ArrayBuffer of a file could be
+ * transferred away (`native/single_glue.cc`).
  */
 export class NativeSingle {
   readonly #run: () => void
@@ -20,58 +20,61 @@ export class NativeSingle {
   readonly #words: Int32Array
   readonly #doubles: Float64Array
 
-  /** Undefined where there is no addon, or the arena is a file. */
+  /** Returns undefined if there is no addon, or if the arena is in a file. */
   static for(arena: Arena, reading: Reading): NativeSingle | undefined {
     const addon = addonFor()
-    if (addon === undefined || !(arena.buffer instanceof SharedArrayBuffer) || !isTaken(arena))
+    if (addon === undefined || !(arena.buffer instanceof SharedArrayBuffer) || !canHandle(arena))
       return undefined
     return new NativeSingle(addon, arena, reading)
   }
 
   constructor(addon: Addon, arena: Arena, reading: Reading) {
-    this.#words = new Int32Array(new SharedArrayBuffer(4 * CALL.WORDS))
+    this.#words = new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS))
     this.#doubles = new Float64Array(this.#words.buffer)
     this.#reading = reading
     this.#readsClock = addon.readsClock && reading.clock === monotonicClock
     this.#words[CALL.READS_CLOCK] = this.#readsClock ? 1 : 0
-    this.#run = addon.single(arena.words, planFor(arena), this.#words)
+    this.#run = addon.single(arena.words, paramsFor(arena), this.#words)
   }
 
   /**
-   * Reads the clock and decides; `hint` is the way where the key was last, or -1. False: nothing is decided nor charged, and
-   * the reading has been taken: of cost 0 or above the limit, of a key in no way, or where another reading is needed.
+   * Reads the clock and decides; `hint` is the way where the key was last, or NO_WAY. Returns false if it decided and
+   * charged nothing: the cost is 0 or above the limit, the key has no way, or a newer reading is needed. The reading is
+   * taken in either case.
    */
   decides(lo: number, hi: number, cost: number, hint: number): boolean {
     const words = this.#words
     if (cost > 0 && cost < COUNT) {
       if (!this.#readsClock) this.#takeReading()
-      words[CALL.WHAT] = WHAT.CHECK
+      words[CALL.OPERATION] = OPERATION.CHECK
       words[CALL.LO] = lo
       words[CALL.HI] = hi
       words[CALL.COST] = cost
       words[CALL.WAY] = hint
       this.#run()
-      if (words[CALL.FOUND] !== FOUND.NOTHING) return true
+      if (words[CALL.STATUS] !== STATUS.UNANSWERED) return true
       if (!this.#readsClock) return false
     }
     this.#reading.take()
     return false
   }
 
+  /** The result of the last decision. */
   get isAdmitted(): boolean {
-    return this.#words[CALL.FOUND] === FOUND.ADMITTED
+    return this.#words[CALL.STATUS] === STATUS.DONE
   }
 
-  /** Where the key was. */
+  /** The way where the key was. */
   get way(): number {
     return this.#words[CALL.WAY]!
   }
 
-  /** By what it was decided. */
+  /** The limit of the decision. */
   get limit(): number {
     return this.#words[CALL.LIMIT]!
   }
 
+  /** The reading of the decision, in milliseconds. */
   get nowMs(): number {
     return this.#doubles[CALL.NOW_MS]!
   }
@@ -81,6 +84,7 @@ export class NativeSingle {
     return this.#words[CALL.TICK]!
   }
 
+  /** @see SlidingWindow.chargedRefunds */
   get chargedRefunds(): number {
     return this.#words[CALL.REFUNDS]!
   }
@@ -95,22 +99,22 @@ export class NativeSingle {
     return this.#words[CALL.UNTIL]!
   }
 
-  /** Reads the clock; units of the key in the last `lastMs`; -1 where the clock's reading is no good. */
+  /** Reads the clock. Returns the key's units in the last `lastMs`, or -1 if the reading is out of range. */
   usage(lo: number, hi: number, lastMs: number): number {
     const words = this.#words
     if (!this.#readsClock) this.#takeReading()
-    words[CALL.WHAT] = WHAT.USAGE
+    words[CALL.OPERATION] = OPERATION.USAGE
     words[CALL.LO] = lo
     words[CALL.HI] = hi
     this.#doubles[CALL.MS] = lastMs
     this.#run()
-    return words[CALL.FOUND] === FOUND.NOTHING ? -1 : this.#doubles[CALL.ANSWER]!
+    return words[CALL.STATUS] === STATUS.UNANSWERED ? -1 : this.#doubles[CALL.ANSWER]!
   }
 
-  /** Milliseconds from the decision until its cost fits, if its cell is as the decision left it; else undefined. */
+  /** Milliseconds from a refusal until its cost fits, or undefined if the cell has changed since. */
   untilFits({ lo, hi, cost, limit, at, way, tick, adm }: Decided): number | undefined {
     const words = this.#words
-    words[CALL.WHAT] = WHAT.RETRY
+    words[CALL.OPERATION] = OPERATION.RETRY_AFTER
     words[CALL.LO] = lo
     words[CALL.HI] = hi
     words[CALL.COST] = cost
@@ -120,7 +124,7 @@ export class NativeSingle {
     words[CALL.ADM] = adm
     this.#doubles[CALL.MS] = at
     this.#run()
-    return words[CALL.FOUND] === FOUND.NOTHING ? undefined : this.#doubles[CALL.ANSWER]!
+    return words[CALL.STATUS] === STATUS.UNANSWERED ? undefined : this.#doubles[CALL.ANSWER]!
   }
 
   #takeReading(): void {

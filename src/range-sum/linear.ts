@@ -1,6 +1,6 @@
 import { BUCKETS, COUNT, LAP, ONE_LAP, REFUNDS, TICK } from '../memory/layout.js'
 import { compareExchange, load, read, type Words } from '../memory/words.js'
-import { BROOM_LAPS, CHARGED, type Laps, type RangeSum } from './range-sum.js'
+import { CHARGED, type Laps, type RangeSum, SWEEP_LAPS } from './range-sum.js'
 
 /** No nodes: a window of few buckets is summed one by one. */
 export class Linear implements RangeSum {
@@ -59,8 +59,8 @@ export class Linear implements RangeSum {
 
   /** One slot for every 64 ticks passed: a count in it that is of no lap still in the window goes. */
   sweep(base: number, from: number, hop: number, to: number): void {
-    const end = Math.floor(((from >>> 0) + hop) / BROOM_LAPS)
-    let p = Math.floor((from >>> 0) / BROOM_LAPS) + 1
+    const end = Math.floor(((from >>> 0) + hop) / SWEEP_LAPS)
+    let p = Math.floor((from >>> 0) / SWEEP_LAPS) + 1
     if (p > end) return
     p = Math.max(p, end - this.#ring + 1)
     for (; p <= end; p++) {

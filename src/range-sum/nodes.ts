@@ -11,7 +11,7 @@ import {
   TICK,
 } from '../memory/layout.js'
 import { compareExchange, load, read, readInOrder, type Words } from '../memory/words.js'
-import { BROOM_LAPS, CHARGED, LATE, type Laps, OVERFLOWN, type RangeSum } from './range-sum.js'
+import { CHARGED, LATE, type Laps, OVERFLOWN, type RangeSum, SWEEP_LAPS } from './range-sum.js'
 
 /** A node that guards no block. */
 export const NO_BLOCK = -1
@@ -79,7 +79,7 @@ export abstract class Nodes implements RangeSum {
 
   /** One block for every 64 times as many ticks as it has. */
   sweep(base: number, from: number, hop: number, to: number): void {
-    const ticks = BROOM_LAPS * BLOCK
+    const ticks = SWEEP_LAPS * BLOCK
     const end = Math.floor(((from >>> 0) + hop) / ticks)
     let p = Math.floor((from >>> 0) / ticks) + 1
     if (p > end) return

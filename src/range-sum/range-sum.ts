@@ -40,4 +40,4 @@ export interface Laps {
 }
 
 /** Slots, or blocks, are swept every 64 laps, long before their lap comes round at 256. */
-export const BROOM_LAPS = 64
+export const SWEEP_LAPS = 64

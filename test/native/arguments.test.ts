@@ -3,14 +3,14 @@ import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ADM, HEADER, HI, LIVE, NAMES_AT, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
 import { addonFor } from '#millrace/native/addon.js'
-import { PLAN } from '#millrace/native/plan.js'
+import { PARAM } from '#millrace/native/native-params.js'
 import { isLeftOut } from './sides.js'
 
 const test = isLeftOut() ? always.skip : always
 
 const LIMIT = 5
 
-/** An empty arena of this limit: a batch stops where the arena's limit is not the plan's. */
+/** An empty arena of this limit: a batch stops where the arena's limit is not the params's. */
 function emptyArena(buffer: ArrayBufferLike): Int32Array {
   const words = new Int32Array(buffer)
   words[HEADER.LIMIT] = LIMIT
@@ -27,14 +27,14 @@ function rightArguments() {
     allowed: new Uint8Array(2) as unknown,
     at: new Float64Array(2) as unknown,
     seen: new Int32Array(8) as unknown,
-    plan: new Float64Array([60_000, 0, 60, 2, 0, 0, LIMIT, 0, 2, 1e6, 0, 0]) as unknown,
+    params: new Float64Array([60_000, 0, 60, 2, 0, 0, LIMIT, 0, 2, 1e6, 0, 0]) as unknown,
     remaining: new Int32Array(2) as unknown,
   }
 }
 
 const call = (given: ReturnType<typeof rightArguments>): number => {
   const addon = addonFor({ MILLRACE_NATIVE: '1' })!
-  const { words, fingerprints, costs, allowed, at, seen, plan, remaining } = given
+  const { words, fingerprints, costs, allowed, at, seen, params, remaining } = given
   return (addon.admitMany as (...args: unknown[]) => number)(
     words,
     fingerprints,
@@ -42,7 +42,7 @@ const call = (given: ReturnType<typeof rightArguments>): number => {
     allowed,
     at,
     seen,
-    plan,
+    params,
     remaining,
   )
 }
@@ -79,7 +79,7 @@ test('a value of another type is a TypeError, at every place', () => {
     'allowed',
     'at',
     'seen',
-    'plan',
+    'params',
     'remaining',
   ] as const) {
     for (const value of wrong) {
@@ -107,29 +107,29 @@ test('an array that is too short is a RangeError, empty and detached ones too', 
     ['at', new Float64Array(1)],
     ['at', detached],
     ['seen', new Int32Array(7)],
-    ['plan', new Float64Array(9)],
+    ['params', new Float64Array(9)],
     ['remaining', new Int32Array(1)],
   ] as const) {
     assert.throws(() => call({ ...rightArguments(), [name]: value }), isError(RangeError, ''), name)
   }
 })
 
-test('a number of the plan that can not be is a RangeError', () => {
+test('a number of the params that can not be is a RangeError', () => {
   const wrong: [field: number, values: number[]][] = [
-    [PLAN.WINDOW_MS, [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
-    [PLAN.ORIGIN_MS, [Number.NaN, Number.NEGATIVE_INFINITY, 1e300]],
-    [PLAN.GRANULES, [0, -1, 1.5, 61, 257, 2 ** 20, 2 ** 20 + 1, 2 ** 32, Number.NaN]],
-    [PLAN.SETS, [0, 1, -2, 2.5, 3, 2 ** 28, 2 ** 33, Number.NaN]],
-    [PLAN.RANGE_SUM, [-1, 0.5, 1, 2, 3, 2 ** 32, Number.NaN]], // 1 and 2 need more words
-    [PLAN.LIMIT, [0, -1, 1.5, 2 ** 22 - 1, Number.NaN]],
-    [PLAN.FROM, [-1, 0.5, 3, Number.NaN]],
-    [PLAN.TO, [-1, 1.5, 3, 2 ** 53, Number.NaN]],
-    [PLAN.NOW_MS, [Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300]],
+    [PARAM.WINDOW_MS, [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
+    [PARAM.ORIGIN_MS, [Number.NaN, Number.NEGATIVE_INFINITY, 1e300]],
+    [PARAM.BUCKETS, [0, -1, 1.5, 61, 257, 2 ** 20, 2 ** 20 + 1, 2 ** 32, Number.NaN]],
+    [PARAM.SETS, [0, 1, -2, 2.5, 3, 2 ** 28, 2 ** 33, Number.NaN]],
+    [PARAM.SUMS, [-1, 0.5, 1, 2, 3, 2 ** 32, Number.NaN]], // 1 and 2 need more words
+    [PARAM.LIMIT, [0, -1, 1.5, 2 ** 22 - 1, Number.NaN]],
+    [PARAM.FROM, [-1, 0.5, 3, Number.NaN]],
+    [PARAM.TO, [-1, 1.5, 3, 2 ** 53, Number.NaN]],
+    [PARAM.NOW_MS, [Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300]],
   ]
   for (const [field, values] of wrong) {
     for (const value of values) {
       const given = rightArguments()
-      ;(given.plan as Float64Array)[field] = value
+      ;(given.params as Float64Array)[field] = value
       assert.throws(() => call(given), isError(RangeError, ''), `field ${field}: ${value}`)
     }
   }
@@ -160,7 +160,7 @@ function leavesWhatLiesBeside(sums: Sums): void {
     crypto.getRandomValues(arena)
     arena[HEADER.LIMIT] = LIMIT
     const given = rightArguments()
-    ;(given.plan as Float64Array)[PLAN.RANGE_SUM] = SUMS.indexOf(sums)
+    ;(given.params as Float64Array)[PARAM.SUMS] = SUMS.indexOf(sums)
     const keys = [3, 20].map((way) => {
       arena[waysAt + way * wayWords + ADM]! |= LIVE
       arena[NAMES_AT + way]! = (arena[NAMES_AT + way]! & 0x7fffffff) | (way < 16 ? 0 : 1 << 31) // of its set

@@ -7,68 +7,68 @@ import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { shapeFor } from '#millrace/memory/layout.js'
 import { addonFor } from '#millrace/native/addon.js'
-import { CALL, PLAN } from '#millrace/native/plan.js'
+import { CALL_WORDS, PARAM } from '#millrace/native/native-params.js'
 import { isLeftOut, onSide, type Side } from './sides.js'
 
 const test = isLeftOut() ? always.skip : always
 const WORDS = shapeFor(60_000, 60, 2).words
 const onShared = (words: number) => new Int32Array(new SharedArrayBuffer(4 * words))
-const rightPlan = () => new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0])
+const rightParams = () => new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0])
 const make = (...args: unknown[]) =>
   (addonFor({ MILLRACE_NATIVE: '1' })!.single as (...a: unknown[]) => unknown)(...args)
 
-test('it is made of an arena, a plan and a call, and answers with nothing', () => {
-  const run = make(onShared(WORDS), rightPlan(), onShared(CALL.WORDS)) as () => unknown
+test('it is made of an arena, a params and a call, and answers with nothing', () => {
+  const run = make(onShared(WORDS), rightParams(), onShared(CALL_WORDS)) as () => unknown
   assert.is(run(), undefined)
 })
 
 test('memory that could be transferred away is a TypeError: it keeps pointers beyond the call', () => {
   assert.throws(
-    () => make(new Int32Array(WORDS), rightPlan(), onShared(CALL.WORDS)),
+    () => make(new Int32Array(WORDS), rightParams(), onShared(CALL_WORDS)),
     /words: .*SharedArrayBuffer/,
   )
   assert.throws(
-    () => make(onShared(WORDS), rightPlan(), new Int32Array(CALL.WORDS)),
+    () => make(onShared(WORDS), rightParams(), new Int32Array(CALL_WORDS)),
     /call: .*SharedArrayBuffer/,
   )
   for (const wrong of [undefined, null, 1, {}, new SharedArrayBuffer(65_536), new Uint32Array(65_536), [1]]) {
-    assert.throws(() => make(wrong, rightPlan(), onShared(CALL.WORDS)), TypeError)
-    assert.throws(() => make(onShared(WORDS), wrong, onShared(CALL.WORDS)), TypeError)
-    assert.throws(() => make(onShared(WORDS), rightPlan(), wrong), TypeError)
+    assert.throws(() => make(wrong, rightParams(), onShared(CALL_WORDS)), TypeError)
+    assert.throws(() => make(onShared(WORDS), wrong, onShared(CALL_WORDS)), TypeError)
+    assert.throws(() => make(onShared(WORDS), rightParams(), wrong), TypeError)
   }
 })
 
-test('an array that is too short, or not where doubles may be, is a RangeError, and so is a plan that can not be', () => {
-  const throwsRange = (words: unknown, plan: unknown, call: unknown, what: string) =>
+test('an array that is too short, or not where doubles may be, is a RangeError, and so is a params that can not be', () => {
+  const throwsRange = (words: unknown, params: unknown, call: unknown, what: string) =>
     assert.throws(
-      () => make(words, plan, call),
+      () => make(words, params, call),
       (error: Error) => error instanceof RangeError && error.message.includes(what),
     )
-  throwsRange(onShared(WORDS - 1), rightPlan(), onShared(CALL.WORDS), 'words')
-  throwsRange(onShared(WORDS), new Float64Array(9), onShared(CALL.WORDS), 'plan')
-  throwsRange(onShared(WORDS), rightPlan(), onShared(CALL.WORDS - 1), 'call')
-  throwsRange(onShared(WORDS), rightPlan(), onShared(CALL.WORDS + 1).subarray(1), 'call')
+  throwsRange(onShared(WORDS - 1), rightParams(), onShared(CALL_WORDS), 'words')
+  throwsRange(onShared(WORDS), new Float64Array(9), onShared(CALL_WORDS), 'params')
+  throwsRange(onShared(WORDS), rightParams(), onShared(CALL_WORDS - 1), 'call')
+  throwsRange(onShared(WORDS), rightParams(), onShared(CALL_WORDS + 1).subarray(1), 'call')
   for (const [field, value] of [
-    [PLAN.WINDOW_MS, 0],
-    [PLAN.ORIGIN_MS, Number.NaN],
-    [PLAN.GRANULES, 61],
-    [PLAN.SETS, 3],
-    [PLAN.RANGE_SUM, 3],
+    [PARAM.WINDOW_MS, 0],
+    [PARAM.ORIGIN_MS, Number.NaN],
+    [PARAM.BUCKETS, 61],
+    [PARAM.SETS, 3],
+    [PARAM.SUMS, 3],
   ] as const) {
-    const plan = rightPlan()
-    plan[field] = value
+    const params = rightParams()
+    params[field] = value
     throwsRange(
       onShared(WORDS),
-      plan,
-      onShared(CALL.WORDS),
-      field === PLAN.SETS || field === PLAN.GRANULES ? 'words' : 'plan',
+      params,
+      onShared(CALL_WORDS),
+      field === PARAM.SETS || field === PARAM.BUCKETS ? 'words' : 'params',
     )
   }
 })
 
 test('it holds the memory that it works on: nobody can take its arrays from it', () => {
   const words = onShared(WORDS)
-  const run = make(words, rightPlan(), onShared(CALL.WORDS)) as { words?: unknown; call?: unknown }
+  const run = make(words, rightParams(), onShared(CALL_WORDS)) as { words?: unknown; call?: unknown }
   assert.is(run.words, words)
   assert.not(Reflect.deleteProperty(run, 'words'))
   assert.not(Reflect.set(run, 'call', undefined))

@@ -1,4 +1,4 @@
-// Arrows point inward: http -> limiter -> engines -> algorithms, range-sum, shared-file, native -> memory -> core.
+// Arrows point inward: http -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
 import { test } from 'uvu'
@@ -11,7 +11,7 @@ const ARROWS: Record<string, string[]> = {
   memory: ['core'],
   'range-sum': ['memory', 'core'],
   algorithms: ['range-sum', 'memory', 'core'],
-  native: ['memory', 'core'],
+  native: ['algorithms', 'range-sum', 'memory', 'core'],
   'shared-file': ['native', 'memory', 'core'],
   engines: ['shared-file', 'native', 'algorithms', 'range-sum', 'memory', 'core'],
   config: ['core'],

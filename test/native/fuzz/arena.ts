@@ -10,7 +10,7 @@ import {
   shapeFor,
   TICK,
 } from '#millrace/memory/layout.js'
-import { PLAN, PLAN_FIELDS } from '#millrace/native/plan.js'
+import { PARAM, PARAM_COUNT } from '#millrace/native/native-params.js'
 import { NUMBERS, type Values } from './values.js'
 
 /** Arguments of `admitMany`, which the addon can take. */
@@ -21,7 +21,7 @@ export interface Call {
   allowed: unknown
   at: unknown
   seen: unknown
-  plan: unknown
+  params: unknown
   remaining: unknown
 }
 
@@ -57,18 +57,18 @@ export function playOn(values: Values, on?: SharedArrayBuffer | ArrayBuffer): Pl
       words[base + TICK] = tick + values.of([0, 0, 0, -1, 1, -300, 300, -(2 ** 20), 2 ** 30])
     if (values.chance(0.5)) words.fill(values.of([0, 1, -1]), base + BUCKETS, base + shape.wayWords)
   }
-  const plan = new Float64Array(PLAN_FIELDS)
-  plan[PLAN.WINDOW_MS] = windowMs
-  plan[PLAN.ORIGIN_MS] = values.chance(0.8) ? 1e9 - values.below(1e6) : values.of(NUMBERS)
-  plan[PLAN.GRANULES] = buckets
-  plan[PLAN.SETS] = sets
-  plan[PLAN.IS_SMOOTH] = values.below(2)
-  plan[PLAN.LIMIT] = values.chance(0.8) ? 1 + values.below(40) : MAX_TOTAL
-  words[HEADER.LIMIT] = plan[PLAN.LIMIT]! // by another one it would stop at once
-  plan[PLAN.TO] = count
-  plan[PLAN.FROM] = values.chance(0.7) ? 0 : values.below(count + 1)
-  plan[PLAN.NOW_MS] = nowMs
-  plan[PLAN.READS_CLOCK_ITSELF] = values.below(2)
+  const params = new Float64Array(PARAM_COUNT)
+  params[PARAM.WINDOW_MS] = windowMs
+  params[PARAM.ORIGIN_MS] = values.chance(0.8) ? 1e9 - values.below(1e6) : values.of(NUMBERS)
+  params[PARAM.BUCKETS] = buckets
+  params[PARAM.SETS] = sets
+  params[PARAM.IS_SMOOTH] = values.below(2)
+  params[PARAM.LIMIT] = values.chance(0.8) ? 1 + values.below(40) : MAX_TOTAL
+  words[HEADER.LIMIT] = params[PARAM.LIMIT]! // by another one it would stop at once
+  params[PARAM.TO] = count
+  params[PARAM.FROM] = values.chance(0.7) ? 0 : values.below(count + 1)
+  params[PARAM.NOW_MS] = nowMs
+  params[PARAM.READS_CLOCK] = values.below(2)
   const costOf = () => (values.chance(0.95) ? values.below(6) : values.of(NUMBERS))
   const costs = values.chance(0.5) ? costOf() : Float64Array.from({ length: count }, costOf)
   const remaining = values.chance(0.5) ? undefined : new Int32Array(count)
@@ -79,7 +79,7 @@ export function playOn(values: Values, on?: SharedArrayBuffer | ArrayBuffer): Pl
     allowed: new Uint8Array(count),
     at: new Float64Array(count),
     seen: new Int32Array(4 * count),
-    plan,
+    params,
     remaining,
   }
   return { call, beside }

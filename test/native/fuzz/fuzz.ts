@@ -3,12 +3,12 @@
 import { inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { type Addon, addonFor } from '#millrace/native/addon.js'
-import { PLAN, PLAN_FIELDS } from '#millrace/native/plan.js'
+import { PARAM, PARAM_COUNT } from '#millrace/native/native-params.js'
 import { random } from '../../algorithms/oracle.js'
 import { playOn } from './arena.js'
 import { FileCalls } from './files.js'
+import { RequestCalls } from './requests.js'
 import { SingleCalls } from './single.js'
-import { SlotCalls } from './slots.js'
 import { NUMBERS, Values } from './values.js'
 
 export interface Found {
@@ -53,7 +53,7 @@ export class Fuzz {
   readonly #addon: Addon
   readonly #files: FileCalls | undefined
   readonly #single: SingleCalls
-  readonly #slots: SlotCalls
+  readonly #requests: RequestCalls
   readonly #raced = new SharedArrayBuffer(RACED_BYTES)
   readonly #scribbler: Worker
 
@@ -62,7 +62,7 @@ export class Fuzz {
     this.#addon = addonFor({ MILLRACE_NATIVE: '1' })!
     if (this.#addon.files !== undefined) this.#files = new FileCalls(this.#addon.files, this.#values)
     this.#single = new SingleCalls(this.#addon, this.#values, this.#raced)
-    this.#slots = new SlotCalls(this.#addon, this.#values, this.#raced)
+    this.#requests = new RequestCalls(this.#addon, this.#values, this.#raced)
     this.#scribbler = new Worker(SCRIBBLER, { eval: true, workerData: this.#raced })
     this.#scribbler.unref() // so that it outlives no failure
   }
@@ -77,7 +77,7 @@ export class Fuzz {
       else if (kind < 8) this.#admitOnRacedMemory()
       else if (kind < 10) this.#callFiles()
       else if (kind < 13) this.#callSingle()
-      else this.#callSlots()
+      else this.#callRequests()
     }
   }
 
@@ -87,13 +87,13 @@ export class Fuzz {
     return this.found
   }
 
-  /** Arguments that are right, but for a number of the plan now and then. */
+  /** Arguments that are right, but for a number of the params now and then. */
   #admitOnRandomMemory(): void {
     const values = this.#values
     const { call, beside } = playOn(values, values.chance(0.1) ? this.#files?.mapped() : undefined)
-    const plan = call.plan as Float64Array
-    if (values.chance(0.2)) plan[values.below(PLAN_FIELDS)] = values.of(NUMBERS)
-    this.#judge(Object.values(call), plan)
+    const params = call.params as Float64Array
+    if (values.chance(0.2)) params[values.below(PARAM_COUNT)] = values.of(NUMBERS)
+    this.#judge(Object.values(call), params)
     if (beside.some((words) => words.some((word) => word !== 0)))
       this.#complain('wrote beside the arena', call)
   }
@@ -113,15 +113,15 @@ export class Fuzz {
     const values = this.#values
     this.found.raced++
     const { call } = playOn(values)
-    const plan = call.plan as Float64Array
+    const params = call.params as Float64Array
     const memory = this.#raced as unknown as ArrayBuffer
     const entries = (call.allowed as Uint8Array).length
-    const racedPlan = new Float64Array(memory, 0, PLAN_FIELDS)
-    racedPlan.set(plan)
+    const racedParams = new Float64Array(memory, 0, PARAM_COUNT)
+    racedParams.set(params)
     const words = call.words as Int32Array
     const racedWords = new Int32Array(memory, 0, words.length)
     if (values.chance(0.5)) racedWords.set(words)
-    if (values.chance(0.7)) racedPlan.set(plan)
+    if (values.chance(0.7)) racedParams.set(params)
     this.#judge([
       racedWords,
       values.chance(0.5) ? new Int32Array(memory, 4_096, 2 * entries) : call.fingerprints,
@@ -129,7 +129,7 @@ export class Fuzz {
       new Uint8Array(memory, 16, entries),
       new Float64Array(memory, 64, entries),
       call.seen,
-      values.chance(0.5) ? racedPlan : plan,
+      values.chance(0.5) ? racedParams : params,
       call.remaining,
     ])
   }
@@ -147,18 +147,18 @@ export class Fuzz {
     if (wrong !== undefined) this.#complain(wrong, [])
   }
 
-  #callSlots(): void {
-    const wrong = this.#slots.call()
-    this.found.answered = this.#slots.answered
+  #callRequests(): void {
+    const wrong = this.#requests.call()
+    this.found.answered = this.#requests.answered
     if (wrong !== undefined) this.#complain(wrong, [])
   }
 
-  /** Where `plan` is nobody else's, what is returned can be held against it. */
-  #judge(args: unknown[], plan?: Float64Array): void {
+  /** Where `params` is nobody else's, what is returned can be held against it. */
+  #judge(args: unknown[], params?: Float64Array): void {
     try {
       const stopped = (this.#addon.admitMany as (...args: unknown[]) => unknown)(...args)
       this.found.decided++
-      const most = plan === undefined ? 2 ** 32 : plan[PLAN.TO]!
+      const most = params === undefined ? 2 ** 32 : params[PARAM.TO]!
       if (!(Number.isInteger(stopped) && (stopped as number) >= 0 && (stopped as number) <= most)) {
         this.#complain(`returned ${String(stopped)}`, args)
       }

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import { ADM, NAMES_AT, TICK } from '#millrace/memory/layout.js'
 import type { Addon } from '#millrace/native/addon.js'
-import { CALL, FOUND, PLAN, PLAN_FIELDS } from '#millrace/native/plan.js'
+import { CALL, CALL_WORDS, PARAM, PARAM_COUNT, STATUS } from '#millrace/native/native-params.js'
 import { playOn } from './arena.js'
 import { NUMBERS, type Values } from './values.js'
 
@@ -21,7 +21,7 @@ interface Made {
 const MOST_KEPT = 20
 /** No arena that is played on has more. */
 const BYTES = 4 * 32_768
-const CALL_BYTES = 8 * Math.ceil(CALL.WORDS / 2)
+const CALL_BYTES = 8 * Math.ceil(CALL_WORDS / 2)
 
 export class SingleCalls {
   calls = 0
@@ -54,20 +54,20 @@ export class SingleCalls {
     const memory = isRaced ? this.#raced : new SharedArrayBuffer(BYTES)
     const { call: given } = playOn(values, memory)
     const words = given.words as Int32Array
-    const plan = given.plan as Float64Array
+    const params = given.params as Float64Array
     const call = isRaced
-      ? new Int32Array(memory, 64, CALL.WORDS)
+      ? new Int32Array(memory, 64, CALL_WORDS)
       : new Int32Array(new SharedArrayBuffer(CALL_BYTES))
-    const run = this.#tryToMake([words, plan, call])
+    const run = this.#tryToMake([words, params, call])
     if (typeof run !== 'function') return
     const behind = isRaced ? undefined : new Int32Array(memory, words.byteLength)
-    const ways = 16 * plan[PLAN.SETS]!
+    const ways = 16 * params[PARAM.SETS]!
     const made = {
       run: run as () => void,
       words,
       call,
       fingerprints: given.fingerprints as Int32Array,
-      nowMs: plan[PLAN.NOW_MS]!,
+      nowMs: params[PARAM.NOW_MS]!,
       ways,
       behind,
     }
@@ -79,7 +79,7 @@ export class SingleCalls {
     const values = this.#values
     const doubles = new Float64Array(call.buffer, call.byteOffset, 3)
     const key = values.below(Math.max(1, fingerprints.length / 2))
-    call[CALL.WHAT] = values.chance(0.9) ? values.below(3) : values.word()
+    call[CALL.OPERATION] = values.chance(0.9) ? values.below(3) : values.word()
     call[CALL.LO] = fingerprints[2 * key] ?? values.word()
     call[CALL.HI] = fingerprints[2 * key + 1] ?? values.word()
     call[CALL.COST] = values.chance(0.8) ? values.below(5) : values.word()
@@ -103,8 +103,8 @@ export class SingleCalls {
     if (found !== undefined) return `returned ${inspect(found)}`
     if (behind === undefined) return undefined // whatever stands there may be another thread's
     if (behind.some((word) => word !== 0)) return 'wrote behind the arena'
-    if (!Object.values(FOUND).includes(call[CALL.FOUND] as 0)) return `found ${call[CALL.FOUND]}`
-    if (call[CALL.FOUND] !== FOUND.NOTHING) this.decided++
+    if (!Object.values(STATUS).includes(call[CALL.STATUS] as 0)) return `found ${call[CALL.STATUS]}`
+    if (call[CALL.STATUS] !== STATUS.UNANSWERED) this.decided++
     return undefined
   }
 
@@ -112,11 +112,11 @@ export class SingleCalls {
   #makeOfAnything(): string | undefined {
     const values = this.#values
     const { call: given } = playOn(values, new SharedArrayBuffer(BYTES))
-    const args: unknown[] = [given.words, given.plan, new Int32Array(new SharedArrayBuffer(CALL_BYTES))]
+    const args: unknown[] = [given.words, given.params, new Int32Array(new SharedArrayBuffer(CALL_BYTES))]
     const place = values.below(3)
     args[place] = values.any()
     if (place === 1 && values.chance(0.5)) {
-      args[1] = Float64Array.from({ length: PLAN_FIELDS }, () => values.of(NUMBERS))
+      args[1] = Float64Array.from({ length: PARAM_COUNT }, () => values.of(NUMBERS))
     }
     const before = this.refused
     const run = this.#tryToMake(args)

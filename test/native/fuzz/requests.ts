@@ -1,4 +1,4 @@
-// Random calls of `answerSlots`.
+// Random calls of `answerRequests`.
 import { inspect } from 'node:util'
 import { HEADER } from '#millrace/memory/layout.js'
 import {
@@ -13,7 +13,7 @@ import {
   SLOTS_AT,
 } from '#millrace/memory/request-ring.js'
 import type { Addon } from '#millrace/native/addon.js'
-import { PLAN } from '#millrace/native/plan.js'
+import { PARAM } from '#millrace/native/native-params.js'
 import { playOn } from './arena.js'
 import { NUMBERS, type Values } from './values.js'
 
@@ -21,7 +21,7 @@ const RING_WORDS = SLOTS_AT + SLOTS * SLOT_WORDS
 const BESIDE = 64
 const MOST_ASKED = 100
 
-export class SlotCalls {
+export class RequestCalls {
   calls = 0
   answered = 0
   readonly #answer: (...args: unknown[]) => unknown
@@ -31,7 +31,7 @@ export class SlotCalls {
   readonly #ring = new SharedArrayBuffer(4 * (RING_WORDS + BESIDE))
 
   constructor(addon: Addon, values: Values, raced: SharedArrayBuffer) {
-    this.#answer = addon.answerSlots as (...args: unknown[]) => unknown
+    this.#answer = addon.answerRequests as (...args: unknown[]) => unknown
     this.#values = values
     this.#raced = raced
   }
@@ -43,21 +43,21 @@ export class SlotCalls {
     const isRaced = values.chance(0.2)
     const { call: given, beside } = playOn(values, isRaced ? this.#raced : undefined)
     const words = given.words as Int32Array
-    const plan = given.plan as Float64Array
+    const params = given.params as Float64Array
     const from = values.chance(0.2) ? 2 ** 31 - 1 - values.below(50) : values.below(3_000)
     const count = values.below(MOST_ASKED)
     this.#ask(given.fingerprints as Int32Array, from, count)
     words[HEADER.LIMIT] = values.chance(0.9) ? 1 + values.below(40) : values.word()
-    plan[PLAN.FROM] = from
-    plan[PLAN.TO] = (from + count) | 0
-    if (values.chance(0.9)) plan[PLAN.IS_SMOOTH] = 0
-    const args: unknown[] = [words, new Int32Array(this.#ring, 0, RING_WORDS), plan]
+    params[PARAM.FROM] = from
+    params[PARAM.TO] = (from + count) | 0
+    if (values.chance(0.9)) params[PARAM.IS_SMOOTH] = 0
+    const args: unknown[] = [words, new Int32Array(this.#ring, 0, RING_WORDS), params]
     const isAnything = values.chance(0.1)
     if (isAnything) args[values.below(3)] = values.any()
-    else if (values.chance(0.1)) plan[values.below(plan.length)] = values.of(NUMBERS)
+    else if (values.chance(0.1)) params[values.below(params.length)] = values.of(NUMBERS)
     try {
       const stopped = this.#answer(...args)
-      const answered = ((stopped as number) - plan[PLAN.FROM]!) | 0
+      const answered = ((stopped as number) - params[PARAM.FROM]!) | 0
       if (!isAnything && !isRaced && !(answered >= 0 && answered <= SLOTS))
         return `stopped at ${inspect(stopped)}`
       this.answered += answered > 0 ? answered : 0

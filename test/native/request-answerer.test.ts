@@ -4,9 +4,9 @@ import * as assert from 'uvu/assert'
 import { HEADER, shapeFor } from '#millrace/memory/layout.js'
 import { OP, Op, REQUESTS_AT, SLOT_WORDS, SLOTS, SLOTS_AT } from '#millrace/memory/request-ring.js'
 import { addonFor } from '#millrace/native/addon.js'
-import { PLAN } from '#millrace/native/plan.js'
+import { PARAM } from '#millrace/native/native-params.js'
 import { random } from '../algorithms/oracle.js'
-import { SlotCalls } from './fuzz/slots.js'
+import { RequestCalls } from './fuzz/requests.js'
 import { Values } from './fuzz/values.js'
 import { isLeftOut } from './sides.js'
 
@@ -19,12 +19,12 @@ function rightArguments() {
   return {
     words: words as unknown,
     ring: new Int32Array(new SharedArrayBuffer(4 * RING_WORDS)) as unknown,
-    plan: new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0]) as unknown,
+    params: new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0]) as unknown,
   }
 }
 
-const call = ({ words, ring, plan }: ReturnType<typeof rightArguments>): unknown =>
-  (addonFor({ MILLRACE_NATIVE: '1' })!.answerSlots as (...args: unknown[]) => unknown)(words, ring, plan)
+const call = ({ words, ring, params }: ReturnType<typeof rightArguments>): unknown =>
+  (addonFor({ MILLRACE_NATIVE: '1' })!.answerRequests as (...args: unknown[]) => unknown)(words, ring, params)
 
 test('what is no decision, and a new key, are left to TypeScript', () => {
   const given = rightArguments()
@@ -34,7 +34,7 @@ test('what is no decision, and a new key, are left to TypeScript', () => {
 })
 
 test('a value of another type is a TypeError, one that is too short a RangeError', () => {
-  for (const name of ['words', 'ring', 'plan'] as const) {
+  for (const name of ['words', 'ring', 'params'] as const) {
     for (const value of [
       undefined,
       null,
@@ -54,7 +54,7 @@ test('a value of another type is a TypeError, one that is too short a RangeError
     ['words', new Int32Array(100)],
     ['ring', new Int32Array(RING_WORDS - 1)],
     ['ring', new Int32Array(new SharedArrayBuffer(4 * RING_WORDS + 4), 4)],
-    ['plan', new Float64Array(11)],
+    ['params', new Float64Array(11)],
   ] as const) {
     assert.throws(
       () => call({ ...rightArguments(), [name]: value }),
@@ -73,7 +73,7 @@ test('cursors that are none, or too far apart, are a RangeError; they may pass 2
     [0, SLOTS + 1],
   ] as const) {
     const given = rightArguments()
-    ;(given.plan as Float64Array).set([from, to], PLAN.FROM)
+    ;(given.params as Float64Array).set([from, to], PARAM.FROM)
     assert.throws(
       () => call(given),
       (e: Error) => e instanceof RangeError,
@@ -81,12 +81,12 @@ test('cursors that are none, or too far apart, are a RangeError; they may pass 2
     )
   }
   const given = rightArguments()
-  ;(given.plan as Float64Array).set([2 ** 31 - 1, -(2 ** 31) + 5], PLAN.FROM)
+  ;(given.params as Float64Array).set([2 ** 31 - 1, -(2 ** 31) + 5], PARAM.FROM)
   assert.is(call(given), 2 ** 31 - 1)
 })
 
 test('random rings on random memory: it answers or stops, and what lies beside stays as it was', () => {
-  const calls = new SlotCalls(
+  const calls = new RequestCalls(
     addonFor({ MILLRACE_NATIVE: '1' })!,
     new Values(random(7)),
     new SharedArrayBuffer(2 ** 17),

@@ -1,0 +1,85 @@
+/** The numbers that TypeScript and the addon exchange in typed arrays. `constants.ts` hands their indices to C++. */
+import type { Arena } from '../memory/arena.js'
+import { SUMS } from '../memory/layout.js'
+
+/** Indices into a `NativeParams` array: the shape of the arena, then one call's arguments and result. */
+export const PARAM = {
+  WINDOW_MS: 0,
+  ORIGIN_MS: 1,
+  BUCKETS: 2,
+  SETS: 3,
+  /** 1 for the smooth edge, 0 for the strict edge. */
+  IS_SMOOTH: 4,
+  /** An index into `SUMS`. */
+  SUMS: 5,
+  LIMIT: 6,
+  /** The first entry to decide, or the ring cursor of the first request. */
+  FROM: 7,
+  /** One past the last. */
+  TO: 8,
+  NOW_MS: 9,
+  /** 1: the addon reads the clock before every `KEYS_PER_READING`-th key. 0: `NOW_MS` holds for all keys. */
+  READS_CLOCK: 10,
+  /** Written by the addon: how many it admitted. */
+  ADMITTED: 11,
+} as const
+export const PARAM_COUNT = Object.keys(PARAM).length
+
+/** The arguments of one call of the addon, indexed by `PARAM`. */
+export type NativeParams = Float64Array
+
+/**
+ * Indices into the memory of a single call (`NativeSingle`). Doubles come first and count in doubles; words follow and
+ * count in 32-bit words.
+ */
+export const CALL = {
+  /** Double: the clock's reading in milliseconds. The addon writes it if it reads the clock. */
+  NOW_MS: 0,
+  /** Double: the span to sum (USAGE), or the moment of the refusal (RETRY_AFTER), in milliseconds. */
+  MS: 1,
+  /** Double: the units found (USAGE), or the milliseconds to wait (RETRY_AFTER). */
+  ANSWER: 2,
+  OPERATION: 6,
+  LO: 7,
+  HI: 8,
+  COST: 9,
+  /** In: the way where the key may be, or NO_WAY. Out: the way where it was. */
+  WAY: 10,
+  STATUS: 11,
+  LIMIT: 12,
+  TICK: 13,
+  REFUNDS: 14,
+  READS_CLOCK: 15,
+  ADM: 16,
+  UNTIL: 17,
+} as const
+export const CALL_WORDS = 18
+export const OPERATION = { CHECK: 0, USAGE: 1, RETRY_AFTER: 2 } as const
+/** UNANSWERED: the addon changed nothing, and TypeScript answers. DONE: the cost was admitted, or ANSWER is set. */
+export const STATUS = { UNANSWERED: 0, REFUSED: 1, DONE: 2 } as const
+
+/** Stands for a way where there is none. */
+export const NO_WAY = -1
+
+/** A batch keeps this many words of each refused entry: way, admission word, tick and UNTIL. */
+export const SEEN_WORDS = 4
+
+/** One reading of the clock holds for this many keys of a batch. The clock costs a third of a decision. */
+export const KEYS_PER_READING = 64
+
+/** Whether the addon can handle this arena. Beyond these limits doubles cannot tell one granule from the next. */
+export function canHandle({ shape, originMs }: Arena): boolean {
+  return shape.windowMs <= Number.MAX_SAFE_INTEGER && Math.abs(originMs) <= Number.MAX_SAFE_INTEGER
+}
+
+/** Params that describe the arena; the caller sets the rest for each call. */
+export function paramsFor({ shape, originMs, edge }: Arena): NativeParams {
+  const params = new Float64Array(PARAM_COUNT)
+  params[PARAM.WINDOW_MS] = shape.windowMs
+  params[PARAM.ORIGIN_MS] = originMs
+  params[PARAM.BUCKETS] = shape.buckets
+  params[PARAM.SETS] = shape.sets
+  params[PARAM.IS_SMOOTH] = edge === 'smooth' ? 1 : 0
+  params[PARAM.SUMS] = SUMS.indexOf(shape.sums)
+  return params
+}
