@@ -204,7 +204,7 @@ export class AsyncLimiter implements AsyncDisposable {
     const limit = checkUpdate(rule, this.#ruleName, change)
     this.#open() // again: a getter may have closed it
     this.#inline.limit = limit
-    this.#updates.look()
+    this.#updates.check()
   }
 
   /** For `attachLimiter` in another thread, which decides there by itself, on the same counts. @see Limiter.share */

@@ -14,7 +14,7 @@ import { type Arena, createArena } from './memory/arena.js'
 import { ON_FULL, type OnFull } from './memory/layout.js'
 import { checkPool, type PoolOptions } from './pool-options.js'
 import { type Machine, thisMachine } from './shared-file/machine.js'
-import type { Wanted } from './shared-file/mismatch.js'
+import type { ArenaOptions } from './shared-file/mismatch.js'
 import { openNow, openWithRetries } from './shared-file/open-retries.js'
 import { openSharedFile, type SharedFile } from './shared-file/shared-file.js'
 
@@ -142,7 +142,7 @@ export function createLimiterOn<Name extends Engine = 'inline'>(
 }
 
 /** Options that have been checked. */
-interface Plan extends Wanted {
+interface Plan extends ArenaOptions {
   readonly clock: Clock
   /** The shared file. */
   readonly path: string | undefined

@@ -265,7 +265,7 @@ export class Limiter implements AsyncDisposable {
     this.#open()
     const limit = checkUpdate(rule, this.#ruleName, change)
     this.#open().limit = limit // asked again: a getter may have closed it
-    this.#updates.look()
+    this.#updates.check()
   }
 
   /** What `attachLimiter` needs in another thread: structured-cloneable, for `workerData` or `postMessage`. */

@@ -38,7 +38,7 @@ export class Adjustments {
     const { ring, words } = this.#window
     const base = this.#window.base(way)
     if (ring.distance(load(words, base + TICK), e) >= ring.size) return false
-    return this.#window.undo(base, e, cost, stamp)
+    return this.#window.charges.undo(base, e, cost, stamp)
   }
 
   /**
@@ -117,7 +117,7 @@ export class Adjustments {
       const e = this.#tickOf(way, lo, hi)
       if (e === undefined) return GONE
       let amount = cost
-      let charged = this.#window.charge(base, e, amount)
+      let charged = this.#window.charges.charge(base, e, amount)
       if (charged === LATE) continue
       if (charged === OVERFLOWN) {
         const b = load(words, base + BUCKETS + ring.slot(e))
@@ -125,10 +125,10 @@ export class Adjustments {
         const counted = (b & LAP) === lap ? b & COUNT : 0
         amount = Math.min(amount, COUNT - counted, ring.sums.roomAbove(base, ring.slot(e), lap))
         if (amount === 0) return true
-        charged = this.#window.charge(base, e, amount)
+        charged = this.#window.charges.charge(base, e, amount)
         if (charged === LATE || charged === OVERFLOWN) continue
       }
-      const { stamp } = this.#window
+      const { stamp } = this.#window.charges
       for (;;) {
         const v = load(words, base + ADM)
         if (!this.#window.isOf(v, way, lo, hi) || read(words, base + TICK) !== e) break
@@ -138,7 +138,7 @@ export class Adjustments {
         this.#window.epochs.count(base)
         return true
       }
-      this.#window.undo(base, e, amount, stamp)
+      this.#window.charges.undo(base, e, amount, stamp)
     }
   }
 

@@ -1,10 +1,10 @@
 import type { Shape } from '../memory/layout.js'
 
-const MOST_SLOTS = 1024
+const MAX_SLOTS = 1024
 /** An era ends once one slot has been given so many epochs in it. */
-const PER_ERA = 32
+const EPOCHS_PER_ERA = 32
 /** A decision trusts its cell's word until the cell's slot has been given more epochs than these since the decision's era began. */
-const MOST_TOLD = 64
+const MAX_NEW_EPOCHS = 64
 
 /**
  * Counts the epochs that this thread gives its limiter's cells by other calls than decisions: by refunds, penalties, blocks and
@@ -29,7 +29,7 @@ export class Epochs {
 
   constructor(shape: Shape) {
     this.#shape = shape
-    this.#counts = new Uint32Array(Math.min(shape.ways, MOST_SLOTS))
+    this.#counts = new Uint32Array(Math.min(shape.ways, MAX_SLOTS))
     this.#begun = this.#counts.slice()
   }
 
@@ -43,14 +43,14 @@ export class Epochs {
     const { waysAt, wayWords } = this.#shape
     const slot = ((base - waysAt) / wayWords) % this.#counts.length
     this.#counts[slot]!++
-    if (this.#since(this.#begun, slot) < PER_ERA) return
+    if (this.#since(this.#begun, slot) < EPOCHS_PER_ERA) return
     this.#begun = this.#counts.slice()
     this.onEra()
   }
 
   /** Whether so few epochs came to the way since that era began that its word tells whether it has changed. */
   isWithinEpochs(begun: Uint32Array, way: number): boolean {
-    return this.#since(begun, way % this.#counts.length) <= MOST_TOLD
+    return this.#since(begun, way % this.#counts.length) <= MAX_NEW_EPOCHS
   }
 
   #since(begun: Uint32Array, slot: number): number {

@@ -25,7 +25,7 @@ export class Estimates {
   readonly #ticks: Ticks
   readonly #smooth: boolean
   /** When charges were gone that were asked about last: all of a tick have one end. */
-  readonly #gone = { position: Number.NaN, nowMs: 0, ms: 0 }
+  readonly #lastEnd = { position: Number.NaN, nowMs: 0, ms: 0 }
 
   constructor(window: SlidingWindow, ticks: Ticks, smooth: boolean) {
     this.#window = window
@@ -35,13 +35,13 @@ export class Estimates {
 
   /** Units that count against a decision at the reading. */
   used(base: number, reading: Reading): number {
-    return this.#look(base, reading, (view) => this.#usedIn(base, view))
+    return this.#inOneTick(base, reading, (view) => this.#usedIn(base, view))
   }
 
   /** Units charged in the last `lastMs` (at most the window): every granule that overlaps them, counted whole. */
   usedInLast(base: number, reading: Reading, lastMs: number): number {
     const from = Math.floor(this.#ticks.position(reading.nowMs - lastMs))
-    return this.#look(base, reading, ({ newest, word, length }) =>
+    return this.#inOneTick(base, reading, ({ newest, word, length }) =>
       this.#sum(base, word, Math.min(length, newest - from + 1)),
     )
   }
@@ -53,7 +53,7 @@ export class Estimates {
 
   /** The same, of counts alone: a block is not looked at. */
   untilFits(base: number, cost: number, limit: number, reading: Reading): number {
-    return this.#look(base, reading, (view) => {
+    return this.#inOneTick(base, reading, (view) => {
       const room = limit - cost
       if (this.#usedIn(base, view) <= room) return 0
       // What has to leave is counted whole: by the time that a bucket leaves, all before it have.
@@ -68,7 +68,7 @@ export class Estimates {
 
   /** Until nothing counts any more; 0 where nothing does. A block is not looked at. */
   untilEmpty(base: number, reading: Reading): number {
-    return this.#look(base, reading, ({ newest, word, length }) => {
+    return this.#inOneTick(base, reading, ({ newest, word, length }) => {
       const age = this.#lastToLeave(base, word, length, 0)
       if (age < 0) return 0
       return Math.max(0, this.#ticks.untilPosition(reading.nowMs, newest - age + this.#window.ring.size))
@@ -87,7 +87,7 @@ export class Estimates {
     const { modulus } = this.#ticks
     const age = behind > modulus / 2 ? behind - modulus : behind // below 0 where the cell stands ahead of the reading
     const position = absoluteTick - age + this.#window.ring.size
-    const gone = this.#gone
+    const gone = this.#lastEnd
     if (position !== gone.position || nowMs !== gone.nowMs) {
       gone.position = position
       gone.nowMs = nowMs
@@ -112,7 +112,7 @@ export class Estimates {
   }
 
   /** What `see` makes of the cell, its tick being the same before and after: see `range-sum/fenwick.ts`. */
-  #look<T>(base: number, reading: Reading, see: (view: View) => T): T {
+  #inOneTick<T>(base: number, reading: Reading, see: (view: View) => T): T {
     const { ring, words } = this.#window
     for (;;) {
       const word = load(words, base + TICK)

@@ -68,7 +68,6 @@ import {
   NO_NOTE,
   NOTED,
   ONE_EPOCH,
-  ONE_REFUND,
   REFUNDS,
   type Shape,
   STATE,
@@ -77,10 +76,11 @@ import {
   UNTIL,
 } from '../memory/layout.js'
 import { compareExchange, isStill, load, read, readInOrder, type Words, write } from '../memory/words.js'
-import { CHARGED, LATE, OVERFLOWN } from '../range-sum/range-sum.js'
+import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
 import { BlockTime } from './block-time.js'
+import { Charges } from './charges.js'
 import { Epochs } from './epochs.js'
-import { RefundMarks, UNKNOWN_STAMP } from './refund-marks.js'
+import { RefundMarks } from './refund-marks.js'
 import { Ring } from './ring.js'
 
 /** What `attempt` and `decide` found. */
@@ -95,27 +95,27 @@ export const STEP_BITS = 18
 export class SlidingWindow {
   readonly ring: Ring
   readonly marks: RefundMarks
+  readonly charges: Charges
   readonly words: Words
   readonly shape: Shape
   readonly #smooth: boolean
   readonly hasNodes: boolean
   readonly until: BlockTime
   readonly epochs: Epochs
-  /** The stamp of the last charge: what tells whether a refund by key has been at its bucket since (`refund-marks.ts`). */
-  stamp = 0
   /** The cell's tick at the last decision, where an admission was charged, and the charge's stamp: what giving back needs. */
   chargedTick = 0
-  chargedRefunds = 0
+  chargedStamp = 0
   /** The admission word that the last decision left, or refused by. With `chargedTick` it says whether the cell has changed since. */
-  seenAdm = 0
-  /** The word of UNTIL that was read last: of a refusal by a blocked `seenAdm`, what it was refused by. */
-  seenUntil = 0
+  lastAdm = 0
+  /** The word of UNTIL that was read last: of a refusal by a blocked `lastAdm`, what it was refused by. */
+  lastUntil = 0
 
   constructor(words: Words, shape: Shape, edge: Edge, originMs: number) {
     this.words = words
     this.shape = shape
     this.ring = new Ring(words, shape, originMs)
     this.marks = new RefundMarks(words, shape)
+    this.charges = new Charges(words, shape, this.ring, this.marks, this)
     this.#smooth = edge === 'smooth'
     this.hasNodes = shape.sums !== 'linear'
     this.until = new BlockTime(originMs)
@@ -162,7 +162,7 @@ export class SlidingWindow {
     const base = this.base(way)
     const e = reading.tick
     const v = readInOrder(words, base + ADM)
-    if (!this.#stands(v, way, lo, hi, e)) return UNDECIDED
+    if (!this.#isCurrent(v, way, lo, hi, e)) return UNDECIDED
     if ((v & COUNT) + cost > limit)
       return this.#isKnownFull(base, v, e, reading) ? this.#full(v, e) : UNDECIDED
     if (this.hasNodes) return UNDECIDED // to charge, too
@@ -170,10 +170,10 @@ export class SlidingWindow {
     const b = read(words, at)
     if ((b & (LAP | REFUNDS)) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
     if (compareExchange(words, at, b, b + cost) !== b) return UNDECIDED
-    if (this.#stands(v, way, lo, hi, e)) {
+    if (this.#isCurrent(v, way, lo, hi, e)) {
       return this.#commit(way, lo, hi, cost, limit, e, v, 0) ? ADMITTED : UNDECIDED
     }
-    this.undo(base, e, cost, 0)
+    this.charges.undo(base, e, cost, 0)
     return UNDECIDED
   }
 
@@ -190,10 +190,10 @@ export class SlidingWindow {
         this.resum(base, v, e, reading)
         continue // whether this sum went through or another's: v has changed
       }
-      const charged = this.charge(base, e, cost)
+      const charged = this.charges.charge(base, e, cost)
       if (charged === LATE) continue
       if (charged === OVERFLOWN) return this.#full(v, e)
-      if (this.#commit(way, lo, hi, cost, limit, e, v, this.stamp)) return ADMITTED
+      if (this.#commit(way, lo, hi, cost, limit, e, v, this.charges.stamp)) return ADMITTED
     }
   }
 
@@ -204,7 +204,7 @@ export class SlidingWindow {
   }
 
   /** Takes down the admission word and the tick of a way, as a decision does; false: it is not the key's. */
-  see(way: number, lo: number, hi: number): boolean {
+  observe(way: number, lo: number, hi: number): boolean {
     const v = load(this.words, this.base(way) + ADM)
     if (!this.isOf(v, way, lo, hi)) return false
     this.#full(v, read(this.words, this.base(way) + TICK))
@@ -213,7 +213,7 @@ export class SlidingWindow {
 
   /** Whether no operation on the way has ended since its admission word was `v` and its tick `e`. */
   isUnchanged(way: number, lo: number, hi: number, v: number, e: number): boolean {
-    return load(this.words, this.base(way) + ADM) === v && this.#stands(v, way, lo, hi, e)
+    return load(this.words, this.base(way) + ADM) === v && this.#isCurrent(v, way, lo, hi, e)
   }
 
   /** The same after the way's buckets have been read. Means something only where {@link isUnchanged} held before. */
@@ -223,53 +223,17 @@ export class SlidingWindow {
   }
 
   #full(v: number, e: number): typeof FULL {
-    this.seenAdm = v
+    this.lastAdm = v
     this.chargedTick = e
     return FULL
   }
 
-  #stands(v: number, way: number, lo: number, hi: number, e: number): boolean {
+  #isCurrent(v: number, way: number, lo: number, hi: number, e: number): boolean {
     return read(this.words, this.base(way) + TICK) === e && this.isOf(v, way, lo, hi)
   }
 
   base(way: number): number {
     return this.shape.waysAt + way * this.shape.wayWords
-  }
-
-  /** Charges tick e: what stands in its bucket now, with its `stamp`; or LATE, or OVERFLOWN (only charges under way can do that). */
-  charge(base: number, e: number, cost: number): number {
-    if (!this.hasNodes) return this.#chargeBucket(base, e, cost)
-    const { ring } = this
-    const { sums } = ring
-    const slot = ring.slot(e)
-    const { lap } = ring
-    const above = sums.charge(base, e, slot, lap, cost)
-    const charged = above === CHARGED ? this.#chargeBucket(base, e, cost) : above
-    if (charged !== LATE && charged !== OVERFLOWN) return charged
-    if (above === CHARGED) sums.takeOut(base, slot, lap, cost)
-    this.bumpEpoch(base) // some node may have been charged for a while
-    return charged
-  }
-
-  #chargeBucket(base: number, e: number, cost: number): number {
-    const { words, ring } = this
-    const at = base + BUCKETS + ring.slot(e)
-    for (;;) {
-      const b = load(words, at)
-      let charged: number
-      if ((b & LAP) === ring.lap) {
-        if ((b & COUNT) + cost > COUNT) return OVERFLOWN
-        if ((b & REFUNDS) === REFUNDS) return this.marks.chargeSunk(this, base, at, ring.lap, cost)
-        this.stamp = this.marks.stampOf(base, b)
-        charged = b + cost
-      } else {
-        // After the load of b: see "A bucket of another lap".
-        if (ring.distance(read(words, base + TICK), e) >= ring.slots) return LATE
-        this.stamp = 0
-        charged = ring.lap | cost
-      }
-      if (compareExchange(words, at, b, charged) === b) return charged
-    }
   }
 
   /** Step 4 of a charge made in tick e, with its stamp; false: it has been taken out again. */
@@ -285,9 +249,9 @@ export class SlidingWindow {
   ): boolean {
     const found = compareExchange(this.words, this.base(way) + ADM, v, v + cost)
     if (found !== v && !this.#commitAgain(way, lo, hi, cost, limit, e, stamp, found)) return false
-    if (found === v) this.seenAdm = v + cost
+    if (found === v) this.lastAdm = v + cost
     this.chargedTick = e
-    this.chargedRefunds = stamp
+    this.chargedStamp = stamp
     return true
   }
 
@@ -307,38 +271,13 @@ export class SlidingWindow {
       const next = (x + ONE_EPOCH + cost) | 0
       const found = compareExchange(this.words, base + ADM, x, next)
       if (found === x) {
-        this.seenAdm = next
+        this.lastAdm = next
         return true
       }
       x = found
     }
-    this.undo(base, e, cost, stamp)
+    this.charges.undo(base, e, cost, stamp)
     return false
-  }
-
-  /** Takes a charge out of its bucket, unless a refund by key may have done so: its stamp tells. */
-  undo(base: number, e: number, cost: number, stamp: number): boolean {
-    if (stamp === UNKNOWN_STAMP) return false
-    const { marks, ring } = this
-    const isMarked = stamp !== 0
-    const isTaken = (!isMarked || marks.begin(base, stamp)) && this.#takeOut(base, e, cost, stamp)
-    if (isMarked) marks.end(base)
-    if (!isTaken) return false
-    ring.sums.takeOut(base, ring.slot(e), ring.lap, cost)
-    this.bumpEpoch(base)
-    return true
-  }
-
-  /** False where the bucket is of another lap, or has another mark than in the stamp. */
-  #takeOut(base: number, e: number, cost: number, stamp: number): boolean {
-    const { words, ring } = this
-    const at = base + BUCKETS + ring.slot(e)
-    const expected = ring.lap | ((stamp & 3) * ONE_REFUND)
-    for (;;) {
-      const b = load(words, at)
-      if ((b & (LAP | REFUNDS)) !== expected || (b & COUNT) < cost) return false
-      if (compareExchange(words, at, b, b - cost) === b) return true
-    }
   }
 
   /** Something left a bucket: a sum made before is too high. A new epoch fails those under way; then the note ends. */
@@ -394,7 +333,7 @@ export class SlidingWindow {
 
   /** How long UNTIL is still to come: at most 0 where it has passed. Means something only where `v` says blocked. */
   blockedMs(base: number, nowMs: number): number {
-    this.seenUntil = load(this.words, base + UNTIL)
-    return this.until.leftMs(this.seenUntil, nowMs)
+    this.lastUntil = load(this.words, base + UNTIL)
+    return this.until.leftMs(this.lastUntil, nowMs)
   }
 }

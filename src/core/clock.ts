@@ -36,16 +36,16 @@ export interface ManualClock extends Clock {
 }
 
 const BYTES = 16
-const TURNS = 2 // index in 32-bit words of the count of turns, behind the reading's 64 bits
+const CHANGES = 2 // index in 32-bit words of the count of turns, behind the reading's 64 bits
 
 /** What {@link manualClock} returns; kept apart so that only `share()` and `wait()` see the memory. */
 export class SharedManualClock implements ManualClock {
   /** A double, bit by bit as one 64-bit integer (so that no thread reads half of it), then the count of turns. */
   readonly buffer: SharedArrayBuffer
   /** Calls after the clock was turned, by any thread. */
-  readonly turned: WordWatch
+  readonly changes: WordWatch
   readonly #bits: BigInt64Array
-  readonly #turns: Int32Array
+  readonly #words: Int32Array
   readonly #asNumber = new Float64Array(1)
   readonly #asBits = new BigInt64Array(this.#asNumber.buffer)
 
@@ -57,8 +57,8 @@ export class SharedManualClock implements ManualClock {
   constructor(buffer = new SharedArrayBuffer(BYTES)) {
     this.buffer = buffer
     this.#bits = new BigInt64Array(buffer, 0, 1)
-    this.#turns = new Int32Array(buffer)
-    this.turned = new WordWatch(this.#turns, TURNS)
+    this.#words = new Int32Array(buffer)
+    this.changes = new WordWatch(this.#words, CHANGES)
   }
 
   /** What `console.log` shows. */
@@ -81,19 +81,19 @@ export class SharedManualClock implements ManualClock {
       this.#asNumber[0] = next
       if (Atomics.compareExchange(this.#bits, 0, before, this.#asBits[0]!) === before) break
     }
-    this.#countTurn()
+    this.#countChange()
   }
 
   set(ms: number): void {
     checkReading(ms, 'ms')
     this.#asNumber[0] = ms
     Atomics.store(this.#bits, 0, this.#asBits[0]!)
-    this.#countTurn()
+    this.#countChange()
   }
 
-  #countTurn(): void {
-    Atomics.add(this.#turns, TURNS, 1)
-    Atomics.notify(this.#turns, TURNS)
+  #countChange(): void {
+    Atomics.add(this.#words, CHANGES, 1)
+    Atomics.notify(this.#words, CHANGES)
   }
 }
 

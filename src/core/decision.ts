@@ -2,7 +2,7 @@
  * The most that `retryAfterSeconds` says: 24.8 days, the longest time in whole seconds that a timer of JavaScript takes. One
  * set for longer fires at once, so that a client that believed a larger number would come back in a loop.
  */
-export const MOST_RETRY_SECONDS = 2_147_483
+export const MAX_RETRY_SECONDS = 2_147_483
 
 /**
  * What a limiter says of one request: a snapshot.
@@ -65,7 +65,7 @@ const finite = (ms: number): number => Math.min(ms, Number.MAX_SAFE_INTEGER)
 
 /** @see Decision.retryAfterSeconds */
 export function secondsOf(retryAfterMs: number): number {
-  return Math.min(Math.ceil(retryAfterMs / 1000), MOST_RETRY_SECONDS)
+  return Math.min(Math.ceil(retryAfterMs / 1000), MAX_RETRY_SECONDS)
 }
 
 /** Where a decision finds what it did not need when it was made. */
@@ -91,7 +91,7 @@ export const Outcome = {
   NO_ROOM: 1,
   /** Admitted without being counted: cost 0, a peek, or a full table under `onFull: 'allow'`. */
   UNCOUNTED: 2,
-  /** Admitted and charged: `way`, `tick` and `refunds` say where. */
+  /** Admitted and charged: `way`, `tick` and `stamp` say where. */
   CHARGED: 3,
   /** Was charged, and has been given back. */
   GIVEN_BACK: 4,
@@ -128,7 +128,7 @@ class Details {
   resetMs: number | undefined
   until: number | undefined
   at: number | undefined
-  refunds: number | undefined
+  stamp: number | undefined
 
   constructor(era: EngineEra) {
     this.era = era
@@ -137,7 +137,7 @@ class Details {
 
 const COST_BITS = 22
 const COST = 2 ** COST_BITS - 1
-const MOST_PACKED = 127
+const MAX_PACKED = 127
 
 /**
  * The one class of decisions made inline. It is filled by an engine, and the rest computed when somebody asks: what a
@@ -158,7 +158,7 @@ export class InlineDecision implements Decision {
   readonly #way: number
   readonly #tick: number
   readonly #adm: number
-  /** refunds:7 | outcome:3 | cost:22; the refunds that do not fit are in `Details`. */
+  /** stamp:7 | outcome:3 | cost:22. A stamp that does not fit is in `Details`. */
   #charge: number
 
   constructor(
@@ -171,7 +171,7 @@ export class InlineDecision implements Decision {
     outcome: Outcome,
     way: number,
     tick: number,
-    refunds: number,
+    stamp: number,
     adm: number,
   ) {
     this.allowed = outcome >= Outcome.UNCOUNTED
@@ -184,8 +184,8 @@ export class InlineDecision implements Decision {
     this.#way = way
     this.#tick = tick
     this.#adm = adm
-    const packed = refunds >>> 0 < MOST_PACKED ? refunds : MOST_PACKED
-    if (packed === MOST_PACKED) this.keep({ refunds })
+    const packed = stamp >>> 0 < MAX_PACKED ? stamp : MAX_PACKED
+    if (packed === MAX_PACKED) this.keep({ stamp })
     this.#charge = (packed << (COST_BITS + 3)) | (outcome << COST_BITS) | Math.min(cost, COST)
   }
 
@@ -245,9 +245,9 @@ export class InlineDecision implements Decision {
   }
 
   /** @internal The stamp of its charge: what tells whether a refund by key has been at its bucket since. */
-  get refunds(): number {
+  get stamp(): number {
     const packed = this.#charge >>> (COST_BITS + 3)
-    return packed === MOST_PACKED ? this.#details().refunds! : packed
+    return packed === MAX_PACKED ? this.#details().stamp! : packed
   }
 
   /** @internal RefundMarks what was CHARGED as GIVEN_BACK: it is given back once. */
@@ -256,7 +256,7 @@ export class InlineDecision implements Decision {
   }
 
   /** @internal Keeps what can't be found later. */
-  keep(details: Partial<Figures & { until: number; at: number; refunds: number }>): void {
+  keep(details: Partial<Figures & { until: number; at: number; stamp: number }>): void {
     Object.assign(this.#details(), details)
   }
 

@@ -42,7 +42,7 @@ export class MillraceError extends Error {
     expected: string,
     options: { cause?: unknown; mayBeCharged?: boolean } = {},
   ) {
-    super(`${option}: expected ${expected}, got ${shown(value)}`, options)
+    super(`${option}: expected ${expected}, got ${formatValue(value)}`, options)
     if (options.mayBeCharged !== undefined) this.mayBeCharged = options.mayBeCharged
     this.code = code
     this.option = option
@@ -51,12 +51,12 @@ export class MillraceError extends Error {
   }
 }
 
-const LONGEST_SHOWN = 80
+const MAX_VALUE_CHARACTERS = 80
 
 /** A value on one short line, the same for every type; never runs code of the value's own. */
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   if (typeof value === 'string') {
-    if (value.length > LONGEST_SHOWN) return `a string of ${value.length} characters`
+    if (value.length > MAX_VALUE_CHARACTERS) return `a string of ${value.length} characters`
     return JSON.stringify(value)
   }
   if (typeof value === 'bigint') return `${value}n`

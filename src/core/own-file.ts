@@ -12,7 +12,7 @@ const NAME = 'millrace'
 export function ownFile(path: string): URL {
   const here = import.meta.url as string | undefined // a bundle in CommonJS has none
   const root = here === undefined ? undefined : new URL('../../', here)
-  if (root === undefined || !isOurs(root)) {
+  if (root === undefined || !isPackageRoot(root)) {
     const expected =
       'the package in a folder of its own: mark it external when you bundle ' +
       `(esbuild: --external:${NAME}; Rollup and webpack: external: ['${NAME}'])`
@@ -21,7 +21,7 @@ export function ownFile(path: string): URL {
   return new URL(path, root)
 }
 
-function isOurs(root: URL): boolean {
+function isPackageRoot(root: URL): boolean {
   try {
     return JSON.parse(readFileSync(new URL('package.json', root), 'utf8')).name === NAME
   } catch {

@@ -12,19 +12,19 @@ export class Ticks {
   /** Ticks in shared memory count modulo this; see `memory/layout.ts`. */
   readonly modulus: number
   /** Dividing by a granule of whole milliseconds is exact; else multiplying by n first keeps the most bits. */
-  readonly #whole: boolean
+  readonly #isExact: boolean
 
   constructor(windowMs: number, buckets: number, modulus: number) {
     this.windowMs = windowMs
     this.buckets = buckets
     this.modulus = modulus
     this.granuleMs = windowMs / buckets
-    this.#whole = Number.isInteger(this.granuleMs)
+    this.#isExact = Number.isInteger(this.granuleMs)
   }
 
   /** `nowMs` in granules, with its fraction; never falls as `nowMs` rises. */
   position(nowMs: number): number {
-    return this.#whole ? nowMs / this.granuleMs : (nowMs * this.buckets) / this.windowMs
+    return this.#isExact ? nowMs / this.granuleMs : (nowMs * this.buckets) / this.windowMs
   }
 
   /** A tick (or any whole number of them) as its word: 0 to modulus - 1. */

@@ -26,7 +26,7 @@ export class WordWatch {
   readonly #listeners = new Set<() => void>()
   readonly #pending: Pending = { isArmed: false, watch: undefined }
   readonly #canWait: boolean
-  #seen = 0
+  #last = 0
   #poll: NodeJS.Timeout | undefined = undefined
 
   constructor(words: Int32Array, index: number) {
@@ -38,7 +38,7 @@ export class WordWatch {
   add(listener: () => void): void {
     if (this.#listeners.size === 0) {
       this.#pending.watch = this
-      this.look()
+      this.check()
     }
     this.#listeners.add(listener)
   }
@@ -52,11 +52,11 @@ export class WordWatch {
   }
 
   /** Calls the listeners at once if the counter has changed, and not again when its notification comes. */
-  look(): void {
-    const before = this.#seen
-    do this.#seen = Atomics.load(this.#words, this.#index)
+  check(): void {
+    const before = this.#last
+    do this.#last = Atomics.load(this.#words, this.#index)
     while (!this.#isWaiting())
-    if (this.#seen === before) return
+    if (this.#last === before) return
     for (const listener of this.#listeners) listener()
   }
 
@@ -70,15 +70,15 @@ export class WordWatch {
     const pending = this.#pending
     if (pending.isArmed || pending.watch === undefined) return true
     if (!this.#canWait) {
-      this.#poll ??= setInterval(() => this.look(), POLL_MS).unref()
+      this.#poll ??= setInterval(() => this.check(), POLL_MS).unref()
       return true
     }
-    const { async, value } = Atomics.waitAsync(this.#words, this.#index, this.#seen)
+    const { async, value } = Atomics.waitAsync(this.#words, this.#index, this.#last)
     if (!async) return false
     pending.isArmed = true
     void value.then(() => {
       pending.isArmed = false
-      pending.watch?.look()
+      pending.watch?.check()
     })
     return true
   }

@@ -120,24 +120,24 @@ export class InlineEngine {
   #made(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
     const { way } = this
     if (way < 0) return this.#madeNew(lo, hi, cost, limit, outcome)
-    const { chargedTick, chargedRefunds, seenAdm } = this.#window
+    const { chargedTick, chargedStamp, lastAdm } = this.#window
     const { nowMs } = this.reading
     const at = this.#kept(nowMs)
     // biome-ignore format: one line
-    const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
+    const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
     if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
-    if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, this.#window.seenUntil)
+    if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, this.#window.lastUntil)
     return made
   }
 
   #madeThrough(single: NativeSingle, lo: number, hi: number, cost: number): InlineDecision {
-    const { way, limit, nowMs, chargedTick, chargedRefunds, seenAdm } = single
+    const { way, limit, nowMs, chargedTick, chargedStamp, lastAdm } = single
     const outcome = this.#settled(way, single.isAdmitted ? ADMITTED : FULL)
     const at = this.#kept(nowMs)
     // biome-ignore format: one line
-    const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedRefunds, seenAdm)
+    const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
     if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
-    if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, single.seenUntil)
+    if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, single.lastUntil)
     return made
   }
 
@@ -212,8 +212,8 @@ export class InlineEngine {
 
   /** The last decision, as far as its figures go; of a key that has a way. */
   decided(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Decided {
-    const { chargedTick: tick, seenAdm: adm, seenUntil } = this.#window
-    const until = outcome === Outcome.REFUSED ? seenUntil : undefined
+    const { chargedTick: tick, lastAdm: adm, lastUntil } = this.#window
+    const until = outcome === Outcome.REFUSED ? lastUntil : undefined
     const { era, way } = this
     return { era, lo, hi, cost, limit, at: this.reading.nowMs, outcome, way, tick, adm, until }
   }
@@ -233,8 +233,8 @@ export class InlineEngine {
   }
 
   /** What its bucket had seen of refunds by key. */
-  get chargedRefunds(): number {
-    return this.#window.chargedRefunds
+  get chargedStamp(): number {
+    return this.#window.chargedStamp
   }
 
   /** Gives back what this decision charged; how many units that was. */
@@ -242,13 +242,13 @@ export class InlineEngine {
     if (decision.outcome !== Outcome.CHARGED) return 0
     this.reading.take()
     decision.giveBack()
-    return this.#takeBack(decision.way, decision.tick, decision.cost, decision.refunds)
+    return this.#takeBack(decision.way, decision.tick, decision.cost, decision.stamp)
   }
 
   /** Gives back `cost` units charged there; how many that was. */
-  giveBackFrom(way: number, tick: number, cost: number, refunds: number): number {
+  giveBackFrom(way: number, tick: number, cost: number, stamp: number): number {
     this.reading.take()
-    return this.#takeBack(way, tick, cost, refunds)
+    return this.#takeBack(way, tick, cost, stamp)
   }
 
   /** Takes up to `most` units out, the oldest first; how many. */
@@ -321,7 +321,7 @@ export class InlineEngine {
   #see(lo: number, hi: number): number {
     for (;;) {
       const way = this.#table.findLive(lo, hi)
-      if (way < 0 || this.#window.see(way, lo, hi)) return way
+      if (way < 0 || this.#window.observe(way, lo, hi)) return way
     }
   }
 
@@ -347,7 +347,7 @@ export class InlineEngine {
 
   /** Whether the way that was just seen is blocked. */
   #isBlocked(): boolean {
-    return this.#window.isBlocked(this.#window.base(this.way), this.#window.seenAdm, this.reading.nowMs)
+    return this.#window.isBlocked(this.#window.base(this.way), this.#window.lastAdm, this.reading.nowMs)
   }
 
   #decideWithoutRoom(): Outcome {
@@ -368,9 +368,9 @@ export class InlineEngine {
     return outcome
   }
 
-  #takeBack(way: number, tick: number, cost: number, refunds: number): number {
+  #takeBack(way: number, tick: number, cost: number, stamp: number): number {
     this.#window.enter(this.#window.base(way), this.reading) // whosever it is now: what is out of the window stays there
-    return this.#adjustments.giveBack(way, tick, cost, refunds) ? cost : 0
+    return this.#adjustments.giveBack(way, tick, cost, stamp) ? cost : 0
   }
 
   /** Runs `change` on the key's way, its tick at the clock's, until the way stays the key's; `absent` where it has none. */

@@ -43,7 +43,7 @@ export class PoolDecision implements Decision {
   readonly #cost: number
   readonly #way: number
   readonly #tick: number
-  readonly #refunds: number
+  readonly #stamp: number
   #outcome: Outcome
 
   constructor({ words, doubles }: RingMemory, slot: number, engine: DecidingEngine) {
@@ -63,7 +63,7 @@ export class PoolDecision implements Decision {
     this.#cost = words[request + COST]!
     this.#way = words[slot + WAY]!
     this.#tick = words[slot + CHARGED_TICK]!
-    this.#refunds = words[slot + REFUNDS]!
+    this.#stamp = words[slot + REFUNDS]!
     this.#outcome = outcome
   }
 
@@ -98,8 +98,8 @@ export class PoolDecision implements Decision {
   }
 
   /** @internal */
-  get refunds(): number {
-    return this.#refunds
+  get stamp(): number {
+    return this.#stamp
   }
 
   /** @internal */
@@ -187,7 +187,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     if (this.charge === undefined) return
     words[slot + WAY] = this.charge.way
     words[slot + CHARGED_TICK] = this.charge.tick
-    words[slot + REFUNDS] = this.charge.refunds
+    words[slot + REFUNDS] = this.charge.stamp
   }
 
   override reject(error: unknown): void {

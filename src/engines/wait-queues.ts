@@ -31,7 +31,7 @@ export class WaitQueues {
 
   constructor(clock: Clock, updates: WordWatch) {
     this.#isManual = clock instanceof SharedManualClock
-    this.#watches = clock instanceof SharedManualClock ? [updates, clock.turned] : [updates]
+    this.#watches = clock instanceof SharedManualClock ? [updates, clock.changes] : [updates]
   }
 
   /**

@@ -144,7 +144,7 @@ class RequestHandler implements RingHandler {
     words[slot + OUTCOME] = outcome
     words[slot + WAY] = engine.way
     words[slot + CHARGED_TICK] = engine.chargedTick
-    words[slot + REFUNDS] = engine.chargedRefunds
+    words[slot + REFUNDS] = engine.chargedStamp
     const { remaining, retryAfterMs, resetMs } = engine.figuresOf(lo, hi, cost, limit, outcome)
     words[slot + REMAINING] = remaining
     const double = slot >>> 1
@@ -164,8 +164,8 @@ class RequestHandler implements RingHandler {
 
   #giveBack(slot: number, cost: number): number {
     const { words } = this.memory
-    const [way, tick, refunds] = [words[slot + WAY]!, words[slot + CHARGED_TICK]!, words[slot + REFUNDS]!]
-    return this.engine.giveBackFrom(way, tick, cost, refunds)
+    const [way, tick, stamp] = [words[slot + WAY]!, words[slot + CHARGED_TICK]!, words[slot + REFUNDS]!]
+    return this.engine.giveBackFrom(way, tick, cost, stamp)
   }
 
   #decideBatch(slot: number, cost: number): number {

@@ -7,7 +7,7 @@ export function count(words: Words, index: number, amount: number): void {
 }
 
 /** What a counter of two words stands at; while one is being added to across 2^32, it may be read that much too low. */
-export function counted(words: Words, index: number): number {
+export function readCounter(words: Words, index: number): number {
   for (;;) {
     const high = load(words, index + 1) >>> 0
     const low = load(words, index) >>> 0

@@ -91,9 +91,9 @@ export class Insertion {
   /** The admission word of the way last chosen, as it was then: whoever claims it claims it so, or not at all. */
   #chosen = 0
   /** Whether it was chosen although it is blocked. */
-  #givesWay = false
+  #endsBlock = false
   /** The admission words of the ways of both sets. */
-  readonly #seen = new Int32Array(2 * WAYS_PER_SET)
+  readonly #adms = new Int32Array(2 * WAYS_PER_SET)
 
   constructor(words: Words, table: Table, cells: Cells, reading: Reading, onFull: OnFull) {
     this.#words = words
@@ -129,7 +129,7 @@ export class Insertion {
 
   /** The way that a new key would take, or -1: changes nothing. Reads the clock. */
   choose(lo: number, hi: number, isToBlock = false): number {
-    this.#givesWay = false
+    this.#endsBlock = false
     const first = this.#table.firstSet(lo)
     const second = this.#table.secondSet(first, hi)
     const home = lo & (WAYS_PER_SET - 1)
@@ -168,8 +168,8 @@ export class Insertion {
    */
   #reusable(first: number, second: number, isToBlock: boolean): number {
     this.#reading.take()
-    this.#see(first, 0)
-    this.#see(second, WAYS_PER_SET)
+    this.#readWords(first, 0)
+    this.#readWords(second, WAYS_PER_SET)
     let named = -1
     let least = -1
     let leastTotal = COUNT
@@ -180,7 +180,7 @@ export class Insertion {
       let empty = -1
       let empties = 0
       for (let i = set * WAYS_PER_SET; i < (set + 1) * WAYS_PER_SET; i++) {
-        const v = this.#seen[i]!
+        const v = this.#adms[i]!
         const state = v & STATE
         if (state === NAMED) named = i
         if (state === CLAIMED || state === NAMED) continue
@@ -208,11 +208,11 @@ export class Insertion {
     if (best < 0) best = named
     if (best < 0 && blocked > MOST_BLOCKED) {
       best = this.#soonestBlock(first, second)
-      this.#givesWay = best >= 0
+      this.#endsBlock = best >= 0
     }
     if (best < 0 && this.#onFull === 'evict') best = least
     if (best < 0) return -1
-    this.#chosen = this.#seen[best]!
+    this.#chosen = this.#adms[best]!
     return wayOf(best, first, second)
   }
 
@@ -225,7 +225,7 @@ export class Insertion {
     let soonest = -1
     let soonestMs = Number.POSITIVE_INFINITY
     for (let i = 0; i < 2 * WAYS_PER_SET; i++) {
-      const v = this.#seen[i]!
+      const v = this.#adms[i]!
       const base = this.#table.base(wayOf(i, first, second))
       if ((v & STATE) !== LIVE || !this.#cells.isBlocked(base, v, nowMs)) continue
       const tick = read(this.#words, base + TICK) // the claim looks again
@@ -242,10 +242,10 @@ export class Insertion {
    * Reads a set's admission words and does nothing else meanwhile: each is on a cache line of its own, and so the processor
    * fetches them all at once. Plain: whoever takes a way looks at its word again.
    */
-  #see(set: number, to: number): void {
+  #readWords(set: number, to: number): void {
     const words = this.#words
-    const seen = this.#seen
-    for (let i = 0; i < WAYS_PER_SET; i++) seen[to + i] = read(words, this.#table.base(set + i) + ADM)
+    const adms = this.#adms
+    for (let i = 0; i < WAYS_PER_SET; i++) adms[to + i] = read(words, this.#table.base(set + i) + ADM)
   }
 
   /** The way's admission word, NAMED; or undefined where another thread was faster. */
@@ -256,7 +256,7 @@ export class Insertion {
     const tick = load(words, base + TICK) // then the clock: what has expired by this tick has by any later one
     this.#reading.take()
     const isBlocked = this.#cells.isBlocked(base, v, this.#reading.nowMs)
-    if (isBlocked && !this.#givesWay) return undefined // since it was chosen
+    if (isBlocked && !this.#endsBlock) return undefined // since it was chosen
     const expired = this.#cells.isExpired(base, tick, this.#reading)
     const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
     const wasLive = (v & STATE) === LIVE

@@ -6,7 +6,7 @@ import type { Hasher } from './hash.js'
 export const MAX_KEY_LENGTH = 65_536
 
 /** The most keys of one array, whose fingerprints take half a GiB. */
-const MOST_KEYS = 2 ** 26
+const MAX_KEYS = 2 ** 26
 
 /**
  * A key hashed once: accepted wherever a key is by the limiter that made it. Valid for ever, also after its key was
@@ -110,8 +110,8 @@ export function checkOwner(key: KeyHandle | PackedKeys, owner: object, option: s
 /** The fingerprints of an array of keys, all of them checked. */
 export function fingerprintsOf(keys: readonly Key[], hasher: Hasher, owner: object): Int32Array {
   const { length } = keys // once: a proxy may answer otherwise the next time
-  if (!Number.isInteger(length) || length < 0 || length > MOST_KEYS) {
-    const expected = `an array of at most ${MOST_KEYS} keys`
+  if (!Number.isInteger(length) || length < 0 || length > MAX_KEYS) {
+    const expected = `an array of at most ${MAX_KEYS} keys`
     throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', keys, expected)
   }
   const fingerprints = new Int32Array(2 * length)

@@ -194,22 +194,22 @@ export interface Shape {
 
 export const NAMES_AT = HEADER_WORDS
 /** Tables are made for this load: with two sets of 16 to choose from, none overflowed there (8 ways: at 71 %). */
-const FILL = 0.8
+const MAX_LOAD = 0.8
 
 /**
  * Above this a Fenwick tree: at 2^20 buckets its sums take a quarter of the time of block sums, at 86,400 four fifths, where
  * what follows a gap takes 1.6 times as long; below that, block sums are as fast or faster at everything (AMD EPYC Zen 4, Node
  * 20.20, 2026-11-21, `npm run bench -- --case sums --quick`).
  */
-const MOST_BLOCK_SUMS = 2 ** 18
+const MAX_BLOCK_SUM_BUCKETS = 2 ** 18
 
 /**
  * What a window of so many buckets is summed by. Nobody gets nodes for few: their spans would be longer than the window, and count
  * more than fits into 24 bits.
  */
-export function sumsFor(buckets: number, asked?: Sums): Sums {
+export function sumsFor(buckets: number, requested?: Sums): Sums {
   if (buckets <= MOST_LINEAR) return 'linear'
-  return asked ?? (buckets > MOST_BLOCK_SUMS ? 'fenwick' : 'blocks')
+  return requested ?? (buckets > MAX_BLOCK_SUM_BUCKETS ? 'fenwick' : 'blocks')
 }
 
 /** More blocks than this (a window of 4,096 buckets) are summed on two levels. */
@@ -238,7 +238,7 @@ export function shapeFor(windowMs: number, buckets: number, sets: number, sums: 
 
 /** At least two, so that every key has two to choose from. */
 export function setsFor(maxKeys: number): number {
-  return Math.max(2, Math.ceil(maxKeys / FILL / WAYS_PER_SET))
+  return Math.max(2, Math.ceil(maxKeys / MAX_LOAD / WAYS_PER_SET))
 }
 
 /** What a header may say of its buckets and sets; anything else is not ours. */

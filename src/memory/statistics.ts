@@ -1,5 +1,5 @@
 import type { Arena } from './arena.js'
-import { counted } from './counters.js'
+import { readCounter } from './counters.js'
 import { HEADER } from './layout.js'
 import { load } from './words.js'
 
@@ -34,12 +34,12 @@ export interface Statistics {
 export function readStatistics({ words, buffer }: Arena): Statistics {
   return {
     keys: Math.max(0, load(words, HEADER.KEYS)),
-    allowed: counted(words, HEADER.ALLOWED),
-    denied: counted(words, HEADER.DENIED),
-    evicted: counted(words, HEADER.EVICTED),
-    evictedLive: counted(words, HEADER.EVICTED_LIVE),
-    noRoom: counted(words, HEADER.NO_ROOM),
-    blocksEvicted: counted(words, HEADER.BLOCKS_EVICTED),
+    allowed: readCounter(words, HEADER.ALLOWED),
+    denied: readCounter(words, HEADER.DENIED),
+    evicted: readCounter(words, HEADER.EVICTED),
+    evictedLive: readCounter(words, HEADER.EVICTED_LIVE),
+    noRoom: readCounter(words, HEADER.NO_ROOM),
+    blocksEvicted: readCounter(words, HEADER.BLOCKS_EVICTED),
     lostWays: load(words, HEADER.CLAIMING),
     bytes: buffer.byteLength,
   }

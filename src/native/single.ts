@@ -84,18 +84,18 @@ export class NativeSingle {
     return this.#words[CALL.TICK]!
   }
 
-  /** @see SlidingWindow.chargedRefunds */
-  get chargedRefunds(): number {
+  /** @see SlidingWindow.chargedStamp */
+  get chargedStamp(): number {
     return this.#words[CALL.REFUNDS]!
   }
 
-  /** @see SlidingWindow.seenAdm */
-  get seenAdm(): number {
+  /** @see SlidingWindow.lastAdm */
+  get lastAdm(): number {
     return this.#words[CALL.ADM]!
   }
 
-  /** @see SlidingWindow.seenUntil */
-  get seenUntil(): number {
+  /** @see SlidingWindow.lastUntil */
+  get lastUntil(): number {
     return this.#words[CALL.UNTIL]!
   }
 

@@ -17,26 +17,26 @@ import type { NativeFiles } from '../native/files.js'
 import { beginTime } from './file-clock.js'
 import { type LockedFile, tryLock } from './lock.js'
 import type { Machine } from './machine.js'
-import type { Wanted } from './mismatch.js'
-import { isStillAt, type OpenFile, openFile, refused, refusedBySystemError } from './open-file.js'
+import type { ArenaOptions } from './mismatch.js'
+import { fileError, isStillAt, type OpenFile, openFile, systemError } from './open-file.js'
 import { writeRuleName } from './rule-name.js'
 
 /**
  * Makes the file under its unfinished name (`.new`), and renames it. Undefined where another process makes it, or has made it.
  * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`
  */
-export function make(
+export function createFile(
   files: NativeFiles,
   path: string,
-  wanted: Wanted,
+  options: ArenaOptions,
   machine: Machine,
 ): LockedFile | undefined {
-  const bytes = 4 * shapeOf(wanted.rule, wanted.maxKeys).words
+  const bytes = 4 * shapeOf(options.rule, options.maxKeys).words
   const unfinished = openFile(`${path}.new`, true)!
   let made: LockedFile | undefined
   try {
-    if (isLeftToUs(files, unfinished, path)) {
-      fill(files, unfinished, bytes, headerFor(wanted, machine))
+    if (mayCreate(files, unfinished, path)) {
+      fill(files, unfinished, bytes, headerFor(options, machine))
       renameSync(unfinished.path, path)
       made = { ...unfinished, path, isAlone: true }
     }
@@ -47,11 +47,11 @@ export function make(
 }
 
 /** Whether the unfinished file is ours to make: locked by us, still there, and the file not made in between. */
-function isLeftToUs(files: NativeFiles, unfinished: OpenFile, path: string): boolean {
+function mayCreate(files: NativeFiles, unfinished: OpenFile, path: string): boolean {
   if (tryLock(files, unfinished, true) === 'busy') return false
   // Renamed by its maker before the lock came here; then a process has it mapped.
   if (!isStillAt(unfinished.path, unfinished)) return false
-  checkIsOurs(unfinished)
+  checkUnfinished(unfinished)
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return true
   unlinkSync(unfinished.path)
   return false
@@ -66,7 +66,7 @@ function fill(files: NativeFiles, { path, fd }: OpenFile, bytes: number, header:
     fsyncSync(fd)
   } catch (error) {
     unlinkSync(path) // and gives back the space, that it could not have all of
-    throw refusedBySystemError(path, `room for its ${bytes} bytes`, error)
+    throw systemError(path, `room for its ${bytes} bytes`, error)
   }
 }
 
@@ -74,12 +74,12 @@ function fill(files: NativeFiles, { path, fd }: OpenFile, bytes: number, header:
  * Whether a dead maker left it: empty, all zeros (its space taken, its header not yet written), or with our header. Any other
  * file of that name, and one that has another name too, belongs to somebody, and is not to be emptied.
  */
-function checkIsOurs({ path, fd }: OpenFile): void {
+function checkUnfinished({ path, fd }: OpenFile): void {
   const { nlink, size } = fstatSync(fd)
-  if (nlink !== 1) throw refused(path, `a file that has no other name (a hard link; it has ${nlink} names)`)
+  if (nlink !== 1) throw fileError(path, `a file that has no other name (a hard link; it has ${nlink} names)`)
   const first = new Int32Array(1)
   if (size === 0 || (readSync(fd, first, 0, 4, 0) === 4 && first[HEADER.MAGIC] === MAGIC)) return
-  if (!isAllZeros(fd)) throw refused(path, 'an unfinished arena of Millrace, or no file')
+  if (!isAllZeros(fd)) throw fileError(path, 'an unfinished arena of Millrace, or no file')
 }
 
 function isAllZeros(fd: number): boolean {
@@ -92,7 +92,7 @@ function isAllZeros(fd: number): boolean {
   }
 }
 
-function headerFor({ rule, maxKeys, onFull }: Wanted, machine: Machine): Int32Array {
+function headerFor({ rule, maxKeys, onFull }: ArenaOptions, machine: Machine): Int32Array {
   const header = new Int32Array(HEADER_WORDS)
   writeHeader(header, shapeOf(rule, maxKeys), rule, onFull, machine.monotonicMs())
   write(header, HEADER.MAX_KEYS, maxKeys)

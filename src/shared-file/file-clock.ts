@@ -21,7 +21,7 @@ import { type Arena, headerDoubles } from '../memory/arena.js'
 import { HEADER, PER_SECOND } from '../memory/layout.js'
 import { load, type Words, write } from '../memory/words.js'
 import type { Machine } from './machine.js'
-import { refused } from './open-file.js'
+import { fileError } from './open-file.js'
 
 const NOTE_EVERY_MS = 1_000
 const BOOT_ID_WORDS = 4
@@ -107,7 +107,7 @@ export function checkTime(path: string, { originMs, shape }: Arena, nowMs: numbe
 
 function damagedTimeError(path: string, nowMs: number, originMs: number, cause?: unknown): MillraceError {
   const expected = `an arena of Millrace with a sound header; by this one its time is ${nowMs} ms, and began at ${originMs} ms`
-  return refused(path, expected, cause)
+  return fileError(path, expected, cause)
 }
 
 /** How far the wall clock is ahead of the file's time, at most. */

@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs'
 import type { NativeFiles } from '../native/files.js'
-import { isStillAt, type OpenFile, openFile, refusedBySystemError } from './open-file.js'
+import { isStillAt, type OpenFile, openFile, systemError } from './open-file.js'
 import type { Opening } from './open-retries.js'
 
 /** A file that is open and locked. */
@@ -36,6 +36,6 @@ export function tryLock(
   try {
     return files.lock(fd, onlyAlone)
   } catch (error) {
-    throw refusedBySystemError(path, 'a file system with locks', error)
+    throw systemError(path, 'a file system with locks', error)
   }
 }

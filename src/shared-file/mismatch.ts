@@ -7,7 +7,7 @@ import { read } from '../memory/words.js'
 import { isRuleName, quoted, ruleNameIn } from './rule-name.js'
 
 /** What a limiter wants of the memory that it counts in. */
-export interface Wanted {
+export interface ArenaOptions {
   readonly rule: Rule
   readonly maxKeys: number
   readonly onFull: OnFull
@@ -17,11 +17,11 @@ export interface Wanted {
  * Whether the arena of a file is such as is wanted. The limit is no part of that: it may change at any time.
  * @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` naming all that differs, and both values
  */
-export function checkMatch(path: string, arena: Arena, { rule, maxKeys, onFull }: Wanted): void {
+export function checkMatch(path: string, arena: Arena, { rule, maxKeys, onFull }: ArenaOptions): void {
   const { shape, words, edge } = arena
   const sums = sumsFor(rule.buckets, rule.rangeSum)
   const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
-  const compared: [name: string, wanted: string, found: string, isSame: boolean][] = [
+  const compared: [name: string, expected: string, found: string, isSame: boolean][] = [
     ['name', quoted(rule.name), ruleNameIn(words), isRuleName(words, rule.name)],
     [
       'window',
@@ -43,17 +43,17 @@ export function checkMatch(path: string, arena: Arena, { rule, maxKeys, onFull }
   const differing = compared.filter(([, , , isSame]) => !isSame)
   if (differing.length === 0) return
   const list = (value: 1 | 2) => differing.map((each) => `${each[0]} ${each[value]}`).join(', ')
-  throw mismatch(path, differing.map(([name]) => name).join(', '), list(1), list(2))
+  throw mismatchError(path, differing.map(([name]) => name).join(', '), list(1), list(2))
 }
 
 /** Whether the file belongs to the rule. @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` with both names */
 export function checkRuleName(path: string, { words }: Arena, name: string): void {
   if (isRuleName(words, name)) return
-  throw mismatch(path, 'name', `name ${quoted(name)}`, `name ${ruleNameIn(words)}`)
+  throw mismatchError(path, 'name', `name ${quoted(name)}`, `name ${ruleNameIn(words)}`)
 }
 
 /** @returns an error that names both values */
-export function mismatch(path: string, option: string, wanted: string, found: string): MillraceError {
+export function mismatchError(path: string, option: string, given: string, found: string): MillraceError {
   const expected = `${found} as in the file ${path} (or another file, or this one deleted while no process has it open)`
-  return new MillraceError('ERR_MILLRACE_SHARED_MISMATCH', option, wanted, expected)
+  return new MillraceError('ERR_MILLRACE_SHARED_MISMATCH', option, given, expected)
 }

@@ -27,9 +27,9 @@ export function openFile(path: string, make: boolean): OpenFile | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' && !make) return undefined
-    if (code === 'ELOOP') throw refused(path, 'a file itself, not a symbolic link to one', error)
-    if (code === 'EISDIR' || code === 'ENXIO') throw refused(path, 'a regular file', error)
-    throw refusedBySystemError(path, 'a path that can be opened for reading and writing', error)
+    if (code === 'ELOOP') throw fileError(path, 'a file itself, not a symbolic link to one', error)
+    if (code === 'EISDIR' || code === 'ENXIO') throw fileError(path, 'a regular file', error)
+    throw systemError(path, 'a path that can be opened for reading and writing', error)
   }
   try {
     const stats = fstatSync(fd, { bigint: true })
@@ -47,7 +47,7 @@ export function isStillAt(path: string, { stats }: OpenFile): boolean {
   return there !== undefined && there.dev === stats.dev && there.ino === stats.ino
 }
 
-export function refused(path: string, expected: string, cause?: unknown): MillraceError {
+export function fileError(path: string, expected: string, cause?: unknown): MillraceError {
   return new MillraceError('ERR_MILLRACE_SHARED_FILE', OPTION, path, expected, { cause })
 }
 
@@ -59,19 +59,19 @@ const LIMITS: Readonly<Record<string, string>> = {
 }
 
 /** An error of the system, with its code. */
-export function refusedBySystemError(path: string, expected: string, error: unknown): MillraceError {
+export function systemError(path: string, expected: string, error: unknown): MillraceError {
   const { code = 'unknown' } = error as NodeJS.ErrnoException
-  return refused(path, `${LIMITS[code] ?? expected} (${code})`, error)
+  return fileError(path, `${LIMITS[code] ?? expected} (${code})`, error)
 }
 
 function checkStats(path: string, { mode, uid }: BigIntStats): void {
-  if ((mode & BigInt(constants.S_IFMT)) !== BigInt(constants.S_IFREG)) throw refused(path, 'a regular file')
+  if ((mode & BigInt(constants.S_IFMT)) !== BigInt(constants.S_IFREG)) throw fileError(path, 'a regular file')
   const own = process.geteuid?.()
   if (own !== undefined && uid !== BigInt(own)) {
-    throw refused(path, `a file of the user that this process runs as (${own}, the file is of ${uid})`)
+    throw fileError(path, `a file of the user that this process runs as (${own}, the file is of ${uid})`)
   }
   if ((mode & OTHERS_MAY_WRITE) !== 0n) {
     const bits = (mode & 0o777n).toString(8).padStart(4, '0')
-    throw refused(path, `a file that nobody else may write (mode 0600, it has ${bits})`)
+    throw fileError(path, `a file that nobody else may write (mode 0600, it has ${bits})`)
   }
 }

@@ -29,7 +29,7 @@ export function openNow<T>(path: string, opening: Opening<T>): T {
       step = opening.next()
     } else {
       const instead = '; await openLimiter(…) waits for it without blocking'
-      step = opening.throw(busy(path, BLOCKING_TRIES * TRY_AGAIN_MS, instead))
+      step = opening.throw(busyError(path, BLOCKING_TRIES * TRY_AGAIN_MS, instead))
     }
   }
   return step.value
@@ -51,12 +51,12 @@ export async function openWithRetries<T>(
     await sleep(TRY_LATER_MS)
     if (signal?.aborted) step = opening.throw(signal.reason)
     else if (performance.now() < endMs) step = opening.next()
-    else step = opening.throw(busy(path, maxWaitMs, ''))
+    else step = opening.throw(busyError(path, maxWaitMs, ''))
   }
   return step.value
 }
 
-function busy(path: string, ms: number, instead: string): MillraceError {
+function busyError(path: string, ms: number, instead: string): MillraceError {
   const expected = `a file that no other process is opening; one had it to itself for ${ms} ms${instead}`
   return new MillraceError('ERR_MILLRACE_SHARED_BUSY', OPTION, path, expected)
 }

@@ -28,10 +28,10 @@ export function ruleNameIn(words: Words): string {
   return quoted(isCut ? `${text}…` : text)
 }
 
-const LONGEST_SHOWN = 60
+const MAX_NAME_CHARACTERS = 60
 
 export function quoted(name: string): string {
-  const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name
+  const shown = name.length > MAX_NAME_CHARACTERS ? `${name.slice(0, MAX_NAME_CHARACTERS)}…` : name
   return `'${JSON.stringify(shown).slice(1, -1)}'`
 }
 

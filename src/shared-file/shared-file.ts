@@ -20,12 +20,12 @@ import { changeLimit } from '../memory/limit.js'
 import { load, read } from '../memory/words.js'
 import { neededAddon } from '../native/addon.js'
 import type { Mapping, NativeFiles } from '../native/files.js'
-import { make } from './create-file.js'
+import { createFile } from './create-file.js'
 import { checkTime, FileClock, isOfThisBoot, resumeTime } from './file-clock.js'
 import { type LockedFile, openLocked } from './lock.js'
 import type { Machine } from './machine.js'
-import { checkMatch, checkRuleName, mismatch, type Wanted } from './mismatch.js'
-import { OPTION, refused, refusedBySystemError } from './open-file.js'
+import { type ArenaOptions, checkMatch, checkRuleName, mismatchError } from './mismatch.js'
+import { fileError, OPTION, systemError } from './open-file.js'
 import type { Opening } from './open-retries.js'
 import { freeLostWays } from './repair.js'
 
@@ -44,13 +44,13 @@ export interface SharedFile {
  * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`, `ERR_MILLRACE_NO_ADDON`,
  * `ERR_MILLRACE_ARENA_TOO_LARGE`
  */
-export function* openSharedFile(path: string, wanted: Wanted, machine: Machine): Opening<SharedFile> {
+export function* openSharedFile(path: string, options: ArenaOptions, machine: Machine): Opening<SharedFile> {
   const files = nativeFiles(path)
-  return yield* named(path, function* () {
+  return yield* withFileErrors(path, function* () {
     for (;;) {
-      const file = (yield* openLocked(files, path)) ?? make(files, path, wanted, machine)
+      const file = (yield* openLocked(files, path)) ?? createFile(files, path, options, machine)
       if (file === undefined) yield
-      else return yield* enter(files, file, machine, (arena) => checkMatch(path, arena, wanted), wanted)
+      else return yield* openArena(files, file, machine, (arena) => checkMatch(path, arena, options), options)
     }
   })
 }
@@ -63,32 +63,32 @@ export function* reopenSharedFile(
 ): Opening<SharedFile> {
   const { path, device, inode } = place
   const files = nativeFiles(path)
-  return yield* named(path, function* () {
+  return yield* withFileErrors(path, function* () {
     const file = yield* openLocked(files, path)
     if (file?.stats.dev === device && file.stats.ino === inode) {
-      return yield* enter(files, file, machine, (arena) => checkRuleName(path, arena, rule))
+      return yield* openArena(files, file, machine, (arena) => checkRuleName(path, arena, rule))
     }
     if (file !== undefined) closeSync(file.fd)
-    throw refused(path, 'the file that the limiter was shared with, which is gone from there')
+    throw fileError(path, 'the file that the limiter was shared with, which is gone from there')
   })
 }
 
 function nativeFiles(path: string): NativeFiles {
   const { files } = neededAddon(OPTION, path)
   if (files === undefined)
-    throw refused(path, `Linux or macOS: there are no shared files on ${process.platform} yet`)
+    throw fileError(path, `Linux or macOS: there are no shared files on ${process.platform} yet`)
   return files
 }
 
 /** Errors of the system are errors of the option. */
-function* named<T>(path: string, act: () => Opening<T>): Opening<T> {
+function* withFileErrors<T>(path: string, act: () => Opening<T>): Opening<T> {
   try {
     return yield* act()
   } catch (error) {
     if (error instanceof MillraceError || typeof (error as NodeJS.ErrnoException)?.syscall !== 'string')
       throw error
     const { syscall } = error as NodeJS.ErrnoException
-    throw refusedBySystemError(
+    throw systemError(
       path,
       `a path where all can be done that a shared file needs, such as ${syscall}`,
       error,
@@ -97,12 +97,12 @@ function* named<T>(path: string, act: () => Opening<T>): Opening<T> {
 }
 
 /** Maps the locked file, looks whether it is what it should be, and sets right what the dead left. */
-function* enter(
+function* openArena(
   files: NativeFiles,
   file: LockedFile,
   machine: Machine,
   check: (arena: Arena) => void,
-  wanted?: Wanted,
+  options?: ArenaOptions,
 ): Opening<SharedFile> {
   const { path, stats } = file
   const mapped = mapWhole(files, file)
@@ -118,11 +118,11 @@ function* enter(
       if (load(words, HEADER.CLAIMING) !== 0 || isSameBoot !== true) freeLostWays(arena)
       while (files.shareLock(mapped.fd) === 'busy') yield
     } else if (isSameBoot === false) {
-      throw refused(path, 'a file that no process of another machine or start of the machine has open')
+      throw fileError(path, 'a file that no process of another machine or start of the machine has open')
     }
     const clock = new FileClock(arena, machine)
     checkTime(path, arena, clock.now())
-    if (wanted !== undefined) changeLimit(words, wanted.rule.limit)
+    if (options !== undefined) changeLimit(words, options.rule.limit)
     const release = () => {
       clock.note()
       unmap()
@@ -139,7 +139,7 @@ function mapWhole(files: NativeFiles, { path, fd, isAlone }: LockedFile): Mappin
   try {
     const bytes = fstatSync(fd).size
     if (bytes < 4 * HEADER_WORDS || bytes > 4 * MAX_WORDS || bytes % 4 !== 0) {
-      throw refused(path, `an arena of Millrace; it is foreign, or cut to ${bytes} bytes`)
+      throw fileError(path, `an arena of Millrace; it is foreign, or cut to ${bytes} bytes`)
     }
     checkVersion(path, fd)
     if (isAlone) fillHoles(files, path, fd, bytes)
@@ -148,7 +148,7 @@ function mapWhole(files: NativeFiles, { path, fd, isAlone }: LockedFile): Mappin
     return files.map(fd, bytes)
   } catch (error) {
     if (error instanceof MillraceError) throw error
-    throw refusedBySystemError(path, 'a file system whose files can be mapped', error)
+    throw systemError(path, 'a file system whose files can be mapped', error)
   } finally {
     closeSync(fd)
   }
@@ -163,11 +163,7 @@ function fillHoles(files: NativeFiles, path: string, fd: number, bytes: number):
   try {
     files.allocate(fd, bytes)
   } catch (error) {
-    throw refusedBySystemError(
-      path,
-      `room for all of its ${bytes} bytes: it has holes, as sparse copies have`,
-      error,
-    )
+    throw systemError(path, `room for all of its ${bytes} bytes: it has holes, as sparse copies have`, error)
   }
 }
 
@@ -175,16 +171,16 @@ function fillHoles(files: NativeFiles, path: string, fd: number, bytes: number):
 function checkVersion(path: string, fd: number): void {
   const header = new Int32Array(HEADER_WORDS)
   readSync(fd, header, 0, 4 * HEADER_WORDS, 0)
-  if (read(header, HEADER.MAGIC) !== MAGIC) throw refused(path, 'an arena of Millrace')
+  if (read(header, HEADER.MAGIC) !== MAGIC) throw fileError(path, 'an arena of Millrace')
   const version = read(header, HEADER.VERSION)
   if (version === LAYOUT_VERSION) return
   const said = (number: number) => `layout version ${number}`
-  throw mismatch(path, 'layout version', said(LAYOUT_VERSION), said(version))
+  throw mismatchError(path, 'layout version', said(LAYOUT_VERSION), said(version))
 }
 
 function soundArena(path: string, buffer: ArrayBuffer): Arena {
   const refuse = (expected: string, value?: unknown): MillraceError =>
-    refused(path, value === undefined ? expected : `${expected}; it has ${value}`)
+    fileError(path, value === undefined ? expected : `${expected}; it has ${value}`)
   const arena = arenaIn(buffer, refuse)
   const { words } = arena.shape
   if (buffer.byteLength !== 4 * words)

@@ -62,13 +62,13 @@ test('every turn of a manual clock is told to its listeners, also when it is set
   const other = new SharedManualClock(clock.buffer)
   let calls = 0
   const listener = () => calls++
-  clock.turned.add(listener)
+  clock.changes.add(listener)
   const turns = [() => clock.advance(1), () => clock.set(clock.now()), () => other.advance(-1)]
   for (const [i, act] of turns.entries()) {
     act()
     await until(() => calls === i + 1, `the call for turn ${i}`)
   }
-  clock.turned.delete(listener)
+  clock.changes.delete(listener)
   clock.advance(1)
   await turn()
   assert.is(calls, turns.length)

@@ -97,10 +97,10 @@ test('look calls at once, and the notification does not call again', async () =>
   const watch = new WordWatch(words, 1)
   let calls = 0
   watch.add(() => calls++)
-  watch.look()
+  watch.check()
   assert.is(calls, 0, 'nothing has changed')
   change(words)
-  watch.look()
+  watch.check()
   assert.is(calls, 1)
   for (let i = 0; i < 3; i++) await turn()
   assert.is(calls, 1)

@@ -256,7 +256,7 @@ export class Stage {
         last?.outcome ?? -1,
         last?.way ?? -1,
         last?.tick ?? -1,
-        last?.refunds ?? -1,
+        last?.stamp ?? -1,
       ])
       return true
     }

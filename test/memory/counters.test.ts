@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { count, counted } from '#millrace/memory/counters.js'
+import { count, readCounter } from '#millrace/memory/counters.js'
 import { interrupted } from '../algorithms/interrupted.js'
 
 const AT = 2
@@ -15,7 +15,7 @@ test('a counter goes on across 2^31 and 2^32, once each time round', () => {
   for (let i = 0; i < 9; i++) {
     count(words, AT, 2 ** 30 + 1)
     sum += 2 ** 30 + 1
-    assert.is(counted(words, AT), sum)
+    assert.is(readCounter(words, AT), sum)
   }
 })
 
@@ -23,10 +23,10 @@ test('a counter turns over at 2^32 exactly, not before', () => {
   const words = counter()
   count(words, AT, 2 ** 32 - 2)
   count(words, AT, 1)
-  assert.is(counted(words, AT), 2 ** 32 - 1)
+  assert.is(readCounter(words, AT), 2 ** 32 - 1)
   assert.equal([...words], [0, 0, -1, 0, 0, 0])
   count(words, AT, 1)
-  assert.is(counted(words, AT), 2 ** 32)
+  assert.is(readCounter(words, AT), 2 ** 32)
   assert.equal([...words], [0, 0, 0, 1, 0, 0])
 })
 
@@ -37,7 +37,7 @@ test('a counter that turns over while it is read is read as before that or as af
     count(words, AT, 2 ** 32 - 1)
     const { result, wasInterrupted } = interrupted(
       [point],
-      () => counted(words, AT),
+      () => readCounter(words, AT),
       () => count(words, AT, 1),
     )
     isOver = !wasInterrupted

@@ -1,5 +1,13 @@
 // Mistakes in refunds, penalties and blocks.
-import { inAdjustments, inBlockBound, inEngine, inRefundMarks, inWindow, type Mutant } from './mutant.js'
+import {
+  inAdjustments,
+  inBlockBound,
+  inCharges,
+  inEngine,
+  inRefundMarks,
+  inWindow,
+  type Mutant,
+} from './mutant.js'
 
 export const adjusting: Readonly<Record<string, Mutant>> = {
   'a refund that is not counted in its bucket': {
@@ -24,7 +32,10 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'a charge given back from a marked bucket without a word': {
     scenario: 'refunds by key while an admission is given back',
-    edits: [inRefundMarks('+ GIVING, 1) >>> 0', '+ GIVING, 0) >>> 0'), inRefundMarks('+ GIVING, -1);', '+ GIVING, 0);')],
+    edits: [
+      inRefundMarks('+ GIVING, 1) >>> 0', '+ GIVING, 0) >>> 0'),
+      inRefundMarks('+ GIVING, -1);', '+ GIVING, 0);'),
+    ],
   },
   'a generation not looked at': {
     scenario: 'refunds by key while an admission is given back',
@@ -61,7 +72,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'an undo that does not look at refunds': {
     scenario: 'a refund among decisions',
-    edits: [inWindow('(b & (LAP | REFUNDS)) !== expected', '(b & LAP) !== (expected & LAP)')],
+    edits: [inCharges('(b & (LAP | REFUNDS)) !== expected', '(b & LAP) !== (expected & LAP)')],
   },
   'until stored, not compared': {
     scenario: 'a key is blocked whose way is claimed for one that is blocked, too',

@@ -1,10 +1,10 @@
 // Mistakes in charging, committing, summing and sweeping.
-import { inEngine, inPlain, inRing, inWindow, type Mutant, withoutAttempt } from './mutant.js'
+import { inCharges, inEngine, inPlain, inRing, inWindow, type Mutant, withoutAttempt } from './mutant.js'
 
 /** The first look of an attempt, taken before it reads the admission word. */
 export const looksBeforehand = inWindow(
-  'const v = readInOrder(words, base + ADM);\n        if (!this.#stands(v, way, lo, hi, e))',
-  'const stood = this.#stands(LIVE, way, lo, hi, e);\n        const v = readInOrder(words, base + ADM);\n        if (!stood || (v & STATE) !== LIVE)',
+  'const v = readInOrder(words, base + ADM);\n        if (!this.#isCurrent(v, way, lo, hi, e))',
+  'const stood = this.#isCurrent(LIVE, way, lo, hi, e);\n        const v = readInOrder(words, base + ADM);\n        if (!stood || (v & STATE) !== LIVE)',
 )
 
 export const deciding: Readonly<Record<string, Mutant>> = {
@@ -13,8 +13,8 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     edits: [
       withoutAttempt,
       inWindow(
-        'const charged = this.charge(base, e, cost);\n            if (charged === LATE)',
-        'if (compareExchange(words, base + ADM, v, v + cost) === v) { this.chargedTick = e; this.charge(base, e, cost); return ADMITTED; }\n            const charged = LATE;\n            if (charged === LATE)',
+        'const charged = this.charges.charge(base, e, cost);\n            if (charged === LATE)',
+        'if (compareExchange(words, base + ADM, v, v + cost) === v) { this.chargedTick = e; this.charges.charge(base, e, cost); return ADMITTED; }\n            const charged = LATE;\n            if (charged === LATE)',
       ),
     ],
   },
@@ -34,7 +34,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'no look at the tick before a bucket gets a new lap': {
     scenario: 'stalls of up to 200 laps',
-    edits: [inWindow('if (ring.distance(read(words, base + TICK), e) >= ring.slots)', 'if (cost < 0)')],
+    edits: [inCharges('if (ring.distance(read(words, base + TICK), e) >= ring.slots)', 'if (cost < 0)')],
   },
   'no sweep': {
     scenario: 'touched once in 64 laps, one bucket resting',
@@ -86,7 +86,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'an attempt that does not look at the tick before it charges': {
     scenario: 'a charge in a cell that comes back after 256 laps',
-    edits: [inWindow('if (!this.#stands(v, way, lo, hi, e))\n', 'if (!this.isOf(v, way, lo, hi))\n')],
+    edits: [inWindow('if (!this.#isCurrent(v, way, lo, hi, e))\n', 'if (!this.isOf(v, way, lo, hi))\n')],
   },
   // In one order of reads the second look finds nothing new. It is there for readers and compilers that keep no order
   // among plain reads: so the first look goes before the admission word in these.
@@ -94,19 +94,19 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     scenario: 'three admit while the window rolls over',
     edits: [
       looksBeforehand,
-      inWindow('if (this.#stands(v, way, lo, hi, e)) {', 'if (this.isOf(v, way, lo, hi)) {'),
+      inWindow('if (this.#isCurrent(v, way, lo, hi, e)) {', 'if (this.isOf(v, way, lo, hi)) {'),
     ],
   },
   'an attempt that does not look at the name again': {
     scenario: 'an empty way is claimed while its key decides',
     edits: [
       looksBeforehand,
-      inWindow('if (this.#stands(v, way, lo, hi, e)) {', 'if (read(words, base + TICK) === e) {'),
+      inWindow('if (this.#isCurrent(v, way, lo, hi, e)) {', 'if (read(words, base + TICK) === e) {'),
     ],
   },
   'a lap lost: a bucket of another one is added to': {
     scenario: 'a window of three granules rolls over',
-    edits: [inWindow('if ((b & LAP) === ring.lap) {', 'if (cost > 0) {')],
+    edits: [inCharges('if ((b & LAP) === ring.lap) {', 'if (cost > 0) {')],
   },
   '< for <=': {
     scenario: 'two admit on the last unit',
@@ -129,7 +129,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'an overflow of a bucket unchecked': {
     test: 'limiter/adjustments',
-    edits: [inWindow('if ((b & COUNT) + cost > COUNT)\n                    return OVERFLOWN;', '')],
+    edits: [inCharges('if ((b & COUNT) + cost > COUNT)\n                    return OVERFLOWN;', '')],
   },
   'an old reading believed that is an hour late': {
     scenario: 'a stall of more than an hour',

@@ -67,7 +67,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
         '',
       ),
       inInsertion(
-        'if (isBlocked && !this.#givesWay)\n            return undefined; // since it was chosen',
+        'if (isBlocked && !this.#endsBlock)\n            return undefined; // since it was chosen',
         '',
       ),
     ],

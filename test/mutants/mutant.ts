@@ -10,6 +10,7 @@ const WINDOW = 'algorithms/sliding-window.js'
 
 /** An edit of each file. */
 export const inWindow = editIn(WINDOW)
+export const inCharges = editIn('algorithms/charges.js')
 export const inRing = editIn('algorithms/ring.js')
 export const inPlain = editIn('range-sum/linear.js')
 export const inNodes = editIn('range-sum/nodes.js')

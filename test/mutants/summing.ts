@@ -1,5 +1,5 @@
 // Mistakes in the nodes above the buckets.
-import { inLayout, inNodes, inWindow, type Mutant } from './mutant.js'
+import { inCharges, inLayout, inNodes, inWindow, type Mutant } from './mutant.js'
 
 export const summing: Readonly<Record<string, Mutant>> = {
   'a ring without a spare span': {
@@ -33,7 +33,7 @@ export const summing: Readonly<Record<string, Mutant>> = {
   },
   'a charge taken out of its bucket alone': {
     scenario: 'block sums on two levels: a charge is taken out',
-    edits: [inWindow('ring.sums.takeOut(base, ring.slot(e), ring.lap, cost);', '')],
+    edits: [inCharges('ring.sums.takeOut(base, ring.slot(e), ring.lap, cost);', '')],
   },
   'a sum without the head of the newer lap': {
     scenario: 'a Fenwick tree: a sum at the turn of a lap',

@@ -34,7 +34,7 @@ export const waiting: Readonly<Record<string, Mutant>> = {
   },
   'watches kept after close': {
     test: 'limiter/wait-many',
-    edits: [inWaitQueues('watch.end();', 'watch.look();')],
+    edits: [inWaitQueues('watch.end();', 'watch.check();')],
   },
   'a wait for each listener': {
     test: 'core/word-watch',
@@ -47,12 +47,12 @@ export const waiting: Readonly<Record<string, Mutant>> = {
     edits: [
       inWordWatch(
         'for (const listener of this.#listeners)\n            listener();',
-        'for (const listener of this.#listeners)\n            listener();\n        this.#seen = Atomics.load(this.#words, this.#index);',
+        'for (const listener of this.#listeners)\n            listener();\n        this.#last = Atomics.load(this.#words, this.#index);',
       ),
     ],
   },
   'listeners called for an unchanged counter': {
     test: 'core/word-watch',
-    edits: [inWordWatch('if (this.#seen === before)\n            return;', '')],
+    edits: [inWordWatch('if (this.#last === before)\n            return;', '')],
   },
 }

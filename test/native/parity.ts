@@ -76,8 +76,8 @@ export function summaryOf(found: Findings, seed: number, inCommas: (count: numbe
 
 /** What a decision says, and where it was charged. */
 function placeOf(decision: Decision): unknown[] {
-  const { limit, at, way, tick, outcome, cost, refunds } = decision as InlineDecision
-  return [limit, at, way, outcome, cost, ...(outcome === Outcome.CHARGED ? [tick, refunds] : [])]
+  const { limit, at, way, tick, outcome, cost, stamp } = decision as InlineDecision
+  return [limit, at, way, outcome, cost, ...(outcome === Outcome.CHARGED ? [tick, stamp] : [])]
 }
 
 class Round {

@@ -1,0 +1,92 @@
+import { BUCKETS, COUNT, LAP, ONE_REFUND, REFUNDS, type Shape, TICK } from '../memory/layout.js'
+import { compareExchange, load, read, type Words } from '../memory/words.js'
+import { CHARGED, LATE, OVERFLOWN } from '../range-sum/range-sum.js'
+import { type RefundMarks, UNKNOWN_STAMP } from './refund-marks.js'
+import type { Ring } from './ring.js'
+
+/** Gives a cell a new epoch. */
+interface Epoch {
+  bumpEpoch(base: number): void
+}
+
+export class Charges {
+  readonly #words: Words
+  readonly #ring: Ring
+  readonly #marks: RefundMarks
+  readonly #hasNodes: boolean
+  readonly #epoch: Epoch
+  /** The stamp of the last charge */
+  stamp = 0
+
+  constructor(words: Words, shape: Shape, ring: Ring, marks: RefundMarks, epoch: Epoch) {
+    this.#words = words
+    this.#ring = ring
+    this.#marks = marks
+    this.#hasNodes = shape.sums !== 'linear'
+    this.#epoch = epoch
+  }
+
+  /** Charges tick e: what stands in its bucket now, with its `stamp`; or LATE, or OVERFLOWN (only charges under way can do that). */
+  charge(base: number, e: number, cost: number): number {
+    if (!this.#hasNodes) return this.#chargeBucket(base, e, cost)
+    const ring = this.#ring
+    const { sums } = ring
+    const slot = ring.slot(e)
+    const { lap } = ring
+    const above = sums.charge(base, e, slot, lap, cost)
+    const charged = above === CHARGED ? this.#chargeBucket(base, e, cost) : above
+    if (charged !== LATE && charged !== OVERFLOWN) return charged
+    if (above === CHARGED) sums.takeOut(base, slot, lap, cost)
+    this.#epoch.bumpEpoch(base) // some node may have been charged for a while
+    return charged
+  }
+
+  #chargeBucket(base: number, e: number, cost: number): number {
+    const words = this.#words
+    const ring = this.#ring
+    const at = base + BUCKETS + ring.slot(e)
+    for (;;) {
+      const b = load(words, at)
+      let charged: number
+      if ((b & LAP) === ring.lap) {
+        if ((b & COUNT) + cost > COUNT) return OVERFLOWN
+        if ((b & REFUNDS) === REFUNDS) return this.#marks.chargeSunk(this, base, at, ring.lap, cost)
+        this.stamp = this.#marks.stampOf(base, b)
+        charged = b + cost
+      } else {
+        // After the load of b: see "A bucket of another lap".
+        if (ring.distance(read(words, base + TICK), e) >= ring.slots) return LATE
+        this.stamp = 0
+        charged = ring.lap | cost
+      }
+      if (compareExchange(words, at, b, charged) === b) return charged
+    }
+  }
+
+  /** Takes a charge out of its bucket, unless a refund by key may have done so: its stamp tells. */
+  undo(base: number, e: number, cost: number, stamp: number): boolean {
+    if (stamp === UNKNOWN_STAMP) return false
+    const marks = this.#marks
+    const ring = this.#ring
+    const isMarked = stamp !== 0
+    const isTaken = (!isMarked || marks.begin(base, stamp)) && this.#takeOut(base, e, cost, stamp)
+    if (isMarked) marks.end(base)
+    if (!isTaken) return false
+    ring.sums.takeOut(base, ring.slot(e), ring.lap, cost)
+    this.#epoch.bumpEpoch(base)
+    return true
+  }
+
+  /** False where the bucket is of another lap, or has another mark than in the stamp. */
+  #takeOut(base: number, e: number, cost: number, stamp: number): boolean {
+    const words = this.#words
+    const ring = this.#ring
+    const at = base + BUCKETS + ring.slot(e)
+    const expected = ring.lap | ((stamp & 3) * ONE_REFUND)
+    for (;;) {
+      const b = load(words, at)
+      if ((b & (LAP | REFUNDS)) !== expected || (b & COUNT) < cost) return false
+      if (compareExchange(words, at, b, b - cost) === b) return true
+    }
+  }
+}
