@@ -92,12 +92,12 @@ export class AsyncLimiter implements AsyncDisposable {
 
   /** @see Limiter.check */
   check(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
-    return this.#ask(Op.CHECK, key, cost, options)
+    return this.#request(Op.CHECK, key, cost, options)
   }
 
   /** @see Limiter.peek */
   peek(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
-    return this.#ask(Op.PEEK, key, cost, options)
+    return this.#request(Op.PEEK, key, cost, options)
   }
 
   /**
@@ -116,7 +116,7 @@ export class AsyncLimiter implements AsyncDisposable {
     checkRemaining(remaining)
     checkSignal(signal)
     const own = ownCosts(costs, fingerprints.length / 2)
-    return (await this.#open().askMany(fingerprints, own, remaining, signal)) as BatchDecision
+    return (await this.#open().checkMany(fingerprints, own, remaining, signal)) as BatchDecision
   }
 
   /** Hashes keys once, in this thread and at once. @see Limiter.pack */
@@ -140,7 +140,7 @@ export class AsyncLimiter implements AsyncDisposable {
     const want = {
       lo,
       hi,
-      decide: () => this.#open().ask(Op.CHECK, lo, hi, cost) as Promise<Decision>,
+      decide: () => this.#open().request(Op.CHECK, lo, hi, cost) as Promise<Decision>,
       giveBack: (decision: Decision) => this.#giveBack(decision as PoolDecision),
       never: () => neverAdmittedError(cost, this.#inline.limit),
     }
@@ -152,7 +152,7 @@ export class AsyncLimiter implements AsyncDisposable {
     const pool = this.#open()
     const ms = usageMs(lastMs, this.#arena.shape.windowMs)
     const { lo, hi } = this.#keys.read(key)
-    return (await pool.askAbout(Op.USAGE, lo, hi, ms)) as number
+    return (await pool.requestWithMs(Op.USAGE, lo, hi, ms)) as number
   }
 
   /** @see Limiter.refund */
@@ -168,14 +168,14 @@ export class AsyncLimiter implements AsyncDisposable {
       return given
     }
     if (isDecision(what)) throw foreignDecisionError(what)
-    return this.#askAndWake(Op.REFUND, what as Key, cost as number)
+    return this.#requestAndWake(Op.REFUND, what as Key, cost as number)
   }
 
   /** @see Limiter.penalize */
   async penalize(key: Key, cost: number): Promise<boolean> {
     this.#open()
     checkPenalty(cost)
-    return (await this.#ask<number>(Op.PENALIZE, key, cost)) === 1
+    return (await this.#request<number>(Op.PENALIZE, key, cost)) === 1
   }
 
   /** @see Limiter.block */
@@ -183,19 +183,19 @@ export class AsyncLimiter implements AsyncDisposable {
     const pool = this.#open()
     const forMs = blockMs(ms)
     const { lo, hi } = this.#keys.read(key)
-    const isBlocked = (await pool.askAbout(Op.BLOCK, lo, hi, forMs)) === 1
+    const isBlocked = (await pool.requestWithMs(Op.BLOCK, lo, hi, forMs)) === 1
     this.#waiters.wake(lo, hi) // it may end earlier than the one before
     return isBlocked
   }
 
   /** @see Limiter.unblock */
   async unblock(key: Key): Promise<boolean> {
-    return (await this.#askAndWake(Op.UNBLOCK, key)) === 1
+    return (await this.#requestAndWake(Op.UNBLOCK, key)) === 1
   }
 
   /** @see Limiter.clear */
   async clear(key: Key): Promise<void> {
-    await this.#askAndWake(Op.CLEAR, key)
+    await this.#requestAndWake(Op.CLEAR, key)
   }
 
   /** Decisions under way may still be by the limit before. @see Limiter.update */
@@ -251,7 +251,7 @@ export class AsyncLimiter implements AsyncDisposable {
     this.#file?.release()
   }
 
-  #ask<T>(op: Op, key: Key, cost: number, options?: CallOptions): Promise<T> {
+  #request<T>(op: Op, key: Key, cost: number, options?: CallOptions): Promise<T> {
     try {
       this.#open()
       checkCost(cost)
@@ -259,7 +259,7 @@ export class AsyncLimiter implements AsyncDisposable {
       const { lo, hi } = this.#keys.read(key)
       const pool = this.#open() // again: a getter may have closed it
       if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost) as Promise<T>
-      return pool.ask(op, lo, hi, cost, signal) as Promise<T>
+      return pool.request(op, lo, hi, cost, signal) as Promise<T>
     } catch (error) {
       return Promise.reject(error)
     }
@@ -267,17 +267,17 @@ export class AsyncLimiter implements AsyncDisposable {
 
   /** Whoever the decision was for has gone, and would not hear of it either if the thread that is to give it back were lost. */
   #giveBack(decision: PoolDecision): void {
-    this.#pool.takeBack(decision).catch((error: unknown) => {
+    this.#pool.forceGiveBack(decision).catch((error: unknown) => {
       if (!(error instanceof MillraceError)) throw error
     })
   }
 
   /** For what may leave the key more room. */
-  async #askAndWake(op: Op, key: Key, cost = 0): Promise<number> {
+  async #requestAndWake(op: Op, key: Key, cost = 0): Promise<number> {
     const pool = this.#open()
     checkCost(cost)
     const { lo, hi } = this.#keys.read(key)
-    const changed = (await pool.ask(op, lo, hi, cost)) as number
+    const changed = (await pool.request(op, lo, hi, cost)) as number
     this.#waiters.wake(lo, hi)
     return changed
   }

@@ -2,37 +2,37 @@ import { Worker } from 'node:worker_threads'
 import { RingClient } from '#millrace/engines/ring-client.js'
 import { type Benchmark, type Contender, figureOf } from '../benchmark.js'
 import { LOOP_UNITS, timeInFlight } from '../in-flight.js'
-import type { Answered } from '../transport/answerer.js'
-import { Asker, type Transport } from '../transport/asker.js'
+import type { ServerMemory } from '../transport/server.js'
+import { type Transport, TransportClient } from '../transport/client.js'
 import { RingBuffers } from '../transport/ring-buffers.js'
 
 const IN_FLIGHT = [1, 32, 256, 1_000]
 const OURS = 'one ring of slots'
 const RINGBUF = 'two rings of ringbuf.js'
-/** A single request and its answer take so much longer than one of many. */
+/** A request alone takes so many times longer than one of many in flight. */
 const SLOWER_ALONE = 40
 
-const ANSWERER = new URL('../transport/answerer.js', import.meta.url)
+const SERVER = new URL('../transport/server.js', import.meta.url)
 
 const nameOf = (transport: string, callers: number) =>
   `${transport}, ${callers.toLocaleString('en')} in flight`
 
 export const transport: Benchmark = {
-  title: 'a request of 4 words to another thread and its answer of 12, which only says them again',
-  units: { ...LOOP_UNITS, thousandASecond: 'thousand answers a second' },
+  title: 'a request of 4 words to a worker, and its reply of 12 that repeats them',
+  units: { ...LOOP_UNITS, thousandASecond: 'thousand replies a second' },
   contenders: IN_FLIGHT.flatMap((callers) => [
     echoed(OURS, callers, () => {
-      const lane = new RingClient(1, { ruleName: 'default' })
-      lane.start() // by the thread below, which does not end
-      return { asking: lane, answering: { ring: lane.memory.buffer } }
+      const ring = new RingClient(1, { ruleName: 'default' })
+      ring.claimStart() // the worker below never ends
+      return { transport: ring, server: { ring: ring.memory.buffer } }
     }),
     echoed(RINGBUF, callers, () => {
       const rings = new RingBuffers()
-      return { asking: rings, answering: { ringBuffers: rings.memory } }
+      return { transport: rings, server: { ringBuffers: rings.memory } }
     }),
   ]),
   goals: IN_FLIGHT.map((callers) => ({
-    what: `${callers.toLocaleString('en')} in flight, answers a second: ${OURS} / ${RINGBUF}`,
+    what: `${callers.toLocaleString('en')} in flight, replies a second: ${OURS} / ${RINGBUF}`,
     unit: 'x' as const,
     value: (round) =>
       figureOf(round, nameOf(OURS, callers), 'thousandASecond') /
@@ -41,18 +41,18 @@ export const transport: Benchmark = {
 }
 
 function echoed(
-  transport: string,
+  name: string,
   callers: number,
-  make: () => { asking: Transport; answering: Answered },
+  make: () => { transport: Transport; server: ServerMemory },
 ): Contender {
   return {
-    name: nameOf(transport, callers),
+    name: nameOf(name, callers),
     async measure({ operations }) {
-      const { asking, answering } = make()
-      new Worker(ANSWERER, { workerData: answering })
-      const asker = new Asker(asking)
+      const { transport, server } = make()
+      new Worker(SERVER, { workerData: server })
+      const client = new TransportClient(transport)
       const count = callers === 1 ? operations / SLOWER_ALONE : operations
-      return timeInFlight({ callers, count, keysEach: 1 }, (i) => asker.ask(i))
+      return timeInFlight({ callers, count, keysEach: 1 }, (i) => client.request(i))
     },
   }
 }

@@ -1,52 +1,52 @@
 /**
- * Two rings of ringbuf.js, one for requests and one for answers, with what they need beside them to be a transport: words to
- * sleep on, by the rules of `engines/ring-transport.ts`. Both sides write into the library's storage themselves, without a copy
- * of their own, and publish many records at once; `pop` is the one way of the library to take records out, and copies them.
+ * Two rings of ringbuf.js, one for requests and one for replies, as a transport. Shared words let both sides sleep and wake by
+ * the protocol of `engines/ring-transport.ts`. Both sides write records into the library's storage without a copy, and
+ * publish many at once. Reading copies the records, as the library has only `pop`.
  */
 import { RingBuffer } from 'ringbuf.js'
-import { ANSWER_WORDS, answerAt, type Echo, REQUEST_WORDS } from './echo.js'
+import { echoAt, type Echo, REPLY_WORDS, REQUEST_WORDS } from './echo.js'
 
-/** Words that both sides see: how often either published something, and who sleeps. Each on a line of its own. */
-const ASKED = 0
+/** Shared words, each on its own cache line: how many records each side has published, and which side sleeps. */
+const PUBLISHED = 0
 const ANSWERED = 16
 const ASLEEP = 32
 const WAITING = 48
 const WORDS = 64
 
-/** A power of two; one less are under way at the same time, for the library leaves one word free. */
+/** A power of two. One less can be in flight, because the library keeps one word free. */
 const RECORDS = 1024
-/** As `engines/ring-transport.ts` has them. */
-const ANSWERS_PER_STORE = 16
-const ANSWERS_PER_WAKE = 64
-const LOOKS = 3000
+/** The same as in `engines/ring-server.ts`. */
+const REPLIES_PER_STORE = 16
+const REPLIES_PER_WAKE = 64
+const POLLS_BEFORE_SLEEP = 3000
 
 export interface RingBuffersMemory {
   readonly words: Int32Array<SharedArrayBuffer>
   readonly requests: SharedArrayBuffer
-  readonly answers: SharedArrayBuffer
+  readonly replies: SharedArrayBuffer
 }
 
-/** No record is ever split by the end of a ring: with the word that stays free it is a whole number of records. */
+/** With the word that stays free, a ring holds a whole number of records. So its end splits no record. */
 function ringOf(recordWords: number): SharedArrayBuffer {
   return RingBuffer.getStorageForCapacity(RECORDS * recordWords - 1, Int32Array)
 }
 
-/** The asking side. */
+/** The client. */
 export class RingBuffers {
   readonly memory: RingBuffersMemory = {
     words: new Int32Array(new SharedArrayBuffer(4 * WORDS)),
     requests: ringOf(REQUEST_WORDS),
-    answers: ringOf(ANSWER_WORDS),
+    replies: ringOf(REPLY_WORDS),
   }
-  looks = 0
-  isListening = false
+  pollsLeft = 0
+  isReceiving = false
   readonly #words = this.memory.words
   readonly #requests = new RingBuffer(this.memory.requests, Int32Array)
-  readonly #answers = new RingBuffer(this.memory.answers, Int32Array)
-  readonly #taken = new Int32Array(RECORDS * ANSWER_WORDS)
-  readonly #asked: (Echo | undefined)[] = new Array(RECORDS).fill(undefined)
+  readonly #replies = new RingBuffer(this.memory.replies, Int32Array)
+  readonly #popped = new Int32Array(RECORDS * REPLY_WORDS)
+  readonly #inFlight: (Echo | undefined)[] = new Array(RECORDS).fill(undefined)
   #next = 0
-  #sent = 0
+  #published = 0
   #read = 0
   #answered = 0
 
@@ -58,42 +58,42 @@ export class RingBuffers {
     return this.#next === this.#read
   }
 
-  get unsent(): number {
-    return this.#next - this.#sent
+  get unpublished(): number {
+    return this.#next - this.#published
   }
 
-  put(asked: Echo): void {
-    this.#asked[this.#next++ & (RECORDS - 1)] = asked
+  enqueue(echo: Echo): void {
+    this.#inFlight[this.#next++ & (RECORDS - 1)] = echo
   }
 
-  send(): boolean {
-    this.#requests.writeCallbackWithOffset((this.#next - this.#sent) * REQUEST_WORDS, this.#write)
+  publish(): boolean {
+    this.#requests.writeCallbackWithOffset((this.#next - this.#published) * REQUEST_WORDS, this.#write)
     const words = this.#words
-    Atomics.store(words, ASKED, this.#next)
-    if (Atomics.load(words, ASLEEP) === 1) Atomics.notify(words, ASKED)
+    Atomics.store(words, PUBLISHED, this.#next)
+    if (Atomics.load(words, ASLEEP) === 1) Atomics.notify(words, PUBLISHED)
     return false
   }
 
-  settle(): number {
+  readReplies(): number {
     const answered = Atomics.load(this.#words, ANSWERED)
     if (answered === this.#answered) return 0
     this.#answered = answered
-    const taken = this.#answers.pop(this.#taken)
-    for (let at = 0; at < taken; at += ANSWER_WORDS) {
-      const place = this.#read++ & (RECORDS - 1)
-      this.#asked[place]!.readAt(this.#taken, at)
-      this.#asked[place] = undefined
+    const popped = this.#replies.pop(this.#popped)
+    for (let at = 0; at < popped; at += REPLY_WORDS) {
+      const index = this.#read++ & (RECORDS - 1)
+      this.#inFlight[index]!.readAt(this.#popped, at)
+      this.#inFlight[index] = undefined
     }
-    return taken / ANSWER_WORDS
+    return popped / REPLY_WORDS
   }
 
-  nextAnswer(): Promise<unknown> | undefined {
+  waitForReply(): Promise<unknown> | undefined {
     Atomics.store(this.#words, WAITING, 1)
     const { async, value } = Atomics.waitAsync(this.#words, ANSWERED, this.#answered)
     return async ? value : undefined
   }
 
-  stopWaiting(): void {
+  endWait(): void {
     Atomics.store(this.#words, WAITING, 0)
   }
 
@@ -105,45 +105,45 @@ export class RingBuffers {
   }
 
   #writeNext(words: Int32Array, at: number): void {
-    this.#asked[this.#sent++ & (RECORDS - 1)]!.writeAt(words, at)
+    this.#inFlight[this.#published++ & (RECORDS - 1)]!.writeAt(words, at)
   }
 }
 
-/** The answering side, for ever. */
-export function answerRingBuffers({ words, requests, answers }: RingBuffersMemory): never {
-  const [asked, answered] = [new RingBuffer(requests, Int32Array), new RingBuffer(answers, Int32Array)]
-  const taken = new Int32Array(RECORDS * REQUEST_WORDS)
+/** The server. It never ends. */
+export function serveRingBuffers({ words, requests, replies }: RingBuffersMemory): never {
+  const [input, output] = [new RingBuffer(requests, Int32Array), new RingBuffer(replies, Int32Array)]
+  const popped = new Int32Array(RECORDS * REQUEST_WORDS)
   let from = 0
   let done = 0
   const write = (storage: ArrayLike<number>, at: number, first: number, again: number, rest: number) => {
     const into = storage as Int32Array
-    for (let i = 0; i < first; i += ANSWER_WORDS, from += REQUEST_WORDS) answerAt(taken, from, into, at + i)
-    for (let i = 0; i < rest; i += ANSWER_WORDS, from += REQUEST_WORDS) answerAt(taken, from, into, again + i)
+    for (let i = 0; i < first; i += REPLY_WORDS, from += REQUEST_WORDS) echoAt(popped, from, into, at + i)
+    for (let i = 0; i < rest; i += REPLY_WORDS, from += REQUEST_WORDS) echoAt(popped, from, into, again + i)
     return first + rest
   }
   for (;;) {
-    const seen = Atomics.load(words, ASKED)
-    const records = asked.pop(taken) / REQUEST_WORDS
+    const published = Atomics.load(words, PUBLISHED)
+    const records = input.pop(popped) / REQUEST_WORDS
     from = 0
-    for (let left = records, untold = 0; left > 0; ) {
-      const many = Math.min(left, ANSWERS_PER_STORE)
-      answered.writeCallbackWithOffset(many * ANSWER_WORDS, write)
+    for (let left = records, sinceWake = 0; left > 0; ) {
+      const many = Math.min(left, REPLIES_PER_STORE)
+      output.writeCallbackWithOffset(many * REPLY_WORDS, write)
       left -= many
       done += many
-      untold += many
+      sinceWake += many
       Atomics.store(words, ANSWERED, done)
-      if (left > 0 && untold < ANSWERS_PER_WAKE) continue
-      untold = 0
+      if (left > 0 && sinceWake < REPLIES_PER_WAKE) continue
+      sinceWake = 0
       if (Atomics.load(words, WAITING) === 1) Atomics.notify(words, ANSWERED)
     }
-    if (records > 0 || isAskedSoon(words, seen)) continue
+    if (records > 0 || poll(words, published)) continue
     Atomics.store(words, ASLEEP, 1)
-    Atomics.wait(words, ASKED, seen)
+    Atomics.wait(words, PUBLISHED, published)
     Atomics.store(words, ASLEEP, 0)
   }
 }
 
-function isAskedSoon(words: Int32Array, seen: number): boolean {
-  for (let i = 0; i < LOOKS; i++) if (Atomics.load(words, ASKED) !== seen) return true
+function poll(words: Int32Array, published: number): boolean {
+  for (let i = 0; i < POLLS_BEFORE_SLEEP; i++) if (Atomics.load(words, PUBLISHED) !== published) return true
   return false
 }

@@ -8,7 +8,7 @@ import type { RingRequest } from './request.js'
 import { MOST_COST } from './request.js'
 import { AREA_KEYS, type Area, type RingMemory } from './ring-transport.js'
 
-/** What other threads said of many keys. */
+/** A batch that workers have decided. */
 class PoolBatch implements BatchDecision {
   readonly length: number
   readonly allowed: Uint8Array
@@ -39,47 +39,47 @@ class PoolBatch implements BatchDecision {
   }
 }
 
-/** Many keys that other threads are asked about: each of its chunks goes to one of them. */
+/** A `checkMany` call to the pool. Its keys are partitioned by ring, into chunks. */
 export class PartitionedBatch extends PendingReply<BatchDecision> {
   readonly length: number
-  /** The first key that has not been dealt out. */
+  /** The index of the first key that is in no chunk yet. */
   next = 0
-  readonly #found: PoolBatch
+  readonly #decision: PoolBatch
   readonly #retryAfterMs: Float64Array
   readonly #fingerprints: Int32Array
   readonly #costs: Costs
-  #answered = 0
+  #decided = 0
 
   constructor(fingerprints: Int32Array, costs: Costs, withRemaining: boolean) {
     super()
     const length = fingerprints.length / 2
     this.length = length
     this.#retryAfterMs = new Float64Array(length)
-    this.#found = new PoolBatch(length, withRemaining, this.#retryAfterMs)
+    this.#decision = new PoolBatch(length, withRemaining, this.#retryAfterMs)
     this.#fingerprints = fingerprints
     this.#costs = costs
   }
 
   get withRemaining(): boolean {
-    return this.#found.remaining !== undefined
+    return this.#decision.remaining !== undefined
   }
 
-  /** How many keys are still to be dealt out. */
-  get left(): number {
+  /** How many keys are in no chunk yet. */
+  get keysLeft(): number {
     return this.length - this.next
   }
 
-  /** Of the key that `next` is at. */
+  /** The upper half of the fingerprint of the key at `next`. */
   get hi(): number {
     return this.#fingerprints[2 * this.next + 1]!
   }
 
-  /** One cost for all of them, at most MOST_COST; or EACH. */
+  /** The cost of every key, at most MOST_COST; EACH if each key has its own. */
   get cost(): number {
     return typeof this.#costs === 'number' ? Math.min(this.#costs, MOST_COST) : EACH
   }
 
-  /** Moves the keys from `next` on into an area. */
+  /** Copies the keys from `next` on into an area, as many as `keys`. */
   copyNext(area: Area, at: number, keys: number): void {
     const i = this.next
     this.next += keys
@@ -89,8 +89,8 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
     for (let k = 0; k < keys; k++) area.costs[at + k] = Math.min(costs[i + k]!, MOST_COST)
   }
 
-  /** The same, of one key that goes to another ring than the next. */
-  addOne(area: Area, at: number): void {
+  /** Copies one key, for batches whose neighbouring keys go to different rings. */
+  copyOne(area: Area, at: number): void {
     const i = this.next++
     area.fingerprints[2 * at] = this.#fingerprints[2 * i]!
     area.fingerprints[2 * at + 1] = this.#fingerprints[2 * i + 1]!
@@ -98,29 +98,29 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
     if (typeof costs !== 'number') area.costs[at] = Math.min(costs[i]!, MOST_COST)
   }
 
-  /** What is known of the first keys of an area, which are those from the `i`th on here. */
-  take(area: Area, keys: number, i: number, refused: number): void {
-    this.#found.allowed.set(area.allowed.subarray(0, keys), i)
+  /** Reads the replies at the start of an area. They are about the keys from `i` on. */
+  readReplies(area: Area, keys: number, i: number, refused: number): void {
+    this.#decision.allowed.set(area.allowed.subarray(0, keys), i)
     if (refused > 0) this.#retryAfterMs.set(area.retryAfterMs.subarray(0, keys), i)
-    this.#found.remaining?.set(area.remaining.subarray(0, keys), i)
+    this.#decision.remaining?.set(area.remaining.subarray(0, keys), i)
   }
 
-  /** The same, of the `at`th key of an area, which is the `i`th here. */
-  takeOne(area: Area, at: number, i: number, refused: number): void {
-    this.#found.allowed[i] = area.allowed[at]!
+  /** Reads the reply at index `at` of an area. It is about the key at `i`. */
+  readReply(area: Area, at: number, i: number, refused: number): void {
+    this.#decision.allowed[i] = area.allowed[at]!
     if (refused > 0) this.#retryAfterMs[i] = area.retryAfterMs[at]!
-    if (this.#found.remaining) this.#found.remaining[i] = area.remaining[at]!
+    if (this.#decision.remaining) this.#decision.remaining[i] = area.remaining[at]!
   }
 
-  /** So many more keys are answered. */
-  answer(keys: number): void {
-    this.#answered += keys
-    if (this.#answered === this.length) this.resolve(this.#found)
+  /** Counts decided keys, and resolves the promise when all are. */
+  countDecided(keys: number): void {
+    this.#decided += keys
+    if (this.#decided === this.length) this.resolve(this.#decision)
   }
 
-  /** Some of it, so many keys, will not be answered. */
-  lose(keys: number, error: unknown): void {
-    const isAll = this.next === keys // that was dealt out
+  /** A chunk of so many keys failed: rejects the promise. */
+  fail(keys: number, error: unknown): void {
+    const isAll = this.next === keys // no other chunk was sent
     this.reject(isNotStarted(error) && !isAll ? noThreadsError(error.cause, true) : error)
   }
 
@@ -129,16 +129,17 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
   }
 }
 
-/** Keys of one batch, in one area of one ring. */
+/** A part of a batch: keys of one ring, in one of its areas. */
 export class Chunk implements RingRequest {
   readonly areaIndex: number
   length = 0
   readonly #batch: PartitionedBatch
   readonly #area: Area
   readonly #free: (chunk: Chunk) => void
-  /** Where in the batch the first of its keys is, if the others follow it there; else where each of them is. */
+  /** The index of its first key in the batch. */
   readonly #first: number
-  #places: Int32Array | undefined = undefined
+  /** The index of each key in the batch; undefined if they follow the first one. */
+  #indexes: Int32Array | undefined = undefined
 
   constructor(batch: PartitionedBatch, areaIndex: number, area: Area, free: (chunk: Chunk) => void) {
     this.#batch = batch
@@ -152,17 +153,17 @@ export class Chunk implements RingRequest {
     return this.length === AREA_KEYS
   }
 
-  /** Takes the next keys of the batch, as many as there is room for: the only ones that this chunk takes. */
+  /** Takes the next keys of the batch, as many as fit. The chunk takes no others. */
   addAll(): void {
-    this.length = Math.min(AREA_KEYS, this.#batch.left)
+    this.length = Math.min(AREA_KEYS, this.#batch.keysLeft)
     this.#batch.copyNext(this.#area, 0, this.length)
   }
 
   /** Takes the next key of the batch. */
   addOne(): void {
-    this.#places ??= new Int32Array(Math.min(AREA_KEYS, this.#batch.left))
-    this.#places[this.length] = this.#batch.next
-    this.#batch.addOne(this.#area, this.length++)
+    this.#indexes ??= new Int32Array(Math.min(AREA_KEYS, this.#batch.keysLeft))
+    this.#indexes[this.length] = this.#batch.next
+    this.#batch.copyOne(this.#area, this.length++)
   }
 
   write({ words }: RingMemory, slot: number): void {
@@ -175,16 +176,16 @@ export class Chunk implements RingRequest {
   }
 
   read({ words }: RingMemory, slot: number): void {
-    const places = this.#places
+    const indexes = this.#indexes
     const refused = words[slot + OUTCOME]!
-    if (places === undefined) this.#batch.take(this.#area, this.length, this.#first, refused)
-    else for (let at = 0; at < this.length; at++) this.#batch.takeOne(this.#area, at, places[at]!, refused)
-    this.#batch.answer(this.length)
+    if (indexes === undefined) this.#batch.readReplies(this.#area, this.length, this.#first, refused)
+    else for (let at = 0; at < this.length; at++) this.#batch.readReply(this.#area, at, indexes[at]!, refused)
+    this.#batch.countDecided(this.length)
     this.#free(this)
   }
 
   reject(error: unknown): void {
-    this.#batch.lose(this.length, error)
+    this.#batch.fail(this.length, error)
     this.#free(this)
   }
 }

@@ -1,10 +1,9 @@
 import { offAbort, onAbort, type Signal } from '../core/on-abort.js'
-import { aborted } from './pool-errors.js'
+import { abortedError } from './pool-errors.js'
 
-/** Something that was asked of another thread, and the promise of its answer. */
+/** A request to the pool, with the promise of its reply. */
 export abstract class PendingReply<T> {
   readonly promise: Promise<T>
-  /** The caller has been told something. */
   isSettled = false
   #resolve!: (value: T) => void
   #reject!: (error: unknown) => void
@@ -18,25 +17,26 @@ export abstract class PendingReply<T> {
     })
   }
 
-  /** Some of it may have been begun with. */
+  /** Whether at least a part of it is in a ring, so that a worker may have charged it. */
   protected abstract get isSent(): boolean
 
-  /** Rejects it when the signal is aborted before it is answered. */
-  endBy(signal: Signal): void {
+  /** Rejects the promise when the signal is aborted before the reply comes. */
+  rejectOnAbort(signal: Signal): void {
     this.#signal = signal
-    this.#abort = () => this.reject(aborted(signal.reason, this.isSent))
+    this.#abort = () => this.reject(abortedError(signal.reason, this.isSent))
     onAbort(signal, this.#abort)
   }
 
   reject(error: unknown): void {
-    if (this.#settles()) this.#reject(error)
+    if (this.#settle()) this.#reject(error)
   }
 
   protected resolve(value: T): void {
-    if (this.#settles()) this.#resolve(value)
+    if (this.#settle()) this.#resolve(value)
   }
 
-  #settles(): boolean {
+  /** False if the promise is settled already. */
+  #settle(): boolean {
     if (this.isSettled) return false
     this.isSettled = true
     if (this.#abort !== undefined) offAbort(this.#signal!, this.#abort)

@@ -20,7 +20,7 @@ import { PendingReply } from './pending-reply.js'
 import { isNotStarted } from './pool-errors.js'
 import type { RingMemory } from './ring-transport.js'
 
-/** The largest cost that travels: above any limit, and above all that a key can have used. */
+/** The largest cost in a request. It is larger than any limit, and than any count of a key. */
 export const MOST_COST = 2 ** 31 - 1
 
 /** The engine that sent the request. */
@@ -28,7 +28,7 @@ export interface DecidingEngine {
   readonly ruleName: string
 }
 
-/** A decision that another thread has made. All of it came with the answer: a copy of it has all fields, and nothing of the inside. */
+/** A decision by a worker. All of its figures came with the reply. Its internals are private, so that a copy has only the public fields. */
 export class PoolDecision implements Decision {
   readonly allowed: boolean
   readonly limit: number
@@ -121,27 +121,27 @@ export class PoolDecision implements Decision {
   }
 }
 
-/** The same number; a whole one as a small integer, which takes no memory beside the object that it is a field of. */
+/** The same number. A whole one becomes a small integer, which V8 stores in the object itself. */
 const smallest = (ms: number): number => ((ms | 0) === ms ? ms | 0 : ms)
 
-/** What is under way in a slot, on the side that asks. */
+/** A request in flight, for the client. */
 export interface InFlight {
   /** How many keys it is about. */
   readonly length: number
-  /** Takes the answer out of the slot. */
+  /** Reads the reply from the slot, and resolves the promise. */
   read(memory: RingMemory, slot: number): void
   reject(error: unknown): void
 }
 
-/** Something that can also wait before it comes to a slot. */
+/** A request that can wait in the backlog before it gets a slot. */
 export interface RingRequest extends InFlight {
   write(memory: RingMemory, slot: number): void
 }
 
-/** Settles the promise of a decision; with a promise that is rejected, where there is none. */
-export type Settle = (decision: PoolDecision | Promise<never>) => void
+/** Resolves the promise of a decision: with the decision, or with a rejected promise if the request failed. */
+export type Resolve = (decision: PoolDecision | Promise<never>) => void
 
-/** What asks for a decision. */
+/** Writes the request of a decision. */
 export function writeCheck({ words }: RingMemory, slot: number, lo: number, hi: number, cost: number): void {
   const request = requestOf(slot)
   words[request + OP] = Op.CHECK
@@ -150,7 +150,7 @@ export function writeCheck({ words }: RingMemory, slot: number, lo: number, hi: 
   words[request + COST] = cost > MOST_COST ? MOST_COST : cost
 }
 
-/** One question to a thread of the pool, until it is answered. */
+/** One request to the pool about one key, with the promise of its reply. */
 export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   readonly length = 1
   readonly engine: DecidingEngine
@@ -158,11 +158,11 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   readonly lo: number
   readonly hi: number
   readonly cost: number
-  /** The ring that it has to go to; -1: that of its key. */
+  /** The index of its ring; -1: the ring of its key. */
   ring = -1
-  /** Milliseconds that are asked about. */
+  /** The milliseconds of USAGE and BLOCK. */
   ms = 0
-  /** The decision to be given back. */
+  /** The decision to give back. */
   charge: PoolDecision | undefined = undefined
   protected isSent = false
 
@@ -191,7 +191,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   }
 
   override reject(error: unknown): void {
-    if (this.charge !== undefined && isNotStarted(error)) this.charge.outcome = Outcome.CHARGED // to be tried again
+    if (this.charge !== undefined && isNotStarted(error)) this.charge.outcome = Outcome.CHARGED // the caller may try again
     super.reject(error)
   }
 

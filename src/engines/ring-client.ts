@@ -1,14 +1,14 @@
 import { ANSWERED, BEGUN, DONE, SLOTS } from '../memory/request-ring.js'
 import { Chunk, type PartitionedBatch } from './partitioned-batch.js'
-import { type DecidingEngine, type InFlight, PoolDecision, type RingRequest, type Settle } from './request.js'
+import { type DecidingEngine, type InFlight, PoolDecision, type Resolve, type RingRequest } from './request.js'
 import {
   AREAS,
   type Area,
-  ASKED,
   ASLEEP,
   CLOSING,
   ENDED,
   kindOf,
+  PUBLISHED,
   RingMemory,
   STARTING,
   STATE,
@@ -16,29 +16,30 @@ import {
   WAITING,
 } from './ring-transport.js'
 
-/** The asking side of one ring, and what is under way in it. */
+/** The client of one ring, with its requests in flight. */
 export class RingClient {
-  /** Tells it from all other rings of this thread. */
+  /** Unique among the rings of this thread. */
   readonly id: number
   readonly #engine: DecidingEngine
   readonly memory = new RingMemory()
-  /** Counts the answerers that were started. */
-  starts = 0
-  /** Answerers that ended, one after another, without an answer. */
+  /** The generation of the newest server: 1 for the first one of this ring, 2 for its replacement; 0 before the first. */
+  generation = 0
+  /** How many servers in a row died without a reply. */
   failures = 0
-  /** Turns of the event loop in which it is to be looked for answers, before somebody waits to be told. */
-  looks = 0
-  /** Somebody is to be told when there are answers. */
-  isListening = false
-  /** What the last look at answers saw, kept so that there is one. */
-  touched = 0
+  /** In how many more turns of the event loop the client polls for replies, before it waits for a wake-up. */
+  pollsLeft = 0
+  /** Whether a poll is scheduled, or a wait pending. */
+  isReceiving = false
+  /** The result of the last `#prefetch`; a property, so that V8 can't drop its reads. */
+  prefetched = 0
   readonly #words = this.memory.words
-  /** Of a decision that went to the ring at once, as most do, only whom to answer. */
-  readonly #inFlight: (InFlight | Settle | undefined)[] = new Array(SLOTS).fill(undefined)
+  /** By slots. Most decisions go to the ring directly, and have only the function that resolves their promise here. */
+  readonly #inFlight: (InFlight | Resolve | undefined)[] = new Array(SLOTS).fill(undefined)
   readonly #areas: Area[] = Array.from({ length: AREAS }, (_, i) => this.memory.area(i))
   readonly #freeAreas: number[] = Array.from({ length: AREAS }, (_, i) => i)
+  /** Cursors: the next request, the first one that isn't published, and the first one whose reply has not been read. */
   #next = 0
-  #sent = 0
+  #published = 0
   #read = 0
 
   constructor(id: number, engine: DecidingEngine) {
@@ -54,117 +55,118 @@ export class RingClient {
     return this.#next === this.#read
   }
 
-  /** How many were put that the answerer does not know of. */
-  get unsent(): number {
-    return (this.#next - this.#sent) | 0
+  /** How many requests are enqueued and not yet published. */
+  get unpublished(): number {
+    return (this.#next - this.#published) | 0
   }
 
-  /** Whether its answerer has come. */
+  /** Whether the server has begun. */
   get isReady(): boolean {
     return kindOf(Atomics.load(this.#words, STATE)) !== STARTING
   }
 
-  /** Whether its answerer has laid down its work, if it has one. */
+  /** Whether the server sleeps, or there is none. */
   get isAtRest(): boolean {
     const kind = kindOf(Atomics.load(this.#words, STATE))
     return kind === ASLEEP || kind === ENDED
   }
 
-  put(asked: RingRequest): void {
-    asked.write(this.memory, this.add(asked))
+  /** Enqueues a request. The ring must not be full. */
+  enqueue(request: RingRequest): void {
+    request.write(this.memory, this.reserve(request))
   }
 
-  /** The slot that is its own now, for the caller to write to. There is room. */
-  add(asked: InFlight | Settle): number {
+  /** Reserves the next slot, for the caller to write the request. The ring must not be full. */
+  reserve(request: InFlight | Resolve): number {
     const cursor = this.#next
-    this.#inFlight[cursor & (SLOTS - 1)] = asked
+    this.#inFlight[cursor & (SLOTS - 1)] = request
     this.#next = (cursor + 1) | 0
     return this.memory.slot(cursor)
   }
 
-  /** Room for keys of a batch, if there is some. */
-  open(batch: PartitionedBatch): Chunk | undefined {
+  /** An empty chunk for the next keys of a batch; undefined if the ring is full, or no area is free. */
+  allocateChunk(batch: PartitionedBatch): Chunk | undefined {
     if (this.isFull) return undefined
     const area = this.#freeAreas.pop()
     if (area === undefined) return undefined
     return new Chunk(batch, area, this.#areas[area]!, ({ areaIndex }) => this.#freeAreas.push(areaIndex))
   }
 
-  /** Shows the answerer all that was put, and wakes it. True: there is none, and the caller is to start one. */
-  send(): boolean {
+  /** Publishes all enqueued requests, and wakes the server. True: there is none, and the caller must start `generation`. */
+  publish(): boolean {
     const words = this.#words
-    this.#sent = this.#next
-    Atomics.store(words, ASKED, this.#next)
-    if (kindOf(Atomics.load(words, STATE)) === ASLEEP) Atomics.notify(words, ASKED)
-    return this.start()
+    this.#published = this.#next
+    Atomics.store(words, PUBLISHED, this.#next)
+    if (kindOf(Atomics.load(words, STATE)) === ASLEEP) Atomics.notify(words, PUBLISHED)
+    return this.claimStart()
   }
 
-  /** True: nobody answers, and the caller is to start the `starts`th answerer. */
-  start(): boolean {
+  /** True: no server runs, and the caller must start the server of the new `generation`. */
+  claimStart(): boolean {
     const state = Atomics.load(this.#words, STATE)
     if (kindOf(state) !== ENDED) return false
-    const isOurs =
-      Atomics.compareExchange(this.#words, STATE, state, stateOf(this.starts + 1, STARTING)) === state
-    if (isOurs) this.starts++
-    return isOurs
+    const starting = stateOf(this.generation + 1, STARTING)
+    const isClaimed = Atomics.compareExchange(this.#words, STATE, state, starting) === state
+    if (isClaimed) this.generation++
+    return isClaimed
   }
 
-  /** Gives up the `start`th answerer, unless it has come: if this is true, it never will. */
-  giveUp(start: number): boolean {
-    const starting = stateOf(start, STARTING)
-    return Atomics.compareExchange(this.#words, STATE, starting, stateOf(start, ENDED)) === starting
+  /** Cancels the start of a server. True: it has not begun, and never will. */
+  cancelStart(generation: number): boolean {
+    const starting = stateOf(generation, STARTING)
+    return Atomics.compareExchange(this.#words, STATE, starting, stateOf(generation, ENDED)) === starting
   }
 
-  /** Nobody waits to be told any more. */
-  stopWaiting(): void {
+  /** The client no longer waits for a wake-up. */
+  endWait(): void {
     Atomics.store(this.#words, WAITING, 0)
   }
 
-  /** Settles what has been answered; how many keys that was about. */
-  settle(): number {
+  /** Reads all published replies, and settles their promises. Returns how many keys they are about. */
+  readReplies(): number {
     const answered = Atomics.load(this.#words, ANSWERED)
-    this.#touch(answered)
+    this.#prefetch(answered)
     let keys = 0
     while (this.#read !== answered) {
       const slot = this.memory.slot(this.#read)
-      const asked = this.#take()
-      if (typeof asked === 'function') {
-        asked(new PoolDecision(this.memory, slot, this.#engine))
+      const request = this.#shift()
+      if (typeof request === 'function') {
+        request(new PoolDecision(this.memory, slot, this.#engine))
         keys++
       } else {
-        keys += asked.length
-        asked.read(this.memory, slot)
+        keys += request.length
+        request.read(this.memory, slot)
       }
     }
     return keys
   }
 
   /**
-   * Answers lie in the cache of the processor that wrote them. InFlight for one after another, each between the promises that it settles,
-   * they come one after another; here they come all at once.
+   * Replies lie in the cache of the server's processor. `readReplies` reads each slot between two promises, so their cache
+   * misses would follow each other; this loop lets them overlap.
    */
-  #touch(answered: number): void {
-    let touched = 0
+  #prefetch(answered: number): void {
+    let prefetched = 0
     for (let at = this.#read; at !== answered; at = (at + 1) | 0)
-      touched ^= this.#words[this.memory.slot(at)]!
-    this.touched = touched
+      prefetched ^= this.#words[this.memory.slot(at)]!
+    this.prefetched = prefetched
   }
 
-  /** Resolves when something is answered that `settle` has not seen; undefined where something is already. */
-  nextAnswer(): Promise<unknown> | undefined {
+  /** Resolves when the server publishes a reply; undefined if there are published replies that have not been read. */
+  waitForReply(): Promise<unknown> | undefined {
     Atomics.store(this.#words, WAITING, 1)
     const { async, value } = Atomics.waitAsync(this.#words, ANSWERED, this.#read)
     return async ? value : undefined
   }
 
-  /** Its answerer is no more: shows what it had not told of. */
-  recover(): void {
+  /** The worker died: publishes the replies that it had finished and not published. */
+  publishFinished(): void {
     Atomics.store(this.#words, ANSWERED, Atomics.load(this.#words, DONE))
   }
 
   /**
-   * Its answerer is no more, whatever it was doing. The one request that it had begun with and not answered is rejected; the
-   * next answerer goes on behind it. Returns how many keys that was about. All answers have been settled.
+   * The worker died: rejects its request in flight, if there is one, so that the next server begins behind it. The caller has
+   * read all replies. Returns how many keys the request is about.
    */
   failInFlight(error: unknown): number {
     const words = this.#words
@@ -172,42 +174,43 @@ export class RingClient {
     let keys = 0
     if (begun !== this.#read) {
       for (const cursor of [DONE, ANSWERED]) Atomics.store(words, cursor, begun)
-      keys = this.#reject(error)
+      keys = this.#rejectNext(error)
     }
-    Atomics.store(words, STATE, stateOf(this.starts, ENDED))
+    Atomics.store(words, STATE, stateOf(this.generation, ENDED))
     return keys
   }
 
-  /** Rejects all that is under way, which nobody answers. Returns how many keys that was about. */
-  abandon(error: unknown): number {
+  /** Rejects every request of the ring, as no server will run. Returns how many keys they are about. */
+  failAll(error: unknown): number {
     let keys = 0
-    while (this.#read !== this.#next) keys += this.#reject(error)
-    this.#sent = this.#next
-    for (const cursor of [ASKED, BEGUN, DONE, ANSWERED]) Atomics.store(this.#words, cursor, this.#next)
+    while (this.#read !== this.#next) keys += this.#rejectNext(error)
+    this.#published = this.#next
+    for (const cursor of [PUBLISHED, BEGUN, DONE, ANSWERED]) Atomics.store(this.#words, cursor, this.#next)
     return keys
   }
 
+  /** Ends the server when it has no more requests. */
   close(): void {
     Atomics.store(this.#words, CLOSING, 1)
-    Atomics.notify(this.#words, ASKED)
+    Atomics.notify(this.#words, PUBLISHED)
   }
 
-  /** Rejects the next one; how many keys it was about. */
-  #reject(error: unknown): number {
-    const asked = this.#take()
-    if (typeof asked === 'function') {
-      asked(Promise.reject(error))
+  #rejectNext(error: unknown): number {
+    const request = this.#shift()
+    if (typeof request === 'function') {
+      request(Promise.reject(error))
       return 1
     }
-    asked.reject(error)
-    return asked.length
+    request.reject(error)
+    return request.length
   }
 
-  #take(): InFlight | Settle {
-    const place = this.#read & (SLOTS - 1)
-    const asked = this.#inFlight[place]!
-    this.#inFlight[place] = undefined
+  /** Removes the oldest request in flight. */
+  #shift(): InFlight | Resolve {
+    const index = this.#read & (SLOTS - 1)
+    const request = this.#inFlight[index]!
+    this.#inFlight[index] = undefined
     this.#read = (this.#read + 1) | 0
-    return asked
+    return request
   }
 }

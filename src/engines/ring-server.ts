@@ -1,10 +1,10 @@
 import { ANSWERED, BEGUN, DONE } from '../memory/request-ring.js'
 import {
-  ASKED,
   ASLEEP,
   AWAKE,
   CLOSING,
   ENDED,
+  PUBLISHED,
   type RingMemory,
   STARTING,
   STATE,
@@ -12,122 +12,126 @@ import {
   WAITING,
 } from './ring-transport.js'
 
-/** Answers shown one by one, and told one by one, would cost the line and a wake-up each; the asker may work on the first meanwhile. */
+/**
+ * The server publishes its replies after so many keys, and wakes the client after so many. One store and one wake-up for each
+ * reply would cost too much; only one for all would leave the client idle meanwhile.
+ */
 const KEYS_PER_STORE = 16
 const KEYS_PER_WAKE = 64
-/** Looks at the ring before going to sleep: about 25 us, less than it takes to be woken and to be waited for meanwhile. */
-const LOOKS = 3000
-
-/** After one that could not be answered together with others, so many are answered one by one. */
+/** How often an idle server polls the ring before it sleeps: for about 25 us, which is less than a wake-up costs both sides. */
+const POLLS_BEFORE_SLEEP = 3000
+/** After a request that `handleMany` left, the server handles so many one by one before it calls `handleMany` again. */
 const SINGLE_AFTER_STOP = 8
 
-/** What answers. */
+/** Computes the replies. */
 export interface RingHandler {
   /**
-   * Answers the request of a slot, the `nth` of those that follow each other; how many keys it was about. Whoever calls it tells
-   * of BEGUN and DONE.
+   * Handles the request of a slot. `nth` counts the requests since the server last looked for more, from 0. Returns how many
+   * keys the request is about. The caller keeps BEGUN and DONE.
    */
-  answer(slot: number, nth: number): number
-  /** Answers from one cursor up to before another, telling of BEGUN and DONE itself; the first that it has not answered. */
-  answerMany(from: number, to: number): number
+  handle(slot: number, nth: number): number
+  /** Handles requests from one cursor up to before another, and keeps BEGUN and DONE. Returns the first one that it left. */
+  handleMany(from: number, to: number): number
   /** Called before every sleep. */
-  rest(): void
+  beforeSleep(): void
 }
 
-/** The answering side. */
+/** The server of one ring. It runs on a worker. */
 export class RingServer {
   readonly #words: Int32Array
   readonly #memory: RingMemory
-  readonly #start: number
+  readonly #generation: number
   readonly #idleMs: number
-  #answered = 0
+  #handled = 0
 
-  /** The `start`th of this ring. After `idleMs` without a request it ends. */
-  constructor(memory: RingMemory, start: number, idleMs: number) {
-    this.#start = start
+  /** The server of this generation (`RingClient.generation`). After `idleMs` without a request it ends. */
+  constructor(memory: RingMemory, generation: number, idleMs: number) {
+    this.#generation = generation
     this.#memory = memory
     this.#words = memory.words
     this.#idleMs = idleMs
   }
 
-  /** Answers by `by` until there has been nothing to do for long; not at all where this start has been given up. */
-  run(by: RingHandler): void {
-    const [starting, awake] = [stateOf(this.#start, STARTING), stateOf(this.#start, AWAKE)]
+  /** Serves requests until none has come for `idleMs`. Returns at once if the client has cancelled this start. */
+  run(handler: RingHandler): void {
+    const [starting, awake] = [stateOf(this.#generation, STARTING), stateOf(this.#generation, AWAKE)]
     if (Atomics.compareExchange(this.#words, STATE, starting, awake) !== starting) return
-    this.#answered = Atomics.load(this.#words, ANSWERED)
+    this.#handled = Atomics.load(this.#words, ANSWERED)
     for (;;) {
-      const asked = Atomics.load(this.#words, ASKED)
-      if (asked !== this.#answered) this.#answerUpTo(asked, by)
-      else if (!this.#isAskedSoon()) {
-        by.rest()
+      const published = Atomics.load(this.#words, PUBLISHED)
+      if (published !== this.#handled) this.#serveUpTo(published, handler)
+      else if (!this.#poll()) {
+        handler.beforeSleep()
         if (!this.#sleep()) return
       }
     }
   }
 
-  #answerUpTo(asked: number, by: RingHandler): void {
+  #serveUpTo(published: number, handler: RingHandler): void {
     const words = this.#words
     let nth = 0
-    let unshown = 0
-    let untold = 0
+    let keysSinceStore = 0
+    let keysSinceWake = 0
     let single = 0
-    while (this.#answered !== asked) {
-      const from = this.#answered
-      let keys = single > 0 ? 0 : this.#answerMany(asked, by)
+    while (this.#handled !== published) {
+      const from = this.#handled
+      let keys = single > 0 ? 0 : this.#handleMany(published, handler)
       if (keys === 0) {
         words[BEGUN] = (from + 1) | 0
-        keys = by.answer(this.#memory.slot(from), nth)
+        keys = handler.handle(this.#memory.slot(from), nth)
         words[DONE] = (from + 1) | 0
-        this.#answered = (from + 1) | 0
+        this.#handled = (from + 1) | 0
         single = single > 0 ? single - 1 : SINGLE_AFTER_STOP
       }
-      nth += (this.#answered - from) | 0
-      unshown += keys
-      untold += keys
-      const isLast = this.#answered === asked
-      if (!isLast && unshown < KEYS_PER_STORE) continue
-      Atomics.store(words, ANSWERED, this.#answered)
-      unshown = 0
-      if (!isLast && untold < KEYS_PER_WAKE) continue
+      nth += (this.#handled - from) | 0
+      keysSinceStore += keys
+      keysSinceWake += keys
+      const isLast = this.#handled === published
+      if (!isLast && keysSinceStore < KEYS_PER_STORE) continue
+      Atomics.store(words, ANSWERED, this.#handled)
+      keysSinceStore = 0
+      if (!isLast && keysSinceWake < KEYS_PER_WAKE) continue
       this.#wake()
-      untold = 0
+      keysSinceWake = 0
     }
   }
 
-  /** As many of the requests at hand as can be answered together; how many keys those were about. */
-  #answerMany(asked: number, by: RingHandler): number {
-    const from = this.#answered
-    const left = (asked - from) | 0
-    this.#words[BEGUN] = (from + 1) | 0 // what fails before the first of them is that one's failure
-    this.#answered = by.answerMany(from, left > KEYS_PER_WAKE ? (from + KEYS_PER_WAKE) | 0 : asked)
-    return (this.#answered - from) | 0
+  /** Lets the handler take the next requests together, at most `KEYS_PER_WAKE`. Returns how many it handled, each for one key. */
+  #handleMany(published: number, handler: RingHandler): number {
+    const from = this.#handled
+    const left = (published - from) | 0
+    this.#words[BEGUN] = (from + 1) | 0 // if the worker dies before the handler sets BEGUN, only the first request fails
+    this.#handled = handler.handleMany(from, left > KEYS_PER_WAKE ? (from + KEYS_PER_WAKE) | 0 : published)
+    return (this.#handled - from) | 0
   }
 
   #wake(): void {
     if (Atomics.load(this.#words, WAITING) === 1) Atomics.notify(this.#words, ANSWERED)
   }
 
-  #isAskedSoon(): boolean {
-    for (let i = 0; i < LOOKS; i++) {
-      if (Atomics.load(this.#words, ASKED) !== this.#answered) return true
+  /** Polls for a short time. Returns whether there is a new request. */
+  #poll(): boolean {
+    for (let i = 0; i < POLLS_BEFORE_SLEEP; i++) {
+      if (Atomics.load(this.#words, PUBLISHED) !== this.#handled) return true
     }
     return false
   }
 
-  /** False: this is the end, and whoever asks again starts another answerer. */
+  /** Sleeps until a request comes. False: this server has ended, and the client starts another one for the next request. */
   #sleep(): boolean {
     const words = this.#words
-    const awake = stateOf(this.#start, AWAKE)
-    const ended = stateOf(this.#start, ENDED)
-    Atomics.store(words, STATE, stateOf(this.#start, ASLEEP))
+    const awake = stateOf(this.#generation, AWAKE)
+    const ended = stateOf(this.#generation, ENDED)
+    Atomics.store(words, STATE, stateOf(this.#generation, ASLEEP))
     const isClosing = Atomics.load(words, CLOSING) === 1
-    if (!isClosing && Atomics.wait(words, ASKED, this.#answered, this.#idleMs) !== 'timed-out') {
+    if (!isClosing && Atomics.wait(words, PUBLISHED, this.#handled, this.#idleMs) !== 'timed-out') {
       Atomics.store(words, STATE, awake)
       return true
     }
     Atomics.store(words, STATE, ended)
-    // Asked meanwhile: by somebody who saw this one asleep; or who sees ENDED, and then one of the two takes it up.
-    if (Atomics.load(words, ASKED) === this.#answered) return false
+    // The client may have published meanwhile. If it saw ASLEEP, this server must resume. If it saw ENDED, it claims the start
+    // of another server, and this compare-exchange lets one of the two succeed.
+    if (Atomics.load(words, PUBLISHED) === this.#handled) return false
     return Atomics.compareExchange(words, STATE, ended, awake) === ended
   }
 }

@@ -1,50 +1,58 @@
 /**
- * The memory between the thread that asks and one that answers: a ring of requests, and one of slots for their answers at the
- * same places, with one asker and one answerer. Nothing is copied but what is asked and what is found, answers come in the
- * order of the requests, and after the death of a thread the cursors say which request it was at.
+ * The memory between a client (the calling thread) and a server (a task on a worker): a ring of requests, and a ring of
+ * reply slots at the same positions. Each ring has one client, and one server at a time. Only requests and replies are
+ * copied, replies keep the order of the requests, and after a worker died the cursors name its request in flight.
  *
- *     asker      the request, then Atomics.store(ASKED, + 1) once for many, then wakes whoever is ASLEEP
- *     answerer   Atomics.load(ASKED), then one by one BEGUN + 1, the answer, DONE + 1; and once for some of them
- *                Atomics.store(ANSWERED, DONE), then wakes who is WAITING
+ *     client   writes requests, then publishes many with one Atomics.store(PUBLISHED), then wakes a server that is ASLEEP
+ *     server   Atomics.load(PUBLISHED), then for each request: BEGUN + 1, the reply, DONE + 1;
+ *              once for several replies: Atomics.store(ANSWERED, DONE), then wakes a client that is WAITING
  *
- * Either stores its cursor, then reads whether the other sleeps; who goes to sleep says so, then sleeps only if the cursor is
- * still the one that it knows (`Atomics.wait` compares once more). All of these are sequentially consistent, so one of the two
- * sees the other's store, and nobody sleeps on work. What requests and slots hold is plain: it is written before the cursor is stored and
- * read after the cursor was loaded.
+ * Each side stores its cursor, then reads whether the other side sleeps. A side that goes to sleep first announces it, then
+ * sleeps only if the other cursor is unchanged (`Atomics.wait` compares it once more). All of these operations are
+ * sequentially consistent, so one of the two sees the other's store, and no side sleeps while it has work. Requests and
+ * slots are accessed by plain operations: the writer writes them before it stores the cursor, and the reader reads them
+ * after it has loaded the cursor.
  *
- * Who asks says STARTING, and hands the ring to a thread. One that never comes is given up, by compare-exchange with ENDED; and one that
- * comes begins by compare-exchange with AWAKE: so never both.
+ * The client sets STARTING, and starts a worker task for the ring. It cancels a start by a compare-exchange from STARTING
+ * to ENDED. The server begins by a compare-exchange from STARTING to AWAKE. So a cancelled server never begins.
  *
- * Cursors count modulo 2^32, as signed integers. Every interleaving of all this is explored by test/model/ring-transport.mjs.
+ * Cursors count modulo 2^32, as signed integers. test/model/ring-transport.mjs explores every interleaving of this protocol.
  */
 
 import { SLOT_BITS, SLOT_WORDS, SLOTS, SLOTS_AT } from '../memory/request-ring.js'
 
-/** Indexes into the words, beside those of `memory/request-ring.ts`; those that different threads write are lines of their own. */
-export const ASKED = 0
-/** start * 4 + what the answerer that was started so is doing: STARTING, AWAKE, ASLEEP or ENDED. */
+/**
+ * Indexes into the ring's words, besides those of `memory/request-ring.ts`. Words that different threads write lie on
+ * different cache lines.
+ */
+/** How many requests the client has published. Only the client writes it. */
+export const PUBLISHED = 0
+/** generation * 4 + the state of the server of that generation: STARTING, AWAKE, ASLEEP or ENDED. */
 export const STATE = 32
-/** 1 while the asker waits to be told of answers. The asker alone writes it. */
+/** 1 while the client waits for replies. Only the client writes it. */
 export const WAITING = 48
-/** 1 once the answerer is to end. */
+/** 1 once the server has to end. */
 export const CLOSING = 49
 export const ENDED = 0
 export const AWAKE = 1
 export const ASLEEP = 2
 export const STARTING = 3
 
-/** STATE of the `start`th answerer. One that said it had ended must not take up what a later one has left. */
-export const stateOf = (start: number, state: number): number => (start << 2) | state
+/**
+ * STATE of the server of a generation. The generation is part of the word so that a server that has announced its end can't
+ * resume a ring that a later server has left.
+ */
+export const stateOf = (generation: number, kind: number): number => (generation << 2) | kind
 export const kindOf = (state: number): number => state & 3
 
-/** Areas for batches, and the keys that go into one. */
+/** The number of areas for chunks of batches, and the most keys of one chunk. */
 export const AREAS = 32
 export const AREA_KEYS = 256
 const AREAS_AT = SLOTS_AT + SLOTS * SLOT_WORDS
 const AREA_WORDS = 7 * AREA_KEYS
 const BYTES = 4 * (AREAS_AT + AREAS * AREA_WORDS)
 
-/** What a batch is asked and answered in. */
+/** The request and the reply of one chunk of a batch, an entry for each key. */
 export interface Area {
   readonly fingerprints: Int32Array
   readonly costs: Int32Array
@@ -53,20 +61,20 @@ export interface Area {
   readonly retryAfterMs: Float64Array
 }
 
-/** The memory of one ring, as both sides see it. */
+/** The memory of one ring, for both sides. */
 export class RingMemory {
   readonly buffer: SharedArrayBuffer
   readonly words: Int32Array
   readonly doubles: Float64Array
 
-  /** Growable, though it never grows: only then does V8 align it to a page, and what is a line here to a line. */
+  /** Growable, though it never grows: V8 aligns only growable buffers to pages, and so the cache lines of this map. */
   constructor(buffer = new SharedArrayBuffer(BYTES, { maxByteLength: BYTES })) {
     this.buffer = buffer
     this.words = new Int32Array(buffer, 0, BYTES / 4)
     this.doubles = new Float64Array(buffer, 0, BYTES / 8)
   }
 
-  /** Where the slot of a cursor begins, in words; in doubles, half of that. */
+  /** The index of the cursor's slot in `words`; half of it is the index in `doubles`. */
   slot(cursor: number): number {
     return SLOTS_AT + ((cursor & (SLOTS - 1)) << SLOT_BITS)
   }

@@ -5,48 +5,45 @@ import { ownFile } from '../core/own-file.js'
 import { noThreadsError } from './pool-errors.js'
 import type { RingTask } from './worker.js'
 
-/** As piscina takes them, and gives them to `new Worker`. */
+/** The options for piscina; `resourceLimits` goes to `new Worker`. */
 export interface ThreadOptions {
   readonly minThreads: number
   readonly maxThreads: number
   readonly resourceLimits: object | undefined
 }
 
-/** Of piscina, what is used here. Its own types do not hold where optional properties are exact. */
+/** The used part of piscina. Its own types don't compile with `exactOptionalPropertyTypes`. */
 interface Piscina {
   readonly threads: readonly Worker[]
-  /** As it goes by them now: threads that may be started, and threads that are not ended however idle they are. */
+  /** Piscina reads both whenever it needs them: how many threads it may start, and how many idle threads it keeps. */
   readonly options: { maxThreads: number; minThreads: number }
   run(task: unknown, options?: { signal: AbortSignal }): Promise<void>
   on(event: 'error', listener: (error: unknown) => void): void
-  /** A thread has loaded what it runs. */
+  /** A thread has started, and loaded its module. */
   on(event: 'workerCreate', listener: () => void): void
-  /** Before the thread is taken from `threads`; it may have exited, and has the id -1 then. */
+  /** A thread ends; it is still in `threads`. The id of a thread that has exited is -1. */
   on(event: 'workerDestroy', listener: (thread: { readonly id: number }) => void): void
   destroy(): Promise<void>
 }
 
-/**
- * Threads that end one after another while they start: starting more is no use. What kills them is, say, a limit of memory
- * that no thread can live in.
- */
-const MOST_FAILURES = 10
-/** A thread beyond `minThreads` ends when its ring has had no work for so long. */
+/** After so many threads in a row died at start-up (of a memory limit that is too small, say), pending tasks are rejected. */
+const MAX_FAILURES = 10
+/** A thread beyond `minThreads` ends after so long without work. */
 const IDLE_THREAD_MS = 10_000
 
 /**
- * The threads of a pool, as many as there are rings with work. Piscina has them, gives them their tasks, and ends those that are
- * idle beyond `minThreads`. It starts one only in `#startOne`, which catches what that throws. Left to itself, it would start one in an
- * event of a thread that ended: where none can be started, that error ends the process.
+ * The threads of a pool: one for each ring with work. Piscina runs the tasks on them, and ends idle ones beyond `minThreads`.
+ * It starts threads only in `#startOne`, where the caller catches errors. By itself, it would also start one in the event
+ * handler of a thread that ended. If no thread can be started, that error would end the process.
  */
 export class Threads {
   readonly #piscina: Piscina
   readonly #minThreads: number
   readonly #maxThreads: number
   readonly #tasks = new Tasks()
-  /** What is under way, with what gives it up: true if no thread has come for it, and none will. */
+  /** The running tasks, with the functions that cancel their starts. */
   readonly #runs = new Map<AbortController, () => boolean>()
-  /** Ended by piscina, which does not wait for their exit. */
+  /** The exits of threads that piscina has ended without waiting for them. */
   readonly #ending = new Set<Promise<void>>()
   #failures = 0
   #lastError: unknown
@@ -59,7 +56,7 @@ export class Threads {
     const file = ownFile('dist/engines/worker.js')
     const require = createRequire(file) // not of this module, which has no URL in a CommonJS bundle
     try {
-      // Who decides in the calling thread alone should not pay for loading it.
+      // Loaded here, so that programs without a pool don't load it.
       const { Piscina } = require('piscina') as { Piscina: new (options: object) => Piscina }
       this.#piscina = new Piscina({
         filename: fileURLToPath(file),
@@ -78,11 +75,11 @@ export class Threads {
     try {
       this.#startMissing()
     } catch (error) {
-      void this.close() // those that did start
+      void this.close() // ends the threads that have started
       throw noThreadsError(error)
     }
     this.#piscina.on('workerCreate', () => this.succeeded())
-    // Of a thread that has no task; `workerDestroy` tells of its end.
+    // An error of a thread without a task. `workerDestroy` follows.
     this.#piscina.on('error', (error) => {
       this.#lastError = error
     })
@@ -96,13 +93,13 @@ export class Threads {
   }
 
   /**
-   * Runs a ring's answerer. Resolves when it has ended by itself; rejects when its thread has, with
-   * `ERR_MILLRACE_NO_THREADS` where none could be started for it and `giveUp` said that it has not begun.
+   * Runs the server of a ring. Resolves when the server has ended; rejects when its thread died. If no thread can be started
+   * for it, and `cancelStart` returns true, rejects with `ERR_MILLRACE_NO_THREADS`.
    */
-  async run(task: RingTask, giveUp: () => boolean): Promise<void> {
+  async run(task: RingTask, cancelStart: () => boolean): Promise<void> {
     const controller = new AbortController()
     const { signal } = controller
-    this.#runs.set(controller, giveUp)
+    this.#runs.set(controller, cancelStart)
     try {
       this.#startMissing()
       await this.#piscina.run(task, { signal })
@@ -114,7 +111,7 @@ export class Threads {
     this.succeeded()
   }
 
-  /** Some thread has done something: they can be started. */
+  /** A thread has started or worked: ends the row of failures. */
   succeeded(): void {
     this.#failures = 0
   }
@@ -122,7 +119,7 @@ export class Threads {
   /** Ends all threads. Resolves when they have exited. */
   async close(): Promise<void> {
     this.#isClosed = true
-    // A thread that breaks meanwhile is not waited for by piscina; and at an exit that comes after `destroy`, it starts one anew.
+    // `destroy` does not wait for a thread that fails meanwhile. And piscina replaces a thread that exits after `destroy`.
     do {
       while (this.#ending.size > 0) await Promise.all(this.#ending)
       await this.#piscina.destroy()
@@ -141,8 +138,8 @@ export class Threads {
   }
 
   #isMissing(): boolean {
-    const wanted = Math.min(this.#maxThreads, Math.max(this.#minThreads, this.#runs.size))
-    return this.#piscina.threads.length < wanted
+    const needed = Math.min(this.#maxThreads, Math.max(this.#minThreads, this.#runs.size))
+    return this.#piscina.threads.length < needed
   }
 
   #startOne(): void {
@@ -158,10 +155,10 @@ export class Threads {
     }
   }
 
-  /** A thread has ended. If it died while it started, the task that it was to have waits for another one. */
+  /** Replaces a thread that ended. If it died at start-up, its task waits for another one. */
   #replace(): void {
     if (this.#isClosed || !this.#isMissing()) return
-    if (++this.#failures < MOST_FAILURES) {
+    if (++this.#failures < MAX_FAILURES) {
       try {
         this.#startMissing()
         return
@@ -169,39 +166,39 @@ export class Threads {
         this.#lastError = error
       }
     }
-    this.#failures = MOST_FAILURES - 1 // the next one that fails is enough
-    const error = noThreadsError(this.#lastError ?? new Error('threads end while they start'))
-    for (const [controller, giveUp] of this.#runs) if (giveUp()) controller.abort(error)
+    this.#failures = MAX_FAILURES - 1 // one more failure is enough
+    const error = noThreadsError(this.#lastError ?? new Error('threads end at start-up'))
+    for (const [controller, cancelStart] of this.#runs) if (cancelStart()) controller.abort(error)
   }
 }
 
 /**
- * Piscina's queue of tasks that wait for a thread. Piscina starts a thread only for a task that no thread is free for. So the task that
- * starts a thread is kept from those that are free, and from the queue: left there, its promise would be rejected with nobody to
- * catch it.
+ * Piscina's task queue and load balancer. Piscina starts a thread only for a task that no idle thread can take. So the task
+ * that starts a thread is offered to no idle thread. It does not enter the queue either: piscina would reject its promise
+ * later, and nothing would catch that.
  */
 class Tasks {
-  /** The task that comes now is only to start a thread. */
+  /** Whether the next task only starts a thread. */
   isStarting = false
-  readonly #waiting: object[] = []
+  readonly #queue: object[] = []
 
   readonly workerFor = (_task: object, workers: readonly { readonly currentUsage: number }[]) =>
     (this.isStarting ? undefined : workers.find((worker) => worker.currentUsage === 0)) ?? null
 
   get size(): number {
-    return this.#waiting.length
+    return this.#queue.length
   }
 
   push(task: object): void {
-    if (!this.isStarting) this.#waiting.push(task)
+    if (!this.isStarting) this.#queue.push(task)
   }
 
   shift(): object | null {
-    return this.#waiting.shift() ?? null
+    return this.#queue.shift() ?? null
   }
 
   remove(task: object): void {
-    const place = this.#waiting.indexOf(task)
-    if (place >= 0) this.#waiting.splice(place, 1)
+    const index = this.#queue.indexOf(task)
+    if (index >= 0) this.#queue.splice(index, 1)
   }
 }

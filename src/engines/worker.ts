@@ -1,4 +1,4 @@
-/** What a thread of the pool runs, once for each time that a ring has work. */
+/** The task of a pool's worker: it serves one ring until the ring is idle. */
 import type { InlineDecision } from '../core/decision.js'
 import {
   CHARGED_TICK,
@@ -26,39 +26,39 @@ import { type RingHandler, RingServer } from './ring-server.js'
 import { AREAS, type Area, RingMemory } from './ring-transport.js'
 import type { SharedLimiter } from './share.js'
 
-/** What a ring's server is started with. */
+/** The arguments of a ring's server. */
 export interface RingTask {
-  /** Tells the rings of a thread apart. */
+  /** `RingClient.id`. */
   readonly id: number
-  /** Of this ring, the how manieth. */
-  readonly start: number
+  /** `RingClient.generation`: 1 for the first server of this ring, 2 for its replacement. */
+  readonly generation: number
   readonly ring: SharedArrayBuffer
   readonly limiter: SharedLimiter
   readonly idleMs: number
 }
 
-/** As in batches: decisions that follow each other in microseconds go by one reading of the clock. */
+/** Requests that follow each other within microseconds share one reading of the clock, as the keys of a batch do. */
 const REQUESTS_PER_READING = 16
 
-/** Of this thread, by their rings: one that comes back finds its engine. */
+/** The handlers of this worker by the ids of their rings, for a ring that comes back to it. */
 const handlers = new Map<number, RequestHandler>()
 
-/** What piscina runs. */
-export function serve({ id, start, ring, limiter, idleMs }: RingTask): void {
+/** Piscina calls it for each task. */
+export function serve({ id, generation, ring, limiter, idleMs }: RingTask): void {
   const handler = handlers.get(id) ?? new RequestHandler(new RingMemory(ring), limiter)
   handlers.set(id, handler)
-  const server = new RingServer(handler.memory, start, idleMs)
+  const server = new RingServer(handler.memory, generation, idleMs)
   server.run(handler)
 }
 
-/** An engine that answers the requests of a ring. */
+/** Handles the requests of a ring by an inline engine. */
 class RequestHandler implements RingHandler {
   readonly memory: RingMemory
   readonly engine: InlineEngine
   readonly #areas: Area[]
   readonly #native: NativeRequestAnswerer | undefined
-  /** The reading in hand is of a request just before. */
-  #isRead = false
+  /** Whether a request just before has taken a reading of the clock. */
+  #hasReading = false
 
   constructor(memory: RingMemory, limiter: SharedLimiter) {
     const { arena, rule, clock } = attachShared(limiter)
@@ -68,25 +68,24 @@ class RequestHandler implements RingHandler {
     this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
   }
 
-  rest(): void {
+  beforeSleep(): void {
     this.engine.flush()
   }
 
-  /** By the addon, where it is there: decisions that are admitted, all by one reading. */
-  answerMany(from: number, to: number): number {
+  /** The addon, if it is loaded, decides requests by one reading of the clock, up to the first one that it does not admit. */
+  handleMany(from: number, to: number): number {
     const native = this.#native
     if (native === undefined || ((to - from) | 0) < native.least) return from
     const { reading } = this.engine
     reading.take()
-    this.#isRead = false
+    this.#hasReading = false
     const stopped = native.answer(from, to, reading.nowMs)
     this.engine.tally((stopped - from) | 0, 0)
     return stopped
   }
 
-  /** Answers the request of a slot, the `nth` of those that follow each other. Returns how many keys it was about. */
-  answer(slot: number, nth: number): number {
-    if (nth % REQUESTS_PER_READING === 0) this.#isRead = false
+  handle(slot: number, nth: number): number {
+    if (nth % REQUESTS_PER_READING === 0) this.#hasReading = false
     const { words, doubles } = this.memory
     const { engine } = this
     const double = slot >>> 1
@@ -135,9 +134,9 @@ class RequestHandler implements RingHandler {
     const { words, doubles } = this.memory
     const { engine } = this
     const { limit } = engine
-    if (!this.#isRead) {
+    if (!this.#hasReading) {
       engine.reading.take()
-      this.#isRead = true
+      this.#hasReading = true
     }
     const outcome = engine.decide(lo, hi, cost, limit, -1)
     words[slot + LIMIT] = limit

@@ -1,54 +1,57 @@
 /**
- * The map of a ring of slots, as far as the addon knows it (`native/slots.h`).
- * `engines/ring-transport.ts` tells how it is worked.
+ * The part of a request ring's map that the addon shares (`native/slots.h`). `engines/ring-transport.ts` has the protocol.
  */
 
-/** How many requests the answerer has answered, as an index into the ring's words. */
+/** The index, in the ring's words, of the number of replies that the server has published. */
 export const ANSWERED = 16
 /**
- * Requests that the answerer has begun with, and done with, of which it tells some later: at most one less. Plain: the asker
- * reads them when it has died.
+ * The indexes of the numbers of requests that the server has begun and has finished. BEGUN is DONE, or DONE + 1 while a
+ * request is in flight; ANSWERED follows DONE later. Both are plain: the client reads them only after the worker died.
  */
 export const BEGUN = 17
 export const DONE = 18
 /**
- * Requests under way in one ring. A power of two. Each has four words to be asked in, and a slot for the answer: so the asker, whose
- * stores wait for the lines of memory that the answerer has, waits for one of four requests, and for a decision writes to no slot.
+ * The most requests in flight in one ring, a power of two. A request has four words, and a separate slot for its reply. So
+ * four requests share a cache line: the client, whose stores wait for lines that the server holds, waits once for four
+ * requests, and writes to no slot to request a decision.
  */
 export const SLOTS = 1024
 export const REQUESTS_AT = 64
 export const REQUEST_BITS = 2
 export const SLOT_BITS = 4
-/** Words of a slot, which is a line. */
+/** The words of a slot, which is one cache line. */
 export const SLOT_WORDS = 1 << SLOT_BITS
 export const SLOTS_AT = REQUESTS_AT + (SLOTS << REQUEST_BITS)
 
-/** What a request holds, as offsets in words. */
+/** The fields of a request, as offsets in words. */
 export const OP = 0
 export const LO = 1
 export const HI = 2
 export const COST = 3
-/** In place of the cost of a batch: each key has its own. */
+/** COST of a batch in which each key has a cost of its own. */
 export const EACH = -1
 
-/** What a slot holds. Where a decision was charged; of a batch that is asked, its area, its length, and whether it asks what remains. */
+/**
+ * The fields of a slot, as offsets in words. Of a decision: where its charge is. The request of a batch has its area in WAY,
+ * its number of keys in CHARGED_TICK, and in REFUNDS 1 if it asks for `remaining`.
+ */
 export const WAY = 0
 export const CHARGED_TICK = 1
 export const REFUNDS = 2
 export const LIMIT = 3
 export const REMAINING = 4
-/** Of a batch, how many keys were refused. */
+/** The `Outcome` of a decision; of a batch, the number of refused keys. */
 export const OUTCOME = 5
-/** Offsets in doubles: milliseconds that are asked about, or any number found; and of a decision. */
+/** Offsets in doubles. NUMBER is a request's milliseconds, and the reply of every operation that returns one number. */
 export const NUMBER = 3
 export const RETRY_AFTER_MS = 4
 export const RESET_MS = 5
 
-/** Where the request of a slot is, in words. */
+/** The index of the request that belongs to a slot, in words. */
 export const requestOf = (slot: number): number =>
   REQUESTS_AT + ((slot - SLOTS_AT) >> (SLOT_BITS - REQUEST_BITS))
 
-/** What can be asked. */
+/** The operations that a client can request. */
 export const Op = {
   CHECK: 1,
   PEEK: 2,
@@ -59,7 +62,7 @@ export const Op = {
   BLOCK: 7,
   UNBLOCK: 8,
   CLEAR: 9,
-  /** Statistics that the thread has kept to itself go to all. */
+  /** Adds the decisions that the worker has counted to the shared statistics. */
   FLUSH: 10,
   BATCH: 11,
 } as const

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// The ring between the thread that asks and one that answers (src/engines/ring-transport.ts, ring-client.ts, pool.ts), at every
-// interleaving: sleeping, waking, ending when idle, starting again, dying anywhere, being given up before it has come. One step is one operation on shared
-// memory; waiting compares and goes to sleep in one. A thread that sleeps may time out at any moment; that nobody has to wait
-// until one does is seen where none ever does.
+// Explores every interleaving of a ring's client and servers (src/engines/ring-transport.ts, ring-client.ts, pool.ts): sleeping,
+// waking, ending when idle, starting again, dying anywhere, and cancelling a start. One step is one operation on shared
+// memory; a wait compares and goes to sleep in one step. A sleeping server may time out at any moment. In the scenarios
+// without timeouts none ever does, which shows that no request depends on a timeout.
 //
 //   node test/model/ring-transport.mjs             as designed: holds
 //   node test/model/ring-transport.mjs --broken    with one rule left out: each must fail
@@ -11,27 +11,29 @@ import { fileURLToPath } from 'node:url'
 const [ENDED, AWAKE, ASLEEP, STARTING] = [0, 1, 2, 3]
 
 export const mistakes = {
-  'no look at what was asked after the end was said': 'two turns',
-  'goes on after the end without asking whether it may': 'two turns',
-  'sleeps without comparing': 'nobody times out',
-  'does not say that it sleeps before it does': 'nobody times out',
-  'looks who waits before it has said what is answered': 'two turns',
-  'says itself that nobody waits': 'two turns',
-  'waits for answers without comparing': 'two turns',
-  'does not say that it waits before it does': 'two turns',
-  'an end that does not say whose': 'two deaths',
-  'buries whom it is told of, whoever answers now': 'two deaths',
-  'begins before it says so': 'a death',
-  'forgets what was done and not shown': 'a death',
-  'asks after it has looked who sleeps': 'two turns',
-  'gives up a thread that has begun': 'given up',
-  'begins without asking whether it was given up': 'given up',
+  'a server that ends without a last read of PUBLISHED': 'two turns',
+  'a server that resumes after its end without a compare-exchange': 'two turns',
+  'a server that sleeps without comparing': 'no timeouts',
+  'a server that sleeps before it sets ASLEEP': 'no timeouts',
+  'a server that reads WAITING before it stores ANSWERED': 'two turns',
+  'a server that clears WAITING': 'two turns',
+  'a client that waits without comparing': 'two turns',
+  'a client that waits before it sets WAITING': 'two turns',
+  'a STATE without the generation': 'two deaths',
+  'a client that handles the death of an older generation': 'two deaths',
+  'a server that decides before it stores BEGUN': 'a death',
+  'a client that ignores finished replies': 'a death',
+  'a client that reads STATE before it stores PUBLISHED': 'two turns',
+  'a client that cancels a server that has begun': 'cancelled start',
+  'a server that begins without a compare-exchange': 'cancelled start',
 }
 
-/** What is asked in each turn of the asker's; a turn that asks for much shows it in parts, and listens at its end. */
+/**
+ * The requests of each turn of the client. A turn with many requests publishes them in parts, and waits for replies at its end.
+ */
 export const scenarios = {
   'two turns': { turns: [1, 1], deaths: 0 },
-  'nobody times out': { turns: [1, 1, 1], deaths: 0, isPatient: true },
+  'no timeouts': { turns: [1, 1, 1], deaths: 0, hasNoTimeouts: true },
   'three turns': { turns: [1, 2, 1], deaths: 0 },
   'a turn in parts': {
     turns: [
@@ -40,39 +42,39 @@ export const scenarios = {
     ],
     deaths: 0,
   },
-  'a turn in parts, nobody times out': { turns: [[1, 1], 1], deaths: 0, isPatient: true },
+  'a turn in parts, no timeouts': { turns: [[1, 1], 1], deaths: 0, hasNoTimeouts: true },
   'a death': { turns: [2, 1], deaths: 1 },
   'a death in a turn of parts': { turns: [[1, 1], 1], deaths: 1 },
   'two deaths': { turns: [1, 1, 1], deaths: 2 },
-  'given up': { turns: [1, 1], deaths: 0, givenUp: 1 },
-  'given up, and a death': { turns: [1, 1, 1], deaths: 1, givenUp: 1 },
+  'cancelled start': { turns: [1, 1], deaths: 0, cancels: 1 },
+  'cancelled start, and a death': { turns: [1, 1, 1], deaths: 1, cancels: 1 },
 }
 
-/** Explores a scenario: how many states it has, and what is wrong in one of them. */
-export function explore({ turns, deaths, givenUp = 0, isPatient = false }, mistake = '') {
+/** Explores a scenario. Returns the number of its states, and what is wrong in one of them. */
+export function explore({ turns, deaths, cancels = 0, hasNoTimeouts = false }, mistake = '') {
   const parts = turns.map((turn) => [turn].flat())
   const first = {
-    asked: 0,
+    published: 0,
     answered: 0,
     begun: 0,
     done: 0,
     state: ENDED,
     waiting: 0,
-    // The asker: where it is, how far it has asked and read, and what it is told.
+    // The client: its next step, its cursors, and its pending wait.
     at: 'idle',
     turn: 0,
     part: 0,
     next: 0,
     read: 0,
-    isListening: false,
-    canTrustEpoch: false,
-    isWaiter: false,
-    starts: 0,
-    seen: 0,
+    isReceiving: false,
+    isWaitResolved: false,
+    isWaiting: false,
+    generation: 0,
+    lastState: 0,
     deaths,
-    givenUp,
-    ended: [], // starts whose threads have died, for the asker to hear of
-    isNone: false, // and of none that will come
+    cancels,
+    ended: [], // generations whose workers have died, before the client handles it
+    isHopeless: false, // no server will run: the client rejects all requests
     threads: [],
     times: parts.flat().flatMap((n) => Array(n).fill(0)), // how often each request was decided
     lost: [],
@@ -85,7 +87,7 @@ export function explore({ turns, deaths, givenUp = 0, isPatient = false }, mista
     const wrong = wrongIn(now)
     if (wrong) return { states: seen.size, ends, wrong }
     let moves = 0
-    for (const next of movesOf(now, parts, isPatient, mistake)) {
+    for (const next of movesOf(now, parts, hasNoTimeouts, mistake)) {
       moves++
       const key = JSON.stringify(next)
       if (seen.has(key)) continue
@@ -95,7 +97,7 @@ export function explore({ turns, deaths, givenUp = 0, isPatient = false }, mista
     if (moves > 0) continue
     ends++
     if (now.read !== now.times.length)
-      return { states: seen.size, ends, wrong: `${now.read} requests settled for ever` }
+      return { states: seen.size, ends, wrong: `${now.read} requests settled, and no further step` }
   }
   return { states: seen.size, ends }
 }
@@ -103,16 +105,16 @@ export function explore({ turns, deaths, givenUp = 0, isPatient = false }, mista
 function wrongIn({ times, lost, threads, read, answered }) {
   if (times.some((n) => n > 1)) return 'a request decided twice'
   if (threads.filter(({ at }) => at !== 'returned').length > 1 && threads.filter(isAtWork).length > 1)
-    return 'two threads answer one ring'
+    return 'two servers of one ring'
   for (let i = 0; i < read; i++)
-    if (times[i] === 0 && !lost.includes(i)) return 'an answer to what nobody decided'
-  if (answered < read) return 'read ahead of what is answered'
+    if (times[i] === 0 && !lost.includes(i)) return 'a reply that no server decided'
+  if (answered < read) return 'the client read beyond ANSWERED'
 }
 const isAtWork = ({ at }) => ['begin', 'decide', 'done', 'answered'].includes(at)
 
 const kindOf = (state) => state % 4
 
-function* movesOf(s, parts, isPatient, mistake) {
+function* movesOf(s, parts, hasNoTimeouts, mistake) {
   const is = (name) => mistake === name
   const copy = () => ({
     ...s,
@@ -121,75 +123,75 @@ function* movesOf(s, parts, isPatient, mistake) {
     ended: s.ended.slice(),
     threads: s.threads.map((t) => ({ ...t })),
   })
-  const stateOf = (start, kind) => (is('an end that does not say whose') ? kind : 4 * start + kind)
-  const asker = (change) => {
+  const stateOf = (generation, kind) => (is('a STATE without the generation') ? kind : 4 * generation + kind)
+  const client = (change) => {
     const q = copy()
     change(q)
     return q
   }
   const start = (q) => {
-    q.starts++
-    q.state = stateOf(q.starts, STARTING)
-    q.threads.push({ start: q.starts, at: 'start', answered: 0, woken: false })
+    q.generation++
+    q.state = stateOf(q.generation, STARTING)
+    q.threads.push({ generation: q.generation, at: 'start', answered: 0, woken: false })
   }
-  const isSentBefore = is('asks after it has looked who sleeps')
-  const put = (q) => {
+  const readsStateFirst = is('a client that reads STATE before it stores PUBLISHED')
+  const enqueue = (q) => {
     q.next += parts[q.turn][q.part]
     q.part = (q.part + 1) % parts[q.turn].length
     if (q.part === 0) q.turn++
-    q.at = isSentBefore ? 'state' : 'send'
+    q.at = readsStateFirst ? 'state' : 'publish'
   }
   if (s.at === 'idle') {
-    if (s.turn < parts.length) yield asker(put)
-    if (s.canTrustEpoch)
-      yield asker((q) =>
+    if (s.turn < parts.length) yield client(enqueue)
+    if (s.isWaitResolved)
+      yield client((q) =>
         Object.assign(q, {
-          canTrustEpoch: false,
-          isListening: false,
+          isWaitResolved: false,
+          isReceiving: false,
           waiting: 0,
           read: q.answered,
-          at: 'listen',
+          at: 'receive',
         }),
       )
-    if (s.ended.length > 0) yield asker(failInFlight)
-    const isGivenUp = s.givenUp > 0 && s.starts > 0 && kindOf(s.state) !== ENDED
-    if (isGivenUp && (kindOf(s.state) === STARTING || is('gives up a thread that has begun')))
-      yield asker((q) => {
-        q.givenUp--
-        q.state = stateOf(q.starts, ENDED)
-        q.ended.push(q.starts)
-        q.isNone = true
+    if (s.ended.length > 0) yield client(failInFlight)
+    const mayCancel = s.cancels > 0 && s.generation > 0 && kindOf(s.state) !== ENDED
+    if (mayCancel && (kindOf(s.state) === STARTING || is('a client that cancels a server that has begun')))
+      yield client((q) => {
+        q.cancels--
+        q.state = stateOf(q.generation, ENDED)
+        q.ended.push(q.generation)
+        q.isHopeless = true
       })
   }
-  if (s.at === 'send')
-    yield asker((q) => Object.assign(q, { asked: q.next, at: isSentBefore ? 'wake' : 'state' }))
+  if (s.at === 'publish')
+    yield client((q) => Object.assign(q, { published: q.next, at: readsStateFirst ? 'wake' : 'state' }))
   if (s.at === 'state')
-    yield asker((q) => Object.assign(q, { seen: q.state, at: isSentBefore ? 'send' : 'wake' }))
+    yield client((q) => Object.assign(q, { lastState: q.state, at: readsStateFirst ? 'publish' : 'wake' }))
   if (s.at === 'wake')
-    yield asker((q) => {
-      if (kindOf(q.seen) === ASLEEP) for (const t of q.threads) if (t.at === 'asleep') t.at = 'woken'
-      if (kindOf(q.seen) === ENDED && q.state === q.seen) start(q)
-      if (q.part > 0) put(q)
-      else q.at = 'listen'
+    yield client((q) => {
+      if (kindOf(q.lastState) === ASLEEP) for (const t of q.threads) if (t.at === 'asleep') t.at = 'woken'
+      if (kindOf(q.lastState) === ENDED && q.state === q.lastState) start(q)
+      if (q.part > 0) enqueue(q)
+      else q.at = 'receive'
     })
-  if (s.at === 'listen')
-    yield asker((q) => {
-      q.at = q.isListening || q.next === q.read ? 'idle' : 'wait'
-      if (q.at === 'wait' && !is('does not say that it waits before it does')) q.waiting = 1
+  if (s.at === 'receive')
+    yield client((q) => {
+      q.at = q.isReceiving || q.next === q.read ? 'idle' : 'wait'
+      if (q.at === 'wait' && !is('a client that waits before it sets WAITING')) q.waiting = 1
     })
   if (s.at === 'wait')
-    yield asker((q) => {
-      const isNews = q.answered !== q.read && !is('waits for answers without comparing')
-      Object.assign(q, { isListening: true, canTrustEpoch: isNews, isWaiter: !isNews, at: 'idle' })
-      if (is('does not say that it waits before it does')) q.at = 'say'
+    yield client((q) => {
+      const isChanged = q.answered !== q.read && !is('a client that waits without comparing')
+      Object.assign(q, { isReceiving: true, isWaitResolved: isChanged, isWaiting: !isChanged, at: 'idle' })
+      if (is('a client that waits before it sets WAITING')) q.at = 'set late'
     })
-  if (s.at === 'say') yield asker((q) => Object.assign(q, { waiting: 1, at: 'idle' }))
+  if (s.at === 'set late') yield client((q) => Object.assign(q, { waiting: 1, at: 'idle' }))
 
-  /** A thread has died: what it had begun with is lost, and the next one goes on behind it. */
+  /** A worker has died: the client rejects its request in flight, and the next server begins behind it. */
   function failInFlight(q) {
-    const of = q.ended.shift()
-    if (of !== q.starts && !is('buries whom it is told of, whoever answers now')) return
-    if (!is('forgets what was done and not shown')) q.answered = q.done
+    const generation = q.ended.shift()
+    if (generation !== q.generation && !is('a client that handles the death of an older generation')) return
+    if (!is('a client that ignores finished replies')) q.answered = q.done
     q.read = q.answered
     if (q.begun !== q.read) {
       q.lost.push(q.read)
@@ -197,14 +199,14 @@ function* movesOf(s, parts, isPatient, mistake) {
       q.done = q.begun
       q.read = q.begun
     }
-    if (q.isNone) {
-      // All that waits is told that nobody answers.
+    if (q.isHopeless) {
+      // The client rejects all requests.
       for (; q.read < q.next; q.read++) q.lost.push(q.read)
-      for (const cursor of ['asked', 'begun', 'done', 'answered']) q[cursor] = q.next
-      q.isNone = false
+      for (const cursor of ['published', 'begun', 'done', 'answered']) q[cursor] = q.next
+      q.isHopeless = false
     }
-    q.state = stateOf(q.starts, ENDED)
-    if (q.next !== q.read) q.at = 'send'
+    q.state = stateOf(q.generation, ENDED)
+    if (q.next !== q.read) q.at = 'publish'
   }
 
   for (const [i, t] of s.threads.entries()) {
@@ -218,84 +220,84 @@ function* movesOf(s, parts, isPatient, mistake) {
     if (s.deaths > 0)
       yield thread((t, q) => {
         q.deaths--
-        q.ended.push(t.start)
+        q.ended.push(t.generation)
         t.at = 'returned'
       })
     const to = (at) => thread((t) => (t.at = at))
     const begin = (upTo) => thread((t) => Object.assign(t, { at: 'begin', upTo }))
-    const isWokenEarly = is('looks who waits before it has said what is answered')
+    const readsWaitingFirst = is('a server that reads WAITING before it stores ANSWERED')
     if (t.at === 'start')
       yield thread((t, q) => {
         const mayBegin =
-          q.state === stateOf(t.start, STARTING) || is('begins without asking whether it was given up')
-        if (mayBegin) q.state = stateOf(t.start, AWAKE)
-        Object.assign(t, { at: mayBegin ? 'look' : 'returned', answered: q.answered })
+          q.state === stateOf(t.generation, STARTING) || is('a server that begins without a compare-exchange')
+        if (mayBegin) q.state = stateOf(t.generation, AWAKE)
+        Object.assign(t, { at: mayBegin ? 'poll' : 'returned', answered: q.answered })
       })
-    if (t.at === 'look') yield s.asked === t.answered ? to('sleepy') : begin(s.asked)
+    if (t.at === 'poll') yield s.published === t.answered ? to('set asleep') : begin(s.published)
     if (t.at === 'begin')
       yield thread((t, q) => {
-        if (is('begins before it says so')) q.times[t.answered]++
+        if (is('a server that decides before it stores BEGUN')) q.times[t.answered]++
         else q.begun = t.answered + 1
         t.at = 'decide'
       })
     if (t.at === 'decide')
       yield thread((t, q) => {
-        if (is('begins before it says so')) q.begun = t.answered + 1
+        if (is('a server that decides before it stores BEGUN')) q.begun = t.answered + 1
         else q.times[t.answered]++
         t.at = 'done'
       })
     if (t.at === 'done')
       yield thread((t, q) => {
         q.done = ++t.answered
-        t.at = t.answered < t.upTo ? 'begin' : isWokenEarly ? 'who waits' : 'answered' // shown all at once
+        t.at = t.answered < t.upTo ? 'begin' : readsWaitingFirst ? 'read waiting' : 'answered' // published all at once
       })
     if (t.at === 'answered')
       yield thread((t, q) => {
         q.answered = t.answered
-        t.at = isWokenEarly ? (t.isSeen ? 'tell' : 'look') : 'who waits'
+        t.at = readsWaitingFirst ? (t.seesWaiting ? 'notify' : 'poll') : 'read waiting'
       })
-    if (t.at === 'who waits')
+    if (t.at === 'read waiting')
       yield thread((t, q) => {
-        t.isSeen = q.waiting === 1
-        t.at = isWokenEarly ? 'answered' : t.isSeen ? 'tell' : 'look'
+        t.seesWaiting = q.waiting === 1
+        t.at = readsWaitingFirst ? 'answered' : t.seesWaiting ? 'notify' : 'poll'
       })
-    if (t.at === 'tell')
+    if (t.at === 'notify')
       yield thread((t, q) => {
-        if (is('says itself that nobody waits')) q.waiting = 0
-        t.at = 'told'
+        if (is('a server that clears WAITING')) q.waiting = 0
+        t.at = 'notified'
       })
-    if (t.at === 'told')
+    if (t.at === 'notified')
       yield thread((t, q) => {
-        if (q.isWaiter) Object.assign(q, { isWaiter: false, canTrustEpoch: true })
-        t.at = 'look'
+        if (q.isWaiting) Object.assign(q, { isWaiting: false, isWaitResolved: true })
+        t.at = 'poll'
       })
-    if (t.at === 'sleepy')
+    if (t.at === 'set asleep')
       yield thread((t, q) => {
-        if (!is('does not say that it sleeps before it does')) q.state = stateOf(t.start, ASLEEP)
+        if (!is('a server that sleeps before it sets ASLEEP')) q.state = stateOf(t.generation, ASLEEP)
         t.at = 'sleep'
       })
     if (t.at === 'sleep')
       yield thread((t, q) => {
-        const isNews = q.asked !== t.answered && !is('sleeps without comparing')
-        t.at = isNews ? 'woken' : is('does not say that it sleeps before it does') ? 'say' : 'asleep'
+        const isChanged = q.published !== t.answered && !is('a server that sleeps without comparing')
+        t.at = isChanged ? 'woken' : is('a server that sleeps before it sets ASLEEP') ? 'set late' : 'asleep'
       })
-    if (t.at === 'say')
-      yield thread((t, q) => Object.assign(t, { at: 'asleep' }) && (q.state = stateOf(t.start, ASLEEP)))
-    if (t.at === 'asleep' && !isPatient) yield to('end')
+    if (t.at === 'set late')
+      yield thread((t, q) => Object.assign(t, { at: 'asleep' }) && (q.state = stateOf(t.generation, ASLEEP)))
+    if (t.at === 'asleep' && !hasNoTimeouts) yield to('end')
     if (t.at === 'woken')
-      yield thread((t, q) => Object.assign(t, { at: 'look' }) && (q.state = stateOf(t.start, AWAKE)))
+      yield thread((t, q) => Object.assign(t, { at: 'poll' }) && (q.state = stateOf(t.generation, AWAKE)))
     if (t.at === 'end')
       yield thread((t, q) => {
-        q.state = stateOf(t.start, ENDED)
-        t.at = is('no look at what was asked after the end was said') ? 'returned' : 'last look'
+        q.state = stateOf(t.generation, ENDED)
+        t.at = is('a server that ends without a last read of PUBLISHED') ? 'returned' : 'last read'
       })
-    if (t.at === 'last look') yield to(s.asked === t.answered ? 'returned' : 'take up')
-    if (t.at === 'take up')
+    if (t.at === 'last read') yield to(s.published === t.answered ? 'returned' : 'resume')
+    if (t.at === 'resume')
       yield thread((t, q) => {
-        const mayGoOn =
-          q.state === stateOf(t.start, ENDED) || is('goes on after the end without asking whether it may')
-        if (mayGoOn) q.state = stateOf(t.start, AWAKE)
-        t.at = mayGoOn ? 'look' : 'returned'
+        const mayResume =
+          q.state === stateOf(t.generation, ENDED) || is('a server that resumes after its end without a compare-exchange')
+        if (mayResume) q.state = stateOf(t.generation, AWAKE)
+        t.at = mayResume ? 'poll' : 'returned'
       })
   }
 }
