@@ -94,9 +94,9 @@ inline constexpr Word STATUS_REFUSED = 1;
 inline constexpr Word STATUS_DONE = 2;
 inline constexpr Word SEEN_WORDS = 4;
 inline constexpr Word KEYS_PER_READING = 64;
-inline constexpr Word RING_ANSWERED = 16;
-inline constexpr Word RING_BEGUN = 17;
-inline constexpr Word RING_DONE = 18;
+inline constexpr Word RING_REPLIED = 16;
+inline constexpr Word RING_ACCEPTED = 17;
+inline constexpr Word RING_COMPLETED = 18;
 inline constexpr Word REQUESTS_AT = 64;
 inline constexpr Word REQUEST_BITS = 2;
 inline constexpr Word REQUEST_OP = 0;
@@ -124,6 +124,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "a8be78a87e2ad6ba";
+inline constexpr char CONSTANTS_HASH[] = "fc09f55d9c75fcda";
 
 }  // namespace millrace

@@ -28,7 +28,7 @@ class SlotAnswerer {
         if (limit > MAX_TOTAL || !answer(ring, i, limit, reading)) return i;
       }
       // Shown group by group, so that the asker may work on the first meanwhile.
-      store(ring, RING_ANSWERED, end);
+      store(ring, RING_REPLIED, end);
       if (end != last) return end;
       first = end;
     }
@@ -74,7 +74,7 @@ class SlotAnswerer {
     const Word cost = read(ring, requestOf(i) + REQUEST_COST);
     int64_t way = ways_[i % GROUP];
     if (cost == 0 || cost > limit || way == NO_WAY) return false;
-    write(ring, RING_BEGUN, i + 1);
+    write(ring, RING_ACCEPTED, i + 1);
     Found found = cells_.attempt(static_cast<size_t>(way), name, cost, limit, reading);
     while (found == Found::UNDECIDED || found == Found::GONE) {
       way = table_.findLive(name);
@@ -82,7 +82,7 @@ class SlotAnswerer {
       found = cells_.decide(static_cast<size_t>(way), name, cost, limit, reading);
     }
     if (found != Found::ADMITTED) {
-      write(ring, RING_BEGUN, i);
+      write(ring, RING_ACCEPTED, i);
       return false;
     }
     write(ring, slot + SLOT_LIMIT, limit);
@@ -93,7 +93,7 @@ class SlotAnswerer {
     write(ring, slot + SLOT_REMAINING, forecast_.remaining(static_cast<size_t>(way), limit, reading));
     put(ring, slot / 2 + SLOT_RETRY_AFTER_MS, 0);
     put(ring, slot / 2 + SLOT_RESET_MS, untilGone(cells_.charged().tick, reading));
-    write(ring, RING_DONE, i + 1);
+    write(ring, RING_COMPLETED, i + 1);
     return true;
   }
 

@@ -197,14 +197,14 @@ export class Limiter implements AsyncDisposable {
     const engine = this.#open()
     if (what instanceof InlineDecision) {
       if (what.engine !== engine) throw foreignDecisionError(what)
-      const given = engine.giveBack(what)
+      const given = engine.changes.giveBack(what)
       this.#waiters.wake(what.lo, what.hi)
       return given
     }
     if (isDecision(what)) throw foreignDecisionError(what)
     checkCost(cost)
     const { lo, hi } = this.#keys.read(what as Key)
-    const refunded = engine.refund(lo, hi, cost)
+    const refunded = engine.changes.refund(lo, hi, cost)
     this.#waiters.wake(lo, hi)
     return refunded
   }
@@ -220,7 +220,7 @@ export class Limiter implements AsyncDisposable {
     const engine = this.#open()
     checkPenalty(cost)
     const { lo, hi } = this.#keys.read(key)
-    return engine.penalize(lo, hi, cost)
+    return engine.changes.penalize(lo, hi, cost)
   }
 
   /**
@@ -235,7 +235,7 @@ export class Limiter implements AsyncDisposable {
     const engine = this.#open()
     const forMs = blockMs(ms)
     const { lo, hi } = this.#keys.read(key)
-    const isBlocked = engine.block(lo, hi, forMs)
+    const isBlocked = engine.changes.block(lo, hi, forMs)
     this.#waiters.wake(lo, hi) // it may end earlier than the one before
     return isBlocked
   }
@@ -244,7 +244,7 @@ export class Limiter implements AsyncDisposable {
   unblock(key: Key): boolean {
     const engine = this.#open()
     const { lo, hi } = this.#keys.read(key)
-    const unblocked = engine.unblock(lo, hi)
+    const unblocked = engine.changes.unblock(lo, hi)
     this.#waiters.wake(lo, hi)
     return unblocked
   }
@@ -253,7 +253,7 @@ export class Limiter implements AsyncDisposable {
   clear(key: Key): void {
     const engine = this.#open()
     const { lo, hi } = this.#keys.read(key)
-    engine.clear(lo, hi)
+    engine.changes.clear(lo, hi)
     this.#waiters.wake(lo, hi)
   }
 

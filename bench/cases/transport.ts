@@ -2,9 +2,9 @@ import { Worker } from 'node:worker_threads'
 import { RingClient } from '#millrace/engines/ring-client.js'
 import { type Benchmark, type Contender, figureOf } from '../benchmark.js'
 import { LOOP_UNITS, timeInFlight } from '../in-flight.js'
-import type { ServerMemory } from '../transport/server.js'
 import { type Transport, TransportClient } from '../transport/client.js'
 import { RingBuffers } from '../transport/ring-buffers.js'
+import type { ServerMemory } from '../transport/server.js'
 
 const IN_FLIGHT = [1, 32, 256, 1_000]
 const OURS = 'one ring of slots'

@@ -4,11 +4,11 @@
  * publish many at once. Reading copies the records, as the library has only `pop`.
  */
 import { RingBuffer } from 'ringbuf.js'
-import { echoAt, type Echo, REPLY_WORDS, REQUEST_WORDS } from './echo.js'
+import { type Echo, echoAt, REPLY_WORDS, REQUEST_WORDS } from './echo.js'
 
 /** Shared words, each on its own cache line: how many records each side has published, and which side sleeps. */
-const PUBLISHED = 0
-const ANSWERED = 16
+const REQUESTED = 0
+const REPLIED = 16
 const ASLEEP = 32
 const WAITING = 48
 const WORDS = 64
@@ -69,13 +69,13 @@ export class RingBuffers {
   publish(): boolean {
     this.#requests.writeCallbackWithOffset((this.#next - this.#published) * REQUEST_WORDS, this.#write)
     const words = this.#words
-    Atomics.store(words, PUBLISHED, this.#next)
-    if (Atomics.load(words, ASLEEP) === 1) Atomics.notify(words, PUBLISHED)
+    Atomics.store(words, REQUESTED, this.#next)
+    if (Atomics.load(words, ASLEEP) === 1) Atomics.notify(words, REQUESTED)
     return false
   }
 
   readReplies(): number {
-    const answered = Atomics.load(this.#words, ANSWERED)
+    const answered = Atomics.load(this.#words, REPLIED)
     if (answered === this.#answered) return 0
     this.#answered = answered
     const popped = this.#replies.pop(this.#popped)
@@ -89,7 +89,7 @@ export class RingBuffers {
 
   waitForReply(): Promise<unknown> | undefined {
     Atomics.store(this.#words, WAITING, 1)
-    const { async, value } = Atomics.waitAsync(this.#words, ANSWERED, this.#answered)
+    const { async, value } = Atomics.waitAsync(this.#words, REPLIED, this.#answered)
     return async ? value : undefined
   }
 
@@ -122,7 +122,7 @@ export function serveRingBuffers({ words, requests, replies }: RingBuffersMemory
     return first + rest
   }
   for (;;) {
-    const published = Atomics.load(words, PUBLISHED)
+    const published = Atomics.load(words, REQUESTED)
     const records = input.pop(popped) / REQUEST_WORDS
     from = 0
     for (let left = records, sinceWake = 0; left > 0; ) {
@@ -131,19 +131,19 @@ export function serveRingBuffers({ words, requests, replies }: RingBuffersMemory
       left -= many
       done += many
       sinceWake += many
-      Atomics.store(words, ANSWERED, done)
+      Atomics.store(words, REPLIED, done)
       if (left > 0 && sinceWake < REPLIES_PER_WAKE) continue
       sinceWake = 0
-      if (Atomics.load(words, WAITING) === 1) Atomics.notify(words, ANSWERED)
+      if (Atomics.load(words, WAITING) === 1) Atomics.notify(words, REPLIED)
     }
     if (records > 0 || poll(words, published)) continue
     Atomics.store(words, ASLEEP, 1)
-    Atomics.wait(words, PUBLISHED, published)
+    Atomics.wait(words, REQUESTED, published)
     Atomics.store(words, ASLEEP, 0)
   }
 }
 
 function poll(words: Int32Array, published: number): boolean {
-  for (let i = 0; i < POLLS_BEFORE_SLEEP; i++) if (Atomics.load(words, PUBLISHED) !== published) return true
+  for (let i = 0; i < POLLS_BEFORE_SLEEP; i++) if (Atomics.load(words, REQUESTED) !== published) return true
   return false
 }

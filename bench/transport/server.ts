@@ -3,7 +3,7 @@ import { workerData } from 'node:worker_threads'
 import { RingServer } from '#millrace/engines/ring-server.js'
 import { RingMemory } from '#millrace/engines/ring-transport.js'
 import { echoInSlot } from './echo.js'
-import { serveRingBuffers, type RingBuffersMemory } from './ring-buffers.js'
+import { type RingBuffersMemory, serveRingBuffers } from './ring-buffers.js'
 
 export type ServerMemory = { readonly ring: SharedArrayBuffer } | { readonly ringBuffers: RingBuffersMemory }
 

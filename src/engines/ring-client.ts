@@ -1,6 +1,12 @@
-import { ANSWERED, BEGUN, DONE, SLOTS } from '../memory/request-ring.js'
+import { ACCEPTED, COMPLETED, REPLIED, SLOTS } from '../memory/request-ring.js'
 import { Chunk, type PartitionedBatch } from './partitioned-batch.js'
-import { type DecidingEngine, type InFlight, PoolDecision, type Resolve, type RingRequest } from './request.js'
+import {
+  type DecidingEngine,
+  type InFlight,
+  PoolDecision,
+  type Resolve,
+  type RingRequest,
+} from './request.js'
 import {
   AREAS,
   type Area,
@@ -8,7 +14,7 @@ import {
   CLOSING,
   ENDED,
   kindOf,
-  PUBLISHED,
+  REQUESTED,
   RingMemory,
   STARTING,
   STATE,
@@ -96,8 +102,8 @@ export class RingClient {
   publish(): boolean {
     const words = this.#words
     this.#published = this.#next
-    Atomics.store(words, PUBLISHED, this.#next)
-    if (kindOf(Atomics.load(words, STATE)) === ASLEEP) Atomics.notify(words, PUBLISHED)
+    Atomics.store(words, REQUESTED, this.#next)
+    if (kindOf(Atomics.load(words, STATE)) === ASLEEP) Atomics.notify(words, REQUESTED)
     return this.claimStart()
   }
 
@@ -124,7 +130,7 @@ export class RingClient {
 
   /** Reads all published replies, and settles their promises. Returns how many keys they are about. */
   readReplies(): number {
-    const answered = Atomics.load(this.#words, ANSWERED)
+    const answered = Atomics.load(this.#words, REPLIED)
     this.#prefetch(answered)
     let keys = 0
     while (this.#read !== answered) {
@@ -155,13 +161,13 @@ export class RingClient {
   /** Resolves when the server publishes a reply; undefined if there are published replies that have not been read. */
   waitForReply(): Promise<unknown> | undefined {
     Atomics.store(this.#words, WAITING, 1)
-    const { async, value } = Atomics.waitAsync(this.#words, ANSWERED, this.#read)
+    const { async, value } = Atomics.waitAsync(this.#words, REPLIED, this.#read)
     return async ? value : undefined
   }
 
   /** The worker died: publishes the replies that it had finished and not published. */
   publishFinished(): void {
-    Atomics.store(this.#words, ANSWERED, Atomics.load(this.#words, DONE))
+    Atomics.store(this.#words, REPLIED, Atomics.load(this.#words, COMPLETED))
   }
 
   /**
@@ -170,10 +176,10 @@ export class RingClient {
    */
   failInFlight(error: unknown): number {
     const words = this.#words
-    const begun = Atomics.load(words, BEGUN)
+    const begun = Atomics.load(words, ACCEPTED)
     let keys = 0
     if (begun !== this.#read) {
-      for (const cursor of [DONE, ANSWERED]) Atomics.store(words, cursor, begun)
+      for (const cursor of [COMPLETED, REPLIED]) Atomics.store(words, cursor, begun)
       keys = this.#rejectNext(error)
     }
     Atomics.store(words, STATE, stateOf(this.generation, ENDED))
@@ -185,14 +191,15 @@ export class RingClient {
     let keys = 0
     while (this.#read !== this.#next) keys += this.#rejectNext(error)
     this.#published = this.#next
-    for (const cursor of [PUBLISHED, BEGUN, DONE, ANSWERED]) Atomics.store(this.#words, cursor, this.#next)
+    for (const cursor of [REQUESTED, ACCEPTED, COMPLETED, REPLIED])
+      Atomics.store(this.#words, cursor, this.#next)
     return keys
   }
 
   /** Ends the server when it has no more requests. */
   close(): void {
     Atomics.store(this.#words, CLOSING, 1)
-    Atomics.notify(this.#words, PUBLISHED)
+    Atomics.notify(this.#words, REQUESTED)
   }
 
   #rejectNext(error: unknown): number {

@@ -1,10 +1,10 @@
-import { ANSWERED, BEGUN, DONE } from '../memory/request-ring.js'
+import { ACCEPTED, COMPLETED, REPLIED } from '../memory/request-ring.js'
 import {
   ASLEEP,
   AWAKE,
   CLOSING,
   ENDED,
-  PUBLISHED,
+  REQUESTED,
   type RingMemory,
   STARTING,
   STATE,
@@ -27,10 +27,10 @@ const SINGLE_AFTER_STOP = 8
 export interface RingHandler {
   /**
    * Handles the request of a slot. `nth` counts the requests since the server last looked for more, from 0. Returns how many
-   * keys the request is about. The caller keeps BEGUN and DONE.
+   * keys the request is about. The caller keeps ACCEPTED and COMPLETED.
    */
   handle(slot: number, nth: number): number
-  /** Handles requests from one cursor up to before another, and keeps BEGUN and DONE. Returns the first one that it left. */
+  /** Handles requests from one cursor up to before another, and keeps ACCEPTED and COMPLETED. Returns the first one that it left. */
   handleMany(from: number, to: number): number
   /** Called before every sleep. */
   beforeSleep(): void
@@ -56,9 +56,9 @@ export class RingServer {
   run(handler: RingHandler): void {
     const [starting, awake] = [stateOf(this.#generation, STARTING), stateOf(this.#generation, AWAKE)]
     if (Atomics.compareExchange(this.#words, STATE, starting, awake) !== starting) return
-    this.#handled = Atomics.load(this.#words, ANSWERED)
+    this.#handled = Atomics.load(this.#words, REPLIED)
     for (;;) {
-      const published = Atomics.load(this.#words, PUBLISHED)
+      const published = Atomics.load(this.#words, REQUESTED)
       if (published !== this.#handled) this.#serveUpTo(published, handler)
       else if (!this.#poll()) {
         handler.beforeSleep()
@@ -77,9 +77,9 @@ export class RingServer {
       const from = this.#handled
       let keys = single > 0 ? 0 : this.#handleMany(published, handler)
       if (keys === 0) {
-        words[BEGUN] = (from + 1) | 0
+        words[ACCEPTED] = (from + 1) | 0
         keys = handler.handle(this.#memory.slot(from), nth)
-        words[DONE] = (from + 1) | 0
+        words[COMPLETED] = (from + 1) | 0
         this.#handled = (from + 1) | 0
         single = single > 0 ? single - 1 : SINGLE_AFTER_STOP
       }
@@ -88,7 +88,7 @@ export class RingServer {
       keysSinceWake += keys
       const isLast = this.#handled === published
       if (!isLast && keysSinceStore < KEYS_PER_STORE) continue
-      Atomics.store(words, ANSWERED, this.#handled)
+      Atomics.store(words, REPLIED, this.#handled)
       keysSinceStore = 0
       if (!isLast && keysSinceWake < KEYS_PER_WAKE) continue
       this.#wake()
@@ -100,19 +100,19 @@ export class RingServer {
   #handleMany(published: number, handler: RingHandler): number {
     const from = this.#handled
     const left = (published - from) | 0
-    this.#words[BEGUN] = (from + 1) | 0 // if the worker dies before the handler sets BEGUN, only the first request fails
+    this.#words[ACCEPTED] = (from + 1) | 0 // if the worker dies before the handler sets ACCEPTED, only the first request fails
     this.#handled = handler.handleMany(from, left > KEYS_PER_WAKE ? (from + KEYS_PER_WAKE) | 0 : published)
     return (this.#handled - from) | 0
   }
 
   #wake(): void {
-    if (Atomics.load(this.#words, WAITING) === 1) Atomics.notify(this.#words, ANSWERED)
+    if (Atomics.load(this.#words, WAITING) === 1) Atomics.notify(this.#words, REPLIED)
   }
 
   /** Polls for a short time. Returns whether there is a new request. */
   #poll(): boolean {
     for (let i = 0; i < POLLS_BEFORE_SLEEP; i++) {
-      if (Atomics.load(this.#words, PUBLISHED) !== this.#handled) return true
+      if (Atomics.load(this.#words, REQUESTED) !== this.#handled) return true
     }
     return false
   }
@@ -124,14 +124,14 @@ export class RingServer {
     const ended = stateOf(this.#generation, ENDED)
     Atomics.store(words, STATE, stateOf(this.#generation, ASLEEP))
     const isClosing = Atomics.load(words, CLOSING) === 1
-    if (!isClosing && Atomics.wait(words, PUBLISHED, this.#handled, this.#idleMs) !== 'timed-out') {
+    if (!isClosing && Atomics.wait(words, REQUESTED, this.#handled, this.#idleMs) !== 'timed-out') {
       Atomics.store(words, STATE, awake)
       return true
     }
     Atomics.store(words, STATE, ended)
     // The client may have published meanwhile. If it saw ASLEEP, this server must resume. If it saw ENDED, it claims the start
     // of another server, and this compare-exchange lets one of the two succeed.
-    if (Atomics.load(words, PUBLISHED) === this.#handled) return false
+    if (Atomics.load(words, REQUESTED) === this.#handled) return false
     return Atomics.compareExchange(words, STATE, ended, awake) === ended
   }
 }

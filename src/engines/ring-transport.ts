@@ -3,9 +3,9 @@
  * reply slots at the same positions. Each ring has one client, and one server at a time. Only requests and replies are
  * copied, replies keep the order of the requests, and after a worker died the cursors name its request in flight.
  *
- *     client   writes requests, then publishes many with one Atomics.store(PUBLISHED), then wakes a server that is ASLEEP
- *     server   Atomics.load(PUBLISHED), then for each request: BEGUN + 1, the reply, DONE + 1;
- *              once for several replies: Atomics.store(ANSWERED, DONE), then wakes a client that is WAITING
+ *     client   writes requests, then publishes many with one Atomics.store(REQUESTED), then wakes a server that is ASLEEP
+ *     server   Atomics.load(REQUESTED), then for each request: ACCEPTED + 1, the reply, COMPLETED + 1;
+ *              once for several replies: Atomics.store(REPLIED, COMPLETED), then wakes a client that is WAITING
  *
  * Each side stores its cursor, then reads whether the other side sleeps. A side that goes to sleep first announces it, then
  * sleeps only if the other cursor is unchanged (`Atomics.wait` compares it once more). All of these operations are
@@ -26,7 +26,7 @@ import { SLOT_BITS, SLOT_WORDS, SLOTS, SLOTS_AT } from '../memory/request-ring.j
  * different cache lines.
  */
 /** How many requests the client has published. Only the client writes it. */
-export const PUBLISHED = 0
+export const REQUESTED = 0
 /** generation * 4 + the state of the server of that generation: STARTING, AWAKE, ASLEEP or ENDED. */
 export const STATE = 32
 /** 1 while the client waits for replies. Only the client writes it. */

@@ -107,19 +107,19 @@ class RequestHandler implements RingHandler {
         doubles[double + NUMBER] = this.#giveBack(slot, cost)
         break
       case Op.REFUND:
-        doubles[double + NUMBER] = engine.refund(lo, hi, cost)
+        doubles[double + NUMBER] = engine.changes.refund(lo, hi, cost)
         break
       case Op.PENALIZE:
-        doubles[double + NUMBER] = Number(engine.penalize(lo, hi, cost))
+        doubles[double + NUMBER] = Number(engine.changes.penalize(lo, hi, cost))
         break
       case Op.BLOCK:
-        doubles[double + NUMBER] = Number(engine.block(lo, hi, doubles[double + NUMBER]!))
+        doubles[double + NUMBER] = Number(engine.changes.block(lo, hi, doubles[double + NUMBER]!))
         break
       case Op.UNBLOCK:
-        doubles[double + NUMBER] = Number(engine.unblock(lo, hi))
+        doubles[double + NUMBER] = Number(engine.changes.unblock(lo, hi))
         break
       case Op.CLEAR:
-        engine.clear(lo, hi)
+        engine.changes.clear(lo, hi)
         break
       case Op.FLUSH:
         engine.flush()
@@ -164,7 +164,7 @@ class RequestHandler implements RingHandler {
   #giveBack(slot: number, cost: number): number {
     const { words } = this.memory
     const [way, tick, stamp] = [words[slot + WAY]!, words[slot + CHARGED_TICK]!, words[slot + REFUNDS]!]
-    return this.engine.giveBackFrom(way, tick, cost, stamp)
+    return this.engine.changes.giveBackFrom(way, tick, cost, stamp)
   }
 
   #decideBatch(slot: number, cost: number): number {

@@ -2,14 +2,15 @@
  * The part of a request ring's map that the addon shares (`native/slots.h`). `engines/ring-transport.ts` has the protocol.
  */
 
-/** The index, in the ring's words, of the number of replies that the server has published. */
-export const ANSWERED = 16
+/** The index, in the ring's words, of the cursor that counts the replies that the server has published. */
+export const REPLIED = 16
 /**
- * The indexes of the numbers of requests that the server has begun and has finished. BEGUN is DONE, or DONE + 1 while a
- * request is in flight; ANSWERED follows DONE later. Both are plain: the client reads them only after the worker died.
+ * The indexes of the cursors that count the requests that the server has begun, and finished. While a request is in flight,
+ * ACCEPTED is COMPLETED + 1. REPLIED follows COMPLETED later. The server writes both by plain stores: the client reads them
+ * only after the worker died.
  */
-export const BEGUN = 17
-export const DONE = 18
+export const ACCEPTED = 17
+export const COMPLETED = 18
 /**
  * The most requests in flight in one ring, a power of two. A request has four words, and a separate slot for its reply. So
  * four requests share a cache line: the client, whose stores wait for lines that the server holds, waits once for four

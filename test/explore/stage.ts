@@ -300,25 +300,25 @@ export class Stage {
         engine.peek(lo, hi, op.cost)
         return []
       case 'give back':
-        if (last?.outcome === Outcome.CHARGED) engine.giveBack(last)
+        if (last?.outcome === Outcome.CHARGED) engine.changes.giveBack(last)
         return []
       case 'refund':
-        engine.refund(lo, hi, op.cost)
+        engine.changes.refund(lo, hi, op.cost)
         return []
       case 'penalize':
-        engine.penalize(lo, hi, op.cost)
+        engine.changes.penalize(lo, hi, op.cost)
         return []
       case 'lose':
-        engine.penalize(lo, hi, 1)
+        engine.changes.penalize(lo, hi, 1)
         return []
       case 'block':
-        engine.block(lo, hi, op.ms)
+        engine.changes.block(lo, hi, op.ms)
         return []
       case 'unblock':
-        engine.unblock(lo, hi)
+        engine.changes.unblock(lo, hi)
         return []
       case 'clear':
-        engine.clear(lo, hi)
+        engine.changes.clear(lo, hi)
         return []
       case 'update':
         engine.limit = op.limit

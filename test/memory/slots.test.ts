@@ -5,9 +5,9 @@ import slots from '#millrace/memory/request-ring.js'
 test('the map of a ring of slots is the one that the addon was built by', () => {
   const { Op, requestOf, ...map } = slots
   assert.equal(map, {
-    ANSWERED: 16,
-    BEGUN: 17,
-    DONE: 18,
+    REPLIED: 16,
+    ACCEPTED: 17,
+    COMPLETED: 18,
     REQUESTS_AT: 64,
     REQUEST_BITS: 2,
     SLOTS_AT: 4160,
@@ -38,7 +38,7 @@ test('no two words of a request are one, and none of two requests', () => {
   for (let i = 0; i < SLOTS; i++) assert.is(requestOf(SLOTS_AT + i * SLOT_WORDS), REQUESTS_AT + 4 * i)
   assert.is(REQUESTS_AT + 4 * SLOTS, SLOTS_AT)
   assert.equal([SLOTS_AT % 16, SLOT_WORDS % 16], [0, 0], 'lines, and whole doubles')
-  assert.ok(Math.max(slots.ANSWERED, slots.BEGUN, slots.DONE) < REQUESTS_AT)
+  assert.ok(Math.max(slots.REPLIED, slots.ACCEPTED, slots.COMPLETED) < REQUESTS_AT)
 })
 
 test('no two words of an answer, and of what stands in its place before, are one', () => {

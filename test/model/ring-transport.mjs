@@ -11,19 +11,19 @@ import { fileURLToPath } from 'node:url'
 const [ENDED, AWAKE, ASLEEP, STARTING] = [0, 1, 2, 3]
 
 export const mistakes = {
-  'a server that ends without a last read of PUBLISHED': 'two turns',
+  'a server that ends without a last read of REQUESTED': 'two turns',
   'a server that resumes after its end without a compare-exchange': 'two turns',
   'a server that sleeps without comparing': 'no timeouts',
   'a server that sleeps before it sets ASLEEP': 'no timeouts',
-  'a server that reads WAITING before it stores ANSWERED': 'two turns',
+  'a server that reads WAITING before it stores REPLIED': 'two turns',
   'a server that clears WAITING': 'two turns',
   'a client that waits without comparing': 'two turns',
   'a client that waits before it sets WAITING': 'two turns',
   'a STATE without the generation': 'two deaths',
   'a client that handles the death of an older generation': 'two deaths',
-  'a server that decides before it stores BEGUN': 'a death',
+  'a server that decides before it stores ACCEPTED': 'a death',
   'a client that ignores finished replies': 'a death',
-  'a client that reads STATE before it stores PUBLISHED': 'two turns',
+  'a client that reads STATE before it stores REQUESTED': 'two turns',
   'a client that cancels a server that has begun': 'cancelled start',
   'a server that begins without a compare-exchange': 'cancelled start',
 }
@@ -54,10 +54,10 @@ export const scenarios = {
 export function explore({ turns, deaths, cancels = 0, hasNoTimeouts = false }, mistake = '') {
   const parts = turns.map((turn) => [turn].flat())
   const first = {
-    published: 0,
-    answered: 0,
-    begun: 0,
-    done: 0,
+    requested: 0,
+    replied: 0,
+    accepted: 0,
+    completed: 0,
     state: ENDED,
     waiting: 0,
     // The client: its next step, its cursors, and its pending wait.
@@ -102,15 +102,15 @@ export function explore({ turns, deaths, cancels = 0, hasNoTimeouts = false }, m
   return { states: seen.size, ends }
 }
 
-function wrongIn({ times, lost, threads, read, answered }) {
+function wrongIn({ times, lost, threads, read, replied }) {
   if (times.some((n) => n > 1)) return 'a request decided twice'
   if (threads.filter(({ at }) => at !== 'returned').length > 1 && threads.filter(isAtWork).length > 1)
     return 'two servers of one ring'
   for (let i = 0; i < read; i++)
     if (times[i] === 0 && !lost.includes(i)) return 'a reply that no server decided'
-  if (answered < read) return 'the client read beyond ANSWERED'
+  if (replied < read) return 'the client read beyond REPLIED'
 }
-const isAtWork = ({ at }) => ['begin', 'decide', 'done', 'answered'].includes(at)
+const isAtWork = ({ at }) => ['begin', 'decide', 'complete', 'reply'].includes(at)
 
 const kindOf = (state) => state % 4
 
@@ -132,9 +132,9 @@ function* movesOf(s, parts, hasNoTimeouts, mistake) {
   const start = (q) => {
     q.generation++
     q.state = stateOf(q.generation, STARTING)
-    q.threads.push({ generation: q.generation, at: 'start', answered: 0, woken: false })
+    q.threads.push({ generation: q.generation, at: 'start', handled: 0 })
   }
-  const readsStateFirst = is('a client that reads STATE before it stores PUBLISHED')
+  const readsStateFirst = is('a client that reads STATE before it stores REQUESTED')
   const enqueue = (q) => {
     q.next += parts[q.turn][q.part]
     q.part = (q.part + 1) % parts[q.turn].length
@@ -149,7 +149,7 @@ function* movesOf(s, parts, hasNoTimeouts, mistake) {
           isWaitResolved: false,
           isReceiving: false,
           waiting: 0,
-          read: q.answered,
+          read: q.replied,
           at: 'receive',
         }),
       )
@@ -164,7 +164,7 @@ function* movesOf(s, parts, hasNoTimeouts, mistake) {
       })
   }
   if (s.at === 'publish')
-    yield client((q) => Object.assign(q, { published: q.next, at: readsStateFirst ? 'wake' : 'state' }))
+    yield client((q) => Object.assign(q, { requested: q.next, at: readsStateFirst ? 'wake' : 'state' }))
   if (s.at === 'state')
     yield client((q) => Object.assign(q, { lastState: q.state, at: readsStateFirst ? 'publish' : 'wake' }))
   if (s.at === 'wake')
@@ -181,7 +181,7 @@ function* movesOf(s, parts, hasNoTimeouts, mistake) {
     })
   if (s.at === 'wait')
     yield client((q) => {
-      const isChanged = q.answered !== q.read && !is('a client that waits without comparing')
+      const isChanged = q.replied !== q.read && !is('a client that waits without comparing')
       Object.assign(q, { isReceiving: true, isWaitResolved: isChanged, isWaiting: !isChanged, at: 'idle' })
       if (is('a client that waits before it sets WAITING')) q.at = 'set late'
     })
@@ -191,18 +191,18 @@ function* movesOf(s, parts, hasNoTimeouts, mistake) {
   function failInFlight(q) {
     const generation = q.ended.shift()
     if (generation !== q.generation && !is('a client that handles the death of an older generation')) return
-    if (!is('a client that ignores finished replies')) q.answered = q.done
-    q.read = q.answered
-    if (q.begun !== q.read) {
+    if (!is('a client that ignores finished replies')) q.replied = q.completed
+    q.read = q.replied
+    if (q.accepted !== q.read) {
       q.lost.push(q.read)
-      q.answered = q.begun
-      q.done = q.begun
-      q.read = q.begun
+      q.replied = q.accepted
+      q.completed = q.accepted
+      q.read = q.accepted
     }
     if (q.isHopeless) {
       // The client rejects all requests.
       for (; q.read < q.next; q.read++) q.lost.push(q.read)
-      for (const cursor of ['published', 'begun', 'done', 'answered']) q[cursor] = q.next
+      for (const cursor of ['requested', 'accepted', 'completed', 'replied']) q[cursor] = q.next
       q.isHopeless = false
     }
     q.state = stateOf(q.generation, ENDED)
@@ -225,41 +225,41 @@ function* movesOf(s, parts, hasNoTimeouts, mistake) {
       })
     const to = (at) => thread((t) => (t.at = at))
     const begin = (upTo) => thread((t) => Object.assign(t, { at: 'begin', upTo }))
-    const readsWaitingFirst = is('a server that reads WAITING before it stores ANSWERED')
+    const readsWaitingFirst = is('a server that reads WAITING before it stores REPLIED')
     if (t.at === 'start')
       yield thread((t, q) => {
         const mayBegin =
           q.state === stateOf(t.generation, STARTING) || is('a server that begins without a compare-exchange')
         if (mayBegin) q.state = stateOf(t.generation, AWAKE)
-        Object.assign(t, { at: mayBegin ? 'poll' : 'returned', answered: q.answered })
+        Object.assign(t, { at: mayBegin ? 'poll' : 'returned', handled: q.replied })
       })
-    if (t.at === 'poll') yield s.published === t.answered ? to('set asleep') : begin(s.published)
+    if (t.at === 'poll') yield s.requested === t.handled ? to('set asleep') : begin(s.requested)
     if (t.at === 'begin')
       yield thread((t, q) => {
-        if (is('a server that decides before it stores BEGUN')) q.times[t.answered]++
-        else q.begun = t.answered + 1
+        if (is('a server that decides before it stores ACCEPTED')) q.times[t.handled]++
+        else q.accepted = t.handled + 1
         t.at = 'decide'
       })
     if (t.at === 'decide')
       yield thread((t, q) => {
-        if (is('a server that decides before it stores BEGUN')) q.begun = t.answered + 1
-        else q.times[t.answered]++
-        t.at = 'done'
+        if (is('a server that decides before it stores ACCEPTED')) q.accepted = t.handled + 1
+        else q.times[t.handled]++
+        t.at = 'complete'
       })
-    if (t.at === 'done')
+    if (t.at === 'complete')
       yield thread((t, q) => {
-        q.done = ++t.answered
-        t.at = t.answered < t.upTo ? 'begin' : readsWaitingFirst ? 'read waiting' : 'answered' // published all at once
+        q.completed = ++t.handled
+        t.at = t.handled < t.upTo ? 'begin' : readsWaitingFirst ? 'read waiting' : 'reply' // published all at once
       })
-    if (t.at === 'answered')
+    if (t.at === 'reply')
       yield thread((t, q) => {
-        q.answered = t.answered
+        q.replied = t.handled
         t.at = readsWaitingFirst ? (t.seesWaiting ? 'notify' : 'poll') : 'read waiting'
       })
     if (t.at === 'read waiting')
       yield thread((t, q) => {
         t.seesWaiting = q.waiting === 1
-        t.at = readsWaitingFirst ? 'answered' : t.seesWaiting ? 'notify' : 'poll'
+        t.at = readsWaitingFirst ? 'reply' : t.seesWaiting ? 'notify' : 'poll'
       })
     if (t.at === 'notify')
       yield thread((t, q) => {
@@ -278,7 +278,7 @@ function* movesOf(s, parts, hasNoTimeouts, mistake) {
       })
     if (t.at === 'sleep')
       yield thread((t, q) => {
-        const isChanged = q.published !== t.answered && !is('a server that sleeps without comparing')
+        const isChanged = q.requested !== t.handled && !is('a server that sleeps without comparing')
         t.at = isChanged ? 'woken' : is('a server that sleeps before it sets ASLEEP') ? 'set late' : 'asleep'
       })
     if (t.at === 'set late')
@@ -289,13 +289,14 @@ function* movesOf(s, parts, hasNoTimeouts, mistake) {
     if (t.at === 'end')
       yield thread((t, q) => {
         q.state = stateOf(t.generation, ENDED)
-        t.at = is('a server that ends without a last read of PUBLISHED') ? 'returned' : 'last read'
+        t.at = is('a server that ends without a last read of REQUESTED') ? 'returned' : 'last read'
       })
-    if (t.at === 'last read') yield to(s.published === t.answered ? 'returned' : 'resume')
+    if (t.at === 'last read') yield to(s.requested === t.handled ? 'returned' : 'resume')
     if (t.at === 'resume')
       yield thread((t, q) => {
         const mayResume =
-          q.state === stateOf(t.generation, ENDED) || is('a server that resumes after its end without a compare-exchange')
+          q.state === stateOf(t.generation, ENDED) ||
+          is('a server that resumes after its end without a compare-exchange')
         if (mayResume) q.state = stateOf(t.generation, AWAKE)
         t.at = mayResume ? 'poll' : 'returned'
       })

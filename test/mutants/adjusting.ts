@@ -3,7 +3,7 @@ import {
   inAdjustments,
   inBlockBound,
   inCharges,
-  inEngine,
+  inKeyChanges,
   inRefundMarks,
   inWindow,
   type Mutant,
@@ -107,11 +107,11 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   'other blocks counted before the own one stands': {
     scenario: 'two block two keys, and one block stays',
     edits: [
-      inEngine(
+      inKeyChanges(
         'const set = (way) =>',
-        'count(this.#arena.words, HEADER.BLOCKS_EVICTED, this.#blockBound.hold(lo, hi, this.reading));\n        const set = (way) =>',
+        'count(this.#arena.words, HEADER.BLOCKS_EVICTED, this.#blockBound.hold(lo, hi, this.#reading));\n        const set = (way) =>',
       ),
-      inEngine('const ended = this.#blockBound.hold(lo, hi, this.reading);', 'const ended = 0;'),
+      inKeyChanges('const ended = this.#blockBound.hold(lo, hi, this.#reading);', 'const ended = 0;'),
     ],
   },
   'a block ended by forgetting its counts': {

@@ -2,14 +2,14 @@
 // shares this memory with its threads under the name HELD_UP.
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { AWAKE, ENDED, kindOf, RingMemory, STATE } from '#millrace/engines/ring-transport.js'
-import { BEGUN, DONE } from '#millrace/memory/request-ring.js'
+import { ACCEPTED, COMPLETED } from '#millrace/memory/request-ring.js'
 
 export const HELD_UP = 'held up'
 
 /** Indexes: how many answerers have begun, and have ended. */
 export const STARTS = 0
 export const ENDS = 1
-/** Where the next thread is held: between BEGUN and DONE of a request, after it has said that its answerer ended, as it starts. */
+/** Where the next thread is held: between ACCEPTED and COMPLETED of a request, after it has said that its answerer ended, as it starts. */
 export const MIDWAY = 2
 export const AT_END = 3
 export const AT_START = 4
@@ -34,7 +34,7 @@ function obey(orders: Int32Array): void {
     if (compareExchange(orders, place, EXIT, FREE) === EXIT) process.exit()
   }
   const passMidway = (): void => {
-    if (ring !== undefined && ring[BEGUN] !== ring[DONE]) passBy(MIDWAY)
+    if (ring !== undefined && ring[ACCEPTED] !== ring[COMPLETED]) passBy(MIDWAY)
   }
   const isState = (words: unknown, index: number): words is Int32Array =>
     index === STATE && words instanceof Int32Array && words.length === ringWords

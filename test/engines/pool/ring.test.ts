@@ -6,9 +6,9 @@ import * as assert from 'uvu/assert'
 import { PoolRequest } from '#millrace/engines/request.js'
 import { RingClient } from '#millrace/engines/ring-client.js'
 import { type RingHandler, RingServer } from '#millrace/engines/ring-server.js'
-import { ASLEEP, ENDED, kindOf, PUBLISHED, STATE } from '#millrace/engines/ring-transport.js'
+import { ASLEEP, ENDED, kindOf, REQUESTED, STATE } from '#millrace/engines/ring-transport.js'
 import { Threads } from '#millrace/engines/threads.js'
-import { ANSWERED, BEGUN, DONE, NUMBER, Op } from '#millrace/memory/request-ring.js'
+import { ACCEPTED, COMPLETED, NUMBER, Op, REPLIED } from '#millrace/memory/request-ring.js'
 import { assertIsError, resolved, settled, until } from '../../limiter/support.js'
 
 const LONG_MS = 60_000
@@ -141,9 +141,9 @@ test('a pending wait for a reply resolves with the next reply, if the worker die
   assert.ok(client.publish())
   const woken = client.waitForReply()!
   // The worker published a reply and read WAITING, but died before it woke the client.
-  words[BEGUN] = 1
-  words[DONE] = 1
-  Atomics.store(words, ANSWERED, 1)
+  words[ACCEPTED] = 1
+  words[COMPLETED] = 1
+  Atomics.store(words, REPLIED, 1)
   client.readReplies()
   client.failInFlight(new Error('the end'))
   await resolved(request.promise)
@@ -159,8 +159,8 @@ test('of a worker that died, finished replies that it had not published count; o
   const [done, lost, left] = [enqueue(client), enqueue(client), enqueue(client)]
   assert.ok(client.publish())
   doubles[client.memory.slot(0) / 2 + NUMBER] = 7
-  words[BEGUN] = 2
-  words[DONE] = 1
+  words[ACCEPTED] = 2
+  words[COMPLETED] = 1
   client.publishFinished()
   assert.is(client.readReplies(), 1)
   assert.is(await resolved(done.promise), 7)
@@ -184,10 +184,10 @@ test('a server that resumes late does not repeat what its successor has handled'
   assert.ok(client.publish())
   const first = serverOf(1)
   const { load } = Atomics
-  // The first server stops between its end and its last read of PUBLISHED, while a second one begins and ends.
+  // The first server stops between its end and its last read of REQUESTED, while a second one begins and ends.
   let isHeldUp = false
   Atomics.load = ((array: Int32Array, index: number) => {
-    if (array === words && index === PUBLISHED && kindOf(load(words, STATE)) === ENDED && !isHeldUp) {
+    if (array === words && index === REQUESTED && kindOf(load(words, STATE)) === ENDED && !isHeldUp) {
       isHeldUp = true
       enqueue(client)
       assert.ok(client.publish())

@@ -1,0 +1,118 @@
+import { Adjustments } from '../algorithms/adjustments.js'
+import { BlockBound } from '../algorithms/block-bound.js'
+import { GONE, type SlidingWindow } from '../algorithms/sliding-window.js'
+import { type InlineDecision, Outcome } from '../core/decision.js'
+import type { Reading } from '../core/reading.js'
+import type { Arena } from '../memory/arena.js'
+import { count } from '../memory/counters.js'
+import type { Insertion } from '../memory/insertion.js'
+import { HEADER } from '../memory/layout.js'
+import type { Table } from '../memory/table.js'
+
+/**
+ * Changes the counts and the blocks of keys, on the calling thread. The arguments have been checked. Every method reads the
+ * clock, finds the key's way, and starts over if another key has taken the way meanwhile.
+ */
+export class KeyChanges {
+  readonly #arena: Arena
+  readonly #table: Table
+  readonly #window: SlidingWindow
+  readonly #insertion: Insertion
+  readonly #reading: Reading
+  readonly #adjustments: Adjustments
+  readonly #blockBound: BlockBound
+
+  constructor(arena: Arena, table: Table, window: SlidingWindow, insertion: Insertion, reading: Reading) {
+    this.#arena = arena
+    this.#table = table
+    this.#window = window
+    this.#insertion = insertion
+    this.#reading = reading
+    this.#adjustments = new Adjustments(window)
+    this.#blockBound = new BlockBound(table, window)
+  }
+
+  /** Gives back the charge of a decision, once. Returns how many units. */
+  giveBack(decision: InlineDecision): number {
+    if (decision.outcome !== Outcome.CHARGED) return 0
+    this.#reading.take() // may throw, and the decision can then be given back later
+    decision.giveBack()
+    return this.#takeOut(decision.way, decision.tick, decision.cost, decision.stamp)
+  }
+
+  /** Gives back a charge of `cost` units, by the place and the stamp of the charge. Returns how many units. */
+  giveBackFrom(way: number, tick: number, cost: number, stamp: number): number {
+    this.#reading.take()
+    return this.#takeOut(way, tick, cost, stamp)
+  }
+
+  /** Takes up to `most` units out of the key's counts, the oldest first. Returns how many. */
+  refund(lo: number, hi: number, most: number): number {
+    const capped = Math.min(most, Number.MAX_SAFE_INTEGER)
+    return this.#changeExisting(lo, hi, 0, (way) => this.#adjustments.refund(way, lo, hi, capped))
+  }
+
+  /** Charges `cost` units, at most `COUNT`, whatever the limit. False: there is no room for the key. */
+  penalize(lo: number, hi: number, cost: number): boolean {
+    if (cost === 0) return true
+    return this.#changeOrInsert(lo, hi, (way) => this.#adjustments.penalize(way, lo, hi, cost))
+  }
+
+  /** Refuses the key for `ms`, `Infinity` for ever. False: there is no room for the key. */
+  block(lo: number, hi: number, ms: number): boolean {
+    const set = (way: number) =>
+      this.#adjustments.block(way, lo, hi, this.#window.until.wordFor(this.#reading.nowMs, ms))
+    if (!this.#changeOrInsert(lo, hi, set, true)) return false
+    const ended = this.#blockBound.hold(lo, hi, this.#reading)
+    if (ended > 0) count(this.#arena.words, HEADER.BLOCKS_EVICTED, ended)
+    return true
+  }
+
+  /** Ends the key's block. Returns whether there was one. */
+  unblock(lo: number, hi: number): boolean {
+    return this.#changeExisting(lo, hi, false, (way) => this.#adjustments.unblock(way, lo, hi, this.#reading))
+  }
+
+  /** Forgets the key's counts, and ends its block. */
+  clear(lo: number, hi: number): void {
+    this.refund(lo, hi, Number.MAX_SAFE_INTEGER)
+    this.unblock(lo, hi)
+  }
+
+  #takeOut(way: number, tick: number, cost: number, stamp: number): number {
+    this.#window.enter(this.#window.base(way), this.#reading) // the way may have a new owner; expired charges stay expired
+    return this.#adjustments.giveBack(way, tick, cost, stamp) ? cost : 0
+  }
+
+  /**
+   * Runs `change` on the key's way, whose tick has been moved to the clock's, until it runs while the way is the key's. Returns
+   * its result, or `absent` if the key has no way.
+   */
+  #changeExisting<T>(lo: number, hi: number, absent: T, change: (way: number) => T | typeof GONE): T {
+    this.#reading.take()
+    for (;;) {
+      const way = this.#table.findLive(lo, hi)
+      if (way < 0) return absent
+      this.#window.enter(this.#window.base(way), this.#reading)
+      const changed = change(way)
+      if (changed !== GONE) return changed
+    }
+  }
+
+  /** The same, but inserts a new key. False: there is no room for it. */
+  #changeOrInsert(
+    lo: number,
+    hi: number,
+    change: (way: number) => boolean | typeof GONE,
+    isToBlock = false,
+  ): boolean {
+    for (;;) {
+      const changed = this.#changeExisting<boolean | undefined>(lo, hi, undefined, change)
+      if (changed !== undefined) return changed
+      if (!this.#insertion.insert(lo, hi, isToBlock)) {
+        count(this.#arena.words, HEADER.NO_ROOM, 1)
+        return false
+      }
+    }
+  }
+}
