@@ -30,6 +30,13 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'refunds by key while an admission is given back',
     edits: [inRefundMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = 1;')],
   },
+  'a turn that is not announced': {
+    scenario: 'refunds by key that overlap, and an admission that one of them took',
+    edits: [
+      inRefundMarks('+ GIVING, ONE_TURN) === 0', '+ GIVING, 0) === 0'),
+      inRefundMarks('+ GIVING, -ONE_TURN)', '+ GIVING, 0)'),
+    ],
+  },
   'a charge given back from a marked bucket without a word': {
     scenario: 'refunds by key while an admission is given back',
     edits: [

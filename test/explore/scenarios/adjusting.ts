@@ -112,6 +112,18 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
       [refund(1), check(), refund(1), check()],
     ],
   },
+  'refunds by key that overlap, and an admission that one of them took': {
+    forbidden: AMONG_REFUNDS,
+    times: [20],
+    before: [
+      [20, check()],
+      [20, refund(1)],
+      [20, check()],
+      [20, refund(1)],
+      [20, check()],
+    ],
+    threads: [[check(), giveBack], [refund(1), refund(1), check(), check()], [refund(1)]],
+  },
   'a sunk bucket comes up': {
     forbidden: AMONG_REFUNDS,
     times: [20],
