@@ -8,27 +8,29 @@ export interface HttpArguments {
 
 export interface Arguments extends HttpArguments {
   readonly cases: readonly CaseName[]
-  /** Whether docs/performance.md is to be written. */
+  /** Whether to write docs/performance.md. */
   readonly report: boolean
 }
 
 type Write = (text: string) => void
 
-/** Reads the command line. @throws CommanderError for `--help` (exit code 0) and for what is not understood */
+/** Reads the command line. @throws CommanderError for `--help` (exit code 0) and for invalid arguments */
 export function parseArguments(argv: readonly string[], write: Write = writeError): Arguments {
   const names = Object.keys(CASES) as (keyof typeof CASES)[]
   const command = commandNamed('npm run bench --', write)
     .description(
-      'Times Millrace beside its peers, each contender in a fresh process, and judges the targets.',
+      'Compares Millrace with other limiters, each in a fresh process, and checks the speed targets.',
     )
     .addOption(
-      new Option('--case <name>', `only this case; may be given more than once (${names.join(', ')})`)
+      new Option('--case <name>', `run only this case; repeat the option for more (${names.join(', ')})`)
         .argParser(collectCase)
         .default([], 'all cases'),
     )
     .addOption(
-      // A page of some cases would look like one of all.
-      new Option('--report', 'write docs/performance.md and its chart, of all cases').conflicts('case'),
+      // A page of a few cases would look like the complete page.
+      new Option('--report', 'write docs/performance.md and its chart from a run of all cases').conflicts(
+        'case',
+      ),
     )
   const options = command
     .parse(argv, { from: 'user' })
@@ -37,11 +39,11 @@ export function parseArguments(argv: readonly string[], write: Write = writeErro
   return { cases: cases.length > 0 ? cases : names, quick, json, report }
 }
 
-/** As {@link parseArguments}, for the command that has one case. */
+/** Like {@link parseArguments}, for the command `bench:http`, which has a single case. */
 export function parseHttpArguments(argv: readonly string[], write: Write = writeError): HttpArguments {
   const { quick = false, json = false } = commandNamed('npm run bench:http --', write)
     .description(
-      'Loads an HTTP server: bare, with constant RateLimit headers, with the limiter behind them, inline and by a pool.',
+      'Loads a node:http server without a limiter, with constant RateLimit headers, and with Millrace inline and pooled.',
     )
     .parse(argv, { from: 'user' })
     .opts<{ quick?: boolean; json?: boolean }>()
@@ -50,8 +52,8 @@ export function parseHttpArguments(argv: readonly string[], write: Write = write
 
 function commandNamed(name: string, write: Write): Command {
   return new Command(name)
-    .option('--quick', 'fewer decisions and rounds: to see that it runs, not to quote')
-    .option('--json', 'print the figures as JSON on stdout (with `npm run --silent`)')
+    .option('--quick', 'fewer decisions and rounds: a trial run, not figures to quote')
+    .option('--json', 'print the figures as JSON on stdout (use `npm run --silent`)')
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({ writeErr: write, writeOut: (text) => process.stdout.write(text) })
@@ -59,7 +61,7 @@ function commandNamed(name: string, write: Write): Command {
 
 function collectCase(name: string, previous: CaseName[]): CaseName[] {
   if (!Object.hasOwn(CASES, name)) {
-    throw new InvalidArgumentError(`There is no such case; the cases are ${Object.keys(CASES).join(', ')}.`)
+    throw new InvalidArgumentError(`No such case. The cases are ${Object.keys(CASES).join(', ')}.`)
   }
   return previous.includes(name as CaseName) ? previous : [...previous, name as CaseName]
 }

@@ -1,16 +1,19 @@
-/** `checkMany` on packed keys, by the addon or by TypeScript, timed as a server calls it: batch after batch. */
+/**
+ * `checkMany` on packed keys, in C++ (the addon) or TypeScript, one batch after the other as a server calls
+ * it.
+ */
 import { createLimiter, type Limiter, type PackedKeys } from 'millrace'
 import type { Contender } from './benchmark.js'
-import { madeAnew, randomOrder } from './keys.js'
+import { freshKeys, randomOrder } from './keys.js'
 import { LIMIT, WINDOW_MS } from './peers.js'
 import { collectGarbage } from './timing.js'
 
-/** As MILLRACE_NATIVE has it: a limiter made under 1 hands batches of every size to the addon. */
+/** Values of MILLRACE_NATIVE. A limiter created under `1` passes batches of every size to the addon. */
 export const SIDES = { addon: '1', TypeScript: '0' } as const
 export type Side = keyof typeof SIDES
 
-const FILLING = 10_000
-/** V8 compiles what a batch calls while it is called often. */
+const KEYS_PER_INSERTION = 10_000
+/** V8 compiles the code of a batch only after many calls. */
 const WARM_UP_BATCHES = 300
 
 export function batches(side: Side, keys: number, size: number): Contender {
@@ -19,12 +22,13 @@ export function batches(side: Side, keys: number, size: number): Contender {
     measure({ operations, coldOperations }) {
       process.env.MILLRACE_NATIVE = SIDES[side]
       const limiter = createLimiter({ limit: LIMIT, window: WINDOW_MS, maxKeys: keys })
-      if (limiter.stats().native !== (side === 'addon' ? 'addon' : 'none')) throw new Error(`not by ${side}`)
-      const keyAt = madeAnew(keys)
+      if (limiter.stats().native !== (side === 'addon' ? 'addon' : 'none'))
+        throw new Error(`the limiter does not run in ${side}`)
+      const keyAt = freshKeys(keys)
       const pack = (count: number, indexOf: (i: number) => number): PackedKeys =>
         limiter.pack(Array.from({ length: count }, (_, i) => keyAt(indexOf(i))))
-      for (let from = 0; from < keys; from += FILLING) {
-        limiter.checkMany(pack(Math.min(FILLING, keys - from), (i) => from + i))
+      for (let from = 0; from < keys; from += KEYS_PER_INSERTION) {
+        limiter.checkMany(pack(Math.min(KEYS_PER_INSERTION, keys - from), (i) => from + i))
       }
       const count = Math.max(1, Math.round((keys > 100_000 ? coldOperations : operations) / size))
       const order = randomOrder(keys, count * size)
@@ -34,7 +38,7 @@ export function batches(side: Side, keys: number, size: number): Contender {
   }
 }
 
-/** Of batches of so many keys in all, while the clock stands. */
+/** Nanoseconds per admission of batches with `keys` keys in total, while the clock stands still. */
 export function admissionNs(limiter: Limiter, packed: readonly PackedKeys[], keys: number): number {
   for (let i = 0; i < WARM_UP_BATCHES; i++) limiter.checkMany(packed[i % packed.length]!)
   collectGarbage()
@@ -43,21 +47,21 @@ export function admissionNs(limiter: Limiter, packed: readonly PackedKeys[], key
   for (const batch of packed) limiter.checkMany(batch)
   const elapsed = process.hrtime.bigint() - start
   const admitted = limiter.stats().allowed - before
-  if (admitted !== keys) throw new Error(`${admitted} of ${keys} were admitted`)
+  if (admitted !== keys) throw new Error(`${admitted} of ${keys} decisions were admitted`)
   return Number(elapsed) / keys
 }
 
 export function batchesName(side: Side, keys: number, size: number): string {
-  return `${side}, ${keys.toLocaleString('en')} keys, ${size.toLocaleString('en')} a batch`
+  return `${side}, ${keys.toLocaleString('en')} keys, ${size.toLocaleString('en')} keys per batch`
 }
 
-/** Why the addon can't be measured here, or undefined where it can. */
+/** Why this machine cannot measure the addon, or undefined if it can. */
 export function addonMissing(): string | undefined {
   const before = process.env.MILLRACE_NATIVE
   delete process.env.MILLRACE_NATIVE
   try {
     const { native } = createLimiter({ limit: 1, window: WINDOW_MS, maxKeys: 1 }).stats()
-    return native === 'addon' ? undefined : 'the addon has not been built: npm run build:native'
+    return native === 'addon' ? undefined : 'the addon is not built; run npm run build:native'
   } finally {
     if (before !== undefined) process.env.MILLRACE_NATIVE = before
   }

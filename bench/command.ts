@@ -1,7 +1,7 @@
 /**
- * What the commands of this folder have in common. Tables go to stdout, or with `--json` the figures; progress goes to
- * stderr. They end with 0 whether targets are met or not (a busy machine fails no build), with 1 where a contender
- * failed, with 2 for arguments that are not understood.
+ * Shared code of the commands `bench` and `bench:http`. Tables, or with `--json` the figures, go to stdout;
+ * progress goes to stderr. Exit codes: 0 whether or not targets are met (a busy machine must not fail a
+ * build), 1 if a contender failed, 2 for invalid arguments.
  */
 import { CommanderError } from 'commander'
 import { FULL_EFFORT, QUICK_EFFORT } from './benchmark.js'
@@ -13,7 +13,7 @@ import { type CaseReport, type Report, renderCase } from './report.js'
 import { ContenderError } from './rounds.js'
 import { runCase } from './run-case.js'
 
-const WIDTH_OF_FILES = 110 // characters, where stdout is no terminal
+const DEFAULT_WIDTH = 110 // columns, if stdout is not a terminal
 
 export async function runCommand(run: (argv: readonly string[]) => Promise<void>): Promise<void> {
   try {
@@ -25,13 +25,13 @@ export async function runCommand(run: (argv: readonly string[]) => Promise<void>
   }
 }
 
-/** The child has said what went wrong; here is where. */
+/** The child process has printed the cause; this line names the case and the contender. */
 function fail(error: ContenderError): void {
   console.error(`error: ${error.message}`)
   process.exitCode = 1
 }
 
-/** Measures the cases one after the other and prints each as soon as it is done. @throws ContenderError */
+/** Measures the cases one after the other and prints each when it is complete. @throws ContenderError */
 export async function measureAndPrint(
   names: readonly CaseName[],
   { quick, json }: { quick: boolean; json: boolean },
@@ -43,7 +43,7 @@ export async function measureAndPrint(
   if (!json) console.log(machineLine(machine))
   for (const name of names) {
     const report = await runCase(name, effort, progress)
-    if (!json) console.log(renderCase(report, process.stdout.columns ?? WIDTH_OF_FILES))
+    if (!json) console.log(renderCase(report, process.stdout.columns ?? DEFAULT_WIDTH))
     cases.push(report)
   }
   const all: Report = { machine, quick, cases }

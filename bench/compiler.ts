@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 const FLAGS = ['-std=c++17', '-O2']
 
-/** The system's C++ compiler: what `CXX` names, or the first of the usual names that answers. */
+/** The system's C++ compiler: `CXX`, or the first of the usual names that runs. */
 export function findCompiler(environment: NodeJS.ProcessEnv = process.env): string | undefined {
   return [environment.CXX, 'c++', 'g++', 'clang++'].find(
     (name) => name && spawnSync(name, ['--version'], { env: environment, stdio: 'ignore' }).status === 0,
@@ -13,8 +13,8 @@ export function findCompiler(environment: NodeJS.ProcessEnv = process.env): stri
 }
 
 /**
- * Compiles a program of one file and runs it, once. Answers what it printed.
- * @throws Error where there is no compiler, or the compiler or the program fails
+ * Compiles a C++ program of one file, runs it once and returns its output.
+ * @throws Error if there is no compiler, or if the compiler or the program fails
  */
 export function compileAndRun(source: string, args: readonly string[]): string {
   const compiler = findCompiler()

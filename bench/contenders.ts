@@ -1,20 +1,20 @@
 import type { Contender, Effort } from './benchmark.js'
-import { type AsyncDecide, type Course, type Decide, timeAwaited, timeDecisions } from './timing.js'
+import { type AsyncDecide, type Decide, timeAwaited, timeDecisions, type Workload } from './timing.js'
 
-/** A contender that answers at once. */
+/** A contender that decides synchronously. */
 export function direct<Key>(
   name: string,
-  course: (effort: Effort) => Course<Key>,
+  workload: (effort: Effort) => Workload<Key>,
   peer: () => Decide<Key>,
 ): Contender {
-  return { name, measure: (effort) => timeDecisions(course(effort), peer()) }
+  return { name, measure: (effort) => timeDecisions(workload(effort), peer()) }
 }
 
-/** A contender that answers with a promise. */
+/** A contender that returns a promise. */
 export function awaited<Key, Answer>(
   name: string,
-  course: (effort: Effort) => Course<Key>,
+  workload: (effort: Effort) => Workload<Key>,
   peer: () => AsyncDecide<Key, Answer>,
 ): Contender {
-  return { name, measure: (effort) => timeAwaited(course(effort), peer()) }
+  return { name, measure: (effort) => timeAwaited(workload(effort), peer()) }
 }

@@ -1,12 +1,12 @@
 /**
- * Rewrites compiled code that goes through `memory/words.js` into code that does the same operations itself, for the
- * case that times the one against the other. Knows as much of JavaScript as the compiler's output needs: strings,
- * comments and nesting; no regular expressions with quotes or brackets in them.
+ * Inlines the functions of `memory/words.js` in compiled code, for the case `words`, which compares both. The
+ * parser covers only what the compiler's output contains: strings, comments and nesting, but no regular
+ * expressions with quotes or brackets.
  */
 
 type Rewrite = (words: string, index: string, values: readonly string[]) => string
 
-/** What each function of words.js does, written out. */
+/** The body of each function of words.js. */
 const REWRITES: Readonly<Record<string, Rewrite>> = {
   load: (words, index) => `Atomics.load(${words}, ${index})`,
   compareExchange: (words, index, values) =>
@@ -31,9 +31,9 @@ const WORD = /[\w$]+/y
 const PLACE = /^[\w$.#]+$/
 
 /**
- * The code with each call replaced; the import stays, for the compiler to drop. Code that does not import words.js is
- * returned as it is.
- * @throws Error where code imports a function of words.js for which there is no rewrite
+ * Returns the code with each call replaced; the unused import stays. Code that does not import words.js is
+ * returned unchanged.
+ * @throws Error if the code imports a function of words.js that has no rewrite
  */
 export function withDirectWords(code: string): string {
   const imported = IMPORT.exec(code)
@@ -58,7 +58,7 @@ function replaceCalls(code: string, names: ReadonlySet<string>): string {
     }
     const call = readArguments(code, at)
     if (/^\s*\{/.test(code.slice(call.end))) {
-      replaced += word // a method of that name, not a call
+      replaced += word // the definition of a method with that name, not a call
       continue
     }
     const [words, index, ...values] = call.values.map((value) => replaceCalls(value.trim(), names))
@@ -68,7 +68,9 @@ function replaceCalls(code: string, names: ReadonlySet<string>): string {
   return replaced
 }
 
-/** The arguments of a call whose parenthesis opens at `open`, and where what follows it begins. */
+/**
+ * The arguments of a call whose parenthesis opens at `open`, and the position after the closing parenthesis.
+ */
 function readArguments(code: string, open: number): { values: string[]; end: number } {
   const values: string[] = []
   let depth = 0
@@ -88,7 +90,7 @@ function readArguments(code: string, open: number): { values: string[]; end: num
     }
     if (depth === 0) return { values, end: at + 1 }
   }
-  throw new Error(`no end of the arguments in: ${code.slice(open, open + 80)}`)
+  throw new Error(`no closing parenthesis in: ${code.slice(open, open + 80)}`)
 }
 
 function matchAt(pattern: RegExp, code: string, at: number): string {

@@ -1,10 +1,11 @@
-// The floor under any table of counters: one atomic addition to one cell for each decision. No clock, no window, no
-// hash, no search; the cell's number is read from a list in random order, the same that keys.ts makes.
+// The lower bound for any table of counters: one atomic addition to one cell per decision. It has no clock,
+// no window, no hash and no search; it reads the cell's index from a list in the random order that keys.ts
+// also makes.
 //
-//   floor KEYS OPERATIONS DISTANCE    prints nanoseconds an operation
+//   floor KEYS OPERATIONS DISTANCE    prints nanoseconds per operation
 //
-// DISTANCE is how many operations ahead a cell is prefetched, 0 for not at all: with it the memory's latency is hidden
-// behind the operations between, which is what a batch can do and one decision at a time cannot.
+// DISTANCE is the number of operations by which a cell is prefetched; 0 turns prefetching off. Prefetching
+// hides the memory's latency behind the operations in between. A batch can do that, single decisions cannot.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -12,14 +13,15 @@
 #include <cstdlib>
 #include <vector>
 
-// A key's fingerprint beside its count: what a cell has to hold at least. Four to a cache line.
+// The least that a cell must hold: a key's fingerprint and its count. Four cells fit in a cache line.
 struct alignas(16) Cell {
   std::atomic<uint64_t> count{0};
   uint64_t fingerprint = 0;
 };
 static_assert(sizeof(Cell) == 16);
 
-// xorshift32, as randomOrder in keys.ts. Past the end the order begins again, so that a prefetch needs no check.
+// xorshift32, like randomOrder in keys.ts. The order repeats past its end, so that a prefetch needs no bounds
+// check.
 static std::vector<uint32_t> random_order(uint32_t keys, size_t length, size_t beyond) {
   std::vector<uint32_t> order(length + beyond);
   uint32_t state = 0x9e3779b9;
@@ -55,7 +57,7 @@ int main(int argc, char** argv) {
   std::vector<Cell> table(keys);
   const auto order = random_order(keys, length, distance);
   const auto run = [&] { distance == 0 ? plain(table, order, length) : prefetching(table, order, length, distance); };
-  run();  // its pages, the caches, the core's clock
+  run();  // warm-up: maps the pages, fills the caches, raises the core's frequency
 
   const auto start = std::chrono::steady_clock::now();
   run();

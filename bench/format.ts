@@ -1,9 +1,9 @@
-/** How figures and verdicts are written, on a terminal and on a page alike. */
+/** Formats figures and verdicts for terminals and for the page. */
 import type { Machine } from './machine.js'
 import type { Summary } from './statistics.js'
 import type { Verdict } from './verdict.js'
 
-/** Three digits that count: what is beyond them is noise. */
+/** Three significant digits; further digits are noise. */
 export function number(value: number): string {
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2
   return value.toFixed(digits).replace(/^-(0\.00)$/, '$1')
@@ -13,11 +13,11 @@ export function spread({ min, max }: Summary): string {
   return `${number(min)} to ${number(max)}`
 }
 
-/** What a verdict is held to; empty where it is held to nothing. */
+/** The bound of a verdict, or an empty string if it has none. */
 export function bound({ atMost, atLeast, stretch, unit }: Verdict): string {
   if (atMost === undefined && atLeast === undefined) return ''
   const side = atMost === undefined ? `>= ${atLeast} ${unit}` : `<= ${atMost} ${unit}`
-  return stretch === undefined ? side : `${side}, better ${stretch}`
+  return stretch === undefined ? side : `${side} (stretch ${stretch})`
 }
 
 export function outcome({ met, missedBy }: Verdict): string {
@@ -25,7 +25,7 @@ export function outcome({ met, missedBy }: Verdict): string {
   return met ? 'met' : `missed by ${Math.ceil(missedBy! * 100)} %`
 }
 
-/** Of an ISO 8601 time. */
+/** The date of an ISO 8601 time. */
 export function day(date: string): string {
   return date.slice(0, 'YYYY-MM-DD'.length)
 }

@@ -1,46 +1,51 @@
-/** Closed loops: so many callers at the same time, each of which asks again as soon as it is answered, as connections do. */
+/**
+ * Closed-loop load: a number of callers, each of which makes its next call when its last one has completed.
+ */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Figures } from './benchmark.js'
 import { median } from './statistics.js'
 import { collectGarbage } from './timing.js'
 
-/** Asks the `i`th question; whoever answers with a promise is awaited. */
-export type Ask = (i: number) => unknown
+/** Makes the `i`th call. A promise is awaited. */
+export type Call = (i: number) => unknown
 
 export interface Loop {
-  /** How many ask at the same time. */
+  /** Concurrent callers. */
   readonly callers: number
-  /** Questions in all. */
+  /** Calls in total. */
   readonly count: number
-  /** Keys that one question is about. */
-  readonly keysEach: number
-  /** How long each caller rests before it asks, in milliseconds; by default not at all. */
-  readonly restMs?: number
+  /** Keys per call. */
+  readonly keysPerCall: number
+  /** Milliseconds that each caller waits before a call. @default 0 */
+  readonly idleMs?: number
 }
 
 export const LOOP_UNITS = {
-  thousandASecond: 'thousand decisions a second',
-  p50Us: 'half of the answers within, microseconds',
-  callerNs: 'nanoseconds a decision in which the event loop of who asks is busy',
+  thousandASecond: 'thousand decisions per second',
+  p50Us: 'median latency, microseconds',
+  callerNs: "busy time of the caller's event loop per decision, nanoseconds",
 }
 
-/** Of single keys, one answer in so many is timed: reading the clock for each would take a good part of the time. */
-const ANSWERS_PER_SAMPLE = 16
-/** How much is asked first, for V8 to compile. */
+/**
+ * For single keys, one call in 16 is timed: reading the clock for each would take a considerable part of the
+ * time.
+ */
+const CALLS_PER_SAMPLE = 16
+/** The part of the calls made first, untimed, for V8 to compile the code. */
 const WARM_UP = 0.25
 
-/** Answers with the figures of {@link LOOP_UNITS}. */
-export async function timeInFlight(loop: Loop, ask: Ask): Promise<Figures> {
-  const { count, keysEach } = loop
-  await run({ ...loop, count: Math.ceil(count * WARM_UP) }, ask)
+/** Returns the figures of {@link LOOP_UNITS}. */
+export async function timeInFlight(loop: Loop, call: Call): Promise<Figures> {
+  const { count, keysPerCall } = loop
+  await run({ ...loop, count: Math.ceil(count * WARM_UP) }, call)
   collectGarbage()
   const before = performance.eventLoopUtilization()
   const start = process.hrtime.bigint()
-  const timesMs = await run(loop, ask)
+  const timesMs = await run(loop, call)
   const elapsedNs = Number(process.hrtime.bigint() - start)
   const { active: activeMs } = performance.eventLoopUtilization(before)
-  const keys = count * keysEach
+  const keys = count * keysPerCall
   return {
     thousandASecond: (1e6 * keys) / elapsedNs,
     p50Us: 1e3 * median(timesMs),
@@ -48,19 +53,19 @@ export async function timeInFlight(loop: Loop, ask: Ask): Promise<Figures> {
   }
 }
 
-/** How long the questions that were timed took, in milliseconds. */
-async function run({ callers, count, keysEach, restMs = 0 }: Loop, ask: Ask): Promise<number[]> {
-  const every = keysEach === 1 && restMs === 0 ? ANSWERS_PER_SAMPLE : 1
+/** The latencies of the timed calls, in milliseconds. */
+async function run({ callers, count, keysPerCall, idleMs = 0 }: Loop, call: Call): Promise<number[]> {
+  const every = keysPerCall === 1 && idleMs === 0 ? CALLS_PER_SAMPLE : 1
   const timesMs: number[] = []
   let next = 0
   const caller = async () => {
     while (next < count) {
       const i = next++
-      if (restMs > 0) await sleep(restMs)
+      if (idleMs > 0) await sleep(idleMs)
       const isTimed = i % every === 0
       const start = isTimed ? performance.now() : 0
-      const answer = ask(i)
-      if (answer instanceof Promise) await answer
+      const result = call(i)
+      if (result instanceof Promise) await result
       if (isTimed) timesMs.push(performance.now() - start)
     }
   }

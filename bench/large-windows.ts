@@ -1,4 +1,4 @@
-/** What a limiter with a window of many granules is timed at, by a clock that stands until it is moved. */
+/** Measurements of a limiter with a window of many buckets, on a manual clock. */
 import { createLimiter, type LimiterOptions } from 'millrace'
 import { SIDES, type Side } from './batches.js'
 import type { Contender, Effort, Figures } from './benchmark.js'
@@ -8,92 +8,92 @@ import { collectGarbage } from './timing.js'
 
 const SECOND_MS = 1_000
 const DAY_SECONDS = 86_400
-/** A day by the second takes a third of a megabyte a key. */
+/** A window of a day with one-second buckets takes a third of a megabyte per key. */
 export const KEYS = 50
 const LIMIT = 4_000_000
-/** Refusals for one charge: it must not leave the window of a minute meanwhile. */
+/** Refusals per charge. The charge must not leave the window of a minute during them. */
 const REFUSALS = 50
 
-/** The median of short runs: of a long one, a busy machine would give half to others. */
+/** The figure is the median of short runs, because a busy machine interrupts a long one. */
 const SLICES = 40
 
-/** What is timed: by a clock that stands until it is moved. */
-interface Play {
+/** The limiter under test with its manual clock. */
+interface Subject {
   readonly clock: { nowMs: number }
   readonly keys: readonly string[]
   readonly windowMs: number
   readonly granularityMs: number
   readonly check: (key: string) => boolean
-  /** The key's own, by its place among the keys. */
+  /** Decides by the handle of `keys[index]`. */
   readonly checkHandle: (index: number) => boolean
   readonly usage: () => number
   readonly retryAfterMs: () => number
   readonly penalize: (key: string) => void
 }
 
-/** Nanoseconds an admission; every key once, then the next granule. */
-function admissions(play: Play, operations: number): number {
+/** Nanoseconds per admission. The clock moves one bucket after every key was admitted once. */
+function admissions(subject: Subject, operations: number): number {
   return timed(operations, (i) => {
-    const { keys } = play
-    if (i % keys.length === 0) play.clock.nowMs += play.granularityMs
-    if (!play.check(keys[i % keys.length]!)) throw new Error('an admission was refused')
+    const { keys } = subject
+    if (i % keys.length === 0) subject.clock.nowMs += subject.granularityMs
+    if (!subject.check(keys[i % keys.length]!)) throw new Error('an admission was refused')
   })
 }
 
-/** The same by handles. */
-function handles(play: Play, operations: number): number {
+/** Like {@link admissions}, by handles. */
+function handles(subject: Subject, operations: number): number {
   return timed(operations, (i) => {
-    const index = i % play.keys.length
-    if (index === 0) play.clock.nowMs += play.granularityMs
-    if (!play.checkHandle(index)) throw new Error('an admission was refused')
+    const index = i % subject.keys.length
+    if (index === 0) subject.clock.nowMs += subject.granularityMs
+    if (!subject.checkHandle(index)) throw new Error('an admission was refused')
   })
 }
 
-/** Nanoseconds a refusal of a key at its limit, each in a granule of its own. */
-function refusals(play: Play, operations: number): number {
+/** Nanoseconds per refusal of a key at its limit, one refusal per bucket. */
+function refusals(subject: Subject, operations: number): number {
   let ns = 0
   const rounds = Math.ceil(operations / REFUSALS)
   for (let round = 0; round < rounds; round++) {
-    const key = play.keys[round % play.keys.length]!
-    play.penalize(key)
+    const key = subject.keys[round % subject.keys.length]!
+    subject.penalize(key)
     ns += timed(REFUSALS, () => {
-      play.clock.nowMs += play.granularityMs
-      if (play.check(key)) throw new Error('a refusal was admitted')
+      subject.clock.nowMs += subject.granularityMs
+      if (subject.check(key)) throw new Error('a refusal was admitted')
     })
   }
   return ns / rounds
 }
 
-/** Nanoseconds an admission of a key that nobody asked for during up to a day. */
-function gaps(play: Play, operations: number): number {
+/** Nanoseconds per admission of a key that was idle for a random time of up to a day. */
+function gaps(subject: Subject, operations: number): number {
   const seconds = randomOrder(DAY_SECONDS, operations)
   return timed(operations, (i) => {
-    play.clock.nowMs += seconds[i]! * SECOND_MS
-    if (!play.check(play.keys[0]!)) throw new Error('an admission was refused')
+    subject.clock.nowMs += seconds[i]! * SECOND_MS
+    if (!subject.check(subject.keys[0]!)) throw new Error('an admission was refused')
   })
 }
 
-/** Nanoseconds a question for the use of the last half of the window; in a window that was used all along. */
-function usages(play: Play, operations: number): number {
-  useAllAlong(play)
+/** Nanoseconds per call of `usage` for half the window, on a key with charges all over the window. */
+function usages(subject: Subject, operations: number): number {
+  chargeAllOver(subject)
   return timed(operations, () => {
-    if (play.usage() === 0) throw new Error('nothing was used')
+    if (subject.usage() === 0) throw new Error('no charge was counted')
   })
 }
 
-/** Nanoseconds of working out when the key will be admitted, once half of what it used has left the window. */
-function retries(play: Play, operations: number): number {
-  useAllAlong(play)
+/** Nanoseconds per `retryAfterMs` of a cost that fits once half of the charges have left the window. */
+function retries(subject: Subject, operations: number): number {
+  chargeAllOver(subject)
   return timed(operations, () => {
-    if (!(play.retryAfterMs() > 1)) throw new Error('it would be admitted at once')
+    if (!(subject.retryAfterMs() > 1)) throw new Error('the cost would be admitted at once')
   })
 }
 
-/** Charges one key at a hundred moments, evenly spread over a window. */
-function useAllAlong(play: Play): void {
+/** Charges one key at a hundred moments, spread evenly over a window. */
+function chargeAllOver(subject: Subject): void {
   for (let i = 0; i < 100; i++) {
-    play.clock.nowMs += play.windowMs / 100
-    play.check(play.keys[0]!)
+    subject.clock.nowMs += subject.windowMs / 100
+    subject.check(subject.keys[0]!)
   }
 }
 
@@ -103,7 +103,7 @@ function timed(operations: number, act: (i: number) => void): number {
   return Number(process.hrtime.bigint() - start) / operations
 }
 
-const PLAYS = {
+const MEASUREMENTS = {
   admission: admissions,
   handle: handles,
   refusal: refusals,
@@ -111,17 +111,20 @@ const PLAYS = {
   usage: usages,
   retry: retries,
 }
-export type LargeFigure = keyof typeof PLAYS
+export type LargeFigure = keyof typeof MEASUREMENTS
 export const LARGE_UNITS: Readonly<Record<LargeFigure, string>> = {
-  admission: 'nanoseconds an admission',
-  handle: 'nanoseconds an admission by handle',
-  refusal: 'nanoseconds a refusal, each in a granule of its own',
-  gap: 'nanoseconds an admission after a random gap of up to a day',
-  usage: 'nanoseconds of usage() over half the window',
-  retry: 'nanoseconds of a refusal with its retryAfterMs',
+  admission: 'nanoseconds per admission',
+  handle: 'nanoseconds per admission by handle',
+  refusal: 'nanoseconds per refusal, each in a new bucket',
+  gap: 'nanoseconds per admission after a random gap of up to a day',
+  usage: 'nanoseconds per usage() of half the window',
+  retry: 'nanoseconds per refusal with its retryAfterMs',
 }
 
-/** One kind of window, and what is to be timed of it, by one side if it is told. Every figure on a limiter of its own. */
+/**
+ * A contender for one kind of window, in C++ or TypeScript if `side` is given. Each figure gets its own
+ * limiter.
+ */
 export function largeWindow(
   name: string,
   options: Pick<LimiterOptions, 'window' | 'granularity' | 'rangeSum'>,
@@ -132,20 +135,22 @@ export function largeWindow(
   const measure = ({ operations }: Effort): Figures => {
     if (side) process.env.MILLRACE_NATIVE = SIDES[side]
     const few = operations / 20
-    const found: Record<string, number> = {}
+    const measured: Record<string, number> = {}
     for (const figure of figures) {
       const limit = figure === 'refusal' ? 10 : figure === 'retry' ? 100 : LIMIT
-      const play = playOf({ limit, maxKeys: keyCount, ...options }, limit)
-      for (let i = 0; i < 5; i++) PLAYS[figure](play, few)
+      const subject = subjectOf({ limit, maxKeys: keyCount, ...options }, limit)
+      for (let i = 0; i < 5; i++) MEASUREMENTS[figure](subject, few)
       collectGarbage()
-      found[figure] = median(Array.from({ length: SLICES }, () => PLAYS[figure](play, (4 * few) / SLICES)))
+      measured[figure] = median(
+        Array.from({ length: SLICES }, () => MEASUREMENTS[figure](subject, (4 * few) / SLICES)),
+      )
     }
-    return found
+    return measured
   }
   return { name, measure }
 }
 
-function playOf(options: LimiterOptions, limit: number): Play {
+function subjectOf(options: LimiterOptions, limit: number): Subject {
   const clock = { nowMs: 0, now: () => clock.nowMs }
   const limiter = createLimiter({ ...options, clock })
   const { windowMs, granularityMs } = limiter.rule

@@ -2,16 +2,16 @@ import { execFileSync } from 'node:child_process'
 import { availableParallelism, cpus } from 'node:os'
 import { addonMissing } from './batches.js'
 
-/** What figures are worth nothing without. */
+/** The machine and the build that figures were measured on. */
 export interface Machine {
   readonly cpu: string
   readonly cores: number
   readonly node: string
   /** ISO 8601, in UTC. */
   readonly date: string
-  /** The commit that was measured, with `+` where files differ from it; `unknown` outside of a repository. */
+  /** The measured commit, with `+` if files differ from it; `unknown` outside a repository. */
   readonly commit: string
-  /** Whether the addon is built: then it decides wherever a contender does not say otherwise. */
+  /** Whether the addon is built. If so, it decides unless a contender turns it off. */
   readonly addon: boolean
 }
 

@@ -1,4 +1,6 @@
-/** `npm run bench`: every case, or those named with `--case`; `--report` writes docs/performance.md of them all. */
+/**
+ * `npm run bench`: measures every case, or those named with `--case`. `--report` writes docs/performance.md.
+ */
 import { parseArguments } from './arguments.js'
 import { measureAndPrint, runCommand } from './command.js'
 
@@ -6,6 +8,6 @@ await runCommand(async (argv) => {
   const { cases, quick, json, report } = parseArguments(argv)
   const measured = await measureAndPrint(cases, { quick, json })
   if (!report) return
-  const { writePage } = await import('./page/write.js') // brings the charts along
+  const { writePage } = await import('./page/write.js') // imports the chart library only when it is needed
   for (const file of await writePage(measured)) console.error(`wrote ${file}`)
 })

@@ -1,8 +1,8 @@
 /**
- * Millrace as the cases measure it: inline, on its default clock, with the limit that its peers have, its table sized
- * for the keys at work. A larger one is emptier, but its keys lie on more pages: 10,000 keys in a table for the default
- * of 100,000 cost about a sixth more (AMD EPYC Zen 4, Node 20.20, 2026-11-21: `maxKeys` below set to 100,000, then
- * `npm run bench -- --case check`).
+ * Millrace as the cases measure it: inline, on its default clock, with the limit of its peers and a table
+ * sized for the keys in use. A larger table is emptier, but its keys lie on more pages: a decision over
+ * 10,000 keys takes about a sixth longer in a table for the default of 100,000 (AMD EPYC Zen 4, Node 20.20,
+ * 2026-11-21: set `maxKeys` below to 100,000 and run `npm run bench -- --case check`).
  */
 import * as published from 'millrace'
 import { SIDES } from './batches.js'
@@ -12,19 +12,19 @@ import type { Decide } from './timing.js'
 
 export type Millrace = typeof published
 
-/** Decides by keys. */
+/** Decides by string keys. */
 export function millrace(maxKeys: number, { createLimiter }: Millrace = published): Decide<string> {
   const limiter = createLimiter({ limit: LIMIT, window: WINDOW_MS, maxKeys })
   return (key) => limiter.check(key).allowed
 }
 
-/** Decides by keys in TypeScript alone; {@link millrace} uses the addon where it is built. */
+/** Decides by string keys without the addon; {@link millrace} uses the addon if it is built. */
 export function millraceWithoutAddon(maxKeys: number): Decide<string> {
   process.env.MILLRACE_NATIVE = SIDES.TypeScript
   return millrace(maxKeys)
 }
 
-/** Decides by handles, made beforehand of the keys in `keyAt`. */
+/** Decides by handles, created in advance from the keys of `keyAt`. */
 export function millraceHandles(
   keyAt: KeyAt<string>,
   count: number,

@@ -1,6 +1,7 @@
 /**
- * What Millrace is measured against, each made as its own documentation makes it. All admit whatever comes: 1,000,000
- * units a minute are more than any case asks of one key, and each timed loop checks that none was refused.
+ * The limiters that Millrace is compared with, each set up as its documentation says. They admit everything:
+ * no case sends a key more than 1,000,000 units per minute, and each timed loop checks that nothing was
+ * refused.
  */
 import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
 import { type ClientRateLimitInfo, MemoryStore, type Options } from 'express-rate-limit'
@@ -12,10 +13,10 @@ export const LIMIT = 1_000_000
 export const WINDOW_MS = 60_000
 
 /**
- * The floor: what a careful person writes by hand in ten lines. One counter a key in a Map, a fixed window (so twice
- * the limit at its boundary), the wall clock, never a key forgotten, one thread.
+ * The baseline: a fixed-window limiter of ten lines on a bare Map, with one counter per key and the wall
+ * clock. It admits twice the limit around a window boundary, never forgets a key and serves one thread.
  */
-export function mapFloor(): Decide<string> {
+export function bareMap(): Decide<string> {
   const counters = new Map<string, { count: number; resetAtMs: number }>()
   return (key) => {
     const nowMs = Date.now()
@@ -34,13 +35,15 @@ export function mapFloor(): Decide<string> {
   }
 }
 
-/** `RateLimiterMemory` of https://github.com/animir/node-rate-limiter-flexible; a refusal would be a rejection. */
+/** `RateLimiterMemory` of https://github.com/animir/node-rate-limiter-flexible. It rejects for a refusal. */
 export function rateLimiterFlexible(): AsyncDecide<string, RateLimiterRes> {
   const limiter = new RateLimiterMemory({ points: LIMIT, duration: WINDOW_MS / 1_000 })
   return { decide: (key) => limiter.consume(key), isAllowed: (answer) => answer.remainingPoints >= 0 }
 }
 
-/** The store that https://github.com/express-rate-limit/express-rate-limit uses by default, as its middleware does. */
+/**
+ * The default store of https://github.com/express-rate-limit/express-rate-limit, used as its middleware does.
+ */
 export function expressRateLimitStore(): AsyncDecide<string, ClientRateLimitInfo> {
   const store = new MemoryStore()
   store.init({ windowMs: WINDOW_MS } as Options)
@@ -48,8 +51,8 @@ export function expressRateLimitStore(): AsyncDecide<string, ClientRateLimitInfo
 }
 
 /**
- * The store that https://github.com/fastify/fastify-rate-limit uses by default, as its plugin does, but keeping as many
- * keys as are at work: it keeps 5,000 unless told, and forgets what the others had used.
+ * The default store of https://github.com/fastify/fastify-rate-limit, used as its plugin does, but with room
+ * for all keys in use. Its default is 5,000 keys; it forgets the counts of others.
  */
 export function fastifyLocalStore(maxKeys: number): Decide<string> {
   const store = new LocalStore(false, false, maxKeys)
@@ -63,7 +66,10 @@ export function fastifyLocalStore(maxKeys: number): Decide<string> {
   }
 }
 
-/** A token bucket of https://github.com/jhurliman/node-rate-limiter for each key, kept in a Map as its users do. */
+/**
+ * One token bucket of https://github.com/jhurliman/node-rate-limiter per key, in a Map as its users keep
+ * them.
+ */
 export function tokenBuckets(): Decide<string> {
   const buckets = new Map<string, RateLimiter>()
   return (key) => {

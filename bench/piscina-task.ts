@@ -1,10 +1,10 @@
-/** One decision, as a task of piscina: what the pool engine is measured against. */
+/** A piscina task that makes one decision: the alternative to the pool engine. */
 import { workerData } from 'node:worker_threads'
 import { attachLimiter, type DecisionFields, type SharedLimiter } from 'millrace'
 
 const limiter = attachLimiter(workerData as SharedLimiter)
 
-/** With all its figures, as the pool engine gives them. */
+/** Returns the decision with all its figures, as the pool engine does. */
 export default function decide(key: string): DecisionFields {
   return limiter.check(key).toJSON()
 }

@@ -1,4 +1,4 @@
-/** Where a run is: one line that is written over on a terminal, a line for each round anywhere else. */
+/** Progress of a run: a terminal gets one line that is overwritten, other streams get one line per round. */
 export interface Progress {
   at(title: string, round: number, rounds: number, contender: string): void
   done(): void

@@ -14,11 +14,11 @@ export interface CaseReport {
   /** By contender, then by figure. */
   readonly figures: Readonly<Record<string, Readonly<Record<string, Summary>>>>
   readonly verdicts: readonly Verdict[]
-  /** Why nothing was measured, where that is so. */
+  /** Why the case was not measured; absent if it was. */
   readonly skipped?: string
 }
 
-/** What `--json` prints. */
+/** The document that `--json` prints. */
 export interface Report {
   readonly machine: Machine
   readonly quick: boolean
@@ -43,7 +43,11 @@ function summarizeFigure(rounds: readonly Round[], contender: string, figure: st
   return summarize(rounds.map((round) => round[contender]![figure]!))
 }
 
-/** One case as text: its figures, then what they mean for the targets. */
+const GOAL_COLUMNS = ['goal, computed per round', 'median', 'range', 'target', 'result']
+/** The columns of a case whose goals have no bound. */
+const FIGURE_COLUMNS = 3
+
+/** Renders a case as text: its figures, then its goals. */
 export function renderCase(report: CaseReport, columns: number): string {
   const parts = [`\n${report.name}: ${report.title}`]
   if (report.skipped !== undefined) return `${parts[0]}\nskipped: ${report.skipped}\n`
@@ -51,20 +55,20 @@ export function renderCase(report: CaseReport, columns: number): string {
     const rows = Object.entries(report.figures).map(([contender, figures]) => {
       return [contender, number(figures[unit]!.median), spread(figures[unit]!)]
     })
-    parts.push(render([meaning, 'median', 'spread'], rows, columns))
+    parts.push(render([meaning, 'median', 'range'], rows, columns))
   }
   if (report.verdicts.length > 0) {
-    parts.push(
-      render(['of each round', 'median', 'spread', 'target', ''], report.verdicts.map(verdictRow), columns),
-    )
+    const used = report.verdicts.some(({ met }) => met !== undefined) ? GOAL_COLUMNS.length : FIGURE_COLUMNS
+    const rows = report.verdicts.map((verdict) => verdictRow(verdict).slice(0, used))
+    parts.push(render(GOAL_COLUMNS.slice(0, used), rows, columns))
   }
   return `${parts.join('\n')}\n`
 }
 
 function verdictRow(verdict: Verdict): string[] {
-  const { value, unit, what, target } = verdict
+  const { value, unit, label, target } = verdict
   return [
-    target === undefined ? what : `${target} ${what}`,
+    target === undefined ? label : `${target} ${label}`,
     `${number(value.median)} ${unit}`,
     spread(value),
     bound(verdict),
@@ -72,12 +76,15 @@ function verdictRow(verdict: Verdict): string[] {
   ]
 }
 
-/** No line between rows. */
+/** Table characters without lines between rows. */
 const COMPACT = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' }
 const NARROWEST_FIRST_COLUMN = 24
 const PADDING = 2
 
-/** A table where the terminal has room for it: the first column gives way. Else a paragraph for each row. */
+/**
+ * Renders a table whose first column shrinks to fit the terminal, or one paragraph per row if it is too
+ * narrow.
+ */
 function render(head: readonly string[], rows: readonly string[][], columns: number): string {
   const widths = head.map(
     (title, i) => PADDING + Math.max(title.length, ...rows.map((row) => row[i]!.length)),
@@ -99,9 +106,9 @@ function render(head: readonly string[], rows: readonly string[][], columns: num
 
 function renderParagraphs(head: readonly string[], rows: readonly string[][]): string {
   return rows
-    .map(([what, ...cells]) => {
-      const said = cells.flatMap((cell, i) => (cell === '' ? [] : [`  ${head[i + 1] || 'so'}: ${cell}`]))
-      return [what, ...said].join('\n')
+    .map(([name, ...cells]) => {
+      const lines = cells.flatMap((cell, i) => (cell === '' ? [] : [`  ${head[i + 1]}: ${cell}`]))
+      return [name, ...lines].join('\n')
     })
     .join('\n')
 }

@@ -6,14 +6,17 @@ import type { Progress } from './progress.js'
 
 const RUN_ONE = fileURLToPath(new URL('./run-one.js', import.meta.url))
 
-/** A contender's process ended without figures. */
+/** The process of a contender ended without reporting figures. */
 export class ContenderError extends Error {
   constructor(caseName: CaseName, contenderName: string, end: string) {
     super(`case '${caseName}', '${contenderName}': the process ended with ${end}`)
   }
 }
 
-/** Measures every contender once a round (A B C, A B C, ...), so that the machine's moods meet all of them alike. */
+/**
+ * Measures every contender once per round (A B C, A B C, ...), so that changes of the machine's speed affect
+ * all alike.
+ */
 export async function measureRounds(
   name: CaseName,
   benchmark: Benchmark,
@@ -27,23 +30,23 @@ export async function measureRounds(
     const round: Record<string, Figures> = {}
     for (const contender of benchmark.contenders) {
       progress.at(name, i, count, contender.name)
-      round[contender.name] = await measureApart(name, contender.name, effort)
+      round[contender.name] = await measureInProcess(name, contender.name, effort)
     }
     rounds.push(round)
   }
   return rounds
 }
 
-/** In a fresh process: what V8 learned from one contender must not help or hurt the next. */
-function measureApart(caseName: CaseName, contenderName: string, effort: Effort): Promise<Figures> {
+/** Measures in a fresh process, so that V8's optimizations for one contender do not affect the next. */
+function measureInProcess(caseName: CaseName, contenderName: string, effort: Effort): Promise<Figures> {
   return new Promise((resolve, reject) => {
     const child = fork(RUN_ONE, [caseName, contenderName, JSON.stringify(effort)], {
       execArgv: ['--expose-gc'],
-      stdio: ['ignore', 2, 2, 'ipc'], // stdout is for the figures of all
+      stdio: ['ignore', 2, 2, 'ipc'], // stdout is for the report
     })
     let figures: Figures | undefined
-    child.once('message', (answer) => {
-      figures = answer as Figures
+    child.once('message', (message) => {
+      figures = message as Figures
     })
     child.once('error', reject)
     child.once('exit', (code, signal) => {

@@ -4,7 +4,7 @@ import type { Progress } from './progress.js'
 import { type CaseReport, reportCase, reportSkipped } from './report.js'
 import { measureRounds } from './rounds.js'
 
-/** Measures one case, or says why it cannot be measured here. @throws ContenderError */
+/** Measures a case, or reports why this machine cannot. @throws ContenderError */
 export async function runCase(name: CaseName, effort: Effort, progress: Progress): Promise<CaseReport> {
   const benchmark = await ALL_CASES[name]()
   const reason = benchmark.unavailable?.()

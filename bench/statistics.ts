@@ -1,4 +1,4 @@
-/** The middle of some numbers, and how far they lie apart. */
+/** The median and the range of some numbers. */
 export interface Summary {
   readonly median: number
   readonly min: number

@@ -1,54 +1,58 @@
 /**
- * The timed loops. All contenders go through one of two, so that what the harness costs (reading an index, getting
- * the key, counting) is the same for all: `decideAll` for whoever answers at once, `awaitAll` for whoever answers with
- * a promise, awaited one after the other as a middleware does. Only one contender ever runs in a process, so V8 inlines
- * it into the loop.
+ * The timed loops. Every contender runs in one of two, so that the harness (reading an index, fetching the
+ * key, counting) takes the same time for all. `decideAll` is for synchronous contenders. `awaitAll` is for
+ * contenders that return a promise; it awaits one after the other, as a middleware does. A process runs only
+ * one contender, so V8 inlines it into the loop.
  */
 import type { Figures } from './benchmark.js'
 import type { KeyAt } from './keys.js'
 
-/** Answers at once whether it admitted. */
+/** Decides synchronously; true for an admission. */
 export type Decide<Key> = (key: Key) => boolean
 
-/** Answers with its own promise, as it is: another one around it would be charged to it. */
+/** Returns the contender's own promise: a wrapper around it would count as the contender's time. */
 export interface AsyncDecide<Key, Answer> {
   decide(key: Key): Promise<Answer>
   isAllowed(answer: Answer): boolean
 }
 
-/** A contender with its keys. */
-export interface Course<Key> {
+/** The keys of a measurement and their order. */
+export interface Workload<Key> {
   readonly keyAt: KeyAt<Key>
-  /** Which key each timed decision is for. */
+  /** The index of the key of each timed decision. */
   readonly order: Int32Array
-  /** Which keys are to be known before the clock runs; by default those of the warm-up. */
+  /** The keys to insert before the timed decisions. @default those of the warm-up */
   readonly filled?: Int32Array
 }
 
 /**
- * V8 compiles the loop while it is called often, not only from within one long call. With 60 calls a timed loop of
- * 300,000 decisions showed a fifth more than one of 2,000,000, with 200 the same (AMD EPYC Zen 4, Node 20.20,
- * 2026-11-21, `npm run bench -- --case check` with other `FULL_EFFORT`).
+ * Calls of the loop before the timed one: V8 optimizes a function that is called often, not only one that
+ * runs long. After 60 calls, a timed loop of 300,000 decisions took a fifth more per decision than one of
+ * 2,000,000; after 200, the same (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case check`
+ * with another `FULL_EFFORT`).
  */
 const WARM_UP_CALLS = 150
 const WARM_UP_OPERATIONS = 5_000
 
-/** Nanoseconds a decision. @throws Error unless exactly `admitted` of the timed decisions are admissions */
+/**
+ * Measures nanoseconds per decision.
+ * @throws Error unless exactly `admitted` of the timed decisions are admissions
+ */
 export function timeDecisions<Key>(
-  course: Course<Key>,
+  workload: Workload<Key>,
   decide: Decide<Key>,
-  admitted = course.order.length,
+  admitted = workload.order.length,
 ): Figures {
-  const { keyAt, order } = course
-  warmUp(course, decide)
+  const { keyAt, order } = workload
+  warmUp(workload, decide)
   const start = process.hrtime.bigint()
   const count = decideAll(order, 0, order.length, keyAt, decide)
   const elapsed = process.hrtime.bigint() - start
   return nanosecondsEach(elapsed, order.length, count, admitted)
 }
 
-/** Makes all keys known and lets V8 compile the loop. */
-export function warmUp<Key>({ keyAt, order, filled }: Course<Key>, decide: Decide<Key>): void {
+/** Inserts all keys and lets V8 compile the loop. */
+export function warmUp<Key>({ keyAt, order, filled }: Workload<Key>, decide: Decide<Key>): void {
   if (filled) decideAll(filled, 0, filled.length, keyAt, decide)
   for (let call = 0; call < WARM_UP_CALLS; call++) {
     const from = (call * WARM_UP_OPERATIONS) % order.length
@@ -57,9 +61,9 @@ export function warmUp<Key>({ keyAt, order, filled }: Course<Key>, decide: Decid
   collectGarbage()
 }
 
-/** As {@link timeDecisions}, each decision awaited before the next. */
+/** Like {@link timeDecisions}; awaits each decision before the next. */
 export async function timeAwaited<Key, Answer>(
-  { keyAt, order, filled }: Course<Key>,
+  { keyAt, order, filled }: Workload<Key>,
   peer: AsyncDecide<Key, Answer>,
 ): Promise<Figures> {
   if (filled) await awaitAll(filled, 0, filled.length, keyAt, peer)
@@ -100,12 +104,15 @@ export async function awaitAll<Key, Answer>(
 
 function nanosecondsEach(elapsed: bigint, operations: number, allowed: number, admitted: number): Figures {
   if (allowed !== admitted) {
-    throw new Error(`timed ${operations} decisions to admit ${admitted}, and ${allowed} were admitted`)
+    throw new Error(`expected ${admitted} admissions in ${operations} timed decisions, got ${allowed}`)
   }
   return { ns: Number(elapsed) / operations }
 }
 
-/** What filling left behind is not the timed loop's garbage. Twice: what weak references held goes with the second. */
+/**
+ * Collects the garbage of the set-up, so that it does not count. The second run collects targets of weak
+ * references.
+ */
 export function collectGarbage(): void {
   if (!globalThis.gc) throw new Error('run with --expose-gc')
   globalThis.gc()

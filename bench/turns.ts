@@ -1,16 +1,16 @@
 /**
- * How long the event loop is held up: decisions in slices, a turn of the loop after each. The slices are short, so that
- * what is seen is not the work that was asked for but what comes on top of it: the collector, a Map that grows, timers.
+ * Measures pauses of the event loop. Decisions run in slices, with a turn of the loop after each. The slices
+ * are short, so that long turns come from other work: the garbage collector, a growing Map, timers.
  */
 import { createHistogram, PerformanceObserver } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { KeyAt } from './keys.js'
 import { type AsyncDecide, awaitAll, type Decide, decideAll } from './timing.js'
 
-/** Makes the decisions `from` up to `to` of an order, and answers how many were admissions. */
+/** Makes the decisions of an order from index `from` up to `to`, and returns the number of admissions. */
 export type Slice = (order: Int32Array, from: number, to: number) => number | Promise<number>
 
-/** Decisions between two turns: a tenth to a whole millisecond of work, for the slowest of the contenders too. */
+/** Decisions between two turns: a tenth of a millisecond to one millisecond of work for every contender. */
 const SLICE = 256
 
 export function directSlices(keyAt: KeyAt<string>, decide: Decide<string>): Slice {
@@ -22,21 +22,23 @@ export function awaitedSlices<Answer>(keyAt: KeyAt<string>, peer: AsyncDecide<st
 }
 
 export interface Turns {
-  /** The longest time from one turn of the loop to the next, in milliseconds, a slice of decisions included. */
+  /**
+   * The longest time from one turn of the loop to the next, in milliseconds, a slice of decisions included.
+   */
   readonly longestMs: number
-  /** 99 of 100 turns took at most this. */
+  /** The 99th percentile of a turn's duration. */
   readonly p99Ms: number
-  /** The longest single pause that the collector reported. */
+  /** The longest garbage collection. */
   readonly collectorMs: number
   readonly decisions: number
 }
 
-/** Each decision of `order` once. @throws Error where one was refused */
+/** Makes each decision of `order` once. @throws Error if one is a refusal */
 export function takeTurnsThrough(order: Int32Array, slice: Slice): Promise<Turns> {
   return takeTurns(order, slice, (decisions) => decisions >= order.length)
 }
 
-/** The decisions of `order`, over and over, until the time has passed. @throws Error where one was refused */
+/** Repeats the decisions of `order` until the time has passed. @throws Error if one is a refusal */
 export function takeTurnsFor(durationMs: number, order: Int32Array, slice: Slice): Promise<Turns> {
   const end = performance.now() + durationMs
   return takeTurns(order, slice, () => performance.now() >= end)
@@ -80,7 +82,7 @@ function watchCollector(): { longestMs(): Promise<number> } {
   observer.observe({ entryTypes: ['gc'] })
   return {
     async longestMs() {
-      await nextTurn() // entries come a turn late
+      await nextTurn() // entries arrive one turn late
       await nextTurn()
       observer.disconnect()
       return longestMs

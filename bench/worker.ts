@@ -1,13 +1,13 @@
-/** One of the threads of `workers.ts`: warms up, says so, waits to be let go, decides, and answers with its span. */
+/** A thread of `workers.ts`: warms up, reports that, waits for the start, decides, and reports its span. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { attachLimiter } from 'millrace'
-import { cached, inOrder, randomOrder } from './keys.js'
+import { cachedKeys, inOrder, randomOrder } from './keys.js'
 import { type Decide, decideAll, warmUp } from './timing.js'
 import type { Span, Work } from './workers.js'
 
 const { limiter: shared, start, keys, thread, operations } = workerData as Work
 const limiter = attachLimiter(shared)
-const keyOfAll = cached((thread + 1) * keys)
+const keyOfAll = cachedKeys((thread + 1) * keys)
 const keyAt = (index: number): string => keyOfAll(thread * keys + index)
 const order = randomOrder(keys, operations)
 const decide: Decide<string> = (key) => limiter.check(key).allowed

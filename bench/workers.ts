@@ -1,6 +1,6 @@
 /**
- * Threads that decide at the same time. Each warms up by itself and reports; when all have, they are let go together by
- * one word of shared memory, so that starting a thread and compiling its code is not timed.
+ * Threads that decide concurrently. Each warms up and reports. After all reports, a word of shared memory
+ * starts them together, so that starting the threads and compiling their code is not timed.
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
@@ -8,15 +8,15 @@ import type { Limiter, SharedLimiter } from 'millrace'
 
 export interface Work {
   readonly limiter: SharedLimiter
-  /** One word: 0 until all may go. */
+  /** One word: 0 until the threads may start. */
   readonly start: Int32Array<SharedArrayBuffer>
-  /** How many keys each thread has, no two threads the same. */
+  /** Keys per thread; no two threads have the same. */
   readonly keys: number
   readonly thread: number
   readonly operations: number
 }
 
-/** When a thread began and ended, by the one clock that all threads share, in nanoseconds. */
+/** The times at which a thread started and ended, in nanoseconds of the clock that all threads share. */
 export interface Span {
   readonly startNs: bigint
   readonly endNs: bigint
@@ -26,8 +26,8 @@ export interface Span {
 const WORKER = new URL('./worker.js', import.meta.url)
 
 /**
- * Starts a thread for each of the limiters, which may be one and the same. Nanoseconds a decision, from the first
- * thread's beginning to the last one's end. @throws Error for a refusal
+ * Starts a thread per limiter of the list, which may repeat one limiter. Returns nanoseconds per decision,
+ * from the start of the first thread to the end of the last. @throws Error if a decision is a refusal
  */
 export async function timeThreads(
   limiters: readonly Limiter[],
@@ -45,7 +45,7 @@ export async function timeThreads(
   Atomics.notify(start, 0)
   const spans = (await Promise.all(ends)).map(([span]) => span as Span)
   const refused = spans.find(({ allowed }) => allowed !== operations)
-  if (refused) throw new Error(`timed ${operations} decisions a thread, and ${refused.allowed} were admitted`)
+  if (refused) throw new Error(`only ${refused.allowed} of a thread's ${operations} decisions were admitted`)
   const firstNs = spans.reduce((least, { startNs }) => (startNs < least ? startNs : least), spans[0]!.startNs)
   const lastNs = spans.reduce((most, { endNs }) => (endNs > most ? endNs : most), spans[0]!.endNs)
   return Number(lastNs - firstNs) / (workers.length * operations)

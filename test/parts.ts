@@ -1,11 +1,11 @@
-// Runs what takes longer than the quick tests may, in parts, each with a budget:
+// Runs the parts of the full or the long tests, each with a time budget:
 //
 //   npm run test:full                  a quarter of an hour
 //   npm run test:full -- soak attack   the parts whose names match one of these patterns
 //   npm run test:long                  hours
 //
-// What a part says is in .cache/parts/NAME.log; that of a part that fails is shown. Ends as `npm test` does, a part that is
-// no run of test files counted as one test.
+// The output of a part goes to .cache/parts/NAME.log; a failed part also prints its last lines. The last line
+// is that of `npm test`, where a part that is not a run of test files counts as one test.
 import { createWriteStream, mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -13,12 +13,12 @@ import { root } from './package/root.js'
 import { lastLine, type Totals } from './run/outcome.js'
 import { FULL, LONG, type Part } from './run/parts.js'
 import { runGroup } from './run/process.js'
-import { doAll } from './run/queue.js'
+import { runAll } from './run/queue.js'
 
 const SIZES: Readonly<Record<string, readonly Part[]>> = { full: FULL, long: LONG }
-/** So many budgets, and a part hangs. */
-const MOST_BUDGETS = 3
-const SHOWN_LINES = 60
+/** The timeout of a part, in budgets. */
+const TIMEOUT_BUDGETS = 3
+const FAILURE_LINES = 60
 
 const [size = 'full', ...names] = process.argv.slice(2)
 const patterns = names.map((name) => new RegExp(name))
@@ -31,34 +31,34 @@ process.chdir(root)
 
 const totals: Totals = { passed: 0, failed: 0, skipped: 0 }
 const startedMs = performance.now()
-await doAll(
+await runAll(
   parts.map((part) => ({ ...part, isAlone: part.isAlone ?? false, isFirst: false })),
   availableParallelism(),
-  judge,
+  runPart,
 )
 if (parts.length === 0)
-  console.log(`no part is called so: ${SIZES[size]!.map(({ name }) => name).join(', ')}`)
+  console.log(`no part has such a name; the parts are ${SIZES[size]!.map(({ name }) => name).join(', ')}`)
 console.log(`${parts.length} parts in ${Math.round((performance.now() - startedMs) / 1_000)} s`)
 console.log(lastLine(totals))
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
 
-async function judge({ name, args, budgetSeconds }: Part): Promise<void> {
+async function runPart({ name, args, budgetSeconds }: Part): Promise<void> {
   console.log(`     ${name} (budget ${budgetSeconds} s)`)
   const log = createWriteStream(join(logs, `${name}.log`))
-  const limitMs = 1_000 * MOST_BUDGETS * budgetSeconds
+  const limitMs = 1_000 * TIMEOUT_BUDGETS * budgetSeconds
   const ended = await runGroup([process.execPath, ...args], process.env, limitMs, (text) => log.write(text))
   log.end()
   const { output, code, isTimedOut, left, seconds } = ended
   const lines = output.trimEnd().split('\n')
   const isOver = seconds > budgetSeconds ? `, over its budget of ${budgetSeconds} s` : ''
-  const complaint = isTimedOut
-    ? ' hangs, and was ended with its processes'
+  const problem = isTimedOut
+    ? ' timed out; it and its processes were killed'
     : left.length > 0
-      ? ` left processes behind: ${left.join('; ')}`
+      ? ` left processes running: ${left.join('; ')}`
       : ''
-  const hasFailed = code !== 0 || complaint !== ''
-  console.log(`${hasFailed ? 'FAIL' : 'ok  '} ${name}${complaint} (${seconds.toFixed(0)} s${isOver})`)
-  console.log(hasFailed ? lines.slice(-SHOWN_LINES).join('\n') : `     ${lines.at(-1)}`)
+  const hasFailed = code !== 0 || problem !== ''
+  console.log(`${hasFailed ? 'FAIL' : 'ok  '} ${name}${problem} (${seconds.toFixed(0)} s${isOver})`)
+  console.log(hasFailed ? lines.slice(-FAILURE_LINES).join('\n') : `     ${lines.at(-1)}`)
   const counts = /^(\d+) passed, (\d+) failed, (\d+) skipped$/.exec(lines.at(-1)!)
   totals.passed += counts ? Number(counts[1]) : hasFailed ? 0 : 1
   totals.failed += counts && Number(counts[2]) > 0 ? Number(counts[2]) : hasFailed ? 1 : 0

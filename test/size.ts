@@ -1,7 +1,7 @@
-/** How much a test does: `quick` by `npm test`, and where a test file is run by itself; `full` by `npm run test:full`. */
+/** The size of the tests: `full` in `npm run test:full`, else `quick`, also for a test file run by itself. */
 export const size = process.env.MILLRACE_TESTS === 'full' ? 'full' : 'quick'
 
-/** What the test has to do in this size. */
+/** Selects a value by the size of the tests. */
 export function sized<T>(sizes: { quick: T; full: T }): T {
   return sizes[size]
 }

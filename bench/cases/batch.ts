@@ -1,5 +1,5 @@
 import { addonMissing, batches, batchesName } from '../batches.js'
-import { type Benchmark, timesOf } from '../benchmark.js'
+import { type Benchmark, ratioOf } from '../benchmark.js'
 import { atFloor, DISTANCE, floor, nameOf } from './floor.js'
 
 const FEW = 10_000
@@ -7,16 +7,16 @@ const MANY = 1_000_000
 const SIZE = 4_096
 const SIZES = [4, 8, 16, 32, 64, 256]
 
-const floorName = (keys: number) => nameOf('floor, prefetching', keys)
+const floorName = (keys: number) => nameOf('C++ floor, prefetching', keys)
 
 export const batch: Benchmark = {
-  title: 'checkMany of packed keys in random order, all of them known, by the addon and by TypeScript',
-  units: { ns: 'nanoseconds a decision' },
+  title: 'checkMany of packed keys in random order, all in the table: addon and TypeScript',
+  units: { ns: 'nanoseconds per decision' },
   contenders: [
     ...[FEW, MANY].flatMap((keys) => [
       batches('addon', keys, SIZE),
       batches('TypeScript', keys, SIZE),
-      atFloor('floor, prefetching', keys, DISTANCE),
+      atFloor('C++ floor, prefetching', keys, DISTANCE),
     ]),
     ...SIZES.flatMap((size) => [batches('addon', FEW, size), batches('TypeScript', FEW, size)]),
   ],
@@ -26,20 +26,20 @@ export const batch: Benchmark = {
       { keys: MANY, atMost: 1.5 },
     ].map(({ keys, atMost }) => ({
       target: 'P4',
-      what: `${keys.toLocaleString('en')} keys: addon / C++ floor`,
+      label: `${keys.toLocaleString('en')} keys: addon / C++ floor`,
       unit: 'x' as const,
-      value: timesOf(batchesName('addon', keys, SIZE), floorName(keys)),
+      value: ratioOf(batchesName('addon', keys, SIZE), floorName(keys)),
       atMost,
     })),
     ...[FEW, MANY].map((keys) => ({
-      what: `${keys.toLocaleString('en')} keys: TypeScript / addon`,
+      label: `${keys.toLocaleString('en')} keys: TypeScript / addon`,
       unit: 'x' as const,
-      value: timesOf(batchesName('TypeScript', keys, SIZE), batchesName('addon', keys, SIZE)),
+      value: ratioOf(batchesName('TypeScript', keys, SIZE), batchesName('addon', keys, SIZE)),
     })),
     ...SIZES.map((size) => ({
-      what: `${size} keys a batch: TypeScript / addon`,
+      label: `${size} keys per batch: TypeScript / addon`,
       unit: 'x' as const,
-      value: timesOf(batchesName('TypeScript', FEW, size), batchesName('addon', FEW, size)),
+      value: ratioOf(batchesName('TypeScript', FEW, size), batchesName('addon', FEW, size)),
     })),
   ],
   unavailable: () => addonMissing() ?? floor.unavailable?.(),

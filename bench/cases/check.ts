@@ -1,60 +1,60 @@
-import { type Benchmark, type Contender, type Goal, timesOf, timesOfBeyond } from '../benchmark.js'
+import { type Benchmark, type Contender, type Goal, ratioAbove, ratioOf } from '../benchmark.js'
 import { awaited, direct } from '../contenders.js'
-import { cached, inOrder, type KeyAt, madeAnew, randomOrder } from '../keys.js'
+import { cachedKeys, freshKeys, inOrder, type KeyAt, randomOrder } from '../keys.js'
 import { millrace, millraceWithoutAddon } from '../millrace.js'
 import {
+  bareMap,
   expressRateLimitStore,
   fastifyLocalStore,
-  mapFloor,
   rateLimiterFlexible,
   tokenBuckets,
 } from '../peers.js'
 
 const KEYS = 10_000
 
-const MAKING = 'only making the strings'
+const NO_LIMITER = 'no limiter, fresh strings'
 
 export const check: Benchmark = {
   title: `check(key) over ${KEYS.toLocaleString('en')} hot keys in random order`,
-  units: { ns: 'nanoseconds a decision' },
+  units: { ns: 'nanoseconds per decision' },
   contenders: [
-    ...contendersOn('made anew', madeAnew),
-    ...contendersOn('cached', cached),
+    ...contendersOn('fresh strings', freshKeys),
+    ...contendersOn('cached strings', cachedKeys),
     direct(
-      MAKING,
-      ({ operations }) => ({ keyAt: madeAnew(KEYS), order: randomOrder(KEYS, operations) }),
+      NO_LIMITER,
+      ({ operations }) => ({ keyAt: freshKeys(KEYS), order: randomOrder(KEYS, operations) }),
       () => isKey,
     ),
   ],
   goals: [
     {
       target: 'P1',
-      what: 'made anew: Millrace / Map floor',
+      label: 'fresh strings: Millrace / bare Map',
       unit: 'x',
-      value: timesOf('Millrace, made anew', 'Map floor, made anew'),
+      value: ratioOf('Millrace, fresh strings', 'bare Map, fresh strings'),
       atMost: 1.3,
       stretch: 1,
     },
     {
-      what: 'the same, without making the strings',
+      label: 'fresh strings: Millrace / bare Map, creation of the strings subtracted',
       unit: 'x',
-      value: timesOfBeyond('Millrace, made anew', 'Map floor, made anew', MAKING),
+      value: ratioAbove('Millrace, fresh strings', 'bare Map, fresh strings', NO_LIMITER),
     },
     {
       target: 'P1',
-      what: 'cached: Millrace / Map floor',
+      label: 'cached strings: Millrace / bare Map',
       unit: 'x',
-      value: timesOf('Millrace, cached', 'Map floor, cached'),
+      value: ratioOf('Millrace, cached strings', 'bare Map, cached strings'),
       atMost: 1.7,
       stretch: 1,
     },
-    ...goalsAgainstPeers('made anew'),
-    ...goalsAgainstPeers('cached'),
-    ...['made anew', 'cached'].map(
+    ...goalsAgainstPeers('fresh strings'),
+    ...goalsAgainstPeers('cached strings'),
+    ...['fresh strings', 'cached strings'].map(
       (strings): Goal => ({
-        what: `${strings}: without the addon / with it`,
+        label: `${strings}: without the addon / with it`,
         unit: 'x',
-        value: timesOf(withoutAddon(strings), `Millrace, ${strings}`),
+        value: ratioOf(withoutAddon(strings), `Millrace, ${strings}`),
       }),
     ),
   ],
@@ -65,37 +65,37 @@ function withoutAddon(strings: string): string {
 }
 
 function contendersOn(strings: string, keys: (count: number) => KeyAt<string>): Contender[] {
-  const course = ({ operations }: { operations: number }) => ({
+  const workload = ({ operations }: { operations: number }) => ({
     keyAt: keys(KEYS),
     order: randomOrder(KEYS, operations),
     filled: inOrder(KEYS),
   })
   return [
-    direct(`Millrace, ${strings}`, course, () => millrace(KEYS)),
-    direct(withoutAddon(strings), course, () => millraceWithoutAddon(KEYS)),
-    direct(`Map floor, ${strings}`, course, mapFloor),
-    awaited(`rate-limiter-flexible, ${strings}`, course, rateLimiterFlexible),
-    awaited(`express-rate-limit's store, ${strings}`, course, expressRateLimitStore),
-    direct(`@fastify/rate-limit's store, ${strings}`, course, () => fastifyLocalStore(KEYS)),
-    direct(`limiter's token buckets, ${strings}`, course, tokenBuckets),
+    direct(`Millrace, ${strings}`, workload, () => millrace(KEYS)),
+    direct(withoutAddon(strings), workload, () => millraceWithoutAddon(KEYS)),
+    direct(`bare Map, ${strings}`, workload, bareMap),
+    awaited(`rate-limiter-flexible, ${strings}`, workload, rateLimiterFlexible),
+    awaited(`express-rate-limit's store, ${strings}`, workload, expressRateLimitStore),
+    direct(`@fastify/rate-limit's store, ${strings}`, workload, () => fastifyLocalStore(KEYS)),
+    direct(`limiter's token buckets, ${strings}`, workload, tokenBuckets),
   ]
 }
 
 function goalsAgainstPeers(strings: string): Goal[] {
-  const ours = `Millrace, ${strings}`
+  const millraceName = `Millrace, ${strings}`
   return [
     {
       target: 'P1',
-      what: `${strings}: rate-limiter-flexible / Millrace`,
+      label: `${strings}: rate-limiter-flexible / Millrace`,
       unit: 'x',
-      value: timesOf(`rate-limiter-flexible, ${strings}`, ours),
+      value: ratioOf(`rate-limiter-flexible, ${strings}`, millraceName),
       atLeast: 2.5,
     },
     {
       target: 'P1',
-      what: `${strings}: express-rate-limit's store / Millrace`,
+      label: `${strings}: express-rate-limit's store / Millrace`,
       unit: 'x',
-      value: timesOf(`express-rate-limit's store, ${strings}`, ours),
+      value: ratioOf(`express-rate-limit's store, ${strings}`, millraceName),
       atLeast: 1,
     },
   ]

@@ -8,24 +8,25 @@ import { type Benchmark, type Contender, figureOf } from '../benchmark.js'
 const LIMIT = 100
 const WINDOW_MS = 1_000
 
-/** Whether one request of the one client is let through. */
-type Ask = () => boolean | Promise<boolean>
+/** Returns whether the client's next request is admitted. */
+type Decide = () => boolean | Promise<boolean>
 
 /**
- * How many of a client's requests pass in a fifth of a window, around the moment at which a window counted by the clock
- * ends. One request opens the window; at nine tenths of it, and just after its end, the client asks for all it can get.
+ * Counts the requests of one client that are admitted within a fifth of a window, around the end of a fixed
+ * window. One request opens the window. At nine tenths of it, and again just after its end, the client sends
+ * twice its limit.
  */
-function contender(name: string, make: () => Ask): Contender {
+function contender(name: string, make: () => Decide): Contender {
   return {
     name,
     async measure() {
-      const ask = make()
+      const decide = make()
       const startedAt = performance.now()
-      await ask()
+      await decide()
       let admitted = 0
       for (const part of [0.9, 1.05]) {
         await sleep(startedAt + part * WINDOW_MS - performance.now())
-        for (let i = 0; i < 2 * LIMIT; i++) if (await ask()) admitted++
+        for (let i = 0; i < 2 * LIMIT; i++) if (await decide()) admitted++
       }
       return { admitted }
     },
@@ -35,8 +36,8 @@ function contender(name: string, make: () => Ask): Contender {
 const MILLRACE = 'Millrace'
 
 export const edge: Benchmark = {
-  title: `requests let through around the turn of a window, limit ${LIMIT} in ${WINDOW_MS / 1_000} s`,
-  units: { admitted: 'admitted in a fifth of a window' },
+  title: `requests admitted around a window boundary, limit ${LIMIT} per ${WINDOW_MS / 1_000} s`,
+  units: { admitted: 'admitted within a fifth of a window' },
   rounds: { full: 3, quick: 1 }, // a count, not a time
   contenders: [
     contender(MILLRACE, () => {
@@ -67,7 +68,7 @@ export const edge: Benchmark = {
   ],
   goals: [
     {
-      what: 'Millrace: admitted / the limit',
+      label: 'Millrace: admitted / the limit',
       unit: 'x',
       value: (round) => figureOf(round, MILLRACE, 'admitted') / LIMIT,
       atMost: 1,

@@ -11,10 +11,10 @@ const WINDOWS: readonly (readonly [name: string, window: Duration, windowMs: num
 const GRANULARITIES = ['1s', '10s', '1m', '1 %'] as const
 const FIGURES = ['admission'] as const
 
-/** Clients that each ask for twice their limit, at random moments, for so many windows. */
+/** Each client sends twice its limit per window, at random moments, for this many windows. */
 const CLIENTS = 50
 const LIMIT = 100
-const ASKED_WINDOWS = 4
+const LOADED_WINDOWS = 4
 
 function random(seed: number): () => number {
   let state = seed
@@ -26,14 +26,14 @@ function random(seed: number): () => number {
   }
 }
 
-/** Of a thousand requests, those refused although the log of what had been admitted had room for them. */
+/** Requests per thousand that were refused although an exact log of the admissions had room for them. */
 function earlyPerMille(window: Duration, granularity: Duration, windowMs: number): number {
   const next = random(0x9e3779b9)
-  const requests = CLIENTS * ASKED_WINDOWS * 2 * LIMIT
+  const requests = CLIENTS * LOADED_WINDOWS * 2 * LIMIT
   const traffic = {
     clients: Array.from({ length: CLIENTS }, (_, i) => `client ${i}`),
     client: Array.from({ length: requests }, () => Math.floor(next() * CLIENTS)),
-    atMs: Array.from({ length: requests }, () => Math.floor(next() * ASKED_WINDOWS * windowMs)),
+    atMs: Array.from({ length: requests }, () => Math.floor(next() * LOADED_WINDOWS * windowMs)),
   }
   const { wronglyRefused } = replay(traffic, { limit: LIMIT, window, granularity }, () => {})
   return (1000 * wronglyRefused) / requests
@@ -55,16 +55,16 @@ function contender(name: string, window: Duration, granularity: Duration, window
 }
 
 export const granularity: Benchmark = {
-  title: 'what a granularity costs, and how close it is',
+  title: 'memory, speed and exactness of each granularity',
   units: {
-    bytes: 'bytes a key',
+    bytes: 'bytes per key',
     admission: LARGE_UNITS.admission,
-    early: 'refused early, of a thousand requests of clients that ask for twice their limit',
+    early: 'early refusals per thousand requests, of clients that send twice their limit',
   },
   contenders: WINDOWS.flatMap(([name, window, windowMs]) =>
     GRANULARITIES.map((granularity) => {
       const fine: Duration = granularity === '1 %' ? windowMs / 100 : granularity
-      return contender(`${name} by ${granularity}`, window, fine, windowMs)
+      return contender(`${name} in ${granularity} buckets`, window, fine, windowMs)
     }),
   ),
   goals: [],

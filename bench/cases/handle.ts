@@ -1,59 +1,59 @@
 import { SIDES, type Side } from '../batches.js'
-import { type Benchmark, type Contender, type Effort, timesOf } from '../benchmark.js'
+import { type Benchmark, type Contender, type Effort, ratioOf } from '../benchmark.js'
 import { direct } from '../contenders.js'
-import { cached, inOrder, randomOrder } from '../keys.js'
+import { cachedKeys, inOrder, randomOrder } from '../keys.js'
 import { millrace, millraceHandles, millraceWithoutAddon } from '../millrace.js'
-import { mapFloor } from '../peers.js'
+import { bareMap } from '../peers.js'
 import { timeDecisions } from '../timing.js'
 
 const KEYS = 10_000
 
-const course = ({ operations }: Effort) => ({
-  keyAt: cached(KEYS),
+const workload = ({ operations }: Effort) => ({
+  keyAt: cachedKeys(KEYS),
   order: randomOrder(KEYS, operations),
   filled: inOrder(KEYS),
 })
 
-/** By the addon where it is there, unless told. */
+/** Decides by handles, in C++ if the addon is built, or as `side` says. */
 function byHandle(name: string, side?: Side): Contender {
   return {
     name,
     measure(effort) {
       if (side) process.env.MILLRACE_NATIVE = SIDES[side]
-      const { handleAt, decide } = millraceHandles(cached(KEYS), KEYS)
-      return timeDecisions({ ...course(effort), keyAt: handleAt }, decide)
+      const { handleAt, decide } = millraceHandles(cachedKeys(KEYS), KEYS)
+      return timeDecisions({ ...workload(effort), keyAt: handleAt }, decide)
     },
   }
 }
 
 export const handle: Benchmark = {
   title: `check(handle) over ${KEYS.toLocaleString('en')} hot keys in random order`,
-  units: { ns: 'nanoseconds a decision' },
+  units: { ns: 'nanoseconds per decision' },
   contenders: [
     byHandle('Millrace by handle'),
     byHandle('Millrace by handle, without the addon', 'TypeScript'),
-    direct('Map floor, cached', course, mapFloor),
-    direct('Millrace, cached', course, () => millrace(KEYS)),
-    direct('Millrace, cached, without the addon', course, () => millraceWithoutAddon(KEYS)),
+    direct('bare Map, cached strings', workload, bareMap),
+    direct('Millrace, cached strings', workload, () => millrace(KEYS)),
+    direct('Millrace, cached strings, without the addon', workload, () => millraceWithoutAddon(KEYS)),
   ],
   goals: [
     {
       target: 'P2',
-      what: 'Millrace by handle / Map floor, cached',
+      label: 'Millrace by handle / bare Map, cached strings',
       unit: 'x',
-      value: timesOf('Millrace by handle', 'Map floor, cached'),
+      value: ratioOf('Millrace by handle', 'bare Map, cached strings'),
       atMost: 1,
       stretch: 0.5,
     },
     {
-      what: 'Millrace by handle / Millrace, cached',
+      label: 'Millrace by handle / Millrace, cached strings',
       unit: 'x',
-      value: timesOf('Millrace by handle', 'Millrace, cached'),
+      value: ratioOf('Millrace by handle', 'Millrace, cached strings'),
     },
-    ...['Millrace by handle', 'Millrace, cached'].map((what) => ({
-      what: `${what}: without the addon / with it`,
+    ...['Millrace by handle', 'Millrace, cached strings'].map((name) => ({
+      label: `${name}: without the addon / with it`,
       unit: 'x' as const,
-      value: timesOf(`${what}, without the addon`, what),
+      value: ratioOf(`${name}, without the addon`, name),
     })),
   ],
 }

@@ -1,13 +1,13 @@
 import { Hasher } from '#millrace/memory/hash.js'
 import { type Benchmark, type Contender, type Effort, figureOf, type Goal } from '../benchmark.js'
 import { direct } from '../contenders.js'
-import { cached, KEY_LENGTH, madeAnew, randomOrder } from '../keys.js'
+import { cachedKeys, freshKeys, KEY_LENGTH, randomOrder } from '../keys.js'
 import type { Decide } from '../timing.js'
 
 const KEYS = 10_000
 const LENGTHS = [KEY_LENGTH, 40] // an IPv4 address; an IPv6 address or an API key
 
-/** What has to be done with a key at the very least before anything can be known of it: read it. */
+/** The least work that depends on every character of a key. */
 const summing = (): Decide<string> => (key) => {
   let sum = 0
   for (let i = 0; i < key.length; i++) sum += key.charCodeAt(i)
@@ -26,33 +26,32 @@ const hashing = (): Decide<string> => {
 const fetching = (): Decide<string> => (key) => key.length > 0
 
 export const hash: Benchmark = {
-  title: "a key's fingerprint beside reading its characters",
-  units: { ns: 'nanoseconds a key' },
+  title: 'hashing a key, compared with reading its characters',
+  units: { ns: 'nanoseconds per key' },
   contenders: LENGTHS.flatMap(contendersAt),
   goals: LENGTHS.flatMap(goalsAt),
 }
 
 function contendersAt(length: number): Contender[] {
   const order = ({ operations }: Effort) => randomOrder(KEYS, operations)
-  return (['made anew', 'cached'] as const).flatMap((strings) => {
-    const keys = strings === 'cached' ? cached : madeAnew
-    const course = (effort: Effort) => ({ keyAt: keys(KEYS, length), order: order(effort) })
+  return (['fresh strings', 'cached strings'] as const).flatMap((strings) => {
+    const keys = strings === 'cached strings' ? cachedKeys : freshKeys
+    const workload = (effort: Effort) => ({ keyAt: keys(KEYS, length), order: order(effort) })
     return [
-      direct(nameOf('only fetching', length, strings), course, fetching),
-      direct(nameOf('summing', length, strings), course, summing),
-      direct(nameOf('hashing', length, strings), course, hashing),
+      direct(nameOf('fetching', length, strings), workload, fetching),
+      direct(nameOf('summing', length, strings), workload, summing),
+      direct(nameOf('hashing', length, strings), workload, hashing),
     ]
   })
 }
 
 function goalsAt(length: number): Goal[] {
-  return ['made anew', 'cached'].flatMap((strings) =>
+  return ['fresh strings', 'cached strings'].flatMap((strings) =>
     ['summing', 'hashing'].map((work) => ({
-      what: `${work} ${length} characters, ${strings}, without fetching them`,
+      label: `${work} ${length} characters, ${strings}, fetching subtracted`,
       unit: 'ns' as const,
       value: (round) =>
-        figureOf(round, nameOf(work, length, strings)) -
-        figureOf(round, nameOf('only fetching', length, strings)),
+        figureOf(round, nameOf(work, length, strings)) - figureOf(round, nameOf('fetching', length, strings)),
     })),
   )
 }

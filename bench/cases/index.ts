@@ -1,7 +1,8 @@
 import type { Benchmark } from '../benchmark.js'
 
 /**
- * Every case of `npm run bench` by name. Loaded one by one: a child must not run a contender in a heap where all the others' modules are.
+ * Every case of `npm run bench` by name. A child loads only the case that it measures, so that the modules of
+ * the others are not in its heap.
  */
 export const CASES = {
   check: async () => (await import('./check.js')).check,
@@ -16,7 +17,7 @@ export const CASES = {
   pool: async () => (await import('./pool.js')).pool,
   'pool-delay': async () => (await import('./pool-delay.js')).poolDelay,
   transport: async () => (await import('./transport.js')).transport,
-  line: async () => (await import('./line.js')).line,
+  'cache-line': async () => (await import('./cache-line.js')).cacheLine,
   waits: async () => (await import('./waits.js')).waits,
   refusal: async () => (await import('./refusal.js')).refusal,
   edge: async () => (await import('./edge.js')).edge,
@@ -31,7 +32,7 @@ export const CASES = {
   floor: async () => (await import('./floor.js')).floor,
 } satisfies Record<string, () => Promise<Benchmark>>
 
-/** Those too that have a command of their own. */
+/** {@link CASES}, and the cases that have their own command. */
 export const ALL_CASES = {
   ...CASES,
   http: async () => (await import('../http/http.js')).http,

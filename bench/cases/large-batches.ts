@@ -1,5 +1,5 @@
 import { addonMissing } from '../batches.js'
-import { type Benchmark, timesOf } from '../benchmark.js'
+import { type Benchmark, ratioOf } from '../benchmark.js'
 import { LARGE_BATCH_FIGURES, LARGE_BATCH_UNITS, largeBatches, largeBatchName } from '../large-batches.js'
 
 const SHAPES = [
@@ -11,21 +11,21 @@ const SHAPES = [
 ] as const
 
 export const largeBatch: Benchmark = {
-  title: 'checkMany of packed keys on windows of more and more granules, by the addon and by TypeScript',
+  title: 'checkMany of packed keys on windows of 60 to 86,400 buckets: addon and TypeScript',
   units: LARGE_BATCH_UNITS,
-  contenders: SHAPES.flatMap(([granules, rangeSum]) => [
-    largeBatches('addon', granules, rangeSum),
-    largeBatches('TypeScript', granules, rangeSum),
+  contenders: SHAPES.flatMap(([buckets, rangeSum]) => [
+    largeBatches('addon', buckets, rangeSum),
+    largeBatches('TypeScript', buckets, rangeSum),
   ]),
-  goals: SHAPES.flatMap(([granules, rangeSum]) =>
+  goals: SHAPES.flatMap(([buckets, rangeSum]) =>
     LARGE_BATCH_FIGURES.map((figure) => {
       const [typescript, addon] = (['TypeScript', 'addon'] as const).map((side) =>
-        largeBatchName(side, granules, rangeSum),
+        largeBatchName(side, buckets, rangeSum),
       )
       return {
-        what: `${granules.toLocaleString('en')} granules, ${rangeSum ?? 'one by one'}, ${figure}: TypeScript / addon`,
+        label: `${buckets.toLocaleString('en')} buckets, ${rangeSum ?? 'linear'}, ${figure}: TypeScript / addon`,
         unit: 'x' as const,
-        value: timesOf(typescript!, addon!, figure),
+        value: ratioOf(typescript!, addon!, figure),
       }
     }),
   ),

@@ -1,33 +1,36 @@
 import { createLimiter, manualClock } from 'millrace'
 import { type Benchmark, type Contender, type Figures, figureOf, type Goal } from '../benchmark.js'
-import { type KeyAt, madeAnew } from '../keys.js'
-import { expressRateLimitStore, LIMIT, mapFloor, rateLimiterFlexible, WINDOW_MS } from '../peers.js'
+import { freshKeys, type KeyAt } from '../keys.js'
+import { bareMap, expressRateLimitStore, LIMIT, rateLimiterFlexible, WINDOW_MS } from '../peers.js'
 import { type AsyncDecide, collectGarbage, type Decide } from '../timing.js'
 
 const KEYS = 1_000_000
 const FEW_KEYS = 50_000
-/** Rounds in which every key is charged: more than one window apart in all, so that a way's buckets come into use. */
-const TURNS = 3
-const TURN_MS = 0.6 * WINDOW_MS
+/**
+ * Every key is charged this many times. The times span more than one window, so that the cells use their
+ * buckets.
+ */
+const CHARGES = 3
+const CHARGE_EVERY_MS = 0.6 * WINDOW_MS
 
-/** Fills something with the first `keys` keys, and returns it. */
+/** Fills a limiter with the first `keys` keys and returns an object that keeps it alive. */
 type Fill = (keyAt: KeyAt<string>, keys: number) => unknown | Promise<unknown>
 
 export const memory: Benchmark = {
   title: `memory at ${KEYS.toLocaleString('en')} live keys`,
-  units: { heapMB: 'MB of heap', rssBytes: 'bytes of resident memory a key' },
+  units: { heapMB: 'MB of heap', rssBytes: 'bytes of resident memory per key' },
   contenders: [
-    weighed('Millrace, window/60', fillMillrace(60)),
-    weighed('Millrace, window/10', fillMillrace(10)),
-    weighed('Map floor', (...keys) => fillDirect(mapFloor(), ...keys)),
-    weighed('rate-limiter-flexible', (...keys) => fillAwaited(rateLimiterFlexible(), ...keys)),
-    weighed("express-rate-limit's store", (...keys) => fillAwaited(expressRateLimitStore(), ...keys)),
+    contender('Millrace, window/60', fillMillrace(60)),
+    contender('Millrace, window/10', fillMillrace(10)),
+    contender('bare Map', (...keys) => fillDirect(bareMap(), ...keys)),
+    contender('rate-limiter-flexible', (...keys) => fillAwaited(rateLimiterFlexible(), ...keys)),
+    contender("express-rate-limit's store", (...keys) => fillAwaited(expressRateLimitStore(), ...keys)),
   ],
   goals: [
     ...[60, 10].map(
       (buckets): Goal => ({
         target: 'P5',
-        what: `heap growth at window/${buckets}`,
+        label: `heap growth at window/${buckets}`,
         unit: 'MB',
         value: (round) => figureOf(round, `Millrace, window/${buckets}`, 'heapMB'),
         atMost: 20,
@@ -39,30 +42,32 @@ export const memory: Benchmark = {
     ].map(
       ({ buckets, bytes }): Goal => ({
         target: 'P5',
-        what: `resident memory a key at window/${buckets}`,
+        label: `resident memory per key at window/${buckets}`,
         unit: 'bytes',
         value: (round) => figureOf(round, `Millrace, window/${buckets}`, 'rssBytes'),
         atMost: bytes,
       }),
     ),
   ],
-  // Memory does not depend on what else the machine does: Millrace's spread over rounds is below 2 %.
+  // Two rounds are enough: memory does not depend on the load of the machine, and Millrace's figures differ
+  // by under 2 %.
   rounds: { full: 2, quick: 1 },
 }
 
 /**
- * Growth from before a table of a million keys to after it. A small one is filled and kept first, so that the code
- * and the young generation, which are there for any number of keys, are not counted; nor is the text of the keys.
+ * Measures the growth of memory from a table of a million keys. A small table is filled and kept first, so
+ * that the code and the young generation, which every number of keys needs, do not count. The text of the
+ * keys does not count either.
  */
-function weighed(name: string, fill: Fill): Contender {
+function contender(name: string, fill: Fill): Contender {
   return {
     name,
     async measure(): Promise<Figures> {
-      const keyAt = madeAnew(KEYS)
-      held.add(await fill(keyAt, FEW_KEYS))
+      const keyAt = freshKeys(KEYS)
+      retained.add(await fill(keyAt, FEW_KEYS))
       collectGarbage()
       const before = process.memoryUsage()
-      held.add(await fill(keyAt, KEYS))
+      retained.add(await fill(keyAt, KEYS))
       collectGarbage()
       const after = process.memoryUsage()
       return {
@@ -73,10 +78,10 @@ function weighed(name: string, fill: Fill): Contender {
   }
 }
 
-/** What must not be collected, or given back to the system, before it has been weighed. */
-const held = new Set<unknown>()
+/** Keeps the filled limiters alive until the measurement has ended. */
+const retained = new Set<unknown>()
 
-/** Every page of the arena is touched in the first turn: at 80 % full each holds a dozen ways that are in use. */
+/** The first charges touch every page of the arena: at 80 % full, each page holds a dozen cells in use. */
 function fillMillrace(buckets: number): Fill {
   return (keyAt, keys) => {
     const clock = manualClock()
@@ -87,14 +92,14 @@ function fillMillrace(buckets: number): Fill {
       maxKeys: keys,
       clock,
     })
-    for (let turn = 0; turn < TURNS; turn++) {
-      clock.advance(TURN_MS)
+    for (let charge = 0; charge < CHARGES; charge++) {
+      clock.advance(CHARGE_EVERY_MS)
       fillDirect((key) => limiter.check(key).allowed, keyAt, keys)
     }
-    // Where a key's two sets are full it displaces another, a few in a million; the count of keys is an estimate.
+    // A key whose two sets are full evicts another, a few in a million. The number of keys is an estimate.
     const { keys: live, evictedLive } = limiter.stats()
     if (evictedLive > keys / 1_000 || live < 0.98 * keys) {
-      throw new Error(`weighed ${live} keys for ${keys}, ${evictedLive} were displaced`)
+      throw new Error(`the table holds ${live} of ${keys} keys, ${evictedLive} were evicted`)
     }
     return limiter
   }

@@ -7,9 +7,9 @@ import {
   type LimiterOptions,
   type PackedKeys,
 } from 'millrace'
-import { type Benchmark, type Contender, type Goal, timesOf } from '../benchmark.js'
+import { type Benchmark, type Contender, type Goal, ratioOf } from '../benchmark.js'
 import { LOOP_UNITS } from '../in-flight.js'
-import { inOrder, madeAnew, randomOrder } from '../keys.js'
+import { freshKeys, inOrder, randomOrder } from '../keys.js'
 import { LIMIT, WINDOW_MS } from '../peers.js'
 import { collectGarbage } from '../timing.js'
 
@@ -21,16 +21,16 @@ const ENGINES = ['inline', 'pool'] as const
 type Kind = (typeof KINDS)[number]
 type Engine = (typeof ENGINES)[number]
 
-/** How often the loop is looked at; what a look comes late is the delay. */
+/** The interval of the timer that measures delays; a delay is the time by which the timer fires late. */
 const RESOLUTION_MS = 1
-const FILLING = 10_000
+const KEYS_PER_INSERTION = 10_000
 const IDLE_MS = 1_000
 
 const COMPARED = {
   longestMs: 'longest delay',
-  p99Ms: '99 of 100 delays',
+  p99Ms: '99th percentile of the delay',
   callerNs: "the calling thread's time",
-  thousandASecond: 'decisions a second',
+  thousandASecond: 'decisions per second',
 }
 
 const OPTIONS: LimiterOptions = { limit: LIMIT, window: WINDOW_MS, maxKeys: KEYS }
@@ -39,10 +39,10 @@ const nameOf = (engine: Engine, kind: Kind, size: number) =>
   `${engine}, ${kind === 'packed' ? 'packed keys' : kind}, batches of ${size.toLocaleString('en')}`
 
 export const poolDelay: Benchmark = {
-  title: `the calling thread's event loop while ${DECISIONS.toLocaleString('en')} random keys of as many are decided`,
+  title: `delays of the calling thread's event loop during ${DECISIONS.toLocaleString('en')} decisions on ${KEYS.toLocaleString('en')} keys`,
   units: {
     longestMs: 'longest delay, ms',
-    p99Ms: '99 of 100 delays at most, ms',
+    p99Ms: '99th percentile of the delay, ms',
     callerNs: LOOP_UNITS.callerNs,
     thousandASecond: LOOP_UNITS.thousandASecond,
   },
@@ -55,25 +55,25 @@ export const poolDelay: Benchmark = {
   goals: SIZES.flatMap((size) =>
     KINDS.flatMap((kind) =>
       Object.entries(COMPARED).map(
-        ([figure, said]): Goal => ({
-          what: `${kind}, batches of ${size.toLocaleString('en')}, ${said}: pool / inline`,
+        ([figure, name]): Goal => ({
+          label: `${kind}, batches of ${size.toLocaleString('en')}, ${name}: pool / inline`,
           unit: 'x',
-          value: timesOf(nameOf('pool', kind, size), nameOf('inline', kind, size), figure),
+          value: ratioOf(nameOf('pool', kind, size), nameOf('inline', kind, size), figure),
         }),
       ),
     ),
   ),
 }
 
-/** Batch after batch, a turn of the loop after each: a server has others to serve. */
+/** Decides batch after batch, with a turn of the event loop after each, as on a server with other work. */
 function deciding(engine: Engine, kind: Kind, size: number): Contender {
   return {
     name: nameOf(engine, kind, size),
     async measure() {
       const limiter = engine === 'pool' ? createLimiter({ ...OPTIONS, engine }) : createLimiter(OPTIONS)
-      const keyAt = madeAnew(KEYS)
-      for (let from = 0; from < KEYS; from += FILLING) {
-        await limiter.checkMany(Array.from(inOrder(KEYS).subarray(from, from + FILLING), keyAt))
+      const keyAt = freshKeys(KEYS)
+      for (let from = 0; from < KEYS; from += KEYS_PER_INSERTION) {
+        await limiter.checkMany(Array.from(inOrder(KEYS).subarray(from, from + KEYS_PER_INSERTION), keyAt))
       }
       const order = randomOrder(KEYS, DECISIONS)
       const batches = Array.from({ length: DECISIONS / size }, (_, i) => {
@@ -83,7 +83,7 @@ function deciding(engine: Engine, kind: Kind, size: number): Contender {
       await decideAll(limiter, batches.slice(0, Math.ceil(batches.length / 10)))
       collectGarbage()
       await nextTurn()
-      const delays = watched()
+      const delays = startDelayMonitor()
       const before = performance.eventLoopUtilization()
       const startMs = performance.now()
       await decideAll(limiter, batches)
@@ -91,7 +91,7 @@ function deciding(engine: Engine, kind: Kind, size: number): Contender {
       const { active: activeMs } = performance.eventLoopUtilization(before)
       delays.disable()
       return {
-        ...lateness(delays),
+        ...delayFigures(delays),
         callerNs: (1e6 * activeMs) / DECISIONS,
         thousandASecond: DECISIONS / elapsedMs,
       }
@@ -99,34 +99,34 @@ function deciding(engine: Engine, kind: Kind, size: number): Contender {
   }
 }
 
-/** An event loop that sleeps is woken late, too: what those below can't be better than. */
+/** A sleeping event loop also wakes late: the lower bound for the other contenders. */
 function idling(): Contender {
   return {
-    name: 'a loop with nothing to do',
+    name: 'idle event loop',
     async measure() {
-      const delays = watched()
+      const delays = startDelayMonitor()
       await sleep(IDLE_MS)
       delays.disable()
-      return { ...lateness(delays), callerNs: 0, thousandASecond: 0 }
+      return { ...delayFigures(delays), callerNs: 0, thousandASecond: 0 }
     },
   }
 }
 
-function watched(): IntervalHistogram {
+function startDelayMonitor(): IntervalHistogram {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delays.enable()
   return delays
 }
 
-function lateness(delays: IntervalHistogram): { longestMs: number; p99Ms: number } {
-  return { longestMs: late(delays.max), p99Ms: late(delays.percentile(99)) }
+function delayFigures(delays: IntervalHistogram): { longestMs: number; p99Ms: number } {
+  return { longestMs: delayMs(delays.max), p99Ms: delayMs(delays.percentile(99)) }
 }
 
-function late(ns: number): number {
+function delayMs(ns: number): number {
   return Math.max(0, ns / 1e6 - RESOLUTION_MS)
 }
 
-/** @throws Error where one is refused */
+/** @throws Error if a decision is a refusal */
 async function decideAll(
   limiter: Limiter | AsyncLimiter,
   batches: readonly (PackedKeys | string[])[],

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLimiter } from 'millrace'
 import { neededAddon } from '#millrace/native/addon.js'
-import { type Benchmark, type Contender, timesOf } from '../benchmark.js'
+import { type Benchmark, type Contender, ratioOf } from '../benchmark.js'
 import { direct } from '../contenders.js'
-import { cached, inOrder, randomOrder } from '../keys.js'
+import { cachedKeys, inOrder, randomOrder } from '../keys.js'
 import { millrace } from '../millrace.js'
 import { LIMIT, WINDOW_MS } from '../peers.js'
 import { timeDecisions } from '../timing.js'
@@ -16,41 +16,41 @@ const MEMORY = 'a SharedArrayBuffer'
 const IN_MEMORY = 'a file in memory (/dev/shm)'
 const ON_DISK = 'a file on a disk'
 
-const course = ({ operations }: { operations: number }) => ({
-  keyAt: cached(KEYS),
+const workload = ({ operations }: { operations: number }) => ({
+  keyAt: cachedKeys(KEYS),
   order: randomOrder(KEYS, operations),
   filled: inOrder(KEYS),
 })
 
 export const shared: Benchmark = {
-  title: `memory that processes share: check(key) over ${KEYS.toLocaleString('en')} hot keys, counts in`,
-  units: { ns: 'nanoseconds a decision' },
+  title: `shared files: check(key) over ${KEYS.toLocaleString('en')} hot keys, counts stored in`,
+  units: { ns: 'nanoseconds per decision' },
   contenders: [
-    direct(MEMORY, course, () => millrace(KEYS)),
+    direct(MEMORY, workload, () => millrace(KEYS)),
     inFile(IN_MEMORY, existsSync('/dev/shm') ? '/dev/shm' : tmpdir()),
     inFile(ON_DISK, tmpdir()),
   ],
   goals: [
     {
       target: 'P10',
-      what: 'a file in memory / a SharedArrayBuffer',
+      label: 'a file in memory / a SharedArrayBuffer',
       unit: 'x',
-      value: timesOf(IN_MEMORY, MEMORY),
+      value: ratioOf(IN_MEMORY, MEMORY),
       atMost: 1.5,
     },
     {
       target: 'P10',
-      what: 'a file on a disk / a SharedArrayBuffer',
+      label: 'a file on a disk / a SharedArrayBuffer',
       unit: 'x',
-      value: timesOf(ON_DISK, MEMORY),
+      value: ratioOf(ON_DISK, MEMORY),
       atMost: 1.5,
     },
   ],
   unavailable() {
     try {
-      return neededAddon('bench', '').files === undefined ? 'no shared files on this system' : undefined
+      return neededAddon('bench', '').files === undefined ? 'this system has no shared files' : undefined
     } catch {
-      return 'no addon (npm run build:native)'
+      return 'the addon is not built; run npm run build:native'
     }
   },
 }
@@ -67,7 +67,7 @@ function inFile(name: string, parent: string): Contender {
           maxKeys: KEYS,
           shared: { file: join(folder, 'limits') },
         })
-        return timeDecisions(course(effort), (key) => limiter.check(key).allowed)
+        return timeDecisions(workload(effort), (key) => limiter.check(key).allowed)
       } finally {
         rmSync(folder, { recursive: true })
       }

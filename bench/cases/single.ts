@@ -1,8 +1,11 @@
 import { addonMissing, type Side } from '../batches.js'
-import { type Benchmark, timesOf } from '../benchmark.js'
+import { type Benchmark, ratioOf } from '../benchmark.js'
 import { LARGE_UNITS, type LargeFigure, largeWindow } from '../large-windows.js'
 
-/** Granules of a second in the window, and what sums them; where few are, nothing can be chosen. */
+/**
+ * The window's number of one-second buckets, and its range sum. Up to 256 buckets have no range sum to
+ * choose.
+ */
 const SHAPES = [
   [60, undefined],
   [3_600, 'blocks'],
@@ -13,29 +16,29 @@ const SHAPES = [
   [1_048_576, 'fenwick'],
 ] as const
 const FIGURES: readonly LargeFigure[] = ['handle', 'admission', 'gap', 'usage', 'retry']
-/** Four megabytes a key, at most. */
+/** A key takes up to four megabytes. */
 const FEW_KEYS = 3
 const SIDES: readonly Side[] = ['addon', 'TypeScript']
 
-const shapeName = ([granules, rangeSum]: (typeof SHAPES)[number]) =>
-  `${granules.toLocaleString('en')} granules, ${rangeSum ?? 'one by one'}`
+const shapeName = ([buckets, rangeSum]: (typeof SHAPES)[number]) =>
+  `${buckets.toLocaleString('en')} buckets, ${rangeSum ?? 'linear'}`
 const nameOf = (side: Side, shape: (typeof SHAPES)[number]) => `${side}, ${shapeName(shape)}`
 
 export const single: Benchmark = {
-  title: 'one key at a time on windows of more and more granules, by the addon and by TypeScript',
+  title: 'single keys on windows of 60 to 1,048,576 buckets: addon and TypeScript',
   units: Object.fromEntries(FIGURES.map((figure) => [figure, LARGE_UNITS[figure]])),
   contenders: SHAPES.flatMap((shape) =>
     SIDES.map((side) => {
-      const [granules, rangeSum] = shape
-      const options = { window: granules * 1_000, granularity: '1s', ...(rangeSum && { rangeSum }) } as const
+      const [buckets, rangeSum] = shape
+      const options = { window: buckets * 1_000, granularity: '1s', ...(rangeSum && { rangeSum }) } as const
       return largeWindow(nameOf(side, shape), options, FIGURES, FEW_KEYS, side)
     }),
   ),
   goals: SHAPES.flatMap((shape) =>
     FIGURES.map((figure) => ({
-      what: `${shapeName(shape)}, ${figure}: TypeScript / addon`,
+      label: `${shapeName(shape)}, ${figure}: TypeScript / addon`,
       unit: 'x' as const,
-      value: timesOf(nameOf('TypeScript', shape), nameOf('addon', shape), figure),
+      value: ratioOf(nameOf('TypeScript', shape), nameOf('addon', shape), figure),
     })),
   ),
   unavailable: addonMissing,

@@ -1,17 +1,17 @@
 import { createLimiter, type Limiter } from 'millrace'
-import { type Benchmark, type Contender, timesOf } from '../benchmark.js'
+import { type Benchmark, type Contender, ratioOf } from '../benchmark.js'
 import { LIMIT, WINDOW_MS } from '../peers.js'
 import { timeThreads } from '../workers.js'
 
-const KEYS_A_THREAD = 10_000
+const KEYS_PER_THREAD = 10_000
 
 const TOGETHER = 'two threads'
 const ALONE = 'one thread'
-const APART = 'two threads, a limiter each'
+const APART = 'two threads, one limiter each'
 
 export const threads: Benchmark = {
-  title: `threads that decide at the same time, check(key) over ${KEYS_A_THREAD.toLocaleString('en')} keys of its own each`,
-  units: { millionASecond: 'million decisions a second, of all threads' },
+  title: `concurrent threads: check(key), each over its own ${KEYS_PER_THREAD.toLocaleString('en')} keys`,
+  units: { millionASecond: 'million decisions per second, all threads together' },
   contenders: [
     deciding(ALONE, () => [limiter()]),
     deciding(TOGETHER, () => Array(2).fill(limiter())),
@@ -20,31 +20,31 @@ export const threads: Benchmark = {
   goals: [
     {
       target: 'P7',
-      what: 'throughput of different keys: two threads / one',
+      label: 'throughput on different keys: two threads / one',
       unit: 'x',
-      value: timesOf(TOGETHER, ALONE, 'millionASecond'),
+      value: ratioOf(TOGETHER, ALONE, 'millionASecond'),
       atLeast: 1.6,
     },
     {
-      what: 'what the machine gives: two threads that share nothing / one',
+      label: 'upper bound of the machine: two threads that share nothing / one',
       unit: 'x',
-      value: timesOf(APART, ALONE, 'millionASecond'),
+      value: ratioOf(APART, ALONE, 'millionASecond'),
     },
   ],
 }
 
-/** One thread for each limiter of the list. */
+/** Starts one thread per limiter of the list. */
 function deciding(name: string, limiters: () => Limiter[]): Contender {
   return {
     name,
     async measure({ operations }) {
-      const ns = await timeThreads(limiters(), KEYS_A_THREAD, operations)
+      const ns = await timeThreads(limiters(), KEYS_PER_THREAD, operations)
       return { millionASecond: 1e3 / ns }
     },
   }
 }
 
-/** The table is the same size, however many threads use it. */
+/** The table has the same size in all contenders. */
 function limiter(): Limiter {
-  return createLimiter({ limit: LIMIT, window: WINDOW_MS, maxKeys: 2 * KEYS_A_THREAD })
+  return createLimiter({ limit: LIMIT, window: WINDOW_MS, maxKeys: 2 * KEYS_PER_THREAD })
 }

@@ -19,7 +19,7 @@ const nameOf = (transport: string, callers: number) =>
 
 export const transport: Benchmark = {
   title: 'a request of 4 words to a worker, and its reply of 12 that repeats them',
-  units: { ...LOOP_UNITS, thousandASecond: 'thousand replies a second' },
+  units: { ...LOOP_UNITS, thousandASecond: 'thousand replies per second' },
   contenders: IN_FLIGHT.flatMap((callers) => [
     echoed(OURS, callers, () => {
       const ring = new RingClient(1, { ruleName: 'default' })
@@ -32,7 +32,7 @@ export const transport: Benchmark = {
     }),
   ]),
   goals: IN_FLIGHT.map((callers) => ({
-    what: `${callers.toLocaleString('en')} in flight, replies a second: ${OURS} / ${RINGBUF}`,
+    label: `${callers.toLocaleString('en')} in flight, replies per second: ${OURS} / ${RINGBUF}`,
     unit: 'x' as const,
     value: (round) =>
       figureOf(round, nameOf(OURS, callers), 'thousandASecond') /
@@ -52,7 +52,7 @@ function echoed(
       new Worker(SERVER, { workerData: server })
       const client = new TransportClient(transport)
       const count = callers === 1 ? operations / SLOWER_ALONE : operations
-      return timeInFlight({ callers, count, keysEach: 1 }, (i) => client.request(i))
+      return timeInFlight({ callers, count, keysPerCall: 1 }, (i) => client.request(i))
     },
   }
 }

@@ -1,5 +1,5 @@
 import { createLimiter } from 'millrace'
-import { type Benchmark, type Contender, timesOf } from '../benchmark.js'
+import { type Benchmark, type Contender, ratioOf } from '../benchmark.js'
 import { collectGarbage } from '../timing.js'
 
 const FEW = 5_000
@@ -7,20 +7,20 @@ const MANY = 50_000
 
 const nameOf = (calls: number) => `${calls.toLocaleString('en')} calls`
 
-/** Goals show whether it grows with the number of calls: 1 x is in proportion. */
+/** The goals show how each time per call grows with the number of calls: 1 x is linear growth. */
 export const waits: Benchmark = {
-  title: 'pending calls of wait: what one abort, one refund and one update cost the event loop',
+  title: 'pending wait() calls: the cost of an abort, a refund and an update for the event loop',
   units: {
-    abortNs: 'one abort of all, for one key: ns a call',
+    abortNs: 'one signal aborts all calls of one key, ns per call',
     refundUs: 'a refund of another key, us',
-    updateNs: 'an update of the limit, each for a key of its own: ns a call until all have tried',
-    turnMs: 'its longest turn of the event loop, ms',
+    updateNs: 'an update of the limit, each call with its own key, ns per call',
+    turnMs: 'longest turn of the event loop during the update, ms',
   },
   contenders: [waiting(FEW), waiting(MANY)],
   goals: ['abortNs', 'updateNs', 'refundUs'].map((figure) => ({
-    what: `${figure}: ${nameOf(MANY)} / ${nameOf(FEW)}`,
+    label: `${figure}: ${nameOf(MANY)} / ${nameOf(FEW)}`,
     unit: 'x' as const,
-    value: timesOf(nameOf(MANY), nameOf(FEW), figure),
+    value: ratioOf(nameOf(MANY), nameOf(FEW), figure),
   })),
 }
 
@@ -28,7 +28,7 @@ function waiting(calls: number): Contender {
   return {
     name: nameOf(calls),
     async measure() {
-      await timeAbort(FEW) // for the code, which is not compiled yet
+      await timeAbort(FEW) // compiles the code
       collectGarbage()
       return { abortNs: await timeAbort(calls), ...(await timeChanges(calls)) }
     },

@@ -1,4 +1,7 @@
-/** The four servers that are compared: each does what the one before does, and one thing more, the last of them by other threads. */
+/**
+ * The four servers of the comparison. `headers only` adds constant headers to `bare`, `limiter` decides and
+ * sets them, and `pool limiter` decides on other threads.
+ */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { createLimiter, type Decision } from 'millrace'
 import { LIMIT, WINDOW_MS } from '../peers.js'
@@ -12,7 +15,7 @@ export const HANDLERS = {
     response.end(BODY)
   },
 
-  /** What a client is told costs more than finding it out: this is what the limiter is held against. */
+  /** The baseline for the limiters: setting the headers takes longer than a decision. */
   'headers only': () => (_request, response) => {
     response.setHeader('RateLimit-Limit', LIMIT)
     response.setHeader('RateLimit-Remaining', LIMIT - 1)

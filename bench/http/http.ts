@@ -1,4 +1,4 @@
-import { type Benchmark, type Contender, type Goal, timesOf } from '../benchmark.js'
+import { type Benchmark, type Contender, type Goal, ratioOf } from '../benchmark.js'
 import type { HandlerName } from './handlers.js'
 import { load } from './load.js'
 import { startServer } from './start-server.js'
@@ -7,48 +7,48 @@ const WARM_UP_MS = { full: 2_000, quick: 1_000 }
 const LOAD_MS = { full: 8_000, quick: 1_500 }
 
 export const http: Benchmark = {
-  title:
-    'a node:http server: bare, with constant RateLimit headers, with the limiter behind them, inline and by a pool',
+  title: 'a node:http server: bare, with constant RateLimit headers, with Millrace inline and pooled',
   units: {
-    requestsPerSecond: 'requests a second',
-    p50Ms: 'half of the answers within, ms',
-    p99Ms: '99 of 100 answers within, ms',
-    cpuUs: "server's processor time a request, of all its threads, microseconds",
+    requestsPerSecond: 'requests per second',
+    p50Ms: 'median latency, ms',
+    p99Ms: '99th percentile of the latency, ms',
+    cpuUs: "the server's processor time per request, all threads, microseconds",
   },
   contenders: [serving('bare'), serving('headers only'), serving('limiter'), serving('pool limiter')],
   goals: [
-    ...(['limiter', 'pool limiter'] as const).flatMap(besideHeaders),
+    ...(['limiter', 'pool limiter'] as const).flatMap(goalsAgainstHeaders),
     {
-      what: 'requests a second: headers only / bare',
+      label: 'requests per second: headers only / bare',
       unit: 'x',
-      value: timesOf('headers only', 'bare', 'requestsPerSecond'),
+      value: ratioOf('headers only', 'bare', 'requestsPerSecond'),
     },
   ],
 }
 
-function besideHeaders(name: HandlerName): Goal[] {
+function goalsAgainstHeaders(name: HandlerName): Goal[] {
   return [
     {
-      what: `requests a second: ${name} / headers only`,
+      label: `requests per second: ${name} / headers only`,
       unit: 'x',
-      value: timesOf(name, 'headers only', 'requestsPerSecond'),
+      value: ratioOf(name, 'headers only', 'requestsPerSecond'),
     },
     {
-      what: `server's processor time: ${name} / headers only`,
+      label: `the server's processor time: ${name} / headers only`,
       unit: 'x',
-      value: timesOf(name, 'headers only', 'cpuUs'),
+      value: ratioOf(name, 'headers only', 'cpuUs'),
     },
     {
-      what: `99 of 100 answers: ${name} / headers only`,
+      label: `99th percentile of the latency: ${name} / headers only`,
       unit: 'x',
-      value: timesOf(name, 'headers only', 'p99Ms'),
+      value: ratioOf(name, 'headers only', 'p99Ms'),
     },
   ]
 }
 
 /**
- * The load is made here, in the contender's process, the server has another. The server's processor time is shown too:
- * where who asks is the slower of the two, or the machine is busy, requests a second say little of the server.
+ * Generates the load in the contender's process; the server has its own. The figures include the server's
+ * processor time, because requests per second say little about the server if the client is slower or the
+ * machine is busy.
  */
 function serving(name: HandlerName): Contender {
   return {

@@ -4,9 +4,12 @@ import { KEY_HEADER } from './handlers.js'
 
 const CONNECTIONS = 64
 const KEYS = 256
-/** How soon after its time autocannon may stop. */
+/** The interval at which autocannon checks whether to stop. */
 const SAMPLE_MS = 50
-/** The first answer may take so long. autocannon's own time begins before it connects; on a busy machine that alone takes a second. */
+/**
+ * The most time for the first response. autocannon's own time starts before it connects, which can take a
+ * second.
+ */
 const MAX_WAIT_MS = 30_000
 
 export interface Load {
@@ -17,15 +20,16 @@ export interface Load {
 }
 
 /**
- * Asks a server on this machine until `durationMs` after its first answer, each connection again as soon as it is answered, with one key
- * after the other. @throws Error for any answer but a good one, at once for a connection that fails
+ * Loads a server on this machine until `durationMs` after its first response. Each connection sends its next
+ * request, with the next key, when it has a response.
+ * @throws Error for any response that is not 2xx, and at once for a connection that fails
  */
 export async function load(port: number, durationMs: number): Promise<Load> {
   const requests = Array.from({ length: KEYS }, (_, i) => ({
     headers: { [KEY_HEADER]: `user:${1_000 + i}` },
   }))
   const url = `http://127.0.0.1:${port}`
-  // autocannon's own latencies are whole milliseconds, and most answers come within one.
+  // autocannon's own latencies are whole milliseconds; most responses take less than one.
   const latencyUs = createHistogram()
   let fromMs: number | undefined
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
@@ -47,13 +51,13 @@ export async function load(port: number, durationMs: number): Promise<Load> {
     })
   })
   const seconds = (performance.now() - (fromMs ?? 0)) / 1_000
-  const { '2xx': answered, non2xx, errors } = result
-  if (errors > 0 || non2xx > 0 || answered === 0) {
-    throw new Error(`${answered} requests went well, ${non2xx} were refused, ${errors} failed`)
+  const { '2xx': succeeded, non2xx, errors } = result
+  if (errors > 0 || non2xx > 0 || succeeded === 0) {
+    throw new Error(`${succeeded} requests succeeded, ${non2xx} had another status, ${errors} failed`)
   }
   return {
-    requests: answered,
-    requestsPerSecond: answered / seconds,
+    requests: succeeded,
+    requestsPerSecond: succeeded / seconds,
     p50Ms: latencyUs.percentile(50) / 1_000,
     p99Ms: latencyUs.percentile(99) / 1_000,
   }

@@ -1,4 +1,6 @@
-/** `npm run bench:http`: what a limiter costs an HTTP server, beside one that sets the same headers without it. */
+/**
+ * `npm run bench:http`: measures an HTTP server with a limiter against one that only sets the same headers.
+ */
 import { parseHttpArguments } from '../arguments.js'
 import { measureAndPrint, runCommand } from '../command.js'
 

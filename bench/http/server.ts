@@ -1,12 +1,12 @@
-/** A server in a process of its own, started by `start-server.ts` with the name of its handler. */
+/** The server process. `start-server.ts` starts it with the name of a handler. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HANDLERS, type HandlerName } from './handlers.js'
 
-/** Sent once when it listens, and once for each message that it gets. */
+/** The message that the server sends when it listens, and as the reply to each message. */
 export interface ServerState {
   readonly port: number
-  /** What the process has used of the processor so far, of all its threads. */
+  /** Processor time of all threads of the process since its start, in microseconds. */
   readonly cpuUs: number
 }
 

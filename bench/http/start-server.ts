@@ -8,20 +8,20 @@ const SERVER = fileURLToPath(new URL('./server.js', import.meta.url))
 
 export interface StartedServer {
   readonly port: number
-  /** What it has used of the processor up to now, in microseconds. */
+  /** The server's processor time since its start, in microseconds. */
   cpuUs(): Promise<number>
   stop(): Promise<void>
 }
 
-/** @throws Error where it ends before it listens */
+/** @throws Error if the server's process ends before it listens */
 export async function startServer(name: HandlerName): Promise<StartedServer> {
   const child = fork(SERVER, [name], { execArgv: [], stdio: ['ignore', 2, 2, 'ipc'] })
   const exit = once(child, 'exit')
-  const ended = exit.then(() => Promise.reject(new Error(`the server '${name}' ended`)))
-  ended.catch(() => {}) // at its stop nobody asks any more
+  const ended = exit.then(() => Promise.reject(new Error(`the process of the server '${name}' ended`)))
+  ended.catch(() => {}) // after stop() nothing awaits it
   const state = async (): Promise<ServerState> => {
-    const [answer] = await Promise.race([once(child, 'message'), ended])
-    return answer as ServerState
+    const [message] = await Promise.race([once(child, 'message'), ended])
+    return message as ServerState
   }
   const { port } = await state()
   return {

@@ -7,22 +7,24 @@ import { type Panel, panelsOf } from './panels.js'
 const WIDTH = 1_000
 const COLUMNS = 2
 const MARGIN = 20
-const NAMES_WIDTH = 175 // of the longest contender's name, in the font below
+const NAMES_WIDTH = 175 // pixels of the longest contender's name in FONT
 const VALUES_WIDTH = 50
 const TITLE_HEIGHT = 44
 const BAR_HEIGHT = 30
 const CAPTION_HEIGHT = 34
 
-const OURS = '#1f6feb'
-const OTHERS = '#b6bec9'
+const MILLRACE_COLOR = '#1f6feb'
+const PEER_COLOR = '#b6bec9'
 const TEXT = '#24292f'
 const CAPTION = '#57606a'
-const TITLE = 'Millrace beside its peers: time a decision, heap and longest pause'
+const TITLE = 'Millrace compared with its peers: time per decision, heap and longest pause'
 const PAPER = '#ffffff'
-/** Names without quotes: echarts writes them into an attribute as they are. */
+/** No name may need quotes: echarts writes the text into an attribute unescaped. */
 const FONT = 'system-ui, Helvetica, Arial, sans-serif'
 
-/** An SVG document with a panel of bars for each thing that was measured; on white, for pages of any colour. */
+/**
+ * An SVG document with a panel of bars for each measured figure, on white so that it is legible on any page.
+ */
 export function renderChart(report: Report): string {
   const places = placesOf(panelsOf(report))
   const captionTop = Math.max(0, ...places.map(({ top, height }) => top + height)) + MARGIN
@@ -34,18 +36,18 @@ export function renderChart(report: Report): string {
   return `${titled(withoutStyles(svg))}\n`
 }
 
-/** The only styles are for a pointer that hovers, which an image never sees. */
+/** Removes the styles, which are only for hovering; an image has none. */
 function withoutStyles(svg: string): string {
   return svg.replace(/<style[^>]*>[\s\S]*?<\/style>\s*/g, '')
 }
 
-/** For those who have the image read to them. */
+/** Adds a title for screen readers. */
 function titled(svg: string): string {
   return svg.replace(/^<svg[^>]*>/, (tag) => `${tag}\n<title>${TITLE}</title>`)
 }
 
 function captionOf({ machine: { cpu, node, date, commit }, quick }: Report): string {
-  const run = quick ? 'a quick run, not to be quoted' : 'medians'
+  const run = quick ? 'a trial run, not to be quoted' : 'medians'
   return `Shorter is better; ${run}. ${cpu}, Node ${node}, ${day(date)}, commit ${commit}`
 }
 
@@ -56,15 +58,15 @@ interface Place extends Panel {
   readonly height: number
 }
 
-/** Two beside each other, each pair as high as the one with more bars. */
+/** Two panels per row; a row is as high as its panel with more bars. */
 function placesOf(panels: readonly Panel[]): Place[] {
   const width = (WIDTH - MARGIN * (COLUMNS + 1)) / COLUMNS
   const places: Place[] = []
   let top = MARGIN
   for (let row = 0; row < panels.length; row += COLUMNS) {
-    const beside = panels.slice(row, row + COLUMNS)
-    const height = TITLE_HEIGHT + BAR_HEIGHT * Math.max(...beside.map(({ bars }) => bars.length))
-    beside.forEach((panel, column) => {
+    const inRow = panels.slice(row, row + COLUMNS)
+    const height = TITLE_HEIGHT + BAR_HEIGHT * Math.max(...inRow.map(({ bars }) => bars.length))
+    inRow.forEach((panel, column) => {
       places.push({ ...panel, left: MARGIN + column * (width + MARGIN), top, width, height })
     })
     top += height + MARGIN
@@ -102,7 +104,7 @@ function optionsOf(places: readonly Place[], caption: { text: string; top: numbe
     yAxis: places.map(({ bars }, gridIndex) => ({
       type: 'category',
       gridIndex,
-      inverse: true, // the first on top
+      inverse: true, // the first bar on top
       data: bars.map(({ name }) => name),
       axisLine: { show: false },
       axisTick: { show: false },
@@ -110,7 +112,7 @@ function optionsOf(places: readonly Place[], caption: { text: string; top: numbe
     })),
     series: places.map(({ bars }, index) => ({
       type: 'bar',
-      silent: true, // an image: nothing to point at
+      silent: true, // an image has no pointer events
       emphasis: { disabled: true },
       xAxisIndex: index,
       yAxisIndex: index,
@@ -122,7 +124,10 @@ function optionsOf(places: readonly Place[], caption: { text: string; top: numbe
         color: TEXT,
         formatter: ({ value }) => number(value as number),
       },
-      data: bars.map(({ value, isOurs }) => ({ value, itemStyle: { color: isOurs ? OURS : OTHERS } })),
+      data: bars.map(({ value, isMillrace }) => ({
+        value,
+        itemStyle: { color: isMillrace ? MILLRACE_COLOR : PEER_COLOR },
+      })),
     })),
   }
 }

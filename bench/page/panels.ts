@@ -1,6 +1,6 @@
 import type { CaseReport, Report } from '../report.js'
 
-/** One of the chart's small charts: a bar for each contender, the shorter the better. */
+/** A panel of the chart: one bar per contender. Shorter bars are better. */
 export interface Panel {
   readonly title: string
   readonly bars: readonly Bar[]
@@ -9,10 +9,10 @@ export interface Panel {
 export interface Bar {
   readonly name: string
   readonly value: number
-  readonly isOurs: boolean
+  readonly isMillrace: boolean
 }
 
-/** Where a panel's bars come from: contenders of cases, one figure of each. */
+/** The data of a panel: one figure of the matching contenders of some cases. */
 interface Source {
   readonly title: string
   readonly cases: readonly { readonly name: string; readonly contenders: RegExp }[]
@@ -21,23 +21,23 @@ interface Source {
 
 const SOURCES: readonly Source[] = [
   {
-    title: '10,000 hot keys, nanoseconds a decision',
+    title: '10,000 hot keys, nanoseconds per decision',
     cases: [
       { name: 'handle', contenders: /by handle$/ },
-      { name: 'check', contenders: /, cached$/ },
+      { name: 'check', contenders: /, cached strings$/ },
     ],
     figure: 'ns',
   },
   {
-    title: '1,000,000 random keys, nanoseconds a decision',
+    title: '1,000,000 random keys, nanoseconds per decision',
     cases: [
       { name: 'million', contenders: /by handle$/ },
-      { name: 'million', contenders: /, cached$/ },
+      { name: 'million', contenders: /, cached strings$/ },
     ],
     figure: 'ns',
   },
   {
-    title: 'Heap that 1,000,000 keys take, MB',
+    title: 'Heap of 1,000,000 keys, MB',
     cases: [{ name: 'memory', contenders: /^(?!.*window\/10$)/ }],
     figure: 'heapMB',
   },
@@ -48,7 +48,7 @@ const SOURCES: readonly Source[] = [
   },
 ]
 
-/** Those of the panels for which something was measured. */
+/** The panels that have at least one measured bar. */
 export function panelsOf({ cases }: Report): Panel[] {
   return SOURCES.map((source) => ({
     title: source.title,
@@ -63,8 +63,8 @@ function barsOf({ figures }: CaseReport, contenders: RegExp, figure: string): Ba
   return Object.entries(figures)
     .filter(([name]) => contenders.test(name))
     .map(([name, measured]) => ({
-      name: name.replace(/, (cached|window\/60)$/, ''),
+      name: name.replace(/, (cached strings|window\/60)$/, ''),
       value: measured[figure]!.median,
-      isOurs: name.startsWith('Millrace'),
+      isMillrace: name.startsWith('Millrace'),
     }))
 }

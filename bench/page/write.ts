@@ -8,7 +8,7 @@ import { renderPage } from './markdown.js'
 const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url))
 const CHART = 'performance.svg'
 
-/** Writes the page and its chart into docs/, and answers where. */
+/** Writes the page and its chart into docs/ and returns their paths. */
 export async function writePage(report: Report): Promise<string[]> {
   const page = join(DOCS, 'performance.md')
   const chart = join(DOCS, CHART)

@@ -18,7 +18,10 @@ export interface Transport {
 const POLLS_AFTER_REPLY = 5
 const PUBLISH_AFTER = 16
 
-/** Sends requests by a transport and reads the replies: the loop of `engines/pool.ts` for one worker, and nothing else. */
+/**
+ * Sends requests by a transport and reads the replies: the loop of `engines/pool.ts` for one worker, and
+ * nothing else.
+ */
 export class TransportClient {
   readonly #transport: Transport
   #isFlushScheduled = false

@@ -1,6 +1,6 @@
 /**
- * The messages of the case `transport`: a request of 4 words and a reply of 12, like the pool's. The reply repeats the words
- * of the request three times; nothing is decided.
+ * The messages of the case `transport`: a request of 4 words and a reply of 12, like the pool's. The reply
+ * repeats the words of the request three times; nothing is decided.
  */
 
 import type { RingMemory } from '#millrace/engines/ring-transport.js'

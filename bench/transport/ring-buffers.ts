@@ -1,12 +1,15 @@
 /**
- * Two rings of ringbuf.js, one for requests and one for replies, as a transport. Shared words let both sides sleep and wake by
- * the protocol of `engines/ring-transport.ts`. Both sides write records into the library's storage without a copy, and
- * publish many at once. Reading copies the records, as the library has only `pop`.
+ * Two rings of ringbuf.js, one for requests and one for replies, as a transport. Shared words let both sides
+ * sleep and wake by the protocol of `engines/ring-transport.ts`. Both sides write records into the library's
+ * storage without a copy, and publish many at once. Reading copies the records, as the library has only
+ * `pop`.
  */
 import { RingBuffer } from 'ringbuf.js'
 import { type Echo, echoAt, REPLY_WORDS, REQUEST_WORDS } from './echo.js'
 
-/** Shared words, each on its own cache line: how many records each side has published, and which side sleeps. */
+/**
+ * Shared words, each on its own cache line: how many records each side has published, and which side sleeps.
+ */
 const REQUESTED = 0
 const REPLIED = 16
 const ASLEEP = 32

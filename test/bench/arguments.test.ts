@@ -4,8 +4,8 @@ import * as assert from 'uvu/assert'
 import { parseArguments, parseHttpArguments } from '../../bench/arguments.js'
 import { CASES } from '../../bench/cases/index.js'
 
-/** What is written to stderr for arguments that are not understood. */
-function refusalOf(...argv: string[]): string {
+/** The text written to stderr for invalid arguments. */
+function errorTextFor(...argv: string[]): string {
   let written = ''
   assert.throws(
     () =>
@@ -26,19 +26,19 @@ test('--case may be given more than once, and each case runs once', () => {
   assert.equal(cases, ['hash', 'clock'])
 })
 
-test('--quick and --json are understood', () => {
+test('--quick and --json set their flags', () => {
   const { quick, json } = parseArguments(['--quick', '--json'])
   assert.ok(quick && json)
 })
 
-test('--report is of all cases, in a quick run too', () => {
+test('--report runs all cases, with --quick too, and excludes --case', () => {
   const { report, quick, cases } = parseArguments(['--report', '--quick'])
   assert.ok(report && quick)
   assert.equal(cases, Object.keys(CASES))
-  assert.match(refusalOf('--report', '--case', 'hash'), 'cannot be used with')
+  assert.match(errorTextFor('--report', '--case', 'hash'), 'cannot be used with')
 })
 
-test('the HTTP benchmark has no cases to choose from', () => {
+test('the HTTP benchmark has no --case option', () => {
   assert.equal(parseHttpArguments([]), { quick: false, json: false })
   assert.equal(parseHttpArguments(['--json', '--quick']), { quick: true, json: true })
   assert.throws(
@@ -47,20 +47,20 @@ test('the HTTP benchmark has no cases to choose from', () => {
   )
 })
 
-test('an unknown case is refused with the names of all', () => {
-  const said = refusalOf('--case', 'clok')
-  assert.match(said, 'clok')
-  for (const name of Object.keys(CASES)) assert.match(said, name)
+test('the error for an unknown case lists all cases', () => {
+  const text = errorTextFor('--case', 'clok')
+  assert.match(text, 'clok')
+  for (const name of Object.keys(CASES)) assert.match(text, name)
 })
 
-test('a name that every object has is no case', () => {
-  assert.match(refusalOf('--case', 'toString'), 'no such case')
+test('a property name of every object is not a case', () => {
+  assert.match(errorTextFor('--case', 'toString'), 'No such case')
 })
 
-test('unknown options, values left over and missing names are refused', () => {
-  assert.match(refusalOf('--fast'), '--fast')
-  assert.match(refusalOf('check'), 'too many arguments')
-  assert.match(refusalOf('--case'), 'argument missing')
+test('unknown options, extra arguments and missing values are errors', () => {
+  assert.match(errorTextFor('--fast'), '--fast')
+  assert.match(errorTextFor('check'), 'too many arguments')
+  assert.match(errorTextFor('--case'), 'argument missing')
 })
 
 test.run()

@@ -11,13 +11,13 @@ function rewritten(code: string): string {
   return withDirectWords(IMPORT + code).slice(IMPORT.length)
 }
 
-test('every function of words.js has its rewrite', () => {
+test('every function of words.js has a rewrite', () => {
   for (const name of NAMES) {
     assert.not.match(rewritten(`${name}(w, i, a, b);`), new RegExp(`^${name}\\(`))
   }
 })
 
-test('reads and writes become plain accesses, the rest Atomics', () => {
+test('read and write become plain accesses, the others Atomics calls', () => {
   assert.is(rewritten('x = load(w, i);'), 'x = Atomics.load(w, i);')
   assert.is(rewritten('store(w, i, v);'), 'Atomics.store(w, i, v);')
   assert.is(rewritten('add(w, i, 1);'), 'Atomics.add(w, i, 1);')
@@ -29,18 +29,18 @@ test('reads and writes become plain accesses, the rest Atomics', () => {
   assert.is(rewritten('write(w, i, a ? b : c);'), '(w[i] = a ? b : c);')
 })
 
-test('calls within calls are replaced, commas in parentheses separate nothing', () => {
+test('nested calls are replaced, and commas in parentheses do not separate arguments', () => {
   assert.is(
     rewritten('compareExchange(w, at(base, TICK), read(w, i), f([1, 2], { a: 1, b: 2 }))'),
     'Atomics.compareExchange(w, at(base, TICK), w[i], f([1, 2], { a: 1, b: 2 }))',
   )
 })
 
-test('words that are an expression keep their parentheses', () => {
+test('an expression as the words argument gets parentheses', () => {
   assert.is(rewritten('read(a ?? b, i)'), '(a ?? b)[i]')
 })
 
-test('strings, comments, other methods and longer names stay', () => {
+test('strings, comments, methods and longer names are unchanged', () => {
   const code = [
     "const s = 'load(w, i)';",
     '// load(w, i)',
@@ -54,11 +54,11 @@ test('strings, comments, other methods and longer names stay', () => {
   assert.is(rewritten(code), code)
 })
 
-test('commas and parentheses in strings and comments separate nothing', () => {
+test('commas and parentheses in strings and comments do not separate arguments', () => {
   assert.is(rewritten("store(w, i, f(',)')) /* ) */"), "Atomics.store(w, i, f(',)')) /* ) */")
 })
 
-test('only what is imported from words.js is replaced', () => {
+test('only functions imported from words.js are replaced', () => {
   const code = "import { load } from './memory/words.js';\nload(w, i); read(w, i);"
   assert.is(
     withDirectWords(code),
@@ -68,11 +68,11 @@ test('only what is imported from words.js is replaced', () => {
   assert.is(withDirectWords(other), other)
 })
 
-test('a function of words.js that it does not know is an error', () => {
+test('a function of words.js without a rewrite is an error', () => {
   assert.throws(() => withDirectWords("import { xor } from './words.js';"), /no rewrite for 'xor'/)
 })
 
-test('nothing of the hot path is left to words.js', () => {
+test('no call of words.js is left in the hot path', () => {
   for (const file of ['sliding-window', 'ring']) {
     const code = readFileSync(new URL(`../../../esm/algorithms/${file}.js`, import.meta.url), 'utf8')
     const direct = withDirectWords(code)

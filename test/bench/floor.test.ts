@@ -4,7 +4,7 @@ import { QUICK_EFFORT } from '../../bench/benchmark.js'
 import { floor } from '../../bench/cases/floor.js'
 import { findCompiler } from '../../bench/compiler.js'
 
-test('without a compiler there is none to be found', () => {
+test('findCompiler returns undefined without a compiler', () => {
   assert.is(findCompiler({ PATH: '' }), undefined)
   assert.is(findCompiler({ PATH: '', CXX: 'no-such-compiler' }), undefined)
 })
@@ -13,7 +13,7 @@ test('CXX names the compiler', () => {
   assert.is(findCompiler({ PATH: '', CXX: process.execPath }), process.execPath) // answers to --version
 })
 
-test('the floor counts every operation, or says why it cannot be measured', async () => {
+test('the floor measures every contender, or says why it cannot', async () => {
   if (floor.unavailable!() !== undefined) return assert.match(floor.unavailable!()!, 'CXX')
   for (const { measure } of floor.contenders) {
     const { ns } = await measure({ ...QUICK_EFFORT, operations: 1_000 })

@@ -8,7 +8,7 @@ import { LIMIT } from '../../bench/peers.js'
 
 const HEADERS = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']
 
-/** Starts a server and stops it, also when a test fails. */
+/** Starts a server and stops it, also if the test fails. */
 async function withServer<T>(name: HandlerName, use: (server: StartedServer) => Promise<T>): Promise<T> {
   const server = await startServer(name)
   try {
@@ -18,25 +18,25 @@ async function withServer<T>(name: HandlerName, use: (server: StartedServer) => 
   }
 }
 
-/** The headers that a client is told its quota by, of two requests with one key and one with another. */
-function answersOf(name: HandlerName): Promise<(string | null)[][]> {
+/** The RateLimit headers of two requests with one key and one with another. */
+function headersOf(name: HandlerName): Promise<(string | null)[][]> {
   return withServer(name, async ({ port }) => {
-    const answers = []
+    const headers = []
     for (const key of ['alice', 'alice', 'bob']) {
       const response = await fetch(`http://127.0.0.1:${port}`, { headers: { [KEY_HEADER]: key } })
       assert.is(response.status, 200)
       assert.is(await response.text(), 'hello\n')
-      answers.push(HEADERS.map((header) => response.headers.get(header)))
+      headers.push(HEADERS.map((header) => response.headers.get(header)))
     }
-    return answers
+    return headers
   })
 }
 
 const remaining = (used: number) => String(LIMIT - used)
 
 for (const name of ['limiter', 'pool limiter'] as const) {
-  test(`the ${name} counts by the key in the request`, async () => {
-    const limited = await answersOf(name)
+  test(`the server '${name}' counts requests by their key`, async () => {
+    const limited = await headersOf(name)
     assert.equal(
       limited.map(([limit, left]) => [limit, left]),
       [1, 2, 1].map((used) => [String(LIMIT), remaining(used)]),
@@ -45,14 +45,14 @@ for (const name of ['limiter', 'pool limiter'] as const) {
   })
 }
 
-test('the other servers set constant headers, or none', async () => {
+test('headers only sets constant headers, bare sets none', async () => {
   const constant = [String(LIMIT), remaining(1), '60']
-  assert.equal(await answersOf('headers only'), [constant, constant, constant])
+  assert.equal(await headersOf('headers only'), [constant, constant, constant])
   const none = [null, null, null]
-  assert.equal(await answersOf('bare'), [none, none, none])
+  assert.equal(await headersOf('bare'), [none, none, none])
 })
 
-test('every server answers under load, and its processor time is known', async () => {
+test('every server responds under load and reports its processor time', async () => {
   for (const name of Object.keys(HANDLERS) as HandlerName[]) {
     await withServer(name, async (server) => {
       const before = await server.cpuUs()
@@ -63,7 +63,7 @@ test('every server answers under load, and its processor time is known', async (
   }
 })
 
-test('a server that does not answer well fails the run', async () => {
+test('a failed connection fails the load', async () => {
   const port = await withServer('bare', async ({ port }) => port)
   const end = await load(port, 100).catch((error: unknown) => error)
   assert.match((end as Error).message, 'failed')

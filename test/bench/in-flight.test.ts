@@ -6,50 +6,50 @@ import { exposeCollector } from './garbage.js'
 
 exposeCollector()
 
-test('so many ask at a time, never more, and every question is asked once warm', async () => {
-  let underWay = 0
+test('the callers make every call once after the warm-up, and never exceed their number', async () => {
+  let inFlight = 0
   let most = 0
-  const asked: number[] = []
-  const figures = await timeInFlight({ callers: 5, count: 40, keysEach: 1 }, async (i) => {
-    asked.push(i)
-    most = Math.max(most, ++underWay)
+  const calls: number[] = []
+  const figures = await timeInFlight({ callers: 5, count: 40, keysPerCall: 1 }, async (i) => {
+    calls.push(i)
+    most = Math.max(most, ++inFlight)
     await nextTurn()
-    underWay--
+    inFlight--
   })
   assert.is(most, 5)
   assert.equal(
-    asked.slice(-40),
+    calls.slice(-40),
     Array.from({ length: 40 }, (_, i) => i),
   )
   assert.equal(Object.keys(figures), Object.keys(LOOP_UNITS))
 })
 
-test('who answers at once is not awaited', async () => {
+test('a synchronous result is not awaited', async () => {
   let turns = 0
   const counting = setInterval(() => turns++, 0).unref()
   let calls = 0
-  await timeInFlight({ callers: 1, count: 1_000, keysEach: 1 }, () => calls++)
+  await timeInFlight({ callers: 1, count: 1_000, keysPerCall: 1 }, () => calls++)
   clearInterval(counting)
   assert.equal([turns, calls], [0, 1_250])
 })
 
-test('a question of many keys counts as so many decisions', async () => {
+test('a call of many keys counts as that many decisions', async () => {
   const loop = { callers: 1, count: 50 }
   const wait = () => {
     const until = performance.now() + 0.2
     while (performance.now() < until);
   }
-  const { thousandASecond, p50Us, callerNs } = await timeInFlight({ ...loop, keysEach: 100 }, wait)
+  const { thousandASecond, p50Us, callerNs } = await timeInFlight({ ...loop, keysPerCall: 100 }, wait)
   assert.ok(p50Us! >= 200)
   assert.ok(callerNs! >= 2_000, `${callerNs} ns of 2,000`)
   assert.ok(thousandASecond! <= 500)
 })
 
-test('a question that fails fails the run', async () => {
-  const end = await timeInFlight({ callers: 3, count: 10, keysEach: 1 }, async (i) => {
-    if (i === 7) throw new Error('no answer to 7')
+test('a failed call fails the run', async () => {
+  const end = await timeInFlight({ callers: 3, count: 10, keysPerCall: 1 }, async (i) => {
+    if (i === 7) throw new Error('call 7 failed')
   }).catch((error: unknown) => error)
-  assert.match((end as Error).message, 'no answer to 7')
+  assert.match((end as Error).message, 'call 7 failed')
 })
 
 test.run()

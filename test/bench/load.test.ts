@@ -5,7 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Load, load } from '../../bench/http/load.js'
 
-/** How long the server takes for an answer: longer than the load, and than autocannon's samples. */
+/** The server's response time: longer than the load and autocannon's sampling interval. */
 const LATE_MS = 120
 
 async function loadOf(listener: RequestListener): Promise<Load> {
@@ -19,7 +19,7 @@ async function loadOf(listener: RequestListener): Promise<Load> {
   }
 }
 
-test('the time of a load begins with the first answer, however late that is', async () => {
+test('the duration of a load starts at the first response, even a late one', async () => {
   const { requests, requestsPerSecond, p50Ms } = await loadOf((_, response) => {
     setTimeout(() => response.end(), LATE_MS)
   })
@@ -27,11 +27,11 @@ test('the time of a load begins with the first answer, however late that is', as
   assert.ok(p50Ms >= LATE_MS - 1)
 })
 
-test('a server that answers by an error fails the load', async () => {
+test('an error response fails the load', async () => {
   const error = await loadOf((_, response) => void response.writeHead(500).end()).catch(
     (error: unknown) => error,
   )
-  assert.match((error as Error).message, /^0 requests went well, [1-9]\d* were refused, 0 failed$/)
+  assert.match((error as Error).message, /^0 requests succeeded, [1-9]\d* had another status, 0 failed$/)
 })
 
 test.run()

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Benchmark, timesOf } from '../../bench/benchmark.js'
+import { type Benchmark, ratioOf } from '../../bench/benchmark.js'
 import { renderChart } from '../../bench/page/chart.js'
 import { renderPage } from '../../bench/page/markdown.js'
 import { panelsOf } from '../../bench/page/panels.js'
@@ -10,31 +10,37 @@ const LINKS = { chart: 'chart.svg', notes: 'notes.md' }
 
 const check: Benchmark = {
   title: 'deciding',
-  units: { ns: 'nanoseconds a decision' },
-  contenders: ['Millrace, cached', 'Map floor, cached', 'Map floor, made anew'].map((name) => ({
-    name,
-    measure: () => ({ ns: 1 }),
-  })),
+  units: { ns: 'nanoseconds per decision' },
+  contenders: ['Millrace, cached strings', 'bare Map, cached strings', 'bare Map, fresh strings'].map(
+    (name) => ({
+      name,
+      measure: () => ({ ns: 1 }),
+    }),
+  ),
   goals: [
     {
       target: 'P12',
-      what: 'twelfth',
+      label: 'twelfth',
       unit: 'x',
-      value: timesOf('Millrace, cached', 'Map floor, cached'),
+      value: ratioOf('Millrace, cached strings', 'bare Map, cached strings'),
       atMost: 4,
     },
     {
       target: 'P2',
-      what: 'second',
+      label: 'second',
       unit: 'x',
-      value: timesOf('Millrace, cached', 'Map floor, cached'),
+      value: ratioOf('Millrace, cached strings', 'bare Map, cached strings'),
       atMost: 2,
     },
-    { what: 'beside | them', unit: 'ns', value: () => 7 },
+    { label: 'left | right', unit: 'ns', value: () => 7 },
   ],
 }
 const rounds = [
-  { 'Millrace, cached': { ns: 30 }, 'Map floor, cached': { ns: 10 }, 'Map floor, made anew': { ns: 20 } },
+  {
+    'Millrace, cached strings': { ns: 30 },
+    'bare Map, cached strings': { ns: 10 },
+    'bare Map, fresh strings': { ns: 20 },
+  },
 ]
 const report: Report = {
   machine: {
@@ -49,51 +55,51 @@ const report: Report = {
   cases: [reportCase('check', check, rounds), reportSkipped('floor', check, 'there is no compiler')],
 }
 
-test('the page says on what it was measured', () => {
+test('the page names the machine and the commit', () => {
   const page = renderPage(report, LINKS)
-  for (const said of ['A Processor', '2 cores', 'v20.20.2', '2026-11-21', 'abc1234', 'with the addon'])
-    assert.match(page, said)
+  for (const text of ['A Processor', '2 cores', 'v20.20.2', '2026-11-21', 'abc1234', 'with the addon'])
+    assert.match(page, text)
 })
 
-test('one table has all targets in order of their numbers, with bound, figure and verdict', () => {
+test('the table of targets is sorted by number and has bound, figures and result', () => {
   const page = renderPage(report, LINKS)
   const rows = page.split('\n').filter((line) => /^\| P\d/.test(line))
   assert.equal(rows, [
     '| P2 | second | check | <= 2 x | 3.00 x | 3.00 to 3.00 | **missed by 50 %** |',
     '| P12 | twelfth | check | <= 4 x | 3.00 x | 3.00 to 3.00 | met |',
   ])
-  assert.match(page, '1 of 2 are met')
+  assert.match(page, '1 of 2 targets are met')
 })
 
-test('every contender has its row, and a goal without a target is told below', () => {
+test('every contender has a row, and goals without a target follow as a list', () => {
   const page = renderPage(report, LINKS)
-  assert.match(page, '| Millrace, cached | 30.0 (30.0 to 30.0) |')
-  assert.match(page, '| Map floor, made anew | 20.0 (20.0 to 20.0) |')
-  assert.match(page, '- beside | them: 7.00 ns')
+  assert.match(page, '| Millrace, cached strings | 30.0 (30.0 to 30.0) |')
+  assert.match(page, '| bare Map, fresh strings | 20.0 (20.0 to 20.0) |')
+  assert.match(page, '- left | right: 7.00 ns')
 })
 
-test('a case that could not be measured says why', () => {
+test('a skipped case gives its reason', () => {
   assert.match(renderPage(report, LINKS), 'Not measured: there is no compiler.')
 })
 
-test('the page shows the chart and leads to what is written by hand', () => {
+test('the page shows the chart and links to the notes', () => {
   const page = renderPage(report, LINKS)
   assert.match(page, /!\[[^\]]+\]\(chart\.svg\)/)
   assert.match(page, '[notes](notes.md)')
 })
 
-test('a quick run says that it is none to quote', () => {
-  assert.not.match(renderPage(report, LINKS), 'quick run')
-  assert.match(renderPage({ ...report, quick: true }, LINKS), 'quick run')
+test('the page of a quick run says not to quote it', () => {
+  assert.not.match(renderPage(report, LINKS), 'trial run')
+  assert.match(renderPage({ ...report, quick: true }, LINKS), 'trial run')
 })
 
-test('a panel shows contenders on the same keys, ours told apart; what was not measured has none', () => {
+test('a panel shows contenders on the same keys and marks Millrace; cases not measured have no panel', () => {
   assert.equal(panelsOf(report), [
     {
-      title: '10,000 hot keys, nanoseconds a decision',
+      title: '10,000 hot keys, nanoseconds per decision',
       bars: [
-        { name: 'Millrace', value: 30, isOurs: true },
-        { name: 'Map floor', value: 10, isOurs: false },
+        { name: 'Millrace', value: 30, isMillrace: true },
+        { name: 'bare Map', value: 10, isMillrace: false },
       ],
     },
   ])
@@ -102,10 +108,10 @@ test('a panel shows contenders on the same keys, ours told apart; what was not m
 test('the chart is an SVG document with every name and figure', () => {
   const svg = renderChart(report)
   assert.match(svg, /^<svg [^>]*xmlns="http:\/\/www\.w3\.org\/2000\/svg"/)
-  for (const text of ['10,000 hot keys', 'Millrace', 'Map floor', '30.0', '10.0']) assert.match(svg, text)
+  for (const text of ['10,000 hot keys', 'Millrace', 'bare Map', '30.0', '10.0']) assert.match(svg, text)
 })
 
-test('every tag of the chart is well-formed, as browsers demand of an image', () => {
+test('every tag of the chart is well-formed XML, which browsers require of an image', () => {
   const svg = renderChart(report)
   const tags = svg.match(/<[^>]*>/g)!
   assert.equal(
@@ -114,7 +120,7 @@ test('every tag of the chart is well-formed, as browsers demand of an image', ()
   )
 })
 
-test('a run without any panel still has a chart', () => {
+test('a report without cases still has a chart', () => {
   assert.match(renderChart({ ...report, cases: [] }), '<svg')
 })
 

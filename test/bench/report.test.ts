@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Benchmark, timesOf } from '../../bench/benchmark.js'
+import { type Benchmark, ratioOf } from '../../bench/benchmark.js'
 import { renderCase, reportCase, reportSkipped } from '../../bench/report.js'
 
 const LONG_NAME = 'another way with a name that is longer than most'
@@ -15,9 +15,9 @@ const benchmark: Benchmark = {
   goals: [
     {
       target: 'P0',
-      what: 'one way: times the other',
+      label: 'one way: times the other',
       unit: 'x',
-      value: timesOf('one way', LONG_NAME),
+      value: ratioOf('one way', LONG_NAME),
       atMost: 2,
       stretch: 1,
     },
@@ -26,14 +26,14 @@ const benchmark: Benchmark = {
 const rounds = [{ 'one way': { ns: 30 }, [LONG_NAME]: { ns: 10 } }]
 const report = reportCase('nothing', benchmark, rounds)
 
-test('a case shows each figure, and by how much a target is missed', () => {
+test('a case shows each figure, and the distance from a missed target', () => {
   const text = renderCase(report, 120)
   assert.match(text, 'nothing: two ways of doing nothing')
   assert.match(text, /one way .*30\.0/)
-  assert.match(text, /P0 one way.*3\.00 x.*<= 2 x, better 1.*missed by 50 %/)
+  assert.match(text, /P0 one way.*3\.00 x.*<= 2 x \(stretch 1\).*missed by 50 %/)
 })
 
-test('no line is wider than the terminal, and nothing is lost on a narrow one', () => {
+test('no line is wider than the terminal, and a narrow one loses no text', () => {
   for (const columns of [120, 80, 60, 40]) {
     const text = renderCase(report, columns)
     if (columns >= 60)
@@ -46,7 +46,7 @@ test('no line is wider than the terminal, and nothing is lost on a narrow one', 
   }
 })
 
-test('a case that cannot be measured says why', () => {
+test('a skipped case gives its reason', () => {
   const text = renderCase(reportSkipped('nothing', benchmark, 'there is no compiler'), 80)
   assert.match(text, 'nothing: two ways of doing nothing')
   assert.match(text, 'skipped: there is no compiler')

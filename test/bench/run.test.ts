@@ -13,7 +13,7 @@ function bench(...argv: string[]) {
   return spawnSync(process.execPath, [MAIN, ...argv], { encoding: 'utf8' })
 }
 
-test('--json prints nothing but figures on stdout, of every contender in every round', () => {
+test('--json prints only figures on stdout, of every contender in every round', () => {
   const { status, stdout, stderr } = bench('--quick', '--case', 'clock', '--json')
   assert.is(status, 0, stderr)
   const { machine, quick, cases } = JSON.parse(stdout) as Report
@@ -34,7 +34,7 @@ test('--json prints nothing but figures on stdout, of every contender in every r
   assert.match(stderr, `clock, round ${ROUNDS.quick} of ${ROUNDS.quick}`)
 })
 
-test('an unknown case ends with 2 and nothing on stdout', () => {
+test('an unknown case exits with 2 and prints nothing on stdout', () => {
   const { status, stdout, stderr } = bench('--case', 'nothing')
   assert.is(status, 2)
   assert.is(stdout, '')

@@ -33,7 +33,7 @@ for (const [name, make] of Object.entries(TRANSPORTS)) {
     for (const callers of [1, 7, 1_000]) {
       const sent = new Set<number>()
       const count = callers === 1 ? 200 : REQUESTS
-      const figures = await timeInFlight({ callers, count, keysEach: 1 }, (i) => {
+      const figures = await timeInFlight({ callers, count, keysPerCall: 1 }, (i) => {
         sent.add(i)
         return client.request(i)
       })

@@ -7,17 +7,17 @@ const KEYS = 1_000
 const keyAt = (index: number) => `key ${index}`
 
 test('every decision of an order is made once, in order', async () => {
-  const seen: string[] = []
-  const slice = directSlices(keyAt, (key) => seen.push(key) > 0)
+  const decided: string[] = []
+  const slice = directSlices(keyAt, (key) => decided.push(key) > 0)
   const { decisions } = await takeTurnsThrough(inOrder(KEYS), slice)
   assert.is(decisions, KEYS)
   assert.equal(
-    seen,
+    decided,
     Array.from({ length: KEYS }, (_, i) => keyAt(i)),
   )
 })
 
-test('the event loop gets its turn between slices', async () => {
+test('the event loop runs between slices', async () => {
   let turns = 0
   const timer = setInterval(() => turns++, 1)
   const slice = directSlices(keyAt, () => true)
@@ -26,19 +26,19 @@ test('the event loop gets its turn between slices', async () => {
   assert.ok(turns > 0)
 })
 
-test('a slice that holds the loop up is the longest pause', async () => {
-  const HELD_UP_MS = 30
+test('a slice that blocks the loop is the longest pause', async () => {
+  const BLOCKED_MS = 30
   let calls = 0
   const slice: Slice = (_order, from, to) => {
-    const until = performance.now() + (++calls === 2 ? HELD_UP_MS : 0)
+    const until = performance.now() + (++calls === 2 ? BLOCKED_MS : 0)
     while (performance.now() < until);
     return to - from
   }
   const { longestMs } = await takeTurnsThrough(inOrder(KEYS), slice)
-  assert.ok(longestMs >= HELD_UP_MS, `${longestMs} ms`)
+  assert.ok(longestMs >= BLOCKED_MS, `${longestMs} ms`)
 })
 
-test('a refusal is an error, of who answers at once and of who answers later', async () => {
+test('a refusal is an error, synchronous or not', async () => {
   const direct = directSlices(keyAt, (key) => key !== keyAt(7))
   const awaited = awaitedSlices(keyAt, {
     decide: async (key) => key !== keyAt(7),

@@ -2,20 +2,20 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * What a test file says of itself in a line of its own, `// run: alone, also-full`:
+ * Marks that a test file sets in a comment line such as `// run: alone, also-full`:
  *
- *     alone       it needs all processors, or measures: no other file runs beside it
- *     first       it takes long: it starts before the others
- *     full        it takes longer than the quick tests may: only `npm run test:full` runs it
- *     also-full   `npm run test:full` runs it again, with MILLRACE_TESTS=full (`test/size.ts`)
- *     addon       it tests what only the addon does
- *     typescript  the addon makes no difference to it
+ *     alone       runs while no other file runs, because it needs all processors or measures time
+ *     first       starts before the other files, because it takes long
+ *     full        runs only in `npm run test:full`, because it takes too long for the quick tests
+ *     also-full   runs in `npm run test:full` too, with MILLRACE_TESTS=full (`test/size.ts`)
+ *     addon       tests features that only the addon has
+ *     typescript  runs once, because the addon makes no difference to it
  */
 export const MARKS = ['alone', 'first', 'full', 'also-full', 'addon', 'typescript'] as const
 export type Mark = (typeof MARKS)[number]
 
 export interface TestFile {
-  /** Its path below `test/`, or, in a workspace, the folder of the workspace and its path below `test/` there. */
+  /** The path below `test/`. In a workspace, the workspace's folder and the path below its `test/`. */
   readonly name: string
   readonly path: string
   readonly marks: ReadonlySet<Mark>
@@ -31,7 +31,7 @@ export function testFiles(root: string): TestFile[] {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Their folders. Globs are not understood. */
+/** The folders of the workspaces; globs are not supported. */
 function workspacesOf(root: string): string[] {
   const manifest: { workspaces?: string[] } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   return manifest.workspaces?.filter((folder) => folder !== '.') ?? []
@@ -48,12 +48,12 @@ function filesIn(prefix: string, folder: string): TestFile[] {
     })
 }
 
-/** @throws Error for a mark that does not exist */
+/** @throws Error for an unknown mark */
 function marksIn(path: string): ReadonlySet<Mark> {
   const [, list] = /^\/\/ run: (.*)$/m.exec(readFileSync(path, 'utf8')) ?? []
   const marks = list?.split(', ') ?? []
   for (const mark of marks) {
-    if (!MARKS.includes(mark as Mark)) throw new Error(`${path}: no mark is called '${mark}'`)
+    if (!MARKS.includes(mark as Mark)) throw new Error(`${path}: unknown mark '${mark}'`)
   }
   return new Set(marks as Mark[])
 }

@@ -9,7 +9,7 @@ import { FULL, LONG } from './parts.js'
 const MOST_SECONDS = 900
 
 for (const [size, parts] of Object.entries({ full: FULL, long: LONG })) {
-  test(`every part of the ${size} tests has a name of its own, and a program that exists`, () => {
+  test(`every part of the ${size} tests has a unique name and an existing program`, () => {
     const names = parts.map(({ name }) => name)
     assert.is(new Set(names).size, names.length)
     for (const { name, args } of parts) {
@@ -28,7 +28,7 @@ test('the budgets of the full tests add up to a quarter of an hour on two proces
   assert.ok(sum(true) + sum(false) / 2 <= MOST_SECONDS)
 })
 
-test('a part that does not exist is an error that names those that do', async () => {
+test('the error for an unknown part lists the parts', async () => {
   const { code, out } = await runNode([join(root, 'build/test/parts.js'), 'full', 'nothing'], root)
   assert.is(code, 1)
   assert.match(out, FULL.map(({ name }) => name).join(', '))

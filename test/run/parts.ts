@@ -1,18 +1,18 @@
-/** A command with a budget: of `npm run test:full` or of `npm run test:long`. */
+/** A command of `npm run test:full` or `npm run test:long`, with a time budget. */
 export interface Part {
   readonly name: string
-  /** Node's arguments, from the package's folder. */
+  /** The arguments of node, run in the package's folder. */
   readonly args: readonly string[]
-  /** What it takes on two quiet processors. It is killed after three times as long. */
+  /** The duration on two idle processors. After three times as long the part is killed. */
   readonly budgetSeconds: number
-  /** It keeps all processors busy by itself. */
+  /** No other part runs at the same time. */
   readonly isAlone?: boolean
 }
 
 const tests = 'build/test'
 const POOL_DEATHS = ['--import', `./${tests}/stress/pool-deaths/doomed.js`]
 
-/** All that the quick tests have no time for: a quarter of an hour in all. */
+/** The full tests: a quarter of an hour together. */
 export const FULL: readonly Part[] = [
   { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 420, isAlone: true },
   { name: 'nodes', args: ['scripts/test-nodes.mjs', '--one'], budgetSeconds: 120, isAlone: true },
@@ -35,7 +35,7 @@ export const FULL: readonly Part[] = [
 
 const HOUR = 3_600
 
-/** The whole of what takes hours. */
+/** The long tests, which take hours. */
 export const LONG: readonly Part[] = [
   {
     name: 'model',

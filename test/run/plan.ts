@@ -2,7 +2,7 @@ import type { TestFile } from './files.js'
 
 export type Side = 'typescript' | 'addon'
 
-/** One run of a test file, with the addon or without. */
+/** One run of a test file, with or without the addon. */
 export interface Run {
   readonly file: TestFile
   readonly side: Side
@@ -10,23 +10,25 @@ export interface Run {
   readonly isFirst: boolean
 }
 
-/** Folders of tests that run without the addon and with it. A file elsewhere runs once: with the addon, if there is one. */
+/**
+ * Folders whose tests run with and without the addon. Other files run once: with the addon if it is built.
+ */
 const TWICE = {
   quick: /^(algorithms|engines(?!\/pool)|limiter)\//,
   full: /^(algorithms|attack|clock|engines|limiter|range-sum|soak|stress)\//,
 }
 
-export interface Wish {
-  /** A file runs if its name matches one of them, or if there are none. */
+export interface Selection {
+  /** A file runs if its name matches one of the patterns, or if there are none. */
   readonly patterns: readonly RegExp[]
   readonly size: 'quick' | 'full'
-  /** The sides that can run here. */
+  /** The sides that can run on this machine. */
   readonly sides: readonly Side[]
 }
 
-/** What runs in that size. The full one also has the side that the quick one leaves out. */
-export function plan(files: readonly TestFile[], { patterns, size, sides }: Wish): Run[] {
-  const isWished = ({ name }: TestFile) =>
+/** The runs of a size. The full size also has the sides that the quick size omits. */
+export function plan(files: readonly TestFile[], { patterns, size, sides }: Selection): Run[] {
+  const isSelected = ({ name }: TestFile) =>
     patterns.length === 0 || patterns.some((pattern) => pattern.test(name))
   const sidesIn = (file: TestFile): readonly Side[] => {
     const quick = file.marks.has('full') ? [] : sidesOf(file, 'quick', sides)
@@ -35,7 +37,7 @@ export function plan(files: readonly TestFile[], { patterns, size, sides }: Wish
     if (file.marks.has('full') || file.marks.has('also-full')) return full
     return full.filter((side) => !quick.includes(side))
   }
-  return files.filter(isWished).flatMap((file) =>
+  return files.filter(isSelected).flatMap((file) =>
     sidesIn(file).map((side) => ({
       file,
       side,
@@ -45,8 +47,12 @@ export function plan(files: readonly TestFile[], { patterns, size, sides }: Wish
   )
 }
 
-/** A file that needs an addon that is not there runs all the same: its tests count as skipped. */
-function sidesOf({ name, marks }: TestFile, size: Wish['size'], sides: readonly Side[]): readonly Side[] {
+/** A file that needs a missing addon runs too; its tests count as skipped. */
+function sidesOf(
+  { name, marks }: TestFile,
+  size: Selection['size'],
+  sides: readonly Side[],
+): readonly Side[] {
   if (marks.has('typescript')) return ['typescript']
   if (marks.has('addon') || !TWICE[size].test(name)) return sides.slice(-1)
   return sides

@@ -3,23 +3,25 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 export interface Ended {
   readonly output: string
-  /** Exit code; undefined if the process was killed. */
+  /** The exit code; undefined if a signal killed the process. */
   readonly code: number | undefined
   readonly isTimedOut: boolean
-  /** Commands of the processes that were still alive when the first one had ended. */
+  /** Command lines of the processes that were still running after the command had exited. */
   readonly left: readonly string[]
   readonly seconds: number
-  /** Processor time of the process and of all descendants that were waited for; undefined on Windows. */
+  /** Processor time of the process and its awaited descendants; undefined on Windows. */
   readonly cpuSeconds: number | undefined
 }
 
 const IS_POSIX = process.platform !== 'win32'
-/** Processes that were told to end may take as long to be gone; on a quiet machine that takes milliseconds. */
-const GONE_MS = 3_000
-const LOOK_EVERY_MS = 20
+/** Terminated processes have this long to exit; on an idle machine it takes milliseconds. */
+const EXIT_MS = 3_000
+const POLL_MS = 20
+
 /**
- * Runs a command and writes the processor time of its descendants to a pipe: Node does not give it. Beside it a watcher reads another
- * pipe, which ends only with this process, however that dies; then the watcher kills the group.
+ * Runs a command and writes the processor time of its descendants to a pipe, because Node does not report it.
+ * A watcher reads a second pipe, which closes when this process dies in any way; the watcher then kills the
+ * group.
  */
 const SCRIPT = `
   (read -r _ <&4; kill -KILL 0) 3>&- & watcher=$!
@@ -37,8 +39,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 /**
- * Runs a command in a process group of its own. The whole group is ended when the command has ended, or runs for longer
- * than `limitMs`: by SIGTERM, so that a command that has groups of its own can end these, and then by SIGKILL.
+ * Runs a command in its own process group. When the command exits, the rest of the group is killed. After
+ * `limitMs` the group gets SIGTERM, so that a command with process groups of its own can end these, and then
+ * SIGKILL.
  */
 export async function runGroup(
   command: readonly string[],
@@ -61,7 +64,7 @@ export async function runGroup(
   const timer = setTimeout(() => {
     isTimedOut = true
     end(child, 'SIGTERM')
-    setTimeout(() => end(child, 'SIGKILL'), GONE_MS).unref()
+    setTimeout(() => end(child, 'SIGKILL'), EXIT_MS).unref()
   }, limitMs)
   const code = await new Promise<number | undefined>((resolve, reject) => {
     child.on('error', reject)
@@ -98,16 +101,16 @@ function collect(child: ChildProcess, pipes: number[], onText: (text: string) =>
 function end({ pid }: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(IS_POSIX ? -pid! : pid!, signal)
-  } catch {} // all of them have ended
+  } catch {} // the group has exited
 }
 
-/** The commands of a group's processes that do not end by themselves. Known on Linux alone. */
+/** Command lines of a group's processes that do not exit by themselves. Always empty except on Linux. */
 async function membersLeft(group: number): Promise<string[]> {
-  const untilMs = performance.now() + GONE_MS
+  const untilMs = performance.now() + EXIT_MS
   for (;;) {
     const members = membersOf(group)
     if (members.length === 0 || performance.now() > untilMs) return members
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }
 
@@ -122,12 +125,12 @@ function membersOf(group: number): string[] {
         if (Number(pgrp) !== group || state === 'Z' || state === 'X') return []
         return [readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()]
       } catch {
-        return [] // it has ended meanwhile
+        return [] // the process has exited meanwhile
       }
     })
 }
 
-/** Of what sh's `times` prints: a line of its own times, a line of its children's, each `0m0.05s 0m0.01s`. */
+/** The sum of the output of sh's `times`: its own times and those of its children, each `0m0.05s 0m0.01s`. */
 function cpuSecondsIn(times: string): number | undefined {
   const parts = [...times.matchAll(/(\d+)m([\d.]+)s/g)]
   if (parts.length === 0) return undefined

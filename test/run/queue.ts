@@ -4,8 +4,8 @@ export interface Job {
   readonly isFirst: boolean
 }
 
-/** Does all jobs, as many as `width` at a time: those that are first, the others in order, and last each that is alone. */
-export async function doAll<J extends Job>(
+/** Runs all jobs, `width` at a time: those marked first, then the others in order, then each marked alone. */
+export async function runAll<J extends Job>(
   jobs: readonly J[],
   width: number,
   act: (job: J) => Promise<void>,

@@ -1,14 +1,14 @@
 import type { Outcome } from './outcome.js'
 import type { Run } from './plan.js'
 
-/** A quick file that takes more processor time is named at the end. */
+/** Quick files that take more processor time are listed at the end. */
 const SLOW_SECONDS = 10
 const BAR_CELLS = 30
 const ERASE_LINE = '\r\x1b[2K'
 
-const titleOf = ({ file, side }: Run) => `${file.name}${side === 'addon' ? ' with the addon' : ''}`
+const titleOf = ({ file, side }: Run) => `${file.name}${side === 'addon' ? ' (addon)' : ''}`
 
-/** Tells how a run of many test files goes: by a bar in a terminal, elsewhere by a line a file. */
+/** Reports the progress of a run: as a bar in a terminal, else as one line per file. */
 export class Report {
   readonly #stream: NodeJS.WriteStream
   readonly #total: number
@@ -26,32 +26,32 @@ export class Report {
     this.#draw()
   }
 
-  ended({ run, passed, failed, skipped, complaints, ended }: Outcome): void {
+  ended({ run, passed, failed, skipped, problems, ended }: Outcome): void {
     this.#running.delete(run)
     this.#done++
     if (failed > 0) this.#failed++
-    const [verdict, some] = [failed > 0 ? 'FAIL' : 'ok  ', skipped > 0 ? `, ${skipped} skipped` : '']
-    const counts = `${passed} of ${passed + failed}${some}, ${ended.seconds.toFixed(1)} s`
-    if (failed > 0 || !this.#stream.isTTY) this.note(`${verdict} ${titleOf(run)} (${counts})`)
-    for (const complaint of complaints) this.note(`     ${run.file.name} ${complaint}`)
+    const [result, skips] = [failed > 0 ? 'FAIL' : 'ok  ', skipped > 0 ? `, ${skipped} skipped` : '']
+    const counts = `${passed} of ${passed + failed}${skips}, ${ended.seconds.toFixed(1)} s`
+    if (failed > 0 || !this.#stream.isTTY) this.note(`${result} ${titleOf(run)} (${counts})`)
+    for (const problem of problems) this.note(`     ${run.file.name} ${problem}`)
     if (failed > 0) this.note(ended.output.trimEnd())
     this.#draw()
   }
 
-  /** A line that stays. */
+  /** Prints a line above the bar. */
   note(line: string): void {
     this.#clear()
     this.#stream.write(`${line}\n`)
   }
 
-  /** Names the files that take long. */
-  slow(outcomes: readonly Outcome[]): void {
+  /** Lists the slow files. */
+  listSlow(outcomes: readonly Outcome[]): void {
     const slow = outcomes
       .map(({ run, ended }) => ({ run, seconds: ended.cpuSeconds ?? 0 }))
       .filter(({ seconds }) => seconds > SLOW_SECONDS)
       .sort((a, b) => b.seconds - a.seconds)
     if (slow.length === 0) return
-    this.note(`more than ${SLOW_SECONDS} s of processor time:`)
+    this.note(`files that took more than ${SLOW_SECONDS} s of processor time:`)
     for (const { run, seconds } of slow) this.note(`  ${seconds.toFixed(1).padStart(6)} s  ${titleOf(run)}`)
   }
 

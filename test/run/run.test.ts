@@ -1,5 +1,5 @@
 // run: typescript
-// The runner of the tests, on a package of test files that fail in every way.
+// Tests the test runner on a package whose test files fail in every way.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -16,18 +16,18 @@ test.after(() => rmSync(folder, { recursive: true }))
 
 const RUNNER = join(root, 'build/test/run.js')
 const HEAD = "import { spawn } from 'node:child_process'\nimport { test } from 'uvu'\n"
-/** Starts a process that does not end, and writes down its id. */
-const STAY = `
+/** Starts a process that does not exit, and writes its id to a file. */
+const START_CHILD = `
   import { writeFileSync } from 'node:fs'
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'inherit' })
   writeFileSync(import.meta.filename + '.pid', String(child.pid))`
 const FILES = {
   'build/test/good.test.js': "test('a', () => {}); test('b', () => {}); test.skip('c', () => {}); test.run()",
-  'build/test/bad/fails.test.js': "test('it is so', () => { throw new Error('it is not') }); test.run()",
+  'build/test/bad/fails.test.js': "test('a', () => { throw new Error('failed on purpose') }); test.run()",
   'build/test/bad/ends.test.js': "test('a', () => {}); test.run(); process.on('exit', () => process.exit(7))",
   'build/test/bad/empty.test.js': 'test.run()',
-  'build/test/bad/hangs.test.js': `${STAY}; test('a', () => new Promise(() => {})); test.run()`,
-  'build/test/bad/leaves.test.js': `${STAY}; child.unref(); test('a', () => {}); test.run()`,
+  'build/test/bad/hangs.test.js': `${START_CHILD}; test('a', () => new Promise(() => {})); test.run()`,
+  'build/test/bad/leaves.test.js': `${START_CHILD}; child.unref(); test('a', () => {}); test.run()`,
   'build/test/large.test.js': "// run: full\ntest('a', () => {}); test.run()",
   'build/test/both.test.js':
     "// run: also-full\ntest(process.env.MILLRACE_TESTS, () => { throw new Error('no') }); test.run()",
@@ -50,8 +50,8 @@ const run = (...args: string[]): Promise<Outcome> =>
     MILLRACE_NATIVE: '0',
   })
 
-/** Whether the process that the test file started is alive; one that nobody waits for is not. */
-function livesOn(file: string): boolean {
+/** Whether the process that the test file started is alive; a zombie is not. */
+function isChildAlive(file: string): boolean {
   const pid = Number(readFileSync(join(folder, `${file}.pid`), 'utf8'))
   try {
     process.kill(pid, 0)
@@ -61,7 +61,7 @@ function livesOn(file: string): boolean {
   }
 }
 
-test('several patterns choose files, of workspaces too; skipped tests are counted in the last line', async () => {
+test('patterns select files, also of workspaces; the last line counts skipped tests', async () => {
   const { code, out } = await run('good', 'tools')
   assert.is(code, 0, out)
   assert.match(out, /^ok {3}good \(2 of 2, 1 skipped, /m)
@@ -69,65 +69,65 @@ test('several patterns choose files, of workspaces too; skipped tests are counte
   assert.match(out, /^3 passed, 0 failed, 1 skipped\n$/m)
 })
 
-test('a test that fails, a file that ends otherwise, and one without a test are failures by name', async () => {
+test('a failed test, a non-zero exit code and a file without tests are reported as failures', async () => {
   const { code, out } = await run('fails', 'ends', 'empty')
   assert.is(code, 1)
   assert.match(out, /^FAIL bad\/fails \(0 of 1, /m)
-  assert.match(out, 'it is not')
-  assert.match(out, 'bad/ends ended with 7, outside of any test')
-  assert.match(out, 'bad/empty has no test')
+  assert.match(out, 'failed on purpose')
+  assert.match(out, 'bad/ends exited with 7, outside any test')
+  assert.match(out, 'bad/empty has no tests')
   assert.match(out, /\n1 passed, 3 failed, 0 skipped\n$/)
 })
 
-test('a file that hangs is ended with its processes, and named', async () => {
+test('a file that hangs is killed with its processes and reported', async () => {
   const { code, out } = await run('--limit', '5', 'hangs')
   assert.is(code, 1)
-  assert.match(out, /bad\/hangs hangs: it and its processes were ended after \d+ s/)
+  assert.match(out, /bad\/hangs timed out: it and its processes were killed after \d+ s/)
   assert.match(out, /\n0 passed, 1 failed, 0 skipped\n$/)
-  assert.not(livesOn('build/test/bad/hangs.test.js'))
+  assert.not(isChildAlive('build/test/bad/hangs.test.js'))
 })
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-  test(`a runner that ends by ${signal} ends the files that it runs, and their processes`, async () => {
+  test(`when ${signal} kills the runner, its test files and their processes exit`, async () => {
     const pid = join(folder, 'build/test/bad/hangs.test.js.pid')
     rmSync(pid, { force: true })
     const env = { ...process.env, MILLRACE_NATIVE: '0' }
     const runner = spawn(process.execPath, [RUNNER, '--root', folder, 'hangs'], { env, stdio: 'ignore' })
     const ended = once(runner, 'exit')
-    await until(() => existsSync(pid) && readFileSync(pid, 'utf8') !== '', 'the file that hangs')
+    await until(() => existsSync(pid) && readFileSync(pid, 'utf8') !== '', 'the start of the file that hangs')
     runner.kill(signal)
     assert.equal(await ended, [null, signal])
-    await until(() => !livesOn('build/test/bad/hangs.test.js'), 'the end of its process')
+    await until(() => !isChildAlive('build/test/bad/hangs.test.js'), 'the end of its process')
   })
 }
 
 if (process.platform === 'linux')
-  test('a process that a file leaves behind is ended, and is a failure of the file', async () => {
+  test('a process left running is killed and fails its file', async () => {
     const { code, out } = await run('leaves')
     assert.is(code, 1)
-    assert.match(out, /bad\/leaves left processes behind, which were ended: .*setInterval/)
+    assert.match(out, /bad\/leaves left processes running, which were killed: .*setInterval/)
     assert.match(out, /\n1 passed, 1 failed, 0 skipped\n$/)
-    assert.not(livesOn('build/test/bad/leaves.test.js'))
+    assert.not(isChildAlive('build/test/bad/leaves.test.js'))
   })
 
-test('full tests are left out of the quick ones, and some run again at full size', async () => {
+test('quick runs omit full tests, and full runs repeat some quick tests at full size', async () => {
   const quick = await run('large', 'both')
   assert.match(quick.out, 'FAIL both')
   assert.match(quick.out, '"quick"')
-  assert.match(quick.out, 'npm run test:full has more: both, large')
+  assert.match(quick.out, 'npm run test:full also runs: both, large')
   const full = await run('--full')
   assert.match(full.out, '"full"')
   assert.match(full.out, /^ok {3}large \(1 of 1, /m)
   assert.match(full.out, /\n1 passed, 1 failed, 0 skipped\n$/)
 })
 
-test('a mark that does not exist is an error', async () => {
+test('an unknown mark is an error', async () => {
   const file = join(folder, 'build/test/marked.test.js')
   writeFileSync(file, '// run: sometimes\n')
   const { code, err } = await run('good')
   rmSync(file)
   assert.is(code, 1)
-  assert.match(err, "no mark is called 'sometimes'")
+  assert.match(err, "unknown mark 'sometimes'")
 })
 
 test.run()
