@@ -3,16 +3,19 @@ import { ADM, BLOCKED, CLAIMED, COUNT, LIVE, STATE, UNTIL } from '#millrace/memo
 import type { Machine } from './machine.js'
 import { type Forbidden, GRANULE_MS, msOf, type Op, type Scenario } from './scenario.js'
 
-/** What the ledger knows of blocks. */
+/** The part of the ledger that the judge of blocks reads. */
 export interface Blocks {
-  /** When the key's block ends, 0 where it has none. */
+  /** The end of the key's block, 0 if the key is not blocked. */
   untilOf(key: number): number
-  /** Whose name the way bears. */
+  /** The key whose name the way has. */
   keyOf(way: number): number | undefined
   fail(what: Forbidden, how: string): void
 }
 
-/** Whether blocks give way when they may, and only then, and what stays of them is what was asked for. */
+/**
+ * Judges that a block is evicted only when it may be, and that each remaining block has the end that was
+ * requested.
+ */
 export class BlockJudge {
   readonly #scenario: Scenario
   readonly #machine: Machine
@@ -27,24 +30,24 @@ export class BlockJudge {
   }
 
   /**
-   * The way's block has ended by that operation. The key whose block gave way, if one did. Threads that are at it at once may
-   * each end one.
+   * The current operation has ended the block of the way. Returns the key of an evicted block, or undefined.
+   * Concurrent threads may each evict one.
    */
-  gaveWay(way: number, after: number, op: Op | undefined, isAlone: boolean): number | undefined {
+  evictedKey(way: number, after: number, op: Op | undefined, isAlone: boolean): number | undefined {
     const key = this.#blocks.keyOf(way)
     const isClaim = (after & STATE) === CLAIMED
     const isForAnother = op?.do === 'block' && op.key !== key
     if (key === undefined || !(isClaim || isForAnother)) return undefined
-    if (this.#blocks.untilOf(key) <= this.#latestMs) return undefined // it was over
+    if (this.#blocks.untilOf(key) <= this.#latestMs) return undefined // the block had expired
     const { ways, sets } = this.#arena.shape
     const blocked = this.#countBlocked(way) + 1 + (isClaim && isForAnother ? 1 : 0)
     if (isAlone && blocked <= ways / sets)
-      this.#blocks.fail('given way', `key ${key}, with ${blocked} blocked`)
+      this.#blocks.fail('evicted block', `key ${key}, with ${blocked} blocked`)
     return key
   }
 
-  /** UNTIL of the way has been written by that operation. */
-  seesUntil(way: number, op: Op): void {
+  /** The current operation has written the UNTIL word of the way. */
+  checkUntil(way: number, op: Op): void {
     const key = this.#blocks.keyOf(way)
     const v = this.#word(way, ADM)
     const isBlocked = (v & STATE) === LIVE && (v & COUNT) === BLOCKED
@@ -59,15 +62,15 @@ export class BlockJudge {
     for (let way = 0; way < shape.ways; way++) {
       const key = this.#blocks.keyOf(way)
       if (key === undefined || (this.#word(way, ADM) & STATE) !== LIVE) continue
-      const asked = this.#blocks.untilOf(key)
-      // Notes are whole milliseconds.
+      const requested = this.#blocks.untilOf(key)
+      // Notes hold whole milliseconds.
       const found = (this.#word(way, ADM) & COUNT) === BLOCKED ? Math.floor(msOf(this.#word(way, UNTIL))) : 0
-      if (found !== asked && Math.max(found, asked) > this.#latestMs)
-        this.#blocks.fail('wrong block', `key ${key} until ${found} ms, not ${asked}`)
+      if (found !== requested && Math.max(found, requested) > this.#latestMs)
+        this.#blocks.fail('wrong block', `key ${key} until ${found} ms, not ${requested}`)
     }
   }
 
-  /** Ways that are blocked now, but this one. */
+  /** The number of ways that are blocked now, not counting `except`. */
   #countBlocked(except = -1): number {
     let blocked = 0
     for (let way = 0; way < this.#arena.shape.ways; way++) {
@@ -78,7 +81,7 @@ export class BlockJudge {
     return blocked
   }
 
-  /** The latest moment that any clock shows. */
+  /** The latest reading of any clock. */
   get #latestMs(): number {
     const { times, ahead = [] } = this.#scenario
     return (times[this.#machine.getNote(0)]! + Math.max(0, ...ahead)) * GRANULE_MS

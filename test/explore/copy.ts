@@ -1,5 +1,5 @@
-// Copies of the built code, changed here and there: with memory that a machine plays, with a scaled-down constant, with a
-// mistake put in.
+// Copies of the built code with edits: memory simulated by a machine, a smaller constant, or a deliberate
+// mistake.
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,16 +12,16 @@ const BUILT = fileURLToPath(new URL('../../../esm/', import.meta.url))
 const STEPPED_WORDS = fileURLToPath(new URL('./stepped-words.js', import.meta.url))
 const FOLDERS = ['algorithms', 'core', 'engines', 'memory', 'native', 'range-sum']
 
-/** One place of the built code, and what shall stand there. */
+/** A replacement of text in one built file. */
 export interface Edit {
-  /** Below `esm`. */
+  /** The path below `esm`. */
   readonly file: string
-  /** Must occur exactly once. */
+  /** The text to replace. It must occur exactly once. */
   readonly find: string
   readonly replace: string
 }
 
-/** What the explorer plays: the shipped code from the engine down. */
+/** The parts of the shipped code that the explorer runs: the engine and everything below it. */
 export interface Built {
   readonly InlineEngine: typeof InlineEngine
   readonly createArena: typeof createArena
@@ -29,7 +29,10 @@ export interface Built {
   readonly playOn: (machine: Machine | undefined) => void
 }
 
-/** Loads a copy whose shared memory is played by a machine. It is deleted again at once: modules stay loaded. */
+/**
+ * Loads a copy whose shared memory is simulated by a machine. The files are deleted at once: modules stay
+ * loaded.
+ */
 export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-explore-'))
   try {
@@ -46,13 +49,13 @@ export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> 
   }
 }
 
-/** @throws Error where a place is not found, or found twice: the code has changed, and the edit must */
+/** @throws Error if the text does not occur exactly once: the code has changed, and the edit must follow */
 export async function applyEdits(folder: string, edits: readonly Edit[]): Promise<void> {
   for (const { file, find, replace } of edits) {
     const path = join(folder, file)
     const code = await readFile(path, 'utf8')
     const places = code.split(find).length - 1
-    if (places !== 1) throw new Error(`${file} has ${places} places like: ${find}`)
+    if (places !== 1) throw new Error(`${file} contains this text ${places} times instead of once: ${find}`)
     await writeFile(
       path,
       code.replace(find, () => replace),
@@ -60,12 +63,15 @@ export async function applyEdits(folder: string, edits: readonly Edit[]): Promis
   }
 }
 
-/** So many places in a set: an insertion looks at fewer, and all of its interleavings can be explored. */
+/**
+ * Sets the number of ways in a set. With few ways an insertion is short, and all interleavings can be
+ * explored.
+ */
 export function waysPerSet(ways: number): Edit {
   return layout('export const WAYS_PER_SET = 16;', `export const WAYS_PER_SET = ${ways};`)
 }
 
-/** Blocks of two buckets, and two levels of block sums from three buckets on: for the same reason. */
+/** Makes blocks of two buckets, and two levels of block sums from three buckets on, for the same reason. */
 export const SMALL_BLOCKS: readonly Edit[] = [
   layout('export const BLOCK_BITS = 6;', 'export const BLOCK_BITS = 1;'),
   layout('const MOST_BLOCKS = 64;', 'const MOST_BLOCKS = 1;'),

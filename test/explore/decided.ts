@@ -1,16 +1,16 @@
 import type { Outcome } from '#millrace/core/decision.js'
 
-/** A decision that has just come back. */
+/** A decision that has just returned. */
 export interface Decided {
   readonly key: number
   readonly cost: number
   readonly limit: number
   readonly outcome: Outcome
-  /** The charge's tick, as its word. */
+  /** The charged tick as a tick word: modulo the ticks' modulus. */
   readonly tick: number
   readonly nowMs: number
-  /** Whether the way that was charged bears the key's name. */
+  /** Whether the charged way has the name of the key. */
   readonly isOwnCell: boolean
-  /** The reading's tick or the newest that its cell had seen. */
+  /** The tick of the reading or the newest tick of the cell, whichever is later. */
   readonly effectTick: number
 }

@@ -1,6 +1,6 @@
 // run: typescript, first, also-full
-// Scenarios with one preemption; in full size all of them, also each with a death, and small ones with any number of preemptions.
-// `npm run explore` goes on from there. Then random schedules on full-size shapes.
+// Scenarios with one preemption; in full size also each with a death, and the small ones with any number of
+// preemptions. `npm run explore` allows more preemptions. Then random schedules on full-size shapes.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { size, sized } from '../size.js'
@@ -12,7 +12,7 @@ import { walk } from './walk.js'
 
 const SCHEDULES = sized({ quick: 300, full: 1_500 })
 const SEED = 20261121
-/** The quick size has nodes of one kind: block sums. */
+/** The quick size runs one kind of nodes: block sums. */
 const OF_OTHER_NODES = /^(block sums on two levels|a Fenwick tree): /
 
 const small = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS])
@@ -40,26 +40,26 @@ test('nothing forbidden in random schedules on full-size shapes', () => {
   assert.ok(operations > 100 * SCHEDULES)
 })
 
-test('the same random schedules from the same seed', () => {
+test('random schedules are the same for the same seed', () => {
   const again = () => walk(full, { schedules: 50, seed: 7 })
   assert.equal(again(), again())
 })
 
-test('a schedule is read as it is printed, and its moves of one thread are joined', () => {
+test('a schedule parses as it prints, and adjacent moves of one thread are joined', () => {
   const schedule = Schedule.parse('0*2 0*3 clock 1*4 0+ 1*1')
   assert.is(String(schedule), '0*5 clock 1*4 0+ 1*1')
   assert.is(String(Schedule.parse(String(schedule))), String(schedule))
   assert.is(String(Schedule.parse('')), '')
-  assert.throws(() => Schedule.parse('0*2 then 1*3'), /no move of a schedule: then/)
+  assert.throws(() => Schedule.parse('0*2 then 1*3'), /not a move of a schedule: then/)
 })
 
-test('a schedule of more moves than a scenario has goes through, and what it leaves undone is done', () => {
+test('a replay ignores moves beyond the end of a thread, and finishes threads that the schedule leaves unfinished', () => {
   const scenario = scenarios['two admit on the last unit']!
   assert.is(replay(small, scenario, Schedule.parse('0*1000 0*5 clock clock 1*3')), undefined)
   assert.is(replay(small, scenario, Schedule.parse('')), undefined)
 })
 
-test('with the bound on preemptions lifted, more states are seen', () => {
+test('a higher bound on preemptions reaches more states', () => {
   const scenario = scenarios['three admit on the last unit']!
   const states = [0, 1, 2, 3].map((preemptions) => search(small, scenario, { preemptions }).states)
   assert.equal(

@@ -1,5 +1,5 @@
 // run: typescript, full
-// What the explorer has found in the code: each with as many preemptions as it took.
+// Bugs that the explorer found in the code, each with the number of preemptions that it needs.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { playableCopy, SMALL_BLOCKS, waysPerSet } from './copy.js'

@@ -27,26 +27,30 @@ import {
   ticksOf,
 } from './scenario.js'
 
-/** Notes before the ledger's own: the clock's position, and masks of threads. */
+/** The first notes: note 0 is the clock's position, the next three are masks of threads. */
 const DEAD = 1
 const ACTIVE = 2
 const OVERLAPPED = 3
 const FIRST = 4
-/** Of each thread, then: the tick of its charge under way, its units, how many of them are owed, and the key. */
+/**
+ * Then four notes for each thread: tick and units of its pending charge, the units owed to a refund, and the
+ * key.
+ */
 const CHARGE = 4
-/** Of a batch, which has several. */
+/** The key of a batch, which has several. */
 const ANY_KEY = 0
 
 /**
- * What was promised: it knows every decision at the moment at which it takes effect, and of the protocol only what a
- * bucket and an admission word look like. It writes into the machine's notes, so it goes back in time with the memory.
+ * Judges the promises. The ledger records every decision at the moment at which it takes effect. All that it
+ * knows of the protocol is the format of a bucket and of an admission word. It writes to the machine's notes,
+ * so it is undone together with the memory.
  *
- * A refund by key may take a charge that is not admitted yet (`owed`): if it is later, it counts that much less, for the
- * caller was told that so much had been taken out.
+ * A refund by key may take the units of a charge that is not admitted yet. They are then owed: the caller of
+ * the refund has counted them as refunded, so an admission that follows counts that many units less.
  */
 export class Ledger {
   wrong: string | undefined
-  /** Who runs, and what. */
+  /** The running thread and its current operation. */
   thread = 0
   op: Op | undefined
   readonly ticks: readonly number[]
@@ -54,7 +58,7 @@ export class Ledger {
   readonly #scenario: Scenario
   readonly #forbidden: ReadonlySet<Forbidden>
   readonly #machine: Machine
-  /** Keys that had a cell before the threads set out. */
+  /** Keys that had a cell before the threads started. */
   readonly #used = new Set<number>()
   readonly #arena: Arena
   readonly #buckets: number
@@ -70,7 +74,7 @@ export class Ledger {
     return FIRST + CHARGE * scenario.threads.length + 2 * keys * ticksOf(scenario, ring).length + keys
   }
 
-  /** `keyOf` tells whose name a way bears. */
+  /** `keyOf` returns the key whose name a way has. */
   constructor(
     scenario: Scenario,
     machine: Machine,
@@ -116,8 +120,8 @@ export class Ledger {
     return (this.#machine.getNote(ACTIVE) & (1 << thread)) !== 0
   }
 
-  /** A thread is about to do something: whoever else is in the middle of something overlaps it. */
-  moves(thread: number): void {
+  /** A thread is about to do an operation: it overlaps every other thread that is inside an operation. */
+  beforeOperation(thread: number): void {
     const active = this.#machine.getNote(ACTIVE)
     const others = active & ~(1 << thread)
     this.#machine.setNote(ACTIVE, active | (1 << thread))
@@ -125,7 +129,7 @@ export class Ledger {
     this.#machine.setNote(OVERLAPPED, this.#machine.getNote(OVERLAPPED) | others | (1 << thread))
   }
 
-  /** The thread's operation has come back. */
+  /** The operation of the running thread has returned. */
   ends(): void {
     const others = ~(1 << this.thread)
     this.#machine.setNote(ACTIVE, this.#machine.getNote(ACTIVE) & others)
@@ -137,12 +141,12 @@ export class Ledger {
     this.#add(this.#penaltiesAt, key, this.ticks.indexOf(tick), cost)
   }
 
-  /** Units of one tick that were refunded before the threads set out. */
+  /** Records units of one tick that were refunded before the threads started. */
   refunded(key: number, tick: number, units: number): void {
     this.#add(this.#admittedAt, key, this.ticks.indexOf(tick), -units)
   }
 
-  /** A decision of before the threads set out. */
+  /** Records a decision from before the threads started. */
   remember({ key, cost, outcome, tick }: Decided): void {
     this.#used.add(key)
     if (outcome === Outcome.CHARGED) this.#add(this.#admittedAt, key, this.#indexOf(tick), cost)
@@ -154,11 +158,11 @@ export class Ledger {
       const owed = Math.min(this.#owed(this.thread), cost)
       const tick = this.#indexOf(decided.tick)
       this.#add(this.#admittedAt, key, tick, cost - owed)
-      // It counts where it was charged: at its reading, or where another had moved the key on.
+      // A charge counts at its reading, or at the tick to which another thread had advanced the cell.
       const effectMs = Math.max(nowMs, this.ticks[tick]! * GRANULE_MS)
       if (!decided.isOwnCell) this.fail('wrong cell', `key ${key}`)
       if (this.isBlocked(key, effectMs)) this.fail('past its block', `key ${key}`)
-      // Where it counts from earlier on, it leaves the window of its own admission too soon.
+      // A charge at an earlier tick would leave the window of its own admission too soon.
       const charged = this.ticks[tick]!
       if (charged < Math.floor(nowMs / GRANULE_MS))
         this.fail('over', `key ${key}: read ${nowMs} ms, charged in tick ${charged}`)
@@ -168,7 +172,7 @@ export class Ledger {
     this.ends()
   }
 
-  /** Before the threads set out: the key's way is nobody's any more. */
+  /** Before the threads start: a dead thread has left the way of the key claimed. */
   lost(key: number, way: number): void {
     this.blocked(key, FOR_EVER)
     this.#lost.add(way)
@@ -178,7 +182,9 @@ export class Ledger {
     this.#machine.setNote(this.#block(key), Math.min(untilMs, FOR_EVER))
   }
 
-  /** Units that a key was admitted (and penalized) in the window of whole buckets that ends in `tick`, not wrapped. */
+  /**
+   * Units admitted and penalized for a key in the window of whole buckets that ends in `tick` (not wrapped).
+   */
   used(key: number, tick: number): number {
     let used = 0
     for (let i = 0; i < this.ticks.length; i++) {
@@ -194,43 +200,45 @@ export class Ledger {
   }
 
   /** @see Machine.watch */
-  sees(index: number, before: number, after: number): void {
+  observe(index: number, before: number, after: number): void {
     const { shape } = this.#arena
     if (index < shape.waysAt || index >= shape.besideAt) return
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
     const field = (index - shape.waysAt) % shape.wayWords
-    if (field === ADM) this.#seesAdmission(way, before, after)
-    else if (field === UNTIL && this.op?.do === 'block') this.#seesUntil(way, this.op.key, after)
+    if (field === ADM) this.#observeAdmission(way, before, after)
+    else if (field === UNTIL && this.op?.do === 'block') this.#observeUntil(way, this.op.key, after)
     else if (field >= BUCKETS && field < BUCKETS + shape.ring) {
       const newest = this.#machine.words[index - field + TICK]!
-      this.#seesBucket(this.#tickAt(field - BUCKETS, after, newest), before, after)
+      this.#observeBucket(this.#tickAt(field - BUCKETS, after, newest), before, after)
     }
   }
 
-  #seesAdmission(way: number, before: number, after: number): void {
-    if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#memoryJudge.seesAlive(way)
+  #observeAdmission(way: number, before: number, after: number): void {
+    if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#memoryJudge.checkLive(way)
     if ((after & COUNT) === BLOCKED && this.op?.do === 'block') {
       const until = this.#machine.words[this.#arena.shape.waysAt + way * this.#arena.shape.wayWords + UNTIL]!
       this.blocked(this.op.key, msOf(until))
     }
     if ((before & COUNT) !== BLOCKED || (after & COUNT) === BLOCKED) return
     const { op } = this
-    const gaveWay = this.#blockJudge.gaveWay(way, after, op, !this.#isOverlapped)
-    if (gaveWay !== undefined) this.blocked(gaveWay, 0)
+    const evicted = this.#blockJudge.evictedKey(way, after, op, !this.#isOverlapped)
+    if (evicted !== undefined) this.blocked(evicted, 0)
     else if (op?.do === 'unblock' || op?.do === 'clear') this.blocked(op.key, 0)
   }
 
-  /** A block stands from when the admission word says so; a new UNTIL before that may shorten the one there was. */
-  #seesUntil(way: number, key: number, until: number): void {
-    this.#blockJudge.seesUntil(way, this.op!)
+  /**
+   * A block holds from the admission word on. A new UNTIL before that may shorten the block that was there.
+   */
+  #observeUntil(way: number, key: number, until: number): void {
+    this.#blockJudge.checkUntil(way, this.op!)
     this.blocked(key, Math.min(this.#machine.getNote(this.#block(key)), msOf(until)))
   }
 
-  #seesBucket(tick: number, before: number, after: number): void {
+  #observeBucket(tick: number, before: number, after: number): void {
     const { op, thread } = this
     const sameLap = (before & LAP) === (after & LAP)
     const more = (after & COUNT) - (sameLap ? before & COUNT : 0)
-    if (op === undefined || tick < 0) return // a lap of long ago, swept
+    if (op === undefined || tick < 0) return // the sweep has cleared a bucket of an old lap
     const unmarked = refundsOf(before) === refundsOf(after)
     if (op.do === 'check' || op.do === 'batch') {
       if (more > 0) this.#setCharge(thread, tick, more)
@@ -242,7 +250,7 @@ export class Ledger {
     } else if (op.do === 'penalize') this.#add(this.#penaltiesAt, op.key, tick, more)
   }
 
-  /** The key of a thread's decision that is given back: the last before. */
+  /** The key of the decision that a thread gives back: its last one before the current operation. */
   #lastKey(thread: number): number {
     const ops = this.#scenario.threads[thread]!
     const last = ops.slice(0, ops.indexOf(this.op!)).findLast((op) => op.do === 'check' || op.do === 'batch')
@@ -252,7 +260,7 @@ export class Ledger {
   #takes(key: number, tick: number, units: number, byKey: boolean): void {
     const own = Math.min(units, this.#get(this.#admittedAt, key, tick))
     this.#add(this.#admittedAt, key, tick, -own)
-    // Nobody can tell whose units they were; where more went than was admitted, it was penalties first.
+    // The units of a bucket have no owner. If more was taken than was admitted, the rest was penalties first.
     const penalties = byKey ? Math.min(units - own, this.#get(this.#penaltiesAt, key, tick)) : 0
     this.#add(this.#penaltiesAt, key, tick, -penalties)
     let rest = byKey ? units - own - penalties : 0
@@ -291,7 +299,7 @@ export class Ledger {
     return (this.#machine.getNote(OVERLAPPED) & (1 << this.thread)) !== 0
   }
 
-  /** What must hold of the memory when nobody is in the middle of anything. */
+  /** Judges the memory when no thread is inside an operation. */
   judgeMemory(): void {
     if (this.dead === 0) this.#blockJudge.judgeAtRest()
     this.#memoryJudge.judgeAtRest()
@@ -301,7 +309,10 @@ export class Ledger {
     if (this.#forbidden.has(what)) this.wrong ??= `${what}: ${how}`
   }
 
-  /** Which tick a bucket is of, in a cell whose tick is `newest`: laps have eight bits, so the last one that it can be. */
+  /**
+   * The tick of a bucket in a cell whose tick is `newest`. Laps have eight bits: the latest possible tick is
+   * taken.
+   */
   #tickAt(slot: number, bucket: number, newest: number): number {
     const { ring } = this.#arena.shape
     const lap = bucket >>> 24

@@ -1,13 +1,15 @@
 import { HEADER } from '#millrace/memory/layout.js'
 
-/** Thrown out of a decision at the operation that it may not do yet. No error: nobody wants its stack. */
+/**
+ * Thrown at the first operation that the thread may not do yet. It is not an Error, so no stack is captured.
+ */
 export const STOP = { stop: true }
 
-/** Who does more operations than these in one run, alone, never ends. */
+/** A thread that does more operations than this in one run, alone, is taken to hang. */
 export const MOST_AT_ONCE = 10_000
 const AT_REST = 31
 
-/** What one thread has seen of shared memory so far: it is all that tells where the thread stands. */
+/** All results that one thread has read from shared memory so far. They determine the thread's state. */
 export class Log {
   readonly results: number[] = []
   hash1 = 1
@@ -26,7 +28,7 @@ export class Log {
     this.hash2 = Math.imul(this.hash2 + whole, 0x85ebca6b) ^ (this.hash2 >>> 13)
   }
 
-  /** From now on the thread stands where `state` says, however it came there. */
+  /** From now on `state` alone determines the thread's state, whatever the thread read before. */
   standsAt(state: readonly number[]): void {
     this.hash1 = 1
     this.hash2 = 2
@@ -46,44 +48,46 @@ export interface LogMark {
   hash2: number
 }
 
-/** Told of every change that a thread makes, as it is made. */
+/** Called for every change that a thread makes to shared memory. */
 export type Watch = (index: number, before: number, after: number) => void
 
 /**
- * Shared memory in which one thread at a time does one operation at a time. A thread is a function that is run again
- * from its start: what it did before is answered out of its log, and at the first operation that is new to it and more
- * than it was given, it is stopped. So no real thread is needed, and none is ever copied.
+ * Shared memory in which one thread at a time does one operation at a time. A thread is a function that runs
+ * again from its start for every step. Its log answers the operations that it did in earlier runs; the first
+ * operation beyond its allowance stops it. So no real thread is needed, and no thread state is copied.
  *
- * Behind the arena's words stand the notes: what the explorer keeps of its own (`ledger.ts`), changed and taken back
- * with the memory. Both have a running hash, so that a state met again is recognised.
+ * The notes follow the arena's words: they are the explorer's own state (`ledger.ts`), changed and undone
+ * together with the memory. Words and notes have a running hash, by which a state that was visited before is
+ * recognised.
  *
- * **Steps.** A word that only one thread touches, or that nobody writes, is not a step of its own: whoever reads it reads
- * the same whenever that is. Which words those are is found out on the way (`sharing`): once a word turns out to be
- * shared, everything before was explored too coarsely, and is explored again.
+ * **Steps.** An operation on a word that only one thread touches, or that no thread writes, is not a step of
+ * its own: it returns the same at any time. The search finds out which words are shared as it runs
+ * (`shared`). When a word turns out to be shared, everything explored so far was too coarse and is explored
+ * again.
  */
 export class Machine {
   readonly words: Int32Array
   readonly notes: Int32Array
-  /** Of words and, behind them, notes: 1 where several threads meet and one of them writes. */
+  /** For each word, then each note: 1 if several threads touch it and one of them writes. */
   readonly shared: Uint8Array
-  /** Whether a word was found to be shared that was not known to be. */
+  /** Whether the last run found a shared word that was not known to be shared. */
   foundShared = false
   hash1 = 0
   hash2 = 0
-  /** Raw operations done by the last {@link run}. */
+  /** Operations done by the last {@link run}, on shared words and on others. */
   done = 0
   watch: Watch = () => {}
-  /** Told of every operation of a thread, after it was done: what stood there, and what stands there now. */
+  /** Called after every operation of a thread, with the word's value before and after it. */
   trace: ((thread: number, index: number, before: number, after: number) => void) | undefined
-  /** Told of every operation of a thread, before it is done. */
-  moves: (thread: number) => void = () => {}
+  /** Called before every operation of a thread. */
+  beforeEach: (thread: number) => void = () => {}
   readonly #touchedBy: Int32Array
   readonly #written: Uint8Array
   readonly #changed: number[] = []
   #thread = 0
   #log = new Log()
   #at = 0
-  /** Outside of a run, operations are done at once and logged nowhere. */
+  /** Outside a run, operations take effect at once and are not logged. */
   #running = false
   #steps = 0
   #most = 0
@@ -98,8 +102,9 @@ export class Machine {
   }
 
   /**
-   * Runs a thread up to, and not with, the shared operation after `steps` of them (and all that is not shared on the way;
-   * but not past {@link pause}), or the operation after `most` of any kind. Whether it came to its end.
+   * Runs a thread for `steps` operations on shared words, and stops it before the next one. Operations on
+   * other words are free, but the thread does not run past {@link pause}. With `most`, the thread stops after
+   * that many operations of any kind. Returns whether the thread has ended.
    */
   run(
     thread: number,
@@ -127,14 +132,14 @@ export class Machine {
     }
   }
 
-  /** Whether the running thread has done all that it did in earlier runs: what it does now, it does for the first time. */
+  /** Whether the running thread has replayed its log: its next operation is a new one. */
   get isNew(): boolean {
     return this.#at === this.#log.results.length
   }
 
   /**
-   * Ends a step here: what the thread does next belongs to the next one (runs of so many operations go on). All that it
-   * keeps from before is `state`.
+   * Ends a step here: the thread's next operation belongs to the next step, unless the run is bounded by
+   * `most`. `state` is all that the thread keeps from before.
    */
   pause(state: readonly number[]): void {
     this.#log.standsAt(state)
@@ -184,7 +189,7 @@ export class Machine {
     return this.#keep(index, before)
   }
 
-  /** Reads the clock: `readings[position]`, where note 0 holds the position. */
+  /** Reads the clock: `readings[position]`. Note 0 holds the position. */
   readClock(readings: readonly number[]): number {
     const index = this.words.length
     if (!this.#running) return readings[this.notes[0]!]!
@@ -193,7 +198,7 @@ export class Machine {
     return this.#keep(index, readings[this.notes[0]!]!)
   }
 
-  /** From now on the clock's position may move while threads run. */
+  /** From now on the clock's position may change while threads run. */
   shareClock(): void {
     this.shared[this.words.length] = 1
   }
@@ -214,7 +219,7 @@ export class Machine {
     this.#put(index, before, after)
   }
 
-  /** How much has been changed: to come back to by {@link backTo}. */
+  /** The number of changes so far, to be undone by {@link backTo}. */
   mark(): number {
     return this.#changed.length
   }
@@ -227,14 +232,17 @@ export class Machine {
     }
   }
 
-  /** Runs a reader that is no thread (who looks at what is left): words that it reads are shared, too. */
+  /**
+   * Runs a reader that is not a thread and inspects the memory at rest. The words that it reads count as
+   * shared.
+   */
   runAtRest(program: () => void): void {
-    const { watch, moves } = this
+    const { watch, beforeEach } = this
     this.watch = () => {}
-    this.moves = () => {}
+    this.beforeEach = () => {}
     this.run(AT_REST, new Log(), program, Number.POSITIVE_INFINITY)
     this.watch = watch
-    this.moves = moves
+    this.beforeEach = beforeEach
   }
 
   #take(index: number, writes: boolean): void {
@@ -244,8 +252,9 @@ export class Machine {
       this.#steps--
     }
     this.done++
-    this.moves(this.#thread)
-    if (index >= HEADER.ALLOWED && index <= HEADER.CLAIMING + 1) return // statistics: additions in any order are the same
+    this.beforeEach(this.#thread)
+    // Statistics are only added to: the order of additions makes no difference.
+    if (index >= HEADER.ALLOWED && index <= HEADER.CLAIMING + 1) return
     this.#touchedBy[index]! |= 1 << this.#thread
     if (writes) this.#written[index] = 1
     const by = this.#touchedBy[index]!

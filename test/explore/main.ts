@@ -1,4 +1,5 @@
-// Explores the built code: `npm run explore` all of it, `npm run explore -- NAME` the scenarios whose names match.
+// Explores the built code. `npm run explore` runs all scenarios, `npm run explore -- NAME` those whose names
+// match.
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { readFlag } from '../long-runs/flags.js'
@@ -12,13 +13,13 @@ import { walk } from './walk.js'
 
 const USAGE = `npm run explore -- [NAME] [options]
 
-  NAME               only scenarios whose names match this regular expression
-  --preemptions N    how often a schedule may leave a thread in the middle of something (3; small scenarios:
-                     any number of times)
-  --deaths N         the same, where a thread may die (1)
-  --walks N          random schedules on full-size shapes (200000)
-  --seed N           of the random ones (another one each time)
-  --schedule TEXT    plays this schedule of the one scenario NAME and prints every operation`
+  NAME               only the scenarios whose names match this regular expression
+  --preemptions N    how often a schedule may preempt a thread in the middle of an operation (3; small
+                     scenarios: no bound)
+  --deaths N         the same bound for scenarios in which a thread may die (1)
+  --walks N          number of random schedules on full-size shapes (200000)
+  --seed N           seed of the random schedules (a new one for each run)
+  --schedule TEXT    replays this schedule of the one scenario NAME and prints every operation`
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -61,7 +62,7 @@ async function exploreAll(pattern: RegExp): Promise<void> {
     states += found.states
     if (found.wrong !== undefined) wrong++
   }
-  const held = positionals.length === 0 && walks > 0 ? await walkAbout() : 0
+  const held = positionals.length === 0 && walks > 0 ? await walkRandomly() : 0
   if (held === undefined) wrong++
   const random = held ? ` and ${inCommas(held)} random ones` : ''
   console.log(
@@ -97,8 +98,8 @@ function boundOf(scenario: Scenario): number {
   return scenario.small ? Number.POSITIVE_INFINITY : preemptions
 }
 
-/** How many random schedules held; undefined where one did not. */
-async function walkAbout(): Promise<number | undefined> {
+/** Runs the random schedules. Returns how many held, or undefined if one did not. */
+async function walkRandomly(): Promise<number | undefined> {
   const built = await playableCopy()
   console.log(`random schedules, seed ${seed}`)
   const found = walk(built, {

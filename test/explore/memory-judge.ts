@@ -17,16 +17,16 @@ import type { Machine } from './machine.js'
 import { nodesAbove } from './nodes.js'
 import type { Forbidden, Scenario } from './scenario.js'
 
-/** What the ledger knows of keys and their counts. Ticks are indices of `ticks`. */
+/** The part of the ledger that the judge of memory reads. Ticks are indices into `ticks`. */
 export interface Known {
   readonly ticks: readonly number[]
   /** Whether a thread has died. */
   anyDead(): boolean
-  /** The key whose name the way bears. */
+  /** The key whose name the way has. */
   keyOf(way: number): number | undefined
-  /** Whether a thread that died had claimed the way before the scenario began. */
+  /** Whether a thread died with the way claimed before the scenario began. */
   isLost(way: number): boolean
-  /** Units of that tick. */
+  /** Units of that key and tick. */
   admitted(key: number, tick: number): number
   penalties(key: number, tick: number): number
   /** The tick of a bucket, in a cell whose tick word is `newest`. */
@@ -34,7 +34,7 @@ export interface Known {
   fail(what: Forbidden, how: string): void
 }
 
-/** Whether the cells in memory count what was admitted, and each key has one. */
+/** Judges that the cells in memory count all that was admitted, and that each key has one cell. */
 export class MemoryJudge {
   readonly #scenario: Scenario
   readonly #machine: Machine
@@ -50,8 +50,8 @@ export class MemoryJudge {
     this.#buckets = scenario.buckets ?? 1
   }
 
-  /** The way has become alive: no other bears its key's name. */
-  seesAlive(way: number): void {
+  /** The way has become LIVE: no other live way may have the same name. */
+  checkLive(way: number): void {
     const { words } = this.#machine
     const { shape } = this.#arena
     const base = (of: number) => shape.waysAt + of * shape.wayWords
@@ -91,7 +91,8 @@ export class MemoryJudge {
       const admitted = this.#known.admitted(key, i)
       if (counted < admitted)
         this.#known.fail('lost charge', `key ${key}, tick ${ticks[i]}: ${counted} of ${admitted}`)
-      const penalties = this.#known.anyDead() ? 0 : this.#known.penalties(key, i) // a dead thread may not have committed
+      // A dead thread may have charged a penalty without committing it.
+      const penalties = this.#known.anyDead() ? 0 : this.#known.penalties(key, i)
       const used = admitted + penalties
       sum += this.#scenario.edge === 'smooth' && age === this.#buckets ? 0 : used
     }
@@ -100,7 +101,7 @@ export class MemoryJudge {
       this.#known.fail('low total', `key ${key}: ${v & COUNT}, ${sum} were admitted`)
   }
 
-  /** Every node counts at least what was admitted in those ticks of the window that are below it. */
+  /** Every node counts at least the units that were admitted in the ticks of the window below it. */
   #judgeNodes(base: number, key: number, newest: number): void {
     const { shape } = this.#arena
     const { ticks } = this.#known
@@ -115,7 +116,8 @@ export class MemoryJudge {
         const below = (admitted.get(`${node} ${lap}`) ?? 0) + units
         admitted.set(`${node} ${lap}`, below)
         const x = this.#machine.words[base + BUCKETS + shape.ring + node]!
-        // One of a later lap: it counts the head of this window, and what is left of its tail is in smaller ones.
+        // A node of a later lap counts the head of this window. Smaller nodes count the rest of the window's
+        // tail.
         const isLater = shape.sums === 'fenwick' && x >>> 24 !== lap
         if (!isLater && (x >>> 24 !== lap || (x & NODE_COUNT) < below))
           this.#known.fail('lost charge', `key ${key}, node ${node}: ${below} admitted in the window`)

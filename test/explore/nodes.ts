@@ -1,6 +1,6 @@
 import type { Shape } from '#millrace/memory/layout.js'
 
-/** The nodes above a bucket, in their order behind the ring: what `range-sum/` says of itself, said once more. */
+/** The nodes above a bucket, in their order behind the ring. Written independently of `range-sum/`. */
 export function nodesAbove({ sums, ring, blocks, upper }: Shape, slot: number): number[] {
   if (sums === 'linear') return []
   const block = Math.floor((slot * blocks) / ring)

@@ -1,104 +1,106 @@
 import type { Edge } from '#millrace/core/rule.js'
 import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace/memory/layout.js'
 
-/** What one thread does, one after the other. A key is a small number. */
+/** An operation of one thread; a thread does its operations in order. A key is a small number. */
 export type Op =
-  | { do: 'read clock' } // for a late check: the thread may be stopped after it, and it is no preemption
+  | { do: 'read clock' } // before a late check: the thread may be stopped after it without a preemption
   | { do: 'check'; key: number; cost: number; handle?: boolean; late?: boolean }
-  | { do: 'batch'; keys: readonly number[] } // decided by one reading of the clock
+  | { do: 'batch'; keys: readonly number[] } // all keys are decided by one reading of the clock
   | { do: 'peek'; key: number; cost: number }
-  | { do: 'give back' } // what the thread's last decision charged
+  | { do: 'give back' } // gives back the charge of the thread's last decision
   | { do: 'refund'; key: number; cost: number }
   | { do: 'penalize'; key: number; cost: number }
   | { do: 'block'; key: number; ms: number }
   | { do: 'unblock'; key: number }
-  /** Its way is lost for good: a thread died that had claimed it. Only beforehand. */
+  /** The key's way is lost: a thread died with it claimed. Only in `before`. */
   | { do: 'lose'; key: number }
   | { do: 'clear'; key: number }
   | { do: 'update'; limit: number }
-  | { do: 'attach' } // joins anew, with nothing remembered
+  | { do: 'attach' } // attaches to the arena again, without any cached state
 
 export const check = (key = 1, cost = 1): Op => ({ do: 'check', key, cost })
-/** By a handle, which remembers where the thread's last decision found its key. */
+/** Checks by a handle, which remembers the way of the thread's last decision. */
 export const byHandle = (key = 1, cost = 1): Op => ({ do: 'check', key, cost, handle: true })
-/** By the reading of the clock that the thread took before. */
+/** Checks by the reading of the clock that the thread took before. */
 export const checkLate = (key = 1, cost = 1): Op => ({ do: 'check', key, cost, late: true })
 export const readClock: Op = { do: 'read clock' }
 export const refund = (cost: number, key = 1): Op => ({ do: 'refund', key, cost })
 export const giveBack: Op = { do: 'give back' }
 
-/** What must never be; each scenario names those that it could see. */
+/** The forbidden outcomes. Each scenario lists those that it judges. */
 export type Forbidden =
-  /** More admitted in a window than the limit (smooth: in a window less a granule). */
+  /** More units were admitted in a window than the limit (smooth edge: in a window less one granule). */
   | 'over'
-  /** Refused although there was room, and nothing else was under way meanwhile. */
+  /** A decision was refused although there was room and no other operation overlapped it. */
   | 'early'
-  /** Admitted while blocked. */
+  /** A decision was admitted while its key was blocked. */
   | 'past its block'
-  /** A block ended for another although no more than half of its key's ways were blocked. */
-  | 'given way'
-  /** At rest, and nobody died: more than half of the ways are blocked. */
+  /** A block was evicted for another although at most half of its key's ways were blocked. */
+  | 'evicted block'
+  /** At rest, and no thread died: more than half of the ways are blocked. */
   | 'too many blocks'
-  /** At rest: a cell is blocked until another moment than its key was. */
+  /** At rest: the block of a cell ends at another moment than the block of its key. */
   | 'wrong block'
-  /** Charged to the cell of another key. */
+  /** A charge went to the cell of another key. */
   | 'wrong cell'
-  /** Two live cells of one key. */
+  /** Two live cells have the name of one key. */
   | 'two cells'
-  /** At rest, and nobody died: a way that is claimed or named, and nobody's. */
+  /** At rest, and no thread died: a way is still claimed or named. */
   | 'stuck way'
   /** At rest: a bucket of the window counts less than was admitted in its tick. */
   | 'lost charge'
-  /** Who displaced a live key was admitted although that one's counts left no room. */
+  /** A key that displaced a live key was admitted although the inherited counts left no room. */
   | 'fresh quota'
-  /** A decision that never ends, alone. */
+  /** A decision that runs alone never ends. */
   | 'hang'
   /** At rest: the admission word counts less than was admitted and penalized in the window. */
   | 'low total'
-  /** At rest: a lone decision is refused although there is room. */
+  /** At rest: a decision that runs alone is refused although there is room. */
   | 'refused at rest'
-  /** At rest, after a window and a granule and each of `gaps`: the whole limit is not there. */
+  /** At rest, after a window and a granule and after each of `gaps`: the whole limit is not available. */
   | 'locked out'
 
-/** Time is in granules, and a granule a second; the clock stands until it is moved. */
+/** Times are in granules. A granule is a second. The clock only moves when the schedule moves it. */
 export interface Scenario {
   readonly forbidden: readonly Forbidden[]
-  /** What the clock reads, one after the other: it may move on at any moment. */
+  /** The readings of the clock, in order: it may advance to the next one at any moment. */
   readonly times: readonly number[]
-  /** The threads: what each does. */
+  /** The operations of each thread. */
   readonly threads: readonly (readonly Op[])[]
-  /** What was done before, alone, and when. */
+  /** Operations that are done alone before the threads start, each with its time. */
   readonly before?: readonly (readonly [time: number, op: Op])[]
   /** Granules in a window. @default 1 */
   readonly buckets?: number
   /** @default 1 */
   readonly limit?: number
-  /** What stands above the buckets. @default 'linear' */
+  /** The structure above the buckets. @default 'linear' */
   readonly sums?: Sums
   readonly edge?: Edge
   readonly onFull?: OnFull
-  /** Ways that keys are in, one a set. @default 2 */
+  /** The number of ways that keys may use, one in each set. @default 2 */
   readonly ways?: number
-  /** The way that each key tries first, and the other: `{ 1: [0, 1] }`. @default each key's first is way 0 */
+  /** For each key its first and its second way: `{ 1: [0, 1] }`. @default way 0 comes first for every key */
   readonly homes?: Readonly<Record<number, readonly [first: number, second: number]>>
   /** How far each thread's clock is ahead, in granules. */
   readonly ahead?: readonly number[]
-  /** So few interleavings that all can be explored, however often threads are left in the middle of something. */
+  /**
+   * The scenario has so few interleavings that all of them can be explored, with any number of preemptions.
+   */
   readonly small?: boolean
-  /** One of the threads may die, anywhere. */
+  /** One of the threads may die at any step. */
   readonly deaths?: boolean
-  /** More granules to stay idle for at the end. @default none but a window and a granule */
+  /** Further idle times at the end, in granules, besides a window and a granule. */
   readonly gaps?: readonly number[]
-  /** The keys that must have their whole limit then. @default [1] */
+  /** The keys that must have their whole limit after the idle times. @default [1] */
   readonly restKeys?: readonly number[]
 }
 
 export const GRANULE_MS = 1_000
 
-/** As a note; the clocks of scenarios start at 0. */
+/** "For ever" as a note. The clocks of scenarios start at 0. */
 export const FOR_EVER = 2 ** 31 - 1
 
-/** The moment of a word of UNTIL. */
+/** The moment of an UNTIL word, in milliseconds. */
 export function msOf(until: number): number {
   return until >>> 0 === NEVER ? FOR_EVER : ((until >>> 0) * 1000) / PER_SECOND
 }
@@ -112,7 +114,10 @@ export function keysOf({ threads, before = [] }: Scenario): number[] {
   return [...keys].sort((a, b) => a - b)
 }
 
-/** Every tick that a cell may have, in order: those that a clock may read, and those by way of which it moves far. */
+/**
+ * Every tick that a cell may have, in order: the ticks of all readings, and the ticks at which a long move
+ * stops.
+ */
 export function ticksOf({ times, before = [], ahead = [] }: Scenario, ring: number): number[] {
   const ticks = new Set<number>()
   for (const time of [...times, ...before.map(([time]) => time)]) {

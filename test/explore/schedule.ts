@@ -1,15 +1,15 @@
 import type { Built } from './copy.js'
 import { MOST_AT_ONCE } from './machine.js'
 import type { Scenario } from './scenario.js'
-import { Stage } from './stage.js'
+import { Simulation } from './simulation.js'
 
-/** Who does what next: a thread so many operations on memory, a thread its last, or the clock its next. */
+/** One move of a schedule: a thread does a number of operations, a thread dies, or the clock advances. */
 export type Move = { thread: number; operations: number } | { thread: number; dies: true } | { clock: true }
 
 /**
- * A schedule, as it is printed and read: `0*12 clock 1*3 0+ 1*5` is thread 0 doing twelve operations, the clock moving on,
- * thread 1 doing three, thread 0 dying, thread 1 doing five more. What is left undone at its end is done by one thread
- * after the other.
+ * A schedule in the form in which it is printed and parsed. In `0*12 clock 1*3 0+ 1*5` thread 0 does twelve
+ * operations, the clock advances, thread 1 does three operations, thread 0 dies, and thread 1 does five more.
+ * Threads that are unfinished at the end of the schedule then run one after another.
  */
 export class Schedule {
   readonly moves: readonly Move[]
@@ -25,7 +25,7 @@ export class Schedule {
     this.moves = merged
   }
 
-  /** @throws Error where `text` is no schedule */
+  /** @throws Error if `text` is not a schedule */
   static parse(text: string): Schedule {
     const moves = text
       .trim()
@@ -34,7 +34,7 @@ export class Schedule {
       .map((word): Move => {
         if (word === 'clock') return { clock: true }
         const [, thread, operations] = /^(\d+)(?:\*(\d+)|\+)$/.exec(word) ?? []
-        if (thread === undefined) throw new Error(`no move of a schedule: ${word}`)
+        if (thread === undefined) throw new Error(`not a move of a schedule: ${word}`)
         return operations === undefined
           ? { thread: Number(thread), dies: true }
           : { thread: Number(thread), operations: Number(operations) }
@@ -50,70 +50,72 @@ export class Schedule {
       .join(' ')
   }
 
-  /** How often another goes on than before: what makes a schedule hard to read. */
+  /** The number of moves. Fewer moves are easier to read. */
   get length(): number {
     return this.moves.length
   }
 }
 
-/** Plays a schedule, and what it left undone; what went wrong, if anything did. */
+/** Replays a schedule and finishes the threads. Returns the violation, if there was one. */
 export function replay(built: Built, scenario: Scenario, schedule: Schedule): string | undefined {
-  return play(new Stage(built, scenario), schedule)
+  return play(new Simulation(built, scenario), schedule)
 }
 
-/** Plays a schedule and prints every operation of it: who, which word, what stood there, what stands there now. */
+/**
+ * Replays a schedule and prints every operation: the thread, the word, its value before and its value after.
+ */
 export function explain(
   built: Built,
   scenario: Scenario,
   schedule: Schedule,
   print: (line: string) => void,
 ): void {
-  const stage = new Stage(built, scenario)
-  stage.machine.trace = (thread, index, before, after) => {
-    const change = before === after ? '' : ` -> ${stage.describe(index, after)}`
-    print(`thread ${thread}  ${stage.nameOf(index)}: ${stage.describe(index, before)}${change}`)
+  const simulation = new Simulation(built, scenario)
+  simulation.machine.trace = (thread, index, before, after) => {
+    const change = before === after ? '' : ` -> ${simulation.describe(index, after)}`
+    print(`thread ${thread}  ${simulation.nameOf(index)}: ${simulation.describe(index, before)}${change}`)
   }
-  print(play(stage, schedule, print) ?? 'nothing went wrong')
+  print(play(simulation, schedule, print) ?? 'nothing went wrong')
 }
 
-/** @see replay; on a stage that is at its start */
+/** Like {@link replay}, on a simulation at its start. */
 export function play(
-  stage: Stage,
+  simulation: Simulation,
   schedule: Schedule,
   print: (line: string) => void = () => {},
 ): string | undefined {
-  const { ledger } = stage
+  const { ledger } = simulation
   for (const move of schedule.moves) {
     if (!('operations' in move)) print('clock' in move ? 'the clock moves' : `thread ${move.thread} dies`)
     if ('clock' in move) {
-      if (stage.clockCanMove) stage.moveClock()
+      if (simulation.clockCanMove) simulation.moveClock()
     } else if ('dies' in move) {
-      if (stage.canRun(move.thread) && ledger.dead === 0) ledger.dies(move.thread)
-    } else if (stage.canRun(move.thread)) {
-      stage.run(move.thread, Number.POSITIVE_INFINITY, move.operations)
-      if (stage.machine.done === MOST_AT_ONCE) return `hang: thread ${move.thread}`
+      if (simulation.canRun(move.thread) && ledger.dead === 0) ledger.dies(move.thread)
+    } else if (simulation.canRun(move.thread)) {
+      simulation.run(move.thread, Number.POSITIVE_INFINITY, move.operations)
+      if (simulation.machine.done === MOST_AT_ONCE) return `hang: thread ${move.thread}`
     }
     if (ledger.wrong !== undefined) return ledger.wrong
   }
-  for (let thread = 0; thread < stage.players.length; thread++) {
-    if (stage.canRun(thread)) stage.run(thread, Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER)
+  for (let thread = 0; thread < simulation.threads.length; thread++) {
+    if (simulation.canRun(thread)) simulation.run(thread, Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER)
     if (ledger.wrong !== undefined) return ledger.wrong
-    if (stage.canRun(thread)) return `hang: thread ${thread}`
+    if (simulation.canRun(thread)) return `hang: thread ${thread}`
   }
-  stage.judgeAtRest()
+  simulation.judgeAtRest()
   return ledger.wrong
 }
 
 /**
- * A shorter schedule that goes wrong in the same way (by the first words of what went wrong): leaves out one move after
- * another, and operations of one, as long as it still does.
+ * Finds a shorter schedule with the same kind of violation (the text before the colon). It removes one move
+ * after another, or operations of a move, while the schedule still fails.
  */
 export function shrink(built: Built, scenario: Scenario, schedule: Schedule, wrong: string): Schedule {
   const kind = wrong.split(':')[0]
-  const stage = new Stage(built, scenario)
+  const simulation = new Simulation(built, scenario)
   const fails = (candidate: Schedule) => {
-    stage.reset()
-    return play(stage, candidate)?.split(':')[0] === kind
+    simulation.reset()
+    return play(simulation, candidate)?.split(':')[0] === kind
   }
   let best = schedule
   for (let improved = true; improved; ) {
@@ -128,7 +130,10 @@ export function shrink(built: Built, scenario: Scenario, schedule: Schedule, wro
   return best
 }
 
-/** Every schedule that is a little simpler: with a move less, two of one thread joined, or fewer operations in a move. */
+/**
+ * All schedules that are slightly simpler: without one move, with two moves of a thread joined, or with fewer
+ * operations.
+ */
 function* smaller({ moves }: Schedule): Generator<Schedule> {
   for (let i = 0; i < moves.length; i++) yield new Schedule(moves.toSpliced(i, 1))
   for (let i = 0; i < moves.length; i++) {

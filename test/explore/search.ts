@@ -3,33 +3,36 @@ import { MOST_AT_ONCE } from './machine.js'
 import type { Scenario } from './scenario.js'
 import { type Move, Schedule } from './schedule.js'
 import { SeenStates } from './seen-states.js'
-import { Stage } from './stage.js'
+import { Simulation } from './simulation.js'
 
 export interface Bounds {
-  /** Times that a thread is left in the middle of what it does, for another. @default any number */
+  /** How often a thread may be preempted in the middle of an operation. @default any number of times */
   readonly preemptions?: number
   /**
-   * Cuts schedules in which a thread does more operations than so many: two that sum at the same time can end each other's
-   * sums for ever, if they take turns for ever. @default 1,000
+   * Cuts schedules in which a thread does more operations than this. Two threads that sum at the same time
+   * can invalidate each other's sums for ever, if they alternate for ever. @default 1,000
    */
   readonly mostOperations?: number
-  /** Give up after so many states. */
+  /** Stops the search after this many states. */
   readonly mostStates?: number
   readonly onProgress?: (found: Found) => void
 }
 
 export interface Found {
-  /** Told apart by memory, by where each thread stands, and (if bounded) by who runs and how often it was preempted. */
+  /**
+   * States differ in memory, in where each thread is, and (if bounded) in the running thread and the
+   * preemptions.
+   */
   states: number
-  /** Ways of getting from the start to rest, or to a state met before. */
+  /** Paths from the start to a state at rest, or to a state visited before. */
   schedules: number
-  /** States in which nobody had anything left to do. */
+  /** States in which every thread has ended. */
   ends: number
-  /** Schedules cut: `mostOperations`. */
+  /** Schedules that were cut by `mostOperations`. */
   cut: number
-  /** Not all was seen: `mostStates`. */
+  /** `mostStates` stopped the search. */
   stopped?: boolean
-  /** What should never be, and how to get there. */
+  /** The violation, and the schedule that leads to it. */
   wrong?: string
   schedule?: Schedule
 }
@@ -38,8 +41,8 @@ const PROGRESS_EVERY = 200_000
 const MOST_OPERATIONS = 1_000
 
 /**
- * Plays every schedule of a scenario: depth first, each state once. One step is one operation on shared memory of the
- * shipped code. Moves of the clock and deaths are never counted as preemptions.
+ * Runs every schedule of a scenario: depth first, each state once. One step is one operation on shared memory
+ * of the shipped code. Clock moves and deaths do not count as preemptions.
  */
 export function search(built: Built, scenario: Scenario, bounds: Bounds = {}): Found {
   let shared: Uint8Array | undefined
@@ -53,7 +56,7 @@ export function search(built: Built, scenario: Scenario, bounds: Bounds = {}): F
 
 class Search {
   readonly shared: Uint8Array
-  readonly #stage: Stage
+  readonly #simulation: Simulation
   readonly #bounds: Bounds
   readonly #most: number
   readonly #seen = new SeenStates()
@@ -61,21 +64,21 @@ class Search {
   readonly #moves: Move[] = []
 
   constructor(built: Built, scenario: Scenario, bounds: Bounds, shared?: Uint8Array) {
-    this.#stage = new Stage(built, scenario, shared)
-    this.shared = this.#stage.machine.shared
+    this.#simulation = new Simulation(built, scenario, shared)
+    this.shared = this.#simulation.machine.shared
     this.#bounds = bounds
     this.#most = bounds.preemptions ?? Number.POSITIVE_INFINITY
   }
 
   go(): Found | 'again' {
-    const stage = this.#stage
+    const simulation = this.#simulation
     this.#visit(-1, 0)
-    return stage.machine.foundShared ? 'again' : this.#found
+    return simulation.machine.foundShared ? 'again' : this.#found
   }
 
-  /** Goes on from here in every way; false: enough has been seen. */
+  /** Continues from this state in every possible way. False ends the search. */
   #visit(current: number, used: number): boolean {
-    const stage = this.#stage
+    const simulation = this.#simulation
     const found = this.#found
     if (!this.#isNew(current, used)) {
       found.schedules++
@@ -86,50 +89,51 @@ class Search {
       found.stopped = true
       return false
     }
-    if (stage.atRest) {
+    if (simulation.atRest) {
       found.schedules++
       found.ends++
-      stage.judgeAtRest()
+      simulation.judgeAtRest()
       return this.#goesOn()
     }
-    if (stage.clockCanMove && !this.#try({ clock: true }, () => stage.moveClock(), current, used))
+    if (simulation.clockCanMove && !this.#try({ clock: true }, () => simulation.moveClock(), current, used))
       return false
-    for (let thread = 0; thread < stage.players.length; thread++) {
-      if (!stage.canRun(thread)) continue
+    for (let thread = 0; thread < simulation.threads.length; thread++) {
+      if (!simulation.canRun(thread)) continue
       if (!this.#tryThread(thread, current, used)) return false
     }
     return true
   }
 
   #tryThread(thread: number, current: number, used: number): boolean {
-    const stage = this.#stage
-    const preempts = current >= 0 && current !== thread && stage.canRun(current)
-    const cost = preempts && stage.ledger.isUnderWay(current) ? 1 : 0
+    const simulation = this.#simulation
+    const preempts = current >= 0 && current !== thread && simulation.canRun(current)
+    const cost = preempts && simulation.ledger.isUnderWay(current) ? 1 : 0
     if (used + cost > this.#most) return true
-    const player = stage.markOf(thread)
-    if (player.length >= (this.#bounds.mostOperations ?? MOST_OPERATIONS)) {
+    const own = simulation.markOf(thread)
+    if (own.length >= (this.#bounds.mostOperations ?? MOST_OPERATIONS)) {
       this.#found.cut++
-      // With so few preemptions it was alone for nearly all of them.
-      if (this.#most !== Number.POSITIVE_INFINITY) stage.ledger.fail('hang', `thread ${thread}`)
+      // With so few preemptions the thread ran alone for nearly all of its operations: it hangs.
+      if (this.#most !== Number.POSITIVE_INFINITY) simulation.ledger.fail('hang', `thread ${thread}`)
       return this.#goesOn()
     }
     const move = { thread, operations: 0 }
-    // Nothing may come in between any more: in one go, instead of a run from the start for each step.
-    const free = used + cost === this.#most && !stage.clockCanMove && !stage.scenario.deaths
+    // No other thread may run any more: finish this one in a single run instead of one run for each step.
+    const free = used + cost === this.#most && !simulation.clockCanMove && !simulation.scenario.deaths
     const run = () => {
-      stage.run(thread, free ? Number.POSITIVE_INFINITY : 1)
-      if (stage.machine.done === MOST_AT_ONCE) stage.ledger.fail('hang', `thread ${thread}`)
-      move.operations = stage.machine.done
+      simulation.run(thread, free ? Number.POSITIVE_INFINITY : 1)
+      if (simulation.machine.done === MOST_AT_ONCE) simulation.ledger.fail('hang', `thread ${thread}`)
+      move.operations = simulation.machine.done
     }
     const goesOn = this.#try(move, run, thread, used + cost)
-    stage.backTo(thread, player)
+    simulation.backTo(thread, own)
     if (!goesOn) return false
-    if (!stage.scenario.deaths || stage.ledger.dead !== 0 || !stage.ledger.isUnderWay(thread)) return true
-    return this.#try({ thread, dies: true }, () => stage.ledger.dies(thread), current, used)
+    if (!simulation.scenario.deaths || simulation.ledger.dead !== 0 || !simulation.ledger.isUnderWay(thread))
+      return true
+    return this.#try({ thread, dies: true }, () => simulation.ledger.dies(thread), current, used)
   }
 
   #try(move: Move, run: () => void, current: number, used: number): boolean {
-    const { machine } = this.#stage
+    const { machine } = this.#simulation
     const mark = machine.mark()
     run()
     this.#moves.push(move)
@@ -140,7 +144,7 @@ class Search {
   }
 
   #goesOn(): boolean {
-    const { ledger, machine } = this.#stage
+    const { ledger, machine } = this.#simulation
     if (machine.foundShared) return false
     if (ledger.wrong === undefined) return true
     this.#found.wrong = ledger.wrong
@@ -149,9 +153,9 @@ class Search {
   }
 
   #isNew(current: number, used: number): boolean {
-    const { machine, players } = this.#stage
+    const { machine, threads } = this.#simulation
     let { hash1, hash2 } = machine
-    for (const { log, finished } of players) {
+    for (const { log, finished } of threads) {
       hash1 = Math.imul(hash1 ^ (finished ? 77 : log.hash1), 0x165667b1) ^ (hash1 >>> 13)
       hash2 = Math.imul(hash2 + (finished ? 99 : log.hash2), 0x9e3779b1) ^ (hash2 >>> 16)
     }

@@ -1,13 +1,14 @@
 /**
- * The states seen, by a hash of 53 bits (of 50 million, one is lost with odds of one in seven), each with the fewest
- * preemptions that it was reached with. An open table of doubles: a Map of as many takes several times the memory.
+ * The visited states, each as a hash of 53 bits with the fewest preemptions by which it was reached. Among 50
+ * million states, the odds that two share a hash are one in seven. The table is an open one of doubles: a Map
+ * of the same size takes several times the memory.
  */
 export class SeenStates {
   #keys = new Float64Array(1 << 12)
   #used = new Uint8Array(1 << 12)
   #size = 0
 
-  /** Whether the state is new, or was only reached with more preemptions so far. */
+  /** Returns whether the state is new, or was reached only with more preemptions so far. */
   add(hash1: number, hash2: number, used: number): boolean {
     const key = 1 + (hash1 >>> 0) + (hash2 & 0x1fffff) * 2 ** 32
     const at = this.#find(key)

@@ -1,12 +1,12 @@
 /**
- * Stands in for `memory/words.js` in a copy of the built code (`copy.ts`): the same functions, each of which asks the
- * machine. Imports nothing at run time, so that the compiled file can be put anywhere.
+ * Replaces `memory/words.js` in a copy of the built code (`copy.ts`): the same functions, each of which calls
+ * the machine. It imports nothing at run time, so the compiled file works in any folder.
  */
 import type { Machine } from './machine.js'
 
 export type Words = Int32Array
 
-/** A machine for an arena that is still being made. */
+/** Stands in for the machine while an arena is created. */
 const PLAIN = (words: Words) => ({
   write(index: number, value: number) {
     words[index] = value
@@ -14,7 +14,10 @@ const PLAIN = (words: Words) => ({
 })
 let machine: Machine | undefined
 
-/** Without one, `write` and `store` (all that making an arena takes) do what they say. */
+/**
+ * Sets the machine. Without one, `write` and `store` write to the array itself: creating an arena needs no
+ * others.
+ */
 export function playOn(next: Machine | undefined): void {
   machine = next
 }
@@ -49,7 +52,7 @@ export function add(_words: Words, index: number, value: number): number {
   return machine!.add(index, value)
 }
 
-/** Nobody waits on a word of a machine. */
+/** Threads of a machine never sleep on a word. */
 export function notify(): void {}
 
 export function isStill(_words: Words, index: number, value: number): boolean {

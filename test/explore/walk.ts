@@ -4,7 +4,7 @@ import type { Built } from './copy.js'
 import { byHandle, check, type Forbidden, giveBack, type Op, refund, type Scenario } from './scenario.js'
 import { ANYTHING } from './scenarios/deciding.js'
 import { type Move, Schedule } from './schedule.js'
-import { Stage } from './stage.js'
+import { Simulation } from './simulation.js'
 
 export interface WalkFound {
   schedules: number
@@ -25,20 +25,21 @@ interface Effort {
 const SCHEDULES_PER_SCENARIO = 250
 
 /**
- * Random schedules of random scenarios, on the shapes that people use: 16 ways a set, up to 60 buckets. The same ones from
- * the same seed. A thread is left after a random number of operations, mostly few.
+ * Runs random schedules of random scenarios on production shapes: 16 ways a set, up to 60 buckets. The same
+ * seed gives the same schedules. A thread is preempted after a random number of operations, usually a small
+ * one.
  */
 export function walk(built: Built, { schedules, seed, onProgress }: Effort): WalkFound {
   const next = random(seed)
   const found: WalkFound = { schedules: 0, scenarios: 0, operations: 0 }
   while (found.schedules < schedules) {
-    const scenario = anyScenario(next)
-    const stage = new Stage(built, scenario)
+    const scenario = randomScenario(next)
+    const simulation = new Simulation(built, scenario)
     found.scenarios++
     for (let i = 0; i < SCHEDULES_PER_SCENARIO && found.schedules < schedules; i++) {
-      stage.reset()
+      simulation.reset()
       found.schedules++
-      const { moves, wrong } = anySchedule(stage, next, found)
+      const { moves, wrong } = randomSchedule(simulation, next, found)
       if (wrong === undefined) continue
       return { ...found, wrong, scenario, schedule: new Schedule(moves) }
     }
@@ -47,35 +48,39 @@ export function walk(built: Built, { schedules, seed, onProgress }: Effort): Wal
   return found
 }
 
-function anySchedule(stage: Stage, next: () => number, found: WalkFound): { moves: Move[]; wrong?: string } {
+function randomSchedule(
+  simulation: Simulation,
+  next: () => number,
+  found: WalkFound,
+): { moves: Move[]; wrong?: string } {
   const moves: Move[] = []
-  const { ledger, machine } = stage
+  const { ledger, machine } = simulation
   const clockMoves = next() * 0.3
   const most = [4, 40, 40, 200][Math.floor(next() * 4)]!
-  for (let idle = 0; !stage.atRest && idle < 10_000; idle++) {
-    if (stage.clockCanMove && next() < clockMoves) {
+  for (let idle = 0; !simulation.atRest && idle < 10_000; idle++) {
+    if (simulation.clockCanMove && next() < clockMoves) {
       moves.push({ clock: true })
-      stage.moveClock()
+      simulation.moveClock()
     }
-    const thread = Math.floor(next() * stage.players.length)
-    if (!stage.canRun(thread)) continue
-    if (stage.scenario.deaths && ledger.dead === 0 && ledger.isUnderWay(thread) && next() < 0.05) {
+    const thread = Math.floor(next() * simulation.threads.length)
+    if (!simulation.canRun(thread)) continue
+    if (simulation.scenario.deaths && ledger.dead === 0 && ledger.isUnderWay(thread) && next() < 0.05) {
       moves.push({ thread, dies: true })
       ledger.dies(thread)
       continue
     }
     const operations = 1 + Math.floor(next() ** 2 * most)
     moves.push({ thread, operations })
-    stage.run(thread, Number.POSITIVE_INFINITY, operations)
+    simulation.run(thread, Number.POSITIVE_INFINITY, operations)
     found.operations += machine.done
     if (ledger.wrong !== undefined) return { moves, wrong: ledger.wrong }
   }
-  if (!stage.atRest) return { moves, wrong: 'stuck: threads still at it after 10,000 turns' }
-  stage.judgeAtRest()
+  if (!simulation.atRest) return { moves, wrong: 'stuck: threads have not ended after 10,000 turns' }
+  simulation.judgeAtRest()
   return ledger.wrong === undefined ? { moves } : { moves, wrong: ledger.wrong }
 }
 
-function anyScenario(next: () => number): Scenario {
+function randomScenario(next: () => number): Scenario {
   const upTo = (most: number) => 1 + Math.floor(next() * most)
   const one = <T>(of: readonly T[]): T => of[Math.floor(next() * of.length)]!
   const buckets = one([60, 60, 10, 3, 1])
@@ -93,9 +98,9 @@ function anyScenario(next: () => number): Scenario {
   for (let i = upTo(6), at = start - 2 * ring; i > 1 && at < start; i--, at += upTo(ring)) {
     before.push([at, check(upTo(keys), upTo(limit))])
   }
-  const meddles = next() < 0.4
+  const adjusts = next() < 0.4
   const threads = Array.from({ length: 1 + upTo(3) }, () =>
-    Array.from({ length: upTo(3) }, () => anyOp(next, keys, limit, meddles)),
+    Array.from({ length: upTo(3) }, () => randomOp(next, keys, limit, adjusts)),
   )
   const scenario: Omit<Scenario, 'forbidden'> = {
     times,
@@ -110,14 +115,14 @@ function anyScenario(next: () => number): Scenario {
     ...(next() < 0.2 ? { ahead: threads.map(() => one([0, 0.5, 1])) } : {}),
     gaps: [63 * ring, 64 * ring + 1, 256 * ring],
   }
-  return { ...scenario, forbidden: promisesOf(scenario) }
+  return { ...scenario, forbidden: forbiddenFor(scenario) }
 }
 
-function anyOp(next: () => number, keys: number, limit: number, meddles: boolean): Op {
+function randomOp(next: () => number, keys: number, limit: number, adjusts: boolean): Op {
   const key = 1 + Math.floor(next() * keys)
   const cost = 1 + Math.floor(next() * limit)
   const pick = next()
-  if (!meddles || pick < 0.4) return pick < 0.2 ? byHandle(key, cost) : check(key, cost)
+  if (!adjusts || pick < 0.4) return pick < 0.2 ? byHandle(key, cost) : check(key, cost)
   if (pick < 0.5) return giveBack
   if (pick < 0.6) return refund(cost, key)
   if (pick < 0.65) return { do: 'penalize', key, cost }
@@ -129,17 +134,17 @@ function anyOp(next: () => number, keys: number, limit: number, meddles: boolean
   return pick < 0.95 ? { do: 'peek', key, cost } : { do: 'attach' }
 }
 
-/** What holds whatever is done, and the rest where nothing is done that it excepts. */
-function promisesOf({ threads, edge, ahead }: Omit<Scenario, 'forbidden'>): Forbidden[] {
+/** The violations that no operation excuses, and those that none of the scenario's operations excuses. */
+function forbiddenFor({ threads, edge, ahead }: Omit<Scenario, 'forbidden'>): Forbidden[] {
   const ops = new Set(threads.flat().map((op) => op.do))
-  const excepts = new Set<Forbidden>()
+  const excused = new Set<Forbidden>()
   const takesOut = (['refund', 'clear', 'give back', 'block', 'unblock'] as const).some((what) =>
     ops.has(what),
   )
   if (takesOut || edge === 'smooth' || ahead !== undefined) {
-    excepts.add('early')
-    excepts.add('refused at rest')
+    excused.add('early')
+    excused.add('refused at rest')
   }
-  if (ops.has('update')) excepts.add('early')
-  return ANYTHING.filter((what) => !excepts.has(what))
+  if (ops.has('update')) excused.add('early')
+  return ANYTHING.filter((what) => !excused.has(what))
 }

@@ -1,7 +1,8 @@
-// Explores every interleaving of a scenario (`scenarios.mjs`): depth first, equal states once, and at each admission, in each
-// state and at rest asks what must never be.
-import { phases, sumOf } from './protocol.mjs'
+// Explores every interleaving of a scenario (`scenarios.mjs`): depth first, each state once. Judges each
+// admission, each state, and each state at rest.
+import { phases } from './protocol.mjs'
 import { pathOf } from './range-sum.mjs'
+import { sumOf } from './sums.mjs'
 import {
   ADM,
   ASOF,
@@ -33,10 +34,11 @@ import {
   WAY,
 } from './words.mjs'
 
-// What must never be. The oracle sees each admission where it takes effect, and nothing of the protocol.
-const cell = (key, tick) => key * S.ticks + tick // of the oracle's array; after them, each key's block
+// The oracle records each admission when it takes effect. It knows nothing of the protocol.
+// An index into the oracle's array. The array ends with an entry for each key's block.
+const cell = (key, tick) => key * S.ticks + tick
 class Oracle {
-  // on top of a plain array, so that it is part of the state
+  // backed by a plain array, so that it is part of the state
   constructor(a, threads, me) {
     this.a = a
     this.threads = threads
@@ -45,7 +47,7 @@ class Oracle {
   admit(key, e, cost) {
     const t = this.threads[this.me]
     if (this.a[cell(S.keys, key)] > this.now) this.wrong = 'admitted while blocked'
-    const owed = t.owed // of its units, how many a refund took while it was under way
+    const owed = t.owed // the units that a refund took while the charge was pending
     const absorbed = Math.min(owed, cost)
     t.owed = 0
     this.a[cell(key, e)] += cost - absorbed
@@ -60,25 +62,26 @@ class Oracle {
     if (this.threads[this.me].robbed) this.wrong = 'given back after a refund by key'
     this.a[cell(key, e)] -= Math.min(cost, this.a[cell(key, e)])
   }
-  /** Gives nothing back. */
+  /** Records that nothing was given back. */
   keeps(r) {
     if (S.gives && !this.threads[this.me].robbed && r !== 3)
       this.wrong = 'not given back, though no refund by key came'
   }
   refund(key, u, n) {
-    // Every charge that this bucket holds, admitted or not, may be what goes.
+    // The refund may take the units of any charge in this bucket, admitted or not.
     this.threads.forEach((t, k) => {
       if (t.carried.e === u && t.carried.r !== undefined && t.op.key === key && k !== this.me)
         this.threads[k] = { ...t, robbed: 1 }
     })
-    // what exceeds the admitted was in flight: a decision under way there has nothing left to count
+    // Units beyond those admitted came from pending charges: an admission of such a charge counts that much
+    // less.
     const c = cell(key, u),
       own = Math.min(n, this.a[c])
     this.a[c] -= own
     let rest = n - own
     this.threads.forEach((t, k) => {
       if (rest === 0 || t.carried.e !== u || !isUnderWay(t.phase) || k === this.me) return
-      const owed = Math.min(rest, t.op.cost - t.owed) // the rest of it has been taken before
+      const owed = Math.min(rest, t.op.cost - t.owed) // earlier refunds took `t.owed`
       rest -= owed
       this.threads[k] = { ...t, owed: t.owed + owed }
     })
@@ -125,12 +128,12 @@ function wrongAtRest(s) {
       admitted += u === T - N && S.smooth ? 0 : s.o[cell(key, u)]
     }
     if (total(v) < admitted && !S.evictLive) return `total ${total(v)} below what was admitted: ${admitted}`
-    // Where refunds by key overlap, a charge may stay that was not admitted.
+    // After overlapping refunds by key, a charge may stay although it was not admitted.
     if (!dead && S.exact && total(v) < sum) return `total ${total(v)} below the live sum ${sum}`
   }
   if (S.exact && !dead)
     for (let key = 1; key < S.keys; key++) {
-      // a lone decision now is admitted where the oracle has room
+      // a decision alone must be admitted if the oracle has room
       const now = tickOf(s.m[CLOCK])
       let used = 0
       for (let u = Math.max(0, now - N); u <= now; u++) used += s.o[cell(key, u)]
@@ -143,12 +146,12 @@ function wrongAtRest(s) {
     }
   for (const gap of S.gaps)
     for (let key = 1; key <= S.restKeys; key++) {
-      // alone, after an idle time, a decision is admitted
+      // alone after an idle time, a decision must be admitted
       if (alone(lone(s, key, gap)) !== 'admitted')
         return `alone and idle for ${gap} ticks, key ${key} is not admitted`
     }
 }
-/** What a generator of operations comes to when nobody comes in between. */
+/** Runs a generator of operations without interruption and returns its result. */
 function ran(gen, m) {
   let r = gen.next()
   while (!r.done) r = gen.next(r.value(m))
@@ -164,7 +167,7 @@ function lone(s, key, gap) {
   return q
 }
 function alone(q) {
-  // any choice of a way may lead there
+  // one choice of a way that leads to an admission is enough
   for (let n = 0; n < 3000; n++) {
     const t = q.t[0]
     if (t.result) return t.result
@@ -178,7 +181,7 @@ function alone(q) {
   return 'hang'
 }
 
-// One step of one thread: run its phase again on the results it has, then do the next operation.
+// Does one step of one thread: replays its phase on the results so far, then does the next operation.
 function step(s, k) {
   const t = s.t[k],
     args = { ...t.op, ...t.carried }
@@ -232,7 +235,7 @@ const mix = (x) => {
 }
 const PHASES = Object.fromEntries(['done', 'dead', ...Object.keys(phases)].map((p, i) => [p, i + 1]))
 function hashOf(s) {
-  // 53 bits
+  // the hash has 53 bits
   h1 = 0x1234567
   h2 = 0x7654321
   for (const x of s.m) mix(x)

@@ -1,4 +1,4 @@
-// The phases of `protocol.mjs` in which a key without a way takes one: `src/memory/insertion.ts`.
+// The phases of `protocol.mjs` that give a key a way, as `src/memory/insertion.ts` does.
 import {
   ADM,
   adm,
@@ -31,7 +31,7 @@ import {
 
 export const insertion = {
   *choose({ key, tries, early }) {
-    // any way that may be taken; the explorer tries each
+    // the explorer tries every way that may be taken
     return {
       split: (S.choice?.[key] ?? Array.from({ length: S.ways }, (_, w) => w)).map((w) =>
         to('claim', { w, tries, early }),
@@ -44,13 +44,13 @@ export const insertion = {
     const shut = total(v) === MAX && (yield load(w, UNTIL)) > (yield clock)
     if (shut && !S.givesWay) return done('no room')
     const t = yield load(w, TICK),
-      now = yield clock // a reading of its own: with an old one less would have expired
+      now = yield clock // a new reading: by an old one, fewer counts would have expired
     const expired = t + N < tickOf(now)
     if (!expired && total(v) > 0 && !S.evictLive) return done('no room')
     const mine = adm(
       epoch(v) + (broken === 'claim without epoch' ? 0 : 1),
-      broken === 'named at once' ? NAMED : CLAIMED,
-      expired ? 0 : Math.min(total(v), broken === 'a block inherited' ? MAX : MAX - 1),
+      broken === 'NAMED before its name' ? NAMED : CLAIMED,
+      expired ? 0 : Math.min(total(v), broken === 'inherited block' ? MAX : MAX - 1),
     )
     const take = (m, oracle) =>
       m[at(w, ADM)] === v && ((m[at(w, ADM)] = mine), shut && oracle.block(m[at(w, LO)], 0), true)
@@ -60,11 +60,11 @@ export const insertion = {
     yield store(w, HI, key)
     yield store(w, LO, key)
     const named = adm(epoch(mine), NAMED, total(mine))
-    if (broken !== 'named at once') yield store(w, ADM, named)
+    if (broken !== 'NAMED before its name') yield store(w, ADM, named)
     return to(broken === 'no scan' ? 'settle' : 'scan', { w, mine: named, i: 0, tries, early })
   },
   *scan({ key, w, mine, i, tries, early }) {
-    // is another way of both sets named so?
+    // checks whether another way of both sets has the same name
     if (i === w) i++
     if (i >= S.ways) return to('settle', { w, mine, tries, early })
     const x = yield load(i, ADM)
@@ -78,8 +78,9 @@ export const insertion = {
     }
     return to('scan', { w, mine, i: i + 1, tries, early })
   },
-  // The tick comes up to a clock read after the scan: no other cell of the key was alive then, so nothing of the key was
-  // admitted later than this, and no decision here, with whatever old reading, can be admitted earlier than this.
+  // Advances the tick to a clock reading taken after the scan. No other cell of the key was live then, so
+  // nothing was admitted for the key after that reading, and no decision here is admitted before it, even
+  // with an older reading.
   *settle({ w, mine, tries, early }) {
     if (broken === 'unsettled') return to('promote', { w, mine, tries, early })
     const t = yield load(w, TICK),
@@ -91,7 +92,7 @@ export const insertion = {
       : to('settle', { w, mine, tries, early })
   },
   *promote({ w, mine, tries, early }) {
-    // fails when vetoed
+    // fails if another thread has vetoed this way
     const alive = adm(epoch(mine), LIVE, total(mine))
     if (broken === 'promote by store') yield store(w, ADM, alive)
     else yield cas(w, ADM, mine, alive)

@@ -1,17 +1,19 @@
-// The protocol of `src/algorithms/sliding-window.ts` and `src/memory/insertion.ts`, scaled down, so that every interleaving
-// of a few threads can be explored, one shared-memory operation at a time (`explorer.mjs`).
+// The protocol of `src/algorithms/sliding-window.ts` and `src/memory/insertion.ts`, scaled down so that every
+// interleaving of a few threads can be explored, one shared-memory operation at a time (`explorer.mjs`).
 //
-// An operation runs in phases. A phase is a generator that yields one shared-memory operation at a time and ends by
-// naming the next phase and what is carried over; so a thread's state is its phase, what it carries and what it has read
-// so far. Running the phase again on those results gives the next operation: threads are neither real nor copied.
+// An operation runs in phases. A phase is a generator: it yields one shared-memory operation at a time, and
+// ends with the name of the next phase and the values to carry over. A thread's state is its phase, the
+// carried values, and the results read so far in the phase. To do the next operation, the explorer replays
+// the phase on those results. So the model needs no real threads and copies no generators.
 //
-// A window is one granule (n = 1), a ring n + 1 buckets, counts have 4 bits, laps and epochs few values. With sums kept above
-// the buckets (`sums`: 'blocks' or 'fenwick', `range-sum.mjs`) it is three granules, on a longer ring. Not modelled: memory
-// weaker than sequential consistency.
+// A window is one granule (n = 1) and a ring has n + 1 buckets. Counts have 4 bits; laps and epochs have few
+// values. With nodes above the buckets (`sums`: 'blocks' or 'fenwick', `range-sum.mjs`) the window is three
+// granules and the ring is longer. The model is sequentially consistent: weaker memory is not modelled.
 //
-// `words.mjs` has the words and the operations on them, `insertion.mjs` the phases in which a key takes a way.
+// `words.mjs` has the words and the operations on them. `insertion.mjs` has the phases that give a key a way.
 import { insertion } from './insertion.mjs'
-import { cleanBlock, lapIn, pathOf, sumOfNodes, sweepBlock } from './range-sum.mjs'
+import { cleanBlock, lapIn, pathOf, sweepBlock } from './range-sum.mjs'
+import { stamp, sumOf } from './sums.mjs'
 import {
   ADM,
   ASOF,
@@ -56,37 +58,23 @@ import {
   UNTIL,
 } from './words.mjs'
 
-export const sumOf = function* (w, e, now) {
-  if (S.sums) return Math.min(yield* sumOfNodes(w, e), MAX - 1)
-  // the buckets e-n..e that bear their own lap; smooth weights the oldest
-  let s = 0
-  for (let u = e; u >= e - N && u >= 0; u--) {
-    const b = yield load(w, slot(u))
-    if (lap(b) !== lapOf(u)) continue
-    s += S.smooth && u === e - N ? Math.ceil((count(b) * (S.sub - subOf(e, now))) / S.sub) : count(b)
-  }
-  return Math.min(s, MAX - 1)
-}
-const subOf = (e, now) => (tickOf(now) === e ? now % S.sub : 0)
-const stamp = (v, e, now) => epoch(v) * 1000 + (S.smooth ? e * S.sub + subOf(e, now) : e)
-
 const isKeyOf = function* (w, v, key) {
   return state(v) === LIVE && (yield load(w, LO)) === key && (yield load(w, HI)) === key
 }
 const still = function* (w, key) {
-  // is the way, which was the key's, still the key's?
+  // whether the way, found earlier, is still the key's
   return yield* isKeyOf(w, yield load(w, ADM), key)
 }
-/** What changes a key otherwise than by deciding. */
+/** The operations that change a key without deciding. */
 const changes = new Set(['refund', 'block', 'end block'])
 
-/** A charge that is not admitted goes, unless a refund may have taken it already. */
+/** Takes out a charge that was not admitted, unless a refund may have taken it already. */
 const undone = ({ w, now, e, r, tries }) =>
   r === SUNK ? to('decide', { w, now, tries }) : to(r === 0 ? 'remove' : 'announce', { w, now, e, r, tries })
 
 export const phases = {
   *lookup({ key, kind, from = 0, tries = 0, early }) {
-    // the clock first, once for all of a decision
+    // the clock is read first, once for the whole decision
     early ??= yield clock
     for (let w = from; w < S.ways; w++)
       if ((yield load(w, LO)) === key && (yield load(w, HI)) === key)
@@ -94,11 +82,11 @@ export const phases = {
     if (kind === 'refund' || kind === 'end block') return done('nothing to do')
     return tries < S.tries ? to('choose', { tries: tries + 1, early }) : done('no room')
   },
-  // The usual case, tried once: charges, and only then looks whose way this is and whether its tick has stayed.
+  // The fast path, tried once: charges first, then checks the way's name and tick again.
   *attempt({ key, cost, w, tries, early }) {
     const e = tickOf(early)
     const stands =
-      broken === 'attempt looks before adm' &&
+      broken === 'attempt checks before adm' &&
       (yield load(w, LO)) === key &&
       (yield load(w, HI)) === key &&
       (yield load(w, TICK)) === e
@@ -108,10 +96,10 @@ export const phases = {
       v = yield load(w, ADM),
       hasRoom = state(v) === LIVE && total(v) + cost <= S.limit
     return lap(b) === lapOf(e) && refunds(b) === 0 && hasRoom && (yield cas(w, slot(e), b, b + cost))
-      ? to(stands ? 'commit' : 'look', { w, now: early, v, e, r: 0, tries })
+      ? to(stands ? 'commit' : 'verify', { w, now: early, v, e, r: 0, tries })
       : to('enter', { w, tries, early })
   },
-  *look({ key, w, now, v, e, r, tries }) {
+  *verify({ key, w, now, v, e, r, tries }) {
     if (
       (broken !== 'attempt without names' && ((yield load(w, LO)) !== key || (yield load(w, HI)) !== key)) ||
       (broken !== 'attempt without tick' && (yield load(w, TICK)) !== e)
@@ -120,7 +108,7 @@ export const phases = {
     return to('commit', { w, now, v, e, r, tries })
   },
   *enter({ w, tries, early }) {
-    // an old reading is as good as a new one: the cell's tick only moves on, and counts
+    // An old reading is safe: the cell's tick only moves forward, and the decision counts at that tick.
     const t = yield load(w, TICK),
       now = early
     if (t >= tickOf(now)) return to('decide', { w, now, tries, early })
@@ -130,7 +118,7 @@ export const phases = {
       : to('enter', { w, tries, early })
   },
   *sweep({ w, p, next, now, tries, early, mine }) {
-    // one slot for every quarter of the laps: what is older than the window goes
+    // clears one slot for every quarter of the laps: counts that are older than the window
     const onward =
       mine !== undefined
         ? to('settle', { w, mine, tries, early })
@@ -177,7 +165,8 @@ export const phases = {
     if ((yield load(w, ASOF)) === stamp(broken === 'asOf without epoch' ? 0 : v, e, now))
       return done('refused')
     const s = yield* sumOf(w, e, now)
-    // A Fenwick node of this lap holds counts that its own of the next one will not: who saw that one has seen the tick move.
+    // A Fenwick node of this lap holds counts that the same node of the next lap does not. A sum that read
+    // such a newer node finds the tick changed.
     if (S.sums === 'fenwick' && broken !== 'fenwick sum unchecked' && (yield load(w, TICK)) !== e)
       return to('decide', { w, now, tries })
     const next = broken === 'no epoch' ? adm(epoch(v), LIVE, s) : adm(epoch(v) + 1, LIVE, s)
@@ -185,7 +174,7 @@ export const phases = {
       yield store(w, ASOF, stamp(broken === 'asOf without epoch' ? 0 : next, e, now))
     return to('decide', { w, now, tries })
   },
-  // Every node above the bucket, the largest first: a sum never misses what was admitted.
+  // Charges every node above the bucket, the largest first: a sum never misses what was admitted.
   *chargeNode({ cost, w, now, v, e, i, tries }) {
     const path = pathOf(e)
     if (i === path.length && broken === 'bucket before its nodes')
@@ -195,11 +184,12 @@ export const phases = {
     const x = yield load(w, field),
       fresh = lap(x) !== lapOf(e)
     if (fresh) {
-      // Late: the node may be of a newer lap. Else what is below it goes before its lap does.
+      // A late thread leaves the node: it may be of a newer lap. Otherwise the counts below go before the
+      // node's lap changes.
       const late =
         broken !== 'late node unchecked' && (yield load(w, TICK)) !== e
           ? true
-          : guards !== undefined && count(x) > 0 && broken !== 'relapped unclean'
+          : guards !== undefined && count(x) > 0 && broken !== 'new lap above old counts'
             ? yield* cleanBlock(w, guards, e)
             : false
       if (late) return to('takeOut', { w, now, e, amount: cost, i: i - 1, tries })
@@ -207,7 +197,7 @@ export const phases = {
     const next = fresh ? bucket(lapOf(e), 0, cost) : x + cost
     return to('chargeNode', { w, now, v, e, i: (yield cas(w, field, x, next)) ? i + 1 : i, tries })
   },
-  // The same in the other direction: the bucket has been taken from.
+  // Takes a charge out of the nodes, the smallest first, after it was taken out of the bucket.
   *takeOut({ w, now, e, amount, i, left, u, tries }) {
     if (i < 0) return u === undefined ? to('bumpEpoch', { w, now, tries }) : to('refund', { w, left, u })
     const { field } = pathOf(e)[i]
@@ -229,7 +219,8 @@ export const phases = {
     if (broken === 'bucket before its nodes') return to('chargeNode', { w, now, v, e, i: 0, tries })
     return broken === 'adm before bucket' ? done('admitted') : to('commit', { w, now, v, e, r, tries })
   },
-  // To give a bucket mark 1 again: alone, or the bucket sinks. Announced before the bucket is read.
+  // Sets the mark of a bucket to 1 again if no other thread gives back or turns a mark; otherwise the bucket
+  // sinks. The turn is announced before the bucket is read.
   *announceTurn({ w, now, v, e, left, u, tries }) {
     const x = yield load(w, GIVING)
     if (!(yield cas(w, GIVING, x, x + ONE_TURN))) return to('announceTurn', { w, now, v, e, left, u, tries })
@@ -261,9 +252,9 @@ export const phases = {
     return u === undefined ? to('charge', { w, now, v, e, tries }) : to('refund', { w, left, u })
   },
   *commit({ key, kind, cost, w, now, v, e, r, again = 0, tries }) {
-    // a second try: a sum may have counted the charge already
+    // On a second try a sum may have counted the charge already: the new epoch ends its note.
     const next =
-      again && broken !== 'second try unmarked' ? adm(epoch(v) + 1, LIVE, total(v) + cost) : v + cost
+      again && broken !== 'second commit without epoch' ? adm(epoch(v) + 1, LIVE, total(v) + cost) : v + cost
     const admit = (m, oracle) =>
       m[at(w, ADM)] === v && ((m[at(w, ADM)] = next), oracle.admit(key, e, cost), true)
     if (yield admit)
@@ -284,12 +275,13 @@ export const phases = {
     return undone({ w, now, e, r, tries })
   },
   *giveBack({ w, e, r }) {
-    // one's own admission, later
+    // gives back this thread's own admission, later
     if ((yield load(w, TICK)) - e > N) return done('expired')
     if (r === SUNK) return done('not given back')
     return to(r === 0 ? 'remove' : 'announce', { w, e, r, own: 1 })
   },
-  // Where refunds have been: while one is giving back, no mark is turned; while one is being turned, nothing is given back.
+  // In marked buckets: while a thread gives back, no mark is turned, and while a mark is turned, nothing is
+  // given back.
   *announce({ w, now, e, r, own, tries }) {
     if (broken !== 'given back unannounced') {
       const x = yield load(w, GIVING)
@@ -300,11 +292,11 @@ export const phases = {
     const isSame = broken === 'generation unread' || (yield load(w, GENERATION)) === Math.floor(r / 4) - 1
     return to(isSame ? 'remove' : 'withdraw', { w, now, e, r, own, tries })
   },
-  // With the same mark as at the charge no refund has been there since.
+  // If the mark is the same as at the charge, no refund has taken from the bucket since.
   *remove({ key, cost, w, now, e, r, own, tries }) {
     const b = yield load(w, slot(e)),
       after = { w, now, e, r, own, tries }
-    if (lap(b) !== lapOf(e) || (broken !== 'no mark' && refunds(b) !== r % 4))
+    if (lap(b) !== lapOf(e) || (broken !== 'refund without mark' && refunds(b) !== r % 4))
       return to(r === 0 ? 'removed' : 'withdraw', after)
     const take = (m, oracle) =>
       m[at(w, slot(e))] === b && ((m[at(w, slot(e))] = b - cost), own && oracle.giveBack(key, e, cost), true)
@@ -325,9 +317,9 @@ export const phases = {
     return done('not given back')
   },
   *bumpEpoch({ w, now, tries }) {
-    // A sum made before this may be too high. A new epoch fails the sums under way; the note ends by itself, or as many new
-    // epochs as there are would bring it back.
-    if (broken !== 'removed unmarked') {
+    // A sum made before this may be too high. The new epoch makes concurrent sums fail. The note is cleared
+    // as well: otherwise it would hold again once the epoch has come round.
+    if (broken !== 'take-out without epoch') {
       const v = yield load(w, ADM)
       if (state(v) === LIVE && !(yield cas(w, ADM, v, adm(epoch(v) + 1, LIVE, total(v)))))
         return to('bumpEpoch', { w, now, tries })
@@ -336,7 +328,8 @@ export const phases = {
     return now === undefined ? done('given back') : to('decide', { w, now, tries })
   },
   *refund({ key, w, left, u, alone }) {
-    // oldest first; a bucket that was taken from counts it: what was charged before is not undone there
+    // Oldest bucket first. The mark counts the refunds of a bucket: charges made before a refund are not
+    // taken out again.
     for (const e = yield load(w, TICK); left > 0 && u <= e; u++) {
       const b = yield load(w, slot(u)),
         take = Math.min(left, count(b))
@@ -345,17 +338,18 @@ export const phases = {
         if (isTurning) return to('endTurn', { w, left, u: u + 1 })
         continue
       }
-      if (broken !== 'refund unnamed' && !(yield* still(w, key)))
+      if (broken !== 'refund without names' && !(yield* still(w, key)))
         return isTurning ? to('endTurn', { w, left: 0, u }) : done('refunded')
       let mark = refunds(b) + 1
       if (refunds(b) > 1) {
         if (!isTurning && broken !== 'bucket read before its turn') return to('announceTurn', { w, left, u })
-        // After b, before it is taken from: who was charged before has an older generation, or fails this compare-exchange.
+        // After the read of b, before units are taken: a thread that charged earlier has an older generation,
+        // or makes this compare-exchange fail.
         mark = alone || broken === 'bucket read before its turn' ? 1 : 3
         if (mark === 1 && broken !== 'generation unraised') yield add(w, GENERATION, 1)
         if (broken === 'bucket read before its turn' && (yield load(w, GIVING)) !== 0) mark = 3
       }
-      const rest = bucket(lap(b), broken === 'no mark' ? 0 : mark, count(b) - take)
+      const rest = bucket(lap(b), broken === 'refund without mark' ? 0 : mark, count(b) - take)
       const give = (m, oracle) =>
         m[at(w, slot(u))] === b && ((m[at(w, slot(u))] = rest), oracle.refund(key, u, take), true)
       const given = yield give
@@ -367,13 +361,15 @@ export const phases = {
     return to('bumpEpoch', { w })
   },
   *block({ key, cost, w, now, tries }) {
-    // cost = how long; until by CAS, then adm: a way that changed hands is left alone
+    // `cost` is the duration. UNTIL is set by CAS, then the admission word: a way with a new owner is left
+    // alone.
     const u = yield load(w, UNTIL)
     const v = yield load(w, ADM)
     if (state(v) !== LIVE || (yield load(w, LO)) !== key || (yield load(w, HI)) !== key)
       return to('lookup', { tries })
-    // Left by a block that is over, the same word would let a thread that lost this way change the end of this block.
-    const isLeft = u === now + cost && total(v) !== MAX && broken !== 'an end of two blocks'
+    // An expired block may have left the same word. A thread that lost this way could then change the end
+    // of this block.
+    const isLeft = u === now + cost && total(v) !== MAX && broken !== 'one UNTIL for two blocks'
     const until = isLeft ? u + 1 : now + cost
     if (!(yield cas(w, UNTIL, u, until))) return to('block', { w, now, tries })
     const shut = (m, oracle) =>
@@ -383,7 +379,7 @@ export const phases = {
     return done('blocks')
   },
   *endBlock({ key, w }) {
-    // a block that gives way to another ends by a sum: the key keeps its way and its counts
+    // An evicted block ends by a sum: the key keeps its way and its counts.
     const v = yield load(w, ADM)
     if (total(v) !== MAX || !(yield* isKeyOf(w, v, key))) return done('no block')
     const s = yield* sumOf(w, yield load(w, TICK), yield clock)

@@ -1,5 +1,5 @@
 // run: typescript, first, also-full
-// The protocol's model, on the scenarios that take seconds; `npm run model` runs all of them (two hours).
+// The scenarios of the protocol's model that take seconds; `npm run model` runs all of them (two hours).
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { size } from '../size.js'
@@ -21,7 +21,7 @@ const folder = new URL('../../../test/model/', import.meta.url)
 const { explore }: Explorer = await import(new URL('explorer.mjs', folder).href)
 const { scenarios, mistakes }: Scenarios = await import(new URL('scenarios.mjs', folder).href)
 
-/** These take up to fifteen seconds each. */
+/** These scenarios take up to fifteen seconds each. */
 const SECONDS = [
   'idle for exactly all laps',
   'a refund among decisions',
@@ -59,16 +59,19 @@ for (const name of size === 'full' ? [...QUICK, ...SECONDS] : QUICK) {
   })
 }
 
-/** These take millions of states to show: `npm run model -- --broken` does. The gate has them in the built code (`test/mutants/`). */
+/**
+ * These mistakes need millions of states: `npm run model -- --broken` finds them, and `test/mutants/` has
+ * them in the built code.
+ */
 const LONG = ['bucket read before its turn', 'unsettled', 'fenwick sum unchecked']
-/** And these a hundred thousand or so. */
+/** These mistakes need about a hundred thousand states. */
 const LONGISH = [
   'tick before adm',
   'no epoch',
   'no late check',
   'sweep unchecked',
   'attempt without tick',
-  'named at once',
+  'NAMED before its name',
 ]
 
 for (const [mistake, scenario] of Object.entries(mistakes)) {

@@ -1,24 +1,27 @@
-// Sums kept above the buckets of a cell, scaled down: blocks of two buckets in place of 64.
+// The nodes above the buckets of a cell, scaled down: blocks of two buckets instead of 64.
 //
 //   blocks    a word for each block, and with two levels one for every two blocks
 //   fenwick   word i sums the blocks [i, i + lowbit(i)) of one lap, word 0 all of them
 //
-// A node bears a lap, as a bucket does. The word of a block guards its buckets: before it takes another lap, what they hold of
-// the old one goes; so a guard that counts nothing has nothing below it.
+// A node has a lap, as a bucket has. The node of a block guards its buckets: before the node's lap changes,
+// the block's counts of the old lap are cleared. So a guard that counts nothing has nothing below it.
 import { BUCKETS, broken, bucket, cas, count, lap, lapOf, load, N, RING, S, TICK } from './words.mjs'
 
 const SPAN = 2
 const blocks = () => RING / SPAN
 const node = (i) => BUCKETS + RING + i
 
-/** A multiple of the largest node's span, and one span to spare: a node is never asked for two laps. */
+/**
+ * A multiple of the largest node's span, plus one spare span: so a node never counts ticks of two laps at
+ * once.
+ */
 export const ringFor = ({ sums, levels = 1 }, n) => {
   const span = sums === 'fenwick' ? SPAN : SPAN ** levels
   return Math.ceil((n + 1) / span) * span + span
 }
 export const wordsFor = ({ levels = 1 }, ring) => ring / SPAN + (levels === 2 ? ring / SPAN ** 2 : 0)
 
-/** The nodes above the bucket of a tick, the largest first; the block whose buckets a node guards. */
+/** The nodes above the bucket of a tick, the largest first, each with the block whose buckets it guards. */
 export function pathOf(tick) {
   const block = Math.floor((tick % RING) / SPAN)
   const path = []
@@ -31,10 +34,10 @@ export function pathOf(tick) {
   return path
 }
 
-/** The lap that a slot has in the ring that ends in `tick`. */
+/** The lap of a slot in the ring that ends in `tick`. */
 export const lapIn = (slot, tick) => lapOf(tick - ((((tick - slot) % RING) + RING) % RING))
 
-/** What the window that ends in e has counted, out of as few words as there are. */
+/** The units counted in the window that ends in e, read from as few words as possible. */
 export function* sumOfNodes(w, e) {
   const from = Math.max(0, e - N)
   let s = 0
@@ -48,7 +51,7 @@ export function* sumOfNodes(w, e) {
     const level2 = S.sums === 'blocks' && S.levels === 2
     if (slot % SPAN > 0) s += yield* counted(BUCKETS + slot, u++)
     else if (S.sums === 'fenwick') {
-      // To the end of the lap in whole nodes: of this lap nothing later than e is charged.
+      // Whole nodes up to the end of the lap: nothing later than e is charged in this lap.
       s += yield* counted(node(block), u)
       const low = block === 0 ? blocks() : block & -block
       u += Math.min(low, blocks() - block) * SPAN
@@ -63,7 +66,9 @@ export function* sumOfNodes(w, e) {
   return s
 }
 
-/** Takes what a block's buckets hold of another lap than that of e out; whether e is late, and so perhaps the older one. */
+/**
+ * Clears the counts of a block's buckets that are of another lap than e's. Returns true if e itself is late.
+ */
 export function* cleanBlock(w, block, e) {
   for (let i = block * SPAN; i < (block + 1) * SPAN; i++) {
     const b = yield load(w, BUCKETS + i)
@@ -74,7 +79,10 @@ export function* cleanBlock(w, block, e) {
   return false
 }
 
-/** The sweep, of a block and the node above it: what is of no lap in the ring that ends in the cell's tick goes. */
+/**
+ * Sweeps a block and the node above it: clears counts of laps that are not in the ring that ends in the
+ * cell's tick.
+ */
 export function* sweepBlock(w, block, next) {
   const first = block * SPAN
   yield* sweepNode(w, node(block), first, next, block)
@@ -86,7 +94,7 @@ function* sweepNode(w, field, first, next, guarded) {
   if (count(x) === 0 || lap(x) === lapIn(first, next)) return
   const tick = yield load(w, TICK)
   if (lap(x) === lapIn(first, tick)) return
-  if (guarded !== undefined && broken !== 'swept unclean')
+  if (guarded !== undefined && broken !== 'sweep above old counts')
     for (let i = first; i < first + SPAN; i++) {
       const b = yield load(w, BUCKETS + i)
       if (count(b) === 0 || lap(b) === lapIn(first, next)) continue

@@ -1,4 +1,4 @@
-// What the explorer plays, and for each rule of the protocol a scenario that fails where it is left out.
+// The scenarios, and the mistakes: for each rule of the protocol a scenario that fails without it.
 import { ringFor } from './range-sum.mjs'
 
 const check = (key, cost = 1) => ({ kind: 'check', key, cost })
@@ -49,7 +49,7 @@ const plain = {
     threads: [[check(1)], [refund(1, 2)], [check(1)]],
     clock: 1,
     exact: false,
-  }, // what overlaps a refund may stay charged
+  }, // a charge that overlaps a refund may stay
   'a sum among charges': { init: [[1, 1, 1]], limit: 2, threads: [[check(1)], [check(1, 2)]], clock: 3 },
   'an admission given back among decisions': {
     init: [live(1, 2)],
@@ -64,12 +64,12 @@ const plain = {
     clock: 9,
     laps: 4,
     exact: false,
-  }, // a stall of exactly all laps may leave a charge
+  }, // a charge may stay after a stall of exactly all laps
   'an epoch goes round': {
     init: [live(8, 2)],
     limit: 8,
     epochs: 8,
-    // Once refused, eight refunds: as many new epochs as there are.
+    // One refusal, then eight refunds: as many new epochs as an epoch has values.
     threads: [[check(1), ...Array.from({ length: 8 }, () => refund(1, 1))]],
     clock: 0,
   },
@@ -77,7 +77,7 @@ const plain = {
     init: [live(1, 2)],
     limit: 2,
     epochs: 4,
-    // Refused, and blocked until now four times: one unit is free.
+    // One refusal, then four blocks that expire at once: one unit stays free.
     threads: [[check(1, 2), block(1, 0), block(1, 0), block(1, 0), block(1, 0)]],
     clock: 0,
   },
@@ -258,7 +258,7 @@ const plain = {
   'a death while inserting': { ways: 3, threads: [[check(1)], [check(1)]], clock: 1, tries: 2, deaths: true },
 }
 
-// The same with sums kept above the buckets: a window of three granules, at the turn of a lap.
+// The scenarios for nodes above the buckets: a window of three granules, where a lap turns.
 const structures = {
   'block sums': { sums: 'blocks' },
   'block sums on two levels': { sums: 'blocks', levels: 2 },
@@ -313,7 +313,7 @@ for (const [name, structure] of Object.entries(structures)) {
     start: ring,
     threads: [[borrow(1)]],
     clock: 1,
-    laps: 8, // so that not every block is swept at once
+    laps: 8, // enough laps that a sweep does not visit every block at once
     gaps: [5, ring, 7 * ring + 2, 7 * ring + 3, 7 * ring + 4, 15 * ring + 4],
   })
   add('a sum that takes as long as the rest of a lap', {
@@ -360,29 +360,29 @@ export const mistakes = {
   'turned beside others': 'refunds by key while an admission is given back',
   'given back under a turn': 'an admission given back among a turn and another',
   'bucket read before its turn': 'refunds by key that overlap, and an admission that one of them took',
-  'no mark': 'a refund among decisions',
+  'refund without mark': 'a refund among decisions',
   'asOf without epoch': 'costs 1, 2 and 3, limit 3',
-  'second try unmarked': 'a sum among charges',
-  'removed unmarked': 'costs 1, 2 and 3, limit 3',
+  'second commit without epoch': 'a sum among charges',
+  'take-out without epoch': 'costs 1, 2 and 3, limit 3',
   'note left standing': 'an epoch goes round',
-  'refund unnamed': 'a refund while its way is reused',
+  'refund without names': 'a refund while its way is reused',
   'no names': 'a way reused while its key decides',
   'attempt without names': 'a way reused while its key decides',
   'attempt before its tick': 'given back after all laps',
-  'attempt looks before adm': 'two keys swap ways',
+  'attempt checks before adm': 'two keys swap ways',
   'attempt without tick': 'three decisions, limit 2, one already used',
   unsettled: 'a way lost to another key and won back',
   'claim without epoch': 'a way reused while its key decides',
-  'named at once': 'three keys, one stale name',
-  'a block inherited': 'a blocked way goes to another key',
-  'an end of two blocks': 'a key blocked again while its way goes to another',
+  'NAMED before its name': 'three keys, one stale name',
+  'inherited block': 'a blocked way goes to another key',
+  'one UNTIL for two blocks': 'a key blocked again while its way goes to another',
   'no scan': 'two meet a new key',
   'no veto': 'two meet a new key',
   'promote by store': 'two meet a new key',
   'ring without a spare span': 'block sums: a late charge against a newer lap',
   'bucket before its nodes': 'block sums: a sum among charges, at the turn of a lap',
   'late node unchecked': 'block sums: a late charge against a newer lap',
-  'relapped unclean': 'block sums: one bucket idle for exactly all laps',
-  'swept unclean': 'block sums: idle for exactly all laps',
+  'new lap above old counts': 'block sums: one bucket idle for exactly all laps',
+  'sweep above old counts': 'block sums: idle for exactly all laps',
   'fenwick sum unchecked': 'a Fenwick tree: a sum that takes as long as the rest of a lap',
 }

@@ -2,7 +2,7 @@
 // Explores every interleaving of the protocol:
 //
 //   npm run model                         every scenario as designed: each must hold (two hours)
-//   npm run model -- --broken             with one rule left out: each must fail (a minute)
+//   npm run model -- --broken             every scenario with one rule left out: each must fail (a minute)
 //   npm run model -- NAME [MISTAKE]       one scenario; a failure prints its schedule
 import { explore } from './explorer.mjs'
 import { mistakes, scenarios } from './scenarios.mjs'
@@ -11,9 +11,9 @@ const [name, variant] = process.argv.slice(2)
 const run = (n, v) => {
   const t = performance.now(),
     r = explore(scenarios[n], v)
-  const told = r.wrong ? `FAILS: ${r.wrong}` : r.stopped ? 'stopped, nothing found' : 'holds'
+  const outcome = r.wrong ? `FAILS: ${r.wrong}` : r.stopped ? 'stopped, nothing found' : 'holds'
   console.log(
-    `${n}${v ? ` [${v}]` : ''}: ${told}, ${r.states} states, ${r.ends ?? 0} ends, ${((performance.now() - t) / 1000).toFixed(1)} s`,
+    `${n}${v ? ` [${v}]` : ''}: ${outcome}, ${r.states} states, ${r.ends ?? 0} ends, ${((performance.now() - t) / 1000).toFixed(1)} s`,
   )
   if (r.wrong && name && name !== '--broken') console.log(r.schedule)
   return !r.wrong && !r.stopped

@@ -1,11 +1,11 @@
-// The words of the protocol's model, how they are packed, and the operations on them; the scenario under exploration.
+// The model's words, their packing, and the operations on them; also the scenario that is being explored.
 import { ringFor, wordsFor } from './range-sum.mjs'
 
 export const FREE = 0,
   CLAIMED = 1,
   NAMED = 2,
   LIVE = 3
-export const MAX = 15 // a total of all ones: blocked
+export const MAX = 15 // all ones in the total: blocked
 export const NEVER = -1
 export const LO = 0,
   HI = 1,
@@ -18,7 +18,7 @@ export const LO = 0,
   BUCKETS = 8
 export const CLOCK = 0
 
-/** The scenario and the mistake under exploration; granules in a window, buckets in a ring, words in a way. */
+/** The scenario and the mistake being explored, granules in a window, buckets in a ring, words in a way. */
 export let S, broken, N, RING, WAY
 export const setUp = (scenario, mistake) => {
   S = scenario
@@ -28,7 +28,8 @@ export const setUp = (scenario, mistake) => {
   WAY = BUCKETS + RING + (S.sums ? wordsFor(S, RING) : 0)
 }
 
-// Words. adm = epoch | state:2 | total:4, bucket = lap | refunds:2 | count:4, asOf = epoch and time of the last sum
+// Words. adm = epoch | state:2 | total:4, bucket = lap | refunds:2 | count:4, asOf =
+// epoch and time of the last sum
 export const total = (v) => v & 15,
   state = (v) => (v >> 4) & 3,
   epoch = (v) => v >> 6
@@ -41,11 +42,13 @@ export const lapOf = (t) => Math.floor(t / RING) % S.laps
 export const slot = (t) => BUCKETS + (t % RING)
 export const tickOf = (now) => Math.floor(now / S.sub)
 
-/** Charged and not yet committed. */
-export const isUnderWay = (phase) => phase === 'look' || phase === 'chargedSunk' || phase === 'commit'
-// What tells whether a refund by key has taken from a bucket since a charge: generation and refunds:2. Without refunds it is 0.
-export const SUNK = 3 // of generation 0, which no charge has: it can't be told
-/** GIVING counts threads that give back, and above them threads that turn a mark. */
+/** Whether a thread has charged and not committed. */
+export const isUnderWay = (phase) => phase === 'verify' || phase === 'chargedSunk' || phase === 'commit'
+// A charge has a stamp: the bucket's generation and refunds:2. A refund by key changes it. It is 0 without
+// refunds.
+/** The stamp of a charge in a sunk bucket, whose generation is unknown: such a charge is never taken out. */
+export const SUNK = 3
+/** GIVING counts threads that give back, and, in units of ONE_TURN, threads that turn a mark. */
 export const ONE_TURN = 1000
 export const stampOf = (generation, refunds) => 4 * (generation + 1) + refunds
 
@@ -60,17 +63,17 @@ export const add = (w, field, x) => (m) => {
 }
 export const cas = (w, field, from, to) => (m) => m[at(w, field)] === from && ((m[at(w, field)] = to), true)
 export const clock = (m) => m[CLOCK]
-/** How a phase ends. */
+/** The results of a phase. */
 export const to = (phase, carried) => ({ phase, carried })
 export const done = (result) => ({ result })
 
-// A jump over many laps goes by way of a tick whose laps no leftover bears.
+// A move over many laps stops first at a tick whose laps no old count has.
 export const hop = (t, now) => {
   const all = S.laps * RING,
     reach = all >> 2
   return now - t <= reach ? now : t + reach + all * Math.floor((now - t - reach) / all)
 }
-/** One slot for every quarter of the laps, or one block for every quarter of its own. */
+/** The sweep visits one slot for every quarter of the laps, or one block for every quarter of its own. */
 const swept = (t) => Math.floor(t / ((S.laps >> 2) * (S.sums ? 2 : 1)))
 export const lastSwept = (next) => swept(next)
 export const firstSwept = (t, next) => Math.max(swept(t) + 1, swept(next) - (S.sums ? RING / 2 : RING) + 1)

@@ -14,7 +14,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a refund among decisions',
     edits: [inAdjustments('refundsOf(b) < 2 ? b + ONE_REFUND', 'refundsOf(b) < 2 ? b')],
   },
-  'a note that outlives what left its bucket': {
+  'a note that outlives a refund': {
     scenario: 'an epoch goes round by refunds',
     edits: [inWindow('        this.endNote(base);\n', '')],
   },
@@ -26,7 +26,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'refunds by key while an admission is given back',
     edits: [inRefundMarks('add(this.#words, this.#beside(base) + GENERATION, 1);', '')],
   },
-  'a mark that is turned beside others': {
+  'a mark that is turned while another thread gives back': {
     scenario: 'refunds by key while an admission is given back',
     edits: [inRefundMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = 1;')],
   },
@@ -37,14 +37,14 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
       inRefundMarks('+ GIVING, -ONE_TURN)', '+ GIVING, 0)'),
     ],
   },
-  'a charge given back from a marked bucket without a word': {
+  'a charge given back from a marked bucket without announcing it': {
     scenario: 'refunds by key while an admission is given back',
     edits: [
       inRefundMarks('+ GIVING, 1) >>> 0', '+ GIVING, 0) >>> 0'),
       inRefundMarks('+ GIVING, -1);', '+ GIVING, 0);'),
     ],
   },
-  'a generation not looked at': {
+  'a generation that is not compared': {
     scenario: 'refunds by key while an admission is given back',
     edits: [inRefundMarks('(stamp & 3)) === stamp', '(stamp & 3)) !== 0')],
   },
@@ -52,7 +52,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     test: 'limiter/refund',
     edits: [inRefundMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = SUNK;')],
   },
-  'nodes given back out of the window': {
+  'a charge given back to nodes after its window': {
     test: 'limiter/refund',
     edits: [
       inAdjustments(
@@ -61,14 +61,14 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
-  'a refund that does not look at the name again': {
+  'a refund that does not check the name again': {
     scenario: 'a refund while its way is claimed',
     edits: [
       inAdjustments('if (this.#tickOf(way, lo, hi) === undefined)', 'if (most < 0)'),
       inAdjustments('const now = this.#tickOf(way, lo, hi);', 'const now = newest;'),
     ],
   },
-  'a refund that begins with the newest': {
+  'a refund that starts with the newest bucket': {
     test: 'limiter/refund',
     edits: [
       inAdjustments(
@@ -77,12 +77,12 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
-  'an undo that does not look at refunds': {
+  'an undo that ignores refunds': {
     scenario: 'a refund among decisions',
     edits: [inCharges('(b & (LAP | REFUNDS)) !== expected', '(b & LAP) !== (expected & LAP)')],
   },
-  'until stored, not compared': {
-    scenario: 'a key is blocked whose way is claimed for one that is blocked, too',
+  'UNTIL stored without a comparison': {
+    scenario: 'a key is blocked while its way is claimed for another blocked key',
     edits: [
       inAdjustments(
         'if (compareExchange(words, base + UNTIL, u, ours) !== u)\n                continue;',
@@ -94,7 +94,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
-  'the admission word shut before until': {
+  'the admission word blocked before UNTIL is set': {
     scenario: 'a block runs out among decisions',
     edits: [
       inAdjustments(
@@ -107,11 +107,11 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'one unblocks, another blocks',
     edits: [inAdjustments('read(words, base + TICK), reading)', 'reading.tick, reading)')],
   },
-  'one word for the ends of two blocks': {
+  'one UNTIL word for the ends of two blocks': {
     scenario: 'a key blocked again while its way goes to another',
     edits: [inAdjustments('isLeft ? nextUntil(until) : until | 0', 'until | 0')],
   },
-  'other blocks counted before the own one stands': {
+  'other blocks counted before the new one is set': {
     scenario: 'two block two keys, and one block stays',
     edits: [
       inKeyChanges(
@@ -121,7 +121,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
       inKeyChanges('const ended = this.#blockBound.hold(lo, hi, this.#reading);', 'const ended = 0;'),
     ],
   },
-  'a block ended by forgetting its counts': {
+  'a block ended by clearing its counts': {
     scenario: 'a block ends for another while its key decides',
     edits: [
       inBlockBound(
@@ -131,16 +131,16 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
       inBlockBound('import { load, read }', 'import { compareExchange, load, read }'),
     ],
   },
-  'a block ended by a word loaded after it was chosen': {
+  'a block evicted by an admission word that was loaded after its selection': {
     test: 'algorithms/interrupted',
     edits: [inBlockBound('resum(base, this.#chosen,', 'resum(base, load(window.words, base + ADM),')],
   },
-  'a block ended under the key that sets its own': {
+  'a block evicted from the key that is being blocked': {
     test: 'limiter/block-bound',
     edits: [inBlockBound('this.#table.isNamed(way, lo, hi) || ', '')],
   },
   'a penalty committed without a new epoch': {
-    scenario: 'a penalty beyond all counting, against a sum',
+    scenario: 'a penalty beyond the largest count, against a sum',
     edits: [inAdjustments('((v & ~COUNT) + ONE_EPOCH) | next) !== v)', '(v & ~COUNT) | next) !== v)')],
   },
 }

@@ -1,10 +1,10 @@
 // Mistakes in charging, committing, summing and sweeping.
 import { inCharges, inEngine, inPlain, inRing, inWindow, type Mutant, withoutAttempt } from './mutant.js'
 
-/** The first look of an attempt, taken before it reads the admission word. */
-export const looksBeforehand = inWindow(
+/** Moves the first check of an attempt before its read of the admission word. */
+export const checksBeforehand = inWindow(
   'const v = readInOrder(words, base + ADM);\n        if (!this.#isCurrent(v, way, lo, hi, e))',
-  'const stood = this.#isCurrent(LIVE, way, lo, hi, e);\n        const v = readInOrder(words, base + ADM);\n        if (!stood || (v & STATE) !== LIVE)',
+  'const isUnchanged = this.#isCurrent(LIVE, way, lo, hi, e);\n        const v = readInOrder(words, base + ADM);\n        if (!isUnchanged || (v & STATE) !== LIVE)',
 )
 
 export const deciding: Readonly<Record<string, Mutant>> = {
@@ -32,12 +32,12 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     scenario: 'an admission against a rollover',
     edits: [inWindow('((v & ~COUNT) + ONE_EPOCH) | sum', '(v & ~COUNT) | sum')],
   },
-  'no look at the tick before a bucket gets a new lap': {
+  'a bucket given a new lap without checking the tick': {
     scenario: 'stalls of up to 200 laps',
     edits: [inCharges('if (ring.distance(read(words, base + TICK), e) >= ring.slots)', 'if (cost < 0)')],
   },
   'no sweep': {
-    scenario: 'touched once in 64 laps, one bucket resting',
+    scenario: 'a cell used once in 64 laps, with one idle bucket',
     edits: [inRing('this.sums.sweep(base, tick, hop, next);', '')],
   },
   'a long move in one hop': {
@@ -59,13 +59,13 @@ export const deciding: Readonly<Record<string, Mutant>> = {
       inPlain('this.#laps.lapOf(i, read(this.#words, base + TICK))', 'this.#laps.lapOf(i, now)'),
     ],
   },
-  'a sweep that does not look at the tick again': {
+  'a sweep that does not check the tick again': {
     scenario: 'a stalled sweep against a charge',
     edits: [
       inPlain('if ((b & LAP) === this.#laps.lapOf(i, read(this.#words, base + TICK)))', 'if (b === 0)'),
     ],
   },
-  'as-of without its epoch': {
+  'AS_OF without its epoch': {
     scenario: 'costs of 1, 2 and 3 against a limit of 3',
     edits: [inWindow('return (v & EPOCH) | NOTED | (', 'return NOTED | (')],
   },
@@ -73,49 +73,50 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     scenario: 'a sum among charges',
     edits: [inWindow('(x + ONE_EPOCH + cost) | 0', '(x + cost) | 0')],
   },
-  'nothing said when a charge is taken out': {
+  'no new epoch when a charge is taken out': {
     scenario: 'costs of 1, 2 and 3 against a limit of 3',
     edits: [inWindow('bumpEpoch(base) {', 'bumpEpoch(base) {\n        if (base > 0) return;')],
   },
-  'names not read in a decision': {
+  'a decision that does not check the name': {
     scenario: 'an expired way is claimed while its old key decides',
     edits: [
       inWindow('return read(this.words, this.base(way) + HI) === hi;', 'return true;'),
       inWindow('|| read(this.words, NAMES_AT + way) !== lo)', '|| lo === 0)'),
     ],
   },
-  'an attempt that does not look at the tick before it charges': {
+  'an attempt that does not check the tick before it charges': {
     scenario: 'a charge in a cell that comes back after 256 laps',
     edits: [inWindow('if (!this.#isCurrent(v, way, lo, hi, e))\n', 'if (!this.isOf(v, way, lo, hi))\n')],
   },
-  // In one order of reads the second look finds nothing new. It is there for readers and compilers that keep no order
-  // among plain reads: so the first look goes before the admission word in these.
-  'an attempt that does not look at the tick again': {
+  // If all reads stay in order, the second check finds nothing new. It is for processors and compilers that
+  // reorder plain reads. These mutants show that by moving the first check before the read of the admission
+  // word.
+  'an attempt that does not check the tick again': {
     scenario: 'three admit while the window rolls over',
     edits: [
-      looksBeforehand,
+      checksBeforehand,
       inWindow('if (this.#isCurrent(v, way, lo, hi, e)) {', 'if (this.isOf(v, way, lo, hi)) {'),
     ],
   },
-  'an attempt that does not look at the name again': {
+  'an attempt that does not check the name again': {
     scenario: 'an empty way is claimed while its key decides',
     edits: [
-      looksBeforehand,
+      checksBeforehand,
       inWindow('if (this.#isCurrent(v, way, lo, hi, e)) {', 'if (read(words, base + TICK) === e) {'),
     ],
   },
-  'a lap lost: a bucket of another one is added to': {
+  'a charge added to a bucket of another lap': {
     scenario: 'a window of three granules rolls over',
     edits: [inCharges('if ((b & LAP) === ring.lap) {', 'if (cost > 0) {')],
   },
-  '< for <=': {
+  '< instead of <=': {
     scenario: 'two admit on the last unit',
     edits: [
       inWindow('if ((v & COUNT) + cost > limit)\n', 'if ((v & COUNT) + cost >= limit)\n'),
       inWindow('if ((v & COUNT) + cost > limit) {', 'if ((v & COUNT) + cost >= limit) {'),
     ],
   },
-  'one too many': {
+  'one unit above the limit admitted': {
     scenario: 'two admit on the last unit',
     edits: [inWindow('if ((v & COUNT) + cost > limit)\n', 'if ((v & COUNT) + cost > limit + 1)\n')],
   },
@@ -127,15 +128,15 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     test: 'limiter/adjustments',
     edits: [inRing('return Math.min(whole, MAX_TOTAL);', 'return whole;')],
   },
-  'an overflow of a bucket unchecked': {
+  'an unchecked overflow of a bucket': {
     test: 'limiter/adjustments',
     edits: [inCharges('if ((b & COUNT) + cost > COUNT)\n                    return OVERFLOWN;', '')],
   },
-  'an old reading believed that is an hour late': {
+  'a reading used that is more than an hour old': {
     scenario: 'a stall of more than an hour',
     edits: [inRing('if (side === FAR_AHEAD && !isFresh) {', 'if (side === FAR_AHEAD && goal < 0) {')],
   },
-  'a hint of a handle trusted unchecked': {
+  'an unchecked hint of a handle': {
     scenario: 'by a handle whose way was claimed for another key',
     edits: [
       inEngine('guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess', 'guess >= 0 ? guess'),

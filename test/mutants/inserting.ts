@@ -1,4 +1,4 @@
-// Mistakes in giving keys their ways.
+// Mistakes in insertion.
 import { inInsertion, inRing, inTable, type Mutant } from './mutant.js'
 
 export const inserting: Readonly<Record<string, Mutant>> = {
@@ -20,7 +20,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
       inInsertion('this.#cells.enter(base, this.#reading);\n            const isLive', 'const isLive'),
     ],
   },
-  'an empty way taken that another clock may still count': {
+  'an empty way claimed that another clock may still count': {
     scenario: 'an empty way is claimed, beside a clock that is a granule behind',
     edits: [
       inInsertion('total === 0 && this.#cells.isPast(base, tick, this.#reading)', 'total === 0'),
@@ -34,7 +34,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
     scenario: 'an expired way is claimed while its old key decides',
     edits: [inInsertion('((v + ONE_EPOCH) & EPOCH) | CLAIMED', '(v & EPOCH) | CLAIMED')],
   },
-  'named before the name stands': {
+  'a way marked NAMED before its name is written': {
     scenario: 'three keys, one stale name',
     edits: [inInsertion('((v + ONE_EPOCH) & EPOCH) | CLAIMED', '((v + ONE_EPOCH) & EPOCH) | NAMED')],
   },
@@ -55,11 +55,11 @@ export const inserting: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
-  'a blocked way claimed where it need not give way': {
+  'a blocked way claimed while few ways are blocked': {
     scenario: 'a blocked key is not displaced',
     edits: [inInsertion('blocked > MOST_BLOCKED', 'blocked > 0')],
   },
-  'a block not looked at': {
+  'a claim that ignores blocks': {
     scenario: 'a blocked key is not displaced',
     edits: [
       inInsertion(
@@ -80,15 +80,15 @@ export const inserting: Readonly<Record<string, Mutant>> = {
     test: 'limiter/block-bound',
     edits: [inInsertion('blocked > MOST_BLOCKED', 'blocked > 2 * WAYS_PER_SET')],
   },
-  'a place not counted as taken': {
+  'a taken way that is not counted': {
     test: 'memory/statistics',
     edits: [inInsertion('if (isLive)\n                add(this.#words, HEADER.KEYS, 1);', '')],
   },
-  'a place not counted as lost': {
+  'a lost way that is not counted': {
     test: 'memory/statistics',
     edits: [inInsertion('if (wasLive)\n            add(words, HEADER.KEYS, -1);', '')],
   },
-  'expired a granule too early': {
+  'a way expired a granule too early': {
     scenario: 'a table that is full of live keys denies',
     edits: [
       inRing(
@@ -97,7 +97,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
-  'expired where another clock may still count it': {
+  'a way expired that another clock may still count': {
     scenario: 'a way lost and won back, beside a clock that is a granule behind',
     edits: [
       inRing(
@@ -110,11 +110,11 @@ export const inserting: Readonly<Record<string, Mutant>> = {
     scenario: 'three insert one new key',
     edits: [inInsertion('if (wasLive && this.#table.isNamed(way, lo, hi))\n            return true;', '')],
   },
-  'inherited counts dropped': {
+  'inherited counts that are dropped': {
     scenario: 'a live way is evicted, and its counts are taken over',
     edits: [inInsertion('const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL);', 'const total = 0;')],
   },
-  'the second set not scanned': {
+  'a scan of the first set only': {
     scenario: 'two insert one new key, each another way',
     edits: [
       inInsertion(
@@ -123,7 +123,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
-  'a name of a former life taken for the key': {
+  'the name of a way that is not live taken for the key': {
     scenario: 'two insert one new key, each another way',
     edits: [
       inTable(

@@ -1,6 +1,6 @@
 import type { Edit } from '../explore/copy.js'
 
-/** A mistake put into a copy of the built code, and who must notice: a scenario of the explorer, or a test file. */
+/** A deliberate mistake, as edits of the built code, and the scenario or the test file that must catch it. */
 export type Mutant = { readonly edits: readonly Edit[] } & (
   | { readonly scenario: string }
   | { readonly test: string } // below `build/test`
@@ -8,7 +8,7 @@ export type Mutant = { readonly edits: readonly Edit[] } & (
 
 const WINDOW = 'algorithms/sliding-window.js'
 
-/** An edit of each file. */
+/** Each makes an edit of one file. */
 export const inWindow = editIn(WINDOW)
 export const inCharges = editIn('algorithms/charges.js')
 export const inRing = editIn('algorithms/ring.js')
@@ -25,7 +25,7 @@ export const inKeyChanges = editIn('engines/key-changes.js')
 export const inWaitQueues = editIn('engines/wait-queues.js')
 export const inWordWatch = editIn('core/word-watch.js')
 
-/** Decides without the attempt: for mistakes in `decide`, which the attempt would hide. */
+/** Makes every decision skip the attempt. For mistakes in `decide` that the attempt would hide. */
 export const withoutAttempt: Edit = {
   file: WINDOW,
   find: 'const e = reading.tick;\n',

@@ -1,6 +1,6 @@
 // run: typescript, first, also-full
-// The gate: mistakes put into the built code one at a time, each of which the explorer or a test must notice. Those that
-// take seconds, and those that a whole test file notices, are left to the full size.
+// Mutation tests: one deliberate mistake at a time in the built code, which the explorer or a test must
+// catch. The full size adds the slow ones and those that are caught by a whole test file.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { playableCopy, SMALL_BLOCKS, waysPerSet } from '../explore/copy.js'
@@ -12,7 +12,7 @@ import { adjusting } from './adjusting.js'
 import { deciding } from './deciding.js'
 import { inserting } from './inserting.js'
 import type { Mutant } from './mutant.js'
-import { isNoticedBy } from './package-copy.js'
+import { isCaughtBy } from './package-copy.js'
 import { summing } from './summing.js'
 import { waiting } from './waiting.js'
 
@@ -31,17 +31,17 @@ const SECONDS = [
 const isSlow = (name: string, mutant: Mutant) => 'test' in mutant || SECONDS.includes(name)
 const mutants = Object.entries(all).filter(([name, mutant]) => size === 'full' || !isSlow(name, mutant))
 
-/** A mistake that takes more preemptions than these has no scenario yet that shows it soon. */
+/** A mistake that needs more preemptions has no scenario yet that shows it quickly. */
 const MOST_PREEMPTIONS = 3
 
 for (const [name, mutant] of mutants) {
   if ('test' in mutant) {
-    test(`a test notices: ${name}`, async () => {
-      assert.ok(await isNoticedBy(mutant.test, mutant.edits), `${mutant.test} passes`)
+    test(`a test catches: ${name}`, async () => {
+      assert.ok(await isCaughtBy(mutant.test, mutant.edits), `${mutant.test} passes`)
     })
     continue
   }
-  test(`the explorer notices, and prints a schedule that shows it again: ${name}`, async () => {
+  test(`the explorer catches, with a schedule that fails again when replayed: ${name}`, async () => {
     const built = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS, ...mutant.edits])
     const scenario = scenarios[mutant.scenario]!
     for (let preemptions = 1; preemptions <= MOST_PREEMPTIONS; preemptions++) {
@@ -58,12 +58,12 @@ for (const [name, mutant] of mutants) {
 }
 
 for (const file of new Set(mutants.flatMap(([, mutant]) => ('test' in mutant ? [mutant.test] : [])))) {
-  test(`without a mistake it passes: ${file}`, async () => {
-    assert.not(await isNoticedBy(file, []))
+  test(`passes without a mistake: ${file}`, async () => {
+    assert.not(await isCaughtBy(file, []))
   })
 }
 
-test('every slow mistake exists', () => {
+test('every name in SECONDS is a mistake', () => {
   for (const name of SECONDS) assert.ok(name in all, name)
 })
 

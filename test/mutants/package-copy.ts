@@ -1,4 +1,4 @@
-// A whole test file against the whole package with a mistake in it.
+// Runs a whole test file against a copy of the package with a deliberate mistake.
 import { spawn } from 'node:child_process'
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,11 +9,14 @@ import { applyEdits, type Edit } from '../explore/copy.js'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** Whether a test file (below `build/test`, without its ending) fails on a copy of the package with these edits. */
-export async function isNoticedBy(test: string, edits: readonly Edit[]): Promise<boolean> {
+/**
+ * Returns whether a test file (below `build/test`, without its ending) fails on a copy of the package with
+ * these edits.
+ */
+export async function isCaughtBy(test: string, edits: readonly Edit[]): Promise<boolean> {
   const folder = await copyPackage()
   try {
-    await symlink(join(ROOT, 'prebuilds'), join(folder, 'prebuilds')) // the addon, for what needs it
+    await symlink(join(ROOT, 'prebuilds'), join(folder, 'prebuilds')) // for test files that need the addon
     await applyEdits(join(folder, 'esm'), edits)
     writeCommonJS(folder)
     const code = await exitCode(join(folder, 'build/test', `${test}.test.js`))
@@ -24,7 +27,7 @@ export async function isNoticedBy(test: string, edits: readonly Edit[]): Promise
   }
 }
 
-/** The folder of a copy of the built package and its tests; who asks for it removes it. */
+/** Copies the built package and its tests to a temporary folder, which the caller removes. */
 export async function copyPackage(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-mutant-'))
   for (const part of ['dist', 'esm', 'scripts', 'build/test', 'package.json']) {

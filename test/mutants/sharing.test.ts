@@ -1,9 +1,9 @@
-// Mistakes in what processes share by a file, each of which a test notices that needs the addon.
+// Deliberate mistakes in the code for shared files. Tests that need the addon must catch them.
 // run: addon, full
 import * as assert from 'uvu/assert'
 import type { Edit } from '../explore/copy.js'
 import { test } from '../native/addon-test.js'
-import { isNoticedBy } from './package-copy.js'
+import { isCaughtBy } from './package-copy.js'
 
 const edit = (file: string, find: string, replace: string): Edit => ({
   file: `shared-file/${file}.js`,
@@ -11,9 +11,9 @@ const edit = (file: string, find: string, replace: string): Edit => ({
   replace,
 })
 
-/** The test file below `build/test`, and the mistake. */
+/** The test file below `build/test` that catches the mistake, and the mistake. */
 const mutants: Readonly<Record<string, [test: string, edit: Edit]>> = {
-  'a file that a rule of any name may open': [
+  'a file opened by a rule of another name': [
     'shared-file/names',
     edit('mismatch', 'isRuleName(words, rule.name)]', 'true]'),
   ],
@@ -21,20 +21,23 @@ const mutants: Readonly<Record<string, [test: string, edit: Edit]>> = {
     'shared-file/names',
     edit('mismatch', 'if (isRuleName(words, name))', 'if (name)'),
   ],
-  'names compared by their start': [
+  'rule names compared by their first characters': [
     'shared-file/names',
     edit('rule-name', 'digestOf(name).every((word, i) =>', 'digestOf(name.slice(0, 40)).every((word, i) =>'),
   ],
-  'a path not looked at again once its file is locked': [
+  'a path not checked again after its file is locked': [
     'shared-file/making',
     edit('lock', 'if (isStillAt(path, file))', 'if (file)'),
   ],
-  'an unfinished file not looked at again once it is locked': [
+  'an unfinished file not checked again after it is locked': [
     'shared-file/making',
     edit('create-file', 'if (!isStillAt(unfinished.path, unfinished))', 'if (!unfinished)'),
   ],
-  'a hard link emptied': ['shared-file/refused', edit('create-file', 'if (nlink !== 1)', 'if (nlink < 1)')],
-  'any unfinished file emptied': [
+  'a hard link that is overwritten': [
+    'shared-file/refused',
+    edit('create-file', 'if (nlink !== 1)', 'if (nlink < 1)'),
+  ],
+  'an unfinished file overwritten without checking its contents': [
     'shared-file/refused',
     edit('create-file', 'if (!isAllZeros(fd))', 'if (size < 0)'),
   ],
@@ -42,7 +45,7 @@ const mutants: Readonly<Record<string, [test: string, edit: Edit]>> = {
     'shared-file/sparse',
     edit('shared-file', 'if (isAlone)\n            fillHoles(files, path, fd, bytes);', ''),
   ],
-  'a time that no decision can go by': [
+  'a time that no clock can continue from': [
     'shared-file/refused',
     edit('file-clock', 'checkTime(path, arena, nowMs);', ''),
   ],
@@ -50,53 +53,53 @@ const mutants: Readonly<Record<string, [test: string, edit: Edit]>> = {
     'shared-file/closing',
     edit('shared-file', 'clock.note();\n            unmap();', 'clock.note();'),
   ],
-  'a mapping kept where the file is refused': [
+  'a mapping kept after the file is refused': [
     'shared-file/closing',
     edit('shared-file', 'unmap();\n        throw error;', 'throw error;'),
   ],
-  'no note of the wall clock at close': [
+  'a wall clock not saved at close': [
     'shared-file/clock',
     edit('shared-file', 'clock.note();\n            unmap();', 'unmap();'),
   ],
-  'a boot known by one word of its name': [
+  'a boot ID compared by one word': [
     'shared-file/clock',
     edit('file-clock', 'return noted.every((word, i) =>', 'return noted.some((word, i) =>'),
   ],
-  'a boot not known where one word of its name is 0': [
+  'a boot ID rejected because one word is 0': [
     'shared-file/clock',
     edit('file-clock', 'noted.every((word) => word === 0)', 'noted.some((word) => word === 0)'),
   ],
-  'lost ways freed only where they were counted': [
+  'lost ways freed only if they were counted': [
     'shared-file/clock',
     edit('shared-file', ' || isSameBoot !== true', ''),
   ],
-  'a wall clock believed that nobody vouched for before': [
+  'the error of the saved wall clock ignored': [
     'shared-file/clock',
     edit('file-clock', 'machine.wallMs() + machine.wallErrorMs() - fileMs', 'machine.wallMs() - fileMs'),
   ],
-  'a wall clock believed that nobody vouches for now': [
+  'the error of the current wall clock ignored': [
     'shared-file/clock',
     edit('file-clock', 'machine.wallMs() - machine.wallErrorMs() - doubles', 'machine.wallMs() - doubles'),
   ],
-  'an opening given up that keeps the file open': [
+  'a failed open that leaks its file descriptor': [
     'shared-file/opening',
     edit('lock', 'if (locked === undefined)\n            closeSync(file.fd);', ''),
   ],
-  'a process without descriptors told that its path is wrong': [
+  'a process without descriptors that blames the path': [
     'shared-file/opening',
     edit('open-file', 'LIMITS[code] ?? expected', 'expected'),
   ],
 }
 
 for (const [name, [file, mistake]] of Object.entries(mutants)) {
-  test(`a test notices: ${name}`, async () => {
-    assert.ok(await isNoticedBy(file, [mistake]), `${file} passes`)
+  test(`a test catches: ${name}`, async () => {
+    assert.ok(await isCaughtBy(file, [mistake]), `${file} passes`)
   })
 }
 
 for (const file of new Set(Object.values(mutants).map(([file]) => file))) {
-  test(`without a mistake it passes: ${file}`, async () => {
-    assert.not(await isNoticedBy(file, []))
+  test(`passes without a mistake: ${file}`, async () => {
+    assert.not(await isCaughtBy(file, []))
   })
 }
 

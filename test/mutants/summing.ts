@@ -8,7 +8,7 @@ export const summing: Readonly<Record<string, Mutant>> = {
       inLayout('(Math.ceil((buckets + 1) / span) + 1) * span', 'Math.ceil((buckets + 1) / span) * span'),
     ],
   },
-  'a late charge of a node': {
+  'a late charge to a node of a newer lap': {
     scenario: 'block sums: a late charge against a newer lap',
     edits: [
       inNodes('if (read(words, base + TICK) !== e)\n                    return LATE;', ''),
@@ -19,7 +19,7 @@ export const summing: Readonly<Record<string, Mutant>> = {
     scenario: 'a Fenwick tree: a sum that takes as long as the rest of a lap',
     edits: [inWindow('if (this.hasNodes && read(this.words, base + TICK) !== e)', 'if (e < -1)')],
   },
-  'a node that takes its next lap above old counts': {
+  'a node given a new lap above old counts': {
     scenario: 'block sums: one bucket idle for all laps',
     edits: [inNodes('guarded !== NO_BLOCK && (x & NODE_COUNT) > 0', 'guarded < NO_BLOCK')],
   },
@@ -31,7 +31,7 @@ export const summing: Readonly<Record<string, Mutant>> = {
     scenario: 'a Fenwick tree: idle for all laps',
     edits: [inNodes('this.sweepBlock(base, p % this.blocks, to);', ';')],
   },
-  'a charge taken out of its bucket alone': {
+  'a charge taken out of its bucket but not of its nodes': {
     scenario: 'block sums on two levels: a charge is taken out',
     edits: [inCharges('ring.sums.takeOut(base, ring.slot(e), ring.lap, cost);', '')],
   },

@@ -1,26 +1,26 @@
-// Mistakes in waking pending calls of `wait`.
+// Mistakes in waking pending `wait` calls.
 import { inWaitQueues, inWordWatch, type Mutant } from './mutant.js'
 
 export const waiting: Readonly<Record<string, Mutant>> = {
-  'a refund that wakes every line': {
+  'a refund that wakes every queue': {
     test: 'limiter/wait-many',
     edits: [inWaitQueues('this.#lines.get(nameOf(lo, hi))?.wake();', 'this.#beginSweep();')],
   },
-  'all lines woken in one turn': {
+  'all queues woken in one turn': {
     test: 'limiter/wait-many',
     edits: [inWaitQueues('const end = this.#swept + LINES_A_TURN;', 'const end = this.#sweep.length;')],
   },
-  'a change during a sweep forgotten': {
+  'a change during a sweep that is forgotten': {
     test: 'limiter/wait-many',
     edits: [
       inWaitQueues('this.#hasChangedAgain = this.#sweep.length > 0;', 'if (this.#sweep.length > 0) return;'),
     ],
   },
-  'a wake forgotten while the answer is under way': {
+  'a wake-up forgotten while the reply is pending': {
     test: 'engines/wait-queues',
     edits: [inWaitQueues('else if (line.wakes === wakes) {', 'else {')],
   },
-  'an error given to the next call in line': {
+  'an error passed to the next call in the queue': {
     test: 'engines/wait-queues',
     edits: [inWaitQueues('if (line.first !== first)\n                    continue;', '')],
   },
@@ -32,7 +32,7 @@ export const waiting: Readonly<Record<string, Mutant>> = {
     test: 'limiter/wait-many',
     edits: [inWaitQueues('watch.add(this.#wakeAll);', 'watch.delete(this.#wakeAll);')],
   },
-  'watches kept after close': {
+  'a watch kept after close': {
     test: 'limiter/wait-many',
     edits: [inWaitQueues('watch.end();', 'watch.check();')],
   },

@@ -1,8 +1,9 @@
-// What changes counts otherwise than by admitting, beside decisions: refunds, penalties, blocks, another limit.
+// Operations that change counts without a decision, concurrent with decisions: refunds, penalties, blocks,
+// new limits.
 import { check, giveBack, type Op, refund, type Scenario } from '../scenario.js'
 import { ANYTHING } from './deciding.js'
 
-/** What overlaps a refund by key may stay charged for a window. */
+/** A charge that overlaps a refund by key may stay for a window. */
 const AMONG_REFUNDS = ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early')
 const penalize = (cost: number): Op => ({ do: 'penalize', key: 1, cost })
 const block = (granules: number, key = 1): Op => ({ do: 'block', key, ms: granules * 1_000 })
@@ -25,7 +26,8 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     limit: 3,
     threads: [[check(1, 1), refund(1)], [check(1, 2)], [refund(1)]],
   },
-  // Full, noted as full, and refunded so often that two more bring the old epoch back.
+  // The cell is full and AS_OF notes it. Of 256 refunds, which would bring the old epoch back, two are left
+  // to the thread.
   'an epoch goes round by refunds': {
     small: true,
     forbidden: ANYTHING,
@@ -99,7 +101,8 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     limit: 2,
     threads: [[refund(1), check(), refund(1), check(), refund(1), check(), giveBack], [check()]],
   },
-  // A charge in a bucket whose mark comes round while it is given back: what others charged stays.
+  // The mark of a bucket comes round while a charge in it is given back. The charges of other threads must
+  // stay.
   'refunds by key while an admission is given back': {
     forbidden: AMONG_REFUNDS,
     times: [20],
@@ -124,7 +127,7 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     ],
     threads: [[check(), giveBack], [refund(1), refund(1), check(), check()], [refund(1)]],
   },
-  'a sunk bucket comes up': {
+  'the mark of a sunk bucket is raised': {
     forbidden: AMONG_REFUNDS,
     times: [20],
     before: [
@@ -156,7 +159,7 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     limit: 3,
     threads: [[check()], [penalize(2)], [check(1, 2)]],
   },
-  'a penalty beyond all counting, against a sum': {
+  'a penalty beyond the largest count, against a sum': {
     forbidden: ANYTHING,
     times: [20, 22],
     before: [[20, penalize(2 ** 22 - 2)]],
@@ -170,7 +173,7 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     limit: 3,
     threads: [[block(1)], [block(3)], [check(), check()]],
   },
-  'a key is blocked whose way is claimed for one that is blocked, too': {
+  'a key is blocked while its way is claimed for another blocked key': {
     forbidden: AMONG_REFUNDS,
     onFull: 'deny',
     times: [20, 23],
@@ -182,7 +185,7 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     threads: [[block(1)], [block(5, 2), check(2)]],
     restKeys: [],
   },
-  'everything forgotten among decisions': {
+  'a clear among decisions': {
     forbidden: AMONG_REFUNDS,
     times: [20, 21],
     before: [[20, check()]],
@@ -223,7 +226,7 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
     limit: 2,
     threads: [[check()], [{ do: 'attach' }, check()], [check()]],
   },
-  'a penalty while its way, which counts nothing, is claimed': {
+  'a penalty while its empty way is claimed': {
     forbidden: ANYTHING.filter((what) => what !== 'refused at rest'),
     onFull: 'deny',
     times: [20],

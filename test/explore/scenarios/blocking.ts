@@ -1,16 +1,16 @@
-// Blocks that give way. A key has two ways here, and one of them may be blocked.
+// Eviction of blocks. A key has two ways here, and one of them may be blocked.
 import { check, type Op, refund, type Scenario } from '../scenario.js'
 import { ANYTHING } from './deciding.js'
 
 const block = (key: number, granules: number): Op => ({ do: 'block', key, ms: granules * 1_000 })
 const unblock = (key: number): Op => ({ do: 'unblock', key })
-/** A key that lost its place may come back to less than it had used; whoever came instead has its counts. */
+/** A displaced key may return to less than it had used; the key that displaced it inherits its counts. */
 const EXCEPT_DISPLACED = ANYTHING.filter(
   (what) => !['over', 'low total', 'lost charge', 'early', 'refused at rest'].includes(what),
 )
-/** What overlaps the end of a block is refused by the block or by the sum. */
+/** A decision that overlaps the end of a block may be refused, by the block or by the sum. */
 const AMONG_BLOCKS = ANYTHING.filter((what) => what !== 'early' && what !== 'refused at rest')
-/** A key that finds two of its ways blocked, by keys of other pairs. */
+/** A key that finds both of its ways blocked by two other keys, each with another second way. */
 const THREE_WAYS = { ways: 3, homes: { 1: [0, 1], 2: [2, 1], 3: [0, 2] } } as const
 const BOTH_BLOCKED: Scenario['before'] = [
   [20, block(1, 60)],

@@ -1,13 +1,13 @@
-// Decisions on one key that has its cell: charges, sums, rollovers, late threads.
+// Decisions on one key that has a cell: charges, sums, rollovers, late threads.
 import { MAX_LIMIT } from '#millrace/core/rule.js'
 import { byHandle, check, checkLate, type Forbidden, readClock, type Scenario } from '../scenario.js'
 
-/** All that could be wrong with one cell. */
+/** All forbidden outcomes but 'fresh quota'. */
 export const ANYTHING: readonly Forbidden[] = [
   'over',
   'early',
   'past its block',
-  'given way',
+  'evicted block',
   'too many blocks',
   'wrong block',
   'wrong cell',
@@ -19,9 +19,9 @@ export const ANYTHING: readonly Forbidden[] = [
   'locked out',
   'hang',
 ]
-/** A ring has two buckets here, so a lap is two granules. */
+/** A ring has two buckets here: a lap is two granules. */
 const LAP = 2
-/** In granules: the newest reading that the memory can note is 8.5 years from where the clock started. */
+/** In granules. The newest reading that the header can hold is 8.5 years after the clock's start. */
 const NINE_YEARS = 9 * 366 * 86_400
 const LONG_GAPS = [LAP * 64, LAP * 255, LAP * 256, LAP * 256 + 1, LAP * 257, LAP * 512]
 
@@ -143,15 +143,16 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     gaps: LONG_GAPS,
   },
   'a charge in a cell that comes back after 256 laps': {
-    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'), // see below
+    // The reason stands at the next scenario.
+    forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
     times: [20 + LAP * 256],
     before: [[20, check()]],
     limit: 2,
     threads: [[check()], [check()]],
   },
-  // The sweep leaves its mark in the bucket: in the one tick whose lap comes round to the same number, a charge that was
-  // not admitted cannot be taken out, and stands for its window. Without the mark, whoever had stalled for all those laps
-  // would take another's charge out.
+  // The sweep marks a bucket that it clears. When the bucket's lap comes round to the same number, a charge
+  // that was not admitted cannot be taken out of it in that one tick, and stays for its window. Without the
+  // mark, a thread that stalled for all those laps would take out another thread's charge.
   'a swept bucket whose lap comes round': {
     forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
     times: [20 + LAP * 256],
@@ -163,7 +164,7 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     threads: [[check(1, 2)], [check()]],
     gaps: LONG_GAPS,
   },
-  'touched once in 64 laps, one bucket resting': {
+  'a cell used once in 64 laps, with one idle bucket': {
     forbidden: ANYTHING,
     times: [20 + LAP * 192, 20 + LAP * 256],
     before: [
@@ -225,15 +226,15 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     limit: 2,
     threads: [[{ do: 'batch', keys: [1, 1] }], [check(), check()]],
   },
-  'a tick on its way is overtaken by one of an older reading': {
+  'a check by an old reading is overtaken by a newer one': {
     forbidden: ANYTHING,
     times: [21, 22],
     before: [[20, check()]],
     limit: 3,
     threads: [[readClock, checkLate()], [check()]],
   },
-  // One arena, one newest reading: while one thread raises it for its key, another does with less for another key.
-  'the newest reading, raised by two that came to different ones': {
+  // An arena has one newest reading: one thread raises it for its key while another thread uses an older one.
+  'two threads raise the newest reading to different values': {
     forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
     times: [21, 22],
     homes: { 1: [0, 1], 2: [1, 0] },
@@ -243,7 +244,7 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     ],
     threads: [[readClock, checkLate(2)], [check(1)], [readClock, checkLate(1)]],
   },
-  'the largest costs that there are, in one bucket': {
+  'the largest costs in one bucket': {
     forbidden: ANYTHING,
     times: [20],
     before: [[20, check()]],

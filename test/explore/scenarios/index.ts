@@ -20,8 +20,8 @@ export const scenarios: Readonly<Record<string, Scenario>> = Object.fromEntries(
 ])
 
 /**
- * Where a full table denies, the way lost with who died may be the one that a key would need afterwards; and who died in
- * the middle of a block may have made another's longer.
+ * If a full table denies, a key may later need the very way that the dead thread left claimed. A thread that
+ * dies inside a block may have lengthened the block of another key.
  */
 function withDeath(scenario: Scenario): Scenario {
   const blocks = scenario.threads.flat().some((op) => op.do === 'block')

@@ -1,13 +1,16 @@
-// Keys that come: into free ways, into expired ones, into each other's.
+// Keys that take a way: a free one, an expired one, or the one of another key.
 import { byHandle, check, checkLate, type Op, readClock, type Scenario } from '../scenario.js'
 import { ANYTHING } from './deciding.js'
 
-/** A key whose way is lost: so that the others have one way less. */
-const SQUATTER = 9
-const squats: Op = { do: 'lose', key: SQUATTER }
-/** More keys than ways: one of them is refused for that. */
+/** A key whose way is lost, so that the others have one way less. */
+const LOST_KEY = 9
+const loseWay: Op = { do: 'lose', key: LOST_KEY }
+/** There are more keys than ways: one of them is refused for lack of room. */
 const WITHOUT_ROOM = ANYTHING.filter((what) => what !== 'refused at rest')
-/** A displaced key may come back to less than it had used; whoever came instead may not use more than is there. */
+/**
+ * A displaced key may return to less than it had used; the key that displaced it may use no more than the
+ * room left.
+ */
 const EXCEPT_DISPLACED = ANYTHING.filter(
   (what) => what !== 'refused at rest' && what !== 'early' && what !== 'lost charge',
 )
@@ -19,7 +22,7 @@ export const inserting: Readonly<Record<string, Scenario>> = {
     threads: [[check()], [check()]],
   },
   'two insert one new key, each another way': {
-    // One finds way 0 taken, the other expired.
+    // One thread finds way 0 taken, the other finds it expired.
     forbidden: ANYTHING,
     onFull: 'deny',
     times: [20, 23],
@@ -36,9 +39,9 @@ export const inserting: Readonly<Record<string, Scenario>> = {
     forbidden: WITHOUT_ROOM,
     onFull: 'deny',
     times: [20, 23],
-    homes: { [SQUATTER]: [1, 0] },
+    homes: { [LOST_KEY]: [1, 0] },
     before: [
-      [19, squats],
+      [19, loseWay],
       [20, check()],
     ],
     threads: [[check()], [check(2), check(2)]],
@@ -47,9 +50,9 @@ export const inserting: Readonly<Record<string, Scenario>> = {
   'an empty way is claimed while its key decides': {
     forbidden: EXCEPT_DISPLACED,
     times: [20],
-    homes: { [SQUATTER]: [1, 0] },
+    homes: { [LOST_KEY]: [1, 0] },
     before: [
-      [19, squats],
+      [19, loseWay],
       [20, { do: 'block', key: 1, ms: 1_000 }],
       [20, { do: 'unblock', key: 1 }],
     ],
@@ -59,8 +62,8 @@ export const inserting: Readonly<Record<string, Scenario>> = {
   'by a handle whose way was claimed for another key': {
     forbidden: WITHOUT_ROOM,
     times: [20, 23],
-    homes: { [SQUATTER]: [1, 0] },
-    before: [[19, squats]],
+    homes: { [LOST_KEY]: [1, 0] },
+    before: [[19, loseWay]],
     threads: [
       [byHandle(), byHandle()],
       [check(2), check(2)],
@@ -71,9 +74,9 @@ export const inserting: Readonly<Record<string, Scenario>> = {
   'a way lost to another key and won back': {
     forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
     times: [21, 23],
-    homes: { [SQUATTER]: [1, 0] },
+    homes: { [LOST_KEY]: [1, 0] },
     before: [
-      [19, squats],
+      [19, loseWay],
       [20, check()],
     ],
     threads: [[readClock, checkLate()], [check()], [check(2)]],
@@ -83,9 +86,9 @@ export const inserting: Readonly<Record<string, Scenario>> = {
     forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),
     times: [22],
     ahead: [-1, 0, 0],
-    homes: { [SQUATTER]: [1, 0] },
+    homes: { [LOST_KEY]: [1, 0] },
     before: [
-      [19, squats],
+      [19, loseWay],
       [20, check()],
     ],
     threads: [[check()], [check()], [check(2)]],
@@ -97,9 +100,9 @@ export const inserting: Readonly<Record<string, Scenario>> = {
     times: [21],
     ahead: [-1, 0, 0],
     ways: 3,
-    homes: { 1: [0, 1], 2: [0, 2], [SQUATTER]: [2, 0] },
+    homes: { 1: [0, 1], 2: [0, 2], [LOST_KEY]: [2, 0] },
     before: [
-      [18, squats],
+      [18, loseWay],
       [19, check()],
     ],
     threads: [

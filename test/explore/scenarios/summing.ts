@@ -1,5 +1,5 @@
-// Windows that are summed by nodes: of block sums on one level, on two, and of a Fenwick tree, each at the turns of its laps.
-// Blocks have two buckets here.
+// Windows that are summed by nodes: block sums on one level and on two, and a Fenwick tree, each where its
+// laps turn. Blocks have two buckets here.
 import { check, checkLate, giveBack, type Op, readClock, refund, type Scenario } from '../scenario.js'
 import { ANYTHING } from './deciding.js'
 
@@ -85,7 +85,7 @@ function scenariosOf(ring: number, buckets: number, turn: number): Record<string
       limit: 2,
       threads: [[check(), giveBack], [check(1, 2)]],
     },
-    'a penalty beyond all counting': {
+    'a penalty beyond the largest count': {
       forbidden: AMONG_REFUNDS,
       times: [turn],
       before: Array.from({ length: 4 }, (_, i) => [turn - (i >> 1), penalize(2 ** 22 - 2)] as const),

@@ -20,16 +20,16 @@ import { Ledger } from './ledger.js'
 import { Log, type LogMark, Machine } from './machine.js'
 import { GRANULE_MS, type Op, type Scenario } from './scenario.js'
 
-/** Where a thread of the scenario stands. */
-interface Player {
+/** The state of one thread of the scenario. */
+interface SimulatedThread {
   readonly log: Log
-  /** Operations whose end the ledger has been told of. */
-  told: number
+  /** The number of finished operations that the ledger has recorded. */
+  reported: number
   finished: boolean
 }
 
-export interface PlayerMark extends LogMark {
-  told: number
+export interface ThreadMark extends LogMark {
+  reported: number
   finished: boolean
 }
 
@@ -38,19 +38,19 @@ const BESIDE = ['generation', 'giving']
 const STATES = ['FREE', 'CLAIMED', 'NAMED', 'LIVE']
 const HEADER_NAMES = new Map<number, string>(Object.entries(HEADER).map(([name, index]) => [index, name]))
 const { hash1, hash2 } = new Log()
-const FRESH: PlayerMark = { length: 0, hash1, hash2, told: 0, finished: false }
+const FRESH: ThreadMark = { length: 0, hash1, hash2, reported: 0, finished: false }
 
 interface Fingerprint {
   lo: number
   hi: number
 }
 
-/** A scenario set up on the built code: its memory, its threads, its clock, and the ledger that watches. */
-export class Stage {
+/** A scenario set up on the built code: its memory, its threads, its clock, and the ledger that judges. */
+export class Simulation {
   readonly scenario: Scenario
   readonly machine: Machine
   readonly ledger: Ledger
-  readonly players: Player[]
+  readonly threads: SimulatedThread[]
   readonly readings: number[]
   readonly #built: Built
   readonly #arena: Arena
@@ -68,19 +68,19 @@ export class Stage {
     this.machine.hash1 = 1
     this.ledger = new Ledger(scenario, this.machine, this.#arena, (way) => this.#keyOf(way))
     this.readings = scenario.times.map((time) => time * GRANULE_MS)
-    this.players = scenario.threads.map(() => ({ log: new Log(), told: 0, finished: false }))
+    this.threads = scenario.threads.map(() => ({ log: new Log(), reported: 0, finished: false }))
     for (const key of this.ledger.keys) this.#fingerprints.set(key, this.#fingerprintOf(key))
     built.playOn(this.machine)
     this.#prepare()
-    this.machine.watch = (index, before, after) => this.ledger.sees(index, before, after)
-    this.machine.moves = (thread) => this.ledger.moves(thread)
+    this.machine.watch = (index, before, after) => this.ledger.observe(index, before, after)
+    this.machine.beforeEach = (thread) => this.ledger.beforeOperation(thread)
     if (this.readings.length > 1) this.machine.shareClock()
     this.#start = this.machine.mark()
   }
 
-  /** Whether every thread has come to its end, or died. */
+  /** Whether every thread has ended or died. */
   get atRest(): boolean {
-    return this.players.every((player, thread) => player.finished || this.isDead(thread))
+    return this.threads.every((own, thread) => own.finished || this.isDead(thread))
   }
 
   get clockCanMove(): boolean {
@@ -92,48 +92,48 @@ export class Stage {
   }
 
   canRun(thread: number): boolean {
-    return !this.players[thread]!.finished && !this.isDead(thread)
+    return !this.threads[thread]!.finished && !this.isDead(thread)
   }
 
   moveClock(): void {
     this.machine.setNote(0, this.machine.getNote(0) + 1)
   }
 
-  /** Back to how all began. */
+  /** Returns to the state before the first step. */
   reset(): void {
     this.machine.backTo(this.#start)
-    for (const [thread] of this.players.entries()) this.backTo(thread, FRESH)
+    for (const [thread] of this.threads.entries()) this.backTo(thread, FRESH)
     this.ledger.wrong = undefined
   }
 
-  /** Lets a thread go on: by so many steps, or so many operations on memory of any kind. */
+  /** Lets a thread continue, by a number of steps or by a number of operations of any kind. */
   run(thread: number, steps: number, most?: number): void {
-    const player = this.players[thread]!
+    const own = this.threads[thread]!
     this.#built.playOn(this.machine)
-    player.finished = this.machine.run(thread, player.log, () => this.#play(thread), steps, most)
+    own.finished = this.machine.run(thread, own.log, () => this.#play(thread), steps, most)
   }
 
-  markOf(thread: number): PlayerMark {
-    const { log, told, finished } = this.players[thread]!
-    return { length: log.results.length, hash1: log.hash1, hash2: log.hash2, told, finished }
+  markOf(thread: number): ThreadMark {
+    const { log, reported, finished } = this.threads[thread]!
+    return { length: log.results.length, hash1: log.hash1, hash2: log.hash2, reported, finished }
   }
 
-  backTo(thread: number, mark: PlayerMark): void {
-    const player = this.players[thread]!
-    player.log.backTo(mark)
-    player.told = mark.told
-    player.finished = mark.finished
+  backTo(thread: number, mark: ThreadMark): void {
+    const own = this.threads[thread]!
+    own.log.backTo(mark)
+    own.reported = mark.reported
+    own.finished = mark.finished
   }
 
-  /** What must hold once nobody is in the middle of anything; the ledger says what does not. */
+  /** Judges the state in which no thread is inside an operation. The ledger records violations. */
   judgeAtRest(): void {
     this.ledger.judgeMemory()
-    // Who died may have left a charge.
+    // A dead thread may have left a charge.
     if (this.scenario.forbidden.includes('refused at rest') && this.ledger.dead === 0) this.#judgeRoom()
     if (this.scenario.forbidden.includes('locked out')) this.#judgeIdle()
   }
 
-  /** What a word of memory is called. */
+  /** The name of a word of memory. */
   nameOf(index: number): string {
     const { shape } = this.#arena
     if (index >= this.machine.words.length) return 'the clock'
@@ -150,7 +150,7 @@ export class Stage {
     return `${FIELDS[field] ?? part} of way ${way}`
   }
 
-  /** A word of memory as people read it. */
+  /** The value of a word of memory in readable form. */
   describe(index: number, value: number): string {
     const { shape } = this.#arena
     const field =
@@ -235,20 +235,20 @@ export class Stage {
     }
   }
 
-  /** A thread's whole life, from its start: called anew for every step. */
+  /** Runs a thread from its start. Called again for every step. */
   #play(thread: number): void {
     const { machine, ledger } = this
-    const player = this.players[thread]!
+    const own = this.threads[thread]!
     const aheadMs = (this.scenario.ahead?.[thread] ?? 0) * GRANULE_MS
     const clock = () => machine.readClock(this.readings) + aheadMs
     let engine = this.#engine(clock)
     let last: InlineDecision | undefined
     let hint = -1
     let ended = 0
-    /** Whether an operation has come back that the ledger has not been told of. */
-    const isNews = () => {
-      if (ended++ !== player.told || !machine.isNew) return false
-      player.told++
+    /** Whether an operation has just returned for the first time, so that the ledger must record it. */
+    const isUnreported = () => {
+      if (ended++ !== own.reported || !machine.isNew) return false
+      own.reported++
       machine.pause([
         ended,
         hint,
@@ -270,7 +270,7 @@ export class Stage {
         for (const key of op.keys) {
           const { lo, hi } = this.#fingerprints.get(key)!
           last = engine.check(lo, hi, 1, -1)
-          if (!isNews()) continue
+          if (!isUnreported()) continue
           ledger.decided(this.#decided(key, last, engine))
         }
         continue
@@ -280,7 +280,7 @@ export class Stage {
         last = decided[1]
         hint = last.way
       }
-      if (!isNews()) continue
+      if (!isUnreported()) continue
       if (decided) ledger.decided(this.#decided(decided[0], decided[1], engine))
       else ledger.ends()
     }
@@ -341,7 +341,10 @@ export class Stage {
     return new this.#built.InlineEngine(arena, 'default', { now })
   }
 
-  /** A fingerprint whose sets are the ones wanted: they are taken from its halves by multiply-shift (`memory/table.ts`). */
+  /**
+   * A fingerprint that the table maps to the wanted sets: it multiplies and shifts the halves
+   * (`memory/table.ts`).
+   */
   #fingerprintOf(key: number): Fingerprint {
     const { sets } = this.#arena.shape
     const [first, second] = this.scenario.homes?.[key] ?? [0, 1]
@@ -352,7 +355,7 @@ export class Stage {
   }
 }
 
-/** `maxKeys` for a table of so many sets: it is made for 80 %. */
+/** The `maxKeys` for which a table has this number of sets: a table is sized for 80 % load. */
 function keysFor(built: Built, rule: Parameters<Built['createArena']>[0], sets: number): number {
   for (let keys = 1; keys <= 64 * sets; keys++) {
     if (built.createArena(rule, keys, 'evict', 0).shape.sets === sets) return keys
