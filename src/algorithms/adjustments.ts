@@ -19,8 +19,9 @@ import { nextUntil } from './block-time.js'
 import { GONE, type SlidingWindow } from './sliding-window.js'
 
 /**
- * What changes a key's counts otherwise than by admitting: the same words in the same order as `sliding-window.ts`.
- * Each says GONE where the way is not the key's any more: look it up again.
+ * Changes a key's counts in other ways than by admission: the same words in the same order as in
+ * `sliding-window.ts`. Each method returns GONE if the way is not the key's any more. The caller then looks
+ * the key up again.
  */
 export class Adjustments {
   readonly #window: SlidingWindow
@@ -30,9 +31,10 @@ export class Adjustments {
   }
 
   /**
-   * Gives back one admission: `cost` units charged in tick e, with this stamp (`refund-marks.ts`). Nothing where the
-   * tick is out of the window, or where a refund by key may have taken it. The way may have changed hands: if its
-   * counts were taken over, this one is among them; if not, its ticks are past e by more than a window.
+   * Gives back one admission: `cost` units charged in tick e, with this stamp (`refund-marks.ts`). Returns
+   * false if the tick has left the window, or if a refund by key may have taken the charge. The way may have
+   * another key by now. Either that key took over this charge with the others, or the way's tick is more than
+   * a window past e.
    */
   giveBack(way: number, e: number, cost: number, stamp: number): boolean {
     const { ring, words } = this.#window
@@ -42,9 +44,10 @@ export class Adjustments {
   }
 
   /**
-   * Takes up to `most` units out, the oldest first, so that nothing is counted for too short a time. A bucket taken
-   * from gets another mark: a decision under way there can't know whether its charge is what went, and leaves it.
-   * @returns how many, or GONE where that was known before the first was taken
+   * Takes up to `most` units out, the oldest first, so that no unit counts for too short a time. Each bucket
+   * taken from gets another refund mark: a decision under way there can't know whether its charge was taken,
+   * and leaves it.
+   * @returns the number of units, or GONE if the way was not the key's before any was taken
    */
   refund(way: number, lo: number, hi: number, most: number): number {
     const { ring } = this.#window
@@ -54,11 +57,11 @@ export class Adjustments {
     let left = most
     for (let length = ring.size; left > 0; ) {
       const slot = ring.slot(newest)
-      const age = ring.sums.find(base, slot, ring.lap, length, 0) // the oldest that counts anything
+      const age = ring.sums.find(base, slot, ring.lap, length, 0) // of the oldest bucket that counts anything
       const now = this.#tickOf(way, lo, hi)
       if (now === undefined) break
       if (now !== newest) {
-        newest = now // and all over again: see `range-sum/fenwick.ts`
+        newest = now // start again: see `range-sum/fenwick.ts`
         length = ring.size
         continue
       }
@@ -73,7 +76,10 @@ export class Adjustments {
     return this.#taken(base, most - left)
   }
 
-  /** Takes up to `most` units out of one bucket; how many, undefined where the way is not the key's any more. */
+  /**
+   * Takes up to `most` units out of one bucket. Returns their number, or undefined if the way is not the
+   * key's.
+   */
   #refundBucket(
     way: number,
     lo: number,
@@ -84,20 +90,20 @@ export class Adjustments {
   ): number | undefined {
     const { marks, words } = this.#window
     const base = this.#window.base(way)
-    let isAlone: boolean | undefined // undefined: no turn is announced
+    let isAlone: boolean | undefined // undefined while no turn is announced
     let taken: number | undefined
     for (;;) {
       const b = load(words, at)
       taken = (b & LAP) === lap ? Math.min(most, b & COUNT) : 0
       if (taken === 0) break
-      // After b: the way's next key may have charged this bucket in the meantime, and must not be refunded.
+      // After b: the way's next key may have charged this bucket by now, and its charge must stay.
       if (this.#tickOf(way, lo, hi) === undefined) {
         taken = undefined
         break
       }
       if (refundsOf(b) >= 2 && isAlone === undefined) {
         isAlone = marks.beginTurn(base)
-        continue // to read the bucket after the announcement
+        continue // read the bucket after the announcement
       }
       const marked = refundsOf(b) < 2 ? b + ONE_REFUND : marks.turned(base, b, isAlone === true)
       if (compareExchange(words, at, b, marked - taken) === b) break
@@ -107,8 +113,9 @@ export class Adjustments {
   }
 
   /**
-   * Charges `cost` units whether there is room or not. The bucket stops at its fullest and the total short of all ones:
-   * both are over every limit (of nodes see `docs/range-sums.md`). Always under a new epoch, as total may not show the charge.
+   * Charges `cost` units even if there is no room. The bucket stops at its largest count, and the total at
+   * MAX_TOTAL. Both are over every limit. (For nodes see `docs/range-sums.md`.) The epoch is always new,
+   * because a total at MAX_TOTAL does not change.
    */
   penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE {
     const { ring, words } = this.#window
@@ -143,11 +150,16 @@ export class Adjustments {
   }
 
   /**
-   * Refuses the key until then (a word of UNTIL). UNTIL first: all ones in total with an old UNTIL would be no block.
-   * By compare-exchange, and the admission word read between: a way that changed hands keeps its own. Where an earlier
-   * block has left the very same word, this one ends a sixteenth later: a thread that still expects that word, to block
-   * the key that lost this way, must not find it. (It may find 0, which is in every new way, and the word for ever.)
-   * The note ends: what it said of a sum it would, after as many blocks as there are epochs, say of a block that is over.
+   * Blocks the key until `until`, a word of UNTIL. UNTIL is written before the admission word: a total of all
+   * ones with an old UNTIL would be no block. Both are written by CAS, and the admission word is loaded
+   * between them, so a way that went to another key keeps its own.
+   *
+   * If an earlier block left the same word, this block ends a sixteenth of a second later. A thread that
+   * still expects that word, to block the key that lost this way, must not find it. (It may find 0, which is
+   * in every unused way, and FOR_EVER.)
+   *
+   * The note ends. Otherwise a note of an earlier sum could match again after this block is over, once the
+   * epoch has wrapped.
    */
   block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE {
     const { words } = this.#window
@@ -156,9 +168,9 @@ export class Adjustments {
       const u = load(words, base + UNTIL)
       const v = load(words, base + ADM)
       if (!this.#window.isOf(v, way, lo, hi)) return GONE
-      const isLeft = u === (until | 0) && (v & COUNT) !== BLOCKED && u !== 0 && until !== FOR_EVER
-      const ours = isLeft ? nextUntil(until) : until | 0
-      if (compareExchange(words, base + UNTIL, u, ours) !== u) continue
+      const isSameAsBefore = u === (until | 0) && (v & COUNT) !== BLOCKED && u !== 0 && until !== FOR_EVER
+      const next = isSameAsBefore ? nextUntil(until) : until | 0
+      if (compareExchange(words, base + UNTIL, u, next) !== u) continue
       const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED
       if (compareExchange(words, base + ADM, v, shut) !== v) continue
       this.#window.epochs.count(base)
@@ -167,7 +179,7 @@ export class Adjustments {
     }
   }
 
-  /** Ends a block by summing. Whether there was one. */
+  /** Ends a block by a sum. Returns whether the key was blocked. */
   unblock(way: number, lo: number, hi: number, reading: Reading): boolean | typeof GONE {
     const { words } = this.#window
     const base = this.#window.base(way)
@@ -182,7 +194,7 @@ export class Adjustments {
     }
   }
 
-  /** The newest tick of the key's way, read after the admission word; undefined where it is not the key's. */
+  /** The cell's tick, read after the admission word, or undefined if the way is not the key's. */
   #tickOf(way: number, lo: number, hi: number): number | undefined {
     const base = this.#window.base(way)
     const v = load(this.#window.words, base + ADM)

@@ -5,22 +5,25 @@ import { load, read } from '../memory/words.js'
 import type { SlidingWindow } from './sliding-window.js'
 
 /**
- * Keeps blocks from filling the table: of a key's 32 ways at most half stay blocked. Beyond that, the block that ends soonest
- * gives way:
+ * Keeps blocks from filling the table: at most half of a key's 32 ways stay blocked. Beyond that, the block
+ * that ends soonest gives way:
  *
- *  - to another block, here. Its key keeps its way and its counts: only the block ends, by a sum, as `unblock` ends one.
- *  - to a new key that finds no way to take, in `memory/insertion.ts`. That key takes the way over with its counts.
+ *  - To another block, here. Its key keeps its way and its counts. Only the block ends, by a sum, as in
+ *    `unblock`.
+ *  - To a new key that finds no way, in `memory/insertion.ts`. The new key takes over the way with its
+ *    counts.
  *
- * The block is set first and the others are counted then, by atomic loads: of two threads that block at once, the later to
- * count sees both blocks. Both may see both, and then each ends one: so many threads as block at the same moment, so many
- * blocks less than half may stay. A thread that dies in between leaves one block too many, until the next one in these ways.
- * Ways are in the pairs of sets of many keys, so a block for one key may leave another key with more than half of its ways
- * blocked. That key's next block, or its insertion, makes up for it.
+ * A thread sets its block first, and then counts the others by atomic loads. If two threads block at once,
+ * the later one to count sees both blocks. Both may see both, and then each ends one. So k threads that block
+ * at the same moment may leave up to k blocks less than half. A thread that dies in between leaves one block
+ * too many, until the next block in these ways. A way belongs to the sets of many keys. A block for one key
+ * may leave another key with more than half of its ways blocked. That key's next block or insertion corrects
+ * it.
  */
 export class BlockBound {
   readonly #table: Table
   readonly #window: SlidingWindow
-  /** The admission word by which `#surplus` chose its way. */
+  /** The admission word with which `#surplus` chose its way. */
   #chosen = 0
 
   constructor(table: Table, window: SlidingWindow) {
@@ -28,7 +31,10 @@ export class BlockBound {
     this.#window = window
   }
 
-  /** Ends blocks of other keys until at most half of this key's ways are blocked. Returns how many it ended. */
+  /**
+   * Ends blocks of other keys until at most half of this key's ways are blocked. Returns the number of ended
+   * blocks.
+   */
   hold(lo: number, hi: number, reading: Reading): number {
     for (let ended = 0; ; ) {
       const way = this.#surplus(lo, hi, reading)
@@ -37,7 +43,7 @@ export class BlockBound {
     }
   }
 
-  /** Of other keys' blocked ways the one whose block ends soonest; -1 where no more than half are blocked. */
+  /** Another key's way whose block ends soonest, or -1 if no more than half of the ways are blocked. */
   #surplus(lo: number, hi: number, reading: Reading): number {
     const window = this.#window
     let blocked = 0
@@ -58,15 +64,16 @@ export class BlockBound {
   }
 
   /**
-   * Ends the block by which `#surplus` chose this way, or says false: something else happened to the way; look again.
+   * Ends the block with which `#surplus` chose this way. Returns false if the way has changed since.
    *
-   * The compare-exchange expects the admission word v that `#surplus` loaded, and UNTIL was read after v. A block that
-   * replaces the chosen one writes UNTIL first, then the admission word with a new epoch:
+   * The CAS expects the admission word v that `#surplus` loaded. UNTIL was read after v. A block that
+   * replaces the chosen one writes UNTIL first, and then the admission word with a new epoch. If it writes
+   * that epoch
    *
-   *  - Its new epoch stands before the load of v: UNTIL was the new one's, and the new block is the one chosen.
-   *  - Its new epoch stands after the load of v and before this compare-exchange: this fails. With a word loaded here,
-   *    it would end the new block, which may be for ever.
-   *  - Its new epoch comes after this compare-exchange: that step of the block fails, and the block is set again.
+   *  - before the load of v: UNTIL was its own, and it is the chosen block.
+   *  - between the load of v and this CAS: this CAS fails. If it expected a word loaded here, it would end
+   *    the new block, which may be for ever.
+   *  - after this CAS: that write fails, and the block is set again.
    *
    * The sum is complete: the tick and the buckets are read after v, as in `decide`.
    */

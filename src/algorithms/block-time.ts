@@ -1,15 +1,15 @@
 import { FOR_EVER, PER_SECOND } from '../memory/layout.js'
 
-/** Half of what UNTIL can tell apart, four years: what is longer is for ever. */
+/** A longer block is for ever. Half of the range of UNTIL, about 4 years. */
 const LONGEST_BLOCK_MS = (2 ** 31 - 2 ** 20) * (1000 / PER_SECOND)
 
-/** A sixteenth of a second later, as a word of UNTIL; never for ever. */
+/** The UNTIL of a sixteenth of a second later. Never FOR_EVER. */
 export function nextUntil(until: number): number {
   const next = (until + 1) >>> 0
   return (next === FOR_EVER ? 0 : next) | 0
 }
 
-/** Times as they stand in UNTIL: in sixteenths of a second from the arena's origin, modulo 2^32. */
+/** Converts times to and from words of UNTIL. */
 export class BlockTime {
   readonly #originMs: number
 
@@ -17,29 +17,30 @@ export class BlockTime {
     this.#originMs = originMs
   }
 
-  /** The word for so many milliseconds from now on. */
+  /** The word for `ms` milliseconds after `nowMs`. */
   wordFor(nowMs: number, ms: number): number {
     if (ms > LONGEST_BLOCK_MS) return FOR_EVER
     const until = Math.ceil(this.#sixteenthsAt(nowMs + ms)) >>> 0
     return until === FOR_EVER ? nextUntil(until) : until
   }
 
-  /** How long it is until a word's time: at most 0 where it has passed. */
+  /** Milliseconds until a word's time, 0 or less if it has passed. */
   leftMs(word: number, nowMs: number): number {
     const until = word >>> 0
     if (until === FOR_EVER) return Number.POSITIVE_INFINITY
     const since = this.#sixteenthsAt(nowMs)
     const whole = Math.floor(since)
-    return (((until - whole) | 0) - (since - whole)) * (1000 / PER_SECOND) // as a distance: UNTIL wraps in 8.5 years
+    const left = ((until - whole) | 0) - (since - whole) // a distance, because UNTIL wraps after 8.5 years
+    return left * (1000 / PER_SECOND)
   }
 
-  /** The first whole number of milliseconds after `nowMs` at which a word's time has passed: 0 where it has. */
+  /** The number of whole milliseconds after which a word's time has passed, 0 if it has passed by `nowMs`. */
   wholeMs(word: number, nowMs: number): number {
     const left = this.leftMs(word, nowMs)
     if (left <= 0) return 0
     if (left === Number.POSITIVE_INFINITY) return left
     let ms = Math.ceil(left)
-    // Exact: `leftMs` at the later reading may be rounded otherwise.
+    // Makes it exact: `leftMs` may round differently at the later reading.
     while (this.leftMs(word, nowMs + ms) > 0) ms++
     while (ms > 1 && this.leftMs(word, nowMs + ms - 1) <= 0) ms--
     return ms

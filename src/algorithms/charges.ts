@@ -4,18 +4,22 @@ import { CHARGED, LATE, OVERFLOWN } from '../range-sum/range-sum.js'
 import { type RefundMarks, UNKNOWN_STAMP } from './refund-marks.js'
 import type { Ring } from './ring.js'
 
-/** Gives a cell a new epoch. */
+/** Gives a cell a new epoch (`sliding-window.ts`, "Taking units out of a bucket"). */
 interface Epoch {
   bumpEpoch(base: number): void
 }
 
+/**
+ * Puts charges into buckets, and into the nodes above them, and takes out those that were not admitted. Step
+ * 3 of a decision (`sliding-window.ts`), except for the commit, and the end of step 4.
+ */
 export class Charges {
   readonly #words: Words
   readonly #ring: Ring
   readonly #marks: RefundMarks
   readonly #hasNodes: boolean
   readonly #epoch: Epoch
-  /** The stamp of the last charge */
+  /** The stamp of the last charge (`refund-marks.ts`). */
   stamp = 0
 
   constructor(words: Words, shape: Shape, ring: Ring, marks: RefundMarks, epoch: Epoch) {
@@ -26,7 +30,10 @@ export class Charges {
     this.#epoch = epoch
   }
 
-  /** Charges tick e: what stands in its bucket now, with its `stamp`; or LATE, or OVERFLOWN (only charges under way can do that). */
+  /**
+   * Charges tick e and sets `stamp`. Returns the bucket's new word; or LATE, if the cell's tick has moved
+   * on; or OVERFLOWN, which only charges under way and penalties cause.
+   */
   charge(base: number, e: number, cost: number): number {
     if (!this.#hasNodes) return this.#chargeBucket(base, e, cost)
     const ring = this.#ring
@@ -37,7 +44,7 @@ export class Charges {
     const charged = above === CHARGED ? this.#chargeBucket(base, e, cost) : above
     if (charged !== LATE && charged !== OVERFLOWN) return charged
     if (above === CHARGED) sums.takeOut(base, slot, lap, cost)
-    this.#epoch.bumpEpoch(base) // some node may have been charged for a while
+    this.#epoch.bumpEpoch(base) // a node may have counted the charge for a moment
     return charged
   }
 
@@ -54,7 +61,7 @@ export class Charges {
         this.stamp = this.#marks.stampOf(base, b)
         charged = b + cost
       } else {
-        // After the load of b: see "A bucket of another lap".
+        // The tick is read after b: see "A bucket of another lap" in `sliding-window.ts`.
         if (ring.distance(read(words, base + TICK), e) >= ring.slots) return LATE
         this.stamp = 0
         charged = ring.lap | cost
@@ -63,21 +70,24 @@ export class Charges {
     }
   }
 
-  /** Takes a charge out of its bucket, unless a refund by key may have done so: its stamp tells. */
+  /**
+   * Takes a charge out of its bucket. Returns false if, by its stamp, a refund by key may have taken it
+   * already.
+   */
   undo(base: number, e: number, cost: number, stamp: number): boolean {
     if (stamp === UNKNOWN_STAMP) return false
     const marks = this.#marks
     const ring = this.#ring
     const isMarked = stamp !== 0
-    const isTaken = (!isMarked || marks.begin(base, stamp)) && this.#takeOut(base, e, cost, stamp)
-    if (isMarked) marks.end(base)
+    const isTaken = (!isMarked || marks.beginGiveBack(base, stamp)) && this.#takeOut(base, e, cost, stamp)
+    if (isMarked) marks.endGiveBack(base)
     if (!isTaken) return false
     ring.sums.takeOut(base, ring.slot(e), ring.lap, cost)
     this.#epoch.bumpEpoch(base)
     return true
   }
 
-  /** False where the bucket is of another lap, or has another mark than in the stamp. */
+  /** Returns false if the bucket has another lap or another refund mark than at the charge. */
   #takeOut(base: number, e: number, cost: number, stamp: number): boolean {
     const words = this.#words
     const ring = this.#ring

@@ -1,30 +1,36 @@
 import type { Shape } from '../memory/layout.js'
 
 const MAX_SLOTS = 1024
-/** An era ends once one slot has been given so many epochs in it. */
+/** An era ends after this many counted epochs in one slot. */
 const EPOCHS_PER_ERA = 32
-/** A decision trusts its cell's word until the cell's slot has been given more epochs than these since the decision's era began. */
+/**
+ * A decision trusts its cell's admission word up to this many counted epochs since the decision's era began.
+ */
 const MAX_NEW_EPOCHS = 64
 
 /**
- * Counts the epochs that this thread gives its limiter's cells by other calls than decisions: by refunds, penalties, blocks and
- * their ends, and keys that take a place. Epochs have eight bits: after 256 of them a cell may bear the admission word that a
- * decision left, and not be as it was then.
+ * Counts the epochs that this thread gives cells by operations other than decisions: refunds, penalties,
+ * blocks and their ends, and insertions. After 256 new epochs a cell may have the same admission word again,
+ * although it has changed. So a decision whose figures are read later must know how many epochs its cell has
+ * had since.
  *
- * Ways share slots, 1,024 at most. The counts as they were when an *era* began tell how many epochs a way has been given since, or
- * more. So a decision keeps only the counts of its era.
+ * Ways share at most 1,024 slots, one count each. The thread's time is divided into *eras*. The counts at the
+ * beginning of an era give an upper bound of the new epochs of a way since then. A decision keeps only a
+ * reference to these counts.
  *
- * Decisions give epochs too, where they sum. They are not counted: the addon makes most of them. A decision sums a cell whose note
- * does not hold: once for each counted epoch, and once a tick; with a smooth edge once a sixteenth of it, and again where a
- * batch goes on by its older reading at the step from one to the next, less than 48 times in all. So 64 counted epochs are
- * less than 2 * 64 + 48 = 176 in one tick. (The rest, up to 255, is for a clock that is set back by hours and on again: that
- * returns to a tick, and sums twice for a counted epoch.) An epoch of another tick is told by the tick.
+ * Decisions give new epochs too, by sums, but the addon makes most of them, so they are not counted. A
+ * decision sums a cell whose note does not match: once for each counted epoch, and once in each tick. With
+ * the smooth edge, it sums once in each sixteenth of a tick. It sums again if a batch goes on with its older
+ * reading when a sixteenth begins. That is less than 48 sums in all. So 64 counted epochs are less than 2 *
+ * 64 + 48 = 176 epochs in one tick. The rest, up to 255, is for a clock that steps back by hours and on
+ * again: it returns to a tick and sums twice for a counted epoch. An epoch of another tick is recognised by
+ * its tick.
  */
 export class Epochs {
   readonly #shape: Shape
   readonly #counts: Uint32Array
   #begun: Uint32Array
-  /** Called at the beginning of each era but the first. */
+  /** Called at the beginning of each era except the first. */
   onEra: () => void = () => {}
 
   constructor(shape: Shape) {
@@ -48,7 +54,7 @@ export class Epochs {
     this.onEra()
   }
 
-  /** Whether so few epochs came to the way since that era began that its word tells whether it has changed. */
+  /** Whether an unchanged admission word still proves that the way has not changed since that era began. */
   isWithinEpochs(begun: Uint32Array, way: number): boolean {
     return this.#since(begun, way % this.#counts.length) <= MAX_NEW_EPOCHS
   }

@@ -4,27 +4,28 @@ import { ADM, BLOCKED, COUNT, TICK, UNTIL } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
 import type { SlidingWindow } from './sliding-window.js'
 
-/** A cell's buckets as seen from a reading. */
+/** Which buckets of a cell count at a reading. */
 interface View {
-  /** The newest tick that they have seen, not wrapped, and as its word. */
+  /** The cell's tick, not wrapped, and as its word. */
   readonly newest: number
   readonly word: number
-  /** How many ticks up to that one are in the window. */
+  /** The number of ticks in the window, up to the cell's tick. */
   readonly length: number
-  /** Where the window ends, in granules. */
+  /** The end of the window, in granules. */
   readonly now: number
 }
 
 /**
- * What a cell will do if it is left alone, worked out from its buckets and never written to it: each figure a snapshot
- * that other threads may overtake. Ticks here are not wrapped. Figures are whole milliseconds from the reading: that many
- * after it the figure is so, and one less it is not, by any clock, of fractional milliseconds too.
+ * Computes what happens to a cell if no other operation changes it. It reads the buckets and never writes.
+ * Each result is a snapshot, which other threads may make out of date. Ticks are not wrapped here. A time is
+ * in whole milliseconds after the reading. It is exact: one millisecond less is too early, also with a clock
+ * of fractional milliseconds.
  */
 export class Estimates {
   readonly #window: SlidingWindow
   readonly #ticks: Ticks
   readonly #smooth: boolean
-  /** When charges were gone that were asked about last: all of a tick have one end. */
+  /** The last result of `untilGone`: all charges of a tick end at the same time. */
   readonly #lastEnd = { position: Number.NaN, nowMs: 0, ms: 0 }
 
   constructor(window: SlidingWindow, ticks: Ticks, smooth: boolean) {
@@ -38,7 +39,7 @@ export class Estimates {
     return this.#inOneTick(base, reading, (view) => this.#usedIn(base, view))
   }
 
-  /** Units charged in the last `lastMs` (at most the window): every granule that overlaps them, counted whole. */
+  /** Units charged in the last `lastMs`, at most the window. A granule that overlaps it counts whole. */
   usedInLast(base: number, reading: Reading, lastMs: number): number {
     const from = Math.floor(this.#ticks.position(reading.nowMs - lastMs))
     return this.#inOneTick(base, reading, ({ newest, word, length }) =>
@@ -46,27 +47,27 @@ export class Estimates {
     )
   }
 
-  /** Until `cost` would be admitted; 0 where it would be now. `cost` is at most `limit`. */
+  /** Milliseconds until `cost`, at most `limit`, would be admitted; 0 if it would be now. */
   untilAdmitted(base: number, cost: number, limit: number, reading: Reading): number {
     return Math.max(this.untilFits(base, cost, limit, reading), this.untilUnblocked(base, reading))
   }
 
-  /** The same, of counts alone: a block is not looked at. */
+  /** The same if a block is ignored. */
   untilFits(base: number, cost: number, limit: number, reading: Reading): number {
     return this.#inOneTick(base, reading, (view) => {
       const room = limit - cost
       if (this.#usedIn(base, view) <= room) return 0
-      // What has to leave is counted whole: by the time that a bucket leaves, all before it have.
+      // The buckets before the one at `age` count whole: they leave the window before it does.
       const { newest, word, length, now } = view
       const age = this.#lastToLeave(base, word, length, room)
-      if (age < 0) return 0 // it has been taken out meanwhile
+      if (age < 0) return 0 // units have been taken out meanwhile
       const count = this.#window.ring.countAt(base, word, age)
       const position = this.#leaves(newest - age, count, room - this.#sum(base, word, age))
       return Math.max(0, this.#ticks.untilPosition(reading.nowMs, Math.max(position, now)))
     })
   }
 
-  /** Until nothing counts any more; 0 where nothing does. A block is not looked at. */
+  /** Milliseconds until nothing counts any more, 0 if nothing does. A block is ignored. */
   untilEmpty(base: number, reading: Reading): number {
     return this.#inOneTick(base, reading, ({ newest, word, length }) => {
       const age = this.#lastToLeave(base, word, length, 0)
@@ -75,35 +76,35 @@ export class Estimates {
     })
   }
 
-  /** Units that count just after a charge in this tick, the cell's. */
+  /** Units that count just after a charge in `tick`, the cell's tick. */
   usedAtCharge(base: number, tick: number, reading: Reading): number {
     const { ring } = this.#window
     return this.#smooth || this.#window.hasNodes ? this.used(base, reading) : ring.sum(base, tick, 0)
   }
 
-  /** Until what was charged in this tick, and before, does not count any more. */
+  /** Milliseconds until no charge of this tick, or an earlier one, counts any more. */
   untilGone(tick: number, { nowMs, tick: readTick, absoluteTick }: Reading): number {
     const behind = this.#window.ring.distance(readTick, tick)
     const { modulus } = this.#ticks
-    const age = behind > modulus / 2 ? behind - modulus : behind // below 0 where the cell stands ahead of the reading
+    const age = behind > modulus / 2 ? behind - modulus : behind // negative if the cell is ahead of the reading
     const position = absoluteTick - age + this.#window.ring.size
-    const gone = this.#lastEnd
-    if (position !== gone.position || nowMs !== gone.nowMs) {
-      gone.position = position
-      gone.nowMs = nowMs
-      gone.ms = Math.max(0, this.#ticks.untilPosition(nowMs, position))
+    const last = this.#lastEnd
+    if (position !== last.position || nowMs !== last.nowMs) {
+      last.position = position
+      last.nowMs = nowMs
+      last.ms = Math.max(0, this.#ticks.untilPosition(nowMs, position))
     }
-    return gone.ms
+    return last.ms
   }
 
-  /** Until a block ends: 0 where there is none, `Infinity` where it never does. */
+  /** Milliseconds until the key's block ends: 0 if it is not blocked, `Infinity` if the block is for ever. */
   untilUnblocked(base: number, reading: Reading): number {
     const { words } = this.#window
     if ((load(words, base + ADM) & COUNT) !== BLOCKED) return 0
     return this.#window.until.wholeMs(load(words, base + UNTIL), reading.nowMs)
   }
 
-  /** Until a new key may take the way of a table that is full, unless it is blocked then. */
+  /** Milliseconds until a new key may take this way of a full table, if it is not blocked then. */
   untilExpired(base: number, reading: Reading): number {
     const tick = this.#tickOf(base, reading)
     const isEmpty = (load(this.#window.words, base + ADM) & COUNT) === 0
@@ -111,24 +112,26 @@ export class Estimates {
     return Math.max(0, this.#ticks.untilPosition(reading.nowMs, free))
   }
 
-  /** What `see` makes of the cell, its tick being the same before and after: see `range-sum/fenwick.ts`. */
-  #inOneTick<T>(base: number, reading: Reading, see: (view: View) => T): T {
+  /**
+   * Calls `compute` until the cell's tick is the same before and after it (`range-sum/fenwick.ts` says why).
+   */
+  #inOneTick<T>(base: number, reading: Reading, compute: (view: View) => T): T {
     const { ring, words } = this.#window
     for (;;) {
       const word = load(words, base + TICK)
       const newest = reading.absoluteTick - ring.behind(base, word, reading)
-      const whole = reading.absoluteTick
-      // Where the window ends, in granules: at the cell's tick, if a clock that stepped back has not reached it.
-      const now = newest > whole ? newest : whole + (this.#smooth ? reading.sixteenth / SIXTEENTHS : 0)
-      const length = Math.max(0, newest - Math.max(newest, whole) + ring.size)
-      const seen = see({ newest, word, length, now })
-      if (read(words, base + TICK) === word) return seen
+      const tick = reading.absoluteTick
+      // If a clock that stepped back has not reached the cell's tick, the window ends there.
+      const now = newest > tick ? newest : tick + (this.#smooth ? reading.sixteenth / SIXTEENTHS : 0)
+      const length = Math.max(0, newest - Math.max(newest, tick) + ring.size)
+      const result = compute({ newest, word, length, now })
+      if (read(words, base + TICK) === word) return result
     }
   }
 
-  /** What counts in the view's window, of its oldest bucket by the part inside. */
+  /** Units in the view's window. The oldest bucket counts by its part inside. */
   #usedIn(base: number, { newest, word, length, now }: View): number {
-    // As `Ring.sum` does: whole, the oldest bucket goes with its node.
+    // As in `Ring.sum`: a bucket that counts whole may be part of a node's count.
     if (!this.#smooth || length === 0 || Number.isInteger(now)) return this.#sum(base, word, length)
     const oldest = this.#window.ring.countAt(base, word, length - 1)
     return this.#sum(base, word, length - 1) + this.#counting(newest - length + 1, oldest, now)
@@ -141,15 +144,16 @@ export class Estimates {
   }
 
   /**
-   * How many ticks before the view's the last one is that has to leave for at most `room` to count; -1 where no more does. By
-   * sums, which are what decides: where a thread died, a node may count more than the buckets in which `find` looks.
+   * The age in ticks of the bucket that must leave last before at most `room` units count, or -1 if no more
+   * count now. It is found by sums, because sums decide. If a thread died, a node may count more than the
+   * buckets that `find` reads.
    */
   #lastToLeave(base: number, word: number, length: number, room: number): number {
     const { ring } = this.#window
-    const whole = this.#sum(base, word, length)
-    if (whole <= room) return -1
+    const units = this.#sum(base, word, length)
+    if (units <= room) return -1
     const slot = ring.slot(word)
-    const found = ring.sums.find(base, slot, ring.lap, length, whole - room - 1)
+    const found = ring.sums.find(base, slot, ring.lap, length, units - room - 1)
     const fits = (age: number) => this.#sum(base, word, age) <= room
     if (found >= 0 && fits(found) && !fits(found + 1)) return found
     let low = 0
@@ -161,22 +165,23 @@ export class Estimates {
     return low
   }
 
-  /** The cell's tick, not wrapped: behind the reading's by less than the modulus, or standing ahead of it. */
+  /** The cell's tick, not wrapped. It is less than the modulus behind the reading's, or ahead of it. */
   #tickOf(base: number, reading: Reading): number {
     const { ring, words } = this.#window
     const tick = load(words, base + TICK)
     return reading.absoluteTick - ring.behind(base, tick, reading)
   }
 
-  /** What the oldest bucket counts when the window ends at `edge`: by its part inside, rounded up. */
+  /** The part of the oldest bucket's count that is inside a window that ends at `edge`, rounded up. */
   #counting(tick: number, count: number, edge: number): number {
-    const age = edge - tick - this.#window.ring.size + 1 // granules of it that have left the window
+    const age = edge - tick - this.#window.ring.size + 1 // the part of it that has left the window
     return age > 0 ? Math.ceil(count * (1 - age)) : count
   }
 
   /**
-   * The first position at which a bucket counts at most `most`. Where that is no less than whole, it is a node that counts too much
-   * (`#lastToLeave`): as soon as a part of its first bucket is out, the buckets below it are summed.
+   * The first position, in granules, at which a bucket counts at most `most`. If `most` is not below `count`,
+   * a node counts too much (`#lastToLeave`). As soon as a part of the node's first bucket is out, the buckets
+   * below it are summed instead.
    */
   #leaves(tick: number, count: number, most: number): number {
     let sixteenths = SIXTEENTHS

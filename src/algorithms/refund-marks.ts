@@ -12,33 +12,34 @@ import {
 import { add, compareExchange, load, type Words } from '../memory/words.js'
 import { LATE } from '../range-sum/range-sum.js'
 
-/** A charge whose stamp this is stays: nothing can tell whether a refund by key has taken it. */
+/** The stamp of a charge in a sunk bucket. It is never given back: a refund by key may have taken it. */
 export const UNKNOWN_STAMP = SUNK
 
 /**
- * Tells whether a refund by key has taken from a bucket since a charge was made there: then the charge may be what it took, and
- * must not be taken out again.
+ * Tells whether a refund by key has taken units from a bucket since a charge was made there. If so, the
+ * refund may have taken that charge, and it must not be taken out again.
  *
- * A bucket's mark is 0 until a refund by key takes from it. Each of those then changes it in turn, 1, 2, 1, 2. A *turn* gives it
- * mark 1 again, and raises the cell's GENERATION before. A charge keeps a *stamp*: the mark that its bucket had, and where that is
- * not 0 the generation, read after the bucket and before the compare-exchange that charges it. While mark and generation are
- * still those, no refund by key has been there.
+ * A bucket's mark is 0 until a refund by key takes from it. Each further one changes the mark: 1, 2, 1, 2. A
+ * *turn* is the change from 2 to 1. It first raises the cell's generation. A charge's stamp is the mark of
+ * its bucket. If the mark is not 0, the stamp also has the generation, read after the bucket and before the
+ * CAS that charges it. While mark and generation equal the stamp, no refund by key has taken from the bucket.
  *
- * The mark is in the word that a charge is taken out of, the generation is not. So turns and give-backs of one cell exclude each
- * other, without waiting. Each announces itself in GIVING, by one addition, before it reads the bucket; the addition tells
- * which others are there.
+ * The mark is in the word from which a charge is taken out, but the generation is not. So turns and
+ * give-backs of one cell exclude each other, without waiting. Each announces itself in GIVING, by one
+ * addition, before it reads the bucket. The old value tells which others are announced.
  *
- *  - A give-back leaves its charge where a turn is announced.
- *  - A turn is made by a thread that was alone when it announced itself. Any other *sinks* the bucket (mark 3) in place of it. A
- *    sunk bucket comes up by the next turn, of a refund or a charge. A charge that can't turn it is not told from what refunds
- *    took, and stays.
+ *  - A give-back leaves its charge in the bucket while a turn is announced.
+ *  - A thread may make a turn if it was alone when it announced itself. Any other thread *sinks* the bucket
+ *    instead (mark 3). The next turn, by a refund or a charge, raises a sunk bucket again. A charge that
+ *    can't raise it is never given back.
  *
- * From the announcement of a turn on, no other thread can give the bucket mark 1 and none takes a charge out: what is read after
- * it, at mark 2, is replaced only if nothing has been charged or refunded since. So the raised generation is newer than every
- * stamp of the marks before. Without the announcement the mark could go round, to the very same word, between the generation
- * and the compare-exchange.
+ * After a turn is announced, no other thread can give the bucket mark 1, and none takes a charge out. The
+ * turn reads the bucket at mark 2 after that, and replaces it only if nothing has been charged or refunded
+ * since. So the raised generation is newer than every stamp with an earlier mark. Without the announcement,
+ * the mark could go round to the same word between the generation and the CAS.
  *
- * A thread that dies announced stays so: its cell then sinks buckets for good, and gives nothing back after a dead turn.
+ * The announcement of a dead thread stays. The cell then sinks buckets for good. After a dead turn it gives
+ * nothing back.
  */
 export class RefundMarks {
   readonly #words: Words
@@ -49,19 +50,24 @@ export class RefundMarks {
     this.#shape = shape
   }
 
-  /** The stamp of a charge of bucket `b`, after which it is read. */
+  /** The stamp of a charge of bucket `b`. The caller has read `b` before. */
   stampOf(base: number, b: number): number {
     const refunds = refundsOf(b)
     if (refunds === 0 || refunds === SUNK) return refunds
     return (load(this.#words, this.#beside(base) + GENERATION) << 2) | refunds
   }
 
-  /** Announces a turn, before the bucket is read; then `endTurn`. Whether this thread is alone, and may make it. */
+  /**
+   * Announces a turn, before the bucket is read. Returns whether this thread is alone. `endTurn` must follow.
+   */
   beginTurn(base: number): boolean {
     return add(this.#words, this.#beside(base) + GIVING, ONE_TURN) === 0
   }
 
-  /** The bucket `b`, read after `beginTurn`, with its next mark. Raises the generation again at each try. */
+  /**
+   * Bucket `b`, read after `beginTurn`, with its next mark. Each call by a thread that is alone raises the
+   * generation.
+   */
   turned(base: number, b: number, isAlone: boolean): number {
     const mark = isAlone ? 1 : SUNK
     if (isAlone) add(this.#words, this.#beside(base) + GENERATION, 1)
@@ -73,8 +79,8 @@ export class RefundMarks {
   }
 
   /**
-   * Charges a sunk bucket of this lap, and brings it up where this thread is alone. What stands there then, with the charge's
-   * stamp in `charge`; LATE where the bucket is another meanwhile.
+   * Charges a sunk bucket of this lap, and raises it if this thread is alone. Sets the charge's stamp.
+   * Returns the new word, or LATE if the bucket has changed meanwhile.
    */
   chargeSunk(charge: { stamp: number }, base: number, at: number, lap: number, cost: number): number {
     const isAlone = this.beginTurn(base)
@@ -89,14 +95,17 @@ export class RefundMarks {
     return charged
   }
 
-  /** Before a charge is taken out of a marked bucket; then `end`. False: a refund by key has been there, or may be. */
-  begin(base: number, stamp: number): boolean {
+  /**
+   * Announces a give-back from a marked bucket. Returns false if a refund by key has taken from it, or may be
+   * taking. `endGiveBack` must follow.
+   */
+  beginGiveBack(base: number, stamp: number): boolean {
     const beside = this.#beside(base)
     if (add(this.#words, beside + GIVING, 1) >>> 0 >= ONE_TURN) return false
     return ((load(this.#words, beside + GENERATION) << 2) | (stamp & 3)) === stamp
   }
 
-  end(base: number): void {
+  endGiveBack(base: number): void {
     add(this.#words, this.#beside(base) + GIVING, -1)
   }
 

@@ -16,18 +16,20 @@ import { compareExchange, load, read, store, type Words } from '../memory/words.
 import { type Laps, type RangeSum, SWEEP_LAPS } from '../range-sum/range-sum.js'
 import { rangeSumFor } from '../range-sum/select.js'
 
-/** A cell's tick may stand ahead of a reading by an hour, but by at least 2 and at most 2^20 ticks. */
+/** A cell's tick may be ahead of a reading by an hour, but by at least 2 and at most 2^20 ticks. */
 export const MAX_AHEAD_MS = 3_600_000
 export const MIN_AHEAD_TICKS = 2
 export const MAX_AHEAD_TICKS = 2 ** 20
-/** Where a cell's tick is, seen from a reading of the clock. */
+/** Where a cell's tick is, relative to a reading of the clock. */
 type Side = typeof BEHIND | typeof STANDS_AHEAD | typeof FAR_AHEAD
 const BEHIND = 0
-/** Until the clock is there. */
+/** The tick stays where it is until the clock reaches it. */
 const STANDS_AHEAD = 1
-/** By more than is believed: the clock has stepped back for good, or the reading is very old. */
+/**
+ * Further ahead than `MAX_AHEAD_MS` allows: the clock has stepped back for good, or the reading is very old.
+ */
 const FAR_AHEAD = 2
-/** NEWEST stops here. */
+/** The largest value of NEWEST. */
 export const MOST_NEWEST = 0xffffffff
 
 /**
@@ -35,17 +37,18 @@ export const MOST_NEWEST = 0xffffffff
  *
  *      slot     0    1    2    3    4         n = 4 granules, 5 slots
  *             +----+----+----+----+----+
- *      tick   | 10 | 11 | 12 |  8 |  9 |      the cell's tick is 12: slots up to its own are of its lap,
- *             +----+----+----+----+----+      those behind it of the lap before
+ *      tick   | 10 | 11 | 12 |  8 |  9 |      the cell's tick is 12: slots up to its own have its lap,
+ *             +----+----+----+----+----+      those after it have the lap before
  *      lap       2    2    2    1    1
  *
- * A tick that moves on gives no slot back and clears none: a bucket whose lap is neither of the two counts nothing.
- * That wastes nothing but needs the sweep: laps have 8 bits, so a count that rested for 256 laps would count again.
+ * When the tick moves on, no bucket is cleared. A bucket with neither of these two laps counts nothing. This
+ * needs no work when time passes, but it needs the sweep: laps have 8 bits, so a count that rested for 256
+ * laps would count again.
  */
 export class Ring implements Laps {
-  /** The granules that a window may reach into: n, and the one under way. */
+  /** The granules that a window may overlap: n + 1. */
   readonly size: number
-  /** The buckets there are: as many, or some more below nodes. */
+  /** The buckets of the ring: n + 1, or more if there are nodes. */
   readonly slots: number
   readonly sums: RangeSum
   readonly #words: Words
@@ -69,7 +72,7 @@ export class Ring implements Laps {
     this.#aheadTicks = Math.min(aheadTicks, MAX_AHEAD_TICKS)
   }
 
-  /** The slot of a tick; `lap` then says its lap. Most calls ask for the tick of the call before. */
+  /** The slot of a tick. `lap` is then its lap. Keeps the last result, as most calls repeat the last tick. */
   slot(tick: number): number {
     if (tick !== this.#locatedTick) {
       this.#locatedTick = tick
@@ -80,35 +83,35 @@ export class Ring implements Laps {
     return this.#slot
   }
 
-  /** The lap of the tick last given to `slot`, as it stands in a bucket. */
+  /** The lap of the last tick given to `slot`, as a bucket bears it. */
   get lap(): number {
     return this.#lap
   }
 
-  /** How many ticks `tick` is after `earlier`, 0 to modulus - 1. */
+  /** The number of ticks from `earlier` to `tick`, 0 to modulus - 1. */
   distance(tick: number, earlier: number): number {
     const distance = (tick >>> 0) - (earlier >>> 0)
     return distance < 0 ? distance + this.#modulus : distance
   }
 
-  /** A tick so many ticks on, as its word. */
+  /** The tick that is `ticks` after `tick`, as a word. */
   after(tick: number, ticks: number): number {
     return (((((tick >>> 0) + ticks) % this.#modulus) + this.#modulus) % this.#modulus) | 0
   }
 
   /**
-   * What the buckets of the window that ends in `tick` have counted: those that bear their own lap; the oldest one only
-   * by the sixteenths of it that are inside, rounded up. At most MAX_TOTAL.
+   * The units in the window that ends in `tick`, at most MAX_TOTAL. Of the oldest bucket, `sixteenth`
+   * sixteenths have left the window. The rest counts, rounded up.
    */
   sum(base: number, tick: number, sixteenth: number): number {
     const slot = this.slot(tick)
-    const whole = this.sums.sum(base, slot, this.#lap, sixteenth > 0 ? this.size - 1 : this.size)
-    if (sixteenth === 0) return Math.min(whole, MAX_TOTAL)
+    const units = this.sums.sum(base, slot, this.#lap, sixteenth > 0 ? this.size - 1 : this.size)
+    if (sixteenth === 0) return Math.min(units, MAX_TOTAL)
     const oldest = this.countAt(base, tick, this.size - 1)
-    return Math.min(whole + Math.ceil((oldest * (SIXTEENTHS - sixteenth)) / SIXTEENTHS), MAX_TOTAL)
+    return Math.min(units + Math.ceil((oldest * (SIXTEENTHS - sixteenth)) / SIXTEENTHS), MAX_TOTAL)
   }
 
-  /** What the bucket of the tick `age` before `tick` has counted. */
+  /** The count of the bucket that is `age` ticks before `tick`. */
   countAt(base: number, tick: number, age: number): number {
     const at = this.slot(tick) - age
     const b = read(this.#words, base + BUCKETS + (at < 0 ? at + this.slots : at))
@@ -116,16 +119,17 @@ export class Ring implements Laps {
   }
 
   /**
-   * Moves a cell's tick on to the reading's and sweeps what it passed; `seen` is what a plain read found there. A tick
-   * ahead of the reading (another thread's clock, or a clock that stepped back) stands. A move over more than 64 laps
-   * goes in hops, each of which sweeps every slot: by way of a tick whose laps no leftover bears.
-   * @returns how many ticks it moved
+   * Moves a cell's tick to the reading's, and sweeps. `observed` is the tick that a plain read returned. A
+   * tick ahead of the reading stays (another thread's clock is ahead, or the clock stepped back). A move over
+   * more than 64 laps has two hops, and each sweeps every slot. The tick between them is one whose laps no
+   * old count bears.
+   * @returns the number of ticks by which it moved the cell
    */
-  advance(base: number, seen: number, reading: Reading): number {
+  advance(base: number, observed: number, reading: Reading): number {
     const reach = SWEEP_LAPS * this.slots
     const all = LAPS * this.slots
     let moved = 0
-    let tick = seen
+    let tick = observed
     let isFresh = false
     for (;;) {
       const goal = reading.tick
@@ -134,7 +138,7 @@ export class Ring implements Laps {
       const side = this.#sideOf(base, behind, reading)
       if (side === STANDS_AHEAD) return moved
       if (side === FAR_AHEAD && !isFresh) {
-        reading.take() // perhaps it is not the clock that stepped back, but this thread that was stopped for an hour
+        reading.take() // the clock may not have stepped back: this thread may have been stopped for an hour
         isFresh = true
         continue
       }
@@ -153,43 +157,46 @@ export class Ring implements Laps {
     }
   }
 
-  /** The first tick of a way that nobody ever used: no other thread knows it yet. */
+  /** Stores the first tick of a way that was never used. No other thread uses it yet. */
   begin(base: number, reading: Reading): void {
     this.#raiseNewest(reading)
     store(this.#words, base + TICK, reading.tick)
   }
 
-  /** How many ticks the reading is after the cell's `tick`; below 0 where the cell's stands ahead of it. */
+  /** The number of ticks from the cell's `tick` to the reading's. Negative if the cell's tick is ahead. */
   behind(base: number, tick: number, reading: Reading): number {
     const behind = this.distance(reading.tick, tick)
     return this.#sideOf(base, behind, reading) === STANDS_AHEAD ? behind - this.#modulus : behind
   }
 
   /**
-   * Whether the cell's `tick` has left the window of every thread: their clocks may be a granule behind the reading, so a
-   * granule more than the window must have passed.
+   * Whether all counts of a cell with this `tick` have left the window of every thread. Other threads' clocks
+   * may be a granule behind the reading, so a granule more than the window must have passed.
    */
   isExpired(base: number, tick: number, reading: Reading): boolean {
     return this.behind(base, tick, reading) > this.size
   }
 
-  /** Whether the cell's `tick` is past for every thread, so that none counts what has left the window that ends in it. */
+  /**
+   * Whether `tick` is over by every thread's clock. Then no thread counts units that left the window ending
+   * in `tick`.
+   */
   isPast(base: number, tick: number, reading: Reading): boolean {
     return this.behind(base, tick, reading) > 0
   }
 
   /**
-   * On which side of the reading the cell's tick is, which seems to be `modulus - behind` ahead of it. It is not where it
-   * would be ahead of every reading ever taken: then it is one that rested for nearly the whole modulus (49 days, of
-   * milliseconds).
+   * Where the cell's tick is. It seems to be `modulus - behind` ticks ahead of the reading. If that is ahead
+   * of every reading ever taken, the cell has rested for almost the whole modulus instead (49 days, with
+   * granules of a millisecond).
    */
   #sideOf(base: number, behind: number, reading: Reading): Side {
     if (behind <= this.#modulus / 2) return BEHIND
     const ahead = this.#modulus - behind
-    load(this.#words, base + TICK) // acquire: NEWEST rose before this tick did, and is read after it
+    load(this.#words, base + TICK) // acquires: NEWEST rose before this tick did, and is read after it
     const word = load(this.#words, HEADER.NEWEST) >>> 0
     const newest = (word + 2) * (1000 / PER_SECOND)
-    // Where a clock is 8 years past the origin, NEWEST says nothing: err towards standing still.
+    // 8 years after the origin NEWEST stays at its largest value and proves nothing. Then the tick stays.
     const wasRead = (reading.absoluteTick + ahead) * this.#granuleMs - this.#originMs < newest
     if (!wasRead && word !== MOST_NEWEST) return BEHIND
     return ahead <= this.#aheadTicks ? STANDS_AHEAD : FAR_AHEAD
@@ -198,11 +205,11 @@ export class Ring implements Laps {
   #raiseNewest(reading: Reading): void {
     const since = Math.floor(((reading.nowMs - this.#originMs) * PER_SECOND) / 1000)
     const newest = Math.min(since, MOST_NEWEST)
-    // Plain: a late value is a lower one, and costs a compare-exchange.
-    for (let seen = read(this.#words, HEADER.NEWEST); seen >>> 0 < newest; ) {
-      const found = compareExchange(this.#words, HEADER.NEWEST, seen, newest | 0)
-      if (found === seen) return
-      seen = found
+    // The read is plain: a late value is lower, and costs a compare-exchange.
+    for (let current = read(this.#words, HEADER.NEWEST); current >>> 0 < newest; ) {
+      const found = compareExchange(this.#words, HEADER.NEWEST, current, newest | 0)
+      if (found === current) return
+      current = found
     }
   }
 

@@ -1,56 +1,84 @@
 /**
- * A strict sliding window in shared memory.
+ * The protocol of a strict sliding window in shared memory. `memory/layout.ts` defines the words used here.
  *
- * The promise: the cost admitted for a key in any window is at most the limit, whatever any number of threads do at
- * once and wherever one of them dies. There are no locks: a thread that dies would leave one held. Every step is one
- * atomic operation on one word of the key's cell (`memory/layout.ts` has the map), and the order of the steps is the
- * whole protocol.
+ * **The promise.** The cost admitted for a key in any window is at most the limit. This holds for any number
+ * of threads, in any interleaving, and if a thread dies at any point. There are no locks, because a thread
+ * that dies would leave its lock held. Each step is one atomic operation on one word of the key's cell. The
+ * order of the steps is the protocol.
  *
- * **The words.** A charge goes into the bucket of its tick. The admission word counts what was admitted: its `total`
- * is the sum of the window as of some earlier moment, plus each admission since. Time only takes from a window, so
- * `total` errs high, never low, and needs no upkeep when time passes: it is summed anew only when it would refuse.
+ * **The counts.** A cell counts each admitted unit twice:
+ *  - The bucket of a tick counts the units charged in that tick.
+ *  - `total`, in the admission word, is the sum of the window's buckets at some earlier moment, plus each
+ *    admission since. Units leave a window as time passes, but `total` does not fall. So it may be too high,
+ *    never too low. It needs no upkeep: a decision sums the buckets again only if `total` leaves no room.
  *
- * **The clock** is read once for a decision, before anything else. However old the reading is when it is used, the cell's
- * tick only moves forward, and a way's tick is at the clock before a key lives there (`memory/insertion.ts`, "settle"): so a
- * decision is never placed before one that its key was admitted by. It counts at its reading or at the newest tick that its
- * cell had seen, whichever is later.
+ * **Two threads want the last unit.** The limit is 10, and 9 units are admitted. CAS is compare-exchange.
  *
- * **Deciding** (`decide`), once the key's way is found and its tick is at the reading's (`enter`):
+ *     thread A                        thread B                                    bucket  total
+ *     loads the admission word        loads the admission word                         9      9
+ *     charges: CAS(bucket 9 -> 10)                                                    10      9
+ *                                     charges: CAS(bucket 10 -> 11)                   11      9
+ *     commits: CAS(total 9 -> 10)                                                     11     10  A: admitted
+ *                                     commits: CAS(total 9 -> 10) fails               11     10
+ *                                     takes its charge out: CAS(bucket 11 -> 10)      10     10
+ *                                     sums the buckets: 10, no room                   10     10  B: refused
  *
- *  1. Load the admission word v. All that v counts was in the buckets before it was in v. The way must be LIVE, and its
- *     name, read after v, still the key's: then any change of hands makes a later compare-exchange on v fail.
- *  2. Read the cell's tick e, after v. Were it read before, it could be older than an admission that v counts.
- *  3. No room in v: sum. Else *charge* the bucket of e, then *commit*: CAS(v -> total + cost). Bucket first: whoever
- *     sums in between counts a charge that may yet be taken back, which errs high; the other way round it would miss
- *     one that was admitted.
- *  4. The commit fails: something else happened to the cell. If the tick is still e and there is room in the word as it
- *     is now, commit there, with a new epoch: a sum may have counted this charge already, and its "full" would outlive
- *     the reason. Otherwise take the charge out again (`undo`) and decide again.
+ * Both charge, but only one commit can find a total of 9. The bucket comes first, because another thread may
+ * sum between the two steps. That sum counts a charge that may yet be taken out, so at worst it refuses too
+ * early. In the other order it would miss an admitted unit, and admit another one in its place.
  *
- * **The attempt** (`attempt`) comes before all that and settles most decisions. It charges at once, and looks at the name
- * and the tick again behind the compare-exchange of the bucket, which stands in for the loads in order of 1 and 2 (on
- * x64; see `readInOrder`): two atomic operations instead of three. Whatever is not as usual goes the way above.
+ * **A decision** (`decide`), on a cell whose tick `enter` has brought to the clock's reading:
  *
- * **Summing** (`resum`). Read the buckets e - n to e, CAS(v -> the sum, epoch + 1), then note in AS_OF that the word
- * with this epoch was summed in tick e. While both still stand, a refusal costs at most one atomic load and writes
- * nothing. The new epoch is what makes a commit fail whose v is older than the sum, even if the total is the same number again.
- * A thread that takes something out of a bucket (`stale`) would make the sum lower: its new epoch fails the sums under way,
- * and then it ends the note. The epoch alone would not do: 256 new ones bring it back, and the old note with it. The epoch
- * comes first: a sum that reads the new one sees the bucket as it is now. A sum that went through just before may write its
- * note late, over the end; that note has an old epoch, and the next thread that takes something out ends it, too.
+ *  1. Load the admission word v. All that v counts was in the buckets before it was in v. Then read the name,
+ *     which must be the key's, while v says LIVE. If the way goes to another key later, each CAS that expects
+ *     v fails.
+ *  2. Read the cell's tick e, after v. A tick read before v could be older than an admission that v counts. A
+ *     sum of the window that ends in e would miss that admission.
+ *  3. If v has no room, sum and start again. Otherwise charge the bucket of e. Then commit: CAS(v -> v +
+ *     cost).
+ *  4. If the commit fails, another operation has changed the cell. If the way is still the key's, the tick is
+ *     still e, and the new word has room, commit on the new word, with a new epoch. The change may be a sum
+ *     that already counted this charge, so `total` may now count it twice. The new epoch ends the note of
+ *     that sum, so the next decision without room sums again. Otherwise take the charge out (`Charges.undo`)
+ *     and start again.
  *
- * **A bucket of another lap** is taken over by CAS(b -> this lap, cost). A thread that stalled for a lap or more must not
- * do so, it would erase counts of a newer lap: so it reads the tick once more, after the bucket. If the tick was within
- * a lap of e then, b was not newer, and if b has changed since, the CAS fails.
+ * **An attempt** (`attempt`) comes before `decide` and settles most decisions. It charges at once, then reads
+ * the name and the tick again. The CAS of the bucket orders those reads after v, as the load of v does in
+ * steps 1 and 2. (On machines that reorder reads, v itself is read by an atomic load: `readInOrder`.) So an
+ * admission takes two atomic operations, not three. If anything is unusual, the attempt ends and `decide`
+ * decides.
  *
- * **Laps and epochs have eight bits.** A count left for exactly 256 laps would count again: the sweep (`ring.ts`)
- * clears it long before. A thread stopped in the middle of one decision for exactly 256 laps, or for 256 changes of the
- * admission word that end in the very same value, is not told apart. An epoch is compared with one of an earlier call by the
- * note and by decisions that are read (`epochs.ts`). The note's time comes round, too: it ends where the tick passes a multiple of 2^18.
+ * **A sum** (`resum`) reads the buckets e - n to e, then does CAS(v -> the sum, epoch + 1), then writes the
+ * note: the word with this epoch was summed in tick e. While both still match, a refusal takes at most one
+ * atomic load and writes nothing. The new epoch makes each commit fail that still expects v, even if the sum
+ * equals the old total. Such a commit may belong to an older tick, whose window contains buckets that the sum
+ * left out.
  *
- * **A dead thread** leaves at most a charge that nobody admitted. It expires with its bucket.
+ * **Taking units out of a bucket** makes an earlier sum too high. So the thread gives the cell a new epoch
+ * (`bumpEpoch`), which makes the sums under way fail, and then ends the note. The epoch alone is not enough:
+ * 256 new epochs later the old one returns, and the old note would match again. The epoch comes first: a sum
+ * that loads the new epoch reads the bucket as it is now. A sum that succeeded just before may write its note
+ * late, after the end. That note has an old epoch, and the next thread that takes units out ends it.
  *
- * Each rule here, left out, lets `npm run model -- --broken` find the schedule in which it goes wrong.
+ * **A bucket of another lap** is replaced: CAS(b -> this lap, cost). A thread that stalled for a lap or more
+ * must not do so, because it would erase the counts of a newer lap. So it reads the tick once more, after the
+ * bucket. If the tick is less than a lap past e, b was not newer. If b has changed since, the CAS fails.
+ *
+ * **The clock** is read once for a decision, before everything else. The reading may be old when it is used.
+ * But a cell's tick only moves forward, and a new key's way settles its tick by a new reading
+ * (`memory/insertion.ts`). So a decision is never placed in an older tick than an admission of its key. It
+ * counts at its reading or, if later, in its cell's tick.
+ *
+ * **Laps and epochs have 8 bits.** A count left alone for exactly 256 laps would count again, but the sweep
+ * (`ring.ts`) clears it long before. A thread that stops inside one decision for exactly 256 laps can't
+ * notice it. Nor can it notice 256 changes of the admission word that end in the same value. Notes and
+ * decisions whose figures are read later compare an epoch with that of an earlier call (`epochs.ts`). A
+ * note's time wraps too, so a new epoch ends the note when the tick passes a multiple of 2^18.
+ *
+ * **A dead thread** leaves at most one charge that is not admitted. It expires with its bucket.
+ *
+ * `npm run model -- --broken` leaves these rules out one at a time, and prints an interleaving that breaks
+ * the promise.
  */
 import type { Reading } from '../core/reading.js'
 import type { Edge } from '../core/rule.js'
@@ -83,13 +111,13 @@ import { Epochs } from './epochs.js'
 import { RefundMarks } from './refund-marks.js'
 import { Ring } from './ring.js'
 
-/** What `attempt` and `decide` found. */
+/** Results of `attempt` and `decide`. */
 export const UNDECIDED = -2
-export const GONE = -1 // the way is not the key's any more: look it up again, with a new reading of the clock
+export const GONE = -1 // not the key's way: the caller reads the clock and looks the key up again
 export const FULL = 0
 export const ADMITTED = 1
 
-/** The tick in steps of half of what AS_OF's 23 bits of time tell apart (sixteenths take four of them). */
+/** A note has room for 19 bits of the tick, as the sixteenths take 4 of its 23. A step is half of that. */
 export const STEP_BITS = 18
 
 export class SlidingWindow {
@@ -102,12 +130,16 @@ export class SlidingWindow {
   readonly hasNodes: boolean
   readonly until: BlockTime
   readonly epochs: Epochs
-  /** The cell's tick at the last decision, where an admission was charged, and the charge's stamp: what giving back needs. */
+  /** The cell's tick at the last decision. An admission was charged there. */
   chargedTick = 0
+  /** The stamp of the last admission's charge, which giving back needs. */
   chargedStamp = 0
-  /** The admission word that the last decision left, or refused by. With `chargedTick` it says whether the cell has changed since. */
+  /**
+   * The admission word that the last decision left or read. With `chargedTick`, it tells later if the cell
+   * has changed.
+   */
   lastAdm = 0
-  /** The word of UNTIL that was read last: of a refusal by a blocked `lastAdm`, what it was refused by. */
+  /** The last UNTIL that was read. If `lastAdm` is blocked, it is the block that refused. */
   lastUntil = 0
 
   constructor(words: Words, shape: Shape, edge: Edge, originMs: number) {
@@ -122,40 +154,27 @@ export class SlidingWindow {
     this.epochs = new Epochs(shape)
   }
 
-  /** Brings a cell's tick up to the reading. Plain: a tick read late makes the compare-exchange fail. */
+  /** Brings a cell's tick to the reading. The read is plain: if it is late, the compare-exchange fails. */
   enter(base: number, reading: Reading): void {
     const tick = read(this.words, base + TICK)
     if (tick !== reading.tick) this.#advance(base, tick, reading)
   }
 
-  /** @see Cells.begin */
-  begin(base: number, reading: Reading): void {
-    this.ring.begin(base, reading)
-  }
-
-  /** @see Cells.isExpired */
-  isExpired(base: number, tick: number, reading: Reading): boolean {
-    return this.ring.isExpired(base, tick, reading)
-  }
-
-  /** @see Cells.isPast */
-  isPast(base: number, tick: number, reading: Reading): boolean {
-    return this.ring.isPast(base, tick, reading)
-  }
-
   #advance(base: number, tick: number, reading: Reading): void {
     const moved = this.ring.advance(base, tick, reading)
-    const passed = moved >= 2 ** STEP_BITS // or round it all: a clock far back moves a tick nearly the whole modulus on
+    // A clock that stepped far back moves the tick on by almost the whole modulus.
+    const passed = moved >= 2 ** STEP_BITS
     if (passed || (moved > 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS)) this.bumpEpoch(base)
   }
 
   /**
-   * The usual case of `decide`, tried once and short enough for V8 to inline: the cell's tick is at the reading's, its
-   * bucket is of this lap and unmarked or the cell known to be full, and nobody comes in between; else UNDECIDED. `cost` is at least 1.
+   * Tries the usual case of `decide` once: the cell's tick is the reading's, its bucket has this lap and no
+   * refund mark, and no other thread interferes; or the cell is known to be full. Everything else returns
+   * UNDECIDED. `cost` is at least 1. The code is short enough for V8 to inline.
    *
-   * Before the charge the tick must be at e, or a sweep on its way there could take the charge for a leftover. After it
-   * (and so after v, which is read in order before that) the name and the tick are looked at again. A charge that did not
-   * come to be committed is taken out, unless a refund by key has marked its bucket; then it may stay for a window.
+   * The tick must be e before the charge: a sweep on its way to e could clear the charge as an old count. The
+   * name and the tick are read again after the charge, and so after v, which is read in order. A charge that
+   * is not committed is taken out. But if a refund by key has marked its bucket, it may stay for a window.
    */
   attempt(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
     const { words, ring } = this
@@ -165,7 +184,7 @@ export class SlidingWindow {
     if (!this.#isCurrent(v, way, lo, hi, e)) return UNDECIDED
     if ((v & COUNT) + cost > limit)
       return this.#isKnownFull(base, v, e, reading) ? this.#full(v, e) : UNDECIDED
-    if (this.hasNodes) return UNDECIDED // to charge, too
+    if (this.hasNodes) return UNDECIDED // `decide` charges the nodes
     const at = base + BUCKETS + ring.slot(e)
     const b = read(words, at)
     if ((b & (LAP | REFUNDS)) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
@@ -177,7 +196,7 @@ export class SlidingWindow {
     return UNDECIDED
   }
 
-  /** Admits `cost` units (1 to `limit`) of the key whose way this may be, or says FULL or GONE. */
+  /** Decides on `cost` units, 1 to `limit`. Returns ADMITTED, FULL, or GONE if the way is not the key's. */
   decide(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
     const { words } = this
     const base = this.base(way)
@@ -188,7 +207,7 @@ export class SlidingWindow {
       if ((v & COUNT) + cost > limit) {
         if (this.#isKnownFull(base, v, e, reading)) return this.#full(v, e)
         this.resum(base, v, e, reading)
-        continue // whether this sum went through or another's: v has changed
+        continue // v has changed, by this sum or by another operation
       }
       const charged = this.charges.charge(base, e, cost)
       if (charged === LATE) continue
@@ -197,13 +216,15 @@ export class SlidingWindow {
     }
   }
 
-  /** The key's way: LIVE, and its name read after the admission word `v`. */
+  /** Whether the way is LIVE by its admission word `v`, and has the key's name, read after `v`. */
   isOf(v: number, way: number, lo: number, hi: number): boolean {
     if ((v & STATE) !== LIVE || read(this.words, NAMES_AT + way) !== lo) return false
     return read(this.words, this.base(way) + HI) === hi
   }
 
-  /** Takes down the admission word and the tick of a way, as a decision does; false: it is not the key's. */
+  /**
+   * Records a way's admission word and tick as a decision does. Returns false if the way is not the key's.
+   */
   observe(way: number, lo: number, hi: number): boolean {
     const v = load(this.words, this.base(way) + ADM)
     if (!this.isOf(v, way, lo, hi)) return false
@@ -211,12 +232,14 @@ export class SlidingWindow {
     return true
   }
 
-  /** Whether no operation on the way has ended since its admission word was `v` and its tick `e`. */
+  /** Whether the way is as it was when its admission word was `v` and its tick was `e`. */
   isUnchanged(way: number, lo: number, hi: number, v: number, e: number): boolean {
     return load(this.words, this.base(way) + ADM) === v && this.#isCurrent(v, way, lo, hi, e)
   }
 
-  /** The same after the way's buckets have been read. Means something only where {@link isUnchanged} held before. */
+  /**
+   * The same, after the caller has read the way's buckets. Valid only if {@link isUnchanged} was true before.
+   */
   isStillUnchanged(way: number, v: number, e: number): boolean {
     const base = this.base(way)
     return isStill(this.words, base + ADM, v) && read(this.words, base + TICK) === e
@@ -228,6 +251,7 @@ export class SlidingWindow {
     return FULL
   }
 
+  /** Whether the cell's tick is `e` and the way is the key's. */
   #isCurrent(v: number, way: number, lo: number, hi: number, e: number): boolean {
     return read(this.words, this.base(way) + TICK) === e && this.isOf(v, way, lo, hi)
   }
@@ -236,7 +260,7 @@ export class SlidingWindow {
     return this.shape.waysAt + way * this.shape.wayWords
   }
 
-  /** Step 4 of a charge made in tick e, with its stamp; false: it has been taken out again. */
+  /** Commits a charge made in tick e with this stamp. Returns false if it was taken out instead. */
   #commit(
     way: number,
     lo: number,
@@ -255,7 +279,7 @@ export class SlidingWindow {
     return true
   }
 
-  /** The first compare-exchange found `x`: commits there, or takes the charge out. */
+  /** Step 4, after the first compare-exchange found `x`. */
   #commitAgain(
     way: number,
     lo: number,
@@ -280,7 +304,7 @@ export class SlidingWindow {
     return false
   }
 
-  /** Something left a bucket: a sum made before is too high. A new epoch fails those under way; then the note ends. */
+  /** Gives the cell a new epoch and ends its note, after units were taken out of a bucket. */
   bumpEpoch(base: number): void {
     for (;;) {
       const v = load(this.words, base + ADM)
@@ -292,21 +316,22 @@ export class SlidingWindow {
   }
 
   /**
-   * After a new epoch. Plain: a thread that still sees the note has the epoch to tell it by, and whoever gives the next one
-   * does so by a compare-exchange, which this comes before.
+   * Ends the note, after a new epoch. The write is plain. A thread that still reads the note sees that its
+   * epoch is old. The thread that gives the next epoch does so by a compare-exchange, which comes after this
+   * write.
    */
   endNote(base: number): void {
     write(this.words, base + AS_OF, NO_NOTE)
   }
 
-  /** Whether v, which has no room, is known to be so still: the key is blocked, or was summed in this very tick. */
+  /** Whether `v`, which has no room, needs no sum: the key is blocked, or was summed in this tick. */
   #isKnownFull(base: number, v: number, e: number, reading: Reading): boolean {
-    // Plain: a note that is read late is of another epoch or time, and costs a sum.
+    // The read is plain: a note that is read late has another epoch or time, and costs a sum.
     if (read(this.words, base + AS_OF) === this.#noteOf(v, e, this.sixteenthOf(e, reading))) return true
     return this.isBlocked(base, v, reading.nowMs)
   }
 
-  /** CAS(v -> the sum as of tick e, new epoch), then the note. Whether it went through. */
+  /** Sums the window that ends in tick e, and writes the note. Returns false if `v` has changed. */
   resum(base: number, v: number, e: number, reading: Reading): boolean {
     const sixteenth = this.sixteenthOf(e, reading)
     const sum = this.ring.sum(base, e, sixteenth)
@@ -321,7 +346,10 @@ export class SlidingWindow {
     return (v & EPOCH) | NOTED | ((this.#smooth ? (e << 4) | sixteenth : e) & TIME)
   }
 
-  /** How far the window's edge is into the oldest bucket, for the smooth edge; 0 counts it whole. */
+  /**
+   * How many sixteenths of the oldest bucket have left the window, for the smooth edge. With 0 it counts
+   * whole.
+   */
   sixteenthOf(e: number, reading: Reading): number {
     return this.#smooth && e === reading.tick ? reading.sixteenth : 0
   }
@@ -331,7 +359,10 @@ export class SlidingWindow {
     return (v & COUNT) === BLOCKED && this.blockedMs(base, nowMs) > 0
   }
 
-  /** How long UNTIL is still to come: at most 0 where it has passed. Means something only where `v` says blocked. */
+  /**
+   * Milliseconds until the block ends, 0 or less if it has ended. Valid only if the admission word is
+   * blocked.
+   */
   blockedMs(base: number, nowMs: number): number {
     this.lastUntil = load(this.words, base + UNTIL)
     return this.until.leftMs(this.lastUntil, nowMs)

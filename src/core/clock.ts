@@ -3,22 +3,22 @@ import { MillraceError } from './errors.js'
 import { type Inspect, inspectAs } from './inspect.js'
 import { WordWatch } from './word-watch.js'
 
-/** A source of time. Attached threads must read clocks that agree to less than one granule. */
+/** A source of time. The clocks of attached threads must agree to less than one granule. */
 export interface Clock {
   /**
-   * Milliseconds since any fixed moment, fractions welcome; finite. Where it steps back by up to an hour (but at
-   * least two and at most 2^20 granules), limits stand still until it is there again; by two granules more than that, and
-   * what was counted is forgotten.
+   * Finite milliseconds since any fixed moment, fractions included. If the clock steps back, by up to an
+   * hour, Millrace keeps using its last reading until the clock is there again. (The hour is at least two and
+   * at most 2^20 granules.) If it steps back by two granules more than that, the counts are forgotten.
    */
   now(): number
 }
 
 /**
- * The default: milliseconds since the machine started, to the nanosecond, from the operating system's monotonic
- * clock. It is one clock for all threads and processes of a machine, and does not move when the wall clock is set, nor by
- * fake timers: see `docs/testing.md`.
- * `process.hrtime()` is the cheapest way to it that Node has (32 ns; `Date.now()` and `performance.now()` 39 ns,
- * of which the system's own reading is 23: AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case clock`).
+ * The default clock: milliseconds since the machine started, to the nanosecond, from the operating system's
+ * monotonic clock. All threads and processes of a machine share it. Setting the wall clock does not change
+ * it, and fake timers do not either: see `docs/testing.md`. `process.hrtime()` is the cheapest way to read it
+ * in Node.js: 32 ns. `Date.now()` and `performance.now()` take 39 ns. The system's own reading takes 23 ns of
+ * these (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case clock`).
  */
 export const monotonicClock: Clock = {
   now() {
@@ -27,29 +27,35 @@ export const monotonicClock: Clock = {
   },
 }
 
-/** A clock that stands until it is turned: for tests and for replays. It lives in shared memory. */
+/** A clock that moves only when it is set, for tests and replays. It is in shared memory. */
 export interface ManualClock extends Clock {
-  /** Moves on by `ms` (below 0: back) and wakes whoever waits by this clock, in every thread. */
+  /**
+   * Moves the clock on by `ms`, or back if `ms` is negative. Wakes all calls of `wait` that use it, in every
+   * thread.
+   */
   advance(ms: number): void
-  /** Moves to `ms` and wakes whoever waits by this clock, in every thread. */
+  /** Sets the clock to `ms`. Wakes all calls of `wait` that use it, in every thread. */
   set(ms: number): void
 }
 
 const BYTES = 16
-const CHANGES = 2 // index in 32-bit words of the count of turns, behind the reading's 64 bits
+const CHANGES = 2 // index of the word that counts changes, after the 64 bits of the reading
 
-/** What {@link manualClock} returns; kept apart so that only `share()` and `wait()` see the memory. */
+/** The clock of {@link manualClock}. Only `share()` and `wait()` use its memory. */
 export class SharedManualClock implements ManualClock {
-  /** A double, bit by bit as one 64-bit integer (so that no thread reads half of it), then the count of turns. */
+  /**
+   * The reading, then the count of changes. The reading is a double, stored as one integer so that it is
+   * atomic.
+   */
   readonly buffer: SharedArrayBuffer
-  /** Calls after the clock was turned, by any thread. */
+  /** Calls its listeners after any thread has changed the clock. */
   readonly changes: WordWatch
   readonly #bits: BigInt64Array
   readonly #words: Int32Array
   readonly #asNumber = new Float64Array(1)
   readonly #asBits = new BigInt64Array(this.#asNumber.buffer)
 
-  /** Whether this is the memory of a manual clock, as far as can be seen. */
+  /** Whether `value` may be the memory of a manual clock. */
   static isMemory(value: unknown): value is SharedArrayBuffer {
     return value instanceof SharedArrayBuffer && value.byteLength === BYTES
   }
@@ -61,7 +67,7 @@ export class SharedManualClock implements ManualClock {
     this.changes = new WordWatch(this.#words, CHANGES)
   }
 
-  /** What `console.log` shows. */
+  /** The output of `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     return inspectAs('ManualClock', { nowMs: this.now() }, options, inspect)
   }
@@ -98,9 +104,9 @@ export class SharedManualClock implements ManualClock {
 }
 
 /**
- * A clock for tests and replays: it stands at `startMs` until `advance` or `set` turns it, and threads that attach to
- * a limiter with this clock see it too.
- * @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` for a reading that is no finite number
+ * Creates a clock for tests and replays. It stays at `startMs` until `advance` or `set` changes it. Threads
+ * that attach to a limiter with this clock use it too.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` if `startMs` is not a finite number
  */
 export function manualClock(startMs = 0): ManualClock {
   const clock = new SharedManualClock()
@@ -108,14 +114,14 @@ export function manualClock(startMs = 0): ManualClock {
   return clock
 }
 
-/** Holds a reading of a clock to its contract. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
+/** Checks a reading of a clock. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
 export function checkReading(ms: unknown, option = 'clock.now()'): asserts ms is number {
   if (typeof ms !== 'number' || !Number.isFinite(ms)) {
     throw new MillraceError('ERR_MILLRACE_INVALID_CLOCK', option, ms, 'a finite number of milliseconds')
   }
 }
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` where `value` can't be a {@link Clock} */
+/** @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` if `value` is not a {@link Clock} */
 export function checkClock(value: unknown): asserts value is Clock {
   if (typeof (value as Clock | null)?.now !== 'function') {
     throw new MillraceError(
@@ -128,7 +134,7 @@ export function checkClock(value: unknown): asserts value is Clock {
   readingOf(value as Clock)
 }
 
-/** A reading that has been checked. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
+/** Reads a clock and checks the reading. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
 export function readingOf(clock: Clock): number {
   const ms = clock.now()
   checkReading(ms)

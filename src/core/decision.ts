@@ -1,40 +1,45 @@
 /**
- * The most that `retryAfterSeconds` says: 24.8 days, the longest time in whole seconds that a timer of JavaScript takes. One
- * set for longer fires at once, so that a client that believed a larger number would come back in a loop.
+ * The largest `retryAfterSeconds`: 24.8 days, the longest time in whole seconds that a JavaScript timer
+ * accepts. A timer that is set for longer fires at once. A client with a larger number would retry in a loop.
  */
 export const MAX_RETRY_SECONDS = 2_147_483
 
 /**
- * What a limiter says of one request: a snapshot.
+ * The result of one request to a limiter: a snapshot.
  *
- * Figures are as of the decision. They are exact if the key has not changed since; otherwise `remaining` is never more, and
- * `retryAfterMs` and `resetMs` never earlier, than was true then. What has been read once stays so. (In a table of more than
- * 1,024 places, tens of thousands of new or refunded keys in between may count as a change: see "A decision read late" in
+ * `remaining`, `retryAfterMs` and `resetMs` are as of the decision. They are exact if the key has not changed
+ * since. Otherwise `remaining` is never more, and `retryAfterMs` and `resetMs` are never earlier, than was
+ * true then. A value that has been read once does not change. (In a table of more than 1,024 places, tens of
+ * thousands of new or refunded keys in between may count as a change: see "A decision read late" in
  * `docs/guarantees.md`.)
  */
 export interface Decision {
   readonly allowed: boolean
-  /** The rule's limit when it was decided. */
+  /** The rule's limit at the decision. */
   readonly limit: number
   /** Units left in the window after this decision, 0 to `limit`. */
   readonly remaining: number
   /**
-   * 0 when allowed; else whole milliseconds from the decision, at least 1, to the first moment at which this cost would
-   * be admitted if nothing else is; `Infinity` where that moment never comes. For headers take `retryAfterSeconds`.
+   * 0 if allowed. Otherwise the whole milliseconds, at least 1, from the decision to the first moment at
+   * which this cost would be admitted if no other one is before. `Infinity` if there is no such moment. For
+   * headers use `retryAfterSeconds`.
    */
   readonly retryAfterMs: number
   /**
-   * For a `Retry-After` header: `retryAfterMs` in seconds, rounded up. 0 when allowed, else a whole number from 1 to
-   * 2,147,483, also where the moment never comes.
+   * For a `Retry-After` header: `retryAfterMs` in seconds, rounded up. 0 if allowed. Otherwise a whole number
+   * from 1 to 2,147,483, even if `retryAfterMs` is `Infinity`.
    */
   readonly retryAfterSeconds: number
-  /** Whole milliseconds from the decision until the whole limit is back; `Infinity` for a key that is blocked for ever. */
+  /**
+   * Whole milliseconds from the decision until the whole limit is available. `Infinity` for a key blocked for
+   * ever.
+   */
   readonly resetMs: number
   /** The name of the rule that decided. */
   readonly rule: string
   /**
-   * All seven fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`. JSON has no `Infinity`
-   * and would write `null`, which counts as 0: here it is `Number.MAX_SAFE_INTEGER`.
+   * All seven fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`. `Infinity`
+   * becomes `Number.MAX_SAFE_INTEGER`, because JSON would write `null`, which counts as 0.
    */
   toJSON(): DecisionFields
 }
@@ -42,20 +47,20 @@ export interface Decision {
 /** A {@link Decision} as plain data. */
 export type DecisionFields = Omit<Decision, 'toJSON'>
 
-/** What a decision says of later: units, and whole milliseconds from the decision. */
+/** The estimates of a decision: units, and whole milliseconds from the decision. */
 export interface Figures {
   readonly remaining: number
   readonly retryAfterMs: number
   readonly resetMs: number
 }
 
-/** All fields, in the order in which they are shown. */
+/** All fields, in the order of the output. */
 export function fieldsOf(decision: DecisionFields): DecisionFields {
   const { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule } = decision
   return { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule }
 }
 
-/** The same as JSON can bear it. */
+/** All fields, without `Infinity`. */
 export function jsonOf(decision: DecisionFields): DecisionFields {
   const fields = fieldsOf(decision)
   return { ...fields, retryAfterMs: finite(fields.retryAfterMs), resetMs: finite(fields.resetMs) }
@@ -68,7 +73,7 @@ export function secondsOf(retryAfterMs: number): number {
   return Math.min(Math.ceil(retryAfterMs / 1000), MAX_RETRY_SECONDS)
 }
 
-/** Where a decision finds what it did not need when it was made. */
+/** Computes the estimates of a decision when they are read. */
 export interface EngineEra {
   /** The engine that decided. */
   readonly engine: object
@@ -79,47 +84,51 @@ export interface EngineEra {
     reset(decision: Decided): number
     effectOf(decision: InlineDecision, readingMs: number): number
   }
-  /** Whether the way's admission word tells if it has changed since any of these decisions. */
+  /**
+   * Whether an unchanged admission word proves that the way has not changed since any decision of this era.
+   */
   canTrustEpoch(way: number): boolean
 }
 
-/** How a decision ended. A number, so that a decision is small. */
+/** The outcome of a decision. A number, so that a decision is small. */
 export const Outcome = {
   /** Over the limit, or blocked. */
   REFUSED: 0,
-  /** No way was free for its key. */
+  /** The table had no place for its key. */
   NO_ROOM: 1,
   /** Admitted without being counted: cost 0, a peek, or a full table under `onFull: 'allow'`. */
   UNCOUNTED: 2,
   /** Admitted and charged: `way`, `tick` and `stamp` say where. */
   CHARGED: 3,
-  /** Was charged, and has been given back. */
+  /** Charged, then given back. */
   GIVEN_BACK: 4,
 } as const
 export type Outcome = (typeof Outcome)[keyof typeof Outcome]
 
-/** A decision, as far as its figures go: on which cell it was made, and what it left there. */
+/**
+ * The part of a decision from which its estimates are computed: its cell, and the state that it left there.
+ */
 export interface Decided {
   readonly era: EngineEra
   readonly lo: number
   readonly hi: number
   readonly cost: number
   readonly limit: number
-  /** The clock's reading by which it was decided. */
+  /** The clock's reading of the decision. */
   readonly at: number
   readonly outcome: Outcome
-  /** 0 or more: a decision on a key that has no way has its figures at once, by `DecisionEstimates.ofNewKey`. */
+  /** 0 or more. `DecisionEstimates.ofNewKey` computes the estimates of a key without a way at once. */
   readonly way: number
   /** The way's tick and its admission word, as the decision left them. */
   readonly tick: number
   readonly adm: number
-  /** The word of UNTIL, where it was refused by a block. */
+  /** The word of UNTIL, if a block refused it. */
   readonly until?: number | undefined
 }
 
 /**
- * What is kept beside a decision: figures that have been worked out; UNTIL of the block that refused it, and the exact reading. It
- * takes the place of the decision's era, as most decisions have none.
+ * Optional parts of a decision: computed estimates, UNTIL of the block that refused it, the exact reading, a
+ * large stamp. Most decisions have none, so a reference to them takes the place of the decision's era.
  */
 class Details {
   readonly era: EngineEra
@@ -140,12 +149,13 @@ const COST = 2 ** COST_BITS - 1
 const MAX_PACKED = 127
 
 /**
- * The one class of decisions made inline. It is filled by an engine, and the rest computed when somebody asks: what a
- * decision allocates is a tenth of what it costs. A cost that does not fit is over any limit, and is kept as the largest.
+ * A decision of the inline engine. The engine fills it, and the estimates are computed when they are read:
+ * the allocation of a decision is a tenth of its cost. A cost that does not fit is over any limit, and is
+ * kept as the largest.
  *
- * Its own properties are what is known at once, so that a copy by `{ ...decision }` or `structuredClone` has these and
- * nothing of the inside. The figures are getters of the class: own ones would take ten times as long to define as a
- * decision takes (`docs/performance-notes.md`). `toJSON` has them all.
+ * Its own properties are the fields that are known at once. A copy by `{ ...decision }` or `structuredClone`
+ * has these and nothing private. The estimates are getters of the class: own getters would take ten times as
+ * long to define as a decision takes (`docs/performance-notes.md`). `toJSON` has all fields.
  */
 export class InlineDecision implements Decision {
   readonly allowed: boolean
@@ -209,27 +219,29 @@ export class InlineDecision implements Decision {
     return this.#hi
   }
 
-  /** @internal The clock's reading by which it was decided, or the whole millisecond before where its figures are the same. */
+  /**
+   * @internal The reading of the decision, or the whole millisecond before it if the estimates are the same.
+   */
   get at(): number {
     return (this.#era instanceof Details ? this.#era.at : undefined) ?? this.#at
   }
 
-  /** @internal The key's way, or -1 where it had none. */
+  /** @internal The key's way, or -1 if it had none. */
   get way(): number {
     return this.#way
   }
 
-  /** @internal The way's tick then, in which a charge was made. */
+  /** @internal The cell's tick at the decision. A charge was made in it. */
   get tick(): number {
     return this.#tick
   }
 
-  /** @internal The way's admission word, as the decision left it. */
+  /** @internal The admission word that the decision left. */
   get adm(): number {
     return this.#adm
   }
 
-  /** @internal The word of UNTIL, where it was refused by a block. */
+  /** @internal The word of UNTIL, if a block refused it. */
   get until(): number | undefined {
     return this.#era instanceof Details ? this.#era.until : undefined
   }
@@ -244,18 +256,18 @@ export class InlineDecision implements Decision {
     return ((this.#charge >>> COST_BITS) & 7) as Outcome
   }
 
-  /** @internal The stamp of its charge: what tells whether a refund by key has been at its bucket since. */
+  /** @internal The stamp of its charge. */
   get stamp(): number {
     const packed = this.#charge >>> (COST_BITS + 3)
     return packed === MAX_PACKED ? this.#details().stamp! : packed
   }
 
-  /** @internal RefundMarks what was CHARGED as GIVEN_BACK: it is given back once. */
+  /** @internal Changes the outcome from CHARGED to GIVEN_BACK. A charge is given back only once. */
   giveBack(): void {
     this.#charge = (this.#charge & ~(7 << COST_BITS)) | (Outcome.GIVEN_BACK << COST_BITS)
   }
 
-  /** @internal Keeps what can't be found later. */
+  /** @internal Keeps values that can't be computed later. */
   keep(details: Partial<Figures & { until: number; at: number; stamp: number }>): void {
     Object.assign(this.#details(), details)
   }
@@ -284,11 +296,12 @@ export class InlineDecision implements Decision {
   }
 
   /**
-   * @internal When a charged decision took effect, in milliseconds of the clock whose reading it was decided by: at that reading;
-   * but where another thread had moved the key on to a later granule, at the start of that, for there it was charged.
+   * @internal The moment at which a charged decision took effect, in milliseconds of its clock: its reading.
+   * If another thread had moved the key to a later granule, the decision was charged there, and its moment is
+   * the start of that granule.
    *
-   * A log that is to judge a limiter needs this moment. One stamped a little later, when the answer is written, puts an
-   * admission of long ago beside those of now, and finds windows over the limit that never were.
+   * A log that is used to check a limiter needs this moment. A time taken a little later, when the log is
+   * written, may put an old admission beside new ones. Then windows seem to be over the limit that are not.
    */
   effectMs(readingMs: number): number {
     return this.era.estimates.effectOf(this, readingMs)
@@ -298,7 +311,7 @@ export class InlineDecision implements Decision {
     return jsonOf(this)
   }
 
-  /** What `console.log` shows. */
+  /** The output of `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
     return fieldsOf(this)
   }

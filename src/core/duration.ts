@@ -1,8 +1,9 @@
 import { MillraceError } from './errors.js'
 
 /**
- * Milliseconds as a number, or a number with its unit as text: `'250ms'`, `'1s'`, `'15m'`, `'1h'`, `'1d'`. Any string is of
- * this type, so that one from the environment is; a string that is no duration throws. Editors complete the common ones.
+ * Milliseconds as a number, or a number with its unit as text: `'250ms'`, `'1s'`, `'15m'`, `'1h'`, `'1d'`.
+ * The type accepts any string, such as one from the environment. A string that is not a duration throws.
+ * Editors suggest common durations.
  */
 export type Duration = number | Common | (string & {})
 
@@ -13,8 +14,8 @@ const PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 const EXPECTED = "milliseconds above 0 as a number, or one of '250ms', '1s', '15m', '1h', '30d'"
 
 /**
- * A duration in milliseconds, above 0 and finite.
- * @throws MillraceError `ERR_MILLRACE_INVALID_DURATION`, or the code given, naming `option`
+ * Converts a duration to milliseconds, above 0 and finite.
+ * @throws MillraceError with `code`, naming `option`
  */
 export function parseDuration(
   value: unknown,
@@ -32,7 +33,7 @@ export function parseDuration(
   return ms
 }
 
-/** Milliseconds in the largest unit that holds them whole: 90,000 is `90s`, 86,400,000 is `1d`. */
+/** Formats milliseconds in the largest unit that divides them: 90,000 is `90s`, 86,400,000 is `1d`. */
 export function formatDuration(ms: number): string {
   for (const [unit, size] of Object.entries(UNIT_MS).reverse()) {
     if (ms % size === 0) return `${ms / size}${unit}`

@@ -1,4 +1,4 @@
-/** Every code that Millrace raises; `docs/errors.md` says for each what to do. */
+/** The codes of all errors of Millrace. `docs/errors.md` says what to do about each. */
 export type ErrorCode =
   | 'ERR_MILLRACE_INVALID_OPTION'
   | 'ERR_MILLRACE_INVALID_RULE'
@@ -22,17 +22,17 @@ export type ErrorCode =
   | 'ERR_MILLRACE_WORKER_LOST'
   | 'ERR_MILLRACE_NO_THREADS'
 
-/** Raised by every method of Millrace for a value that it can't take: names what was given and what would be right. */
+/** The error of every method of Millrace. It names the value at fault and the expected one. */
 export class MillraceError extends Error {
   override readonly name = 'MillraceError'
   readonly code: ErrorCode
   /** The option, argument or field at fault, such as `limit` or `keys[3]`. */
   readonly option: string
-  /** What was given there. */
+  /** The value that was given. */
   readonly value: unknown
-  /** What would be right. */
+  /** A description of the expected value. */
   readonly expected: string
-  /** Whether what was asked may have been charged all the same; only where that can't be told from the code. */
+  /** Whether the request may have been charged all the same. Present only if the code does not say so. */
   declare readonly mayBeCharged?: boolean
 
   constructor(
@@ -53,7 +53,7 @@ export class MillraceError extends Error {
 
 const MAX_VALUE_CHARACTERS = 80
 
-/** A value on one short line, the same for every type; never runs code of the value's own. */
+/** Formats any value on one short line. Never runs code of the value. */
 function formatValue(value: unknown): string {
   if (typeof value === 'string') {
     if (value.length > MAX_VALUE_CHARACTERS) return `a string of ${value.length} characters`

@@ -1,7 +1,7 @@
-/** What `util.inspect` hands to a method called `Symbol.for('nodejs.util.inspect.custom')`, and `console.log` with it. */
+/** The third argument of a method `Symbol.for('nodejs.util.inspect.custom')`, which `util.inspect` calls. */
 export type Inspect = (value: unknown, options?: object) => string
 
-/** An object as it is shown: `Name { field: value }`, and nothing of the inside. */
+/** Formats an object as `Name { field: value }`, without its private parts. */
 export function inspectAs(name: string, fields: object, options: object, inspect: Inspect): string {
   return `${name} ${inspect(fields, options)}`
 }

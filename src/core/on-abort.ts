@@ -1,40 +1,40 @@
 /**
- * The global `AbortSignal`. A program that is compiled without the types of Node.js and of the DOM has no such type; there it
- * is what both have in common.
+ * The global `AbortSignal`. A program that is compiled without the types of Node.js and of the DOM has no
+ * such type. There it is the common part of both.
  */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Global } }
   ? Global
   : { readonly aborted: boolean }
 
-/** Who is to be called when a signal is aborted. */
-interface Calls {
+/** The callbacks of one signal, and the listener that calls them. */
+interface Callbacks {
   readonly all: Set<() => void>
   readonly listener: () => void
 }
 
-const bySignal = new WeakMap<Signal, Calls>()
+const bySignal = new WeakMap<Signal, Callbacks>()
 
 /**
- * Calls back when the signal is aborted, until {@link offAbort}. One listener for each signal, however many calls it is given to: one
- * for each of eleven would be taken for a leak, and warned of.
+ * Calls `callback` when the signal is aborted, until {@link offAbort}. A signal gets one listener for all its
+ * callbacks: Node.js warns of a leak at eleven listeners.
  */
-export function onAbort(signal: Signal, call: () => void): void {
-  let calls = bySignal.get(signal)
-  if (calls === undefined) {
+export function onAbort(signal: Signal, callback: () => void): void {
+  let callbacks = bySignal.get(signal)
+  if (callbacks === undefined) {
     const all = new Set<() => void>()
     const listener = () => {
-      for (const each of all) each()
+      for (const callback of all) callback()
     }
-    calls = { all, listener }
-    bySignal.set(signal, calls)
-    signal.addEventListener('abort', calls.listener)
+    callbacks = { all, listener }
+    bySignal.set(signal, callbacks)
+    signal.addEventListener('abort', callbacks.listener)
   }
-  calls.all.add(call)
+  callbacks.all.add(callback)
 }
 
-export function offAbort(signal: Signal, call: () => void): void {
-  const calls = bySignal.get(signal)
-  if (!calls?.all.delete(call) || calls.all.size > 0) return
+export function offAbort(signal: Signal, callback: () => void): void {
+  const callbacks = bySignal.get(signal)
+  if (!callbacks?.all.delete(callback) || callbacks.all.size > 0) return
   bySignal.delete(signal)
-  signal.removeEventListener('abort', calls.listener)
+  signal.removeEventListener('abort', callbacks.listener)
 }

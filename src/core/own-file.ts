@@ -4,10 +4,10 @@ import { MillraceError } from './errors.js'
 const NAME = 'millrace'
 
 /**
- * Where a file of this package lies that is read or started rather than imported, by its path from the package's root.
- * A bundler moves the code and leaves such files behind; worse, at the place where they would be it may find those of
- * somebody else. So the package.json beside the code has to be ours.
- * @throws MillraceError `ERR_MILLRACE_BUNDLED` where it is not
+ * The URL of a file of this package that is read or started rather than imported, by its path from the
+ * package's root. A bundler moves the code and leaves such files behind. At the expected place there may even
+ * be a file of another package. So the package.json above the code must be that of this package.
+ * @throws MillraceError `ERR_MILLRACE_BUNDLED` if it is not
  */
 export function ownFile(path: string): URL {
   const here = import.meta.url as string | undefined // a bundle in CommonJS has none
@@ -25,6 +25,6 @@ function isPackageRoot(root: URL): boolean {
   try {
     return JSON.parse(readFileSync(new URL('package.json', root), 'utf8')).name === NAME
   } catch {
-    return false // none, or none that can be read
+    return false // no file, or not readable
   }
 }

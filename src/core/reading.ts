@@ -2,19 +2,19 @@ import { type Clock, checkReading } from './clock.js'
 import { MillraceError } from './errors.js'
 import { SIXTEENTHS, type Ticks } from './ticks.js'
 
-/** The end of a tick is put earlier by this part of itself, as its product is rounded. */
+/** The computed end of a tick is made earlier by this part of itself, because the product is rounded. */
 export const TICK_END_MARGIN = 2 ** -50
 
 /**
- * A thread's last reading of the clock, and its tick. Most readings fall into the same tick as the one before, so
- * the bounds between which that is known are kept: two comparisons instead of a division.
+ * A thread's last reading of the clock, and its tick. Most readings are in the same tick as the one before.
+ * So `take` keeps the bounds of the last tick, and compares twice instead of dividing.
  */
 export class Reading {
   readonly clock: Clock
   readonly ticks: Ticks
-  /** Milliseconds by the clock. */
+  /** The reading in milliseconds. */
   nowMs = 0
-  /** The reading's tick as its word in shared memory: modulo the modulus, as a signed integer. */
+  /** The reading's tick as a word of shared memory: wrapped, as a signed integer. */
   tick = 0
   #from = 1
   #to = 0
@@ -24,7 +24,7 @@ export class Reading {
     this.ticks = ticks
   }
 
-  /** Reads the clock into `nowMs` and `tick`. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
+  /** Reads the clock and sets `nowMs` and `tick`. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
   take(): void {
     const now = this.clock.now()
     if (!(typeof now === 'number' && now >= this.#from && now < this.#to)) this.#enterTick(now)
@@ -36,7 +36,7 @@ export class Reading {
     return Math.floor(this.ticks.position(this.nowMs))
   }
 
-  /** How many sixteenths of its granule the reading is into it: 0 to 15. */
+  /** The number of whole sixteenths of the granule that have passed: 0 to 15. */
   get sixteenth(): number {
     return Math.floor(this.ticks.position(this.nowMs) * SIXTEENTHS) & (SIXTEENTHS - 1)
   }
@@ -49,7 +49,8 @@ export class Reading {
       const expected = `milliseconds that can be told apart by granules of ${ticks.granuleMs} ms`
       throw new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock.now()', now, expected)
     }
-    // The end is put a little early and looked at again: all between two readings of one tick is of that tick.
+    // The end is made a little early, then checked: all times between two readings of one tick have that
+    // tick.
     const end = (tick + 1) * ticks.granuleMs
     const to = end - Math.abs(end) * TICK_END_MARGIN
     this.#from = now

@@ -1,28 +1,31 @@
 import { type Duration, formatDuration, parseDuration } from './duration.js'
 import { MillraceError } from './errors.js'
 
-/** `'strict'`: never over in any window. `'smooth'`: closer on average, never over in a window minus one granule. */
+/**
+ * `'strict'`: never over the limit in any window. `'smooth'`: closer to the limit on average, and never over
+ * it in any window minus one granularity.
+ */
 export type Edge = 'strict' | 'smooth'
 
-/** The two ways to sum a window of many granules. */
+/** How a window of many granules is summed. */
 export type RangeSumName = 'blocks' | 'fenwick'
 
-/** A rule as people write it. */
+/** A rule as a user writes it. */
 export interface RuleOptions {
   /** Units a key may use in any window: an integer from 1 to 4,194,302 (2^22 - 2). */
   limit: number
   /** How long a unit counts after it was used. Up to 10,000 years. */
   window: Duration
   /**
-   * How finely time is told apart: a unit counts for up to one granularity longer than the window. Must divide the
-   * window into whole parts, at most 1,048,576 (2^20) of them. Finer is closer to exact and takes 4 bytes a key for
-   * each part more.
+   * The precision of time: a unit counts for up to one granularity longer than the window. It must divide the
+   * window into whole parts, at most 1,048,576 (2^20) of them. A finer granularity is closer to exact and
+   * takes 4 bytes per key for each part.
    * @default a sixtieth of the window
    */
   granularity?: Duration
   /**
-   * What sums windows of more than 256 granules: `'blocks'` or `'fenwick'`. They decide alike, and differ in speed.
-   * Fewer granules are summed one by one, and neither can be asked for.
+   * How windows of more than 256 granules are summed: `'blocks'` or `'fenwick'`. They decide alike and differ
+   * in speed. A window of fewer granules does not accept this option: it is summed granule by granule.
    * @default `'blocks'`, above 262,144 granules `'fenwick'`
    */
   rangeSum?: RangeSumName
@@ -30,7 +33,7 @@ export interface RuleOptions {
   algorithm?: 'sliding-window'
   /** @default 'strict' */
   edge?: Edge
-  /** What decisions call this rule. @default 'default' */
+  /** The rule's name in decisions. @default 'default' */
   name?: string
 }
 
@@ -42,14 +45,14 @@ export interface Rule {
   /** The window's number of granules, 1 to 2^20. */
   readonly buckets: number
   readonly edge: Edge
-  /** Where one was asked for. */
+  /** Present if the option was given. */
   readonly rangeSum?: RangeSumName
 }
 
-/** The largest limit: the admission word counts in 22 bits, and all ones there means blocked. */
+/** The largest limit. A cell counts in 22 bits, and all ones mean that the key is blocked. */
 export const MAX_LIMIT = 2 ** 22 - 2
 export const MAX_BUCKETS = 2 ** 20
-/** The most granules that are summed one by one. */
+/** Windows of up to this many granules are summed granule by granule. */
 export const MOST_LINEAR = 256
 const DEFAULT_BUCKETS = 60
 const MAX_WINDOW_MS = 10_000 * 366 * 86_400_000
@@ -101,7 +104,7 @@ function checkGranularity(granularity: Duration | undefined, windowMs: number): 
   const parts = windowMs / granuleMs
   const buckets = Math.round(parts)
   if (buckets > MAX_BUCKETS) {
-    const least = windowMs / MAX_BUCKETS // not rounded: it would not divide the window
+    const least = windowMs / MAX_BUCKETS // not rounded, so that it divides the window
     const handy = granularityFrom(least, windowMs)
     throw invalid(
       'granularity',
@@ -109,7 +112,7 @@ function checkGranularity(granularity: Duration | undefined, windowMs: number): 
       `at least ${least} in milliseconds, such as ${handy}: a window has at most ${MAX_BUCKETS} granules`,
     )
   }
-  // A granule such as 1000 / 3 ms can't be written down exactly: a part in 10^9 is as near as decimals come.
+  // A granularity such as 1000 / 3 ms has no exact decimal. An error of 1 in 10^9 is allowed.
   if (Math.abs(parts - buckets) > parts * 1e-9) {
     const nearest = nearestDivisor(granuleMs, windowMs)
     throw invalid(
@@ -121,12 +124,12 @@ function checkGranularity(granularity: Duration | undefined, windowMs: number): 
   return buckets
 }
 
-/** The finest granularity, from `granuleMs` on, that divides the window into whole parts, as text. */
+/** The finest granularity of at least `granuleMs` that divides the window, as text. */
 export function granularityFrom(granuleMs: number, windowMs: number): string {
   return nearestDivisor(granuleMs, windowMs, 1)
 }
 
-/** The same in whole hours, minutes or seconds, where one of those is at most half as coarse again. */
+/** The same in whole hours, minutes or seconds, if one of those is at most 1.5 times as coarse. */
 export function roundGranularityFrom(granuleMs: number, windowMs: number): string {
   for (const unitMs of [3_600_000, 60_000, 1_000]) {
     for (let ms = Math.ceil(granuleMs / unitMs) * unitMs; ms <= 1.5 * granuleMs; ms += unitMs) {
@@ -136,7 +139,7 @@ export function roundGranularityFrom(granuleMs: number, windowMs: number): strin
   return granularityFrom(granuleMs, windowMs)
 }
 
-/** The duration nearest to `granuleMs` (none below it, where `direction` is 1) that divides the window, as text. */
+/** The duration nearest to `granuleMs` that divides the window, as text. With `direction` 1, not below it. */
 function nearestDivisor(granuleMs: number, windowMs: number, direction = 0): string {
   const step = Number.isInteger(windowMs) ? 1 : 0
   for (let off = 0; step && off < windowMs && off < 1e6; off++) {

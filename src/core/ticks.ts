@@ -1,17 +1,19 @@
-/** The smooth edge tells so many parts of a granule apart. */
+/** The parts of a granule that the smooth edge distinguishes. */
 export const SIXTEENTHS = 16
 
 /**
- * Time in ticks: tick = floor(now n / W), for a window of W milliseconds in n granules. A word of shared memory holds
- * a tick modulo `modulus`; here are the two directions between that and a clock's reading.
+ * Converts a clock's readings to ticks and back. The tick is floor(now * n / W), for a window of W
+ * milliseconds in n granules. A word of shared memory holds a tick modulo `modulus`.
  */
 export class Ticks {
   readonly windowMs: number
   readonly buckets: number
   readonly granuleMs: number
-  /** Ticks in shared memory count modulo this; see `memory/layout.ts`. */
+  /** Ticks in shared memory wrap at this number (`memory/layout.ts`). */
   readonly modulus: number
-  /** Dividing by a granule of whole milliseconds is exact; else multiplying by n first keeps the most bits. */
+  /**
+   * A granule of whole milliseconds divides exactly. Otherwise multiplying by n first keeps the most bits.
+   */
   readonly #isExact: boolean
 
   constructor(windowMs: number, buckets: number, modulus: number) {
@@ -22,20 +24,20 @@ export class Ticks {
     this.#isExact = Number.isInteger(this.granuleMs)
   }
 
-  /** `nowMs` in granules, with its fraction; never falls as `nowMs` rises. */
+  /** `nowMs` in granules, with a fraction. It never falls as `nowMs` rises. */
   position(nowMs: number): number {
     return this.#isExact ? nowMs / this.granuleMs : (nowMs * this.buckets) / this.windowMs
   }
 
-  /** A tick (or any whole number of them) as its word: 0 to modulus - 1. */
+  /** A tick, or a number of ticks, modulo `modulus`. */
   wrap(tick: number): number {
     const rest = tick % this.modulus
     return rest < 0 ? rest + this.modulus : rest
   }
 
   /**
-   * How many whole milliseconds after `nowMs` the clock first stands at or behind `position` (in granules, a multiple
-   * of a sixteenth); below 0 where it has passed. Exact: one millisecond less is before it.
+   * The number of whole milliseconds after `nowMs` until the clock reaches `position`, in granules, a
+   * multiple of 1/16. Negative if it has passed. Exact: one millisecond less is too early.
    */
   untilPosition(nowMs: number, position: number): number {
     let ms = Math.ceil(position * this.granuleMs - nowMs)

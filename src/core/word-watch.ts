@@ -1,7 +1,10 @@
-/** How often a word is read that lies in memory on which no thread can wait: that of a mapped file. */
+/** Milliseconds between reads of a word on which no thread can wait, because it is in a mapped file. */
 export const POLL_MS = 250
 
-/** What a pending `Atomics.waitAsync` refers to. It can't be cancelled, so it must not keep the watch from collection. */
+/**
+ * The part that a pending `Atomics.waitAsync` refers to. It can't be cancelled, and must not keep the watch
+ * in memory.
+ */
 interface Pending {
   isArmed: boolean
   /** The watch, while it has listeners. */
@@ -9,14 +12,16 @@ interface Pending {
 }
 
 /**
- * Calls its listeners after a counter in shared memory has changed: a counter that threads add to and then notify
- * (`Atomics.notify`). However many listeners there are, at most one `Atomics.waitAsync` is pending: each takes a kilobyte, and
- * nothing but a notification ends it. In memory on which no thread can wait the counter is read every {@link POLL_MS}.
+ * Calls its listeners after a counter in shared memory has changed. Threads add to the counter, and then
+ * notify (`Atomics.notify`). At most one `Atomics.waitAsync` is pending for all listeners: each takes a
+ * kilobyte, and only a notification ends it. In memory on which no thread can wait, the counter is read every
+ * {@link POLL_MS}.
  *
- * No change is missed. A listener is added, then reads what the counter tells of. What changes after that changes the
- * counter, too; and the counter is read anew each time before a wait for its next change begins, with the value read as
- * what the wait expects. So a change either ends the wait, or keeps it from beginning, or was read: in each case `look`
- * finds another value than before, and calls. The counter never shows an earlier value again (but 2^32 changes later).
+ * No change is missed. A caller adds its listener, and then reads the state that the counter stands for. A
+ * later change of the state also changes the counter. The watch reads the counter before each wait, and the
+ * wait expects the value read. So a change either ends the wait, or keeps it from beginning, or was read. In
+ * each case `check` finds a new value and calls the listeners. The counter never has an earlier value again,
+ * except after 2^32 changes.
  *
  * A watch does not keep the process alive.
  */
@@ -43,7 +48,7 @@ export class WordWatch {
     this.#listeners.add(listener)
   }
 
-  /** Nothing is read any more once the last listener is gone. */
+  /** After the last listener is removed, the watch reads nothing. */
   delete(listener: () => void): void {
     if (!this.#listeners.delete(listener) || this.#listeners.size > 0) return
     this.#pending.watch = undefined
@@ -51,7 +56,7 @@ export class WordWatch {
     this.#poll = undefined
   }
 
-  /** Calls the listeners at once if the counter has changed, and not again when its notification comes. */
+  /** Calls the listeners now if the counter has changed. Its notification then does not call them again. */
   check(): void {
     const before = this.#last
     do this.#last = Atomics.load(this.#words, this.#index)
@@ -60,12 +65,15 @@ export class WordWatch {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Ends the pending wait, if nobody listens. It ends those of other threads too, which find nothing changed and wait again. */
+  /**
+   * Ends the pending wait if there are no listeners. Waits of other threads end too, find no change, and
+   * begin again.
+   */
   end(): void {
     if (this.#listeners.size === 0 && this.#pending.isArmed) Atomics.notify(this.#words, this.#index)
   }
 
-  /** Begins to wait for a change from the value seen. False: it has changed already. */
+  /** Begins to wait for a change from the last value. Returns false if it has changed already. */
   #isWaiting(): boolean {
     const pending = this.#pending
     if (pending.isArmed || pending.watch === undefined) return true

@@ -19,9 +19,9 @@ import {
 } from './layout.js'
 import { load, read, store, type Words, write } from './words.js'
 
-/** The shared memory of the cells of one rule, and what its header says. */
+/** The shared memory of one rule, and the values of its header. */
 export interface Arena {
-  /** A SharedArrayBuffer; an ArrayBuffer where it is the memory of a file. */
+  /** A SharedArrayBuffer, or an ArrayBuffer that maps a file. */
   readonly buffer: ArrayBufferLike
   readonly words: Words
   readonly shape: Shape
@@ -30,12 +30,12 @@ export interface Arena {
   readonly onFull: OnFull
 }
 
-export const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which engines do not box
+export const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which V8 does not box
 
 /**
- * Allocates an arena for `maxKeys` keys. Its memory is reserved whole and fills as keys come: a page that was never
- * touched costs none.
- * @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` with the bytes that it asked for
+ * Allocates an arena for `maxKeys` keys. All of its address space is reserved at once. A page that was never
+ * used takes no memory.
+ * @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE`
  */
 export function createArena(
   rule: Rule,
@@ -51,7 +51,7 @@ export function createArena(
   return { buffer, words, shape, originMs, edge: rule.edge, onFull }
 }
 
-/** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` where no index reaches the end of it */
+/** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` if it has more than {@link MAX_WORDS} words */
 export function shapeOf(
   { windowMs, buckets, rangeSum }: Rule,
   maxKeys: number,
@@ -62,7 +62,7 @@ export function shapeOf(
   return shape
 }
 
-/** Writes the header of an arena of which all else is 0. */
+/** Writes the header of an arena whose other words are all 0. */
 export function writeHeader(
   words: Int32Array,
   shape: Shape,
@@ -81,27 +81,29 @@ export function writeHeader(
   const doubles = headerDoubles(words.buffer)
   doubles[HEADER.WINDOW_MS / 2] = rule.windowMs
   doubles[HEADER.ORIGIN_MS / 2] = originMs
-  store(words, HEADER.MAGIC, MAGIC) // last: who sees it sees the rest
+  store(words, HEADER.MAGIC, MAGIC) // last: a thread that reads MAGIC can read the rest
 }
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` where `buffer` is no arena of this version */
+/** @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` if `buffer` holds no arena of this version */
 export function attachArena(buffer: unknown): Arena {
-  const refuse = (expected: string, value: unknown = buffer) =>
+  const invalid = (expected: string, value: unknown = buffer) =>
     new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', value, expected)
-  if (!(buffer instanceof SharedArrayBuffer)) throw refuse('the SharedArrayBuffer of limiter.share()')
-  return arenaIn(buffer, refuse)
+  if (!(buffer instanceof SharedArrayBuffer)) throw invalid('the SharedArrayBuffer of limiter.share()')
+  return arenaIn(buffer, invalid)
 }
 
-/** The arena that `buffer` holds. @throws what `refuse` makes, where it holds none of this version */
+/** Reads the arena that `buffer` holds. @throws the error of `invalid` if it holds none of this version */
 export function arenaIn(
   buffer: ArrayBufferLike,
-  refuse: (expected: string, value?: unknown) => MillraceError,
+  invalid: (expected: string, value?: unknown) => MillraceError,
 ): Arena {
-  if (buffer.byteLength < 4 * HEADER_WORDS) throw refuse('an arena of Millrace', `${buffer.byteLength} bytes`)
+  if (buffer.byteLength < 4 * HEADER_WORDS) {
+    throw invalid('an arena of Millrace', `${buffer.byteLength} bytes`)
+  }
   const header = new Int32Array(buffer, 0, HEADER_WORDS)
-  if (load(header, HEADER.MAGIC) !== MAGIC) throw refuse('an arena of Millrace')
+  if (load(header, HEADER.MAGIC) !== MAGIC) throw invalid('an arena of Millrace')
   const version = read(header, HEADER.VERSION)
-  if (version !== LAYOUT_VERSION) throw refuse(`layout version ${LAYOUT_VERSION}`, version)
+  if (version !== LAYOUT_VERSION) throw invalid(`layout version ${LAYOUT_VERSION}`, version)
   const doubles = headerDoubles(buffer)
   const windowMs = doubles[HEADER.WINDOW_MS / 2]!
   const originMs = doubles[HEADER.ORIGIN_MS / 2]!
@@ -111,24 +113,24 @@ export function arenaIn(
   const edge = EDGES[read(header, HEADER.EDGE)]
   const onFull = ON_FULL[read(header, HEADER.ON_FULL)]
   const sums = SUMS[read(header, HEADER.RANGE_SUM)]
-  const whole = isShape(buckets, sets, windowMs) && isLimit(limit)
+  const isSound = isShape(buckets, sets, windowMs) && isLimit(limit)
   if (
-    !whole ||
+    !isSound ||
     !Number.isFinite(originMs) ||
     edge === undefined ||
     onFull === undefined ||
     sums === undefined
   ) {
-    throw refuse('an arena of Millrace with a sound header')
+    throw invalid('an arena of Millrace with a sound header')
   }
   const shape = shapeFor(windowMs, buckets, sets, sums)
   if (buffer.byteLength < 4 * shape.words) {
-    throw refuse(`${4 * shape.words} bytes for its shape`, `${buffer.byteLength} bytes`)
+    throw invalid(`${4 * shape.words} bytes for its shape`, `${buffer.byteLength} bytes`)
   }
   return { buffer, words: new Int32Array(buffer, 0, shape.words), shape, originMs, edge, onFull }
 }
 
-/** The header's numbers of 64 bits, each at half of its index in words. */
+/** The header as doubles. The index of a double is half of its index in words. */
 export function headerDoubles(buffer: ArrayBufferLike): Float64Array {
   return new Float64Array(buffer, 0, HEADER_WORDS / 2)
 }
@@ -146,7 +148,8 @@ function tooLargeError(shape: Shape, maxKeys: number, cause?: unknown): Millrace
 function allocate(shape: Shape, maxKeys: number): SharedArrayBuffer {
   const bytes = 4 * shape.words
   try {
-    // Growable, though it never grows: only then does V8 align it to a page, and a way of 16 words to a cache line.
+    // It never grows. But V8 aligns only growable buffers to a page, and so a cell of 16 words to a cache
+    // line.
     return new SharedArrayBuffer(bytes, { maxByteLength: bytes })
   } catch (cause) {
     throw tooLargeError(shape, maxKeys, cause)

@@ -1,15 +1,17 @@
 /**
- * The fingerprint of a key: HalfSipHash-1-3 with 64 bits of output (J.-P. Aumasson and D. J. Bernstein's SipHash in
- * 32-bit arithmetic, https://github.com/veorq/SipHash), keyed by the arena's random seed, so that nobody who does not
- * know the seed can choose keys that collide. Multiplicative hashes (Murmur, FNV, xxHash) have collisions that hold
- * for every seed.
+ * Computes fingerprints: HalfSipHash-1-3 with 64 bits of output (J.-P. Aumasson and D. J. Bernstein's SipHash
+ * in 32-bit arithmetic, https://github.com/veorq/SipHash). The arena's random seed is its key, so a client
+ * that does not know the seed can't choose keys that collide. Multiplicative hashes (Murmur, FNV, xxHash)
+ * have collisions that hold for every seed.
  *
- * The message is the key's characters as bytes, four a step, while all are below 256 (addresses, ids, paths); a key
- * with any other character is hashed as UTF-16LE under another seed, so no two keys are the same message. Reading the
- * characters is two thirds of the cost (`npm run bench -- --case hash`).
+ * The message is the key's characters as bytes, four for each step, if all are below 256 (addresses, ids,
+ * paths). Any other key is hashed as UTF-16LE with another seed, so no two keys have the same message.
+ * Reading the characters is two thirds of the cost (`npm run bench -- --case hash`).
  */
 export class Hasher {
-  /** The two halves of the last fingerprint. `lo` is never 0: a zero name is a way that was never used. */
+  /**
+   * The halves of the last fingerprint. `lo` is never 0, because the name 0 means a way that was never used.
+   */
   lo = 0
   hi = 0
   readonly #seed0: number
@@ -20,7 +22,7 @@ export class Hasher {
     this.#seed1 = seed1
   }
 
-  /** Puts the key's fingerprint into `lo` and `hi`. */
+  /** Stores the key's fingerprint in `lo` and `hi`. */
   hash(key: string): void {
     const length = key.length
     const whole = length & ~3
@@ -85,7 +87,7 @@ export class Hasher {
     this.#finish(v0, v1, v2, v3, ((2 * length) << 24) | last)
   }
 
-  /** The last word, then three rounds for each half of the output. */
+  /** Hashes the last word, then does three rounds for each half of the output. */
   #finish(a: number, b: number, c: number, d: number, word: number): void {
     let v0 = a
     let v1 = b

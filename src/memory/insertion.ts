@@ -22,65 +22,70 @@ import {
 import type { Table } from './table.js'
 import { add, compareExchange, load, read, store, type Words, write } from './words.js'
 
-/** What insertion must know of the cells that it hands from key to key. */
+/** The cells that insertion hands from one key to another. Clocks of threads may differ by a granule. */
 export interface Cells {
-  /** Whether all that the cell, whose tick is `tick`, has counted has left the window of every thread. */
-  isExpired(base: number, tick: number, reading: Reading): boolean
-  /** Whether the cell's `tick` is past for every thread: what a total of 0 does not count, none of them does. */
-  isPast(base: number, tick: number, reading: Reading): boolean
-  /** Whether `v`, the cell's admission word, is blocked and its block not over. */
+  readonly ring: {
+    /** Whether all counts of a cell with this tick have left the window, by the clock of every thread. */
+    isExpired(base: number, tick: number, reading: Reading): boolean
+    /** Whether `tick` is over by the clock of every thread. Then each thread agrees with a total of 0. */
+    isPast(base: number, tick: number, reading: Reading): boolean
+    /** Gives a way that was never used its first tick. */
+    begin(base: number, reading: Reading): void
+  }
+  /** Whether the cell is blocked by its admission word `v`, and the block has not ended. */
   isBlocked(base: number, v: number, nowMs: number): boolean
-  /** How long a cell that `isBlocked` stays so. */
+  /** Milliseconds until the block of a blocked cell ends. */
   blockedMs(base: number, nowMs: number): number
-  /** Brings a cell's tick up to the reading. */
+  /** Brings a cell's tick to the reading. */
   enter(base: number, reading: Reading): void
-  /** Gives a way that nobody ever used its first tick. */
-  begin(base: number, reading: Reading): void
-  /** Counts the epochs that cells are given otherwise than by a decision. */
+  /** Counts the epochs that cells get from operations other than decisions. */
   readonly epochs: { count(base: number): void }
 }
 
 /**
- * The first set is taken while more ways than this are unused there, then the emptier one. Always taking the emptier one
- * leaves 67 % of the keys of a table at 80 % in their first set, this 79 %, which a lookup finds with one line of names;
- * neither ran out of room, where with 4 it happened once in eight million keys (a simulation of 400 tables of 20,000 keys
- * and 6 of 1,000,000, 2026-11-21).
+ * A new key goes to its first set while more ways than this are unused there. After that it goes to the set
+ * with more unused ways. At a load of 0.8, 79 % of the keys are in their first set, where a lookup reads one
+ * cache line of names. If the emptier set were always taken, 67 % would be. With 8, and with the emptier set,
+ * no table ran out of room; with 4, one key in eight million found none (a simulation of 400 tables of 20,000
+ * keys and 6 of 1,000,000, 2026-11-21).
  */
 const CROWDED = 8
 
-/** The ways of a key's two sets, 0 to 31. */
+/** The i-th way of a key's two sets; i is 0 to 31. */
 function wayOf(i: number, first: number, second: number): number {
   return i < WAYS_PER_SET ? first + i : second + i - WAYS_PER_SET
 }
 
 /**
- * Gives a new key a way. It becomes the key's in five steps, so that two threads that meet one new key never make two
- * cells of it, and a thread that dies in between harms nobody:
+ * Gives a new key a way, in five steps. Two threads that insert the same new key never give it two cells. A
+ * thread that dies between two steps harms no other.
  *
- *     claim    CAS(adm -> epoch + 1, CLAIMED, its counts): whoever was deciding on the way's old key now fails to
- *              commit. Then its name is written: nobody else may.
- *     NAMED    the name stands. Still nobody decides here.
- *     scan     every other way of both sets, for the same key. A NAMED one is vetoed (CAS to FREE: its thread will
- *              fail to promote it); for a LIVE one this way is given up. Of two threads, each has named before it
- *              scans, so at least one sees the other.
- *     settle   the way's tick comes up to a clock read now.
- *     promote  CAS(NAMED -> LIVE): fails where another vetoed.
+ *     claim    CAS(adm -> epoch + 1, CLAIMED, its counts). A decision on the way's old key now fails to
+ *              commit. Then this thread writes the name. No other thread may.
+ *     name     stores NAMED: the name is complete. No thread decides here yet.
+ *     scan     reads every other way of both sets, for the same key. A NAMED way is vetoed by CAS to FREE, so
+ *              its thread will fail to promote it. If another way is LIVE, this one is given up. Each thread
+ *              names its way before it scans, so of two threads at least one finds the other.
+ *     settle   brings the way's tick to a new reading of the clock.
+ *     promote  CAS(NAMED -> LIVE). It fails if another thread vetoed.
  *
- * Why settle, and why after the scan: a thread may stall with a reading of the clock in hand, while its key is admitted
- * with newer ones, expires, loses its way and wins it (or another) back. Were the way's tick older than those
- * admissions, the stalled thread would move it to its own old reading and be admitted in the past, where its key's
- * counts are forgotten: over the limit. But no other cell of the key was alive after the scan, or it would have been
- * seen, or have vetoed this one; so all that the key was ever admitted is older than the clock then. From there on a
- * decision counts at that tick or later, whatever it has read. This is why one reading a decision is enough, taken
- * first, and why a batch may share one.
+ * Why settle, and why after the scan: a thread may stall with an old reading of the clock. Meanwhile its key
+ * may be admitted at newer readings, expire, lose its way, and get this or another way again. If the way's
+ * tick were older than those admissions, the stalled thread would move it to its old reading. It would be
+ * admitted in the past, where the key's counts are forgotten, and so over the limit. But after the scan no
+ * other cell of the key is alive: it would have been found, or its thread would have vetoed this way. So all
+ * admissions of the key are older than the clock is then. From there on a decision counts at that tick or
+ * later, however old its reading. That is why one reading at the start is enough for a decision, and why the
+ * keys of a batch may share one.
  *
- * A blocked way is claimed like any other, where its block gives way: by the admission word that was seen, so a block
- * that is set or changed meanwhile makes the claim fail. Its total, all ones, becomes the most that is no block, and the first
- * decision sums it.
+ * A blocked way is claimed like any other if its block gives way. The claim expects the admission word with
+ * which the way was chosen, so it fails if a block is set or changed meanwhile. A total of all ones becomes
+ * the largest total that is no block. The first decision then sums the buckets.
  *
- * Obstruction-free: two threads may veto each other and try again. A thread that dies while a way is CLAIMED loses it
- * (`stats().lostWays`); one that is NAMED is taken by the next that looks for room. KEYS is added to just behind the
- * compare-exchange that makes a way LIVE or ends that: a thread that dies between the two leaves it wrong by one.
+ * Insertion is obstruction-free: two threads may veto each other, and try again. A way is lost if a thread
+ * dies while it has the way CLAIMED (`stats().lostWays`). A NAMED way is taken by the next thread that needs
+ * room. The header's count KEYS is changed just after the CAS that makes a way LIVE or ends that. A thread
+ * that dies in between leaves KEYS wrong by one.
  */
 export class Insertion {
   readonly #words: Words
@@ -88,11 +93,11 @@ export class Insertion {
   readonly #cells: Cells
   readonly #reading: Reading
   readonly #onFull: OnFull
-  /** The admission word of the way last chosen, as it was then: whoever claims it claims it so, or not at all. */
+  /** The admission word with which the last way was chosen. The claim expects it. */
   #chosen = 0
-  /** Whether it was chosen although it is blocked. */
+  /** Whether the chosen way is blocked, and its block ends early. */
   #endsBlock = false
-  /** The admission words of the ways of both sets. */
+  /** The admission words of both sets' ways, as `choose` read them. */
   readonly #adms = new Int32Array(2 * WAYS_PER_SET)
 
   constructor(words: Words, table: Table, cells: Cells, reading: Reading, onFull: OnFull) {
@@ -104,14 +109,14 @@ export class Insertion {
   }
 
   /**
-   * Tries to give the key a way, which it may be about to block. False: there is no room; else look it up again, it may be
-   * there.
+   * Tries once to give the key a way. Returns false if there is no room. After true, the caller looks the key
+   * up again: it may be there. `isToBlock`: the caller is about to block the key.
    */
   insert(lo: number, hi: number, isToBlock = false): boolean {
     const way = this.choose(lo, hi, isToBlock)
     if (way < 0) return false
-    // The key itself came to live there meanwhile: to displace it would be to forget what it was admitted. The name is read
-    // after the admission word: if it changes hands now, the claim fails.
+    // The key itself came to live there meanwhile: to displace it would be to forget what it was admitted.
+    // The name is read after the admission word: if it changes hands now, the claim fails.
     const v = this.#chosen
     const wasLive = (v & STATE) === LIVE
     if (wasLive && load(this.#words, this.#table.base(way) + ADM) !== v) return true
@@ -119,7 +124,7 @@ export class Insertion {
     const named = this.#claim(way, lo, hi)
     if (named !== undefined && this.#isOnly(way, named, lo, hi)) {
       const base = this.#table.base(way)
-      this.#reading.take() // after the scan: see "settle"
+      this.#reading.take() // after the scan: see "Why settle"
       this.#cells.enter(base, this.#reading)
       const isLive = compareExchange(this.#words, base + ADM, named, (named & ~STATE) | LIVE) === named
       if (isLive) add(this.#words, HEADER.KEYS, 1)
@@ -127,7 +132,7 @@ export class Insertion {
     return true
   }
 
-  /** The way that a new key would take, or -1: changes nothing. Reads the clock. */
+  /** The way that a new key would take, or -1. Reads the clock and changes nothing. */
   choose(lo: number, hi: number, isToBlock = false): number {
     this.#endsBlock = false
     const first = this.#table.firstSet(lo)
@@ -141,7 +146,7 @@ export class Insertion {
     return way >= 0 ? way : this.#reusable(first, second, isToBlock)
   }
 
-  /** How many ways of a set bear no name yet. Plain reads: too high or too low only fills the sets less evenly. */
+  /** The number of ways of a set without a name. Plain reads: a late one only makes the sets less even. */
   #unusedIn(set: number): number {
     let unused = 0
     for (let way = set; way < set + WAYS_PER_SET; way++) {
@@ -150,7 +155,7 @@ export class Insertion {
     return unused
   }
 
-  /** A way of the set that nobody ever claimed, from `home` on, or -1. */
+  /** The first way of the set, from `home` on, that was never claimed, or -1. */
   #unused(set: number, home: number): number {
     for (let i = 0; i < WAYS_PER_SET; i++) {
       const way = set + ((home + i) & (WAYS_PER_SET - 1))
@@ -163,8 +168,9 @@ export class Insertion {
   }
 
   /**
-   * In this order: FREE; all expired (of the set with more of both); NAMED; where too many are blocked, the one whose block
-   * ends soonest; by `onFull` the one of least total.
+   * A used way that the key may take, or -1. In this order: FREE or expired, in the set with more of both;
+   * NAMED; if more than half of the ways are blocked, the one whose block ends soonest; with
+   * `onFull: 'evict'` the one of least total.
    */
   #reusable(first: number, second: number, isToBlock: boolean): number {
     this.#reading.take()
@@ -190,9 +196,9 @@ export class Insertion {
           continue
         }
         const total = v & COUNT
-        const tick = read(this.#words, base + TICK) // late: a way is thought expired; the claim looks again
-        const isEmpty = total === 0 && this.#cells.isPast(base, tick, this.#reading)
-        if (state === FREE || isEmpty || this.#cells.isExpired(base, tick, this.#reading)) {
+        const tick = read(this.#words, base + TICK) // plain: the claim checks again
+        const isEmpty = total === 0 && this.#cells.ring.isPast(base, tick, this.#reading)
+        if (state === FREE || isEmpty || this.#cells.ring.isExpired(base, tick, this.#reading)) {
           empties++
           if (empty < 0 || state === FREE) empty = i
         } else if (total < leastTotal || least < 0) {
@@ -217,8 +223,8 @@ export class Insertion {
   }
 
   /**
-   * Of the blocked ways just seen, the one whose block ends soonest; where a key that counts keeps its way, of those that
-   * have expired; or -1.
+   * The blocked way whose block ends soonest, or -1. Unless `onFull` is 'evict', a key that still counts
+   * keeps its way, so only expired ways are considered.
    */
   #soonestBlock(first: number, second: number): number {
     const { nowMs } = this.#reading
@@ -228,8 +234,8 @@ export class Insertion {
       const v = this.#adms[i]!
       const base = this.#table.base(wayOf(i, first, second))
       if ((v & STATE) !== LIVE || !this.#cells.isBlocked(base, v, nowMs)) continue
-      const tick = read(this.#words, base + TICK) // the claim looks again
-      if (this.#onFull !== 'evict' && !this.#cells.isExpired(base, tick, this.#reading)) continue
+      const tick = read(this.#words, base + TICK) // plain: the claim checks again
+      if (this.#onFull !== 'evict' && !this.#cells.ring.isExpired(base, tick, this.#reading)) continue
       const ms = this.#cells.blockedMs(base, nowMs)
       if (soonest >= 0 && ms >= soonestMs) continue
       soonest = i
@@ -239,8 +245,8 @@ export class Insertion {
   }
 
   /**
-   * Reads a set's admission words and does nothing else meanwhile: each is on a cache line of its own, and so the processor
-   * fetches them all at once. Plain: whoever takes a way looks at its word again.
+   * Reads a set's admission words and does nothing in between. Each is on a cache line of its own, and the
+   * processor fetches them all at once. Plain: the claim compares the word of its way again.
    */
   #readWords(set: number, to: number): void {
     const words = this.#words
@@ -248,20 +254,22 @@ export class Insertion {
     for (let i = 0; i < WAYS_PER_SET; i++) adms[to + i] = read(words, this.#table.base(set + i) + ADM)
   }
 
-  /** The way's admission word, NAMED; or undefined where another thread was faster. */
+  /**
+   * Claims and names the chosen way. Returns its admission word, or undefined if another thread was faster.
+   */
   #claim(way: number, lo: number, hi: number): number | undefined {
     const words = this.#words
     const base = this.#table.base(way)
     const v = this.#chosen
-    const tick = load(words, base + TICK) // then the clock: what has expired by this tick has by any later one
-    this.#reading.take()
+    const tick = load(words, base + TICK)
+    this.#reading.take() // after the tick: what has expired by this tick has expired by any later one
     const isBlocked = this.#cells.isBlocked(base, v, this.#reading.nowMs)
-    if (isBlocked && !this.#endsBlock) return undefined // since it was chosen
-    const expired = this.#cells.isExpired(base, tick, this.#reading)
+    if (isBlocked && !this.#endsBlock) return undefined // blocked since it was chosen
+    const expired = this.#cells.ring.isExpired(base, tick, this.#reading)
     const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
     const wasLive = (v & STATE) === LIVE
-    const stillCounts = wasLive && (total > 0 || !this.#cells.isPast(base, tick, this.#reading))
-    if (stillCounts && this.#onFull !== 'evict') return undefined // its key came back in between
+    const stillCounts = wasLive && (total > 0 || !this.#cells.ring.isPast(base, tick, this.#reading))
+    if (stillCounts && this.#onFull !== 'evict') return undefined // its key came back meanwhile
 
     add(words, HEADER.CLAIMING, 1)
     const mine = ((v + ONE_EPOCH) & EPOCH) | CLAIMED | total
@@ -271,9 +279,10 @@ export class Insertion {
     }
     this.#cells.epochs.count(base)
     if (wasLive) add(words, HEADER.KEYS, -1)
-    // Nameless: nobody was here before, for whoever was has left a name with the tick and the buckets of its laps.
-    if (read(words, NAMES_AT + way) === 0) this.#cells.begin(base, this.#reading)
-    write(words, base + HI, hi) // plain: the store of NAMED releases them
+    // Without a name the way was never used: a former key leaves its name, its tick and the buckets of its
+    // laps.
+    if (read(words, NAMES_AT + way) === 0) this.#cells.ring.begin(base, this.#reading)
+    write(words, base + HI, hi) // plain: the store of NAMED publishes both
     write(words, NAMES_AT + way, lo)
     const named = (mine & ~STATE) | NAMED
     store(words, base + ADM, named)
@@ -285,8 +294,8 @@ export class Insertion {
   }
 
   /**
-   * Whether no other way of both sets is the key's; vetoes those on their way there. The add to CLAIMING stands
-   * between the store of NAMED and these plain reads of names, and orders them on every machine.
+   * Whether the key has no other LIVE way; vetoes its NAMED ways. The names are read plainly, after the
+   * addition to CLAIMING, which comes after the store of NAMED. That orders them on every machine.
    */
   #isOnly(way: number, named: number, lo: number, hi: number): boolean {
     const words = this.#words

@@ -5,7 +5,9 @@ import { checkKeyString, checkOwner, fingerprintsOf, type Key, KeyHandle, Packed
 import { HEADER } from './layout.js'
 import { read } from './words.js'
 
-/** Makes fingerprints of the keys of one limiter, which owns the handles. */
+/**
+ * Computes the fingerprints of one limiter's keys. `owner` is that limiter: it accepts only its own handles.
+ */
 export class KeyReader {
   readonly hasher: Hasher
   readonly #owner: object
@@ -15,7 +17,7 @@ export class KeyReader {
     this.hasher = new Hasher(read(words, HEADER.SEED_0), read(words, HEADER.SEED_1))
   }
 
-  /** The key's fingerprint, until the next key is read. */
+  /** Returns the key's fingerprint. It is valid until the next key is read. */
   read(key: Key): { readonly lo: number; readonly hi: number } {
     if (typeof key !== 'string') return this.owned(key)
     checkKeyString(key, 'key')
@@ -23,6 +25,7 @@ export class KeyReader {
     return this.hasher
   }
 
+  /** Checks that a handle belongs to this limiter. */
   owned(key: KeyHandle): KeyHandle {
     if (!KeyHandle.is(key)) checkKeyString(key, 'key')
     checkOwner(key, this.#owner, 'key')
@@ -35,7 +38,7 @@ export class KeyReader {
     return new KeyHandle(this.#owner, this.hasher.lo, this.hasher.hi)
   }
 
-  /** Into one typed array; what is packed already stays as it is. */
+  /** Hashes keys into one typed array. Packed keys are returned as they are. */
   pack(keys: readonly Key[] | PackedKeys): PackedKeys {
     if (PackedKeys.is(keys)) {
       checkOwner(keys, this.#owner, 'keys')

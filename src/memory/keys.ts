@@ -5,21 +5,21 @@ import type { Hasher } from './hash.js'
 /** The longest key, in UTF-16 units. */
 export const MAX_KEY_LENGTH = 65_536
 
-/** The most keys of one array, whose fingerprints take half a GiB. */
+/** The most keys of one array. Their fingerprints take half a GiB. */
 const MAX_KEYS = 2 ** 26
 
 /**
- * A key hashed once: accepted wherever a key is by the limiter that made it. Valid for ever, also after its key was
- * displaced; it remembers where the key was, which saves the search.
+ * A key that is hashed once. The limiter that made it accepts it in place of the key. It stays valid, even
+ * after the key was evicted. It remembers the key's place in the table, which saves the search.
  */
 export class KeyHandle {
-  /** What only this class makes has it: no proxy, and nothing that merely inherits. */
+  /** Only objects that this class made have this field; proxies and objects that inherit from one do not. */
   readonly #owner: object
   /** @internal */
   readonly lo: number
   /** @internal */
   readonly hi: number
-  /** A private field, so that a handle may be frozen. */
+  /** Private, so that a frozen handle still works. */
   #way = -1
 
   /** @internal */
@@ -34,7 +34,7 @@ export class KeyHandle {
     this.hi = hi
   }
 
-  /** What `console.log` shows: the key itself is not kept. */
+  /** The output of `console.log`. The handle does not keep the key itself. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     return inspectAs('KeyHandle', { fingerprint: hex(this.hi) + hex(this.lo) }, options, inspect)
   }
@@ -44,7 +44,7 @@ export class KeyHandle {
     return this.#owner === owner
   }
 
-  /** @internal Where the key was when this handle was last used, or -1. */
+  /** @internal The key's way at the last use of this handle, or -1. */
   get way(): number {
     return this.#way
   }
@@ -54,12 +54,12 @@ export class KeyHandle {
   }
 }
 
-/** Keys hashed once, in one typed array: for batches. Accepted by the limiter that made them. */
+/** Keys that are hashed once, in one typed array, for batches. The limiter that made them accepts them. */
 export class PackedKeys {
   readonly #owner: object
   /** @internal lo, hi, lo, hi, ... */
   readonly fingerprints: Int32Array
-  /** How many keys. */
+  /** The number of keys. */
   readonly length: number
 
   /** @internal */
@@ -70,7 +70,7 @@ export class PackedKeys {
     Object.freeze(this)
   }
 
-  /** What `console.log` shows. */
+  /** The output of `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     return inspectAs('PackedKeys', { length: this.length }, options, inspect)
   }
@@ -102,14 +102,14 @@ export function checkKeyString(key: unknown, option: string): asserts key is str
 /** @throws MillraceError `ERR_MILLRACE_FOREIGN_HANDLE` */
 export function checkOwner(key: KeyHandle | PackedKeys, owner: object, option: string): void {
   if (!key.isOf(owner)) {
-    const expected = 'a handle or packed keys of this very limiter'
+    const expected = 'a handle or packed keys of this limiter'
     throw new MillraceError('ERR_MILLRACE_FOREIGN_HANDLE', option, key, expected)
   }
 }
 
-/** The fingerprints of an array of keys, all of them checked. */
+/** Checks all keys of an array and returns their fingerprints. */
 export function fingerprintsOf(keys: readonly Key[], hasher: Hasher, owner: object): Int32Array {
-  const { length } = keys // once: a proxy may answer otherwise the next time
+  const { length } = keys // read once: a proxy may return another length the next time
   if (!Number.isInteger(length) || length < 0 || length > MAX_KEYS) {
     const expected = `an array of at most ${MAX_KEYS} keys`
     throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', keys, expected)

@@ -1,33 +1,68 @@
 /**
- * The map of an arena: one run of 32-bit words in a SharedArrayBuffer or a mapped file, for the cells of one shape (a window
- * in n granules). All zero is a valid, empty arena but for its header.
+ * The map of an arena, and the words for its parts. Other files use these words without explaining them.
  *
- *     header   128 words, 8 cache lines: what the arena is, its limit, its statistics (below)
- *     names    sets of 16 words: the low half of the fingerprint of the key in each way; one cache line a set
- *     ways     one for each name, in the same order:
- *                HI       the high half of the fingerprint
- *                ADM      epoch:8 | state:2 | total:22    the admission word; all ones in total: blocked
- *                TICK     the newest tick that this cell has seen
- *                AS_OF    epoch:8 | noted:1 | time:23     when total was last summed (smooth edge: in sixteenths); 0: no note
- *                UNTIL    blocked until, in sixteenths of a second from the arena's origin, modulo 2^32; all ones:
- *                         for ever
- *                BUCKETS  one word each: lap:8 | refunds:2 | count:22
- *                nodes    sums of buckets, where a window has many (`range-sum/`): lap:8 | count:24
- *     beside   two words for each way, behind all of them, as only refunds need them (`algorithms/refund-marks.ts`):
- *                GENERATION  how often a mark of a bucket has begun anew
- *                GIVING      how many threads take a charge out of a marked bucket, and from ONE_TURN on, turn a mark
+ * **Arena.** An arena is one run of 32-bit words in a SharedArrayBuffer or a mapped file. It holds the counts
+ * of all keys of one rule. An arena that is all zeros, except for its header, is valid and empty.
  *
- * With n = 10 a way is 16 words, one cache line. A ring has n + 1 buckets, with nodes above them some more. The bucket of
- * tick t stands in slot t mod ring and bears the lap floor(t / ring) mod 256: one that bears another lap is not of t, so
- * nothing is erased when time passes.
+ * **Time.** A rule divides its window into n *granules* of equal length. A granule is the smallest span of
+ * time that the limiter distinguishes. Its length is the granularity. A *tick* is the number of a granule:
+ * floor(now * n / window).
  *
- * Who writes what: HI and the name by the thread that has the way CLAIMED, and nobody else; every other word of a way
- * by compare-exchange, but AS_OF and a first TICK (see `algorithms/sliding-window.ts` and `memory/insertion.ts`).
+ * **Counts.** A *bucket* is a word that counts the units charged in one tick. The buckets of a key form a
+ * *ring*: slot t mod ring holds the bucket of tick t. A ring has n + 1 buckets, because a window that ends
+ * inside a granule overlaps n + 1 of them. A *lap* is one round of the ring. A bucket bears the lap of its
+ * tick, floor(t / ring) mod 256. A bucket that bears any other lap does not belong to tick t, so nothing is
+ * erased when time passes. The *sweep* clears each old count long before its lap number returns. A *node* is
+ * a word that counts a whole range of buckets. Only windows of more than 256 granules have nodes
+ * (`range-sum/`), and their rings have some spare buckets.
+ *
+ * **Keys.** A *fingerprint* is the 64-bit hash of a key. The arena holds fingerprints, never keys. A *way* is
+ * a place for one key. Its *name* is the fingerprint of the key that has it, and its *cell* is the words that
+ * hold the state of that key. `base` is the index of a cell's first word. A *set* is 16 ways whose names
+ * share a cache line. A key may have a way in either of two sets.
+ *
+ * **The admission word** (ADM) of a cell decides whether the key has room. Its parts:
+ *  - *total*: the units that count against the limit, or more. All ones: the key is *blocked*, until UNTIL.
+ *  - *state*: FREE (no key has the way), CLAIMED and NAMED (a thread is giving it to a key), LIVE (a key has
+ *    it).
+ *  - *epoch*: a version number, modulo 256. A change gives a new epoch if each compare-exchange that still
+ *    expects the old word must fail.
+ *
+ * **The note** (AS_OF) of a cell says in which tick its total was last summed from its buckets, and with
+ * which epoch. While it matches the cell, a total without room needs no new sum.
+ *
+ * **Refunds.** Giving back, `refund(decision)`, takes out that decision's own charge. A refund by key,
+ * `refund(key, cost)`, takes any units of the key. A *refund mark* is two bits of a bucket. They change with
+ * each refund by key that takes from the bucket. The *generation* of a cell counts how often a mark of its
+ * buckets has started again. A *stamp* is the mark and the generation that a charge found. It tells later
+ * whether a refund by key has taken from the bucket since.
+ *
+ *     header   128 words, 8 cache lines: what the arena is, its limit, its statistics (`HEADER`)
+ *     names    sets of 16 words: for each way the low half of its name; one cache line for each set
+ *     cells    one for each way, in the same order:
+ *                HI       the high half of the name
+ *                ADM      epoch:8 | state:2 | total:22
+ *                TICK     the cell's tick: the newest tick that any thread has brought it to
+ *                AS_OF    epoch:8 | noted:1 | time:23     time: the tick; with the smooth edge, in sixteenths
+ *                UNTIL    end of the block, in sixteenths of a second from the arena's origin, modulo 2^32;
+ *                         all ones: for ever
+ *                BUCKETS  one word each: lap:8 | refund mark:2 | count:22
+ *                nodes    one word each: lap:8 | count:24
+ *     beside   two words for each way, after all cells. Only refunds use them (`algorithms/refund-marks.ts`):
+ *                GENERATION
+ *                GIVING   low 16 bits: threads that give back a charge of a marked bucket;
+ *                         high 16 bits: threads that give a bucket mark 1 again
+ *
+ * With n = 10 a cell has 16 words, one cache line.
+ *
+ * Who writes what: the thread that has a way CLAIMED writes its name, and no other thread does. Every other
+ * word of a way is written by compare-exchange, or by an atomic addition beside the ways. There are two
+ * exceptions: the note, and the first TICK of a way (`algorithms/sliding-window.ts`, `memory/insertion.ts`).
  */
 import { MAX_BUCKETS, MOST_LINEAR } from '../core/rule.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
-/** Changes whenever a word changes its place or meaning. */
+/** Changes if a word changes its place or its meaning. */
 export const LAYOUT_VERSION = 3
 
 export const HEADER = {
@@ -36,9 +71,9 @@ export const HEADER = {
   /** Granules in a window, 1 to 2^20. */
   BUCKETS: 2,
   SETS: 3,
-  /** Milliseconds, a double: words 4 and 5. */
+  /** The window in milliseconds, a double: words 4 and 5. */
   WINDOW_MS: 4,
-  /** The clock's reading at creation, a double: words 6 and 7. UNTIL and NEWEST count from here. */
+  /** The arena's origin: the clock's reading at creation, in milliseconds, a double: words 6 and 7. */
   ORIGIN_MS: 6,
   SEED_0: 8,
   SEED_1: 9,
@@ -46,50 +81,56 @@ export const HEADER = {
   EDGE: 10,
   /** An index into `ON_FULL`. */
   ON_FULL: 11,
-  /** The limit: any thread may store another at any time, and all read it anew for each decision. */
+  /** The limit. Any thread may store another one at any time. Each decision reads it. */
   LIMIT: 12,
   /** An index into `SUMS`. */
   RANGE_SUM: 13,
-  /** How often the limit was changed. A thread in which calls of `wait` are pending waits on it (`memory/limit.ts`). */
+  /**
+   * Counts changes of the limit. A thread with pending calls of `wait` waits on this word
+   * (`memory/limit.ts`).
+   */
   UPDATES: 14,
   /**
-   * The newest clock reading that moved a tick, in sixteenths of a second from the origin. It only rises, and it rises
-   * before the tick does: a tick that seems further ahead than this is an old one, seen across the modulus.
-   * On a cache line of its own: it is written 16 times a second.
+   * The newest clock reading that moved a tick, in sixteenths of a second from the origin. It only rises, and
+   * it rises before the tick does. So a tick that seems to be further ahead than this is an old one, from
+   * before the ticks wrapped. It is written up to 16 times a second, so it has a cache line of its own.
    */
   NEWEST: 16,
-  /** Counters of 64 bits, the low word first; on cache lines that decisions don't read. */
+  /** 64-bit counters, the low word first. Decisions do not read their cache lines. */
   ALLOWED: 32,
   DENIED: 34,
   EVICTED: 36,
   EVICTED_LIVE: 38,
   NO_ROOM: 40,
-  /** Ways claimed and not yet named: above 0 at rest, threads died there. */
+  /** Ways that are CLAIMED. Above 0 while no thread inserts a key: threads died there. */
   CLAIMING: 42,
-  /** Blocks that ended before their time, a counter of 64 bits. */
+  /** Blocks that ended early, a 64-bit counter. */
   BLOCKS_EVICTED: 44,
   /** Ways that are LIVE. */
   KEYS: 46,
   /**
-   * From here on only in a file that processes share (`shared-file/`). What is added to the machine's monotonic clock to
-   * give the arena's time, a double: words 48 and 49. Written only by who has the file alone, before it decides.
+   * The words from here on are used only in a file that processes share (`shared-file/`). This one is the
+   * arena's time minus the machine's monotonic clock, in milliseconds, a double: words 48 and 49. Only a
+   * process that has the file alone writes it, before its first decision.
    */
   CLOCK_OFFSET_MS: 48,
   /**
-   * How far the wall clock was ahead of the arena's time when last noted, at most, a double: words 50 and 51. `Infinity` where the
-   * kernel did not vouch for the wall clock. By any process, plainly, once a second: one number, so that a late write is only an
-   * old note.
+   * The wall clock minus the arena's time, at most, in milliseconds, a double: words 50 and 51. `Infinity` if
+   * the kernel does not know how wrong the wall clock may be. Any process writes it, once a second, by a
+   * plain write. It is one number, so a write that arrives late only leaves an older value.
    */
   WALL_AHEAD_MS: 50,
-  /** The boot that CLOCK_OFFSET_MS is of: words 52 to 55, all 0 where the system has no name for it. */
+  /**
+   * The boot for which CLOCK_OFFSET_MS holds: words 52 to 55. All 0 if the system does not name its boots.
+   */
   BOOT_ID: 52,
-  /** As the file was made with: SETS is what counts, this is for messages. */
+  /** The option with which the file was created, for error messages. SETS is what counts. */
   MAX_KEYS: 56,
-  /** The rule that a file belongs to (`shared-file/rule-name.ts`): the SHA-256 of its name, words 64 to 71. */
+  /** The SHA-256 of the name of the file's rule (`shared-file/rule-name.ts`): words 64 to 71. */
   RULE_DIGEST: 64,
-  /** The bytes of its name in UTF-8, also where they are more than fit. */
+  /** The length of that name in bytes of UTF-8, even if it does not fit. */
   RULE_NAME_BYTES: 72,
-  /** The start of its name in UTF-8, words 80 to 111; zeros behind it. */
+  /** The start of that name in UTF-8, then zeros: words 80 to 111. */
   RULE_NAME: 80,
 } as const
 export const HEADER_WORDS = 128
@@ -98,18 +139,18 @@ export const RULE_NAME_WORDS = 32
 
 export const EDGES = ['strict', 'smooth'] as const
 export const ON_FULL = ['evict', 'deny', 'allow'] as const
-/** What a new key does where both of its sets are full. */
+/** What happens to a new key if both of its sets are full. */
 export type OnFull = (typeof ON_FULL)[number]
 
-/** What stands above the buckets of a way, so that a window of many needs not be summed one by one. */
+/** How a window is summed: bucket by bucket, or by one of two structures of nodes. */
 export const SUMS = ['linear', 'blocks', 'fenwick'] as const
 export type Sums = (typeof SUMS)[number]
 
 export const WAYS_PER_SET = 16
-/** So many of a key's ways may be blocked, half of its two sets (`algorithms/block-bound.ts`). */
+/** How many ways of a key's two sets may be blocked: half of them (`algorithms/block-bound.ts`). */
 export const MOST_BLOCKED = WAYS_PER_SET
 
-/** Offsets within a way. */
+/** Offsets in a cell. */
 export const HI = 0
 export const ADM = 1
 export const TICK = 2
@@ -121,7 +162,7 @@ export const BUCKETS = 5
 export const COUNT = 0x3fffff
 /** ADM: all ones in total. */
 export const BLOCKED = COUNT
-/** The most that a sum leaves in total, so that no sum looks like a block. */
+/** The largest total that is no block. */
 export const MAX_TOTAL = COUNT - 1
 
 /** ADM: state. FREE is 0, so that zeroed memory is a table of free ways. */
@@ -131,37 +172,38 @@ export const CLAIMED = 1 << 22
 export const NAMED = 2 << 22
 export const LIVE = 3 << 22
 
-/** ADM and AS_OF: epoch. Adding ONE_EPOCH wraps by itself. */
+/** ADM and AS_OF: epoch. Adding ONE_EPOCH wraps around. */
 export const EPOCH = 0xff000000 | 0
 export const ONE_EPOCH = 1 << 24
-/** AS_OF: set in every note, so that NO_NOTE is none. */
+/** AS_OF: set in every note, so that no note equals NO_NOTE. */
 export const NOTED = 1 << 23
 /** AS_OF: time. */
 export const TIME = 0x7fffff
-/** AS_OF: the cell has not been summed since something left a bucket, or since a block. */
+/** AS_OF: not summed since units were taken out of a bucket, or since a block began. */
 export const NO_NOTE = 0
 
-/** A bucket: lap, and the mark of the refunds by key that took from it. */
+/** A bucket or a node: lap. */
 export const LAP = 0xff000000 | 0
 export const LAPS = 256
-/** The next lap, as it stands in a bucket or node: wraps by itself. */
+/** A bucket or a node: one lap. Adding it wraps around. */
 export const ONE_LAP = 1 << 24
+/** A bucket: refund mark. */
 export const REFUNDS = 3 << 22
 export const ONE_REFUND = 1 << 22
-/** The mark of a bucket in which charges can't be told from what refunds took. */
+/** The mark of a bucket whose charges can't be told from the units that refunds by key took. */
 export const SUNK = 3
 export const refundsOf = (bucket: number): number => (bucket >>> 22) & 3
 
-/** A node counts in the low 24 bits. */
+/** A node: count. */
 export const NODE_COUNT = 0xffffff
-/** A node of the lowest level sums so many buckets, and in block sums one of the second so many of those: 2^6. */
+/** A block is 64 buckets. A node of block sums counts one block, and one of their second level 64 blocks. */
 export const BLOCK_BITS = 6
 export const BLOCK = 1 << BLOCK_BITS
 
-/** Offsets within what stands beside the ways. */
+/** Offsets in the words beside the ways. */
 export const GENERATION = 0
 export const GIVING = 1
-/** GIVING: a thread that gives a bucket mark 1 again. */
+/** GIVING: one thread that gives a bucket mark 1 again. */
 export const ONE_TURN = 1 << 16
 export const BESIDE_WORDS = 2
 
@@ -170,18 +212,18 @@ export const PER_SECOND = 16
 /** UNTIL: blocked for ever. */
 export const FOR_EVER = 0xffffffff
 
-/** The places in an arena of one shape. */
+/** The size of each part of an arena, and where it begins, in words. */
 export interface Shape {
   readonly windowMs: number
   /** Granules in a window. */
   readonly buckets: number
   readonly sums: Sums
-  /** Buckets in a way: one more, for the granule under way, and below nodes some to spare. */
+  /** Buckets in a cell: `buckets` + 1, or more if there are nodes. */
   readonly ring: number
-  /** Nodes that sum a block each, and those of the second level. */
+  /** Blocks, each of which has a node; and nodes of the second level. */
   readonly blocks: number
   readonly upper: number
-  /** Ticks count modulo the largest multiple of 256 rings below 2^32, so that laps go on across it. */
+  /** Ticks wrap here: at the largest multiple of 256 rings below 2^32, so that laps continue across it. */
   readonly modulus: number
   readonly sets: number
   readonly ways: number
@@ -193,31 +235,36 @@ export interface Shape {
 }
 
 export const NAMES_AT = HEADER_WORDS
-/** Tables are made for this load: with two sets of 16 to choose from, none overflowed there (8 ways: at 71 %). */
+/**
+ * The load of a table with `maxKeys` keys. With two sets of 16 ways none overflowed; with 8 ways some do at
+ * 0.71.
+ */
 const MAX_LOAD = 0.8
 
 /**
- * Above this a Fenwick tree: at 2^20 buckets its sums take a quarter of the time of block sums, at 86,400 four fifths, where
- * what follows a gap takes 1.6 times as long; below that, block sums are as fast or faster at everything (AMD EPYC Zen 4, Node
- * 20.20, 2026-11-21, `npm run bench -- --case sums --quick`).
+ * Windows of more buckets use a Fenwick tree. Compared with block sums, its sums take 0.25 of the time at
+ * 2^20 buckets, and 0.8 at 86,400 buckets. There, the decision after a gap takes 1.6 of the time. With fewer
+ * buckets, block sums are as fast or faster at everything (AMD EPYC Zen 4, Node Node 20.20, 2026-11-21,
+ * `npm run bench.
  */
 const MAX_BLOCK_SUM_BUCKETS = 2 ** 18
 
 /**
- * What a window of so many buckets is summed by. Nobody gets nodes for few: their spans would be longer than the window, and count
- * more than fits into 24 bits.
+ * How a window of `buckets` granules is summed. A small window never has nodes: a node would span more than
+ * the window, and could count more than fits into 24 bits.
  */
 export function sumsFor(buckets: number, requested?: Sums): Sums {
   if (buckets <= MOST_LINEAR) return 'linear'
   return requested ?? (buckets > MAX_BLOCK_SUM_BUCKETS ? 'fenwick' : 'blocks')
 }
 
-/** More blocks than this (a window of 4,096 buckets) are summed on two levels. */
+/** Block sums of more blocks than this (a window of 4,096 buckets) have two levels. */
 export const MOST_BLOCKS = 64
 
 /**
- * Below nodes the ring is a multiple of the largest span that a node must have for itself, and one such span longer than
- * the window: when a node takes its next lap, all that it counted of the last one has left the window.
+ * The shape of an arena. With nodes, the ring is a multiple of the span of its largest blocks, and at least
+ * one such span longer than the window. So all that a block counted in its last lap has left the window when
+ * it takes the next lap.
  */
 export function shapeFor(windowMs: number, buckets: number, sets: number, sums: Sums = 'linear'): Shape {
   const hasUpper = sums === 'blocks' && buckets > MOST_BLOCKS * BLOCK
@@ -236,12 +283,12 @@ export function shapeFor(windowMs: number, buckets: number, sets: number, sums: 
   return { ...counts, wayWords, waysAt, besideAt, besideWords, words }
 }
 
-/** At least two, so that every key has two to choose from. */
+/** The number of sets. At least two, because every key has two. */
 export function setsFor(maxKeys: number): number {
   return Math.max(2, Math.ceil(maxKeys / MAX_LOAD / WAYS_PER_SET))
 }
 
-/** What a header may say of its buckets and sets; anything else is not ours. */
+/** Whether a header may have these values. */
 export function isShape(buckets: number, sets: number, windowMs: number): boolean {
   return buckets >= 1 && buckets <= MAX_BUCKETS && sets >= 2 && windowMs >= 1 && Number.isFinite(windowMs)
 }

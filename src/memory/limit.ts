@@ -2,8 +2,9 @@ import { HEADER } from './layout.js'
 import { add, notify, store, type Words } from './words.js'
 
 /**
- * Changes the limit for all threads. The limit first: a thread that reads the new count of updates decides by the new
- * limit; one that does not is notified, or reads the count again (`core/word-watch.ts`).
+ * Changes the limit for all threads. The limit is stored before the count of updates. A thread that reads the
+ * new count decides by the new limit. Any other thread is notified, or reads the count again
+ * (`core/word-watch.ts`).
  */
 export function changeLimit(words: Words, limit: number): void {
   store(words, HEADER.LIMIT, limit)

@@ -1,20 +1,21 @@
 /**
- * The part of a request ring's map that the addon shares (`native/slots.h`). `engines/ring-transport.ts` has the protocol.
+ * The part of a request ring's map that the addon shares (`native/slots.h`). `engines/ring-transport.ts` has
+ * the protocol.
  */
 
 /** The index, in the ring's words, of the cursor that counts the replies that the server has published. */
 export const REPLIED = 16
 /**
- * The indexes of the cursors that count the requests that the server has begun, and finished. While a request is in flight,
- * ACCEPTED is COMPLETED + 1. REPLIED follows COMPLETED later. The server writes both by plain stores: the client reads them
- * only after the worker died.
+ * The indexes of the cursors that count the requests that the server has begun, and finished. While a request
+ * is in flight, ACCEPTED is COMPLETED + 1. REPLIED follows COMPLETED later. The server writes both by plain
+ * stores: the client reads them only after the worker died.
  */
 export const ACCEPTED = 17
 export const COMPLETED = 18
 /**
- * The most requests in flight in one ring, a power of two. A request has four words, and a separate slot for its reply. So
- * four requests share a cache line: the client, whose stores wait for lines that the server holds, waits once for four
- * requests, and writes to no slot to request a decision.
+ * The most requests in flight in one ring, a power of two. A request has four words, and a separate slot for
+ * its reply. So four requests share a cache line: the client, whose stores wait for lines that the server
+ * holds, waits once for four requests, and writes to no slot to request a decision.
  */
 export const SLOTS = 1024
 export const REQUESTS_AT = 64
@@ -33,8 +34,8 @@ export const COST = 3
 export const EACH = -1
 
 /**
- * The fields of a slot, as offsets in words. Of a decision: where its charge is. The request of a batch has its area in WAY,
- * its number of keys in CHARGED_TICK, and in REFUNDS 1 if it asks for `remaining`.
+ * The fields of a slot, as offsets in words. Of a decision: where its charge is. The request of a batch has
+ * its area in WAY, its number of keys in CHARGED_TICK, and in REFUNDS 1 if it asks for `remaining`.
  */
 export const WAY = 0
 export const CHARGED_TICK = 1
@@ -43,7 +44,10 @@ export const LIMIT = 3
 export const REMAINING = 4
 /** The `Outcome` of a decision; of a batch, the number of refused keys. */
 export const OUTCOME = 5
-/** Offsets in doubles. NUMBER is a request's milliseconds, and the reply of every operation that returns one number. */
+/**
+ * Offsets in doubles. NUMBER is a request's milliseconds, and the reply of every operation that returns one
+ * number.
+ */
 export const NUMBER = 3
 export const RETRY_AFTER_MS = 4
 export const RESET_MS = 5

@@ -4,30 +4,31 @@ import { HEADER } from './layout.js'
 import { load } from './words.js'
 
 /**
- * What has happened to a limiter in all its threads; each thread adds its decisions every 256, and when it closes. Each figure
- * is one that is kept: to read them takes microseconds, whatever the size of the table (`npm run bench -- --case stats`).
+ * Counts of all threads of a limiter. Each thread adds its decisions every 256 decisions, and when it closes.
+ * Reading them takes microseconds, whatever the size of the table (`npm run bench -- --case stats`).
  */
 export interface Statistics {
   /**
-   * Keys that hold a place of the table. A key keeps its place, also when it counts nothing any more, until another key
-   * takes it: so this grows to the number of places and stays there. Exact when no thread is giving a key a place, but that
-   * a thread which dies at that very moment may leave it one too high or too low. A process that opens a shared file alone
-   * counts again if the machine may have restarted, or if `lostWays` is above 0; otherwise the error stays.
+   * Keys that have a place in the table. A key keeps its place, even when nothing of it counts any more,
+   * until another key takes the place. So this number grows to the number of places and stays there. It is
+   * exact while no thread gives a key a place. A thread that dies at that moment may leave it wrong by one. A
+   * process that opens a shared file alone counts the keys again if the machine may have restarted, or if
+   * `lostWays` is above 0. Otherwise the error stays.
    */
   keys: number
   allowed: number
   denied: number
-  /** Keys whose place another key took, whether or not they still counted. */
+  /** Keys whose place another key took, even if nothing of them counted any more. */
   evicted: number
-  /** Of those, the ones that still counted: `maxKeys` is too small for the keys at work. */
+  /** Evicted keys that still counted: `maxKeys` is too small for the keys in use. */
   evictedLive: number
-  /** Decisions, blocks and penalties that found no room for a new key. */
+  /** Decisions, blocks and penalties for which a new key found no place. */
   noRoom: number
-  /** Blocks that ended before their time, because more than half of the places that a key may have were blocked. */
+  /** Blocks that ended early, because more than half of the places that a key may have were blocked. */
   blocksEvicted: number
-  /** Places lost to threads that died while they were taking one (or that are taking one right now). */
+  /** Places that threads are taking at this moment, or were taking when they died. */
   lostWays: number
-  /** The size of the shared memory, touched or not. */
+  /** The size of the shared memory in bytes, used or not. */
   bytes: number
 }
 

@@ -2,9 +2,9 @@ import { ADM, HI, LIVE, NAMES_AT, type Shape, STATE, WAYS_PER_SET } from './layo
 import { load, read, type Words } from './words.js'
 
 /**
- * Where a key's way is. Every key has two sets of 16 ways to be in, taken from its fingerprint by multiply-shift (a
- * mask would round the table up to a power of two), and in each a home that is looked at first. Names are read plainly:
- * they are only a hint, and whoever acts on a way reads them again after its admission word.
+ * Finds a key's way. A key has two sets, chosen from its fingerprint by multiply-shift. (A mask would round
+ * the table up to a power of two.) In each set it has a *home*, the way at which a lookup starts. Names are
+ * read plainly. They are only a hint: the caller reads them again after the way's admission word.
  */
 export class Table {
   readonly #words: Words
@@ -29,7 +29,7 @@ export class Table {
     return Math.floor((lo >>> 0) * this.#sets * 2 ** -32) * WAYS_PER_SET
   }
 
-  /** The first way of the key's second set, which is never the first one. */
+  /** The first way of the key's second set, which is never its first set. */
   secondSet(firstSet: number, hi: number): number {
     const step = WAYS_PER_SET * (1 + Math.floor((hi >>> 0) * (this.#sets - 1) * 2 ** -32))
     const set = firstSet + step
@@ -37,25 +37,25 @@ export class Table {
     return set < end ? set : set - end
   }
 
-  /** Whether the way bears this name, by plain reads. */
+  /** Whether the way has this name, by plain reads. */
   isNamed(way: number, lo: number, hi: number): boolean {
     return read(this.#words, NAMES_AT + way) === lo && read(this.#words, this.base(way) + HI) === hi
   }
 
-  /** Where the key probably is, or -1: its home if that bears the low half of its name, else as `find`. */
+  /** The key's home if that has the low half of its name; otherwise as {@link find}. */
   guess(lo: number, hi: number): number {
     const home = this.firstSet(lo) + (lo & (WAYS_PER_SET - 1))
     return read(this.#words, NAMES_AT + home) === lo ? home : this.find(lo, hi)
   }
 
-  /** A way that bears the key's name, or -1. Its state has not been looked at. */
+  /** A way with the key's name, in any state, or -1. */
   find(lo: number, hi: number): number {
     const first = this.firstSet(lo)
     const way = this.#scan(first, lo, hi)
     return way >= 0 ? way : this.#scan(this.secondSet(first, hi), lo, hi)
   }
 
-  /** Every way that the key may have. */
+  /** The ways of both sets of a key. */
   *waysOf(lo: number, hi: number): Generator<number> {
     const first = this.firstSet(lo)
     for (const set of [first, this.secondSet(first, hi)]) {
@@ -63,7 +63,7 @@ export class Table {
     }
   }
 
-  /** The way in which the key is LIVE, or -1: {@link find} may stop at a name left by a way's former life. */
+  /** The way in which the key is LIVE, or -1. {@link find} may return a way whose name is out of date. */
   findLive(lo: number, hi: number): number {
     const found = this.find(lo, hi)
     if (found < 0 || this.isLive(found, lo, hi)) return found
@@ -73,13 +73,13 @@ export class Table {
     return -1
   }
 
-  /** Whether the way is LIVE and the key's: the names read after the admission word, as every decision does. */
+  /** Whether the way is LIVE and has this name, which is read after the admission word. */
   isLive(way: number, lo: number, hi: number): boolean {
     const v = load(this.#words, this.base(way) + ADM)
     return (v & STATE) === LIVE && this.isNamed(way, lo, hi)
   }
 
-  /** From the key's home on: where it was put, most keys are found at the first or second name. */
+  /** Starts at the key's home: most keys are found at the first or second name. */
   #scan(set: number, lo: number, hi: number): number {
     const words = this.#words
     const names = NAMES_AT + set

@@ -4,11 +4,12 @@ import { NO_BLOCK, Nodes } from './nodes.js'
 import { CHARGED, type Laps } from './range-sum.js'
 
 /**
- * Block sums: one node for every 64 buckets, and above 64 of those one for each 64 of them. A charge is two or three
- * compare-exchanges, a sum at most 63 buckets, 63 nodes and one for every 4,096 buckets.
+ * Block sums: one node for each block of 64 buckets. With more than 64 blocks in a window there is a second
+ * level, with one node for each 64 blocks. A charge takes two or three compare-exchanges. A sum reads at most
+ * 63 buckets, 63 nodes, and one node for every 4,096 buckets.
  */
 export class Blocks extends Nodes {
-  /** From a cell's base to its first node of the second level; 0 where there are none. */
+  /** Offset of the first node of the second level in a cell, 0 if there is none. */
   readonly #upperAt: number
 
   constructor(words: Words, shape: Shape, laps: Laps) {
@@ -64,7 +65,7 @@ export class Blocks extends Nodes {
       let span = BLOCK
       let node = this.nodesAt + block
       if ((slot & (BLOCK - 1)) > 0) span = 0
-      else if (this.#upperAt > 0 && (block & (BLOCK - 1)) === 0 && !this.#isHere(base, block, lap)) {
+      else if (this.#upperAt > 0 && (block & (BLOCK - 1)) === 0 && !this.#endsWithin(base, block, lap)) {
         node = this.#upperAt + (block >>> BLOCK_BITS)
         span = BLOCK * BLOCK
       }
@@ -82,8 +83,8 @@ export class Blocks extends Nodes {
     return -1
   }
 
-  /** Whether what is looked for is within the span of the second level that begins with this block. */
-  #isHere(base: number, block: number, lap: number): boolean {
+  /** Whether `find` ends within the node of the second level that begins with this block. */
+  #endsWithin(base: number, block: number, lap: number): boolean {
     return this.countOf(base + this.#upperAt + (block >>> BLOCK_BITS), lap) > this.left
   }
 

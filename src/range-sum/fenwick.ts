@@ -3,15 +3,17 @@ import { Nodes } from './nodes.js'
 import { CHARGED } from './range-sum.js'
 
 /**
- * A Fenwick tree (P. M. Fenwick, "A new data structure for cumulative frequency tables", 1994) over blocks of 64 buckets,
- * the other way round and for each lap by itself: node i sums the blocks [i, i + lowbit(i)) of one lap, node 0 all of them.
- * From any block on, whole nodes lead to the end of a lap; of the lap under way, nothing behind the cell's tick is charged.
- * So a window is the tail of one lap and the head of the next, each added up out of whole nodes, and nothing is ever
- * subtracted. A charge is one compare-exchange for each bit set in the number of its block, and two.
+ * A Fenwick tree (P. M. Fenwick, "A new data structure for cumulative frequency tables", 1994) over blocks of
+ * 64 buckets. It is mirrored, and each lap has its own: node i sums the blocks [i, i + lowbit(i)) of one lap,
+ * node 0 all of them. From any block on, whole nodes lead to the end of a lap. In the current lap nothing
+ * after the cell's tick is charged. So a window is the tail of one lap and the head of the next. Each is
+ * added up from whole nodes, and nothing is ever subtracted. A charge takes one compare-exchange for each bit
+ * that is set in the number of its block, one for node 0, and one for the bucket.
  *
- * A node may take its next lap while some of what it counts of the last one is still in the window (node 0 at every turn). Who
- * sums a window that ends before that would miss it: so the cell's tick is read once more after the nodes (`Atomics` and
- * in-order reads keep that order), and if it has moved, the sum does not count.
+ * A node may take its next lap while some of its last one is still in the window (node 0 does at each lap). A
+ * thread that sums a window that ends before that would miss these counts. So it reads the cell's tick once
+ * more, after the nodes, and drops the sum if the tick has moved. Atomic loads and reads in order keep that
+ * order.
  */
 export class Fenwick extends Nodes {
   charge(base: number, e: number, slot: number, lap: number, cost: number): number {
@@ -77,7 +79,7 @@ export class Fenwick extends Nodes {
     this.sweepNode(base, base + this.nodesAt + block, block << BLOCK_BITS, to, block)
   }
 
-  /** How many blocks a node sums, beyond the end of the ring perhaps. */
+  /** The number of blocks of a node. It may reach past the end of the ring. */
   #spanOf(node: number): number {
     return node === 0 ? this.blocks : node & -node
   }

@@ -2,7 +2,7 @@ import { BUCKETS, COUNT, LAP, ONE_LAP, REFUNDS, TICK } from '../memory/layout.js
 import { compareExchange, load, read, type Words } from '../memory/words.js'
 import { CHARGED, type Laps, type RangeSum, SWEEP_LAPS } from './range-sum.js'
 
-/** No nodes: a window of few buckets is summed one by one. */
+/** Sums a window of few buckets one by one, without nodes. */
 export class Linear implements RangeSum {
   readonly #words: Words
   readonly #ring: number
@@ -24,7 +24,9 @@ export class Linear implements RangeSum {
     return COUNT
   }
 
-  /** Linear reads: whoever sums has read the admission word before, and all that it counts was in the buckets earlier. */
+  /**
+   * Plain reads: the caller has loaded the admission word, and all that it counts was in the buckets before.
+   */
   sum(base: number, slot: number, lap: number, length: number): number {
     const words = this.#words
     const first = base + BUCKETS
@@ -57,7 +59,7 @@ export class Linear implements RangeSum {
     return -1
   }
 
-  /** One slot for every 64 ticks passed: a count in it that is of no lap still in the window goes. */
+  /** Sweeps one slot for every 64 ticks passed: clears its count if its lap is not in the ring any more. */
   sweep(base: number, from: number, hop: number, to: number): void {
     const end = Math.floor(((from >>> 0) + hop) / SWEEP_LAPS)
     let p = Math.floor((from >>> 0) / SWEEP_LAPS) + 1
@@ -68,7 +70,7 @@ export class Linear implements RangeSum {
       const at = base + BUCKETS + i
       const b = load(this.#words, at)
       if ((b & COUNT) === 0 || (b & LAP) === this.#laps.lapOf(i, to)) continue
-      // By the tick read after the bucket: what it counts was charged in that tick or before, if others have moved on.
+      // Other threads may have moved the tick on. The count was charged in the tick read here, or before.
       if ((b & LAP) === this.#laps.lapOf(i, read(this.#words, base + TICK))) continue
       compareExchange(this.#words, at, b, (b & LAP) | REFUNDS)
     }

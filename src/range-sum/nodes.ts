@@ -13,22 +13,23 @@ import {
 import { compareExchange, load, read, readInOrder, type Words } from '../memory/words.js'
 import { CHARGED, LATE, type Laps, OVERFLOWN, type RangeSum, SWEEP_LAPS } from './range-sum.js'
 
-/** A node that guards no block. */
+/** In place of the guarded block, for a node that guards none. */
 export const NO_BLOCK = -1
 
 /**
- * What both structures of nodes share.
+ * The common part of both structures of nodes.
  *
- * **A node takes its next lap** by CAS(node -> lap, cost), as a bucket does; but only from a thread whose tick is still the
- * cell's own, read after the node: else the node may be the newer one.
+ * **A node takes its next lap** by CAS(node -> lap, cost), as a bucket does. But the thread's tick must still
+ * be the cell's tick, read after the node. Otherwise the node may be the newer one.
  *
- * **Every block has a node that guards it**: before that one takes another lap, what the block's buckets hold of the old one
- * is taken out. So all that a block's buckets count is of their guard's lap, and below a guard that counts nothing there is
- * nothing: the sweep looks at the nodes, and at buckets only below those that have grown old. (A thread that dies, or stalls
- * for nearly a lap, between its node and its bucket, while others take both to the next lap, may leave a bucket unguarded:
- * its charge would count once more, for a granule, 256 laps later.)
+ * **Each block has a node that guards it.** Before the guard takes another lap, the old counts of the block's
+ * buckets are cleared. So all counts in the buckets have their guard's lap, and a guard that counts nothing
+ * has empty buckets. The sweep reads the nodes, and reads buckets only below nodes that have grown old. (A
+ * thread may die, or stall for almost a lap, between its node and its bucket. If others meanwhile take both
+ * to the next lap, the bucket may stay unguarded. Then its charge would count once more, for a granule, 256
+ * laps later.)
  *
- * A node that would count more than 24 bits refuses, as a bucket does.
+ * A charge that needs more than a node's 24 bits is refused, as with a bucket.
  */
 export abstract class Nodes implements RangeSum {
   protected readonly words: Words
@@ -49,14 +50,19 @@ export abstract class Nodes implements RangeSum {
   abstract charge(base: number, e: number, slot: number, lap: number, cost: number): number
   abstract takeOut(base: number, slot: number, lap: number, units: number): void
   abstract roomAbove(base: number, slot: number, lap: number): number
-  /** Counts of the blocks `from` to `to` of one lap, of which nothing behind `to` has been charged unless it ends the ring. */
+  /**
+   * Sums the blocks `from` to `to` of one lap. Nothing after `to` has been charged, or `to` ends the ring.
+   */
   protected abstract sumOfBlocks(base: number, from: number, to: number, lap: number): number
-  /** The slot from `from` to `to` at which more than `this.left` have been counted, or -1; takes from `left` what was. */
+  /**
+   * The first slot from `from` to `to` whose count exceeds `this.left`, or -1. Subtracts earlier counts from
+   * `left`.
+   */
   protected abstract findInLap(base: number, from: number, to: number, lap: number): number
-  /** Takes what is too old out of a block, its guard, and whatever else begins with it. */
+  /** Sweeps a block, its guard, and all other nodes that begin with it. */
   protected abstract sweepBlock(base: number, block: number, to: number): void
 
-  /** Of the units that `find` looks for. */
+  /** The units that `find` must still pass. */
   protected left = 0
 
   sum(base: number, slot: number, lap: number, length: number): number {
@@ -77,7 +83,7 @@ export abstract class Nodes implements RangeSum {
     return found < 0 ? found : slot - found
   }
 
-  /** One block for every 64 times as many ticks as it has. */
+  /** Sweeps one block for every 64 * 64 ticks passed: each block once in 64 laps. */
   sweep(base: number, from: number, hop: number, to: number): void {
     const ticks = SWEEP_LAPS * BLOCK
     const end = Math.floor(((from >>> 0) + hop) / ticks)
@@ -87,7 +93,7 @@ export abstract class Nodes implements RangeSum {
     for (; p <= end; p++) this.sweepBlock(base, p % this.blocks, to)
   }
 
-  /** Charges one node; `guarded` is the block that it guards, or NO_BLOCK. */
+  /** Charges one node. `guarded` is the block that it guards, or NO_BLOCK. */
   protected chargeNode(
     base: number,
     at: number,
@@ -98,13 +104,13 @@ export abstract class Nodes implements RangeSum {
   ): number {
     const { words } = this
     for (;;) {
-      let x = read(words, at) // plain: read late, the compare-exchange fails
+      let x = read(words, at) // plain: if it is late, the compare-exchange fails
       let next: number
       if ((x & LAP) === lap) {
         if ((x & NODE_COUNT) + cost > NODE_COUNT) return OVERFLOWN
         next = x + cost
       } else {
-        x = load(words, at) // then the tick: see "A node takes its next lap"
+        x = load(words, at) // before the tick: see "A node takes its next lap"
         if ((x & LAP) === lap) continue
         if (read(words, base + TICK) !== e) return LATE
         if (guarded !== NO_BLOCK && (x & NODE_COUNT) > 0 && !this.#clean(base, guarded, e, lap)) return LATE
@@ -114,7 +120,9 @@ export abstract class Nodes implements RangeSum {
     }
   }
 
-  /** Takes out of one node, if it is still of that lap and counts so many: it does, but for a stall of all 256 laps. */
+  /**
+   * Takes units out of one node, if it still has that lap and counts them. It does, except after 256 laps.
+   */
   protected takeOutOf(at: number, lap: number, units: number): void {
     for (;;) {
       const x = load(this.words, at)
@@ -123,7 +131,7 @@ export abstract class Nodes implements RangeSum {
     }
   }
 
-  /** In order: whoever sums reads the tick afterwards (`fenwick.ts`). */
+  /** The read is in order: the caller reads the tick afterwards (`fenwick.ts`). */
   protected countOf(at: number, lap: number): number {
     const x = readInOrder(this.words, at)
     return (x & LAP) === lap ? x & NODE_COUNT : 0
@@ -133,14 +141,14 @@ export abstract class Nodes implements RangeSum {
     return NODE_COUNT - this.countOf(at, lap)
   }
 
-  /** Single buckets as far as the first whole block, and from there on nodes. */
+  /** Sums single buckets up to the first whole block, and nodes from there on. */
   #sumOfLap(base: number, from: number, to: number, lap: number): number {
     const block = (from + BLOCK - 1) >>> BLOCK_BITS
     const single = this.#sumOfBuckets(base, from, Math.min(block << BLOCK_BITS, to + 1), lap)
     return single + this.sumOfBlocks(base, block, to >>> BLOCK_BITS, lap)
   }
 
-  /** The counts of single buckets, from one slot to before another. */
+  /** Sums single buckets from slot `from` to before `end`. */
   #sumOfBuckets(base: number, from: number, end: number, lap: number): number {
     const first = base + BUCKETS
     let sum = 0
@@ -161,13 +169,16 @@ export abstract class Nodes implements RangeSum {
     return -1
   }
 
-  /** What a guard's buckets hold of another lap than e's goes. False: e is late, and they may be the newer ones. */
+  /**
+   * Clears counts of other laps in a guard's buckets. Returns false if e is late: they may be newer than e's
+   * lap.
+   */
   #clean(base: number, block: number, e: number, lap: number): boolean {
     const { words } = this
     const first = base + BUCKETS + (block << BLOCK_BITS)
     for (let at = first; at < first + BLOCK; at++) {
-      const seen = read(words, at) // plain: what is to be found here was charged a lap ago
-      if ((seen & COUNT) === 0 || (seen & LAP) === lap) continue
+      const early = read(words, at) // plain: the counts to clear are a lap old
+      if ((early & COUNT) === 0 || (early & LAP) === lap) continue
       const b = load(words, at)
       if (read(words, base + TICK) !== e) return false // after the bucket
       if ((b & LAP) !== lap) compareExchange(words, at, b, (b & LAP) | REFUNDS)
@@ -175,19 +186,21 @@ export abstract class Nodes implements RangeSum {
     return true
   }
 
-  /** A node whose lap is neither of the two in the ring goes, and before it what it guards. */
+  /** Clears a node whose lap is not in the ring any more, after the buckets that it guards. */
   protected sweepNode(base: number, at: number, firstSlot: number, to: number, guarded: number): void {
     const { words } = this
     const x = load(words, at)
     if ((x & NODE_COUNT) === 0 || (x & LAP) === this.#laps.lapOf(firstSlot, to)) return
-    // By the tick read after the node, as for a bucket (`linear.ts`).
+    // The tick is read after the node, as for a bucket (`linear.ts`).
     const lap = this.#laps.lapOf(firstSlot, read(words, base + TICK))
     if ((x & LAP) === lap) return
     if (guarded !== NO_BLOCK) this.#sweepBuckets(base, guarded, to)
-    compareExchange(words, at, x, lap) // of the newest lap: who still has something to take out here finds it gone
+    compareExchange(words, at, x, lap) // a thread that still wants to take units out finds another lap
   }
 
-  /** By the lap of the block's first slot: where the cell's tick stands in the block, what is behind it in it goes, too. */
+  /**
+   * Uses the lap of the first slot: if the cell's tick is in the block, the counts after it are cleared too.
+   */
   #sweepBuckets(base: number, block: number, to: number): void {
     const { words } = this
     const firstSlot = block << BLOCK_BITS

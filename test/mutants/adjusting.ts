@@ -85,8 +85,8 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a key is blocked while its way is claimed for another blocked key',
     edits: [
       inAdjustments(
-        'if (compareExchange(words, base + UNTIL, u, ours) !== u)\n                continue;',
-        'store(words, base + UNTIL, ours);',
+        'if (compareExchange(words, base + UNTIL, u, next) !== u)\n                continue;',
+        'store(words, base + UNTIL, next);',
       ),
       inAdjustments(
         'import { compareExchange, load, read }',
@@ -98,8 +98,8 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a block runs out among decisions',
     edits: [
       inAdjustments(
-        'if (compareExchange(words, base + UNTIL, u, ours) !== u)\n                continue;\n            const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;',
-        'const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;\n            compareExchange(words, base + UNTIL, u, ours);',
+        'if (compareExchange(words, base + UNTIL, u, next) !== u)\n                continue;\n            const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;',
+        'const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;\n            compareExchange(words, base + UNTIL, u, next);',
       ),
     ],
   },
@@ -109,7 +109,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'one UNTIL word for the ends of two blocks': {
     scenario: 'a key blocked again while its way goes to another',
-    edits: [inAdjustments('isLeft ? nextUntil(until) : until | 0', 'until | 0')],
+    edits: [inAdjustments('isSameAsBefore ? nextUntil(until) : until | 0', 'until | 0')],
   },
   'other blocks counted before the new one is set': {
     scenario: 'two block two keys, and one block stays',

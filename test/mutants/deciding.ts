@@ -126,7 +126,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'a sum that reaches all ones': {
     test: 'limiter/adjustments',
-    edits: [inRing('return Math.min(whole, MAX_TOTAL);', 'return whole;')],
+    edits: [inRing('return Math.min(units, MAX_TOTAL);', 'return units;')],
   },
   'an unchecked overflow of a bucket': {
     test: 'limiter/adjustments',

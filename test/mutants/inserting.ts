@@ -5,7 +5,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   'a way that does not settle its tick': {
     scenario: 'a way lost to another key and won back',
     edits: [
-      inInsertion('this.#reading.take(); // after the scan: see "settle"', ''),
+      inInsertion('this.#reading.take(); // after the scan: see "Why settle"', ''),
       inInsertion('this.#cells.enter(base, this.#reading);', ''),
     ],
   },
@@ -16,16 +16,16 @@ export const inserting: Readonly<Record<string, Mutant>> = {
         'const named = this.#claim(way, lo, hi);',
         'const named = this.#claim(way, lo, hi);\n        this.#reading.take();\n        this.#cells.enter(this.#table.base(way), this.#reading);',
       ),
-      inInsertion('this.#reading.take(); // after the scan: see "settle"', ''),
+      inInsertion('this.#reading.take(); // after the scan: see "Why settle"', ''),
       inInsertion('this.#cells.enter(base, this.#reading);\n            const isLive', 'const isLive'),
     ],
   },
   'an empty way claimed that another clock may still count': {
     scenario: 'an empty way is claimed, beside a clock that is a granule behind',
     edits: [
-      inInsertion('total === 0 && this.#cells.isPast(base, tick, this.#reading)', 'total === 0'),
+      inInsertion('total === 0 && this.#cells.ring.isPast(base, tick, this.#reading)', 'total === 0'),
       inInsertion(
-        'wasLive && (total > 0 || !this.#cells.isPast(base, tick, this.#reading))',
+        'wasLive && (total > 0 || !this.#cells.ring.isPast(base, tick, this.#reading))',
         'wasLive && total > 0',
       ),
     ],
@@ -67,7 +67,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
         '',
       ),
       inInsertion(
-        'if (isBlocked && !this.#endsBlock)\n            return undefined; // since it was chosen',
+        'if (isBlocked && !this.#endsBlock)\n            return undefined; // blocked since it was chosen',
         '',
       ),
     ],
