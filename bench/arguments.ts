@@ -8,7 +8,7 @@ export interface HttpArguments {
 
 export interface Arguments extends HttpArguments {
   readonly cases: readonly CaseName[]
-  /** Whether to write docs/performance.md. */
+  /** Whether to write docs/measurements/performance.md. */
   readonly report: boolean
 }
 
@@ -28,9 +28,10 @@ export function parseArguments(argv: readonly string[], write: Write = writeErro
     )
     .addOption(
       // A page of a few cases would look like the complete page.
-      new Option('--report', 'write docs/performance.md and its chart from a run of all cases').conflicts(
-        'case',
-      ),
+      new Option(
+        '--report',
+        'write docs/measurements/performance.md and its chart from a run of all cases',
+      ).conflicts('case'),
     )
   const options = command
     .parse(argv, { from: 'user' })

@@ -1,5 +1,6 @@
 /**
- * `npm run bench`: measures every case, or those named with `--case`. `--report` writes docs/performance.md.
+ * `npm run bench`: measures every case, or those named with `--case`. `--report` writes
+ * docs/measurements/performance.md.
  */
 import { parseArguments } from './arguments.js'
 import { measureAndPrint, runCommand } from './command.js'

@@ -24,7 +24,7 @@ import type { Signal } from './core/on-abort.js'
 import type { Edge } from './core/rule.js'
 import { WordWatch } from './core/word-watch.js'
 import { type BatchDecision, type Costs, decideBatch } from './engines/batch.js'
-import { type EngineStatistics, InlineEngine } from './engines/inline.js'
+import { InlineEngine, type EngineStatistics as LimiterStats } from './engines/inline.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
 import type { Arena } from './memory/arena.js'
@@ -33,7 +33,7 @@ import { KeyReader } from './memory/key-reader.js'
 import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
 
-export type LimiterStats = EngineStatistics
+export type { LimiterStats }
 
 /** What a limiter holds keys to. */
 export interface LimiterRule {

@@ -1,4 +1,4 @@
-/** The chart of docs/performance.md, drawn without a browser. */
+/** The chart of docs/measurements/performance.md, drawn without a browser. */
 import { type EChartsOption, init } from 'echarts'
 import { day, number } from '../format.js'
 import type { Report } from '../report.js'

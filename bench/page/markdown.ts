@@ -9,7 +9,7 @@ export interface PageLinks {
   readonly notes: string
 }
 
-/** The complete text of docs/performance.md, generated from the measurements. */
+/** The complete text of docs/measurements/performance.md, generated from the measurements. */
 export function renderPage({ machine, quick, cases }: Report, { chart, notes }: PageLinks): string {
   const parts = [
     '# Speed and memory',

@@ -11,7 +11,7 @@ export const MAX_RETRY_SECONDS = 2_147_483
  * since. Otherwise `remaining` is never more, and `retryAfterMs` and `resetMs` are never earlier, than was
  * true then. A value that has been read once does not change. (In a table of more than 1,024 places, tens of
  * thousands of new or refunded keys in between may count as a change: see "A decision read late" in
- * `docs/guarantees.md`.)
+ * `docs/explanation/guarantees.md`.)
  */
 export interface Decision {
   readonly allowed: boolean
@@ -155,7 +155,7 @@ const MAX_PACKED = 127
  *
  * Its own properties are the fields that are known at once. A copy by `{ ...decision }` or `structuredClone`
  * has these and nothing private. The estimates are getters of the class: own getters would take ten times as
- * long to define as a decision takes (`docs/performance-notes.md`). `toJSON` has all fields.
+ * long to define as a decision takes (`docs/measurements/tuning-diary.md`). `toJSON` has all fields.
  */
 export class InlineDecision implements Decision {
   readonly allowed: boolean

@@ -1,4 +1,4 @@
-/** The codes of all errors of Millrace. `docs/errors.md` says what to do about each. */
+/** The codes of all errors of Millrace. `docs/reference/errors.md` says what to do about each. */
 export type ErrorCode =
   | 'ERR_MILLRACE_INVALID_OPTION'
   | 'ERR_MILLRACE_INVALID_RULE'

@@ -103,7 +103,7 @@ function runCollide(count: number): void {
   )
 }
 
-/** The table of docs/sizing.md. */
+/** The table of docs/how-to/sizing.md. */
 function runNewKeys(): void {
   for (const [maxKeys, limit] of [
     [10_000, 5],

@@ -4,10 +4,10 @@ import * as assert from 'uvu/assert'
 import { ALL_CASES } from '../../bench/cases/index.js'
 import { readText } from './root.js'
 
-const text = readText('docs/engines.md')
+const text = readText('docs/explanation/engines.md')
 
-test('docs/engines.md has a row for each option of the pool, and for none that it does not take', () => {
-  const [, options] = text.split(/^## Options$/m)
+test('docs/explanation/engines.md has a row for each option of the pool, and for none that it does not take', () => {
+  const [, options] = /^## Options$([\s\S]*?)^## /m.exec(text) ?? []
   const documented = [...options!.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!)
   assert.throws(
     () => createLimiter({ limit: 1, window: '1s', engine: 'pool', pool: { none: 1 } as PoolOptions }),
@@ -16,14 +16,15 @@ test('docs/engines.md has a row for each option of the pool, and for none that i
   )
 })
 
-test('every case of the benchmarks that docs/engines.md names exists', () => {
-  const named = new Set([...text.matchAll(/--case\s+([\w-]+)/g)].map(([, name]) => name!))
+test('every case of the benchmarks that the two pages on engines name exists', () => {
+  const measured = readText('docs/measurements/engines.md')
+  const named = new Set([...`${text}${measured}`.matchAll(/--case\s+([\w-]+)/g)].map(([, name]) => name!))
   assert.ok(named.size >= 3)
   for (const name of named) assert.ok(name in ALL_CASES, name)
 })
 
-test('every anchor of docs/engines.md in docs/errors.md is a section there', () => {
-  const errors = readText('docs/errors.md').toLowerCase()
+test('every anchor of docs/explanation/engines.md in docs/reference/errors.md is a section there', () => {
+  const errors = readText('docs/reference/errors.md').toLowerCase()
   const anchors = [...text.matchAll(/errors\.md#(\w+)/g)].map(([, anchor]) => anchor!)
   assert.ok(anchors.length >= 4)
   for (const anchor of anchors) assert.match(errors, new RegExp(`^## ${anchor}$`, 'm'))

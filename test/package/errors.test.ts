@@ -10,16 +10,16 @@ function declaredCodes(): string[] {
   return union.match(CODE) ?? []
 }
 
-/** The sections of docs/errors.md: `## ERR_...`, and what stands below. */
+/** The sections of docs/reference/errors.md: `## ERR_...`, and what stands below. */
 function documentedSections(): { code: string; text: string }[] {
-  const [, ...sections] = readText('docs/errors.md').split(/^## /m)
+  const [, ...sections] = readText('docs/reference/errors.md').split(/^## /m)
   return sections.map((section) => {
     const end = section.indexOf('\n')
     return { code: section.slice(0, end).replaceAll('`', '').trim(), text: section.slice(end).trim() }
   })
 }
 
-test('every error code has its section in docs/errors.md, and every section its code', () => {
+test('every error code has its section in docs/reference/errors.md, and every section its code', () => {
   const declared = declaredCodes()
   assert.ok(declared.length >= 12, `found only ${declared.length} codes`)
   assert.equal(new Set(declared).size, declared.length)
@@ -34,9 +34,10 @@ test('every section says when the error is raised and what to do', () => {
   }
 })
 
-test('docs/errors.md names no code that does not exist', () => {
+test('docs/reference/errors.md names no code that does not exist', () => {
   const declared = declaredCodes()
-  for (const code of readText('docs/errors.md').match(CODE) ?? []) assert.ok(declared.includes(code), code)
+  for (const code of readText('docs/reference/errors.md').match(CODE) ?? [])
+    assert.ok(declared.includes(code), code)
 })
 
 test('every error code is raised somewhere in src/', () => {

@@ -4,15 +4,15 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readText, root } from './root.js'
 
-const text = readText('docs/guarantees.md')
+const text = readText('docs/explanation/guarantees.md')
 
-test('every test that docs/guarantees.md names exists', () => {
+test('every test that docs/explanation/guarantees.md names exists', () => {
   const named = new Set(text.match(/\btest\/[\w/-]+(?:\.[\w-]+)*\.(?:ts|mjs)/g))
   assert.ok(named.size > 15)
   for (const file of named) assert.ok(existsSync(join(root, file)), file)
 })
 
-test('every command that docs/guarantees.md names exists', () => {
+test('every command that docs/explanation/guarantees.md names exists', () => {
   const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
   const named = new Set([...text.matchAll(/`npm (?:run )?([\w:-]+)/g)].map(([, script]) => script!))
   assert.ok(named.size > 7)

@@ -1,6 +1,6 @@
-// Every js block of the README is a program that runs as it stands, with the built package.
+// Every js block of the README, the tutorial and the how-to pages is a program that runs as it stands, with the built package.
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
@@ -12,11 +12,29 @@ const TIME_LIMIT_MS = 30_000
 
 const readme = readText('README.md')
 const NEEDS_ADDON = '<!-- needs the addon -->\n'
-const blocks = [...readme.matchAll(/^```js[^\n]*\n([\s\S]*?)^```/gm)].map(({ 1: code = '', index }) => ({
-  code,
-  needsAddon: readme.slice(0, index).endsWith(NEEDS_ADDON),
-  line: readme.slice(0, index).split('\n').length,
-}))
+/** Says why a block is left out here: another test runs it, or it needs what is not installed. */
+const NOT_RUN = /<!-- not run: \S.* -->\n$/
+/** `testing-docs.test.ts` runs those of testing.md. */
+const howTos = readdirSync(join(root, 'docs/how-to')).filter((file) => file !== 'testing.md')
+const pages = [
+  'README.md',
+  'docs/tutorial.md',
+  'docs/explanation/engines.md',
+  ...howTos.map((file) => `docs/how-to/${file}`),
+]
+
+const blocks = pages.flatMap((page) => {
+  const text = readText(page)
+  return [...text.matchAll(/^```js[^\n]*\n([\s\S]*?)^```/gm)]
+    .map(({ 1: code = '', index }) => ({ code, page, before: text.slice(0, index) }))
+    .filter(({ before }) => !NOT_RUN.test(before))
+    .map(({ code, page, before }) => ({
+      code,
+      page,
+      needsAddon: before.endsWith(NEEDS_ADDON),
+      line: before.split('\n').length,
+    }))
+})
 
 /**
  * Runs a module from a file of its own, as an example may start itself as a worker: in build/, which is inside of the
@@ -44,21 +62,22 @@ function runModule(
   })
 }
 
-test('the README has js blocks, and they use the package by its name', () => {
-  assert.ok(blocks.length > 0, 'no ```js block was found in README.md')
-  assert.ok(blocks.some(({ code }) => /from 'millrace'/.test(code)))
+test('the README and the other pages have js blocks, and they use the package by its name', () => {
+  assert.ok(blocks.filter(({ page }) => page === 'README.md').length >= 3, 'README.md has three examples')
+  assert.ok(blocks.length >= 8, `only ${blocks.length} \`\`\`js blocks were found`)
+  for (const { code, page, line } of blocks) assert.match(code, /from 'millrace'/, `${page}:${line}`)
 })
 
-for (const { code, line, needsAddon } of blocks) {
+for (const { code, page, line, needsAddon } of blocks) {
   const run = needsAddon && isLeftOut() ? test.skip : test
-  run(`the js block at line ${line} of README.md runs to its end`, async () => {
+  run(`the js block at line ${line} of ${page} runs to its end`, async () => {
     const env = needsAddon ? { ...process.env, MILLRACE_NATIVE: '1' } : process.env
-    const { status, output } = await runModule(`line-${line}`, code, env)
-    assert.is(status, 0, `line ${line}: ended with ${status}\n${output}`)
+    const { status, output } = await runModule(`${page.replaceAll('/', '-')}-${line}`, code, env)
+    assert.is(status, 0, `${page}:${line}: ended with ${status}\n${output}`)
   })
 }
 
-test('the commands of the sh blocks exist: scripts of the package, or lines of millrace that run', async () => {
+test('the commands of the sh blocks of the README exist: scripts of the package, or lines of millrace that run', async () => {
   const { scripts } = JSON.parse(readText('package.json'))
   const lines = [...readme.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(({ 1: code = '' }) =>
     code.trim().split('\n'),

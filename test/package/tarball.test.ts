@@ -32,7 +32,9 @@ test('the tarball holds what is needed to use the package, and nothing else', ()
   })
   const entries = ['index', 'internal'].flatMap((name) => [`dist/${name}.mjs`, `dist/${name}.d.mts`])
   const documents = ['docs', 'examples'].flatMap((folder) =>
-    readdirSync(join(root, folder)).map((file) => `${folder}/${file}`),
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(root.length).replaceAll('\\', '/')),
   )
   papers.push(...documents.filter((file) => file !== 'examples/access.log'))
   assert.ok(code.length > 50)

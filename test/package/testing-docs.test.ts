@@ -1,4 +1,4 @@
-// The example for node:test in docs/testing.md passes, and so does what the page says of fake timers. (Those for Vitest and Jest are run by
+// The example for node:test in docs/how-to/testing.md passes, and so does what the page says of fake timers. (Those for Vitest and Jest are run by
 // hand: neither is a dependency.)
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readText, root } from './root.js'
 
-const blocks = [...readText('docs/testing.md').matchAll(/^```js\n\/\/ (\S+)\n([\s\S]*?)^```/gm)]
+const blocks = [...readText('docs/how-to/testing.md').matchAll(/^```js\n\/\/ (\S+)\n([\s\S]*?)^```/gm)]
 const files = new Map(blocks.map(([, name, code]) => [name!, code!]))
 
 /** Runs a test file beside `login.js`: inside of the package, so that `millrace` is the package itself. */

@@ -24,7 +24,7 @@ test('two limiters of different names cannot share one file; the error has both 
   void byAccount.close()
 })
 
-/** The login form of the README; how many of 30 wrong passwords it looked at. */
+/** The login form of docs/how-to/login.md; how many of 30 wrong passwords it looked at. */
 function guessesLookedAt(byAccount: ReturnType<typeof open>, byAddress: ReturnType<typeof open>): number {
   let looked = 0
   for (let guess = 0; guess < 30; guess++) {

@@ -1,0 +1,78 @@
+// `npm run docs`: writes the API reference from the docstrings of src/, then builds the site into docs-site/dist.
+// `npm run docs -- --check` fails where the reference in docs/ is not that of the docstrings, and changes nothing in docs/.
+// `npm run docs -- --dev` serves the site, and follows changes of its pages.
+// What builds it is installed here on first use: `npm ci` at the root stays as quick as it is, with one TypeScript.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+const REFERENCE = fileURLToPath(new URL('../docs/reference/api', import.meta.url))
+const INSTALLED = join(HERE, 'node_modules/.package-lock.json')
+const LOCK = join(HERE, 'package-lock.json')
+
+const KIND = /^(?:Class|Function|Interface)\./
+const LINK = /\]\((?:Class|Function|Interface)\.(?=\w+\.md)/g
+
+const [option] = process.argv.slice(2)
+if (![undefined, '--check', '--dev'].includes(option)) {
+  console.error(`${option}: expected --check, --dev, or nothing`)
+  process.exit(2)
+}
+
+if (!existsSync(INSTALLED) || statSync(INSTALLED).mtimeMs < statSync(LOCK).mtimeMs) {
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'])
+}
+if (option !== '--check') writeReference(REFERENCE)
+else if (!isReferenceFresh()) process.exit(1)
+tool('rspress', [option === '--dev' ? 'dev' : 'build'])
+if (option !== '--dev') console.log(`the site is in ${join(HERE, 'dist')}`)
+
+/** The kind that TypeDoc puts before a name, `Interface.Limiter.md`, is left out of files and links. */
+function writeReference(folder) {
+  tool('typedoc', ['--out', folder])
+  for (const file of readdirSync(folder)) {
+    const text = readFileSync(join(folder, file), 'utf8')
+    rmSync(join(folder, file))
+    writeFileSync(join(folder, file.replace(KIND, '')), text.replaceAll(LINK, ']('))
+  }
+}
+
+function isReferenceFresh() {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-reference-'))
+  try {
+    writeReference(folder)
+    const names = [...new Set([folder, REFERENCE].flatMap((at) => readdirSync(at)))]
+    const stale = names.filter((name) => textOf(folder, name) !== textOf(REFERENCE, name))
+    if (stale.length > 0) {
+      console.error(`docs/reference/api differs from the docstrings: ${stale.join(', ')}. Run npm run docs.`)
+    }
+    return stale.length === 0
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function textOf(folder, name) {
+  const file = join(folder, name)
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
+}
+
+function tool(name, args) {
+  run(process.execPath, [join(HERE, 'node_modules', binOf(name)), ...args])
+}
+
+/** The program of a package that is installed here, by the file, so that no other version is taken. */
+function binOf(name) {
+  const home = name === 'rspress' ? '@rspress/core' : name
+  const { bin } = JSON.parse(readFileSync(join(HERE, 'node_modules', home, 'package.json'), 'utf8'))
+  return join(home, typeof bin === 'string' ? bin : bin[name])
+}
+
+function run(command, args) {
+  const { status, error } = spawnSync(command, args, { cwd: HERE, stdio: 'inherit' })
+  if (error !== undefined) throw error
+  if (status !== 0) process.exit(status ?? 1)
+}

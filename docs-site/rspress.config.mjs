@@ -1,0 +1,59 @@
+// The site of docs/: the same files that are on GitHub and in the package, with the navigation of navigation.json.
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from '@rspress/core'
+
+const DOCS = fileURLToPath(new URL('../docs/', import.meta.url))
+const GITHUB = 'https://github.com/millrace/millrace'
+
+const groups = JSON.parse(readFileSync(new URL('navigation.json', import.meta.url), 'utf8'))
+const sidebar = groups.map(({ text, pages }) => ({
+  text,
+  items: pages.map((page) => (page.endsWith('/') ? folderItem(page) : pageItem(page))),
+}))
+
+/** A page, by the text of its first heading. */
+function pageItem(page) {
+  const [, text] = /^# (.+)$/m.exec(readFileSync(DOCS + page, 'utf8'))
+  return { text: text.replaceAll(/[`\\]/g, ''), link: linkOf(page) }
+}
+
+/** A folder of generated pages, closed until the reader is in it: functions first, as they are in lower case. */
+function folderItem(folder) {
+  const pages = readdirSync(DOCS + folder).filter((file) => file.endsWith('.md') && file !== 'index.md')
+  const functionsFirst = (a, b) => isFunction(b) - isFunction(a) || a.localeCompare(b)
+  return {
+    ...pageItem(`${folder}index.md`),
+    collapsible: true,
+    collapsed: true,
+    items: pages.sort(functionsFirst).map((page) => pageItem(folder + page)),
+  }
+}
+
+/** Its name begins in lower case. */
+function isFunction(file) {
+  return /^[a-z]/.test(file)
+}
+
+function linkOf(page) {
+  return `/${page.replace(/index\.md$/, '').replace(/\.md$/, '')}`
+}
+
+export default defineConfig({
+  root: DOCS,
+  outDir: fileURLToPath(new URL('dist/', import.meta.url)),
+  title: 'Millrace',
+  description: 'A sliding-window rate limiter for Node.js servers',
+  markdown: { link: { checkDeadLinks: true, checkAnchors: true } },
+  themeConfig: {
+    nav: groups.map(({ text, pages }) => ({ text, link: linkOf(pages[0]), activeMatch: matchOf(pages[0]) })),
+    sidebar: { '/': sidebar },
+    socialLinks: [{ icon: 'github', mode: 'link', content: GITHUB }],
+    editLink: { docRepoBaseUrl: `${GITHUB}/tree/main/docs` },
+  },
+})
+
+/** The folder of a group's pages; those at the top have none. */
+function matchOf(page) {
+  return page.includes('/') ? `^/${page.slice(0, page.indexOf('/'))}/` : '^/(tutorial)?$'
+}
