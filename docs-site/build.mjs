@@ -3,15 +3,16 @@
 // `npm run docs -- --dev` serves the site, and follows changes of its pages.
 // What builds it is installed here on first use: `npm ci` at the root stays as quick as it is, with one TypeScript.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const REFERENCE = fileURLToPath(new URL('../docs/reference/api', import.meta.url))
-const INSTALLED = join(HERE, 'node_modules/.package-lock.json')
-const LOCK = join(HERE, 'package-lock.json')
+const LOCK = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
+/** The lock file that node_modules was installed by. */
+const INSTALLED = join(HERE, 'node_modules/.installed-lock.json')
 
 const KIND = /^(?:Class|Function|Interface)\./
 const LINK = /\]\((?:Class|Function|Interface)\.(?=\w+\.md)/g
@@ -22,8 +23,9 @@ if (![undefined, '--check', '--dev'].includes(option)) {
   process.exit(2)
 }
 
-if (!existsSync(INSTALLED) || statSync(INSTALLED).mtimeMs < statSync(LOCK).mtimeMs) {
+if (!existsSync(INSTALLED) || readFileSync(INSTALLED, 'utf8') !== LOCK) {
   run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'])
+  writeFileSync(INSTALLED, LOCK)
 }
 if (option !== '--check') writeReference(REFERENCE)
 else if (!isReferenceFresh()) process.exit(1)

@@ -1,5 +1,5 @@
-// One limit across the processes of `cluster`: four workers behind one port count in a file that all of them map. The primary
-// process loads them with three times as many requests as the limit lets pass, and prints how many were served: exactly the limit.
+// One limit for the processes of `cluster`. Four workers behind one port count in one file, which each of them maps. The primary
+// process sends three times as many requests as the limit allows, and prints how many were served: exactly the limit.
 //
 //   node examples/cluster.mjs
 import cluster from 'node:cluster'
@@ -18,7 +18,7 @@ if (cluster.isPrimary) await startWorkers()
 else await serve()
 
 async function startWorkers() {
-  // Yours has a place where it stays, and outlives restarts: './api-limits.arena'.
+  // A path of your own keeps the counts across restarts: './api-limits.arena'.
   const folder = mkdtempSync(join(tmpdir(), 'millrace-cluster-'))
   const workers = Array.from({ length: WORKERS }, () =>
     cluster.fork({ LIMITS: join(folder, 'api-limits.arena') }),
@@ -46,7 +46,7 @@ async function startWorkers() {
 }
 
 async function serve() {
-  // All of them open the file as they start: openLimiter waits its turn without blocking.
+  // All workers open the file as they start. openLimiter waits its turn without blocking the event loop.
   const limiter = await openLimiter({ limit: LIMIT, window: '1h', shared: { file: process.env.LIMITS } })
   let count = 0
   const server = createServer((request, response) => {

@@ -1,5 +1,5 @@
-// Limits each client of an HTTP server by its address: 10 requests in any minute. Every answer tells what is left, in the
-// header fields RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers); a refusal is 429 with Retry-After.
+// Limits each client of an HTTP server by its address: 10 requests in any minute. Every response says what is left, in the
+// header fields RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers). A refusal is 429 with Retry-After.
 //
 //   node examples/http.mjs
 //   for i in $(seq 12); do curl -si http://127.0.0.1:3000/ | grep -iE '^(http|rate|retry)'; done
@@ -12,8 +12,8 @@ const { name, limit, windowMs } = limiter.rule
 const policy = `"${name}";q=${limit};w=${seconds(windowMs)}`
 
 const server = createServer((request, response) => {
-  // Behind a proxy all requests have its address: take the one that it vouches for. With IPv6 take the first 64 bits,
-  // as a client has all addresses that begin with them.
+  // Behind a proxy, every request has the proxy's address: take the client's address from the header that the proxy sets.
+  // For IPv6 take the first 64 bits: a client has all addresses that begin with them.
   const decision = limiter.check(request.socket.remoteAddress ?? 'gone')
   response.setHeader('RateLimit-Policy', policy)
   response.setHeader('RateLimit', `"${name}";r=${decision.remaining};t=${seconds(decision.resetMs)}`)

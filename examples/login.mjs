@@ -1,6 +1,6 @@
-// Limits failed logins, by account and by address; a right password is never counted. Who guesses at an account from
-// anywhere spends the limit of all strangers to it, and can keep strangers out as long as he goes on; but not its owner: a
-// device that has once logged in holds a signed cookie, and has a limit of its own.
+// Limits failed logins, by account and by address. A right password is never counted. An attacker who guesses at an account
+// spends the limit that all unknown devices share, and can keep those out. The owner still gets in: a device that has once
+// logged in holds a signed cookie, and has a limit of its own.
 //
 //   node examples/login.mjs
 //   curl -i -c jar -b jar http://127.0.0.1:3000/ -d '{"account":"alice","password":"open sesame"}'
@@ -16,8 +16,8 @@ const byDevice = createLimiter({ name: 'device', limit: 5, window: '15m' })
 
 const hash = (password) => promisify(scrypt)(password, 'a salt for each account, in earnest', 32)
 const passwords = new Map([['alice', await hash('open sesame')]])
-const noPassword = randomBytes(32) // compared for unknown accounts, which take as long as others
-const secret = randomBytes(32) // to be kept, or a restart forgets all devices
+const noPassword = randomBytes(32) // compared for unknown accounts, so that they take as long as others
+const secret = randomBytes(32) // keep it somewhere: otherwise a restart forgets all devices
 
 const server = createServer((request, response) => {
   login(request, response).catch(() => response.writeHead(400).end())
@@ -35,12 +35,12 @@ async function login(request, response) {
       ]
   const charges = charge(limits)
   if (charges === undefined) {
-    // A peek charges nothing: asking again and again does not make it longer.
+    // A peek charges nothing: repeated requests do not make the wait longer.
     const waits = limits.map(([limiter, key]) => limiter.peek(key).retryAfterSeconds)
     response.setHeader('Retry-After', Math.max(1, ...waits))
     return response.writeHead(429).end('too many failed logins\n')
   }
-  let isWrong = false // nor is it a failed login when the comparison itself fails
+  let isWrong = false // stays so if the comparison itself throws: that is not a failed login
   try {
     isWrong = !timingSafeEqual(await hash(password), passwords.get(account) ?? noPassword)
   } finally {
@@ -52,8 +52,8 @@ async function login(request, response) {
 }
 
 /**
- * Takes one of each limit, or none at all (undefined). Before the password is looked at, not after: else of a thousand
- * guesses at the same moment each would find that none has failed yet.
+ * Charges one unit of each limit, or none at all (undefined). This happens before the password is compared: otherwise a
+ * thousand guesses at the same moment would each find that none has failed yet.
  */
 function charge(limits) {
   const charges = []
@@ -72,7 +72,7 @@ function giveBack(charges) {
   for (const { limiter, decision } of charges) limiter.refund(decision)
 }
 
-/** The request's device, where it has logged into this very account before. */
+/** The request's device, if it has logged into this account before. */
 function deviceOf(request, account) {
   const [, device, id, mac] = /\bdevice=(([\w-]{36})\.([\w-]{43}))/.exec(request.headers.cookie ?? '') ?? []
   if (device === undefined) return undefined
@@ -97,7 +97,7 @@ async function credentials(request) {
   const { account, password } = JSON.parse(body)
   if (typeof account !== 'string' || account === '' || typeof password !== 'string')
     throw new Error('incomplete')
-  return { account: account.toLowerCase(), password } // 'Alice' is no other account with tries of its own
+  return { account: account.toLowerCase(), password } // 'Alice' and 'alice' share their tries
 }
 
 server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {

@@ -1,6 +1,6 @@
-// One limit across worker threads: an HTTP server on each of four, and 10 requests in any minute for a client, whichever
-// of them it asks. A thread can't be handed a socket, and before Node 22.12 (`reusePort`) threads can't listen on one port
-// together; so each has a port of its own, as behind a proxy that balances. With PORT=3000: 3000 to 3003.
+// One limit for worker threads: four threads with an HTTP server each, and 10 requests in any minute for a client, over all
+// of them. Threads can't hand sockets to each other, and before Node 22.12 (`reusePort`) they can't listen on one port. So
+// each has a port of its own, as behind a load balancer. With PORT=3000: 3000 to 3003.
 //
 //   node examples/worker-threads.mjs
 //   for i in 1 2 3; do for port in 3000 3001 3002 3003; do curl -s http://127.0.0.1:$port/; done; done
@@ -19,7 +19,7 @@ async function startThreads() {
   const first = Number(process.env.PORT ?? 3000)
   const workers = Array.from({ length: THREADS }, (_, i) => {
     const port = first === 0 ? 0 : first + i
-    // A new limiter in each thread, but the same memory: nothing is sent between them when they decide.
+    // Each thread makes a limiter on the same memory. A decision sends no message between threads.
     return new Worker(new URL(import.meta.url), { workerData: { shared: limiter.share(), port } })
   })
   for (const signal of ['SIGINT', 'SIGTERM']) {
