@@ -16,6 +16,8 @@ const INSTALLED = join(HERE, 'node_modules/.installed-lock.json')
 
 const KIND = /^(?:Class|Function|Interface)\./
 const LINK = /\]\((?:Class|Function|Interface)\.(?=\w+\.md)/g
+const PART =
+  /^#{4,6} (Default|Example|Implementation of|Inherited from|Overrides|Parameters|Returns|See|Throws|Type Parameters)$/gm
 
 const [option] = process.argv.slice(2)
 if (![undefined, '--check', '--dev'].includes(option)) {
@@ -32,13 +34,19 @@ else if (!isReferenceFresh()) process.exit(1)
 tool('rspress', [option === '--dev' ? 'dev' : 'build'])
 if (option !== '--dev') console.log(`the site is in ${join(HERE, 'dist')}`)
 
-/** The kind that TypeDoc puts before a name, `Interface.Limiter.md`, is left out of files and links. */
+/**
+ * The kind that TypeDoc puts before a name, `Interface.Limiter.md`, is left out of files and links. The parts of a member become
+ * bold words, so that a page's headings are its members.
+ */
 function writeReference(folder) {
   tool('typedoc', ['--out', folder])
   for (const file of readdirSync(folder)) {
     const text = readFileSync(join(folder, file), 'utf8')
     rmSync(join(folder, file))
-    writeFileSync(join(folder, file.replace(KIND, '')), text.replaceAll(LINK, ']('))
+    writeFileSync(
+      join(folder, file.replace(KIND, '')),
+      text.replaceAll(LINK, '](').replaceAll(PART, '**$1**'),
+    )
   }
 }
 

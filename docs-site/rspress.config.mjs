@@ -44,6 +44,7 @@ export default defineConfig({
   outDir: fileURLToPath(new URL('dist/', import.meta.url)),
   title: 'Millrace',
   description: 'A sliding-window rate limiter for Node.js servers',
+  globalStyles: fileURLToPath(new URL('site.css', import.meta.url)),
   markdown: { link: { checkDeadLinks: true, checkAnchors: true } },
   themeConfig: {
     nav: groups.map(({ text, pages }) => ({ text, link: linkOf(pages[0]), activeMatch: matchOf(pages[0]) })),
