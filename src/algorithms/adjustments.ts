@@ -114,8 +114,8 @@ export class Adjustments {
 
   /**
    * Charges `cost` units even if there is no room. The bucket stops at its largest count, and the total at
-   * MAX_TOTAL. Both are over every limit. (For nodes see `docs/explanation/range-sums.md`.) The epoch is always
-   * new, because a total at MAX_TOTAL does not change.
+   * MAX_TOTAL. Both are over every limit. (For nodes see `docs/explanation/range-sums.md`.) The epoch is
+   * always new, because a total at MAX_TOTAL does not change.
    */
   penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE {
     const { ring, words } = this.#window

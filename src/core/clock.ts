@@ -17,8 +17,8 @@ export interface Clock {
  * The default clock: milliseconds since the machine started, to the nanosecond, from the operating system's
  * monotonic clock. All threads and processes of a machine share it. Setting the wall clock does not change
  * it, and fake timers do not either: see `docs/how-to/testing.md`. `process.hrtime()` is the cheapest way to
- * read it in Node.js: 32 ns. `Date.now()` and `performance.now()` take 39 ns. The system's own reading takes 23 ns of
- * these (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case clock`).
+ * read it in Node.js: 32 ns. `Date.now()` and `performance.now()` take 39 ns. The system's own reading takes
+ * 23 ns of these (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case clock`).
  */
 export const monotonicClock: Clock = {
   now() {
