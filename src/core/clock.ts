@@ -3,12 +3,13 @@ import { MillraceError } from './errors.js'
 import { type Inspect, inspectAs } from './inspect.js'
 import { WordWatch } from './word-watch.js'
 
-/** A source of time. The clocks of attached threads must agree to less than one granule. */
+/** A source of time. The clocks of attached threads must agree to less than one granularity. */
 export interface Clock {
   /**
    * Finite milliseconds since any fixed moment, fractions included. If the clock steps back, by up to an
    * hour, Millrace keeps using its last reading until the clock is there again. (The hour is at least two and
-   * at most 2^20 granules.) If it steps back by two granules more than that, the counts are forgotten.
+   * at most 2^20 granularities.) If it steps back by two granularities more than that, the counts are
+   * forgotten.
    */
   now(): number
 }

@@ -46,7 +46,7 @@ export class Reading {
     const { ticks } = this
     const tick = Math.floor(ticks.position(now))
     if (!Number.isSafeInteger(SIXTEENTHS * tick) || Math.abs(now) > Number.MAX_SAFE_INTEGER) {
-      const expected = `milliseconds that can be told apart by granules of ${ticks.granuleMs} ms`
+      const expected = `milliseconds small enough to distinguish times ${ticks.granuleMs} ms apart`
       throw new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock.now()', now, expected)
     }
     // The end is made a little early, then checked: all times between two readings of one tick have that

@@ -7,7 +7,7 @@ import { MillraceError } from './errors.js'
  */
 export type Edge = 'strict' | 'smooth'
 
-/** How a window of many granules is summed. */
+/** How a window of many buckets is summed. */
 export type RangeSumName = 'blocks' | 'fenwick'
 
 /** A rule as a user writes it. */
@@ -24,9 +24,9 @@ export interface RuleOptions {
    */
   granularity?: Duration
   /**
-   * How windows of more than 256 granules are summed: `'blocks'` or `'fenwick'`. They decide alike and differ
-   * in speed. A window of fewer granules does not accept this option: it is summed granule by granule.
-   * @default `'blocks'`, above 262,144 granules `'fenwick'`
+   * How windows of more than 256 buckets are summed: `'blocks'` or `'fenwick'`. They decide alike and differ
+   * in speed. A window of fewer buckets does not accept this option: it is summed bucket by bucket.
+   * @default `'blocks'`, above 262,144 buckets `'fenwick'`
    */
   rangeSum?: RangeSumName
   /** @default 'sliding-window' */
@@ -89,7 +89,7 @@ export function checkRule(options: RuleOptions): Rule {
     throw invalid(
       'rangeSum',
       rangeSum,
-      `none, as up to ${MOST_LINEAR} granules (here ${buckets}) are summed one by one`,
+      `nothing: a window of up to ${MOST_LINEAR} buckets (here ${buckets}) is summed bucket by bucket`,
     )
   }
   return { name, limit, windowMs, buckets, edge, ...(rangeSum === undefined ? {} : { rangeSum }) }
@@ -109,7 +109,7 @@ function checkGranularity(granularity: Duration | undefined, windowMs: number): 
     throw invalid(
       'granularity',
       granularity,
-      `at least ${least} in milliseconds, such as ${handy}: a window has at most ${MAX_BUCKETS} granules`,
+      `at least ${least} in milliseconds, such as ${handy}: a window has at most ${MAX_BUCKETS} buckets`,
     )
   }
   // A granularity such as 1000 / 3 ms has no exact decimal. An error of 1 in 10^9 is allowed.

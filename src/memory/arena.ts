@@ -121,7 +121,7 @@ export function arenaIn(
     onFull === undefined ||
     sums === undefined
   ) {
-    throw invalid('an arena of Millrace with a sound header')
+    throw invalid('an arena of Millrace with a valid header')
   }
   const shape = shapeFor(windowMs, buckets, sets, sums)
   if (buffer.byteLength < 4 * shape.words) {
@@ -140,7 +140,7 @@ function tooLargeError(shape: Shape, maxKeys: number, cause?: unknown): Millrace
     'ERR_MILLRACE_ARENA_TOO_LARGE',
     'maxKeys',
     maxKeys,
-    `fewer keys or a coarser granularity: this asks for ${4 * shape.words} bytes, more than can be allocated`,
+    `fewer keys or a coarser granularity: this needs ${4 * shape.words} bytes, more than can be allocated`,
     { cause },
   )
 }

@@ -22,7 +22,8 @@ import { fileError, isStillAt, type OpenFile, openFile, systemError } from './op
 import { writeRuleName } from './rule-name.js'
 
 /**
- * Makes the file under its unfinished name (`.new`), and renames it. Undefined where another process makes it, or has made it.
+ * Creates the file under its unfinished name (`.new`), and renames it. Returns undefined if another process
+ * creates it now, or has created it.
  * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`
  */
 export function createFile(
@@ -33,23 +34,26 @@ export function createFile(
 ): LockedFile | undefined {
   const bytes = 4 * shapeOf(options.rule, options.maxKeys).words
   const unfinished = openFile(`${path}.new`, true)!
-  let made: LockedFile | undefined
+  let created: LockedFile | undefined
   try {
     if (mayCreate(files, unfinished, path)) {
       fill(files, unfinished, bytes, headerFor(options, machine))
       renameSync(unfinished.path, path)
-      made = { ...unfinished, path, isAlone: true }
+      created = { ...unfinished, path, isAlone: true }
     }
-    return made
+    return created
   } finally {
-    if (made === undefined) closeSync(unfinished.fd)
+    if (created === undefined) closeSync(unfinished.fd)
   }
 }
 
-/** Whether the unfinished file is ours to make: locked by us, still there, and the file not made in between. */
+/**
+ * Whether this process may create the file: it has the lock, the unfinished file is still there, and no other
+ * process has created the file meanwhile.
+ */
 function mayCreate(files: NativeFiles, unfinished: OpenFile, path: string): boolean {
   if (tryLock(files, unfinished, true) === 'busy') return false
-  // Renamed by its maker before the lock came here; then a process has it mapped.
+  // Another process renamed it before this one got the lock, and has it mapped.
   if (!isStillAt(unfinished.path, unfinished)) return false
   checkUnfinished(unfinished)
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return true
@@ -65,14 +69,16 @@ function fill(files: NativeFiles, { path, fd }: OpenFile, bytes: number, header:
     writeSync(fd, header, 0, 4 * HEADER_WORDS, 0)
     fsyncSync(fd)
   } catch (error) {
-    unlinkSync(path) // and gives back the space, that it could not have all of
+    unlinkSync(path) // also frees the space that could be allocated
     throw systemError(path, `room for its ${bytes} bytes`, error)
   }
 }
 
 /**
- * Whether a dead maker left it: empty, all zeros (its space taken, its header not yet written), or with our header. Any other
- * file of that name, and one that has another name too, belongs to somebody, and is not to be emptied.
+ * Checks that a dead creator left the file. Then it is empty, or has only zeros (allocated, without its
+ * header), or has our header. Any other file of that name belongs to someone else and must not be emptied,
+ * nor a file with a hard link.
+ * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`
  */
 function checkUnfinished({ path, fd }: OpenFile): void {
   const { nlink, size } = fstatSync(fd)

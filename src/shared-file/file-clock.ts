@@ -1,17 +1,21 @@
 /**
- * The time of a shared file: the machine's monotonic clock and an offset that stands in the header, the same for all who have
- * the file open. It has to go on where it was when the machine starts anew, and its monotonic clock with it.
+ * The time of a shared file is the machine's monotonic clock plus an offset in the header. All processes that
+ * have the file open use the same offset. When the machine restarts, its monotonic clock starts again, but
+ * the file's time must continue.
  *
- * While any process has the file open nothing changes the offset. A process that has it alone compares the boots:
+ * While any process has the file open, the offset does not change. A process that has the file alone compares
+ * the boots:
  *
- * - The same boot: the monotonic clock has gone on, so has the file's time; setting the wall clock changes nothing.
- * - Another one: at least the time that the machine has been up since has passed after the newest reading that a count was made
- *   by. More has passed, as long as the machine was off, and only the wall clock could tell. It is believed where the kernel
- *   vouches for it (`wallErrorMs`), both when it was last noted beside the file's time, once a second, and now; and so much less as
- *   it may be wrong. Where it does not, the time off counts as none: nobody gets quota back by a wall clock that was wrong, then
- *   or now, and no count stays longer than a window and a granule after the start.
- * - Not known (a system that does not name its boots): as if it were the same boot, not before the newest reading that counted.
- *   On another boot that is less than has passed.
+ * - The same boot: the monotonic clock has continued, and so has the file's time. Setting the wall clock
+ *   changes nothing.
+ * - Another boot: at least the machine's uptime has passed since NEWEST, the newest reading that a count was
+ *   made with. More time has passed if the machine was off, but only the wall clock knows. The wall clock is
+ *   used only if the kernel knows its error (`wallErrorMs`), both now and when it was last recorded beside
+ *   the file's time, once a second. Both errors are subtracted. Otherwise the time off counts as zero. So no
+ *   key gets units back from a wall clock that was wrong, then or now, and no count stays longer than a
+ *   window and a granule after the restart.
+ * - Unknown (a system that does not name its boots): as if it were the same boot, but not before NEWEST. If
+ *   it is another boot, less time counts than has passed.
  */
 import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/errors.js'
@@ -23,41 +27,42 @@ import { load, type Words, write } from '../memory/words.js'
 import type { Machine } from './machine.js'
 import { fileError } from './open-file.js'
 
-const NOTE_EVERY_MS = 1_000
+const RECORD_EVERY_MS = 1_000
 const BOOT_ID_WORDS = 4
+const DAY_MS = 86_400_000
 
 export class FileClock implements Clock {
   readonly #machine: Machine
   readonly #doubles: Float64Array
   readonly #offsetMs: number
-  #noteAtMs: number
+  #recordAtMs: number
 
-  /** Whoever makes one has the file open, so the offset stands. */
+  /** The caller has the file open, so the offset does not change. */
   constructor(arena: Arena, machine: Machine) {
     this.#machine = machine
     this.#doubles = headerDoubles(arena.buffer)
     this.#offsetMs = this.#doubles[HEADER.CLOCK_OFFSET_MS / 2]!
-    this.#noteAtMs = Number.NEGATIVE_INFINITY
+    this.#recordAtMs = Number.NEGATIVE_INFINITY
   }
 
   now(): number {
     const ms = this.#machine.monotonicMs() + this.#offsetMs
-    if (ms >= this.#noteAtMs) this.#note(ms)
+    if (ms >= this.#recordAtMs) this.#record(ms)
     return ms
   }
 
-  /** Notes where the wall clock is, for a restart of the machine. */
-  note(): void {
-    this.#note(this.#machine.monotonicMs() + this.#offsetMs)
+  /** Records the wall clock, for a restart of the machine. */
+  recordWallClock(): void {
+    this.#record(this.#machine.monotonicMs() + this.#offsetMs)
   }
 
-  #note(ms: number): void {
+  #record(ms: number): void {
     this.#doubles[HEADER.WALL_AHEAD_MS / 2] = wallAheadMs(this.#machine, ms)
-    this.#noteAtMs = ms + NOTE_EVERY_MS
+    this.#recordAtMs = ms + RECORD_EVERY_MS
   }
 }
 
-/** The clock of a file that is being made: its time is the machine's. */
+/** Starts the time of a new file: it is the machine's monotonic clock. */
 export function beginTime(header: Words, machine: Machine): void {
   const doubles = headerDoubles(header.buffer)
   doubles[HEADER.CLOCK_OFFSET_MS / 2] = 0
@@ -65,7 +70,7 @@ export function beginTime(header: Words, machine: Machine): void {
   writeBootId(header, machine.bootId())
 }
 
-/** Whether the header's offset is of this boot of the machine; undefined where that can't be known. */
+/** Whether the header's offset is from this boot of the machine, or undefined if that is unknown. */
 export function isOfThisBoot(words: Words, machine: Machine): boolean | undefined {
   const id = machine.bootId()
   const noted = words.subarray(HEADER.BOOT_ID, HEADER.BOOT_ID + BOOT_ID_WORDS)
@@ -74,8 +79,8 @@ export function isOfThisBoot(words: Words, machine: Machine): boolean | undefine
 }
 
 /**
- * Lets the file's time go on from where it was. Only for a process that has the file alone, and before it reads the clock.
- * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`, with nothing changed, where the header's times are none
+ * Continues the file's time. Only a process that has the file alone calls this, before it reads the clock.
+ * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`, with nothing changed, if the header's times are invalid
  */
 export function resumeTime(path: string, arena: Arena, machine: Machine): void {
   const { words, originMs } = arena
@@ -92,12 +97,13 @@ export function resumeTime(path: string, arena: Arena, machine: Machine): void {
 }
 
 /**
- * Whether a decision can go by such a reading of the file's time.
- * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`: the header is damaged
+ * Checks that decisions can use this reading of the file's time, and those of the next day.
+ * @throws MillraceError `ERR_MILLRACE_SHARED_FILE` if they can't: the header is damaged
  */
 export function checkTime(path: string, { originMs, shape }: Arena, nowMs: number): void {
+  const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
   try {
-    new Reading({ now: () => nowMs }, new Ticks(shape.windowMs, shape.buckets, shape.modulus)).take()
+    for (const ms of [nowMs, nowMs + DAY_MS]) new Reading({ now: () => ms }, ticks).take()
   } catch (error) {
     if (error instanceof MillraceError) throw damagedTimeError(path, nowMs, originMs, error)
     throw error
@@ -106,11 +112,11 @@ export function checkTime(path: string, { originMs, shape }: Arena, nowMs: numbe
 }
 
 function damagedTimeError(path: string, nowMs: number, originMs: number, cause?: unknown): MillraceError {
-  const expected = `an arena of Millrace with a sound header; by this one its time is ${nowMs} ms, and began at ${originMs} ms`
-  return fileError(path, expected, cause)
+  const found = `its header says that the time is ${nowMs} ms, and began at ${originMs} ms`
+  return fileError(path, `an arena of Millrace with a valid header; ${found}`, cause)
 }
 
-/** How far the wall clock is ahead of the file's time, at most. */
+/** The wall clock minus the file's time, at most, in milliseconds. */
 function wallAheadMs(machine: Machine, fileMs: number): number {
   return machine.wallMs() + machine.wallErrorMs() - fileMs
 }

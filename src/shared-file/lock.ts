@@ -5,11 +5,11 @@ import type { Opening } from './open-retries.js'
 
 /** A file that is open and locked. */
 export interface LockedFile extends OpenFile {
-  /** Nobody else has it open. */
+  /** Whether no other process has the file open. */
   readonly isAlone: boolean
 }
 
-/** Undefined where there is no such file, or it went away meanwhile. */
+/** Opens and locks a file. Returns undefined if there is no such file, or if it was deleted meanwhile. */
 export function* openLocked(files: NativeFiles, path: string): Opening<LockedFile | undefined> {
   const file = openFile(path, false)
   if (file === undefined) return undefined
@@ -20,7 +20,7 @@ export function* openLocked(files: NativeFiles, path: string): Opening<LockedFil
       yield
       lock = tryLock(files, file, false)
     }
-    // Looked at with the lock: what stood at the path when it was opened may have been deleted, and another made, since.
+    // With the lock: since it was opened, the file may have been deleted and another one created at the path.
     if (isStillAt(path, file)) locked = { ...file, isAlone: lock === 'alone' }
     return locked
   } finally {
@@ -28,6 +28,7 @@ export function* openLocked(files: NativeFiles, path: string): Opening<LockedFil
   }
 }
 
+/** Locks a file exclusively ('alone') or, unless `onlyAlone`, with a shared lock. Does not wait. */
 export function tryLock(
   files: NativeFiles,
   { path, fd }: OpenFile,

@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs'
 import { monotonicClock } from '../core/clock.js'
 import { addonFor } from '../native/addon.js'
 
-/** What a shared file must know of the machine that it is on, to tell time across its restarts. */
+/** The clocks of a machine, which a shared file needs to continue its time after a restart. */
 export interface Machine {
-  /** Names this start of the machine, in four words; undefined where the system has no name for it. */
+  /** The system's name of this boot, in four words, or undefined if it has none. */
   bootId(): Int32Array | undefined
-  /** Milliseconds of a clock that no one sets and all processes share; from when the machine started. */
+  /** Milliseconds since the machine started, by a clock that all processes share and nobody can set. */
   monotonicMs(): number
   /** Milliseconds since 1970, by a clock that may be set at any time. */
   wallMs(): number
   /**
-   * By how many milliseconds `wallMs` may be wrong, as the kernel knows from what keeps it right (NTP); `Infinity` where nothing
-   * does, or somebody has set it since.
+   * The largest error of `wallMs` in milliseconds, as the kernel knows it from NTP. `Infinity` if nothing
+   * keeps the clock right, or if it has been set since.
    */
   wallErrorMs(): number
 }
@@ -23,8 +23,8 @@ export const thisMachine: Machine = {
       return bootIdOf(readFileSync('/proc/sys/kernel/random/boot_id', 'latin1'))
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      if (code === 'EMFILE' || code === 'ENFILE') throw error // it has a name, which may be read later
-      return undefined // not Linux, or a /proc that shows little
+      if (code === 'EMFILE' || code === 'ENFILE') throw error // the boot has a name, which can be read later
+      return undefined // not Linux, or /proc is restricted
     }
   },
   monotonicMs: monotonicClock.now,
@@ -32,7 +32,7 @@ export const thisMachine: Machine = {
   wallErrorMs: () => addonFor()?.files?.wallErrorMs() ?? Number.POSITIVE_INFINITY,
 }
 
-/** The 128 bits of a UUID; undefined for anything else. */
+/** The 128 bits of a UUID, or undefined for any other text. */
 export function bootIdOf(uuid: string): Int32Array | undefined {
   const hex = uuid.trim().replaceAll('-', '')
   if (!/^[0-9a-f]{32}$/i.test(hex)) return undefined

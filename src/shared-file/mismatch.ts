@@ -6,7 +6,7 @@ import { HEADER, type OnFull, setsFor, sumsFor } from '../memory/layout.js'
 import { read } from '../memory/words.js'
 import { isRuleName, quoted, ruleNameIn } from './rule-name.js'
 
-/** What a limiter wants of the memory that it counts in. */
+/** The options of a limiter that its arena must match. */
 export interface ArenaOptions {
   readonly rule: Rule
   readonly maxKeys: number
@@ -14,8 +14,8 @@ export interface ArenaOptions {
 }
 
 /**
- * Whether the arena of a file is such as is wanted. The limit is no part of that: it may change at any time.
- * @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` naming all that differs, and both values
+ * Checks that a file's arena matches the options. The limit need not match: it may change at any time.
+ * @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` with all options that differ, and both values of each
  */
 export function checkMatch(path: string, arena: Arena, { rule, maxKeys, onFull }: ArenaOptions): void {
   const { shape, words, edge } = arena
@@ -46,14 +46,18 @@ export function checkMatch(path: string, arena: Arena, { rule, maxKeys, onFull }
   throw mismatchError(path, differing.map(([name]) => name).join(', '), list(1), list(2))
 }
 
-/** Whether the file belongs to the rule. @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` with both names */
+/**
+ * Checks that the file belongs to the rule. @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` with both
+ * names
+ */
 export function checkRuleName(path: string, { words }: Arena, name: string): void {
   if (isRuleName(words, name)) return
   throw mismatchError(path, 'name', `name ${quoted(name)}`, `name ${ruleNameIn(words)}`)
 }
 
-/** @returns an error that names both values */
+/** An error that names both values. */
 export function mismatchError(path: string, option: string, given: string, found: string): MillraceError {
-  const expected = `${found} as in the file ${path} (or another file, or this one deleted while no process has it open)`
+  const remedy = 'or use another file, or delete this one while no process has it open'
+  const expected = `${found} as in the file ${path} (${remedy})`
   return new MillraceError('ERR_MILLRACE_SHARED_MISMATCH', option, given, expected)
 }

@@ -1,14 +1,14 @@
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs'
 import { MillraceError } from '../core/errors.js'
 
-/** `option`, for errors: what the user gave the path by. */
+/** The option that has the path, for errors. */
 export const OPTION = 'shared.file'
 
 const OTHERS_MAY_WRITE = 0o022n
-// Not blocking: a named pipe is opened, seen for what it is, and refused.
+// O_NONBLOCK: opening a named pipe does not wait. It is then refused.
 const FLAGS = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** A file that is open and may be trusted, as far as the file system can tell. */
+/** An open file that, by its owner and mode, only this user can write. */
 export interface OpenFile {
   readonly path: string
   readonly fd: number
@@ -16,9 +16,10 @@ export interface OpenFile {
 }
 
 /**
- * Opens a file for reading and writing; undefined where there is none and `make` is false. Never by a symbolic link: the file
- * would be where somebody else says.
- * @throws MillraceError `ERR_MILLRACE_SHARED_FILE` where it is no regular file, somebody else's, or one that others may write
+ * Opens a file for reading and writing. If there is none, creates it, or returns undefined if `make` is
+ * false. Does not follow a symbolic link, which could lead to a file that someone else chose.
+ * @throws MillraceError `ERR_MILLRACE_SHARED_FILE` if it is not a regular file, has another owner, or others
+ * may write it
  */
 export function openFile(path: string, make: boolean): OpenFile | undefined {
   let fd: number
@@ -41,24 +42,25 @@ export function openFile(path: string, make: boolean): OpenFile | undefined {
   }
 }
 
-/** Whether the path still leads to the file: it may have been deleted, or put in place of another, since. */
+/** Whether the path still leads to this file. It may have been deleted or replaced since it was opened. */
 export function isStillAt(path: string, { stats }: OpenFile): boolean {
   const there = lstatSync(path, { bigint: true, throwIfNoEntry: false })
   return there !== undefined && there.dev === stats.dev && there.ino === stats.ino
 }
 
+/** An error of the file at `path`. */
 export function fileError(path: string, expected: string, cause?: unknown): MillraceError {
   return new MillraceError('ERR_MILLRACE_SHARED_FILE', OPTION, path, expected, { cause })
 }
 
-/** What the system's own limits refused is not the fault of the path, and is named as what it is. */
+/** The causes of errors that are limits of the system, and not a fault of the path. */
 const LIMITS: Readonly<Record<string, string>> = {
-  EMFILE: 'room for one more open file: this process has as many open as it may',
-  ENFILE: 'room for one more open file: the machine has as many open as it may',
+  EMFILE: 'room for one more open file: this process has reached its limit',
+  ENFILE: 'room for one more open file: the machine has reached its limit',
   ENOMEM: 'memory to map it: the process or the machine has no more',
 }
 
-/** An error of the system, with its code. */
+/** An error for an error of the system, with its code. */
 export function systemError(path: string, expected: string, error: unknown): MillraceError {
   const { code = 'unknown' } = error as NodeJS.ErrnoException
   return fileError(path, `${LIMITS[code] ?? expected} (${code})`, error)
@@ -68,10 +70,10 @@ function checkStats(path: string, { mode, uid }: BigIntStats): void {
   if ((mode & BigInt(constants.S_IFMT)) !== BigInt(constants.S_IFREG)) throw fileError(path, 'a regular file')
   const own = process.geteuid?.()
   if (own !== undefined && uid !== BigInt(own)) {
-    throw fileError(path, `a file of the user that this process runs as (${own}, the file is of ${uid})`)
+    throw fileError(path, `a file of the user that this process runs as (${own}; the file belongs to ${uid})`)
   }
   if ((mode & OTHERS_MAY_WRITE) !== 0n) {
     const bits = (mode & 0o777n).toString(8).padStart(4, '0')
-    throw fileError(path, `a file that nobody else may write (mode 0600, it has ${bits})`)
+    throw fileError(path, `a file that only its owner may write (mode 0600; it has ${bits})`)
   }
 }

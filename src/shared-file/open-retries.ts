@@ -1,6 +1,7 @@
 /**
- * How an opening waits while another process has the file to itself: it is a generator that yields wherever it would have to
- * wait, and one of the two here runs it, by blocking the thread for a moment or by a timer.
+ * Waits while another process has the file alone. An opening is a generator that yields whenever it must
+ * wait. `openNow` and `openWithRetries` run it. The first blocks the thread for a moment, the second uses a
+ * timer.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,21 +9,24 @@ import { MillraceError } from '../core/errors.js'
 import type { Signal } from '../core/on-abort.js'
 import { OPTION } from './open-file.js'
 
-/** Yields to say: another process has the file, try again a little later. */
+/**
+ * A generator that opens a file. It yields if another process has the file, so that the caller tries again
+ * later.
+ */
 export type Opening<T> = Generator<void, T, void>
 
-/** A call that returns at once may block its thread for so many tries, a millisecond apart. */
+/** A synchronous call tries this often, and blocks its thread for a millisecond between two tries. */
 const BLOCKING_TRIES = 100
 const TRY_AGAIN_MS = 1
-/** The longest that a living process has the file to itself is a pass over it. */
+/** The longest wait. A process has the file alone for at most one pass over it. */
 const MAX_WAIT_MS = 10_000
 const TRY_LATER_MS = 5
 
-/** Runs to the end at once. @throws MillraceError `ERR_MILLRACE_SHARED_BUSY` after a tenth of a second of waiting */
+/** Runs an opening synchronously. @throws MillraceError `ERR_MILLRACE_SHARED_BUSY` after 100 tries */
 export function openNow<T>(path: string, opening: Opening<T>): T {
   const never = new Int32Array(new SharedArrayBuffer(4))
   let step = opening.next()
-  // Tries are counted, not the time: a process that the machine leaves no time has not waited for another one.
+  // Counts tries, not time: on a busy machine time passes in which this process does not run.
   for (let tries = 1; !step.done; tries++) {
     if (tries < BLOCKING_TRIES) {
       Atomics.wait(never, 0, 0, TRY_AGAIN_MS)
@@ -36,8 +40,8 @@ export function openNow<T>(path: string, opening: Opening<T>): T {
 }
 
 /**
- * Runs to the end, between turns of the event loop. Rejects with `ERR_MILLRACE_SHARED_BUSY` after ten seconds, and with the
- * reason of `signal`.
+ * Runs an opening between turns of the event loop. Rejects with `ERR_MILLRACE_SHARED_BUSY` after ten seconds,
+ * or with the reason of `signal`.
  */
 export async function openWithRetries<T>(
   path: string,
@@ -57,6 +61,6 @@ export async function openWithRetries<T>(
 }
 
 function busyError(path: string, ms: number, instead: string): MillraceError {
-  const expected = `a file that no other process is opening; one had it to itself for ${ms} ms${instead}`
+  const expected = `a file that no other process is opening; one has kept it locked for ${ms} ms${instead}`
   return new MillraceError('ERR_MILLRACE_SHARED_BUSY', OPTION, path, expected)
 }

@@ -3,11 +3,12 @@ import { ADM, CLAIMED, EPOCH, FREE, HEADER, LIVE, NAMES_AT, ONE_EPOCH, STATE } f
 import { load, read, store } from '../memory/words.js'
 
 /**
- * Frees the ways that a dead process had claimed and not yet named, and sets right the counts of them and of the keys. Only for who has
- * the file alone: elsewhere nobody can tell a way whose claimer is dead from one whose claimer is slow.
+ * Frees the ways that dead processes left CLAIMED, and corrects the counts of such ways and of keys. Only a
+ * process that has the file alone may do this: no other can tell a dead process from a slow one.
  *
- * What the way counts stays in it, for the key that takes it next. One that bears no name was never used: it becomes so
- * again, or it would keep a tick that no clock has ever shown. Each step is one word, so dying here leaves less to do.
+ * A freed way keeps its counts, for the key that takes it next. A way without a name was never used, and
+ * becomes unused again. Otherwise it would keep a tick that no clock has reached. Each step writes one word,
+ * so a process that dies here leaves less to do.
  */
 export function freeLostWays({ words, shape }: Arena): void {
   let keys = 0

@@ -1,6 +1,6 @@
 /**
- * The name of the rule that a file belongs to, as it stands in the header: a digest of the whole name, by which names are
- * compared, and as much of its text as fits, for messages.
+ * The name of a file's rule, as the header holds it: a digest of the whole name, which is compared, and the
+ * start of its text, for error messages.
  */
 import { createHash } from 'node:crypto'
 import { HEADER, RULE_DIGEST_WORDS, RULE_NAME_WORDS } from '../memory/layout.js'
@@ -14,12 +14,12 @@ export function writeRuleName(header: Words, name: string): void {
   writeAll(header, HEADER.RULE_DIGEST, digestOf(name))
 }
 
-/** Plain reads: nobody writes the name once the file has its own path. */
+/** The reads are plain: the name is written before the file gets its own path, and never after. */
 export function isRuleName(words: Words, name: string): boolean {
   return digestOf(name).every((word, i) => read(words, HEADER.RULE_DIGEST + i) === word)
 }
 
-/** The name on one line, in quotes; a long one is cut. */
+/** The name on one line, in quotes. A long name is cut. */
 export function ruleNameIn(words: Words): string {
   const bytes = new Uint8Array(words.slice(HEADER.RULE_NAME, HEADER.RULE_NAME + RULE_NAME_WORDS).buffer)
   const end = bytes.indexOf(0)
@@ -39,7 +39,7 @@ function writeAll(header: Words, at: number, values: Int32Array): void {
   for (const [i, value] of values.entries()) write(header, at + i, value)
 }
 
-/** Of the name's UTF-16, so that no two names are alike: UTF-8 has one code for every lone surrogate. */
+/** The digest of the name in UTF-16: in UTF-8, all lone surrogates would be the same. */
 function digestOf(name: string): Int32Array {
   const digest = createHash('sha256').update(Buffer.from(name, 'utf16le')).digest()
   return Int32Array.from({ length: RULE_DIGEST_WORDS }, (_, i) => digest.readInt32LE(4 * i))

@@ -1,16 +1,19 @@
 /**
- * An arena in a file that processes map together.
+ * An arena in a file that processes map.
  *
- * **Whoever is first makes it**, in a file beside it (`.new`) that is locked meanwhile, and renames that when it is whole:
- * its space taken, its header on the disk. So under its own name the file is never half made, whenever its maker is killed; what
- * a dead one left is locked by nobody, and the next one begins it anew. Two at once: one has the lock, the other
- * waits a moment and finds the file there.
+ * **Creating.** The first process creates the file under another name (`.new`), locks it, writes it, and
+ * renames it when it is complete: its space is allocated and its header is on the disk. So under its own name
+ * the file is never incomplete, even if its creator is killed. The lock of a dead creator is gone, so the
+ * next process starts again with its `.new` file. Of two processes at once one gets the lock. The other waits
+ * a moment and finds the file.
  *
- * **Everybody keeps it locked** (shared) for as long as they may decide. Who gets the lock exclusively when it opens the
- * file has it alone: nobody decides, so it may free what dead processes left claimed and move the file's time. The system lets
- * go of a lock when its process dies, of whatever. No decision takes a lock or waits for one.
+ * **Locking.** Each process holds a shared lock on the file while it may decide. A process that gets the
+ * exclusive lock when it opens the file has it *alone*: no other process decides. So it may free the ways
+ * that dead processes left CLAIMED, and change the file's time. The system releases a lock when its process
+ * dies, for any reason. No decision takes or waits for a lock.
  *
- * **Closing it** ends the mapping at once. The buffer is detached first, so no array on it leads to that memory any more.
+ * **Closing** ends the mapping at once. The buffer is detached first, so no array refers to that memory any
+ * more.
  */
 import { closeSync, fstatSync, readSync } from 'node:fs'
 import { MillraceError } from '../core/errors.js'
@@ -29,18 +32,18 @@ import { fileError, OPTION, systemError } from './open-file.js'
 import type { Opening } from './open-retries.js'
 import { freeLostWays } from './repair.js'
 
-/** A file that is open here: its arena, and the time that all who have it open go by. */
+/** A file that this process has open: its arena, and the clock that all processes share. */
 export interface SharedFile {
   readonly arena: Arena
   readonly clock: FileClock
   readonly place: { readonly path: string; readonly device: bigint; readonly inode: bigint }
-  /** Ends the mapping: nothing may decide by the arena, or read it, from then on. */
+  /** Ends the mapping. The arena must not be used after that. */
   release(): void
 }
 
 /**
- * Opens the file, or makes it where there is none. The limit that is wanted is from now on that of all who have it open.
- * To be run by `openNow` or `openWithRetries`.
+ * Opens the file, or creates it. The limit in `options` becomes the limit of all processes that have the file
+ * open. The caller runs the generator by `openNow` or `openWithRetries`.
  * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`, `ERR_MILLRACE_NO_ADDON`,
  * `ERR_MILLRACE_ARENA_TOO_LARGE`
  */
@@ -55,7 +58,7 @@ export function* openSharedFile(path: string, options: ArenaOptions, machine: Ma
   })
 }
 
-/** Opens the very file that a limiter of another thread has open. @throws MillraceError as {@link openSharedFile} */
+/** Opens the same file as a limiter of another thread. @throws MillraceError as {@link openSharedFile} */
 export function* reopenSharedFile(
   place: SharedFile['place'],
   rule: string,
@@ -69,7 +72,7 @@ export function* reopenSharedFile(
       return yield* openArena(files, file, machine, (arena) => checkRuleName(path, arena, rule))
     }
     if (file !== undefined) closeSync(file.fd)
-    throw fileError(path, 'the file that the limiter was shared with, which is gone from there')
+    throw fileError(path, 'the file that the limiter was shared with, which was deleted or replaced')
   })
 }
 
@@ -80,7 +83,7 @@ function nativeFiles(path: string): NativeFiles {
   return files
 }
 
-/** Errors of the system are errors of the option. */
+/** Turns errors of the system into errors of the option. */
 function* withFileErrors<T>(path: string, act: () => Opening<T>): Opening<T> {
   try {
     return yield* act()
@@ -88,15 +91,11 @@ function* withFileErrors<T>(path: string, act: () => Opening<T>): Opening<T> {
     if (error instanceof MillraceError || typeof (error as NodeJS.ErrnoException)?.syscall !== 'string')
       throw error
     const { syscall } = error as NodeJS.ErrnoException
-    throw systemError(
-      path,
-      `a path where all can be done that a shared file needs, such as ${syscall}`,
-      error,
-    )
+    throw systemError(path, `a path that allows every operation on a shared file, such as ${syscall}`, error)
   }
 }
 
-/** Maps the locked file, looks whether it is what it should be, and sets right what the dead left. */
+/** Maps the locked file and checks it. If this process has it alone, repairs what dead processes left. */
 function* openArena(
   files: NativeFiles,
   file: LockedFile,
@@ -114,17 +113,18 @@ function* openArena(
     const isSameBoot = isOfThisBoot(words, machine)
     if (file.isAlone) {
       resumeTime(path, arena, machine)
-      // None is counted: none was lost, unless the machine went down with some of the file not yet on its disk.
+      // CLAIMING counts lost ways. It may be wrong if the machine stopped before all of the file was on the
+      // disk.
       if (load(words, HEADER.CLAIMING) !== 0 || isSameBoot !== true) freeLostWays(arena)
       while (files.shareLock(mapped.fd) === 'busy') yield
     } else if (isSameBoot === false) {
-      throw fileError(path, 'a file that no process of another machine or start of the machine has open')
+      throw fileError(path, 'a file that no process of another machine or boot has open')
     }
     const clock = new FileClock(arena, machine)
     checkTime(path, arena, clock.now())
     if (options !== undefined) changeLimit(words, options.rule.limit)
     const release = () => {
-      clock.note()
+      clock.recordWallClock()
       unmap()
     }
     return { arena, clock, place: { path, device: stats.dev, inode: stats.ino }, release }
@@ -134,7 +134,7 @@ function* openArena(
   }
 }
 
-/** Maps the file, all of its space taken, and closes its descriptor: the mapping has one of its own. */
+/** Maps the file, with all of its space allocated, and closes its descriptor. The mapping has its own. */
 function mapWhole(files: NativeFiles, { path, fd, isAlone }: LockedFile): Mapping {
   try {
     const bytes = fstatSync(fd).size
@@ -143,8 +143,8 @@ function mapWhole(files: NativeFiles, { path, fd, isAlone }: LockedFile): Mappin
     }
     checkVersion(path, fd)
     if (isAlone) fillHoles(files, path, fd, bytes)
-    // Node-API has marked it as not to be transferred. (To mark it again by `markAsUntransferable` makes Node.js 24 and 26 abort
-    // where a thread ends, which detaches it.)
+    // Node-API has marked the buffer as untransferable. Marking it again by `markAsUntransferable` makes
+    // Node.js 24 and 26 abort when a thread ends, which detaches the buffer.
     return files.map(fd, bytes)
   } catch (error) {
     if (error instanceof MillraceError) throw error
@@ -155,9 +155,9 @@ function mapWhole(files: NativeFiles, { path, fd, isAlone }: LockedFile): Mappin
 }
 
 /**
- * A copy may have lost the space that its zeros had. To touch such a hole in the mapping when the disk is full would end the
- * process, so its space is taken again. By a process that has the file alone: where the system has no call for it, it is done by
- * writing zeros, which may not meet counts.
+ * Allocates the holes of the file. A sparse copy has holes instead of its zeros. A process that touches a
+ * hole in the mapping while the disk is full is killed. Only a process that has the file alone does this:
+ * without a system call for it, the addon writes zeros, which must not overwrite counts.
  */
 function fillHoles(files: NativeFiles, path: string, fd: number, bytes: number): void {
   try {
@@ -167,24 +167,24 @@ function fillHoles(files: NativeFiles, path: string, fd: number, bytes: number):
   }
 }
 
-/** Reads it, as yet unmapped: its header may be a hole. */
+/** Reads the header before the file is mapped, because the header may be a hole. */
 function checkVersion(path: string, fd: number): void {
   const header = new Int32Array(HEADER_WORDS)
   readSync(fd, header, 0, 4 * HEADER_WORDS, 0)
   if (read(header, HEADER.MAGIC) !== MAGIC) throw fileError(path, 'an arena of Millrace')
   const version = read(header, HEADER.VERSION)
   if (version === LAYOUT_VERSION) return
-  const said = (number: number) => `layout version ${number}`
-  throw mismatchError(path, 'layout version', said(LAYOUT_VERSION), said(version))
+  const described = (number: number) => `layout version ${number}`
+  throw mismatchError(path, 'layout version', described(LAYOUT_VERSION), described(version))
 }
 
 function soundArena(path: string, buffer: ArrayBuffer): Arena {
-  const refuse = (expected: string, value?: unknown): MillraceError =>
+  const unsoundError = (expected: string, value?: unknown): MillraceError =>
     fileError(path, value === undefined ? expected : `${expected}; it has ${value}`)
-  const arena = arenaIn(buffer, refuse)
+  const arena = arenaIn(buffer, unsoundError)
   const { words } = arena.shape
   if (buffer.byteLength !== 4 * words)
-    throw refuse(`${4 * words} bytes for its shape`, `${buffer.byteLength} bytes`)
-  if (read(arena.words, HEADER.MAX_KEYS) < 1) throw refuse('an arena of Millrace with a sound header')
+    throw unsoundError(`${4 * words} bytes for its shape`, `${buffer.byteLength} bytes`)
+  if (read(arena.words, HEADER.MAX_KEYS) < 1) throw unsoundError('an arena of Millrace with a valid header')
   return arena
 }

@@ -124,10 +124,10 @@ test('maxKeys that is no integer of 1 or more is refused', () => {
   assertRefused('maxKeys', values, 'ERR_MILLRACE_INVALID_OPTION')
 })
 
-test('an arena that cannot be allocated is refused with the number of bytes that it asked for', () => {
+test('an arena that cannot be allocated is refused with the number of bytes that it needs', () => {
   for (const maxKeys of [2 ** 40, Number.MAX_SAFE_INTEGER, 1e300]) {
     const error = assertRaises(() => limiterWith({ maxKeys }), 'ERR_MILLRACE_ARENA_TOO_LARGE', 'maxKeys')
-    const bytes = Number(/asks for (\S+) bytes/.exec(error.message)?.[1])
+    const bytes = Number(/needs (\S+) bytes/.exec(error.message)?.[1])
     assert.ok(bytes > maxKeys * 4 * 61, `${error.message}: the buckets alone are more`)
     assert.is(error.value, maxKeys)
   }

@@ -33,7 +33,7 @@ test('every arena has a seed of its own, of 64 bits', () => {
   for (const { words } of arenas) assert.is(words[HEADER.EDGE], EDGES.indexOf('strict'))
 })
 
-test('what can not be allocated is refused with the bytes that it asks for', () => {
+test('what can not be allocated is refused with the bytes that it needs', () => {
   const rule = checkRule({ limit: 7, window: '1d', granularity: '1s' })
   for (const maxKeys of [10_000, 100_000]) {
     const bytes = 4 * shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys), 'blocks').words
@@ -41,12 +41,12 @@ test('what can not be allocated is refused with the bytes that it asks for', () 
       assert.is(createArena(rule, maxKeys, 'evict', 0).buffer.byteLength, bytes) // where there is so much
     } catch (error) {
       assert.is((error as MillraceError).code, 'ERR_MILLRACE_ARENA_TOO_LARGE')
-      assert.match((error as MillraceError).message, `asks for ${bytes} bytes`)
+      assert.match((error as MillraceError).message, `needs ${bytes} bytes`)
     }
   }
 })
 
-test('what the system refuses to allocate is refused with the bytes that it asks for, and why', () => {
+test('what the system refuses to allocate is refused with the bytes that it needs, and why', () => {
   const rule = checkRule({ limit: 7, window: '1m' })
   const bytes = 4 * shapeFor(rule.windowMs, rule.buckets, setsFor(1), 'linear').words
   const cause = new RangeError('Array buffer allocation failed')
@@ -61,7 +61,7 @@ test('what the system refuses to allocate is refused with the bytes that it asks
     assert.unreachable('it was allocated')
   } catch (error) {
     assert.is((error as MillraceError).code, 'ERR_MILLRACE_ARENA_TOO_LARGE')
-    assert.match((error as MillraceError).message, `asks for ${bytes} bytes`)
+    assert.match((error as MillraceError).message, `needs ${bytes} bytes`)
     assert.is((error as MillraceError).cause, cause)
   } finally {
     globalThis.SharedArrayBuffer = Real

@@ -51,7 +51,7 @@ const mutants: Readonly<Record<string, [test: string, edit: Edit]>> = {
   ],
   'a mapping kept at close': [
     'shared-file/closing',
-    edit('shared-file', 'clock.note();\n            unmap();', 'clock.note();'),
+    edit('shared-file', 'clock.recordWallClock();\n            unmap();', 'clock.recordWallClock();'),
   ],
   'a mapping kept after the file is refused': [
     'shared-file/closing',
@@ -59,7 +59,7 @@ const mutants: Readonly<Record<string, [test: string, edit: Edit]>> = {
   ],
   'a wall clock not saved at close': [
     'shared-file/clock',
-    edit('shared-file', 'clock.note();\n            unmap();', 'unmap();'),
+    edit('shared-file', 'clock.recordWallClock();\n            unmap();', 'unmap();'),
   ],
   'a boot ID compared by one word': [
     'shared-file/clock',

@@ -148,7 +148,7 @@ test('a process that has as many files open as it may is told so, wherever that 
   assert.match(lines[0]!, /EMFILE/)
   assert.match(lines.at(-1)!, /opened/)
   for (const line of lines.filter((each) => !each.endsWith('opened'))) {
-    assert.match(line, /ERR_MILLRACE_SHARED_FILE .*this process has as many open as it may \(EMFILE\)/)
+    assert.match(line, /ERR_MILLRACE_SHARED_FILE .*this process has reached its limit \(EMFILE\)/)
   }
 })
 

@@ -62,7 +62,7 @@ test('a file that others may write is refused, with its mode', async () => {
   const file = await made('writable')
   for (const mode of [0o620, 0o602, 0o666]) {
     chmodSync(file, mode)
-    assertRefused(file, new RegExp(`nobody else may write .* 0${mode.toString(8)}`))
+    assertRefused(file, new RegExp(`only its owner may write .* 0${mode.toString(8)}`))
   }
   chmodSync(file, 0o600)
   await open(file).close()
@@ -72,7 +72,7 @@ const asRoot = isRoot ? test : test.skip
 asRoot('a file of another user is refused', async () => {
   const file = await made('owned')
   chownSync(file, 65_534, 65_534)
-  assertRefused(file, /of 65534/)
+  assertRefused(file, /belongs to 65534/)
 })
 
 test('an empty, a foreign and a truncated file are refused, and left as they are', async () => {

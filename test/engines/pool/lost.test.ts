@@ -16,7 +16,7 @@ test('a call that a thread threw in rejects with what it threw, each by itself; 
     for (const call of calls) {
       const error = await assertRejects(call, 'ERR_MILLRACE_WORKER_LOST', 'engine')
       assert.is(error.mayBeCharged, true)
-      assert.match(String(error.cause), 'milliseconds that can be told apart')
+      assert.match(String(error.cause), 'milliseconds small enough to distinguish')
     }
   }
   clock.set(START_MS)
