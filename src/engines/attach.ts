@@ -16,8 +16,7 @@ export interface Attached {
 
 /**
  * What `share()` has sent, in this thread; `clock` in place of one that could not be sent along.
- * @throws MillraceError `ERR_MILLRACE_INVALID_SHARE`, `ERR_MILLRACE_INVALID_CLOCK`; for a file as
- * `openSharedFile`
+ * @throws MillraceError `ERR_MILLRACE_INVALID_SHARE`, `ERR_MILLRACE_INVALID_CLOCK`; for a file as `openSharedFile`
  */
 export function attachShared(shared: SharedLimiter, clock?: Clock): Attached {
   if (typeof shared !== 'object' || shared === null)
@@ -49,10 +48,7 @@ function attachFile(file: FilePlace, rule: string, clock: Clock | undefined): At
   return { arena: opened.arena, rule, clock: opened.clock, file: opened }
 }
 
-/**
- * No clock of a process's own agrees with those of the others, and goes on where it was when all of them are
- * gone.
- */
+/** No clock of a process's own agrees with those of the others, and goes on where it was when all of them are gone. */
 export function clockWithFileError(clock: Clock): MillraceError {
   const expected = 'none beside shared.file, whose processes go by the clock of their machine'
   return new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock', clock, expected)

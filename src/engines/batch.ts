@@ -19,10 +19,7 @@ export interface BatchDecision {
   retryAfterSeconds(i: number): number
 }
 
-/**
- * Where the addon stops sooner than after so many keys, most are new: the rest of the 64 is decided without
- * it.
- */
+/** Where the addon stops sooner than after so many keys, most are new: the rest of the 64 is decided without it. */
 const SHORT_RUN = 16
 
 /** The costs of a batch: one for all, or one for each. */
@@ -31,8 +28,8 @@ export type Costs = number | ArrayLike<number>
 const nextReading = (i: number): number => i - (i % KEYS_PER_READING) + KEYS_PER_READING
 
 /**
- * Decides every key in order, the same key twice too, each by the limit of its moment. What comes in has been
- * checked, and is nobody else's to change.
+ * Decides every key in order, the same key twice too, each by the limit of its moment. What comes in has been checked, and is
+ * nobody else's to change.
  */
 export function decideBatch(
   engine: InlineEngine,
@@ -146,8 +143,7 @@ class InlineBatch implements BatchDecision {
       engine.tally(native.admitted, stopped - from - native.admitted)
       if (stopped === to) from = to
       else {
-        // By the reading in hand, though the addon has taken newer ones: a new key takes another as it is
-        // given its place.
+        // By the reading in hand, though the addon has taken newer ones: a new key takes another as it is given its place.
         const isShort = stopped - from < SHORT_RUN
         from = this.#decideFrom(stopped, isShort ? Math.min(to, nextReading(stopped)) : stopped + 1)
       }
@@ -183,10 +179,7 @@ class InlineBatch implements BatchDecision {
     if (this.#eras.at(-1)?.era !== era) this.#eras.push({ from, era })
   }
 
-  /**
-   * Of a key that has no way, what somebody may ask is found at once. Not more: it reads the clock, which the
-   * addon would not.
-   */
+  /** Of a key that has no way, what somebody may ask is found at once. Not more: it reads the clock, which the addon would not. */
   #keepNew(i: number, lo: number, hi: number, cost: number, outcome: Outcome): void {
     if (this.remaining === undefined && outcome !== Outcome.NO_ROOM) return
     const figures = this.#engine.estimates.ofNewKey(lo, hi, cost, this.#limits[i]!, outcome)

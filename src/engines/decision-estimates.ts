@@ -10,18 +10,17 @@ import { load } from '../memory/words.js'
 import type { NativeSingle } from '../native/single.js'
 
 /**
- * What a key may still use, and when, as of a decision. The decision kept its cell's admission word and tick.
- * While the cell bears both, and the key's name, its buckets are as the decision left them, and figures are
- * summed from them for a window that ends at the decision's reading. Otherwise figures are bounds, from what
- * the decision kept alone. So they are, too, once this thread may have brought the word back
- * (`algorithms/epochs.ts`):
+ * What a key may still use, and when, as of a decision. The decision kept its cell's admission word and tick. While the cell
+ * bears both, and the key's name, its buckets are as the decision left them, and figures are summed from them for a window
+ * that ends at the decision's reading. Otherwise figures are bounds, from what the decision kept alone. So they are, too, once
+ * this thread may have brought the word back (`algorithms/epochs.ts`):
  *
  *     remaining     the limit less the word's total, which errs high
  *     retryAfterMs  until all that was charged up to the tick has left the window, and the block has ended
  *     resetMs       the same
  *
- * A refund by another thread takes units out of a bucket before it changes the admission word: figures that
- * are summed in between have it already.
+ * A refund by another thread takes units out of a bucket before it changes the admission word: figures that are summed in
+ * between have it already.
  */
 export class DecisionEstimates {
   readonly #arena: Arena
@@ -112,9 +111,8 @@ export class DecisionEstimates {
   }
 
   /**
-   * The figures of a key without a way, by the reading in hand: those of the cell that it would take over
-   * with its counts, and whose block would give way. Of a table without room, `retryAfterMs` is when the
-   * first of its ways may be taken.
+   * The figures of a key without a way, by the reading in hand: those of the cell that it would take over with its counts, and
+   * whose block would give way. Of a table without room, `retryAfterMs` is when the first of its ways may be taken.
    */
   ofNewKey(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Figures {
     const isAllowed = outcome >= Outcome.UNCOUNTED
@@ -142,9 +140,7 @@ export class DecisionEstimates {
     return { remaining, retryAfterMs: isAllowed ? 0 : retryAfterMs, resetMs }
   }
 
-  /**
-   * When the first way of the key's sets may be taken, and `cost` fits beside the counts that come with it.
-   */
+  /** When the first way of the key's sets may be taken, and `cost` fits beside the counts that come with it. */
   #untilRoom(lo: number, hi: number, cost: number, limit: number): number {
     const bases = [...this.#table.waysOf(lo, hi)].map((way) => this.#window.base(way))
     let first = Number.POSITIVE_INFINITY
@@ -189,9 +185,7 @@ export class DecisionEstimates {
     return this.#then
   }
 
-  /**
-   * What `see` finds in the decision's cell; undefined where the cell has changed since, or may be no more.
-   */
+  /** What `see` finds in the decision's cell; undefined where the cell has changed since, or may be no more. */
   #exactly(decided: Decided, see: (base: number) => number): number | undefined {
     const { way, lo, hi, adm, tick } = decided
     if (!this.#canTrustEpoch(decided) || !this.#window.isUnchanged(way, lo, hi, adm, tick)) return undefined

@@ -10,8 +10,8 @@ import { HEADER } from '../memory/layout.js'
 import type { Table } from '../memory/table.js'
 
 /**
- * Changes the counts and the blocks of keys, on the calling thread. The arguments have been checked. Every
- * method reads the clock, finds the key's way, and starts over if another key has taken the way meanwhile.
+ * Changes the counts and the blocks of keys, on the calling thread. The arguments have been checked. Every method reads the
+ * clock, finds the key's way, and starts over if another key has taken the way meanwhile.
  */
 export class KeyChanges {
   readonly #arena: Arena
@@ -40,9 +40,7 @@ export class KeyChanges {
     return this.#takeOut(decision.way, decision.tick, decision.cost, decision.stamp)
   }
 
-  /**
-   * Gives back a charge of `cost` units, by the place and the stamp of the charge. Returns how many units.
-   */
+  /** Gives back a charge of `cost` units, by the place and the stamp of the charge. Returns how many units. */
   giveBackFrom(way: number, tick: number, cost: number, stamp: number): number {
     this.#reading.take()
     return this.#takeOut(way, tick, cost, stamp)
@@ -87,8 +85,8 @@ export class KeyChanges {
   }
 
   /**
-   * Runs `change` on the key's way, whose tick has been moved to the clock's, until it runs while the way is
-   * the key's. Returns its result, or `absent` if the key has no way.
+   * Runs `change` on the key's way, whose tick has been moved to the clock's, until it runs while the way is the key's. Returns
+   * its result, or `absent` if the key has no way.
    */
   #changeExisting<T>(lo: number, hi: number, absent: T, change: (way: number) => T | typeof GONE): T {
     this.#reading.take()

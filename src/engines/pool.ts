@@ -18,22 +18,15 @@ export interface PoolSettings extends ThreadOptions {
 }
 
 /**
- * A server ends after so long without a request, and the next request starts it again, which takes as long as
- * a piscina task. Piscina keeps the process alive while a server runs, so this is also how long an idle
- * process stays alive.
+ * A server ends after so long without a request, and the next request starts it again, which takes as long as a piscina task.
+ * Piscina keeps the process alive while a server runs, so this is also how long an idle process stays alive.
  */
 const IDLE_MS = 50
 /** After so long without a request, the keys are partitioned over `minThreads` rings again. */
 export const SHRINK_AFTER_MS = 1_000
-/**
- * After a reply, the client polls in so many turns of the event loop. A wake-up for each reply would cost
- * both sides more.
- */
+/** After a reply, the client polls in so many turns of the event loop. A wake-up for each reply would cost both sides more. */
 const POLLS_AFTER_REPLY = 5
-/**
- * Within a turn, the client publishes after so many requests. The worker decides the first while the client
- * writes the rest.
- */
+/** Within a turn, the client publishes after so many requests. The worker decides the first while the client writes the rest. */
 const PUBLISH_AFTER = 16
 /** After so many servers of a ring in a row died without a reply, all requests of that ring are rejected. */
 const MAX_FAILURES = 10
@@ -45,10 +38,9 @@ const { queueMicrotask, setImmediate } = globalThis
 let rings = 0
 
 /**
- * Decides on workers. Each worker serves a ring of its own (`ring-transport.ts`). The keys are partitioned
- * over the rings, so the requests of one key are decided in order. The requests of one microtask turn are
- * published in parts, the last part at its end. A request without room in its ring waits in one backlog, and
- * all later requests wait behind it.
+ * Decides on workers. Each worker serves a ring of its own (`ring-transport.ts`). The keys are partitioned over the rings, so
+ * the requests of one key are decided in order. The requests of one microtask turn are published in parts, the last part at
+ * its end. A request without room in its ring waits in one backlog, and all later requests wait behind it.
  */
 export class PoolEngine implements DecidingEngine {
   readonly ruleName: string
@@ -211,10 +203,7 @@ export class PoolEngine implements DecidingEngine {
     if (client.publish()) this.#startServer(client)
   }
 
-  /**
-   * Enqueues a request in its ring, or as much of a batch as fits. False: the request, or the rest of the
-   * batch, must wait.
-   */
+  /** Enqueues a request in its ring, or as much of a batch as fits. False: the request, or the rest of the batch, must wait. */
   #tryEnqueue(request: PoolRequest | PartitionedBatch): boolean {
     if (this.#growing?.isReady) {
       // The requests in flight are partitioned over fewer rings. They must be decided first.

@@ -1,9 +1,7 @@
 import { type Clock, monotonicClock, SharedManualClock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
 
-/**
- * A limiter as it travels to another thread; by `attachLimiter` it becomes one again. Structured-cloneable.
- */
+/** A limiter as it travels to another thread; by `attachLimiter` it becomes one again. Structured-cloneable. */
 export interface SharedLimiter {
   /** The counts; of no bytes where they are in a file. */
   readonly buffer: SharedArrayBuffer

@@ -24,8 +24,8 @@ export interface Waiter {
 }
 
 /**
- * The pending calls for one key, first come first served; one timer for all of them. They are linked, so a
- * call leaves in the same time however many there are: one signal may abort 50,000.
+ * The pending calls for one key, first come first served; one timer for all of them. They are linked, so a call leaves in
+ * the same time however many there are: one signal may abort 50,000.
  */
 export class WaitQueue {
   /** How often it was woken. */

@@ -6,9 +6,8 @@ import type { WordWatch } from '../core/word-watch.js'
 import { type Waiter, WaitQueue, type WaitRequest } from './wait-queue.js'
 
 /**
- * A change that concerns every key (the limit, a manual clock) wakes so many lines in one turn of the event
- * loop. To wake one takes about as long as a refused decision and its `retryAfterMs`: 64 take less than a
- * millisecond.
+ * A change that concerns every key (the limit, a manual clock) wakes so many lines in one turn of the event loop. To
+ * wake one takes about as long as a refused decision and its `retryAfterMs`: 64 take less than a millisecond.
  */
 const LINES_A_TURN = 64
 
@@ -16,9 +15,8 @@ const LINES_A_TURN = 64
 const { setImmediate } = globalThis
 
 /**
- * The pending `wait()` calls of this thread on one limiter. What changes one key (a refund, `clear`, `block`,
- * `unblock`) wakes the line of that key. What changes all of them wakes every line, also where another thread
- * or process does it.
+ * The pending `wait()` calls of this thread on one limiter. What changes one key (a refund, `clear`, `block`, `unblock`)
+ * wakes the line of that key. What changes all of them wakes every line, also where another thread or process does it.
  */
 export class WaitQueues {
   readonly #isManual: boolean
@@ -37,9 +35,8 @@ export class WaitQueues {
   }
 
   /**
-   * Resolves with the first decision that admits. Calls for the same key are served in order, so that small
-   * costs can't pass a large one for ever. Rejects with the signal's reason, with `never()`, and with what
-   * `decide` throws.
+   * Resolves with the first decision that admits. Calls for the same key are served in order, so that small costs can't pass
+   * a large one for ever. Rejects with the signal's reason, with `never()`, and with what `decide` throws.
    */
   wait(want: WaitRequest, signal?: Signal): Promise<Decision> {
     return new Promise((resolve, reject) => {

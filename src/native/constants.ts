@@ -1,7 +1,6 @@
 /**
- * Every number that TypeScript and C++ share. TypeScript defines it; `npm run generate` writes it to
- * `native/constants.h`. The addon exports the hash of the constants that it was compiled with, and the loader
- * compares it with `constantsHash()`.
+ * Every number that TypeScript and C++ share. TypeScript defines it; `npm run generate` writes it to `native/constants.h`.
+ * The addon exports the hash of the constants that it was compiled with, and the loader compares it with `constantsHash()`.
  */
 import { createHash } from 'node:crypto'
 import { MAX_AHEAD_MS, MAX_AHEAD_TICKS, MIN_AHEAD_TICKS, MOST_NEWEST } from '../algorithms/ring.js'
@@ -123,9 +122,7 @@ function prefixed(prefix: string, numbers: Numbers): Numbers {
   return Object.fromEntries(Object.entries(numbers).map(([name, value]) => [`${prefix}_${name}`, value]))
 }
 
-/**
- * Changes whenever a constant gets another name, type or value, or moves in the list. 16 hexadecimal digits.
- */
+/** Changes whenever a constant gets another name, type or value, or moves in the list. 16 hexadecimal digits. */
 export function constantsHash(): string {
   return createHash('sha256').update(JSON.stringify(CONSTANTS)).digest('hex').slice(0, 16)
 }

@@ -2,10 +2,7 @@ import type { Arena } from '../memory/arena.js'
 import { type Addon, addonFor } from './addon.js'
 import { canHandle, type NativeParams, PARAM, paramsFor } from './native-params.js'
 
-/**
- * TypeScript answers fewer requests than this, unless MILLRACE_NATIVE is 1. A call costs as much as two or
- * three answers.
- */
+/** TypeScript answers fewer requests than this, unless MILLRACE_NATIVE is 1. A call costs as much as two or three answers. */
 const LEAST_REQUESTS = 4
 
 /** Answers the CHECK requests of a request ring in the addon, as long as it admits them. */
@@ -33,8 +30,8 @@ export class NativeRequestAnswerer {
   }
 
   /**
-   * Answers the requests from cursor `from` to before cursor `to`. Returns the first request that it did not
-   * answer; all before that one were admitted and charged.
+   * Answers the requests from cursor `from` to before cursor `to`. Returns the first request that it did not answer; all
+   * before that one were admitted and charged.
    */
   answer(from: number, to: number, nowMs: number): number {
     const params = this.#params
