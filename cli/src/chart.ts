@@ -4,68 +4,68 @@ import { shortened } from './terminal.js'
 
 export interface Series {
   name: string
-  /** 0 or more each; the same number of them in every series of a chart. */
+  /** Values of 0 or more. All series of a chart have the same number of them. */
   values: readonly number[]
 }
 
 export interface ChartOptions {
-  /** Columns, of which no line takes more: from 20. */
+  /** The most columns of a line; at least 20. */
   width: number
-  /** Lines in all, from 7: the title, the plot, its axis and labels, and the legend where that fits on one line. */
+  /** Total lines, at least 7: title, plot, axis, labels, and the legend if it fits on one line. */
   height: number
   title?: string
-  /** What stands below the value of this index. */
+  /** The label below the value at this index. */
   xLabelAt: (index: number) => string
-  /** Adds colour; the lines are told apart without. */
+  /** Whether to add colour. The lines differ without colour too. */
   colour: boolean
 }
 
-/** How each line looks, by its number: the first is a line with corners, the others are of one character. */
+/** The characters of each line: the first line has corners, the others repeat one character. */
 const CORNERS = { flat: '━', upright: '┃', up: ['┛', '┏'], down: ['┓', '┗'] } as const
 const MARKS = [CORNERS.flat, '×', '·', 'o', '+', '#'] as const
 const COLOURS = ['green', 'red', 'cyan', 'yellow', 'magenta', 'blue'] as const
-const ROWS_PER_FIGURE = 3
-const FEWEST_ROWS = 3
-const BETWEEN_LABELS = 2
-const BETWEEN_KEYS = 3
-const MOST_LABELS = 6
+const ROWS_PER_TICK = 3
+const MIN_ROWS = 3
+const LABEL_GAP = 2
+const LEGEND_GAP = 3
+const MAX_LABELS = 6
 
 type Paint = (text: string, line: number) => string
 
 /**
- * Lines over a common axis, from 0. Where there are more values than columns, a column shows the highest of its values:
- * a peak of one moment is what a limit is about, and a mean would hide it, a sum would invent one. Where there are
- * fewer, each value is as many columns wide as the others.
+ * Draws lines over a common axis that starts at 0. If there are more values than columns, a column shows the
+ * highest of its values: limits are about short peaks, which a mean would hide and a sum would exaggerate. If
+ * there are fewer, all values are equally wide.
  */
 export function lineChart(series: readonly Series[], options: ChartOptions): string {
   const { width, height, title, xLabelAt, colour } = options
   const length = Math.max(1, ...series.map(({ values }) => values.length))
   const paint: Paint = (text, line) =>
-    // Whether there is colour has been decided: the stream is not asked again.
+    // The caller has decided on colour; styleText must not check the stream again.
     colour ? styleText(COLOURS[line % COLOURS.length]!, text, { validateStream: false }) : text
 
   const titles = title === undefined ? [] : [shortened(title, width)]
   const keys = legend(series, width, paint)
-  const rows = Math.max(FEWEST_ROWS, height - titles.length - keys.length - 2)
-  const { top, figures } = scale(series, Math.max(1, Math.floor(rows / ROWS_PER_FIGURE)))
+  const rows = Math.max(MIN_ROWS, height - titles.length - keys.length - 2)
+  const { top, figures } = scale(series, Math.max(1, Math.floor(rows / ROWS_PER_TICK)))
   const margin = Math.max(...figures.map((figure) => label(figure).length))
-  const room = Math.max(1, width - margin - 2) // the axis, and the point of its arrow
+  const room = Math.max(1, width - margin - 2) // the axis and the tip of its arrow
   const columns = length < room ? room - (room % length) : room
   const indexAt = (column: number) => Math.floor((column * length) / columns)
   const { ticks, text } = xLabels(columns, Math.min(columns, length), (column) => xLabelAt(indexAt(column)))
 
   const lines = plot(
-    series.map(({ values }) => sampled(values, length, columns, top / (rows - 1) / 2)).reverse(), // the last below the others
+    series.map(({ values }) => sampled(values, length, columns, top / (rows - 1) / 2)).reverse(), // the first series is drawn last, on top
     {
       width: columns,
       height: rows,
       yRange: [0, top],
       customYAxisTicks: figures,
       customXAxisTicks: ticks,
-      // The labels below the axis are ours: the library would let them run into each other.
-      // It leaves as much room for figures as the longest of any value would take, even where it writes none.
+      // The x labels are added below, because the library lets them overlap. It also reserves room for the
+      // longest label of any value, even if it does not print it.
       formatter: (value, { axis }) => (axis === 'y' ? label(value).slice(0, margin).padStart(margin) : ''),
-      lineFormatter: pen(paint, series.length),
+      lineFormatter: pointFormatter(paint, series.length),
     },
   )
     .split('\n')
@@ -74,7 +74,7 @@ export function lineChart(series: readonly Series[], options: ChartOptions): str
   return [...titles, ...lines, labels, ...keys].map((line) => line.trimEnd()).join('\n')
 }
 
-/** One value for each column; one above 0 is at least `visible`, so that few among many are not drawn as none. */
+/** One value per column. A value above 0 becomes at least `visible`, so that it does not look like 0. */
 function sampled(values: readonly number[], length: number, columns: number, visible: number) {
   return Array.from({ length: columns }, (_, column) => {
     const from = Math.floor((column * length) / columns)
@@ -85,21 +85,21 @@ function sampled(values: readonly number[], length: number, columns: number, vis
   })
 }
 
-/** The figures of the y axis: multiples of 1, 2 or 5 times a power of ten, so few that they have room. */
+/** The ticks of the y axis: at most `most` multiples of 1, 2 or 5 times a power of ten. */
 function scale(series: readonly Series[], most: number): { top: number; figures: number[] } {
   let highest = 0
-  let areWhole = true
+  let areIntegers = true
   for (const { values } of series) {
     for (const value of values) {
       highest = Math.max(highest, value)
-      areWhole &&= Number.isInteger(value)
+      areIntegers &&= Number.isInteger(value)
     }
   }
   if (highest === 0) return { top: 1, figures: [0, 1] }
   const power = 10 ** Math.floor(Math.log10(highest / most))
   const steps = [1, 2, 5, 10].map((factor) => factor * power)
-  const enough = steps.find((step) => Math.ceil(highest / step) <= most) ?? 10 * power
-  const step = areWhole ? Math.max(1, enough) : enough
+  const fitting = steps.find((step) => Math.ceil(highest / step) <= most) ?? 10 * power
+  const step = areIntegers ? Math.max(1, fitting) : fitting
   const count = Math.ceil(highest / step)
   const figures = Array.from({ length: count + 1 }, (_, i) => Number((i * step).toPrecision(12)))
   return { top: figures.at(-1)!, figures }
@@ -112,9 +112,9 @@ function label(value: number): string {
   return (value < 10_000 ? figure : shortFigure).format(value)
 }
 
-/** As many labels as have room, evenly apart, each where a value begins; the first stands at the axis. */
+/** As many evenly spaced labels as fit, each at the start of a value; the first is at the axis. */
 function xLabels(columns: number, values: number, labelAt: (column: number) => string) {
-  for (let count = Math.min(MOST_LABELS, values); count > 0; count--) {
+  for (let count = Math.min(MAX_LABELS, values); count > 0; count--) {
     const ticks = Array.from(
       { length: count },
       (_, i) => Math.round((i * (values - 1)) / Math.max(1, count - 1)) * (columns / values),
@@ -124,7 +124,7 @@ function xLabels(columns: number, values: number, labelAt: (column: number) => s
       const name = labelAt(tick)
       const middle = tick - Math.floor(name.length / 2)
       const start = i === 0 ? 0 : Math.min(middle, columns - name.length)
-      if (i > 0 && start < text.length + BETWEEN_LABELS) return false
+      if (i > 0 && start < text.length + LABEL_GAP) return false
       text = text.padEnd(start) + name
       return text.length <= columns
     })
@@ -134,10 +134,10 @@ function xLabels(columns: number, values: number, labelAt: (column: number) => s
 }
 
 /**
- * Draws line after line, the last first, so that the first is never hidden: the library asks for each point of a line, from
- * left to right, and then for the next line.
+ * Formats the points of the lines. The library calls it for each point of a line from left to right, and then
+ * for the next line. The last series comes first, so that the first one stays visible.
  */
-function pen(paint: Paint, lines: number) {
+function pointFormatter(paint: Paint, lines: number) {
   let line = lines
   let before = 0
   return ({ index, plotX: x, plotY: y }: { index: number; plotX: number; plotY: number }) => {
@@ -152,7 +152,7 @@ function pen(paint: Paint, lines: number) {
       let symbol: string = mark(line)
       if (symbol === CORNERS.flat && top !== bottom)
         symbol = row === before ? leaves : row === y ? arrives : CORNERS.upright
-      else if (row === before && row !== y) continue // what is no line with corners need not turn
+      else if (row === before && row !== y) continue // only the line with corners draws the turn
       symbols.push({ x, y: row, symbol: paint(symbol, line) })
     }
     before = y
@@ -160,12 +160,12 @@ function pen(paint: Paint, lines: number) {
   }
 }
 
-/** What each line is, side by side; below each other where that is too wide. */
+/** The names of the lines on one line, or on one line each if they do not fit. */
 function legend(series: readonly Series[], width: number, paint: Paint): string[] {
   const names = series.map(({ name }) => shortened(name, width - 2))
   const keys = names.map((name, line) => `${paint(mark(line), line)} ${name}`)
-  const together = names.reduce((sum, name) => sum + 2 + name.length, BETWEEN_KEYS * (names.length - 1))
-  return together <= width ? [keys.join(' '.repeat(BETWEEN_KEYS))] : keys
+  const together = names.reduce((sum, name) => sum + 2 + name.length, LEGEND_GAP * (names.length - 1))
+  return together <= width ? [keys.join(' '.repeat(LEGEND_GAP))] : keys
 }
 
 function mark(line: number): string {

@@ -3,19 +3,21 @@ import { Command, CommanderError, Help } from 'commander'
 import { MillraceError } from 'millrace'
 import { demoCommand } from './demo/command.js'
 import { replayCommand } from './replay/command.js'
-import { type Surroundings, UsageError, widthOf, wrapped } from './terminal.js'
+import { type Environment, UsageError, widthOf, wrapped } from './terminal.js'
 
 const USAGE = 2
 const NARROW = 70
 const EXIT_CODES =
-  'Exit codes: 0 done; 1 a promise of the limiter was broken; 2 it could not be done as asked.'
+  'Exit codes: 0 success; 1 the limiter broke a guarantee; 2 wrong arguments, or an input or port that cannot be used.'
 
-/** Runs one command line. Resolves to the exit code: 0 done, 1 a promise was broken, 2 it could not be done as asked. */
-export async function run(args: string[], surroundings: Surroundings): Promise<number> {
-  const { stdout, stderr } = surroundings
+/** Runs a command line and resolves to its exit code, as {@link EXIT_CODES} describes. */
+export async function run(args: string[], environment: Environment): Promise<number> {
+  const { stdout, stderr } = environment
   let exitCode = 0
   const program = new Command('millrace')
-    .description('A sliding-window rate limiter for Node.js: see a limit hold, or what one would have done.')
+    .description(
+      'A sliding-window rate limiter for Node.js. Test a limit under load, or replay an access log against one.',
+    )
     .version(version(), '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
@@ -26,10 +28,10 @@ export async function run(args: string[], surroundings: Surroundings): Promise<n
       writeErr: (text) => stderr.write(text),
       getOutHelpWidth: () => widthOf(stdout),
       getErrHelpWidth: () => widthOf(stderr),
-      outputError: () => {}, // told below, with what to do next
+      outputError: () => {}, // the catch below prints the error, with a hint
     })
   program.configureHelp({
-    // Two columns need room: in less, what an option means goes below it.
+    // On a narrow terminal the description of an option goes on the lines below it.
     formatItem(term, termWidth, description, helper) {
       const width = helper.helpWidth ?? 80
       if (width >= NARROW || description === '')
@@ -38,11 +40,11 @@ export async function run(args: string[], surroundings: Surroundings): Promise<n
     },
   })
   for (const add of [demoCommand, replayCommand]) {
-    add(program, surroundings, (code) => {
+    add(program, environment, (code) => {
       exitCode = code
     })
   }
-  // A reader that has seen enough (`| head`) is no error: there is nobody left to tell.
+  // A closed pipe, as by `| head`, is not an error.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
     stderr.write(`millrace: standard output: ${error.message}\n`)
@@ -53,14 +55,14 @@ export async function run(args: string[], surroundings: Surroundings): Promise<n
       program.outputHelp({ error: true })
       return USAGE
     }
-    // Help for what is no command is answered as the command itself would be.
-    const isHelpForNone =
+    // `help NAME` for an unknown command fails like the unknown command.
+    const isHelpForUnknown =
       args[0] === 'help' && args.length > 1 && commandOf(args.slice(1), program) === undefined
-    await program.parseAsync(isHelpForNone ? args.slice(1) : args, { from: 'user' })
+    await program.parseAsync(isHelpForUnknown ? args.slice(1) : args, { from: 'user' })
     return exitCode
   } catch (error) {
-    if (error instanceof CommanderError && error.exitCode === 0) return 0 // help or version, which it has written
-    if (error instanceof CommanderError) stderr.write(`millrace: ${mistake(error, args, program)}\n`)
+    if (error instanceof CommanderError && error.exitCode === 0) return 0 // help or version, which commander has printed
+    if (error instanceof CommanderError) stderr.write(`millrace: ${usageMessage(error, args, program)}\n`)
     else if (error instanceof UsageError || error instanceof MillraceError)
       stderr.write(`millrace: ${error.message}\n`)
     else throw error
@@ -68,18 +70,18 @@ export async function run(args: string[], surroundings: Surroundings): Promise<n
   }
 }
 
-/** On one line, as every mistake: what is wrong, and where it is told how it is done. */
-function mistake(error: CommanderError, args: string[], program: Command): string {
+/** One line with the error and a hint where to find the usage. */
+function usageMessage(error: CommanderError, args: string[], program: Command): string {
   const command = commandOf(args, program)
-  let wrong = error.message
+  let message = error.message
     .replace(/^error: /, '')
     .trimEnd()
     .replaceAll('\n', ' ')
   if (error.code === 'commander.missingArgument') {
-    const missing = command?.registeredArguments.find((argument) => wrong.includes(`'${argument.name()}'`))
-    if (missing) wrong = `missing <${missing.name()}>: ${missing.description}`
+    const missing = command?.registeredArguments.find((argument) => message.includes(`'${argument.name()}'`))
+    if (missing) message = `missing <${missing.name()}>: ${missing.description}`
   }
-  return `${wrong.replace(/\.$/, '')} (see: millrace ${command ? `help ${command.name()}` : '--help'})`
+  return `${message.replace(/\.$/, '')} (see: millrace ${command ? `help ${command.name()}` : '--help'})`
 }
 
 function commandOf(args: string[], program: Command): Command | undefined {

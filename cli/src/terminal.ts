@@ -1,20 +1,20 @@
 import { clearLine, cursorTo } from 'node:readline'
 import { styleText } from 'node:util'
 
-/** What a command needs of the process it runs in; a test hands in its own. */
-export interface Surroundings {
+/** The streams of the process that a command uses; tests pass their own. */
+export interface Environment {
   readonly stdin: NodeJS.ReadableStream
   readonly stdout: Output
   readonly stderr: Output
 }
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
 
-/** A mistake of whoever typed the command: shown as one line, without a stack. */
+/** An error in the user's input; it is printed as one line, without a stack. */
 export class UsageError extends Error {}
 
 const MS_BETWEEN_UPDATES = 100
 
-/** One line on a terminal that says how far it has come; nothing where the output is no terminal. */
+/** A progress line on a terminal; other outputs get nothing. */
 export class Progress {
   readonly #output: Output
   #shownAt = 0
@@ -41,30 +41,33 @@ export class Progress {
   }
 }
 
-/** How many characters fit on a line: 80 where nobody knows (no terminal, or one that says 0). */
+/** The width of an output in columns: 80 without a terminal, or if the terminal reports 0. */
 export function widthOf({ columns = 0 }: Output): number {
   return columns > 0 ? columns : 80
 }
 
-/** Whether an output shows colour: as Node.js decides it, by NO_COLOR, FORCE_COLOR and what the terminal can do. */
+/** Whether Node.js writes colour to an output: depends on NO_COLOR, FORCE_COLOR and the terminal. */
 export function hasColour(output: Output): boolean {
   return styleText('red', '.', { stream: output }) !== '.'
 }
 
 /**
- * Text of others, such as a line of a log, safe to show: what is not printable ASCII becomes an escape as in JSON, so
- * that it can't steer a terminal and each character is one column wide.
+ * Makes foreign text, such as a line of a log, safe to print. Characters other than printable ASCII become
+ * JSON escapes, so that they cannot control the terminal and every character is one column wide.
  */
 export function printable(text: string): string {
   return text.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** At most `width` characters, the last an ellipsis where some were cut. */
+/** Cuts text to `width` characters, with an ellipsis at the end if some were cut. */
 export function shortened(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`
 }
 
-/** Lines of at most `width` characters, broken between words; those after the first are set in by two more. */
+/**
+ * Wraps text at words into lines of at most `width` characters; lines after the first get two more spaces of
+ * indent.
+ */
 export function wrapped(text: string, width: number): string[] {
   const indent = /^ */.exec(text)![0]
   const lines: string[] = []
@@ -78,7 +81,7 @@ export function wrapped(text: string, width: number): string[] {
   return [...lines, rest]
 }
 
-/** Numbers as people read them: 1,729. */
+/** A number with thousands separators: 1,729. */
 export function grouped(number: number): string {
   return number.toLocaleString('en-US')
 }

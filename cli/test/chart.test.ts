@@ -12,7 +12,7 @@ const SERIES: Series[] = [
 const chart = (series: Series[], changes: Partial<ChartOptions> = {}) =>
   lineChart(series, { ...OPTIONS, ...changes })
 
-test('each line has a mark of its own, the first on top; the legend tells them, the axes have their figures', () => {
+test('each line has its own character, the first on top; the legend names them, and the axes have labels', () => {
   assert.is(
     chart(SERIES, { title: 'Requests a minute' }),
     `Requests a minute
@@ -29,7 +29,7 @@ test('each line has a mark of its own, the first on top; the legend tells them, 
   )
 })
 
-test('no line is wider and no chart higher than asked for, with as many values as there may be', () => {
+test('a chart keeps to its width and height with any number of values', () => {
   const values = (most: number) =>
     fc.array(fc.oneof(fc.constant(0), fc.nat(9), fc.nat(1e9), fc.constantFrom(0.002, 0.7, 2.25)), {
       maxLength: most,
@@ -49,7 +49,7 @@ test('no line is wider and no chart higher than asked for, with as many values a
   )
 })
 
-test('a peak among more values than there are columns keeps its height', () => {
+test('a peak keeps its height with more values than columns', () => {
   for (const at of [0, 1, 4_321, 9_999]) {
     const values = Array.from({ length: 10_000 }, (_, i) => (i === at ? 100 : 0))
     const rows = chart([{ name: 'asked', values }]).split('\n')
@@ -57,14 +57,14 @@ test('a peak among more values than there are columns keeps its height', () => {
   }
 })
 
-test('one among a thousand is not drawn as none', () => {
+test('one among a thousand is visible', () => {
   const refused = { name: 'refused', values: [0, 1, 0] }
   const admitted = { name: 'admitted', values: [1_000, 1_000, 1_000] }
   const rows = chart([admitted, refused]).split('\n')
   assert.match(rows.at(-5)!, /× *×|××/)
 })
 
-test('colour is added to the same text', () => {
+test('colour does not change the text', () => {
   const plain = chart(SERIES)
   const coloured = chart(SERIES, { colour: true })
   assert.is(stripVTControlCharacters(coloured), plain)
@@ -72,7 +72,7 @@ test('colour is added to the same text', () => {
   assert.not.match(plain, '\x1b')
 })
 
-test('labels that have no room are left out, and none is written twice for one value', () => {
+test('labels that do not fit are omitted, and none repeats for one value', () => {
   const labels = (values: number[], width: number, xLabelAt = OPTIONS.xLabelAt) =>
     chart([{ name: 'a', values }], { width, xLabelAt })
       .split('\n')
@@ -88,7 +88,7 @@ test('labels that have no room are left out, and none is written twice for one v
   )
 })
 
-test('nothing to draw is a chart of nothing', () => {
+test('a chart of no values, or of zeros, is empty', () => {
   for (const values of [[], [0], [0, 0, 0]]) assert.match(chart([{ name: 'none', values }]), / 0┤|^0┤━/m)
 })
 

@@ -27,7 +27,7 @@ function millrace(
     let [out, err] = ['', '']
     child.stdout.on('data', (chunk) => (out += chunk))
     child.stderr.on('data', (chunk) => (err += chunk))
-    child.stdin.on('error', () => {}) // it may end before it has read all
+    child.stdin.on('error', () => {}) // the command may exit before it has read everything
     child.on('error', reject)
     child.on('close', (code) => resolve({ code, out, err }))
     if (closesStdout) child.stdout.destroy()
@@ -35,7 +35,7 @@ function millrace(
   })
 }
 
-test('the example shows three greedy clients, and a strict limit that holds', async () => {
+test('the example has three refused clients, and the strict limit admits none wrongly', async () => {
   const { code, out, err } = await millrace(['replay', example, '--limit', '10', '--window', '1m'])
   assert.equal([code, err], [0, ''])
   assert.match(out, 'clients refused   3 (')
@@ -45,7 +45,7 @@ test('the example shows three greedy clients, and a strict limit that holds', as
   assert.not.match(out, '\x1b')
 })
 
-test('piped output has colour only where FORCE_COLOR asks for it', async () => {
+test('piped output has colour only with FORCE_COLOR', async () => {
   const coloured = async (env: NodeJS.ProcessEnv) =>
     (await millrace(['replay', example], { env })).out.includes('\x1b[31m')
   assert.equal(
@@ -54,7 +54,7 @@ test('piped output has colour only where FORCE_COLOR asks for it', async () => {
   )
 })
 
-test('a file, a packed file and standard input give the same figures', async () => {
+test('a file, a gzipped file and standard input give the same figures', async () => {
   const text = log({ '192.0.2.1': 40, '2001:db8::1': 30 })
   const [plain, packed] = [join(folder, 'a.log'), join(folder, 'b.log')]
   writeFileSync(plain, text)
@@ -67,13 +67,13 @@ test('a file, a packed file and standard input give the same figures', async () 
     assert.equal(await millrace(['replay', '-', ...options], { input }), expected)
 })
 
-test('the exit code of a mistake is 2, and it has no stack', async () => {
+test('a usage error exits with 2 and prints no stack', async () => {
   const { code, out, err } = await millrace(['replay', join(folder, 'missing')])
   assert.equal([code, out], [2, ''])
   assert.match(err, /^millrace: [^\n]+\n$/)
 })
 
-test('a reader that has gone away is no error', async () => {
+test('a closed pipe is not an error', async () => {
   const { code, err } = await millrace(['replay', '-', '--limit', '1', '--json'], {
     input: Buffer.from(log({ '192.0.2.1': 40 })),
     closesStdout: true,

@@ -5,7 +5,7 @@ import { log, logged, ran } from './streams.js'
 
 const replayed = (input: string | Buffer, ...options: string[]) => ran(['replay', '-', ...options], [input])
 
-test('the figures as JSON', async () => {
+test('--json prints the figures', async () => {
   const { code, out, err } = await replayed(
     `${log({ '192.0.2.1': 5, '2001:db8::1': 2 })}what is this\n`,
     ...['--limit', '3', '--window', '1m', '--json'],
@@ -33,7 +33,7 @@ test('the figures as JSON', async () => {
   })
 })
 
-test('every option reaches the replay, long and short', async () => {
+test('every option has an effect, in its long and its short form', async () => {
   const long = [
     '--limit',
     '2',
@@ -54,10 +54,10 @@ test('every option reaches the replay, long and short', async () => {
   assert.equal([limit, windowMs, granularityMs, edge], [2, 10_000, 500, 'smooth'])
 })
 
-test('--top is how many of the refused clients are listed', async () => {
+test('--top sets the number of listed clients', async () => {
   const text = log({ '192.0.2.1': 3, '192.0.2.2': 5, '192.0.2.3': 4 })
   const { out } = await replayed(text, '--limit', '1', '--top', '2')
-  assert.match(out, 'The 2 clients refused most:')
+  assert.match(out, 'The 2 clients with the most refusals:')
   assert.ok(out.indexOf('192.0.2.2') < out.indexOf('192.0.2.3'))
   assert.not.match(out, '192.0.2.1')
   const { topRefused, refusedClients } = JSON.parse(
@@ -66,7 +66,7 @@ test('--top is how many of the refused clients are listed', async () => {
   assert.equal([topRefused.length, topRefused[0].client, refusedClients], [1, '192.0.2.2', 3])
 })
 
-test('--key counts by whatever fields are named', async () => {
+test('--key counts by the given fields', async () => {
   const text = [
     logged('192.0.2.1', 0, { user: 'ada', path: '/a?1' }),
     logged('192.0.2.2', 1, { user: 'ada', path: '/a?2' }),
@@ -86,10 +86,10 @@ test('--key counts by whatever fields are named', async () => {
   assert.equal(await found('user+path'), [3, 1, 'ada /a'])
   assert.equal(await found('ip+path'), [3, 1, '192.0.2.1 /a'])
   const { out } = await replayed(text, '--limit', '1', '--key', 'user')
-  assert.match(out, 'without a user    2 (50.0 %), by ip\n')
+  assert.match(out, 'without a user    2 (50.0 %), counted by ip\n')
 })
 
-test('--compare fixed-window shows the burst that it lets through where two windows meet', async () => {
+test('--compare fixed-window shows the burst that a fixed window admits at a boundary', async () => {
   const text = [...Array(10).fill(59), ...Array(12).fill(60)]
     .map((second) => logged('192.0.2.1', second))
     .join('\n')
@@ -102,18 +102,18 @@ test('--compare fixed-window shows the burst that it lets through where two wind
   assert.not.match((await replayed(text, '--limit', '10')).out, 'fixed window')
 })
 
-test('the report has a chart where 40 columns fit, piped too, and colour where the terminal shows it', async () => {
+test('the report has a chart from 40 columns, also in a pipe, and colour on a terminal with colour', async () => {
   const text = log({ '192.0.2.1': 20 })
   const replay = (columns?: number, depth?: number) => ran(['replay', '-', '-l', '3'], [text], columns, depth)
-  assert.match((await replay()).out, 'Requests in each 1s, UTC:\n')
-  assert.match((await replay(40)).out, 'Requests in each 1s, UTC:\n')
-  assert.not.match((await replay(39)).out, 'Requests in each')
+  assert.match((await replay()).out, 'Requests per 1s (UTC):\n')
+  assert.match((await replay(40)).out, 'Requests per 1s (UTC):\n')
+  assert.not.match((await replay(39)).out, 'Requests per')
   assert.not.match((await replay(80, 1)).out, '\x1b')
   assert.match((await replay(80, 4)).out, '\x1b[31m×\x1b[39m refused')
   assert.not.match((await replay(undefined, 4)).out, '\x1b')
 })
 
-test('lines out of order, ended by CRLF, the last without an end, packed or not, are the same log', async () => {
+test('order, CRLF, a missing last line end and gzip do not change the result', async () => {
   const lines = log({ '192.0.2.1': 30, 'host.example': 20 }).trimEnd().split('\n')
   const options = ['--limit', '4', '--window', '7s', '--json']
   const plain = await replayed(`${lines.join('\n')}\n`, ...options)
@@ -123,22 +123,22 @@ test('lines out of order, ended by CRLF, the last without an end, packed or not,
   assert.equal(await replayed(gzipSync(lines.join('\n')), ...options), plain)
 })
 
-test('unparsed lines are counted and the first two shown; blank lines are none', async () => {
+test('unparsed lines are counted and the first two printed; blank lines are ignored', async () => {
   const { code, out } = await replayed(`first\n\n${logged('192.0.2.1', 0)}\nsecond\nthird\n\n`)
   assert.is(code, 0)
   assert.match(out, 'unparsed lines    3\n  line 1: first\n  line 4: second\n\n')
 })
 
-test('a log of unparsable lines only is no log: exit code 2', async () => {
+test('a log without a valid line exits with 2', async () => {
   const { code, out, err } = await replayed('\x1b[31mone\ntwo\n')
   assert.equal([code, out], [2, ''])
   assert.is(
     err,
-    'millrace: no line (of 2) is in the Common or Combined Log Format; the first is: \\u001b[31mone\n',
+    'millrace: none of the 2 lines is in the Common or Combined Log Format; the first is: \\u001b[31mone\n',
   )
 })
 
-test('an empty log is a log of no requests: exit code 0', async () => {
+test('an empty log has no requests and exits with 0', async () => {
   for (const empty of ['', '\n\n', gzipSync('')]) {
     const { code, out, err } = await replayed(empty)
     assert.equal([code, err], [0, ''])
@@ -146,18 +146,21 @@ test('an empty log is a log of no requests: exit code 0', async () => {
   }
 })
 
-test('every mistake is one line on stderr, nothing on stdout and exit code 2', async () => {
+test('every usage error prints one line on stderr, nothing on stdout, and exits with 2', async () => {
   const mistakes: [string[], RegExp][] = [
     [
       ['replay', '-', '--limit', '0'],
-      /--limit <units>' argument '0' is invalid. Give a whole number of 1 or/,
+      /--limit <units>' argument '0' is invalid. Expected a whole number of 1 or/,
     ],
     [['replay', '-', '--limit', 'x'], /argument 'x' is invalid/],
     [['replay', '-', '--limit', '-3'], /argument '-3' is invalid/],
     [['replay', '-', '--limit', '2.5'], /argument '2.5' is invalid/],
     [['replay', '-', '--limit', '5000000'], /limit: expected an integer from 1 to 4194302/],
     [['replay', '-', '--limit'], /'-l, --limit <units>' argument missing/],
-    [['replay', '-', '--window', '1y'], /argument '1y' is invalid. Give a duration above 0 such as 250ms/],
+    [
+      ['replay', '-', '--window', '1y'],
+      /argument '1y' is invalid. Expected a duration above 0, such as 250ms/,
+    ],
     [['replay', '-', '--window', '0s'], /argument '0s' is invalid/],
     [['replay', '-', '--window', '-1m'], /argument '-1m' is invalid/],
     [['replay', '-', '--window', '20000000d'], /window: expected a duration of 1 ms to 10,000 years/],
@@ -181,9 +184,9 @@ test('every mistake is one line on stderr, nothing on stdout and exit code 2', a
       ['replay'],
       /missing <file>: the path of an access log; - for standard input \(see: millrace help replay\)/,
     ],
-    [['replay', ''], /there is no such file/],
-    [['replay', '/no/such/file'], /\/no\/such\/file: there is no such file/],
-    [['replay', '/'], /\/: this is a folder/],
+    [['replay', ''], /no such file/],
+    [['replay', '/no/such/file'], /\/no\/such\/file: no such file/],
+    [['replay', '/'], /\/: is a directory/],
     [['replai', '-'], /unknown command 'replai' \(Did you mean replay\?\) \(see: millrace --help\)/],
     [['help', 'replai'], /unknown command 'replai'/],
     [['--nope'], /unknown option '--nope'/],
@@ -196,24 +199,24 @@ test('every mistake is one line on stderr, nothing on stdout and exit code 2', a
   }
 })
 
-test('a rule that can’t be is refused before the log is read', async () => {
+test('an invalid rule is an error before the log is read', async () => {
   const { code, err } = await ran(['replay', '/no/such/file', '--granularity', '7s'])
   assert.is(code, 2)
   assert.match(err, 'granularity')
 })
 
-test('help and version go to stdout with exit code 0; without a command the help is a mistake’s answer', async () => {
+test('help and version go to stdout and exit with 0; without a command, help goes to stderr and exits with 2', async () => {
   const help = await ran(['--help'])
   assert.equal([help.code, help.err], [0, ''])
   assert.match(help.out, /^Usage: millrace \[options\] \[command\]\n/)
-  assert.match(help.out, 'Exit codes: 0 done; 1 a promise of the limiter was broken; 2')
+  assert.match(help.out, 'Exit codes: 0 success; 1 the limiter broke a guarantee; 2')
   assert.equal(await ran(['-h']), help)
   assert.equal(await ran(['help']), help)
   assert.equal(await ran([]), { code: 2, out: '', err: help.out })
   const replay = await ran(['help', 'replay'])
   assert.is(replay.code, 0)
   assert.match(replay.out, /^Usage: millrace replay \[options\] <file>\n/)
-  assert.match(replay.out, 'Exit codes: 0 done; 1 a promise of the limiter was broken; 2')
+  assert.match(replay.out, 'Exit codes: 0 success; 1 the limiter broke a guarantee; 2')
   assert.equal(await ran(['replay', '--help']), replay)
   for (const option of ['--version', '-V']) assert.match((await ran([option])).out, /^\d+\.\d+\.\d+\n$/)
 })
@@ -229,11 +232,11 @@ test('help and report are no wider than the terminal', async () => {
   }
 })
 
-test('a terminal that does not know its width is taken to have 80 columns', async () => {
+test('a terminal of unknown width has 80 columns', async () => {
   assert.equal((await ran(['help', 'replay'], [], 0)).out, (await ran(['help', 'replay'], [], 80)).out)
 })
 
-test('progress is shown on a terminal, and wiped away', async () => {
+test('a terminal gets a progress line, which is erased at the end', async () => {
   const { code, out, err } = await ran(['replay', '-'], [log({ '192.0.2.1': 20 })], 80)
   assert.is(code, 0)
   assert.match(err, 'reading: 0 lines')
@@ -241,14 +244,14 @@ test('progress is shown on a terminal, and wiped away', async () => {
   assert.not.match(out, '\x1b')
 })
 
-test('progress is wiped away before an error is shown', async () => {
+test('the progress line is erased before an error is printed', async () => {
   const { code, err } = await ran(['replay', '-'], [gzipSync(log({ '192.0.2.1': 20 })).subarray(0, 40)], 80)
   assert.is(code, 2)
   assert.match(err, 'reading: 0 lines')
-  assert.match(err, '\x1b[1G\x1b[2Kmillrace: standard input: damaged or cut off')
+  assert.match(err, '\x1b[1G\x1b[2Kmillrace: standard input: damaged or truncated')
 })
 
-test('there is no progress and no escape sequence where the output is no terminal', async () => {
+test('other outputs get no progress and no escape sequences', async () => {
   const text = log({ '192.0.2.1': 20, '\x1b[31mred': 20 })
   for (const options of [[], ['--json']]) {
     const { out, err } = await replayed(text, '--limit', '3', ...options)

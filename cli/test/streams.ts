@@ -1,11 +1,11 @@
 import { Readable, Writable } from 'node:stream'
 import { run } from 'millrace-cli/dist/program.js'
 
-// Whoever runs the tests may want colour; what is tested here is what the terminals below say of themselves.
+// The environment of the tests must not force colour: the streams below say which colours they have.
 delete process.env.FORCE_COLOR
 
-/** An output that keeps what is written to it; with `columns` it is a terminal, which knows as many colours as asked for. */
-export class Kept extends Writable {
+/** An output that records its text. With `columns` it is a terminal with the given colour depth. */
+export class Recorded extends Writable {
   text = ''
   readonly isTTY?: boolean
   readonly columns?: number
@@ -20,7 +20,7 @@ export class Kept extends Writable {
     this.columns = columns
   }
 
-  /** In bits, as a terminal of Node.js tells it. */
+  /** The colour depth in bits, as of a terminal stream of Node.js. */
   getColorDepth(): number {
     return this.#depth
   }
@@ -38,8 +38,8 @@ export interface Ran {
 }
 
 /**
- * Runs a command line in this process. `columns`: how wide its terminal is, for want of which its output is piped;
- * `depth`: in how many bits it shows colour.
+ * Runs a command line in this process. With `columns` its output is a terminal of that width, else a pipe;
+ * `depth` is the colour depth in bits.
  */
 export async function ran(
   args: string[],
@@ -47,7 +47,7 @@ export async function ran(
   columns?: number,
   depth?: number,
 ): Promise<Ran> {
-  const [stdout, stderr] = [new Kept(columns, depth), new Kept(columns, depth)]
+  const [stdout, stderr] = [new Recorded(columns, depth), new Recorded(columns, depth)]
   const stdin = Readable.from(
     input.map((part) => Buffer.from(part)),
     { objectMode: false },
@@ -62,7 +62,7 @@ export function logged(ip: string, second: number, { user = '-', path = '/' } = 
   return `${ip} - ${user} [09/Mar/2026:14:${time} +0000] "GET ${path} HTTP/1.1" 200 512 "-" "curl/8.9.1"`
 }
 
-/** A whole log; requests of one client are a second apart. */
+/** A log in which requests of one client are a second apart. */
 export function log(requests: Record<string, number>): string {
   return Object.entries(requests)
     .flatMap(([ip, count]) => Array.from({ length: count }, (_, i) => `${logged(ip, i)}\n`))

@@ -1,6 +1,6 @@
 import type { Slice } from './messages.js'
 
-/** The demo's own log: when each client was admitted. */
+/** The demo's log of the times at which each client was admitted. */
 export class Admissions {
   readonly #windowMs: number
   readonly #byClient = new Map<number, number[]>()
@@ -11,32 +11,32 @@ export class Admissions {
 
   add({ clients, atMs }: Pick<Slice, 'clients' | 'atMs'>): void {
     for (const [i, client] of clients.entries()) {
-      const moments = this.#byClient.get(client)
-      if (moments) moments.push(atMs[i]!)
+      const times = this.#byClient.get(client)
+      if (times) times.push(atMs[i]!)
       else this.#byClient.set(client, [atMs[i]!])
     }
   }
 
-  /** The most that a client was admitted in any window: (t - windowMs, t] for every t. */
+  /** The most admissions of a client in any window (t - windowMs, t]. */
   peakOf(client: number): number {
-    const moments = this.#sorted(client)
+    const times = this.#sorted(client)
     let peak = 0
     let oldest = 0
-    for (const [i, atMs] of moments.entries()) {
-      while (moments[oldest]! <= atMs - this.#windowMs) oldest++
+    for (const [i, atMs] of times.entries()) {
+      while (times[oldest]! <= atMs - this.#windowMs) oldest++
       peak = Math.max(peak, i + 1 - oldest)
     }
     return peak
   }
 
-  /** How often a client had been admitted in the window that ends at each of these moments, which rise. */
-  usedAt(client: number, momentsMs: readonly number[]): number[] {
-    const moments = this.#sorted(client)
+  /** The client's admissions in the window that ends at each of the given times, which must rise. */
+  usedAt(client: number, timesMs: readonly number[]): number[] {
+    const times = this.#sorted(client)
     let oldest = 0
     let next = 0
-    return momentsMs.map((atMs) => {
-      while (next < moments.length && moments[next]! <= atMs) next++
-      while (oldest < next && moments[oldest]! <= atMs - this.#windowMs) oldest++
+    return timesMs.map((atMs) => {
+      while (next < times.length && times[next]! <= atMs) next++
+      while (oldest < next && times[oldest]! <= atMs - this.#windowMs) oldest++
       return next - oldest
     })
   }

@@ -2,72 +2,68 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Duration } from 'millrace'
 import { checkRule } from 'millrace/internal'
 import { duration, positiveInteger } from '../arguments.js'
-import { grouped, hasColour, Progress, type Surroundings, widthOf, wrapped } from '../terminal.js'
+import { type Environment, grouped, hasColour, Progress, widthOf, wrapped } from '../terminal.js'
 import { type DemoOptions, type DemoProgress, type DemoResult, runDemo } from './demo.js'
 import { ENGINES } from './messages.js'
 import { report } from './report.js'
 
 const HELP_AFTER =
-  'Ctrl-C ends it early, shows what was seen until then, and exits with 130. Example: millrace demo --threads 2 --limit 50'
+  'Ctrl-C stops the demo early, prints the results so far, and exits with 130. Example: millrace demo --threads 2 --limit 50'
 const NARROWEST = 40
 const INTERRUPTED = 130
 const MOST_THREADS = 64
 const MOST_CLIENTS = 2_000
 const MOST_SECONDS = 3_600
 
-/** `millrace demo`: one limit under real load, and the proof that it held. */
-export function demoCommand(
-  program: Command,
-  surroundings: Surroundings,
-  exit: (code: number) => void,
-): void {
+/** `millrace demo`: loads a server with one limit and checks that the limit holds. */
+export function demoCommand(program: Command, environment: Environment, exit: (code: number) => void): void {
   program
     .command('demo')
-    .summary('a server under load, with one limit for each client, and whether it held')
+    .summary('load a server that has a limit per client, and check the limit')
     .description(
-      'Starts an HTTP server on this machine, loads it from polite and greedy clients, in turns with a limiter and ' +
-        'without, and checks every admission against the limit.',
+      'Starts an HTTP server on this machine and loads it with polite and greedy clients, alternately with and without ' +
+        'a limiter. Checks every admission against the limit.',
     )
-    .option('-s, --seconds <count>', 'how long to load it, both servers together', upTo(MOST_SECONDS), 10)
-    .option('-c, --clients <count>', 'one in five of them is greedy', upTo(MOST_CLIENTS, 2), 50)
-    .option('-l, --limit <units>', 'requests that a client may make in any window', positiveInteger, 100)
-    .option('-w, --window <duration>', 'such as 500ms, 1s, 1m', duration, '1s' as Duration)
+    .option('-s, --seconds <count>', 'seconds of load in total', upTo(MOST_SECONDS), 10)
+    .option('-c, --clients <count>', 'number of clients; one in five is greedy', upTo(MOST_CLIENTS, 2), 50)
+    .option('-l, --limit <units>', 'requests per client in any window', positiveInteger, 100)
     .option(
-      '-t, --threads <count>',
-      'threads of the server, with one limit among them',
-      upTo(MOST_THREADS),
-      1,
+      '-w, --window <duration>',
+      'length of the window, such as 500ms, 1s, 1m',
+      duration,
+      '1s' as Duration,
     )
+    .option('-t, --threads <count>', 'server threads, which share the limit', upTo(MOST_THREADS), 1)
     .addOption(
       new Option(
         '-e, --engine <name>',
-        "who decides: the server's threads (inline), or a pool beside each (pool)",
+        "where decisions run: on the server's threads (inline) or on worker threads (pool)",
       )
         .choices(ENGINES)
         .default('inline'),
     )
     .addOption(
-      new Option('-p, --port <number>', 'where to listen, with more threads also the ports that follow')
+      new Option('-p, --port <number>', 'port to listen on; more threads use the ports after it')
         .argParser(port)
-        .default(0, 'any free'),
+        .default(0, 'any free port'),
     )
-    .option('--json', 'print the figures as JSON')
+    .option('--json', 'print the results as JSON')
     .addHelpText('after', () => {
-      const width = widthOf(surroundings.stdout)
+      const width = widthOf(environment.stdout)
       return ['', ...wrapped(HELP_AFTER, width)].join('\n')
     })
     .action(async (options: DemoOptions & { json?: true }) => {
-      exit(await demo(options, surroundings))
+      exit(await demo(options, environment))
     })
 }
 
-async function demo(options: DemoOptions & { json?: true }, surroundings: Surroundings): Promise<number> {
+async function demo(options: DemoOptions & { json?: true }, environment: Environment): Promise<number> {
   const { limit, window, json } = options
-  const { stdout, stderr } = surroundings
+  const { stdout, stderr } = environment
   checkRule({ limit, window })
   const progress = new Progress(stderr)
   const interrupt = new AbortController()
-  const onInterrupt = () => interrupt.abort() // a second Ctrl-C ends the process as usual
+  const onInterrupt = () => interrupt.abort() // a second Ctrl-C ends the process
   process.once('SIGINT', onInterrupt)
   try {
     const result = await runDemo(options, interrupt.signal, (soFar) =>
@@ -78,8 +74,8 @@ async function demo(options: DemoOptions & { json?: true }, surroundings: Surrou
     else {
       const width = Math.max(NARROWEST, widthOf(stdout))
       const threads = options.threads === 1 ? '1 server thread' : `${options.threads} server threads`
-      const engine = options.engine === 'pool' ? ' with a pool of threads that decide' : ''
-      const intro = `${threads}${engine}, ${grouped(options.clients)} clients, ${options.seconds} s of load, with and without the limiter in turns`
+      const engine = options.engine === 'pool' ? ' with a pool of worker threads' : ''
+      const intro = `${threads}${engine}, ${grouped(options.clients)} clients, ${options.seconds} s of load, alternately with and without the limiter`
       stdout.write(`${wrapped(intro, width).join('\n')}\n\n${report(result, width, hasColour(stdout))}`)
     }
     return exitCodeOf(result)
@@ -94,11 +90,11 @@ export function exitCodeOf({ held, stoppedEarly }: DemoResult): number {
   return stoppedEarly ? INTERRUPTED : 0
 }
 
-/** What fits: the seconds left always, then requests, admitted, refused, latency. */
+/** The progress line: always the seconds left, then as many of the other figures as fit. */
 function liveLine({ server, secondsLeft, tally }: DemoProgress, width: number): string {
-  const { polite, greedy } = tally.answers
+  const { polite, greedy } = tally.responses
   const parts = [
-    `${Math.max(0, secondsLeft).toFixed(0).padStart(3)} s left, ${server === 'with' ? 'limiter' : 'without'}`,
+    `${Math.max(0, secondsLeft).toFixed(0).padStart(3)} s left, ${server} limiter`,
     `${grouped(tally.requests)} requests`,
     ...(server === 'with'
       ? [
@@ -120,7 +116,7 @@ function upTo(most: number, least = 1) {
   return (text: string): number => {
     const number = Number(text)
     if (!/^\d+$/.test(text) || number < least || number > most) {
-      throw new InvalidArgumentError(`Give a whole number from ${least} to ${grouped(most)}.`)
+      throw new InvalidArgumentError(`Expected a whole number from ${least} to ${grouped(most)}.`)
     }
     return number
   }
@@ -128,6 +124,7 @@ function upTo(most: number, least = 1) {
 
 function port(text: string): number {
   const number = Number(text)
-  if (!/^\d+$/.test(text) || number > 65_535) throw new InvalidArgumentError('Give a port from 0 to 65535.')
+  if (!/^\d+$/.test(text) || number > 65_535)
+    throw new InvalidArgumentError('Expected a port from 0 to 65535.')
   return number
 }

@@ -2,14 +2,17 @@ import { attachLimiter, type Decision, type SharedLimiter } from 'millrace'
 import { attachPool, type InlineDecision, monotonicClock } from 'millrace/internal'
 import type { Engine } from './messages.js'
 
-/** Is told what was decided, and for an admission when it took effect, in milliseconds; or that nothing was decided. */
-export type Answer = (decision: Decision | undefined, effectMs: number) => void
+/**
+ * Receives a decision and, for an admission, the time in milliseconds at which it took effect. The decision
+ * is undefined if the limiter failed.
+ */
+export type OnDecision = (decision: Decision | undefined, effectMs: number) => void
 
-/** One thread's part of the limit. */
+/** The limiter of one server thread. */
 export interface Decider {
   readonly limit: number
-  /** Inline, `answer` is called at once. */
-  decide(client: string, answer: Answer): void
+  /** Calls `onDecision` with the decision, synchronously with the inline engine. */
+  decide(client: string, onDecision: OnDecision): void
 }
 
 export const decider = (engine: Engine, shared: SharedLimiter): Decider =>
@@ -27,9 +30,9 @@ function inlineDecider(shared: SharedLimiter): Decider {
   })
   return {
     limit: limiter.rule.limit,
-    decide(client, answer) {
+    decide(client, onDecision) {
       const decision = limiter.check(client)
-      answer(decision, decision.allowed ? (decision as InlineDecision).effectMs(readingMs) : 0)
+      onDecision(decision, decision.allowed ? (decision as InlineDecision).effectMs(readingMs) : 0)
     },
   }
 }
@@ -38,13 +41,16 @@ function poolDecider(shared: SharedLimiter): Decider {
   const limiter = attachPool(shared)
   return {
     limit: limiter.rule.limit,
-    decide(client, answer) {
-      const askedMs = monotonicClock.now()
+    decide(client, onDecision) {
+      const requestedMs = monotonicClock.now()
       limiter.check(client).then(
         (decision) => {
-          answer(decision, decision.allowed ? limiter.effectMs(decision, askedMs, monotonicClock.now()) : 0)
+          onDecision(
+            decision,
+            decision.allowed ? limiter.effectMs(decision, requestedMs, monotonicClock.now()) : 0,
+          )
         },
-        () => answer(undefined, 0),
+        () => onDecision(undefined, 0),
       )
     },
   }

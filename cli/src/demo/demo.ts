@@ -1,31 +1,31 @@
 import { createLimiter, type Duration } from 'millrace'
 import { monotonicClock } from 'millrace/internal'
 import { Admissions } from './admissions.js'
-import { type Answers, addAnswers, type Kind, load, nothing, Tally } from './load.js'
+import { addResponses, type Kind, load, noResponses, type Responses, Tally } from './load.js'
 import type { Engine } from './messages.js'
 import { Servers } from './servers.js'
 
 export interface DemoOptions {
   readonly seconds: number
-  /** At least 2: a polite one and a greedy one. */
+  /** At least 2: one polite and one greedy client. */
   readonly clients: number
   readonly limit: number
   readonly window: Duration
   readonly threads: number
   readonly engine: Engine
-  /** 0: any free one; with more threads, also those that follow. */
+  /** The port of the first thread; the others use the ports after it. 0 selects free ports. */
   readonly port: number
 }
 
-/** What the clients of one kind asked for and got of the server with the limiter, from its first request on. */
-export interface KindResult extends Answers {
+/** The requests of one kind of client to the server with the limiter, including its warm-up. */
+export interface KindResult extends Responses {
   readonly clients: number
   readonly requests: number
-  /** The most that one of them was admitted in any window. */
+  /** The most admissions of one such client in any window. */
   readonly peak: number
 }
 
-/** What a server was like under the load, its warm-up left out. */
+/** The performance of a server under load, without its warm-up. */
 export interface ServerResult {
   readonly seconds: number
   readonly requests: number
@@ -45,37 +45,39 @@ export interface DemoResult {
   readonly greedy: KindResult
   readonly withLimiter: ServerResult
   readonly withoutLimiter: ServerResult
-  /** The most that any client was admitted in any window, by the log of the moments at which decisions took effect. */
+  /**
+   * The most admissions of any client in any window, by the log of the times at which decisions took effect.
+   */
   readonly mostInAnyWindow: number
   readonly held: boolean
-  /** It was stopped before its time. */
+  /** Whether Ctrl-C stopped the demo. */
   readonly stoppedEarly: boolean
-  /** For the greedy client that came closest to the limit: admissions in the window that ends at each step. */
-  readonly course: { readonly stepMs: number; readonly used: readonly number[] }
+  /** Admissions of the busiest greedy client in the window that ends at each step. */
+  readonly history: { readonly stepMs: number; readonly used: readonly number[] }
 }
 
-/** How far it has come, for a line on the terminal. */
+/** The progress of the demo, for the line on a terminal. */
 export interface DemoProgress {
   readonly server: 'with' | 'without'
   readonly secondsLeft: number
-  /** Of this slice. */
+  /** The figures of the current slice. */
   readonly tally: Tally
 }
 
-/** One in so many clients is greedy. */
+/** One in five clients is greedy. */
 const ONE_GREEDY_IN = 5
-/** Turns are about this long; each server has at least one. */
-const TURN_MS = 2_500
-/** V8 compiles the server while it is warming up: both have that behind them before the first figure. */
+/** The approximate length of a slice of load; each server gets at least one. */
+const SLICE_MS = 2_500
+/** The part of the load that warms the servers up, so that V8 compiles their code before the measurement. */
 const WARM_UP = 0.1
-const LONGEST_WARM_UP_MS = 1_000
-const COURSE_STEP_MS = 100
-const LONGEST_COURSE = 1_000
+const MAX_WARM_UP_MS = 1_000
+const HISTORY_STEP_MS = 100
+const MAX_HISTORY_STEPS = 1_000
 
 /**
- * Loads a server with a limiter and the same without it, in turns, and judges the limiter by its own log. Ends early when
- * `signal` does, with what was seen until then.
- * @throws UsageError for a port that can't be had
+ * Loads a server alternately with and without a limiter, and checks the limiter against the demo's own log.
+ * If `signal` aborts, returns the results so far.
+ * @throws UsageError if a port is not available
  */
 export async function runDemo(
   options: DemoOptions,
@@ -85,11 +87,11 @@ export async function runDemo(
   const { limit, window, clients, threads, engine, seconds } = options
   const limiter = createLimiter({ limit, window, maxKeys: Math.max(clients, 1_000) })
   const { windowMs, granularityMs } = limiter.rule
-  const turns = turnsOf(seconds * 1000)
-  const kinds = kindsOf(clients, limit, windowMs, turns.length / 2)
+  const loads = loadSlices(seconds * 1000)
+  const kinds = kindsOf(clients, limit, windowMs, loads.length / 2)
   const servers = await Servers.start(limiter.share(), engine, threads, options.port)
   const admissions = new Admissions(windowMs)
-  const asked = { polite: nothing(), greedy: nothing() }
+  const totals = { polite: noResponses(), greedy: noResponses() }
   const sides = {
     without: { tally: new Tally(), longestPauseMs: 0 },
     with: { tally: new Tally(), longestPauseMs: 0 },
@@ -97,7 +99,7 @@ export async function runDemo(
   const spans: { fromMs: number; toMs: number }[] = []
   try {
     let msLeft = seconds * 1000
-    for (const { server, ms, isWarmUp } of turns) {
+    for (const { server, ms, isWarmUp } of loads) {
       if (signal.aborted) break
       msLeft -= ms
       const fromMs = monotonicClock.now()
@@ -109,7 +111,7 @@ export async function runDemo(
       )
       const slices = await servers.stopSlice()
       for (const slice of slices) admissions.add(slice)
-      if (server === 'with') addAnswers(asked, tally.answers)
+      if (server === 'with') addResponses(totals, tally.responses)
       if (isWarmUp) continue
       const side = sides[server]
       side.tally.add(tally)
@@ -120,7 +122,7 @@ export async function runDemo(
     await servers.close()
     await limiter.close()
   }
-  const [polite, greedy] = kinds.map((kind) => kindResult(kind, asked[kind.name], admissions)) as [
+  const [polite, greedy] = kinds.map((kind) => kindResult(kind, totals[kind.name], admissions)) as [
     KindResult,
     KindResult,
   ]
@@ -139,34 +141,37 @@ export async function runDemo(
     mostInAnyWindow,
     held: mostInAnyWindow <= limit,
     stoppedEarly: signal.aborted,
-    course: courseOf(greedyKind, admissions, spans),
+    history: historyOf(greedyKind, admissions, spans),
   }
 }
 
-interface Turn {
+interface LoadSlice {
   readonly server: 'with' | 'without'
   readonly ms: number
   readonly isWarmUp: boolean
 }
 
-/** Who is loaded when: a short warm-up of both, then without, with, with, without: being first or last favours neither. */
-function turnsOf(totalMs: number): Turn[] {
-  const warmUpMs = Math.min(totalMs * WARM_UP, LONGEST_WARM_UP_MS)
-  const pairs = Math.max(1, Math.round((totalMs - warmUpMs) / (2 * TURN_MS)))
-  const pair = (ms: number, isWarmUp: boolean, withFirst: boolean): Turn[] => {
+/**
+ * The order of load: a short warm-up of both servers, then without, with, with, without, so that order
+ * favours neither.
+ */
+function loadSlices(totalMs: number): LoadSlice[] {
+  const warmUpMs = Math.min(totalMs * WARM_UP, MAX_WARM_UP_MS)
+  const pairs = Math.max(1, Math.round((totalMs - warmUpMs) / (2 * SLICE_MS)))
+  const pair = (ms: number, isWarmUp: boolean, withFirst: boolean): LoadSlice[] => {
     const [first, second] = withFirst ? (['with', 'without'] as const) : (['without', 'with'] as const)
     return [
       { server: first, ms, isWarmUp },
       { server: second, ms, isWarmUp },
     ]
   }
-  const turnMs = (totalMs - warmUpMs) / (2 * pairs)
-  const measured = Array.from({ length: pairs }, (_, i) => pair(turnMs, false, i % 2 === 1))
+  const sliceMs = (totalMs - warmUpMs) / (2 * pairs)
+  const measured = Array.from({ length: pairs }, (_, i) => pair(sliceMs, false, i % 2 === 1))
   return [...pair(warmUpMs / 2, true, false), ...measured.flat()]
 }
 
-/** Polite clients ask for a third of what they may, so that they are never refused however their requests bunch. */
-function kindsOf(clients: number, limit: number, windowMs: number, turns: number): Kind[] {
+/** Polite clients use a third of their limit, so that bursts of their requests are never refused. */
+function kindsOf(clients: number, limit: number, windowMs: number, slices: number): Kind[] {
   const greedy = Math.max(1, Math.floor(clients / ONE_GREEDY_IN))
   const third = Math.min(limit, (limit * 1000) / windowMs) / 3
   return [
@@ -175,16 +180,16 @@ function kindsOf(clients: number, limit: number, windowMs: number, turns: number
       first: 0,
       clients: clients - greedy,
       perSecond: Math.max(1, Math.floor(third)),
-      most: third < 1 ? Math.max(1, Math.floor(limit / (3 * turns))) : undefined,
+      most: third < 1 ? Math.max(1, Math.floor(limit / (3 * slices))) : undefined,
     },
     { name: 'greedy', first: clients - greedy, clients: greedy, perSecond: undefined, most: undefined },
   ]
 }
 
-function kindResult(kind: Kind, answers: Answers, admissions: Admissions): KindResult {
+function kindResult(kind: Kind, responses: Responses, admissions: Admissions): KindResult {
   let peak = 0
   for (let i = 0; i < kind.clients; i++) peak = Math.max(peak, admissions.peakOf(kind.first + i))
-  return { clients: kind.clients, requests: answers.admitted + answers.refused, peak, ...answers }
+  return { clients: kind.clients, requests: responses.admitted + responses.refused, peak, ...responses }
 }
 
 function serverResult({ tally, longestPauseMs }: { tally: Tally; longestPauseMs: number }): ServerResult {
@@ -200,20 +205,20 @@ function serverResult({ tally, longestPauseMs }: { tally: Tally; longestPauseMs:
   }
 }
 
-/** Of the time under the limiter alone, its turns put together. */
-function courseOf(
+/** Joins the slices with the limiter into one timeline. */
+function historyOf(
   greedy: Kind,
   admissions: Admissions,
   spans: readonly { fromMs: number; toMs: number }[],
-): DemoResult['course'] {
+): DemoResult['history'] {
   const totalMs = spans.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0)
-  const stepMs = Math.max(COURSE_STEP_MS, totalMs / LONGEST_COURSE)
-  const moments = spans.flatMap(({ fromMs, toMs }) =>
+  const stepMs = Math.max(HISTORY_STEP_MS, totalMs / MAX_HISTORY_STEPS)
+  const timesMs = spans.flatMap(({ fromMs, toMs }) =>
     Array.from({ length: Math.floor((toMs - fromMs) / stepMs) }, (_, i) => fromMs + (i + 1) * stepMs),
   )
   let closest = greedy.first
   for (let i = 1; i < greedy.clients; i++) {
     if (admissions.peakOf(greedy.first + i) > admissions.peakOf(closest)) closest = greedy.first + i
   }
-  return { stepMs, used: admissions.usedAt(closest, moments) }
+  return { stepMs, used: admissions.usedAt(closest, timesMs) }
 }

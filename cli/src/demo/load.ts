@@ -2,49 +2,49 @@ import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import type { Client, Instance, Options } from 'autocannon'
 import { CLIENT_HEADER } from './messages.js'
 
-/** How a kind of client behaves. */
+/** A kind of client and its behaviour. */
 export interface Kind {
   readonly name: 'polite' | 'greedy'
-  /** Its clients have numbers from here on. */
+  /** The number of its first client; the others follow. */
   readonly first: number
   readonly clients: number
-  /** How often each asks in a second; undefined: as often as it is answered. */
+  /** Requests per client and second; undefined: each client sends its next request after each response. */
   readonly perSecond: number | undefined
-  /** How often each asks in one slice at most. */
+  /** The most requests per client in one slice. */
   readonly most: number | undefined
 }
 
-/** What the clients of one kind were told. */
-export interface Answers {
+/** Counts of the responses to one kind of client. */
+export interface Responses {
   admitted: number
   refused: number
-  /** Neither: a lost connection, or another answer. */
+  /** Lost connections and responses with another status. */
   failed: number
 }
 
-/** What one slice of load, or several together, came to. Latencies in microseconds. */
+/** The results of one or more slices of load. Latencies are in microseconds. */
 export class Tally {
-  readonly answers: Record<Kind['name'], Answers> = { polite: nothing(), greedy: nothing() }
+  readonly responses: Record<Kind['name'], Responses> = { polite: noResponses(), greedy: noResponses() }
   readonly latencyUs: RecordableHistogram = createHistogram()
   ms = 0
 
   get requests(): number {
-    return Object.values(this.answers).reduce((sum, { admitted, refused }) => sum + admitted + refused, 0)
+    return Object.values(this.responses).reduce((sum, { admitted, refused }) => sum + admitted + refused, 0)
   }
 
-  add({ answers, latencyUs, ms }: Tally): void {
-    addAnswers(this.answers, answers)
+  add({ responses, latencyUs, ms }: Tally): void {
+    addResponses(this.responses, responses)
     this.latencyUs.add(latencyUs)
     this.ms += ms
   }
 }
 
-/** Every so often autocannon looks whether it is to stop. */
+/** The interval at which autocannon checks whether to stop. */
 const SAMPLE_MS = 50
 
 /**
- * Lets every client ask for `path` for so long, each on a connection of its own, spread over the ports. `onAnswer` is
- * called for each answer.
+ * Lets every client request `path` for `ms` milliseconds. Each has its own connection; the clients are spread
+ * over the ports. Calls `onResponse` for each response.
  */
 export async function load(
   ports: readonly number[],
@@ -52,7 +52,7 @@ export async function load(
   kinds: readonly Kind[],
   ms: number,
   signal: AbortSignal,
-  onAnswer: (soFar: Tally) => void,
+  onResponse: (soFar: Tally) => void,
 ): Promise<Tally> {
   const { default: autocannon } = await import('autocannon')
   const tally = new Tally()
@@ -60,14 +60,14 @@ export async function load(
   const ended: Promise<void>[] = []
   const startedAt = performance.now()
   for (const kind of kinds) {
-    const answers = tally.answers[kind.name]
+    const responses = tally.responses[kind.name]
     for (const [i, port] of ports.entries()) {
       const numbers = numbersAt(kind, i, ports.length)
       if (numbers.length === 0) continue
       const options: Options & { sampleInt: number } = {
         url: `http://127.0.0.1:${port}${path}`,
         connections: numbers.length,
-        duration: Math.ceil(ms / 1000) + 3600, // it is stopped below
+        duration: Math.ceil(ms / 1000) + 3600, // stop() below ends it earlier
         sampleInt: SAMPLE_MS,
         setupClient: (client: Client) => client.setHeaders({ [CLIENT_HEADER]: String(numbers.pop()) }),
         ...(kind.perSecond === undefined ? {} : { connectionRate: kind.perSecond }),
@@ -79,14 +79,14 @@ export async function load(
       })
       ended.push(end)
       instance.on('response', (_client, status, _bytes, latencyMs) => {
-        if (status === 200) answers.admitted++
-        else if (status === 429) answers.refused++
-        else answers.failed++
+        if (status === 200) responses.admitted++
+        else if (status === 429) responses.refused++
+        else responses.failed++
         tally.latencyUs.record(Math.max(1, Math.round(latencyMs * 1000)))
-        onAnswer(tally)
+        onResponse(tally)
       })
       instance.on('reqError', () => {
-        answers.failed++
+        responses.failed++
       })
       runs.push(instance)
     }
@@ -98,14 +98,14 @@ export async function load(
   return tally
 }
 
-/** The kind's clients on the i-th of so many ports. */
+/** The numbers of the kind's clients on the i-th port. */
 function numbersAt({ first, clients }: Kind, i: number, ports: number): number[] {
   return Array.from({ length: clients }, (_, n) => n)
     .filter((n) => n % ports === i)
     .map((n) => first + n)
 }
 
-/** Resolves after so long, or when it is called off. */
+/** Resolves after `ms` milliseconds, or when `signal` aborts. */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve()
@@ -119,7 +119,7 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-export function addAnswers(sum: Tally['answers'], more: Tally['answers']): void {
+export function addResponses(sum: Tally['responses'], more: Tally['responses']): void {
   for (const name of ['polite', 'greedy'] as const) {
     sum[name].admitted += more[name].admitted
     sum[name].refused += more[name].refused
@@ -127,6 +127,6 @@ export function addAnswers(sum: Tally['answers'], more: Tally['answers']): void 
   }
 }
 
-export function nothing(): Answers {
+export function noResponses(): Responses {
   return { admitted: 0, refused: 0, failed: 0 }
 }

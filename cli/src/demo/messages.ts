@@ -1,16 +1,16 @@
 import type { SharedLimiter } from 'millrace'
 
-/** Bears the number of the client. */
+/** The header with the client's number. */
 export const CLIENT_HEADER = 'x-client'
 
-/** Who decides: the server's own threads, or a pool beside each of them. */
+/** Where decisions run: on the server's own threads, or on a pool of each. */
 export const ENGINES = ['inline', 'pool'] as const
 export type Engine = (typeof ENGINES)[number]
 
 export interface ServerTask {
   readonly shared: SharedLimiter
   readonly engine: Engine
-  /** 0: any free one. */
+  /** 0 selects a free port. */
   readonly port: number
 }
 
@@ -22,10 +22,13 @@ export type ServerReply =
   | { readonly type: 'started' }
   | ({ readonly type: 'stopped' } & Slice)
 
-/** What a thread saw between `start` and `stop`. */
+/** A thread's record of the time between `start` and `stop`. */
 export interface Slice {
   readonly longestPauseMs: number
-  /** For each admission its client's number, and the moment at which the decision took effect, in milliseconds. */
+  /**
+   * Per admission: the client's number here, and in `atMs` the time in milliseconds at which the decision
+   * took effect.
+   */
   readonly clients: Int32Array
   readonly atMs: Float64Array
 }

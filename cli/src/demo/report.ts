@@ -8,24 +8,24 @@ import type { DemoResult, KindResult, ServerResult } from './demo.js'
 const CHART_HEIGHT = 12
 const WIDEST_CHART = 100
 
-/** What the demo found, for people: at most `width` characters wide. */
+/** The results of the demo as text of at most `width` columns. */
 export function report(result: DemoResult, width: number, colour: boolean): string {
-  const { limit, windowMs, course } = result
+  const { limit, windowMs, history } = result
   const per = formatDuration(windowMs)
-  const seconds = (index: number) => `${(((index + 1) * course.stepMs) / 1000).toFixed(1)} s`
+  const seconds = (index: number) => `${(((index + 1) * history.stepMs) / 1000).toFixed(1)} s`
   const chart =
-    course.used.length === 0
+    history.used.length === 0
       ? []
       : [
           lineChart(
             [
-              { name: `admitted in the last ${per}`, values: course.used },
-              { name: `limit, ${grouped(limit)}`, values: course.used.map(() => limit) },
+              { name: `admitted in the last ${per}`, values: history.used },
+              { name: `limit, ${grouped(limit)}`, values: history.used.map(() => limit) },
             ],
             {
               width: Math.min(width, WIDEST_CHART),
               height: CHART_HEIGHT,
-              title: 'A greedy client',
+              title: 'The busiest greedy client',
               xLabelAt: seconds,
               colour,
             },
@@ -33,10 +33,13 @@ export function report(result: DemoResult, width: number, colour: boolean): stri
           '',
         ]
   return [
-    fitting(width, `Who asked, and was let in (limit ${grouped(limit)} in ${per})`, kinds(result)),
+    titledTable(width, `Requests by kind of client (limit ${grouped(limit)} per ${per})`, kinds(result)),
     '',
-    fitting(width, 'The server under this load', servers(result)),
-    ...wrapped('(The load comes from this machine, too: these figures move from run to run.)', width),
+    titledTable(width, 'Server performance', servers(result)),
+    ...wrapped(
+      '(The load generator runs on the same machine, so these figures vary from run to run.)',
+      width,
+    ),
     '',
     ...chart,
     ...verdict(result, width, colour),
@@ -44,14 +47,14 @@ export function report(result: DemoResult, width: number, colour: boolean): stri
   ].join('\n')
 }
 
-/** The last word, and how it was found out. */
+/** The verdict, and the evidence for it. */
 function verdict(
   { held, mostInAnyWindow, limit, windowMs, stoppedEarly }: DemoResult,
   width: number,
   colour: boolean,
 ): string[] {
-  const most = `the most that any client was admitted in any ${formatDuration(windowMs)} is ${grouped(mostInAnyWindow)} of ${grouped(limit)}`
-  const how = 'by a log of the moments at which the decisions took effect.'
+  const most = `the most requests of one client admitted in any ${formatDuration(windowMs)} is ${grouped(mostInAnyWindow)} (limit ${grouped(limit)})`
+  const how = 'according to a log of the times at which the decisions took effect.'
   const text = wrapped(`${held ? 'Held' : 'BROKEN'}: ${most}, ${how}`, width)
   const [tint, word] = held ? (['green', 'Held'] as const) : (['red', 'BROKEN'] as const)
   if (colour) text[0] = text[0]!.replace(word, styleText(tint, word, { validateStream: false }))
@@ -83,15 +86,15 @@ function servers({ withLimiter, withoutLimiter }: DemoResult): string[][] {
   const ms = (value: number) => `${value.toFixed(value < 10 ? 2 : 1)} ms`
   return [
     ['', 'with limiter', 'without'],
-    row('requests a second', ({ requestsPerSecond }) => grouped(Math.round(requestsPerSecond))),
-    row('latency, median', ({ p50Ms }) => ms(p50Ms)),
-    row('latency, p99', ({ p99Ms }) => ms(p99Ms)),
+    row('requests per second', ({ requestsPerSecond }) => grouped(Math.round(requestsPerSecond))),
+    row('median latency', ({ p50Ms }) => ms(p50Ms)),
+    row('p99 latency', ({ p99Ms }) => ms(p99Ms)),
     row('longest pause', ({ longestPauseMs }) => ms(longestPauseMs)),
   ]
 }
 
-/** A table below its title. */
-function fitting(width: number, title: string, [head, ...rows]: string[][]): string {
+/** A table with a title; it has no frame if it would not fit. */
+function titledTable(width: number, title: string, [head, ...rows]: string[][]): string {
   const table = new Table({
     head: head!,
     colAligns: ['left', 'right', 'right'],
@@ -107,7 +110,7 @@ function fitting(width: number, title: string, [head, ...rows]: string[][]): str
   return [...wrapped(title, width), table.toString()].join('\n')
 }
 
-/** Below this a table goes without its frame: figures matter more. */
+/** Narrower tables have no frame, to leave room for the figures. */
 const NARROW = 50
 const BORDERLESS = {
   ...Object.fromEntries(

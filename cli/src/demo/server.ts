@@ -1,6 +1,7 @@
 /**
- * One thread of the demo's server: `/limited` asks the limiter, `/open` does the same without it. Started by `servers.ts`
- * with a {@link ServerTask}; a {@link ServerRequest} is answered with a {@link ServerReply}.
+ * One thread of the demo's server. `/limited` calls the limiter, `/open` does the same without it.
+ * `servers.ts` starts it with a {@link ServerTask}; the thread replies to a {@link ServerRequest} with a
+ * {@link ServerReply}.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +18,7 @@ const pauses = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 let clients: number[] = []
 let atMs: number[] = []
 
-// One header in every answer, of both servers: what a header costs is not the limiter's price.
+// Both paths set one header, so that its cost does not count as the limiter's.
 const server = createServer((request, response) => {
   if (request.url !== '/limited') {
     response.writeHead(200, { 'RateLimit-Remaining': limit }).end('Hello\n')
@@ -26,7 +27,7 @@ const server = createServer((request, response) => {
   const client = String(request.headers[CLIENT_HEADER])
   decide(client, (decision, effectMs) => {
     if (decision === undefined) {
-      response.writeHead(503).end('Nothing was decided\n')
+      response.writeHead(503).end('The limiter failed\n')
       return
     }
     if (!decision.allowed) {

@@ -4,12 +4,15 @@ import type { SharedLimiter } from 'millrace'
 import { UsageError } from '../terminal.js'
 import type { Engine, ServerReply, ServerRequest, ServerTask, Slice } from './messages.js'
 
-/** The demo's server: threads of one limiter, each with a port of its own (Node 20 can't share one among threads). */
+/**
+ * The threads of the demo's server. They share one limiter; each has its own port, as Node 20 cannot share a
+ * port.
+ */
 export class Servers {
   readonly ports: number[] = []
   readonly #threads: Worker[] = []
 
-  /** @throws UsageError for a port that can't be had */
+  /** @throws UsageError if a port is not available */
   static async start(
     shared: SharedLimiter,
     engine: Engine,
@@ -35,19 +38,19 @@ export class Servers {
   }
 
   async startSlice(): Promise<void> {
-    await this.#ask('start')
+    await this.#request('start')
   }
 
-  /** What each thread saw since `startSlice`. */
+  /** Ends the slice and returns the record of each thread. */
   async stopSlice(): Promise<Slice[]> {
-    return (await this.#ask('stop')).filter((reply) => reply.type === 'stopped')
+    return (await this.#request('stop')).filter((reply) => reply.type === 'stopped')
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.terminate()))
   }
 
-  #ask(request: ServerRequest): Promise<ServerReply[]> {
+  #request(request: ServerRequest): Promise<ServerReply[]> {
     return Promise.all(
       this.#threads.map((thread) => {
         const reply = replyOf(thread)
@@ -58,15 +61,15 @@ export class Servers {
   }
 }
 
-/** The next message; rejects with what the thread threw. */
+/** The thread's next message. Rejects if the thread throws. */
 async function replyOf(thread: Worker): Promise<ServerReply> {
   const [reply] = await once(thread, 'message')
   return reply
 }
 
 function portError(port: number, { code, message }: { code: string | undefined; message: string }): string {
-  const advice = 'choose another with --port, or leave --port out for any free one'
+  const advice = 'choose another with --port, or omit --port to use a free one'
   if (code === 'EADDRINUSE') return `port ${port} is in use; ${advice}`
-  if (code === 'EACCES') return `port ${port} is not allowed to you; ${advice}`
+  if (code === 'EACCES') return `you have no permission to use port ${port}; ${advice}`
   return `the server could not listen: ${message}`
 }

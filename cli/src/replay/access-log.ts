@@ -4,27 +4,30 @@ export interface LoggedRequest {
   readonly atMs: number
   /** The client's address or host name. */
   readonly ip: string
-  /** Who the server took the client for; `-` where it asked nobody. */
+  /** The authenticated user; `-` if there is none. */
   readonly user: string
-  /** The first line of the request as it was logged: method, target and version, if it was one. */
+  /** The first line of the request as logged: method, target and version. */
   readonly request: string
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const QUOTED = '"[^"\\\\]*(?:\\\\.[^"\\\\]*)*"'
 /**
- * A user is not `-` with more behind it: that is a log with the virtual host in front (Apache's `vhost_combined`), whose
- * first field is the same for every client.
+ * Excludes a user that begins with `- `. Such a line has the virtual host in front (Apache's
+ * `vhost_combined`), so that its first field is the same for every client.
  */
 const USER = '(?!- [^[]).+?'
-/** host ident user [time] "request" status bytes, and in the Combined format "referrer" "agent"; more may follow. */
+/**
+ * host ident user [time] "request" status bytes; the Combined format adds "referrer" "agent". More fields may
+ * follow.
+ */
 const LINE = new RegExp(
   `^(\\S+) \\S+ (${USER}) \\[(\\d\\d)/([A-Z][a-z]{2})/(\\d{4}):(\\d\\d):(\\d\\d):(\\d\\d) ([+-])(\\d\\d)(\\d\\d)\\] (${QUOTED}) (?:\\d{3}|-) (?:\\d+|-)(?: ${QUOTED} ${QUOTED})?(?: .*)?$`,
 )
 
 /**
- * A line of the Common or Combined Log Format (Apache's mod_log_config, https://httpd.apache.org/docs/2.4/logs.html);
- * undefined where it is none, or its time is no time.
+ * Parses a line of the Common or Combined Log Format (Apache's mod_log_config,
+ * https://httpd.apache.org/docs/2.4/logs.html). Returns undefined for other lines and for invalid times.
  */
 export function parseLine(line: string): LoggedRequest | undefined {
   const fields = LINE.exec(line)

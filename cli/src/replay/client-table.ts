@@ -3,14 +3,14 @@ import { grouped, printable, shortened } from '../terminal.js'
 import type { RefusedClient } from './judge.js'
 import { readable } from './keys.js'
 
-const ALL = ['requests', 'refused', 'most in one window'] as const
-const FEWEST = ['refused'] as const
+const ALL_COLUMNS = ['requests', 'refused', 'most in one window'] as const
+const FEWEST_COLUMNS = ['refused'] as const
 const FIGURES = { requests: 'requests', refused: 'refused', 'most in one window': 'peak' } as const
-const SOME_ROOM = 15 // characters: an IPv4 address
+const MIN_NAME_WIDTH = 15 // columns: an IPv4 address
 
 /**
- * Every column where a client's name still has some room beside them, else only who was refused how often. `who` is what
- * a client is called.
+ * A table of refused clients. It has all columns if the client's name still fits, else only the refusals.
+ * `who` is the title of the first column: `client` or `key`.
  */
 export function clientTable(clients: readonly RefusedClient[], who: string, width: number): string {
   const rows = (titles: readonly (keyof typeof FIGURES)[]) =>
@@ -22,7 +22,7 @@ export function clientTable(clients: readonly RefusedClient[], who: string, widt
     )
     return width - widths.reduce((sum, column) => sum + column + 3, 4)
   }
-  const titles = room(ALL) >= SOME_ROOM ? ALL : FEWEST
+  const titles = room(ALL_COLUMNS) >= MIN_NAME_WIDTH ? ALL_COLUMNS : FEWEST_COLUMNS
   const widest = Math.max(who.length, room(titles))
   const table = new Table({
     head: [who, ...titles],

@@ -1,16 +1,22 @@
 import { SlidingLog } from './sliding-log.js'
 import { byClient, type Traffic } from './traffic.js'
 
-/** What became of all requests together. */
+/** Counts over all requests. */
 export interface Counts {
   refused: number
-  /** What an exact sliding log, deciding on its own, would have refused. */
+  /** Refusals of an exact sliding log on the same traffic. */
   exactRefused: number
-  /** Admissions that put the log of the limiter's own admissions over the limit. Strict: never. */
+  /**
+   * Admissions that exceeded the limit by the exact log of the limiter's admissions. Always 0 with the strict
+   * edge.
+   */
   wronglyAdmitted: number
-  /** Refusals although the log of the limiter's own admissions had room: up to one granule early. */
+  /**
+   * Refusals that fit the limit by the exact log of the limiter's admissions, because the oldest bucket
+   * counts whole.
+   */
   wronglyRefused: number
-  /** Of those, the ones more than one granule early. Never. */
+  /** Wrong refusals that were early by more than one bucket. Always 0. */
   refusedTooEarly: number
 }
 
@@ -18,14 +24,14 @@ export interface RefusedClient {
   client: string
   requests: number
   refused: number
-  /** The most that it asked for in any one window. */
+  /** The client's most requests in any window. */
   peak: number
 }
 
 /**
- * Judges every decision by exact logs. `order` has the numbers of the requests in order of time; `admitted` has 1 for
- * each request (by its number) that the limiter let pass. One client after the other, so that a million clients need no
- * more memory than the logs of one.
+ * Checks every decision against exact logs. `order` has the indices of the requests by time; `admitted` has 1
+ * at the index of each admitted request. It goes client by client, so that the memory for logs is that of one
+ * client.
  */
 export function judge(
   traffic: Traffic,
@@ -35,33 +41,33 @@ export function judge(
 ): { counts: Counts; refusedMost: RefusedClient[] } {
   const { clients, atMs } = traffic
   const { requests, starts } = byClient(traffic, order)
-  const own = new SlidingLog(windowMs)
-  const ownWider = new SlidingLog(windowMs + granularityMs)
+  const admissions = new SlidingLog(windowMs)
+  const widerAdmissions = new SlidingLog(windowMs + granularityMs)
   const exact = new SlidingLog(windowMs)
-  const asked = new SlidingLog(windowMs)
+  const requested = new SlidingLog(windowMs)
   const counts = { refused: 0, exactRefused: 0, wronglyAdmitted: 0, wronglyRefused: 0, refusedTooEarly: 0 }
   const refusedMost: RefusedClient[] = []
   for (const [number, client] of clients.entries()) {
-    for (const log of [own, ownWider, exact, asked]) log.clear()
+    for (const log of [admissions, widerAdmissions, exact, requested]) log.clear()
     const [start, end] = [starts[number]!, starts[number + 1]!]
     const refusedBefore = counts.refused
     let peak = 0
     for (let i = start; i < end; i++) {
       const at = atMs[requests[i]!]!
-      const room = own.used(at) < limit
+      const room = admissions.used(at) < limit
       if (admitted[requests[i]!] === 1) {
         if (!room) counts.wronglyAdmitted++
-        own.add(at)
-        ownWider.add(at)
+        admissions.add(at)
+        widerAdmissions.add(at)
       } else {
         counts.refused++
         if (room) counts.wronglyRefused++
-        if (ownWider.used(at) < limit) counts.refusedTooEarly++
+        if (widerAdmissions.used(at) < limit) counts.refusedTooEarly++
       }
       if (exact.used(at) < limit) exact.add(at)
       else counts.exactRefused++
-      asked.add(at)
-      peak = Math.max(peak, asked.used(at))
+      requested.add(at)
+      peak = Math.max(peak, requested.used(at))
     }
     const refused = counts.refused - refusedBefore
     if (refused > 0) refusedMost.push({ client, requests: end - start, refused, peak })

@@ -1,25 +1,29 @@
 import { InvalidArgumentError } from 'commander'
 import type { LoggedRequest } from './access-log.js'
 
-/** What a limit may be counted by: one of these, or several joined by `+`. */
+/** The fields of a key. A key has one field, or several joined by `+`. */
 export const FIELDS = ['ip', 'user', 'path'] as const
 type Field = (typeof FIELDS)[number]
 
-/** By what requests are told apart, such as `ip+path`. */
+/** The key that requests count by, such as `ip+path`. */
 export interface Key {
   readonly name: string
-  /** Two requests count together where this is the same. A log's line has no line feed, so no two keys run together. */
+  /**
+   * The key of a request. A line feed separates the fields; a log's line has none, so keys stay unambiguous.
+   */
   of(request: LoggedRequest): string
-  /** Whether requests without a user are counted by their address for want of one. */
+  /** Whether requests without a user count by their address. */
   readonly needsUser: boolean
 }
 
-/** @throws InvalidArgumentError for what is no field, or names one twice */
+/** @throws InvalidArgumentError for an unknown or repeated field */
 export function parseKey(name: string): Key {
   const fields = name.split('+') as Field[]
   const areFields = fields.every((field) => FIELDS.includes(field))
   if (!areFields || new Set(fields).size < fields.length)
-    throw new InvalidArgumentError('Give ip, user or path, or several of them joined by +, such as ip+path.')
+    throw new InvalidArgumentError(
+      'Expected ip, user or path, or several of them joined by +, such as ip+path.',
+    )
   const needsUser = fields.includes('user') && !fields.includes('ip')
   return {
     name,
@@ -28,7 +32,7 @@ export function parseKey(name: string): Key {
   }
 }
 
-/** A key as people read it. */
+/** A key for display. */
 export function readable(key: string): string {
   return key.replaceAll('\n', ' ')
 }
@@ -41,19 +45,22 @@ function value(request: LoggedRequest, field: Field, needsUser: boolean): string
   if (field === 'ip') return request.ip
   if (field === 'path') return path(request.request)
   if (hasUser(request)) return request.user
-  // One key for all who have not logged in would refuse nearly all of them: a server limits those by their address.
+  // One key for all anonymous requests would refuse nearly all of them; servers limit these by address.
   return needsUser ? `- ${request.ip}` : '-'
 }
 
-/** method target [HTTP/version]; a target may have spaces where a server logs what it was sent. */
+/** method target [HTTP/version]. The target may contain spaces, as servers log requests unchanged. */
 const REQUEST = /^\S+ +(\S.*?)(?: +HTTP\/[\d.]+)?$/
 const ORIGIN = /^https?:\/\/[^/?#]*/i
 
-/** Of `GET /a?b=c HTTP/1.1` it is `/a`, as it was sent; `-` where the request is none, such as TLS to a plain port. */
+/**
+ * The path of a request: `/a` for `GET /a?b=c HTTP/1.1`; `-` for an invalid request, such as TLS on a plain
+ * port.
+ */
 function path(request: string): string {
   const [, target] = REQUEST.exec(request) ?? []
   if (target === undefined) return '-'
-  const inside = target.replace(ORIGIN, '') // a proxy is asked for a whole address
+  const inside = target.replace(ORIGIN, '') // requests to a proxy have a full URL
   const end = inside.search(/[?#]/)
   return (end < 0 ? inside : inside.slice(0, end)) || '/'
 }

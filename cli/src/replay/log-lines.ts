@@ -5,10 +5,10 @@ import { createGunzip } from 'node:zlib'
 import { UsageError } from '../terminal.js'
 
 /**
- * The lines of a log, unpacked if its first bytes are gzip's, whatever its name; `-` reads `stdin`. `onBytes` hears how
- * many bytes have been read of how many there are (`undefined`: nobody knows). Of a line longer than 65,536 characters,
- * such as a file that is no log may be as a whole, what is beyond is dropped.
- * @throws UsageError where it can't be read
+ * Yields the lines of a log; `-` reads `stdin`. Decompresses the log if its first bytes are those of gzip.
+ * Calls `onBytes` with the number of bytes read and the total (undefined if unknown). Truncates lines at
+ * 65,536 characters, because a file that is not a log may be a single line.
+ * @throws UsageError if the log cannot be read
  */
 export async function* logLines(
   path: string,
@@ -19,7 +19,7 @@ export async function* logLines(
   try {
     const { source, bytes } = path === '-' ? { source: stdin, bytes: undefined } : open(path)
     let read = 0
-    const unpacked = await unzipped(source, (chunk) => {
+    const unpacked = await decompressed(source, (chunk) => {
       read += chunk.length
       onBytes(read, bytes)
     })
@@ -33,7 +33,7 @@ export async function* logLines(
   }
 }
 
-/** Several times the longest line that servers write: what they take as a request is limited to 8 KiB or so. */
+/** Several times the longest line that servers write: they limit requests to about 8 KiB. */
 const LONGEST_LINE = 65_536
 const BYTE_ORDER_MARK = '\ufeff'
 
@@ -49,7 +49,7 @@ async function* split(bytes: Readable): AsyncGenerator<string> {
   for await (const chunk of bytes) {
     const texts = (rest + decoder.write(chunk)).split('\n')
     rest = texts.pop()!
-    // Once over, a line stays over: whatever is added to it is cut off again.
+    // One character more than the limit is enough: `line` cuts it off, with whatever follows.
     if (rest.length > LONGEST_LINE) rest = rest.slice(0, LONGEST_LINE + 1)
     for (const text of texts) yield line(text)
   }
@@ -58,10 +58,10 @@ async function* split(bytes: Readable): AsyncGenerator<string> {
 }
 
 const REASONS: Record<string, string> = {
-  ENOENT: 'there is no such file (give the path of an access log, or - for standard input)',
-  EISDIR: 'this is a folder (give the path of an access log)',
-  EACCES: 'not allowed to read this file',
-  Z: 'damaged or cut off: it begins like gzip, but can’t be unpacked to its end',
+  ENOENT: 'no such file; expected the path of an access log, or - for standard input',
+  EISDIR: 'is a directory; expected the path of an access log',
+  EACCES: 'no permission to read this file',
+  Z: 'damaged or truncated gzip data',
 }
 
 function open(path: string): { source: Readable; bytes: number | undefined } {
@@ -71,8 +71,11 @@ function open(path: string): { source: Readable; bytes: number | undefined } {
   return { source, bytes: stat.isFile() ? stat.size : undefined }
 }
 
-/** The same bytes, through gunzip where they begin with its magic. */
-async function unzipped(source: NodeJS.ReadableStream, onChunk: (chunk: Buffer) => void): Promise<Readable> {
+/** The bytes of `source`, decompressed if they begin with gzip's magic number. */
+async function decompressed(
+  source: NodeJS.ReadableStream,
+  onChunk: (chunk: Buffer) => void,
+): Promise<Readable> {
   const chunks = source[Symbol.asyncIterator]() as AsyncIterator<Buffer | string>
   let start = Buffer.alloc(0)
   let ended = false
@@ -94,7 +97,7 @@ async function unzipped(source: NodeJS.ReadableStream, onChunk: (chunk: Buffer) 
   }
   const isZipped = start[0] === 0x1f && start[1] === 0x8b
   const unpacked = isZipped ? createGunzip() : new PassThrough()
-  // Errors are read off `unpacked`, which the pipeline destroys with them.
+  // The reader of `unpacked` gets the errors: the pipeline destroys it with them.
   pipeline(Readable.from(all()), unpacked, () => {})
   return unpacked
 }

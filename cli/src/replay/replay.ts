@@ -2,7 +2,7 @@ import { createLimiter, type Edge, manualClock, type RuleOptions } from 'millrac
 import { type Counts, judge, type RefusedClient } from './judge.js'
 import { inOrder, type Traffic } from './traffic.js'
 
-/** What a limit would have done. */
+/** The result of a replay. */
 export interface Replay extends Counts {
   requests: number
   clients: number
@@ -11,29 +11,31 @@ export interface Replay extends Counts {
   windowMs: number
   granularityMs: number
   edge: Edge
-  /** Of the first and last request, since 1970; null where there is none. */
+  /** Times of the first and last request in milliseconds since 1970; null without requests. */
   firstMs: number | null
   lastMs: number | null
-  /** Every client that was refused, the most refused first. */
+  /** All clients with refusals, the most refusals first. */
   refusedMost: RefusedClient[]
-  /** 1 for each request, in the traffic's order, that was let through. */
+  /** 1 for each admitted request, in the order of the traffic. */
   admitted: Uint8Array
 }
 
-/** Whether the limiter did what it never may: a bug in it. An edge of `smooth` may admit more than the limit. */
-export function breaksPromise({ edge, wronglyAdmitted, refusedTooEarly }: Replay): boolean {
+/**
+ * Whether the limiter violated a guarantee, which is a bug. The edge `smooth` may admit more than the limit.
+ */
+export function violatesGuarantee({ edge, wronglyAdmitted, refusedTooEarly }: Replay): boolean {
   return refusedTooEarly > 0 || (edge === 'strict' && wronglyAdmitted > 0)
 }
 
 /**
- * Puts the requests in order of time and asks a limiter about each, by a clock that stands where the request was. Every
- * answer is judged against an exact log of what this limiter had admitted until then.
- * @throws MillraceError for a rule that can't be
+ * Sorts the requests by time and decides each with a limiter whose clock is set to the request's time. Checks
+ * every decision against an exact log of the limiter's earlier admissions.
+ * @throws MillraceError for an invalid rule
  */
 export function replay(traffic: Traffic, rule: RuleOptions, onProgress: (done: number) => void): Replay {
   const order = inOrder(traffic)
   const clock = manualClock(order.length === 0 ? 0 : traffic.atMs[order[0]!]!)
-  const maxKeys = Math.max(1_000, 2 * traffic.clients.length) // so sparse that none is displaced: room unused costs none
+  const maxKeys = Math.max(1_000, 2 * traffic.clients.length) // large enough that no key is evicted; unused room takes no memory
   const limiter = createLimiter({ ...rule, maxKeys, clock })
   const { windowMs, granularityMs, edge } = limiter.rule
   const { limit } = rule

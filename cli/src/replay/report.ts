@@ -7,51 +7,53 @@ import type { Replay } from './replay.js'
 import { labelOf, type Timeline } from './timeline.js'
 import type { Unparsed } from './traffic.js'
 
-/** What is told of a replay. */
-export interface Found {
+/** The contents of the report. */
+export interface Results {
   replay: Replay
   unparsed: Unparsed
   /** The name of the key, such as `ip`. */
   key: string
-  /** Requests counted by address because they had no user, which the key asks for. */
+  /** Requests without a user that count by address, if the key needs a user. */
   usersMissing: number
-  /** Where there is room for a chart. */
+  /** Present if a chart fits. */
   timeline?: Timeline
-  /** Where it was asked for. */
+  /** Present with `--compare fixed-window`. */
   fixedWindow?: FixedWindow
 }
 
-/** A table takes time with the square of its rows; the JSON has them all. */
+/** The time for a table grows with the square of its rows. The JSON output has all rows. */
 const MOST_LISTED = 1_000
 const CHART_LINES = 14
 
-/** For people: at most `width` characters wide, and without colour but for a chart that asks for it. */
+/** Renders the report with at most `width` columns. Only the chart uses colour. */
 export function report(
-  found: Found,
+  results: Results,
   { top, width, colour }: { top: number; width: number; colour: boolean },
 ): string {
-  const { replay, key, fixedWindow } = found
+  const { replay, key, fixedWindow } = results
   const { limit, windowMs, granularityMs, edge, refusedMost } = replay
   const lines: string[] = []
   const line = (text = '') => lines.push(...wrapped(text, width))
   const who = key === 'ip' ? 'client' : 'key'
-  const whom = key === 'ip' ? 'a client' : `a key (${key})`
+  const per = key === 'ip' ? 'client' : `key (${key})`
   const window = formatDuration(windowMs)
 
-  line(`${grouped(limit)} in ${window} ${whom}, ${edge}, granules of ${formatDuration(granularityMs)}`)
+  line(
+    `Limit: ${grouped(limit)} requests per ${per} in any ${window}, ${edge} edge, granularity ${formatDuration(granularityMs)}`,
+  )
   line()
-  for (const row of table(figures(found, who))) lines.push(shortened(row, width))
-  for (const { line: number, text } of found.unparsed.examples)
+  for (const row of table(figures(results, who))) lines.push(shortened(row, width))
+  for (const { line: number, text } of results.unparsed.examples)
     lines.push(shortened(`  line ${number}: ${printable(text.slice(0, width))}`, width))
 
-  const chart = found.timeline && overTime(found.timeline, width, colour)
+  const chart = results.timeline && overTime(results.timeline, width, colour)
   if (chart !== undefined) lines.push('', chart)
 
   line()
-  line('How exact, judged by a log of what this limiter had admitted:')
+  line('Accuracy, compared with an exact log of the admitted requests:')
   line(`  wrongly admitted  ${verdict(replay.wronglyAdmitted, edge)}`)
   line(`  wrongly refused   ${grouped(replay.wronglyRefused)}${early(replay)}`)
-  line(`An exact sliding log on its own would have refused ${part(replay.exactRefused, replay.requests)}.`)
+  line(`An exact sliding log would have refused ${part(replay.exactRefused, replay.requests)}.`)
 
   if (fixedWindow) {
     line()
@@ -65,18 +67,18 @@ export function report(
   if (listed.length > 0) {
     line()
     const most = listed.length === 1 ? who : `${grouped(listed.length)} ${who}s`
-    line(listed.length < refusedMost.length ? `The ${most} refused most:` : `The ${who}s refused:`)
+    line(listed.length < refusedMost.length ? `The ${most} with the most refusals:` : `The refused ${who}s:`)
     lines.push(clientTable(listed, who, width))
   }
   return `${lines.join('\n')}\n`
 }
 
-function figures({ replay, unparsed, usersMissing }: Found, who: string): [name: string, value: string][] {
+function figures({ replay, unparsed, usersMissing }: Results, who: string): [name: string, value: string][] {
   const { requests, clients, firstMs, lastMs } = replay
   const rows: [string, string][] = [['requests', grouped(requests)]]
   if (firstMs !== null && lastMs !== null)
     rows.push(['from (UTC)', moment(firstMs)], ['to (UTC)', moment(lastMs)])
-  if (usersMissing > 0) rows.push(['without a user', `${part(usersMissing, requests)}, by ip`])
+  if (usersMissing > 0) rows.push(['without a user', `${part(usersMissing, requests)}, counted by ip`])
   rows.push(
     [`${who}s`, grouped(clients)],
     ['requests refused', part(replay.refused, requests)],
@@ -91,7 +93,7 @@ function table(rows: [name: string, value: string][]): string[] {
   return rows.map(([name, value]) => `${name.padEnd(widest + 2)}${value}`)
 }
 
-/** Nothing where all happened at once. */
+/** The chart of requests over time; undefined if all requests fall into one span. */
 function overTime(timeline: Timeline, width: number, colour: boolean): string | undefined {
   const { bucketMs, admitted, refused } = timeline
   if (admitted.length < 2) return undefined
@@ -103,7 +105,7 @@ function overTime(timeline: Timeline, width: number, colour: boolean): string | 
     {
       width,
       height: CHART_LINES,
-      title: `Requests in each ${formatDuration(bucketMs)}, UTC:`,
+      title: `Requests per ${formatDuration(bucketMs)} (UTC):`,
       xLabelAt: (bucket) => labelOf(timeline, bucket),
       colour,
     },
@@ -112,14 +114,15 @@ function overTime(timeline: Timeline, width: number, colour: boolean): string | 
 
 function verdict(wronglyAdmitted: number, edge: Replay['edge']): string {
   if (wronglyAdmitted === 0) return '0'
-  const why = edge === 'strict' ? 'a promise is broken' : 'smooth may, by up to a granule'
+  const why = edge === 'strict' ? 'violates a guarantee' : 'possible with the smooth edge'
   return `${grouped(wronglyAdmitted)} (${why})`
 }
 
-function early({ wronglyRefused, refusedTooEarly }: Replay): string {
+function early({ wronglyRefused, refusedTooEarly, granularityMs }: Replay): string {
+  const granularity = formatDuration(granularityMs)
   if (refusedTooEarly > 0)
-    return ` (${grouped(refusedTooEarly)} more than a granule early: a promise is broken)`
-  return wronglyRefused > 0 ? ' (all at most one granule early)' : ''
+    return ` (${grouped(refusedTooEarly)} more than ${granularity} early, which violates a guarantee)`
+  return wronglyRefused > 0 ? ` (none more than ${granularity} early)` : ''
 }
 
 function part(count: number, all: number): string {

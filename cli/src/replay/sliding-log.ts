@@ -1,31 +1,31 @@
-/** An exact sliding log of one client at a time: every moment it was counted at, which must not go back. */
+/** An exact sliding log of one client: the times of its entries, which must not decrease. */
 export class SlidingLog {
   readonly #windowMs: number
-  #moments: number[] = []
+  #times: number[] = []
   #oldest = 0
 
   constructor(windowMs: number) {
     this.#windowMs = windowMs
   }
 
-  /** How many were counted in (atMs - windowMs, atMs]: what happened exactly a window ago is out. */
+  /** The number of entries in (atMs - windowMs, atMs]. An entry exactly one window ago does not count. */
   used(atMs: number): number {
-    while (this.#oldest < this.#moments.length && this.#moments[this.#oldest]! <= atMs - this.#windowMs)
+    while (this.#oldest < this.#times.length && this.#times[this.#oldest]! <= atMs - this.#windowMs)
       this.#oldest++
-    if (this.#oldest > 1024 && 2 * this.#oldest > this.#moments.length) {
-      this.#moments = this.#moments.slice(this.#oldest)
+    if (this.#oldest > 1024 && 2 * this.#oldest > this.#times.length) {
+      this.#times = this.#times.slice(this.#oldest)
       this.#oldest = 0
     }
-    return this.#moments.length - this.#oldest
+    return this.#times.length - this.#oldest
   }
 
   add(atMs: number): void {
-    this.#moments.push(atMs)
+    this.#times.push(atMs)
   }
 
-  /** Forgets everything: the next client's log. */
+  /** Removes all entries, for the next client. */
   clear(): void {
-    this.#moments.length = 0
+    this.#times.length = 0
     this.#oldest = 0
   }
 }

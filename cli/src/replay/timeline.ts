@@ -1,8 +1,8 @@
 import type { Traffic } from './traffic.js'
 
-/** What became of the requests, one span of time after the other. */
+/** Admitted and refused requests per span of time. */
 export interface Timeline {
-  /** Where the first span begins, since 1970: at a multiple of `bucketMs`. */
+  /** Start of the first span in milliseconds since 1970: a multiple of `bucketMs`. */
   firstMs: number
   bucketMs: number
   admitted: number[]
@@ -11,8 +11,9 @@ export interface Timeline {
 
 const [SECOND, MINUTE, HOUR, DAY] = [1_000, 60_000, 3_600_000, 86_400_000]
 /**
- * Spans that people count in. Each divides the hour or the day or is made of whole ones: a log with a beat (a job every
- * hour) would beat against 45 or 90 minutes, and the chart show waves that nobody sent.
+ * The possible lengths of a span. Each divides an hour or a day, or is a multiple of one. With 45 or 90
+ * minutes, hourly jobs would fall into uneven numbers of spans, and the chart would show waves that are not
+ * in the traffic.
  */
 const SPANS = [
   ...[1, 2, 3, 5, 10, 15, 20, 30].map((seconds) => seconds * SECOND),
@@ -21,7 +22,10 @@ const SPANS = [
   ...[1, 2, 4, 7, 14, 28].map((days) => days * DAY),
 ]
 
-/** In at most `most` spans (3 or more) of equal length, as short as they may be. `admitted` has 1 for each request let through. */
+/**
+ * Counts requests in at most `most` (at least 3) spans of the shortest possible length. `admitted` has 1 per
+ * admission.
+ */
 export function timeline({ atMs }: Traffic, admitted: Uint8Array, most: number): Timeline {
   let [first, last] = [Number.POSITIVE_INFINITY, 0]
   for (const at of atMs) {
@@ -32,22 +36,23 @@ export function timeline({ atMs }: Traffic, admitted: Uint8Array, most: number):
   const count = (span: number) => Math.floor(last / span) - Math.floor(first / span) + 1
   const longest = SPANS.at(-1)!
   const bucketMs =
-    // Beyond those, multiples of the longest; the first and the last are in part outside of the log.
+    // For longer logs, a multiple of the longest span; the first and the last span may be partly outside the
+    // log.
     SPANS.find((span) => count(span) <= most) ?? longest * Math.ceil((last - first) / longest / (most - 2))
-  const found: Timeline = {
+  const result: Timeline = {
     firstMs: Math.floor(first / bucketMs) * bucketMs,
     bucketMs,
     admitted: new Array(count(bucketMs)).fill(0),
     refused: new Array(count(bucketMs)).fill(0),
   }
   for (const [request, at] of atMs.entries()) {
-    const bucket = Math.floor((at - found.firstMs) / bucketMs)
-    found[admitted[request] === 1 ? 'admitted' : 'refused'][bucket]!++
+    const bucket = Math.floor((at - result.firstMs) / bucketMs)
+    result[admitted[request] === 1 ? 'admitted' : 'refused'][bucket]!++
   }
-  return found
+  return result
 }
 
-/** When a span begins, in UTC: as much of the date and time as tells it from the others. */
+/** The start of a span in UTC, with the parts of date and time that differ between spans. */
 export function labelOf({ firstMs, bucketMs, admitted }: Timeline, bucket: number): string {
   const begins = new Date(firstMs + bucket * bucketMs).toISOString()
   const date = begins.slice(0, 10)

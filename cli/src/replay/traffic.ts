@@ -3,7 +3,7 @@ import { parseLine } from './access-log.js'
 import { hasUser, type Key } from './keys.js'
 import { logLines } from './log-lines.js'
 
-/** Requests as they came: for each its moment in milliseconds, and the number of its client. */
+/** Requests in the order of the log: for each its time in milliseconds and the index of its client. */
 export interface Traffic {
   readonly clients: readonly string[]
   readonly atMs: readonly number[]
@@ -19,8 +19,8 @@ export interface Unparsed {
 const EXAMPLES = 2
 
 /**
- * Reads a log into memory; a client is whoever has the same key.
- * @throws UsageError where it can't be read, or no line of it is in a known format
+ * Reads a log into memory. Requests with the same key belong to one client.
+ * @throws UsageError if the log cannot be read, or no line has a known format
  */
 export async function readTraffic(
   file: string,
@@ -52,7 +52,7 @@ export async function readTraffic(
     const name = key.of(request)
     let number = numbers.get(name)
     if (number === undefined) {
-      const copy = Buffer.from(name).toString() // `name` is a slice, and would keep its part of the log in memory
+      const copy = Buffer.from(name).toString() // `name` is a slice that would keep its chunk of the log in memory
       number = clients.push(copy) - 1
       numbers.set(copy, number)
     }
@@ -62,13 +62,13 @@ export async function readTraffic(
   if (atMs.length === 0 && unparsed.count > 0) {
     const first = shortened(printable(unparsed.examples[0]!.text.slice(0, 120)), 120)
     throw new UsageError(
-      `no line (of ${grouped(unparsed.count)}) is in the Common or Combined Log Format; the first is: ${first}`,
+      `none of the ${grouped(unparsed.count)} lines is in the Common or Combined Log Format; the first is: ${first}`,
     )
   }
   return { traffic: { clients, atMs, client }, unparsed, withoutUser }
 }
 
-/** The requests client by client, each client's in the order given: those of client c from starts[c] to starts[c + 1]. */
+/** Groups requests by client and keeps their order: client c has those from starts[c] up to starts[c + 1]. */
 export function byClient({ clients, client }: Traffic, order: Uint32Array) {
   const starts = new Uint32Array(clients.length + 1)
   for (const number of client) starts[number + 1]!++
@@ -79,7 +79,7 @@ export function byClient({ clients, client }: Traffic, order: Uint32Array) {
   return { requests, starts }
 }
 
-/** The numbers of the requests in order of time; those of one moment as they came. */
+/** The indices of the requests by time; requests of the same time keep their order. */
 export function inOrder({ atMs }: Traffic): Uint32Array {
   return Uint32Array.from(atMs, (_, i) => i).sort((a, b) => atMs[a]! - atMs[b]! || a - b)
 }

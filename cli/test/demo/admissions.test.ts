@@ -9,13 +9,13 @@ const logOf = (windowMs: number, moments: readonly number[], client = 7) => {
   return admissions
 }
 
-test('a window holds what was admitted less than itself ago', () => {
+test('a window contains the admissions since less than its length', () => {
   assert.is(logOf(1_000, [0, 500, 999.9]).peakOf(7), 3)
   assert.is(logOf(1_000, [0, 500, 1_000]).peakOf(7), 2)
   assert.is(logOf(1_000, []).peakOf(7), 0)
 })
 
-test('the peak of a client is the most in any window, as trying each finds it, whatever order the log came in', () => {
+test('the peak is the highest count of all windows, for any order of the log', () => {
   const moments = fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 60 })
   fc.assert(
     fc.property(moments, (moments) => {
@@ -28,7 +28,7 @@ test('the peak of a client is the most in any window, as trying each finds it, w
   )
 })
 
-test('clients have logs of their own, from all threads together', () => {
+test('each client has its own log, which joins those of all threads', () => {
   const admissions = new Admissions(1_000)
   admissions.add({ clients: Int32Array.of(1, 2, 1), atMs: Float64Array.of(30, 10, 20) })
   admissions.add({ clients: Int32Array.of(1), atMs: Float64Array.of(25) })

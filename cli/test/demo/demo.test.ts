@@ -21,7 +21,7 @@ for (const [threads, engine] of [
   [1, 'pool'],
   [2, 'pool'],
 ] as const) {
-  test(`under real load on ${threads} threads, ${engine}: nobody over the limit, the polite never refused`, async () => {
+  test(`under real load on ${threads} threads, ${engine}: no client exceeds the limit, no polite client is refused`, async () => {
     const { code, out, err } = await ran(
       ['demo', '--seconds', '1', '--clients', '12', '--limit', '10', '--window', '500ms', '--json'].concat(
         ...[engine === 'inline' ? [] : ['--engine', engine]],
@@ -34,32 +34,32 @@ for (const [threads, engine] of [
     assert.equal([result.limit, result.windowMs, result.threads, result.engine], [10, 500, threads, engine])
     assert.equal([polite.clients, greedy.clients], [10, 2])
     assert.equal([polite.refused, polite.failed, greedy.failed], [0, 0, 0])
-    assert.is(result.mostInAnyWindow, 10, 'the greedy get all of it, and no more')
+    assert.is(result.mostInAnyWindow, 10, 'greedy clients use the whole limit')
     assert.ok(greedy.refused > 0 && greedy.admitted >= 10)
     assert.is(greedy.requests, greedy.admitted + greedy.refused)
     for (const { requests, p50Ms, p99Ms } of [withLimiter, withoutLimiter])
       assert.ok(requests > 0 && p50Ms > 0 && p99Ms >= p50Ms)
-    assert.ok(Math.max(...result.course.used) <= 10)
+    assert.ok(Math.max(...result.history.used) <= 10)
   })
 }
 
-test('people get tables, a chart and the verdict; a terminal sees how it goes on', async () => {
+test('the report has tables, a chart and the verdict; a terminal gets progress', async () => {
   const { code, out, err } = await ran(['demo', '--seconds', '1', '--clients', '5'], [], 100)
   assert.is(code, 0)
-  for (const part of ['4 polite', '1 greedy', 'longest pause', 'A greedy client', '\nHeld: '])
+  for (const part of ['4 polite', '1 greedy', 'longest pause', 'The busiest greedy client', '\nHeld: '])
     assert.ok(out.includes(part), part)
-  assert.match(err, /s left, without · [\d,]+ requests · p50/)
-  assert.match(err, /s left, limiter · [\d,]+ requests · [\d,]+ admitted · [\d,]+ refused/)
+  assert.match(err, /s left, without limiter · [\d,]+ requests · p50/)
+  assert.match(err, /s left, with limiter · [\d,]+ requests · [\d,]+ admitted · [\d,]+ refused/)
 })
 
-test('people are told that a pool decides', async () => {
+test('the report names the pool engine', async () => {
   const { code, out } = await ran(['demo', '--seconds', '1', '--clients', '5', '--engine', 'pool'])
   assert.is(code, 0)
-  assert.match(out.replaceAll(/\s+/g, ' '), /^1 server thread with a pool of threads that decide, 5 clients/)
+  assert.match(out.replaceAll(/\s+/g, ' '), /^1 server thread with a pool of worker threads, 5 clients/)
   assert.match(out, /\nHeld: /)
 })
 
-test('a port that is in use is an error that says what to do', async () => {
+test('the error for a port in use suggests another', async () => {
   const { server, port } = await listening()
   const { code, err } = await ran(['demo', '--port', String(port)])
   server.close()
@@ -73,18 +73,18 @@ for (const [option, value, expected] of [
   ['--threads', 'two', 'from 1 to 64'],
   ['--engine', 'remote', 'inline, pool'],
   ['--port', '70000', 'from 0 to 65535'],
-  ['--window', '60', 'Give it a unit'],
+  ['--window', '60', 'Add a unit'],
   ['--limit', '0', 'whole number of 1 or more'],
 ] as const) {
-  test(`${option} ${value} is refused`, async () => {
+  test(`${option} ${value} is an error`, async () => {
     const { code, err } = await ran(['demo', option, value])
     assert.is(code, 2)
     assert.ok(err.includes(expected), err)
   })
 }
 
-test('Ctrl-C ends it soon, shows what was seen, and exits with 130', async () => {
-  const { server, port } = await listening() // a free port, given back for the demo to take
+test('Ctrl-C stops the demo, prints the results so far, and exits with 130', async () => {
+  const { server, port } = await listening() // finds a free port, which the demo uses after it is closed
   await new Promise((resolve) => server.close(resolve))
   const demo = spawn(process.execPath, [MAIN, 'demo', '--seconds', '3000', '--port', String(port)])
   let out = ''
@@ -98,7 +98,7 @@ test('Ctrl-C ends it soon, shows what was seen, and exits with 130', async () =>
   assert.match(out, /Stopped early\.\nHeld: /)
 })
 
-/** Resolves once somebody listens there. */
+/** Resolves once a server listens on the port. */
 async function answers(port: number): Promise<void> {
   for (;;) {
     const socket = connect(port, '127.0.0.1')

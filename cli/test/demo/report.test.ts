@@ -26,7 +26,7 @@ const held: DemoResult = {
   mostInAnyWindow: 100,
   held: true,
   stoppedEarly: false,
-  course: { stepMs: 100, used: [0, 50, 100, 100, 99, 100] },
+  history: { stepMs: 100, used: [0, 50, 100, 100, 99, 100] },
 }
 const broken: DemoResult = { ...held, mostInAnyWindow: 101, held: false }
 
@@ -38,21 +38,21 @@ for (const width of [40, 50, 80, 120]) {
   })
 }
 
-test('colour only adds: without it, the same text', () => {
+test('colour does not change the text', () => {
   assert.is(stripVTControlCharacters(report(held, 80, true)), report(held, 80, false))
   assert.is.not(report(held, 80, true), report(held, 80, false))
 })
 
-test('a limit that was broken is said and fails', () => {
-  assert.match(report(broken, 120, false), /^BROKEN: the most .* in any 1s is 101 of 100/m)
-  assert.match(report(held, 120, false), /^Held: the most .* in any 1s is 100 of 100/m)
+test('a broken limit is reported and sets the exit code', () => {
+  assert.match(report(broken, 120, false), /^BROKEN: the most .* in any 1s is 101 \(limit 100\)/m)
+  assert.match(report(held, 120, false), /^Held: the most .* in any 1s is 100 \(limit 100\)/m)
   assert.equal(
     [held, { ...held, stoppedEarly: true }, broken, { ...broken, stoppedEarly: true }].map(exitCodeOf),
     [0, 130, 1, 1],
   )
 })
 
-test('lost requests are shown where there are any', () => {
+test('failed requests are shown if there are any', () => {
   assert.not.match(report(held, 80, false), /failed/)
   assert.match(report({ ...held, polite: { ...held.polite, failed: 3 } }, 80, false), /failed .* 3 .* 0/)
 })

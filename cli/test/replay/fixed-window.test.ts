@@ -18,19 +18,19 @@ function traffic(requests: [client: string, atMs: number][]) {
 const burst = (client: string, count: number, atMs: number) =>
   Array.from({ length: count }, (): [string, number] => [client, atMs])
 
-test('a burst at the turn of the minute goes through twice', () => {
+test('a burst at a minute boundary is admitted twice', () => {
   const requests = [...burst('a', 10, START + MINUTE - 1_000), ...burst('a', 12, START + MINUTE)]
   assert.equal(fixedWindow(traffic(requests), RULE), { refused: 2, mostInWindow: 20, clientsOver: 1 })
 })
 
-test('the same burst within a minute, or a whole window apart, does not', () => {
+test('the same burst within a minute, or a window apart, is not', () => {
   const within = [...burst('a', 10, START), ...burst('a', 12, START + 59_000)]
   assert.equal(fixedWindow(traffic(within), RULE), { refused: 12, mostInWindow: 10, clientsOver: 0 })
   const apart = [...burst('a', 10, START), ...burst('a', 10, START + MINUTE)]
   assert.equal(fixedWindow(traffic(apart), RULE), { refused: 0, mostInWindow: 10, clientsOver: 0 })
 })
 
-test('clients count apart, and requests in order of time whatever their order in the log', () => {
+test('clients count separately, and requests by time in any order of the log', () => {
   const requests = [
     ...burst('b', 11, START + MINUTE),
     ...burst('a', 4, START + MINUTE + 500),
@@ -44,7 +44,7 @@ test('no requests, no refusals', () => {
   assert.equal(fixedWindow(traffic([]), RULE), { refused: 0, mostInWindow: 0, clientsOver: 0 })
 })
 
-test('it agrees with every window counted afresh, and never lets more than twice the limit through', () => {
+test('the result equals a recount of every window, and is at most twice the limit', () => {
   const some = fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.integer({ min: 0, max: 60 })), {
     maxLength: 80,
   })

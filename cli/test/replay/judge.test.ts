@@ -11,7 +11,7 @@ interface Decided {
   allowed: boolean
 }
 
-/** Decisions as some limiter, however wrong, may have made them. */
+/** Random decisions, right and wrong. */
 const decisions = fc.array(
   fc.record({ client: fc.nat(NAMES.length - 1), atMs: fc.nat(600), allowed: fc.boolean() }),
   { maxLength: 80 },
@@ -39,7 +39,7 @@ function judged(decided: Decided[], limits: { limit: number; windowMs: number; g
   )
 }
 
-test('whatever a limiter has decided, each wrong decision is found, and no other', () => {
+test('exactly the wrong decisions are found', () => {
   fc.assert(
     fc.property(decisions, bounds, (decided, limits) => {
       const { limit, windowMs, granularityMs } = limits
@@ -62,7 +62,7 @@ test('whatever a limiter has decided, each wrong decision is found, and no other
   )
 })
 
-test('what the exact log would have refused does not depend on what the limiter did', () => {
+test('the refusals of the exact log do not depend on the limiter', () => {
   fc.assert(
     fc.property(decisions, bounds, (decided, limits) => {
       const turned = decided.map((one) => ({ ...one, allowed: !one.allowed }))
@@ -71,7 +71,7 @@ test('what the exact log would have refused does not depend on what the limiter 
   )
 })
 
-test('an exact log that is judged by itself was never wrong', () => {
+test('an exact log has no wrong decisions', () => {
   fc.assert(
     fc.property(decisions, bounds, (decided, limits) => {
       const inOrder = decided.toSorted((a, b) => a.atMs - b.atMs)
@@ -91,7 +91,7 @@ test('an exact log that is judged by itself was never wrong', () => {
   )
 })
 
-test('the clients listed are those with a refusal, each with its own requests', () => {
+test('the listed clients are those with a refusal, with their requests', () => {
   fc.assert(
     fc.property(decisions, bounds, (decided, limits) => {
       const found = judged(decided, limits).refusedMost.map(({ client, requests, refused }) => [

@@ -7,7 +7,7 @@ const key = (name: string, changes: Partial<typeof REQUEST> = {}) =>
   readable(parseKey(name).of({ ...REQUEST, ...changes }))
 const path = (request: string) => key('path', { request })
 
-test('a key is a field or several, in the order they were asked for', () => {
+test('a key has one or more fields, in the given order', () => {
   assert.is(key('ip'), '192.0.2.7')
   assert.is(key('user'), 'ada')
   assert.is(key('path'), '/a')
@@ -15,7 +15,7 @@ test('a key is a field or several, in the order they were asked for', () => {
   assert.is(key('path+user+ip'), '/a ada 192.0.2.7')
 })
 
-test('the path is what stands before the query, whatever else the request has', () => {
+test('the path excludes the query', () => {
   assert.is(path('GET /a/b HTTP/1.1'), '/a/b')
   assert.is(path('POST /?next=/a HTTP/2.0'), '/')
   assert.is(path('GET /a#b?c HTTP/1.1'), '/a')
@@ -28,11 +28,11 @@ test('the path is what stands before the query, whatever else the request has', 
   assert.is(path('CONNECT shop.example:443 HTTP/1.1'), 'shop.example:443')
 })
 
-test('what is no request has the path -', () => {
+test('an invalid request has the path -', () => {
   for (const request of ['-', '', '\\x16\\x03\\x01', 'GET', 'GET ']) assert.is(path(request), '-')
 })
 
-test('who has no user is counted by address, and apart from a user of that name', () => {
+test('requests without a user count by address, and apart from a user of that name', () => {
   for (const user of ['-', '""']) {
     assert.is(key('user', { user }), '- 192.0.2.7')
     assert.is(key('user+path', { user }), '- 192.0.2.7 /a')
@@ -45,7 +45,7 @@ test('who has no user is counted by address, and apart from a user of that name'
   )
 })
 
-test('fields do not run together: a user with a space is not another user with a path', () => {
+test('keys are unambiguous: a user with a space differs from another user with a path', () => {
   const both = parseKey('user+path')
   assert.is.not(
     both.of({ ...REQUEST, user: 'ada /a', request: 'GET /b HTTP/1.1' }),
@@ -53,9 +53,9 @@ test('fields do not run together: a user with a space is not another user with a
   )
 })
 
-test('what is no field, or one twice, is refused with the fields there are', () => {
+test('the error for an unknown or repeated field lists the fields', () => {
   for (const name of ['', 'cookie', 'IP', 'ip+', '+ip', 'ip+ip', 'ip,path', 'ip path', 'toString'])
-    assert.throws(() => parseKey(name), /^Give ip, user or path, or several of them joined by \+/)
+    assert.throws(() => parseKey(name), /^Expected ip, user or path, or several of them joined by \+/)
 })
 
 test.run()

@@ -34,26 +34,26 @@ async function refusal(path: string, stdin?: NodeJS.ReadableStream): Promise<str
   throw new Error('it was read')
 }
 
-test('lines end at LF or CRLF, the last also at the end of the file', async () => {
+test('lines end with LF, CRLF or the end of the file', async () => {
   assert.equal(await read(file('lf', 'a\nb\n')), ['a', 'b'])
   assert.equal(await read(file('crlf', 'a\r\nb\r\n')), ['a', 'b'])
   assert.equal(await read(file('none', 'a\nb')), ['a', 'b'])
   assert.equal(await read(file('blank', 'a\n\nb\n')), ['a', '', 'b'])
 })
 
-test('an empty file and a file of one byte have no line and one', async () => {
+test('an empty file has no line, and a file of one byte has one', async () => {
   assert.equal(await read(file('empty', '')), [])
   assert.equal(await read(file('byte', 'x')), ['x'])
   assert.equal(await read(file('empty.gz', gzipSync(''))), [])
 })
 
-test('gzip is told by its first bytes, whatever the name', async () => {
+test('gzip is recognized by its first bytes, not by the name', async () => {
   assert.equal(await read(file('packed.log', gzipSync('a\nb\n'))), ['a', 'b'])
   assert.equal(await read(file('plain.gz', 'a\nb\n')), ['a', 'b'])
   assert.equal(await read('-', stream(gzipSync('a\nb\n'))), ['a', 'b'])
 })
 
-test('several gzip members in one file are read one after the other', async () => {
+test('all gzip members of a file are read', async () => {
   assert.equal(await read(file('members', Buffer.concat([gzipSync('a\nb'), gzipSync('c\nd')]))), [
     'a',
     'bc',
@@ -61,7 +61,7 @@ test('several gzip members in one file are read one after the other', async () =
   ])
 })
 
-test('the lines do not depend on where the chunks of the stream begin', async () => {
+test('the lines do not depend on the chunks of the stream', async () => {
   const text = fc
     .array(fc.constantFrom('a', '€', '\n', '\r\n', '"'), { maxLength: 40 })
     .map((parts) => parts.join(''))
@@ -77,28 +77,25 @@ test('the lines do not depend on where the chunks of the stream begin', async ()
   )
 })
 
-test('gzip that is cut off or damaged is refused by name, wherever it is cut', async () => {
+test('damaged or truncated gzip is an error with the name', async () => {
   const packed = gzipSync('a line\n'.repeat(2_000))
   for (const length of [2, 9, 10, 20, packed.length - 8, packed.length - 1]) {
     const path = file('cut', packed.subarray(0, length))
-    assert.is(
-      await refusal(path),
-      `${path}: damaged or cut off: it begins like gzip, but can’t be unpacked to its end`,
-    )
+    assert.is(await refusal(path), `${path}: damaged or truncated gzip data`)
   }
   const damaged = Buffer.from(packed)
   damaged[packed.length - 6]! ^= 1 // the checksum
-  assert.match(await refusal('-', stream(damaged)), /^standard input: damaged or cut off/)
+  assert.match(await refusal('-', stream(damaged)), /^standard input: damaged or truncated/)
 })
 
-test('a file that can’t be read is refused by name', async () => {
-  assert.is(await refusal(folder), `${folder}: this is a folder (give the path of an access log)`)
+test('an unreadable file is an error with the name', async () => {
+  assert.is(await refusal(folder), `${folder}: is a directory; expected the path of an access log`)
   const missing = join(folder, 'missing')
-  assert.match(await refusal(missing), /: there is no such file \(give the path of an access log, or - for/)
+  assert.match(await refusal(missing), /: no such file; expected the path of an access log, or - for/)
   assert.match(await refusal(join(file('plain', 'a'), 'below')), /ENOTDIR/)
 })
 
-test('what has been read is told in bytes, up to the size of the file', async () => {
+test('onBytes gets the bytes read and the size of the file', async () => {
   const bytes = gzipSync('a line\n'.repeat(100_000))
   const path = file('sized', bytes)
   const told: [number, number | undefined][] = []
@@ -108,7 +105,7 @@ test('what has been read is told in bytes, up to the size of the file', async ()
   assert.equal(told.at(-1), [bytes.length, undefined])
 })
 
-test('of a line longer than 65,536 characters the rest is dropped, and the next line is whole', async () => {
+test('lines are truncated at 65,536 characters, and the next line is complete', async () => {
   for (const length of [65_535, 65_536, 65_537, 1_000_000]) {
     const kept = Math.min(length, 65_536)
     for (const end of ['\n', '\r\n', '']) {
@@ -122,7 +119,7 @@ test('of a line longer than 65,536 characters the rest is dropped, and the next 
   }
 })
 
-test('a long line is cut at the same place wherever the chunks of the stream begin', async () => {
+test('a long line is truncated at the same character for all chunks', async () => {
   const bytes = Buffer.from(`${'€'.repeat(70_000)}\nb\n`)
   for (const size of [999, 65_536, 200_000]) {
     const chunks = []
@@ -131,11 +128,11 @@ test('a long line is cut at the same place wherever the chunks of the stream beg
   }
 })
 
-test('a byte order mark is no part of the first line; wherever else it stands it is kept', async () => {
+test('a byte order mark at the start is removed; elsewhere it is kept', async () => {
   assert.equal(await read(file('bom', '\ufeffa\n\ufeffb\n')), ['a', '\ufeffb'])
 })
 
-test('a line ends at no other character that some take for the end of a line', async () => {
+test('no other character ends a line', async () => {
   assert.equal(await read(file('others', 'a\u2028b\u2029c\u0085d\n')), ['a\u2028b\u2029c\u0085d'])
 })
 

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { breaksPromise, type Replay, replay } from 'millrace-cli/dist/replay/replay.js'
+import { type Replay, replay, violatesGuarantee } from 'millrace-cli/dist/replay/replay.js'
 import { SlidingLog } from 'millrace-cli/dist/replay/sliding-log.js'
 import type { Traffic } from 'millrace-cli/dist/replay/traffic.js'
 import { test } from 'uvu'
@@ -15,7 +15,7 @@ const traffic = (requests: [string, number][]): Traffic => {
   }
 }
 
-/** What a replay must find, from the definitions alone: every window counted afresh, and no class in common. */
+/** The expected result by the definitions: recounts every window and shares no code with the replay. */
 function oracle(requests: [string, number][], limit: number, windowMs: number) {
   const inOrder = requests.map(([client, atMs], i) => ({ client, atMs, i }))
   inOrder.sort((a, b) => a.atMs - b.atMs || a.i - b.i)
@@ -43,7 +43,7 @@ const rule = fc.record({
   edge: fc.constantFrom('strict' as const, 'smooth' as const),
 })
 
-test('a sliding log counts what a filter over every moment counts', () => {
+test('a sliding log counts like a filter over all times', () => {
   const gaps = fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.boolean()), { maxLength: 300 })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 200 }), gaps, (windowMs, gaps) => {
@@ -62,7 +62,7 @@ test('a sliding log counts what a filter over every moment counts', () => {
   )
 })
 
-test('a sliding log forgets thousands of moments without losing one', () => {
+test('a sliding log drops thousands of expired times and no other', () => {
   const log = new SlidingLog(5_000)
   for (let atMs = 0; atMs < 20_000; atMs++) {
     log.add(atMs)
@@ -72,7 +72,7 @@ test('a sliding log forgets thousands of moments without losing one', () => {
   assert.is(log.used(24_999), 0)
 })
 
-test('a cleared sliding log is as good as new', () => {
+test('a cleared sliding log is empty', () => {
   const log = new SlidingLog(1_000)
   for (let atMs = 5_000; atMs < 9_000; atMs++) {
     log.add(atMs)
@@ -84,13 +84,13 @@ test('a cleared sliding log is as good as new', () => {
   assert.is(log.used(10), 1)
 })
 
-test('what happened exactly a window ago is out', () => {
+test('a request exactly one window ago does not count', () => {
   const log = new SlidingLog(1_000)
   log.add(500)
   assert.equal([log.used(1_499), log.used(1_500)], [1, 0])
 })
 
-test('on any traffic, strict admits none wrongly and refuses none more than a granule early', () => {
+test('on random traffic, strict admits none wrongly and refuses none more than a bucket early', () => {
   fc.assert(
     fc.property(requests, rule, (requests, { limit, window, granules }) => {
       const log = requests.map(([client, second]): [string, number] => [client, START + 500 * second])
@@ -104,18 +104,18 @@ test('on any traffic, strict admits none wrongly and refuses none more than a gr
   )
 })
 
-test('on any traffic, neither edge refuses more than a granule early', () => {
+test('on random traffic, neither edge refuses more than a bucket early', () => {
   fc.assert(
     fc.property(requests, rule, (requests, { limit, window, granules, edge }) => {
       const log = requests.map(([client, second]): [string, number] => [client, START + 700 * second])
       const found = replay(traffic(log), { limit, window, granularity: window / granules, edge }, nothing)
       assert.is(found.refusedTooEarly, 0)
-      assert.is(breaksPromise(found), false)
+      assert.is(violatesGuarantee(found), false)
     }),
   )
 })
 
-test('the exact log, the peaks and the counts are those of the definitions', () => {
+test('the exact log, the peaks and the counts match the definitions', () => {
   fc.assert(
     fc.property(requests, rule, (requests, { limit, window, edge }) => {
       const log = requests.map(([client, second]): [string, number] => [client, START + 500 * second])
@@ -138,7 +138,7 @@ test('the exact log, the peaks and the counts are those of the definitions', () 
   )
 })
 
-test('where no request is within a granule of the window’s edge, every client is refused as by the exact log', () => {
+test('without requests within a bucket of the window’s edge, refusals equal those of the exact log', () => {
   fc.assert(
     fc.property(requests, fc.integer({ min: 1, max: 12 }), (requests, limit) => {
       // Multiples of 700 ms are never 9,999 to 10,001 ms apart.
@@ -155,7 +155,7 @@ test('where no request is within a granule of the window’s edge, every client 
   )
 })
 
-test('requests are put in order of time first, those of one moment as they stood', () => {
+test('requests are sorted by time, and those of one time keep their order', () => {
   const log: [string, number][] = [
     ['late', START + 3_000],
     ['first', START],
@@ -173,7 +173,7 @@ test('requests are put in order of time first, those of one moment as they stood
   assert.equal(found.refusedMost, [{ client: 'late', requests: 3, refused: 2, peak: 3 }])
 })
 
-test('the most refused clients come first, among equals who asked more, then who came first', () => {
+test('clients are sorted by refusals, then by requests, then by first appearance', () => {
   const times = (client: string, count: number, apartMs: number) =>
     Array.from({ length: count }, (_, i): [string, number] => [client, START + i * apartMs])
   const log = [...times('x', 3, 1), ...times('y', 3, 1), ...times('z', 5, 1), ...times('spread', 4, 40_000)]
@@ -189,15 +189,15 @@ test('the most refused clients come first, among equals who asked more, then who
   )
 })
 
-test('no traffic is a replay of nothing', () => {
+test('no traffic gives an empty result', () => {
   const found = replay(traffic([]), { limit: 5, window: '1m' }, nothing)
   assert.equal([found.requests, found.clients, found.refused, found.exactRefused], [0, 0, 0, 0])
   assert.equal([found.firstMs, found.lastMs, found.refusedMost], [null, null, []])
 })
 
-test('a promise is broken by a refusal too early, and under strict by a wrong admission', () => {
+test('a too early refusal violates a guarantee, and with strict a wrong admission', () => {
   const found = replay(traffic([]), { limit: 5, window: '1m' }, nothing)
-  const broken = (changes: Partial<Replay>) => breaksPromise({ ...found, ...changes })
+  const broken = (changes: Partial<Replay>) => violatesGuarantee({ ...found, ...changes })
   assert.is(broken({}), false)
   assert.is(broken({ wronglyRefused: 9, exactRefused: 7, refused: 9 }), false)
   assert.is(broken({ refusedTooEarly: 1 }), true)

@@ -1,11 +1,11 @@
 import { stripVTControlCharacters } from 'node:util'
 import * as fc from 'fast-check'
 import type { Replay } from 'millrace-cli/dist/replay/replay.js'
-import { type Found, report } from 'millrace-cli/dist/replay/report.js'
+import { type Results, report } from 'millrace-cli/dist/replay/report.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 
-const FOUND: Replay = {
+const RESULTS: Replay = {
   requests: 401,
   clients: 36,
   refused: 112,
@@ -29,18 +29,18 @@ const FOUND: Replay = {
 const NONE = { count: 0, examples: [] }
 const reported = (
   replay: Replay,
-  unparsed: Found['unparsed'],
+  unparsed: Results['unparsed'],
   top: number,
   width: number,
-  more: Partial<Found> = {},
+  more: Partial<Results> = {},
 ) => report({ replay, unparsed, key: 'ip', usersMissing: 0, ...more }, { top, width, colour: false })
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
 
-test('a report on 80 columns says what was refused, how exactly, and whom', () => {
+test('a report of 80 columns has the refusals, their accuracy and the clients', () => {
   const unparsed = { count: 1, examples: [{ line: 58, text: '203.0.113.9 - - [09/Mar' }] }
   assert.is(
-    reported(FOUND, unparsed, 10, 80),
-    `10 in 1m a client, strict, granules of 1s
+    reported(RESULTS, unparsed, 10, 80),
+    `Limit: 10 requests per client in any 1m, strict edge, granularity 1s
 
 requests          401
 from (UTC)        2026-03-09 14:00:10
@@ -51,12 +51,12 @@ clients refused   2 (5.6 %)
 unparsed lines    1
   line 58: 203.0.113.9 - - [09/Mar
 
-How exact, judged by a log of what this limiter had admitted:
+Accuracy, compared with an exact log of the admitted requests:
   wrongly admitted  0
-  wrongly refused   6 (all at most one granule early)
-An exact sliding log on its own would have refused 109 (27.2 %).
+  wrongly refused   6 (none more than 1s early)
+An exact sliding log would have refused 109 (27.2 %).
 
-The clients refused:
+The refused clients:
 ┌──────────────────┬──────────┬─────────┬────────────────────┐
 │ client           │ requests │ refused │ most in one window │
 ├──────────────────┼──────────┼─────────┼────────────────────┤
@@ -67,14 +67,14 @@ The clients refused:
   )
 })
 
-test('on 40 columns the table keeps the client and what it was refused', () => {
-  const text = reported(FOUND, NONE, 10, 40)
+test('with 40 columns the table has the clients and their refusals', () => {
+  const text = reported(RESULTS, NONE, 10, 40)
   assert.match(text, '│ client           │ refused │')
   assert.match(text, 'from (UTC)        2026-03-09 14:00:10\n')
   assert.ok(widest(text) <= 40)
 })
 
-test('no line is wider than asked for, whatever the clients and the lines of the log', () => {
+test('no line is wider than the width, with any clients and any lines of the log', () => {
   const count = fc.integer({ min: 0, max: 1e9 })
   const text = fc.oneof(fc.string({ maxLength: 300 }), fc.string({ unit: 'binary', maxLength: 300 }))
   const refusedMost = fc.array(fc.record({ client: text, requests: count, refused: count, peak: count }), {
@@ -126,60 +126,60 @@ test('no line is wider than asked for, whatever the clients and the lines of the
   )
 })
 
-test('a name too long for its column ends in an ellipsis, and has all the room there is', () => {
+test('a long name is cut with an ellipsis and uses the available width', () => {
   const long = { client: 'x'.repeat(300), requests: 9, refused: 5, peak: 9 }
   for (const width of [40, 80, 120]) {
-    const text = reported({ ...FOUND, refusedMost: [long] }, NONE, 10, width)
+    const text = reported({ ...RESULTS, refusedMost: [long] }, NONE, 10, width)
     assert.is(widest(text), width)
     assert.match(text, /│ x+… │/)
   }
 })
 
-test('control characters of a log reach the report as escapes', () => {
+test('control characters of a log are escaped', () => {
   const hostile = '\x1b[2J\x07\x9b31m\u202e\n'
-  const found = { ...FOUND, refusedMost: [{ client: hostile, requests: 9, refused: 5, peak: 9 }] }
+  const found = { ...RESULTS, refusedMost: [{ client: hostile, requests: 9, refused: 5, peak: 9 }] }
   const text = reported(found, { count: 1, examples: [{ line: 1, text: hostile }] }, 10, 120)
   assert.not.match(text, /[^ -~\n─-╿]/)
   assert.match(text, '│ \\u001b[2J\\u0007\\u009b31m\\u202e  │')
   assert.match(text, '  line 1: \\u001b[2J\\u0007\\u009b31m\\u202e\\u000a\n')
 })
 
-test('where nobody was refused there is no table', () => {
-  const text = reported({ ...FOUND, refused: 0, refusedClients: 0, refusedMost: [] }, NONE, 10, 80)
+test('without refusals there is no table', () => {
+  const text = reported({ ...RESULTS, refused: 0, refusedClients: 0, refusedMost: [] }, NONE, 10, 80)
   assert.not.match(text, '│')
   assert.match(text, 'requests refused  0 (0.0 %)')
 })
 
-test('an empty log has no dates and no shares', () => {
-  const empty = { ...FOUND, requests: 0, clients: 0, refused: 0, refusedClients: 0, exactRefused: 0 }
+test('an empty log has no dates and no percentages', () => {
+  const empty = { ...RESULTS, requests: 0, clients: 0, refused: 0, refusedClients: 0, exactRefused: 0 }
   const text = reported({ ...empty, firstMs: null, lastMs: null, refusedMost: [] }, NONE, 10, 80)
   assert.match(text, 'requests          0\nclients           0\nrequests refused  0\nclients refused   0\n')
   assert.not.match(text, 'NaN')
 })
 
-test('a broken promise is called one', () => {
-  const verdicts = (changes: Partial<Replay>) => reported({ ...FOUND, ...changes }, NONE, 10, 80)
-  assert.match(verdicts({ wronglyAdmitted: 3 }), 'wrongly admitted  3 (a promise is broken)')
-  assert.match(verdicts({ wronglyAdmitted: 3, edge: 'smooth' }), '3 (smooth may, by up to a granule)')
-  assert.match(verdicts({ refusedTooEarly: 2 }), '6 (2 more than a granule early: a promise is')
+test('a violated guarantee is reported', () => {
+  const verdicts = (changes: Partial<Replay>) => reported({ ...RESULTS, ...changes }, NONE, 10, 80)
+  assert.match(verdicts({ wronglyAdmitted: 3 }), 'wrongly admitted  3 (violates a guarantee)')
+  assert.match(verdicts({ wronglyAdmitted: 3, edge: 'smooth' }), '3 (possible with the smooth edge)')
+  assert.match(verdicts({ refusedTooEarly: 2 }), '6 (2 more than 1s early, which violates a guarantee')
 })
 
-test('only the top clients are listed, and the title says how many', () => {
-  const text = reported(FOUND, NONE, 1, 80)
-  assert.match(text, 'The client refused most:')
+test('only the top clients are listed, and the title has their number', () => {
+  const text = reported(RESULTS, NONE, 1, 80)
+  assert.match(text, 'The client with the most refusals:')
   assert.not.match(text, '2001:db8:5::c0de')
-  assert.match(reported(FOUND, NONE, 2, 80), 'The clients refused:')
+  assert.match(reported(RESULTS, NONE, 2, 80), 'The refused clients:')
 })
 
-test('of many refused clients at most a thousand are listed', () => {
+test('at most a thousand clients are listed', () => {
   const refusedMost = Array.from({ length: 1_200 }, (_, i) => ({
     client: `c${i}.`,
     requests: 2,
     refused: 1,
     peak: 2,
   }))
-  const text = reported({ ...FOUND, refusedMost }, NONE, 1e9, 80)
-  assert.match(text, 'The 1,000 clients refused most:')
+  const text = reported({ ...RESULTS, refusedMost }, NONE, 1e9, 80)
+  assert.match(text, 'The 1,000 clients with the most refusals:')
   assert.match(text, '│ c999. ')
   assert.not.match(text, 'c1000.')
 })
@@ -191,12 +191,12 @@ const TIMELINE = {
   refused: [0, 64, 48],
 }
 
-test('the chart shows what was admitted and refused over time, between the figures and how exact they are', () => {
-  const text = reported(FOUND, NONE, 10, 40, { timeline: TIMELINE })
+test('the chart of admissions and refusals is between the figures and the accuracy', () => {
+  const text = reported(RESULTS, NONE, 10, 40, { timeline: TIMELINE })
   assert.match(
     text,
     `
-Requests in each 5m, UTC:
+Requests per 5m (UTC):
 200┤           ┏━━━━━━━━━━┓
    │           ┃          ┃
    │           ┃          ┃
@@ -211,27 +211,27 @@ Requests in each 5m, UTC:
     14:00    14:05      14:10
 ━ admitted   × refused
 
-How exact`,
+Accuracy`,
   )
   assert.ok(widest(text) <= 40)
 })
 
-test('colour changes nothing but the chart, and of that not the text', () => {
-  const found = { replay: FOUND, unparsed: NONE, key: 'ip', usersMissing: 0, timeline: TIMELINE }
+test('colour changes only the chart, and not its text', () => {
+  const found = { replay: RESULTS, unparsed: NONE, key: 'ip', usersMissing: 0, timeline: TIMELINE }
   const [plain, coloured] = [false, true].map((colour) => report(found, { top: 10, width: 80, colour }))
   assert.is(stripVTControlCharacters(coloured!), plain)
   assert.is.not(coloured, plain)
 })
 
-test('where all happened at once there is no chart', () => {
+test('without a span of time there is no chart', () => {
   const once = { ...TIMELINE, admitted: [5], refused: [3] }
-  assert.not.match(reported(FOUND, NONE, 10, 80, { timeline: once }), 'Requests in each')
+  assert.not.match(reported(RESULTS, NONE, 10, 80, { timeline: once }), 'Requests per')
 })
 
-test('a fixed window is told beside the limit that it would have broken', () => {
+test('the section about a fixed window has its peak and the limit', () => {
   const fixedWindow = { refused: 90, mostInWindow: 20, clientsOver: 3 }
   assert.match(
-    reported(FOUND, NONE, 10, 40, { fixedWindow }),
+    reported(RESULTS, NONE, 10, 40, { fixedWindow }),
     `
 With a fixed window of 1m instead:
   requests refused    90 (22.4 %)
@@ -241,12 +241,12 @@ With a fixed window of 1m instead:
   )
 })
 
-test('what is no address is called a key, and those without a user are told', () => {
-  const text = reported(FOUND, NONE, 10, 80, { key: 'user+path', usersMissing: 300 })
-  assert.match(text, /^10 in 1m a key \(user\+path\), strict/)
-  assert.match(text, 'without a user    300 (74.8 %), by ip\nkeys              36\n')
+test('keys other than ip are called keys, and requests without a user are counted', () => {
+  const text = reported(RESULTS, NONE, 10, 80, { key: 'user+path', usersMissing: 300 })
+  assert.match(text, /^Limit: 10 requests per key \(user\+path\) in any 1m, strict/)
+  assert.match(text, 'without a user    300 (74.8 %), counted by ip\nkeys              36\n')
   assert.match(text, 'keys refused      2 (5.6 %)')
-  assert.match(text, 'The keys refused:\n┌')
+  assert.match(text, 'The refused keys:\n┌')
   assert.match(text, '│ key  ')
 })
 

@@ -8,7 +8,7 @@ const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
 const traffic = (...atMs: number[]) => ({ clients: ['a'], atMs, client: atMs.map(() => 0) })
 const all = (count: number) => new Uint8Array(count).fill(1)
 
-test('each request counts in its span of time, by what became of it', () => {
+test('each request counts in its span, as admitted or refused', () => {
   const found = timeline(traffic(AT + 25_000, AT + 1_000, AT + 2_000), new Uint8Array([1, 0, 1]), 5)
   assert.equal(found, {
     firstMs: AT,
@@ -18,7 +18,7 @@ test('each request counts in its span of time, by what became of it', () => {
   })
 })
 
-test('the spans are the shortest that fit, and begin on the clock', () => {
+test('the spans are the shortest that fit, and start at round times', () => {
   const span = (lengthMs: number, most = 60) => timeline(traffic(AT, AT + lengthMs), all(2), most).bucketMs
   assert.is(span(0), 1_000)
   assert.is(span(59_000), 1_000)
@@ -31,7 +31,7 @@ test('the spans are the shortest that fit, and begin on the clock', () => {
   assert.is(timeline(traffic(AT + 17 * MINUTE, AT + HOUR), all(2), 8).firstMs, AT + 10 * MINUTE)
 })
 
-test('there are never more spans than asked for, and no request is lost', () => {
+test('the number of spans is limited, and no request is lost', () => {
   const moments = fc.array(fc.integer({ min: 0, max: Date.UTC(9_999, 0) }), { maxLength: 30 })
   fc.assert(
     fc.property(moments, fc.integer({ min: 3, max: 120 }), fc.nat(), (moments, most, seed) => {
@@ -46,7 +46,7 @@ test('there are never more spans than asked for, and no request is lost', () => 
   )
 })
 
-test('a span is called by as much of its date and time as is needed', () => {
+test('a label has the parts of date and time that are needed', () => {
   const labels = (bucketMs: number, count: number) => {
     const spans = { firstMs: AT, bucketMs, admitted: new Array(count).fill(0), refused: [] }
     return labelOf(spans, count - 1)
