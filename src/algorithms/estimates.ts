@@ -86,7 +86,7 @@ export class Estimates {
   untilGone(tick: number, { nowMs, tick: readTick, absoluteTick }: Reading): number {
     const behind = this.#window.ring.distance(readTick, tick)
     const { modulus } = this.#ticks
-    const age = behind > modulus / 2 ? behind - modulus : behind // negative if the cell is ahead of the reading
+    const age = behind > modulus / 2 ? behind - modulus : behind // negative if the cell is ahead
     const position = absoluteTick - age + this.#window.ring.size
     const last = this.#lastEnd
     if (position !== last.position || nowMs !== last.nowMs) {
