@@ -1,6 +1,7 @@
 // run: typescript
-// What one thread does, with all that another does put in the middle of it, at each of its operations on shared memory in
-// turn. `test/explore` goes further, but knows only what is promised of decisions; this looks at what callers are told.
+// Interrupts an operation of one thread at each of its operations on shared memory in turn, and runs
+// operations of another thread there. `test/explore` covers more interleavings, but judges only the promises
+// about decisions. These tests judge what the callers get.
 import { attachLimiter, type Limiter, type LimiterOptions, type ManualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -13,34 +14,36 @@ const PLACES = 32
 const FULLEST = 2 ** 22 - 1
 const HOUR = 3_600_000
 
-interface Stage {
+interface Setup {
   clock: ManualClock
   limiter: Limiter
-  /** The same, on another thread. */
+  /** The same limiter, attached on another thread. */
   other: Limiter
 }
 
 interface Play<T> {
   options?: Partial<LimiterOptions>
-  /** Those that can be had: in the others a thread died while it took them. */
+  /** The number of usable ways. Dead threads have left the other ways claimed. */
   places?: number
-  before?: (stage: Stage) => void
+  before?: (setup: Setup) => void
   act: (limiter: Limiter) => T
-  between: (stage: Stage) => void
-  judge: (stage: Stage, result: T, at: string) => void
+  between: (setup: Setup) => void
+  judge: (setup: Setup, result: T, at: string) => void
 }
 
-/** Plays it for every point at which `act` can be interrupted; `often`: for every two of them. */
-function everywhere<T>(play: Play<T>, often = 1): void {
+/**
+ * Runs the play for every point at which `act` can be interrupted; with `times` = 2 for every pair of points.
+ */
+function everywhere<T>(play: Play<T>, times = 1): void {
   let last = 0
   while (playAt([last], play)) {
-    for (let first = 0; often > 1 && first < last; first++) playAt([first, last], play)
+    for (let first = 0; times > 1 && first < last; first++) playAt([first, last], play)
     last++
   }
   assert.ok(last > 4, `${last} points`)
 }
 
-/** Whether `act` had such points. */
+/** Runs the play with interruptions at these points. Returns whether `act` has all of them. */
 function playAt<T>(
   points: readonly number[],
   { options, places = 1, before, act, between, judge }: Play<T>,
@@ -48,47 +51,47 @@ function playAt<T>(
   const { clock, limiter } = limiterWith({ maxKeys: 1, ...options })
   const { words, shape } = attachArena(limiter.share().buffer)
   for (let i = places; i < PLACES; i++) words[shape.waysAt + i * shape.wayWords + ADM] = CLAIMED
-  const stage = { clock, limiter, other: attachLimiter(limiter.share()) }
-  before?.(stage)
+  const setup = { clock, limiter, other: attachLimiter(limiter.share()) }
+  before?.(setup)
   const { result, wasInterrupted } = interrupted(
     points,
     () => act(limiter),
-    () => between(stage),
+    () => between(setup),
   )
-  if (wasInterrupted) judge(stage, result, `interrupted at ${points}`)
+  if (wasInterrupted) judge(setup, result, `interrupted at ${points}`)
   return wasInterrupted
 }
 
-/** One unit a second, for so many seconds. */
+/** Uses one unit a second for a number of seconds. */
 const usedFor =
   (seconds: number) =>
-  ({ clock, limiter }: Stage) => {
+  ({ clock, limiter }: Setup) => {
     for (let i = 0; i < seconds; i++) {
       limiter.check('key')
       clock.advance(1_000)
     }
   }
 
-test('a refund whose key loses its place halfway says how much it took', () => {
-  const told = new Set<number>()
+test('a refund whose key is displaced halfway returns the units that it took', () => {
+  const returned = new Set<number>()
   everywhere({
     options: { onFull: 'evict' },
     before: usedFor(3),
     act: (limiter) => limiter.refund('key', 5),
     between: ({ other }) => other.check('rival'),
     judge: ({ limiter }, refunded, at) => {
-      told.add(refunded)
-      assert.is(limiter.usage('rival'), 3 - refunded + 1, `${at}: what was not refunded went with the place`)
+      returned.add(refunded)
+      assert.is(limiter.usage('rival'), 3 - refunded + 1, `${at}: the rival inherits the units not refunded`)
     },
   })
-  assert.equal([...told].sort(), [0, 1, 2, 3])
+  assert.equal([...returned].sort(), [0, 1, 2, 3])
 })
 
 for (const [what, charge] of [
   ['a penalty', (limiter: Limiter) => limiter.penalize('key', 3)],
   ['an admission', (limiter: Limiter) => limiter.check('key', 3).allowed],
 ] as const) {
-  test(`deny: ${what} whose place is taken while it counts nothing is no other key’s, whoever dies`, () => {
+  test(`deny: ${what} whose empty way is taken does not count for the new key, even if a thread dies`, () => {
     for (let hasDied = true, point = 0; hasDied; point++) {
       hasDied = false
       everywhere({
@@ -114,7 +117,7 @@ for (const [what, charge] of [
   })
 }
 
-test('a penalty beyond all counting fills its granule to the last unit, whoever charges there meanwhile', () => {
+test('a penalty above the largest count fills its granule exactly, despite concurrent charges', () => {
   everywhere({
     options: { limit: FULLEST - 1 },
     before: ({ limiter }) => limiter.penalize('key', FULLEST - 10),
@@ -124,12 +127,12 @@ test('a penalty beyond all counting fills its granule to the last unit, whoever 
       assert.ok(isDone)
       assert.is(limiter.usage('key'), FULLEST, at)
       clock.advance(1_000)
-      assert.not(limiter.check('key').allowed, `${at}: it counts in the next granule, too`)
+      assert.not(limiter.check('key').allowed, `${at}: it still counts in the next granule`)
     },
   })
 })
 
-test('who ends a block of a key whose place was taken leaves the block of who took it', () => {
+test('an unblock of a key whose way was taken does not end the block of the new key', () => {
   everywhere({
     options: { onFull: 'deny' },
     before: ({ limiter }) => limiter.block('key', 1_000),
@@ -142,7 +145,7 @@ test('who ends a block of a key whose place was taken leaves the block of who to
   })
 })
 
-test('an admission in the middle of which as much is refunded, and summed, leaves what room there is', () => {
+test('an admission concurrent with a refund of as many units, and a sum, leaves the room that remains', () => {
   everywhere({
     before: ({ limiter }) => limiter.check('key', 3),
     act: (limiter) => limiter.check('key').allowed,
@@ -158,7 +161,7 @@ test('an admission in the middle of which as much is refunded, and summed, leave
   })
 })
 
-test('a new key that two threads meet at once has one cell, wherever its home is', () => {
+test('two threads that insert a new key at once create one cell, in any of its ways', () => {
   for (const key of ['a', 'b', 'c']) {
     let others = 0
     everywhere({
@@ -176,7 +179,7 @@ test('a new key that two threads meet at once has one cell, wherever its home is
   }
 })
 
-test('an admission in the middle of which others are admitted, once and again, is counted with theirs', () => {
+test('an admission is counted even if other admissions interrupt it twice', () => {
   everywhere(
     {
       options: { limit: 4 },
@@ -193,7 +196,7 @@ test('an admission in the middle of which others are admitted, once and again, i
   )
 })
 
-test('one of the largest costs that there are in the middle of another: what is admitted is counted', () => {
+test('two concurrent checks of the largest cost: exactly the admitted ones are counted', () => {
   const limit = FULLEST - 1
   let others = 0
   everywhere({
@@ -214,7 +217,7 @@ test('one of the largest costs that there are in the middle of another: what is 
   })
 })
 
-test('a block is over once its end has come back, whatever was charged meanwhile', () => {
+test('a block has ended once `unblock` returns, despite concurrent charges', () => {
   everywhere({
     before: ({ limiter }) => limiter.block('key', HOUR),
     act: (limiter) => limiter.unblock('key'),
@@ -226,7 +229,7 @@ test('a block is over once its end has come back, whatever was charged meanwhile
   })
 })
 
-test('who ends a block forgets no penalty that comes meanwhile, nor the next block', () => {
+test('an unblock keeps a concurrent penalty, and a concurrent new block', () => {
   everywhere({
     before: ({ limiter }) => limiter.block('key', HOUR),
     act: (limiter) => limiter.unblock('key'),
@@ -241,7 +244,7 @@ test('who ends a block forgets no penalty that comes meanwhile, nor the next blo
   })
 })
 
-test('a block that is set again while it gives way to another stays, and the one that then ends soonest gives way', () => {
+test('a block that is renewed during an eviction stays, and the block that then ends first is evicted', () => {
   const others = Array.from({ length: PLACES / 2 - 1 }, (_, i) => `other ${i}`)
   everywhere({
     places: PLACES,
@@ -263,7 +266,7 @@ for (const [what, comesBack] of [
   ['is admitted again', (other: Limiter) => other.check('key')],
   ['is looked at by a refund of nothing', (other: Limiter) => other.refund('key', 0)],
 ] as const) {
-  test(`deny: a key that ${what} while its place is taken loses it before that or not at all`, () => {
+  test(`deny: a key that ${what} while its way is claimed either keeps the way or loses it before`, () => {
     everywhere({
       options: { onFull: 'deny' },
       before: ({ clock, limiter }) => {
@@ -281,7 +284,7 @@ for (const [what, comesBack] of [
   })
 }
 
-test('deny: who returns elsewhere while another takes its old place leaves that place to who takes it', () => {
+test('deny: a key that returns in another way while its old way is claimed leaves the old way to the new key', () => {
   for (const [first, second] of [
     ['key', 'idle'],
     ['idle', 'key'],
@@ -308,7 +311,7 @@ test('deny: who returns elsewhere while another takes its old place leaves that 
   }
 })
 
-test('evict: a place given up as its new key has another keeps its counts for who comes next, whoever dies', () => {
+test('evict: a way freed because its new key has another way keeps its counts, even if a thread dies', () => {
   for (let hasDied = true, point = 0; hasDied; point++) {
     hasDied = false
     everywhere({
@@ -331,35 +334,35 @@ test('evict: a place given up as its new key has another keeps its counts for wh
   }
 })
 
-test('who dies while it gives back leaves what it gave refused until the end of the granule, and no longer', () => {
+test('a thread that dies during a give-back delays the room until the end of the granule, and no longer', () => {
   const refusedAt = new Set<number>()
   for (let point = 0, hasDied = true; hasDied; point++) {
     const { clock, limiter } = limiterWith({ limit: 5, maxKeys: 1 })
     const decision = limiter.check('key', 5)
-    assert.not(limiter.check('key').allowed, 'what is full is noted')
+    assert.not(limiter.check('key').allowed, 'the full cell is noted')
     hasDied = diesAt(point, () => limiter.refund(decision))
     if (limiter.usage('key') > 0) continue
     if (!limiter.check('key').allowed) refusedAt.add(point)
     clock.advance(1_000)
     assert.ok(limiter.check('key').allowed, `dies at ${point}`)
   }
-  assert.ok(refusedAt.size > 0, 'the note outlives its thread')
+  assert.ok(refusedAt.size > 0, 'the note outlives the thread')
 })
 
-test('a thread that stops for hours while it takes the place of a key takes its counts with it', () => {
+test('a thread that stops for hours while it claims a way inherits the counts of the way', () => {
   everywhere({
     options: { onFull: 'evict', window: '1d', granularity: '1h' },
     before: ({ limiter }) => limiter.check('key', 5),
     act: (limiter) => limiter.check('rival').allowed,
     between: ({ clock, other }) => {
       clock.advance(3 * HOUR)
-      other.refund('key', 0) // its tick moves on, and nothing else
+      other.refund('key', 0) // moves the tick, and changes nothing else
     },
     judge: (_, isAdmitted, at) => assert.not(isAdmitted, at),
   })
 })
 
-test('a thread that stops for more than an hour, once and again, takes nothing back of what others counted', () => {
+test('a thread that stops twice for more than an hour does not discard counts of other threads', () => {
   everywhere(
     {
       options: { limit: 1 },

@@ -1,10 +1,10 @@
 const OPERATIONS = ['load', 'store', 'add', 'compareExchange'] as const
 
 /**
- * Runs `act` and, in the middle of it, `between`, as another thread that comes in between would: before its first atomic
- * operation (point 0), after that one (1), before the second (2), and so on. Plain reads stand between the two. What
- * `between` throws ends `act` there, as if its thread had died.
- * @returns what `act` returned, and whether it had the last of these points
+ * Runs `act`, and in the middle of it `between`, as the operations of another thread. Point 0 is before the
+ * first atomic operation of `act`, point 1 after it, point 2 before the second, and so on; plain reads happen
+ * between them. An error thrown by `between` ends `act` there, as the death of its thread would.
+ * @returns the result of `act`, and whether `act` reached the last of these points
  */
 export function interrupted<T>(
   points: readonly number[],
@@ -43,7 +43,7 @@ export function interrupted<T>(
 
 const DEAD = new Error('dead')
 
-/** Runs `act` up to this point of it. Whether there was one. */
+/** Runs `act` and kills its thread at this point. Returns false if `act` ended before. */
 export function diesAt(point: number, act: () => void): boolean {
   try {
     interrupted([point], act, () => {

@@ -1,10 +1,10 @@
-// Laps have eight bits and ticks 32: what comes round again must not count again.
+// Laps have eight bits and ticks 32. A count must not count again when its lap or its tick comes round.
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { shapeFor } from '#millrace/memory/layout.js'
 import { ExactLog } from '../judge/exact-log.js'
-import { random } from './oracle.js'
+import { random } from './random.js'
 
 const LIMIT = 100
 
@@ -14,7 +14,7 @@ function limiterAt(startMs: number, windowMs: number, granuleMs: number) {
   return { clock, limiter: createLimiter(options) }
 }
 
-/** Exactly the limit goes through, at one moment. */
+/** Asserts that exactly the limit is admitted now. */
 function assertWholeLimit(limiter: ReturnType<typeof createLimiter>, key: string, message: string): void {
   assert.is(limiter.peek(key).remaining, LIMIT, message)
   for (let i = 0; i < LIMIT; i++) assert.ok(limiter.check(key).allowed, `${message}: unit ${i}`)
@@ -38,7 +38,7 @@ for (const parts of [1, 10, 60]) {
   }
 }
 
-test('a key touched once a lap, whose other buckets rest for 600 laps, is judged as by an exact log', () => {
+test('a key used once a lap, with its other buckets idle for 600 laps, matches an exact log', () => {
   const { clock, limiter } = limiterAt(77_000, 60_000, 1_000)
   const log = new ExactLog()
   const use = (cost: number) => {
@@ -53,15 +53,15 @@ test('a key touched once a lap, whose other buckets rest for 600 laps, is judged
     clock.advance(1_000)
   }
   for (let lap = 0; lap < 600; lap++) {
-    use(LIMIT) // all of it, or none: a count come round again would refuse
+    use(LIMIT) // everything or nothing: a count that came round would refuse it
     use(1)
     clock.advance(61_000)
   }
 })
 
-const MODULUS = shapeFor(60, 60, 2).modulus // at a granule of a millisecond: 49.7 days
+const MODULUS = shapeFor(60, 60, 2).modulus // 49.7 days at granules of a millisecond
 
-test('busy across the tick’s wrap at granules of a millisecond', () => {
+test('counts stay correct for busy keys when the tick wraps, at granules of a millisecond', () => {
   for (let seed = 0; seed < 20; seed++) {
     const next = random(seed)
     const { clock, limiter } = limiterAt(MODULUS - 2_000, 60, 1)
@@ -81,7 +81,7 @@ test('busy across the tick’s wrap at granules of a millisecond', () => {
   }
 })
 
-test('idle across the tick’s wrap: for a moment, for seconds, for nearly 49.7 days and for more', () => {
+test('counts stay correct for keys that are idle while the tick wraps, from a moment to more than 49.7 days', () => {
   const MINUTE = 60_000
   for (const before of [1, 59, 60, 5_000, 20 * MINUTE]) {
     for (const after of [0, 1, 61, 5_000, 20 * MINUTE]) {
@@ -96,7 +96,7 @@ test('idle across the tick’s wrap: for a moment, for seconds, for nearly 49.7 
     const { clock, limiter } = limiterAt(12_345, 60, 1)
     assertWholeLimit(limiter, 'key', 'before')
     clock.advance(MODULUS - short)
-    limiter.check('another') // the arena has seen this moment
+    limiter.check('another') // raises the arena's newest reading
     if (short > 1_000 || short < 0)
       assertWholeLimit(limiter, 'key', `back ${short} ms short of the whole modulus`)
   }
@@ -113,7 +113,7 @@ test('a new key shortly before the wrap is counted in its own ticks', () => {
 })
 
 for (const back of [1_000, 60_000]) {
-  test(`a clock that steps back by ${back} ms stands still: no quota is won, and none is lost afterwards`, () => {
+  test(`a clock that steps back by ${back} ms stands still: no quota is gained, and none is lost afterwards`, () => {
     const { clock, limiter } = limiterAt(10_000_000, 60_000, 1_000)
     for (let i = 0; i < LIMIT / 2; i++) assert.ok(limiter.check('half').allowed)
     assertWholeLimit(limiter, 'full', 'at first')
@@ -132,12 +132,12 @@ for (const back of [1_000, 60_000]) {
 
 for (const [windowMs, granuleMs, most] of [
   [60_000, 1_000, 3_600], // an hour
-  [70_000, 7_000, 515], // an hour and what is left of a granule
-  [60, 1, 2 ** 20], // granules, being less than an hour
+  [70_000, 7_000, 515], // an hour and the rest of a granule
+  [60, 1, 2 ** 20], // the bound in granules, which is less than an hour
   [30, 0.5, 2 ** 20],
-  [6 * 3_600_000, 3_600_000, 2], // granules, being more
+  [6 * 3_600_000, 3_600_000, 2], // two granules, which are more than an hour
 ] as const) {
-  test(`granules of ${granuleMs} ms: a clock that steps back by ${most} of them stands still, by one more forgets`, () => {
+  test(`granules of ${granuleMs} ms: a step back of ${most} granules stands still, one more forgets the counts`, () => {
     for (const [back, stands] of [
       [most, true],
       [most + 1, false],
@@ -151,7 +151,7 @@ for (const [windowMs, granuleMs, most] of [
   })
 }
 
-test('a clock that jumps ahead by a year and comes back locks nobody out', () => {
+test('a clock that jumps ahead by a year and returns locks no key out', () => {
   const { clock, limiter } = limiterAt(10_000_000, 60_000, 1_000)
   clock.advance(365 * 86_400_000)
   assertWholeLimit(limiter, 'key', 'in a year')

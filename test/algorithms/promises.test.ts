@@ -1,11 +1,11 @@
-// Random traffic by a manual clock, judged by an exact sliding log.
+// Random traffic on a manual clock, judged by an exact sliding log.
 
 import * as fc from 'fast-check'
 import { createLimiter, type Edge, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ExactLog } from '../judge/exact-log.js'
-import { random } from './oracle.js'
+import { random } from './random.js'
 
 const DAY = 86_400_000
 const WINDOWS = [250, 1_000, 60_000, 3_600_000, DAY, 30 * DAY, 400 * DAY]
@@ -25,7 +25,7 @@ const traffic = fc.record({
   seed: fc.integer(),
 })
 
-/** Whole milliseconds to go on by: often none, around a granule, around a window, sometimes many of them. */
+/** A random step in whole milliseconds: often 0, around a granule or a window, sometimes many windows. */
 function step(next: () => number, granuleMs: number, windowMs: number): number {
   const scales = [0, granuleMs / 3, granuleMs, windowMs / 2, windowMs, 70 * windowMs]
   const weights = [0.55, 0.75, 0.9, 0.95, 0.99, 1]
@@ -33,8 +33,8 @@ function step(next: () => number, granuleMs: number, windowMs: number): number {
   return Math.round(2 * next() * scales[weights.findIndex((weight) => pick < weight)]!)
 }
 
-/** A limiter, its clock at some moment, and the chance that plays on it. */
-function stage(edge: Edge, { windowMs, parts, limit, seed }: Traffic) {
+/** A limiter, its clock at a random time, and a random number generator. */
+function setUp(edge: Edge, { windowMs, parts, limit, seed }: Traffic) {
   const next = random(seed)
   const granuleMs = windowMs / parts
   const clock = manualClock(Math.round(next() * 1e9))
@@ -42,8 +42,8 @@ function stage(edge: Edge, { windowMs, parts, limit, seed }: Traffic) {
   return { next, granuleMs, clock, limiter }
 }
 
-function play(edge: Edge, traffic: Traffic, judge: (seen: Seen) => void): void {
-  const { next, granuleMs, clock, limiter } = stage(edge, traffic)
+function play(edge: Edge, traffic: Traffic, judge: (decision: Judged) => void): void {
+  const { next, granuleMs, clock, limiter } = setUp(edge, traffic)
   const { windowMs, limit } = traffic
   const log = new ExactLog()
   for (let i = 0; i < 400; i++) {
@@ -56,7 +56,7 @@ function play(edge: Edge, traffic: Traffic, judge: (seen: Seen) => void): void {
   }
 }
 
-interface Seen {
+interface Judged {
   allowed: boolean
   cost: number
   at: number
@@ -93,7 +93,7 @@ test('smooth: never over in a window less one granule, and no stricter than stri
   )
 })
 
-test('smooth is closer to an exact log than strict, on the same traffic', () => {
+test('smooth is closer to an exact log than strict on the same traffic', () => {
   const wrong = { strict: 0, smooth: 0 }
   for (const edge of ['strict', 'smooth'] as const) {
     for (let seed = 0; seed < 60; seed++) {
@@ -106,11 +106,11 @@ test('smooth is closer to an exact log than strict, on the same traffic', () => 
 })
 
 for (const edge of ['strict', 'smooth'] as const) {
-  test(`${edge}: retryAfterMs is refused one millisecond before and admitted at it`, () => {
+  test(`${edge}: retryAfterMs is the first millisecond at which the same cost is admitted`, () => {
     let waits = 0
     fc.assert(
       fc.property(traffic, (traffic) => {
-        const { next, granuleMs, clock, limiter } = stage(edge, traffic)
+        const { next, granuleMs, clock, limiter } = setUp(edge, traffic)
         const { windowMs, limit } = traffic
         for (let i = 0; i < 60; i++) {
           clock.advance(step(next, granuleMs, windowMs))
@@ -131,20 +131,20 @@ for (const edge of ['strict', 'smooth'] as const) {
     assert.ok(waits > 2_000)
   })
 
-  test(`${edge}: resetMs gives the whole limit back, and no sooner`, () => {
+  test(`${edge}: resetMs is the first millisecond at which the whole limit is available`, () => {
     fc.assert(
       fc.property(traffic, (traffic) => {
-        const { next, granuleMs, clock, limiter } = stage(edge, traffic)
+        const { next, granuleMs, clock, limiter } = setUp(edge, traffic)
         const { windowMs, limit } = traffic
         for (let i = 0; i < 40; i++) {
           clock.advance(step(next, granuleMs, windowMs))
           const { resetMs } = limiter.check('key', 1 + Math.floor(next() * limit))
           if (next() < 0.7) continue
           clock.advance(resetMs - 1)
-          assert.not(limiter.peek('key', limit).allowed, 'the whole limit before resetMs')
+          assert.not(limiter.peek('key', limit).allowed, 'the whole limit is available before resetMs')
           clock.advance(1)
           assert.is(limiter.peek('key').remaining, limit)
-          assert.ok(limiter.peek('key', limit).allowed, 'not the whole limit at resetMs')
+          assert.ok(limiter.peek('key', limit).allowed, 'the whole limit is not available at resetMs')
         }
       }),
       { numRuns: 200 },

@@ -2,7 +2,7 @@
 import { createLimiter, type Limiter, manualClock } from 'millrace'
 import { Hasher } from '#millrace/memory/hash.js'
 import { HEADER, setsFor } from '#millrace/memory/layout.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 import type { Tell } from '../long-runs/progress.js'
 import { collidingKeys, setsOf } from './colliding-keys.js'
 import { Latencies } from './latency.js'

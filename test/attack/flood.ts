@@ -1,6 +1,6 @@
 // Random keys without end against a key that has used its limit up, and what the others feel of it.
 import { createLimiter } from 'millrace'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 import type { Tell } from '../long-runs/progress.js'
 import { Latencies } from './latency.js'
 import { withSeed } from './seeded.js'

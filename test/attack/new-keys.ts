@@ -1,7 +1,7 @@
 // How many new keys in one window overrun a table: a client that nobody has seen before for each decision.
 import { createLimiter, manualClock } from 'millrace'
 import { type OnFull, setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 import type { Tell } from '../long-runs/progress.js'
 import { withSeed } from './seeded.js'
 

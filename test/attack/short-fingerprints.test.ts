@@ -3,7 +3,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HEADER } from '#millrace/memory/layout.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 import { ExactLog } from '../judge/exact-log.js'
 import { type ShortBuild, withShortFingerprints } from './short-fingerprints.js'
 

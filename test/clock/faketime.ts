@@ -1,11 +1,12 @@
-// The wall clock of a running process, moved from outside: Debian's libfaketime, which reads how far from a file.
+// Moves the wall clock of a running process from outside, by Debian's libfaketime, which reads the offset
+// from a file.
 import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 
 const LIBRARIES = '/usr/lib'
-/** The one for processes with threads. */
+/** The library for processes with threads. */
 const NAME = 'faketime/libfaketimeMT.so.1'
 const MISSING =
   'moving the wall clock of a server needs libfaketime (on Debian or Ubuntu: apt-get install -y faketime)'
@@ -16,8 +17,8 @@ function library(): string | undefined {
 }
 
 /**
- * Whether a test that needs the library is to be left out here, with a word that says so. Not where every test must run
- * (MILLRACE_EVERY_TEST is set): there it fails.
+ * Returns whether a test that needs the library must be skipped, and prints why. If every test must run
+ * (MILLRACE_EVERY_TEST is set), it fails instead.
  */
 export function isLeftOut(): boolean {
   if (library() !== undefined || process.env.MILLRACE_EVERY_TEST) return false
@@ -26,16 +27,16 @@ export function isLeftOut(): boolean {
 }
 
 export interface FakeTime {
-  /** What a process needs in its environment to live by it. */
+  /** The environment of a process that uses this time. */
   readonly env: NodeJS.ProcessEnv
-  /** Sets the process's clocks so many seconds off the machine's; from its next reading on. */
+  /** Moves the process's clocks by this many seconds from the machine's, from its next reading on. */
   set(seconds: number): void
   remove(): void
 }
 
 /**
- * By itself libfaketime moves CLOCK_REALTIME and CLOCK_MONOTONIC alike. A machine whose time is set moves the first
- * alone (`'wall'`); one that is suspended, restored from a snapshot or plainly broken may move both (`'both'`).
+ * By default libfaketime moves CLOCK_REALTIME and CLOCK_MONOTONIC alike. Setting the time of a machine moves
+ * only the first (`'wall'`). Suspension, a restored snapshot, or a broken machine may move both (`'both'`).
  */
 export function fakeTime(clocks: 'wall' | 'both'): FakeTime {
   const preload = library()
@@ -44,7 +45,7 @@ export function fakeTime(clocks: 'wall' | 'both'): FakeTime {
   const file = join(folder, 'offset')
   const set = (seconds: number) => {
     writeFileSync(`${file}.next`, `${seconds < 0 ? '' : '+'}${seconds}\n`)
-    renameSync(`${file}.next`, file) // at once: a reader never finds half of it
+    renameSync(`${file}.next`, file) // atomic: a reader never finds a partial file
   }
   set(0)
   return {

@@ -1,5 +1,5 @@
-// Steps further than an hour, and gaps longer than the count of ticks goes round: 30 and 60 days at granules of a
-// millisecond, whose ticks come round in 49.7 days.
+// Steps of more than an hour, and gaps longer than a wrap of the tick. At granules of a millisecond ticks
+// wrap after 49.7 days, between the tested gaps of 30 and 60 days.
 
 import * as fc from 'fast-check'
 import { createLimiter } from 'millrace'
@@ -10,7 +10,9 @@ import { anyMoves, anyRule, anyStepMs, DAY_MS, HOUR_MS, KEYS, type Move, options
 
 const START_MS = 1e12 + 123
 
-/** Plays the moves wherever they lead; `wide` says which steps count towards the most that there may be of them. */
+/**
+ * Plays the moves, of steps longer than a day only the first `mostWide`. The sum of the steps has no bound.
+ */
 function play(rule: ClockRule, moves: Move[], mostWide = Number.POSITIVE_INFINITY) {
   const granuleMs = rule.windowMs / rule.parts
   let now = START_MS
@@ -26,14 +28,15 @@ function play(rule: ClockRule, moves: Move[], mostWide = Number.POSITIVE_INFINIT
   return { judges, forgotten: judges.reduce((sum, judge) => sum + judge.forgotten, 0), wide }
 }
 
-test('a clock further back than an hour has forgotten what was counted: the whole limit anew, and no more', () => {
+test('a clock set back by more than an hour has forgotten all counts: the whole limit is free again, and no more', () => {
   const farMs = fc.oneof(
     anyStepMs,
     fc.integer({ min: HOUR_MS, max: 400 * DAY_MS }),
     fc.integer({ min: -400 * DAY_MS, max: -HOUR_MS }),
     fc.constantFrom(-365 * DAY_MS, 365 * DAY_MS),
   )
-  const rules = anyRule.filter(({ windowMs, parts }) => windowMs / parts > 15) // no round of ticks in any of the steps
+  // No step is long enough for the ticks to wrap.
+  const rules = anyRule.filter(({ windowMs, parts }) => windowMs / parts > 15)
   let forgotten = 0
   fc.assert(
     fc.property(rules, anyMoves(farMs), (rule, moves) => {
@@ -45,7 +48,7 @@ test('a clock further back than an hour has forgotten what was counted: the whol
 })
 
 for (const edge of ['strict', 'smooth'] as const) {
-  test(`${edge}: a key found full before the clock went far ahead and came back is not taken for full now`, () => {
+  test(`${edge}: a key found full before the clock went far ahead and back is not full now`, () => {
     let now = START_MS
     const limiter = createLimiter({ limit: 3, window: '1m', edge, maxKeys: 50, clock: { now: () => now } })
     limiter.check('key', 2)
@@ -53,7 +56,7 @@ for (const edge of ['strict', 'smooth'] as const) {
     now += 2 * HOUR_MS
     assert.ok(limiter.check('key').allowed)
     now = START_MS
-    assert.ok(limiter.check('key', 3).allowed, 'all was forgotten')
+    assert.ok(limiter.check('key', 3).allowed, 'all counts are forgotten')
     assert.not(limiter.check('key').allowed)
   })
 }
@@ -63,13 +66,14 @@ const byMillisecond = fc
   .map((rule) => ({ ...rule, parts: rule.windowMs }))
 
 for (const days of [30, 60]) {
-  test(`granules of a millisecond, gaps of ${days} days either way: never over, nobody locked out`, () => {
+  test(`granules of a millisecond, gaps of ${days} days either way: never over the limit, no key locked out`, () => {
     const gapMs = fc
       .tuple(fc.constantFrom(days * DAY_MS, -days * DAY_MS), fc.integer({ min: -HOUR_MS, max: HOUR_MS }))
       .map(([gap, off]) => gap + off)
     let gaps = 0
     fc.assert(
-      // No sum of five such gaps comes within six hours of a multiple of 49.7 days, where ticks look alike.
+      // No sum of five such gaps is within six hours of a multiple of 49.7 days, where ticks have the same
+      // number.
       fc.property(byMillisecond, anyMoves(fc.oneof(anyStepMs, gapMs)), (rule, moves) => {
         gaps += Math.min(5, play(rule, moves, 5).wide)
       }),
@@ -78,7 +82,7 @@ for (const days of [30, 60]) {
     assert.ok(gaps > 250, `${gaps}`)
   })
 
-  test(`granules of a millisecond: ${days} days later every key has its whole limit, once`, () => {
+  test(`granules of a millisecond: after ${days} days every key has its whole limit, once`, () => {
     for (const windowMs of [60, 1_000, 60_000]) {
       const rule = { limit: 50, windowMs, parts: windowMs }
       let now = START_MS

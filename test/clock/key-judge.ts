@@ -12,44 +12,46 @@ export interface ClockRule {
 const HOUR_MS = 3_600_000
 
 /**
- * How far a clock may lie behind the newest reading that a key was decided by, and its counts still stand: an hour, two
- * granules where those are more, 2^20 granules where those are less. Ticks are whole and the hour is rounded up to them, so
- * for two granules more either may be.
+ * How far a clock may be behind the newest reading that decided on a key before its counts are forgotten: an
+ * hour, or two granules if those are more, or 2^20 granules if those are less. Ticks are whole and the hour
+ * is rounded up to ticks, so either outcome is allowed within two granules of that.
  */
 export function standsForMs({ windowMs, parts }: ClockRule): number {
   const granuleMs = windowMs / parts
   return Math.min(Math.max(HOUR_MS, 2 * granuleMs), 2 ** 20 * granuleMs)
 }
 
-/** What is promised of one key by clocks that go as they like, in milliseconds of those clocks. */
+/**
+ * Judges the promises for one key under a clock that may step freely. Times are milliseconds of that clock.
+ */
 export class KeyJudge {
   readonly #rule: ClockRule
   readonly #log = new ExactLog()
   #newestMs = Number.NEGATIVE_INFINITY
   admitted = 0
   refused = 0
-  /** How often it was decided by a reading of an earlier granule than one before. */
+  /** The number of decisions by a reading of an earlier granule than the newest. */
   stood = 0
-  /** How often its counts were forgotten, the clock being too far back. */
+  /** How often counts were forgotten, because the clock was too far back. */
   forgotten = 0
 
   constructor(rule: ClockRule) {
     this.#rule = rule
   }
 
-  /** The newest reading that the key was decided by. */
+  /** The newest reading that decided on the key. */
   get newestMs(): number {
     return this.#newestMs
   }
 
-  /** Whether a reading is neither surely near enough to stand still nor surely so far back that counts are forgotten. */
+  /** Whether a reading is so far back that the clock may stand still or the counts may be forgotten. */
   isUnclear(readingMs: number): boolean {
     const backMs = this.#newestMs - readingMs
     const stands = standsForMs(this.#rule)
     return backMs > stands && backMs <= stands + (2 * this.#rule.windowMs) / this.#rule.parts
   }
 
-  /** Judges a decision made by this reading. Each is told of in the order in which they were made. */
+  /** Judges a decision by this reading. The caller passes decisions in their order. */
   judge(readingMs: number, cost: number, decision: Pick<Decision, 'allowed'>): void {
     const { allowed } = decision
     this.judgeEffect(readingMs, cost, allowed, allowed ? (decision as InlineDecision).effectMs(readingMs) : 0)

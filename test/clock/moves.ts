@@ -4,23 +4,26 @@ import type { ClockRule } from './key-judge.js'
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 86_400_000
 
-/** What happens next: the clock moves, then a key is decided on. */
+/** One move: the clock moves, then a key is decided on. */
 export interface Move {
-  /** Milliseconds, and granules on top. */
+  /** Milliseconds and granules to add to the clock. */
   stepMs: number
   granules: number
   key: number
   cost: number
-  /** How many decisions on end, the clock frozen between them. */
+  /** The number of decisions in a row while the clock is frozen. */
   checks: number
-  /** Which limiter decides, and how far its clock is off the other's: -1 to 1 granules. */
+  /** The limiter that decides, and its clock's distance from the other's: -1 to 1 granules. */
   second: boolean
   off: number
 }
 
 export const KEYS = 3
 
-/** Moves whose steps are as `stepMs` gives them; in between the clock freezes, or goes on by a part of a granule or a few. */
+/**
+ * Random moves with steps from `stepMs`. Between them the clock freezes, or advances by part of a granule or
+ * a few.
+ */
 export function anyMoves(stepMs: fc.Arbitrary<number>): fc.Arbitrary<Move[]> {
   const frozen = fc.record({ stepMs: fc.constant(0), granules: fc.constant(0) })
   const gentle = fc.record({ stepMs: fc.constant(0), granules: fc.double({ min: 0, max: 3, noNaN: true }) })
@@ -45,7 +48,10 @@ export function anyMoves(stepMs: fc.Arbitrary<number>): fc.Arbitrary<Move[]> {
   return fc.array(move, { minLength: 20, maxLength: 120, size: 'max' })
 }
 
-/** From a second to an hour, either way; round ones often, for ticks and granules have their edges there. */
+/**
+ * A step of a second to an hour, in either direction; often a round number, at the edges of ticks and
+ * granules.
+ */
 export const anyStepMs = fc.oneof(
   fc.constantFrom(1, 60, 600, 3_600).map((seconds) => seconds * 1_000),
   fc.constantFrom(1, 60, 600, 3_600).map((seconds) => seconds * -1_000),
@@ -59,7 +65,7 @@ export const anyRule: fc.Arbitrary<ClockRule> = fc.record({
   parts: fc.constantFrom(1, 7, 10, 60),
 })
 
-/** A limiter's options for a rule; room for all the keys. */
+/** The limiter's options for a rule, with room for all keys. */
 export function optionsOf({ limit, windowMs, parts }: ClockRule) {
   return { limit, window: windowMs, granularity: windowMs / parts, maxKeys: 50 }
 }

@@ -1,5 +1,5 @@
-// Clocks of our own that step back and forth by a second to an hour, freeze, and go on: by an exact log, never over the
-// limit in any window and nobody locked out.
+// Custom clocks that step back and forth by a second to an hour, freeze, and advance. Judged by an exact log:
+// never over the limit in any window, and no key locked out.
 
 import * as fc from 'fast-check'
 import { attachLimiter, createLimiter, type Limiter } from 'millrace'
@@ -17,7 +17,7 @@ interface Seen {
   forgotten: number
 }
 
-/** Plays the moves, a judge for each key; the clock never lies further back than counts stand still for. */
+/** Plays the moves with a judge for each key. The clock is never so far back that counts are forgotten. */
 function play(rule: ClockRule, moves: Move[], twoClocks: boolean, seen: Seen): void {
   const granuleMs = rule.windowMs / rule.parts
   const reachMs = standsForMs(rule) - (twoClocks ? 2 * granuleMs : 0)
@@ -47,7 +47,7 @@ function play(rule: ClockRule, moves: Move[], twoClocks: boolean, seen: Seen): v
   }
 }
 
-/** A window and a granule after the newest reading of all, every key has its whole limit, once. */
+/** Asserts that a window and a granule after the newest reading every key has its whole limit, once. */
 function settle(
   rule: ClockRule,
   limiter: Limiter,
@@ -60,15 +60,15 @@ function settle(
   judges.forEach((judge, key) => {
     for (let unit = 0; unit <= rule.limit; unit++) {
       const decision = limiter.check(`key ${key}`)
-      assert.is(decision.allowed, unit < rule.limit, `unit ${unit} of ${rule.limit}, all windows over`)
+      assert.is(decision.allowed, unit < rule.limit, `unit ${unit} of ${rule.limit} after all windows`)
       judge.judge(then, 1, decision)
     }
   })
 }
 
 for (const twoClocks of [false, true]) {
-  const whose = twoClocks ? 'two limiters by clocks up to a granule apart' : 'one limiter'
-  test(`${whose}: clocks step by up to an hour and freeze: never over in any window, never locked out`, () => {
+  const subject = twoClocks ? 'two limiters with clocks up to a granule apart' : 'one limiter'
+  test(`${subject}, clocks that step by up to an hour and freeze: never over the limit, no key locked out`, () => {
     const seen = { admitted: 0, refused: 0, stood: 0, forgotten: 0 }
     fc.assert(
       fc.property(anyRule, anyMoves(anyStepMs), (rule, moves) => play(rule, moves, twoClocks, seen)),
@@ -80,7 +80,7 @@ for (const twoClocks of [false, true]) {
   })
 }
 
-test('after a step back retryAfterMs tells when: refused one millisecond before, admitted then', () => {
+test('after a step back, retryAfterMs is the first millisecond at which the same cost is admitted', () => {
   let waits = 0
   fc.assert(
     fc.property(anyRule, anyMoves(anyStepMs), (rule, moves) => {
@@ -109,7 +109,7 @@ test('after a step back retryAfterMs tells when: refused one millisecond before,
   assert.ok(waits > 1_000, `${waits}`)
 })
 
-test('a frozen clock lets exactly the limit through, however often it is asked', () => {
+test('a frozen clock admits exactly the limit', () => {
   fc.assert(
     fc.property(anyRule, fc.integer({ min: -1e12, max: 1e12 }), (rule, now) => {
       const limiter = createLimiter({ ...optionsOf(rule), clock: { now: () => now } })

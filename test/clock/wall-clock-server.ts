@@ -1,5 +1,6 @@
-// A server with two limiters, one by the default clock and one by the wall clock: asked for /default/KEY or /wall/KEY it
-// answers what was decided, in which order, by which reading of its own, and when that took effect.
+// A server with two limiters, one with the default clock and one with the wall clock. The reply to
+// /default/KEY or /wall/KEY has the decision, its position, its reading of the clock, and the time when it
+// took effect.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createLimiter } from 'millrace'
@@ -20,7 +21,7 @@ const server = createServer((request, response) => {
   response.writeHead(allowed ? 200 : 429)
   response.end(JSON.stringify({ order: order++, allowed, readingMs, effectMs, retryAfterMs }))
 })
-// A clock that is set ahead must not look like a client that has said nothing for an hour.
+// Without this, setting the clock ahead would look like a client that was silent for an hour.
 server.requestTimeout = 0
 server.headersTimeout = 0
 server.keepAliveTimeout = 0

@@ -1,8 +1,8 @@
-// A real node:http server whose clocks are set while it limits, forward and back by a minute and by an hour.
+// A real node:http server whose clocks are set while it serves, forward and back by a minute and by an hour.
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fakeTime, isLeftOut } from './faketime.js'
-import { type Answer, type LimiterName, RULE, WallClockServer } from './wall-clock.js'
+import { type LimiterName, type Reply, RULE, WallClockServer } from './wall-clock.js'
 
 const test = isLeftOut() ? always.skip : always
 const MINUTE = 60
@@ -12,7 +12,7 @@ const YEAR = 365 * 24 * HOUR
 const OVER = (RULE.windowMs + RULE.windowMs / RULE.parts) / 1_000
 const { limit } = RULE
 
-/** The server lives by the machine's clocks until `clocks` of them are set. */
+/** Starts a server that uses the machine's clocks until `clocks` of them are set. */
 async function withServer(clocks: 'wall' | 'both', use: (server: WallClockServer) => Promise<void>) {
   const time = fakeTime(clocks)
   try {
@@ -27,11 +27,11 @@ async function withServer(clocks: 'wall' | 'both', use: (server: WallClockServer
   }
 }
 
-function admittedIn(answers: Answer[]): number {
-  return answers.filter(({ allowed }) => allowed).length
+function admittedIn(replies: Reply[]): number {
+  return replies.filter(({ allowed }) => allowed).length
 }
 
-test('by the default clock nothing changes when the wall clock is set: exactly the limit, whatever it is set to', () =>
+test('with the default clock, setting the wall clock changes nothing: exactly the limit is admitted', () =>
   withServer('wall', async (server) => {
     const readings: number[] = []
     let total = 0
@@ -47,34 +47,34 @@ test('by the default clock nothing changes when the wall clock is set: exactly t
     assert.equal(
       readings,
       readings.toSorted((a, b) => a - b),
-      'it never went back',
+      'the readings do not step back',
     )
-    assert.ok(readings.at(-1)! - readings[0]! < RULE.windowMs, 'nor forward')
+    assert.ok(readings.at(-1)! - readings[0]! < RULE.windowMs, 'the readings do not jump forward')
   }))
 
-const SEEN: [clocks: 'wall' | 'both', limiter: LimiterName, what: string][] = [
+const CLOCKS: [clocks: 'wall' | 'both', limiter: LimiterName, what: string][] = [
   ['wall', 'wall', 'by Date.now, the wall clock set'],
   ['both', 'wall', 'by Date.now, all clocks moved'],
   ['both', 'default', 'by the default clock, on a machine that moves the monotonic clock too'],
 ]
-for (const [clocks, limiter, what] of SEEN) {
-  test(`${what}: an hour ahead a new window, back again no free quota, and nobody is locked out`, () =>
+for (const [clocks, limiter, what] of CLOCKS) {
+  test(`${what}: a clock set an hour ahead starts a new window, a clock set back frees no quota and locks no key out`, () =>
     withServer(clocks, async (server) => {
-      /** Units admitted to 'known' while the clock is set and after it. */
+      /** Sets the clock, and returns the units admitted to 'known' while it is set and afterwards. */
       const set = async (offset: number) =>
         admittedIn(await server.volley(limiter, 'known', offset)) +
         admittedIn(await server.volley(limiter, 'known'))
       assert.is(await set(0), limit)
-      assert.is(await set(MINUTE), 0, 'a minute of ten has passed')
+      assert.is(await set(MINUTE), 0, 'one of ten minutes has passed')
       assert.is(await set(0), 0, 'back by a minute')
       assert.is(await set(HOUR), limit, 'an hour has passed')
       assert.is(await set(0), 0, 'back by an hour')
       const { retryAfterMs } = (await server.volley(limiter, 'known')).at(-1)!
       assert.ok(retryAfterMs > OVER * 1_000 && retryAfterMs <= (HOUR + OVER) * 1_000, `${retryAfterMs} ms`)
-      assert.is(admittedIn(await server.volley(limiter, 'fresh')), limit, 'a key that comes now')
-      assert.is(await set(HOUR), 0, 'forward again to where it was')
+      assert.is(admittedIn(await server.volley(limiter, 'fresh')), limit, 'a new key')
+      assert.is(await set(HOUR), 0, 'forward again to the earlier time')
       assert.is(await set(HOUR - MINUTE), 0)
-      assert.is(await set(HOUR + OVER), limit, 'a window and a granule after where it was')
+      assert.is(await set(HOUR + OVER), limit, 'a window and a granule after the earlier time')
       assert.is(admittedIn(await server.volley(limiter, 'fresh')), limit)
     }))
 }

@@ -1,4 +1,4 @@
-// What the server by a wall clock that is set is asked, by whom, and how its answers are judged.
+// A client for the server whose wall clock is set, and a judge of the server's replies.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { get } from 'node:http'
@@ -6,17 +6,17 @@ import { fileURLToPath } from 'node:url'
 import type { FakeTime } from './faketime.js'
 import { KeyJudge } from './key-judge.js'
 
-/** So long a window that the seconds that the test itself takes are none of it. */
+/** A window so long that the seconds of the test itself do not matter. */
 export const OPTIONS = { limit: 20, window: '10m', granularity: '10s', maxKeys: 100 } as const
 export const RULE = { limit: 20, windowMs: 600_000, parts: 60 }
 
 const CLIENTS = 6
-/** More than the limit before the clock is set, and more than it afterwards. */
+/** More requests than the limit before the clock is set, and more than the limit afterwards. */
 const ASKED = 60
 
 export type LimiterName = 'default' | 'wall'
 
-export interface Answer {
+export interface Reply {
   order: number
   allowed: boolean
   readingMs: number
@@ -24,7 +24,7 @@ export interface Answer {
   retryAfterMs: number
 }
 
-/** A server in a process of its own that lives by `time`. */
+/** A server in a process of its own that uses `time`. */
 export class WallClockServer {
   readonly #judges = new Map<string, KeyJudge>()
   readonly #time: FakeTime
@@ -41,7 +41,7 @@ export class WallClockServer {
     const file = fileURLToPath(new URL('./wall-clock-server.js', import.meta.url))
     const child = fork(file, [], { env: { ...process.env, ...time.env }, execArgv: [] })
     const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`the server ended: ${code}`)))
-    ended.catch(() => {}) // at its stop nobody asks any more
+    ended.catch(() => {}) // after the start nobody awaits it: `stop` ends the process
     const [port] = await Promise.race([once(child, 'message'), ended])
     return new WallClockServer(time, child, port as number)
   }
@@ -53,23 +53,23 @@ export class WallClockServer {
   }
 
   /**
-   * Asks over and over, as several clients at once, and sets the clock in the middle of it. Every answer is judged.
-   * Returns them in the order of their decisions.
+   * Sends requests as several concurrent clients, and sets the clock in the middle. Judges every reply.
+   * Returns the replies in the order of their decisions.
    */
-  async volley(limiter: LimiterName, key: string, offsetSeconds?: number): Promise<Answer[]> {
-    const answers: Answer[] = []
+  async volley(limiter: LimiterName, key: string, offsetSeconds?: number): Promise<Reply[]> {
+    const replies: Reply[] = []
     const client = async () => {
       for (let i = 0; i < ASKED / CLIENTS; i++) {
-        answers.push(await this.#ask(`/${limiter}/${key}`))
-        if (answers.length === ASKED / 2 && offsetSeconds !== undefined) this.#time.set(offsetSeconds)
+        replies.push(await this.#ask(`/${limiter}/${key}`))
+        if (replies.length === ASKED / 2 && offsetSeconds !== undefined) this.#time.set(offsetSeconds)
       }
     }
     await Promise.all(Array.from({ length: CLIENTS }, client))
-    answers.sort((a, b) => a.order - b.order)
-    for (const { readingMs, allowed, effectMs } of answers) {
+    replies.sort((a, b) => a.order - b.order)
+    for (const { readingMs, allowed, effectMs } of replies) {
       this.#judge(`${limiter}/${key}`).judgeEffect(readingMs, 1, allowed, effectMs)
     }
-    return answers
+    return replies
   }
 
   #judge(name: string): KeyJudge {
@@ -78,13 +78,14 @@ export class WallClockServer {
     return judge
   }
 
-  #ask(path: string): Promise<Answer> {
+  #ask(path: string): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      // A connection for each: one kept open may be closed by the server just as the next request is on its way.
+      // A connection for each request: the server could close an idle connection just as the next request is
+      // sent.
       const request = get({ host: '127.0.0.1', port: this.#port, path, agent: false }, (response) => {
         let text = ''
         response.on('data', (chunk) => (text += chunk))
-        response.on('end', () => resolve(JSON.parse(text) as Answer))
+        response.on('end', () => resolve(JSON.parse(text) as Reply))
       })
       request.on('error', reject)
     })

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { monotonicClock, SharedManualClock } from '#millrace/core/clock.js'
 import { turn, until } from '../limiter/support.js'
 
-test('a manual clock stands where it was set, at 0 by default', () => {
+test('a manual clock reads what it was set to, 0 by default', () => {
   assert.is(manualClock().now(), 0)
   const clock = manualClock(5)
   assert.equal([clock.now(), clock.now()], [5, 5])
@@ -15,7 +15,7 @@ test('a manual clock stands where it was set, at 0 by default', () => {
   }
 })
 
-test('a manual clock moves on, and back', () => {
+test('a manual clock advances, and steps back by a negative duration', () => {
   const clock = manualClock(100)
   clock.advance(50)
   assert.is(clock.now(), 150)
@@ -27,14 +27,14 @@ test('a manual clock moves on, and back', () => {
   assert.is(clock.now(), 10)
 })
 
-test('two manual clocks are two', () => {
+test('two manual clocks are independent', () => {
   const one = manualClock(1)
   const two = manualClock(2)
   one.advance(10)
   assert.equal([one.now(), two.now()], [11, 2])
 })
 
-test('two clocks over the same memory are one', () => {
+test('two clocks on the same memory are one clock', () => {
   const one = new SharedManualClock()
   const two = new SharedManualClock(one.buffer)
   one.set(5)
@@ -42,7 +42,7 @@ test('two clocks over the same memory are one', () => {
   assert.equal([one.now(), two.now()], [7, 7])
 })
 
-test('only shared memory of its size can be a manual clock’s', () => {
+test('a manual clock attaches only to shared memory of its size', () => {
   assert.ok(SharedManualClock.isMemory(new SharedManualClock().buffer))
   for (const value of [
     undefined,
@@ -57,7 +57,7 @@ test('only shared memory of its size can be a manual clock’s', () => {
   }
 })
 
-test('every turn of a manual clock is told to its listeners, also when it is set to where it stands', async () => {
+test('every change of a manual clock calls its listeners, also a change to the same time', async () => {
   const clock = new SharedManualClock()
   const other = new SharedManualClock(clock.buffer)
   let calls = 0
@@ -74,7 +74,7 @@ test('every turn of a manual clock is told to its listeners, also when it is set
   assert.is(calls, turns.length)
 })
 
-test('the monotonic clock reads the machine’s, in milliseconds, and does not go back', () => {
+test('the monotonic clock reads the machine’s clock in milliseconds and does not step back', () => {
   const before = Number(hrtime.bigint()) / 1e6
   let last = monotonicClock.now()
   for (let i = 0; i < 1_000; i++) {
@@ -83,7 +83,7 @@ test('the monotonic clock reads the machine’s, in milliseconds, and does not g
     last = now
   }
   const after = Number(hrtime.bigint()) / 1e6
-  // Both are the same clock; a double holds it to a few nanoseconds.
+  // Both read the same clock; a double holds the time to a few nanoseconds.
   assert.ok(before <= last + 1e-3 && last <= after + 1e-3, `${before} ${last} ${after}`)
 })
 

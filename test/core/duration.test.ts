@@ -5,7 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { formatDuration, parseDuration } from '#millrace/core/duration.js'
 
-test('a number is milliseconds, a string a number and its unit', () => {
+test('a number is a duration in milliseconds, a string is a number with its unit', () => {
   const durations: [unknown, number][] = [
     [1, 1],
     [0.25, 0.25],
@@ -23,7 +23,7 @@ test('a number is milliseconds, a string a number and its unit', () => {
   for (const [text, ms] of durations) assert.is(parseDuration(text, 'window'), ms, `${text}`)
 })
 
-test('what is no positive finite duration is refused under the option’s name and the code asked for', () => {
+test('a value that is not a positive finite duration is refused with the option’s name and the given code', () => {
   const values = [
     0,
     -0,
@@ -79,7 +79,7 @@ test('what is no positive finite duration is refused under the option’s name a
   }
 })
 
-test('durations are shown in the largest unit that holds them whole', () => {
+test('durations are formatted in the largest unit that gives a whole number', () => {
   const shown: [number, string][] = [
     [1, '1ms'],
     [999, '999ms'],
@@ -97,7 +97,7 @@ test('durations are shown in the largest unit that holds them whole', () => {
   for (const [ms, text] of shown) assert.is(formatDuration(ms), text)
 })
 
-test('a whole number of milliseconds is parsed back from what is shown', () => {
+test('a formatted duration of whole milliseconds parses to the same number', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 2 ** 48 }), (ms) => {
       assert.is(parseDuration(formatDuration(ms), 'window'), ms)

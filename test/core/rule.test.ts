@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { parseDuration } from '#millrace/core/duration.js'
 import { checkLimit, checkRule, MAX_BUCKETS, MAX_LIMIT } from '#millrace/core/rule.js'
 
-test('a rule is its limit and window; the rest has defaults', () => {
+test('a rule needs a limit and a window; the rest has defaults', () => {
   assert.equal(checkRule({ limit: 10, window: '1m' }), {
     name: 'default',
     limit: 10,
@@ -15,7 +15,7 @@ test('a rule is its limit and window; the rest has defaults', () => {
   })
 })
 
-test('a rule as written in full', () => {
+test('a rule may set every option', () => {
   const written = {
     name: 'api',
     limit: MAX_LIMIT,
@@ -33,7 +33,7 @@ test('a rule as written in full', () => {
   })
 })
 
-test('windows from a millisecond to 10,000 years, in one granule up to 2^20', () => {
+test('windows are 1 millisecond to 10,000 years, with 1 to 2^20 granules', () => {
   const buckets = (window: Duration, granularity: Duration) =>
     checkRule({ limit: 1, window, granularity }).buckets
   assert.is(checkRule({ limit: 1, window: 1 }).buckets, 60)
@@ -42,16 +42,16 @@ test('windows from a millisecond to 10,000 years, in one granule up to 2^20', ()
   assert.is(buckets(MAX_BUCKETS, 1), MAX_BUCKETS)
   assert.is(buckets(250, 250 / 60), 60)
   assert.is(buckets('1s', 1_000 / 3), 3)
-  assert.is(buckets('1s', '333.333333333ms'), 3, 'as near as decimals come')
+  assert.is(buckets('1s', '333.333333333ms'), 3, 'a granularity may be rounded to a decimal')
 })
 
-test('limits from 1 to 2^22 - 2', () => {
+test('limits are 1 to 2^22 - 2', () => {
   for (const limit of [1, 2, MAX_LIMIT]) assert.not.throws(() => checkLimit(limit))
   for (const limit of [0, MAX_LIMIT + 1, 0.5]) assert.throws(() => checkLimit(limit))
   assert.is(MAX_LIMIT, 4_194_302)
 })
 
-/** The least distance from `granuleMs` to a whole number of milliseconds that divides the window. */
+/** The least distance from `granuleMs` to a number of whole milliseconds that divides the window. */
 function distanceToNearest(granuleMs: number, windowMs: number): number {
   let least = Number.POSITIVE_INFINITY
   for (let divisor = 1; divisor <= windowMs; divisor++) {
@@ -60,7 +60,7 @@ function distanceToNearest(granuleMs: number, windowMs: number): number {
   return least
 }
 
-test('where a granularity does not divide the window, the nearest in whole milliseconds is named, and accepted', () => {
+test('if a granularity does not divide the window, the error names the nearest in whole milliseconds that does', () => {
   let refused = 0
   const granule = fc.double({ min: 0.01, max: 1, noNaN: true })
   fc.assert(
@@ -83,7 +83,7 @@ test('where a granularity does not divide the window, the nearest in whole milli
   assert.ok(refused > 200, `${refused} refused`)
 })
 
-test('where a window has too many granules, one that fits is named, and accepted', () => {
+test('if a window has too many granules, the error names a granularity that is accepted', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 4_000_000 }),

@@ -18,7 +18,7 @@ const anyMoment = fc.oneof(
   fc.double({ min: 1e9, max: 2e12, noNaN: true }),
 )
 
-test('the tick of a moment is how many whole granules have passed', () => {
+test('the tick of a moment is the number of whole granules that have passed', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(1, 10, 250, 1_000),
@@ -44,11 +44,11 @@ test('position never falls as time rises', () => {
   )
 })
 
-test('untilPosition is the first whole millisecond that stands there, as trying them one by one finds it', () => {
+test('untilPosition is the first whole millisecond at that position, as a search by milliseconds finds it', () => {
   let ahead = 0
   fc.assert(
     fc.property(anyTicks, anyMoment, fc.integer({ min: -40, max: 40 }), (ticks, moment, sixteenths) => {
-      const nowMs = Math.floor(moment) // decisions count from a whole millisecond
+      const nowMs = Math.floor(moment) // decisions start at a whole millisecond
       fc.pre(ticks.granuleMs < 5_000)
       const position = Math.floor(ticks.position(nowMs)) + sixteenths / 16
       const found = ticks.untilPosition(nowMs, position)
@@ -62,7 +62,7 @@ test('untilPosition is the first whole millisecond that stands there, as trying 
   assert.ok(ahead > 50)
 })
 
-test('untilPosition is exact where multiplying back from a position is not', () => {
+test('untilPosition is exact even if multiplication of the position is not', () => {
   for (const [windowMs, buckets, nowMs, position] of [
     [1_001, 997, 889_733_094_466, 886_177_717_468.125],
     [10_000 + 1 / 3, 1, 598_599, 63],
@@ -70,12 +70,12 @@ test('untilPosition is exact where multiplying back from a position is not', () 
   ] as const) {
     const ticks = new Ticks(windowMs, buckets, 2 ** 31)
     const found = ticks.untilPosition(nowMs, position)
-    assert.ok(found > 0 && ticks.position(nowMs + found) >= position, 'then it is there')
-    assert.ok(ticks.position(nowMs + found - 1) < position, 'and a millisecond before it is not')
+    assert.ok(found > 0 && ticks.position(nowMs + found) >= position, 'reached')
+    assert.ok(ticks.position(nowMs + found - 1) < position, 'not reached a millisecond before')
   }
 })
 
-test('a wrapped tick is the tick modulo the modulus, also of ticks before 0', () => {
+test('a wrapped tick is the tick modulo the modulus, also for ticks before 0', () => {
   fc.assert(
     fc.property(anyTicks, fc.integer({ min: -(2 ** 52), max: 2 ** 52 }), (ticks, tick) => {
       const { modulus } = ticks
@@ -89,7 +89,7 @@ test('a wrapped tick is the tick modulo the modulus, also of ticks before 0', ()
   )
 })
 
-test('a reading’s tick is that of its moment, however the clock moved before', () => {
+test('the tick of a reading depends only on its moment, not on earlier readings', () => {
   const anyMove = fc.oneof(
     fc.double({ min: -2, max: 2, noNaN: true }),
     fc.constantFrom(0, 1, -1, 1e-9, -1e-9, 100, -100, 1e6),
@@ -114,7 +114,7 @@ test('a reading’s tick is that of its moment, however the clock moved before',
   )
 })
 
-test('a clock whose ticks can no longer be told apart is refused', () => {
+test('a clock so far ahead that ticks have no distinct numbers is refused', () => {
   const ticks = new Ticks(1, 1_000, shapeFor(1, 1_000, 2).modulus)
   const last = Math.floor(Number.MAX_SAFE_INTEGER / 16 / 1_000)
   let now = last
@@ -126,7 +126,7 @@ test('a clock whose ticks can no longer be told apart is refused', () => {
   }
 })
 
-test('a reading at the very edge of a granule is of the right one', () => {
+test('a reading at the edge of a granule has the tick of the right granule', () => {
   for (const [windowMs, buckets] of [
     [1_000, 3],
     [1_000, 7],

@@ -12,10 +12,10 @@ function change(words: Int32Array): number {
   return Atomics.notify(words, 1)
 }
 
-/** How many waits are pending on the word; they find nothing changed, and wait again. */
+/** The number of pending waits on the word. They find nothing changed, and wait again. */
 const pendingOn = (words: Int32Array): number => Atomics.notify(words, 1)
 
-test('every listener is called after a change, once', async () => {
+test('a change calls every listener once', async () => {
   const words = shared()
   const watch = new WordWatch(words, 1)
   const calls = [0, 0]
@@ -33,7 +33,7 @@ test('every listener is called after a change, once', async () => {
   watch.delete(listeners[1]!)
 })
 
-test('however many listen, and however often it changes, one wait is pending', async () => {
+test('one wait is pending for any number of listeners and changes', async () => {
   const words = shared()
   const watch = new WordWatch(words, 1)
   let calls = 0
@@ -51,17 +51,17 @@ test('however many listen, and however often it changes, one wait is pending', a
   for (const listener of listeners) watch.delete(listener)
 })
 
-test('a change that comes before the end of the last wait was handled is not missed', async () => {
+test('a change before the last wait’s resolution was handled is not missed', async () => {
   const words = shared()
   const watch = new WordWatch(words, 1)
   let seen = 0
   watch.add(() => (seen = words[1]!))
   assert.is(change(words), 1)
-  assert.is(change(words), 0, 'no wait is pending: its end has not been handled')
+  assert.is(change(words), 0, 'no wait is pending: the last resolution has not been handled')
   await until(() => seen === 2, 'the second change')
 })
 
-test('a listener that comes while no other listens hears of the next change, and not of those before', async () => {
+test('the first listener is called for later changes, not for earlier ones', async () => {
   const words = shared()
   const watch = new WordWatch(words, 1)
   let calls = 0
@@ -79,7 +79,7 @@ test('a listener that comes while no other listens hears of the next change, and
   watch.delete(listener)
 })
 
-test('a change that a listener makes calls again', async () => {
+test('a change made by a listener calls the listeners again', async () => {
   const words = shared()
   const watch = new WordWatch(words, 1)
   let calls = 0
@@ -92,7 +92,7 @@ test('a change that a listener makes calls again', async () => {
   assert.is(calls, 3)
 })
 
-test('look calls at once, and the notification does not call again', async () => {
+test('look calls the listeners at once, and the notification does not call them again', async () => {
   const words = shared()
   const watch = new WordWatch(words, 1)
   let calls = 0
@@ -108,7 +108,7 @@ test('look calls at once, and the notification does not call again', async () =>
   await until(() => calls === 2, 'a later change')
 })
 
-test('end leaves no wait of its own pending, and those of others go on', async () => {
+test('end leaves no wait of this watch pending, and keeps those of others', async () => {
   const words = shared()
   const [one, other] = [new WordWatch(words, 1), new WordWatch(words, 1)]
   let calls = 0
@@ -124,7 +124,7 @@ test('end leaves no wait of its own pending, and those of others go on', async (
   assert.is(calls, 0)
 })
 
-test('a word on which no thread can wait is read now and then, until nobody listens', async () => {
+test('a word on which no thread can wait is polled while there are listeners', async () => {
   const words = new Int32Array(2)
   const watch = new WordWatch(words, 1)
   let calls = 0
@@ -138,7 +138,7 @@ test('a word on which no thread can wait is read now and then, until nobody list
   assert.not(process.getActiveResourcesInfo().includes('Timeout'))
 })
 
-test('a pending wait keeps neither the watch nor its memory', async () => {
+test('a pending wait keeps neither the watch nor its memory alive', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const left = (() => {

@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import { attachLimiter, type Decision, type Limiter } from 'millrace'
 import type { InlineDecision } from '#millrace/core/decision.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 import type { Tally, Task } from './crew.js'
 
 const { shared, task, tally, gate, thread, threads, firstTick } = workerData as {

@@ -6,7 +6,7 @@ import { checkRule, type RuleOptions } from '#millrace/core/rule.js'
 import { InlineEngine } from '#millrace/engines/inline.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { ADM, BUCKETS, CLAIMED, COUNT, STATE, shapeFor, TICK } from '#millrace/memory/layout.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 
 const LIMIT = 20
 const KEYS = 3

@@ -1,5 +1,5 @@
 import { shapeFor } from '#millrace/memory/layout.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 import type { Built } from './copy.js'
 import { byHandle, check, type Forbidden, giveBack, type Op, refund, type Scenario } from './scenario.js'
 import { ANYTHING } from './scenarios/deciding.js'

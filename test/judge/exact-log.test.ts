@@ -1,5 +1,5 @@
 // run: typescript
-// The judge of all the other tests, beside sums that are as simple as can be.
+// The judge that other tests use, compared with simple sums.
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -18,7 +18,7 @@ const usedOf = (entries: readonly Entry[], at: number, window: number) =>
     .filter((entry) => entry.at > at - window && entry.at <= at)
     .reduce((sum, { units }) => sum + units, 0)
 
-test('units that enter in any order are in the windows that hold their moments', () => {
+test('units added in any order count in every window that contains their moments', () => {
   fc.assert(
     fc.property(fc.array(entry), window, (entries, window) => {
       const log = new ExactLog()
@@ -37,17 +37,17 @@ test('units that enter in any order are in the windows that hold their moments',
   )
 })
 
-test('what is forgotten is missed in no later window', () => {
+test('forgotten units are missing from no later window', () => {
   const log = new ExactLog()
   for (let at = 0; at < 1_000; at++) {
     log.add(at, 2)
     log.forget(at - 10)
     assert.is(log.used(at, 10), 2 * Math.min(10, at + 1))
   }
-  assert.is(log.tell(999, 3), '2 at 997, 2 at 998, 2 at 999')
+  assert.is(log.describe(999, 3), '2 at 997, 2 at 998, 2 at 999')
 })
 
-test('every window of every column is judged, and those over the limit are told', () => {
+test('the window judge judges every window of every column, and describes those over the limit', () => {
   const ticks = fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 200 })
   fc.assert(
     fc.property(ticks, ticks, window, (first, second, width) => {
@@ -78,7 +78,7 @@ test('every window of every column is judged, and those over the limit are told'
   )
 })
 
-test('a window over the limit is told with what is in it', () => {
+test('the description of a window over the limit lists its entries', () => {
   const judge = new WindowJudge(4, 10, 2)
   for (const [tick, units] of [
     [1, 3],

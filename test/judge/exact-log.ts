@@ -1,17 +1,17 @@
-/** To forget entries moves those that are kept: it waits until there are so many more of the former. */
+/** Entries are removed only if this many more are forgotten than kept: each removal moves the kept ones. */
 const SPARE = 64
 
 /**
- * An exact log: every unit with its moment, in milliseconds or in ticks. All tests that judge windows judge by this one.
- * Units may enter in any order: two clocks that differ by part of a granule, or one that steps back, make later decisions
- * count at earlier moments.
+ * An exact log: all units with their moments, in milliseconds or in ticks. Every test that judges windows
+ * uses it. Units may be added in any order: if two clocks differ by part of a granule, or one steps back, a
+ * later decision may count at an earlier moment.
  */
 export class ExactLog {
-  /** The earliest first. */
+  /** In ascending order. */
   readonly #moments: number[] = []
-  /** Units up to each of these moments, that one included. */
+  /** For each moment the units up to it, itself included. */
   readonly #totals: number[] = []
-  /** Units of entries that are no longer here. */
+  /** The units of the removed entries. */
   #forgotten = 0
 
   add(at: number, units: number): void {
@@ -33,7 +33,7 @@ export class ExactLog {
     this.#forgotten = 0
   }
 
-  /** May forget the entries up to a moment: no window reaches back to it any more. */
+  /** Allows the log to remove entries up to this moment: no later window includes them. */
   forget(upTo: number): void {
     const count = this.#after(upTo)
     if (2 * count < this.#moments.length + SPARE) return
@@ -47,12 +47,12 @@ export class ExactLog {
     return this.#moments.at(-1) ?? Number.NEGATIVE_INFINITY
   }
 
-  /** Units in (at - window, at]: what happened exactly a window ago is out. */
+  /** The units in (at - window, at]. A unit exactly a window ago is out. */
   used(at: number, window: number): number {
     return this.#upTo(at) - this.#upTo(at - window)
   }
 
-  /** The most units in any window that holds `at`: a fullest one ends with one of the entries. */
+  /** The most units in any window that contains `at`. A fullest window ends at one of the entries. */
   mostAround(at: number, window: number): number {
     let most = 0
     for (let i = this.#moments.length - 1; i >= 0 && this.#moments[i]! >= at; i--) {
@@ -62,12 +62,12 @@ export class ExactLog {
     return most
   }
 
-  /** The entries in (at - window, at], for people. */
-  tell(at: number, window: number): string {
-    const told: string[] = []
+  /** The entries in (at - window, at] as text. */
+  describe(at: number, window: number): string {
+    const entries: string[] = []
     for (let i = this.#after(at - window); i < this.#after(at); i++)
-      told.push(`${this.#totals[i]! - this.#totalBefore(i)} at ${this.#moments[i]}`)
-    return told.join(', ')
+      entries.push(`${this.#totals[i]! - this.#totalBefore(i)} at ${this.#moments[i]}`)
+    return entries.join(', ')
   }
 
   #upTo(at: number): number {
@@ -78,7 +78,7 @@ export class ExactLog {
     return place === 0 ? this.#forgotten : this.#totals[place - 1]!
   }
 
-  /** How many entries are not later than that. */
+  /** The number of entries up to this moment. */
   #after(at: number): number {
     if (at >= this.newest) return this.#moments.length
     let [low, high] = [0, this.#moments.length]

@@ -2,17 +2,17 @@ import { ExactLog } from './exact-log.js'
 
 const MOST_COMPLAINTS = 5
 
-/** Judges every window of `width` ticks, of several keys or places: its columns. */
+/** Judges every window of `width` ticks in several columns. A column holds one key or one place. */
 export class WindowJudge {
-  /** Windows that end with a charge, of all columns: each was judged. */
+  /** The number of judged windows. Each window ends with a charge. */
   windows = 0
-  /** Those over the limit. */
+  /** The number of windows over the limit. */
   over = 0
-  /** What the first few of them were. */
+  /** Descriptions of the first few of those. */
   readonly complaints: string[] = []
   /** The most units in a window. */
   fullest = 0
-  /** All units: must be all that was logged. */
+  /** The sum of all units, to be compared with the logged sum. */
   units = 0
   readonly #limit: number
   readonly #width: number
@@ -24,7 +24,7 @@ export class WindowJudge {
     this.#logs = Array.from({ length: columns }, () => new ExactLog())
   }
 
-  /** Units charged to a column in a tick. Of one column they enter in the order of ticks. */
+  /** Adds units that were charged to a column in a tick. The ticks of a column must ascend. */
   add(column: number, tick: number, units: number): void {
     if (units === 0) return
     const log = this.#logs[column]!
@@ -37,12 +37,12 @@ export class WindowJudge {
     if (used <= this.#limit) return
     this.over++
     if (this.complaints.length === MOST_COMPLAINTS) return
-    const entries = log.tell(tick, this.#width)
+    const entries = log.describe(tick, this.#width)
     this.complaints.push(`column ${column}: ${used} of ${this.#limit} in ${this.#width} ticks, ${entries}`)
   }
 }
 
-/** The most units in any `width` ticks on end. */
+/** The most units in any `width` consecutive ticks. */
 export function mostIn(units: Int32Array, width: number): number {
   const judge = new WindowJudge(Number.POSITIVE_INFINITY, width)
   for (const [tick, some] of units.entries()) judge.add(0, tick, some)

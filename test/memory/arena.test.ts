@@ -1,4 +1,4 @@
-// What one thread writes into an arena's header is what another one finds there.
+// A thread that attaches to an arena reads the header that the creating thread wrote.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { MillraceError } from '#millrace/core/errors.js'
@@ -9,7 +9,7 @@ import { EDGES, HEADER, ON_FULL, SUMS, setsFor, shapeFor } from '#millrace/memor
 for (const edge of EDGES) {
   for (const onFull of ON_FULL) {
     for (const sums of SUMS) {
-      test(`an arena is found as it was made: ${edge}, ${onFull}, ${sums}`, () => {
+      test(`an attached arena equals the created one: ${edge}, ${onFull}, ${sums}`, () => {
         const rule = checkRule({ limit: 7, window: '10m', granularity: '2s', edge })
         const made = createArena(rule, 50, onFull, 123.5, sums)
         const found = attachArena(made.buffer)
@@ -23,22 +23,23 @@ for (const edge of EDGES) {
   }
 }
 
-test('every arena has a seed of its own, of 64 bits', () => {
+test('every arena has a hash seed of its own, of 64 bits', () => {
   const rule = checkRule({ limit: 7, window: '1m' })
   const arenas = Array.from({ length: 8 }, () => createArena(rule, 1, 'evict', 0))
   for (const half of [HEADER.SEED_0, HEADER.SEED_1]) {
     assert.is(new Set(arenas.map(({ words }) => words[half])).size, arenas.length)
   }
-  // What stands behind the seed is no part of it.
+  // The word after the seed is not part of it.
   for (const { words } of arenas) assert.is(words[HEADER.EDGE], EDGES.indexOf('strict'))
 })
 
-test('what can not be allocated is refused with the bytes that it needs', () => {
+test('an arena that is too large to allocate is refused with its size in bytes', () => {
   const rule = checkRule({ limit: 7, window: '1d', granularity: '1s' })
   for (const maxKeys of [10_000, 100_000]) {
     const bytes = 4 * shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys), 'blocks').words
     try {
-      assert.is(createArena(rule, maxKeys, 'evict', 0).buffer.byteLength, bytes) // where there is so much
+      // A machine with enough memory allocates it.
+      assert.is(createArena(rule, maxKeys, 'evict', 0).buffer.byteLength, bytes)
     } catch (error) {
       assert.is((error as MillraceError).code, 'ERR_MILLRACE_ARENA_TOO_LARGE')
       assert.match((error as MillraceError).message, `needs ${bytes} bytes`)
@@ -46,7 +47,7 @@ test('what can not be allocated is refused with the bytes that it needs', () => 
   }
 })
 
-test('what the system refuses to allocate is refused with the bytes that it needs, and why', () => {
+test('an arena that the system does not allocate is refused with its size in bytes and the reason', () => {
   const rule = checkRule({ limit: 7, window: '1m' })
   const bytes = 4 * shapeFor(rule.windowMs, rule.buckets, setsFor(1), 'linear').words
   const cause = new RangeError('Array buffer allocation failed')

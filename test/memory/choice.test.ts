@@ -1,4 +1,4 @@
-// Which place a new key would take, in tables in any state, against the rules as they are documented.
+// The way that an insertion chooses, in random tables, compared with the documented rules.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
@@ -22,7 +22,7 @@ import {
   UNTIL,
 } from '#millrace/memory/layout.js'
 import { Table } from '#millrace/memory/table.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 
 const WINDOW = 10
 const NOW = 100_000
@@ -40,13 +40,13 @@ interface Way {
   state: number
   total: number
   tick: number
-  /** Sixteenths of a second from now on. */
+  /** In sixteenths of a second from now. */
   blockedFor: number
 }
 
 type Roll = (most: number) => number
 
-/** A place of a table in which most are alike, so that every rule comes to be the one that decides. */
+/** A random way. Most ways of a table are alike, so that every rule decides in some table. */
 function anyWay(roll: Roll, kinds: readonly string[]): Way {
   const way = {
     name: 1 + roll(5),
@@ -81,7 +81,7 @@ function anyWay(roll: Roll, kinds: readonly string[]): Way {
   }
 }
 
-/** The places that the rules allow; none: there is no room. */
+/** The ways that the rules allow; none if there is no room. */
 function allowed(sets: readonly Way[][], home: number, onFull: OnFull, isToBlock: boolean): Way[] {
   const unused = sets.map((ways) => ways.filter(({ name }) => name === 0).length) as [number, number]
   const [first, second] = sets as [Way[], Way[]]
@@ -137,7 +137,7 @@ const MIXES = [
 ]
 
 for (const onFull of ON_FULL) {
-  test(`${onFull}: unused from home on, free, gone, named, beyond half blocked, least used: in this order, of the set with more of them`, () => {
+  test(`${onFull}: the order of choice is home if unused, free, expired, named, blocked beyond half, least used`, () => {
     const next = random(7)
     const roll: Roll = (most) => Math.floor(next() * most)
     const arena = createArena(rule, 40, onFull, 0)

@@ -9,7 +9,7 @@ function counter(): Int32Array {
   return new Int32Array(new SharedArrayBuffer(4 * 6))
 }
 
-test('a counter goes on across 2^31 and 2^32, once each time round', () => {
+test('a counter continues across 2^31 and 2^32', () => {
   const words = counter()
   let sum = 0
   for (let i = 0; i < 9; i++) {
@@ -19,7 +19,7 @@ test('a counter goes on across 2^31 and 2^32, once each time round', () => {
   }
 })
 
-test('a counter turns over at 2^32 exactly, not before', () => {
+test('a counter wraps at exactly 2^32', () => {
   const words = counter()
   count(words, AT, 2 ** 32 - 2)
   count(words, AT, 1)
@@ -30,7 +30,7 @@ test('a counter turns over at 2^32 exactly, not before', () => {
   assert.equal([...words], [0, 0, 0, 1, 0, 0])
 })
 
-test('a counter that turns over while it is read is read as before that or as after it', () => {
+test('a read of a counter that wraps meanwhile returns the count before or after it', () => {
   const seen = new Set<number>()
   for (let point = 0, isOver = false; !isOver; point++) {
     const words = counter()

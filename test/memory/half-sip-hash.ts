@@ -1,4 +1,4 @@
-/** HalfSipHash-c-d with 64 bits of output as its authors define it, byte by byte, in 64-bit-free arithmetic. */
+/** HalfSipHash-c-d with 64 bits of output as its authors define it, byte by byte, in 32-bit arithmetic. */
 export function halfSipHash(
   c: number,
   d: number,
@@ -38,7 +38,7 @@ export function halfSipHash(
   return [lo, v1 ^ v3]
 }
 
-/** What the fingerprint of a key is documented to be. */
+/** The documented fingerprint of a key. */
 export function fingerprint(k0: number, k1: number, key: string): [lo: number, hi: number] {
   const isWide = [...key].some((c) => c > '\u00ff')
   const [lo, hi] = isWide

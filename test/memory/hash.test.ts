@@ -6,7 +6,7 @@ import { fingerprint, halfSipHash } from './half-sip-hash.js'
 
 const hex = (words: number[]) => Buffer.from(new Int32Array(words).buffer).toString('hex')
 
-test('the reference in this test gives the published vectors of HalfSipHash-2-4', () => {
+test('the reference implementation gives the published vectors of HalfSipHash-2-4', () => {
   // Key 00 01 .. 07, messages of 0, 1 and 2 bytes 00 01 ..: vectors_hsip64 of the authors' vectors.h.
   const [k0, k1] = [0x03020100, 0x07060504]
   const message = Uint8Array.from({ length: 64 }, (_, i) => i)
@@ -23,7 +23,7 @@ const key = fc.string({
 })
 const seed = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })
 
-test('a key of characters below 256 is hashed as its bytes by HalfSipHash-1-3', () => {
+test('a key of characters below 256 is hashed byte by byte by HalfSipHash-1-3', () => {
   fc.assert(
     fc.property(seed, seed, key, (k0, k1, key) => {
       const hasher = new Hasher(k0, k1)
@@ -33,7 +33,7 @@ test('a key of characters below 256 is hashed as its bytes by HalfSipHash-1-3', 
   )
 })
 
-test('a key with any other character is hashed as UTF-16 under another seed', () => {
+test('a key with any other character is hashed as UTF-16 by another seed', () => {
   fc.assert(
     fc.property(seed, seed, key, key, (k0, k1, before, after) => {
       const key = `${before}\u20ac${after}`
@@ -44,7 +44,7 @@ test('a key with any other character is hashed as UTF-16 under another seed', ()
   )
 })
 
-test('a million similar keys have a million fingerprints, under any seed', () => {
+test('a million similar keys have a million fingerprints, under each seed', () => {
   for (const seed of [0, 1, -1, 0x12345678]) {
     const hasher = new Hasher(seed, ~seed)
     const seen = new Set<number>()
@@ -56,14 +56,14 @@ test('a million similar keys have a million fingerprints, under any seed', () =>
   }
 })
 
-test('a key of nothing but the first character that is no byte is hashed as UTF-16', () => {
+test('a key of only U+0100, the first character above a byte, is hashed as UTF-16', () => {
   const hasher = new Hasher(3, 4)
   hasher.hash('\u0100')
   assert.equal([hasher.lo, hasher.hi], fingerprint(3, 4, '\u0100'))
 })
 
-test('a fingerprint never has the name of a way that was never used: where half of it is 0, it is 1', () => {
-  const key = 'mkfhmjffa' // found among billions
+test('a half of a fingerprint that is 0 becomes 1, so no key has the name of an unused way', () => {
+  const key = 'mkfhmjffa' // found by a search of billions of keys
   const [lo] = halfSipHash(1, 3, 0, 0, Buffer.from(key))
   assert.is(lo, 0)
   const hasher = new Hasher(0, 0)

@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import layout from '#millrace/memory/layout.js'
 
-/** Where each word stands, and what it may say. Two versions of this package may share one arena as long as this holds. */
+/** The index and the range of each word. Versions of this package that agree on them may share one arena. */
 const VERSION_3 = {
   MAGIC: 0x6d696c6c,
   HEADER: {
@@ -83,13 +83,13 @@ const VERSION_3 = {
   MOST_BLOCKED: 16,
 }
 
-test('the map of an arena of version 3 is as it was: another map is another version', () => {
+test('the map of an arena of version 3 has not changed: a change needs a new version', () => {
   const { LAYOUT_VERSION, setsFor, isShape, shapeFor, sumsFor, refundsOf, ...map } = layout
   assert.is(LAYOUT_VERSION, 3)
   assert.equal({ ...map }, VERSION_3)
 })
 
-test('a bucket’s refunds stand between its lap and its count, whatever those are', () => {
+test('the refunds of a bucket lie between its lap and its count', () => {
   for (const lap of [0, 1, 127, 128, 255]) {
     for (const refunds of [0, 1, 2, 3]) {
       for (const count of [0, 1, 0x3fffff]) {
@@ -99,7 +99,7 @@ test('a bucket’s refunds stand between its lap and its count, whatever those a
   }
 })
 
-test('a header may say 1 to 2^20 buckets, 2 sets or more, a millisecond or more', () => {
+test('a header must have 1 to 2^20 buckets, 2 or more sets, and a window of a millisecond or more', () => {
   for (const [buckets, sets, windowMs] of [
     [1, 2, 1],
     [2 ** 20, 2, 1],
@@ -118,7 +118,7 @@ test('a header may say 1 to 2^20 buckets, 2 sets or more, a millisecond or more'
   }
 })
 
-test('the arena with the fewest keys and the shortest window can be joined', () => {
+test('a thread can attach to the arena with the fewest keys and the shortest window', () => {
   const clock = manualClock(1_000)
   const limiter = createLimiter({ limit: 2, window: 1, granularity: 1, maxKeys: 1, onFull: 'deny', clock })
   const attached = attachLimiter(limiter.share())
@@ -127,7 +127,7 @@ test('the arena with the fewest keys and the shortest window can be joined', () 
   assert.is(limiter.check('key 0').remaining, 0)
 })
 
-test('an arena has places for its keys at a load of 80 %, and room for all that is in a place', () => {
+test('an arena has ways for its keys at a load of 80 %, and memory for all words of a way', () => {
   for (const [maxKeys, sets] of [
     [1, 2],
     [25, 2],
@@ -155,7 +155,7 @@ test('an arena has places for its keys at a load of 80 %, and room for all that 
   })
 })
 
-test('nodes stand behind a ring that is a span longer than the window: of a block, of 64 in block sums on two levels', () => {
+test('nodes follow a ring that is a span longer than the window: a block, or 64 blocks with two levels', () => {
   for (const [buckets, sums, ring, blocks, upper] of [
     [257, 'blocks', 384, 6, 0],
     [257, 'fenwick', 384, 6, 0],

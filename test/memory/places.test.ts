@@ -1,4 +1,4 @@
-// Where new keys are put, in a table at the load that it was made for.
+// The distribution of new keys in a table at its design load.
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -9,7 +9,7 @@ import { Table } from '#millrace/memory/table.js'
 
 const KEYS = 12_800
 
-test('at 80 % nearly four keys of five are in their first set, three of five at home, and none is without a place', () => {
+test('at 80 % load nearly 4 of 5 keys are in their first set, 3 of 5 at home, and every key has a way', () => {
   const limiter = createLimiter({ limit: 1, window: '1m', granularity: '10s', maxKeys: KEYS, onFull: 'deny' })
   const { words, shape } = attachArena(limiter.share().buffer)
   const table = new Table(words, shape)
@@ -28,7 +28,7 @@ test('at 80 % nearly four keys of five are in their first set, three of five at 
     if (isFirst) first++
     if (way % WAYS_PER_SET === (lo & (WAYS_PER_SET - 1))) home++
   }
-  // By chance, as the seeds are: five deviations below what is found on the average, 0.795 and 0.626.
+  // The seeds are random. The bounds are five deviations below the means of 0.795 and 0.626.
   assert.ok(first / KEYS > 0.775, `${first / KEYS} in their first set`)
   assert.ok(home / KEYS > 0.6, `${home / KEYS} at home`)
 })

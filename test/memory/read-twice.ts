@@ -1,5 +1,6 @@
-// One thread reads a word, then takes a flag by compare-exchange, then reads the word again; the other one, which this file is run in,
-// changes the word in between and sets the flag. So the second read has to see the change, whenever each thread runs.
+// One thread reads a word, takes a flag by compare-exchange, then reads the word again. The other thread,
+// which runs this file, changes the word and then sets the flag. So the second read must return the change in
+// every interleaving.
 import { isMainThread, workerData } from 'node:worker_threads'
 
 export interface Handshake {

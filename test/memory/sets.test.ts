@@ -17,12 +17,12 @@ function tableOf(sets = SETS) {
   return { table, put }
 }
 
-/** So many numbers, evenly spread over all of 32 bits. */
+/** Evenly spread 32-bit numbers. */
 function* evenly(count: number): Generator<number> {
   for (let i = 0; i < count; i++) yield Math.floor(((i + 0.5) / count) * 2 ** 32) | 0
 }
 
-test('each set is the first one of as many keys as any other', () => {
+test('each set is the first set of equally many keys', () => {
   for (const sets of [2, 3, SETS]) {
     const { table } = tableOf(sets)
     const keys = new Map<number, number>()
@@ -37,7 +37,7 @@ test('each set is the first one of as many keys as any other', () => {
   }
 })
 
-test('each of the other sets is the second one of as many keys as any other, and none is both', () => {
+test('each set is the second set of equally many keys, and never both sets of one key', () => {
   for (const sets of [2, 3, SETS]) {
     const { table } = tableOf(sets)
     for (let first = 0; first < sets; first++) {
@@ -55,7 +55,7 @@ test('each of the other sets is the second one of as many keys as any other, and
   }
 })
 
-test('a key is found by both halves of its fingerprint, in each place of both its sets', () => {
+test('a key is found by both halves of its fingerprint, in each way of both its sets', () => {
   const [lo, hi] = [123_456_789, -987_654_321]
   const ways = [...tableOf().table.waysOf(lo, hi)]
   assert.is(new Set(ways).size, 2 * WAYS_PER_SET)
@@ -77,7 +77,7 @@ test('a key is found by both halves of its fingerprint, in each place of both it
   }
 })
 
-test('the guess is the key’s home where that bears the low half of its name', () => {
+test('the guess is the home way of the key if that has the low half of its name', () => {
   for (const lo of [...evenly(100)].map((lo, i) => (lo & ~(WAYS_PER_SET - 1)) | (i % WAYS_PER_SET))) {
     const { table, put } = tableOf()
     const home = table.firstSet(lo) + (lo & (WAYS_PER_SET - 1))
@@ -86,7 +86,7 @@ test('the guess is the key’s home where that bears the low half of its name', 
   }
 })
 
-test('a name left by a former life does not hide where the key lives, wherever the two are', () => {
+test('a stale name of a key does not hide its live way, in any two ways', () => {
   const [lo, hi] = [-5, 77]
   const ways = [...tableOf().table.waysOf(lo, hi)]
   for (const former of ways) {

@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import slots from '#millrace/memory/request-ring.js'
 
-test('the map of a ring of slots is the one that the addon was built by', () => {
+test('the map of a request ring is the one that the addon was built with', () => {
   const { Op, requestOf, ...map } = slots
   assert.equal(map, {
     REPLIED: 16,
@@ -32,16 +32,16 @@ test('the map of a ring of slots is the one that the addon was built by', () => 
   assert.equal(Object.values(Op), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
 })
 
-test('no two words of a request are one, and none of two requests', () => {
+test('all words of all requests are distinct', () => {
   const { OP, LO, HI, COST, requestOf, SLOTS, SLOTS_AT, SLOT_WORDS, REQUESTS_AT } = slots
   assert.equal([OP, LO, HI, COST].sort(), [0, 1, 2, 3])
   for (let i = 0; i < SLOTS; i++) assert.is(requestOf(SLOTS_AT + i * SLOT_WORDS), REQUESTS_AT + 4 * i)
   assert.is(REQUESTS_AT + 4 * SLOTS, SLOTS_AT)
-  assert.equal([SLOTS_AT % 16, SLOT_WORDS % 16], [0, 0], 'lines, and whole doubles')
+  assert.equal([SLOTS_AT % 16, SLOT_WORDS % 16], [0, 0], 'slots begin on cache lines and on whole doubles')
   assert.ok(Math.max(slots.REPLIED, slots.ACCEPTED, slots.COMPLETED) < REQUESTS_AT)
 })
 
-test('no two words of an answer, and of what stands in its place before, are one', () => {
+test('all words of a reply, and of the request of a batch in the same slot, are distinct', () => {
   const { WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME } = slots
   const words = [WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME]
   const doubles = [slots.NUMBER, slots.RETRY_AFTER_MS, slots.RESET_MS]

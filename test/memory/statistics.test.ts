@@ -1,10 +1,10 @@
-// How many keys hold a place: a count that is kept, compared with the places that are LIVE.
+// The number of keys in the statistics, compared with the number of LIVE ways.
 import { attachLimiter, createLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { attachArena } from '#millrace/memory/arena.js'
 import { ADM, LIVE, STATE } from '#millrace/memory/layout.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 
 function placesTaken(limiter: Limiter): number {
   const { words, shape } = attachArena(limiter.share().buffer)
@@ -15,7 +15,7 @@ function placesTaken(limiter: Limiter): number {
   return taken
 }
 
-test('keys are counted one by one, in a table of any size', () => {
+test('each new key raises the number of keys by one, in a table of any size', () => {
   for (const maxKeys of [20, 1_000, 100_000, 1_000_000]) {
     const limiter = createLimiter({ limit: 5, window: '1m', granularity: '10s', maxKeys })
     for (let keys = 0; keys < 20; keys++) {
@@ -27,7 +27,7 @@ test('keys are counted one by one, in a table of any size', () => {
 })
 
 for (const onFull of ['evict', 'deny', 'allow'] as const) {
-  test(`${onFull}: at rest the count is that of the places taken, whatever has happened`, () => {
+  test(`${onFull}: at rest the number of keys is the number of taken ways`, () => {
     const clock = manualClock(1e9)
     const limiter = createLimiter({
       limit: 3,
@@ -56,7 +56,7 @@ for (const onFull of ['evict', 'deny', 'allow'] as const) {
   })
 }
 
-test('a key keeps its place, and is counted, until another takes it', () => {
+test('a key keeps its way, and is counted, until another key takes the way', () => {
   const clock = manualClock(1e9)
   const limiter = createLimiter({ limit: 3, window: '1s', maxKeys: 20, clock })
   limiter.check('key')

@@ -10,7 +10,7 @@ const PROBES = sized({ quick: 200, full: 1_000 })
 
 const inWords = (count: number) => count.toLocaleString('en')
 
-test(`${inWords(MANY)} keys in a table made for them: none refused for lack of room, none forgotten`, async () => {
+test(`${inWords(MANY)} keys in a table of that size: none refused for lack of room, none forgotten`, async () => {
   const keys = MANY
   const clock = manualClock(1e9)
   const limiter = createLimiter({ limit: 2, window: '1h', granularity: '6m', maxKeys: keys, clock })
@@ -27,12 +27,13 @@ test(`${inWords(MANY)} keys in a table made for them: none refused for lack of r
   await limiter.close()
 })
 
-test('a table that is always as full as it was made for finds room for new keys as old ones expire', () => {
+test('a table that stays at its design load finds room for new keys as old keys expire', () => {
   const keys = 5_000
   const clock = manualClock(1e9)
   const limiter = createLimiter({ limit: 1, window: 1_000, granularity: 100, maxKeys: keys, clock })
   for (let i = 0; i < 60 * keys; i++) {
-    if (i % (keys / 100) === 0) clock.advance(12) // a key keeps its place for 1,100 to 1,200 ms: at most 5,000 at a time
+    // A key keeps its way for 1,100 to 1,200 ms, so at most 5,000 keys hold one.
+    if (i % (keys / 100) === 0) clock.advance(12)
     limiter.check(`user:${i}`)
   }
   const { allowed, evictedLive, noRoom } = limiter.stats()
@@ -40,7 +41,7 @@ test('a table that is always as full as it was made for finds room for new keys 
   assert.ok(evictedLive + noRoom <= 0.0001 * 60 * keys, `${evictedLive} displaced, ${noRoom} without room`)
 })
 
-test(`${inWords(SPRAYED)} sprayed keys win nobody a fresh quota, and a key at its limit stays there`, () => {
+test(`${inWords(SPRAYED)} sprayed keys gain no fresh quota, and a key at its limit stays there`, () => {
   const limit = 100
   const limiter = createLimiter({
     limit,
@@ -70,7 +71,7 @@ test(`${inWords(SPRAYED)} sprayed keys win nobody a fresh quota, and a key at it
   assert.is(again, 0)
 })
 
-test('every key has two sets to choose from, in the smallest table too', () => {
+test('every key has two sets, in the smallest table too', () => {
   const limiter = createLimiter({
     limit: 1,
     window: '1m',

@@ -1,5 +1,6 @@
-// What `readInOrder` and the plain reads of a decision rest on: no compiler moves a read to the other side of an atomic operation.
-// A short run of `npm run litmus`, with a budget of rounds, so that it takes no longer on a machine that is busy.
+// `readInOrder` and the plain reads of a decision rely on this: no compiler moves a read across an atomic
+// operation. This is a short run of `npm run litmus` with a fixed number of rounds, so that a busy machine
+// does not lengthen it.
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { test } from 'uvu'
@@ -8,7 +9,7 @@ import { SHAPES } from '../arm64/shapes.js'
 import { watch } from '../arm64/watch.js'
 import { type Handshake, readTwice } from './read-twice.js'
 
-/** 16,384 rounds: the compiler has optimized both sides after a few thousand. */
+/** 16,384 rounds: the compiler optimizes both sides after a few thousand. */
 const CLEARINGS = 16
 
 const WARM_UP = 100_000
@@ -16,13 +17,13 @@ const ROUNDS = 200
 
 for (const [i, { name, allowed }] of SHAPES.entries()) {
   if (allowed) continue
-  test(`two threads never see it reordered: ${name}`, async () => {
+  test(`the forbidden reordering is not observed: ${name}`, async () => {
     const { reordered } = await watch(i, { clearings: CLEARINGS })
     assert.is(reordered, 0)
   })
 }
 
-test('optimized code reads a word again after an atomic operation, whatever it read before', async () => {
+test('optimized code reads a word again after an atomic operation', async () => {
   const words = new Int32Array(new SharedArrayBuffer(4 * 3))
   const { FLAG } = readTwice
   for (let i = 0; i < WARM_UP; i++) {

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 
 const MAX_LIMIT = 2 ** 22 - 2
 
-/** How often `act` calls each of these operations. */
+/** Counts how often `act` calls each of these operations. */
 function countCalls<Name extends 'load' | 'compareExchange'>(
   names: readonly Name[],
   act: () => void,
@@ -29,7 +29,7 @@ function countCalls<Name extends 'load' | 'compareExchange'>(
   return calls
 }
 
-test('an admission is two compare-exchanges, and one atomic load where the processor does not keep reads in order', () => {
+test('an admission is two compare-exchanges, and one atomic load on processors that reorder reads', () => {
   const limiter = createLimiter({ limit: 1_000, window: '1m', maxKeys: 10, clock: { now: () => 1e6 } })
   assert.ok(limiter.check('a').allowed)
   const calls = countCalls(['load', 'compareExchange'], () => {
@@ -38,7 +38,7 @@ test('an admission is two compare-exchanges, and one atomic load where the proce
   assert.equal(calls, [process.arch === 'x64' ? 0 : 100, 200])
 })
 
-/** What the clock of a limiter reads is no operation on its memory. */
+/** A clock whose reading is not an operation on the limiter's memory. */
 function limiterByTicks() {
   let now = 1e6
   const clock = { now: () => now }
@@ -49,7 +49,7 @@ function limiterByTicks() {
   return { limiter, advance }
 }
 
-test('an admission in a new granule is four compare-exchanges: newest reading, tick, bucket, admission word', () => {
+test('the first admission in a granule is four compare-exchanges: newest reading, tick, bucket, admission word', () => {
   const { limiter, advance } = limiterByTicks()
   limiter.check('a')
   for (let i = 0; i < 60; i++) {
@@ -59,7 +59,7 @@ test('an admission in a new granule is four compare-exchanges: newest reading, t
   }
 })
 
-test('a refusal of a key that was found full in its granule is no atomic operation more than a look at its word', () => {
+test('a refusal of a key known to be full in this granule is at most one atomic load', () => {
   const { limiter } = limiterByTicks()
   limiter.check('full', MAX_LIMIT)
   limiter.check('full')
@@ -67,7 +67,7 @@ test('a refusal of a key that was found full in its granule is no atomic operati
   assert.equal(calls, [process.arch === 'x64' ? 0 : 1, 0])
 })
 
-test('a refusal writes nothing once the key was found full in its granule, and what changes nothing never does', () => {
+test('a refusal of a key known to be full writes nothing, and neither does any operation without effect', () => {
   const { limiter } = limiterByTicks()
   limiter.check('full', MAX_LIMIT)
   limiter.check('full')

@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import { attachLimiter, type ManualClock } from 'millrace'
 import { SharedManualClock } from '#millrace/core/clock.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 import type { Work } from './both-sides.js'
 
 const { shared, keys, phases, cost, startMs, turnMs, haste, gate, admitted, threads } = workerData as Work

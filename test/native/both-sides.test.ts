@@ -81,7 +81,7 @@ for (const shape of NODES) {
         log.add(tick, admitted[i * keys + key]!)
         log.forget(tick - granules)
         const used = log.used(tick, granules)
-        assert.ok(used <= LIMIT, `${used} of ${LIMIT} units: ${log.tell(tick, granules)}`)
+        assert.ok(used <= LIMIT, `${used} of ${LIMIT} units: ${log.describe(tick, granules)}`)
         if (used === LIMIT) full++
       }
     }

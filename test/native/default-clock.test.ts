@@ -35,7 +35,7 @@ for (const edge of ['strict', 'smooth'] as const) {
       log.add(beforeMs, admitted)
       log.forget(afterMs - judgedMs)
       const used = log.used(afterMs, judgedMs)
-      assert.ok(used <= LIMIT, `${used} in less than ${judgedMs} ms: ${log.tell(afterMs, judgedMs)}`)
+      assert.ok(used <= LIMIT, `${used} in less than ${judgedMs} ms: ${log.describe(afterMs, judgedMs)}`)
       const refused = decided.allowed.lastIndexOf(0)
       if (refused < 0) continue
       const retryAfterMs = decided.retryAfterMs(refused)

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Decision, KeyHandle, Limiter, LimiterOptions } from 'millrace'
 import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
 import { COUNT, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 import { firstDifference, makePair, type Pair } from './pair.js'
 
 export interface Run {

@@ -1,4 +1,4 @@
-// One cell as its sums see it, and what they are documented to do to its memory, said once more and as plainly as can be.
+// A cell as its sums use it, and a second, simple implementation of what the sums must do to its memory.
 import { Ring } from '#millrace/algorithms/ring.js'
 import {
   BUCKETS,
@@ -17,7 +17,7 @@ import { nodesAbove } from '../explore/nodes.js'
 
 const GRANULE_MS = 1_000
 
-/** The real thing: a cell between two others. */
+/** The shipped code on a cell that lies between two others. */
 export class Cell {
   readonly shape: Shape
   readonly words: Int32Array
@@ -31,7 +31,7 @@ export class Cell {
     this.ring = new Ring(this.words, this.shape, 0)
   }
 
-  /** Moves the cell's tick, and sweeps. */
+  /** Moves the cell's tick and sweeps. */
   moveTo(tick: number, hop: number): void {
     const from = this.words[this.base + TICK]!
     this.words[this.base + TICK] = tick
@@ -60,7 +60,7 @@ export class Cell {
   }
 }
 
-/** What should become of its memory. */
+/** The expected memory of the cell. */
 export class Expected {
   readonly shape: Shape
   readonly words: Int32Array
@@ -99,7 +99,7 @@ export class Expected {
     return nodesAbove(this.shape, this.slotOf(tick)).reverse()
   }
 
-  /** Slots of the block that the node guards; none where it guards none. */
+  /** The slots of the block that the node guards; empty if the node guards no block. */
   guarded(node: number): number[] {
     const { ring, blocks } = this.shape
     if (node >= blocks) return []
@@ -137,13 +137,13 @@ export class Expected {
     }
   }
 
-  /** What a node, or bucket, counts of a lap. */
+  /** The count of a node or a bucket, 0 if it is of another lap. */
   counted(at: number, lap: number, mask: number): number {
     const x = this.words[at]!
     return (x & LAP) === lap ? x & mask : 0
   }
 
-  /** For a tick that came from `from` by `hop` to `to`, where the cell's is now perhaps another. */
+  /** Sweeps after a move from `from` by `hop` to `to`. The cell's tick may have moved on since. */
   sweep(from: number, hop: number, to: number): void {
     const { shape, words } = this
     const own = words[this.base + TICK]!
@@ -155,7 +155,7 @@ export class Expected {
       }
       const first = (unit * shape.ring) / shape.blocks
       const laps = [this.lapOf(first, to), this.lapOf(first, own)]
-      // With a block comes the node of the second level that begins with it.
+      // The node of the second level that begins with this block is swept together with it.
       const upper = (unit * shape.upper) / shape.blocks
       for (const node of Number.isInteger(upper) && shape.upper > 0 ? [unit, shape.blocks + upper] : [unit]) {
         const x = words[this.nodeAt(node)]!
@@ -166,14 +166,17 @@ export class Expected {
     }
   }
 
-  /** A bucket that counts something of another lap than these is emptied, and marked. */
+  /** Clears and marks a bucket whose count is of none of these laps. */
   empty(at: number, laps: readonly number[]): void {
     const b = this.words[at]!
     if ((b & COUNT) > 0 && !laps.includes(b & LAP)) this.words[at] = (b & LAP) | REFUNDS
   }
 }
 
-/** Those of a ring of so many, of so many ticks each, whose turn comes on the way: each once in 64 rounds. */
+/**
+ * The units that are due on the way. A unit has `ticks` ticks, a ring has `many` units; each is due once in
+ * 64 laps.
+ */
 function turns(from: number, hop: number, ticks: number, many: number): number[] {
   const due: number[] = []
   for (let i = Math.floor((from >>> 0) / (64 * ticks)) + 1; 64 * ticks * i <= (from >>> 0) + hop; i++)

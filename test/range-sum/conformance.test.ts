@@ -1,5 +1,6 @@
 // run: also-full
-// One contract, three ways to sum: whatever happens to them, limiters that differ in nothing else answer alike.
+// The three implementations of sums obey one contract: limiters that differ only in their sums give equal
+// results.
 import { type Decision, type Edge, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,14 +8,15 @@ import { checkRule } from '#millrace/core/rule.js'
 import { Limiter } from '#millrace/limiter.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { SUMS } from '#millrace/memory/layout.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 import { sized } from '../size.js'
 
 const KEYS = 3
 const SHARE = sized({ quick: 0.25, full: 1 })
 /**
- * Nothing is given back where the longest gap has so many windows: in the one granule whose lap comes round to that of a bucket
- * that was swept, a charge stays in, and rings of other lengths come round at other times.
+ * Nothing is given back if the longest gap has at least this many windows. A swept bucket keeps its lap. In
+ * the one granule in which the lap comes round, a charge cannot be taken out again, and rings of other
+ * lengths come round at other times.
  */
 const MOST_RETURNED = 20
 
@@ -24,7 +26,9 @@ interface Shape {
   readonly limit: number
 }
 
-/** By what a clock goes on, in granules: mostly nothing or little, sometimes around a block, a window, or many of them. */
+/**
+ * A random step of the clock in granules: often small, sometimes about a block, a window, or many windows.
+ */
 function step(next: () => number, buckets: number, gap: number): number {
   const scales = [0, 1, 3, 64, buckets, 3 * buckets, gap * buckets]
   const weights = [0.35, 0.65, 0.85, 0.93, 0.985, 0.995, 1]
@@ -43,7 +47,7 @@ function limiters({ windowMs, buckets, limit }: Shape, edge: Edge, startMs: numb
 
 const seen = (decision: Decision) => JSON.stringify(decision)
 
-/** What one random operation says, of each limiter. */
+/** A random operation, which returns its result on a limiter. */
 function operation(
   next: () => number,
   { windowMs, limit }: Shape,
@@ -91,7 +95,7 @@ for (const [buckets, most] of [
 ] as const) {
   for (const edge of ['strict', 'smooth'] as const) {
     const operations = most * SHARE
-    test(`${buckets} granules with the ${edge} edge: block sums and a Fenwick tree say what single buckets say`, () => {
+    test(`${buckets} granules, ${edge} edge: block sums and a Fenwick tree give the results of single buckets`, () => {
       for (const limit of [1, 20, 5_000]) {
         for (const gap of [5, 300]) {
           const shape = { windowMs: buckets * MINUTE, buckets, limit }
@@ -102,7 +106,7 @@ for (const [buckets, most] of [
   }
 }
 
-test('at the end of all ticks, where they begin anew, they do as well', () => {
+test('all sums give equal results where the tick wraps', () => {
   const buckets = 300
   const shape = { windowMs: buckets * 2 ** 20, buckets, limit: 50 }
   for (const seed of [1, 2, 3]) assert.ok(play(shape, 'strict', 2 ** 12, seed, 2_000) > 500)

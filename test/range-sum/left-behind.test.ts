@@ -1,5 +1,5 @@
-// Nodes that count more than their buckets, as a thread leaves them that dies between the two; and a refund that the cell's tick
-// overtakes.
+// Nodes that count more than their buckets, because a thread died between the two. Also a refund during which
+// the cell's tick moves.
 import { manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,11 +14,11 @@ import { Table } from '#millrace/memory/table.js'
 import { interrupted } from '../algorithms/interrupted.js'
 
 const SECOND_MS = 1_000
-type Stage = ReturnType<typeof stage>
+type Setup = ReturnType<typeof setUp>
 const STRUCTURES = ['blocks', 'fenwick'] as const
 
-/** A limiter by the second, and the cell of 'key' below it. */
-function stage(sums: (typeof STRUCTURES)[number], buckets: number, limit: number, edge: 'strict' | 'smooth') {
+/** A limiter with granules of a second, and the parts of the cell of 'key'. */
+function setUp(sums: (typeof STRUCTURES)[number], buckets: number, limit: number, edge: 'strict' | 'smooth') {
   const clock = manualClock(0)
   const rule = checkRule({ limit, window: buckets * SECOND_MS, granularity: SECOND_MS, edge })
   const arena = createArena(rule, 10, 'evict', 0, sums)
@@ -33,23 +33,28 @@ function stage(sums: (typeof STRUCTURES)[number], buckets: number, limit: number
   return { clock, limiter, other, window, words, shape, lo, hi, way }
 }
 
-/** From when on a cost is admitted, in seconds after the first was: at once, and at many later moments. */
+/** When costs are requested, in seconds after the first admission. */
 const MOMENTS = [6, 1_000, 1_001, 1_002, 1_003, 2_222, 3_590, 3_600]
 
-/** One unit at this second, what a dead thread charged to the nodes alone five seconds later, and others as far as there is room. */
-function assertKnown({ clock, limiter, window, words, way }: Stage, start: number, dead: number): void {
+/**
+ * Charges one unit at second `start`. Five seconds later a thread charges `dead` units to the nodes alone and
+ * dies. Then other charges fill the limit.
+ */
+function assertKnown({ clock, limiter, window, words, way }: Setup, start: number, dead: number): void {
   clock.set(start * SECOND_MS)
   limiter.check('key', 1)
   clock.advance(5 * SECOND_MS)
-  limiter.refund(limiter.check('key', 9)) // the cell is at this second, and will be summed anew
+  // Moves the cell to this second, and makes the next refusal sum again.
+  limiter.refund(limiter.check('key', 9))
   const base = window.base(way())
   const e = words[base + TICK]!
   const slot = window.ring.slot(e)
-  window.ring.sums.charge(base, e, slot, window.ring.lap, dead) // and died
+  window.ring.sums.charge(base, e, slot, window.ring.lap, dead) // the thread dies here
   clock.advance(SECOND_MS)
   for (let i = 1 + dead; i < 10; i++) assert.ok(limiter.check('key').allowed)
   for (const moment of MOMENTS) {
-    if (start % BLOCK > 0 && moment > 3_590) continue // by then a part of their block is out
+    // By then part of the dead charge's block has left the window.
+    if (start % BLOCK > 0 && moment > 3_590) continue
     for (const cost of [2, 8, 9, 10]) {
       clock.set((start + moment) * SECOND_MS)
       const { allowed, retryAfterMs } = limiter.check('key', cost)
@@ -72,14 +77,14 @@ for (const sums of STRUCTURES) {
       ['alone', 9],
       ['before others are admitted', 8],
     ] as const) {
-      test(`${sums}, ${edge}: what a dead thread left in the nodes ${what} is in retryAfterMs and resetMs`, () => {
-        for (const start of [1_000_000, 1_000_010]) assertKnown(stage(sums, 3_600, 10, edge), start, dead)
+      test(`${sums}, ${edge}: retryAfterMs and resetMs include what a dead thread left in the nodes ${what}`, () => {
+        for (const start of [1_000_000, 1_000_010]) assertKnown(setUp(sums, 3_600, 10, edge), start, dead)
       })
     }
   }
 
-  test(`${sums}: a refund of everything takes everything, also where the cell's tick goes round meanwhile`, () => {
-    const { clock, limiter, window, shape, lo, hi, way } = stage(sums, 300, 100, 'strict')
+  test(`${sums}: a refund of everything takes every unit, even if the cell's tick starts a new lap meanwhile`, () => {
+    const { clock, limiter, window, shape, lo, hi, way } = setUp(sums, 300, 100, 'strict')
     const turn = 10 * shape.ring
     for (const [second, cost] of [
       [100, 10],
@@ -107,10 +112,10 @@ for (const sums of STRUCTURES) {
 }
 
 for (const sums of STRUCTURES) {
-  test(`${sums}: who looks while the cell's tick goes round sees what was there before that or after`, () => {
+  test(`${sums}: usage is that before or after a concurrent start of a new lap, nothing in between`, () => {
     const seen = new Set<number>()
     for (let point = 0, isOver = false; !isOver; point++) {
-      const { clock, limiter, other, shape } = stage(sums, 300, 100, 'strict')
+      const { clock, limiter, other, shape } = setUp(sums, 300, 100, 'strict')
       const turn = 10 * shape.ring
       for (const [second, cost] of [
         [100, 10],
@@ -135,8 +140,8 @@ for (const sums of STRUCTURES) {
     assert.ok(seen.size > 0)
   })
 
-  test(`${sums}: a cell at the end of a lap whose window is over counts nothing, not even a part of what comes behind it`, () => {
-    const { clock, limiter, shape } = stage(sums, 300, 100, 'smooth')
+  test(`${sums}: an expired cell at the end of a lap counts nothing, also with the smooth edge`, () => {
+    const { clock, limiter, shape } = setUp(sums, 300, 100, 'smooth')
     clock.set((11 * shape.ring - 1) * SECOND_MS)
     limiter.check('key', 50)
     clock.advance(301.5 * SECOND_MS)

@@ -1,4 +1,4 @@
-// What nodes are there for: how few words a sum of a long window reads, and who looks for a place in it.
+// The reason for nodes: a sum of a long window, and a search in it, read few words.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Estimates } from '#millrace/algorithms/estimates.js'
@@ -12,7 +12,10 @@ import { Cell } from './cell.js'
 
 const GRANULE_MS = 1_000
 
-/** A unit in each of its ticks, of which the last is in the middle of a lap; and how many words `act` reads in it. */
+/**
+ * A cell with a unit in each tick, the last one in the middle of a lap. Its methods return how many words
+ * they read.
+ */
 function fullCell(sums: Sums, buckets: number) {
   const cell = new Cell(sums, buckets)
   const { words, base, shape } = cell
@@ -33,7 +36,7 @@ function fullCell(sums: Sums, buckets: number) {
   const slot = ring.slot(last)
   const readsOf = (act: (sums: Ring['sums'], place: [number, number, number]) => number, is: number) => {
     const load = Atomics.load
-    Atomics.load = ((array: Int32Array, at: number) => array[at]) as never // no proxy will do for it
+    Atomics.load = ((array: Int32Array, at: number) => array[at]) as never // Atomics.load accepts no proxy
     try {
       reads = 0
       assert.is(act(ring.sums, [base, slot, ring.lap]), is)
@@ -45,7 +48,7 @@ function fullCell(sums: Sums, buckets: number) {
   return {
     size: buckets + 1,
     sum: (length: number) => readsOf((sums, place) => sums.sum(...place, length), length),
-    /** Who asks when a cost is admitted. */
+    /** Finds when a cost is admitted. */
     retry: (cost: number) => {
       const rule = { windowMs: GRANULE_MS * buckets, buckets }
       const window = new SlidingWindow(counting as Int32Array, shape, 'strict', 0)
@@ -56,7 +59,7 @@ function fullCell(sums: Sums, buckets: number) {
       const limit = buckets + 1
       return readsOf(
         () => estimates.untilAdmitted(base, cost, limit, reading),
-        GRANULE_MS * cost, // the first unit leaves at once, the second a granule later
+        GRANULE_MS * cost, // the first unit leaves after a granule, each further unit a granule later
       )
     },
     find: (length: number, units: number) =>
@@ -65,15 +68,15 @@ function fullCell(sums: Sums, buckets: number) {
 }
 
 for (const [sums, buckets, sumReads, findReads] of [
-  // A sum: single buckets as far as a block, blocks as far as a node of the second level, and those. Who looks for a place goes
-  // down again.
+  // A sum reads single buckets up to a block, blocks up to a node of the second level, then those nodes. A
+  // search also descends.
   ['blocks', 3_600, 112, 145],
   ['blocks', 86_400, 141, 253],
-  // Of each lap as many nodes as its blocks have bits; down again, one block after the other.
+  // A sum reads at most one node of each lap per bit of the block's number. A search descends block by block.
   ['fenwick', 3_600, 67, 377],
   ['fenwick', 86_400, 71, 627],
 ] as const) {
-  test(`${sums}, ${buckets} granules: a sum reads at most ${sumReads} words, who looks for a place ${findReads}`, () => {
+  test(`${sums}, ${buckets} granules: a sum reads at most ${sumReads} words, a search at most ${findReads}`, () => {
     const { size, sum, find } = fullCell(sums, buckets)
     for (let length = 1; length <= size; length += length < 200 ? 1 : 97) {
       assert.ok(sum(length) <= sumReads, `sum of ${length}: ${sum(length)}`)
@@ -89,7 +92,7 @@ for (const [sums, buckets, reads] of [
   ['blocks', 3_600, 446],
   ['fenwick', 86_400, 378],
 ] as const) {
-  test(`${sums}, ${buckets} granules: when a cost is admitted is known after ${reads} words, a few sums and no search`, () => {
+  test(`${sums}, ${buckets} granules: finding when a cost is admitted reads at most ${reads} words`, () => {
     const { retry } = fullCell(sums, buckets)
     for (const cost of [1, 2, 100, 1_000, 3_000, buckets]) assert.ok(retry(cost) <= reads, `cost ${cost}`)
   })

@@ -1,16 +1,17 @@
-// Each of the sums by itself, against what is documented of it: first its memory, word by word, then what it says.
+// Each implementation of the sums by itself, against its documentation: the memory word by word, then the
+// results.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { BUCKETS, COUNT, LAP, NODE_COUNT, ONE_LAP, type Sums, TICK } from '#millrace/memory/layout.js'
 import { CHARGED, LATE, OVERFLOWN } from '#millrace/range-sum/range-sum.js'
 import { interrupted } from '../algorithms/interrupted.js'
-import { random } from '../algorithms/oracle.js'
+import { random } from '../algorithms/random.js'
 import { nodesAbove } from '../explore/nodes.js'
 import { Cell, Expected } from './cell.js'
 
 type Next = () => number
 
-/** So many different words in a cell: no divisor of its parts. */
+/** The number of different words in a cell. It divides none of the cell's parts. */
 const SOME = 509
 
 const SHAPES: readonly (readonly [sums: Sums, buckets: number])[] = [
@@ -27,7 +28,7 @@ const named = ([sums, buckets]: (typeof SHAPES)[number]) => `${sums}, ${buckets}
 const below = (next: Next, most: number) => Math.floor(next() * most)
 const oneOf = <T>(next: Next, all: readonly T[]): T => all[below(next, all.length)]!
 
-/** Any words: of the laps of a ring that ends in `tick`, and of older ones. */
+/** Fills the cell with random words: of the laps of a ring that ends in `tick`, and of older ones. */
 function fill({ words, shape, base, ring }: Cell, tick: number, next: Next): void {
   ring.slot(tick)
   const { lap } = ring
@@ -35,7 +36,7 @@ function fill({ words, shape, base, ring }: Cell, tick: number, next: Next): voi
     const units = oneOf(next, [0, 1, 5, below(next, NODE_COUNT), NODE_COUNT - 5, NODE_COUNT])
     return ((lap - oneOf(next, [0, 0, 1, 1, 2, 100]) * ONE_LAP) & LAP) | units
   })
-  // What is none of the sums' looks like a node, too.
+  // Words outside the sums look like nodes, too.
   for (let i = 0, at = below(next, SOME); i < words.length; i++, at++) words[i] = some[at % SOME]!
   for (let i = 0; i < shape.ring; i++) words[base + BUCKETS + i]! &= LAP | COUNT
   words[base + TICK] = tick
@@ -50,7 +51,7 @@ function assertSame({ words }: Cell, expected: Expected, message: string): void 
     )
 }
 
-/** Some tick, anywhere in the modulus: where it is not the ring's own, its tick is later. */
+/** A random tick below the modulus. If the cell's tick differs, it is later. */
 function anyTick({ shape }: Cell, next: Next): number {
   return below(next, shape.modulus) | 0
 }
@@ -74,13 +75,14 @@ for (const shape of SHAPES) {
     assert.equal([...answers].sort(), shape[0] === 'linear' ? [CHARGED] : [OVERFLOWN, LATE, CHARGED].sort())
   })
 
-  test(`${named(shape)}: what is taken out goes from the nodes of its lap that count so much, and makes room`, () => {
+  test(`${named(shape)}: a take-out lowers the nodes of its lap that count as much, and makes room`, () => {
     const next = random(2)
     const cell = new Cell(...shape)
     for (let i = 0; i < 100; i++) {
       const tick = anyTick(cell, next)
       fill(cell, tick, next)
-      if (shape[0] !== 'fenwick') assert.is(cell.roomAbove(tick), roomAbove(cell, tick)) // whose node 0 counts the most
+      // In a Fenwick tree node 0 has the largest count, so `roomAbove` reads only that one.
+      if (shape[0] !== 'fenwick') assert.is(cell.roomAbove(tick), roomAbove(cell, tick))
       const units = oneOf(next, [1, 5, 1_000])
       const expected = new Expected(cell)
       expected.takeOut(tick, units)
@@ -89,7 +91,7 @@ for (const shape of SHAPES) {
     }
   })
 
-  test(`${named(shape)}: the sweep comes to each place once in 64 laps, and takes what is of no lap in the ring`, () => {
+  test(`${named(shape)}: the sweep visits each place once in 64 laps, and clears counts of laps outside the ring`, () => {
     const next = random(3)
     const cell = new Cell(...shape)
     const { ring } = cell.shape
@@ -108,7 +110,7 @@ for (const shape of SHAPES) {
     }
   })
 
-  test(`${named(shape)}: what is charged, taken out and swept is summed and found as by a list of all charges`, () => {
+  test(`${named(shape)}: sums and searches match a list of all charges, after charges, take-outs and sweeps`, () => {
     let full = 0
     for (const seed of [1, 2, 3]) full += play(new Cell(...shape), random(seed))
     assert.is(full > 0, shape[0] !== 'linear', 'a node was full')
@@ -116,14 +118,14 @@ for (const shape of SHAPES) {
 }
 
 for (const shape of SHAPES.filter(([, buckets]) => buckets > 5)) {
-  test(`${named(shape)}: at the turn of a lap nothing is found but what is in the window`, () => {
+  test(`${named(shape)}: at the turn of a lap, sums and searches find only what is in the window`, () => {
     const cell = new Cell(...shape)
     const { words, base } = cell
     const turn = 10 * cell.shape.ring
-    // What stands around the cell looks like a node of the lap before.
+    // The words around the cell look like nodes of the previous lap.
     words.fill((9 * ONE_LAP) | 1_000).fill(0, base, base + cell.shape.wayWords)
     for (const [tick, cost] of [
-      [turn - cell.shape.ring, 7], // by the same slot, long out of the window
+      [turn - cell.shape.ring, 7], // in the same slot, long out of the window
       [turn - 2, 5],
     ] as const) {
       words[base + TICK] = tick
@@ -137,7 +139,10 @@ for (const shape of SHAPES.filter(([, buckets]) => buckets > 5)) {
   })
 }
 
-/** A charge at the turn of a lap, where its nodes still count of the last one, with another in the middle of it, wherever. */
+/**
+ * A charge at the turn of a lap, while the nodes are still of the previous lap. Another charge interrupts it
+ * at each point.
+ */
 function chargedAmid(
   shape: (typeof SHAPES)[number],
   laterBy: number,
@@ -150,7 +155,7 @@ function chargedAmid(
     const put = (at: number, cost: number) => {
       const answer = cell.charge(at, cost)
       const bucket = base + BUCKETS + ring.slot(at)
-      // As the algorithms do: no bucket of a tick that is past.
+      // As in the algorithms: a bucket of a past tick is not charged.
       if (answer === CHARGED && words[base + TICK] === at)
         words[bucket] = ((words[bucket]! & LAP) === ring.lap ? words[bucket]! : ring.lap) + cost
     }
@@ -171,7 +176,7 @@ function chargedAmid(
 }
 
 for (const shape of SHAPES.filter(([sums]) => sums !== 'linear')) {
-  test(`${named(shape)}: of two that charge nodes at the turn of a lap both count, wherever one comes in between`, () => {
+  test(`${named(shape)}: two concurrent charges to the nodes at the turn of a lap both count`, () => {
     chargedAmid(shape, 0, (cell, tick) => {
       const expected = new Expected(cell)
       assert.is(roomAbove(cell, tick), NODE_COUNT - 8)
@@ -179,7 +184,7 @@ for (const shape of SHAPES.filter(([sums]) => sums !== 'linear')) {
     })
   })
 
-  test(`${named(shape)}: who comes late to nodes and buckets of the next lap leaves them as they are`, () => {
+  test(`${named(shape)}: a late charge leaves nodes and buckets of the next lap unchanged`, () => {
     chargedAmid(shape, new Cell(...shape).shape.ring, (cell, tick) => {
       const expected = new Expected(cell)
       assert.is(roomAbove(cell, tick), NODE_COUNT - 3)
@@ -188,7 +193,7 @@ for (const shape of SHAPES.filter(([sums]) => sums !== 'linear')) {
   })
 }
 
-/** Buckets and nodes are charged together, as the algorithms do. Returns how often a node was full. */
+/** Charges buckets and nodes together, as the algorithms do. Returns how often a node was full. */
 function play(cell: Cell, next: Next): number {
   const { shape, ring, words, base } = cell
   const charges = new Map<number, number>()
@@ -246,7 +251,7 @@ function play(cell: Cell, next: Next): number {
     const later = now + oneOf(next, [0, 0, 1, below(next, ring.size)])
     judge(later, oneOf(next, [1, 1 + below(next, ring.size), ring.size]), message)
   }
-  // Windows that begin at every place of a block.
+  // Windows that begin at every position in a block.
   for (let i = 0; i < 200; i++) {
     now++
     cell.moveTo(word(now), 1)
@@ -265,7 +270,7 @@ function roomAbove(cell: Cell, tick: number): number {
   return NODE_COUNT - Math.max(...counts)
 }
 
-/** Each node of the tick's lap counts what the buckets below it do; one of an older lap no less. */
+/** Asserts that a node of the tick's lap counts exactly what its buckets count, and an older one no less. */
 function assertNodesAddUp(cell: Cell, tick: number, message: string): void {
   const expected = new Expected(cell)
   const { shape, words } = cell

@@ -1,7 +1,7 @@
 import { attachLimiter, type Clock, type Limiter, type SharedLimiter } from 'millrace'
 import { SharedManualClock } from '#millrace/core/clock.js'
 import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
-import { random } from '../../algorithms/oracle.js'
+import { random } from '../../algorithms/random.js'
 import type { Log } from '../log.js'
 import { Timeline, widthOf } from '../timeline.js'
 import type { Board } from './board.js'

@@ -1,7 +1,7 @@
 // Threads that die, and threads that live on, on one limiter: the main thread's side.
 import { setTimeout as pause } from 'node:timers/promises'
 import { createLimiter, manualClock } from 'millrace'
-import { random } from '../../algorithms/oracle.js'
+import { random } from '../../algorithms/random.js'
 import { Log } from '../log.js'
 import { Sweep } from '../sweep.js'
 import { Timeline, widthOf } from '../timeline.js'

@@ -1,7 +1,7 @@
 import { attachLimiter, type Limiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
 import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
-import { random } from '../../algorithms/oracle.js'
+import { random } from '../../algorithms/random.js'
 import { Log } from '../log.js'
 import { Timeline, widthOf } from '../timeline.js'
 import { type Counts, type Job, noCounts } from './job.js'

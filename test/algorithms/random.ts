@@ -1,4 +1,4 @@
-/** The same numbers from the same seed, anywhere: Mulberry32 by T. Ettinger. */
+/** A seeded random number generator with the same numbers on every machine: Mulberry32 by T. Ettinger. */
 export function random(seed: number): () => number {
   let state = seed | 0
   return () => {
