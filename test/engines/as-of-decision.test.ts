@@ -1,5 +1,6 @@
-// Figures are as of the decision, however late they are read: exact if the key has not changed since; otherwise never more
-// `remaining`, and never an earlier `retryAfterMs` or `resetMs`, than was true then. Everything here holds of both engines.
+// A decision's figures are as of the decision, however late they are read. They are exact if the key has not
+// changed since; otherwise never more `remaining`, and never an earlier `retryAfterMs` or `resetMs`, than was
+// true then. In both engines.
 import fc from 'fast-check'
 import { createLimiter, type Decision, type Duration, type LimiterOptions } from 'millrace'
 import { test } from 'uvu'
@@ -13,7 +14,7 @@ interface Clock {
   advance(ms: number): void
 }
 
-/** What may happen between a decision on `'key'` and the reading of its figures. */
+/** An event between a decision on `'key'` and the reading of its figures. */
 type Meanwhile = (limiter: Either, clock: Clock) => unknown
 
 const ELSEWHERE: Record<string, Meanwhile> = {
@@ -48,7 +49,7 @@ const ON_THE_KEY: Record<string, Meanwhile> = {
   },
 }
 
-/** Two that expired count in no window any more; then two, and one ten seconds later. */
+/** Uses two units that expire, then two, and one ten seconds later. */
 async function used(limiter: Either, clock: Clock): Promise<Decision> {
   await limiter.check('key', 2)
   clock.advance(70_000)
@@ -60,7 +61,7 @@ async function used(limiter: Either, clock: Clock): Promise<Decision> {
 const AT_MS = START_MS + 70_000
 const FIRST_GONE_MS = 61_000 - (AT_MS % 1_000)
 
-/** A pool works figures out with the answer, so a few of the changes will do. */
+/** A pool computes the figures together with the reply, so it needs only a few of the changes. */
 const few = ['nothing', 'half a window passing', 'a clear', 'a penalty']
 const of = (changes: Record<string, Meanwhile>, engine: Engine) =>
   Object.entries(changes).filter(([name]) => engine === 'inline' || few.includes(name))
@@ -78,11 +79,11 @@ for (const engine of ENGINES) {
       assert.is(peeked.remaining, 2)
       assert.is(peeked.retryAfterMs, FIRST_GONE_MS - 10_000)
       assert.is(again.remaining, 2)
-      assert.is(again.retryAfterMs, FIRST_GONE_MS, 'all has to leave')
+      assert.is(again.retryAfterMs, FIRST_GONE_MS, 'every unit must expire')
       assert.is(again.retryAfterSeconds, Math.ceil(FIRST_GONE_MS / 1_000))
       assert.is(again.resetMs, FIRST_GONE_MS)
       assert.ok(admitted.remaining <= 2 && admitted.remaining >= 0)
-      assert.is(admitted.resetMs, FIRST_GONE_MS, 'its own charge leaves last')
+      assert.is(admitted.resetMs, FIRST_GONE_MS, 'its own charge expires last')
       assert.ok(refused.retryAfterMs >= FIRST_GONE_MS - 10_000)
     })
 
@@ -108,7 +109,7 @@ for (const engine of ENGINES) {
       assert.is(admitted.retryAfterMs, 0)
       const { remaining } = admitted
       await limiter.clear('key')
-      assert.is(admitted.remaining, remaining, 'what was read once stays so')
+      assert.is(admitted.remaining, remaining, 'a figure that was read does not change')
     })
 
     test(`${engine}: a refusal and a peek promise nothing earlier than was true after ${name}`, async () => {
@@ -128,7 +129,11 @@ for (const engine of ENGINES) {
         assert.ok(retryAfterMs <= FIRST_GONE_MS + 10_000, `${decide}: ${retryAfterMs} ms`)
         assert.ok(resetMs >= FIRST_GONE_MS, `${decide}: ${resetMs} ms`)
         await twin.limiter.clear('key')
-        assert.equal([decision.retryAfterMs, decision.resetMs], [retryAfterMs, resetMs], 'they stay so')
+        assert.equal(
+          [decision.retryAfterMs, decision.resetMs],
+          [retryAfterMs, resetMs],
+          'figures do not change',
+        )
       }
     })
 
@@ -168,11 +173,11 @@ for (const engine of ENGINES) {
       assert.ok(batch.retryAfterMs(2) >= 7_200_000 && batch.retryAfterMs(2) < 7_200_063)
       assert.equal([batch.retryAfterMs(3), batch.retryAfterSeconds(3)], [Infinity, 2_147_483])
       await limiter.clear('key')
-      assert.is(batch.retryAfterMs(1), first, 'what was read once stays so')
+      assert.is(batch.retryAfterMs(1), first, 'a figure that was read does not change')
     })
   }
 
-  test(`${engine}: a refusal of a key that is unchanged is exact in a batch, too`, async () => {
+  test(`${engine}: a refusal in a batch is exact if the key is unchanged`, async () => {
     await using made = decidedBy(engine)
     const { limiter, clock } = made
     await used(limiter, clock)
@@ -184,7 +189,7 @@ for (const engine of ENGINES) {
     )
   })
 
-  test(`${engine}: the figures of a key without a place are those of its decision`, async () => {
+  test(`${engine}: the figures of a key without a cell are those of its decision`, async () => {
     await using made = decidedBy(engine)
     const { limiter } = made
     const [free, above, peeked] = [
@@ -199,7 +204,7 @@ for (const engine of ENGINES) {
     assert.equal([peeked.remaining, peeked.retryAfterMs, peeked.resetMs], [5, 0, 0])
   })
 
-  test(`${engine}: a refusal for want of room says when there was to be some, whatever came then`, async () => {
+  test(`${engine}: the figures of a refusal for lack of room do not change afterwards`, async () => {
     await using made = decidedBy(engine, { onFull: 'deny', maxKeys: 1 })
     const { limiter, clock } = made
     for (let i = 0; i < 64; i++) await limiter.check(`key ${i}`)
@@ -238,7 +243,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 })
 
 for (const [name, options] of Object.entries(SHAPES)) {
-  test(`${name}: read late, any decision says what it said at once, or promises less`, () => {
+  test(`${name}: figures read late equal those read at once, or promise less`, () => {
     let exact = 0
     let bounds = 0
     fc.assert(
@@ -284,7 +289,7 @@ for (const [name, options] of Object.entries(SHAPES)) {
             } else if (act === 'giveBack') {
               const pair = decisions[cost % (decisions.length || 1)]
               if (pair === undefined) continue
-              for (const other of Object.keys(changes)) changes[other]!++ // whichever key it was
+              for (const other of Object.keys(changes)) changes[other]!++ // the pair may be of any key
               assert.is(soon.refund(pair[0]), late.refund(pair[1]))
             } else if (act === 'block') {
               const ms = ((1 + cost) * windowMs) / 3
@@ -305,7 +310,7 @@ for (const [name, options] of Object.entries(SHAPES)) {
               `retry in ${now.retryAfterMs}, was ${was.retryAfterMs}`,
             )
             assert.ok(now.resetMs >= was.resetMs, `reset in ${now.resetMs}, was ${was.resetMs}`)
-            assert.equal(read(), now, 'what was read once stays so')
+            assert.equal(read(), now, 'a figure that was read does not change')
           }
         },
       ),

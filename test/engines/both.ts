@@ -12,7 +12,7 @@ import { START_MS } from '../limiter/support.js'
 export const ENGINES = ['inline', 'pool'] as const
 export type Engine = (typeof ENGINES)[number]
 
-/** What awaits its answers works with either. */
+/** A test that awaits every result works with either. */
 export type Either = Limiter | AsyncLimiter
 
 export interface Made<T extends Either> extends AsyncDisposable {
@@ -20,12 +20,12 @@ export interface Made<T extends Either> extends AsyncDisposable {
   readonly limiter: T
 }
 
-/** A limiter of 5 a minute, by the second, by a clock that stands. */
+/** A pool limiter of 5 a minute with granules of a second, on a manual clock. */
 export function pooled(options: Partial<LimiterOptions> = {}, pool: PoolOptions = {}): Made<AsyncLimiter> {
   return made((clock) => createLimiter({ ...DEFAULTS, clock, ...options, engine: 'pool', pool }))
 }
 
-/** The same that decides by either engine. */
+/** The same limiter with either engine. */
 export function decidedBy(engine: Engine, options: Partial<LimiterOptions> = {}): Made<Either> {
   if (engine === 'pool') return pooled(options, { minThreads: 2, maxThreads: 2 })
   return made((clock) => createLimiter({ ...DEFAULTS, clock, ...options }))

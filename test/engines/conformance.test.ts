@@ -1,4 +1,4 @@
-// What a limiter answers does not depend on where it decides. Everything here holds of both engines.
+// The engines obey one contract: every test here runs with both.
 import { attachLimiter, MillraceError } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

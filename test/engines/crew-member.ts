@@ -1,4 +1,4 @@
-// Worker threads that set out together on one limiter: the worker's side.
+// The worker's side of a group of threads that start together on one limiter.
 import { workerData } from 'node:worker_threads'
 import { attachLimiter, type Decision, type Limiter } from 'millrace'
 import type { InlineDecision } from '#millrace/core/decision.js'
@@ -24,7 +24,7 @@ function record(key: number, decision: Decision, cost: number): void {
 }
 
 const TASKS: Record<Task['name'], () => void> = {
-  /** Every key in turn, all threads in the same order: they meet on each. */
+  /** Checks every key in turn. All threads use the same order, so they meet on each key. */
   admit() {
     for (let key = 0; key < task.keys; key++) {
       for (let i = 0; i < task.rounds; i++) {
@@ -33,7 +33,7 @@ const TASKS: Record<Task['name'], () => void> = {
       }
     }
   },
-  /** The same keys in another order in each thread. */
+  /** Checks the same keys in a different order in each thread. */
   churn() {
     for (let i = 0; i < task.rounds * task.keys; i++) {
       const key = Math.floor(next() * task.keys)
@@ -41,7 +41,7 @@ const TASKS: Record<Task['name'], () => void> = {
       if (decision.allowed) record(key, decision, task.cost)
     }
   },
-  /** One key, as fast as it goes, in real time. */
+  /** Checks one key as fast as possible, in real time. */
   roll() {
     for (let i = 0; i < task.rounds; i++) {
       const cost = 1 + (i % task.cost)
@@ -49,7 +49,7 @@ const TASKS: Record<Task['name'], () => void> = {
       if (decision.allowed) record(0, decision, cost)
     }
   },
-  /** Admissions against refunds by key, at one moment: the tally keeps their balance. */
+  /** Checks and refunds by key at one moment. The tally keeps the balance. */
   returns() {
     for (let i = 0; i < task.rounds; i++) {
       const cost = 1 + Math.floor(next() * 3)
@@ -58,7 +58,7 @@ const TASKS: Record<Task['name'], () => void> = {
       } else Atomics.sub(tally.admitted, 0, limiter.refund('key 0', cost))
     }
   },
-  /** Everything forgotten, over and over, while others decide. */
+  /** Clears the key over and over while other threads decide. */
   clears() {
     for (let i = 0; i < task.rounds; i++) {
       const pick = next()
@@ -68,7 +68,7 @@ const TASKS: Record<Task['name'], () => void> = {
       else limiter.penalize('key 0', 100)
     }
   },
-  /** All that changes counts without admitting more than the limit. */
+  /** Runs every operation that changes counts without admitting more than the limit. */
   meddle() {
     for (let i = 0; i < task.rounds; i++) {
       const pick = next()

@@ -1,4 +1,4 @@
-// Worker threads that set out together on one limiter: the main thread's side.
+// The main thread's side of a group of threads that start together on one limiter.
 import { Worker } from 'node:worker_threads'
 import type { Limiter } from 'millrace'
 import { mostIn } from '../judge/window-judge.js'
@@ -10,7 +10,7 @@ export interface Task {
   cost: number
 }
 
-/** What the threads count for all: how often each key was admitted, and how much in each tick. */
+/** The shared tally of all threads: admissions by key, and admitted units by tick. */
 export class Tally {
   readonly admitted: Int32Array
   readonly byTick: Int32Array
@@ -19,13 +19,13 @@ export class Tally {
     this.byTick = new Int32Array(new SharedArrayBuffer(4 * ticks))
   }
 
-  /** The most in any `width` ticks on end. */
+  /** The most units in any `width` consecutive ticks. */
   mostIn(width: number): number {
     return mostIn(this.byTick, width)
   }
 }
 
-/** Runs one task for each thread; resolves when all are through, rejects when one fails. */
+/** Runs one task for each thread. Resolves once all have finished, and rejects if one fails. */
 export async function run(limiter: Limiter, tasks: Task[], tally: Tally, firstTick = 0): Promise<void> {
   const gate = new Int32Array(new SharedArrayBuffer(8))
   const ends = tasks.map((task, thread) => {

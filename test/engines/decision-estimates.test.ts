@@ -1,4 +1,4 @@
-// What a pool tells with an answer is what a decision that is asked at once says of itself.
+// The figures that a pool sends with a reply equal those that a decision computes when it is read at once.
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -20,7 +20,7 @@ function engineOf(options: Partial<RuleOptions>, clock: { nowMs: number }) {
   }
 }
 
-/** Decides, and compares what is foreseen with what the decision says when it is asked. */
+/** Decides, and compares the estimates with the figures of the decision. */
 function foreseen(engine: InlineEngine, key: number, cost: number): { allowed: boolean; resetMs: number } {
   engine.reading.take()
   const decision = engine.check(key, key, cost, -1)
@@ -43,7 +43,7 @@ const SHAPES: Record<string, Partial<RuleOptions>> = {
 }
 
 for (const [name, options] of Object.entries(SHAPES)) {
-  test(`${name}: remaining, retryAfterMs and resetMs come out alike`, () => {
+  test(`${name}: remaining, retryAfterMs and resetMs are equal`, () => {
     const draw = random(1)
     const clock = { nowMs: 1_000_123.25 }
     const { engine } = engineOf(options, clock)
@@ -58,7 +58,7 @@ for (const [name, options] of Object.entries(SHAPES)) {
   })
 }
 
-test('the same tick of the next round of all ticks has an end of its own', () => {
+test('the end of a tick is not reused for the equal tick word a modulus later', () => {
   const clock = { nowMs: 5_000 }
   const { engine, modulus } = engineOf({ window: 61, granularity: 1 }, clock)
   const { resetMs } = foreseen(engine, 1, 1)
@@ -70,7 +70,7 @@ test('the same tick of the next round of all ticks has an end of its own', () =>
   assert.is(foreseen(engine, 3, 1).resetMs, resetMs)
 })
 
-/** A table of 32 places that refuses new keys, all of them used by the clock's reading. */
+/** A table of 32 ways that denies new keys when full. Every way was used at the clock's reading. */
 function fullTable(clock: { now(): number }) {
   const limiter = createLimiter({
     limit: 5,
@@ -85,27 +85,27 @@ function fullTable(clock: { now(): number }) {
   return limiter
 }
 
-test('a place that a dead thread has claimed is not waited for', () => {
+test('retryAfterMs ignores a way that a dead thread has claimed', () => {
   const clock = { ms: 5_000, now: () => clock.ms }
   const limiter = fullTable(clock)
   const words = new Int32Array(limiter.share().buffer)
   const { waysAt, wayWords } = shapeFor(60_000, 60, 2)
   const head = waysAt + 7 * wayWords
   words[head + ADM] = (words[head + ADM]! & ~STATE) | CLAIMED
-  words[head + TICK]! -= 3 // it would be the first to be free
+  words[head + TICK]! -= 3 // otherwise the first way to expire
   assert.is(limiter.check('one more').retryAfterMs, 62_000)
 })
 
-test('a refusal for want of room that comes just after it says a millisecond', () => {
+test('a refusal for lack of room is at least a millisecond, even if a way expires before its figures are read', () => {
   const clock = { ms: 5_000, step: 0, now: () => (clock.ms += clock.step) }
   const limiter = fullTable(clock)
-  clock.step = 0.4 // read to decide, to look for room, and for the figures
+  clock.step = 0.4 // three readings: to decide, to find a way, and for the figures
   clock.ms = 5_000 + 62_000 - 1
   const refused = limiter.check('one more')
   assert.equal([refused.allowed, refused.retryAfterMs], [false, 1])
 })
 
-test('a refusal whose cost fits by the time its figures are read says a millisecond', () => {
+test('a refusal is at least a millisecond, even if its cost fits once the figures are read', () => {
   const limiter = createLimiter({
     limit: 5,
     window: '1m',
@@ -118,7 +118,8 @@ test('a refusal whose cost fits by the time its figures are read says a millisec
   const { buffer } = limiter.share()
   const words = new Int32Array(buffer)
   const { waysAt, ways, wayWords, ring } = shapeFor(60_000, 60, 2)
-  // As between the two steps of a refund by another thread: the buckets are empty, the admission word is as it was.
+  // The state between two steps of another thread's refund: the buckets are empty, the admission word is
+  // unchanged.
   for (let base = waysAt; base < waysAt + ways * wayWords; base += wayWords) {
     for (let i = 0; i < ring; i++) words[base + BUCKETS + i]! &= ~COUNT
   }

@@ -1,5 +1,5 @@
-// Epochs have eight bits: after 256 changes a key's cell may bear the very word that a decision left. A decision that is read then
-// promises no more than one that was read at once.
+// Epochs have eight bits: after 256 changes a cell may have the same admission word again that a decision
+// left. A decision that is read then promises no more than one that was read at once.
 import type { AsyncLimiter, Decision, Limiter, LimiterOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,12 +14,15 @@ const USED = 1_800
 const EPOCHS = 256
 const TIMES = [EPOCHS - 1, EPOCHS, EPOCHS + 1, 2 * EPOCHS]
 const ABOUT = Array.from({ length: 9 }, (_, i) => EPOCHS - 8 + i)
-/** Beyond `LIMIT`, so that a check of so much sums and charges nothing. */
+/** A cost above `LIMIT`: a check of it sums, and charges nothing. */
 const TOO_MUCH = LIMIT - USED + 1
 
 type Figures = Pick<Decision, 'remaining' | 'retryAfterMs' | 'resetMs'>
 
-/** What gives the key one new epoch, or `each`, and brings its total back; `mine` are decisions that charged one unit. */
+/**
+ * Changes that give the key `each` new epochs (1 by default) and keep its total. `mine` are decisions of one
+ * unit.
+ */
 interface Change {
   readonly each: number
   readonly once: (limiter: Either, mine: Decision[]) => unknown
@@ -58,7 +61,9 @@ const CHANGES: Readonly<Record<string, Change>> = {
   },
 }
 
-/** What gives the key `each` epochs, and what brings its total back after `times` of that. */
+/**
+ * Changes that give the key `each` new epochs, and the call that restores its total after `times` of them.
+ */
 interface Raise extends Change {
   readonly back: (limiter: Either, times: number) => unknown
 }
@@ -110,7 +115,7 @@ const figures = ({ remaining, retryAfterMs, resetMs }: Decision): Figures => ({
   resetMs,
 })
 
-/** What each of them says when it is read at once. */
+/** The figures of each of them, read at once. */
 async function told(options: Partial<LimiterOptions>): Promise<Record<string, Figures>> {
   await using made = decidedBy('inline', { limit: LIMIT, ...options })
   const { readers } = await decisions(made.limiter, made.clock)
@@ -126,7 +131,7 @@ function assertNoMore(now: Figures, was: Figures, what: string): void {
   assert.ok(now.resetMs >= was.resetMs, `${what}: reset in ${now.resetMs}, was ${was.resetMs}`)
 }
 
-/** A pool works figures out with the answer, so a few will do. */
+/** A pool computes the figures together with the reply, so it needs only a few of the changes. */
 const few = (engine: Engine, epochs: number[]) => (engine === 'inline' ? epochs : [EPOCHS])
 
 for (const engine of ENGINES) {
@@ -142,7 +147,7 @@ for (const engine of ENGINES) {
           for (const [name, read] of Object.entries(readers)) {
             const now = read()
             assertNoMore(now, was[name]!, `${name}, ${epochs} epochs`)
-            assert.equal(read(), now, 'what was read once stays so')
+            assert.equal(read(), now, 'a figure that was read does not change')
           }
         }
       })
@@ -179,7 +184,7 @@ for (const engine of ENGINES) {
     }
   })
 
-  test(`${engine}: a decision of an era that is over can be given back, once, and to its own limiter alone`, async () => {
+  test(`${engine}: a decision from before a reset of the epoch counters can be given back once, to its limiter`, async () => {
     await using made = decidedBy(engine, { limit: LIMIT })
     await using other = decidedBy(engine, { limit: LIMIT })
     const limiter = made.limiter as Limiter & AsyncLimiter
@@ -188,7 +193,7 @@ for (const engine of ENGINES) {
     for (let i = 0; i < EPOCHS; i++) await limiter.refund('key', 1)
     try {
       await (other.limiter as Limiter & AsyncLimiter).refund(early)
-      assert.unreachable('it is of another limiter')
+      assert.unreachable('another limiter took the decision')
     } catch (error) {
       assert.is((error as { code?: string }).code, 'ERR_MILLRACE_FOREIGN_DECISION')
     }
@@ -197,7 +202,7 @@ for (const engine of ENGINES) {
   })
 }
 
-test('a place that changes hands often is told apart from one that its key has kept', () => {
+test('a way whose key has changed 256 times is not taken for one that its key has kept', () => {
   const rule = checkRule({ limit: LIMIT, window: '1m', granularity: '1s' })
   const arena = createArena(rule, 1, 'evict', START_MS)
   const engine = new InlineEngine(arena, 'default', { now: () => START_MS })

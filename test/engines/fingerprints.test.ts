@@ -7,7 +7,7 @@ import { CLAIMED, FREE, HI, LIVE, NAMED, NAMES_AT } from '#millrace/memory/layou
 
 const rule = { name: 'default', limit: 2, windowMs: 60_000, buckets: 60, edge: 'strict' } as const
 
-test('keys that have half of their fingerprints in common are two keys, in a table that is full of them, too', () => {
+test('keys that share half of their fingerprints are different keys, in a full table too', () => {
   for (const onFull of ['evict', 'deny'] as const) {
     const engine = new InlineEngine(createArena(rule, 1, onFull, 0), 'default', { now: () => 1_000_000 })
     const keys = Array.from({ length: 16 }, (_, i) => [
@@ -18,11 +18,11 @@ test('keys that have half of their fingerprints in common are two keys, in a tab
       for (const [lo, hi] of keys) assert.is(engine.checkNow(lo, hi, 1).allowed, allowed, `${lo} ${hi}`)
     }
     assert.is(engine.statistics().keys, 32)
-    assert.not(engine.checkNow(5, 99, 1).allowed, 'none takes a place without its counts')
+    assert.not(engine.checkNow(5, 99, 1).allowed, 'every new key inherits counts')
   }
 })
 
-test('a new key finds an unused place after another had to take one over', () => {
+test('a new key finds an unused way even after another key had to displace one', () => {
   const engine = new InlineEngine(createArena(rule, 60, 'evict', 0), 'default', { now: () => 1_000_000 })
   for (let i = 1; i <= 32; i++) assert.ok(engine.checkNow(i, 0, 1).allowed) // all of the first two sets of five
   assert.ok(engine.checkNow(33, 0, 1).allowed)
@@ -31,7 +31,7 @@ test('a new key finds an unused place after another had to take one over', () =>
   assert.is(engine.statistics().keys, 33)
 })
 
-test('a way is the key’s by both halves of its name, where it is LIVE', () => {
+test('a way belongs to a key if both halves of its name match and it is LIVE', () => {
   const { words, shape } = createArena(rule, 1, 'deny', 0)
   const window = new SlidingWindow(words, shape, 'strict', 0)
   for (const way of [0, 7, 31]) {

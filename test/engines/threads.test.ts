@@ -7,7 +7,7 @@ import type { InlineDecision } from '#millrace/core/decision.js'
 import { sized } from '../size.js'
 import { run, Tally, type Task } from './crew.js'
 
-/** How often each thread does something, of the full number. */
+/** The share of the full number of operations that each thread does. */
 const some = (full: number) => sized({ quick: full / 5, full })
 const CREWS = sized({ quick: [3], full: [2, 4] })
 
@@ -91,8 +91,8 @@ for (const threads of CREWS) {
     )
     assert.ok(tally.admitted[0]! > 20)
     assert.ok(tally.mostIn(21) <= 50, `${tally.mostIn(21)} in 21 ticks`)
-    // A window and a granule after the last of it, by a clock that stands there: all of the limit is there again, and
-    // goes only once however long this thread is kept from running between two decisions.
+    // A window and a granule after the last change, on a clock that stands still: the whole limit is free,
+    // once, however long this thread is descheduled between two decisions.
     limiter.update('default', { limit: 50 })
     const laterMs = monotonicClock.now() + 1_000
     const later = attachLimiter(limiter.share(), { clock: { now: () => laterMs } })
@@ -103,7 +103,7 @@ for (const threads of CREWS) {
 }
 
 for (const threads of CREWS) {
-  test(`${threads} threads refund by key while they decide: what is admitted and not returned is within the limit`, async () => {
+  test(`${threads} threads refund by key while they decide: admissions minus refunds stay within the limit`, async () => {
     const limiter = createLimiter({ limit: 20, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
     const tally = new Tally(1, 1)
     await run(limiter, crew(threads, { name: 'returns', keys: 1, rounds: some(200_000), cost: 1 }), tally)
@@ -115,7 +115,7 @@ for (const threads of CREWS) {
     assert.is(limiter.peek('key 0').remaining, 20)
   })
 
-  test(`${threads} threads clear, block and penalize while they decide: afterwards the whole limit can be had`, async () => {
+  test(`${threads} threads clear, block and penalize while they decide: afterwards the whole limit is free`, async () => {
     const limiter = createLimiter({ limit: 20, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
     await run(
       limiter,
@@ -129,7 +129,7 @@ for (const threads of CREWS) {
   })
 }
 
-test('what one thread changes, the others see', async () => {
+test('a change by one thread is visible to the others', async () => {
   const clock = manualClock(1e6)
   const limiter = createLimiter({ limit: 10, window: '1m', maxKeys: 100, clock })
   const tally = new Tally(1, 1)

@@ -1,4 +1,4 @@
-// What a call of `wait` may meet between its question and the answer: here each answer comes when the test says so.
+// Events between a request of a pending `wait` call and its reply. The test sends each reply itself.
 
 import { type Decision, MillraceError } from 'millrace'
 import { test } from 'uvu'
@@ -13,14 +13,14 @@ const admitted = { allowed: true, retryAfterMs: 0 } as Decision
 const refusedFor = (retryAfterMs: number) => ({ allowed: false, retryAfterMs }) as Decision
 
 let open: WaitQueues | undefined
-test.after.each(() => open?.close(CLOSED)) // or a failed test would leave a timer of an hour
+test.after.each(() => open?.close(CLOSED)) // otherwise a failed test leaves a timer of an hour
 
 interface Question {
   answer(decision: Decision): void
   fail(error: unknown): void
 }
 
-/** WaitQueues of one key, by the machine's clock, and what they have asked. */
+/** WaitQueues of one key, on the machine's clock, and their requests. */
 function waitersOfOneKey() {
   const waiters = new WaitQueues(monotonicClock, new WordWatch(new Int32Array(new SharedArrayBuffer(4)), 0))
   open = waiters
@@ -37,7 +37,7 @@ function waitersOfOneKey() {
   return { waiters, want, questions, given, asked }
 }
 
-test('a wake while the answer is under way makes a refused call ask again, not sleep', async () => {
+test('a refused call retries at once if a wake-up came while its reply was pending', async () => {
   const { waiters, want, questions, asked } = waitersOfOneKey()
   const waiting = waiters.wait(want)
   waiters.wake(1, 2)
@@ -47,7 +47,7 @@ test('a wake while the answer is under way makes a refused call ask again, not s
   assert.is(await resolved(waiting), admitted)
 })
 
-test('an answer that fails after its call was aborted changes nothing for the calls behind it', async () => {
+test('a reply that fails after its call was aborted does not affect the calls behind it', async () => {
   const { waiters, want, questions, asked } = waitersOfOneKey()
   const controllers = [new AbortController(), new AbortController()]
   const aborted = controllers.map(({ signal }) => settled(waiters.wait(want, signal)))
@@ -59,10 +59,10 @@ test('an answer that fails after its call was aborted changes nothing for the ca
   questions[1]!.answer(admitted)
   assert.is(await resolved(third), admitted)
   await turn()
-  assert.is(questions.length, 2, 'none for a call that was aborted')
+  assert.is(questions.length, 2, 'an aborted call sends no request')
 })
 
-test('an admission that comes after its call was aborted is given back, and the next call asks for itself', async () => {
+test('an admission that arrives after its call was aborted is given back, and the next call sends its own request', async () => {
   const { waiters, want, questions, given, asked } = waitersOfOneKey()
   const controller = new AbortController()
   const first = settled(waiters.wait(want, controller.signal))
@@ -76,7 +76,7 @@ test('an admission that comes after its call was aborted is given back, and the 
   assert.match(String(((await settled(second)) as PromiseRejectedResult).reason), 'lost')
 })
 
-test('a refusal that comes after its call was aborted puts nobody to sleep', async () => {
+test('a refusal that arrives after its call was aborted sets no timer', async () => {
   const { waiters, want, questions, given, asked } = waitersOfOneKey()
   const controller = new AbortController()
   const first = settled(waiters.wait(want, controller.signal))
@@ -90,7 +90,7 @@ test('a refusal that comes after its call was aborted puts nobody to sleep', asy
   assert.equal(given, [])
 })
 
-test('close rejects a call whose answer is under way, and the answer asks nothing more', async () => {
+test('close rejects a call whose reply is pending, and the reply causes no further request', async () => {
   const { waiters, want, questions, given } = waitersOfOneKey()
   const waiting = settled(waiters.wait(want))
   waiters.close(CLOSED)
@@ -100,7 +100,7 @@ test('close rejects a call whose answer is under way, and the answer asks nothin
   assert.equal([questions.length, given], [1, [admitted]])
 })
 
-test('a line whose calls have all left serves those that come in the same turn', async () => {
+test('an emptied queue serves calls that join in the same turn', async () => {
   const { waiters, want, questions, asked } = waitersOfOneKey()
   const controller = new AbortController()
   const first = settled(waiters.wait(want, controller.signal))

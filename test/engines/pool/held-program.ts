@@ -1,5 +1,5 @@
-// Programs with pools whose threads are held where it matters, one by its name: `node --import held.js held-program.js NAME`. Each prints
-// what it has found on one line, as JSON, and is to end by itself.
+// Programs with pools whose threads are held where it matters, one by its name: `node --import held.js
+// held-program.js NAME`. Each prints what it has found on one line, as JSON, and is to end by itself.
 import { setEnvironmentData, type Worker } from 'node:worker_threads'
 import { type AsyncLimiter, createLimiter, type PoolOptions } from 'millrace'
 import { SHRINK_AFTER_MS } from '#millrace/engines/pool.js'
@@ -72,7 +72,9 @@ const programs: Record<string, () => Promise<unknown>> = {
     return { before, after, threads: living.size }
   },
 
-  /** A thread hands over its ring, and exits before that is known, while the next thread is amid a request. */
+  /**
+   * A thread hands over its ring, and exits before that is known, while the next thread is amid a request.
+   */
   async 'handed over'() {
     const limiter = limiterOf({ minThreads: 2, maxThreads: 2 })
     order(AT_END, HOLD)
@@ -88,7 +90,9 @@ const programs: Record<string, () => Promise<unknown>> = {
     return [await second, await limiter.usage('a')]
   },
 
-  /** Asleep, a thread is ended, and the next one exits as it starts; the one after that answers, each time. */
+  /**
+   * Asleep, a thread is ended, and the next one exits as it starts; the one after that answers, each time.
+   */
   async mortal() {
     const limiter = limiterOf({ maxThreads: 1 })
     const remaining: number[] = []

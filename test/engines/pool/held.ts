@@ -1,5 +1,5 @@
-// Loaded before all else into every thread (`node --import`): there it holds a pool's thread where its program asks for it. The program
-// shares this memory with its threads under the name HELD_UP.
+// Loaded before all else into every thread (`node --import`): there it holds a pool's thread where its
+// program asks for it. The program shares this memory with its threads under the name HELD_UP.
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { AWAKE, ENDED, kindOf, RingMemory, STATE } from '#millrace/engines/ring-transport.js'
 import { ACCEPTED, COMPLETED } from '#millrace/memory/request-ring.js'
@@ -9,13 +9,19 @@ export const HELD_UP = 'held up'
 /** Indexes: how many answerers have begun, and have ended. */
 export const STARTS = 0
 export const ENDS = 1
-/** Where the next thread is held: between ACCEPTED and COMPLETED of a request, after it has said that its answerer ended, as it starts. */
+/**
+ * Where the next thread is held: between ACCEPTED and COMPLETED of a request, after it has said that its
+ * answerer ended, as it starts.
+ */
 export const MIDWAY = 2
 export const AT_END = 3
 export const AT_START = 4
 export const WORDS = 5
 
-/** What stands there: nothing; the program asks for it; a thread is held. A thread that is let go goes on, or exits. */
+/**
+ * What stands there: nothing; the program asks for it; a thread is held. A thread that is let go goes on, or
+ * exits.
+ */
 export const FREE = 0
 export const HOLD = 1
 export const HELD = 2

@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { pooled } from '../both.js'
 
-test('the decisions of a key are made in the order of asking, by any number of threads', async () => {
+test('the decisions of a key are made in the order of the calls, by any number of threads', async () => {
   for (const threads of [1, 2, 3]) {
     await using made = pooled({ limit: 500, maxKeys: 100 }, { minThreads: threads, maxThreads: threads })
     const { limiter } = made
@@ -18,7 +18,7 @@ test('the decisions of a key are made in the order of asking, by any number of t
   }
 })
 
-test('a key keeps its order across single decisions, batches and changes that nobody waits for', async () => {
+test('a key keeps its order across single decisions, batches and changes that are not awaited', async () => {
   await using made = pooled({ limit: 10 }, { minThreads: 2, maxThreads: 2 })
   const { limiter } = made
   const answers = await Promise.all([
@@ -38,7 +38,7 @@ test('a key keeps its order across single decisions, batches and changes that no
   assert.ok(third.allowed)
 })
 
-test('more than the rings hold waits and keeps its order, while threads are added for it', async () => {
+test('calls beyond the capacity of the rings wait and keep their order while threads are added', async () => {
   await using made = pooled({ limit: 100_000, maxKeys: 1_000 }, { minThreads: 1, maxThreads: 3 })
   const { limiter } = made
   const keys = Array.from({ length: 50 }, (_, i) => `key-${i}`)
@@ -64,7 +64,7 @@ test('more than the rings hold waits and keeps its order, while threads are adde
   assert.is(await limiter.usage('key-7'), 4_000)
 })
 
-test('a thread that decides by itself on the same memory sees the same counts', async () => {
+test('a thread that decides inline on the same memory sees the same counts', async () => {
   await using made = pooled({ limit: 10 })
   const { limiter } = made
   const here = attachLimiter(limiter.share())

@@ -1,4 +1,5 @@
-// The same random requests to both engines, to the pool in bursts that nobody waits for: every answer is the same.
+// Sends the same random requests to both engines, to the pool in bursts without awaiting. All replies must be
+// equal.
 import fc from 'fast-check'
 import type { Decision } from 'millrace'
 import { test } from 'uvu'
@@ -56,14 +57,14 @@ const burst = fc.record({
   advanceMs: fc.constantFrom(0, 1, 400, 1_000, 20_000, 61_000, 1e7),
 })
 
-/** What an answer comes to, as plain data; decisions with all that inline would work out later. */
+/** A reply as plain data, with every figure that the inline engine would compute later. */
 const plain = (answer: unknown): unknown => (isDecision(answer) ? answer.toJSON() : answer)
 
 const isDecision = (answer: unknown): answer is Decision =>
   typeof answer === 'object' && answer !== null && 'toJSON' in answer
 
 for (const edge of ['strict', 'smooth'] as const) {
-  test(`${edge}: every answer is that of the inline engine`, async () => {
+  test(`${edge}: every reply equals the inline engine's`, async () => {
     const options = { limit: 9, maxKeys: 10_000, edge }
     await using ours = decidedBy('inline', options)
     await using theirs = pooled(options, { minThreads: 2, maxThreads: 2 })
@@ -81,7 +82,7 @@ for (const edge of ['strict', 'smooth'] as const) {
         for (const one of acts) {
           const answer = await perform(ours.limiter, one, mine)
           made.push(answer)
-          expected.push(plain(answer)) // now: it would say something else later
+          expected.push(plain(answer)) // figures of the inline engine must be read at once
         }
         assert.equal((await answers).map(plain), expected)
         mine.push(...made.filter(isDecision))

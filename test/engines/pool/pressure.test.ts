@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { assertIsError, assertRaises, settled } from '../../limiter/support.js'
 import { pooled } from '../both.js'
 
-test('what comes while too much waits is refused, charges nothing, and names the option', async () => {
+test('a call beyond the bound on pending calls is rejected, charges nothing, and names the option', async () => {
   await using made = pooled({ limit: 100 }, { maxPending: 50 })
   const { limiter } = made
   const asked = Array.from({ length: 60 }, () => limiter.check('key'))
@@ -19,10 +19,10 @@ test('what comes while too much waits is refused, charges nothing, and names the
     assert.is(assertIsError(reason, 'ERR_MILLRACE_OVERLOADED', 'pool').value, 50)
   }
   assert.is(await limiter.usage('key'), 50)
-  assert.ok((await limiter.check('key')).allowed, 'and goes on when there is room')
+  assert.ok((await limiter.check('key')).allowed, 'works again once there is room')
 })
 
-test('a batch counts by its keys, and one that is larger than all that may wait passes by itself', async () => {
+test('a batch counts by its keys, and one larger than the bound passes if nothing else is pending', async () => {
   await using made = pooled({ limit: 1_000 }, { maxPending: 50 })
   const { limiter } = made
   const keys: string[] = Array(200).fill('key')
@@ -37,7 +37,7 @@ test('a batch counts by its keys, and one that is larger than all that may wait 
   assert.is(await limiter.usage('key'), 200)
 })
 
-test('a decision that could not be given back for lack of room can be later', async () => {
+test('a decision whose refund was rejected for lack of room can be refunded later', async () => {
   await using made = pooled({ limit: 100 }, { maxPending: 2 })
   const { limiter } = made
   const decision = await limiter.check('key', 5)
@@ -48,7 +48,7 @@ test('a decision that could not be given back for lack of room can be later', as
   assert.is(await limiter.refund(decision), 5)
 })
 
-test('a call whose signal was aborted before it is not made', async () => {
+test('a call with an aborted signal is not made', async () => {
   await using made = pooled()
   const { limiter } = made
   const signal = AbortSignal.abort('gone')
@@ -63,7 +63,7 @@ test('a call whose signal was aborted before it is not made', async () => {
   assert.is(await limiter.usage('key'), 0)
 })
 
-test('a call that is aborted under way rejects at once, and what it charged stays', async () => {
+test('a call that is aborted in flight rejects at once, and its charge stays', async () => {
   await using made = pooled()
   const { limiter } = made
   const controller = new AbortController()
@@ -95,7 +95,7 @@ test('a call that is aborted while it waits for room in a ring is never made', a
   assert.is(await limiter.usage('other'), 0)
 })
 
-test('a signal that is aborted after the answer changes nothing, and is not held', async () => {
+test('a signal that is aborted after the reply changes nothing, and has no listener left', async () => {
   await using made = pooled()
   const { limiter } = made
   const controller = new AbortController()
@@ -107,7 +107,7 @@ test('a signal that is aborted after the answer changes nothing, and is not held
   assert.ok(decision.allowed)
 })
 
-test('who waits for admission and is aborted while a thread decides leaves no charge', async () => {
+test('a `wait` call that is aborted while a thread decides leaves no charge', async () => {
   await using made = pooled()
   const { limiter } = made
   const controller = new AbortController()
@@ -119,21 +119,21 @@ test('who waits for admission and is aborted while a thread decides leaves no ch
   assert.is(await limiter.usage('key'), 0)
 })
 
-test('who waits for admission and is aborted where no more may be asked leaves no charge', async () => {
+test('a `wait` call that is aborted while no further call is accepted leaves no charge', async () => {
   await using made = pooled({ limit: 2, maxKeys: 200 }, { maxPending: 100, maxThreads: 1 })
   const { limiter } = made
   const keys = limiter.pack(Array.from({ length: 100 }, (_, i) => `${i}`))
   const controller = new AbortController()
   const first = limiter.check('first').then(() => limiter.checkMany(keys))
   const wait = limiter.wait('key', { cost: 2, signal: controller.signal })
-  await undefined // by now it is decided about
+  await undefined // by now its request is in flight
   controller.abort()
   assert.is((await settled(wait)).status, 'rejected')
   await first
   assert.is(await limiter.usage('key'), 0)
 })
 
-test('one signal may end any number of calls, with one listener', async () => {
+test('one signal can abort any number of calls, by one listener', async () => {
   await using made = pooled({ limit: 100 })
   const { limiter } = made
   const controller = new AbortController()
@@ -148,7 +148,7 @@ test('one signal may end any number of calls, with one listener', async () => {
   assert.is(getEventListeners(signal, 'abort').length, 0)
 })
 
-test('a test that stops the timers of its own code does not stop what decides', async () => {
+test('a test that mocks the timers of its own code does not stop the pool', async () => {
   await using made = pooled()
   const { limiter } = made
   await limiter.check('key')
@@ -161,7 +161,7 @@ test('a test that stops the timers of its own code does not stop what decides', 
   }
 })
 
-test('options of the threads that can only be a mistake are refused by name', () => {
+test('options of the threads that can only be mistakes are refused by name', () => {
   for (const [options, name] of [
     [{ minThreads: 0 }, 'pool.minThreads'],
     [{ minThreads: 2_000 }, 'pool.minThreads'],
@@ -179,12 +179,12 @@ test('options of the threads that can only be a mistake are refused by name', ()
   }
 })
 
-test('a limit of the threads that is left undefined is what Node allows', async () => {
+test('an undefined resource limit of the threads is Node’s default', async () => {
   await using made = pooled({}, { resourceLimits: { maxOldGenerationSizeMb: undefined as never } })
   assert.ok((await made.limiter.check('key')).allowed)
 })
 
-test('closing answers what is under way, in the rings and before them', async () => {
+test('close answers all pending calls, in the rings and in the backlog', async () => {
   const { limiter } = pooled({ limit: 100_000 }, { maxThreads: 1 })
   const asked = Array.from({ length: 5_000 }, () => limiter.check('key'))
   const batch = limiter.checkMany(Array(20_000).fill('other'))

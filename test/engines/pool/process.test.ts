@@ -1,5 +1,5 @@
 // run: also-full
-// Pools in processes of their own: how these end, and what they say where there can be no threads.
+// Pools in processes of their own: how the processes end, and what happens where no thread can start.
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -9,7 +9,7 @@ import { sized } from '../../size.js'
 
 const program = join(root, 'build/test/engines/pool/program.js')
 
-/** What the program has found; it must end by itself, and in order. */
+/** Runs a program and returns its result. The program must end by itself, with code 0. */
 async function found(
   name: string,
   args: string[] = [],
@@ -21,26 +21,26 @@ async function found(
   return JSON.parse(out)
 }
 
-test('a pool that was asked nothing, or has answered, does not keep its process', async () => {
+test('a pool without pending calls does not keep its process alive', async () => {
   assert.is(await found('unasked'), 'made')
   assert.is(await found('idle'), 9)
 })
 
-test('an answer that is awaited keeps its process, also from a pool that had fallen asleep or ended', async () => {
+test('a pending reply keeps its process alive, also from a pool whose threads sleep or have ended', async () => {
   assert.equal(await found('pending'), [9, 8, 7, 3, 3])
 })
 
-test('an answer that is awaited keeps its process while the thread for it is only being started', async () => {
+test('a pending reply keeps its process alive while its thread is still starting', async () => {
   assert.equal(await found('pending after a death'), ['answered'])
 })
 
-test('an idle pool leaves the processor alone', async () => {
+test('an idle pool uses almost no processor time', async () => {
   const share = (await found('rest')) as number
-  console.log(`an idle pool of two threads takes ${(100 * share).toFixed(1)} % of a processor`)
+  console.log(`an idle pool of two threads uses ${(100 * share).toFixed(1)} % of a processor`)
   assert.ok(share < 0.1, `${share}`)
 })
 
-test('twenty pools in one process each answer, and close', async () => {
+test('twenty pools in one process all reply, and close', async () => {
   assert.equal(await found('many'), { allowed: 200, threads: 20, ended: 20 })
 })
 
@@ -48,19 +48,22 @@ test('a pool works inside a worker thread, and lets it end', async () => {
   assert.equal(await found('inside'), { said: [9, 8, 7, 3, 3], code: 0 })
 })
 
-test('a process without permission for threads is told so by createLimiter', async () => {
+test('createLimiter reports that the process has no permission for threads', async () => {
   const isFinal = process.allowedNodeEnvironmentFlags.has('--permission')
   const flags = [isFinal ? '--permission' : '--experimental-permission', '--allow-fs-read=*']
-  const env = { ...process.env, MILLRACE_NATIVE: '0' } // nor may it load addons
+  const env = { ...process.env, MILLRACE_NATIVE: '0' } // addons are not permitted either
   const expected = { code: 'ERR_MILLRACE_NO_THREADS', cause: 'ERR_ACCESS_DENIED' }
   assert.equal(await found('make', [], flags, env), expected)
 })
 
-test('threads that have as little memory as they may decide', async () => {
+test('threads with the least permitted memory decide', async () => {
   assert.equal(await found('least'), { answered: 10_010 })
 })
 
-/** `node` options that run this in every thread of a process, before all else: no thread gets any further. */
+/**
+ * `node` options that run this code in every thread of a process before anything else, so no thread starts
+ * up.
+ */
 const inEveryThread = (code: string): string[] => [
   '--import',
   `data:text/javascript,${encodeURIComponent(
@@ -68,7 +71,7 @@ const inEveryThread = (code: string): string[] => [
   )}`,
 ]
 const EXIT = inEveryThread('process.exit()')
-/** Calls itself, as in `stress/pool-deaths/doomed.ts`, where the reason is. */
+/** A function that calls itself, as in `stress/pool-deaths/doomed.ts`, which has the reason. */
 const TAKE_ALL_MEMORY = inEveryThread(`
   const branch = (depth) => (depth === 0 ? [] : [branch(depth - 1), branch(depth - 1)])
   for (const kept = []; ; ) kept.push(branch(10))`)
@@ -92,7 +95,7 @@ for (const [minThreads, maxThreads, what, flags] of sized<readonly (typeof LIFEL
   })
 }
 
-test('close() answers what is in flight, takes no more, may be called twice, and ends the threads', async () => {
+test('close() answers calls in flight, accepts no more, may be called twice, and ends the threads', async () => {
   assert.equal(await found('close'), {
     outcomes: { answered: 3_001 },
     later: { ERR_MILLRACE_CLOSED: 2 },
@@ -102,7 +105,7 @@ test('close() answers what is in flight, takes no more, may be called twice, and
   })
 })
 
-test('threads that are ended while their pool is being closed: every call settles, and it closes', async () => {
+test('if all threads are terminated during close, every call settles and the pool closes', async () => {
   assert.equal(await found('killed in closing'), { settled: 3_000, isFew: true, others: {}, left: 0 })
 })
 

@@ -1,5 +1,5 @@
-// Programs with pools, one by its name: `node program.js NAME`. Each says what it has found on one line, as JSON, and is to end
-// by itself.
+// Programs with pools, one by its name: `node program.js NAME`. Each says what it has found on one line, as
+// JSON, and is to end by itself.
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { type AsyncLimiter, createLimiter, MillraceError, type PoolOptions } from 'millrace'
 import { until } from '../../limiter/support.js'

@@ -184,7 +184,8 @@ test('a server that resumes late does not repeat what its successor has handled'
   assert.ok(client.publish())
   const first = serverOf(1)
   const { load } = Atomics
-  // The first server stops between its end and its last read of REQUESTED, while a second one begins and ends.
+  // The first server stops between its end and its last read of REQUESTED, while a second one begins and
+  // ends.
   let isHeldUp = false
   Atomics.load = ((array: Int32Array, index: number) => {
     if (array === words && index === REQUESTED && kindOf(load(words, STATE)) === ENDED && !isHeldUp) {

@@ -1,5 +1,5 @@
-// Threads that can't be started. No system refuses a thread when it is asked to, so here the constructor of `Worker` does, as it does
-// where the system has no memory for a stack.
+// Threads that cannot be started. The constructor of `Worker` throws here, as it does on a system without
+// memory for a stack. A real system never refuses a thread on demand.
 import { createRequire } from 'node:module'
 import type { Worker } from 'node:worker_threads'
 import { test } from 'uvu'
@@ -7,13 +7,13 @@ import * as assert from 'uvu/assert'
 import { assertRaises, assertRejects, resolved, until } from '../../limiter/support.js'
 import { pooled } from '../both.js'
 
-/** What piscina has `Worker` from. */
+/** The module object from which piscina takes `Worker`. */
 const source = createRequire(import.meta.url)('node:worker_threads') as { Worker: typeof Worker }
 const { Worker: Real } = source
 
 const living = new Set<Worker>()
 let started = 0
-/** Threads that may still be started. */
+/** The number of threads that may still start. */
 let left = Number.POSITIVE_INFINITY
 
 source.Worker = class extends Real {
@@ -27,7 +27,7 @@ source.Worker = class extends Real {
   }
 }
 
-test('of a pool whose threads can not all be started, none stays', async () => {
+test('a pool that cannot start all its threads keeps none', async () => {
   left = 2
   const error = assertRaises(() => pooled({}, { minThreads: 4 }), 'ERR_MILLRACE_NO_THREADS', 'engine')
   assert.is((error.cause as Error).message, 'EAGAIN')
@@ -35,7 +35,7 @@ test('of a pool whose threads can not all be started, none stays', async () => {
   await until(() => living.size === 0, 'the end of those that were started')
 })
 
-test('where no thread can be started in place of one that ended, calls reject; later, they are answered', async () => {
+test('calls reject while no thread can replace one that ended, and succeed later', async () => {
   left = 2
   const { limiter } = pooled({}, { minThreads: 2, maxThreads: 2 })
   await limiter.ready()
