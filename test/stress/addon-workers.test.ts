@@ -4,13 +4,13 @@ import { silence } from '../long-runs/progress.js'
 import { test } from '../native/addon-test.js'
 import { startAndEnd, summaryOf } from './addon-workers/run.js'
 
-test('threads that load the addon end in every way, and no process with them', async () => {
+test('threads that load the addon end in every way without crashing their process', async () => {
   const found = await startAndEnd(24, process.execPath, silence)
   assert.equal(found.crashes, [])
   assert.is(summaryOf(found), '24 starts of threads with the addon in 2 processes: 0 crashes')
 })
 
-test('a process that ends otherwise is noticed', async () => {
+test('a process that ends in another way is a crash', async () => {
   const { crashes } = await startAndEnd(4, 'false', silence)
   assert.is(crashes.length, 1)
 })

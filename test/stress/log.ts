@@ -1,49 +1,49 @@
-// What threads tell each other of their decisions, in shared memory beside the limiter's: how many units of each key took
-// effect in each tick, and which operations overlapped. `sweep.ts` reads it behind them.
+// A log of all threads' decisions in shared memory: the units of each key that took effect in each tick, and
+// which operations overlapped. `sweep.ts` reads it behind the threads.
 
-/** What travels to a thread: structured-cloneable. */
+/** The log's memory; structured-cloneable. */
 export interface LogMemory {
   readonly buffer: SharedArrayBuffer
   readonly threads: number
-  /** How many things are counted apart: keys, or a table's ways. */
+  /** The number of separate counts: keys, or the table's ways. */
   readonly columns: number
-  /** How many ticks the tallies have room for: a power of two. */
+  /** The number of ticks that fit in the tallies: a power of two. */
   readonly rows: number
 }
 
-/** A cache line in words: what different threads write stands on lines of its own. */
+/** Words per cache line. Words of different threads are on different lines. */
 const LINE = 16
-/** The pin of a thread that logs nothing any more. */
+/** The pin of a thread that has stopped logging. */
 export const DONE = 2 ** 31 - 1
 const MOST_ROWS = 2 ** 16
 const MOST_TALLIES = 2 ** 24
 
-/** A mark: how many operations have begun on the key (24 bits, wrapping), and how many of them have not ended (8). */
+/** A mark: the number of operations begun on the key (24 bits, wrapping), and of those not ended (8 bits). */
 const ONE_BEGUN = 1 << 8
 const UNENDED = ONE_BEGUN - 1
 
 /**
- * The log. Ticks count here from the first one of the run; every word is written by atomic operations.
+ * The log. Ticks count from the first tick of the run; all writes are atomic.
  *
  *     swept    the first tick that has not been judged yet           written by the sweep
- *     pins     a thread logs nothing below its pin any more          each by its thread; DONE by whoever saw it end
- *     made     how many decisions a thread has made so far           each by its thread
+ *     pins     a thread makes no more entries below its pin          each by its thread; DONE also by main
+ *     made     the number of decisions a thread has made             each by its thread
  *     marks    operations begun and not ended, one word a key        by all
- *     tallies  units admitted and not given back, [tick][column]     by all; the sweep clears rows that are done with
+ *     tallies  units admitted and not refunded, [tick][column]       by all; the sweep clears old rows
  *
- * **Nothing is dropped.** A thread takes the clock, pins that tick, and only then decides: whatever it logs from there on
- * took effect at that tick or later, however long it is held up between a decision and its entry. So a row below all
- * pins is complete when the sweep judges it. An entry that does not fit in the rows is an error that ends the run.
+ * **No entry is missed.** A thread reads the clock, pins that tick, and then decides. Its later entries are
+ * of that tick or a later one, however long the thread stops between a decision and its entry. So a row below
+ * all pins is complete when the sweep judges it. An entry outside the rows is an error that ends the run.
  *
- * **What the races of the log itself can hide.** Entries of one tick have no order among themselves; windows are counted
- * in whole ticks, as the promise is, so none is needed. Units given back are taken out of the row they were entered in
- * (the thread stays pinned meanwhile): a window is judged by what stands in the end, and an admission too many that was
- * given back is not seen. There are shapes without refunds for that.
+ * **Violations that races of the log can hide.** Entries of one tick have no order. They need none, because
+ * windows are counted in whole ticks, like the guarantee. Refunded units leave the row in which they were
+ * entered, while the thread stays pinned. So a window is judged by its final count, and an excess admission
+ * that was refunded is not detected. The shapes without refunds cover that.
  *
- * **What the marks can hide.** Each operation between `begin` and `end` stands between two atomic operations of its
- * thread. They are fences: an operation whose memory accesses ran past its own beginning or end would be held in by them.
- * And they take time, in which fewer operations meet. There are shapes without marks for that, in which only windows are
- * judged and a refusal touches no memory but the limiter's.
+ * **Violations that the marks can hide.** `begin` and `end` are atomic operations around an operation, and
+ * act as fences: they contain memory accesses that would otherwise move past the operation's start or end.
+ * They also take time, so that fewer operations overlap. The shapes without marks cover that: they judge only
+ * windows, and a refusal there accesses no memory but the limiter's.
  */
 export class Log {
   readonly memory: LogMemory
@@ -69,12 +69,14 @@ export class Log {
     this.#talliesAt = this.#marksAt + LINE * memory.columns
   }
 
-  /** Before a thread's next operations: `tick` is the clock's now. */
+  /** Called before a thread's next operations, with the clock's current tick. */
   pin(thread: number, tick: number): void {
     Atomics.store(this.#words, LINE * (1 + thread), tick)
   }
 
-  /** Waits while the sweep is half of the rows or more behind `tick`. Not for the thread that sweeps. */
+  /**
+   * Waits while the sweep is at least half of the rows behind `tick`. The sweeping thread must not call it.
+   */
   waitForSweep(tick: number): void {
     for (;;) {
       const swept = this.swept
@@ -83,12 +85,15 @@ export class Log {
     }
   }
 
-  /** The thread logs nothing any more: said by itself, or by whoever saw it end. */
+  /**
+   * Records that the thread makes no more entries. The thread calls it, or the main thread after the thread's
+   * end.
+   */
   unpin(thread: number): void {
     this.pin(thread, DONE)
   }
 
-  /** How many decisions the thread has made. */
+  /** The number of decisions that the thread has made. */
   made(thread: number): number {
     return Atomics.load(this.#words, LINE * (1 + thread) + 1)
   }
@@ -97,7 +102,7 @@ export class Log {
     Atomics.add(this.#words, LINE * (1 + thread) + 1, decisions)
   }
 
-  /** The first tick that some thread may still log in. */
+  /** The first tick for which an entry may still come. */
   get horizon(): number {
     let horizon = DONE
     for (let thread = 0; thread < this.memory.threads; thread++) {
@@ -115,7 +120,10 @@ export class Log {
     Atomics.notify(this.#words, 0)
   }
 
-  /** Enters units that took effect in `tick`; below 0: given back. Of `width` rows behind `swept` the sweep still reads. */
+  /**
+   * Enters units that took effect in `tick`; negative for refunds. The sweep still needs `width` rows below
+   * `swept`.
+   */
   enter(column: number, tick: number, units: number, width: number): void {
     const ahead = tick - this.swept
     if (ahead < 0 || ahead >= this.#rows - width) {
@@ -125,8 +133,8 @@ export class Log {
   }
 
   /**
-   * Units logged for the column in the ticks `from` to `to`. Plain reads: what ended before the reader's own `begin` has
-   * been entered before that, and whatever did not makes `wasAlone` false.
+   * Units logged for the column in the ticks `from` to `to`. Plain reads suffice: an operation that ended
+   * before the reader's `begin` was entered before it, and any other operation makes `wasAlone` false.
    */
   sum(column: number, from: number, to: number): number {
     let sum = 0
@@ -144,24 +152,24 @@ export class Log {
     this.#words.fill(0, first, first + this.#columns)
   }
 
-  /** An operation on the column's key begins. What it returns is for `end` and `wasAlone`. */
+  /** Marks the start of an operation on the column's key. Pass the result to `beganAlone` or `wasAlone`. */
   begin(column: number): number {
     return Atomics.add(this.#words, this.#marksAt + LINE * column, ONE_BEGUN + 1)
   }
 
-  /** The operation, its entry in the log with it, has ended. */
+  /** Marks the end of an operation, after its log entry. */
   end(column: number): number {
     return Atomics.sub(this.#words, this.#marksAt + LINE * column, 1)
   }
 
-  /** Whether nothing was under way on the key at the beginning. */
+  /** Whether no operation on the key was in progress at the start. */
   static beganAlone(begun: number): boolean {
     return (begun & UNENDED) === 0
   }
 
   /**
-   * Whether no other operation on the key overlapped: none was under way at the beginning, and none has begun since. (One
-   * held up while exactly 2^24 others began would be taken to have been alone.)
+   * Whether no other operation on the key overlapped: none was in progress at the start, and none has begun
+   * since. If exactly 2^24 others begin during the operation, the result is wrong.
    */
   static wasAlone(begun: number, ended: number): boolean {
     return Log.beganAlone(begun) && ended === ((begun + ONE_BEGUN + 1) | 0)

@@ -10,18 +10,18 @@ const DEATHS = sized({ quick: 8, full: 20 })
 
 const built = (name: string) => join(root, 'build/test/stress/pool-deaths', name)
 
-test(`${DEATHS} threads of pools die under load: every call settles, none is charged twice, none over the limit`, async () => {
+test(`${DEATHS} pool threads die under load: every call settles, no double charge, no key over the limit`, async () => {
   const args = ['--import', built('doomed.js'), built('main.js'), '--deaths', `${DEATHS}`, '--seed', '1']
   const { code, out, err } = await runNode(args, root)
   assert.is(code, 0, `${out}${err}`)
   assert.match(out, `${DEATHS} deaths: `, err)
   assert.match(out, ', 0 hangs, 0 complaints', err)
-  // Each of which has had its turn: a death that was ordered and did not come would have been waited for.
+  // Every manner of death occurred: the round waits for each.
   for (const manner of ['terminate', 'at rest', 'starting', 'starting inside', 'exit', 'throw', 'memory'])
     assert.match(err, new RegExp(`[1-9][0-9]* ${manner}(,|\n)`), err)
   const [, decided, lost] = /([\d,]+) decisions .* ([\d,]+) calls lost/.exec(out)!
   assert.ok(Number(decided!.replaceAll(',', '')) > 10_000, out)
-  assert.ok(Number(lost) > 0, `somebody died amidst a call: ${out}`)
+  assert.ok(Number(lost) > 0, `no thread died during a call: ${out}`)
 })
 
 test.run()

@@ -6,14 +6,14 @@ import { sized } from '../size.js'
 import { LIMIT } from './processes/job.js'
 import { Run, summaryOf } from './processes/run.js'
 
-test('four processes that share a file are killed and started again: no window is over, and the survivors go on', async () => {
+test('four processes that share a file are killed and restarted: no window is over the limit, and the others go on', async () => {
   const found = await new Run(sized({ quick: 3, full: 10 }), 1).run(silence)
   const summary = summaryOf(found)
   assert.equal(found.complaints, [], summary)
   assert.is(found.over, 0, summary)
   assert.ok(found.deaths > 1 && found.aloneTimes > 0, summary)
   assert.ok(found.windows > 100, summary)
-  assert.is(found.fullest, LIMIT, `the limit was reached: ${summary}`)
+  assert.is(found.fullest, LIMIT, `no window reached the limit: ${summary}`)
 })
 
 test.run()

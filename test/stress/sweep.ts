@@ -1,7 +1,7 @@
 import { WindowJudge } from '../judge/window-judge.js'
 import { DONE, type Log } from './log.js'
 
-/** Judges every window of the log, behind the threads that log. */
+/** Judges every window of the log, following the threads that write it. */
 export class Sweep extends WindowJudge {
   readonly #log: Log
   readonly #width: number
@@ -14,12 +14,12 @@ export class Sweep extends WindowJudge {
     this.#width = width
   }
 
-  /** Ticks judged. */
+  /** The number of judged ticks. */
   get ticks(): number {
     return this.#next
   }
 
-  /** Judges all windows that are complete. `nowTick` bounds it, where no thread logs any more. */
+  /** Judges all complete windows. Once all threads are done, windows up to `nowTick` are complete. */
   advance(nowTick: number): void {
     this.#last = Math.max(this.#last, nowTick)
     const { horizon } = this.#log
@@ -29,7 +29,7 @@ export class Sweep extends WindowJudge {
     this.#log.swept = end
   }
 
-  /** Threads judge refusals by the rows of a whole window: they stay for as long. */
+  /** Keeps the rows of one window, because threads judge refusals by them. */
   #judge(tick: number): void {
     const { columns } = this.#log.memory
     for (let column = 0; column < columns; column++) this.add(column, tick, this.#log.read(column, tick))

@@ -1,4 +1,5 @@
-// npm run stress:addon-workers: threads that load the addon start and end. `--node` names the binary that runs them.
+// npm run stress:addon-workers: starts and ends threads that load the addon. `--node` sets the Node.js
+// binary.
 import { parseArgs } from 'node:util'
 import { readFlag } from '../../long-runs/flags.js'
 import { progressOn } from '../../long-runs/progress.js'
@@ -8,7 +9,7 @@ const { values } = parseArgs({ options: { starts: { type: 'string' }, node: { ty
 const starts = readFlag('starts', values.starts, { fallback: 1_000, least: 4, most: 1e6 })
 const node = values.node ?? process.execPath
 const progress = progressOn(process.stderr)
-progress.note(`${starts} starts by ${node}`)
+progress.note(`${starts} starts with ${node}`)
 const found = await startAndEnd(starts, node, progress)
 progress.clear()
 for (const crash of found.crashes) progress.note(crash)

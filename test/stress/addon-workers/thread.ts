@@ -1,4 +1,4 @@
-// Decides by the addon and ends as it was told.
+// Decides with the addon and ends in the way of its `workerData`.
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLimiter } from 'millrace'
 import type { Ending } from './run.js'
@@ -7,14 +7,15 @@ const { ending } = workerData as { ending: Ending }
 const limiter = createLimiter({ limit: 50, window: '1m', maxKeys: 1_000 })
 const keys = Array.from({ length: 300 }, (_, i) => `key ${i % 100}`)
 const { native } = limiter.stats()
-if (native !== 'addon') throw new Error(`decides by ${native}`)
-/** Every way into the addon; of the limiter made here, nothing is left when it returns. */
+if (native !== 'addon') throw new Error(`decides with ${native}`)
+/** Calls every entry point of the addon, also on a limiter that becomes garbage on return. */
 function decide(): void {
   limiter.checkMany(keys)
   for (const key of keys) limiter.check(key)
   const another = createLimiter({ limit: 50, window: '1m', maxKeys: 10 })
   const handle = another.handle('key')
-  if (!another.check(handle).allowed || another.usage(handle) !== 1) throw new Error('not decided')
+  if (!another.check(handle).allowed || another.usage(handle) !== 1)
+    throw new Error('the addon decided wrongly')
 }
 decide()
 if (ending === 'exits') process.exit(7)

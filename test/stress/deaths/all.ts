@@ -2,20 +2,24 @@ import { setFlagsFromString } from 'node:v8'
 import { inCommas, type Progress } from '../../long-runs/progress.js'
 import { type Findings, type Plan, Round } from './round.js'
 
-/** How the threads of a round die, wave by wave: six of eight from outside. */
+/** The manners of death of a round, wave by wave. Three of four are `terminate()`. */
 const MANNERS: Plan['manners'] = [
   ['terminate', 'terminate', 'terminate', 'exit'],
   ['terminate', 'memory', 'terminate', 'terminate'],
   ['exit', 'terminate', 'terminate', 'terminate'],
   ['terminate', 'terminate', 'memory', 'terminate'],
 ]
-/** Roomy, where every new key takes a place; and too small, where it takes one from a key that has expired. */
-const TABLES = [20_000, 200]
+/**
+ * Table sizes: a large one, where new keys take free ways; a small one, where they take the ways of expired
+ * keys.
+ */
+const TABLE_SIZES = [20_000, 200]
 
 /**
- * Rounds on one limiter each, until so many threads have died. A thread that is terminated stops where V8 looks for that:
- * at the calls and loops of its code. In optimized code, where calls are inlined, that is rarely between two steps of the
- * protocol; so every other round runs without the optimizer, where each step is a call and any of them may be the last.
+ * Runs rounds, each on its own limiter, until `deaths` threads have died. `terminate()` stops a thread at the
+ * checks that V8 makes at calls and loops. Optimized code inlines calls, so that it rarely stops between two
+ * steps of the protocol. Therefore every other round runs without the optimizer: there each step is a call,
+ * and any may be the last.
  */
 export async function runDeaths(deaths: number, seed: number, progress: Progress): Promise<Findings> {
   let all: Findings | undefined
@@ -23,7 +27,7 @@ export async function runDeaths(deaths: number, seed: number, progress: Progress
   try {
     for (let round = 0; dead < deaths && (all?.hangs ?? 0) === 0; round++) {
       setFlagsFromString(round % 2 === 0 ? '--no-opt' : '--opt')
-      const maxKeys = TABLES[Math.floor(round / 2) % TABLES.length]!
+      const maxKeys = TABLE_SIZES[Math.floor(round / 2) % TABLE_SIZES.length]!
       const manners = MANNERS.slice(0, Math.ceil((deaths - dead) / MANNERS[0]!.length))
       const found = await new Round({ manners, maxKeys, seed: seed + 1_000 * round }).run(() => {
         dead++
@@ -44,7 +48,7 @@ function sum(a: Findings, b: Findings): Findings {
       exit: a.deaths.exit + b.deaths.exit,
       memory: a.deaths.memory + b.deaths.memory,
     },
-    amidst: a.amidst + b.amidst,
+    midOperation: a.midOperation + b.midOperation,
     unitsLeft: a.unitsLeft + b.unitsLeft,
     lostWays: a.lostWays + b.lostWays,
     claimed: a.claimed + b.claimed,
@@ -61,20 +65,20 @@ export function countOf({ deaths }: Findings): number {
   return deaths.terminate + deaths.exit + deaths.memory
 }
 
-/** What the deaths were, and what they left. */
+/** Lines about the deaths and the state they left. */
 export function linesOf(found: Findings): string[] {
   const { terminate, exit, memory } = found.deaths
   return [
     `${inCommas(terminate)} terminated, ${inCommas(exit)} by exit, ${inCommas(memory)} out of memory`,
-    `${inCommas(found.amidst)} died amidst an operation on a judged key and left ${inCommas(found.unitsLeft)} units charged`,
-    `places left CLAIMED ${found.claimed}, NAMED ${found.named}; survivors made ${inCommas(found.operations)} decisions`,
+    `${inCommas(found.midOperation)} died during an operation on a judged key and left ${inCommas(found.unitsLeft)} units charged`,
+    `ways left: ${found.claimed} CLAIMED, ${found.named} NAMED; survivors made ${inCommas(found.operations)} decisions`,
     ...found.complaints.slice(0, 20),
   ]
 }
 
 export function summaryOf(found: Findings): string {
   const windows = `${found.over} of ${inCommas(found.windows)} windows over the limit`
-  const ways = `${found.lostWays} places lost (at most one a death)`
+  const ways = `${found.lostWays} ways lost (at most one per death)`
   const wrong = `${found.complaints.length} other complaints`
   return `${inCommas(countOf(found))} deaths: ${found.hangs} hangs, ${windows}, ${ways}, ${wrong}`
 }

@@ -1,4 +1,7 @@
-/** What the threads are to do, and what each is about to do: one cache line of shared words each, written atomically. */
+/**
+ * Words per cache line. The main thread's orders and each thread's state have a line each, accessed
+ * atomically.
+ */
 const LINE = 16
 const ORDER = 0
 const CLOCK = 1
@@ -7,7 +10,7 @@ export const GO = 0
 export const PAUSE = 1
 export const STOP = 2
 
-/** The main thread's orders, and for each thread whether it has paused and what it is in the midst of. */
+/** The main thread's orders, and for each thread whether it has paused and its current operation. */
 export class Board {
   readonly buffer: SharedArrayBuffer
   readonly #words: Int32Array
@@ -30,7 +33,7 @@ export class Board {
     Atomics.notify(this.#words, ORDER)
   }
 
-  /** Whether survivors are to turn the clock. */
+  /** Whether the survivors advance the clock. */
   get clockRuns(): boolean {
     return Atomics.load(this.#words, CLOCK) === 1
   }
@@ -39,7 +42,7 @@ export class Board {
     Atomics.store(this.#words, CLOCK, runs ? 1 : 0)
   }
 
-  /** Says that the thread has paused, and stays until another order comes. */
+  /** Marks the thread as paused and waits for another order. */
   pause(thread: number): void {
     Atomics.store(this.#words, LINE * (1 + thread), 1)
     while (this.order === PAUSE) Atomics.wait(this.#words, ORDER, PAUSE)
@@ -50,18 +53,21 @@ export class Board {
     return Atomics.load(this.#words, LINE * (1 + thread)) === 1
   }
 
-  /** The thread is about to charge `cost` units to the key, or to give them back; the key comes last and stands for both. */
+  /**
+   * Records that the thread will charge or refund `cost` units of the key. The key is stored last and
+   * publishes both.
+   */
   intend(thread: number, key: number, cost: number): void {
     Atomics.store(this.#words, LINE * (1 + thread) + 2, cost)
     Atomics.store(this.#words, LINE * (1 + thread) + 1, key + 1)
   }
 
-  /** It has, and its entry stands in the log. */
+  /** Records that the operation and its log entry are complete. */
   done(thread: number): void {
     Atomics.store(this.#words, LINE * (1 + thread) + 1, 0)
   }
 
-  /** What the thread was in the midst of, if anything: for the dead. */
+  /** The unfinished operation of a dead thread, if any. */
   intentOf(thread: number): { key: number; cost: number } | undefined {
     const key = Atomics.load(this.#words, LINE * (1 + thread) + 1) - 1
     return key < 0 ? undefined : { key, cost: Atomics.load(this.#words, LINE * (1 + thread) + 2) }

@@ -5,17 +5,17 @@ import type { Log } from '../log.js'
 import { keyName, timelineOf } from './decider.js'
 import { BUCKETS, KEYS, LIMIT, WINDOW_MS } from './job.js'
 
-/** What a death left behind; with all threads at rest. */
+/** The state after a wave of deaths, with all threads at rest. */
 export interface Remains {
-  /** Units that the limiter counts and nobody was told of: charges of the dead. */
+  /** Units that the limiter counts without a log entry: charges of the dead. */
   unitsLeft: number
-  /** What may not be: units missing, or more than the dead can have charged; or quota that did not come back. */
+  /** Violations: missing units, more than the dead can have charged, or quota that did not return. */
   complaints: string[]
 }
 
 /**
- * Compares what the limiter counts for each key with the log and the intents of the dead. `at` is the limiter at rest, all
- * of whose threads have paused or died since the clock last stood still.
+ * Compares the limiter's count of each key with the log and the intents of the dead. All threads of the
+ * limiter must have paused or died, and the clock must stand still.
  */
 export function compareCounts(
   shared: SharedLimiter,
@@ -32,13 +32,13 @@ export function compareCounts(
     remains.unitsLeft += counted - logged
     if (counted >= logged && counted <= logged + open) continue
     remains.complaints.push(
-      `${keyName(key)}: ${counted} units counted, ${logged} admitted, ${open} open at death`,
+      `${keyName(key)}: ${counted} units counted, ${logged} admitted, ${open} unfinished at death`,
     )
   }
   return remains
 }
 
-/** By a clock that is a window and a granule ahead, to the millisecond: the whole limit must be there, and no more. */
+/** Checks by a clock a window and a granule ahead that each key has exactly its whole limit again. */
 export function quotaComplaints(shared: SharedLimiter): string[] {
   const timeline = timelineOf(shared)
   const aheadMs = WINDOW_MS + WINDOW_MS / BUCKETS
@@ -53,7 +53,7 @@ export function quotaComplaints(shared: SharedLimiter): string[] {
   return complaints
 }
 
-/** Places in the table that are in the hands of nobody: CLAIMED ones are lost, NAMED ones the next can take. */
+/** Ways that no thread works on: CLAIMED ones are lost, NAMED ones can be taken by the next insertion. */
 export function orphans(shared: SharedLimiter): { claimed: number; named: number } {
   const { words, shape } = attachArena(shared.buffer)
   let claimed = 0

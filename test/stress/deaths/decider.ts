@@ -7,24 +7,24 @@ import { Timeline, widthOf } from '../timeline.js'
 import type { Board } from './board.js'
 import { BUCKETS, HOT_KEYS, KEYS, WINDOW_MS } from './job.js'
 
-/** The round's clock, seen by a thread: `shared` is of a limiter with a manual one. */
+/** A thread's view of the round's clock. `shared` belongs to a limiter with a manual clock. */
 export function timelineOf(shared: SharedLimiter): Timeline {
   return new Timeline(new SharedManualClock(shared.clock as SharedArrayBuffer), WINDOW_MS, BUCKETS)
 }
 
 /**
- * Decisions of a thread that may die in the midst of one.
+ * Makes the decisions of a thread that may die at any point.
  *
- * Each operation on a judged key goes: intend (key and cost, on the board), decide, enter in the log, done. What is
- * entered is what the thread had been told; a thread that dies before its entry leaves its intent, and whether its last
- * units were charged, admitted or neither is open. So the log never says more than was admitted, and no death makes
- * windows over the limit that were none. For the same reason units are taken out of the log before they are given back.
+ * An operation on a judged key has four steps: record the intent (key and cost) on the board, decide, enter
+ * the decision in the log, clear the intent. A thread that dies before its entry leaves the intent; its last
+ * units may have been charged, admitted or neither. So the log never has more than was admitted, and a death
+ * cannot make a window seem over the limit. For the same reason units leave the log before they are refunded.
  *
- * Nor does it hide more than that: afterwards, with all threads at rest, what the limiter counts for each key must be
- * what the log says, and at most the intents of the dead more (`checks.ts`). Between the moment at which a thread is told
- * and its entry there are a few instructions outside of the limiter. A thread that dies there takes an admission with it
- * that nobody ever acted upon; that cannot be what keeps the windows within their limit, for a limiter that goes over
- * does not know whose answer will be lost: it would show with those who live on, as almost all do.
+ * A death hides no more than its intent. With all threads at rest, the limiter's count of each key must be
+ * the log's, plus at most the intents of the dead (`checks.ts`). A few instructions outside the limiter lie
+ * between a decision and its entry. A thread that dies there hides an admission that no caller used. That
+ * cannot hide a limiter that exceeds limits: the limiter does not know which thread will die, so excess
+ * admissions would show with the surviving threads too.
  */
 export class Decider {
   readonly limiter: Limiter
@@ -56,7 +56,7 @@ export class Decider {
     this.next = random(seed)
   }
 
-  /** Nothing of before this tick will be entered any more. */
+  /** Announces that no entry below the current tick will follow. */
   pin(): void {
     this.#timeline.now()
     this.#log.pin(this.#thread, this.#timeline.tick)
@@ -66,7 +66,7 @@ export class Decider {
     this.#log.waitForSweep(this.#timeline.tick)
   }
 
-  /** One operation: on a key that is new, on a hot one, or now and then on another. Returns its decision. */
+  /** Makes one operation on a new key, a hot key or, rarely, another key, and returns its decision. */
   operate(newKeys: number): InlineDecision {
     const pick = this.next()
     const decision = pick < newKeys ? this.#visit() : this.#charge()
@@ -80,12 +80,12 @@ export class Decider {
     this.#board.intend(this.#thread, key, cost)
     const decision = this.limiter.check(this.#keys[key]!, cost) as InlineDecision
     if (decision.outcome === Outcome.CHARGED) this.#enter(key, decision, cost)
-    if (decision.allowed && this.next() < 0.2) this.#giveBack(key, decision, cost)
+    if (decision.allowed && this.next() < 0.2) this.#refund(key, decision, cost)
     this.#board.done(this.#thread)
     return decision
   }
 
-  #giveBack(key: number, decision: InlineDecision, cost: number): void {
+  #refund(key: number, decision: InlineDecision, cost: number): void {
     this.#enter(key, decision, -cost)
     if (this.limiter.refund(decision) === 0) this.#enter(key, decision, cost)
   }

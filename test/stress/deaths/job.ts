@@ -1,30 +1,30 @@
 import type { SharedLimiter } from 'millrace'
 import type { LogMemory } from '../log.js'
 
-/** A window of 20 s in granules of one, by a clock that the survivors turn. */
+/** A window of 20 s with granules of 1 s, on a manual clock that the survivors advance. */
 export const WINDOW_MS = 20_000
 export const BUCKETS = 20
 export const LIMIT = 2_000
-/** Keys that are judged: a few that all threads use all the time, the others now and then. */
+/** Judged keys: all threads use the hot ones all the time and the others rarely. */
 export const HOT_KEYS = 8
 export const KEYS = 64
 
 /**
- * How a thread dies: by `worker.terminate()` from outside; by `process.exit()` in the midst of an insertion, from the
- * clock that it reads there; or by running out of memory while it decides.
+ * The way in which a thread dies: by `worker.terminate()`; by `process.exit()` from a reading of the clock
+ * during an insertion; or by running out of memory while it decides.
  */
 export type Manner = 'terminate' | 'exit' | 'memory' | 'survive'
 
-/** What a thread is told. */
+/** The `workerData` of a thread. */
 export interface Job {
   readonly shared: SharedLimiter
   readonly memory: LogMemory
   readonly board: SharedArrayBuffer
   readonly thread: number
   readonly manner: Manner
-  /** How many of its operations meet keys that are new, 0 to 1. */
+  /** The share of operations on new keys, 0 to 1. */
   readonly newKeys: number
-  /** After how many operations a thread that dies by itself does. */
+  /** Operations after which a thread with `exit` or `memory` dies. */
   readonly lifetime: number
   readonly seed: number
 }

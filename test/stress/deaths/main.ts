@@ -1,15 +1,15 @@
-// npm run stress:deaths: threads die at any moment of a decision or an insertion, others decide on.
+// npm run stress:deaths: threads die at any point of a decision or an insertion while others go on deciding.
 import { readFlags } from '../../long-runs/flags.js'
 import { inCommas, progressOn } from '../../long-runs/progress.js'
 import { countOf, linesOf, runDeaths, summaryOf } from './all.js'
 
 const { deaths, seed } = readFlags('npm run stress:deaths -- [options]', {
-  deaths: { fallback: 2_000, least: 1, most: 1e6, help: 'threads that die' },
+  deaths: { fallback: 2_000, least: 1, most: 1e6, help: 'number of threads that die' },
   seed: {
     fallback: 1,
     least: 0,
     most: 2 ** 30,
-    help: 'what the threads do; when exactly they die is up to the machine',
+    help: 'seed of the operations; the moments of death vary with the machine',
   },
 })
 const progress = progressOn(process.stderr)

@@ -1,4 +1,4 @@
-// Threads that die, and threads that live on, on one limiter: the main thread's side.
+// A round of threads on one limiter, some of which die: the main thread's side.
 import { setTimeout as pause } from 'node:timers/promises'
 import { createLimiter, manualClock } from 'millrace'
 import { random } from '../../algorithms/random.js'
@@ -7,21 +7,21 @@ import { Sweep } from '../sweep.js'
 import { Timeline, widthOf } from '../timeline.js'
 import { Board, GO, PAUSE, STOP } from './board.js'
 import { compareCounts, orphans, quotaComplaints } from './checks.js'
-import { Member } from './crew.js'
 import { Decider, timelineOf } from './decider.js'
 import { BUCKETS, type Job, KEYS, LIMIT, type Manner, WINDOW_MS } from './job.js'
+import { RoundThread } from './round-thread.js'
 
 export interface Findings {
   deaths: Record<Exclude<Manner, 'survive'>, number>
-  /** Deaths in the midst of an operation on a judged key. */
-  amidst: number
-  /** Units that dead threads had charged and nobody was told of. */
+  /** Deaths during an operation on a judged key. */
+  midOperation: number
+  /** Units charged by dead threads without a reported decision. */
   unitsLeft: number
-  /** What `stats().lostWays` said, and how many ways were found CLAIMED and NAMED without a thread. */
+  /** `stats().lostWays`, and the ways found CLAIMED or NAMED without a living thread. */
   lostWays: number
   claimed: number
   named: number
-  /** Operations of the survivors, and windows judged. */
+  /** Operations of the survivors, windows judged, and windows over the limit. */
   operations: number
   windows: number
   over: number
@@ -29,29 +29,32 @@ export interface Findings {
   complaints: string[]
 }
 
-/** Operations that each survivor must get through after the deaths of a wave. */
-const SIGN_OF_LIFE = 200
-/** Thousands of times what they take. Only a thread that hangs waits so long. */
+/** Operations that each survivor must complete after the deaths of a wave. */
+const OPERATIONS_AFTER_DEATHS = 200
+/** The timeout of a wait: thousands of times its usual duration. */
 const MAX_WAIT_MS = 60_000
 const SURVIVORS = 2
 const MAIN = 0
-/** Most deaths among decisions, or half and half, or most while a key gets its place. */
+/**
+ * The share of operations on new keys: deaths fall mostly into decisions, into both, or mostly into
+ * insertions.
+ */
 const NEW_KEYS = [0.02, 0.4, 0.95]
 
 export interface Plan {
-  /** How the threads of each wave die. */
+  /** The manner of death of each thread, wave by wave. */
   readonly manners: readonly (readonly Exclude<Manner, 'survive'>[])[]
   readonly maxKeys: number
   readonly seed: number
 }
 
-/** What was waited for never came. */
+/** A wait timed out. */
 class Hang extends Error {}
 
 export class Round {
   readonly findings: Findings = {
     deaths: { terminate: 0, exit: 0, memory: 0 },
-    amidst: 0,
+    midOperation: 0,
     unitsLeft: 0,
     lostWays: 0,
     claimed: 0,
@@ -72,12 +75,12 @@ export class Round {
   readonly #sweep: Sweep
   readonly #own: Decider
   readonly #timeline: Timeline
-  readonly #members: Member[] = []
+  readonly #threads: RoundThread[] = []
 
   constructor(plan: Plan) {
     this.#plan = plan
     this.#next = random(plan.seed)
-    // Denied, not displaced: a key keeps its place while it counts, so that its windows can be judged.
+    // onFull 'deny': no key is evicted while it counts, so that its windows can be judged.
     this.#limiter = createLimiter({
       limit: LIMIT,
       window: WINDOW_MS,
@@ -99,72 +102,76 @@ export class Round {
   async run(onDeath: () => void): Promise<Findings> {
     try {
       for (let i = 0; i < SURVIVORS; i++) this.#start('survive', 0.05)
-      const survivors = [...this.#members]
+      const survivors = [...this.#threads]
       await this.#until(
         () => survivors.every(({ job }) => this.#log.made(job.thread) > 0),
-        'survivors set out',
+        'the survivors start to decide',
       )
       for (const manners of this.#plan.manners) await this.#runWave(manners, survivors, onDeath)
       this.#board.order = STOP
-      await this.#until(() => survivors.every(({ hasEnded }) => hasEnded), 'survivors stop')
+      await this.#until(() => survivors.every(({ hasEnded }) => hasEnded), 'the survivors stop')
       this.#finish(survivors)
     } catch (error) {
       if (!(error instanceof Hang)) throw error
       this.findings.hangs++
       this.findings.complaints.push(error.message)
     } finally {
-      await Promise.all(this.#members.map(({ worker }) => worker.terminate()))
+      await Promise.all(this.#threads.map(({ worker }) => worker.terminate()))
     }
     return this.findings
   }
 
   async #runWave(
     manners: Plan['manners'][number],
-    survivors: readonly Member[],
+    survivors: readonly RoundThread[],
     onDeath: () => void,
   ): Promise<void> {
     this.#board.order = GO
     this.#board.clockRuns = true
     const doomed = manners.map((manner) => this.#start(manner, NEW_KEYS[this.#below(3)]!))
-    for (const member of doomed) {
-      await this.#until(() => this.#log.made(member.job.thread) > 0 || member.hasEnded, 'a thread sets out')
-      if (member.job.manner !== 'terminate') continue
+    for (const roundThread of doomed) {
+      await this.#until(
+        () => this.#log.made(roundThread.job.thread) > 0 || roundThread.hasEnded,
+        'a thread starts to decide',
+      )
+      if (roundThread.job.manner !== 'terminate') continue
       this.#spin(this.#next() ** 3 * 5)
-      void member.worker.terminate()
+      void roundThread.worker.terminate()
     }
-    this.#board.clockRuns = false // so that what the dead leave is still there when it is examined
-    await this.#until(() => doomed.every(({ hasEnded }) => hasEnded), 'threads die')
+    this.#board.clockRuns = false // so that the charges of the dead have not expired when they are examined
+    await this.#until(() => doomed.every(({ hasEnded }) => hasEnded), 'the threads die')
     for (const { job } of doomed) {
       if (job.manner !== 'survive') this.findings.deaths[job.manner]++
       onDeath()
     }
-    await this.#seeLife(survivors)
+    await this.#expectProgress(survivors)
     this.#board.order = PAUSE
     await this.#until(
       () => survivors.every(({ job }) => this.#board.hasPaused(job.thread)),
-      'survivors pause',
+      'the survivors pause',
     )
     this.#examine(doomed)
-    // So far ahead that what the examination charged, a window and a granule from here, is out of all windows again.
+    // The examination charged keys at a window and a granule from now. Three windows later these charges have
+    // expired.
     this.#clock.advance(3 * WINDOW_MS)
   }
 
-  /** The survivors and this thread go on deciding. */
-  async #seeLife(survivors: readonly Member[]): Promise<void> {
+  /** Waits until the survivors and this thread have made further decisions. */
+  async #expectProgress(survivors: readonly RoundThread[]): Promise<void> {
     const before = survivors.map(({ job }) => this.#log.made(job.thread))
     this.#own.pin()
-    for (let i = 0; i < SIGN_OF_LIFE; i++) this.#own.operate(0.2)
+    for (let i = 0; i < OPERATIONS_AFTER_DEATHS; i++) this.#own.operate(0.2)
     this.#log.unpin(MAIN)
-    const goOn = () =>
-      survivors.every(({ job }, i) => this.#log.made(job.thread) >= before[i]! + SIGN_OF_LIFE)
-    await this.#until(goOn, 'survivors go on')
+    const haveProgressed = () =>
+      survivors.every(({ job }, i) => this.#log.made(job.thread) >= before[i]! + OPERATIONS_AFTER_DEATHS)
+    await this.#until(haveProgressed, 'the survivors go on deciding')
   }
 
-  /** All threads are dead or pause, the clock stands. */
-  #examine(doomed: readonly Member[]): void {
+  /** Checks counts and quotas while all threads are dead or paused and the clock stands still. */
+  #examine(doomed: readonly RoundThread[]): void {
     const { findings } = this
     const intents = doomed.map(({ job }) => this.#board.intentOf(job.thread))
-    findings.amidst += intents.filter((intent) => intent !== undefined).length
+    findings.midOperation += intents.filter((intent) => intent !== undefined).length
     this.#judge()
     const { unitsLeft, complaints } = compareCounts(this.#shared, this.#log, intents)
     findings.unitsLeft += unitsLeft
@@ -172,7 +179,7 @@ export class Round {
     for (const { complaint } of doomed) if (complaint !== undefined) findings.complaints.push(complaint)
   }
 
-  #finish(survivors: readonly Member[]): void {
+  #finish(survivors: readonly RoundThread[]): void {
     const { findings } = this
     this.#judge()
     const { lostWays } = this.#limiter.stats()
@@ -195,9 +202,9 @@ export class Round {
     }
   }
 
-  #start(manner: Manner, newKeys: number): Member {
-    const thread = 1 + this.#members.length
-    // In its place, before it is there: what it will log is of this tick or later.
+  #start(manner: Manner, newKeys: number): RoundThread {
+    const thread = 1 + this.#threads.length
+    // Pins on behalf of the thread before it starts: its entries will be of this tick or later.
     this.#timeline.now()
     this.#log.pin(thread, this.#timeline.tick)
     const job: Job = {
@@ -210,9 +217,9 @@ export class Round {
       lifetime: this.#below(3_000),
       seed: this.#plan.seed + thread,
     }
-    const member = new Member(job, () => this.#log.unpin(thread))
-    this.#members.push(member)
-    return member
+    const roundThread = new RoundThread(job, () => this.#log.unpin(thread))
+    this.#threads.push(roundThread)
+    return roundThread
   }
 
   #judge(): void {
@@ -220,12 +227,12 @@ export class Round {
     this.#sweep.advance(this.#timeline.tick)
   }
 
-  /** Lets other threads run until it is so, and judges meanwhile. Too long: something hangs. */
-  async #until(isSo: () => boolean, what: string): Promise<void> {
+  /** Judges windows until the condition holds. @throws Hang after a timeout */
+  async #until(isMet: () => boolean, event: string): Promise<void> {
     const deadlineMs = performance.now() + MAX_WAIT_MS
-    while (!isSo()) {
+    while (!isMet()) {
       this.#judge()
-      if (performance.now() > deadlineMs) throw new Hang(`waited in vain: ${what}`)
+      if (performance.now() > deadlineMs) throw new Hang(`timed out waiting until ${event}`)
       await pause(1)
     }
   }
@@ -234,7 +241,7 @@ export class Round {
     return Math.floor(this.#next() * end)
   }
 
-  /** Without giving up the thread: a thread is to die at any moment, not only at this one's timers. */
+  /** Busy-waits, so that deaths fall at any moment and not only at this thread's timers. */
   #spin(ms: number): void {
     const endMs = performance.now() + ms
     while (performance.now() < endMs);

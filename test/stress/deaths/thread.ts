@@ -1,4 +1,4 @@
-// A thread that decides until it is told to stop, or dies: the worker's side.
+// A thread that decides until it is stopped or dies: the worker's side.
 import { workerData } from 'node:worker_threads'
 import type { Clock } from 'millrace'
 import { SharedManualClock } from '#millrace/core/clock.js'
@@ -15,13 +15,13 @@ const timeline = timelineOf(shared)
 const clock = new SharedManualClock(shared.clock as SharedArrayBuffer)
 
 /** Operations between two pins. */
-const TURN = 64
-/** One operation in so many turns the clock, by up to a granule. */
+const OPERATIONS_PER_PIN = 64
+/** One operation in this many advances the clock, by up to a granule. */
 const OPERATIONS_PER_ADVANCE = 200
 
 /**
- * Ends its thread in the midst of an operation, at a reading that is not its first: while it gives a key a place. Where no
- * operation comes so far, for the table is full, at the first one after all.
+ * A clock that ends its thread at a reading after the first of an operation, which is during an insertion. If
+ * the table is full and no operation inserts, it ends the thread at a first reading.
  */
 class FatalClock implements Clock {
   readonly #timeline: Timeline
@@ -43,8 +43,8 @@ class FatalClock implements Clock {
   }
 }
 
-/** Operations in which a thread that is to exit waits for an insertion. */
-const GRACE = 500
+/** Operations for which a thread that exits waits for an insertion. */
+const INSERTION_TIMEOUT = 500
 
 const ownClock = new FatalClock(timeline)
 const decider = new Decider(
@@ -65,25 +65,25 @@ function survive(): void {
       continue
     }
     decider.waitForSweep()
-    for (let i = 0; i < TURN; i++) {
+    for (let i = 0; i < OPERATIONS_PER_PIN; i++) {
       decider.operate(newKeys)
-      const turnsClock = board.clockRuns && decider.next() < 1 / OPERATIONS_PER_ADVANCE
-      if (turnsClock) clock.advance((decider.next() * WINDOW_MS) / BUCKETS)
+      const advancesClock = board.clockRuns && decider.next() < 1 / OPERATIONS_PER_ADVANCE
+      if (advancesClock) clock.advance((decider.next() * WINDOW_MS) / BUCKETS)
     }
   }
   log.unpin(thread)
 }
 
-/** Decides until somebody ends it. What it keeps fills its memory, if that is what it dies of. */
+/** Decides until the thread dies. With the manner `memory`, kept decisions fill its memory. */
 function die(): never {
   const kept: unknown[] = []
   for (let operations = 0; ; operations++) {
-    if (operations % TURN === 0) {
+    if (operations % OPERATIONS_PER_PIN === 0) {
       decider.pin()
       decider.waitForSweep()
     }
     if (operations === lifetime) ownClock.fatal = 2 + (seed % 2)
-    if (operations === lifetime + GRACE) ownClock.fatal = 1
+    if (operations === lifetime + INSERTION_TIMEOUT) ownClock.fatal = 1
     ownClock.beginOperation()
     const decision = decider.operate(newKeys)
     if (operations >= lifetime && manner === 'memory') kept.push(decision, new Array(64).fill(operations))

@@ -3,10 +3,10 @@ import { addCounts, noCounts } from './job.js'
 import { type Findings, type Run, runShape } from './run.js'
 import { SHAPES } from './shapes.js'
 
-/** Every shape, each for its share of the decisions. */
+/** Runs every shape for its share of the decisions. */
 export async function runAll({ threads, decisions, seed }: Run, progress: Progress): Promise<Findings> {
   const shares = SHAPES.reduce((sum, { share }) => sum + share, 0)
-  const all: Findings = { ...noCounts(), windows: 0, over: 0, rollovers: 0, fullest: 0, displaced: 0 }
+  const all: Findings = { ...noCounts(), windows: 0, over: 0, rollovers: 0, fullest: 0, evicted: 0 }
   let given = 0
   for (const [i, shape] of SHAPES.entries()) {
     const isLast = i === SHAPES.length - 1
@@ -21,28 +21,28 @@ export async function runAll({ threads, decisions, seed }: Run, progress: Progre
     all.windows += found.windows
     all.over += found.over
     all.rollovers += found.rollovers
-    all.displaced += found.displaced
+    all.evicted += found.evicted
   }
   return all
 }
 
-/** What one shape's run came to. */
+/** A line with the results of one shape. */
 export function lineOf(name: string, found: Findings, seconds: number): string {
   const parts = [
     `${inCommas(found.decisions)} decisions in ${seconds.toFixed(0)} s`,
     `${inCommas(found.admissions)} admitted`,
     `${inCommas(found.windows)} windows judged, ${found.over} over (fullest ${found.fullest})`,
-    `${inCommas(found.judged)} of ${inCommas(found.refusals)} refusals judged, ${found.early} too early`,
+    `${inCommas(found.judged)} of ${inCommas(found.refusals)} refusals judged, ${found.early} early`,
     `${inCommas(found.rollovers)} rollovers`,
-    `${inCommas(found.givenBack)} given back`,
+    `${inCommas(found.refunded)} refunded`,
     `${inCommas(found.peeks)} peeks`,
-    `${inCommas(found.displaced)} displaced`,
+    `${inCommas(found.evicted)} evicted`,
   ]
   return [`${name}: ${parts.join(', ')}`, ...found.complaints].join('\n  ')
 }
 
 export function summaryOf(found: Findings, threads: number): string {
   const made = `${inCommas(found.decisions)} decisions by ${threads} threads`
-  const early = `${found.early} refusals too early (of ${inCommas(found.judged)} judged)`
+  const early = `${found.early} early refusals (of ${inCommas(found.judged)} judged)`
   return `${made}: ${found.over} windows over the limit, ${early}`
 }

@@ -8,17 +8,17 @@ import { type Counts, type Job, noCounts } from './job.js'
 import type { Shape } from './shapes.js'
 
 const MOST_COMPLAINTS = 5
-/** Keys that come in one tick, where they come in turn. */
+/** Keys of one tick, for shapes that use keys in turn. */
 const AT_ONCE = 8
 
 /**
- * One thread's decisions, each entered in the log, and its refusals judged on the spot.
+ * Makes one thread's decisions, enters each in the log, and judges its refusals at once.
  *
- * A refusal that nothing on its key overlapped is judged by the log as it stands: every operation before it has ended, so
- * is entered, and none has begun, so none of the entries is of later. By its reading, of tick t, an exact limiter one
- * granule stricter counts all of the ticks t - n to t (the granule t - n began less than a window and a granule ago) and
- * so must find, with this cost, more than the limit. Nothing can have moved the key on beyond t: all who could have read
- * the one clock earlier.
+ * A refusal without overlapping operations on its key is judged by the log. All earlier operations have ended
+ * and are entered, and no later one has begun, so no entry is later. For a reading in tick t, an exact
+ * limiter that is one granule stricter counts all ticks from t - n to t, because granule t - n began less
+ * than a window and a granule ago. That count plus this cost must exceed the limit. No operation can have
+ * moved the key beyond t, because all earlier ones read the same clock earlier.
  */
 export class Decider {
   readonly counts: Counts = noCounts()
@@ -45,7 +45,7 @@ export class Decider {
     this.next = random(seed)
   }
 
-  /** A new turn: nothing of before is entered any more. */
+  /** Starts a new turn and announces that no earlier entry will follow. */
   begin(): void {
     this.giveBackHeld()
     this.#timeline.now()
@@ -55,7 +55,8 @@ export class Decider {
 
   pickKey(): number {
     const { keys, picks } = this.#shape
-    if (picks === 'unevenly') return Math.floor(keys * this.next() ** 3) // the first of 256 has a sixth of all
+    // The first of 256 keys gets a sixth of the decisions.
+    if (picks === 'unevenly') return Math.floor(keys * this.next() ** 3)
     return Math.floor((this.#timeline.tick + this.next()) * AT_ONCE) % keys
   }
 
@@ -81,7 +82,7 @@ export class Decider {
     }
   }
 
-  /** Decides without charging: its refusals are held to the same. */
+  /** Peeks at a key and judges a refusal in the same way. */
   peek(key: number, cost: number): void {
     const marked = this.#shape.judgesRefusals
     const begun = marked ? this.#log.begin(key) : 0
@@ -101,7 +102,7 @@ export class Decider {
     const marked = this.#shape.judgesRefusals
     if (marked) this.#log.begin(key)
     if (this.limiter.refund(decision) > 0) {
-      this.counts.givenBack++
+      this.counts.refunded++
       this.#enter(key, decision, -cost)
     }
     if (marked) this.#log.end(key)
@@ -117,7 +118,7 @@ export class Decider {
     this.counts.units += units
   }
 
-  /** Before the end of the operation: the log is read while nobody else can have changed it unseen. */
+  /** Must run before the end of the operation, so that a concurrent change of the log is detected. */
   #judge(key: number, cost: number, begun: number): void {
     if (!Log.beganAlone(begun)) {
       this.#log.end(key)

@@ -2,7 +2,7 @@ import type { SharedLimiter } from 'millrace'
 import type { LogMemory } from '../log.js'
 import type { Shape } from './shapes.js'
 
-/** What a thread is told. */
+/** The `workerData` of a thread. */
 export interface Job {
   readonly shared: SharedLimiter
   readonly memory: LogMemory
@@ -10,26 +10,26 @@ export interface Job {
   readonly thread: number
   readonly decisions: number
   readonly seed: number
-  /** By how much the run's clock is ahead of the machine's. */
+  /** The offset of the run's clock from the machine's. */
   readonly aheadMs: number
-  /** One word: 0 until all set out. */
+  /** One word: 0 until the threads may start. */
   readonly gate: Int32Array<SharedArrayBuffer>
 }
 
-/** What a thread counted. */
+/** The counts of a thread. */
 export interface Counts {
   decisions: number
   admissions: number
-  /** Units admitted and not given back: what its entries in the log come to. */
+  /** Units admitted and not refunded: the sum of its log entries. */
   units: number
   refusals: number
-  /** Refusals that nothing overlapped, peeks among them. */
+  /** Refusals without overlapping operations, including peeks. */
   judged: number
-  /** Of those judged, the ones that an exact limiter one granule stricter would not have made. */
+  /** Judged refusals that an exact limiter one granule stricter would not have made. */
   early: number
-  givenBack: number
+  refunded: number
   peeks: number
-  /** What the first few early refusals were. */
+  /** Descriptions of the first early refusals. */
   complaints: string[]
 }
 
@@ -41,7 +41,7 @@ export function noCounts(): Counts {
     refusals: 0,
     judged: 0,
     early: 0,
-    givenBack: 0,
+    refunded: 0,
     peeks: 0,
     complaints: [],
   }
@@ -54,7 +54,7 @@ export function addCounts(to: Counts, from: Counts): void {
   to.refusals += from.refusals
   to.judged += from.judged
   to.early += from.early
-  to.givenBack += from.givenBack
+  to.refunded += from.refunded
   to.peeks += from.peeks
   to.complaints.push(...from.complaints)
 }

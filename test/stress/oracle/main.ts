@@ -1,5 +1,5 @@
-// npm run stress: threads decide on one limiter as fast as they can, and every admission and every refusal that can be is
-// judged by an exact log.
+// npm run stress: threads decide on one limiter at full speed. An exact log judges every admission, and every
+// refusal without overlapping operations.
 import { readFlags } from '../../long-runs/flags.js'
 import { inCommas, progressOn } from '../../long-runs/progress.js'
 import { runAll, summaryOf } from './all.js'
@@ -11,7 +11,7 @@ const run = readFlags('npm run stress -- [options]', {
     fallback: 1,
     least: 0,
     most: 2 ** 31 - 1,
-    help: 'what the threads decide on; how they meet is up to the machine',
+    help: 'seed of the operations; their interleaving varies with the machine',
   },
 })
 const progress = progressOn(process.stderr)

@@ -1,4 +1,4 @@
-// Worker threads that set out together on one limiter: the main thread's side, which judges behind them.
+// Worker threads that start together on one limiter: the main thread's side, which judges their log.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createLimiter } from 'millrace'
@@ -11,7 +11,7 @@ import { addCounts, type Counts, type Job, noCounts } from './job.js'
 import type { Shape } from './shapes.js'
 
 export interface Findings extends Counts {
-  /** Windows judged: those that end with an admission. */
+  /** Judged windows: those that end with an admission. */
   windows: number
   /** Windows over the limit. */
   over: number
@@ -19,8 +19,8 @@ export interface Findings extends Counts {
   rollovers: number
   /** The most units in a window. */
   fullest: number
-  /** Keys that lost their place to another. */
-  displaced: number
+  /** Keys evicted by others. */
+  evicted: number
 }
 
 export interface Run {
@@ -30,10 +30,10 @@ export interface Run {
 }
 
 const THREAD = new URL('./thread.js', import.meta.url)
-/** The sweep has room for seconds; this often it costs nothing. */
+/** The interval of sweeps. The log has room for seconds; sweeping this often takes no noticeable time. */
 const SWEEP_EVERY_MS = 5
 
-/** Runs one shape. @throws Error where a thread fails, or the log and what the threads counted do not agree */
+/** Runs one shape. @throws Error if a thread fails, or if the log and the counts of the threads differ */
 export async function runShape(
   shape: Shape,
   { threads, decisions, seed }: Run,
@@ -71,13 +71,15 @@ export async function runShape(
     new Promise<void>((resolve, reject) => {
       worker.on('message', (message: Counts) => addCounts(counts, message))
       worker.on('error', reject)
-      worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a thread ended with ${code}`))))
+      worker.on('exit', (code) =>
+        code === 0 ? resolve() : reject(new Error(`a thread exited with ${code}`)),
+      )
     }).then(() => {
       ended++
     }),
   )
   const all = Promise.all(ends)
-  all.catch(() => {}) // it is awaited below, and may fail before
+  all.catch(() => {}) // awaited below; it may reject before that
   try {
     await Promise.race([all, Promise.all(workers.map(isOnline))])
     Atomics.store(gate, 0, 1)
@@ -94,12 +96,12 @@ export async function runShape(
     await Promise.all(workers.map((worker) => worker.terminate()))
   }
   if (sweep.units !== counts.units) {
-    throw new Error(`${shape.name}: ${counts.units} units were entered in the log, ${sweep.units} judged`)
+    throw new Error(`${shape.name}: ${counts.units} units in the threads' counts, ${sweep.units} in the log`)
   }
   counts.complaints.push(...sweep.complaints)
   const { evicted } = limiter.stats()
   const { windows, over, ticks, fullest } = sweep
-  return { ...counts, windows, over, rollovers: ticks, fullest, displaced: evicted }
+  return { ...counts, windows, over, rollovers: ticks, fullest, evicted: evicted }
 }
 
 function isOnline(worker: Worker): Promise<void> {

@@ -1,6 +1,6 @@
 import type { LimiterOptions } from 'millrace'
 
-/** A limiter, its keys, and what threads do to them. */
+/** A limiter, its keys, and the operations of the threads. */
 export interface Shape {
   readonly name: string
   readonly options: Pick<
@@ -9,24 +9,27 @@ export interface Shape {
   > & { readonly window: number; readonly granularity: number }
   readonly keys: number
   /**
-   * `unevenly`: some keys are always over their limit, some never, and some just at it, however many decisions a machine
-   * makes in a window. `in turn`: all threads the same few, others with each tick, and a key again when it has lost its
-   * place: they meet as it gets another.
+   * `unevenly`: some keys are always over their limit, some never and some just at it, at any speed of the
+   * machine. `in turn`: all threads use the same few keys, which change with each tick. A key returns after
+   * it has been evicted, so that the threads insert it at the same time.
    */
   readonly picks: 'unevenly' | 'in turn'
-  /** Costs are 1 to this. */
+  /** The highest cost; costs start at 1. */
   readonly mostCost: number
   /**
-   * What is counted apart: each key. Where keys displace each other and inherit counts, a key may come back to less than
-   * it had used; what still holds is that no place in the table admits more than the limit in a window, whichever keys it
-   * is given to: so inventing keys wins at most the table.
+   * The unit of judgement. Normally it is a key. With eviction, keys inherit counts, and a key may return
+   * with fewer counts than it had. The guarantee is then per way: no way admits more than the limit in a
+   * window, over all its keys. So new keys gain at most the capacity of the table.
    */
   readonly column: 'key' | 'way'
-  /** Whether refusals are judged, for which operations are marked (see `log.ts`). */
+  /** Whether refusals are judged; operations are then marked (see `log.ts`). */
   readonly judgesRefusals: boolean
-  /** `refunds`: some decisions are given back later, and some only looked at. `meddles`: and all that changes counts. */
-  readonly also: 'nothing' | 'refunds' | 'meddles'
-  /** Its share of all decisions. */
+  /**
+   * `refunds`: some decisions are refunded later, and some are peeks. `adjusts`: also all operations that
+   * change counts.
+   */
+  readonly also: 'nothing' | 'refunds' | 'adjusts'
+  /** The shape's share of all decisions. */
   readonly share: number
 }
 
@@ -56,7 +59,7 @@ export const SHAPES: readonly Shape[] = [
     share: 6,
   },
   {
-    name: 'costs of 1 to 3, given back',
+    name: 'costs of 1 to 3, refunded',
     options: { ...MILLISECONDS, limit: 300 },
     keys: 128,
     picks: 'unevenly',
@@ -78,7 +81,7 @@ export const SHAPES: readonly Shape[] = [
     share: 5,
   },
   {
-    name: 'granules of 0.1 ms, unmarked',
+    name: 'buckets of 0.1 ms, unmarked',
     options: { window: 2, granularity: 0.1, maxKeys: 2_000, limit: 200 },
     keys: 4,
     picks: 'unevenly',
@@ -89,7 +92,7 @@ export const SHAPES: readonly Shape[] = [
     share: 5,
   },
   {
-    name: 'block sums over 300 granules',
+    name: 'block sums of 300 buckets',
     options: { window: 30, granularity: 0.1, maxKeys: 1_000, limit: 600, rangeSum: 'blocks' },
     keys: 32,
     picks: 'unevenly',
@@ -100,7 +103,7 @@ export const SHAPES: readonly Shape[] = [
     share: 3,
   },
   {
-    name: 'a Fenwick tree over 300 granules',
+    name: 'a Fenwick tree of 300 buckets',
     options: { window: 30, granularity: 0.1, maxKeys: 1_000, limit: 600, rangeSum: 'fenwick' },
     keys: 32,
     picks: 'unevenly',
@@ -122,18 +125,18 @@ export const SHAPES: readonly Shape[] = [
     share: 4,
   },
   {
-    name: 'meddling',
+    name: 'adjustments',
     options: { ...MILLISECONDS, limit: 200 },
     keys: 16,
     picks: 'unevenly',
     mostCost: 1,
     column: 'key',
     judgesRefusals: false,
-    also: 'meddles',
+    also: 'adjusts',
     share: 2,
   },
   {
-    name: 'more keys than places, denied',
+    name: 'more keys than ways, denied',
     options: { window: 2, granularity: 0.5, maxKeys: 100, limit: 5, onFull: 'deny' },
     keys: 400,
     picks: 'unevenly',
@@ -144,7 +147,7 @@ export const SHAPES: readonly Shape[] = [
     share: 1,
   },
   {
-    name: 'more keys than places, each in turn',
+    name: 'more keys than ways, each in turn',
     options: { window: 1, granularity: 0.25, maxKeys: 100, limit: 5, onFull: 'deny' },
     keys: 200,
     picks: 'in turn',
@@ -155,10 +158,11 @@ export const SHAPES: readonly Shape[] = [
     share: 2,
   },
   {
-    // A table of a thousand. On a hundred places an admission word is handed on a thousand times a second, and can come
-    // round to its old value (its epoch has eight bits) while a thread is held up for a tenth of a second: that is not
-    // told apart, and there a window over the limit was seen once in 28 million decisions.
-    name: 'more keys than places, displaced',
+    // The table has a thousand ways. With a hundred, an admission word changes its key a thousand times a
+    // second. Its epoch has eight bits, so the word can return to an old value while a thread stops for a
+    // tenth of a second, which the protocol cannot detect. With a hundred ways, one window in 28 million
+    // decisions was over the limit.
+    name: 'more keys than ways, evicted',
     options: { window: 20, granularity: 1, maxKeys: 1_000, limit: 50, onFull: 'evict' },
     keys: 4_000,
     picks: 'unevenly',

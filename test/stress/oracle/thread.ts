@@ -1,4 +1,4 @@
-// Worker threads that set out together on one limiter: the worker's side.
+// Worker threads that start together on one limiter: the worker's side.
 import { parentPort, workerData } from 'node:worker_threads'
 import { Log } from '../log.js'
 import { Decider } from './decider.js'
@@ -6,7 +6,7 @@ import type { Job } from './job.js'
 import type { Shape } from './shapes.js'
 
 /**
- * Operations between two pins. A decision to be given back is held no longer than that: its row must not have been judged.
+ * Operations between two pins. Refunds happen within the same turn, before the sweep judges their row.
  */
 const TURN = 1_024
 
@@ -26,8 +26,8 @@ const OPERATIONS: Record<Shape['also'], () => void> = {
     else if (pick < 0.02) decider.peek(decider.pickKey(), decider.pickCost())
     else decider.check(decider.pickKey(), decider.pickCost(), pick < 0.2)
   },
-  /** All that changes counts without admitting more than the limit, which is lowered and raised meanwhile. */
-  meddles() {
+  /** Makes an operation that changes counts without exceeding the limit, or changes the limit. */
+  adjusts() {
     const pick = next()
     const key = `key ${decider.pickKey()}`
     if (pick < 0.9) decider.check(decider.pickKey(), decider.pickCost(), pick < 0.2)

@@ -1,25 +1,25 @@
-/** What was asked about one key, in the order of asking, and what came of each. */
+/** A request on one key and its result. */
 export interface Entry {
   readonly kind: 'check' | 'refund'
   readonly cost: number
-  /** Nobody knows whether it was done. */
+  /** Whether the request's worker died, so that its effect is unknown. */
   isLost: boolean
-  /** Of a check. */
+  /** For a check: whether it was admitted. */
   isAllowed: boolean
-  /** Of a check, where it was told. */
+  /** For a check: its `remaining`, if requested. */
   remaining: number | undefined
-  /** Units that a refund gave back. */
+  /** For a refund: the units refunded. */
   refunded: number
 }
 
 /**
- * One key's account, in a window that never ends. Its answers were made one after another, in the order of asking: so each has
- * to follow from those before, but for what was lost, which was done or not.
+ * The requests of one key, in a window that does not end. The pool decides them in request order, so each
+ * result must follow from the earlier ones. A lost request may or may not have had its effect.
  */
 export class Account {
   readonly #entries: Entry[] = []
 
-  ask(kind: Entry['kind'], cost: number): Entry {
+  add(kind: Entry['kind'], cost: number): Entry {
     const entry: Entry = { kind, cost, isLost: false, isAllowed: false, remaining: undefined, refunded: 0 }
     this.#entries.push(entry)
     return entry
@@ -29,27 +29,28 @@ export class Account {
     return this.#entries.length
   }
 
-  /** All that is wrong with it, given what the key has been charged at the end. */
+  /** All contradictions between the results, and with the key's usage at the end. */
   complaints(limit: number, usage: number): string[] {
     const found: string[] = []
-    // What may have been charged so far: at least, and at most. Beyond the limit, too: a thread charges before it admits, and
-    // where it dies in between, the charge stays beside all that is admitted.
+    // The least and the most that may be charged so far. It may exceed the limit: a thread charges before it
+    // admits, and if it dies in between, the charge remains without an admission.
     let least = 0
     let most = 0
-    /** What callers were told is theirs. */
+    /** Units of reported admissions, less refunds. */
     let admitted = 0
-    // Who dies between taking a unit out and ending the note that the key is full leaves it refused until the granule is over,
-    // which here is never, or until another refund ends the note (`test/algorithms/interrupted.test.ts` has that thread).
-    let mayBeNotedFull = false
+    // A thread that dies in a refund, between removing units and clearing the mark that the key is full,
+    // leaves the key refused until the granule ends (never, here) or another refund clears the mark: see
+    // `test/algorithms/interrupted.test.ts`.
+    let mayBeMarkedFull = false
     this.#entries.forEach((entry, i) => {
-      const complain = (what: string) =>
+      const complain = (problem: string) =>
         found.push(
-          `${what} at ${i} of ${this.#entries.length}: ${least} to ${most}, ${JSON.stringify(entry)}`,
+          `${problem} at ${i} of ${this.#entries.length}: ${least} to ${most}, ${JSON.stringify(entry)}`,
         )
       const { kind, cost, isLost, isAllowed, remaining, refunded } = entry
       if (kind === 'refund') {
-        if (!isLost && refunded !== cost) complain('not given back whole')
-        mayBeNotedFull = isLost
+        if (!isLost && refunded !== cost) complain('refunded in part')
+        mayBeMarkedFull = isLost
         admitted -= cost
         least = Math.max(0, least - (isLost ? cost : refunded))
         most -= isLost ? 0 : refunded
@@ -64,16 +65,16 @@ export class Account {
         least += cost
         most += cost
         if (admitted > limit) complain(`over the limit with ${admitted}`)
-      } else if (most + cost <= limit && !mayBeNotedFull) complain('refused without reason')
+      } else if (most + cost <= limit && !mayBeMarkedFull) complain('refused below the limit')
       if (remaining === undefined) return
       const charged = limit - remaining
-      if (charged < least && remaining > 0) complain('a charge lost')
+      if (charged < least && remaining > 0) complain('a charge is missing')
       if (charged > most) complain('charged twice')
       least = Math.max(least, charged)
       if (remaining > 0) most = charged
     })
-    if (usage < least) found.push(`${usage} charged at the end, of at least ${least}`)
-    if (usage > most) found.push(`${usage} charged at the end, of at most ${most}`)
+    if (usage < least) found.push(`${usage} charged at the end, expected at least ${least}`)
+    if (usage > most) found.push(`${usage} charged at the end, expected at most ${most}`)
     return found
   }
 }

@@ -2,29 +2,29 @@ import { inCommas, type Progress } from '../../long-runs/progress.js'
 import { type Findings, MANNERS, type Manner, Round } from './round.js'
 
 const DEATHS_PER_ROUND = MANNERS.length
-/** Threads at least and at most, of one pool after another. */
-const POOLS = [
+/** `minThreads` and `maxThreads` of the pools. */
+const POOL_SIZES = [
   [1, 1],
   [2, 2],
   [1, 3],
 ] as const
-/** Calls under way: more than a ring has room for, and fewer. */
-const MOST_UNDER_WAY = [3_000, 300, 300, 3_000]
+/** Calls in flight: more than fit in a ring, and fewer. */
+const MAX_IN_FLIGHT = [3_000, 300, 300, 3_000]
 
-/** Pools, one after another, until so many of their threads have died. */
+/** Runs pools, one after the other, until `deaths` threads have died. */
 export async function runDeaths(deaths: number, seed: number, progress: Progress): Promise<Findings> {
   let all: Findings | undefined
   let dead = 0
   for (let round = 0; dead < deaths && (all?.hangs ?? 0) === 0; round++) {
     const count = Math.min(DEATHS_PER_ROUND, deaths - dead)
     const manners = Array.from({ length: count }, (_, i): Manner => MANNERS[(round + i) % MANNERS.length]!)
-    const [minThreads, maxThreads] = POOLS[round % POOLS.length]!
+    const [minThreads, maxThreads] = POOL_SIZES[round % POOL_SIZES.length]!
     const plan = {
       manners,
       minThreads,
       maxThreads,
       isManual: round % 2 === 1,
-      mostUnderWay: MOST_UNDER_WAY[round % MOST_UNDER_WAY.length]!,
+      maxInFlight: MAX_IN_FLIGHT[round % MAX_IN_FLIGHT.length]!,
       seed: seed + 1_000 * round,
     }
     const found = await new Round(plan).run(() => {
@@ -46,7 +46,7 @@ function sum(a: Findings, b: Findings): Findings {
     lost: a.lost + b.lost,
     keys: a.keys + b.keys,
     firstMs: [...a.firstMs, ...b.firstMs],
-    wholeMs: [...a.wholeMs, ...b.wholeMs],
+    allRingsMs: [...a.allRingsMs, ...b.allRingsMs],
     hangs: a.hangs + b.hangs,
     complaints: [...a.complaints, ...b.complaints],
   }
@@ -59,8 +59,8 @@ export function countOf({ deaths }: Findings): number {
 export function linesOf(found: Findings): string[] {
   return [
     MANNERS.map((manner) => `${inCommas(found.deaths[manner])} ${manner}`).join(', '),
-    `a pool of one thread decided again after ${timesOf(found.firstMs)}`,
-    `every ring had answered, behind all that was asked before, after ${timesOf(found.wholeMs)}`,
+    `next decision of a pool of one thread after ${timesOf(found.firstMs)}`,
+    `replies of every ring to all earlier requests after ${timesOf(found.allRingsMs)}`,
     ...found.complaints.slice(0, 20),
   ]
 }
@@ -73,7 +73,7 @@ function timesOf(times: readonly number[]): string {
 
 export function summaryOf(found: Findings): string {
   const { decided, keys, lost, firstMs, hangs, complaints } = found
-  const what = `${inCommas(decided)} decisions on ${inCommas(keys)} keys judged, ${inCommas(lost)} calls lost`
-  const again = `deciding again within ${Math.max(0, ...firstMs).toFixed(0)} ms`
-  return `${inCommas(countOf(found))} deaths: ${what}, ${again}, ${hangs} hangs, ${complaints.length} complaints`
+  const work = `${inCommas(decided)} decisions on ${inCommas(keys)} keys judged, ${inCommas(lost)} calls lost`
+  const again = `next decision within ${Math.max(0, ...firstMs).toFixed(0)} ms`
+  return `${inCommas(countOf(found))} deaths: ${work}, ${again}, ${hangs} hangs, ${complaints.length} complaints`
 }

@@ -1,5 +1,5 @@
-// Loaded before anything else into every thread (`node --import`): there it waits for an order to die. Shipped code knows
-// nothing of it; what it can be stopped at are its steps in shared memory, all of which are calls of `Atomics`.
+// Preloaded into every thread (`node --import`), where it waits for an order to die. The shipped code is
+// unchanged: a thread dies at one of its calls of `Atomics`, which are its steps in shared memory.
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { AT_START, type Inside, mannerOf, NOW, ORDERS, STEPS, TAKEN } from './order.js'
 
@@ -8,7 +8,7 @@ if (!isMainThread && memory instanceof SharedArrayBuffer) obey(new Int32Array(me
 
 function obey(orders: Int32Array): void {
   const { load, compareExchange, add } = Atomics
-  /** Before death, once an order has been taken. */
+  /** Steps until death, after an order was taken. */
   let stepsLeft = 0
   let manner: Inside | undefined
 
@@ -25,7 +25,7 @@ function obey(orders: Int32Array): void {
     }
     if (manner === undefined || stepsLeft-- > 0) return
     const now = manner
-    manner = undefined // one that throws may live on
+    manner = undefined // a thread that throws may survive
     die(now)
   }
 
@@ -49,7 +49,8 @@ function die(manner: Inside): void {
 }
 
 /**
- * 2^depth arrays. It calls itself, because every call of a function looks whether its thread is to end. Maglev's code for an endless loop of
- * built-in functions alone does not (Node.js 24 and 26): a thread in such a loop outlives its memory limit, and `terminate()`.
+ * 2^depth arrays. It is recursive, because every function call checks whether the thread must end. Maglev's
+ * code for an endless loop of built-in functions does not check (Node.js 24 and 26): such a thread outlives
+ * its memory limit and `terminate()`.
  */
 const branch = (depth: number): unknown[] => (depth === 0 ? [] : [branch(depth - 1), branch(depth - 1)])

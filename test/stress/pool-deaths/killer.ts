@@ -1,10 +1,10 @@
 import { setEnvironmentData, type Worker } from 'node:worker_threads'
 import { type AT_START, type Inside, NOW, numberOf, ORDER_WORDS, ORDERS, STEPS, TAKEN } from './order.js'
 
-/** The threads that this process starts, and their ends. */
+/** Tracks the threads of this process and orders their deaths. */
 export class Killer {
   readonly living: Worker[] = []
-  /** Threads that have ended. */
+  /** The number of ended threads. */
   deaths = 0
   readonly #onStart: ((worker: Worker) => void)[] = []
   readonly #orders = new Int32Array(new SharedArrayBuffer(4 * ORDER_WORDS))
@@ -20,12 +20,15 @@ export class Killer {
     setEnvironmentData(ORDERS, undefined)
   }
 
-  /** How many have been taken. */
+  /** The number of orders that threads have taken. */
   get orders(): number {
     return Atomics.load(this.#orders, TAKEN)
   }
 
-  /** The thread that decides next dies by its own hand, `steps` later; whichever starts next, at once. */
+  /**
+   * Orders a death: of the next thread that decides, after `steps` steps; or of the next that starts, at
+   * once.
+   */
   order(manner: Inside, steps: number, place: typeof NOW | typeof AT_START = NOW): void {
     Atomics.store(this.#orders, STEPS, steps)
     Atomics.store(this.#orders, place, numberOf(manner))

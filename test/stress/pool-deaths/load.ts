@@ -1,12 +1,12 @@
 import { type AsyncLimiter, type Decision, MillraceError } from 'millrace'
 import { Account, type Entry } from './account.js'
 
-/** Of every key, in a window that does not end while it is asked about. */
+/** The limit of every key, in a window that does not end during the run. */
 export const LIMIT = 400
-/** Keys that are asked about all the time; those of odd number are given units back. */
+/** Keys with constant load. Keys with odd numbers get refunds. */
 const HOT_KEYS = 12
 const MIXED_KEYS = 3_000
-/** Fewer than a round has room for: a key whose place was taken would look like one whose charges were lost. */
+/** Fewer than fit in the table: an evicted key would look like one with lost charges. */
 const MOST_NEW_KEYS = 300_000
 const MOST_BATCH_KEYS = 700
 const BATCH_SHARE = 0.02
@@ -14,7 +14,7 @@ const REFUND_SHARE = 0.1
 
 export type Random = () => number
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Pseudo-random numbers from 0 to 1, determined by the seed. */
 export function randomFrom(seed: number): Random {
   let state = seed | 0
   return () => {
@@ -25,35 +25,35 @@ export function randomFrom(seed: number): Random {
   }
 }
 
-/** An allowed decision that has not been given back. */
+/** An admission that has not been refunded. */
 interface Refundable {
   readonly key: string
   readonly decision: Decision
   readonly cost: number
 }
 
-/** Asks a limiter, in every turn of the event loop, and keeps account of every key. */
+/** Sends requests to a limiter in every turn of the event loop, and keeps an account per key. */
 export class Load {
   readonly accounts = new Map<string, Account>()
-  /** Requests and batches, of which none may be forgotten. */
-  underWay = 0
-  /** Keys that a thread has answered about by a decision. */
+  /** Pending calls; all must settle. */
+  inFlight = 0
+  /** The number of decisions received. */
   decided = 0
-  /** Calls that a thread's death took along. */
+  /** Calls that were rejected because their worker died. */
   lost = 0
   readonly complaints: string[] = []
   readonly #limiter: AsyncLimiter
-  readonly #mostUnderWay: number
+  readonly #maxInFlight: number
   readonly #random: Random
   readonly #refundable: Refundable[] = []
-  #onAnswer: ((atMs: number) => void)[] = []
+  #onDecision: ((atMs: number) => void)[] = []
   #newKeys = 0
   #isOn = true
   #turns: Promise<void>
 
-  constructor(limiter: AsyncLimiter, mostUnderWay: number, random: Random) {
+  constructor(limiter: AsyncLimiter, maxInFlight: number, random: Random) {
     this.#limiter = limiter
-    this.#mostUnderWay = mostUnderWay
+    this.#maxInFlight = maxInFlight
     this.#random = random
     this.#turns = this.#run()
   }
@@ -68,14 +68,14 @@ export class Load {
     this.#turns = this.#run()
   }
 
-  /** When the next decision comes. */
-  nextAnswer(): Promise<number> {
-    return new Promise((resolve) => this.#onAnswer.push(resolve))
+  /** Resolves with the time of the next decision. */
+  nextDecision(): Promise<number> {
+    return new Promise((resolve) => this.#onDecision.push(resolve))
   }
 
-  /** Keeps account of a call that is no decision. True: answered, false: lost. */
-  async outcomeOf(call: Promise<unknown>): Promise<boolean> {
-    this.underWay++
+  /** Counts a call other than a decision. Resolves to false if its worker died. */
+  async settles(call: Promise<unknown>): Promise<boolean> {
+    this.inFlight++
     try {
       await call
       return true
@@ -83,19 +83,19 @@ export class Load {
       this.#reject(error)
       return false
     } finally {
-      this.underWay--
+      this.inFlight--
     }
   }
 
   async #run(): Promise<void> {
     while (this.#isOn) {
       const burst = this.#random() < 0.1 ? 200 : 10
-      for (let i = 0; i < burst && this.underWay < this.#mostUnderWay; i++) this.#ask()
+      for (let i = 0; i < burst && this.inFlight < this.#maxInFlight; i++) this.#request()
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
-  #ask(): void {
+  #request(): void {
     const which = this.#random()
     if (which < BATCH_SHARE) void this.#checkMany()
     else if (which < BATCH_SHARE + REFUND_SHARE && this.#refundable.length > 0) void this.#refund()
@@ -105,9 +105,9 @@ export class Load {
   async #check(): Promise<void> {
     const key = this.#key()
     const cost = this.#cost()
-    const entry = this.#account(key).ask('check', cost)
+    const entry = this.#account(key).add('check', cost)
     await this.#settle(this.#limiter.check(key, cost), [entry], (decision) => {
-      this.#note(entry, decision.allowed, decision.remaining)
+      this.#record(entry, decision.allowed, decision.remaining)
       if (decision.allowed && cost > 0 && isRefunded(key)) this.#refundable.push({ key, decision, cost })
     })
   }
@@ -117,10 +117,10 @@ export class Load {
     const keys = Array.from({ length }, () => this.#key())
     const costs = keys.map(() => this.#cost())
     const remaining = this.#random() < 0.7
-    const entries = keys.map((key, i) => this.#account(key).ask('check', costs[i]!))
+    const entries = keys.map((key, i) => this.#account(key).add('check', costs[i]!))
     await this.#settle(this.#limiter.checkMany(keys, costs, { remaining }), entries, (batch) => {
       entries.forEach((entry, i) => {
-        this.#note(entry, batch.allowed[i] === 1, batch.remaining?.[i])
+        this.#record(entry, batch.allowed[i] === 1, batch.remaining?.[i])
       })
     })
   }
@@ -128,19 +128,19 @@ export class Load {
   async #refund(): Promise<void> {
     const at = Math.floor(this.#random() * this.#refundable.length)
     const { key, decision, cost } = this.#refundable.splice(at, 1)[0]!
-    const entry = this.#account(key).ask('refund', cost)
+    const entry = this.#account(key).add('refund', cost)
     await this.#settle(this.#limiter.refund(decision), [entry], (units) => (entry.refunded = units))
   }
 
-  async #settle<T>(call: Promise<T>, entries: Entry[], note: (answer: T) => void): Promise<void> {
-    this.underWay++
+  async #settle<T>(call: Promise<T>, entries: Entry[], record: (result: T) => void): Promise<void> {
+    this.inFlight++
     try {
-      note(await call)
+      record(await call)
     } catch (error) {
       for (const entry of entries) entry.isLost = true
       this.#reject(error)
     } finally {
-      this.underWay--
+      this.inFlight--
     }
   }
 
@@ -150,11 +150,11 @@ export class Load {
     else this.complaints.push(`rejected with ${error}`)
   }
 
-  #note(entry: Entry, isAllowed: boolean, remaining: number | undefined): void {
+  #record(entry: Entry, isAllowed: boolean, remaining: number | undefined): void {
     entry.isAllowed = isAllowed
     entry.remaining = remaining
     this.decided++
-    for (const resolve of this.#onAnswer.splice(0)) resolve(performance.now())
+    for (const resolve of this.#onDecision.splice(0)) resolve(performance.now())
   }
 
   #account(key: string): Account {

@@ -1,18 +1,18 @@
-/** What a thread of the pool is ordered to die of, and when: in shared memory, which every new thread of the process is given. */
+/** Orders to die, in shared memory that every new thread of the process receives. */
 
-/** Under this name a thread finds the memory, by `getEnvironmentData`. */
+/** The key of the memory for `getEnvironmentData`. */
 export const ORDERS = 'pool-deaths'
 
-/** Indexes: the manner, for whoever is deciding, or for whoever starts next. */
+/** Indices of the manner of death: for the next thread that decides, and for the next that starts. */
 export const NOW = 0
 export const AT_START = 1
-/** How many steps (operations of `Atomics`) the thread that has taken an order still does. */
+/** Index of the number of steps (calls of `Atomics`) between taking an order and the death. */
 export const STEPS = 2
-/** How many orders have been taken. */
+/** Index of the number of orders taken. */
 export const TAKEN = 3
 export const ORDER_WORDS = 4
 
-/** Manners of dying from inside. 0: none is ordered. */
+/** Causes of death inside a thread. An order of 0 means none. */
 export const INSIDE = ['exit', 'throw', 'memory'] as const
 export type Inside = (typeof INSIDE)[number]
 

@@ -3,7 +3,10 @@ import { Killer } from './killer.js'
 import { LIMIT, Load, type Random, randomFrom } from './load.js'
 import { AT_START, INSIDE, type Inside } from './order.js'
 
-/** From outside at a random moment of the load, at rest, or while it starts; or from inside. */
+/**
+ * Manners of death: `terminate()` under load, at rest or while the thread starts; or a cause inside the
+ * thread.
+ */
 export const MANNERS = ['terminate', 'at rest', 'starting', 'starting inside', ...INSIDE] as const
 export type Manner = (typeof MANNERS)[number]
 
@@ -11,40 +14,40 @@ export interface Plan {
   readonly manners: readonly Manner[]
   readonly minThreads: number
   readonly maxThreads: number
-  /** By a clock that stands and is turned, instead of the machine's. */
+  /** Whether to use a manual clock instead of the machine's. */
   readonly isManual: boolean
-  readonly mostUnderWay: number
+  readonly maxInFlight: number
   readonly seed: number
 }
 
 export interface Findings {
   readonly deaths: Record<Manner, number>
-  /** Decisions answered, and calls that ended with a thread. */
+  /** Decisions received, and calls lost with their thread. */
   decided: number
   lost: number
   keys: number
-  /** From the end of a thread to the next decision, of each death in a pool of one. */
+  /** Milliseconds from each death in a pool of one thread to the next decision. */
   readonly firstMs: number[]
-  /** From the end of a thread until every ring has answered, behind all that had been asked before; of each death. */
-  readonly wholeMs: number[]
-  /** Promises that never settled, or a pool that never was whole again. */
+  /** Milliseconds from each death until every ring has replied to all earlier requests. */
+  readonly allRingsMs: number[]
+  /** Promises that did not settle, and pools that did not recover. */
   hangs: number
   readonly complaints: string[]
 }
 
-/** The window is longer than any round, also where its clock is turned. */
+/** Longer than any round, with the manual clock too. */
 const WINDOW = '30d'
 const MOST_TURNS = 60
 const MOST_STEPS = 400
-/** Enough for all keys of `load.ts` without anybody's place being taken. */
+/** Enough for all keys of `load.ts` without evictions. */
 const MAX_KEYS = 400_000
-/** What a thread has: little enough to use it up in a moment. */
+/** A thread's memory limits, small so that it runs out of memory quickly. */
 const MEMORY = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 4 }
-/** Decisions that a thread may have counted for the statistics and not yet told. */
-const UNKNOWN_STAMP = 256
+/** The most decisions that a thread has counted but not yet added to the statistics. */
+const UNREPORTED_DECISIONS = 256
 const MAX_WAIT_MS = 60_000
 
-/** Threads of one pool die one after another while it is asked all the time. */
+/** Threads of one pool die one after the other under constant load. */
 export class Round {
   readonly found: Findings = {
     deaths: Object.fromEntries(MANNERS.map((manner) => [manner, 0])) as Record<Manner, number>,
@@ -52,7 +55,7 @@ export class Round {
     lost: 0,
     keys: 0,
     firstMs: [],
-    wholeMs: [],
+    allRingsMs: [],
     hangs: 0,
     complaints: [],
   }
@@ -65,7 +68,7 @@ export class Round {
   #throws = 0
 
   constructor(plan: Plan) {
-    const { minThreads, maxThreads, isManual, mostUnderWay, seed } = plan
+    const { minThreads, maxThreads, isManual, maxInFlight, seed } = plan
     this.#plan = plan
     this.#random = randomFrom(seed)
     this.#limiter = createLimiter({
@@ -76,35 +79,35 @@ export class Round {
       pool: { minThreads, maxThreads, resourceLimits: MEMORY },
       ...(isManual && { clock: this.#clock }),
     })
-    this.#load = new Load(this.#limiter, mostUnderWay, randomFrom(seed + 1))
+    this.#load = new Load(this.#limiter, maxInFlight, randomFrom(seed + 1))
   }
 
-  /** `onDeath` is called after each. */
+  /** Calls `onDeath` after each death. */
   async run(onDeath: () => void): Promise<Findings> {
     const { found } = this
     for (const manner of this.#plan.manners) {
       await this.#turns()
       if (this.#plan.isManual) this.#clock.advance(this.#random() * 1_000)
-      if (await this.#isHung(this.#kill(manner), `${manner}: no death`)) return found
+      if (await this.#isHung(this.#kill(manner), `${manner}: the thread did not die`)) return found
       const startedMs = performance.now()
-      const first = this.#load.nextAnswer()
-      if (await this.#isHung(this.#whole(), `${manner}: not whole again`)) return found
-      found.wholeMs.push(performance.now() - startedMs)
+      const first = this.#load.nextDecision()
+      if (await this.#isHung(this.#allRingsReply(), `${manner}: the pool did not recover`)) return found
+      found.allRingsMs.push(performance.now() - startedMs)
       if (this.#plan.maxThreads === 1) found.firstMs.push((await first) - startedMs)
       found.deaths[manner]++
       onDeath()
     }
-    if (await this.#isHung(this.#load.pause(), 'the load does not pause')) return found
+    if (await this.#isHung(this.#load.pause(), 'the load did not pause')) return found
     if (
       await this.#isHung(
-        reach(() => this.#load.underWay === 0),
-        'promises that never settle',
+        reach(() => this.#load.inFlight === 0),
+        'promises did not settle',
       )
     )
       return found
     await this.#judge()
-    if (await this.#isHung(this.#limiter.close(), 'close() never ends')) return found
-    if (this.#killer.living.length > 0) found.complaints.push('threads outlive their pool')
+    if (await this.#isHung(this.#limiter.close(), 'close() did not resolve')) return found
+    if (this.#killer.living.length > 0) found.complaints.push('threads outlived their pool')
     this.#killer.close()
     return found
   }
@@ -118,7 +121,7 @@ export class Round {
         return reach(() => killer.deaths > deaths)
       case 'at rest':
         await this.#load.pause()
-        await reach(() => this.#load.underWay === 0)
+        await reach(() => this.#load.inFlight === 0)
         await this.#turns()
         await this.#terminateOne()
         await reach(() => killer.deaths > deaths)
@@ -130,11 +133,11 @@ export class Round {
           await this.#turns()
           await thread.terminate()
         })
-        // One that was to spare ends without another being started: by the time that every ring answers, that is clear.
+        // If a spare thread died, no other is started. That is certain once every ring has replied.
         for (let before = killer.deaths; !isStarted; before = killer.deaths) {
           await this.#terminateOne()
           await reach(() => killer.deaths > before)
-          await Promise.race([killed, this.#whole()])
+          await Promise.race([killed, this.#allRingsReply()])
         }
         return killed
       }
@@ -142,7 +145,7 @@ export class Round {
         killer.order(INSIDE[Math.floor(this.#random() * INSIDE.length)]!, 0, AT_START)
         await this.#terminateOne()
         return reach(() => killer.deaths > deaths + 1)
-      case 'throw': // its thread lives on
+      case 'throw': // the thread survives
         this.#order(manner)
         await reach(() => killer.orders > orders)
         this.#throws++
@@ -163,9 +166,9 @@ export class Round {
     void living[Math.floor(this.#random() * living.length)]!.terminate()
   }
 
-  /** Every ring answers: statistics are asked of all. */
-  async #whole(): Promise<void> {
-    while (!(await this.#load.outcomeOf(this.#limiter.stats())));
+  /** Waits until every ring has replied: `stats()` sends a request to each. */
+  async #allRingsReply(): Promise<void> {
+    while (!(await this.#load.settles(this.#limiter.stats())));
   }
 
   async #turns(): Promise<void> {
@@ -180,37 +183,37 @@ export class Round {
     if (load.lost > deaths) found.complaints.push(`${load.lost} calls lost in ${deaths} deaths`)
     const inline = attachLimiter(this.#limiter.share())
     const { allowed, denied, evicted } = await this.#limiter.stats()
-    if (evicted > 0) found.complaints.push(`${evicted} keys evicted`) // and of those all else is as may be
+    if (evicted > 0) found.complaints.push(`${evicted} keys evicted`) // the accounts of evicted keys prove nothing
     for (const [key, account] of load.accounts) {
       const wrong = account.complaints(LIMIT, inline.usage(key))
-      found.complaints.push(...wrong.map((what) => `${key}: ${what}`))
+      found.complaints.push(...wrong.map((problem) => `${key}: ${problem}`))
     }
-    const told = allowed + denied
-    if (told < load.decided - deaths * UNKNOWN_STAMP)
-      found.complaints.push(`${told} decisions in the statistics, of ${load.decided}`)
+    const counted = allowed + denied
+    if (counted < load.decided - deaths * UNREPORTED_DECISIONS)
+      found.complaints.push(`${counted} decisions in the statistics, expected ${load.decided}`)
     found.decided += load.decided
     found.lost += load.lost
     found.keys += load.accounts.size
   }
 
-  async #isHung(what: Promise<unknown>, complaint: string): Promise<boolean> {
+  async #isHung(event: Promise<unknown>, complaint: string): Promise<boolean> {
     const clock = { timer: undefined as NodeJS.Timeout | undefined }
-    const patience = new Promise<'hung'>((resolve) => {
+    const timeout = new Promise<'hung'>((resolve) => {
       clock.timer = setTimeout(resolve, MAX_WAIT_MS, 'hung')
     })
-    const isHung = (await Promise.race([what, patience])) === 'hung'
+    const isHung = (await Promise.race([event, timeout])) === 'hung'
     clearTimeout(clock.timer)
     if (isHung) {
       this.found.hangs++
-      const { underWay, decided } = this.#load
-      this.found.complaints.push(`${complaint}: ${underWay} calls under way, ${decided} decided`)
+      const { inFlight, decided } = this.#load
+      this.found.complaints.push(`${complaint}: ${inFlight} calls in flight, ${decided} decided`)
     }
     return isHung
   }
 }
 
-async function reach(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await turn()
+async function reach(isMet: () => boolean): Promise<void> {
+  while (!isMet()) await turn()
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

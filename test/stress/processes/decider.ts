@@ -1,4 +1,5 @@
-// One of the processes: decides on the limiter's file as fast as it can, and enters what was admitted, until it is killed.
+// A process of the run: decides on the limiter's file at full speed and logs its admissions until it is
+// killed.
 import { openLimiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
 import type { InlineDecision } from '#millrace/core/decision.js'
@@ -30,9 +31,10 @@ function decide(): void {
   const decision = limiter.check(`key ${key}`, cost) as InlineDecision
   if (!decision.allowed) return
   const tick = tickOf(decision.tick)
-  // All of this is on one start of the machine: were the file's time moved, quota would come early, and no window would show it.
+  // The machine does not restart during the run, so the file's time must not move: that would return quota
+  // early, which the windows do not show.
   if (tick > tickOf(Math.floor(monotonicClock.now() / GRANULE_MS)))
-    throw new Error('the file is ahead of time')
+    throw new Error('the time of the file is ahead')
   log.enter(key, tick, cost)
   if (next() < 0.05) {
     log.enter(key, tick, -cost)

@@ -1,18 +1,18 @@
 import type { LimiterOptions } from 'millrace'
 
 export const LIMIT = 40
-/** 210 ms that may not be over: 20 granules of 10 ms and the one under way. */
+/** The limit holds over 210 ms: 20 granules of 10 ms and the current one. */
 export const WINDOW_MS = 200
 export const GRANULE_MS = 10
 export const WIDTH = WINDOW_MS / GRANULE_MS + 1
-/** Keys that are judged; of the others nearly every one is new, and takes a place. */
+/** Judged keys. Nearly every other key is new and takes a way. */
 export const KEYS = 48
 export const OTHER_KEYS = 1_000_000
 export const OTHERS_SHARE = 0.02
 
 export const PROCESSES = 4
 
-/** Room for all keys that count at the same time: one displaced while it counts might be over. */
+/** Enough for all keys that count at one time: an evicted key could exceed its limit. */
 export function optionsFor(file: string): LimiterOptions {
   return {
     limit: LIMIT,
@@ -23,7 +23,7 @@ export function optionsFor(file: string): LimiterOptions {
   }
 }
 
-/** What a process is told, by its arguments. */
+/** The arguments of a process. */
 export interface Job {
   readonly file: string
   readonly log: string

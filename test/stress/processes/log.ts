@@ -3,15 +3,15 @@ import { neededAddon } from '#millrace/native/addon.js'
 import { WindowJudge } from '../../judge/window-judge.js'
 import { KEYS, PROCESSES, WIDTH } from './job.js'
 
-/** A cache line in words: what processes write apart stands apart. */
+/** Words per cache line. Words of different processes are on different lines. */
 const LINE = 16
 
 /**
- * The judge's own file, which all processes map beside the limiter's: how many units of each key took effect in each tick of
- * the run. Long enough for all of it, so an entry may come however late, after any pause.
+ * The judge's file, which all processes map in addition to the limiter's: the units of each key that took
+ * effect in each tick of the run. It has room for all ticks, so an entry may come after any pause.
  *
- * A process that is killed between a decision and its entry leaves an admission that is not judged: one a death. It enters an
- * admission after it was made, and takes it out before it gives it back: so what stands here was admitted, and is held, always.
+ * A process that is killed between a decision and its entry hides one admission. Admissions are entered after
+ * the decision and removed before a refund, so all entries are of admissions that hold.
  */
 export class Log {
   readonly #words: Int32Array
@@ -35,7 +35,7 @@ export class Log {
     closeSync(fd)
   }
 
-  /** Processes are to end. */
+  /** Tells the processes to exit. */
   stop(): void {
     Atomics.store(this.#words, 0, 1)
   }
@@ -44,19 +44,19 @@ export class Log {
     return Atomics.load(this.#words, 0) === 1
   }
 
-  /** A process has made decisions more. */
+  /** Adds to the number of decisions of a slot. */
   make(slot: number, decisions: number): void {
     Atomics.add(this.#words, LINE * (1 + slot), decisions)
   }
 
-  /** How many were made in a slot, by all the processes that it had. */
+  /** The number of decisions of all processes that a slot has had. */
   made(slot: number): number {
     return Atomics.load(this.#words, LINE * (1 + slot))
   }
 
   enter(key: number, tick: number, units: number): void {
     if (tick < 0 || tick >= this.#ticks)
-      throw new Error(`tick ${tick} is not one of the run’s ${this.#ticks}`)
+      throw new Error(`tick ${tick} is outside the run's ${this.#ticks} ticks`)
     Atomics.add(this.#words, this.#at(key, tick), units)
   }
 

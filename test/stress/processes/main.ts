@@ -1,4 +1,4 @@
-// npm run stress:processes: processes that share a file are killed at any moment and started again.
+// npm run stress:processes: processes that share a file are killed at any moment and restarted.
 import { readFlags } from '../../long-runs/flags.js'
 import { progressOn } from '../../long-runs/progress.js'
 import { Run, summaryOf } from './run.js'
@@ -9,7 +9,7 @@ const { seconds, seed } = readFlags('npm run stress:processes -- [options]', {
     fallback: 1,
     least: 0,
     most: 1e6,
-    help: 'what the processes do; when exactly they die is up to the machine',
+    help: 'seed of the operations; the moments of death vary with the machine',
   },
 })
 const progress = progressOn(process.stderr)

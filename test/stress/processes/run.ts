@@ -14,17 +14,17 @@ import { GRANULE_MS, type Job, LIMIT, optionsFor, PROCESSES, WINDOW_MS } from '.
 import { Log } from './log.js'
 
 const DECIDER = fileURLToPath(new URL('./decider.js', import.meta.url))
-/** What a run may take longer than asked for, in which its log still has room. */
+/** The extra time of a run for which its log has room. */
 const SPARE_MS = 60_000
 const MAX_WAIT_MS = 60_000
-/** Of each slot, then all die at once. */
+/** Deaths per slot before all processes die at once. */
 const DEATHS_A_WAVE = 4
 
 export interface Findings {
   deaths: number
-  /** How often all were killed, and the file was had alone. */
+  /** The times that all processes were killed and one process had the file alone. */
   aloneTimes: number
-  /** Ways that were found claimed by the dead, and freed. */
+  /** Ways claimed by dead processes that were freed. */
   freedWays: number
   decisions: number
   units: number
@@ -39,7 +39,7 @@ interface Running {
   readonly ended: Promise<unknown>
 }
 
-/** Processes decide on one file; each is killed at a random moment and another started in its place, for so long. */
+/** Runs processes on one file for some seconds. Each is killed at a random moment and replaced. */
 export class Run {
   readonly #findings: Findings = {
     deaths: 0,
@@ -100,7 +100,7 @@ export class Run {
     return decisions
   }
 
-  /** Starts a process and waits until it has decided something: for what would it be killed otherwise. */
+  /** Starts a process and waits for its first decision. */
   async #start(slot: number): Promise<void> {
     const before = this.#log.made(slot)
     const job: Job = { ...this.#job, slot, seed: this.#seed + ++this.#started }
@@ -111,17 +111,17 @@ export class Run {
     const ended = once(child, 'exit').then(([code, signal]) => {
       hasEnded = true
       if (signal === 'SIGKILL' || (code === 0 && this.#isEnding)) return
-      this.#findings.complaints.push(`a process ended with ${code ?? signal}: ${complaint}`)
+      this.#findings.complaints.push(`a process exited with ${code ?? signal}: ${complaint}`)
     })
     this.#running[slot] = { child, ended }
     const deadlineMs = performance.now() + MAX_WAIT_MS
     while (this.#log.made(slot) === before && !hasEnded) {
-      if (performance.now() > deadlineMs) throw new Error(`process ${slot} decides nothing`)
+      if (performance.now() > deadlineMs) throw new Error(`process ${slot} makes no decisions`)
       await pause(1)
     }
   }
 
-  /** What becomes of one slot, while the others go on: each by its own time. */
+  /** Kills and replaces the processes of one slot, independently of the other slots. */
   async #runWave(slot: number): Promise<void> {
     for (let i = 0; i < DEATHS_A_WAVE; i++) {
       await pause(this.#next() ** 2 * 50)
@@ -138,7 +138,7 @@ export class Run {
     this.#findings.deaths++
   }
 
-  /** Stops a process, wherever it is, for about two windows. */
+  /** Suspends a process at any point for about two windows. */
   async #hold(slot: number): Promise<void> {
     const { child } = this.#running[slot]!
     child.kill('SIGSTOP')
@@ -146,7 +146,7 @@ export class Run {
     child.kill('SIGCONT')
   }
 
-  /** Then the file can be had alone: nothing may be left claimed. */
+  /** Kills all processes and opens the file alone, after which no way may stay claimed. */
   async #killAll(): Promise<void> {
     await Promise.all(this.#running.map((_, slot) => this.#kill(slot)))
     const claimed = await this.#lostWays()
@@ -156,7 +156,7 @@ export class Run {
     await Promise.all(this.#running.map((_, slot) => this.#start(slot)))
   }
 
-  /** Before and after the file was had alone. */
+  /** Counts the claimed ways before and after opening the file alone. */
   async #lostWays(): Promise<{ before: number; after: number }> {
     const count = (): number => {
       const bytes = readFileSync(this.#job.file)
@@ -172,7 +172,7 @@ export class Run {
     const limiter = await openLimiter(optionsFor(this.#job.file))
     const { lostWays, evictedLive } = limiter.stats()
     if (evictedLive > 0)
-      this.#findings.complaints.push(`${evictedLive} keys displaced: the table is too small to judge`)
+      this.#findings.complaints.push(`${evictedLive} keys evicted: the table is too small to judge`)
     await limiter.close()
     return { before, after: lostWays + count() }
   }
@@ -192,6 +192,6 @@ export function summaryOf(found: Findings): string {
   return (
     `${inCommas(deaths)} deaths by SIGKILL in ${inCommas(decisions)} decisions of ${PROCESSES} processes: ` +
     `${inCommas(over)} of ${inCommas(windows)} windows over ${LIMIT} (fullest ${fullest}), ` +
-    `${freedWays} lost ways freed in ${aloneTimes} times alone, ${found.complaints.length} complaints`
+    `${freedWays} lost ways freed in ${aloneTimes} exclusive openings, ${found.complaints.length} complaints`
   )
 }

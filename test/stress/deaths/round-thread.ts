@@ -2,24 +2,24 @@ import { Worker } from 'node:worker_threads'
 import type { Job, Manner } from './job.js'
 
 const THREAD = new URL('./thread.js', import.meta.url)
-/** What a thread that is to run out of memory has: little more than Node needs to start in it. */
+/** The memory of a thread that dies of running out of it: little more than Node needs to start. */
 const LITTLE_MEMORY = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 }
 
-/** A worker thread, and how it ended: its exit code, and the error it threw, where it did. */
-export class Member {
+/** A worker thread of a round, with its exit code and the error it threw, if any. */
+export class RoundThread {
   readonly job: Job
   readonly worker: Worker
   hasEnded = false
   code: number | undefined
   error: (Error & { code?: string }) | undefined
-  readonly #onEnd: (member: Member) => void
+  readonly #onEnd: (thread: RoundThread) => void
 
-  constructor(job: Job, onEnd: (member: Member) => void) {
+  constructor(job: Job, onEnd: (thread: RoundThread) => void) {
     this.job = job
     this.#onEnd = onEnd
     this.worker = new Worker(THREAD, {
       workerData: job,
-      stderr: true, // Node tells there of threads that ran out of memory
+      stderr: true, // Node reports threads that ran out of memory there
       ...(job.manner === 'memory' && { resourceLimits: LITTLE_MEMORY }),
     })
     this.worker.on('error', (error) => (this.error = error))
@@ -30,7 +30,7 @@ export class Member {
     })
   }
 
-  /** What is wrong with the way it ended, or undefined: a thread must die as it was meant to. */
+  /** Undefined if the thread ended as its job says, else a description of how it ended. */
   get complaint(): string | undefined {
     const { manner, thread } = this.job
     const how = this.error ? `${this.error.code ?? this.error.stack}` : `code ${this.code}`
