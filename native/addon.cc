@@ -1,49 +1,47 @@
-// Glue between JavaScript and batch.h and slots.h, and nothing else: it checks every argument, and keeps nothing when it returns.
-// (mapped_file_glue.cc has that of files; single_glue.cc that of single.h, and why it may keep what it keeps.)
-// Many threads load it into one process, so it has no variable of its own either.
+// The exports of the addon, except those for files (mapped_file_glue.cc) and for single operations
+// (single_glue.cc). Each function checks its arguments and keeps no pointer after it returns. Many threads of
+// a process load the addon, so it has no global variable.
+#include <limits>
+
 #include "arguments.h"
 #include "batch.h"
 #include "mapped_file_glue.h"
+#include "request_server.h"
 #include "single_glue.h"
-#include "slots.h"
 
 namespace {
 
 using namespace millrace;
 
-Tally admit(Word* words, const Shape& shape, const Batch& batch, double nowMs) {
-  if (shape.sums == SUMS_BLOCKS) return Batches<Blocks>(words, shape).admit(batch, nowMs);
-  if (shape.sums == SUMS_FENWICK) return Batches<Fenwick>(words, shape).admit(batch, nowMs);
-  return Batches<Plain>(words, shape).admit(batch, nowMs);
-}
-
 /**
- * admitMany(words, fingerprints, costs, allowed, at, seen, plan, remaining?): decides the keys from FROM to TO, and returns where it
- * stopped: TO, or the first key that TypeScript has to decide. ADMITTED of `plan` says how many were admitted.
+ * admitMany(words, fingerprints, costs, allowed, at, seen, params, remaining?): decides the keys from FROM to
+ * before TO. Returns TO, or the index of the first key that TypeScript has to decide. Sets ADMITTED of
+ * `params`.
  */
 Napi::Value admitMany(const Napi::CallbackInfo& info) {
-  const auto words = viewOf<Word>(info, 0, napi_int32_array, "words: expected an Int32Array");
-  const auto fingerprints = viewOf<Word>(info, 1, napi_int32_array, "fingerprints: expected an Int32Array");
+  const auto words = wordsAt(info, 0, "words: expected an Int32Array");
+  const auto fingerprints = wordsAt(info, 1, "fingerprints: expected an Int32Array");
   const auto allowed = viewOf<uint8_t>(info, 3, napi_uint8_array, "allowed: expected a Uint8Array");
-  const auto at = viewOf<double>(info, 4, napi_float64_array, "at: expected a Float64Array");
-  const auto seen = viewOf<Word>(info, 5, napi_int32_array, "seen: expected an Int32Array");
-  const auto plan = viewOf<double>(info, 6, napi_float64_array, "params: expected a Float64Array");
+  const auto at = doublesAt(info, 4, "at: expected a Float64Array");
+  const auto seen = wordsAt(info, 5, "seen: expected an Int32Array");
+  const auto paramsView = doublesAt(info, 6, "params: expected a Float64Array");
 
-  const Given given = planOf(info, plan);
-  const Shape shape = shapeOf(info, given, words);
-  if (!Reading::isSound(shape, given[PARAM_NOW_MS])) refuse(info, "params: nowMs");
+  const NativeParams params = paramsOf(info, paramsView);
+  const Shape shape = shapeOf(info, params, words);
+  const double nowMs = nowMsOf(info, params, shape);
 
   Batch batch{};
-  batch.to = wholeFrom(info, given[PARAM_TO], 0, static_cast<double>(fingerprints.length / 2), "params: to");
-  batch.from = wholeFrom(info, given[PARAM_FROM], 0, given[PARAM_TO], "params: from");
-  batch.limit = static_cast<Word>(wholeFrom(info, given[PARAM_LIMIT], 1, MAX_TOTAL, "params: limit"));
-  batch.readsClock = READS_CLOCK && given[PARAM_READS_CLOCK] != 0;
-  if (allowed.length < batch.to) refuse(info, "allowed: too short");
-  if (at.length < batch.to) refuse(info, "at: too short");
-  if (seen.length / SEEN_WORDS < batch.to) refuse(info, "seen: too short");
+  const auto keys = static_cast<double>(fingerprints.length / 2);
+  batch.to = static_cast<size_t>(wholeFrom(info, params[PARAM_TO], 0, keys, "params: to"));
+  batch.from = static_cast<size_t>(wholeFrom(info, params[PARAM_FROM], 0, params[PARAM_TO], "params: from"));
+  batch.limit = static_cast<Word>(wholeFrom(info, params[PARAM_LIMIT], 1, MAX_TOTAL, "params: limit"));
+  batch.readsClock = READS_CLOCK && params[PARAM_READS_CLOCK] != 0;
+  if (allowed.length < batch.to) throwRangeError(info, "allowed: too short");
+  if (at.length < batch.to) throwRangeError(info, "at: too short");
+  if (seen.length / SEEN_WORDS < batch.to) throwRangeError(info, "seen: too short");
   if (!info[7].IsUndefined()) {
-    const auto remaining = viewOf<Word>(info, 7, napi_int32_array, "remaining: expected an Int32Array or undefined");
-    if (remaining.length < batch.to) refuse(info, "remaining: too short");
+    const auto remaining = wordsAt(info, 7, "remaining: expected an Int32Array or undefined");
+    if (remaining.length < batch.to) throwRangeError(info, "remaining: too short");
     batch.remaining = remaining.data;
   }
   batch.fingerprints = fingerprints.data;
@@ -53,57 +51,55 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
   if (info[2].IsNumber()) {
     batch.cost = info[2].As<Napi::Number>().DoubleValue();
   } else {
-    const auto costs = viewOf<double>(info, 2, napi_float64_array, "costs: expected a number or a Float64Array");
-    if (costs.length < batch.to) refuse(info, "costs: too short");
+    const auto costs = doublesAt(info, 2, "costs: expected a number or a Float64Array");
+    if (costs.length < batch.to) throwRangeError(info, "costs: too short");
     batch.costs = costs.data;
   }
 
-  const Tally tally = admit(words.data, shape, batch, given[PARAM_NOW_MS]);
-  if (tally.isBadCost) refuse(info, "costs: expected integers of 0 or more");
-  plan.data[PARAM_ADMITTED] = tally.admitted;
-  return Napi::Number::New(info.Env(), static_cast<double>(tally.stopped));
+  const BatchResult result = withSums(
+      shape, [&]<typename Sums>() { return BatchDecider<Sums>(words.data, shape).run(batch, nowMs); });
+  if (result.isBadCost) throwRangeError(info, "costs: expected integers of 0 or more");
+  paramsView.data[PARAM_ADMITTED] = result.admitted;
+  return Napi::Number::New(info.Env(), static_cast<double>(result.stopped));
 }
 
-Word answerBy(Word* words, const Shape& shape, Word* ring, Word from, Word to, const Reading& reading) {
-  if (shape.sums == SUMS_BLOCKS) return SlotAnswerer<Blocks>(words, shape).run(ring, from, to, reading);
-  if (shape.sums == SUMS_FENWICK) return SlotAnswerer<Fenwick>(words, shape).run(ring, from, to, reading);
-  return SlotAnswerer<Plain>(words, shape).run(ring, from, to, reading);
+/** A ring cursor: a signed 32-bit integer, as JavaScript has it. */
+Word cursorOf(const Napi::CallbackInfo& info, double value, const char* message) {
+  constexpr double MOST = std::numeric_limits<int32_t>::max();
+  return static_cast<Word>(wholeFrom(info, value, -MOST - 1, MOST, message));
 }
 
 /**
- * answerRequests(words, ring, plan): answers what is asked in a ring from the cursor FROM to TO, which follows in at most SLOTS, by
- * NOW_MS; returns where it stopped. ADMITTED of `plan` says how many that was.
+ * serveRequests(words, ring, params): serves the requests from cursor FROM to before cursor TO, which is at
+ * most SLOTS later, by the reading NOW_MS. Returns the cursor at which it stopped. Sets ADMITTED of `params`.
  */
-Napi::Value answerRequests(const Napi::CallbackInfo& info) {
-  const auto words = viewOf<Word>(info, 0, napi_int32_array, "words: expected an Int32Array");
-  const auto ring = viewOf<Word>(info, 1, napi_int32_array, "ring: expected an Int32Array");
-  const auto plan = viewOf<double>(info, 2, napi_float64_array, "params: expected a Float64Array");
-  const Given given = planOf(info, plan);
-  const Shape shape = shapeOf(info, given, words);
-  if (shape.isSmooth) refuse(info, "params: expected the strict edge");
-  if (!Reading::isSound(shape, given[PARAM_NOW_MS])) refuse(info, "params: nowMs");
-  if (ring.length < SLOTS_AT + size_t{SLOTS} * SLOT_WORDS) refuse(info, "ring: too short");
-  if (reinterpret_cast<uintptr_t>(ring.data) % sizeof(double) != 0) refuse(info, "ring: not at a multiple of 8 bytes");
-  constexpr double MOST = 0x7fffffff;
-  const auto cursorOf = [&](double value, const char* said) {
-    if (!(value >= -MOST - 1 && value <= MOST) || value != std::floor(value)) refuse(info, said);
-    return static_cast<Word>(static_cast<int32_t>(value));
-  };
-  const Word from = cursorOf(given[PARAM_FROM], "params: from");
-  const Word to = cursorOf(given[PARAM_TO], "params: to");
-  if (to - from > SLOTS) refuse(info, "params: to");
-  const Word stopped = answerBy(words.data, shape, ring.data, from, to, Reading(shape, given[PARAM_NOW_MS]));
-  plan.data[PARAM_ADMITTED] = stopped - from;
+Napi::Value serveRequests(const Napi::CallbackInfo& info) {
+  const auto words = wordsAt(info, 0, "words: expected an Int32Array");
+  const auto ring = wordsAt(info, 1, "ring: expected an Int32Array");
+  const auto paramsView = doublesAt(info, 2, "params: expected a Float64Array");
+  const NativeParams params = paramsOf(info, paramsView);
+  const Shape shape = shapeOf(info, params, words);
+  if (shape.isSmooth) throwRangeError(info, "params: expected the strict edge");
+  const Reading reading(shape, nowMsOf(info, params, shape));
+  if (ring.length < SLOTS_AT + size_t{SLOTS} * SLOT_WORDS) throwRangeError(info, "ring: too short");
+  if (!ring.isAlignedForDoubles()) throwRangeError(info, "ring: not at a multiple of 8 bytes");
+  const Word from = cursorOf(info, params[PARAM_FROM], "params: from");
+  const Word to = cursorOf(info, params[PARAM_TO], "params: to");
+  if (to - from > SLOTS) throwRangeError(info, "params: to");
+  const Word stopped = withSums(shape, [&]<typename Sums>() {
+    return RequestServer<Sums>(words.data, shape, ring.data).run(from, to, reading);
+  });
+  paramsView.data[PARAM_ADMITTED] = stopped - from;
   return Napi::Number::New(info.Env(), static_cast<int32_t>(stopped));
 }
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
-  initSingle(exports);
   exports.Set("constantsHash", Napi::String::New(env, CONSTANTS_HASH));
   exports.Set("readsClock", Napi::Boolean::New(env, READS_CLOCK));
-  InitMappedFile(env, exports);
   exports.Set("admitMany", Napi::Function::New<admitMany>(env, "admitMany"));
-  exports.Set("answerRequests", Napi::Function::New<answerRequests>(env, "answerRequests"));
+  exports.Set("serveRequests", Napi::Function::New<serveRequests>(env, "serveRequests"));
+  initSingle(env, exports);
+  initMappedFile(env, exports);
   return exports;
 }
 

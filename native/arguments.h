@@ -1,4 +1,4 @@
-// Arguments that come from JavaScript, checked: a TypeError or a RangeError where they are not what they have to be.
+// Checks of the arguments that come from JavaScript. Each throws a TypeError or a RangeError.
 #pragma once
 
 #include <napi.h>
@@ -11,55 +11,76 @@
 
 namespace millrace {
 
-/** A copy: what has been checked stays so, whoever else may write to the plan. */
-using Given = std::array<double, PARAM_COUNT>;
+/** A copy of the params, indexed by PARAM_*. Other threads may change the original after it was checked. */
+using NativeParams = std::array<double, PARAM_COUNT>;
 
 template <typename T>
 struct View {
   T* data;
   size_t length;
+
+  bool isAlignedForDoubles() const { return reinterpret_cast<uintptr_t>(data) % sizeof(double) == 0; }
 };
 
-/** A view of a typed array of this very type: a SharedArrayBuffer itself is refused by Node 20. */
+/** A view of a typed array of exactly this type. Node 20 does not accept a SharedArrayBuffer itself. */
 template <typename T>
-View<T> viewOf(const Napi::CallbackInfo& info, size_t index, napi_typedarray_type expected, const char* said) {
+View<T> viewOf(const Napi::CallbackInfo& info, size_t index, napi_typedarray_type expected,
+               const char* message) {
   napi_typedarray_type type;
   size_t length;
   void* data;
   const napi_status status =
       napi_get_typedarray_info(info.Env(), info[index], &type, &length, &data, nullptr, nullptr);
-  if (status != napi_ok || type != expected) throw Napi::TypeError::New(info.Env(), said);
+  if (status != napi_ok || type != expected) throw Napi::TypeError::New(info.Env(), message);
   return {static_cast<T*>(data), length};
 }
 
-[[noreturn]] inline void refuse(const Napi::CallbackInfo& info, const char* said) {
-  throw Napi::RangeError::New(info.Env(), said);
+inline View<Word> wordsAt(const Napi::CallbackInfo& info, size_t index, const char* message) {
+  return viewOf<Word>(info, index, napi_int32_array, message);
 }
 
-/** A field that is a whole number from `least` to `most`. */
-inline uint64_t wholeFrom(const Napi::CallbackInfo& info, double value, double least, double most, const char* said) {
-  if (!(value >= least && value <= most) || value != std::floor(value)) refuse(info, said);
-  return static_cast<uint64_t>(value);
+inline View<double> doublesAt(const Napi::CallbackInfo& info, size_t index, const char* message) {
+  return viewOf<double>(info, index, napi_float64_array, message);
 }
 
-inline Given planOf(const Napi::CallbackInfo& info, const View<double>& plan) {
-  if (plan.length < PARAM_COUNT) refuse(info, "params: too short");
-  Given given;
-  std::copy_n(plan.data, given.size(), given.begin());
-  return given;
+[[noreturn]] inline void throwRangeError(const Napi::CallbackInfo& info, const char* message) {
+  throw Napi::RangeError::New(info.Env(), message);
 }
 
-/** The shape that a plan says, which `words` have room for. */
-inline Shape shapeOf(const Napi::CallbackInfo& info, const Given& given, const View<Word>& words) {
-  if (!(given[PARAM_WINDOW_MS] >= 1 && given[PARAM_WINDOW_MS] <= MAX_SAFE_INTEGER)) refuse(info, "params: windowMs");
-  if (!(std::abs(given[PARAM_ORIGIN_MS]) <= MAX_SAFE_INTEGER)) refuse(info, "params: originMs");
-  const auto buckets = wholeFrom(info, given[PARAM_BUCKETS], 1, MAX_BUCKETS, "params: buckets");
-  const auto sets = wholeFrom(info, given[PARAM_SETS], 2, 1u << 28, "params: sets");
-  const auto sums = wholeFrom(info, given[PARAM_SUMS], SUMS_LINEAR, SUMS_FENWICK, "params: sums");
-  const Shape shape(given[PARAM_WINDOW_MS], static_cast<uint32_t>(buckets), static_cast<uint32_t>(sets), given[PARAM_ORIGIN_MS],
-                    given[PARAM_IS_SMOOTH] != 0, static_cast<Word>(sums));
-  if (words.length < shape.words) refuse(info, "words: too short for that many sets and buckets");
+/** Checks that `value` is a whole number from `least` to `most`. */
+inline int64_t wholeFrom(const Napi::CallbackInfo& info, double value, double least, double most,
+                         const char* message) {
+  if (!(value >= least && value <= most) || value != std::floor(value)) throwRangeError(info, message);
+  return static_cast<int64_t>(value);
+}
+
+inline NativeParams paramsOf(const Napi::CallbackInfo& info, const View<double>& view) {
+  if (view.length < PARAM_COUNT) throwRangeError(info, "params: too short");
+  NativeParams params;
+  std::copy_n(view.data, params.size(), params.begin());
+  return params;
+}
+
+/** The shape that the params describe. Checks that `words` is long enough for it. */
+inline Shape shapeOf(const Napi::CallbackInfo& info, const NativeParams& params, const View<Word>& words) {
+  constexpr double MOST_SETS = 1u << 28;  // so that their words fit into 64 bits
+  const double windowMs = params[PARAM_WINDOW_MS];
+  const double originMs = params[PARAM_ORIGIN_MS];
+  if (!(windowMs >= 1 && windowMs <= MAX_SAFE_INTEGER)) throwRangeError(info, "params: windowMs");
+  if (!(std::abs(originMs) <= MAX_SAFE_INTEGER)) throwRangeError(info, "params: originMs");
+  const auto buckets = wholeFrom(info, params[PARAM_BUCKETS], 1, MAX_BUCKETS, "params: buckets");
+  const auto sets = wholeFrom(info, params[PARAM_SETS], MIN_SETS, MOST_SETS, "params: sets");
+  const auto sums = wholeFrom(info, params[PARAM_SUMS], SUMS_LINEAR, SUMS_FENWICK, "params: sums");
+  const Shape shape(windowMs, static_cast<uint32_t>(buckets), static_cast<uint32_t>(sets), originMs,
+                    params[PARAM_IS_SMOOTH] != 0, static_cast<Word>(sums));
+  if (words.length < shape.words) throwRangeError(info, "words: too short for that many sets and buckets");
   return shape;
+}
+
+/** NOW_MS of the params. */
+inline double nowMsOf(const Napi::CallbackInfo& info, const NativeParams& params, const Shape& shape) {
+  if (!Reading::isSound(shape, params[PARAM_NOW_MS])) throwRangeError(info, "params: nowMs");
+  return params[PARAM_NOW_MS];
 }
 
 }  // namespace millrace

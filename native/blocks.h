@@ -1,5 +1,8 @@
-// Block sums: one node for every 64 buckets, and above 64 of those one for each 64 of them. src/range-sum/blocks.ts.
+// Block sums: one node for every 64 buckets, and in long windows one more for every 64 of these nodes. The
+// counterpart of src/range-sum/blocks.ts.
 #pragma once
+
+#include <utility>
 
 #include "nodes.h"
 
@@ -27,10 +30,10 @@ class Blocks : public Nodes<Blocks> {
     if (upperAt_ > 0) takeOutOf(upperOf(base, block), lap, units);
   }
 
-  void fetch(size_t base, uint32_t slot) const {
+  void prefetch(size_t base, uint32_t slot) const {
     const uint32_t block = slot >> BLOCK_BITS;
-    prefetch(words_ + base + nodesAt_ + block);
-    if (upperAt_ > 0) prefetch(words_ + upperOf(base, block));
+    millrace::prefetch(words_ + base + nodesAt_ + block);
+    if (upperAt_ > 0) millrace::prefetch(words_ + upperOf(base, block));
   }
 
   /** @see Nodes */
@@ -38,7 +41,7 @@ class Blocks : public Nodes<Blocks> {
     uint32_t block = from;
     uint64_t sum = 0;
     if (upperAt_ > 0) {
-      for (; block <= to && (block & (BLOCK - 1)) > 0; block++) sum += countOf(base + nodesAt_ + block, lap);
+      for (; block <= to && !beginsUpper(block); block++) sum += countOf(base + nodesAt_ + block, lap);
       for (; block <= to; block += BLOCK) sum += countOf(upperOf(base, block), lap);
     }
     for (; block <= to; block++) sum += countOf(base + nodesAt_ + block, lap);
@@ -47,41 +50,29 @@ class Blocks : public Nodes<Blocks> {
 
   /** @see Nodes */
   int64_t findInLap(size_t base, uint32_t from, uint32_t to, Word lap, int64_t& left) const {
-    const uint32_t end = to + 1;
-    for (uint32_t slot = from; slot < end;) {
-      const uint32_t block = slot >> BLOCK_BITS;
-      uint32_t span = (slot & (BLOCK - 1)) > 0 ? 0 : BLOCK;
-      size_t node = base + nodesAt_ + block;
-      const bool beginsUpper = span > 0 && upperAt_ > 0 && (block & (BLOCK - 1)) == 0;
-      if (beginsUpper && countOf(upperOf(base, block), lap) <= left) {
-        node = upperOf(base, block);
-        span = BLOCK * BLOCK;
+    return findByNodes(base, from, to, lap, left, [&](uint32_t block) -> std::pair<int64_t, uint32_t> {
+      if (upperAt_ > 0 && beginsUpper(block)) {
+        const int64_t counted = countOf(upperOf(base, block), lap);
+        if (counted <= left) return {counted, BLOCK * BLOCK};
       }
-      const int64_t counted = span > 0 ? countOf(node, lap) : 0;
-      if (span > 0 && counted <= left) {
-        left -= counted;
-        slot += span;
-        continue;
-      }
-      const uint32_t next = std::min((block + 1) << BLOCK_BITS, end);
-      const int64_t found = findInBuckets(base, slot, next, lap, left);
-      if (found != NONE) return found;
-      slot = next;
-    }
-    return NONE;
+      return {countOf(base + nodesAt_ + block, lap), BLOCK};
+    });
   }
 
   /** @see Nodes */
   void sweepBlock(size_t base, uint32_t block, Word to) {
     sweepNode(base, base + nodesAt_ + block, block << BLOCK_BITS, to, block);
-    if (upperAt_ == 0 || (block & (BLOCK - 1)) > 0) return;
+    if (upperAt_ == 0 || !beginsUpper(block)) return;
     sweepNode(base, upperOf(base, block), block << BLOCK_BITS, to, NO_BLOCK);
   }
 
  private:
+  /** Whether the block is the first of a node of the second level. */
+  static bool beginsUpper(uint32_t block) { return (block & (BLOCK - 1)) == 0; }
+
   size_t upperOf(size_t base, uint32_t block) const { return base + upperAt_ + (block >> BLOCK_BITS); }
 
-  /** From a cell's base to its first node of the second level; 0 where there are none. */
+  /** The offset of the first node of the second level from a cell's base. 0 if there is no second level. */
   const size_t upperAt_;
 };
 

@@ -1,15 +1,13 @@
-// Deciding on a cell: the protocol of src/algorithms/sliding-window.ts, which tells it and argues its order, on the same
-// words at the same time. Whatever is changed here is changed there.
-//
-// What stands above the buckets (`Sums`) is charged in `charge`, taken out of in `undo`, and read in Ring::sum.
+// Decisions on one cell. The counterpart of src/algorithms/sliding-window.ts, which explains the protocol and
+// why its steps have this order. Both run on the same words at the same time. Change both files together.
 #pragma once
 
 #include "ring.h"
 
 namespace millrace {
 
-/** What `attempt` and `decide` found; the last two are for whoever calls them. */
-enum class Found { UNDECIDED, GONE, FULL, ADMITTED, NEEDS_READING, BAD_COST };
+/** The result of `attempt` and `decide`. The last two are only returned by the classes above Cells. */
+enum class Result { UNDECIDED, GONE, FULL, ADMITTED, NEEDS_READING, BAD_COST };
 
 /** A key's fingerprint. */
 struct Name {
@@ -17,14 +15,15 @@ struct Name {
   Word hi;
 };
 
-/**
- * What a decision left: the cell's tick, in which an admission was charged, and the charge's stamp (src/algorithms/marks.ts), which
- * giving back needs; the admission word, which figures need, and UNTIL of the block that refused.
- */
-struct Charge {
+/** The state of the cell that a decision left or saw. */
+struct Decided {
+  /** The cell's tick. An admitted cost was charged in it. */
   Word tick;
-  Word refunds;
+  /** The stamp of the charge (src/algorithms/refund-marks.ts). A give-back needs the tick and the stamp. */
+  Word stamp;
+  /** The admission word. Estimates compare it to see whether the cell has changed since. */
   Word adm;
+  /** UNTIL, if a block refused. */
   Word until;
 };
 
@@ -35,60 +34,62 @@ class Cells {
 
   Ring<Sums>& ring() { return ring_; }
 
-  /** The last one. */
-  const Charge& charged() const { return charged_; }
+  /** The last decision. */
+  const Decided& decided() const { return decided_; }
 
   size_t base(size_t way) const { return shape_.waysAt + way * shape_.wayWords; }
 
-  /** Brings a cell's tick up to the reading; false where that takes a newer reading. */
+  /** Moves a cell's tick forward to the reading's. Returns false if that needs a newer reading. */
   bool enter(size_t base, const Reading& reading) {
-    const Word tick = read(words_, base + TICK);  // relaxed: a tick read late makes the compare-exchange fail
+    const Word tick = read(words_, base + TICK);  // relaxed: a stale tick makes the compare-exchange fail
     if (tick == reading.tick) return true;
     const auto [moved, isFarAhead] = ring_.advance(base, tick, reading);
     const bool passed = moved >= int64_t{1} << STEP_BITS;
-    if (passed || (moved > 0 && tick >> STEP_BITS != reading.tick >> STEP_BITS)) stale(base);
+    if (passed || (moved > 0 && tick >> STEP_BITS != reading.tick >> STEP_BITS)) bumpEpoch(base);
     return !isFarAhead;
   }
 
-  /** The usual case of `decide`, tried once, before anything else. `cost` is 1 to `limit`. */
-  Found attempt(size_t way, Name name, Word cost, Word limit, const Reading& reading) {
+  /** Tries the usual case of `decide` once. `cost` is 1 to `limit`. */
+  Result attempt(size_t way, Name name, Word cost, Word limit, const Reading& reading) {
     const size_t base = this->base(way);
     const Word e = reading.tick;
     const Word v = readInOrder(words_, base + ADM);
-    if (!stands(v, way, name, e)) return Found::UNDECIDED;
-    if ((v & COUNT) + cost > limit) return isKnownFull(base, v, e, reading) ? full(v, e) : Found::UNDECIDED;
-    if (Sums::HAS_NODES) return Found::UNDECIDED;  // to charge, too
+    if (!isCurrent(v, way, name, e)) return Result::UNDECIDED;
+    if ((v & COUNT) + cost > limit) return isKnownFull(base, v, e, reading) ? full(v, e) : Result::UNDECIDED;
+    if (Sums::HAS_NODES) return Result::UNDECIDED;  // nodes have to be charged, too
     const size_t at = base + BUCKETS + ring_.slot(e);
     const Word b = read(words_, at);
-    if ((b & (LAP | REFUNDS)) != ring_.lap() || (b & COUNT) + cost > COUNT) return Found::UNDECIDED;
-    if (compareExchange(words_, at, b, b + cost) != b) return Found::UNDECIDED;
-    if (stands(v, way, name, e)) {
-      return commit(way, name, cost, limit, e, v, 0) ? Found::ADMITTED : Found::UNDECIDED;
+    if ((b & (LAP | REFUNDS)) != ring_.lap() || (b & COUNT) + cost > COUNT) return Result::UNDECIDED;
+    if (compareExchange(words_, at, b, b + cost) != b) return Result::UNDECIDED;
+    if (isCurrent(v, way, name, e)) {
+      return commit(way, name, cost, limit, e, v, 0) ? Result::ADMITTED : Result::UNDECIDED;
     }
     undo(base, e, cost, 0);
-    return Found::UNDECIDED;
+    return Result::UNDECIDED;
   }
 
-  /** Admits `cost` units (1 to `limit`) of the key whose way this may be, or says FULL or GONE. */
-  Found decide(size_t way, Name name, Word cost, Word limit, const Reading& reading) {
+  /**
+   * Admits `cost` units (1 to `limit`). Returns FULL if they do not fit, or GONE if the way is not the key's.
+   */
+  Result decide(size_t way, Name name, Word cost, Word limit, const Reading& reading) {
     const size_t base = this->base(way);
     for (;;) {
       const Word v = load(words_, base + ADM);
-      if (!isOf(v, way, name)) return Found::GONE;
+      if (!isOf(v, way, name)) return Result::GONE;
       const Word e = read(words_, base + TICK);
       if ((v & COUNT) + cost > limit) {
         if (isKnownFull(base, v, e, reading)) return full(v, e);
         resum(base, v, e, reading);
-        continue;  // whether this sum went through or another's: v has changed
+        continue;  // v has changed, by this sum or by another thread's
       }
       const Word charged = charge(base, e, cost);
       if (charged == LATE) continue;
       if (charged == OVERFLOWN) return full(v, e);
-      if (commit(way, name, cost, limit, e, v, stamp_)) return Found::ADMITTED;
+      if (commit(way, name, cost, limit, e, v, stamp_)) return Result::ADMITTED;
     }
   }
 
-  /** The key's way: LIVE, and its name read after the admission word `v`. */
+  /** Whether the way is LIVE and the key's. Reads the name after the admission word `v`. */
   bool isOf(Word v, size_t way, Name name) const {
     if ((v & STATE) != LIVE || read(words_, NAMES_AT + way) != name.lo) return false;
     return read(words_, base(way) + HI) == name.hi;
@@ -96,50 +97,55 @@ class Cells {
 
   /** Whether no operation on the way has ended since its admission word was `v` and its tick `e`. */
   bool isUnchanged(size_t way, Name name, Word v, Word e) const {
-    return load(words_, base(way) + ADM) == v && stands(v, way, name, e);
+    return load(words_, base(way) + ADM) == v && isCurrent(v, way, name, e);
   }
 
-  /** The same after the way's buckets have been read. Means something only where `isUnchanged` held before. */
+  /**
+   * The same after the caller has read the way's buckets. The result is only meaningful if `isUnchanged`
+   * returned true before these reads.
+   */
   bool isStillUnchanged(size_t way, Word v, Word e) const {
     const size_t base = this->base(way);
     return isStill(words_, base + ADM, v) && read(words_, base + TICK) == e;
   }
 
-  /** Takes down `v`, the way's admission word, and its tick, as a decision does. */
+  /** Sets `decided` to the admission word `v` and the way's tick, without a decision. */
   void see(size_t way, Word v) { full(v, read(words_, base(way) + TICK)); }
 
-  /** Whether `v`, the cell's admission word, is blocked and its block not over. */
-  bool isShut(size_t base, Word v, double nowMs) {
-    return (v & COUNT) == BLOCKED && isBlockedAt(base, nowMs);
+  /** Whether the admission word `v` says blocked and the block has not ended. */
+  bool isBlocked(size_t base, Word v, double nowMs) {
+    return (v & COUNT) == BLOCKED && isBefore(nowMs, untilOf(base));
   }
 
-  /** Takes a charge out of its bucket, unless a refund by key may have done so: its stamp tells. */
+  /**
+   * Takes a charge out of its bucket. Returns false if a refund by key may have taken it: the stamp tells.
+   */
   bool undo(size_t base, Word e, Word cost, Word stamp) {
     if (stamp == SUNK) return false;
     const size_t beside = this->beside(base);
     const bool isTurning = stamp != 0 && add(words_, beside + GIVING, 1) >= ONE_TURN;
-    const bool isSame =
-        stamp == 0 || (!isTurning && ((load(words_, beside + GENERATION) << STAMP_BITS) | (stamp & SUNK)) == stamp);
+    const bool isSame = stamp == 0 || (!isTurning && stampWith(base, stamp & SUNK) == stamp);
     const bool isTaken = isSame && takeOut(base, e, cost, stamp);
     if (stamp != 0) add(words_, beside + GIVING, static_cast<Word>(-1));
     if (!isTaken) return false;
     ring_.sums().takeOut(base, ring_.slot(e), ring_.lap(), cost);
-    stale(base);
+    bumpEpoch(base);
     return true;
   }
 
  private:
-  Found full(Word v, Word e) {
-    charged_.adm = v;
-    charged_.tick = e;
-    return Found::FULL;
+  Result full(Word v, Word e) {
+    decided_.adm = v;
+    decided_.tick = e;
+    return Result::FULL;
   }
 
-  bool stands(Word v, size_t way, Name name, Word e) const {
+  /** Whether the cell's tick is `e`, and the way the key's. */
+  bool isCurrent(Word v, size_t way, Name name, Word e) const {
     return read(words_, base(way) + TICK) == e && isOf(v, way, name);
   }
 
-  /** Charges tick e: what stands in its bucket now, with its stamp; or LATE, or OVERFLOWN. */
+  /** Charges tick e and sets `stamp_`. Returns the new value of the bucket, LATE or OVERFLOWN. */
   Word charge(size_t base, Word e, Word cost) {
     if (!Sums::HAS_NODES) return chargeBucket(base, e, cost);
     const uint32_t slot = ring_.slot(e);
@@ -148,7 +154,7 @@ class Cells {
     const Word charged = above == CHARGED ? chargeBucket(base, e, cost) : above;
     if (charged != LATE && charged != OVERFLOWN) return charged;
     if (above == CHARGED) ring_.sums().takeOut(base, slot, lap, cost);
-    stale(base);  // some node may have been charged for a while
+    bumpEpoch(base);  // a node may have been charged for a while
     return charged;
   }
 
@@ -163,7 +169,7 @@ class Cells {
         stamp_ = stampOf(base, b);
         charged = b + cost;
       } else {
-        // After the load of b: see "A bucket of another lap" in sliding-window.ts.
+        // The tick is read after b: see "A bucket of another lap" in sliding-window.ts.
         if (shape_.distance(read(words_, base + TICK), e) >= ring_.slots) return LATE;
         stamp_ = 0;
         charged = ring_.lap() | cost;
@@ -172,15 +178,15 @@ class Cells {
     }
   }
 
-  /** After a charge in tick e, with its stamp; false: it has been taken out again. */
+  /** Adds a charge of tick e to the admission word. Returns false if it had to take the charge out again. */
   bool commit(size_t way, Name name, Word cost, Word limit, Word e, Word v, Word stamp) {
     const size_t base = this->base(way);
-    charged_ = {e, stamp, v + cost, 0};
+    decided_ = {e, stamp, v + cost, 0};
     Word x = compareExchange(words_, base + ADM, v, v + cost);
     if (x == v) return true;
     while (isOf(x, way, name) && read(words_, base + TICK) == e && (x & COUNT) + cost <= limit) {
-      charged_.adm = x + ONE_EPOCH + cost;
-      const Word found = compareExchange(words_, base + ADM, x, charged_.adm);
+      decided_.adm = x + ONE_EPOCH + cost;
+      const Word found = compareExchange(words_, base + ADM, x, decided_.adm);
       if (found == x) return true;
       x = found;
     }
@@ -188,7 +194,7 @@ class Cells {
     return false;
   }
 
-  /** False where the bucket is of another lap, or has another mark than in the stamp. */
+  /** Returns false if the bucket is of another lap, or if its mark is not the stamp's. */
   bool takeOut(size_t base, Word e, Word cost, Word stamp) {
     const size_t at = base + BUCKETS + ring_.slot(e);
     const Word expected = ring_.lap() | (stamp & SUNK) * ONE_REFUND;
@@ -199,9 +205,12 @@ class Cells {
     }
   }
 
-  // Marks: src/algorithms/marks.ts, which tells them. Refunds by key are TypeScript's.
+  // Refund marks: src/algorithms/refund-marks.ts explains them. Only TypeScript refunds by key.
 
-  /** Charges a sunk bucket of the present lap, and brings it up where this thread is alone; LATE where it is another meanwhile. */
+  /**
+   * Charges a sunk bucket of the present lap. If this thread is alone, it also turns the mark to 1. Returns
+   * LATE if another thread has changed the bucket.
+   */
   Word chargeSunk(size_t base, size_t at, Word cost) {
     const size_t giving = beside(base) + GIVING;
     const bool isAlone = add(words_, giving, ONE_TURN) == 0;
@@ -217,17 +226,27 @@ class Cells {
     return charged;
   }
 
-  /** The stamp of a charge of bucket `b`, after which it is read. */
+  /** The stamp of a charge of bucket `b`. Reads the generation after the bucket. */
   Word stampOf(size_t base, Word b) const {
-    const Word refunds = refundsOf(b);
-    if (refunds == 0 || refunds == SUNK) return refunds;
-    return (load(words_, beside(base) + GENERATION) << STAMP_BITS) | refunds;
+    const Word mark = refundsOf(b);
+    return mark == 0 || mark == SUNK ? mark : stampWith(base, mark);
   }
 
-  size_t beside(size_t base) const { return shape_.besideAt + (base - shape_.waysAt) / shape_.wayWords * BESIDE_WORDS; }
+  /** The stamp of a mark in the cell's present generation. */
+  Word stampWith(size_t base, Word mark) const {
+    return (load(words_, beside(base) + GENERATION) << STAMP_BITS) | mark;
+  }
 
-  /** Something left a bucket: a sum made before is too high. A new epoch fails those under way; then the note ends. */
-  void stale(size_t base) {
+  /** The index of a cell's GENERATION and GIVING. */
+  size_t beside(size_t base) const {
+    return shape_.besideAt + (base - shape_.waysAt) / shape_.wayWords * BESIDE_WORDS;
+  }
+
+  /**
+   * Called after a count has left a bucket, because sums made before are too high. The new epoch makes the
+   * sums in progress fail. Then the note ends.
+   */
+  void bumpEpoch(size_t base) {
     for (;;) {
       const Word v = load(words_, base + ADM);
       if ((v & STATE) != LIVE) return;
@@ -236,20 +255,24 @@ class Cells {
     write(words_, base + AS_OF, NO_NOTE);
   }
 
-  /** Whether v, which has no room, is known to be so still: the key is blocked, or was summed in this very tick. */
+  /**
+   * Whether `v`, which has no room, is up to date: the key is blocked, or its buckets were summed in this
+   * very tick.
+   */
   bool isKnownFull(size_t base, Word v, Word e, const Reading& reading) {
-    // Relaxed: a note that is read late is of another epoch or time, and costs a sum.
+    // Relaxed: a stale note is of another epoch or time, and costs one sum.
     if (read(words_, base + AS_OF) == noteOf(v, e, sixteenthOf(e, reading))) return true;
-    return isShut(base, v, reading.nowMs);
+    return isBlocked(base, v, reading.nowMs);
   }
 
-  /** CAS(v -> the sum as of tick e, new epoch), then the note. */
+  /** Replaces the total of `v` by the sum as of tick e, with a new epoch, and writes the note. */
   void resum(size_t base, Word v, Word e, const Reading& reading) {
     const uint32_t sixteenth = sixteenthOf(e, reading);
     const Word sum = ring_.sum(base, e, sixteenth);
     if (Sums::HAS_NODES && read(words_, base + TICK) != e) return;  // see fenwick.ts
     const Word next = ((v & ~COUNT) + ONE_EPOCH) | sum;
-    if (compareExchange(words_, base + ADM, v, next) == v) write(words_, base + AS_OF, noteOf(next, e, sixteenth));
+    if (compareExchange(words_, base + ADM, v, next) != v) return;
+    write(words_, base + AS_OF, noteOf(next, e, sixteenth));
   }
 
   Word noteOf(Word v, Word e, uint32_t sixteenth) const {
@@ -260,13 +283,15 @@ class Cells {
     return shape_.isSmooth && e == reading.tick ? reading.sixteenth : 0;
   }
 
-  bool isBlockedAt(size_t base, double nowMs) {
-    const Word until = load(words_, base + UNTIL);
-    charged_.until = until;
+  /** Loads UNTIL and keeps it in `decided`. */
+  Word untilOf(size_t base) { return decided_.until = load(words_, base + UNTIL); }
+
+  /** Whether the time `until`, a word of UNTIL, is still to come. */
+  bool isBefore(double nowMs, Word until) const {
     if (until == FOR_EVER) return true;
     const double since = (nowMs - shape_.originMs) * PER_SECOND / 1000;
     const double whole = std::floor(since);
-    // As a distance, in 32 bits: UNTIL wraps in 8.5 years.
+    // The distance is computed in 32 bits, because UNTIL wraps every 8.5 years.
     const auto left = static_cast<int32_t>(until - static_cast<Word>(static_cast<int64_t>(whole)));
     return left - (since - whole) > 0;
   }
@@ -274,7 +299,8 @@ class Cells {
   Word* const words_;
   const Shape& shape_;
   Ring<Sums> ring_;
-  Charge charged_{};
+  Decided decided_{};
+  /** The stamp of the last charge. */
   Word stamp_ = 0;
 };
 

@@ -1,8 +1,10 @@
-// A Fenwick tree over blocks of 64 buckets, for each lap by itself: node i sums the blocks [i, i + lowbit(i)), node 0 all of
-// them. src/range-sum/fenwick.ts, which tells why whoever sums has to look at the tick once more afterwards.
+// A Fenwick tree over blocks of 64 buckets, separate for each lap. Node i sums the blocks [i, i + lowbit(i)),
+// and node 0 sums all blocks. The counterpart of src/range-sum/fenwick.ts, which explains why the caller of
+// `sum` reads the cell's tick once more afterwards.
 #pragma once
 
 #include <bit>
+#include <utility>
 
 #include "nodes.h"
 
@@ -33,44 +35,27 @@ class Fenwick : public Nodes<Fenwick> {
   }
 
   void takeOut(size_t base, uint32_t slot, Word lap, Word units) {
-    for (uint32_t node = slot >> BLOCK_BITS;; node &= node - 1) {
-      takeOutOf(base + nodesAt_ + node, lap, units);
-      if (node == 0) return;
-    }
+    forEachNode(base, slot, [&](size_t node) { takeOutOf(node, lap, units); });
   }
 
-  void fetch(size_t base, uint32_t slot) const {
-    for (uint32_t node = slot >> BLOCK_BITS;; node &= node - 1) {
-      prefetch(words_ + base + nodesAt_ + node);
-      if (node == 0) return;
-    }
+  void prefetch(size_t base, uint32_t slot) const {
+    forEachNode(base, slot, [&](size_t node) { millrace::prefetch(words_ + node); });
   }
 
   /** @see Nodes */
   uint64_t sumOfBlocks(size_t base, uint32_t from, uint32_t to, Word lap) const {
     uint64_t sum = 0;
-    for (uint32_t block = from; block <= to; block += spanOf(block)) sum += countOf(base + nodesAt_ + block, lap);
+    for (uint32_t block = from; block <= to; block += spanOf(block)) {
+      sum += countOf(base + nodesAt_ + block, lap);
+    }
     return sum;
   }
 
   /** @see Nodes */
   int64_t findInLap(size_t base, uint32_t from, uint32_t to, Word lap, int64_t& left) const {
-    const uint32_t end = to + 1;
-    for (uint32_t slot = from; slot < end;) {
-      const uint32_t block = slot >> BLOCK_BITS;
-      const bool isWhole = (slot & (BLOCK - 1)) == 0;
-      const int64_t counted = isWhole ? countOf(base + nodesAt_ + block, lap) : 0;
-      if (isWhole && counted <= left) {
-        left -= counted;
-        slot += spanOf(block) << BLOCK_BITS;
-        continue;
-      }
-      const uint32_t next = std::min((block + 1) << BLOCK_BITS, end);
-      const int64_t found = findInBuckets(base, slot, next, lap, left);
-      if (found != NONE) return found;
-      slot = next;
-    }
-    return NONE;
+    return findByNodes(base, from, to, lap, left, [&](uint32_t block) -> std::pair<int64_t, uint32_t> {
+      return {countOf(base + nodesAt_ + block, lap), spanOf(block) << BLOCK_BITS};
+    });
   }
 
   /** @see Nodes */
@@ -79,8 +64,19 @@ class Fenwick : public Nodes<Fenwick> {
   }
 
  private:
-  /** How many blocks a node sums, beyond the end of the ring perhaps. */
-  uint32_t spanOf(uint32_t node) const { return node == 0 ? static_cast<uint32_t>(blocks_) : node & (~node + 1); }
+  /** Calls `visit` with the index of each node that counts a slot, the smallest node first. */
+  template <typename Visit>
+  void forEachNode(size_t base, uint32_t slot, Visit visit) const {
+    for (uint32_t node = slot >> BLOCK_BITS;; node &= node - 1) {
+      visit(base + nodesAt_ + node);
+      if (node == 0) return;
+    }
+  }
+
+  /** The number of blocks that a node sums. It may extend past the end of the ring. */
+  uint32_t spanOf(uint32_t node) const {
+    return node == 0 ? static_cast<uint32_t>(blocks_) : node & (~node + 1);
+  }
 };
 
 }  // namespace millrace

@@ -1,4 +1,5 @@
-// What is worked out from the constants of the arena's layout, which src/memory/layout.ts explains.
+// Helpers for the words of an arena. src/memory/layout.ts describes the layout; constants.h has its
+// constants.
 #pragma once
 
 #include <bit>
@@ -7,10 +8,10 @@
 
 namespace millrace {
 
-/** A stamp holds a mark in its low bits and the generation above them. */
+/** A stamp holds a refund mark in its low bits and the cell's generation above them. */
 inline constexpr int STAMP_BITS = std::bit_width(SUNK);
 
-/** The mark of a bucket. */
+/** The refund mark of a bucket, 0 to SUNK. */
 inline Word refundsOf(Word bucket) { return (bucket & REFUNDS) / ONE_REFUND; }
 
 }  // namespace millrace

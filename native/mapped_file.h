@@ -1,5 +1,5 @@
-// Files that processes map together: their space, their lock, their mapping. What the file system can do by itself, opening
-// and checking, is in src/shared-file/; here is what Node.js has no call for. No Node-API, and nothing kept past a call.
+// The system calls for shared files that Node.js does not offer: allocation, locks and mappings.
+// src/shared-file/ opens and checks the files. This header uses no Node-API and keeps nothing between calls.
 #pragma once
 
 #include <cerrno>
@@ -23,12 +23,16 @@
 
 namespace millrace {
 
-enum class Lock { kAlone, kShared, kBusy, kFailed };
+/** The lock that a call got. FAILED: the reason is in `errno`. */
+enum class Lock { ALONE, SHARED, BUSY, FAILED };
 
 #if MILLRACE_MAPS_FILES
 
-// Takes the space of the whole file, so that no write into the mapping finds the disk full. 0, or an errno.
-inline int Allocate(int fd, int64_t bytes) {
+/**
+ * Reserves disk space for the whole file, so that no write to the mapping finds the disk full. Returns 0 or
+ * an errno.
+ */
+inline int allocate(int fd, int64_t bytes) {
 #if defined(__APPLE__)
   fstore_t wanted = {F_ALLOCATECONTIG | F_ALLOCATEALL, F_PEOFPOSMODE, 0, bytes, 0};
   if (fcntl(fd, F_PREALLOCATE, &wanted) == -1) {
@@ -44,35 +48,43 @@ inline int Allocate(int fd, int64_t bytes) {
 #endif
 }
 
-// Locks the open file: exclusively where nobody else has it open, or else, if `only_alone` is false, shared where others have it
-// shared. It waits for nothing: the caller tries again. The system lets go of a lock when its holder dies.
-//
-// flock, not fcntl's record locks: those belong to the process, so two threads of one process would not see each other, and
-// closing any descriptor of the file would let go of them.
-inline Lock TryLock(int fd, bool only_alone) {
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return Lock::kAlone;
-  if (errno == EINTR) return Lock::kBusy;
-  if (errno != EWOULDBLOCK) return Lock::kFailed;
-  if (only_alone) return Lock::kBusy;
-  if (flock(fd, LOCK_SH | LOCK_NB) == 0) return Lock::kShared;
-  return errno == EWOULDBLOCK || errno == EINTR ? Lock::kBusy : Lock::kFailed;
+/**
+ * Locks the open file: exclusively if no other descriptor has a lock. Otherwise shared, unless `onlyAlone` is
+ * set. Never waits. The system releases the lock when its process dies.
+ *
+ * It uses flock, because fcntl's record locks belong to the process. Two threads of one process would not
+ * exclude each other, and closing any descriptor of the file would release the lock.
+ */
+inline Lock tryLock(int fd, bool onlyAlone) {
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return Lock::ALONE;
+  if (errno == EINTR) return Lock::BUSY;
+  if (errno != EWOULDBLOCK) return Lock::FAILED;
+  if (onlyAlone) return Lock::BUSY;
+  if (flock(fd, LOCK_SH | LOCK_NB) == 0) return Lock::SHARED;
+  return errno == EWOULDBLOCK || errno == EINTR ? Lock::BUSY : Lock::FAILED;
 }
 
-// From alone to shared. The lock may be another's for a moment in between; whoever calls this has not begun to decide.
-inline Lock TryShareLock(int fd) {
-  if (flock(fd, LOCK_SH | LOCK_NB) == 0) return Lock::kShared;
-  return errno == EWOULDBLOCK || errno == EINTR ? Lock::kBusy : Lock::kFailed;
+/**
+ * Turns an exclusive lock into a shared one. Another process may have the lock for a moment in between, so
+ * the caller must not have made a decision yet.
+ */
+inline Lock tryShareLock(int fd) {
+  if (flock(fd, LOCK_SH | LOCK_NB) == 0) return Lock::SHARED;
+  return errno == EWOULDBLOCK || errno == EINTR ? Lock::BUSY : Lock::FAILED;
 }
 
-// A mapping and a descriptor of its own, which has the lock for as long.
+/** A mapping, and its own descriptor, which holds the lock. */
 struct Mapping {
   void* data;
   size_t bytes;
   int fd;
 };
 
-// Maps the whole file. 0, or an errno. Longer than the file it is refused: what lies behind a file's end ends the process.
-inline int Map(int fd, size_t bytes, Mapping* mapping) {
+/**
+ * Maps the first `bytes` of the file. Returns 0 or an errno. It refuses more bytes than the file has, because
+ * an access after a file's end kills the process.
+ */
+inline int map(int fd, size_t bytes, Mapping* mapping) {
   struct stat file;
   if (fstat(fd, &file) != 0) return errno;
   if (!S_ISREG(file.st_mode) || bytes == 0 || static_cast<uint64_t>(file.st_size) < bytes) return EINVAL;
@@ -88,18 +100,22 @@ inline int Map(int fd, size_t bytes, Mapping* mapping) {
   return 0;
 }
 
-inline void Unmap(const Mapping& mapping) {
+inline void unmap(const Mapping& mapping) {
   munmap(mapping.data, mapping.bytes);
-  close(mapping.fd);  // and with it goes the lock
+  close(mapping.fd);  // releases the lock
 }
 
-// By how many milliseconds the wall clock may be wrong. Linux keeps a bound on it for as long as a daemon (NTP, PTP) steers the
-// clock, and drops it when somebody sets the clock by hand. Infinity where there is none; always so on other systems.
-inline double WallErrorMs() {
+/**
+ * The bound on the error of the wall clock, in milliseconds. Linux has one while a daemon (NTP, PTP) steers
+ * the clock, and drops it when the clock is set by hand. Infinity if there is none, and on every other
+ * system.
+ */
+inline double wallErrorMs() {
 #if defined(__linux__)
-  timex state = {};  // no modes: it is only read
+  timex state = {};  // no modes: adjtimex only reads
   const int found = adjtimex(&state);
-  if (found != -1 && found != TIME_ERROR && (state.status & STA_UNSYNC) == 0) return static_cast<double>(state.maxerror) / 1e3;
+  const bool isSynchronised = found != -1 && found != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
+  if (isSynchronised) return static_cast<double>(state.maxerror) / 1e3;
 #endif
   return std::numeric_limits<double>::infinity();
 }

@@ -2,5 +2,5 @@
 
 #include <napi.h>
 
-// Puts `files` on the addon: what src/shared-file/ needs of the system. Nothing on Windows.
-void InitMappedFile(Napi::Env env, Napi::Object exports);
+/** Adds `files` to the exports: the system calls that src/shared-file/ needs. Adds nothing on Windows. */
+void initMappedFile(Napi::Env env, Napi::Object exports);

@@ -1,5 +1,5 @@
-// What both structures of nodes share: src/range-sum/nodes.ts, which tells how a node takes its next lap, and what guards a
-// block. Whatever is changed here is changed there.
+// What Blocks and Fenwick share. The counterpart of src/range-sum/nodes.ts, which explains how a node takes
+// its next lap and which node guards a block. Change both files together.
 #pragma once
 
 #include "range_sum.h"
@@ -7,12 +7,14 @@
 namespace millrace {
 
 /**
- * `Structure` has charge, takeOut and fetch, and for this one
+ * `Structure` has `charge`, `takeOut` and `prefetch`, and these for this class:
  *
- *     sumOfBlocks  counts of the blocks `from` to `to` of one lap, of which nothing behind `to` has been charged unless it
- *                  ends the ring
- *     findInLap    the slot of two at which more than `left` have been counted, or NONE; takes from `left` what was
- *     sweepBlock   takes what is too old out of a block, its guard, and whatever else begins with it
+ *     sumOfBlocks  the counts of the blocks `from` to `to` in one lap. Nothing after `to` has been charged in
+ *                  that lap, unless `to` ends the ring
+ *     findInLap    the slot from `from` to `to` at which more than `left` units have been counted, or NONE.
+ *                  Subtracts the units that it counted from `left`
+ *     sweepBlock   removes what is too old from a block, its guard, and every other node that begins with
+ *                  this block
  */
 template <typename Structure>
 class Nodes {
@@ -38,7 +40,7 @@ class Nodes {
     return found == NONE ? NONE : slot - found;
   }
 
-  /** One block for every 64 times as many ticks as it has. */
+  /** Visits one block for every SWEEP_LAPS blocks of ticks passed. */
   void sweep(size_t base, Word from, int64_t hop, Word to) {
     constexpr int64_t TICKS = int64_t{SWEEP_LAPS} * BLOCK;
     const int64_t end = (int64_t{from} + hop) / TICKS;
@@ -51,12 +53,16 @@ class Nodes {
 
  protected:
   Nodes(Word* words, const Shape& shape, Laps& laps)
-      : words_(words), ring_(shape.ring), blocks_(shape.blocks), nodesAt_(BUCKETS + shape.ring), laps_(laps) {}
+      : words_(words),
+        ring_(shape.ring),
+        blocks_(shape.blocks),
+        nodesAt_(BUCKETS + shape.ring),
+        laps_(laps) {}
 
-  /** Charges one node; `guarded` is the block that it guards, or NO_BLOCK. */
+  /** Charges one node. `guarded` is the block that the node guards, or NO_BLOCK. */
   Word chargeNode(size_t base, size_t at, Word e, Word lap, Word cost, uint32_t guarded) {
     for (;;) {
-      Word x = read(words_, at);  // relaxed: read late, the compare-exchange fails
+      Word x = read(words_, at);  // relaxed: a stale value makes the compare-exchange fail
       Word next;
       if ((x & LAP) == lap) {
         if ((x & NODE_COUNT) + cost > NODE_COUNT) return OVERFLOWN;
@@ -72,7 +78,10 @@ class Nodes {
     }
   }
 
-  /** Takes out of one node, if it is still of that lap and counts so many: it does, but for a stall of all 256 laps. */
+  /**
+   * Takes units out of one node if the node is still of that lap. Such a node counts at least as many units,
+   * unless this thread stalled for 256 laps.
+   */
   void takeOutOf(size_t at, Word lap, Word units) {
     for (;;) {
       const Word x = load(words_, at);
@@ -81,20 +90,20 @@ class Nodes {
     }
   }
 
-  /** In order: whoever sums reads the tick afterwards (fenwick.ts). */
+  /** Reads in order, because the caller of `sum` reads the tick afterwards (fenwick.ts). */
   Word countOf(size_t at, Word lap) const {
     const Word x = readInOrder(words_, at);
     return (x & LAP) == lap ? x & NODE_COUNT : 0;
   }
 
-  /** Single buckets as far as the first whole block, and from there on nodes. */
+  /** Adds single buckets up to the first whole block, and nodes from there on. */
   uint64_t sumOfLap(size_t base, uint32_t from, uint32_t to, Word lap) const {
     const uint32_t block = (from + BLOCK - 1) >> BLOCK_BITS;
     const uint64_t single = sumOfBuckets(base, from, std::min(block << BLOCK_BITS, to + 1), lap);
     return single + structure().sumOfBlocks(base, block, to >> BLOCK_BITS, lap);
   }
 
-  /** The counts of single buckets, from one slot to before another. */
+  /** The units in the buckets of the slots `from` to before `end`. */
   uint64_t sumOfBuckets(size_t base, uint32_t from, uint32_t end, Word lap) const {
     uint64_t sum = 0;
     for (size_t i = base + BUCKETS + from; i < base + BUCKETS + end; i++) {
@@ -103,6 +112,54 @@ class Nodes {
     }
     return sum;
   }
+
+  /**
+   * Implements `findInLap`: skips whole nodes, and searches the buckets of a block where a node counts too
+   * much. `nodeAt(block)` returns a node that begins with this block, as its count and its number of slots.
+   */
+  template <typename NodeAt>
+  int64_t findByNodes(size_t base, uint32_t from, uint32_t to, Word lap, int64_t& left, NodeAt nodeAt) const {
+    const uint32_t end = to + 1;
+    for (uint32_t slot = from; slot < end;) {
+      const uint32_t block = slot >> BLOCK_BITS;
+      if ((slot & (BLOCK - 1)) == 0) {
+        const auto [counted, span] = nodeAt(block);
+        if (counted <= left) {
+          left -= counted;
+          slot += span;
+          continue;
+        }
+      }
+      const uint32_t next = std::min((block + 1) << BLOCK_BITS, end);
+      const int64_t found = findInBuckets(base, slot, next, lap, left);
+      if (found != NONE) return found;
+      slot = next;
+    }
+    return NONE;
+  }
+
+  /**
+   * Clears a node whose lap has left the ring. Clears the block that it guards before that. The node gets the
+   * newest lap, so a thread that still has units to take out of it finds another lap and leaves it alone.
+   */
+  void sweepNode(size_t base, size_t at, uint32_t firstSlot, Word to, uint32_t guarded) {
+    const Word x = load(words_, at);
+    if ((x & NODE_COUNT) == 0 || (x & LAP) == laps_.lapOf(firstSlot, to)) return;
+    // The tick is read after the node, as `Linear::sweep` reads it after a bucket.
+    const Word lap = laps_.lapOf(firstSlot, read(words_, base + TICK));
+    if ((x & LAP) == lap) return;
+    if (guarded != NO_BLOCK) sweepBuckets(base, guarded, to);
+    compareExchange(words_, at, x, lap);
+  }
+
+  Word* const words_;
+  const uint32_t ring_;
+  const int64_t blocks_;
+  /** The offset of the first node from a cell's base. */
+  const size_t nodesAt_;
+
+ private:
+  const Structure& structure() const { return *static_cast<const Structure*>(this); }
 
   int64_t findInBuckets(size_t base, uint32_t from, uint32_t end, Word lap, int64_t& left) const {
     for (uint32_t slot = from; slot < end; slot++) {
@@ -114,31 +171,14 @@ class Nodes {
     return NONE;
   }
 
-  /** A node whose lap is neither of the two in the ring goes, and before it what it guards. */
-  void sweepNode(size_t base, size_t at, uint32_t firstSlot, Word to, uint32_t guarded) {
-    const Word x = load(words_, at);
-    if ((x & NODE_COUNT) == 0 || (x & LAP) == laps_.lapOf(firstSlot, to)) return;
-    // By the tick read after the node, as for a bucket (plain.h).
-    const Word lap = laps_.lapOf(firstSlot, read(words_, base + TICK));
-    if ((x & LAP) == lap) return;
-    if (guarded != NO_BLOCK) sweepBuckets(base, guarded, to);
-    compareExchange(words_, at, x, lap);  // of the newest lap: who still has something to take out here finds it gone
-  }
-
-  Word* const words_;
-  const uint32_t ring_;
-  const int64_t blocks_;
-  /** From a cell's base to its first node. */
-  const size_t nodesAt_;
-
- private:
-  const Structure& structure() const { return *static_cast<const Structure*>(this); }
-
-  /** What a guard's buckets hold of another lap than e's goes. False: e is late, and they may be the newer ones. */
+  /**
+   * Clears the buckets of a guarded block that are of another lap than e's. Returns false if e is late: then
+   * these buckets may be newer than e.
+   */
   bool clean(size_t base, uint32_t block, Word e, Word lap) {
     const size_t first = base + BUCKETS + (block << BLOCK_BITS);
     for (size_t at = first; at < first + BLOCK; at++) {
-      const Word seen = read(words_, at);  // relaxed: what is to be found here was charged a lap ago
+      const Word seen = read(words_, at);  // relaxed: the counts to clear were charged a lap ago
       if ((seen & COUNT) == 0 || (seen & LAP) == lap) continue;
       const Word b = load(words_, at);
       if (read(words_, base + TICK) != e) return false;  // after the bucket
@@ -147,7 +187,10 @@ class Nodes {
     return true;
   }
 
-  /** By the lap of the block's first slot: where the cell's tick stands in the block, what is behind it in it goes, too. */
+  /**
+   * Compares each bucket with the lap of the block's first slot. If the cell's tick is inside the block, the
+   * buckets after the tick are of the lap before and are cleared, too.
+   */
   void sweepBuckets(size_t base, uint32_t block, Word to) {
     const uint32_t firstSlot = block << BLOCK_BITS;
     const size_t first = base + BUCKETS + firstSlot;

@@ -1,32 +1,36 @@
-// What sums a cell's buckets is one of three, and each is the contract of src/range-sum/range-sum.ts by these names:
+// Three classes sum the buckets of a cell: Linear, Blocks and Fenwick. Each has the members of RangeSum in
+// src/range-sum/range-sum.ts:
 //
-//     HAS_NODES   whether there is anything above the buckets
-//     charge      what stands above the bucket of a tick, the largest first: CHARGED, or LATE or OVERFLOWN and nothing
-//     takeOut     units out of it, the smallest first
-//     sum         of the `length` ticks up to a place in the ring, given as `slot` and `lap`
-//     find        how many ticks before a place that tick is at which more than so many units have been counted, or NONE
-//     sweep       the broom
-//     fetch       asks for the memory that a charge needs above the bucket
+//     HAS_NODES   whether there are nodes above the buckets
+//     charge      charges the nodes above a tick's bucket, the largest first. Returns CHARGED; or LATE or
+//                 OVERFLOWN, and then no node is charged
+//     takeOut     takes units out of these nodes, the smallest first
+//     sum         the units of the `length` ticks up to a place in the ring, which is given by `slot` and
+//                 `lap`
+//     find        how many ticks before a place the count from the oldest tick on exceeds the given units, or
+//                 NONE
+//     sweep       removes counts that are too old, after the cell's tick has moved
+//     prefetch    prefetches the nodes that a charge needs
 //
-// Which one it is stands in the type of whatever is made of it, so that a cell without nodes pays nothing for those that have
-// some.
+// The class is a template parameter of every class above it, so a cell without nodes spends no time on them.
 #pragma once
 
 #include <algorithm>
 
+#include "prefetch.h"
 #include "shape.h"
 
 namespace millrace {
 
-/** In place of a bucket that was looked for. */
+/** Returned by `find` if there is no such bucket. */
 inline constexpr int64_t NONE = -1;
 
-/** Where ticks are in the ring. */
+/** Converts a tick to its slot in the ring and its lap. */
 class Laps {
  public:
   explicit Laps(uint32_t slots) : slots_(slots) {}
 
-  /** The slot of a tick; `lap` then says its lap. Most calls ask for the tick of the call before. */
+  /** The slot of a tick. Then `lap` returns its lap. Most calls repeat the tick of the call before. */
   uint32_t slot(Word tick) {
     if (tick != locatedTick_) {
       locatedTick_ = tick;
@@ -37,9 +41,10 @@ class Laps {
     return slot_;
   }
 
+  /** The lap of the tick last given to `slot`, as a bucket holds it. */
   Word lap() const { return lap_; }
 
-  /** The lap that a slot has in the ring that ends in `tick`. */
+  /** The lap of a slot's bucket in the ring that ends in `tick`. */
   Word lapOf(uint32_t slot, Word tick) { return slot <= this->slot(tick) ? lap_ : lap_ - ONE_LAP; }
 
  private:
@@ -48,18 +53,5 @@ class Laps {
   uint32_t slot_ = 0;
   Word lap_ = 0;
 };
-
-#if defined(__GNUC__)
-inline void prefetch(const Word* at) { __builtin_prefetch(at, 1); }
-#if defined(__x86_64__)
-/** As above, from another processor's cache too. Not what the compiler makes of a hint: to those without it, it is no operation. */
-inline void prefetchToWrite(const Word* at) { asm volatile("prefetchw %0" : : "m"(*at)); }
-#else
-inline void prefetchToWrite(const Word* at) { __builtin_prefetch(at, 1); }
-#endif
-#else
-inline void prefetch(const Word*) {}
-inline void prefetchToWrite(const Word*) {}
-#endif
 
 }  // namespace millrace

@@ -1,5 +1,6 @@
-// The places in an arena of one shape, and time in ticks there: src/memory/layout.ts, src/core/ticks.ts and
-// src/core/reading.ts. All arithmetic on doubles is theirs, operation by operation, so that both sides agree to the tick.
+// The positions of all words in an arena of one shape, and time in ticks: the counterpart of
+// src/memory/layout.ts, src/core/ticks.ts and src/core/reading.ts. The arithmetic on doubles repeats theirs
+// operation by operation, so that both sides compute the same tick.
 #pragma once
 
 #include <cmath>
@@ -10,18 +11,21 @@ namespace millrace {
 
 struct Shape {
   double windowMs;
-  /** The clock's reading from which UNTIL and NEWEST count. */
+  /** The clock's reading at the arena's creation. UNTIL and NEWEST count from it. */
   double originMs;
   bool isSmooth;
+  /** Granules in a window. */
   uint32_t buckets;
   uint32_t sets;
-  /** What stands above the buckets: SUMS_LINEAR (nothing), SUMS_BLOCKS or SUMS_FENWICK. */
+  /** How buckets are summed: SUMS_LINEAR, SUMS_BLOCKS or SUMS_FENWICK. */
   Word sums;
+  /** Buckets in a way. */
   uint32_t ring;
-  /** Nodes that sum a block each, and those of the second level. */
+  /** Nodes of the lowest level; each sums one block. */
   uint32_t blocks;
+  /** Nodes of the second level. */
   uint32_t upper;
-  /** Up to 2^32 itself, where 256 rings divide it. */
+  /** Ticks in shared memory count modulo this. It is at most 2^32, and a multiple of 256 rings. */
   int64_t modulus;
   uint32_t wayWords;
   uint64_t waysAt;
@@ -30,17 +34,18 @@ struct Shape {
   double granuleMs;
   bool isWhole;
 
-  Shape(double windowMs, uint32_t buckets, uint32_t sets, double originMs, bool isSmooth, Word sums = SUMS_LINEAR)
+  Shape(double windowMs, uint32_t buckets, uint32_t sets, double originMs, bool isSmooth,
+        Word sums = SUMS_LINEAR)
       : windowMs(windowMs), originMs(originMs), isSmooth(isSmooth), buckets(buckets), sets(sets), sums(sums) {
-    const bool isPlain = sums == SUMS_LINEAR;
+    const bool isLinear = sums == SUMS_LINEAR;
     const bool hasUpper = sums == SUMS_BLOCKS && buckets > MOST_BLOCKS * BLOCK;
     const uint32_t span = hasUpper ? BLOCK * BLOCK : BLOCK;
-    ring = isPlain ? buckets + 1 : ((buckets + span) / span + 1) * span;
-    blocks = isPlain ? 0 : ring / BLOCK;
+    ring = isLinear ? buckets + 1 : ((buckets + span) / span + 1) * span;
+    blocks = isLinear ? 0 : ring / BLOCK;
     upper = hasUpper ? ring / span : 0;
     const uint64_t ways = uint64_t{sets} * WAYS_PER_SET;
-    const int64_t rings = int64_t{LAPS} * ring;
-    modulus = (int64_t{1} << 32) / rings * rings;
+    const int64_t ringsTicks = int64_t{LAPS} * ring;
+    modulus = (int64_t{1} << 32) / ringsTicks * ringsTicks;
     wayWords = BUCKETS + ring + blocks + upper;
     waysAt = NAMES_AT + ways;
     besideAt = waysAt + ways * wayWords;
@@ -53,8 +58,8 @@ struct Shape {
   double position(double nowMs) const { return isWhole ? nowMs / granuleMs : nowMs * buckets / windowMs; }
 
   /**
-   * How many whole milliseconds after `nowMs` the clock first stands at or behind `position`; NaN where a few steps do not find
-   * it, as doubles are too coarse there.
+   * The number of whole milliseconds after `nowMs` until the clock first reaches `position`. NaN if 16 steps
+   * do not find it, because doubles are too coarse there.
    */
   double untilPosition(double nowMs, double position) const {
     double ms = std::ceil(position * granuleMs - nowMs);
@@ -66,7 +71,7 @@ struct Shape {
     return std::nan("");
   }
 
-  /** How many ticks `tick` is after `earlier`, 0 to modulus - 1. */
+  /** How many ticks `tick` is after `earlier`: 0 to modulus - 1. */
   int64_t distance(Word tick, Word earlier) const {
     const int64_t distance = int64_t{tick} - int64_t{earlier};
     return distance < 0 ? distance + modulus : distance;
@@ -76,13 +81,14 @@ struct Shape {
 /** A reading of the clock, and its tick. */
 struct Reading {
   double nowMs;
-  /** Not wrapped. */
+  /** The tick before it is wrapped by the modulus. */
   double absoluteTick;
-  /** As its word in shared memory. */
+  /** The tick as a word of shared memory. */
   Word tick;
-  /** How many sixteenths of its granule the reading is into it. */
+  /** The part of the reading's granule that has passed, in sixteenths: 0 to 15. */
   uint32_t sixteenth;
 
+  /** Requires `isSound(shape, nowMs)`. */
   Reading(const Shape& shape, double nowMs) : nowMs(nowMs) {
     const double position = shape.position(nowMs);
     absoluteTick = std::floor(position);
@@ -91,9 +97,10 @@ struct Reading {
     sixteenth = static_cast<int64_t>(std::floor(position * SIXTEENTHS)) & (SIXTEENTHS - 1);
   }
 
-  /** Whether granules can be told apart there; no other reading may be made. */
+  /** Whether doubles can tell one granule from the next at this time. */
   static bool isSound(const Shape& shape, double nowMs) {
-    return std::abs(nowMs) <= MAX_SAFE_INTEGER && std::abs(shape.position(nowMs)) * SIXTEENTHS + SIXTEENTHS <= MAX_SAFE_INTEGER;
+    return std::abs(nowMs) <= MAX_SAFE_INTEGER &&
+           std::abs(shape.position(nowMs)) * SIXTEENTHS + SIXTEENTHS <= MAX_SAFE_INTEGER;
   }
 };
 

@@ -1,105 +1,115 @@
-// One decision at a time. What it takes and what comes out of it stand in `Call`, which both sides see: so a call from
-// JavaScript has no arguments to be checked and no value to be made, and costs a third of a reading of the clock.
+// Carries out one operation at a time. Its arguments and its result are in the memory of `Call`, which both
+// sides see. So a call from JavaScript has no arguments to check and creates no value. It costs a third of a
+// reading of the clock.
 //
-// The lines of memory that a decision waits for (its set's names, the head of its way, its bucket) are asked for before the
-// clock is read, which takes as long as they do. What takes a new cell, a newer reading of the clock, or the whole of a table
-// is left to TypeScript, as batches leave it.
+// A decision waits for three cache lines: the names of its set, the head of its way, and its bucket. They are
+// prefetched before the clock is read, which takes as long. TypeScript decides what needs a new cell, a newer
+// reading of the clock or the whole table, as it does for batches.
 #pragma once
 
-#include "batch.h"
+#include "clock.h"
+#include "decider.h"
 
 namespace millrace {
 
-/** A call's place in shared memory. Every field is read once: who else writes there may change it between two looks. */
+/**
+ * The shared memory of a call. Each field is read only once, because other code that has the memory may
+ * change it between two reads.
+ */
 class Call {
  public:
   explicit Call(Word* words) : words_(words) {}
 
   Word word(Word field) const { return read(words_, field); }
   void put(Word field, Word value) { write(words_, field, value); }
-  /** Doubles stand at half of their index, in front of the words. */
-  double number(Word field) const { return std::atomic_ref(doubles()[field]).load(std::memory_order_relaxed); }
-  void put(Word field, double value) { std::atomic_ref(doubles()[field]).store(value, std::memory_order_relaxed); }
+  /** Fields of doubles count in doubles and come before the words. */
+  double number(Word field) const { return doubleAt(field).load(std::memory_order_relaxed); }
+  void put(Word field, double value) { doubleAt(field).store(value, std::memory_order_relaxed); }
 
  private:
-  double* doubles() const { return reinterpret_cast<double*>(words_); }
+  std::atomic_ref<double> doubleAt(Word field) const {
+    return std::atomic_ref(reinterpret_cast<double*>(words_)[field]);
+  }
 
   Word* const words_;
 };
 
-/** Decides on one arena, for as long as it lives. */
+/** Operations on one arena. */
 class Single {
  public:
   virtual ~Single() = default;
   virtual void run(Call call) = 0;
 };
 
-/** On cells that are summed by `Sums`. */
 template <typename Sums>
 class SingleBy final : public Single {
  public:
   SingleBy(Word* words, const Shape& shape)
       : words_(words),
         shape_(shape),
-        cells_(words, shape_),
-        table_(words, shape_, cells_),
-        forecast_(words, shape_, cells_),
+        decider_(words, shape_),
         ways_(size_t{shape.sets} * WAYS_PER_SET),
         reading_(shape_, 0) {}
 
   void run(Call call) override {
-    const Word what = call.word(CALL_OPERATION);
-    if (what == OPERATION_CHECK) check(call);
-    else if (what == OPERATION_USAGE) usage(call);
-    else if (what == OPERATION_RETRY_AFTER) untilFits(call);
+    const Word operation = call.word(CALL_OPERATION);
+    if (operation == OPERATION_CHECK) check(call);
+    else if (operation == OPERATION_USAGE) usage(call);
+    else if (operation == OPERATION_RETRY_AFTER) retryAfter(call);
     else call.put(CALL_STATUS, STATUS_UNANSWERED);
   }
 
  private:
-  /** STATUS_REFUSED or STATUS_DONE; STATUS_UNANSWERED: not decided, and nothing charged. Flattened: half of it would be calls. */
+  /**
+   * Sets STATUS to DONE (admitted) or REFUSED; or to UNANSWERED, and then nothing was charged. Flattened,
+   * because calls would take half of its time.
+   */
   [[gnu::flatten]] void check(Call call) {
     const Name name{call.word(CALL_LO), call.word(CALL_HI)};
-    size_t way = call.word(CALL_WAY);
-    if (way >= ways_) way = table_.homeOf(name);
-    fetch(way);
+    size_t hint = call.word(CALL_WAY);
+    if (hint >= ways_) hint = decider_.table().homeOf(name);
+    prefetchCell(hint);
     call.put(CALL_STATUS, STATUS_UNANSWERED);
     const Word cost = call.word(CALL_COST);
     const Word limit = read(words_, HEADER_LIMIT);
-    if (!take(call) || cost == 0 || cost > limit || limit > MAX_TOTAL) return;
-    if (read(words_, NAMES_AT + way) != name.lo) {
-      const int64_t found = table_.guess(name);
-      if (found == NO_WAY) return;
-      way = static_cast<size_t>(found);
+    if (!takeReading(call) || cost == 0 || cost > limit || limit > MAX_TOTAL) return;
+    auto way = static_cast<int64_t>(hint);
+    if (read(words_, NAMES_AT + hint) != name.lo) {
+      way = decider_.table().guess(name);
+      if (way == NO_WAY) return;
     }
-    Found found = cells_.attempt(way, name, cost, limit, reading_);
-    while (found == Found::UNDECIDED || found == Found::GONE) {
-      const int64_t live = table_.findLive(name);
-      if (live == NO_WAY) return;
-      way = static_cast<size_t>(live);
-      if (!cells_.enter(cells_.base(way), reading_)) return;
-      found = cells_.decide(way, name, cost, limit, reading_);
-    }
+    const Result result = decider_.decide(way, name, cost, limit, reading_);
+    if (result != Result::ADMITTED && result != Result::FULL) return;
+    const Decided& decided = decider_.cells().decided();
     call.put(CALL_WAY, static_cast<Word>(way));
     call.put(CALL_LIMIT, limit);
-    call.put(CALL_TICK, cells_.charged().tick);
-    call.put(CALL_REFUNDS, cells_.charged().refunds);
-    call.put(CALL_ADM, cells_.charged().adm);
-    call.put(CALL_UNTIL, cells_.charged().until);
-    call.put(CALL_STATUS, found == Found::ADMITTED ? STATUS_DONE : STATUS_REFUSED);
+    call.put(CALL_TICK, decided.tick);
+    call.put(CALL_STAMP, decided.stamp);
+    call.put(CALL_ADM, decided.adm);
+    call.put(CALL_UNTIL, decided.until);
+    call.put(CALL_STATUS, result == Result::ADMITTED ? STATUS_DONE : STATUS_REFUSED);
   }
 
-  /** ANSWER: units of the key in the last MS, which are at most the window. */
+  /** Sets ANSWER to the key's units in the last MS, which is at most the window. */
   void usage(Call call) {
     const double lastMs = call.number(CALL_MS);
-    const int64_t way = table_.findLive({call.word(CALL_LO), call.word(CALL_HI)});
-    const bool isSound = take(call);
-    const bool isThere = isSound && way != NO_WAY;
-    call.put(CALL_ANSWER, isThere ? forecast_.usedInLast(cells_.base(static_cast<size_t>(way)), reading_, lastMs) : 0.0);
+    const int64_t way = decider_.table().findLive({call.word(CALL_LO), call.word(CALL_HI)});
+    const bool isSound = takeReading(call);
+    double used = 0;
+    if (isSound && way != NO_WAY) {
+      const size_t base = decider_.cells().base(static_cast<size_t>(way));
+      used = decider_.estimates().usedInLast(base, reading_, lastMs);
+    }
+    call.put(CALL_ANSWER, used);
     call.put(CALL_STATUS, isSound ? STATUS_DONE : STATUS_UNANSWERED);
   }
 
-  /** ANSWER: milliseconds from MS until COST, refused then by LIMIT, fits; nothing where WAY is not as it was left at TICK and ADM. */
-  void untilFits(Call call) {
+  /**
+   * Sets ANSWER to the milliseconds from MS, when LIMIT refused COST, until COST fits. Answers only if the
+   * cell still has the TICK and ADM of the refusal.
+   */
+  void retryAfter(Call call) {
+    Cells<Sums>& cells = decider_.cells();
     const Word cost = call.word(CALL_COST);
     const Word limit = call.word(CALL_LIMIT);
     const size_t way = call.word(CALL_WAY);
@@ -108,26 +118,29 @@ class SingleBy final : public Single {
     const double atMs = call.number(CALL_MS);
     call.put(CALL_STATUS, STATUS_UNANSWERED);
     if (way >= ways_ || cost > limit || limit > MAX_TOTAL || !Reading::isSound(shape_, atMs)) return;
-    if (!cells_.isUnchanged(way, {call.word(CALL_LO), call.word(CALL_HI)}, adm, tick)) return;
-    const double ms = forecast_.untilFits(cells_.base(way), cost, limit, Reading(shape_, atMs));
-    if (std::isnan(ms) || !cells_.isStillUnchanged(way, adm, tick)) return;
+    if (!cells.isUnchanged(way, {call.word(CALL_LO), call.word(CALL_HI)}, adm, tick)) return;
+    const double ms = decider_.estimates().untilFits(cells.base(way), cost, limit, Reading(shape_, atMs));
+    if (std::isnan(ms) || !cells.isStillUnchanged(way, adm, tick)) return;
     call.put(CALL_ANSWER, ms);
     call.put(CALL_STATUS, STATUS_DONE);
   }
 
-  void fetch(size_t way) {
-    const size_t head = cells_.base(way);
+  void prefetchCell(size_t way) {
+    const size_t head = decider_.cells().base(way);
     prefetch(words_ + head);
-    prefetch(words_ + head + BUCKETS + cells_.ring().slot(reading_.tick));
+    prefetch(words_ + head + BUCKETS + decider_.cells().ring().slot(reading_.tick));
     prefetch(words_ + NAMES_AT + way);
   }
 
-  /** The call's reading, or one of our own. Most fall into the tick of the one before, as in src/core/reading.ts. */
-  bool take(Call call) {
-    const bool isOwn = READS_CLOCK && call.word(CALL_READS_CLOCK) != 0;
-    const double nowMs = isOwn ? monotonicMs() : call.number(CALL_NOW_MS);
-    if (isOwn) call.put(CALL_NOW_MS, nowMs);
-    if (nowMs >= from_ && nowMs < to_ && !shape_.isSmooth) {
+  /**
+   * Takes the caller's reading, or reads the clock if the caller asks for that. Returns false if the reading
+   * is out of range. Most readings fall into the same tick as the one before, as in src/core/reading.ts.
+   */
+  bool takeReading(Call call) {
+    const bool readsClock = READS_CLOCK && call.word(CALL_READS_CLOCK) != 0;
+    const double nowMs = readsClock ? monotonicMs() : call.number(CALL_NOW_MS);
+    if (readsClock) call.put(CALL_NOW_MS, nowMs);
+    if (nowMs >= tickFromMs_ && nowMs < tickToMs_ && !shape_.isSmooth) {
       reading_.nowMs = nowMs;
       return true;
     }
@@ -135,21 +148,21 @@ class SingleBy final : public Single {
     reading_ = Reading(shape_, nowMs);
     const double end = (reading_.absoluteTick + 1) * shape_.granuleMs;
     const double to = end - std::abs(end) * TICK_END_MARGIN;
-    from_ = nowMs;
-    to_ = std::floor(shape_.position(to)) == reading_.absoluteTick ? to : nowMs;
+    tickFromMs_ = nowMs;
+    tickToMs_ = std::floor(shape_.position(to)) == reading_.absoluteTick ? to : nowMs;
     return true;
   }
 
   Word* const words_;
   const Shape shape_;
-  Cells<Sums> cells_;
-  Table<Sums> table_;
-  Forecast<Sums> forecast_;
+  Decider<Sums> decider_;
   const size_t ways_;
   Reading reading_;
-  /** All between these is of the reading's tick; nothing is, at first. */
-  double from_ = 1;
-  double to_ = 0;
+  /**
+   * Every time from `tickFromMs_` to before `tickToMs_` is in the tick of `reading_`. No time is, at first.
+   */
+  double tickFromMs_ = 1;
+  double tickToMs_ = 0;
 };
 
 }  // namespace millrace

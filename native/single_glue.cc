@@ -1,12 +1,17 @@
-// The JavaScript side of single.h: a function for each limiter, without arguments, that has all it needs at hand.
+// The JavaScript side of single.h. Each limiter gets a function without arguments.
 //
-// It keeps two pointers into memory of JavaScript's beyond the call that gave them, which nothing else here does. They stay
-// good: a SharedArrayBuffer is never detached, and its memory never moves (one that grows does so in place), so it lasts as
-// long as any array on it is alive; and the function itself holds both arrays, as properties that nobody can change or
-// delete. Whoever can call it keeps them alive so; and as the arrays are held by it alone, and by no reference of ours, all of
-// it goes at once when nobody can. Then, or at the end of its thread if that comes first, `Single` is freed; it has no
-// pointer of its own to free, and no thread but this one has ever seen it. An ArrayBuffer, of a file or not, may be
-// transferred away, and is refused.
+// This function keeps two pointers into JavaScript's memory between its calls, unlike every other export. The
+// pointers stay valid for these reasons:
+//
+//   - A SharedArrayBuffer is never detached, and its memory never moves: it grows in place. So the memory
+//     lasts as long as any array on it is reachable.
+//   - The function holds both arrays as properties that cannot be changed or deleted. Every caller of the
+//     function therefore keeps the arrays alive.
+//   - An ArrayBuffer, mapped or not, can be transferred away. Arrays on one are refused.
+//
+// Only the function holds the arrays, and the addon has no reference to either. So all of it is collected
+// together. The finalizer frees `Binding` then, or at the end of the thread. `Binding` does not free the
+// arrays' memory, and no other thread uses it.
 #include "single_glue.h"
 
 #include <memory>
@@ -18,7 +23,8 @@ namespace {
 
 using namespace millrace;
 
-struct Held {
+/** The data of one limiter's function. */
+struct Binding {
   std::unique_ptr<Single> single;
   Call call;
 };
@@ -26,58 +32,55 @@ struct Held {
 napi_value run(napi_env env, napi_callback_info info) {
   void* data;
   napi_get_cb_info(env, info, nullptr, nullptr, nullptr, &data);
-  const auto* held = static_cast<Held*>(data);
-  held->single->run(held->call);
+  const auto* binding = static_cast<Binding*>(data);
+  binding->single->run(binding->call);
   return nullptr;
-}
-
-std::unique_ptr<Single> singleOf(Word* words, const Shape& shape) {
-  if (shape.sums == SUMS_BLOCKS) return std::make_unique<SingleBy<Blocks>>(words, shape);
-  if (shape.sums == SUMS_FENWICK) return std::make_unique<SingleBy<Fenwick>>(words, shape);
-  return std::make_unique<SingleBy<Plain>>(words, shape);
 }
 
 void check(napi_env env, napi_status status) {
   if (status != napi_ok) throw Napi::Error::New(env);
 }
 
-View<Word> sharedWords(const Napi::CallbackInfo& info, size_t index, const char* said) {
-  const auto words = viewOf<Word>(info, index, napi_int32_array, said);
+View<Word> sharedWordsAt(const Napi::CallbackInfo& info, size_t index, const char* message) {
+  const Napi::Env env = info.Env();
+  const auto words = wordsAt(info, index, message);
   napi_value buffer;
   bool isDetachable = true;
-  check(info.Env(), napi_get_typedarray_info(info.Env(), info[index], nullptr, nullptr, nullptr, &buffer, nullptr));
-  check(info.Env(), napi_is_arraybuffer(info.Env(), buffer, &isDetachable));
-  if (isDetachable) throw Napi::TypeError::New(info.Env(), said);
+  check(env, napi_get_typedarray_info(env, info[index], nullptr, nullptr, nullptr, &buffer, nullptr));
+  check(env, napi_is_arraybuffer(env, buffer, &isDetachable));
+  if (isDetachable) throw Napi::TypeError::New(env, message);
   return words;
 }
 
-/** single(words, plan, call): the function that decides, by what stands in `call`, on `words`. */
+/** single(words, params, call): returns the function that carries out the operation in `call` on `words`. */
 Napi::Value single(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const auto words = sharedWords(info, 0, "words: expected an Int32Array on a SharedArrayBuffer");
-  const auto plan = viewOf<double>(info, 1, napi_float64_array, "params: expected a Float64Array");
-  const auto call = sharedWords(info, 2, "call: expected an Int32Array on a SharedArrayBuffer");
-  const Shape shape = shapeOf(info, planOf(info, plan), words);
-  if (call.length < CALL_WORDS) refuse(info, "call: too short");
-  if (reinterpret_cast<uintptr_t>(call.data) % sizeof(double) != 0) refuse(info, "call: not at a multiple of 8 bytes");
+  const auto words = sharedWordsAt(info, 0, "words: expected an Int32Array on a SharedArrayBuffer");
+  const auto params = doublesAt(info, 1, "params: expected a Float64Array");
+  const auto call = sharedWordsAt(info, 2, "call: expected an Int32Array on a SharedArrayBuffer");
+  const Shape shape = shapeOf(info, paramsOf(info, params), words);
+  if (call.length < CALL_WORDS) throwRangeError(info, "call: too short");
+  if (!call.isAlignedForDoubles()) throwRangeError(info, "call: not at a multiple of 8 bytes");
 
-  auto held = std::make_unique<Held>(Held{singleOf(words.data, shape), Call(call.data)});
-  napi_value made;
-  check(env, napi_create_function(env, "single", NAPI_AUTO_LENGTH, run, held.get(), &made));
-  const auto fixed = [](const char* name, napi_value value) {
+  auto operations = withSums(shape, [&]<typename Sums>() -> std::unique_ptr<Single> {
+    return std::make_unique<SingleBy<Sums>>(words.data, shape);
+  });
+  auto binding = std::make_unique<Binding>(Binding{std::move(operations), Call(call.data)});
+  napi_value function;
+  check(env, napi_create_function(env, "single", NAPI_AUTO_LENGTH, run, binding.get(), &function));
+  const auto constant = [](const char* name, napi_value value) {
     return napi_property_descriptor{name, nullptr, nullptr, nullptr, nullptr, value, napi_default, nullptr};
   };
-  const napi_property_descriptor kept[] = {fixed("words", info[0]), fixed("call", info[2])};
-  check(env, napi_define_properties(env, made, std::size(kept), kept));
-  const auto finalize = [](napi_env, void* data, void*) { delete static_cast<Held*>(data); };
-  check(env, napi_add_finalizer(env, made, held.get(), finalize, nullptr, nullptr));
-  held.release();
-  return Napi::Value(env, made);
+  const napi_property_descriptor held[] = {constant("words", info[0]), constant("call", info[2])};
+  check(env, napi_define_properties(env, function, std::size(held), held));
+  const auto finalize = [](napi_env, void* data, void*) { delete static_cast<Binding*>(data); };
+  check(env, napi_add_finalizer(env, function, binding.get(), finalize, nullptr, nullptr));
+  binding.release();
+  return Napi::Value(env, function);
 }
 
 }  // namespace
 
-void initSingle(Napi::Object exports) {
-  const Napi::Env env = exports.Env();
+void initSingle(Napi::Env env, Napi::Object exports) {
   exports.Set("single", Napi::Function::New<single>(env, "single"));
 }

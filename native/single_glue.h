@@ -2,5 +2,5 @@
 
 #include <napi.h>
 
-/** Adds single(words, params, call) to `exports`. */
-void initSingle(Napi::Object exports);
+/** Adds `single` to the exports. */
+void initSingle(Napi::Env env, Napi::Object exports);

@@ -1,5 +1,5 @@
-// Where a key's way is: src/memory/table.ts. Names are read relaxed: they are only a hint, and whoever acts on a way
-// reads them again after its admission word.
+// Finds the way of a key. The counterpart of src/memory/table.ts. Names are read relaxed, because they are
+// only hints: a decision reads the name again after the way's admission word.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,8 @@ namespace millrace {
 template <typename Sums>
 class Table {
  public:
-  Table(Word* words, const Shape& shape, const Cells<Sums>& cells) : words_(words), shape_(shape), cells_(cells) {}
+  Table(Word* words, const Shape& shape, const Cells<Sums>& cells)
+      : words_(words), shape_(shape), cells_(cells) {}
 
   /** The first way of the key's first set. */
   size_t firstSet(Word lo) const { return (uint64_t{lo} * shape_.sets >> 32) * WAYS_PER_SET; }
@@ -26,23 +27,26 @@ class Table {
     return set < end ? set : set - end;
   }
 
-  /** Where most keys are: the place in their first set that is looked at first. */
+  /** The way that most keys have: the one in their first set that is searched first. */
   size_t homeOf(Name name) const { return firstSet(name.lo) + (name.lo & (WAYS_PER_SET - 1)); }
 
-  /** A way of either set that bears the low half of the key's name, or NO_WAY. */
+  /** A way of either set with the low half of the key's name, or NO_WAY. */
   int64_t guess(Name name) const {
     const size_t first = firstSet(name.lo);
     const int64_t way = guessIn(first, name.lo);
     return way != NO_WAY ? way : guessIn(secondSet(first, name.hi), name.lo);
   }
 
-  /** A way of a set that bears the low half of the key's name, or NO_WAY. */
+  /** A way of one set with the low half of the key's name, or NO_WAY. */
   int64_t guessIn(size_t set, Word lo) const {
-    const Word found = bearing(set, lo);
+    const Word found = waysNamed(set, lo);
     return found == 0 ? NO_WAY : static_cast<int64_t>(set) + std::countr_zero(found);
   }
 
-  /** The way in which the key is LIVE, or NO_WAY: names may stand in a way's former life, too. */
+  /**
+   * The way that is LIVE and the key's, or NO_WAY. A way that is not LIVE may still hold the name of its last
+   * key.
+   */
   int64_t findLive(Name name) const {
     const size_t first = firstSet(name.lo);
     for (const size_t set : {first, secondSet(first, name.hi)}) {
@@ -57,12 +61,12 @@ class Table {
 
  private:
   /**
-   * A bit for each way of the set that bears `lo`. All 16 names at once, without a branch: a loop that ends at one of them
-   * is foreseen wrongly for every third key, and that costs as much as a third of a decision.
+   * A bit for each way of the set with the name `lo`. Compares all 16 names without a branch. The processor
+   * mispredicts the end of a search loop for every third key, which costs as much as a third of a decision.
    */
-  Word bearing(size_t set, Word lo) const {
+  Word waysNamed(size_t set, Word lo) const {
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
-    // Plain vector loads: x64 reads every aligned word of them whole, and a name read late is a hint like any other.
+    // A plain vector load: x64 never tears an aligned word of it, and a stale name is a hint like any other.
     static_assert(WAYS_PER_SET == 16);
     const auto* names = reinterpret_cast<const __m128i*>(words_ + NAMES_AT + set);
     const __m128i name = _mm_set1_epi32(static_cast<int>(lo));

@@ -13,7 +13,7 @@
 //                             which are counted and left; a report counts if the addon is on one of its stacks. One on a file
 //                             descriptor does not: its number was given back by Node, in an order that is not seen.
 //
-// On x64 the vector loads of Table::bearing are plain accesses of words that others write: ThreadSanitizer gets a loop of relaxed
+// On x64 the vector loads of Table::waysNamed are plain accesses of words that others write: ThreadSanitizer gets a loop of relaxed
 // loads there instead, so of the built code that one function is not what it has seen.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, rmSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// What single decisions are told of: how long to wait. And a charge that stays, as a refund by key may have taken it.
+// Tests of the waiting time after a refusal, and of charges that cannot be taken out because of a refund by
+// key.
 #pragma once
 
 #include <array>
@@ -8,7 +9,7 @@
 
 namespace {
 
-/** Whole milliseconds from `fromMs` until `cost` is admitted, by trying each granule on a copy of the arena. */
+/** Whole milliseconds from `fromMs` until `cost` is admitted. Tries each granule on a copy of the arena. */
 template <typename Sums>
 double untilAdmittedByTrying(const Arena<Sums>& arena, size_t way, Word cost, Word limit, double fromMs) {
   for (uint32_t granule = 0; granule <= arena.shape.buckets + 1; granule++) {
@@ -21,9 +22,12 @@ double untilAdmittedByTrying(const Arena<Sums>& arena, size_t way, Word cost, Wo
   return -1;
 }
 
-/** A thread died between a node and its bucket: sums count what no bucket does, until the node's first bucket is out. */
+/**
+ * A thread died after it charged a node and before it charged the bucket. Sums include these units until the
+ * node's first bucket has left the window.
+ */
 template <typename Sums>
-void whatANodeCountsBeyondItsBucketsIsWaitedFor() {
+void waitsForUnitsThatOnlyANodeCounts() {
   constexpr uint32_t granules = 300;
   for (const uint32_t slot : {130u, 200u, 250u}) {
     Arena<Sums> arena(2, false, granules);
@@ -32,28 +36,30 @@ void whatANodeCountsBeyondItsBucketsIsWaitedFor() {
     Cells<Sums> cells(arena.words.data(), arena.shape);
     const Reading then(arena.shape, thenMs);
     const uint32_t charged = cells.ring().slot(then.tick);
-    CHECK(cells.ring().sums().charge(cells.base(way), then.tick, charged, cells.ring().lap(), 3) == CHARGED, "nodes alone");
+    const Word lap = cells.ring().lap();
+    const Word above = cells.ring().sums().charge(cells.base(way), then.tick, charged, lap, 3);
+    CHECK(above == CHARGED, "the nodes are charged");
     const Reading now(arena.shape, thenMs + (slot - 70) * GRANULE_MS);
-    CHECK(cells.enter(cells.base(way), now), "later");
-    CHECK(admits(cells, way, 2, 5, now), "the rest");
-    CHECK(!admits(cells, way, 4, 5, now), "no room for four, and so all is summed");
+    CHECK(cells.enter(cells.base(way), now), "the tick moves on");
+    CHECK(admits(cells, way, 2, 5, now), "the rest of the limit fits");
+    CHECK(!admits(cells, way, 4, 5, now), "four do not fit, so the cell is summed");
     CHECK(!admits(cells, way, 1, 5, now), "full");
-    Forecast<Sums> forecast(arena.words.data(), arena.shape, cells);
+    Estimates<Sums> estimates(arena.words.data(), arena.shape, cells);
     for (const Word cost : {1u, 3u, 4u, 5u}) {
-      const double ms = forecast.untilFits(cells.base(way), cost, 5, now);
+      const double ms = estimates.untilFits(cells.base(way), cost, 5, now);
       const double tried = untilAdmittedByTrying(arena, way, cost, 5, now.nowMs);
-      CHECK(ms == tried, "cost %u at slot %u: %f, by trying %f", cost, slot, ms, tried);
+      CHECK(ms == tried, "cost %u at slot %u: %f ms, expected %f ms", cost, slot, ms, tried);
     }
   }
 }
 
-/** A refusal waits until a window has passed; a cell that has changed since is left to TypeScript. */
-void aRefusalIsAnsweredWhileItsCellIsUnchanged() {
-  Arena<Plain> arena(2);
+/** A changed cell is left to TypeScript. */
+void answersRetryAfterOnlyWhileTheCellIsUnchanged() {
+  Arena<Linear> arena(2);
   const size_t way = arena.insert(KEY, START_MS);
   std::array<double, CALL_WORDS / 2> memory{};
   Call call(reinterpret_cast<Word*>(memory.data()));
-  SingleBy<Plain> single(arena.words.data(), arena.shape);
+  SingleBy<Linear> single(arena.words.data(), arena.shape);
   const auto run = [&](Word what, Word cost) {
     call.put(CALL_OPERATION, what);
     call.put(CALL_LO, KEY.lo);
@@ -67,12 +73,13 @@ void aRefusalIsAnsweredWhileItsCellIsUnchanged() {
     return call.word(CALL_STATUS);
   };
   arena.words[HEADER_LIMIT] = 5;
-  CHECK(run(OPERATION_CHECK, 5) == STATUS_DONE, "the limit");
+  CHECK(run(OPERATION_CHECK, 5) == STATUS_DONE, "the limit is admitted");
   CHECK(run(OPERATION_CHECK, 1) == STATUS_REFUSED, "full");
-  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_DONE && call.number(CALL_ANSWER) > WINDOW_MS - GRANULE_MS, "a window");
+  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_DONE, "answered");
+  CHECK(call.number(CALL_ANSWER) > WINDOW_MS - GRANULE_MS, "the wait is a window");
   const size_t base = arena.shape.waysAt + way * arena.shape.wayWords;
   arena.words[base + ADM] += ONE_EPOCH;
-  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_UNANSWERED, "another word");
+  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_UNANSWERED, "another admission word");
   arena.words[base + ADM] -= ONE_EPOCH;
   arena.words[base + TICK] += 1;
   CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_UNANSWERED, "another tick");
@@ -80,32 +87,32 @@ void aRefusalIsAnsweredWhileItsCellIsUnchanged() {
   arena.words[base + HI] += 1;
   CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_UNANSWERED, "another key");
   arena.words[base + HI] -= 1;
-  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_DONE, "as it was");
+  CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_DONE, "the cell is restored");
 }
 
-/** What refunds by key leave beside a charge, and whether the charge can be taken out then. */
+/** The refund words before a charge and when it is taken out, and whether it can be taken out. */
 struct Marked {
   const char* what;
-  /** The bucket's mark before the charge, the cell's generation, and how many threads give back. */
+  /** Before the charge: the bucket's mark, the cell's generation and its GIVING. */
   Word mark, generation, giving;
-  /** The same when the charge comes to be taken out. */
+  /** When the charge is taken out. */
   Word markThen, generationThen;
   bool isTakenOut;
   Word stamp;
 };
 
-void aChargeIsTakenOutUnlessARefundByKeyHasBeenThere() {
+void takesAChargeOutUnlessARefundByKeyMayHaveTakenIt() {
   for (const auto& [what, mark, generation, giving, markThen, generationThen, isTakenOut, stamp] : {
            Marked{"no refund", 0, 0, 0, 0, 0, true, 0},
-           Marked{"no refund, though others have begun anew", 0, 7, 0, 0, 8, true, 0},
-           Marked{"a refund before", 1, 7, 0, 1, 7, true, 7 << 2 | 1},
-           Marked{"two before", 2, 7, 0, 2, 7, true, 7 << 2 | 2},
-           Marked{"one before, one meanwhile", 1, 7, 0, 2, 7, false, 7 << 2 | 1},
-           Marked{"as many meanwhile as begin anew", 1, 7, 0, 1, 8, false, 7 << 2 | 1},
-           Marked{"the first meanwhile", 0, 7, 0, 1, 7, false, 0},
-           Marked{"sunk, and comes up", SUNK, 7, 0, 1, 8, true, 8 << 2 | 1},
-           Marked{"a turn under way", 1, 7, ONE_TURN, 1, 7, false, 7 << 2 | 1},
-           Marked{"sunk, and can’t come up", SUNK, 7, 1, SUNK, 7, false, SUNK},
+           Marked{"no refund, but a new generation", 0, 7, 0, 0, 8, true, 0},
+           Marked{"one refund before", 1, 7, 0, 1, 7, true, 7 << 2 | 1},
+           Marked{"two refunds before", 2, 7, 0, 2, 7, true, 7 << 2 | 2},
+           Marked{"one refund before and one after", 1, 7, 0, 2, 7, false, 7 << 2 | 1},
+           Marked{"refunds after that start a new generation", 1, 7, 0, 1, 8, false, 7 << 2 | 1},
+           Marked{"the first refund after", 0, 7, 0, 1, 7, false, 0},
+           Marked{"sunk, and turned by the charge", SUNK, 7, 0, 1, 8, true, 8 << 2 | 1},
+           Marked{"a turn in progress", 1, 7, ONE_TURN, 1, 7, false, 7 << 2 | 1},
+           Marked{"sunk, and another thread gives back", SUNK, 7, 1, SUNK, 7, false, SUNK},
            Marked{"sunk, in the first generation", SUNK, 0, 1, SUNK, 0, false, SUNK},
        }) {
     Arena<Blocks> arena(2, false, 300);
@@ -121,7 +128,7 @@ void aChargeIsTakenOutUnlessARefundByKeyHasBeenThere() {
     beside[GENERATION] = generation;
     beside[GIVING] = giving;
     CHECK(admits(cells, way, 1, 5, reading), "%s", what);
-    CHECK(cells.charged().refunds == stamp, "%s: stamp %u", what, cells.charged().refunds);
+    CHECK(cells.decided().stamp == stamp, "%s: stamp %u", what, cells.decided().stamp);
     bucket = (bucket & ~REFUNDS) + markThen * ONE_REFUND;
     beside[GENERATION] = generationThen;
     CHECK(cells.undo(base, reading.tick, 1, stamp) == isTakenOut, "%s", what);

@@ -1,5 +1,5 @@
-// The protocol in C++ alone: on plain memory, without Node, by real threads. `npm run test:native` builds and runs it.
-// What TypeScript and this must do alike is held by test/native/; here it is what they promise.
+// Tests of the C++ protocol without Node, on ordinary memory and with real threads. `npm run test:native`
+// builds and runs them. test/native/ tests that C++ and TypeScript agree.
 #include <array>
 #include <functional>
 #include <latch>
@@ -13,11 +13,12 @@
 namespace {
 
 template <typename Sums>
-void admitsTheLimitInAnyWindowAndAllOfItAfterwards(uint32_t granules) {
+void admitsExactlyTheLimitInAnyWindow(uint32_t granules) {
   Arena<Sums> arena(2, false, granules);
   const size_t way = arena.insert(KEY, START_MS);
   Cells<Sums> cells(arena.data(), arena.shape);
-  // One unit a granule, round many laps: never more than the limit in a window and a granule, and never idle for long.
+  // One unit in each granule, over many laps: never more than the limit in a window and a granule, and never
+  // less.
   const Word limit = granules / 2;
   std::vector<int> admitted;
   int sum = 0;
@@ -26,12 +27,13 @@ void admitsTheLimitInAnyWindowAndAllOfItAfterwards(uint32_t granules) {
     admitted.push_back(admits(cells, way, 1, limit, reading) ? 1 : 0);
     sum += admitted[tick] - (tick > granules ? admitted[tick - granules - 1] : 0);
     CHECK(sum <= static_cast<int>(limit), "%d in the window that ends in granule %u", sum, tick);
-    if (tick > 2 * granules) CHECK(sum == static_cast<int>(limit), "only %d in the window that ends in %u", sum, tick);
+    if (tick <= 2 * granules) continue;
+    CHECK(sum == static_cast<int>(limit), "only %d in the window that ends in %u", sum, tick);
   }
 }
 
 template <typename Sums>
-void aReturnAfterAnyNumberOfLapsFindsTheWholeLimit(uint32_t granules) {
+void admitsTheWholeLimitAfterAnyNumberOfLaps(uint32_t granules) {
   Arena<Sums> arena(2, false, granules);
   const size_t way = arena.insert(KEY, START_MS);
   Cells<Sums> cells(arena.data(), arena.shape);
@@ -44,30 +46,32 @@ void aReturnAfterAnyNumberOfLapsFindsTheWholeLimit(uint32_t granules) {
   }
 }
 
-void aTickFarAheadAsksForANewReading() {
-  Arena<Plain> arena(2);
+void needsANewReadingIfTheTickIsFarAhead() {
+  Arena<Linear> arena(2);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells<Plain> cells(arena.data(), arena.shape);
-  CHECK(cells.enter(cells.base(way), Reading(arena.shape, START_MS + 7'200'000)), "two hours on");
-  const Word before = arena.words[cells.base(way) + TICK];
-  CHECK(!cells.enter(cells.base(way), Reading(arena.shape, START_MS)), "two hours back is not believed");
-  CHECK(arena.words[cells.base(way) + TICK] == before, "the tick stays");
+  Cells<Linear> cells(arena.data(), arena.shape);
+  const size_t base = cells.base(way);
+  const Reading twoHoursLater(arena.shape, START_MS + 7'200'000);
+  CHECK(cells.enter(base, twoHoursLater), "the tick moves two hours on");
+  const Word before = arena.words[base + TICK];
+  CHECK(!cells.enter(base, Reading(arena.shape, START_MS)), "a reading two hours back is not plausible");
+  CHECK(arena.words[base + TICK] == before, "the tick stays the same");
 }
 
-/** The time in a note comes round after 2^23 granules; what would have to be the same epoch is, as nothing else happens here. */
-void aNoteEndsLongBeforeItsTimeComesRound() {
-  Arena<Plain> arena(2);
+/** The time in a note wraps after 2^23 granules. Nothing else changes the epoch here. */
+void aNoteEndsBeforeItsTimeWraps() {
+  Arena<Linear> arena(2);
   const size_t way = arena.insert(KEY, START_MS);
-  Cells<Plain> cells(arena.data(), arena.shape);
+  Cells<Linear> cells(arena.data(), arena.shape);
   const size_t base = cells.base(way);
   const auto at = [&](double granules) { return Reading(arena.shape, START_MS + granules * GRANULE_MS); };
-  CHECK(admits(cells, way, 5, 5, at(0)), "the limit");
+  CHECK(admits(cells, way, 5, 5, at(0)), "the limit is admitted");
   CHECK(!admits(cells, way, 1, 5, at(0)), "full");
-  CHECK(arena.words[base + AS_OF] != NO_NOTE, "noted");
+  CHECK(arena.words[base + AS_OF] != NO_NOTE, "a note is written");
   cells.enter(base, at(1));
-  CHECK(arena.words[base + AS_OF] != NO_NOTE, "a note of an old tick ends by its time");
+  CHECK(arena.words[base + AS_OF] != NO_NOTE, "the note of an older tick stays");
   cells.enter(base, at(1 << 18));
-  CHECK(arena.words[base + AS_OF] == NO_NOTE, "ended");
+  CHECK(arena.words[base + AS_OF] == NO_NOTE, "the note has ended");
 }
 
 template <typename Sums>
@@ -75,7 +79,7 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   Arena<Sums> arena(100);
   std::vector<Word> fingerprints;
   for (Word i = 0; i < 500; i++) {
-    const uint64_t key = i / 2;  // each twice, and no two in one home
+    const uint64_t key = i / 2;  // each key twice, and no two keys in one way
     const Word set = static_cast<Word>(((key % 100 << 32) + 99) / 100);
     const Name name{((set + 16) & ~15u) | static_cast<Word>(key / 100), i / 2};
     if (i % 2 == 0 && i != 400) arena.insert(name, START_MS);
@@ -92,21 +96,22 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   batch.allowed = allowed.data();
   batch.at = at.data();
   batch.seen = seen.data();
-  const Tally none = Batches<Sums>(arena.data(), arena.shape).admit(batch, START_MS);
-  CHECK(none.stopped == 0 && none.admitted == 0 && !none.isBadCost, "the arena has another limit: stopped at %zu", none.stopped);
+  const BatchResult none = BatchDecider<Sums>(arena.data(), arena.shape).run(batch, START_MS);
+  CHECK(none.stopped == 0 && none.admitted == 0 && !none.isBadCost,
+        "the arena has another limit: stopped at %zu", none.stopped);
   arena.data()[HEADER_LIMIT] = batch.limit;
-  const Tally tally = Batches<Sums>(arena.data(), arena.shape).admit(batch, START_MS);
+  const BatchResult tally = BatchDecider<Sums>(arena.data(), arena.shape).run(batch, START_MS);
   CHECK(tally.stopped == 400, "stopped at %zu", tally.stopped);
   CHECK(tally.admitted == 200, "%u admitted", tally.admitted);
   for (size_t i = 0; i < 400; i++) {
     CHECK(allowed[i] == (i % 2 == 0 ? 1 : 0) && at[i] == START_MS, "entry %zu: %d", i, allowed[i]);
   }
-  CHECK(allowed[400] == 9, "what was not decided is left as it was");
+  CHECK(allowed[400] == 9, "an undecided entry is left unchanged");
 }
 
 constexpr unsigned THREADS = 4;
 
-/** Ends when all have. */
+/** Runs `work` in all threads at once and waits for them. */
 void inThreads(const std::function<void(unsigned)>& work) {
   std::latch begin(THREADS);
   std::vector<std::thread> threads;
@@ -120,26 +125,26 @@ void inThreads(const std::function<void(unsigned)>& work) {
 }
 
 /**
- * What threads turn on while they decide. Laps and epochs have eight bits, so a thread that is held up for 256 of them in
- * mid-decision may find a word that looks as if nothing had happened. While a system keeps a thread from running, the others
- * would make thousands: this clock waits for the slowest.
+ * A clock that the threads advance while they decide. Laps and epochs have eight bits, so a thread that is
+ * suspended for 256 of them in the middle of a decision may not notice the change. The other threads would
+ * make thousands meanwhile, so this clock waits for the slowest thread.
  */
 class Clock {
  public:
   int now() const { return now_; }
 
-  /** Now, from which on thread i counts as there. */
+  /** The time. Thread i counts as having reached it. */
   int enter(unsigned i) { return entered_[i] = now_.load(); }
 
-  /** On by one, once for all that saw it stand at `now`. */
-  void turn(int now) {
+  /** Advances by one from `now`, once for all threads that saw this time. */
+  void advance(int now) {
     for (const auto& entered : entered_) {
       if (now - entered >= MOST_AHEAD) return std::this_thread::yield();
     }
     now_.compare_exchange_strong(now, now + 1);
   }
 
-  /** Thread i is not waited for any more. */
+  /** The clock no longer waits for thread i. */
   void leave(unsigned i) { entered_[i] = std::numeric_limits<int>::max(); }
 
  private:
@@ -150,11 +155,11 @@ class Clock {
 };
 
 /**
- * All threads on one cell; who is refused turns the clock on by a window and a granule, once for all. What was admitted
- * while the clock stood, seen before and after, was charged in that very tick.
+ * All threads decide on one cell. A refused thread advances the clock by a window and a granule. If a thread
+ * sees the same time before and after a decision, the admission was charged in that tick.
  */
 template <typename Sums>
-void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word cost) {
+void threadsNeverExceedTheLimit(bool isSmooth, uint32_t granules, Word cost) {
   constexpr Word limit = 20;
   constexpr int PHASES = 50'000;
   Arena<Sums> arena(2, isSmooth, granules);
@@ -165,10 +170,10 @@ void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word co
   inThreads([&](unsigned i) {
     Cells<Sums> cells(arena.data(), arena.shape);
     for (int now = clock.enter(i); now < PHASES; now = clock.enter(i)) {
-      const Found found = decide(cells, way, cost, limit, Reading(arena.shape, START_MS + now * turnMs));
-      if (found == Found::ADMITTED && clock.now() == now) admitted[now] += cost;
-      if (found == Found::FULL) clock.turn(now);
-      // NEEDS_READING: this thread was kept from running while the others went on by an hour.
+      const Result found = decide(cells, way, cost, limit, Reading(arena.shape, START_MS + now * turnMs));
+      if (found == Result::ADMITTED && clock.now() == now) admitted[now] += cost;
+      if (found == Result::FULL) clock.advance(now);
+      // NEEDS_READING: this thread was suspended while the others advanced the clock by an hour.
     }
     clock.leave(i);
   });
@@ -177,15 +182,15 @@ void threadsNeverAdmitMoreThanTheLimit(bool isSmooth, uint32_t granules, Word co
     CHECK(admitted[i] <= limit, "%u in window %d", admitted[i].load(), i);
     full += admitted[i] == limit / cost * cost;
   }
-  CHECK(full > PHASES / (IS_HELD_UP ? 20 : 2), "only %d of %d windows were used up", full, PHASES);
+  CHECK(full > PHASES / (IS_SLOWED ? 20 : 2), "only %d of %d windows were used up", full, PHASES);
 }
 
 /**
- * As above, but the clock goes on by a part of a window, also while there is room, so that windows end all over the ring
- * and count what was admitted at many moments.
+ * As above, but the clock advances by a part of a window, and also while there is room. So windows end
+ * anywhere in the ring and hold admissions of many times.
  */
 template <typename Sums>
-void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
+void threadsNeverExceedTheLimitInMovingWindows(uint32_t granules) {
   constexpr Word limit = 10;
   constexpr int PHASES = 20'000;
   const uint32_t turn = (granules + 6) / 7;
@@ -198,9 +203,9 @@ void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
   inThreads([&](unsigned i) {
     Cells<Sums> cells(arena.data(), arena.shape);
     for (int now = clock.enter(i); now < PHASES; now = clock.enter(i)) {
-      const Found found = decide(cells, way, 1, limit, Reading(arena.shape, START_MS + now * turnMs));
-      if (found == Found::ADMITTED && clock.now() == now) admitted[now]++;
-      if (found == Found::FULL || admitted[now] > limit / 4) clock.turn(now);
+      const Result found = decide(cells, way, 1, limit, Reading(arena.shape, START_MS + now * turnMs));
+      if (found == Result::ADMITTED && clock.now() == now) admitted[now]++;
+      if (found == Result::FULL || admitted[now] > limit / 4) clock.advance(now);
     }
     clock.leave(i);
   });
@@ -211,11 +216,11 @@ void threadsNeverAdmitMoreThanTheLimitInMovingWindows(uint32_t granules) {
     CHECK(sum <= limit, "%u in the window that ends at turn %d", sum, end);
     full += sum == limit;
   }
-  CHECK(full > (IS_HELD_UP ? 0 : PHASES / 50), "only %d of %d windows were full", full, PHASES);
+  CHECK(full > (IS_SLOWED ? 0 : PHASES / 50), "only %d of %d windows were full", full, PHASES);
 }
 
 template <typename Sums>
-void theLastCellOfAnArenaIsDecidedWithinIt() {
+void theLastCellStaysWithinTheArena() {
   Arena<Sums> arena(2);
   constexpr Name last{0xffffffff, 0xffffffff};
   const size_t way = arena.insert(last, START_MS);
@@ -229,12 +234,12 @@ void theLastCellOfAnArenaIsDecidedWithinIt() {
 }
 
 /**
- * A clock that any thread turns on by a granule at any moment, round a ring of four buckets: decisions meet rollovers, undo what
- * they charged in a granule that ended, and sum anew all the time. What was admitted was charged between the granule of before
- * and that of after: it counts in every window in which all of that lies.
+ * Any thread advances the clock by a granule at any time, on a ring of four buckets. So decisions meet
+ * rollovers, undo charges of a granule that ended, and sum all the time. An admission was charged between the
+ * granules before and after the decision, so it counts in every window that holds both.
  */
 template <typename Sums>
-void threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns(bool isSmooth) {
+void threadsNeverExceedTheLimitWhileTheClockAdvances(bool isSmooth) {
   constexpr uint32_t granules = 3;
   constexpr Word limit = 12;
   constexpr int TICKS = 300'000;
@@ -251,18 +256,18 @@ void threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns(bool isSmooth) {
     for (int from = clock.enter(i); from < TICKS; from = clock.enter(i)) {
       const Word cost = 1 + decisions % 3;
       const Reading reading(arena.shape, START_MS + from * GRANULE_MS);
-      if (decisions % READINGS_KEPT == 0) clock.turn(from);  // late when it is used
-      const Found found = decide(cells, way, cost, limit, reading);
+      if (decisions % READINGS_KEPT == 0) clock.advance(from);  // so the reading is late when it is used
+      const Result found = decide(cells, way, cost, limit, reading);
       const int to = clock.now();
-      if (found == Found::ADMITTED && to - from <= static_cast<int>(granules)) {
+      if (found == Result::ADMITTED && to - from <= static_cast<int>(granules)) {
         admitted[from][to - from] += cost;
         if (to > from) late++;
       }
-      if (++decisions % DECISIONS_A_TURN == 0) clock.turn(to);
+      if (++decisions % DECISIONS_A_TURN == 0) clock.advance(to);
     }
     clock.leave(i);
   });
-  // A smooth window's oldest granule counts in part: there the whole ones are looked at.
+  // The oldest granule of a smooth window counts in part, so only the whole granules are checked.
   const int window = isSmooth ? granules : granules + 1;
   uint64_t all = 0;
   for (int first = 0; first + window <= TICKS; first++) {
@@ -273,11 +278,12 @@ void threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns(bool isSmooth) {
     CHECK(inside <= limit, "%u in the window of granules %d to %d", inside, first, first + window - 1);
     for (const auto& units : admitted[first]) all += units;
   }
-  CHECK(all > uint64_t{TICKS} * limit / window / (IS_HELD_UP ? 20 : 2), "only %llu units", static_cast<unsigned long long>(all));
+  CHECK(all > uint64_t{TICKS} * limit / window / (IS_SLOWED ? 20 : 2), "only %llu units",
+        static_cast<unsigned long long>(all));
   CHECK(late > 0, "no reading was late");
 }
 
-void aShapeHasTheWordsThatTypeScriptSays() {
+void aShapeHasTheSizesOfTypeScript() {
   struct Expected {
     Word sums;
     uint32_t buckets, ring, blocks, upper;
@@ -294,71 +300,82 @@ void aShapeHasTheWordsThatTypeScriptSays() {
            Expected{SUMS_FENWICK, 1 << 20, 1'048'704, 16'386, 0},
        }) {
     const Shape shape(1000.0 * buckets, buckets, 2, 0, false, sums);
-    CHECK(shape.ring == ring && shape.blocks == blocks && shape.upper == upper, "%u buckets by %u: %u, %u, %u", buckets,
-          sums, shape.ring, shape.blocks, shape.upper);
-    CHECK(shape.modulus % (int64_t{LAPS} * ring) == 0, "%u buckets by %u: laps end at the modulus", buckets, sums);
+    const bool isSame = shape.ring == ring && shape.blocks == blocks && shape.upper == upper;
+    CHECK(isSame, "%u buckets by %u: %u, %u, %u", buckets, sums, shape.ring, shape.blocks, shape.upper);
+    CHECK(shape.modulus % (int64_t{LAPS} * ring) == 0, "%u buckets by %u: laps end at the modulus", buckets,
+          sums);
   }
 }
 
 using Tests = std::vector<std::pair<std::string, std::function<void()>>>;
 
 template <typename Sums>
-void addThoseWithNodes(Tests& tests, const std::string& name) {
-  const auto add = [&](const std::string& what, std::function<void()> run) { tests.emplace_back(name + what, run); };
+void addTestsOfNodes(Tests& tests, const std::string& name) {
+  const auto add = [&](const std::string& what, std::function<void()> run) {
+    tests.emplace_back(name + what, run);
+  };
   for (const uint32_t granules : {GRANULES, 300u, MANY_GRANULES}) {
     const std::string many = " of " + std::to_string(granules);
-    add(many + ": the limit in any window, and all of it afterwards",
-        [=] { admitsTheLimitInAnyWindowAndAllOfItAfterwards<Sums>(granules); });
-    add(many + ": a return after any number of laps finds the whole limit",
-        [=] { aReturnAfterAnyNumberOfLapsFindsTheWholeLimit<Sums>(granules); });
-    add(many + ": nodes count what their buckets do", [=] { nodesCountWhatTheirBucketsDo<Sums>(granules); });
-    add(many + ": threads, never over",
-        [=] { threadsNeverAdmitMoreThanTheLimit<Sums>(false, granules, 3); });
-    add(many + ": threads, never over in a window that moves",
-        [=] { threadsNeverAdmitMoreThanTheLimitInMovingWindows<Sums>(granules); });
+    add(many + ": admits exactly the limit in any window",
+        [=] { admitsExactlyTheLimitInAnyWindow<Sums>(granules); });
+    add(many + ": admits the whole limit after any number of laps",
+        [=] { admitsTheWholeLimitAfterAnyNumberOfLaps<Sums>(granules); });
+    add(many + ": nodes count the sum of their buckets",
+        [=] { nodesCountTheSumOfTheirBuckets<Sums>(granules); });
+    add(many + ": threads never exceed the limit",
+        [=] { threadsNeverExceedTheLimit<Sums>(false, granules, 3); });
+    add(many + ": threads never exceed the limit in moving windows",
+        [=] { threadsNeverExceedTheLimitInMovingWindows<Sums>(granules); });
   }
-  add(": what a node counts beyond its buckets is waited for", whatANodeCountsBeyondItsBucketsIsWaitedFor<Sums>);
-  add(": a charge that is not committed leaves every node", aChargeThatIsNotCommittedLeavesEveryNode<Sums>);
+  add(": waits for units that only a node counts", waitsForUnitsThatOnlyANodeCounts<Sums>);
+  add(": takes an uncommitted charge out of every node", takesAnUncommittedChargeOutOfEveryNode<Sums>);
   for (const uint32_t laps : {1, 2, 100}) {
-    add(": a charge that " + std::to_string(laps) + " laps overtake takes no node back",
-        [=] { aLateChargeTakesNoNodeBack<Sums>(laps); });
+    add(": a charge " + std::to_string(laps) + " laps late does not change nodes of a later lap",
+        [=] { aLateChargeDoesNotChangeNodesOfALaterLap<Sums>(laps); });
   }
-  add(": threads, a clock that turns: never over",
-      [] { threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns<Sums>(false); });
-  add(": threads, a clock that turns, smooth: never over",
-      [] { threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns<Sums>(true); });
-  add(": the last cell of an arena is decided within it", theLastCellOfAnArenaIsDecidedWithinIt<Sums>);
-  add(": a batch decides in order, and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Sums>);
+  add(": threads never exceed the limit while the clock advances",
+      [] { threadsNeverExceedTheLimitWhileTheClockAdvances<Sums>(false); });
+  add(": threads never exceed the limit while the clock advances, smooth",
+      [] { threadsNeverExceedTheLimitWhileTheClockAdvances<Sums>(true); });
+  add(": the last cell stays within the arena", theLastCellStaysWithinTheArena<Sums>);
+  add(": a batch decides in order and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Sums>);
 }
 
 }  // namespace
 
 int main() {
   Tests tests{
-      {"a shape has the words that TypeScript says", aShapeHasTheWordsThatTypeScriptSays},
-      {"admits the limit in any window, and all of it afterwards",
-       [] { admitsTheLimitInAnyWindowAndAllOfItAfterwards<Plain>(GRANULES); }},
-      {"a return after any number of laps finds the whole limit",
-       [] { aReturnAfterAnyNumberOfLapsFindsTheWholeLimit<Plain>(GRANULES); }},
-      {"a tick far ahead asks for a new reading", aTickFarAheadAsksForANewReading},
-      {"a refusal is answered while its cell is unchanged", aRefusalIsAnsweredWhileItsCellIsUnchanged},
-      {"a charge is taken out unless a refund by key has been there", aChargeIsTakenOutUnlessARefundByKeyHasBeenThere},
-      {"a note ends long before its time comes round", aNoteEndsLongBeforeItsTimeComesRound},
-      {"a batch decides in order, and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Plain>},
-      {"threads, cost 1: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(false, GRANULES, 1); }},
-      {"threads, cost 3: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(false, GRANULES, 3); }},
-      {"threads, a window of one granule: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(false, 1, 1); }},
-      {"threads, smooth: never over", [] { threadsNeverAdmitMoreThanTheLimit<Plain>(true, GRANULES, 1); }},
-      {"threads, never over in a window that moves",
-       [] { threadsNeverAdmitMoreThanTheLimitInMovingWindows<Plain>(GRANULES); }},
-      {"the last cell of an arena is decided within it", theLastCellOfAnArenaIsDecidedWithinIt<Plain>},
-      {"threads, a clock that turns: never over", [] { threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns<Plain>(false); }},
-      {"threads, a clock that turns, smooth: never over",
-       [] { threadsNeverAdmitMoreInAnyWindowOfAClockThatTurns<Plain>(true); }},
+      {"a shape has the sizes that TypeScript computes", aShapeHasTheSizesOfTypeScript},
+      {"admits exactly the limit in any window",
+       [] { admitsExactlyTheLimitInAnyWindow<Linear>(GRANULES); }},
+      {"admits the whole limit after any number of laps",
+       [] { admitsTheWholeLimitAfterAnyNumberOfLaps<Linear>(GRANULES); }},
+      {"needs a new reading if the tick is far ahead", needsANewReadingIfTheTickIsFarAhead},
+      {"answers retryAfter only while the cell is unchanged", answersRetryAfterOnlyWhileTheCellIsUnchanged},
+      {"takes a charge out unless a refund by key may have taken it",
+       takesAChargeOutUnlessARefundByKeyMayHaveTakenIt},
+      {"a note ends before its time wraps", aNoteEndsBeforeItsTimeWraps},
+      {"a batch decides in order and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Linear>},
+      {"threads never exceed the limit, cost 1",
+       [] { threadsNeverExceedTheLimit<Linear>(false, GRANULES, 1); }},
+      {"threads never exceed the limit, cost 3",
+       [] { threadsNeverExceedTheLimit<Linear>(false, GRANULES, 3); }},
+      {"threads never exceed the limit in a window of one granule",
+       [] { threadsNeverExceedTheLimit<Linear>(false, 1, 1); }},
+      {"threads never exceed the limit, smooth",
+       [] { threadsNeverExceedTheLimit<Linear>(true, GRANULES, 1); }},
+      {"threads never exceed the limit in moving windows",
+       [] { threadsNeverExceedTheLimitInMovingWindows<Linear>(GRANULES); }},
+      {"the last cell stays within the arena", theLastCellStaysWithinTheArena<Linear>},
+      {"threads never exceed the limit while the clock advances",
+       [] { threadsNeverExceedTheLimitWhileTheClockAdvances<Linear>(false); }},
+      {"threads never exceed the limit while the clock advances, smooth",
+       [] { threadsNeverExceedTheLimitWhileTheClockAdvances<Linear>(true); }},
   };
-  tests.emplace_back("a Fenwick tree: a sum that a lap overtakes does not count", aSumThatALapOvertakesDoesNotCount);
-  addThoseWithNodes<Blocks>(tests, "block sums");
-  addThoseWithNodes<Fenwick>(tests, "a Fenwick tree");
+  tests.emplace_back("a Fenwick tree: rejects a sum that the next lap overtakes",
+                     rejectsASumThatTheNextLapOvertakes);
+  addTestsOfNodes<Blocks>(tests, "block sums");
+  addTestsOfNodes<Fenwick>(tests, "a Fenwick tree");
   int broken = 0;
   for (const auto& [name, run] : tests) {
     const int before = failed;

@@ -1,5 +1,5 @@
-// Nodes above the buckets, where another thread comes in between at one place of a decision: what real threads meet once in
-// a million times, made to happen.
+// Tests of nodes in which a second thread acts at one chosen step of a decision. Real threads meet there once
+// in a million decisions.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace {
 
-/** Sums before whose next sum, or charge, another thread comes in between. */
+/** Calls `beforeSum` or `beforeCharge` once, before the next sum or charge. */
 template <typename Sums>
 struct Interrupted : Sums {
   using Sums::Sums;
@@ -26,39 +26,43 @@ struct Interrupted : Sums {
   }
 };
 
-/** A reading whose tick is in that slot of some lap. */
+/** A time whose tick has this slot. */
 double inSlot(const Shape& shape, uint32_t slot) {
   const Word tick = Reading(shape, START_MS).tick;
   return START_MS + (shape.ring - tick % shape.ring + slot) * GRANULE_MS;
 }
 
 /**
- * A sum late in one lap, while another thread has charged the nodes of the next one and is about to commit: node 0 counts
- * only that one now, and what the window that is summed had in it is missed.
+ * A thread sums late in one lap. Meanwhile another thread charges the nodes for the next lap and is about to
+ * commit. Node 0 then counts only the next lap, so the sum misses the units of its own window.
  */
-void aSumThatALapOvertakesDoesNotCount() {
+void rejectsASumThatTheNextLapOvertakes() {
   Arena<Fenwick> arena(2, false, MANY_GRANULES);
   const double nowMs = inSlot(arena.shape, 4'600);
   const size_t way = arena.insert(KEY, nowMs);
   Cells<Interrupted<Fenwick>> cells(arena.words.data(), arena.shape);
   const size_t base = cells.base(way);
-  CHECK(admits(cells, way, 5, 5, Reading(arena.shape, nowMs)), "the limit");
+  CHECK(admits(cells, way, 5, 5, Reading(arena.shape, nowMs)), "the limit is admitted");
   bool wasInterrupted = false;
   cells.ring().sums().beforeSum = [&] {
     wasInterrupted = true;
     Cells<Fenwick> other(arena.words.data(), arena.shape);
     const Reading later(arena.shape, nowMs + 600 * GRANULE_MS);
-    CHECK(other.enter(base, later), "the next lap");
+    CHECK(other.enter(base, later), "the tick enters the next lap");
     const uint32_t slot = other.ring().slot(later.tick);
-    CHECK(other.ring().sums().charge(base, later.tick, slot, other.ring().lap(), 1) == CHARGED, "its nodes");
+    const Word charged = other.ring().sums().charge(base, later.tick, slot, other.ring().lap(), 1);
+    CHECK(charged == CHARGED, "the nodes of the next lap are charged");
   };
-  CHECK(!admits(cells, way, 1, 5, Reading(arena.shape, nowMs + GRANULE_MS)), "the window has the limit in it");
-  CHECK(wasInterrupted, "there was a sum");
+  CHECK(!admits(cells, way, 1, 5, Reading(arena.shape, nowMs + GRANULE_MS)), "the window holds the limit");
+  CHECK(wasInterrupted, "the cell was summed");
 }
 
-/** A charge that is overtaken by whole laps, in which the same nodes have been charged: they stay as they are. */
+/**
+ * Another thread charges the same nodes whole laps later, before this thread does. The nodes keep the later
+ * lap.
+ */
 template <typename Sums>
-void aLateChargeTakesNoNodeBack(uint32_t laps) {
+void aLateChargeDoesNotChangeNodesOfALaterLap(uint32_t laps) {
   Arena<Sums> arena(2, false, MANY_GRANULES);
   const double nowMs = inSlot(arena.shape, 70);
   const size_t way = arena.insert(KEY, nowMs);
@@ -66,13 +70,15 @@ void aLateChargeTakesNoNodeBack(uint32_t laps) {
   const Reading later(arena.shape, nowMs + static_cast<double>(laps) * arena.shape.ring * GRANULE_MS);
   Cells<Sums> other(arena.words.data(), arena.shape);
   cells.ring().sums().beforeCharge = [&] { CHECK(admits(other, way, 4, 5, later), "%u laps later", laps); };
-  CHECK(admits(cells, way, 1, 5, Reading(arena.shape, nowMs)), "the last unit");
-  // In the block behind, so that it is counted by its nodes.
+  CHECK(admits(cells, way, 1, 5, Reading(arena.shape, nowMs)), "the last unit is admitted");
+  // In the next block, so that the sum uses the nodes.
   const Reading after(arena.shape, later.nowMs + 130 * GRANULE_MS);
   CHECK(!admits(other, way, 1, 5, after), "after %u laps", laps);
 }
 
-/** What nodes count for the ring that ends in the cell's tick is in the buckets below, and no bucket counts for another lap. */
+/**
+ * Checks that each node counts the sum of its buckets, and that no bucket is of another lap than its guard.
+ */
 template <typename Sums>
 void checkNodes(Arena<Sums>& arena, size_t way) {
   const Shape& shape = arena.shape;
@@ -103,9 +109,9 @@ void checkNodes(Arena<Sums>& arena, size_t way) {
   for (uint32_t i = 0; i < shape.upper; i++) check(shape.blocks + i, i * BLOCK, (i + 1) * BLOCK);
 }
 
-/** Now and then an admission, anywhere in the next three windows: what nodes and guards say is true after each. */
+/** Admits at random times within three windows, and checks the nodes after each decision. */
 template <typename Sums>
-void nodesCountWhatTheirBucketsDo(uint32_t granules) {
+void nodesCountTheSumOfTheirBuckets(uint32_t granules) {
   Arena<Sums> arena(2, false, granules);
   const size_t way = arena.insert(KEY, START_MS);
   Cells<Sums> cells(arena.words.data(), arena.shape);
@@ -115,23 +121,29 @@ void nodesCountWhatTheirBucketsDo(uint32_t granules) {
     random = random * 6364136223846793005 + 1442695040888963407;
     const uint64_t scale = i % 16 == 0 ? 3 * granules : i % 2 == 0 ? granules / 20 + 1 : 2;
     tick += (random >> 33) % scale;
-    decide(cells, way, 1 + (random >> 60), 60, Reading(arena.shape, START_MS + static_cast<double>(tick) * GRANULE_MS));
+    const Reading reading(arena.shape, START_MS + static_cast<double>(tick) * GRANULE_MS);
+    decide(cells, way, 1 + (random >> 60), 60, reading);
     checkNodes(arena, way);
   }
 }
 
-/** Others use up the limit while a charge is under way: it is taken out of all that it went into. */
+/**
+ * Another thread uses the limit up while a charge is in progress. The charge is taken out of the bucket and
+ * all nodes.
+ */
 template <typename Sums>
-void aChargeThatIsNotCommittedLeavesEveryNode() {
+void takesAnUncommittedChargeOutOfEveryNode() {
   Arena<Sums> arena(2, false, MANY_GRANULES);
   const size_t way = arena.insert(KEY, START_MS);
   Cells<Interrupted<Sums>> cells(arena.words.data(), arena.shape);
   Cells<Sums> other(arena.words.data(), arena.shape);
   const Reading reading(arena.shape, START_MS);
-  cells.ring().sums().beforeCharge = [&] { CHECK(admits(other, way, 4, 5, reading), "most of the limit"); };
-  CHECK(!admits(cells, way, 2, 5, reading), "no room any more");
+  cells.ring().sums().beforeCharge = [&] {
+    CHECK(admits(other, way, 4, 5, reading), "the other thread admits most of the limit");
+  };
+  CHECK(!admits(cells, way, 2, 5, reading), "the cost does not fit any more");
   checkNodes(arena, way);
-  CHECK(admits(other, way, 1, 5, reading), "and the rest is there");
+  CHECK(admits(other, way, 1, 5, reading), "the rest of the limit fits");
   checkNodes(arena, way);
 }
 

@@ -1,4 +1,5 @@
-// An addon of mistakes, each for a sanitizer to find in Node: `npm run test:sanitize` builds it as it builds ours.
+// An addon with faults that the sanitizers have to report in Node. `npm run test:sanitize` builds it like the
+// real addon.
 #include <node_api.h>
 
 #include <atomic>
@@ -16,11 +17,12 @@ Words wordsOf(napi_env env, napi_callback_info info) {
   napi_value given;
   Words words{nullptr, 0};
   napi_get_cb_info(env, info, &count, &given, nullptr, nullptr);
-  napi_get_typedarray_info(env, given, nullptr, &words.length, reinterpret_cast<void**>(&words.data), nullptr, nullptr);
+  auto** const data = reinterpret_cast<void**>(&words.data);
+  napi_get_typedarray_info(env, given, nullptr, &words.length, data, nullptr, nullptr);
   return words;
 }
 
-/** The word behind the last. */
+/** Reads one word past the end. */
 napi_value readPast(napi_env env, napi_callback_info info) {
   const Words words = wordsOf(env, info);
   napi_value read;
@@ -28,14 +30,17 @@ napi_value readPast(napi_env env, napi_callback_info info) {
   return read;
 }
 
-/** One more than the first word, which may be the greatest. */
+/** Adds 1 to the first word. Overflows if that is the largest integer. */
 napi_value addOne(napi_env env, napi_callback_info info) {
   napi_value sum;
   napi_create_int32(env, wordsOf(env, info).data[0] + 1, &sum);
   return sum;
 }
 
-/** Raises the first word plainly when a second thread does. They meet at the second word, which puts nothing in order. */
+/**
+ * Increments the first word by plain accesses, in two threads at once. They wait for each other at the second
+ * word, whose accesses are relaxed and order nothing.
+ */
 napi_value raise(napi_env env, napi_callback_info info) {
   int32_t* const data = wordsOf(env, info).data;
   auto* const word = static_cast<volatile int32_t*>(data);

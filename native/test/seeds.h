@@ -1,17 +1,17 @@
-// Mistakes for the sanitizers to find, one at a time, as `npm run test:sanitize` asks for them by -D. Included ahead of what
-// they are made in; without -D there are none.
+// Faults that the sanitizers have to report. `npm run test:sanitize` enables one at a time by -D; without -D
+// there is none. Included before the headers that the faults change.
 #pragma once
 
 #include "../words.h"
 
-/** SEED_SHORT_ARENA: the arena ends a word too early, and whoever reads the last bucket reads past it. */
+/** SEED_SHORT_ARENA: the arena is one word too short, so a read of the last bucket is out of bounds. */
 #if defined(SEED_SHORT_ARENA)
 inline constexpr size_t SEEDED_SHORTFALL = 1;
 #else
 inline constexpr size_t SEEDED_SHORTFALL = 0;
 #endif
 
-/** SEED_MISALIGNED: the arena begins within a word. */
+/** SEED_MISALIGNED: the arena does not begin at a multiple of a word. */
 inline millrace::Word* seededShift(millrace::Word* words) {
 #if defined(SEED_MISALIGNED)
   return reinterpret_cast<millrace::Word*>(reinterpret_cast<char*>(words) + 2);
@@ -20,7 +20,7 @@ inline millrace::Word* seededShift(millrace::Word* words) {
 #endif
 }
 
-/** SEED_PLAIN_INCREMENT: a word that is raised by one is looked at, and then written plainly. */
+/** SEED_PLAIN_INCREMENT: an increment by one is a load and a plain store. */
 #if defined(SEED_PLAIN_INCREMENT)
 namespace millrace {
 inline Word seededCompareExchange(Word* words, size_t index, Word expected, Word next) {

@@ -1,4 +1,4 @@
-// What the tests of the protocol are written with.
+// Helpers for the tests of the protocol.
 #pragma once
 
 #include <atomic>
@@ -25,35 +25,36 @@ constexpr int MOST_PRINTED = 20;
     }                                                      \
   } while (false)
 
-/** Sanitizers take so long over each access that threads are held up in most decisions, and do less together. */
+/** Sanitizers slow each access down, so that most decisions are interrupted and threads overlap less. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool IS_HELD_UP = true;
+constexpr bool IS_SLOWED = true;
 #else
-constexpr bool IS_HELD_UP = false;
+constexpr bool IS_SLOWED = false;
 #endif
 
 constexpr double WINDOW_MS = 10'000;
 constexpr uint32_t GRANULES = 10;
-/** Above 4,096 block sums have a second level. */
+/** Block sums have a second level above 4,096 granules. */
 constexpr uint32_t MANY_GRANULES = 5'000;
 constexpr double GRANULE_MS = WINDOW_MS / GRANULES;
 constexpr double START_MS = 1'000'123;
 
 template <typename Sums>
-constexpr Word KIND = SUMS_LINEAR;
+constexpr Word SUMS_OF = SUMS_LINEAR;
 template <>
-constexpr Word KIND<Blocks> = SUMS_BLOCKS;
+constexpr Word SUMS_OF<Blocks> = SUMS_BLOCKS;
 template <>
-constexpr Word KIND<Fenwick> = SUMS_FENWICK;
+constexpr Word SUMS_OF<Fenwick> = SUMS_FENWICK;
 
-/** An arena in which keys have been given their homes; TypeScript does that otherwise. */
+/** An arena and its keys. In production TypeScript inserts the keys. */
 template <typename Sums>
 struct Arena {
   Shape shape;
   std::vector<Word> words;
 
   explicit Arena(uint32_t sets, bool isSmooth = false, uint32_t granules = GRANULES)
-      : shape(granules * GRANULE_MS, granules, sets, START_MS, isSmooth, KIND<Sums>), words(shape.words - SEEDED_SHORTFALL) {}
+      : shape(granules * GRANULE_MS, granules, sets, START_MS, isSmooth, SUMS_OF<Sums>),
+        words(shape.words - SEEDED_SHORTFALL) {}
 
   Word* data() { return seededShift(words.data()); }
 
@@ -70,20 +71,21 @@ struct Arena {
 
 constexpr Name KEY{0x1234, 0x5678};
 
-/** As the engine decides: the attempt first, then at length. */
+/** Decides as Decider does, on a way that is known. */
 template <typename Sums>
-Found decide(Cells<Sums>& cells, size_t way, Word cost, Word limit, const Reading& reading, Name name = KEY) {
-  const Found found = cells.attempt(way, name, cost, limit, reading);
-  if (found != Found::UNDECIDED) return found;
-  if (!cells.enter(cells.base(way), reading)) return Found::NEEDS_READING;
+Result decide(Cells<Sums>& cells, size_t way, Word cost, Word limit, const Reading& reading,
+              Name name = KEY) {
+  const Result found = cells.attempt(way, name, cost, limit, reading);
+  if (found != Result::UNDECIDED) return found;
+  if (!cells.enter(cells.base(way), reading)) return Result::NEEDS_READING;
   return cells.decide(way, name, cost, limit, reading);
 }
 
 template <typename Sums>
 bool admits(Cells<Sums>& cells, size_t way, Word cost, Word limit, const Reading& reading, Name name = KEY) {
-  const Found found = decide(cells, way, cost, limit, reading, name);
-  CHECK(found == Found::ADMITTED || found == Found::FULL, "found %d", static_cast<int>(found));
-  return found == Found::ADMITTED;
+  const Result found = decide(cells, way, cost, limit, reading, name);
+  CHECK(found == Result::ADMITTED || found == Result::FULL, "found %d", static_cast<int>(found));
+  return found == Result::ADMITTED;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ import {
   requestOf,
   WAY,
 } from '../memory/request-ring.js'
-import { NativeRequestAnswerer } from '../native/request-answerer.js'
+import { NativeRequestServer } from '../native/request-server.js'
 import { attachShared } from './attach.js'
 import { decideBatch } from './batch.js'
 import { InlineEngine } from './inline.js'
@@ -56,7 +56,7 @@ class RequestHandler implements RingHandler {
   readonly memory: RingMemory
   readonly engine: InlineEngine
   readonly #areas: Area[]
-  readonly #native: NativeRequestAnswerer | undefined
+  readonly #native: NativeRequestServer | undefined
   /** Whether a request just before has taken a reading of the clock. */
   #hasReading = false
 
@@ -64,7 +64,7 @@ class RequestHandler implements RingHandler {
     const { arena, rule, clock } = attachShared(limiter)
     this.memory = memory
     this.engine = new InlineEngine(arena, rule, clock)
-    this.#native = NativeRequestAnswerer.for(arena, memory.words)
+    this.#native = NativeRequestServer.for(arena, memory.words)
     this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
   }
 
@@ -79,7 +79,7 @@ class RequestHandler implements RingHandler {
     const { reading } = this.engine
     reading.take()
     this.#hasReading = false
-    const stopped = native.answer(from, to, reading.nowMs)
+    const stopped = native.serve(from, to, reading.nowMs)
     this.engine.tally((stopped - from) | 0, 0)
     return stopped
   }

@@ -283,12 +283,15 @@ export function shapeFor(windowMs: number, buckets: number, sets: number, sums: 
   return { ...counts, wayWords, waysAt, besideAt, besideWords, words }
 }
 
-/** The number of sets. At least two, because every key has two. */
+/** Every key has two sets to choose from. */
+export const MIN_SETS = 2
+
+/** The number of sets in a table for so many keys. */
 export function setsFor(maxKeys: number): number {
-  return Math.max(2, Math.ceil(maxKeys / MAX_LOAD / WAYS_PER_SET))
+  return Math.max(MIN_SETS, Math.ceil(maxKeys / MAX_LOAD / WAYS_PER_SET))
 }
 
 /** Whether a header may have these values. */
 export function isShape(buckets: number, sets: number, windowMs: number): boolean {
-  return buckets >= 1 && buckets <= MAX_BUCKETS && sets >= 2 && windowMs >= 1 && Number.isFinite(windowMs)
+  return buckets >= 1 && buckets <= MAX_BUCKETS && sets >= MIN_SETS && windowMs >= 1 && Number.isFinite(windowMs)
 }

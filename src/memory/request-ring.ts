@@ -1,6 +1,6 @@
 /**
- * The part of a request ring's map that the addon shares (`native/slots.h`). `engines/ring-transport.ts` has
- * the protocol.
+ * The part of a request ring's map that the addon shares (`native/request_server.h`).
+ * `engines/ring-transport.ts` has the protocol.
  */
 
 /** The index, in the ring's words, of the cursor that counts the replies that the server has published. */

@@ -6,7 +6,9 @@ import { constantsHash } from './constants.js'
 import type { NativeFiles } from './files.js'
 import type { NativeParams } from './native-params.js'
 
-/** What `native/addon.cc` exports. Every function checks its arguments and throws a TypeError or a RangeError. */
+/**
+ * What `native/addon.cc` exports. Every function checks its arguments and throws a TypeError or a RangeError.
+ */
 export interface Addon {
   /** Functions for shared files. Absent on Windows. */
   readonly files?: NativeFiles
@@ -14,7 +16,9 @@ export interface Addon {
   readonly constantsHash: string
   /** Whether the addon can read the clock that `monotonicClock` reads. */
   readonly readsClock: boolean
-  /** Decides keys in order. Returns the index of the first key that it left to TypeScript. @see NativeBatches */
+  /**
+   * Decides keys in order. Returns the index of the first key that it left to TypeScript. @see NativeBatches
+   */
   admitMany(
     words: Int32Array,
     fingerprints: Int32Array,
@@ -25,11 +29,11 @@ export interface Addon {
     params: NativeParams,
     remaining?: Int32Array,
   ): number
-  /** Answers requests in a ring. Returns the cursor at which it stopped. @see NativeRequestAnswerer */
-  answerRequests(words: Int32Array, ring: Int32Array, params: NativeParams): number
+  /** Serves requests in a ring. Returns the cursor at which it stopped. @see NativeRequestServer */
+  serveRequests(words: Int32Array, ring: Int32Array, params: NativeParams): number
   /**
-   * Returns a function that carries out the operation in `call` on `words`, as often as it is called. Both arrays must be
-   * on SharedArrayBuffers. @see NativeSingle
+   * Returns a function that carries out the operation in `call` on `words`, as often as it is called. Both
+   * arrays must be on SharedArrayBuffers. @see NativeSingle
    */
   single(words: Int32Array, params: NativeParams, call: Int32Array): () => void
 }
@@ -41,8 +45,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 let loaded: Loaded | undefined
 
 /**
- * Returns the addon, which each thread loads once. Returns undefined if this machine has no build, if the build was
- * compiled with other constants (after a warning), or if `MILLRACE_NATIVE` is 0.
+ * Returns the addon, which each thread loads once. Returns undefined if this machine has no build, if the
+ * build was compiled with other constants (after a warning), or if `MILLRACE_NATIVE` is 0.
  * @throws MillraceError `ERR_MILLRACE_NO_ADDON` if there is no addon and `MILLRACE_NATIVE` is 1
  */
 export function addonFor(environment: Environment = process.env): Addon | undefined {

@@ -4,15 +4,17 @@ import { type Addon, addonFor } from './addon.js'
 import { canHandle, type NativeParams, PARAM, paramsFor, SEEN_WORDS } from './native-params.js'
 
 /**
- * TypeScript decides smaller batches, unless MILLRACE_NATIVE is 1. A call costs as much as three decisions, and at four
- * keys neither side is faster (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case batch`).
+ * TypeScript decides smaller batches, unless MILLRACE_NATIVE is 1. A call costs as much as three decisions,
+ * and at four keys neither side is faster (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case
+ * batch`).
  */
 const LEAST_KEYS = 8
 
 /**
- * V8 keeps small typed arrays on its heap and moves one out before the addon may see it, which costs as much as four
- * decisions. So the entries of batches up to this size are copied to and from arrays that were moved before. A batch of
- * 16 takes a third of the time (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench -- --case batch`).
+ * V8 keeps small typed arrays on its heap and moves one out before the addon may see it, which costs as much
+ * as four decisions. So the entries of batches up to this size are copied to and from arrays that were moved
+ * before. A batch of 16 takes a third of the time (AMD EPYC Zen 4, Node 20.20, 2026-11-21, `npm run bench --
+ * --case batch`).
  */
 const MOST_COPIED = 256
 
@@ -24,7 +26,9 @@ export interface Entries {
   readonly allowed: Uint8Array
   /** The clock's reading of each decision, in milliseconds. */
   readonly at: Float64Array
-  /** `SEEN_WORDS` words for each refused entry: way or NO_WAY, and the way's admission word, tick and UNTIL. */
+  /**
+   * `SEEN_WORDS` words for each refused entry: way or NO_WAY, and the way's admission word, tick and UNTIL.
+   */
   readonly seen: Int32Array
   /** Units left after each decision, if the caller asked for them. */
   readonly remaining: Int32Array | undefined
@@ -32,7 +36,10 @@ export interface Entries {
 
 /** Decides many keys of one arena in the addon. */
 export class NativeBatches {
-  /** Whether the addon reads the clock for every `KEYS_PER_READING` keys. Otherwise the caller's reading holds for all. */
+  /**
+   * Whether the addon reads the clock for every `KEYS_PER_READING` keys. Otherwise the caller's reading holds
+   * for all.
+   */
   readonly readsClock: boolean
   /** The smallest batch that is worth a call. */
   readonly leastKeys: number
@@ -69,8 +76,9 @@ export class NativeBatches {
   }
 
   /**
-   * Decides the entries from `from` to before `to`, in order. Returns the first entry that it did not decide, or `to`. It
-   * stops at a key that needs a new cell or a newer reading of the clock, and before a key if the limit has changed.
+   * Decides the entries from `from` to before `to`, in order. Returns the first entry that it did not decide,
+   * or `to`. It stops at a key that needs a new cell or a newer reading of the clock, and before a key if the
+   * limit has changed.
    */
   admit(entries: Entries, from: number, to: number, limit: number, nowMs: number): number {
     const params = this.#params

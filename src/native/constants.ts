@@ -1,6 +1,7 @@
 /**
- * Every number that TypeScript and C++ share. TypeScript defines it; `npm run generate` writes it to `native/constants.h`.
- * The addon exports the hash of the constants that it was compiled with, and the loader compares it with `constantsHash()`.
+ * Every number that TypeScript and C++ share. TypeScript defines it; `npm run generate` writes it to
+ * `native/constants.h`. The addon exports the hash of the constants that it was compiled with, and the loader
+ * compares it with `constantsHash()`.
  */
 import { createHash } from 'node:crypto'
 import { MAX_AHEAD_MS, MAX_AHEAD_TICKS, MIN_AHEAD_TICKS, MOST_NEWEST } from '../algorithms/ring.js'
@@ -39,6 +40,7 @@ export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>>
     SUMS_BLOCKS: layout.SUMS.indexOf('blocks'),
     SUMS_FENWICK: layout.SUMS.indexOf('fenwick'),
     WAYS_PER_SET: layout.WAYS_PER_SET,
+    MIN_SETS: layout.MIN_SETS,
     HI: layout.HI,
     ADM: layout.ADM,
     TICK: layout.TICK,
@@ -122,7 +124,9 @@ function prefixed(prefix: string, numbers: Numbers): Numbers {
   return Object.fromEntries(Object.entries(numbers).map(([name, value]) => [`${prefix}_${name}`, value]))
 }
 
-/** Changes whenever a constant gets another name, type or value, or moves in the list. 16 hexadecimal digits. */
+/**
+ * Changes whenever a constant gets another name, type or value, or moves in the list. 16 hexadecimal digits.
+ */
 export function constantsHash(): string {
   return createHash('sha256').update(JSON.stringify(CONSTANTS)).digest('hex').slice(0, 16)
 }

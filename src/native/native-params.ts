@@ -1,4 +1,7 @@
-/** The numbers that TypeScript and the addon exchange in typed arrays. `constants.ts` hands their indices to C++. */
+/**
+ * The numbers that TypeScript and the addon exchange in typed arrays. `constants.ts` hands their indices to
+ * C++.
+ */
 import type { Arena } from '../memory/arena.js'
 import { SUMS } from '../memory/layout.js'
 
@@ -29,8 +32,8 @@ export const PARAM_COUNT = Object.keys(PARAM).length
 export type NativeParams = Float64Array
 
 /**
- * Indices into the memory of a single call (`NativeSingle`). Doubles come first and count in doubles; words follow and
- * count in 32-bit words.
+ * Indices into the memory of a single call (`NativeSingle`). Doubles come first and count in doubles; words
+ * follow and count in 32-bit words.
  */
 export const CALL = {
   /** Double: the clock's reading in milliseconds. The addon writes it if it reads the clock. */
@@ -48,14 +51,17 @@ export const CALL = {
   STATUS: 11,
   LIMIT: 12,
   TICK: 13,
-  REFUNDS: 14,
+  STAMP: 14,
   READS_CLOCK: 15,
   ADM: 16,
   UNTIL: 17,
 } as const
 export const CALL_WORDS = 18
 export const OPERATION = { CHECK: 0, USAGE: 1, RETRY_AFTER: 2 } as const
-/** UNANSWERED: the addon changed nothing, and TypeScript answers. DONE: the cost was admitted, or ANSWER is set. */
+/**
+ * UNANSWERED: the addon changed nothing, and TypeScript answers. DONE: the cost was admitted, or ANSWER is
+ * set.
+ */
 export const STATUS = { UNANSWERED: 0, REFUSED: 1, DONE: 2 } as const
 
 /** Stands for a way where there is none. */
@@ -67,7 +73,9 @@ export const SEEN_WORDS = 4
 /** One reading of the clock holds for this many keys of a batch. The clock costs a third of a decision. */
 export const KEYS_PER_READING = 64
 
-/** Whether the addon can handle this arena. Beyond these limits doubles cannot tell one granule from the next. */
+/**
+ * Whether the addon can handle this arena. Beyond these limits doubles cannot tell one granule from the next.
+ */
 export function canHandle({ shape, originMs }: Arena): boolean {
   return shape.windowMs <= Number.MAX_SAFE_INTEGER && Math.abs(originMs) <= Number.MAX_SAFE_INTEGER
 }

@@ -7,11 +7,12 @@ import { type Addon, addonFor } from './addon.js'
 import { CALL, CALL_WORDS, canHandle, OPERATION, paramsFor, STATUS } from './native-params.js'
 
 /**
- * Carries out single operations on one arena in the addon. Both sides see the memory of `CALL`: JavaScript writes the
- * operation there and reads the result, so a call has no arguments. A call costs a third of a reading of the clock.
+ * Carries out single operations on one arena in the addon. Both sides see the memory of `CALL`: JavaScript
+ * writes the operation there and reads the result, so a call has no arguments. A call costs a third of a
+ * reading of the clock.
  *
- * Arenas in files are left to TypeScript. The addon keeps a pointer to the arena, and the ArrayBuffer of a file could be
- * transferred away (`native/single_glue.cc`).
+ * Arenas in files are left to TypeScript. The addon keeps a pointer to the arena, and the ArrayBuffer of a
+ * file could be transferred away (`native/single_glue.cc`).
  */
 export class NativeSingle {
   readonly #run: () => void
@@ -38,9 +39,9 @@ export class NativeSingle {
   }
 
   /**
-   * Reads the clock and decides; `hint` is the way where the key was last, or NO_WAY. Returns false if it decided and
-   * charged nothing: the cost is 0 or above the limit, the key has no way, or a newer reading is needed. The reading is
-   * taken in either case.
+   * Reads the clock and decides; `hint` is the way where the key was last, or NO_WAY. Returns false if it
+   * decided and charged nothing: the cost is 0 or above the limit, the key has no way, or a newer reading is
+   * needed. The reading is taken in either case.
    */
   decides(lo: number, hi: number, cost: number, hint: number): boolean {
     const words = this.#words
@@ -86,7 +87,7 @@ export class NativeSingle {
 
   /** @see SlidingWindow.chargedStamp */
   get chargedStamp(): number {
-    return this.#words[CALL.REFUNDS]!
+    return this.#words[CALL.STAMP]!
   }
 
   /** @see SlidingWindow.lastAdm */

@@ -1,4 +1,4 @@
-// Random calls of `answerRequests`.
+// Random calls of `serveRequests`.
 import { inspect } from 'node:util'
 import { HEADER } from '#millrace/memory/layout.js'
 import {
@@ -31,7 +31,7 @@ export class RequestCalls {
   readonly #ring = new SharedArrayBuffer(4 * (RING_WORDS + BESIDE))
 
   constructor(addon: Addon, values: Values, raced: SharedArrayBuffer) {
-    this.#answer = addon.answerRequests as (...args: unknown[]) => unknown
+    this.#answer = addon.serveRequests as (...args: unknown[]) => unknown
     this.#values = values
     this.#raced = raced
   }

@@ -1,21 +1,24 @@
-// No nodes: a window of few buckets is summed one by one. src/range-sum/plain.ts.
+// No nodes: the buckets of a short window are added one by one. The counterpart of src/range-sum/linear.ts.
 #pragma once
 
 #include "range_sum.h"
 
 namespace millrace {
 
-class Plain {
+class Linear {
  public:
   static constexpr bool HAS_NODES = false;
 
-  Plain(Word* words, const Shape& shape, Laps& laps) : words_(words), ring_(shape.ring), laps_(laps) {}
+  Linear(Word* words, const Shape& shape, Laps& laps) : words_(words), ring_(shape.ring), laps_(laps) {}
 
   Word charge(size_t, Word, uint32_t, Word, Word) { return CHARGED; }
   void takeOut(size_t, uint32_t, Word, Word) {}
-  void fetch(size_t, uint32_t) const {}
+  void prefetch(size_t, uint32_t) const {}
 
-  /** Relaxed reads: whoever sums has read the admission word before, and all that it counts was in the buckets earlier. */
+  /**
+   * Relaxed reads are enough. The caller has loaded the admission word before, and everything that word
+   * counts was in the buckets earlier.
+   */
   uint64_t sum(size_t base, uint32_t slot, Word lap, uint32_t length) const {
     const size_t first = base + BUCKETS;
     const size_t end = first + slot + 1;
@@ -35,18 +38,19 @@ class Plain {
     return NONE;
   }
 
-  /** One slot for every 64 ticks passed: a count in it that is of no lap still in the window goes. */
+  /** Visits one slot for every SWEEP_LAPS ticks passed. Removes a count whose lap has left the ring. */
   void sweep(size_t base, Word from, int64_t hop, Word to) {
     const int64_t end = (int64_t{from} + hop) / SWEEP_LAPS;
     int64_t p = from / SWEEP_LAPS + 1;
     if (p > end) return;
     for (p = std::max(p, end - ring_ + 1); p <= end; p++) {
-      const auto i = static_cast<uint32_t>(p % ring_);
-      const size_t at = base + BUCKETS + i;
+      const auto slot = static_cast<uint32_t>(p % ring_);
+      const size_t at = base + BUCKETS + slot;
       const Word b = load(words_, at);
-      if ((b & COUNT) == 0 || (b & LAP) == laps_.lapOf(i, to)) continue;
-      // By the tick read after the bucket: what it counts was charged in that tick or before, if others have moved on.
-      if ((b & LAP) == laps_.lapOf(i, read(words_, base + TICK))) continue;
+      if ((b & COUNT) == 0 || (b & LAP) == laps_.lapOf(slot, to)) continue;
+      // Other threads may have moved the tick on. The tick is read after the bucket, so the bucket's charges
+      // are of this tick or of an earlier one.
+      if ((b & LAP) == laps_.lapOf(slot, read(words_, base + TICK))) continue;
       compareExchange(words_, at, b, (b & LAP) | REFUNDS);
     }
   }

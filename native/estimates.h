@@ -1,5 +1,5 @@
-// What a cell has left, worked out from its buckets and never written to it: src/algorithms/forecast.ts. A snapshot, which
-// other threads may overtake.
+// Figures that are computed from a cell's buckets and never written to them. The counterpart of
+// src/algorithms/estimates.ts. Each figure is a snapshot, which other threads may outdate.
 #pragma once
 
 #include "cell.h"
@@ -7,24 +7,29 @@
 namespace millrace {
 
 template <typename Sums>
-class Forecast {
+class Estimates {
  public:
-  Forecast(Word* words, const Shape& shape, Cells<Sums>& cells) : words_(words), shape_(shape), cells_(cells) {}
+  Estimates(Word* words, const Shape& shape, Cells<Sums>& cells)
+      : words_(words), shape_(shape), cells_(cells) {}
 
   /**
-   * Units of the limit that are left after the decision just made on the way by the reading, none where it is blocked. Where the
-   * cell has changed since, less: what the admission word counted then errs high.
+   * The units of the limit that are left after the last decision of `cells`, 0 if the key is blocked. If the
+   * cell has changed since, the result may be too low: it then uses the admission word of the decision, which
+   * errs high.
    */
   Word remaining(size_t way, Word limit, const Reading& reading) {
     const size_t base = cells_.base(way);
-    const Charge& decided = cells_.charged();
-    if ((decided.adm & COUNT) == BLOCKED && cells_.isShut(base, decided.adm, reading.nowMs)) return 0;
+    const Decided& decided = cells_.decided();
+    if ((decided.adm & COUNT) == BLOCKED && cells_.isBlocked(base, decided.adm, reading.nowMs)) return 0;
     uint64_t used = this->used(base, reading);
     if (!cells_.isStillUnchanged(way, decided.adm, decided.tick)) used = decided.adm & COUNT;
     return used < limit ? limit - static_cast<Word>(used) : 0;
   }
 
-  /** Units charged in the last `lastMs` (at most the window): every granule that overlaps them, counted whole. */
+  /**
+   * The units charged in the last `lastMs` (at most the window). Counts every granule that overlaps them
+   * whole.
+   */
   double usedInLast(size_t base, const Reading& reading, double lastMs) {
     Ring<Sums>& ring = cells_.ring();
     const double from = std::floor(shape_.position(reading.nowMs - lastMs));
@@ -39,8 +44,8 @@ class Forecast {
   }
 
   /**
-   * Whole milliseconds from the reading until `cost` (at most `limit`) fits, if the cell is not blocked; NaN where TypeScript has
-   * to say: of times too far apart.
+   * Whole milliseconds from the reading until `cost` (at most `limit`) fits. Ignores a block. NaN if the
+   * times are too far apart for this class: then TypeScript computes the answer.
    */
   double untilFits(size_t base, Word cost, Word limit, const Reading& reading) {
     Ring<Sums>& ring = cells_.ring();
@@ -61,18 +66,40 @@ class Forecast {
     }
   }
 
+  /**
+   * Whole milliseconds from the reading until a charge of this tick has left the window, by the strict edge.
+   * Keeps the last answer, because the charges of one tick all leave at once.
+   */
+  double untilGone(Word tick, const Reading& reading) {
+    const double fromMs = reading.nowMs;
+    const int64_t behind = shape_.distance(reading.tick, tick);
+    const int64_t age = 2 * behind > shape_.modulus ? behind - shape_.modulus : behind;
+    const double position = reading.absoluteTick - static_cast<double>(age) + cells_.ring().size;
+    if (position != gone_.position || fromMs != gone_.fromMs) {
+      gone_ = {position, fromMs, shape_.untilPosition(fromMs, position)};
+    }
+    return gone_.ms;
+  }
+
  private:
-  /** A cell's buckets as seen from a reading. */
+  /** A cell's buckets, seen from a reading. */
   struct View {
     Word tick;
-    /** The same, not wrapped. */
+    /** The same tick, not wrapped by the modulus. */
     double newest;
-    /** How many ticks up to that one are in the window. */
+    /** The number of ticks up to `tick` that are in the window. */
     int64_t length;
-    /** The sixteenths of the first of them that are outside. */
+    /** The sixteenths of the oldest of these ticks that are outside of the window. */
     uint32_t outside;
-    /** Where the window ends, in granules. */
+    /** The end of the window, in granules. */
     double now;
+  };
+
+  /** The last answer of `untilGone`. */
+  struct Gone {
+    double position = std::nan("");
+    double fromMs = 0;
+    double ms = 0;
   };
 
   View viewOf(size_t base, const Reading& reading) {
@@ -82,20 +109,21 @@ class Forecast {
     const double newest = reading.absoluteTick - static_cast<double>(behind);
     const int64_t length = std::max<int64_t>(0, ring.size - std::max<int64_t>(behind, 0));
     const uint32_t outside = shape_.isSmooth && behind >= 0 ? reading.sixteenth : 0;
-    return {tick, newest, length, outside, behind < 0 ? newest : reading.absoluteTick + outside / double{SIXTEENTHS}};
+    const double now = behind < 0 ? newest : reading.absoluteTick + outside / double{SIXTEENTHS};
+    return {tick, newest, length, outside, now};
   }
 
   uint64_t sumOf(size_t base, const View& view, int64_t length) {
     return length > 0 ? cells_.ring().sumOf(base, view.tick, static_cast<uint32_t>(length), 0) : 0;
   }
 
-  /** What counts in the view's window, of its oldest bucket by the part inside. */
+  /** The units in the view's window, with the part of the oldest bucket that is inside. */
   uint64_t usedIn(size_t base, const View& view) {
     if (view.length == 0) return 0;
     return cells_.ring().sumOf(base, view.tick, static_cast<uint32_t>(view.length), view.outside);
   }
 
-  /** Units that count against a decision at the reading; the cell's tick being the same before and after. */
+  /** The units that count against a decision at the reading. Repeats until the cell's tick stays the same. */
   uint64_t used(size_t base, const Reading& reading) {
     for (;;) {
       const View view = viewOf(base, reading);
@@ -104,7 +132,11 @@ class Forecast {
     }
   }
 
-  /** How many ticks before the view's the last one is that has to leave for at most `room` to count, or NONE. */
+  /**
+   * The age in ticks of the newest bucket that has to leave before at most `room` units count, or NONE.
+   * Verifies the result of `find` by sums, which decide: after a thread died, a node may count more than its
+   * buckets.
+   */
   int64_t lastToLeave(size_t base, const View& view, uint64_t room) {
     const uint64_t whole = sumOf(base, view, view.length);
     if (whole <= room) return NONE;
@@ -123,16 +155,20 @@ class Forecast {
     return low;
   }
 
-  /** The first position at which a bucket counts at most `most`. */
+  /** The first position at which a bucket counts at most `most` units. */
   double leaves(double tick, Word count, double most) {
     double sixteenths = SIXTEENTHS;
-    if (shape_.isSmooth) sixteenths = count > most ? std::min(double{SIXTEENTHS}, std::ceil(SIXTEENTHS - SIXTEENTHS * most / count)) : 1;
+    if (shape_.isSmooth) {
+      const double outside = std::ceil(SIXTEENTHS - SIXTEENTHS * most / count);
+      sixteenths = count > most ? std::min(double{SIXTEENTHS}, outside) : 1;
+    }
     return tick + cells_.ring().size - 1 + sixteenths / SIXTEENTHS;
   }
 
   Word* const words_;
   const Shape& shape_;
   Cells<Sums>& cells_;
+  Gone gone_;
 };
 
 }  // namespace millrace

@@ -2,11 +2,14 @@ import type { Arena } from '../memory/arena.js'
 import { type Addon, addonFor } from './addon.js'
 import { canHandle, type NativeParams, PARAM, paramsFor } from './native-params.js'
 
-/** TypeScript answers fewer requests than this, unless MILLRACE_NATIVE is 1. A call costs as much as two or three answers. */
+/**
+ * TypeScript serves fewer requests than this, unless MILLRACE_NATIVE is 1. A call costs as much as two or
+ * three replies.
+ */
 const LEAST_REQUESTS = 4
 
-/** Answers the CHECK requests of a request ring in the addon, as long as it admits them. */
-export class NativeRequestAnswerer {
+/** Serves the CHECK requests of a request ring in the addon, as long as it admits them. */
+export class NativeRequestServer {
   /** The fewest requests that are worth a call. */
   readonly least: number
   readonly #addon: Addon
@@ -15,10 +18,10 @@ export class NativeRequestAnswerer {
   readonly #params: NativeParams
 
   /** Returns undefined if there is no addon, or if the edge is smooth, which it does not support here. */
-  static for(arena: Arena, ring: Int32Array): NativeRequestAnswerer | undefined {
+  static for(arena: Arena, ring: Int32Array): NativeRequestServer | undefined {
     const addon = addonFor()
     if (addon === undefined || !canHandle(arena) || arena.edge === 'smooth') return undefined
-    return new NativeRequestAnswerer(addon, arena, ring)
+    return new NativeRequestServer(addon, arena, ring)
   }
 
   constructor(addon: Addon, arena: Arena, ring: Int32Array) {
@@ -30,14 +33,14 @@ export class NativeRequestAnswerer {
   }
 
   /**
-   * Answers the requests from cursor `from` to before cursor `to`. Returns the first request that it did not answer; all
-   * before that one were admitted and charged.
+   * Serves the requests from cursor `from` to before cursor `to`. Returns the first request that it did not
+   * serve; all before that one were admitted and charged.
    */
-  answer(from: number, to: number, nowMs: number): number {
+  serve(from: number, to: number, nowMs: number): number {
     const params = this.#params
     params[PARAM.FROM] = from
     params[PARAM.TO] = to
     params[PARAM.NOW_MS] = nowMs
-    return this.#addon.answerRequests(this.#words, this.#ring, params)
+    return this.#addon.serveRequests(this.#words, this.#ring, params)
   }
 }

@@ -24,7 +24,7 @@ function rightArguments() {
 }
 
 const call = ({ words, ring, params }: ReturnType<typeof rightArguments>): unknown =>
-  (addonFor({ MILLRACE_NATIVE: '1' })!.answerRequests as (...args: unknown[]) => unknown)(words, ring, params)
+  (addonFor({ MILLRACE_NATIVE: '1' })!.serveRequests as (...args: unknown[]) => unknown)(words, ring, params)
 
 test('what is no decision, and a new key, are left to TypeScript', () => {
   const given = rightArguments()

@@ -1,0 +1,57 @@
+// Decides one key: finds its way and decides on its cell.
+#pragma once
+
+#include "estimates.h"
+#include "table.h"
+
+namespace millrace {
+
+template <typename Sums>
+class Decider {
+ public:
+  Decider(const Decider&) = delete;
+  Decider(Word* words, const Shape& shape)
+      : cells_(words, shape), table_(words, shape, cells_), estimates_(words, shape, cells_) {}
+
+  Cells<Sums>& cells() { return cells_; }
+  Table<Sums>& table() { return table_; }
+  Estimates<Sums>& estimates() { return estimates_; }
+
+  /**
+   * Admits `cost` units (1 to `limit`) of the key, or returns FULL. Charges nothing and returns GONE if the
+   * key has no way, or NEEDS_READING if its cell needs a newer reading. `way` is a hint or NO_WAY, and then
+   * the way that decided.
+   */
+  Result decide(int64_t& way, Name name, Word cost, Word limit, const Reading& reading) {
+    if (way != NO_WAY) {
+      const Result result = cells_.attempt(static_cast<size_t>(way), name, cost, limit, reading);
+      if (result != Result::UNDECIDED) return result;
+    }
+    for (;;) {
+      way = table_.findLive(name);
+      if (way == NO_WAY) return Result::GONE;
+      if (!cells_.enter(cells_.base(static_cast<size_t>(way)), reading)) return Result::NEEDS_READING;
+      const Result result = cells_.decide(static_cast<size_t>(way), name, cost, limit, reading);
+      if (result != Result::GONE) return result;  // GONE: the way got another key after it was found
+    }
+  }
+
+ private:
+  Cells<Sums> cells_;
+  Table<Sums> table_;
+  Estimates<Sums> estimates_;
+};
+
+/**
+ * Calls `body.template operator()<Sums>()` with the class that sums the buckets of this shape.
+ *
+ *     withSums(shape, [&]<typename Sums>() { return Decider<Sums>(words, shape)...; });
+ */
+template <typename Body>
+auto withSums(const Shape& shape, Body body) {
+  if (shape.sums == SUMS_BLOCKS) return body.template operator()<Blocks>();
+  if (shape.sums == SUMS_FENWICK) return body.template operator()<Fenwick>();
+  return body.template operator()<Linear>();
+}
+
+}  // namespace millrace
