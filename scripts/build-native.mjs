@@ -1,4 +1,4 @@
-// Compiles the addon into prebuilds/, where node-gyp-build finds it and `npm pack` takes it along.
+// Compiles the addon into prebuilds/. node-gyp-build finds it there, and `npm pack` includes it.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

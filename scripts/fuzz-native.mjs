@@ -1,5 +1,5 @@
-// npm run fuzz:native -- --minutes 10 --seed 1: random calls of the addon (test/native/fuzz/), which is built with
-// AddressSanitizer and UBSan for it. Fails on any report and on any complaint.
+// npm run fuzz:native -- --minutes 10 --seed 1: random calls of the addon (test/native/fuzz/), built with
+// AddressSanitizer and UBSan. Fails on any report of a sanitizer and on any complaint of the test.
 import { spawn } from 'node:child_process'
 import { buildAddon, emptyFolder, environmentFor, reportsIn, root } from './sanitizers.mjs'
 

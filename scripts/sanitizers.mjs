@@ -1,6 +1,6 @@
-// Builds of the addon with a sanitizer in them, and the environment in which Node runs them. Node itself has no sanitizer in
-// it, so its library is loaded ahead of everything else; what Node allocates goes through it, too, and so the memory
-// behind every array is watched, but for arrays that may grow and for mapped files, which are not allocated.
+// Builds the addon with sanitizers, and makes the environment in which Node runs it. Node has no sanitizer
+// compiled in, so the sanitizer's library is preloaded. Node's allocations then go through it, and it checks
+// the memory of every array. Growable arrays and mapped files are not allocated, so it does not check those.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,11 +10,14 @@ import { copySources, headersPrefix } from './addon-sources.mjs'
 export const root = fileURLToPath(new URL('..', import.meta.url))
 export const compiler = process.env.CXX ?? 'c++'
 
-/** `libraries` go ahead of Node's own: the C++ library with them, as its exceptions are looked for before Node has loaded it. */
+/**
+ * `libraries` are preloaded. The sanitizer looks for the exceptions of the C++ library before Node has loaded
+ * that.
+ */
 export const SANITIZERS = {
   thread: { flags: ['-fsanitize=thread'], libraries: ['libtsan.so', 'libstdc++.so.6'] },
   address: { flags: ['-fsanitize=address'], libraries: ['libasan.so', 'libstdc++.so.6'] },
-  // Of the undefined operations that are left out by default, the one that arithmetic on ticks could do.
+  // float-cast-overflow is off by default, and arithmetic on ticks could cause one.
   undefined: {
     flags: ['-fsanitize=undefined,float-cast-overflow'],
     libraries: ['libubsan.so', 'libstdc++.so.6'],
@@ -28,7 +31,7 @@ export const flagsOf = (sanitizers) => [
   '-g',
 ]
 
-/** A folder below .cache/ that is empty. */
+/** Makes an empty folder below .cache/. */
 export function emptyFolder(name) {
   const folder = join(root, '.cache', name)
   rmSync(folder, { recursive: true, force: true })
@@ -36,7 +39,7 @@ export function emptyFolder(name) {
   return folder
 }
 
-/** Builds the addon; the folder is what MILLRACE_PREBUILD is to be. Throws with what the compiler said. */
+/** Builds the addon. Returns the value for MILLRACE_PREBUILD. Throws the compiler's output. */
 export function buildAddon(sanitizers) {
   const folder = emptyFolder(join('sanitize', sanitizers.join('-')))
   copySources(folder)
@@ -50,7 +53,7 @@ export function buildAddon(sanitizers) {
   return folder
 }
 
-/** The environment for Node with that build; reports go to `reports`, one file each. */
+/** The environment for Node with that build. Each report becomes a file in the folder `reports`. */
 export function environmentFor(sanitizers, addon, reports) {
   const libraries = [...new Set(sanitizers.flatMap((name) => SANITIZERS[name].libraries))]
   const log = `log_path=${join(reports, 'report')}`
@@ -60,8 +63,8 @@ export function environmentFor(sanitizers, addon, reports) {
     MILLRACE_PREBUILD: addon,
     MILLRACE_NATIVE: '1',
     MILLRACE_EVERY_TEST: '1',
-    // No leaks are looked for: at its end Node leaves to the system most of what it has, and no line of ours is told from that.
-    // Nor does it matter to whom an allocation is given back: Node's own new and delete are only partly seen.
+    // Node frees little memory at its end, so leaks of the addon cannot be told from Node's own. Node's new
+    // and delete are only partly intercepted, so a mismatch of the two means nothing.
     ASAN_OPTIONS: `${log}:detect_leaks=0:alloc_dealloc_mismatch=0`,
     UBSAN_OPTIONS: `${log}:print_stacktrace=1`,
     TSAN_OPTIONS: `${log}:exitcode=0`,
@@ -75,13 +78,13 @@ function libraryPath(name) {
   return realpathSync(path)
 }
 
-/** What the sanitizers have reported, one text each. UBSan beside another writes to standard error all the same. */
+/** The reports, one text each. Together with another sanitizer, UBSan writes to standard error instead. */
 export function reportsIn(folder, output = '') {
   const texts = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'))
   return /runtime error: /.test(output) ? [...texts, output] : texts
 }
 
-/** Runs a command; resolves with how it ended and all that it has written. */
+/** Runs a command. Resolves with its exit code or signal, and its output. */
 export function run(command, args, env = process.env) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })

@@ -1,4 +1,4 @@
-// Makes one of the mistakes of native/test/seeded_addon.cc: `node scripts/seeded.mjs ADDON readPast|addOne|raise`.
+// Runs one fault of native/test/seeded_addon.cc: `node scripts/seeded.mjs ADDON readPast|addOne|raise`.
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'

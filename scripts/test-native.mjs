@@ -1,4 +1,4 @@
-// Compiles the test of the C++ protocol, which knows nothing of Node, and runs it.
+// Compiles and runs the test of the C++ protocol, which does not need Node.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

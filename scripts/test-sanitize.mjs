@@ -1,20 +1,22 @@
-// npm run test:sanitize: the protocol in C++ and the addon under ThreadSanitizer, AddressSanitizer and UBSan (of GCC, on
-// Linux). Passes when none of them reports anything, and when each reports the mistakes that are made for it.
+// npm run test:sanitize: runs the C++ protocol and the addon under ThreadSanitizer, AddressSanitizer and
+// UBSan (of GCC, on Linux). Passes if no sanitizer reports anything, and if each reports the faults that are
+// made for it.
 //
-// The test of the C++ protocol, with its threads, runs under each by itself. The addon runs in Node, of which nothing is
-// instrumented; what that takes from each:
+// The test of the C++ protocol runs under each sanitizer by itself. The addon runs in Node, which is not
+// instrumented. That limits the sanitizers as follows:
 //
-//   AddressSanitizer, UBSan   nothing of the addon's: every access that it makes is looked at, and what Node allocates for
-//                             arrays has guarded borders. Arrays that may grow, and mapped files, have none.
-//   ThreadSanitizer           JavaScript's accesses, atomic or plain, are not seen at all, so no race between C++ and JavaScript
-//                             is: only one of two C++ calls on the same memory. That the two sides' operations have
-//                             the same strength is an argument (native/words.h) and tests (test/native/both-sides), no
-//                             sanitizer's word. Nor is it seen how Node orders its own threads: it finds "races" between parts of Node,
-//                             which are counted and left; a report counts if the addon is on one of its stacks. One on a file
-//                             descriptor does not: its number was given back by Node, in an order that is not seen.
+//   AddressSanitizer, UBSan   No limit for the addon's own accesses. The arrays that Node allocates have
+//                             guarded borders; growable arrays and mapped files have none.
+//   ThreadSanitizer           It does not see JavaScript's accesses, so it only finds races between two C++
+//                             calls. That both sides' operations have the same strength is shown by an
+//                             argument (native/words.h) and by tests (test/native/both-sides). It does not
+//                             see how Node synchronises its own threads, and reports races inside of Node,
+//                             which are counted and ignored. A report counts if the addon is on one of its
+//                             stacks. A report about a file descriptor does not count, because Node recycles
+//                             descriptors in an order that it does not see.
 //
-// On x64 the vector loads of Table::waysNamed are plain accesses of words that others write: ThreadSanitizer gets a loop of relaxed
-// loads there instead, so of the built code that one function is not what it has seen.
+// On x64 the vector loads of Table::waysNamed are plain accesses of words that others write. ThreadSanitizer
+// checks a loop of relaxed loads instead, so this one function is not checked as built.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -47,7 +49,10 @@ const IN_NODE = {
     ['build/test/stress/processes/main.js', '--seconds', '10'],
   ],
 }
-/** What each has to find, in C++ alone by -D and in Node by a function, and what it says then. */
+/**
+ * The faults that each sanitizer has to report: in C++ by -D, in Node by a function; and the text of the
+ * report.
+ */
 const MISTAKES = {
   thread: { flag: 'SEED_PLAIN_INCREMENT', call: 'raise', said: 'data race' },
   address: { flag: 'SEED_SHORT_ARENA', call: 'readPast', said: 'heap-buffer-overflow' },
@@ -103,8 +108,8 @@ async function testInNode(sanitizers) {
 }
 
 /**
- * Whether one of the two that race is ours: its innermost frame that is not of the sanitizer itself. Those further out say nothing:
- * Node has not told the sanitizer where its functions return, so frames stay there that were left long ago.
+ * Whether one of the two racing accesses is the addon's. Only the innermost frame outside of the sanitizer
+ * counts. The outer frames may be stale, because Node does not tell the sanitizer when its functions return.
  */
 function isOurs(report) {
   const isTheirCount = /^\s*ThreadSanitizer: reported \d+ warnings\s*$/.test(report)
@@ -134,7 +139,7 @@ function seeded(what, isFound, output) {
   note(`${what}: ${isFound ? 'reported, as it has to be' : `NOT REPORTED\n${output}`}`)
 }
 
-/** The reports of a run, which are gone from there afterwards. */
+/** Returns the reports of a run and deletes their files. */
 function taken(folder, output) {
   const texts = reportsIn(folder, output)
   for (const file of readdirSync(folder)) rmSync(join(folder, file))

@@ -293,5 +293,7 @@ export function setsFor(maxKeys: number): number {
 
 /** Whether a header may have these values. */
 export function isShape(buckets: number, sets: number, windowMs: number): boolean {
-  return buckets >= 1 && buckets <= MAX_BUCKETS && sets >= MIN_SETS && windowMs >= 1 && Number.isFinite(windowMs)
+  return (
+    buckets >= 1 && buckets <= MAX_BUCKETS && sets >= MIN_SETS && windowMs >= 1 && Number.isFinite(windowMs)
+  )
 }

@@ -77,7 +77,7 @@ export class NativeBatches {
 
   /**
    * Decides the entries from `from` to before `to`, in order. Returns the first entry that it did not decide,
-   * or `to`. It stops at a key that needs a new cell or a newer reading of the clock, and before a key if the
+   * or `to`. It stops at a key that needs a new cell or a newer reading of the clock. It also stops if the
    * limit has changed.
    */
   admit(entries: Entries, from: number, to: number, limit: number, nowMs: number): number {

@@ -1,9 +1,9 @@
 import { test as any, type Callback, type Context } from 'uvu'
 
-/** Where the addon is switched off, what only it can do is left out; where it is missing, it fails. */
+/** Skips the tests that need the addon if MILLRACE_NATIVE is 0. They fail if the addon is missing. */
 const register = process.env.MILLRACE_NATIVE === '0' ? any.skip : any
 
-/** uvu's `test`, for what needs the addon. */
+/** uvu's `test` for tests that need the addon. */
 export const test = Object.assign((name: string, act: Callback<Context>) => void register(name, act), {
   skip: any.skip,
   run: any.run,

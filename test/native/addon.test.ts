@@ -14,15 +14,15 @@ import { isLeftOut, onSide } from './sides.js'
 const test = isLeftOut() ? always.skip : always
 const small = () => createLimiter({ limit: 5, window: '1m', maxKeys: 20 })
 
-test('stats().native names what decides batches', () => {
+test('stats().native says whether the addon decides batches', () => {
   assert.is(onSide('addon', small).stats().native, 'addon')
   assert.is(onSide('typescript', small).stats().native, 'none')
 })
 
-test('windows of up to 2^20 granules are decided there, whatever sums them', () => {
+test('the addon decides windows of up to 2^20 granules by each range sum', () => {
   for (const rangeSum of [undefined, 'blocks', 'fenwick'] as const) {
     for (const granules of [1, 256, 257, 2 ** 20]) {
-      if (rangeSum !== undefined && granules <= 256) continue // summed one by one
+      if (rangeSum !== undefined && granules <= 256) continue // too few granules for this range sum
       const rule = { limit: 5, window: granules, granularity: 1, ...(rangeSum && { rangeSum }) }
       const limiter = onSide('addon', () => createLimiter({ ...rule, maxKeys: 1 }))
       assert.is(limiter.stats().native, 'addon')
@@ -44,7 +44,7 @@ test('an addon compiled with other constants is refused with a warning that name
   }
 })
 
-always('MILLRACE_NATIVE is 0, 1 or nothing', () => {
+always('MILLRACE_NATIVE other than 0, 1 or nothing is refused', () => {
   for (const wish of ['yes', '2', ' ']) {
     assertRaises(() => addonFor({ MILLRACE_NATIVE: wish }), 'ERR_MILLRACE_INVALID_OPTION', 'MILLRACE_NATIVE')
   }
@@ -62,28 +62,25 @@ const PROGRAM = `
     console.log(error.code, error.option, error.message)
   }`
 
-always(
-  'a package without a build for this machine decides in TypeScript, and says so where that is forbidden',
-  async () => {
-    const folder = await copyPackage()
+always('without a build for this machine TypeScript decides, or MILLRACE_NATIVE=1 throws', async () => {
+  const folder = await copyPackage()
+  try {
+    const program = join(folder, 'program.mjs')
+    await writeFile(program, PROGRAM)
+    const { MILLRACE_NATIVE: before } = process.env
+    delete process.env.MILLRACE_NATIVE
     try {
-      const program = join(folder, 'program.mjs')
-      await writeFile(program, PROGRAM)
-      const { MILLRACE_NATIVE: before } = process.env
-      delete process.env.MILLRACE_NATIVE
-      try {
-        assert.equal(await runNode([program], folder), { code: 0, out: 'none 5\n', err: '' })
-        process.env.MILLRACE_NATIVE = '1'
-        const { out } = await runNode([program], folder)
-        assert.match(out, /^ERR_MILLRACE_NO_ADDON MILLRACE_NATIVE .*npm run build:native/)
-      } finally {
-        if (before === undefined) delete process.env.MILLRACE_NATIVE
-        else process.env.MILLRACE_NATIVE = before
-      }
+      assert.equal(await runNode([program], folder), { code: 0, out: 'none 5\n', err: '' })
+      process.env.MILLRACE_NATIVE = '1'
+      const { out } = await runNode([program], folder)
+      assert.match(out, /^ERR_MILLRACE_NO_ADDON MILLRACE_NATIVE .*npm run build:native/)
     } finally {
-      await rm(folder, { recursive: true, force: true })
+      if (before === undefined) delete process.env.MILLRACE_NATIVE
+      else process.env.MILLRACE_NATIVE = before
     }
-  },
-)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
 
 always.run()

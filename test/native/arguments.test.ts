@@ -1,4 +1,4 @@
-// Whatever the addon is given, it throws or decides; nothing is written outside of the arrays that it was given.
+// With any arguments `admitMany` decides or throws, and writes only to the arrays of its arguments.
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ADM, HEADER, HI, LIVE, NAMES_AT, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
@@ -10,14 +10,14 @@ const test = isLeftOut() ? always.skip : always
 
 const LIMIT = 5
 
-/** An empty arena of this limit: a batch stops where the arena's limit is not the params's. */
+/** An empty arena with the limit of the params. A batch stops if the two limits differ. */
 function emptyArena(buffer: ArrayBufferLike): Int32Array {
   const words = new Int32Array(buffer)
   words[HEADER.LIMIT] = LIMIT
   return words
 }
 
-/** Arguments that are right: two keys of no way. */
+/** Valid arguments: two keys that have no way. */
 function rightArguments() {
   const { words } = shapeFor(60_000, 60, 2)
   return {
@@ -47,13 +47,13 @@ const call = (given: ReturnType<typeof rightArguments>): number => {
   )
 }
 
-test('right arguments are taken: a new key is left to TypeScript', () => {
+test('valid arguments are accepted, and a new key is left to TypeScript', () => {
   assert.is(call(rightArguments()), 0)
-  const words = emptyArena(new ArrayBuffer(4 * shapeFor(60_000, 60, 2).words)) // a plain ArrayBuffer will do
+  const words = emptyArena(new ArrayBuffer(4 * shapeFor(60_000, 60, 2).words)) // an ArrayBuffer is accepted, too
   assert.is(call({ ...rightArguments(), words }), 0)
 })
 
-test('a value of another type is a TypeError, at every place', () => {
+test('a value of another type throws a TypeError for each argument', () => {
   const wrong = [
     undefined,
     null,
@@ -83,7 +83,7 @@ test('a value of another type is a TypeError, at every place', () => {
     'remaining',
   ] as const) {
     for (const value of wrong) {
-      if (name === 'remaining' && value === undefined) continue // nobody asked
+      if (name === 'remaining' && value === undefined) continue // not asked for
       assert.throws(() => call({ ...rightArguments(), [name]: value }), isError(TypeError, name))
     }
     if (name !== 'costs')
@@ -93,7 +93,7 @@ test('a value of another type is a TypeError, at every place', () => {
   assert.throws(() => (admitMany as () => number)(), TypeError)
 })
 
-test('an array that is too short is a RangeError, empty and detached ones too', () => {
+test('an array that is too short, empty or detached throws a RangeError', () => {
   const { words } = shapeFor(60_000, 60, 2)
   const detached = new Float64Array(2)
   structuredClone(detached, { transfer: [detached.buffer] })
@@ -114,7 +114,7 @@ test('an array that is too short is a RangeError, empty and detached ones too', 
   }
 })
 
-test('a number of the params that can not be is a RangeError', () => {
+test('a param out of range throws a RangeError', () => {
   const wrong: [field: number, values: number[]][] = [
     [PARAM.WINDOW_MS, [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
     [PARAM.ORIGIN_MS, [Number.NaN, Number.NEGATIVE_INFINITY, 1e300]],
@@ -135,7 +135,7 @@ test('a number of the params that can not be is a RangeError', () => {
   }
 })
 
-test('a cost that is no integer of 0 or more is a RangeError', () => {
+test('a cost that is not an integer of 0 or more throws a RangeError', () => {
   for (const cost of [-1, 0.5, Number.NaN, Number.NEGATIVE_INFINITY]) {
     for (const costs of [cost, new Float64Array([7, cost])]) {
       const given = { ...rightArguments(), costs, remaining: undefined }
@@ -145,12 +145,12 @@ test('a cost that is no integer of 0 or more is a RangeError', () => {
 })
 
 for (const sums of SUMS) {
-  test(`${sums}: memory of random words does no harm: it stops or decides, and what lies beside it stays as it was`, () => {
-    leavesWhatLiesBeside(sums)
+  test(`${sums}: on memory of random words it stops or decides, and writes to no memory beside the arena`, () => {
+    writesOnlyToTheArena(sums)
   })
 }
 
-function leavesWhatLiesBeside(sums: Sums): void {
+function writesOnlyToTheArena(sums: Sums): void {
   const { words, waysAt, wayWords } = shapeFor(60_000, 60, 2, sums)
   const beside = 1_024
   let decided = 0
@@ -163,7 +163,7 @@ function leavesWhatLiesBeside(sums: Sums): void {
     ;(given.params as Float64Array)[PARAM.SUMS] = SUMS.indexOf(sums)
     const keys = [3, 20].map((way) => {
       arena[waysAt + way * wayWords + ADM]! |= LIVE
-      arena[NAMES_AT + way]! = (arena[NAMES_AT + way]! & 0x7fffffff) | (way < 16 ? 0 : 1 << 31) // of its set
+      arena[NAMES_AT + way]! = (arena[NAMES_AT + way]! & 0x7fffffff) | (way < 16 ? 0 : 1 << 31) // in this way's set
       return [arena[NAMES_AT + way]!, arena[waysAt + way * wayWords + HI]!]
     })
     given.words = arena

@@ -1,4 +1,4 @@
-// Threads of both sides on one arena: the worker's part.
+// One thread of `both-sides.ts`.
 import { workerData } from 'node:worker_threads'
 import { attachLimiter, type ManualClock } from 'millrace'
 import { SharedManualClock } from '#millrace/core/clock.js'
@@ -16,7 +16,7 @@ for (let there = place + 1; there < threads; there = Atomics.load(gate, 1)) Atom
 const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
 const handles = names.map((name) => limiter.handle(name))
 
-/** In one batch, or one by one, by handle or by string. */
+/** Decides the keys in one batch, or one by one, by handle or by string. */
 function decide(order: readonly number[]): ArrayLike<number> {
   const how = next()
   if (how < 0.5) {
@@ -32,7 +32,7 @@ function decide(order: readonly number[]): ArrayLike<number> {
 for (;;) {
   const phase = Atomics.load(gate, 0)
   if (phase >= phases) break
-  // All keys, beginning with another one each time, and some of them twice.
+  // All keys, from another first key each time, and some of them twice.
   const from = Math.floor(next() * keys)
   const order = Array.from({ length: keys + 20 }, (_, i) => (from + i) % keys)
   const nowMs = clock.now()

@@ -19,12 +19,12 @@ interface Setting {
   readonly edge: Edge
   readonly cost: number
   readonly keys: number
-  /** Granules that the clock goes on by at a turn. */
+  /** How many granules the clock advances at a time. */
   readonly turn: number
   readonly phases: number
 }
 
-/** Units admitted to each key between two turns. */
+/** Units admitted to each key between two advances of the clock. */
 function decide({ granules, rangeSum, edge, cost, keys, turn, phases }: Setting, haste: number) {
   const startMs = 1e9
   const limiter = createLimiter({
@@ -54,7 +54,7 @@ for (const setting of [
   ...[1, 3].flatMap((cost) => (['strict', 'smooth'] as const).map((edge) => ({ ...PLAIN, edge, cost }))),
   ...NODES.map((shape) => ({ ...shape, edge: 'strict' as const, cost: 3, keys: 40, phases: 300 * SHARE })),
 ]) {
-  test(`${nameOf(setting)}: two threads of each side on one arena admit to no key more than its limit in any window`, async () => {
+  test(`${nameOf(setting)}: two threads of each side on one arena never exceed a key's limit in any window`, async () => {
     const admitted = await decide(setting, 0)
     assert.equal(
       admitted.filter((units) => units > LIMIT),
@@ -66,11 +66,11 @@ for (const setting of [
   })
 }
 
-/** A clock that goes on while there is room: each window has what was admitted at many moments of it. */
+/** The clock advances while there is room, so that each window holds admissions of many times. */
 for (const shape of NODES) {
-  const turn = Math.floor(shape.granules / 7) // so that windows end all over the blocks
+  const turn = Math.floor(shape.granules / 7) // so that windows end anywhere in the blocks
   const setting: Setting = { ...shape, turn, edge: 'strict', cost: 1, keys: 40, phases: 2_000 * SHARE }
-  test(`${nameOf(setting)}: nor in a window that moves on by a seventh of itself`, async () => {
+  test(`${nameOf(setting)}: they never exceed it in windows that move by a seventh`, async () => {
     const admitted = await decide(setting, 0.1)
     const { granules, keys, phases } = setting
     let full = 0

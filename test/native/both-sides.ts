@@ -1,7 +1,7 @@
-// Threads of both sides on one arena, batch by batch. The clock stands until somebody has seen every key refused in one
-// batch (or, where `haste` says so, now and then before that); then whoever sees it first turns it on: by a window and a
-// granule, and all of each limit is there anew, or by less. What was admitted while the clock stood, read before and after
-// the batch, was charged at that very moment.
+// Threads of both sides decide batches on one arena. When a batch has refused every key, its thread advances
+// the clock. With `haste` it also advances the clock at random before that. An advance by a window and a
+// granule frees each limit. If a thread reads the same time before and after a batch, its admissions were
+// charged at that time.
 import { Worker } from 'node:worker_threads'
 import type { Limiter, SharedLimiter } from 'millrace'
 
@@ -14,16 +14,16 @@ export interface Work {
   readonly cost: number
   readonly startMs: number
   readonly turnMs: number
-  /** How often the clock is turned on after a batch in which some were admitted, 0 to 1. */
+  /** The probability, 0 to 1, of advancing the clock after a batch that admitted a key. */
   readonly haste: number
-  /** How far all are (word 0), and how many threads are there (word 1). */
+  /** Word 0: the number of advances. Word 1: the number of threads that are ready. */
   readonly gate: Int32Array
-  /** Units admitted to each key between two turns, turn by turn. */
+  /** Units admitted to each key between two advances of the clock, in order. */
   readonly admitted: Int32Array
   readonly threads: number
 }
 
-/** Units admitted to each key between two turns, turn by turn. */
+/** Units admitted to each key between two advances of the clock, in order. */
 export async function decideOnBothSides(
   limiter: Limiter,
   sides: readonly Side[],

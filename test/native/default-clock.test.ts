@@ -1,5 +1,5 @@
-// By the default clock the addon reads the time by itself, once for 64 keys. No test can turn that clock: what was admitted
-// is judged by readings before and after each batch.
+// With the default clock the addon reads the time itself, once for 64 keys. A test cannot set that clock, so
+// these tests judge admissions by readings before and after each batch.
 import { createLimiter } from 'millrace'
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -10,16 +10,16 @@ import { isLeftOut, onSide } from './sides.js'
 const test = isLeftOut() ? always.skip : always
 const WINDOW_MS = 20
 const LIMIT = 300
-/** More than three groups of 64 keys: two readings at least are the addon's own. */
+/** More than three groups of 64 keys, so that the addon takes at least two readings. */
 const KEYS = 200
 const BATCHES = 5_000
 
 for (const edge of ['strict', 'smooth'] as const) {
-  test(`${edge}: batch after batch through windows of 20 ms, never over, and the whole limit again and again`, () => {
+  test(`${edge}: batches over windows of 20 ms never exceed the limit, and use it up repeatedly`, () => {
     const limiter = onSide('addon', () =>
       createLimiter({ limit: LIMIT, window: WINDOW_MS, granularity: 1, edge, maxKeys: 20 }),
     )
-    // Smooth promises it for a window less a granule.
+    // The smooth edge guarantees the limit for a window less a granule.
     const judgedMs = edge === 'smooth' ? WINDOW_MS - 1 : WINDOW_MS
     const packed = limiter.pack(new Array(KEYS).fill('key'))
     const log = new ExactLog()
@@ -31,7 +31,7 @@ for (const edge of ['strict', 'smooth'] as const) {
       const afterMs = monotonicClock.now()
       const admitted = decided.allowed.reduce((total, one) => total + one)
       all += admitted
-      // Every batch that began in the last `judgedMs` was decided in them.
+      // Every batch that began in the last `judgedMs` was decided in this time.
       log.add(beforeMs, admitted)
       log.forget(afterMs - judgedMs)
       const used = log.used(afterMs, judgedMs)
@@ -47,7 +47,7 @@ for (const edge of ['strict', 'smooth'] as const) {
   })
 }
 
-test('keys that are new in the middle of a batch are decided in their place, by a reading of now', () => {
+test('a new key in the middle of a batch is decided in order, by a present reading', () => {
   const limiter = onSide('addon', () => createLimiter({ limit: 2, window: '1h', maxKeys: 2_000 }))
   const names = Array.from({ length: 1_000 }, (_, i) => `key ${i % 700}`)
   for (let i = 0; i < 300; i += 3) limiter.check(`key ${i}`)

@@ -1,9 +1,11 @@
-// Two arenas that begin alike, one for each side, by clocks that are read alike.
+// Two arenas that are equal at first, one for each side, with clocks that return equal readings.
 import { type Clock, createLimiter, type Limiter, type LimiterOptions } from 'millrace'
 import { withSeed } from '../attack/seeded.js'
 import { onSide, type Side } from './sides.js'
 
-/** A clock that moves on at every reading: who reads it once more than the other gets other readings from there on. */
+/**
+ * A clock that advances at every reading. A side that reads it more often gets other readings from then on.
+ */
 export class CountedClock implements Clock {
   ms: number
   stepMs = 0
@@ -35,7 +37,9 @@ export function makePair(options: LimiterOptions, startMs: number, seed: readonl
   return [half('typescript'), half('addon')]
 }
 
-/** The first word in which the two arenas differ, or undefined. Statistics are brought there first. */
+/**
+ * The first word in which the two arenas differ, or undefined. Writes the statistics to both arenas before.
+ */
 export function firstDifference([one, other]: Pair): string | undefined {
   for (const { limiter } of [one, other]) limiter.stats()
   const bytes = ({ words }: Half) => Buffer.from(words.buffer, words.byteOffset, words.byteLength)

@@ -1,4 +1,5 @@
-// Equal answers and equal memory, by TypeScript and by the addon; `npm run parity` plays ten million operations.
+// TypeScript and the addon give equal answers and leave equal memory. `npm run parity` runs ten million
+// operations.
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runParity } from './parity.js'
@@ -6,7 +7,7 @@ import { isLeftOut } from './sides.js'
 
 const test = isLeftOut() ? always.skip : always
 
-test('random operations on two arenas, one by each side: equal answers, and equal memory word for word', () => {
+test('random operations by TypeScript and by the addon give equal answers and leave equal memory', () => {
   const found = runParity({ operations: 600_000, seed: 1 })
   assert.is(found.difference, undefined)
   assert.ok(found.compared >= 200)

@@ -1,6 +1,7 @@
 /**
- * The same random operations on two arenas, one by each side: equal answers, and equal memory word for word. The clock is
- * of our own making and moves at each reading in half of the rounds, so that the number of readings is compared, too.
+ * Runs the same random operations on two arenas, one by each side. Compares the answers, and the memory word
+ * by word. In half of the rounds the clock advances at each reading, so that the number of readings is
+ * compared, too.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Decision, KeyHandle, Limiter, LimiterOptions } from 'millrace'
@@ -10,25 +11,25 @@ import { random } from '../algorithms/random.js'
 import { firstDifference, makePair, type Pair } from './pair.js'
 
 export interface Run {
-  /** Each entry of a batch is one, and so is each call of another kind. */
+  /** Each entry of a batch counts as one, and each other call. */
   readonly operations: number
   readonly seed: number
 }
 
 export interface Findings {
   operations: number
-  /** Of them, decisions on one handle or string at a time. */
+  /** How many of them were decisions on one handle or string. */
   singly: number
-  /** Of them, by what sums the buckets. */
+  /** The operations by range sum. */
   by: Record<Sums, number>
   rounds: number
-  /** How often the memory of both was compared. */
+  /** How often the memory of the two arenas was compared. */
   compared: number
   admitted: number
   refused: number
   displaced: number
   noRoom: number
-  /** The first difference; the run ends there. */
+  /** The first difference, which ends the run. */
   difference?: string
 }
 
@@ -40,7 +41,7 @@ const BUCKETS: Readonly<Record<Sums, readonly number[]>> = {
   blocks: [257, 300, 3_600, 4_096, 4_097, 20_000],
   fenwick: [257, 300, 3_600, 4_097, 20_000],
 }
-/** Cells of more granules are fewer, as there is memory to be compared. */
+/** Arenas with more granules have fewer cells, because all memory is compared. */
 const MANY = 300
 const GRANULES_MS = [1, 4, 1000 / 3, 1000]
 const ON_FULL = ['evict', 'deny', 'allow'] as const
@@ -74,7 +75,7 @@ export function summaryOf(found: Findings, seed: number, inCommas: (count: numbe
   return `${made}: ${judged}, ${found.difference === undefined ? 'no difference' : found.difference}`
 }
 
-/** What a decision says, and where it was charged. */
+/** The fields of a decision, and where it was charged. */
 function placeOf(decision: Decision): unknown[] {
   const { limit, at, way, tick, outcome, cost, stamp } = decision as InlineDecision
   return [limit, at, way, outcome, cost, ...(outcome === Outcome.CHARGED ? [tick, stamp] : [])]
@@ -86,7 +87,7 @@ class Round {
   readonly #found: Findings
   readonly #pair: Pair
   readonly #keys: string[]
-  /** Of each key, for each limiter. */
+  /** The handles of each key, for each limiter. */
   readonly #handles: Map<Limiter, KeyHandle[]>
   readonly #granuleMs: number
   readonly #buckets: number
@@ -175,7 +176,7 @@ class Round {
     })
   }
 
-  /** Decisions on handles and strings, one after the other; of one in ten all is asked. */
+  /** Decides handles and strings one by one. Reads every figure of one decision in ten. */
   #oneByOne(length: number): void {
     this.#found.operations += length
     this.#found.singly += length
@@ -209,12 +210,14 @@ class Round {
     })
   }
 
-  /** The clock goes on a little, by gaps, by laps, by all that ticks can tell apart; or back, a little and for good. */
+  /**
+   * Advances the clock by a little, a gap, laps or the whole modulus; or sets it back by a little or by much.
+   */
   #turn(): void {
     const window = this.#granuleMs * this.#buckets
     const { modulus, ring } = shapeFor(window, this.#buckets, 2, this.sums)
     const lap = ring * this.#granuleMs
-    const roundMs = modulus * this.#granuleMs // ticks come round, and look as if they were ahead
+    const roundMs = modulus * this.#granuleMs // ticks wrap, and appear to be ahead
     const ms = this.#of([
       this.#next() * this.#granuleMs,
       this.#granuleMs,
@@ -249,7 +252,7 @@ class Round {
     this.#found.difference ??= `${how} (operation ${this.#found.operations}, ${this.#described})`
   }
 
-  /** 1 mostly; up to the limit, a little or far beyond it, or 0. */
+  /** Mostly 1. Otherwise up to the limit, above the limit, or 0. */
   #cost(): number {
     const { limit } = this.#pair[0].limiter.rule
     const pick = this.#next()

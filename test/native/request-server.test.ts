@@ -1,4 +1,4 @@
-// The addon's answers in a ring of slots: what it refuses, and that it leaves alone what is not its own.
+// `serveRequests` refuses wrong arguments, and writes only to the ring and the arena.
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HEADER, shapeFor } from '#millrace/memory/layout.js'
@@ -26,14 +26,14 @@ function rightArguments() {
 const call = ({ words, ring, params }: ReturnType<typeof rightArguments>): unknown =>
   (addonFor({ MILLRACE_NATIVE: '1' })!.serveRequests as (...args: unknown[]) => unknown)(words, ring, params)
 
-test('what is no decision, and a new key, are left to TypeScript', () => {
+test('a request other than CHECK and a new key are left to TypeScript', () => {
   const given = rightArguments()
   assert.is(call(given), 0)
   ;(given.ring as Int32Array)[REQUESTS_AT + OP] = Op.CHECK
   assert.is(call(given), 0)
 })
 
-test('a value of another type is a TypeError, one that is too short a RangeError', () => {
+test('a value of another type throws a TypeError, and an array that is too short a RangeError', () => {
   for (const name of ['words', 'ring', 'params'] as const) {
     for (const value of [
       undefined,
@@ -63,7 +63,7 @@ test('a value of another type is a TypeError, one that is too short a RangeError
   }
 })
 
-test('cursors that are none, or too far apart, are a RangeError; they may pass 2^31', () => {
+test('cursors that are not integers or too far apart throw a RangeError, and cursors may wrap at 2^31', () => {
   for (const [from, to] of [
     [0.5, 2],
     [Number.NaN, 2],
@@ -85,14 +85,14 @@ test('cursors that are none, or too far apart, are a RangeError; they may pass 2
   assert.is(call(given), 2 ** 31 - 1)
 })
 
-test('random rings on random memory: it answers or stops, and what lies beside stays as it was', () => {
+test('on random rings and random memory it serves or stops, and writes to no memory beside them', () => {
   const calls = new RequestCalls(
     addonFor({ MILLRACE_NATIVE: '1' })!,
     new Values(random(7)),
     new SharedArrayBuffer(2 ** 17),
   )
   for (let i = 0; i < 5_000; i++) assert.is(calls.call(), undefined)
-  assert.ok(calls.answered > 1_000, `only ${calls.answered} were answered`)
+  assert.ok(calls.served > 1_000, `only ${calls.served} were served`)
 })
 
 always.run()

@@ -1,4 +1,4 @@
-// One limiter as two: one whose batches TypeScript decides, and one whose batches the addon does.
+// Chooses whether TypeScript or the addon decides for a limiter.
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Limiter } from 'millrace'
@@ -6,7 +6,7 @@ import { root } from '../package/root.js'
 
 export type Side = 'typescript' | 'addon'
 
-/** Makes a limiter whose batches, of whatever size, are decided on that side. */
+/** Makes a limiter whose batches of any size are decided on that side. */
 export function onSide(side: Side, make: () => Limiter): Limiter {
   const before = process.env.MILLRACE_NATIVE
   process.env.MILLRACE_NATIVE = wishFor(side)
@@ -18,14 +18,14 @@ export function onSide(side: Side, make: () => Limiter): Limiter {
   }
 }
 
-/** What MILLRACE_NATIVE must be for that side. */
+/** The value of MILLRACE_NATIVE for that side. */
 export function wishFor(side: Side): string {
   return side === 'addon' ? '1' : '0'
 }
 
 /**
- * Whether tests of the addon are left out: it has not been built, or its sources have changed since. Never where every
- * test has to run (MILLRACE_EVERY_TEST is set): there they fail.
+ * Whether to skip the tests of the addon, because it has not been built or its sources have changed since.
+ * Never if MILLRACE_EVERY_TEST is set: then they fail.
  */
 export function isLeftOut(): boolean {
   if (process.env.MILLRACE_EVERY_TEST) return false
@@ -36,7 +36,7 @@ export function isLeftOut(): boolean {
   return true
 }
 
-/** When a file of that ending was last written in the folder; 0 where there is none. */
+/** The time of the last write to a file with that ending, in milliseconds. 0 if there is no such file. */
 function newestIn(folder: string, ending: string): number {
   const path = join(root, folder)
   if (!existsSync(path)) return 0

@@ -1,4 +1,4 @@
-// The addon's function for single keys: what it refuses to be made of, and that it keeps the memory that it works on.
+// `single` refuses wrong arguments, and its function keeps its memory alive.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -17,12 +17,12 @@ const rightParams = () => new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6
 const make = (...args: unknown[]) =>
   (addonFor({ MILLRACE_NATIVE: '1' })!.single as (...a: unknown[]) => unknown)(...args)
 
-test('it is made of an arena, a params and a call, and answers with nothing', () => {
+test('it takes an arena, params and a call, and its function returns undefined', () => {
   const run = make(onShared(WORDS), rightParams(), onShared(CALL_WORDS)) as () => unknown
   assert.is(run(), undefined)
 })
 
-test('memory that could be transferred away is a TypeError: it keeps pointers beyond the call', () => {
+test('memory that can be transferred away throws a TypeError', () => {
   assert.throws(
     () => make(new Int32Array(WORDS), rightParams(), onShared(CALL_WORDS)),
     /words: .*SharedArrayBuffer/,
@@ -38,7 +38,7 @@ test('memory that could be transferred away is a TypeError: it keeps pointers be
   }
 })
 
-test('an array that is too short, or not where doubles may be, is a RangeError, and so is a params that can not be', () => {
+test('an array that is too short or not aligned, and a param out of range, throw a RangeError', () => {
   const throwsRange = (words: unknown, params: unknown, call: unknown, what: string) =>
     assert.throws(
       () => make(words, params, call),
@@ -66,7 +66,7 @@ test('an array that is too short, or not where doubles may be, is a RangeError, 
   }
 })
 
-test('it holds the memory that it works on: nobody can take its arrays from it', () => {
+test('its properties that hold the arrays cannot be changed or deleted', () => {
   const words = onShared(WORDS)
   const run = make(words, rightParams(), onShared(CALL_WORDS)) as { words?: unknown; call?: unknown }
   assert.is(run.words, words)
@@ -75,7 +75,7 @@ test('it holds the memory that it works on: nobody can take its arrays from it',
   assert.not(Reflect.defineProperty(run, 'call', { value: undefined }))
 })
 
-test('limiters that nobody holds any more go whole, with their memory', async () => {
+test('an unreachable limiter is collected with its memory', async () => {
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   const gone = new Set<number>()
@@ -92,11 +92,11 @@ test('limiters that nobody holds any more go whole, with their memory', async ()
   assert.ok(gone.size >= 49, `${gone.size} of 50 are gone`)
 })
 
-test('a key that the addon leaves to TypeScript is decided there, and the clock read as often as without it', () => {
+test('keys that the addon leaves to TypeScript are decided there, with as many readings of the clock as without it', () => {
   const played = (side: Side) => {
     const clock = { readings: 0, now: () => 1e6 + clock.readings++ }
     const limiter = onSide(side, () => createLimiter({ limit: 2, window: '1m', maxKeys: 20, clock }))
-    // Of a new key, of one that is known, of one at its limit, of costs that are never charged.
+    // A new key, a known key, a key at its limit, and costs that are never charged.
     return [1, 1, 1, 0, 3, 2 ** 40].map((cost) => [limiter.check('key', cost).allowed, clock.readings])
   }
   const decided = played('addon')
@@ -107,7 +107,7 @@ test('a key that the addon leaves to TypeScript is decided there, and the clock 
   assert.equal(decided, played('typescript'))
 })
 
-test('a decision of the addon is given back as one of TypeScript is, and a changed limit holds at once', () => {
+test('a decision of the addon can be refunded, and a changed limit applies at once', () => {
   const limiter = onSide('addon', () =>
     createLimiter({ limit: 2, window: '1m', maxKeys: 20, clock: manualClock(1e6) }),
   )

@@ -1,4 +1,4 @@
-// Memory as another process may have written it, and batches on it.
+// Random memory, as another process could have written it, and batches on this memory.
 import {
   ADM,
   BUCKETS,
@@ -13,7 +13,7 @@ import {
 import { PARAM, PARAM_COUNT } from '#millrace/native/native-params.js'
 import { NUMBERS, type Values } from './values.js'
 
-/** Arguments of `admitMany`, which the addon can take. */
+/** Arguments of `admitMany`. */
 export interface Call {
   words: unknown
   fingerprints: unknown
@@ -27,13 +27,13 @@ export interface Call {
 
 export interface Play {
   readonly call: Call
-  /** What lies on both sides of the arena, and has to stay as it is. */
+  /** The memory on both sides of the arena, which must stay 0. */
   readonly beside: readonly Int32Array[]
 }
 
 const BESIDE = 64
 
-/** A batch on an arena of random words, in which some of its keys live. `on` gives the memory, if it is not to be new. */
+/** A batch on an arena of random words that holds some of its keys. Uses the memory `on`, or new memory. */
 export function playOn(values: Values, on?: SharedArrayBuffer | ArrayBuffer): Play {
   const sets = 2 + values.below(4)
   const buckets = values.of([1, 2, 3, 10, 60, 255, 256])
@@ -64,7 +64,7 @@ export function playOn(values: Values, on?: SharedArrayBuffer | ArrayBuffer): Pl
   params[PARAM.SETS] = sets
   params[PARAM.IS_SMOOTH] = values.below(2)
   params[PARAM.LIMIT] = values.chance(0.8) ? 1 + values.below(40) : MAX_TOTAL
-  words[HEADER.LIMIT] = params[PARAM.LIMIT]! // by another one it would stop at once
+  words[HEADER.LIMIT] = params[PARAM.LIMIT]! // with another limit the batch would stop at once
   params[PARAM.TO] = count
   params[PARAM.FROM] = values.chance(0.7) ? 0 : values.below(count + 1)
   params[PARAM.NOW_MS] = nowMs
@@ -85,7 +85,7 @@ export function playOn(values: Values, on?: SharedArrayBuffer | ArrayBuffer): Pl
   return { call, beside }
 }
 
-/** Half of the new ones have nothing beside them that is theirs, so that it is seen when it is touched at all. */
+/** Half of the new arenas have memory beside them that shows a write out of bounds. */
 function memoryFor(
   values: Values,
   length: number,
@@ -98,7 +98,7 @@ function memoryFor(
   return { words: all.subarray(BESIDE, BESIDE + length), beside }
 }
 
-/** Words of all kinds, in runs. */
+/** Fills the words with runs of edge values and random values. */
 function scribble(values: Values, words: Int32Array): void {
   for (let i = 0; i < words.length; ) {
     const end = Math.min(words.length, i + 1 + values.below(200))

@@ -1,4 +1,4 @@
-// Random calls of the addon's functions for files: on files of ours, on closed ones, on what is no descriptor.
+// Random calls of the addon's functions for files, with open, closed and invalid descriptors.
 import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,8 +11,8 @@ type Loose = Record<(typeof CALLS)[number], (...args: unknown[]) => unknown>
 const MOST_OPEN = 8
 const MOST_MAPPED = 6
 const MOST_BYTES = 2 ** 20
-/** No process has so many descriptors: what is wrong by chance must not be Node's own. */
-const NOBODYS = 2 ** 24
+/** No process has so many descriptors. A random descriptor must not be one of Node's. */
+const UNUSED_DESCRIPTOR = 2 ** 24
 
 export class FileCalls {
   readonly #files: Loose
@@ -26,7 +26,7 @@ export class FileCalls {
     this.#values = values
   }
 
-  /** What was wrong with how it ended; undefined where nothing was. */
+  /** Makes a call. Returns a complaint, or undefined if the result was right. */
   call(): string | undefined {
     const values = this.#values
     this.#openAndClose()
@@ -45,7 +45,7 @@ export class FileCalls {
     }
   }
 
-  /** Memory of a file, large enough for an arena; undefined while there is none. */
+  /** The memory of a mapped file that is large enough for an arena, or undefined. */
   mapped(): ArrayBuffer | undefined {
     const large = this.#mapped
       .map(({ buffer }) => buffer)
@@ -62,7 +62,7 @@ export class FileCalls {
     const values = this.#values
     if (this.#open.length === 0 || (this.#open.length < MOST_OPEN && values.chance(0.2))) {
       const fd = openSync(join(this.#folder, String(values.below(3))), 'a+', 0o600)
-      if (values.chance(0.5)) ftruncateSync(fd, MOST_BYTES) // never shorter: others have it mapped
+      if (values.chance(0.5)) ftruncateSync(fd, MOST_BYTES) // never shorter, because it may be mapped
       this.#open.push(fd)
     } else if (values.chance(0.1)) {
       closeSync(this.#open.splice(values.below(this.#open.length), 1)[0]!)
@@ -71,7 +71,7 @@ export class FileCalls {
 
   #argumentsOf(name: (typeof CALLS)[number]): unknown[] {
     const values = this.#values
-    const fd = values.chance(0.8) ? values.of(this.#open) : nobodys(values.any())
+    const fd = values.chance(0.8) ? values.of(this.#open) : unusedDescriptor(values.any())
     const bytes = values.chance(0.6) ? 1 + values.below(MOST_BYTES) : MOST_BYTES
     const right = {
       allocate: [fd, bytes],
@@ -82,8 +82,8 @@ export class FileCalls {
     }[name]
     const args: unknown[] = [...right]
     if (values.chance(0.3)) args[values.below(args.length)] = values.any()
-    args[0] = this.#open.includes(args[0] as number) ? args[0] : nobodys(args[0])
-    // What would be taken, and take the disk or a day.
+    args[0] = this.#open.includes(args[0] as number) ? args[0] : unusedDescriptor(args[0])
+    // Limits valid arguments that would fill the disk or take a day.
     for (let i = 1; i < args.length && name !== 'map'; i++) {
       const number = args[i]
       if (Number.isInteger(number) && (number as number) > 0) {
@@ -94,7 +94,7 @@ export class FileCalls {
     return args
   }
 
-  /** Ends a mapping: by its own buffer, once or again, or by what is none of its. */
+  /** Unmaps with the mapping's own buffer (perhaps again), or with another value. */
   #unmap(): string | undefined {
     const values = this.#values
     if (this.#mapped.length === 0) return undefined
@@ -115,8 +115,8 @@ export class FileCalls {
   }
 }
 
-function nobodys(value: unknown): unknown {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) < NOBODYS
-    ? NOBODYS + (value as number)
+function unusedDescriptor(value: unknown): unknown {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) < UNUSED_DESCRIPTOR
+    ? UNUSED_DESCRIPTOR + (value as number)
     : value
 }

@@ -5,7 +5,7 @@ import { Fuzz, summaryOf } from './fuzz.js'
 
 const test = isLeftOut() ? always.skip : always
 
-test('whatever the addon is called with, and whatever others write to its memory, it decides or throws', async () => {
+test('with random arguments, on memory that another thread writes to, the addon decides or throws', async () => {
   const fuzz = new Fuzz(7)
   for (let i = 0; i < 10; i++) {
     fuzz.play(2_000)

@@ -1,5 +1,5 @@
-// Random calls of every function of the addon. Each may decide or throw, and do nothing else: what lies beside the arrays stays,
-// no code of the caller runs, and nothing ends the process, which a sanitizer watches over where one is loaded.
+// Random calls of every function of the addon. Each call may decide or throw. It must not write beside the
+// arrays, run code of the caller, or end the process. A sanitizer checks more, if one is loaded.
 import { inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { type Addon, addonFor } from '#millrace/native/addon.js'
@@ -18,14 +18,14 @@ export interface Found {
   fileCalls: number
   /** Decisions on one key. */
   single: number
-  /** Answers in slots. */
-  answered: number
-  /** Calls on memory that another thread was writing to. */
+  /** Requests served in rings. */
+  served: number
+  /** Calls on memory that another thread wrote to. */
   raced: number
   complaints: string[]
 }
 
-/** The largest arena that is played on has 5 sets of 16 ways of 262 words. */
+/** Enough for the largest arena: 5 sets of 16 ways of 262 words. */
 const RACED_BYTES = 4 * 32_768
 const MOST_COMPLAINTS = 20
 
@@ -45,7 +45,7 @@ export class Fuzz {
     threw: 0,
     fileCalls: 0,
     single: 0,
-    answered: 0,
+    served: 0,
     raced: 0,
     complaints: [],
   }
@@ -64,10 +64,10 @@ export class Fuzz {
     this.#single = new SingleCalls(this.#addon, this.#values, this.#raced)
     this.#requests = new RequestCalls(this.#addon, this.#values, this.#raced)
     this.#scribbler = new Worker(SCRIBBLER, { eval: true, workerData: this.#raced })
-    this.#scribbler.unref() // so that it outlives no failure
+    this.#scribbler.unref() // so that a failed test can end
   }
 
-  /** Calls, so many times. */
+  /** Makes this many calls. */
   play(calls: number): void {
     for (let i = 0; i < calls && this.found.complaints.length < MOST_COMPLAINTS; i++) {
       this.found.calls++
@@ -87,7 +87,7 @@ export class Fuzz {
     return this.found
   }
 
-  /** Arguments that are right, but for a number of the params now and then. */
+  /** Valid arguments, but sometimes with one wrong param. */
   #admitOnRandomMemory(): void {
     const values = this.#values
     const { call, beside } = playOn(values, values.chance(0.1) ? this.#files?.mapped() : undefined)
@@ -98,7 +98,7 @@ export class Fuzz {
       this.#complain('wrote beside the arena', call)
   }
 
-  /** Some of the arguments are of any type, too short, detached; or there are too few of them, or too many. */
+  /** Some arguments have a wrong type or length, or are detached; or their number is wrong. */
   #admitAnything(): void {
     const values = this.#values
     const args: unknown[] = Object.values(playOn(values).call)
@@ -108,7 +108,7 @@ export class Fuzz {
     this.#judge(args)
   }
 
-  /** All of the arguments lie in memory that another thread writes to. */
+  /** The arguments are in memory that another thread writes to. */
   #admitOnRacedMemory(): void {
     const values = this.#values
     this.found.raced++
@@ -149,11 +149,11 @@ export class Fuzz {
 
   #callRequests(): void {
     const wrong = this.#requests.call()
-    this.found.answered = this.#requests.answered
+    this.found.served = this.#requests.served
     if (wrong !== undefined) this.#complain(wrong, [])
   }
 
-  /** Where `params` is nobody else's, what is returned can be held against it. */
+  /** Checks the result against `params`, unless another thread writes to them. */
   #judge(args: unknown[], params?: Float64Array): void {
     try {
       const stopped = (this.#addon.admitMany as (...args: unknown[]) => unknown)(...args)
@@ -175,9 +175,9 @@ export class Fuzz {
 }
 
 export function summaryOf(found: Found, seed: number, shown: (count: number) => string): string {
-  const { calls, decided, threw, fileCalls, single, answered, raced, complaints } = found
+  const { calls, decided, threw, fileCalls, single, served, raced, complaints } = found
   return (
     `${shown(calls)} calls, seed ${seed}: ${shown(decided)} decided, ${shown(threw)} refused, ${shown(raced)} on memory that ` +
-    `another thread wrote to, ${shown(fileCalls)} of files, ${shown(single)} keys decided singly, ${shown(answered)} answered in slots; ${complaints.length} complaints`
+    `another thread wrote to, ${shown(fileCalls)} of files, ${shown(single)} keys decided singly, ${shown(served)} requests served; ${complaints.length} complaints`
   )
 }

@@ -1,4 +1,4 @@
-// Random calls of the addon for as long: scripts/fuzz-native.mjs runs this under a sanitizer.
+// Random calls of the addon for a given time. scripts/fuzz-native.mjs runs this under a sanitizer.
 import { readFlags } from '../../long-runs/flags.js'
 import { inCommas, progressOn } from '../../long-runs/progress.js'
 import { Fuzz, summaryOf } from './fuzz.js'
@@ -19,7 +19,7 @@ const endMs = performance.now() + 60_000 * minutes
 while (performance.now() < endMs && fuzz.found.complaints.length === 0) {
   fuzz.play(1_000)
   progress.at(summaryOf(fuzz.found, seed, inCommas))
-  await new Promise(setImmediate) // what was mapped and let go is unmapped between two turns
+  await new Promise(setImmediate) // collected mappings are unmapped between two turns of the event loop
 }
 progress.clear()
 const found = await fuzz.end()

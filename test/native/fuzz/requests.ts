@@ -19,24 +19,24 @@ import { NUMBERS, type Values } from './values.js'
 
 const RING_WORDS = SLOTS_AT + SLOTS * SLOT_WORDS
 const BESIDE = 64
-const MOST_ASKED = 100
+const MOST_REQUESTS = 100
 
 export class RequestCalls {
   calls = 0
-  answered = 0
-  readonly #answer: (...args: unknown[]) => unknown
+  served = 0
+  readonly #serve: (...args: unknown[]) => unknown
   readonly #values: Values
-  /** Another thread writes to it. */
+  /** Memory that another thread writes to. */
   readonly #raced: SharedArrayBuffer
   readonly #ring = new SharedArrayBuffer(4 * (RING_WORDS + BESIDE))
 
   constructor(addon: Addon, values: Values, raced: SharedArrayBuffer) {
-    this.#answer = addon.serveRequests as (...args: unknown[]) => unknown
+    this.#serve = addon.serveRequests as (...args: unknown[]) => unknown
     this.#values = values
     this.#raced = raced
   }
 
-  /** What is wrong with what came of it, if anything is. */
+  /** Makes a call. Returns a complaint, or undefined if the result was right. */
   call(): string | undefined {
     this.calls++
     const values = this.#values
@@ -45,8 +45,8 @@ export class RequestCalls {
     const words = given.words as Int32Array
     const params = given.params as Float64Array
     const from = values.chance(0.2) ? 2 ** 31 - 1 - values.below(50) : values.below(3_000)
-    const count = values.below(MOST_ASKED)
-    this.#ask(given.fingerprints as Int32Array, from, count)
+    const count = values.below(MOST_REQUESTS)
+    this.#request(given.fingerprints as Int32Array, from, count)
     words[HEADER.LIMIT] = values.chance(0.9) ? 1 + values.below(40) : values.word()
     params[PARAM.FROM] = from
     params[PARAM.TO] = (from + count) | 0
@@ -56,21 +56,21 @@ export class RequestCalls {
     if (isAnything) args[values.below(3)] = values.any()
     else if (values.chance(0.1)) params[values.below(params.length)] = values.of(NUMBERS)
     try {
-      const stopped = this.#answer(...args)
-      const answered = ((stopped as number) - params[PARAM.FROM]!) | 0
-      if (!isAnything && !isRaced && !(answered >= 0 && answered <= SLOTS))
+      const stopped = this.#serve(...args)
+      const served = ((stopped as number) - params[PARAM.FROM]!) | 0
+      if (!isAnything && !isRaced && !(served >= 0 && served <= SLOTS))
         return `stopped at ${inspect(stopped)}`
-      this.answered += answered > 0 ? answered : 0
+      this.served += served > 0 ? served : 0
     } catch (error) {
       if (!(error instanceof TypeError || error instanceof RangeError))
         return `threw ${inspect(error)} of ${inspect(args)}`
     }
-    if (new Int32Array(this.#ring, 4 * RING_WORDS).some((word) => word !== 0)) return 'wrote behind the ring'
+    if (new Int32Array(this.#ring, 4 * RING_WORDS).some((word) => word !== 0)) return 'wrote after the ring'
     if (!isAnything && beside.some((side) => side.some((word) => word !== 0))) return 'wrote beside the arena'
     return undefined
   }
 
-  #ask(fingerprints: Int32Array, from: number, count: number): void {
+  #request(fingerprints: Int32Array, from: number, count: number): void {
     const values = this.#values
     const ring = new Int32Array(this.#ring)
     const keys = fingerprints.length / 2

@@ -1,4 +1,5 @@
-// Random calls of `single`, and of the functions that it makes, some of which outlive all else that knew their memory.
+// Random calls of `single` and of the functions that it returns. Some functions are the last holders of their
+// memory.
 import { inspect } from 'node:util'
 import { ADM, NAMES_AT, TICK } from '#millrace/memory/layout.js'
 import type { Addon } from '#millrace/native/addon.js'
@@ -6,7 +7,7 @@ import { CALL, CALL_WORDS, PARAM, PARAM_COUNT, STATUS } from '#millrace/native/n
 import { playOn } from './arena.js'
 import { NUMBERS, type Values } from './values.js'
 
-/** One limiter's function, and what it works on. */
+/** The function of one limiter, and its memory. */
 interface Made {
   readonly run: () => void
   readonly words: Int32Array
@@ -14,12 +15,12 @@ interface Made {
   readonly fingerprints: Int32Array
   readonly nowMs: number
   readonly ways: number
-  /** What lies behind the arena, where nobody else writes to it. */
+  /** The memory after the arena, unless another thread writes to it. */
   readonly behind: Int32Array | undefined
 }
 
 const MOST_KEPT = 20
-/** No arena that is played on has more. */
+/** Enough for the largest arena. */
 const BYTES = 4 * 32_768
 const CALL_BYTES = 8 * Math.ceil(CALL_WORDS / 2)
 
@@ -29,7 +30,7 @@ export class SingleCalls {
   refused = 0
   readonly #single: (...args: unknown[]) => unknown
   readonly #values: Values
-  /** Another thread writes to it. */
+  /** Memory that another thread writes to. */
   readonly #raced: SharedArrayBuffer
   readonly #kept: Made[] = []
 
@@ -39,7 +40,7 @@ export class SingleCalls {
     this.#raced = raced
   }
 
-  /** What is wrong with what came of it, if anything is. */
+  /** Makes a call. Returns a complaint, or undefined if the result was right. */
   call(): string | undefined {
     this.calls++
     const values = this.#values
@@ -86,7 +87,7 @@ export class SingleCalls {
     call[CALL.WAY] = values.chance(0.5) ? -1 : values.chance(0.7) ? values.below(ways) : values.word()
     call[CALL.READS_CLOCK] = values.below(2)
     if (values.chance(0.5)) {
-      // As they stand in a way, which `untilFits` then takes for one that nothing has happened to.
+      // The present words of the way, so that RETRY_AFTER finds the cell unchanged.
       const way = Math.min(Math.max(call[CALL.WAY]!, 0), ways - 1)
       const wayWords = Math.floor((words.length - NAMES_AT - ways) / ways)
       call[CALL.ADM] = words[NAMES_AT + ways + way * wayWords + ADM] ?? 0
@@ -101,14 +102,14 @@ export class SingleCalls {
         : values.of(NUMBERS)
     const found = run()
     if (found !== undefined) return `returned ${inspect(found)}`
-    if (behind === undefined) return undefined // whatever stands there may be another thread's
-    if (behind.some((word) => word !== 0)) return 'wrote behind the arena'
+    if (behind === undefined) return undefined // another thread may have written the result
+    if (behind.some((word) => word !== 0)) return 'wrote after the arena'
     if (!Object.values(STATUS).includes(call[CALL.STATUS] as 0)) return `found ${call[CALL.STATUS]}`
     if (call[CALL.STATUS] !== STATUS.UNANSWERED) this.decided++
     return undefined
   }
 
-  /** Some of the arguments are of any type, too short, or on memory that may go. */
+  /** Some arguments have a wrong type or length, or are on memory that can be transferred away. */
   #makeOfAnything(): string | undefined {
     const values = this.#values
     const { call: given } = playOn(values, new SharedArrayBuffer(BYTES))
@@ -125,7 +126,7 @@ export class SingleCalls {
     return undefined
   }
 
-  /** The function, or undefined where it was refused as it may be; or what was thrown instead. */
+  /** Returns the function, undefined after a TypeError or RangeError, or any other error. */
   #tryToMake(args: unknown[]): unknown {
     try {
       return this.#single(...args)

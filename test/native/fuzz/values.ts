@@ -1,7 +1,7 @@
-// Whatever a caller may hand to a function: values of every type, arrays on buffers of every kind.
+// Random values of every type, and arrays on buffers of every kind.
 import { runInNewContext } from 'node:vm'
 
-/** Numbers that stand at an edge of something. */
+/** Numbers at the limits of a type or a range. */
 export const NUMBERS: readonly number[] = [
   ...[
     0,
@@ -44,7 +44,7 @@ const ARRAYS: readonly ArrayType[] = [
   ...[Float32Array, Float64Array, BigInt64Array, BigUint64Array, DataView],
 ]
 
-// Newer than the library's types, and in every Node.js that we run on.
+// Every supported Node.js has these, but TypeScript's library types do not.
 const Resizable = ArrayBuffer as unknown as new (
   bytes: number,
   options: { maxByteLength: number },
@@ -89,7 +89,7 @@ export class Values {
     return this.of(ODD)()
   }
 
-  /** An array of about that length: on a buffer of its own or within one, that may be shared, resizable, detached. */
+  /** An array of about that length. Its buffer may be larger, shared, resizable or detached. */
   array(type: ArrayType, length: number): ArrayBufferView {
     const width = 'BYTES_PER_ELEMENT' in type ? (type.BYTES_PER_ELEMENT as number) : 1
     const offset = this.chance(0.5) ? 0 : 8 * this.below(4)
@@ -102,7 +102,7 @@ export class Values {
       case 2: {
         const buffer = new Resizable(bytes, { maxByteLength: bytes + 64 })
         const array = new type(buffer, offset, this.chance(0.5) ? length : undefined)
-        buffer.resize(this.below(bytes + 64)) // shorter than the array, maybe
+        buffer.resize(this.below(bytes + 64)) // perhaps shorter than the array
         return array
       }
       case 3: {
