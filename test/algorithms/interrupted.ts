@@ -1,9 +1,10 @@
 const OPERATIONS = ['load', 'store', 'add', 'compareExchange'] as const
 
 /**
- * Runs `act`, and in the middle of it `between`, as the operations of another thread. Point 0 is before the
- * first atomic operation of `act`, point 1 after it, point 2 before the second, and so on; plain reads happen
- * between them. An error thrown by `between` ends `act` there, as the death of its thread would.
+ * Runs `act`, and in the middle of it `between`, as if another thread had come in between. Point 0 is before
+ * the first atomic operation of `act`, point 1 after it, point 2 before the second operation, and so on;
+ * plain reads happen between those two. An error thrown by `between` ends `act` there, as the death of its
+ * thread would.
  * @returns the result of `act`, and whether `act` reached the last of these points
  */
 export function interrupted<T>(

@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util'
 import { attachLimiter, createLimiter, type Limiter, manualClock } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
-import { run, Tally, type Task } from '../engines/crew.js'
+import { run, Tally, type Task } from '../engines/thread-group.js'
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '10' }, threads: { type: 'string', default: '3' } },
@@ -54,7 +54,7 @@ async function rolling(): Promise<void> {
 /** The same while charges are given back, keys are blocked and the limit is changed. */
 async function meddling(): Promise<void> {
   const limiter = createLimiter({ ...ROLLING, maxKeys: 2_000 })
-  await judgedByTick(limiter, { name: 'meddle', keys: 1, rounds: 40_000, cost: 1 })
+  await judgedByTick(limiter, { name: 'adjust', keys: 1, rounds: 40_000, cost: 1 })
   limiter.update('default', { limit: LIMIT })
   const later = attachLimiter(limiter.share(), { clock: { now: () => monotonicClock.now() + 1_000 } })
   const { remaining } = later.peek('key 0')
@@ -105,7 +105,7 @@ async function churning(): Promise<void> {
 async function returning(): Promise<void> {
   const limiter = createLimiter({ limit: 20, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
   const tally = new Tally(1, 1)
-  await perform(limiter, { name: 'returns', keys: 1, rounds: 20_000, cost: 1 }, tally)
+  await perform(limiter, { name: 'refund', keys: 1, rounds: 20_000, cost: 1 }, tally)
   const standing = tally.admitted[0]!
   const usage = limiter.usage('key 0')
   expect(standing <= 20, `returns: ${standing} admitted and not returned, limit 20`)

@@ -28,7 +28,10 @@ const ELSEWHERE: Record<string, Meanwhile> = {
     for (let i = 0; i < 10; i++) await limiter.check(`other ${i}`)
   },
   'a refund to another key': async (limiter) => limiter.refund(await limiter.check('other')),
-  'a look at the key': async (limiter) => [await limiter.peek('key', 3), await limiter.usage('key')],
+  'a peek and a usage of the key': async (limiter) => [
+    await limiter.peek('key', 3),
+    await limiter.usage('key'),
+  ],
   'another limit': (limiter) => limiter.update('default', { limit: 9 }),
 }
 
@@ -36,7 +39,7 @@ const ON_THE_KEY: Record<string, Meanwhile> = {
   'an admission': (limiter) => limiter.check('key', 1),
   'a refusal': (limiter) => limiter.check('key', 5),
   'a refund': (limiter) => limiter.refund('key', 1),
-  'a refund of all of it': (limiter) => limiter.refund('key', 9),
+  'a refund of everything': (limiter) => limiter.refund('key', 9),
   'a clear': (limiter) => limiter.clear('key'),
   'a clear, and a charge': async (limiter) => [await limiter.clear('key'), await limiter.check('key', 2)],
   'a penalty': (limiter) => limiter.penalize('key', 9),

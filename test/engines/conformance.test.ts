@@ -5,12 +5,12 @@ import * as assert from 'uvu/assert'
 import { resolved, START_MS, until } from '../limiter/support.js'
 import { decidedBy, type Either, ENGINES } from './both.js'
 
-type Holds = (limiter: Either, clock: { advance(ms: number): void }) => Promise<void>
+type Verify = (limiter: Either, clock: { advance(ms: number): void }) => Promise<void>
 
 const END_MS = 61_000 - (START_MS % 1_000)
 
-const CLAIMS: Record<string, Holds> = {
-  'admits the limit and then refuses, with all figures': async (limiter) => {
+const CLAIMS: Record<string, Verify> = {
+  'admits up to the limit, then refuses, with all figures': async (limiter) => {
     for (let left = 4; left >= 0; left--) {
       const decision = await limiter.check('key')
       const fields = {
@@ -35,7 +35,7 @@ const CLAIMS: Record<string, Holds> = {
     }
     assert.equal((await limiter.check('key')).toJSON(), refused)
   },
-  'refuses a cost above the limit for ever, and takes one above 2^31': async (limiter) => {
+  'refuses a cost above the limit for ever, also one above 2^31': async (limiter) => {
     for (const cost of [6, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
       const { allowed, retryAfterMs, remaining } = await limiter.check('key', cost)
       assert.equal(
@@ -45,14 +45,14 @@ const CLAIMS: Record<string, Holds> = {
     }
     assert.is((await limiter.stats()).keys, 0)
   },
-  'is ready without having decided anything, and as often as it is asked': async (limiter) => {
+  'is ready without a decision, for any number of calls of ready': async (limiter) => {
     await Promise.all([limiter.ready(), limiter.ready()])
     const { allowed, denied, keys } = await limiter.stats()
     assert.equal([allowed, denied, keys], [0, 0, 0])
     await limiter.ready()
     assert.is((await limiter.check('key')).remaining, 4)
   },
-  'allows cost 0 and gives the key no place': async (limiter) => {
+  'allows cost 0 and does not insert the key': async (limiter) => {
     const { allowed, remaining, resetMs } = await limiter.check('key', 0)
     assert.equal({ allowed, remaining, resetMs }, { allowed: true, remaining: 5, resetMs: 0 })
     assert.is((await limiter.stats()).keys, 0)
@@ -63,7 +63,7 @@ const CLAIMS: Record<string, Holds> = {
     assert.equal((await limiter.peek('key', 2)).toJSON().allowed, true)
     assert.is(await limiter.usage('key'), 3)
   },
-  'says when a refused cost fits': async (limiter, clock) => {
+  'gives the time when a refused cost fits': async (limiter, clock) => {
     await limiter.check('key', 2)
     clock.advance(10_000)
     await limiter.check('key', 3)
@@ -79,7 +79,7 @@ const CLAIMS: Record<string, Holds> = {
     assert.is(await limiter.usage('key'), 0)
     assert.ok(decision.allowed)
   },
-  'gives back nothing of what was not charged': async (limiter) => {
+  'gives back nothing for a decision without a charge': async (limiter) => {
     await limiter.check('key', 5)
     assert.is(await limiter.refund(await limiter.check('key')), 0)
     assert.is(await limiter.refund(await limiter.peek('other')), 0)
@@ -116,7 +116,7 @@ const CLAIMS: Record<string, Holds> = {
     assert.is(await limiter.usage('key'), 3)
     assert.is(await limiter.usage('key', '10s'), 1)
   },
-  'takes handles and packed keys of its own, and no others': async (limiter) => {
+  'accepts its own handles and packed keys, and no others': async (limiter) => {
     const handle = limiter.handle('key')
     assert.ok((await limiter.check(handle, 2)).allowed)
     assert.is(await limiter.usage('key'), 2)
@@ -124,7 +124,7 @@ const CLAIMS: Record<string, Holds> = {
     const foreign = decidedBy('inline').limiter.handle('key')
     assert.is(await codeOf(async () => limiter.check(foreign)), 'ERR_MILLRACE_FOREIGN_HANDLE')
   },
-  'decides a batch in order, the same key twice too': async (limiter) => {
+  'decides a batch in order, also repeated keys': async (limiter) => {
     const keys = ['a', 'b', 'a', 'a', 'b']
     const batch = await limiter.checkMany(keys, [2, 5, 2, 2, 1], { remaining: true })
     assert.is(batch.length, 5)
@@ -140,26 +140,26 @@ const CLAIMS: Record<string, Holds> = {
     assert.is((await limiter.checkMany(keys)).remaining, undefined)
     assert.is((await limiter.checkMany([])).length, 0)
   },
-  'tells its rule, and changes its limit': async (limiter) => {
+  'has its rule, and changes its limit': async (limiter) => {
     const rule = { name: 'default', limit: 5, windowMs: 60_000, granularityMs: 1_000, edge: 'strict' }
     assert.equal(limiter.rule, rule)
     await limiter.update('default', { limit: 7 })
     assert.is(limiter.rule.limit, 7)
     assert.ok((await limiter.check('key', 7)).allowed)
   },
-  'counts what happened': async (limiter) => {
+  'counts keys and decisions in its statistics': async (limiter) => {
     for (let i = 0; i < 7; i++) await limiter.check('key')
     await limiter.checkMany(['key', 'other'])
     const { keys, allowed, denied } = await limiter.stats()
     assert.equal({ keys, allowed, denied }, { keys: 2, allowed: 6, denied: 3 })
   },
-  'tells who waits at once that a longer block has no end': async (limiter) => {
+  'rejects a pending wait at once if its block becomes endless': async (limiter) => {
     await limiter.block('key', '1d')
     const code = codeOf(() => limiter.wait('key'))
     await limiter.block('key', Number.POSITIVE_INFINITY)
     assert.is(await resolved(code), 'ERR_MILLRACE_NEVER_ADMITTED')
   },
-  'serves who waits in the order of asking': async (limiter, clock) => {
+  'serves pending waits in the order of the calls': async (limiter, clock) => {
     await limiter.check('key', 5)
     const served: number[] = []
     const waits = [3, 1].map((cost) => limiter.wait('key', { cost }).then(() => served.push(cost)))
@@ -169,7 +169,7 @@ const CLAIMS: Record<string, Holds> = {
     await resolved(Promise.all(waits))
     assert.equal(served, [3, 1])
   },
-  'lets who waits go ahead as soon as there is room': async (limiter) => {
+  'admits a pending wait as soon as there is room': async (limiter) => {
     const decision = await limiter.check('key', 5)
     let isServed = false
     const wait = limiter.wait('key', { cost: 2 }).then(() => (isServed = true))
@@ -216,12 +216,12 @@ const CLAIMS: Record<string, Holds> = {
     assert.ok((await resolved(waiting)).allowed)
     await attached.close()
   },
-  'never waits for what never comes': async (limiter) => {
+  'rejects a wait that can never be admitted': async (limiter) => {
     assert.is(await codeOf(() => limiter.wait('key', { cost: 6 })), 'ERR_MILLRACE_NEVER_ADMITTED')
     await limiter.block('key', Number.POSITIVE_INFINITY)
     assert.is(await codeOf(() => limiter.wait('key')), 'ERR_MILLRACE_NEVER_ADMITTED')
   },
-  'refuses what it cannot take, by name': async (limiter) => {
+  'refuses invalid arguments by name': async (limiter) => {
     for (const [act, code] of [
       [() => limiter.check(''), 'ERR_MILLRACE_INVALID_KEY'],
       [() => limiter.check(7 as never), 'ERR_MILLRACE_INVALID_KEY'],
@@ -247,7 +247,7 @@ const CLAIMS: Record<string, Holds> = {
     }
     assert.is((await limiter.stats()).keys, 0, 'nothing was charged')
   },
-  'does nothing once it is closed': async (limiter) => {
+  'refuses every call once it is closed': async (limiter) => {
     const foreign = await decidedBy('inline').limiter.check('key')
     assert.is(await codeOf(async () => limiter.refund(foreign)), 'ERR_MILLRACE_FOREIGN_DECISION')
     const wait = codeOf(() => limiter.wait('key', { cost: 5 }).then(() => limiter.wait('key')))
@@ -276,11 +276,11 @@ const CLAIMS: Record<string, Holds> = {
   },
 }
 
-for (const [claim, holds] of Object.entries(CLAIMS)) {
+for (const [claim, verify] of Object.entries(CLAIMS)) {
   for (const engine of ENGINES) {
     test(`${engine}: ${claim}`, async () => {
       await using made = decidedBy(engine)
-      await holds(made.limiter, made.clock)
+      await verify(made.limiter, made.clock)
     })
   }
 }

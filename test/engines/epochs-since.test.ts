@@ -116,7 +116,7 @@ const figures = ({ remaining, retryAfterMs, resetMs }: Decision): Figures => ({
 })
 
 /** The figures of each of them, read at once. */
-async function told(options: Partial<LimiterOptions>): Promise<Record<string, Figures>> {
+async function readAtOnce(options: Partial<LimiterOptions>): Promise<Record<string, Figures>> {
   await using made = decidedBy('inline', { limit: LIMIT, ...options })
   const { readers } = await decisions(made.limiter, made.clock)
   return Object.fromEntries(Object.entries(readers).map(([name, read]) => [name, read()]))
@@ -138,7 +138,7 @@ for (const engine of ENGINES) {
   for (const [shape, options] of Object.entries(SHAPES).slice(0, engine === 'pool' ? 1 : undefined)) {
     for (const [changes, { each, once }] of Object.entries(CHANGES)) {
       test(`${engine}, ${shape}: a decision read after 256 ${changes} promises no more than at once`, async () => {
-        const was = await told(options)
+        const was = await readAtOnce(options)
         assert.ok(was.refused!.retryAfterMs > 1_000 && was.refused!.remaining === LIMIT - USED)
         for (const epochs of few(engine, TIMES)) {
           await using made = decidedBy(engine, { limit: LIMIT, ...options })
@@ -156,7 +156,7 @@ for (const engine of ENGINES) {
 
   for (const [raises, { each, once, back }] of Object.entries(RAISES)) {
     test(`${engine}: a decision read after refunds and about 256 ${raises} promises no more than at once`, async () => {
-      const was = await told({})
+      const was = await readAtOnce({})
       for (const epochs of few(engine, ABOUT)) {
         await using made = decidedBy(engine, { limit: LIMIT })
         const { limiter } = made
@@ -173,7 +173,7 @@ for (const engine of ENGINES) {
   }
 
   test(`${engine}: a decision is exact after any number of refunds of another key`, async () => {
-    const was = await told({})
+    const was = await readAtOnce({})
     await using made = decidedBy(engine, { limit: LIMIT })
     const { readers } = await decisions(made.limiter, made.clock)
     await made.limiter.check('one more', 2 * EPOCHS)

@@ -24,7 +24,8 @@ test('keys that share half of their fingerprints are different keys, in a full t
 
 test('a new key finds an unused way even after another key had to displace one', () => {
   const engine = new InlineEngine(createArena(rule, 60, 'evict', 0), 'default', { now: () => 1_000_000 })
-  for (let i = 1; i <= 32; i++) assert.ok(engine.checkNow(i, 0, 1).allowed) // all of the first two sets of five
+  // These keys fill the first two of five sets.
+  for (let i = 1; i <= 32; i++) assert.ok(engine.checkNow(i, 0, 1).allowed)
   assert.ok(engine.checkNow(33, 0, 1).allowed)
   assert.is(engine.statistics().evictedLive, 1)
   assert.ok(engine.checkNow(0x70000000, 0, 2).allowed)

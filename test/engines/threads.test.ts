@@ -5,20 +5,20 @@ import * as assert from 'uvu/assert'
 import { monotonicClock } from '#millrace/core/clock.js'
 import type { InlineDecision } from '#millrace/core/decision.js'
 import { sized } from '../size.js'
-import { run, Tally, type Task } from './crew.js'
+import { run, Tally, type Task } from './thread-group.js'
 
 /** The share of the full number of operations that each thread does. */
-const some = (full: number) => sized({ quick: full / 5, full })
+const scaled = (full: number) => sized({ quick: full / 5, full })
 const CREWS = sized({ quick: [3], full: [2, 4] })
 
-const crew = (threads: number, task: Task): Task[] => Array.from({ length: threads }, () => task)
+const tasksFor = (threads: number, task: Task): Task[] => Array.from({ length: threads }, () => task)
 
 for (const threads of CREWS) {
   test(`${threads} threads on one key: exactly the limit is admitted`, async () => {
     for (const cost of [1, 3]) {
       const limiter = createLimiter({ limit: 30_001, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
       const tally = new Tally(1, 1)
-      await run(limiter, crew(threads, { name: 'admit', keys: 1, rounds: 40_000, cost }), tally)
+      await run(limiter, tasksFor(threads, { name: 'admit', keys: 1, rounds: 40_000, cost }), tally)
       assert.is(tally.admitted[0], Math.floor(30_001 / cost) * cost)
       const { allowed, denied, keys } = limiter.stats()
       assert.equal([keys, allowed + denied], [1, threads * 40_000])
@@ -26,7 +26,7 @@ for (const threads of CREWS) {
   })
 
   test(`${threads} threads on many new keys at once: one cell a key, exactly the limit on each`, async () => {
-    const keys = some(20_000)
+    const keys = scaled(20_000)
     for (const name of ['admit', 'churn'] as const) {
       const limiter = createLimiter({
         limit: 3,
@@ -36,7 +36,7 @@ for (const threads of CREWS) {
         clock: manualClock(1e6),
       })
       const tally = new Tally(keys, 1)
-      await run(limiter, crew(threads, { name, keys, rounds: 8, cost: 1 }), tally)
+      await run(limiter, tasksFor(threads, { name, keys, rounds: 8, cost: 1 }), tally)
       const met = tally.admitted.filter((admitted) => admitted > 0).length
       if (name === 'admit') assert.is(met, keys)
       assert.ok(tally.admitted.every((admitted) => admitted <= 3))
@@ -52,7 +52,7 @@ for (const threads of CREWS) {
     const tally = new Tally(1, 120_000)
     await run(
       limiter,
-      crew(threads, { name: 'roll', keys: 1, rounds: some(1_000_000), cost: 3 }),
+      tasksFor(threads, { name: 'roll', keys: 1, rounds: scaled(1_000_000), cost: 3 }),
       tally,
       firstTick,
     )
@@ -69,7 +69,7 @@ for (const threads of CREWS) {
   test(`${threads} threads, and a table too small for their keys: no key has two cells, nothing is lost`, async () => {
     const limiter = createLimiter({ limit: 5, window: 20, granularity: 1, maxKeys: 100 })
     const tally = new Tally(400, 1)
-    await run(limiter, crew(threads, { name: 'churn', keys: 400, rounds: 300, cost: 1 }), tally)
+    await run(limiter, tasksFor(threads, { name: 'churn', keys: 400, rounds: 300, cost: 1 }), tally)
     const stats = limiter.stats()
     assert.is(stats.lostWays, 0)
     assert.ok(stats.evicted > 1_000)
@@ -85,7 +85,7 @@ for (const threads of CREWS) {
     const tally = new Tally(1, 120_000)
     await run(
       limiter,
-      crew(threads, { name: 'meddle', keys: 1, rounds: some(300_000), cost: 1 }),
+      tasksFor(threads, { name: 'adjust', keys: 1, rounds: scaled(300_000), cost: 1 }),
       tally,
       firstTick,
     )
@@ -106,7 +106,11 @@ for (const threads of CREWS) {
   test(`${threads} threads refund by key while they decide: admissions minus refunds stay within the limit`, async () => {
     const limiter = createLimiter({ limit: 20, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
     const tally = new Tally(1, 1)
-    await run(limiter, crew(threads, { name: 'returns', keys: 1, rounds: some(200_000), cost: 1 }), tally)
+    await run(
+      limiter,
+      tasksFor(threads, { name: 'refund', keys: 1, rounds: scaled(200_000), cost: 1 }),
+      tally,
+    )
     const standing = tally.admitted[0]!
     assert.ok(standing <= 20, `${standing} admitted and not returned`)
     assert.ok(limiter.usage('key 0') >= standing, 'an admission is missing from the counts')
@@ -119,7 +123,7 @@ for (const threads of CREWS) {
     const limiter = createLimiter({ limit: 20, window: '1m', maxKeys: 100, clock: manualClock(1e6) })
     await run(
       limiter,
-      crew(threads, { name: 'clears', keys: 1, rounds: some(100_000), cost: 1 }),
+      tasksFor(threads, { name: 'clear', keys: 1, rounds: scaled(100_000), cost: 1 }),
       new Tally(1, 1),
     )
     limiter.clear('key 0')
@@ -133,17 +137,17 @@ test('a change by one thread is visible to the others', async () => {
   const clock = manualClock(1e6)
   const limiter = createLimiter({ limit: 10, window: '1m', maxKeys: 100, clock })
   const tally = new Tally(1, 1)
-  await run(limiter, crew(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
+  await run(limiter, tasksFor(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
   assert.not(limiter.check('key 0').allowed)
   limiter.update('default', { limit: 12 })
-  await run(limiter, crew(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
+  await run(limiter, tasksFor(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
   assert.is(tally.admitted[0], 12)
   clock.advance(61_000)
-  await run(limiter, crew(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
+  await run(limiter, tasksFor(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
   assert.is(tally.admitted[0], 24)
   limiter.block('key 0', Number.POSITIVE_INFINITY)
   clock.advance(3_600_000)
-  await run(limiter, crew(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
+  await run(limiter, tasksFor(2, { name: 'admit', keys: 1, rounds: 10, cost: 1 }), tally)
   assert.is(tally.admitted[0], 24)
   assert.is((limiter.peek('key 0') as InlineDecision).retryAfterMs, Number.POSITIVE_INFINITY)
 })

@@ -28,7 +28,7 @@ export class Log {
     this.hash2 = Math.imul(this.hash2 + whole, 0x85ebca6b) ^ (this.hash2 >>> 13)
   }
 
-  /** From now on `state` alone determines the thread's state, whatever the thread read before. */
+  /** From now on `state` alone determines the thread's state. */
   standsAt(state: readonly number[]): void {
     this.hash1 = 1
     this.hash2 = 2

@@ -1,11 +1,11 @@
-// Penalties, updates, usage, peeks and handles; refunds and blocks have files of their own.
+// Penalties, updates, usage, peeks and handles. Refunds and blocks have test files of their own.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRaises, limiterWith, START_MS } from './support.js'
 
 const MAX_LIMIT = 2 ** 22 - 2
 
-test('a penalty is charged without asking, beyond the limit too', () => {
+test('a penalty is charged without a decision, also beyond the limit', () => {
   const { clock, limiter } = limiterWith()
   assert.is(limiter.penalize('key', 3), true)
   assert.is(limiter.check('key').remaining, 1)
@@ -19,7 +19,7 @@ test('a penalty is charged without asking, beyond the limit too', () => {
   assert.is(limiter.check('key').remaining, 4, 'and no longer')
 })
 
-test('what was penalized beyond the limit must be refunded before there is room', () => {
+test('units penalized beyond the limit must be refunded before there is room', () => {
   const { limiter } = limiterWith()
   limiter.penalize('key', 8)
   assert.is(limiter.refund('key', 3), 3)
@@ -29,7 +29,7 @@ test('what was penalized beyond the limit must be refunded before there is room'
   assert.not(limiter.check('key').allowed)
 })
 
-test('penalties beyond all counting stop at the fullest: no overflow, no block, gone after a window', () => {
+test('penalties above the largest count stop at it: no overflow, no block, gone after a window', () => {
   for (const cost of [1_000_000, MAX_LIMIT, MAX_LIMIT + 1]) {
     const { clock, limiter } = limiterWith({ limit: MAX_LIMIT })
     for (let second = 0; second < 5; second++) {
@@ -46,7 +46,7 @@ test('penalties beyond all counting stop at the fullest: no overflow, no block, 
   }
 })
 
-test('penalties of several granules that add up beyond all counting leave no room', () => {
+test('penalties of several granules whose sum is above the largest total leave no room', () => {
   const { clock, limiter } = limiterWith({ limit: MAX_LIMIT })
   for (const cost of [3_000_000, 2_000_000, 1_000_000, 3_000_000]) {
     limiter.penalize('key', cost)
@@ -56,14 +56,14 @@ test('penalties of several granules that add up beyond all counting leave no roo
   assert.is(limiter.usage('key'), 9_000_000)
 })
 
-test('a granule that has room for one more unit has room for one unit of a penalty', () => {
+test('a granule with room for one more unit takes one unit of a larger penalty', () => {
   const { limiter } = limiterWith({ limit: MAX_LIMIT })
   limiter.penalize('key', MAX_LIMIT)
   limiter.penalize('key', 5)
   assert.is(limiter.usage('key'), MAX_LIMIT + 1)
 })
 
-test('a block that was ended does not come back with a penalty, however large', () => {
+test('a penalty of any size does not restore an ended block', () => {
   for (const cost of [1, MAX_LIMIT, MAX_LIMIT + 1]) {
     const { clock, limiter } = limiterWith({ limit: MAX_LIMIT })
     limiter.block('key', '1h')
@@ -77,7 +77,7 @@ test('a block that was ended does not come back with a penalty, however large', 
   }
 })
 
-test('a penalty of more than a granule counts is refused, and nothing is charged', () => {
+test('a penalty above the largest count of a granule is refused, and charges nothing', () => {
   const { limiter } = limiterWith({ limit: MAX_LIMIT })
   for (const cost of [MAX_LIMIT + 2, 1e9, 2 ** 32, Number.MAX_SAFE_INTEGER, 1e300]) {
     assertRaises(() => limiter.penalize('key', cost), 'ERR_MILLRACE_INVALID_COST', 'cost', `${cost}`)
@@ -87,13 +87,13 @@ test('a penalty of more than a granule counts is refused, and nothing is charged
   assert.is(limiter.usage('key'), MAX_LIMIT + 1)
 })
 
-test('a penalty of 0 is true and gives a new key no place', () => {
+test('a penalty of 0 returns true and does not insert the key', () => {
   const { limiter } = limiterWith()
   assert.is(limiter.penalize('key', 0), true)
   assert.is(limiter.stats().keys, 0)
 })
 
-test('a lowered limit holds at once; what was admitted stays so', () => {
+test('a lowered limit holds at once; earlier admissions keep counting', () => {
   const { clock, limiter } = limiterWith({ name: 'api' })
   limiter.check('key', 4)
   assert.is(limiter.update('api', { limit: 2 }), undefined)
@@ -118,7 +118,7 @@ test('a raised limit holds at once, also for a key that was just refused', () =>
   assert.not(limiter.check('key').allowed)
 })
 
-test('usage is what was charged in the last part of the window, in whole granules', () => {
+test('usage counts the granules that overlap the last part of the window', () => {
   const { clock, limiter } = limiterWith({ limit: 100 })
   clock.set(1_000_000)
   for (let second = 0; second < 10; second++) {
@@ -128,7 +128,7 @@ test('usage is what was charged in the last part of the window, in whole granule
   clock.advance(-1) // at the last millisecond of the tenth second
   assert.is(limiter.usage('key', 1), 10)
   assert.is(limiter.usage('key', 999), 10)
-  assert.is(limiter.usage('key', 1_000), 10 + 9, 'a granule that it overlaps counts whole')
+  assert.is(limiter.usage('key', 1_000), 10 + 9, 'a granule that overlaps counts whole')
   assert.is(limiter.usage('key', '4s'), 10 + 9 + 8 + 7 + 6)
   assert.equal([limiter.usage('key'), limiter.usage('key', '1m')], [55, 55])
   assert.is(limiter.usage('stranger'), 0)
@@ -147,13 +147,13 @@ test('a peek decides as a check would, charges nothing and inserts nothing', () 
   assert.is(limiter.peek('key', 2).retryAfterMs, limiter.check('key', 2).retryAfterMs)
   assert.is(limiter.peek('key').remaining, 1)
   const { allowed, denied } = limiter.stats()
-  assert.equal([allowed, denied], [1, 1], 'peeks are no decisions in the statistics')
+  assert.equal([allowed, denied], [1, 1], 'the statistics do not count peeks')
 })
 
-test('a handle is the same cell as its string, in every method', () => {
+test('a handle and its string are the same key, in every method', () => {
   const { limiter } = limiterWith()
   const handle = limiter.handle('key')
-  assert.is(limiter.stats().keys, 0, 'making one inserts nothing')
+  assert.is(limiter.stats().keys, 0, 'making a handle inserts nothing')
   assert.is(limiter.check(handle).remaining, 4)
   assert.is(limiter.check('key').remaining, 3)
   assert.is(limiter.peek(handle).remaining, 3)
@@ -170,7 +170,7 @@ test('a handle is the same cell as its string, in every method', () => {
   assert.is(limiter.stats().keys, 1)
 })
 
-test('a handle stays valid when its key was displaced, and when it comes back to another place', () => {
+test('a handle stays valid after its key was displaced and inserted again', () => {
   const { clock, limiter } = limiterWith({ limit: 1_000 })
   const handle = limiter.handle('key')
   for (let round = 0; round < 20; round++) {
@@ -186,7 +186,7 @@ test('a handle stays valid when its key was displaced, and when it comes back to
   assert.is(limiter.check(handle).remaining, 997)
 })
 
-test('packed keys are hashed once and may be checked again and again', () => {
+test('packed keys are hashed once and may be checked any number of times', () => {
   const { clock, limiter } = limiterWith({ limit: 2 })
   const packed = limiter.pack(['a', limiter.handle('b'), 'a'])
   assert.is(packed.length, 3)

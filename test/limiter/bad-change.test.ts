@@ -5,7 +5,7 @@ import { assertRaises, assertSame, limiterWith } from './support.js'
 
 const NO_DURATIONS = ['0s', '-1m', '1 hour', 'abc', Number.NaN, 0, -1, null, {}, '', Number.NEGATIVE_INFINITY]
 
-test('block: a time that is no positive duration is refused, and the key not blocked', () => {
+test('block: a time that is not a positive duration is refused, and the key is not blocked', () => {
   const { limiter } = limiterWith()
   for (const ms of [...NO_DURATIONS, undefined, 'Infinity']) {
     const act = () => limiter.block('key', ms as never)
@@ -14,7 +14,7 @@ test('block: a time that is no positive duration is refused, and the key not blo
   assert.ok(limiter.check('key').allowed)
 })
 
-test('usage: a time that is no positive duration is refused', () => {
+test('usage: a time that is not a positive duration is refused', () => {
   const { limiter } = limiterWith()
   for (const ms of [...NO_DURATIONS, Number.POSITIVE_INFINITY]) {
     const act = () => limiter.usage('key', ms as never)
@@ -22,7 +22,7 @@ test('usage: a time that is no positive duration is refused', () => {
   }
 })
 
-test('usage: a time beyond the window is refused, and the whole window is not', () => {
+test('usage: a time beyond the window is refused, the whole window is accepted', () => {
   const { limiter } = limiterWith()
   limiter.check('key', 2)
   for (const ms of ['5m', '1d', 60_001]) {
@@ -32,7 +32,7 @@ test('usage: a time beyond the window is refused, and the whole window is not', 
   assert.equal([limiter.usage('key', '1m'), limiter.usage('key', 60_000)], [2, 2])
 })
 
-test('update: a rule of another name, and a limit that cannot be, are refused and change nothing', () => {
+test('update: another rule’s name and an invalid limit are refused, and change nothing', () => {
   const { limiter } = limiterWith({ name: 'mine' })
   for (const rule of ['default', '', undefined, null, 5, 'MINE']) {
     const act = () => limiter.update(rule as never, { limit: 9 })

@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRaises, assertRejects, assertSame, limiterWith, START_MS } from './support.js'
 
-/** A clock that says what it is told to. */
+/** A clock whose reading the test sets. */
 class TellingClock {
   reading: unknown
   constructor(reading: unknown) {
@@ -29,12 +29,12 @@ const NO_READINGS = [
 test('a clock without now() is refused', () => {
   for (const clock of [null, 5, 'monotonic', {}, { now: 5 }, Date.now]) {
     const act = () => limiterWith({ clock: clock as never })
-    // Date has a now() of its own; Date.now has none.
+    // The class Date has a function now(), the function Date.now has none.
     assertRaises(act, 'ERR_MILLRACE_INVALID_CLOCK', 'clock', inspect(clock))
   }
 })
 
-test('a clock whose now() is no finite number is refused', () => {
+test('a clock whose now() does not return a finite number is refused', () => {
   for (const reading of NO_READINGS) {
     const act = () => limiterWith({ clock: new TellingClock(reading) })
     const error = assertRaises(act, 'ERR_MILLRACE_INVALID_CLOCK', 'clock.now()', inspect(reading))
@@ -42,7 +42,7 @@ test('a clock whose now() is no finite number is refused', () => {
   }
 })
 
-test('the default and Date are clocks', () => {
+test('the default clock and Date are accepted as clocks', () => {
   assert.ok(createLimiter({ limit: 1, window: '1h', maxKeys: 1 }).check('key').allowed)
   assert.ok(createLimiter({ limit: 1, window: '1h', maxKeys: 1, clock: Date }).check('key').allowed)
 })
@@ -61,7 +61,7 @@ const READS_CLOCK: Record<string, (limiter: Limiter) => unknown> = {
   clear: (limiter) => limiter.clear('key'),
 }
 for (const [name, act] of Object.entries(READS_CLOCK)) {
-  test(`${name}: a clock that turns bad later is an error then, charges nothing, and may get well again`, () => {
+  test(`${name}: a clock that fails later causes an error then, charges nothing, and may recover`, () => {
     const clock = new TellingClock(START_MS)
     const { limiter } = limiterWith({ clock })
     limiter.check('key')
@@ -75,7 +75,7 @@ for (const [name, act] of Object.entries(READS_CLOCK)) {
   })
 }
 
-test('a clock that turns into a string or a bigint is an error also within the granule of its last reading', () => {
+test('a reading that is a string or a bigint is an error, also within the granule of the last reading', () => {
   const clock = new TellingClock(START_MS)
   const { limiter } = limiterWith({ clock })
   limiter.check('key')
@@ -86,14 +86,14 @@ test('a clock that turns into a string or a bigint is an error also within the g
   }
 })
 
-test('wait: a clock that turns bad is a rejection', async () => {
+test('wait: a failing clock is a rejection', async () => {
   const clock = new TellingClock(START_MS)
   const { limiter } = limiterWith({ clock })
   clock.reading = Number.NaN
   await assertRejects(() => limiter.wait('key'), 'ERR_MILLRACE_INVALID_CLOCK', 'clock.now()')
 })
 
-test('a clock that throws passes its own error on, and the limiter works on afterwards', () => {
+test('an error thrown by a clock reaches the caller, and the limiter works afterwards', () => {
   let broken = false
   const own = new Error('no time')
   const clock = {
@@ -114,7 +114,7 @@ test('a clock that throws passes its own error on, and the limiter works on afte
   assert.is(limiter.check('key').remaining, 4)
 })
 
-test('a manual clock takes no readings but finite numbers, and stands where it stood', () => {
+test('a manual clock accepts only finite numbers, and otherwise keeps its time', () => {
   for (const ms of NO_READINGS.filter((reading) => reading !== undefined)) {
     assertRaises(() => manualClock(ms as never), 'ERR_MILLRACE_INVALID_CLOCK', 'ms', inspect(ms))
   }
@@ -126,7 +126,7 @@ test('a manual clock takes no readings but finite numbers, and stands where it s
   assert.is(clock.now(), 7)
 })
 
-test('a limiter by a clock of its own is attached to with that clock, or not at all', () => {
+test('a limiter with a custom clock can only be attached to with a clock', () => {
   const clock = new TellingClock(START_MS)
   const { limiter } = limiterWith({ clock })
   assertRaises(() => attachLimiter(limiter.share()), 'ERR_MILLRACE_INVALID_SHARE', 'shared.clock')
@@ -140,7 +140,7 @@ test('a limiter by a clock of its own is attached to with that clock, or not at 
   assert.is(attachLimiter(limiter.share(), { clock }).usage('key'), 1)
 })
 
-test('a reading too large to tell granules apart is an error, and no loop without an end', () => {
+test('a reading too large to distinguish granules is an error, not an endless loop', () => {
   for (const reading of [2 ** 53, 1e18, -(2 ** 53)]) {
     const act = () =>
       createLimiter({ limit: 5, window: 60, maxKeys: 20, clock: new TellingClock(reading) }).check('a', 5)

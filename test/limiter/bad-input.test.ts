@@ -1,4 +1,5 @@
-// Keys and costs that no method takes. Rules: bad-rule; clocks: bad-clock; what travels between threads: bad-share.
+// Keys and costs that no method accepts. Rules are in bad-rule, clocks in bad-clock, shared objects in
+// bad-share.
 import { inspect } from 'node:util'
 import type { Limiter } from 'millrace'
 import { test } from 'uvu'
@@ -16,7 +17,7 @@ const TAKES_COST: Record<string, (limiter: Limiter, cost: never) => unknown> = {
   refund: (limiter, cost) => limiter.refund('key', cost),
 }
 for (const [name, act] of Object.entries(TAKES_COST)) {
-  test(`${name}: a cost that is no integer of 0 or more is refused, and nothing charged`, () => {
+  test(`${name}: a cost that is not an integer of 0 or more is refused, and nothing is charged`, () => {
     const { limiter } = limiterWith()
     for (const cost of NO_COSTS) {
       const raise = () => act(limiter, cost as never)
@@ -34,7 +35,7 @@ test('penalize and refund by key need a cost', () => {
   assertRaises(() => limiter.refund('key', undefined as never), 'ERR_MILLRACE_INVALID_COST', 'cost')
 })
 
-test('wait: a cost that is no integer of 0 or more is a rejection', async () => {
+test('wait: a cost that is not an integer of 0 or more is a rejection', async () => {
   const { limiter } = limiterWith()
   for (const cost of NO_COSTS) {
     await assertRejects(
@@ -46,7 +47,7 @@ test('wait: a cost that is no integer of 0 or more is a rejection', async () => 
   assert.is(limiter.stats().keys, 0)
 })
 
-test('checkMany: one bad cost for all, or one among many, is refused by its place, and nothing charged', () => {
+test('checkMany: a bad cost is refused by its name or its index, and nothing is charged', () => {
   const { limiter } = limiterWith()
   for (const cost of [-1, 1.5, Number.NaN, '1', Number.POSITIVE_INFINITY, null, true]) {
     assertRaises(() => limiter.checkMany(['a', 'b'], cost as never), 'ERR_MILLRACE_INVALID_COST', 'costs')
@@ -72,7 +73,7 @@ const TAKES_KEY: Record<string, (limiter: Limiter, key: never) => unknown> = {
   handle: (limiter, key) => limiter.handle(key),
 }
 for (const [name, act] of Object.entries(TAKES_KEY)) {
-  test(`${name}: a key that is no string of 1 to 65,536 characters, and no handle, is refused`, () => {
+  test(`${name}: a key that is neither a string of 1 to 65,536 characters nor a handle is refused`, () => {
     const { limiter } = limiterWith()
     for (const key of [...NO_KEYS, 'x'.repeat(MAX_KEY_LENGTH + 1)]) {
       const hint = typeof key === 'string' ? `${key.length} characters` : inspect(key)
@@ -90,7 +91,7 @@ test('wait: a bad key is a rejection', async () => {
   }
 })
 
-test('pack and checkMany: a bad key is refused by its place, and what is no array by its name', () => {
+test('pack and checkMany: a bad key is refused by its index, a value that is not an array by its name', () => {
   const { limiter } = limiterWith()
   for (const act of [(keys: never) => limiter.pack(keys), (keys: never) => limiter.checkMany(keys)]) {
     for (const key of [...NO_KEYS, 'x'.repeat(MAX_KEY_LENGTH + 1)]) {
@@ -105,7 +106,7 @@ test('pack and checkMany: a bad key is refused by its place, and what is no arra
   assert.is(limiter.stats().keys, 0)
 })
 
-test('checkMany checks every key and cost before it charges the first', () => {
+test('checkMany checks every key and cost before it charges the first key', () => {
   const { limiter } = limiterWith()
   assert.throws(() => limiter.checkMany(['a', 'b', '']))
   assert.throws(() => limiter.checkMany(['a', 'b', 'c'], [1, 1, -1]))
@@ -115,7 +116,7 @@ test('checkMany checks every key and cost before it charges the first', () => {
   assert.equal([keys, allowed, denied], [0, 0, 0])
 })
 
-test('an index outside of a batch is refused', () => {
+test('an index outside the batch is refused', () => {
   const { limiter } = limiterWith()
   const batch = limiter.checkMany(['a', 'b'])
   for (const i of [-1, 2, 0.5, Number.NaN, '0', undefined]) {
@@ -123,7 +124,7 @@ test('an index outside of a batch is refused', () => {
   }
 })
 
-test('options that are no object are refused', async () => {
+test('options that are not an object are refused', async () => {
   const { limiter } = limiterWith()
   for (const options of [null, 5, 'remaining']) {
     const act = () => limiter.checkMany(['key'], 1, options as never)
@@ -133,7 +134,7 @@ test('options that are no object are refused', async () => {
   assert.is(limiter.usage('key'), 0)
 })
 
-test('wait: a signal that is no AbortSignal is a rejection', async () => {
+test('wait: a signal that is not an AbortSignal is a rejection', async () => {
   const { limiter } = limiterWith()
   for (const signal of [null, 5, {}, new AbortController()]) {
     const act = () => limiter.wait('key', { signal: signal as never })
@@ -142,14 +143,14 @@ test('wait: a signal that is no AbortSignal is a rejection', async () => {
   assert.is(limiter.usage('key'), 0)
 })
 
-test('keys of any script, surrogates alone too, are keys of their own', () => {
+test('keys of any script are distinct keys, also lone surrogates', () => {
   const { limiter } = limiterWith({ limit: 1 })
   const keys = ['ключ', '鍵', 'מפתח', 'clé', 'cle\u0301', '🔑', '\ud83d', '\udd11', '\0', ' ', '\u{10ffff}']
   for (const key of keys) assert.ok(limiter.check(key).allowed, inspect(key))
   for (const key of keys) assert.not(limiter.check(key).allowed, inspect(key))
 })
 
-test('keys of 65,536 characters that differ in the last one are two keys', () => {
+test('keys of 65,536 characters that differ only in the last one are different keys', () => {
   const { limiter } = limiterWith({ limit: 1 })
   const long = 'x'.repeat(MAX_KEY_LENGTH - 1)
   assert.ok(limiter.check(`${long}a`).allowed)

@@ -5,7 +5,7 @@ import { assertRaises, assertRejects, limiterWith } from './support.js'
 
 const untyped = (value: unknown) => value as never
 
-test('what a method does not know is refused by name, and nothing is charged', async () => {
+test('an unknown option of a method is refused by name, and nothing is charged', async () => {
   const { limiter } = limiterWith()
   assertRaises(
     () => limiter.checkMany(['a'], 1, untyped({ remainin: true })),
@@ -30,7 +30,7 @@ test('what a method does not know is refused by name, and nothing is charged', a
   assert.equal([limiter.usage('a'), limiter.rule.limit], [0, 5])
 })
 
-test('a clock that is none is refused when a thread attaches, null too', () => {
+test('an invalid clock is refused when a thread attaches, also null', () => {
   const { limiter } = limiterWith()
   assertRaises(
     () => attachLimiter(limiter.share(), untyped({ clock: null })),
@@ -39,7 +39,7 @@ test('a clock that is none is refused when a thread attaches, null too', () => {
   )
 })
 
-test('a manual clock can not be turned past what a number holds', () => {
+test('a manual clock cannot advance beyond the largest number', () => {
   const clock = manualClock(1e308)
   assertRaises(() => clock.advance(1e308), 'ERR_MILLRACE_INVALID_CLOCK', 'ms')
   assert.is(clock.now(), 1e308)

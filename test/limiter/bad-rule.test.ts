@@ -15,7 +15,7 @@ function assertRefused(option: OptionName, values: unknown[], code: ErrorCode): 
   }
 }
 
-test('a limit that is no integer from 1 to 2^22 - 2 is refused', () => {
+test('a limit that is not an integer from 1 to 2^22 - 2 is refused', () => {
   const values = [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '5', 5n, 2 ** 22 - 1, undefined, null, {}]
   assertRefused('limit', values, 'ERR_MILLRACE_INVALID_RULE')
 })
@@ -28,7 +28,7 @@ test('the smallest and the largest limit are accepted', () => {
   }
 })
 
-test('a structure for sums is refused where a window of up to 256 granules is summed without one', () => {
+test('a range sum is refused for a window of up to 256 granules, which needs none', () => {
   for (const rangeSum of ['blocks', 'fenwick'] as const) {
     for (const granules of [60, 256]) {
       const act = () => limiterWith({ window: granules * 1_000, granularity: '1s', rangeSum })
@@ -58,16 +58,16 @@ const NO_DURATIONS = [
   true,
 ]
 
-test('a window that is no positive duration, of at least 1 ms and at most 10,000 years, is refused', () => {
+test('a window that is not a duration of 1 ms to 10,000 years is refused', () => {
   const values = [...NO_DURATIONS, undefined, 0.5, '0.9ms', '4000000d']
   assertRefused('window', values, 'ERR_MILLRACE_INVALID_RULE')
 })
 
-test('a granularity that is no positive duration is refused', () => {
+test('a granularity that is not a positive duration is refused', () => {
   assertRefused('granularity', NO_DURATIONS, 'ERR_MILLRACE_INVALID_RULE')
 })
 
-test('a granularity larger than the window is refused, and the window named', () => {
+test('a granularity larger than the window is refused, and the error names the window', () => {
   const act = () => limiterWith({ window: '90s', granularity: '2m' })
   const { message } = assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'granularity')
   assert.match(message, '90s')
@@ -80,7 +80,7 @@ const TOO_FINE: [LimiterOptions['window'], LimiterOptions['granularity'], string
   ['365d', '1s', '31250ms'],
 ]
 for (const [window, granularity, least] of TOO_FINE) {
-  test(`a window of ${window} in granules of ${granularity} is too fine: ${least} is named, and accepted`, () => {
+  test(`a window of ${window} in granules of ${granularity} is too fine: the error names ${least}, which is accepted`, () => {
     const act = () => limiterWith({ window, granularity: granularity! })
     const { message } = assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'granularity')
     assert.match(message, `such as ${least}:`)
@@ -101,7 +101,7 @@ const UNEVEN: [LimiterOptions['window'], LimiterOptions['granularity'], string][
   [1.5, 1, '0.75ms'],
 ]
 for (const [window, granularity, nearest] of UNEVEN) {
-  test(`granules of ${granularity} do not divide ${window}: ${nearest} is named, and accepted`, () => {
+  test(`granules of ${granularity} do not divide ${window}: the error names ${nearest}, which is accepted`, () => {
     const act = () => limiterWith({ window, granularity: granularity! })
     const { message } = assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'granularity')
     assert.match(message, `the nearest is ${nearest},`)
@@ -109,7 +109,7 @@ for (const [window, granularity, nearest] of UNEVEN) {
   })
 }
 
-test('an algorithm, edge, name, onFull or engine that does not exist is refused', () => {
+test('an unknown algorithm, edge, onFull or engine, and an invalid name, are refused', () => {
   for (const option of ['algorithm', 'edge'] as const) {
     assertRefused(option, ['', 'STRICT', 'fixed-window', 1, null, {}], 'ERR_MILLRACE_INVALID_RULE')
   }
@@ -119,12 +119,12 @@ test('an algorithm, edge, name, onFull or engine that does not exist is refused'
   }
 })
 
-test('maxKeys that is no integer of 1 or more is refused', () => {
+test('a maxKeys that is not an integer of 1 or more is refused', () => {
   const values = [0, -1, 1.5, '10', Number.NaN, Number.POSITIVE_INFINITY, null, 10n]
   assertRefused('maxKeys', values, 'ERR_MILLRACE_INVALID_OPTION')
 })
 
-test('an arena that cannot be allocated is refused with the number of bytes that it needs', () => {
+test('an arena that cannot be allocated is refused with its size in bytes', () => {
   for (const maxKeys of [2 ** 40, Number.MAX_SAFE_INTEGER, 1e300]) {
     const error = assertRaises(() => limiterWith({ maxKeys }), 'ERR_MILLRACE_ARENA_TOO_LARGE', 'maxKeys')
     const bytes = Number(/needs (\S+) bytes/.exec(error.message)?.[1])
@@ -133,7 +133,7 @@ test('an arena that cannot be allocated is refused with the number of bytes that
   }
 })
 
-test('an option that is not known is refused by name, and the known ones are listed', () => {
+test('an unknown option is refused by name, and the error lists the known ones', () => {
   for (const name of ['limt', 'windowMs', 'maxkeys', 'toString', '__proto__x']) {
     const act = () => limiterWith({ [name]: 1 } as object)
     const { message } = assertRaises(act, 'ERR_MILLRACE_INVALID_OPTION', 'options')
@@ -144,7 +144,7 @@ test('an option that is not known is refused by name, and the known ones are lis
   }
 })
 
-test('options that are no object are refused', () => {
+test('options that are not an object are refused', () => {
   for (const options of [undefined, null, 5, 'limit', () => {}, []]) {
     try {
       createLimiter(options as never)
@@ -155,7 +155,7 @@ test('options that are no object are refused', () => {
   }
 })
 
-test('a message never runs the code of a value, and cuts a long one short', () => {
+test('an error message never runs code of a value, and truncates long ones', () => {
   const trap = {
     toString: () => assert.unreachable('ran'),
     toJSON: () => assert.unreachable('ran'),
@@ -166,7 +166,7 @@ test('a message never runs the code of a value, and cuts a long one short', () =
   assert.ok(assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'window').message.length < 300)
 })
 
-test('the finest granularity is named as a bound: it is accepted, and nothing below it is', () => {
+test('the error names the finest granularity as a bound: it is accepted, and nothing finer is', () => {
   for (const window of [1, 60_000, '1h', '365d', 1_000 / 3] as const) {
     const act = () => limiterWith({ window, granularity: 1e-9, maxKeys: 1 })
     const { expected } = assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', 'granularity')

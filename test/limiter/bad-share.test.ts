@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { HEADER, HEADER_WORDS } from '#millrace/memory/layout.js'
 import { assertRaises, limiterWith } from './support.js'
 
-/** A share whose memory is a copy, so that it may be spoilt. */
+/** A share with a copy of the memory, which the test may damage. */
 function copyOfShare() {
   const share = limiterWith().limiter.share()
   const buffer = new SharedArrayBuffer(share.buffer.byteLength)
@@ -14,7 +14,7 @@ function copyOfShare() {
   return { share: { ...share, buffer }, words: new Int32Array(buffer), doubles: new Float64Array(buffer) }
 }
 
-test('what is no share at all is refused', () => {
+test('a value that is not a share is refused', () => {
   for (const shared of [undefined, null, 5, 'share', () => {}]) {
     assertRaises(
       () => attachLimiter(shared as never),
@@ -26,7 +26,7 @@ test('what is no share at all is refused', () => {
   assertRaises(() => attachLimiter({} as never), 'ERR_MILLRACE_INVALID_SHARE', 'shared.buffer')
 })
 
-test('memory that is no arena is refused: unshared, small, empty, foreign', () => {
+test('memory that is not an arena is refused: unshared, small, empty, foreign', () => {
   const { share } = copyOfShare()
   const foreign = new SharedArrayBuffer(share.buffer.byteLength)
   new Uint8Array(foreign).fill(0x55)
@@ -38,7 +38,7 @@ test('memory that is no arena is refused: unshared, small, empty, foreign', () =
   }
 })
 
-test('an arena cut short is refused with the bytes that it should have', () => {
+test('a truncated arena is refused with the number of bytes that it should have', () => {
   const { share } = copyOfShare()
   const { byteLength } = share.buffer
   for (const bytes of [4 * HEADER_WORDS, byteLength / 2, byteLength - 4]) {
@@ -61,7 +61,7 @@ const TAMPERED: Record<string, number[]> = {
   ON_FULL: [-1, 3],
 }
 for (const [name, values] of Object.entries(TAMPERED)) {
-  test(`an arena whose ${name} was tampered with is refused`, () => {
+  test(`an arena with a damaged ${name} is refused`, () => {
     for (const value of values) {
       const { share, words } = copyOfShare()
       words[HEADER[name as keyof typeof HEADER]] = value
@@ -70,7 +70,7 @@ for (const [name, values] of Object.entries(TAMPERED)) {
   })
 }
 
-test('an arena whose window or origin is no such number is refused', () => {
+test('an arena with an impossible window or origin is refused', () => {
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, 0, -60_000]) {
     const { share, doubles } = copyOfShare()
     doubles[HEADER.WINDOW_MS / 2] = value
@@ -83,7 +83,7 @@ test('an arena whose window or origin is no such number is refused', () => {
   }
 })
 
-test('whatever the first 16 words of an arena are, attaching works or is refused by name', () => {
+test('with any values in the first 16 words of an arena, attaching works or is refused by name', () => {
   const word = fc.record({
     at: fc.integer({ min: 0, max: 15 }),
     value: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
@@ -104,7 +104,7 @@ test('whatever the first 16 words of an arena are, attaching works or is refused
     }),
     { numRuns: 300 },
   )
-  assert.ok(isRefused.yes > 50 && isRefused.no > 5, `tried both: ${inspect(isRefused)}`)
+  assert.ok(isRefused.yes > 50 && isRefused.no > 5, `both outcomes occurred: ${inspect(isRefused)}`)
 })
 
 test('a share without its rule’s name, or without a clock, is refused', () => {
@@ -120,7 +120,7 @@ test('a share without its rule’s name, or without a clock, is refused', () => 
   }
 })
 
-test('attachLimiter: options that are no object are refused', () => {
+test('attachLimiter: options that are not an object are refused', () => {
   const { share } = copyOfShare()
   for (const options of [null, 5, 'clock']) {
     const act = () => attachLimiter(share, options as never)
@@ -128,7 +128,7 @@ test('attachLimiter: options that are no object are refused', () => {
   }
 })
 
-test('a share is structured-cloneable, and the limiter made of it has the same keys, counts, limit and clock', () => {
+test('a share is structured-cloneable, and the attached limiter has the same keys, counts, limit and clock', () => {
   const { clock, limiter } = limiterWith({ name: 'ours', limit: 3 })
   limiter.check('key')
   const attached = attachLimiter(structuredClone(limiter.share()))
@@ -140,10 +140,10 @@ test('a share is structured-cloneable, and the limiter made of it has the same k
   clock.advance(61_000)
   assert.is(attached.usage('key'), 0)
   attached.check('key')
-  assert.is(attachLimiter(attached.share()).usage('key'), 1, 'what was attached can be shared on')
+  assert.is(attachLimiter(attached.share()).usage('key'), 1, 'an attached limiter can be shared again')
 })
 
-test('handles and packed keys of another limiter are refused, of one of the same memory too', async () => {
+test('handles and packed keys of another limiter are refused, even of one on the same memory', async () => {
   const { limiter } = limiterWith()
   for (const other of [limiterWith().limiter, attachLimiter(limiter.share())]) {
     const foreign = other.handle('key')
@@ -167,13 +167,13 @@ test('handles and packed keys of another limiter are refused, of one of the same
   assert.is(limiter.stats().keys, 0)
 })
 
-test('decisions of another limiter are refused, and so is what only looks like one', () => {
+test('decisions of another limiter, and objects that look like decisions, are refused', () => {
   const { limiter } = limiterWith()
   limiter.check('key')
   for (const other of [limiterWith().limiter, attachLimiter(limiter.share())]) {
     const decision = other.check('key')
     assertRaises(() => limiter.refund(decision), 'ERR_MILLRACE_FOREIGN_DECISION', 'decision')
-    assert.is(other.refund(decision), 1, 'its own limiter still takes it')
+    assert.is(other.refund(decision), 1, 'its own limiter accepts it')
   }
   for (const looksLikeOne of [limiter.check('key').toJSON(), {}, null]) {
     assert.throws(
@@ -185,7 +185,7 @@ test('decisions of another limiter are refused, and so is what only looks like o
   assert.is(limiter.usage('key'), 2)
 })
 
-test('a manual clock of another limiter is a clock of one’s own', () => {
+test('a limiter accepts another limiter’s manual clock as a custom clock', () => {
   const { limiter } = limiterWith()
   const clock = manualClock(99)
   assert.not.throws(() => attachLimiter(limiter.share(), { clock }))

@@ -20,7 +20,7 @@ const batch = fc.record({
 })
 
 for (const edge of ['strict', 'smooth'] as const) {
-  test(`${edge}: checkMany says of every key what check in their order says`, () => {
+  test(`${edge}: checkMany gives every key the result of single checks in the same order`, () => {
     const tally = { allowed: 0, denied: 0 }
     fc.assert(
       fc.property(fc.array(batch, { minLength: 1, maxLength: 8 }), (batches) => {
@@ -61,7 +61,7 @@ for (const edge of ['strict', 'smooth'] as const) {
   })
 }
 
-test('retryAfterMs(i) is 0 where admitted, else what a check of that entry would say', () => {
+test('retryAfterMs(i) is 0 for an admitted entry, else that of a check of the entry', () => {
   const { clock, limiter } = limiterWith()
   limiter.check('a', 3)
   clock.advance(7_000)
@@ -82,7 +82,7 @@ test('retryAfterMs(i) is 0 where admitted, else what a check of that entry would
   assert.ok(expected[4]! > expected[1]! && expected[1]! > 0)
 })
 
-test('retryAfterMs(i) is counted from the decision', () => {
+test('retryAfterMs(i) is relative to the decision', () => {
   const { clock, limiter } = limiterWith()
   limiter.check('a', 5)
   const decided = limiter.checkMany(['a'])
@@ -92,7 +92,7 @@ test('retryAfterMs(i) is counted from the decision', () => {
   assert.is(decided.retryAfterMs(0), retryAfterMs)
 })
 
-test('what is left is told only if it was asked for', () => {
+test('a batch has `remaining` only if it was requested', () => {
   const { limiter } = limiterWith()
   assert.is(limiter.checkMany(['a']).remaining, undefined)
   assert.is(limiter.checkMany(['a'], 1, {}).remaining, undefined)
@@ -103,7 +103,7 @@ test('what is left is told only if it was asked for', () => {
   assert.equal([...remaining!], [1, 4])
 })
 
-test('a batch of nothing decides nothing', () => {
+test('an empty batch decides nothing', () => {
   const { limiter } = limiterWith()
   for (const keys of [[], limiter.pack([])]) {
     for (const costs of [undefined, 3, [], new Float64Array(0)]) {
@@ -116,20 +116,20 @@ test('a batch of nothing decides nothing', () => {
   assert.equal([allowed, denied], [0, 0])
 })
 
-test('the same key many times over is admitted up to the limit, in order', () => {
+test('repeated entries of one key are admitted up to the limit, in order', () => {
   const { limiter } = limiterWith({ limit: 100 })
   const { allowed } = limiter.checkMany(new Array(1_000).fill('key'))
   assert.equal([...allowed], [...new Array(100).fill(1), ...new Array(900).fill(0)])
 })
 
-test('a smaller cost behind a refused one is still admitted', () => {
+test('a smaller cost after a refused one can be admitted', () => {
   const { limiter } = limiterWith()
   const { allowed, remaining } = limiter.checkMany(['a', 'a', 'a'], [3, 4, 2], { remaining: true })
   assert.equal([...allowed], [1, 0, 1])
   assert.equal([...remaining!], [2, 2, 0])
 })
 
-test('the costs of a batch are its own: changing the array afterwards changes no answer', () => {
+test('a batch keeps its costs: changing the array afterwards changes no result', () => {
   const { limiter } = limiterWith()
   limiter.check('a', 3)
   const costs = [3]
@@ -138,7 +138,7 @@ test('the costs of a batch are its own: changing the array afterwards changes no
   assert.is(decided.retryAfterMs(0), limiter.check('a', 3).retryAfterMs)
 })
 
-test('a batch over a table that is full says the same as check, under each onFull', () => {
+test('a batch on a full table gives the results of single checks, under each onFull', () => {
   for (const onFull of ['evict', 'deny', 'allow'] as const) {
     const many = limiterWith({ onFull, limit: 50 })
     const keys = Array.from({ length: 100 }, (_, i) => `key ${i}`)
@@ -160,7 +160,7 @@ test('a batch over a table that is full says the same as check, under each onFul
   }
 })
 
-/** A clock that stands, and calls `act` at its `nth` reading from when it was armed. */
+/** A manual clock that calls `act` at its `nth` reading after it was armed. */
 function clockThatActs(act: () => void) {
   let left = Number.POSITIVE_INFINITY
   const now = () => {
@@ -170,14 +170,14 @@ function clockThatActs(act: () => void) {
   return { clock: { now }, arm: (nth: number) => (left = nth) }
 }
 
-test('each decision of a batch is by the limit of its moment', () => {
+test('each decision of a batch uses the limit of its moment', () => {
   for (const limit of [3, 9]) {
     const { clock, arm } = clockThatActs(() => limiter.update('default', { limit }))
     const { limiter } = limiterWith({ clock, maxKeys: 1_000 })
     const keys = Array.from({ length: 64 }, (_, i) => `${i}`)
     const twice = [...keys, ...keys]
     limiter.checkMany(keys, 4)
-    arm(2) // the clock is read at each 64th key
+    arm(2) // a batch reads the clock at every 64th key
     const { allowed, remaining } = limiter.checkMany(twice, 1, { remaining: true })
     const first = [...allowed].slice(0, 64)
     const second = [...allowed].slice(64)
@@ -188,7 +188,7 @@ test('each decision of a batch is by the limit of its moment', () => {
   }
 })
 
-test('an entry refused before the limit was raised tells its time by the limit that refused it', () => {
+test('retryAfterMs(i) of an entry refused before the limit was raised is by the limit that refused it', () => {
   const { clock, arm } = clockThatActs(() => limiter.update('default', { limit: 100 }))
   const { limiter } = limiterWith({ clock, maxKeys: 1_000 })
   const keys = Array.from({ length: 128 }, (_, i) => `${i}`)

@@ -1,5 +1,5 @@
-// Blocks never fill the table: beyond half of the places that a key may have, the block that ends soonest gives way.
-// `maxKeys: 20` makes two sets of 16 places, and every key may stand in each of the 32.
+// Blocks never fill the table: if more than half of a key's ways are blocked, the block that ends first is
+// evicted. `maxKeys: 20` makes two sets of 16 ways, and every key may be in any of the 32.
 import type { Limiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,13 +14,14 @@ const names = (what: string, count: number) => Array.from({ length: count }, (_,
 const isBlocked = (limiter: Limiter, key: string) => !limiter.peek(key, 0).allowed
 const blockedOf = (limiter: Limiter, keys: string[]) => keys.filter((key) => isBlocked(limiter, key))
 
-test('5,000 blocks in a table for 1,000 keys: new keys are admitted, and half of the places stay blocked', () => {
+test('5,000 blocks in a table for 1,000 keys: new keys are admitted, and half of the ways stay blocked', () => {
   const { limiter } = limiterWith({ maxKeys: 1_000 })
   const places = 1_264
   const ips = names('ip', 5_000)
   for (const ip of ips) assert.ok(limiter.block(ip, '1d'))
   const blocked = blockedOf(limiter, ips)
-  // Each key's own 32 places are held to half. What other pairs of sets add shows in the whole by less than a hundredth.
+  // At most half of each key's own 32 ways are blocked. Keys of other pairs of sets add less than a
+  // hundredth.
   assert.ok(Math.abs(blocked.length - places / 2) < places / 50, `${blocked.length} blocked`)
   assert.is(limiter.stats().blocksEvicted, ips.length - blocked.length)
   for (const honest of names('honest', 300)) assert.ok(limiter.check(honest).allowed, honest)
@@ -28,7 +29,7 @@ test('5,000 blocks in a table for 1,000 keys: new keys are admitted, and half of
 })
 
 for (const onFull of ['deny', 'allow'] as const) {
-  test(`${onFull}: blocks whose keys count nothing any more leave room for new keys`, () => {
+  test(`${onFull}: blocked keys without counts leave room for new keys`, () => {
     const { clock, limiter } = limiterWith({ maxKeys: 1_000, onFull })
     for (const ip of names('ip', 5_000)) limiter.block(ip, '1d')
     clock.advance(62_000)
@@ -40,7 +41,7 @@ for (const onFull of ['deny', 'allow'] as const) {
 }
 
 for (const onFull of MODES) {
-  test(`${onFull}: half of the places stay blocked, each block for its time`, () => {
+  test(`${onFull}: half of the ways stay blocked, each for its time`, () => {
     const { clock, limiter } = limiterWith({ onFull })
     const keys = names('key', HALF)
     for (const [i, key] of keys.entries()) assert.ok(limiter.block(key, 10_000 + 1_000 * i))
@@ -53,7 +54,7 @@ for (const onFull of MODES) {
     }
   })
 
-  test(`${onFull}: of more blocks, the one that ends soonest gives way, never the new one`, () => {
+  test(`${onFull}: beyond half, the block that ends first is evicted, never the new one`, () => {
     const { clock, limiter } = limiterWith({ onFull })
     const keys = names('key', HALF)
     for (const [i, key] of keys.entries()) limiter.block(key, 100_000 + 1_000 * ((i * 7) % HALF))
@@ -64,17 +65,17 @@ for (const onFull of MODES) {
       assert.is(blockedOf(limiter, keys).length, HALF - i - 1)
       assert.is(limiter.stats().blocksEvicted, i + 1)
     }
-    clock.advance(1_000) // where keys keep what they count, a key that counts nothing leaves its place a granule later
+    clock.advance(1_000) // if counts are kept, a way without counts can be claimed a granule later
     assert.ok(limiter.block('short', 1_000))
     assert.ok(isBlocked(limiter, 'short'))
     assert.is(limiter.stats().blocksEvicted, HALF + 1)
   })
 
-  test(`${onFull}: blocks for ever give way to one another, too`, () => {
+  test(`${onFull}: blocks for ever evict one another, too`, () => {
     const { clock, limiter } = limiterWith({ onFull })
     const keys = names('key', 3 * PLACES)
     for (const key of keys) {
-      clock.advance(1_000) // a key that has used nothing leaves its place a granule later
+      clock.advance(1_000) // a way without counts can be claimed a granule later
       assert.ok(limiter.block(key, Number.POSITIVE_INFINITY), key)
       assert.ok(isBlocked(limiter, key))
     }
@@ -83,7 +84,7 @@ for (const onFull of MODES) {
     assert.is(limiter.check('honest').remaining, 4)
   })
 
-  test(`${onFull}: a key whose block gives way to another block keeps its counts, so it has no fresh quota`, () => {
+  test(`${onFull}: a key whose block is evicted by another block keeps its counts, so it has no fresh quota`, () => {
     const { limiter } = limiterWith({ onFull, limit: LIMIT })
     limiter.check('greedy', LIMIT - 1)
     limiter.block('greedy', '1m')
@@ -94,7 +95,7 @@ for (const onFull of MODES) {
     assert.not(limiter.check('greedy').allowed)
   })
 
-  test(`${onFull}: a block that is changed or set again counts once`, () => {
+  test(`${onFull}: a block that is changed or renewed counts once`, () => {
     const { limiter } = limiterWith({ onFull })
     const keys = names('key', HALF)
     for (const ms of [60_000, 120_000, 30_000]) for (const key of keys) limiter.block(key, ms)
@@ -106,7 +107,7 @@ for (const onFull of MODES) {
   })
 }
 
-test('evict: a block of a new key takes the place of a block, not of a key that counts', () => {
+test('evict: the block of a new key displaces a blocked key, not one that counts', () => {
   const { limiter } = limiterWith({ limit: LIMIT })
   const honest = names('honest', HALF)
   const blocked = names('blocked', HALF)
@@ -117,7 +118,7 @@ test('evict: a block of a new key takes the place of a block, not of a key that 
   assert.equal([limiter.stats().keys, limiter.stats().blocksEvicted], [PLACES, 100])
 })
 
-test('evict: who takes a blocked place takes its counts over, but not the block', () => {
+test('evict: a key that takes a blocked way inherits its counts, but not the block', () => {
   const { limiter } = limiterWith({ limit: LIMIT })
   for (const key of names('honest', HALF)) limiter.check(key, 2)
   for (const key of names('blocked', HALF)) {
@@ -130,7 +131,7 @@ test('evict: who takes a blocked place takes its counts over, but not the block'
   assert.is(limiter.check('new').remaining, LIMIT - 7 - 1)
 })
 
-test('deny: a block of a new key waits for a place that counts nothing any more', () => {
+test('deny: the block of a new key is refused until a way has no counts', () => {
   const { clock, limiter } = limiterWith({ onFull: 'deny' })
   for (const key of names('honest', HALF)) limiter.check(key)
   for (const key of names('blocked', HALF)) {
@@ -144,9 +145,9 @@ test('deny: a block of a new key waits for a place that counts nothing any more'
   assert.is(limiter.stats().blocksEvicted, 1)
 })
 
-// In a table of more than two sets a key may find more than half of its places blocked, by keys of other pairs of sets.
+// In a table of more than two sets, keys of other pairs of sets may block more than half of a key's ways.
 for (const onFull of MODES) {
-  test(`${onFull}: in a table of many sets full of blocks, peek says what check does, and when to come again`, () => {
+  test(`${onFull}: in a table full of blocks, peek gives the result and the retryAfterMs of check`, () => {
     const { clock, limiter } = limiterWith({ maxKeys: 200, onFull, limit: 1 })
     const blocked = names('blocked', 2_000)
     for (const key of blocked) {
@@ -170,7 +171,7 @@ for (const onFull of MODES) {
       assert.ok(limiter.peek(key).allowed, `${key} at its time`)
       clock.set(at)
     }
-    if (onFull !== 'allow') assert.ok(later > 20, `${later} were told to come later`)
+    if (onFull !== 'allow') assert.ok(later > 20, `${later} were refused with a retryAfterMs`)
   })
 }
 

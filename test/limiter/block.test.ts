@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { limiterWith, START_MS } from './support.js'
 
-test('a blocked key is refused whatever it has left, until the block is over', () => {
+test('a blocked key is refused despite remaining units, until the block is over', () => {
   const { clock, limiter } = limiterWith()
   limiter.check('key')
   assert.is(limiter.block('key', '10s'), true)
@@ -18,7 +18,7 @@ test('a blocked key is refused whatever it has left, until the block is over', (
   assert.is(limiter.check('key').remaining, 3, 'what it had used before still counts, the refusals do not')
 })
 
-test('a block lasts in sixteenths of a second, rounded up: never shorter, at most 62.5 ms longer', () => {
+test('a block is rounded up to sixteenths of a second: never shorter, at most 62.5 ms longer', () => {
   fc.assert(
     fc.property(
       fc.double({ min: 0.001, max: 1e9, noNaN: true }),
@@ -42,7 +42,7 @@ test('a block lasts in sixteenths of a second, rounded up: never shorter, at mos
   )
 })
 
-test('retryAfterMs of a block that ends between two milliseconds is the one behind it', () => {
+test('retryAfterMs of a block that ends between two milliseconds is the later one', () => {
   const { clock, limiter } = limiterWith()
   limiter.block('key', 62) // until 62.5
   assert.is(limiter.check('key').retryAfterMs, 63)
@@ -52,7 +52,7 @@ test('retryAfterMs of a block that ends between two milliseconds is the one behi
   assert.ok(limiter.check('key').allowed)
 })
 
-test('a block of as much as a word can tell ends, and one of a millisecond more never does', () => {
+test('the longest representable block ends, and one a millisecond longer never does', () => {
   const longestMs = ((2 ** 31 - 2 ** 20) / 16) * 1_000
   const { clock, limiter } = limiterWith()
   limiter.block('key', longestMs)
@@ -64,8 +64,8 @@ test('a block of as much as a word can tell ends, and one of a millisecond more 
   assert.not(limiter.check('other').allowed)
 })
 
-test('a block that would end in the one sixteenth whose word means never ends in the next one', () => {
-  const { clock, limiter } = limiterWith() // its sixteenths are counted from START_MS
+test('a block that would end at the one sixteenth whose word means "never" ends a sixteenth later', () => {
+  const { clock, limiter } = limiterWith() // sixteenths count from START_MS
   clock.set(START_MS + (0xffffffff * 1_000) / 16 - 10_000)
   limiter.block('key', 10_000)
   assert.is(limiter.check('key').retryAfterMs, 10_063)
@@ -106,7 +106,7 @@ test('a block for Infinity, or for more than 8.5 years, is for ever', () => {
   }
 })
 
-test('a block takes the place of the one before, longer or shorter', () => {
+test('a block replaces the previous one, longer or shorter', () => {
   const { limiter } = limiterWith()
   for (const [ms, retryAfterMs] of [
     ['1h', 3_600_000],
@@ -119,7 +119,7 @@ test('a block takes the place of the one before, longer or shorter', () => {
   }
 })
 
-test('unblock ends a block, keeps what was used, and says whether there was one', () => {
+test('unblock ends a block, keeps the counts, and returns whether there was a block', () => {
   const { clock, limiter } = limiterWith()
   assert.is(limiter.unblock('stranger'), false)
   assert.is(limiter.stats().keys, 0)
@@ -134,7 +134,7 @@ test('unblock ends a block, keeps what was used, and says whether there was one'
   assert.is(limiter.unblock('key'), false, 'it had ended by itself')
 })
 
-test('clear ends a block and forgets what was used, of that key alone', () => {
+test('clear ends a block and clears the counts, of that key alone', () => {
   const { clock, limiter } = limiterWith()
   for (const key of ['key', 'other']) {
     limiter.check(key, 2)
@@ -151,7 +151,7 @@ test('clear ends a block and forgets what was used, of that key alone', () => {
   assert.is(limiter.stats().keys, 2)
 })
 
-test('a block outlives the window: the key counts nothing then, but stays blocked', () => {
+test('a block outlives the window: the key has no counts left, and stays blocked', () => {
   const { clock, limiter } = limiterWith()
   limiter.check('key', 3)
   limiter.block('key', '1h')
@@ -162,7 +162,7 @@ test('a block outlives the window: the key counts nothing then, but stays blocke
   assert.ok(limiter.check('key', 5).allowed)
 })
 
-test('a block shorter than the window is over before its counts are', () => {
+test('a block shorter than the window ends before the counts expire', () => {
   const { clock, limiter } = limiterWith()
   limiter.check('key', 5)
   limiter.block('key', '1s')
@@ -173,7 +173,7 @@ test('a block shorter than the window is over before its counts are', () => {
   assert.ok(limiter.check('key').allowed)
 })
 
-test('penalties and refunds go on under a block', () => {
+test('penalties and refunds work while the key is blocked', () => {
   const { limiter } = limiterWith()
   limiter.block('key', '1h')
   assert.ok(limiter.penalize('key', 3))

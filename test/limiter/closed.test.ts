@@ -31,7 +31,7 @@ for (const [name, act] of Object.entries(METHODS)) {
   })
 }
 
-test('every public method is held to that', () => {
+test('the table of closed methods has every public method', () => {
   const { limiter } = limiterWith()
   const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(limiter))
   const held = [...Object.keys(METHODS), ...ASYNC, 'constructor', 'close']
@@ -49,13 +49,13 @@ test('wait and ready of a closed limiter reject with ERR_MILLRACE_CLOSED', async
   await assertRejects(() => limiter.wait('key'), 'ERR_MILLRACE_CLOSED', 'limiter')
 })
 
-test('bad input to a closed limiter is told that it is closed', async () => {
+test('bad input to a closed limiter is reported as ERR_MILLRACE_CLOSED', async () => {
   const { limiter } = limiterWith()
   await resolved(limiter.close())
   assertRaises(() => limiter.check(5 as never, -1), 'ERR_MILLRACE_CLOSED', 'limiter')
 })
 
-test('a handle, packed keys and a decision of a closed limiter are no use to it', async () => {
+test('a closed limiter refuses its own handles, packed keys and decisions', async () => {
   const { limiter } = limiterWith()
   const handle = limiter.handle('key')
   const packed = limiter.pack(['key'])
@@ -77,27 +77,27 @@ test('decisions and batches can still be read after closing', async () => {
   assert.ok(refused.retryAfterMs > 0)
 })
 
-test('close may be called twice, and at the same time', async () => {
+test('close may be called twice, also concurrently', async () => {
   const { limiter } = limiterWith()
   await resolved(Promise.all([limiter.close(), limiter.close()]))
   await resolved(limiter.close())
 })
 
-test('await using closes, also when its block throws', async () => {
+test('await using closes the limiter, also when its block throws', async () => {
   let escaped: Limiter | undefined
   const useOne = async () => {
     await using limiter = limiterWith().limiter
     escaped = limiter
     limiter.check('key')
-    throw new Error('on the way')
+    throw new Error('inside the block')
   }
   let message = ''
   await resolved(useOne().catch((error: Error) => (message = error.message)))
-  assert.is(message, 'on the way')
+  assert.is(message, 'inside the block')
   assertRaises(() => escaped!.check('key'), 'ERR_MILLRACE_CLOSED', 'limiter')
 })
 
-test('closing one leaves those that share its memory open, with its counts and its statistics', async () => {
+test('closing one limiter keeps the others on its memory open, with counts and statistics', async () => {
   const { limiter } = limiterWith()
   const attached = attachLimiter(limiter.share())
   limiter.check('key', 4)

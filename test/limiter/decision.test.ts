@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { limiterWith, START_MS } from './support.js'
 
-test('resetMs is that of the block that refused, also where it is over when it is read', () => {
+test('resetMs of a refusal by a block is that of the block, even if it is read after the block', () => {
   const { clock, limiter } = limiterWith()
   limiter.block('key', '10s')
   const refused = limiter.check('key')
@@ -20,7 +20,7 @@ test('resetMs of the last half millisecond of a block is 1', () => {
   assert.is(limiter.check('key').resetMs, 1)
 })
 
-test('toJSON has the seven fields, computed and kept', () => {
+test('toJSON has the seven fields, and computes them once', () => {
   const { limiter } = limiterWith({ name: 'api' })
   const decision = limiter.check('key', 2)
   const json = {
@@ -38,7 +38,7 @@ test('toJSON has the seven fields, computed and kept', () => {
   assert.is(decision.remaining, 3)
 })
 
-test('console.log shows the seven fields and nothing of the inside', () => {
+test('console.log shows the seven fields and no internal ones', () => {
   const { limiter } = limiterWith()
   const decision = limiter.check('key', 2)
   assert.is(inspect(decision), inspect(decision.toJSON()))
@@ -46,12 +46,12 @@ test('console.log shows the seven fields and nothing of the inside', () => {
   assert.match(inspect([limiter.check('key', 9)], { depth: 9 }), /retryAfterMs: Infinity/)
 })
 
-test('a decision names its rule: default, or as the rule was named', () => {
+test('a decision names its rule: default, or the given name', () => {
   assert.is(limiterWith().limiter.check('key').rule, 'default')
   assert.is(limiterWith({ name: 'per user' }).limiter.peek('key').rule, 'per user')
 })
 
-test('the limit of a decision stays when the limit is changed', () => {
+test('the limit of a decision does not change with the limiter’s', () => {
   const { limiter } = limiterWith()
   const before = limiter.check('key')
   limiter.update('default', { limit: 2 })
@@ -60,7 +60,7 @@ test('the limit of a decision stays when the limit is changed', () => {
   assert.equal([before.remaining, after.remaining], [4, 0], 'each by its own')
 })
 
-test('cost 0 is allowed where nothing is left, charges nothing, and gives a new key no place', () => {
+test('cost 0 is allowed at a full key, charges nothing, and does not insert a new key', () => {
   const { limiter } = limiterWith()
   const first = limiter.check('new', 0)
   assert.equal(first.toJSON(), {
@@ -92,7 +92,7 @@ test('cost 0 is refused while the key is blocked', () => {
   assert.ok(limiter.check('key', 0).allowed)
 })
 
-test('a cost above the limit is refused, not thrown, with nothing charged and retryAfterMs Infinity', () => {
+test('a cost above the limit is refused without an error, charges nothing, and has retryAfterMs Infinity', () => {
   const { limiter } = limiterWith()
   for (const cost of [6, 2 ** 22 - 1, 2 ** 22, 2 ** 32, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER, 1e300]) {
     for (const decision of [limiter.check('key', cost), limiter.peek('key', cost)]) {
@@ -125,7 +125,7 @@ const anySteps = fc.array(
   { minLength: 2, maxLength: 25 },
 )
 
-test('refused: not a millisecond before retryAfterMs, and then; all of it not before resetMs, and then', () => {
+test('a refused cost fits exactly at retryAfterMs, and the whole limit exactly at resetMs', () => {
   let refused = 0
   fc.assert(
     fc.property(anyRule, anySteps, ({ limit, edge, startMs, windowMs, parts }, steps) => {
@@ -165,7 +165,7 @@ test('refused: not a millisecond before retryAfterMs, and then; all of it not be
     }),
     { numRuns: 400 },
   )
-  assert.ok(refused > 500, `${refused} refusals looked at`)
+  assert.ok(refused > 500, `${refused} refusals checked`)
 })
 
 test.run()

@@ -1,4 +1,4 @@
-// Clocks far from where they stood when the limiter was made, and cells that come back after a very long time.
+// Clocks that are years from the limiter's creation, and cells that are used again after a very long time.
 
 import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
@@ -33,7 +33,7 @@ for (const years of [0, 8, 9, 56]) {
     assert.is(admitted, 5)
   })
 
-  test(`${years} years after its creation, a block ends when it was to`, () => {
+  test(`${years} years after its creation, a block ends on time`, () => {
     const clock = manualClock()
     const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 100, clock })
     clock.set(years * YEAR_MS)
@@ -45,7 +45,7 @@ for (const years of [0, 8, 9, 56]) {
   })
 }
 
-test('a block of four years ends; of more, never', () => {
+test('a block of four years ends; a longer one never does', () => {
   const clock = manualClock(YEAR_MS)
   const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 100, clock })
   limiter.block('long', 4 * YEAR_MS)
@@ -62,7 +62,7 @@ for (const [edge, stepTicks, steps] of [
   ['smooth', 2 ** 18, 4],
   ['strict', 2 ** 18, 64],
 ] as const) {
-  test(`${edge}: a sum of ${steps} times ${stepTicks} ticks ago, whose time looks alike, is not taken for one of now`, () => {
+  test(`${edge}: the AS_OF note of a sum ${steps} times ${stepTicks} ticks ago, with equal bits, is not taken for a current one`, () => {
     const clock = manualClock(1_000)
     const limiter = createLimiter({ limit: 200, window: 10, granularity: 1, edge, maxKeys: 100, clock })
     limiter.check('key', 60)
@@ -80,7 +80,7 @@ for (const [edge, steps] of [
   ['smooth', 2],
   ['strict', 32],
 ] as const) {
-  test(`${edge}: nor where the tick came to look alike by one tick at each step that it passed`, () => {
+  test(`${edge}: nor if the tick came to the equal bits by single ticks across each step`, () => {
     const clock = manualClock(2 ** 19 - 1)
     const limiter = createLimiter({ limit: 200, window: 10, granularity: 1, edge, maxKeys: 100, clock })
     limiter.check('key', 60)
@@ -94,7 +94,7 @@ for (const [edge, steps] of [
   })
 }
 
-test('a way that was given up is no new one, whatever its epoch: what it had counted long ago stays forgotten', () => {
+test('a way freed by a veto is not a new one, even at epoch 0: its old counts stay expired', () => {
   const clock = manualClock(1_000)
   const limiter = createLimiter({ limit: 5, window: 60, granularity: 1, maxKeys: 1, clock })
   const shape = layout.shapeFor(60, 60, 2)
@@ -103,7 +103,7 @@ test('a way that was given up is no new one, whatever its epoch: what it had cou
   for (let way = 0; way < shape.ways; way++) {
     const adm = shape.waysAt + way * shape.wayWords + layout.ADM
     if (words[layout.NAMES_AT + way] !== 0)
-      words[adm] = layout.FREE // as a veto leaves it, its epoch come round to 0
+      words[adm] = layout.FREE // as after a veto, with an epoch that has come round to 0
     else {
       words[layout.NAMES_AT + way] = 7
       words[adm] = layout.CLAIMED | layout.ONE_EPOCH
@@ -113,7 +113,7 @@ test('a way that was given up is no new one, whatever its epoch: what it had cou
   assert.equal([limiter.check('new').allowed, limiter.check('new').remaining], [true, 3])
 })
 
-test('a way lost to a dead thread is not waited for', () => {
+test('retryAfterMs ignores a way that a dead thread has claimed', () => {
   const clock = manualClock(1_000)
   const limiter = createLimiter({ limit: 5, window: '1h', maxKeys: 1, onFull: 'deny', clock })
   const shape = layout.shapeFor(3_600_000, 60, 2)
@@ -126,7 +126,7 @@ test('a way lost to a dead thread is not waited for', () => {
   assert.is(limiter.check('new').retryAfterMs, 3_720_000 - 1_000)
 })
 
-test('a refund that fails by its clock can be made again', () => {
+test('a refund that failed because of the clock can be repeated', () => {
   let now = 1_000
   const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 100, clock: { now: () => now } })
   const decision = limiter.check('key', 5)

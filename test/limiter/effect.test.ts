@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { InlineDecision } from '#millrace/core/decision.js'
 
-test('a decision takes effect at its reading, or where a clock was ahead at the start of the granule it is charged in', () => {
+test('a decision takes effect at its reading, or at the start of its granule if another clock was ahead', () => {
   const late = 10_250.5
   const early = 10_120.25
   const ahead = createLimiter({ limit: 5, window: '1s', granularity: '100ms', clock: { now: () => late } })
@@ -15,7 +15,7 @@ test('a decision takes effect at its reading, or where a clock was ahead at the 
   assert.is(effectOf(behind, 'both', early), 10_200)
 })
 
-test("a pool's decision takes effect between question and answer, in the granule that it is charged in", async () => {
+test("a pool's decision takes effect between call and result, in the granule that it is charged in", async () => {
   const clock = manualClock(10_250)
   const limiter = createLimiter({ limit: 5, window: '1s', granularity: '100ms', clock, engine: 'pool' })
   const decision = await limiter.check('alone')

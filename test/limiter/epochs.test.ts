@@ -1,12 +1,12 @@
-// Epochs have eight bits. A cell that is given as many new ones as there are bears the old one again, and what an old epoch said
-// must not hold again with it.
+// Epochs have eight bits. After as many new epochs as there are values a cell has the old one again. A note
+// of the old epoch must not hold again then.
 import type { Limiter, LimiterOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { limiterWith, resolved } from './support.js'
 
 const EPOCHS = 256
-/** The epoch comes round at the second and the last; a refusal takes one itself. */
+/** Numbers of new epochs. The epoch comes round at the second and the last; a refusal adds one itself. */
 const TIMES = [EPOCHS - 1, EPOCHS, EPOCHS + 1, 2 * EPOCHS]
 const SHAPES: Readonly<Record<string, Partial<LimiterOptions>>> = {
   'strict edge': {},
@@ -15,7 +15,7 @@ const SHAPES: Readonly<Record<string, Partial<LimiterOptions>>> = {
   'a Fenwick tree': { window: 300_000, rangeSum: 'fenwick' },
 }
 
-/** Ways to give back one unit of a full key, `times` times, with no decision between. */
+/** Ways to give back one unit of a full key, `times` times, without a decision in between. */
 const GIVE_BACK: Readonly<Record<string, (limiter: Limiter, times: number) => () => void>> = {
   'refunds of a decision': (limiter, times) => {
     const decisions = Array.from({ length: times }, () => limiter.check('key'))
@@ -33,7 +33,7 @@ const GIVE_BACK: Readonly<Record<string, (limiter: Limiter, times: number) => ()
 
 for (const [shape, options] of Object.entries(SHAPES)) {
   for (const [what, charge] of Object.entries(GIVE_BACK)) {
-    test(`${shape}: a full key has its room back after any number of ${what} in one granule`, async () => {
+    test(`${shape}: a full key has room again after any number of ${what} in one granule`, async () => {
       for (const times of TIMES) {
         const { limiter } = limiterWith({ limit: times, ...options })
         const giveBack = charge(limiter, times)
@@ -48,7 +48,7 @@ for (const [shape, options] of Object.entries(SHAPES)) {
     })
   }
 
-  test(`${shape}: a key whose blocks are over has its room, after any number of them in one granule`, () => {
+  test(`${shape}: a key whose blocks have ended has room, after any number of blocks in one granule`, () => {
     for (const times of TIMES) {
       const { clock, limiter } = limiterWith(options)
       limiter.check('key', 3)
@@ -62,7 +62,7 @@ for (const [shape, options] of Object.entries(SHAPES)) {
   })
 }
 
-test('a full key that is charged and given back by others any number of times is judged by what counts', () => {
+test('a full key is decided by its counts after any number of charges and give-backs by others', () => {
   for (const times of TIMES) {
     const { limiter } = limiterWith({ limit: 5 })
     limiter.check('key', 5)

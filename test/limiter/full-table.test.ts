@@ -1,4 +1,4 @@
-// `maxKeys: 20` makes the smallest table: two sets of 16, 32 places, and every key may stand in each of them.
+// `maxKeys: 20` makes the smallest table: two sets of 16 places. Every key may be in each of the 32.
 import type { Limiter, LimiterOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -6,10 +6,13 @@ import { limiterWith, START_MS } from './support.js'
 
 const PLACES = 32
 const LIMIT = 100
-const FIRST_GONE_MS = 61_000 - (START_MS % 1_000) // what was charged at START_MS counts until then
-const FIRST_FREE_MS = FIRST_GONE_MS + 1_000 // and keeps its place a granule longer: other threads' clocks may be behind
+const FIRST_GONE_MS = 61_000 - (START_MS % 1_000) // a charge at START_MS counts until then
+const FIRST_FREE_MS = FIRST_GONE_MS + 1_000 // its place is free a granule later: other clocks may be behind
 
-/** Key `0` has used 1, key `1` has used 2, and so on; the first at START_MS, each a second after the one before. */
+/**
+ * Key `0` has used 1 unit, key `1` has used 2, and so on. The first at START_MS, each of the others a second
+ * later.
+ */
 function fullTable(options: Partial<LimiterOptions> = {}) {
   const { clock, limiter } = limiterWith({ limit: LIMIT, maxKeys: 20, ...options })
   for (let i = 0; i < PLACES; i++) {
@@ -25,23 +28,23 @@ function countsOf(limiter: Limiter) {
 }
 
 for (const onFull of ['evict', 'deny', 'allow'] as const) {
-  test(`${onFull}: the keys of a full table keep their places and counts among themselves`, () => {
+  test(`${onFull}: the keys of a full table keep their places and counts`, () => {
     const { limiter } = fullTable({ onFull })
     for (let i = 0; i < PLACES; i++) assert.is(limiter.check(`${i}`).remaining, LIMIT - i - 2)
     assert.equal(countsOf(limiter), { keys: PLACES, evicted: 0, evictedLive: 0, noRoom: 0 })
   })
 
-  test(`${onFull}: a new key takes the place of one that expired before all else, with a fresh count`, () => {
+  test(`${onFull}: a new key prefers the place of an expired key, and starts without counts`, () => {
     const { clock, limiter } = fullTable({ onFull })
     clock.set(START_MS + FIRST_FREE_MS)
-    assert.is(limiter.stats().keys, PLACES, 'it keeps its place until then')
+    assert.is(limiter.stats().keys, PLACES, 'the expired key keeps its place until then')
     const { allowed, remaining } = limiter.check('new')
     assert.equal([allowed, remaining], [true, LIMIT - 1])
     for (let i = 2; i < PLACES; i++) assert.is(limiter.usage(`${i}`), i + 1)
     assert.equal(countsOf(limiter), { keys: PLACES, evicted: 1, evictedLive: 0, noRoom: 0 })
   })
 
-  test(`${onFull}: peek, usage, refund, unblock and clear of a new key leave a full table as it is`, () => {
+  test(`${onFull}: peek, usage, refund, unblock and clear of a new key do not change a full table`, () => {
     const { limiter } = fullTable({ onFull })
     limiter.peek('new')
     limiter.check('new', 0)
@@ -54,7 +57,7 @@ for (const onFull of ['evict', 'deny', 'allow'] as const) {
     assert.equal(countsOf(limiter), { keys: PLACES, evicted: 0, evictedLive: 0, noRoom: 0 })
   })
 
-  test(`${onFull}: a peek of a new key in a full table says what check then does`, () => {
+  test(`${onFull}: a peek of a new key in a full table predicts the check`, () => {
     for (const cost of [1, LIMIT - 1, LIMIT]) {
       const { limiter } = fullTable({ onFull })
       const peeked = limiter.peek('new', cost).toJSON()
@@ -65,7 +68,7 @@ for (const onFull of ['evict', 'deny', 'allow'] as const) {
   })
 }
 
-test('evict: a new key takes the place of the one that used least, and its counts with it', () => {
+test('evict: a new key displaces the key with the least usage, and inherits its counts', () => {
   const { limiter } = fullTable({ onFull: 'evict' })
   assert.is(limiter.check('new').remaining, LIMIT - 1 - 1)
   assert.is(limiter.usage('new'), 2)
@@ -74,7 +77,7 @@ test('evict: a new key takes the place of the one that used least, and its count
   assert.equal(countsOf(limiter), { keys: PLACES, evicted: 1, evictedLive: 1, noRoom: 0 })
 })
 
-test('evict: what was inherited expires when it would have', () => {
+test('evict: inherited counts expire on their original schedule', () => {
   const { clock, limiter } = fullTable({ onFull: 'evict' })
   limiter.check('new')
   clock.set(START_MS + FIRST_GONE_MS - 1)
@@ -83,7 +86,7 @@ test('evict: what was inherited expires when it would have', () => {
   assert.is(limiter.peek('new').remaining, LIMIT - 1)
 })
 
-test('evict: where every place is used up a new key is refused from the start, until room comes', () => {
+test('evict: if every key is at its limit, a new key is refused until counts expire', () => {
   const { clock, limiter } = limiterWith({ onFull: 'evict' })
   for (let i = 0; i < PLACES; i++) limiter.check(`${i}`, 5)
   for (const decision of [limiter.peek('new'), limiter.check('new'), limiter.check('another')]) {
@@ -95,7 +98,7 @@ test('evict: where every place is used up a new key is refused from the start, u
   assert.is(limiter.check('new').remaining, 4)
 })
 
-test('evict: block and penalize take a place too, and a penalty comes on top of what was inherited', () => {
+test('evict: block and penalize insert a key, too, and a penalty adds to the inherited counts', () => {
   const { limiter } = fullTable({ onFull: 'evict' })
   assert.is(limiter.penalize('new', 10), true)
   assert.is(limiter.usage('new'), 11)
@@ -104,7 +107,7 @@ test('evict: block and penalize take a place too, and a penalty comes on top of 
   assert.equal(countsOf(limiter), { keys: PLACES, evicted: 2, evictedLive: 2, noRoom: 0 })
 })
 
-test('evict: a spray of new keys displaces no block, where half of the places are blocked', () => {
+test('evict: a spray of new keys displaces no block while at most half of the places are blocked', () => {
   const { limiter } = limiterWith({ onFull: 'evict', limit: LIMIT })
   const blocked = Array.from({ length: PLACES / 2 }, (_, i) => `blocked ${i}`)
   for (const key of blocked) limiter.block(key, '1d')
@@ -114,7 +117,7 @@ test('evict: a spray of new keys displaces no block, where half of the places ar
   assert.equal([evictedLive, blocksEvicted], [5_000 - PLACES / 2, 0])
 })
 
-test('evict: the decision of a displaced key can still be refunded, out of who took its counts', () => {
+test('evict: the decision of a displaced key can still be refunded, from the counts that its successor inherited', () => {
   const { limiter } = limiterWith({ onFull: 'evict', limit: LIMIT })
   const decision = limiter.check('first', 1)
   for (let i = 1; i < PLACES; i++) limiter.check(`${i}`, 50)
@@ -124,7 +127,7 @@ test('evict: the decision of a displaced key can still be refunded, out of who t
   assert.is(limiter.usage('new'), 3)
 })
 
-test('deny: a new key is refused until the first place expires, and told when', () => {
+test('deny: a new key is refused until the first place expires, and retryAfterMs says when', () => {
   const { clock, limiter } = fullTable({ onFull: 'deny' })
   const now = clock.now()
   const refused = limiter.check('new')
@@ -142,14 +145,14 @@ test('deny: a new key is refused until the first place expires, and told when', 
   assert.ok(limiter.check('newer').allowed)
 })
 
-test('deny: block and penalize of a new key say that there was no room', () => {
+test('deny: block and penalize of a new key return false for lack of room', () => {
   const { limiter } = fullTable({ onFull: 'deny' })
   assert.is(limiter.block('new', '1h'), false)
   assert.is(limiter.penalize('new', 1), false)
   assert.is(limiter.stats().noRoom, 2)
 })
 
-test('allow: a new key is admitted uncounted, however often, and known keys are limited as ever', () => {
+test('allow: a new key is admitted uncounted any number of times, and known keys stay limited', () => {
   const { limiter } = fullTable({ onFull: 'allow' })
   for (let i = 0; i < 3 * LIMIT; i++) {
     const decision = limiter.check('new')

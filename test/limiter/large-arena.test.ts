@@ -1,10 +1,11 @@
-// The warning that comes with an arena of more than a GiB: once in a process, so each case has one of its own.
+// The warning for an arena of more than 1 GiB. It is printed once in a process, so each case has a process of
+// its own.
 import { execFileSync } from 'node:child_process'
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 
-/** The warnings of a process that makes limiters of these options. */
+/** The warnings of a process that creates limiters with these options. */
 function warningsOf(...options: object[]): string[] {
   const script = `
     import { createLimiter } from 'millrace'
@@ -21,7 +22,7 @@ const granularityIn = (warning: string) => /granularity '(\w+)'/.exec(warning)?.
 
 const SECONDS_OF_A_DAY = { limit: 5, window: '1d', granularity: '1s', maxKeys: 4_000 } as const
 
-test('an arena of more than a GiB is warned of once, with a granularity that brings it under', () => {
+test('an arena of more than 1 GiB causes one warning, with a granularity that makes it smaller', () => {
   const warnings = warningsOf(SECONDS_OF_A_DAY, { ...SECONDS_OF_A_DAY, maxKeys: 5_000 })
   assert.is(warnings.length, 1)
   assert.match(
@@ -37,19 +38,19 @@ for (const options of [
   { limit: 5, window: '1m', maxKeys: 6_000_000 },
   { limit: 5, window: '1d', granularity: '1s', rangeSum: 'fenwick', maxKeys: 4_000 },
 ] as const) {
-  test(`the granularity that is named does: ${JSON.stringify(options)}`, () => {
+  test(`the granularity in the warning makes the arena small enough: ${JSON.stringify(options)}`, () => {
     const granularity = granularityIn(warningsOf(options)[0]!) as '2s'
     const { bytes } = createLimiter({ ...options, granularity }).stats()
     assert.ok(bytes <= 2 ** 30 && bytes > 2 ** 28, `${granularity}: ${bytes} bytes`)
   })
 }
 
-test('where no granularity would do, fewer keys are named', () => {
+test('the warning suggests fewer keys if no granularity makes the arena small enough', () => {
   const [warning] = warningsOf({ limit: 5, window: '1m', granularity: '1m', maxKeys: 30_000_000 })
   assert.match(warning!, /; maxKeys 2\d{7} at a granularity of the whole window would bring it under 1 GiB$/)
 })
 
-test('what takes a GiB or less is not warned of', () => {
+test('an arena of 1 GiB or less causes no warning', () => {
   assert.equal(
     warningsOf({ limit: 5, window: '1m' }, { limit: 5, window: '1d', granularity: '1s', maxKeys: 2_000 }),
     [],

@@ -1,4 +1,4 @@
-// The word of the limit in shared memory, overwritten by something that is no limiter.
+// The limit in shared memory is overwritten by code that is not a limiter.
 import { createLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -14,7 +14,7 @@ function made(limit = 3): { limiter: Limiter; overwrite(word: number): void } {
 }
 
 for (const word of NO_LIMITS) {
-  test(`a limit overwritten by ${word} is not decided by: the one before holds, by check and checkMany alike`, () => {
+  test(`a limit overwritten by ${word} is ignored: check and checkMany keep the previous one`, () => {
     const { limiter, overwrite } = made()
     overwrite(word)
     const one = Array.from({ length: 20 }, () => limiter.check('one').allowed)
@@ -30,7 +30,7 @@ for (const word of NO_LIMITS) {
   })
 }
 
-test('the threads of a pool go on deciding by the limit before', async () => {
+test('the threads of a pool keep deciding by the previous limit', async () => {
   const limiter = createLimiter({ limit: 3, window: '1h', maxKeys: 100, engine: 'pool' })
   assert.ok((await limiter.check('key')).allowed)
   const words = new Int32Array(limiter.share().buffer)

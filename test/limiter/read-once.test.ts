@@ -1,4 +1,5 @@
-// What comes in is read once, and what was read is what counts: by getters, proxies, or memory that another thread writes to.
+// Input is read once, and the value read is the one used. Getters, proxies or other threads may return other
+// values later.
 import { createLimiter, type Decision, type LimiterOptions, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,7 +8,7 @@ import { assertRaises, assertRejects, limiterWith, resolved, START_MS } from './
 
 const BAD = 'ERR_MILLRACE_INVALID_COST'
 
-/** An array whose entries are `first` when they are read for the first time, and `later` from then on. */
+/** An array whose entries are `first` at the first read, and `later` at every further one. */
 function changing<T>(first: readonly T[], later: readonly T[]): T[] {
   const array: T[] = []
   for (const [i, value] of first.entries()) {
@@ -17,7 +18,7 @@ function changing<T>(first: readonly T[], later: readonly T[]): T[] {
   return array
 }
 
-/** An object that says how often each of its fields was read. */
+/** An object that counts the reads of each of its fields. */
 function counted<T extends object>(fields: T): { object: T; reads: Record<string, number> } {
   const reads: Record<string, number> = {}
   const object = {} as T
@@ -33,13 +34,13 @@ function counted<T extends object>(fields: T): { object: T; reads: Record<string
 }
 
 for (const engine of ENGINES) {
-  const tries = (name: string, act: (limiter: Either) => Promise<void>) =>
+  const testBoth = (name: string, act: (limiter: Either) => Promise<void>) =>
     test(`${engine}: ${name}`, async () => {
       await using made = decidedBy(engine)
       await act(made.limiter)
     })
 
-  tries('a cost that is 1 when it is checked is 1 when it is charged', async (limiter) => {
+  testBoth('a cost that is 1 when it is checked is 1 when it is charged', async (limiter) => {
     for (const later of [-4, 0.5, 1e9, Number.NaN, 'x']) {
       await limiter.clear('key')
       const batch = await limiter.checkMany(
@@ -50,7 +51,7 @@ for (const engine of ENGINES) {
     }
   })
 
-  tries('a cost that is bad when it is read is refused, whatever it is later', async (limiter) => {
+  testBoth('a cost that is bad at its first read is refused', async (limiter) => {
     for (const first of [-4, 0.5, '1', null, [1], 1n]) {
       const act = async () => limiter.checkMany(['key'], changing<unknown>([first], [1]) as number[])
       await assertRejects(act, BAD, 'costs[0]')
@@ -58,8 +59,8 @@ for (const engine of ENGINES) {
     assert.is(await limiter.usage('key'), 0)
   })
 
-  tries(
-    'costs in typed arrays of any kind are taken, in shared memory too, but no big integers',
+  testBoth(
+    'costs may be in any typed array but one of big integers, also in shared memory',
     async (limiter) => {
       const shared = new Int32Array(new SharedArrayBuffer(8))
       shared.set([1, 2])
@@ -73,7 +74,7 @@ for (const engine of ENGINES) {
     },
   )
 
-  tries('an array of keys that says another length later has that of the first time', async (limiter) => {
+  testBoth('an array of keys whose length changes has its first length', async (limiter) => {
     for (const later of [0, 1, 3, 1e9]) {
       await limiter.clear('a')
       let reads = 0
@@ -86,7 +87,7 @@ for (const engine of ENGINES) {
     }
   })
 
-  tries('an array of keys whose length is no length is refused by name', async (limiter) => {
+  testBoth('an array of keys with an invalid length is refused by name', async (limiter) => {
     for (const length of [-1, 0.5, Number.NaN, 2 ** 53, '2', undefined]) {
       const keys = new Proxy(['a'], {
         get: (array, name) => (name === 'length' ? length : array[name as never]),
@@ -95,13 +96,13 @@ for (const engine of ENGINES) {
     }
   })
 
-  tries('keys are hashed as they were read', async (limiter) => {
+  testBoth('keys are hashed as they were first read', async (limiter) => {
     const { allowed } = await limiter.checkMany(changing(['a', 'b'], ['c', '']))
     assert.equal([[...allowed], await limiter.usage('a'), await limiter.usage('b')], [[1, 1], 1, 1])
     assert.is((await limiter.stats()).keys, 2)
   })
 
-  tries('each option is read once', async (limiter) => {
+  testBoth('each option is read once', async (limiter) => {
     const { signal } = new AbortController()
     const batch = counted(engine === 'pool' ? { remaining: true, signal } : { remaining: true })
     await limiter.checkMany(['key'], 1, batch.object)
@@ -114,7 +115,7 @@ for (const engine of ENGINES) {
     }
   })
 
-  tries('a limiter that a getter closes decides no more', async (limiter) => {
+  testBoth('a limiter that is closed by a getter makes no change', async (limiter) => {
     const closing = {
       get limit() {
         void limiter.close()
@@ -124,7 +125,7 @@ for (const engine of ENGINES) {
     await assertRejects(async () => limiter.update('default', closing), 'ERR_MILLRACE_CLOSED', 'limiter')
   })
 
-  tries('a limiter that a cost’s getter closes decides no more', async (limiter) => {
+  testBoth('a limiter that is closed by the getter of a cost decides no more', async (limiter) => {
     const costs = Object.defineProperty([1], 0, {
       get: () => {
         void limiter.close()
@@ -134,20 +135,20 @@ for (const engine of ENGINES) {
     await assertRejects(async () => limiter.checkMany(['key'], costs), 'ERR_MILLRACE_CLOSED', 'limiter')
   })
 
-  tries('a signal that is only shaped like one is refused', async (limiter) => {
+  testBoth('an object with the prototype of a signal is refused as a signal', async (limiter) => {
     const signal = Object.create(AbortSignal.prototype) as AbortSignal
     await assertRejects(() => limiter.wait('key', { signal }), 'ERR_MILLRACE_INVALID_OPTION', 'signal')
     assert.is(await limiter.usage('key'), 0)
   })
 
-  tries('a handle may be frozen', async (limiter) => {
+  testBoth('a handle may be frozen', async (limiter) => {
     const handle = limiter.handle('key')
     Object.freeze(handle)
     for (let i = 0; i < 2; i++) assert.ok((await limiter.check(handle)).allowed)
     assert.is(await limiter.usage('key'), 2)
   })
 
-  tries('what only looks like a handle, or like packed keys, is none', async (limiter) => {
+  testBoth('proxies and copies of handles and of packed keys are refused', async (limiter) => {
     const [handle, packed] = [limiter.handle('key'), limiter.pack(['key'])]
     for (const key of [new Proxy(handle, {}), Object.create(handle), { ...handle }]) {
       await assertRejects(async () => limiter.check(key as never), 'ERR_MILLRACE_INVALID_KEY', 'key')
@@ -188,7 +189,7 @@ test('each option of createLimiter is read once', async () => {
   }
 })
 
-test('what a limiter is attached by is read once', async () => {
+test('each option of attachLimiter, and each field of a share, is read once', async () => {
   const { limiter } = limiterWith()
   const { attachLimiter } = await import('millrace')
   const { object, reads } = counted({ ...limiter.share(), file: undefined as never })
@@ -196,7 +197,7 @@ test('what a limiter is attached by is read once', async () => {
   assert.equal(reads, { buffer: 1, rule: 1, clock: 1, file: 1 })
 })
 
-test('no reading of a clock is used unchecked, from the second on either', () => {
+test('every reading of a clock is checked, not only the first', () => {
   for (const later of [Number.NaN, Number.POSITIVE_INFINITY, '5']) {
     let reads = 0
     const clock = { now: () => (reads++ === 0 ? START_MS : later) as number }
@@ -205,7 +206,7 @@ test('no reading of a clock is used unchecked, from the second on either', () =>
   }
 })
 
-test('what waits has the cost that it was asked with', async () => {
+test('a pending `wait` call keeps the cost that it was called with', async () => {
   const { limiter } = limiterWith()
   let reads = 0
   const decision = await resolved(

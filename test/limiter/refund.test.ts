@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { limiterWith, START_MS } from './support.js'
 
-test('refunding a decision gives back what it charged, once', () => {
+test('refunding a decision gives back its charge, once', () => {
   const { limiter } = limiterWith()
   const decision = limiter.check('key', 3)
   limiter.check('key', 2)
@@ -17,7 +17,7 @@ test('refunding a decision gives back what it charged, once', () => {
   assert.not(limiter.check('key').allowed)
 })
 
-test('a decision can be refunded as long as it counts, and not after', () => {
+test('a decision can be refunded while it counts, and not afterwards', () => {
   const end = 61_000 - (START_MS % 1_000)
   for (const [afterMs, units] of [
     [0, 2],
@@ -39,7 +39,7 @@ test('a decision can be refunded as long as it counts, and not after', () => {
   }
 })
 
-test('refused, peeked and free decisions have nothing to give back', () => {
+test('refused, peeked and free decisions give back nothing', () => {
   const { limiter } = limiterWith()
   limiter.check('key', 5)
   for (const decision of [
@@ -54,7 +54,7 @@ test('refused, peeked and free decisions have nothing to give back', () => {
   assert.is(limiter.usage('key'), 5)
 })
 
-test('refunding a decision of a key that was cleared, or refunded by key, gives nothing back twice', () => {
+test('a decision whose charge was cleared or refunded by key gives back nothing', () => {
   const { limiter } = limiterWith()
   const cleared = limiter.check('a', 2)
   limiter.clear('a')
@@ -67,7 +67,7 @@ test('refunding a decision of a key that was cleared, or refunded by key, gives 
   assert.is(limiter.usage('b'), 0)
 })
 
-test('a decision made after any number of refunds by key in its granule gives back what it charged', () => {
+test('a decision after any number of refunds by key in its granule gives back its charge', () => {
   for (let times = 0; times < 20; times++) {
     const { limiter } = limiterWith()
     for (let i = 0; i < times; i++) {
@@ -87,7 +87,7 @@ test('a decision made after any number of refunds by key in its granule gives ba
   }
 })
 
-test('a decision gives back nothing of what others charged after any number of refunds by key, before it or after', () => {
+test('a decision gives back no charges of others, after any number of refunds by key before it and after it', () => {
   for (let before = 0; before < 6; before++) {
     for (let after = 1; after < 20; after++) {
       const { limiter } = limiterWith()
@@ -106,7 +106,7 @@ test('a decision gives back nothing of what others charged after any number of r
   }
 })
 
-test('a decision in a granule whose lap number comes round gives back what it charged', () => {
+test('a decision in a granule whose lap number comes round gives back its charge', () => {
   for (const slot of [0, 5, 10]) {
     const { clock, limiter } = limiterWith({ window: 10_000 })
     clock.advance(1_000 * slot)
@@ -122,14 +122,14 @@ test('a decision in a granule whose lap number comes round gives back what it ch
   }
 })
 
-test('with nodes, too, a decision can be refunded as long as it counts, and not after', () => {
+test('with nodes, too, a decision can be refunded while it counts, and not afterwards', () => {
   const end = 301_000 - (START_MS % 1_000)
   for (const rangeSum of ['blocks', 'fenwick'] as const) {
     for (const [afterMs, units] of [
       [end - 1, 2],
       [end, 0],
       [end + 1_000, 0],
-      [383_000, 0], // the bucket has not been charged again: there are more of them than the window has granules
+      [383_000, 0], // its bucket has not been charged again: the ring is longer than the window
     ] as const) {
       const { clock, limiter } = limiterWith({ window: 300_000, rangeSum })
       const decision = limiter.check('key', 2)
@@ -139,14 +139,14 @@ test('with nodes, too, a decision can be refunded as long as it counts, and not 
   }
 })
 
-test('a refund by key that found nothing is no reason to give nothing back', () => {
+test('refunds by key that found nothing do not prevent the refund of a decision', () => {
   const { limiter } = limiterWith()
   limiter.refund(limiter.check('key'))
   for (let i = 0; i < 3; i++) assert.is(limiter.refund('key', 1), 0)
   assert.is(limiter.refund(limiter.check('key')), 1)
 })
 
-test('refund by key takes the oldest units first, and says how many', () => {
+test('refund by key takes the oldest units first, and returns how many', () => {
   const { clock, limiter } = limiterWith()
   limiter.check('key', 2)
   clock.advance(10_000)
@@ -162,7 +162,7 @@ test('refund by key takes the oldest units first, and says how many', () => {
   assert.is(limiter.usage('key'), 0)
 })
 
-test('refund by key of more than any count, of 0, of an unknown key, of what is out of the window', () => {
+test('refund by key handles a huge cost, 0, an unknown key, and expired units', () => {
   const { clock, limiter } = limiterWith()
   limiter.check('key', 5)
   assert.is(limiter.refund('key', 0), 0)
@@ -174,7 +174,7 @@ test('refund by key of more than any count, of 0, of an unknown key, of what is 
   assert.is(limiter.refund('key', 5), 0)
 })
 
-test('what was refunded by key is free at once, also after a refusal', () => {
+test('units refunded by key are free at once, also after a refusal', () => {
   const { limiter } = limiterWith()
   limiter.check('key', 5)
   assert.not(limiter.check('key').allowed)
@@ -202,7 +202,7 @@ const step = fc.oneof(
   fc.record({ act: fc.constant('advance' as const), ticks: fc.nat(4) }),
 )
 
-test('any mix of charges and refunds leaves what a list of them leaves', () => {
+test('any mix of charges and refunds matches a list of entries', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const { clock, limiter } = limiterWith({ limit: 12, window: 6_000, granularity: 1_000 })
@@ -210,7 +210,7 @@ test('any mix of charges and refunds leaves what a list of them leaves', () => {
       interface Made {
         decision: ReturnType<typeof limiter.check>
         tick: number
-        /** Refunds by key that had taken from its granule, and all there were. */
+        /** The refunds by key so far, in the decision's granule and in all. */
         refunds: number
         all: number
       }
@@ -246,12 +246,13 @@ test('any mix of charges and refunds leaves what a list of them leaves', () => {
           if (!given) continue
           const units = limiter.refund(given.decision)
           const entry = log.find(({ tick }) => tick === given.tick)
-          // Where a refund by key has been at the same granule since, it may have been this charge: then nothing. Where some had been
-          // there before, one of any other granule since may hide it.
+          // A refund by key in the same granule since the charge may have taken it: then nothing is given
+          // back. If there were refunds by key before the charge, a later one in any other granule may hide
+          // it.
           const isThere = entry !== undefined && (refundsIn.get(given.tick) ?? 0) === given.refunds
           if (!isThere) assert.is(units, 0)
           else if (given.refunds === 0 || given.all === all)
-            assert.ok(units > 0, 'given back while it counts')
+            assert.ok(units > 0, 'the charge still counts, but nothing was given back')
           if (entry) entry.units -= units
         }
       }

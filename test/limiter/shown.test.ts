@@ -1,4 +1,4 @@
-// What somebody sees of the things that a limiter gives, and what becomes of them when they are copied.
+// The text that console.log prints for the objects of a limiter, and the content of their copies.
 import { inspect } from 'node:util'
 import { manualClock } from 'millrace'
 import { test } from 'uvu'
@@ -9,7 +9,7 @@ import { resolved } from './support.js'
 const INSIDE = /#|source|asker|engine|arena|Int32Array\(\d{3}/
 
 for (const engine of ENGINES) {
-  test(`${engine}: console.log of a limiter shows its rule, and after close that it is closed`, async () => {
+  test(`${engine}: console.log of a limiter shows its rule, and after close only that it is closed`, async () => {
     const { limiter } = decidedBy(engine, { name: 'api' })
     const name = engine === 'pool' ? 'AsyncLimiter' : 'Limiter'
     assert.match(
@@ -21,7 +21,7 @@ for (const engine of ENGINES) {
     assert.is(inspect(limiter), `${name} { isClosed: true }`)
   })
 
-  test(`${engine}: console.log of a decision shows its seven fields and nothing of the inside`, async () => {
+  test(`${engine}: console.log of a decision shows its seven fields and no internal ones`, async () => {
     await using made = decidedBy(engine)
     const decision = await made.limiter.check('key', 2)
     assert.match(
@@ -32,7 +32,7 @@ for (const engine of ENGINES) {
     assert.match(inspect([await made.limiter.check('key', 9)], { depth: 9 }), /retryAfterMs: Infinity/)
   })
 
-  test(`${engine}: console.log of a batch shows its answers`, async () => {
+  test(`${engine}: console.log of a batch shows its results`, async () => {
     await using made = decidedBy(engine)
     const batch = await made.limiter.checkMany(['a', 'b'], [1, 6], { remaining: true })
     const shown =
@@ -44,13 +44,13 @@ for (const engine of ENGINES) {
     )
   })
 
-  test(`${engine}: console.log of a handle shows its fingerprint, of packed keys how many there are`, async () => {
+  test(`${engine}: console.log of a handle shows its fingerprint, of packed keys their number`, async () => {
     await using made = decidedBy(engine)
     assert.match(inspect(made.limiter.handle('key')), /^KeyHandle \{ fingerprint: '[0-9a-f]{16}' \}$/)
     assert.is(inspect(made.limiter.pack(['a', 'b'])), 'PackedKeys { length: 2 }')
   })
 
-  test(`${engine}: a copy of a decision has what was known at once, and nothing of the inside`, async () => {
+  test(`${engine}: a copy of a decision has the fields known at once, and no internal ones`, async () => {
     await using made = decidedBy(engine, { name: 'api' })
     for (const decision of [
       await made.limiter.check('key'),
@@ -95,7 +95,7 @@ for (const engine of ENGINES) {
     }
   })
 
-  test(`${engine}: retryAfterSeconds is whole, rounded up, and finite whatever refused`, async () => {
+  test(`${engine}: retryAfterSeconds is whole, rounded up, and finite for every kind of refusal`, async () => {
     await using made = decidedBy(engine, { limit: 1, window: '2s', granularity: '1s' })
     const { limiter, clock } = made
     assert.is((await limiter.check('key')).retryAfterSeconds, 0)
@@ -104,7 +104,7 @@ for (const engine of ENGINES) {
     clock.advance(refused.retryAfterMs - 1)
     assert.is((await limiter.check('key')).retryAfterSeconds, 1, 'a millisecond')
     for (const [ms, seconds] of [
-      [1_000, 2], // a sixteenth later, rounded up
+      [1_000, 2], // a block is up to a sixteenth of a second longer, so this is rounded up
       ['30d', 2_147_483],
       [Number.POSITIVE_INFINITY, 2_147_483],
     ] as const) {

@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { limiterWith } from './support.js'
 
-test('every decision is counted once, however often stats are asked for', () => {
+test('every decision is counted once, with any number of calls of stats', () => {
   const { limiter } = limiterWith({ limit: 300 })
   for (let i = 0; i < 700; i++) limiter.check('key')
   for (let asked = 0; asked < 3; asked++) {
@@ -16,7 +16,7 @@ test('every decision is counted once, however often stats are asked for', () => 
   assert.equal([allowed, denied], [301, 401])
 })
 
-test('what an attached limiter decided is counted once it is closed, and once', async () => {
+test('the decisions of an attached limiter are counted once when it closes', async () => {
   const { limiter } = limiterWith({ limit: 10 })
   const attached = attachLimiter(limiter.share())
   for (let i = 0; i < 15; i++) attached.check('key')

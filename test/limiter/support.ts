@@ -2,10 +2,10 @@ import { inspect } from 'node:util'
 import { createLimiter, type ErrorCode, type LimiterOptions, MillraceError, manualClock } from 'millrace'
 import * as assert from 'uvu/assert'
 
-/** Not a multiple of any granule here, so that nothing holds only because a window starts with the clock. */
+/** Not a multiple of any granule here, so that no test depends on a window that starts with the clock. */
 export const START_MS = 1_000_123
 
-/** A limiter of 5 a minute, by the second, by a clock that stands. */
+/** A limiter of 5 a minute with granules of a second, on a manual clock. */
 export function limiterWith(options: Partial<LimiterOptions> = {}) {
   const clock = manualClock(START_MS)
   const limiter = createLimiter({
@@ -19,7 +19,7 @@ export function limiterWith(options: Partial<LimiterOptions> = {}) {
   return { clock, limiter }
 }
 
-/** Asserts that `act` throws, at once, an error that names what was wrong and what would be right. */
+/** Asserts that `act` throws synchronously, with an error that names the option and what it expects. */
 export function assertRaises(act: () => unknown, code: ErrorCode, option: string, hint = ''): MillraceError {
   try {
     act()
@@ -30,12 +30,12 @@ export function assertRaises(act: () => unknown, code: ErrorCode, option: string
   throw new Error('not reached')
 }
 
-/** As `assert.is`, but NaN is NaN. */
+/** Like `assert.is`, but NaN equals NaN. */
 export function assertSame(actual: unknown, expected: unknown): void {
   assert.ok(Object.is(actual, expected), `${inspect(actual)} is ${inspect(expected)}`)
 }
 
-/** As {@link assertRaises}, of a promise; `act` itself must not throw. */
+/** Like {@link assertRaises}, for a rejected promise. `act` itself must not throw. */
 export async function assertRejects(act: () => Promise<unknown>, code: ErrorCode, option: string) {
   let promise: Promise<unknown> | undefined
   assert.not.throws(() => (promise = act()), 'it should reject, not throw')
@@ -55,13 +55,13 @@ export function assertIsError(error: unknown, code: ErrorCode, option: string, h
   assert.ok('value' in error, hint)
   assert.ok(error.expected.length > 0, hint)
   assert.ok(error.message.includes(option), `${error.message} names ${option}`)
-  assert.ok(error.message.includes(error.expected), `${error.message} says what would be right`)
+  assert.ok(error.message.includes(error.expected), `${error.message} says what is expected`)
   return error
 }
 
 const MAX_WAIT_MS = 10_000
 
-/** Lets the event loop turn until `isSo`; fails when that takes for ever. */
+/** Runs the event loop until `isSo` is true. Fails after a timeout. */
 export async function until(isSo: () => boolean, what: string): Promise<void> {
   const deadline = performance.now() + MAX_WAIT_MS
   while (!isSo()) {
@@ -70,12 +70,12 @@ export async function until(isSo: () => boolean, what: string): Promise<void> {
   }
 }
 
-/** One turn of the event loop: all promises that could settle by themselves have. */
+/** One turn of the event loop. All promises that can settle by themselves have settled then. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** What became of a promise, with the event loop kept alive meanwhile. */
+/** The outcome of a promise. Keeps the event loop alive until then. */
 export async function settled<T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> {
   let outcome: PromiseSettledResult<T> | undefined
   void Promise.allSettled([promise]).then(([first]) => (outcome = first))

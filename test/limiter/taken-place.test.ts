@@ -1,4 +1,4 @@
-// Keys whose place another key takes, by clocks that differ by less than a granule, and by blocks.
+// Keys that are displaced: by clocks that differ by less than a granule, and by blocks.
 import { attachLimiter, createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,7 +7,7 @@ import { limiterWith, START_MS } from './support.js'
 
 const PLACES = 32
 
-test('by clocks nearly a granule apart, a key that lost its place is not admitted twice in a window', () => {
+test('with clocks nearly a granule apart, a displaced key is not admitted twice in a window', () => {
   let nowMs = START_MS
   const limiter = createLimiter({
     limit: 1,
@@ -43,7 +43,7 @@ test('by clocks nearly a granule apart, a key that lost its place is not admitte
   }
 })
 
-test('evict: where every place is blocked, retryAfterMs knows the counts that come with the first to be free', () => {
+test('evict: if every place is blocked, retryAfterMs includes the counts inherited from the first free place', () => {
   const { clock, limiter } = limiterWith({ onFull: 'evict', limit: 5 })
   for (let i = 0; i < PLACES; i++) {
     limiter.check(`${i}`, 5)
@@ -51,14 +51,14 @@ test('evict: where every place is blocked, retryAfterMs knows the counts that co
   }
   const { allowed, retryAfterMs } = limiter.check('new', 2)
   assert.not(allowed)
-  assert.ok(retryAfterMs > 10_000, 'the first block ends before its counts do')
+  assert.ok(retryAfterMs > 10_000, 'the first block ends before the counts expire')
   clock.advance(retryAfterMs - 1)
   assert.not(limiter.check('new', 2).allowed)
   clock.advance(1)
   assert.ok(limiter.check('new', 2).allowed)
 })
 
-test('deny: a place whose key was admitted nothing is free a granule later, and retryAfterMs says so', () => {
+test('deny: a place without counts is free a granule later, and retryAfterMs says so', () => {
   const { clock, limiter } = limiterWith({ onFull: 'deny' })
   for (let i = 0; i < PLACES; i++) limiter.check(`${i}`, 1)
   limiter.block('0', 1)

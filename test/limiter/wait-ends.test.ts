@@ -11,7 +11,7 @@ async function reasonOf(waiting: Promise<unknown>): Promise<unknown> {
   return (outcome as PromiseRejectedResult).reason
 }
 
-/** A limiter whose key is at its limit, and one who waits for it. */
+/** A limiter whose key is at its limit, with a pending `wait` call for that key. */
 async function limiterWithWaiter() {
   const { clock, limiter } = limiterWith()
   const used = limiter.check('key', 5)
@@ -28,13 +28,13 @@ const WAKES: Record<string, (limiter: Limiter, used: ReturnType<Limiter['check']
   'a raised limit': (limiter) => limiter.update('default', { limit: 6 }),
 }
 for (const [name, wake] of Object.entries(WAKES)) {
-  test(`${name} wakes who waits, without any time passing`, async () => {
+  test(`${name} wakes a pending call, without any time passing`, async () => {
     const { limiter, used, waiting } = await limiterWithWaiter()
     wake(limiter, used)
     assert.ok((await resolved(waiting)).allowed)
   })
 
-  test(`${name} wakes who waits by a clock of one’s own, and its timer is gone`, async () => {
+  test(`${name} wakes a pending call with a custom clock, and clears its timer`, async () => {
     const timers = () => getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
     const before = timers()
     const { limiter } = limiterWith({ clock: { now: () => 1_000_123 } })
@@ -45,12 +45,12 @@ for (const [name, wake] of Object.entries(WAKES)) {
     wake(limiter, used)
     await turn()
     const after = timers()
-    await limiter.close() // turns away who still waits
+    await limiter.close() // rejects a call that is still pending
     assert.equal([(await outcome).status, after], ['fulfilled', before])
   })
 }
 
-test('unblock wakes who waits for the end of a block', async () => {
+test('unblock wakes a call that waits for the end of a block', async () => {
   const { limiter } = limiterWith()
   limiter.block('key', '1d')
   const waiting = limiter.wait('key')
@@ -59,7 +59,7 @@ test('unblock wakes who waits for the end of a block', async () => {
   assert.ok((await resolved(waiting)).allowed)
 })
 
-test('the end of a block, and a shorter block in its place, let the waiter in when they are over', async () => {
+test('a pending call is admitted when a block ends, also when a shorter block has replaced it', async () => {
   const { clock, limiter } = limiterWith()
   limiter.block('key', '1d')
   const waiting = limiter.wait('key')
@@ -68,7 +68,7 @@ test('the end of a block, and a shorter block in its place, let the waiter in wh
   assert.is((await resolved(waiting)).remaining, 4)
 })
 
-test('a shorter block in place of another wakes who waits, also by a clock of one’s own', async () => {
+test('a block replaced by a shorter one wakes a pending call, also with a custom clock', async () => {
   let now = 1_000_123
   const { limiter } = limiterWith({ clock: { now: () => now } })
   limiter.block('key', '1d')
@@ -76,11 +76,11 @@ test('a shorter block in place of another wakes who waits, also by a clock of on
   limiter.block('key', 100)
   now += 200
   await turn()
-  await limiter.close() // rejects a call that still waits
+  await limiter.close() // rejects a call that is still pending
   assert.is((await outcome).status, 'fulfilled')
 })
 
-test('an abort before is the signal’s own reason, and charges nothing', async () => {
+test('a call with an aborted signal rejects with the signal’s reason, and charges nothing', async () => {
   const { limiter } = limiterWith()
   const reason = new Error('mine')
   assert.is(await reasonOf(limiter.wait('key', { signal: AbortSignal.abort(reason) })), reason)
@@ -89,7 +89,7 @@ test('an abort before is the signal’s own reason, and charges nothing', async 
   assert.is(limiter.usage('key'), 0)
 })
 
-test('an abort while waiting is the signal’s own reason, and charges nothing, also later', async () => {
+test('a pending call that is aborted rejects with the signal’s reason, and charges nothing, also later', async () => {
   const { clock, limiter } = limiterWith()
   limiter.check('key', 5)
   const controller = new AbortController()
@@ -103,7 +103,7 @@ test('an abort while waiting is the signal’s own reason, and charges nothing, 
   assert.is((await resolved(limiter.wait('key', { cost: 5 }))).remaining, 0, 'the next is served as ever')
 })
 
-test('when the first in line is aborted the next gets on at once, and when another is the rest keep their order', async () => {
+test('if the first call in a queue is aborted the next tries at once; if another is, the rest keep their order', async () => {
   const { limiter } = limiterWith()
   limiter.check('key', 3)
   const large = new AbortController()
@@ -126,7 +126,7 @@ test('when the first in line is aborted the next gets on at once, and when anoth
   assert.equal(served, ['second', 'fourth'])
 })
 
-test('a signal is let go of when its wait is over, however it ended', async () => {
+test('a call removes its listener from the signal when it settles', async () => {
   const { limiter } = limiterWith()
   const { signal } = new AbortController()
   await resolved(limiter.wait('key', { signal }))
@@ -139,7 +139,7 @@ test('a signal is let go of when its wait is over, however it ended', async () =
   assert.is(getEventListeners(signal, 'abort').length, 0)
 })
 
-test('an abort after it was admitted changes nothing', async () => {
+test('an abort after the admission changes nothing', async () => {
   const { limiter } = limiterWith()
   const controller = new AbortController()
   const decision = await resolved(limiter.wait('key', { signal: controller.signal }))
@@ -149,7 +149,7 @@ test('an abort after it was admitted changes nothing', async () => {
   assert.is(limiter.usage('key'), 1)
 })
 
-test('close rejects everybody who waits, on every key', async () => {
+test('close rejects every pending call, on every key', async () => {
   const { limiter } = limiterWith()
   const waits: Promise<unknown>[] = []
   for (const key of ['a', 'b']) {
@@ -161,7 +161,7 @@ test('close rejects everybody who waits, on every key', async () => {
   for (const reason of await resolved(reasons)) assertIsError(reason, 'ERR_MILLRACE_CLOSED', 'limiter')
 })
 
-test('close leaves no timer behind', async () => {
+test('close leaves no timer', async () => {
   const timers = () => getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
   const before = timers()
   const limiter = createLimiter({ limit: 1, window: '1h', maxKeys: 20 })
@@ -173,7 +173,7 @@ test('close leaves no timer behind', async () => {
   assert.is(timers(), before)
 })
 
-test('a cost above the limit is never admitted: a rejection at once, and the line goes on', async () => {
+test('a call with a cost above the limit rejects at once, and the queue moves on', async () => {
   const { limiter } = limiterWith()
   const act = () => limiter.wait('key', { cost: 6 })
   const error = await assertRejects(act, 'ERR_MILLRACE_NEVER_ADMITTED', 'cost')
@@ -182,16 +182,16 @@ test('a cost above the limit is never admitted: a rejection at once, and the lin
   assert.ok((await resolved(limiter.wait('key', { cost: 5 }))).allowed)
 })
 
-test('a key blocked for ever is never admitted, from the start or while it is waited for', async () => {
+test('calls for a key blocked for ever reject, before they wait and while they wait', async () => {
   const { limiter, waiting } = await limiterWithWaiter()
   limiter.block('other', Number.POSITIVE_INFINITY)
   await assertRejects(() => limiter.wait('other'), 'ERR_MILLRACE_NEVER_ADMITTED', 'key')
   limiter.block('key', Number.POSITIVE_INFINITY)
-  limiter.update('default', { limit: 5 }) // wakes them
+  limiter.update('default', { limit: 5 }) // wakes the calls
   assertIsError(await reasonOf(waiting), 'ERR_MILLRACE_NEVER_ADMITTED', 'key')
 })
 
-test('a limit lowered below a waiting cost rejects that wait, and the next is served', async () => {
+test('a limit lowered below the cost of a pending call rejects that call, and the next is served', async () => {
   const { limiter } = limiterWith()
   limiter.check('key', 1)
   const large = reasonOf(limiter.wait('key', { cost: 5 }))

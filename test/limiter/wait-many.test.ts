@@ -1,4 +1,5 @@
-// What wakes how many: counted by the tries, each of which counts in `stats().denied`.
+// How many pending calls each change wakes. Each woken call tries once, and each try counts in
+// `stats().denied`.
 import { getActiveResourcesInfo } from 'node:process'
 import { Worker } from 'node:worker_threads'
 import { attachLimiter, type Limiter, manualClock } from 'millrace'
@@ -10,7 +11,7 @@ import { assertIsError, limiterWith, resolved, settled, turn, until } from './su
 
 const MANY = 5_000
 
-/** A limiter of 5 a minute, and a pending call for each of so many keys, which are at their limit. */
+/** A limiter of 5 a minute, and one pending call for each of many keys at their limit. */
 function limiterWithMany(count: number) {
   const made = limiterWith({ maxKeys: 2 * count })
   const { limiter } = made
@@ -19,7 +20,7 @@ function limiterWithMany(count: number) {
     limiter.check(`key ${i}`, 5)
     waits.push(Promise.allSettled([limiter.wait(`key ${i}`)]).then(([outcome]) => outcome!))
   }
-  assert.is(limiter.stats().denied, count, 'each has tried')
+  assert.is(limiter.stats().denied, count, 'each has tried once')
   return { ...made, waits }
 }
 
@@ -30,7 +31,7 @@ const CHANGES: Record<string, (limiter: Limiter, key: string, used: ReturnType<L
   unblock: (limiter, key) => limiter.unblock(key),
 }
 for (const [name, change] of Object.entries(CHANGES)) {
-  test(`${name} lets none of ${MANY} calls for other keys try`, async () => {
+  test(`${name} makes none of ${MANY} calls for other keys try`, async () => {
     const { limiter } = limiterWithMany(MANY)
     const used = limiter.check('other', 5)
     change(limiter, 'other', used)
@@ -39,7 +40,7 @@ for (const [name, change] of Object.entries(CHANGES)) {
     await limiter.close()
   })
 
-  test(`${name} lets one of many calls for that key try`, async () => {
+  test(`${name} makes one of many calls for that key try`, async () => {
     const { limiter } = limiterWith()
     const used = limiter.check('key', 1)
     limiter.check('key', 4)
@@ -53,13 +54,13 @@ for (const [name, change] of Object.entries(CHANGES)) {
   })
 }
 
-test('a changed limit lets every call try, at most 64 keys in one turn of the event loop', async () => {
+test('a changed limit makes every call try, at most 64 keys in one turn of the event loop', async () => {
   const { limiter } = limiterWithMany(1_000)
   let { denied } = limiter.stats()
   limiter.update('default', { limit: 4 })
   for (let tried = 0, turns = 0; tried < 1_000; turns++) {
     assert.ok(turns < 100, `${tried} have tried`)
-    await Promise.resolve().then(() => {}) // what this turn has woken tries before the turn ends
+    await Promise.resolve().then(() => {}) // calls woken in this turn try before the turn ends
     tried = limiter.stats().denied - 1_000
     assert.ok(limiter.stats().denied - denied <= 64, `${limiter.stats().denied - denied} in one turn`)
     denied = limiter.stats().denied
@@ -70,7 +71,7 @@ test('a changed limit lets every call try, at most 64 keys in one turn of the ev
   await limiter.close()
 })
 
-test('a limit that is changed again while calls still try reaches those that have tried already', async () => {
+test('a second change of the limit during a sweep reaches the calls that have already tried', async () => {
   const { limiter, waits } = limiterWithMany(200)
   limiter.update('default', { limit: 4 })
   await turn()
@@ -80,7 +81,7 @@ test('a limit that is changed again while calls still try reaches those that hav
   assert.is(limiter.usage('key 199'), 6)
 })
 
-test('close rejects calls that a changed limit has not reached yet', async () => {
+test('close rejects calls that the sweep of a changed limit has not reached', async () => {
   const { limiter, waits } = limiterWithMany(200)
   limiter.update('default', { limit: 4 })
   await limiter.close()
@@ -89,7 +90,7 @@ test('close rejects calls that a changed limit has not reached yet', async () =>
   }
 })
 
-/** How often `act` begins to wait on a word of shared memory. */
+/** Counts how often `act` starts a wait on a word of shared memory. */
 async function countWaits(act: () => Promise<void>): Promise<number> {
   const { waitAsync } = Atomics
   let calls = 0
@@ -105,7 +106,7 @@ async function countWaits(act: () => Promise<void>): Promise<number> {
   return calls
 }
 
-test('by a manual clock, calls and refunds leave one wait for the clock and one for the limit, however many they are', async () => {
+test('on a manual clock, any number of calls and refunds share one wait for the clock and one for the limit', async () => {
   let made: ReturnType<typeof limiterWithMany> | undefined
   const waits = await countWaits(async () => {
     made = limiterWithMany(1_000)
@@ -120,7 +121,9 @@ test('by a manual clock, calls and refunds leave one wait for the clock and one 
   await made!.limiter.close()
 })
 
-/** Counts how often a link between two calls in a line is read, from when the later one joins; and keeps these calls. */
+/**
+ * Counts the reads of links between calls in a queue, from when the later call joins. Collects these calls.
+ */
 function watchLinks() {
   const { join } = WaitQueue.prototype
   const watched = { reads: 0, calls: [] as Waiter[], end: () => (WaitQueue.prototype.join = join) }
@@ -143,7 +146,7 @@ function watchLinks() {
   return watched
 }
 
-test('of one abort, each call leaves by its own two links, however many stand before it and behind it', async () => {
+test('an abort of many calls removes each by its own two links, regardless of the queue’s length', async () => {
   const { limiter } = limiterWith()
   limiter.check('key', 5)
   const controller = new AbortController()
@@ -156,7 +159,7 @@ test('of one abort, each call leaves by its own two links, however many stand be
   watched.reads = 0
   controller.abort()
   assert.is(watched.reads, 2 * 1_996)
-  // The links are the line: those that stay have become neighbours.
+  // The links are the queue: the remaining calls are linked to each other.
   const staying = watched.calls.filter((_, i) => stays(i))
   assert.is(staying.length, 4)
   for (const [i, { previous, next }] of staying.entries()) {
@@ -165,7 +168,7 @@ test('of one abort, each call leaves by its own two links, however many stand be
   await limiter.close()
 })
 
-test('one abort of many calls for one key rejects each, and the others keep their order', async () => {
+test('one abort of many calls for a key rejects each of them, and the others keep their order', async () => {
   const { limiter } = limiterWith()
   limiter.check('key', 5)
   const controller = new AbortController()
@@ -180,13 +183,13 @@ test('one abort of many calls for one key rejects each, and the others keep thei
   for (const [outcome] of await resolved(Promise.all(aborted))) {
     assert.equal(outcome, { status: 'rejected', reason: 'enough' })
   }
-  assert.is(limiter.stats().denied - denied, 1, 'one has come to be the first, and tries')
+  assert.is(limiter.stats().denied - denied, 1, 'only the new first call tries')
   limiter.refund('key', 5)
   await until(() => served.length === 4, 'the others')
   assert.equal(served, [3, 503, 1_003, 1_503])
 })
 
-test('a limit that another limiter on the same memory raises wakes calls here', async () => {
+test('a limit raised by another limiter on the same memory wakes calls here', async () => {
   const { limiter } = limiterWith()
   const attached = attachLimiter(limiter.share())
   limiter.check('key', 5)
@@ -198,7 +201,7 @@ test('a limit that another limiter on the same memory raises wakes calls here', 
   assert.ok((await resolved(there)).allowed)
 })
 
-test('a limit that another thread lowers ends a call that can’t be admitted any more', async () => {
+test('a limit lowered by another thread rejects a call that can no longer be admitted', async () => {
   const { limiter } = limiterWith()
   limiter.check('key', 5)
   const waiting = settled(limiter.wait('key', { cost: 5 }))
@@ -217,7 +220,7 @@ test('a limit that another thread lowers ends a call that can’t be admitted an
   await worker.terminate()
 })
 
-test('an attached limiter that closes wakes nobody', async () => {
+test('an attached limiter that closes wakes no calls', async () => {
   const { limiter } = limiterWith()
   limiter.check('key', 5)
   const waiting = limiter.wait('key')
@@ -233,7 +236,7 @@ test('an attached limiter that closes wakes nobody', async () => {
   await resolved(waiting)
 })
 
-test('close leaves nothing that waits on the memory, and no timer', async () => {
+test('close leaves no wait on the memory, and no timer', async () => {
   const { limiter } = limiterWith({ clock: manualClock(1e6) })
   const shared = limiter.share()
   const timers = () => getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length

@@ -1,18 +1,18 @@
-// Who waits is served in order; what wakes them, and what turns them away, is in wait-ends.test.ts.
+// Pending `wait` calls are served in order. Events that wake or reject them are in wait-ends.test.ts.
 import { hrtime } from 'node:process'
 import { createLimiter, type Decision, type Limiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { limiterWith, resolved, START_MS, settled, turn, until } from './support.js'
 
-const REFILL_MS = 61_000 - (START_MS % 1_000) // what was used at START_MS counts until then
+const REFILL_MS = 61_000 - (START_MS % 1_000) // a charge at START_MS counts until then
 
-/** Waits until the limiter has refused once more than `before`: a waiter has tried, and gone on waiting. */
+/** Waits until there is one more refusal than `before`: a pending call has tried, and still waits. */
 function refusedAfter(limiter: Limiter, before: number): Promise<void> {
   return until(() => limiter.stats().denied > before, 'another try')
 }
 
-test('where there is room, wait resolves at once with the decision', async () => {
+test('if there is room, wait resolves at once with the decision', async () => {
   const { limiter } = limiterWith()
   const decision = await resolved(limiter.wait('key'))
   assert.equal([decision.allowed, decision.remaining, decision.retryAfterMs], [true, 4, 0])
@@ -22,7 +22,7 @@ test('where there is room, wait resolves at once with the decision', async () =>
   assert.is(limiter.usage('key'), 5)
 })
 
-test('else it resolves at the first moment at which there is, not before', async () => {
+test('otherwise wait resolves as soon as there is room, and not before', async () => {
   const { clock, limiter } = limiterWith()
   limiter.check('key', 5)
   const waiting = limiter.wait('key', { cost: 2 })
@@ -47,7 +47,7 @@ test('the decision of a wait can be refunded', async () => {
   assert.is(limiter.refund(await resolved(waiting)), 2)
 })
 
-test('who waits for the same key is served in order: a large cost is not passed by small ones', async () => {
+test('calls for one key are served in order: small costs do not overtake a large one', async () => {
   const { clock, limiter } = limiterWith()
   limiter.check('key', 2)
   clock.advance(10_000)
@@ -62,7 +62,7 @@ test('who waits for the same key is served in order: a large cost is not passed 
   clock.advance(REFILL_MS - 10_000)
   await refusedAfter(limiter, denied)
   await turn()
-  assert.equal([served, limiter.usage('key')], [[], 3], 'two units are free, and kept for the first')
+  assert.equal([served, limiter.usage('key')], [[], 3], 'two units are free, and kept for the first call')
   clock.advance(10_000)
   await until(() => served.length === 1, 'the large one')
   clock.advance(61_000)
@@ -70,7 +70,7 @@ test('who waits for the same key is served in order: a large cost is not passed 
   assert.equal(served, ['large', 'small, by handle', 'small'])
 })
 
-test('many who wait for one key are admitted in order, the limit in each window', async () => {
+test('many calls for one key are admitted in order, at most the limit in each window', async () => {
   const { clock, limiter } = limiterWith()
   const served: number[] = []
   for (let i = 0; i < 23; i++) void limiter.wait('key').then(() => served.push(i))
@@ -86,7 +86,7 @@ test('many who wait for one key are admitted in order, the limit in each window'
   )
 })
 
-test('keys wait for themselves alone', async () => {
+test('a pending call does not delay calls for other keys', async () => {
   const { clock, limiter } = limiterWith()
   limiter.check('slow', 5)
   clock.advance(30_000)
@@ -105,7 +105,7 @@ test('keys wait for themselves alone', async () => {
   await resolved(fast)
 })
 
-test('a check between is decided as ever: waiting reserves nothing', async () => {
+test('a pending call reserves nothing: a check in between is decided as usual', async () => {
   const { clock, limiter } = limiterWith()
   limiter.check('key', 5)
   const waiting = limiter.wait('key', { cost: 5 })
@@ -115,7 +115,7 @@ test('a check between is decided as ever: waiting reserves nothing', async () =>
   assert.is((await resolved(waiting)).remaining, 0)
 })
 
-test('wait goes by the real clock too, and a window holds for it', async () => {
+test('wait works on the real clock, and keeps to the limit in each window', async () => {
   const windowMs = 200
   const limiter = createLimiter({ limit: 2, window: windowMs, granularity: 20, maxKeys: 20 })
   const admitted: Promise<Decision>[] = []
@@ -127,12 +127,13 @@ test('wait goes by the real clock too, and a window holds for it', async () => {
     admitted.push(waiting)
   }
   for (const waiting of admitted) assert.ok((await resolved(waiting)).allowed)
-  // Six of two a window: the last was admitted two windows after the first, which was no earlier than `started`.
+  // Six units at two a window: the last was admitted two windows after the first, which was not before
+  // `started`.
   assert.ok(Number(at[5]! - started) >= 2 * windowMs * 1e6, `${at.map((one) => one - started)}`)
   await resolved(limiter.close())
 })
 
-test('a wait longer than any timer is one timer at a time, and goes on when it fires', async () => {
+test('a wait longer than the longest timer uses one timer after another', async () => {
   const realSetTimeout = globalThis.setTimeout
   const timers: { fire: () => void; ms: number }[] = []
   const standIn = (fire: () => void, ms: number) => {
@@ -152,7 +153,7 @@ test('a wait longer than any timer is one timer at a time, and goes on when it f
     while (!isServed) {
       const tries = timers.length
       await turn()
-      assert.is(timers.length, tries, 'it does not spin')
+      assert.is(timers.length, tries, 'one timer for each try')
       const { fire, ms } = timers.at(-1)!
       assert.ok(ms >= 1 && ms <= 2 ** 31 - 1, `a timer of ${ms} ms fires at once`)
       now += ms

@@ -29,7 +29,7 @@ test('every arena has a hash seed of its own, of 64 bits', () => {
   for (const half of [HEADER.SEED_0, HEADER.SEED_1]) {
     assert.is(new Set(arenas.map(({ words }) => words[half])).size, arenas.length)
   }
-  // The word after the seed is not part of it.
+  // The seed does not overlap the next word.
   for (const { words } of arenas) assert.is(words[HEADER.EDGE], EDGES.indexOf('strict'))
 })
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-// Explores every interleaving of a ring's client and servers (src/engines/ring-transport.ts, ring-client.ts, pool.ts): sleeping,
-// waking, ending when idle, starting again, dying anywhere, and cancelling a start. One step is one operation on shared
-// memory; a wait compares and goes to sleep in one step. A sleeping server may time out at any moment. In the scenarios
-// without timeouts none ever does, which shows that no request depends on a timeout.
+// Explores every interleaving of a ring's client and servers (src/engines/ring-transport.ts, ring-client.ts,
+// pool.ts): sleeping, waking, ending when idle, starting again, dying anywhere, and cancelling a start. One
+// step is one operation on shared memory; a wait compares and goes to sleep in one step. A sleeping server
+// may time out at any moment. In the scenarios without timeouts none ever does, which shows that no request
+// depends on a timeout.
 //
 //   node test/model/ring-transport.mjs             as designed: holds
 //   node test/model/ring-transport.mjs --broken    with one rule left out: each must fail
@@ -29,7 +30,8 @@ export const mistakes = {
 }
 
 /**
- * The requests of each turn of the client. A turn with many requests publishes them in parts, and waits for replies at its end.
+ * The requests of each turn of the client. A turn with many requests publishes them in parts, and waits for
+ * replies at its end.
  */
 export const scenarios = {
   'two turns': { turns: [1, 1], deaths: 0 },

@@ -1,5 +1,5 @@
-// Programs with pools whose threads are held where it matters, one by its name: `node --import held.js
-// held-program.js NAME`. Each prints what it has found on one line, as JSON, and is to end by itself.
+// Programs with pools whose threads are held at chosen steps: `node --import held.js held-program.js NAME` runs
+// one. Each prints its result as one line of JSON, and must end by itself.
 import { setEnvironmentData, type Worker } from 'node:worker_threads'
 import { type AsyncLimiter, createLimiter, type PoolOptions } from 'millrace'
 import { SHRINK_AFTER_MS } from '#millrace/engines/pool.js'
@@ -26,7 +26,7 @@ process.on('worker', (thread) => {
 const limiterOf = (pool: PoolOptions): AsyncLimiter =>
   createLimiter({ limit: LIMIT, window: '1h', maxKeys: 1_000, engine: 'pool', pool })
 
-/** Threads are held in requests that the addon does not answer, such as `penalize`. */
+/** Only requests that the addon does not handle, such as `penalize`, can be held midway. */
 const order = (place: number, what: number) => Atomics.store(orders, place, what)
 const held = (place: number) => until(() => Atomics.load(orders, place) === HELD, 'a thread that is held')
 function letGo(place: number, what = FREE): void {
@@ -34,36 +34,40 @@ function letGo(place: number, what = FREE): void {
   Atomics.notify(orders, place)
 }
 
-/** A key of the first of two rings, and one of the second: the upper half of a fingerprint says which. */
+/**
+ * A key of the first of two rings, and one of the second. The upper half of the fingerprint selects the ring.
+ */
 function keysOfTwoRings(limiter: AsyncLimiter): [string, string] {
   const keys = Array.from({ length: 64 }, (_, i) => `${i}`)
   const isSecond = (key: string) => limiter.handle(key).hi < 0
   return [keys.find((key) => !isSecond(key))!, keys.find(isSecond)!]
 }
 
-/** The rings that keys are dealt to. All that was asked before has been answered. */
-async function ringsDealtTo(limiter: AsyncLimiter): Promise<number> {
-  await until(() => Atomics.load(orders, STARTS) === Atomics.load(orders, ENDS), 'the end of all answerers')
+/** The number of rings that keys are sent to. No earlier request may be in flight. */
+async function ringsInUse(limiter: AsyncLimiter): Promise<number> {
+  await until(() => Atomics.load(orders, STARTS) === Atomics.load(orders, ENDS), 'the end of all servers')
   const before = Atomics.load(orders, STARTS)
   await Promise.all(Array.from({ length: 64 }, (_, i) => limiter.check(`${i}`)))
   return Atomics.load(orders, STARTS) - before
 }
 
-/** The pool's timer began before this one and has the same delay, so it fires first. */
-const shrinkTime = () => new Promise((resolve) => setTimeout(resolve, SHRINK_AFTER_MS))
+/**
+ * Waits until the pool may shrink. Its timer started before this one with the same delay, so it fires first.
+ */
+const waitForShrink = () => new Promise((resolve) => setTimeout(resolve, SHRINK_AFTER_MS))
 
-/** A pool of one thread or two, and a load because of which keys are dealt to two. */
+/** A pool of one or two threads, after a load that made it send keys to two. */
 async function grown(): Promise<AsyncLimiter> {
   const limiter = limiterOf({ maxThreads: 2 })
   await limiter.check('a')
-  await shrinkTime()
+  await waitForShrink()
   do await Promise.all(Array.from({ length: 3_000 }, (_, i) => limiter.peek(`${i % 64}`)))
-  while ((await ringsDealtTo(limiter)) < 2)
+  while ((await ringsInUse(limiter)) < 2)
   return limiter
 }
 
 const programs: Record<string, () => Promise<unknown>> = {
-  /** How many answerers have begun, and living threads, before ready() and after. */
+  /** The number of servers that have begun before ready() and after, and of living threads. */
   async ready() {
     const limiter = limiterOf({ minThreads: 2, maxThreads: 3 })
     const before = Atomics.load(orders, STARTS)
@@ -72,9 +76,7 @@ const programs: Record<string, () => Promise<unknown>> = {
     return { before, after, threads: living.size }
   },
 
-  /**
-   * A thread hands over its ring, and exits before that is known, while the next thread is amid a request.
-   */
+  /** A thread ends its server, and exits while the next thread has a request of the same ring in flight. */
   async 'handed over'() {
     const limiter = limiterOf({ minThreads: 2, maxThreads: 2 })
     order(AT_END, HOLD)
@@ -91,7 +93,8 @@ const programs: Record<string, () => Promise<unknown>> = {
   },
 
   /**
-   * Asleep, a thread is ended, and the next one exits as it starts; the one after that answers, each time.
+   * In each round a sleeping thread is terminated, the next one exits as it starts, and the one after it
+   * replies.
    */
   async mortal() {
     const limiter = limiterOf({ maxThreads: 1 })
@@ -111,11 +114,11 @@ const programs: Record<string, () => Promise<unknown>> = {
 
   async shrink() {
     const limiter = await grown()
-    await shrinkTime()
-    return ringsDealtTo(limiter)
+    await waitForShrink()
+    return ringsInUse(limiter)
   },
 
-  /** While a key is asked about in the second ring, it is not dealt to the first. */
+  /** While a key has a request in flight in the second ring, its next request does not go to the first. */
   async 'no shrinking under way'() {
     const limiter = await grown()
     const [other, key] = keysOfTwoRings(limiter)
@@ -123,9 +126,9 @@ const programs: Record<string, () => Promise<unknown>> = {
     order(MIDWAY, HOLD)
     const first = limiter.penalize(key, 1)
     await held(MIDWAY)
-    await shrinkTime()
+    await waitForShrink()
     const second = limiter.usage(key)
-    await limiter.check(other) // answered behind whatever went to the first ring
+    await limiter.check(other) // its reply follows all earlier ones of the first ring
     letGo(MIDWAY)
     return [await first, (await second) - before]
   },

@@ -1,4 +1,4 @@
-// What takes threads that are held at one very step: each in a process of its own.
+// Tests that hold a thread at one exact step. Each runs in a process of its own.
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,23 +16,23 @@ async function found(name: string): Promise<unknown> {
   return JSON.parse(out)
 }
 
-test('a pool is ready once each of the threads that stay has answered', async () => {
+test('a pool is ready once each of its `minThreads` threads has replied', async () => {
   assert.equal(await found('ready'), { before: 0, after: 2, threads: 2 })
 })
 
-test('the end of a thread that had handed over its ring costs nothing of what the next one is at', async () => {
+test('the exit of a thread whose ring has a new server does not fail the new server’s request in flight', async () => {
   assert.equal(await found('handed over'), [true, 2])
 })
 
-test('threads that die, however often, are replaced where each has answered since the last death', async () => {
+test('any number of dead threads are replaced, as long as each replied after the previous death', async () => {
   assert.equal(await found('mortal'), { remaining: 10_000 - 28, isAll: true })
 })
 
-test('a pool that grew deals keys to `minThreads` again after a second without requests', async () => {
+test('a pool that grew sends keys to `minThreads` rings again after a second without requests', async () => {
   assert.is(await found('shrink'), 1)
 })
 
-test('a key that is asked about goes to no other ring, however long that takes', async () => {
+test('a key with a request in flight moves to no other ring', async () => {
   assert.equal(await found('no shrinking under way'), [true, 1])
 })
 

@@ -1,27 +1,24 @@
-// Loaded before all else into every thread (`node --import`): there it holds a pool's thread where its
-// program asks for it. The program shares this memory with its threads under the name HELD_UP.
+// Loaded into every thread before anything else (`node --import`). It holds a pool's thread at a step chosen
+// by the program, which shares memory with its threads under the name HELD_UP.
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { AWAKE, ENDED, kindOf, RingMemory, STATE } from '#millrace/engines/ring-transport.js'
 import { ACCEPTED, COMPLETED } from '#millrace/memory/request-ring.js'
 
 export const HELD_UP = 'held up'
 
-/** Indexes: how many answerers have begun, and have ended. */
+/** Indexes: the number of servers that have begun, and of those that have ended. */
 export const STARTS = 0
 export const ENDS = 1
 /**
- * Where the next thread is held: between ACCEPTED and COMPLETED of a request, after it has said that its
- * answerer ended, as it starts.
+ * Steps at which the next thread is held: between ACCEPTED and COMPLETED, after it stored ENDED, or as it
+ * starts.
  */
 export const MIDWAY = 2
 export const AT_END = 3
 export const AT_START = 4
 export const WORDS = 5
 
-/**
- * What stands there: nothing; the program asks for it; a thread is held. A thread that is let go goes on, or
- * exits.
- */
+/** The state of a step: nothing; hold the next thread; a thread is held; the thread must exit. */
 export const FREE = 0
 export const HOLD = 1
 export const HELD = 2
@@ -35,24 +32,24 @@ function obey(orders: Int32Array): void {
   const ringWords = new RingMemory().words.length
   let ring: Int32Array | undefined
 
-  const passBy = (place: number): void => {
+  const holdAt = (place: number): void => {
     if (compareExchange(orders, place, HOLD, HELD) === HOLD) wait(orders, place, HELD)
     if (compareExchange(orders, place, EXIT, FREE) === EXIT) process.exit()
   }
-  const passMidway = (): void => {
-    if (ring !== undefined && ring[ACCEPTED] !== ring[COMPLETED]) passBy(MIDWAY)
+  const holdMidway = (): void => {
+    if (ring !== undefined && ring[ACCEPTED] !== ring[COMPLETED]) holdAt(MIDWAY)
   }
   const isState = (words: unknown, index: number): words is Int32Array =>
     index === STATE && words instanceof Int32Array && words.length === ringWords
 
-  passBy(AT_START)
+  holdAt(AT_START)
   Object.assign(Atomics, {
     load(words: Int32Array, index: number) {
-      passMidway()
+      holdMidway()
       return load(words, index)
     },
     compareExchange(words: Int32Array, index: number, expected: number, value: number) {
-      passMidway()
+      holdMidway()
       const found = compareExchange(words, index, expected, value)
       if (found === expected && isState(words, index) && kindOf(value) === AWAKE) {
         ring = words
@@ -61,11 +58,11 @@ function obey(orders: Int32Array): void {
       return found
     },
     store(words: Int32Array, index: number, value: number) {
-      passMidway()
+      holdMidway()
       const stored = store(words, index, value)
       if (isState(words, index) && kindOf(value) === ENDED) {
         add(orders, ENDS, 1)
-        passBy(AT_END)
+        holdAt(AT_END)
       }
       return stored
     },

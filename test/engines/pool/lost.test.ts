@@ -3,14 +3,14 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRejects, resolved, START_MS, until } from '../../limiter/support.js'
 
-/** More than a pool takes of threads that end without having done anything. */
+/** More than the number of threads that may end at start-up before a pool gives up. */
 const TIMES = 12
 
-test('a call that a thread threw in rejects with what it threw, each by itself; then the pool goes on', async () => {
+test('a call during which the thread throws rejects with that error, and the pool keeps working', async () => {
   const clock = manualClock(START_MS)
   const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 20, engine: 'pool', clock })
   assert.is((await resolved(limiter.check('a'))).remaining, 4)
-  clock.set(1e300) // which can't be told apart from a granule later
+  clock.set(1e300) // too large to distinguish from a granule later
   for (let i = 0; i < TIMES; i++) {
     const calls = [() => limiter.check('a'), () => limiter.checkMany(['a', 'b'])]
     for (const call of calls) {
@@ -26,7 +26,7 @@ test('a call that a thread threw in rejects with what it threw, each by itself; 
   await resolved(limiter.close())
 })
 
-test('a pool that is closed while its threads start ends them, and not the process', async () => {
+test('a pool that is closed while its threads start ends them without ending the process', async () => {
   for (let i = 0; i < 60; i++) {
     const options = { limit: 5, window: '1m', maxKeys: 20, engine: 'pool', pool: { minThreads: 2 } } as const
     const limiter = createLimiter(options)

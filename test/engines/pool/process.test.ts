@@ -22,7 +22,7 @@ async function found(
 }
 
 test('a pool without pending calls does not keep its process alive', async () => {
-  assert.is(await found('unasked'), 'made')
+  assert.is(await found('unused'), 'made')
   assert.is(await found('idle'), 9)
 })
 
@@ -45,7 +45,7 @@ test('twenty pools in one process all reply, and close', async () => {
 })
 
 test('a pool works inside a worker thread, and lets it end', async () => {
-  assert.equal(await found('inside'), { said: [9, 8, 7, 3, 3], code: 0 })
+  assert.equal(await found('inside'), { result: [9, 8, 7, 3, 3], code: 0 })
 })
 
 test('createLimiter reports that the process has no permission for threads', async () => {
@@ -86,7 +86,7 @@ for (const [minThreads, maxThreads, what, flags] of sized<readonly (typeof LIFEL
   quick: LIFELESS.slice(2),
   full: LIFELESS,
 })) {
-  test(`${minThreads} to ${maxThreads} threads that ${what} while they start: every call rejects, and no more are started`, async () => {
+  test(`${minThreads} to ${maxThreads} threads that ${what} while they start: every call rejects, and no further threads start`, async () => {
     assert.equal(await found('lifeless', [JSON.stringify([minThreads, maxThreads])], flags), {
       calls: { ERR_MILLRACE_NO_THREADS: 1_001 },
       later: { ERR_MILLRACE_NO_THREADS: 3 },

@@ -1,5 +1,5 @@
-// Programs with pools, one by its name: `node program.js NAME`. Each says what it has found on one line, as
-// JSON, and is to end by itself.
+// Programs with pools: `node program.js NAME` runs one. Each prints its result as one line of JSON, and must
+// end by itself.
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { type AsyncLimiter, createLimiter, MillraceError, type PoolOptions } from 'millrace'
 import { until } from '../../limiter/support.js'
@@ -10,9 +10,9 @@ const limiterOf = (pool: PoolOptions = {}): AsyncLimiter =>
   createLimiter({ limit: LIMIT, window: '1h', maxKeys: 1_000, engine: 'pool', pool })
 
 const codeOf = (error: unknown): string =>
-  error instanceof MillraceError ? error.code : `no error of ours: ${error}`
+  error instanceof MillraceError ? error.code : `not a MillraceError: ${error}`
 
-/** `codeOf` of each that rejected, and how many did so. */
+/** Counts the outcomes by `codeOf` of the rejections. */
 function countCodes(outcomes: PromiseSettledResult<unknown>[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const outcome of outcomes) {
@@ -30,7 +30,7 @@ process.on('worker', (thread) => {
 })
 
 const IDLE_MS = 300
-/** The least that is allowed of each limit. */
+/** The smallest permitted value of each limit. */
 const LEAST = {
   maxOldGenerationSizeMb: 10,
   maxYoungGenerationSizeMb: 0.01,
@@ -39,8 +39,8 @@ const LEAST = {
 }
 
 const programs: Record<string, () => Promise<unknown>> = {
-  /** Asks nothing. */
-  async unasked() {
+  /** Sends no request. */
+  async unused() {
     limiterOf()
     return 'made'
   },
@@ -50,7 +50,10 @@ const programs: Record<string, () => Promise<unknown>> = {
     return (await limiter.check('a')).remaining
   },
 
-  /** Nothing but the answer keeps the process: each comes when the pool has fallen asleep or ended, too. */
+  /**
+   * Only the pending reply keeps the process alive. Before each request the threads have fallen asleep or
+   * ended.
+   */
   async pending() {
     const limiter = limiterOf()
     const remaining: number[] = []
@@ -62,7 +65,7 @@ const programs: Record<string, () => Promise<unknown>> = {
     return [...remaining, await limiter.usage('a'), allowed]
   },
 
-  /** The thread that is to answer ends, and the next one is only being started. */
+  /** The thread with the request is terminated, and the next one is still starting. */
   async 'pending after a death'() {
     const limiter = limiterOf()
     await limiter.check('a')
@@ -73,11 +76,11 @@ const programs: Record<string, () => Promise<unknown>> = {
     )
   },
 
-  /** How much processor time all threads take while nothing is asked, of the time that passes. */
+  /** The share of a processor that all threads use while there are no requests. */
   async rest() {
     const limiter = limiterOf({ minThreads: 2, maxThreads: 2 })
     await limiter.checkMany(Array.from({ length: 500 }, (_, i) => `${i}`))
-    await new Promise((resolve) => setTimeout(resolve, IDLE_MS)) // optimized code is still being made
+    await new Promise((resolve) => setTimeout(resolve, IDLE_MS)) // until V8 has finished optimizing
     const before = process.cpuUsage()
     const fromMs = performance.now()
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS))
@@ -93,13 +96,13 @@ const programs: Record<string, () => Promise<unknown>> = {
     return { allowed, threads: threads.length, ended }
   },
 
-  /** Another program, in a thread. */
+  /** Runs another program in a worker thread. */
   async inside() {
     const thread = new Worker(new URL(import.meta.url), { workerData: 'pending' })
-    let said: unknown
-    thread.on('message', (message) => (said = message))
+    let result: unknown
+    thread.on('message', (message) => (result = message))
     const code = await new Promise((resolve) => thread.once('exit', resolve))
-    return { said, code }
+    return { result, code }
   },
 
   async make() {
@@ -111,7 +114,7 @@ const programs: Record<string, () => Promise<unknown>> = {
     }
   },
 
-  /** Threads that have as little as they may: batches and single decisions. */
+  /** Batches and single decisions on threads with the smallest limits. */
   async least() {
     const limiter = limiterOf({ resourceLimits: LEAST })
     const keys = Array.from({ length: 1_000 }, (_, i) => `${i}`)
@@ -122,7 +125,10 @@ const programs: Record<string, () => Promise<unknown>> = {
     return countCodes(await Promise.allSettled(calls.flat()))
   },
 
-  /** Threads that die while they start: what becomes of calls, of later ones, and of the threads. */
+  /**
+   * The outcomes of calls if every thread dies at start-up, of later calls, and the number of threads started
+   * later.
+   */
   async lifeless() {
     const [minThreads, maxThreads] = JSON.parse(process.argv[3]!)
     const limiter = limiterOf({ minThreads, maxThreads, resourceLimits: LEAST })
@@ -154,7 +160,7 @@ const programs: Record<string, () => Promise<unknown>> = {
     return { outcomes, later, wasClosed, threads: threads.length, ended }
   },
 
-  /** All threads are ended from outside while the pool is being closed. */
+  /** Every thread is terminated while the pool closes. */
   async 'killed in closing'() {
     const limiter = limiterOf({ minThreads: 2, maxThreads: 2 })
     await limiter.checkMany(Array.from({ length: 1_000 }, (_, i) => `${i}`))

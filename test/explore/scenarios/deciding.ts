@@ -151,7 +151,7 @@ export const deciding: Readonly<Record<string, Scenario>> = {
     threads: [[check()], [check()]],
   },
   // The sweep marks a bucket that it clears. When the bucket's lap comes round to the same number, a charge
-  // that was not admitted cannot be taken out of it in that one tick, and stays for its window. Without the
+  // that was not admitted cannot be taken out in that one tick, and stays for its window. Without the
   // mark, a thread that stalled for all those laps would take out another thread's charge.
   'a swept bucket whose lap comes round': {
     forbidden: ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early'),

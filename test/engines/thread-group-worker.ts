@@ -3,7 +3,7 @@ import { workerData } from 'node:worker_threads'
 import { attachLimiter, type Decision, type Limiter } from 'millrace'
 import type { InlineDecision } from '#millrace/core/decision.js'
 import { random } from '../algorithms/random.js'
-import type { Tally, Task } from './crew.js'
+import type { Tally, Task } from './thread-group.js'
 
 const { shared, task, tally, gate, thread, threads, firstTick } = workerData as {
   shared: ReturnType<Limiter['share']>
@@ -50,7 +50,7 @@ const TASKS: Record<Task['name'], () => void> = {
     }
   },
   /** Checks and refunds by key at one moment. The tally keeps the balance. */
-  returns() {
+  refund() {
     for (let i = 0; i < task.rounds; i++) {
       const cost = 1 + Math.floor(next() * 3)
       if (next() < 0.7) {
@@ -59,7 +59,7 @@ const TASKS: Record<Task['name'], () => void> = {
     }
   },
   /** Clears the key over and over while other threads decide. */
-  clears() {
+  clear() {
     for (let i = 0; i < task.rounds; i++) {
       const pick = next()
       if (pick < 0.8) limiter.check('key 0', 1 + Math.floor(next() * 3))
@@ -69,7 +69,7 @@ const TASKS: Record<Task['name'], () => void> = {
     }
   },
   /** Runs every operation that changes counts without admitting more than the limit. */
-  meddle() {
+  adjust() {
     for (let i = 0; i < task.rounds; i++) {
       const pick = next()
       if (pick < 0.5) {

@@ -4,7 +4,7 @@ import type { Limiter } from 'millrace'
 import { mostIn } from '../judge/window-judge.js'
 
 export interface Task {
-  name: 'admit' | 'churn' | 'roll' | 'meddle' | 'returns' | 'clears'
+  name: 'admit' | 'churn' | 'roll' | 'adjust' | 'refund' | 'clear'
   keys: number
   rounds: number
   cost: number
@@ -38,7 +38,7 @@ export async function run(limiter: Limiter, tasks: Task[], tally: Tally, firstTi
       threads: tasks.length,
       firstTick,
     }
-    const worker = new Worker(new URL('./crew-member.js', import.meta.url), { workerData })
+    const worker = new Worker(new URL('./thread-group-worker.js', import.meta.url), { workerData })
     return new Promise<void>((resolve, reject) => {
       worker.on('error', reject)
       worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a thread ended with ${code}`))))
