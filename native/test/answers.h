@@ -1,11 +1,12 @@
-// Tests of the waiting time after a refusal, and of charges that cannot be taken out because of a refund by
-// key.
+// Tests of the waiting time after a refusal, and of charges that a refund by key may have taken. interrupted.h
+// comes before single.h, because the faults of seeds.h must precede the headers that they change.
 #pragma once
 
 #include <array>
 
-#include "../single.h"
 #include "interrupted.h"
+
+#include "../single.h"
 
 namespace {
 

@@ -2,14 +2,18 @@
 // there is none. Included before the headers that the faults change.
 #pragma once
 
-#include "../words.h"
+#include "../shape.h"
 
-/** SEED_SHORT_ARENA: the arena is one word too short, so a read of the last bucket is out of bounds. */
+/**
+ * SEED_SHORT_ARENA: the arena ends one word before its last bucket ends, so a read of that is out of bounds.
+ */
+inline size_t seededLength(const millrace::Shape& shape) {
 #if defined(SEED_SHORT_ARENA)
-inline constexpr size_t SEEDED_SHORTFALL = 1;
+  return shape.besideAt - 1;
 #else
-inline constexpr size_t SEEDED_SHORTFALL = 0;
+  return shape.words;
 #endif
+}
 
 /** SEED_MISALIGNED: the arena does not begin at a multiple of a word. */
 inline millrace::Word* seededShift(millrace::Word* words) {

@@ -54,7 +54,7 @@ struct Arena {
 
   explicit Arena(uint32_t sets, bool isSmooth = false, uint32_t granules = GRANULES)
       : shape(granules * GRANULE_MS, granules, sets, START_MS, isSmooth, SUMS_OF<Sums>),
-        words(shape.words - SEEDED_SHORTFALL) {}
+        words(seededLength(shape)) {}
 
   Word* data() { return seededShift(words.data()); }
 
