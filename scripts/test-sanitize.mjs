@@ -1,5 +1,5 @@
 // npm run test:sanitize: runs the C++ protocol and the addon under ThreadSanitizer, AddressSanitizer and
-// UBSan (of GCC, on Linux). Passes if no sanitizer reports anything, and if each reports the faults that are
+// UBSan (of GCC, on Linux); `-- --whole` runs more of it. Passes if no sanitizer reports anything, and if each reports the faults that are
 // made for it.
 //
 // The test of the C++ protocol runs under each sanitizer by itself. The addon runs in Node, which is not
@@ -35,6 +35,9 @@ import {
 const CELL_TEST = join(root, 'native/test/cell_test.cc')
 const CELL_FLAGS = ['-std=c++20', '-O2', '-Wall', '-Wextra', '-Werror', '-ffp-contract=off', '-pthread']
 const test = (name) => [`build/test/${name}.test.js`]
+const isWhole = process.argv.includes('--whole')
+/** Takes minutes under a sanitizer. */
+const whole = (...args) => (isWhole ? [args] : [])
 const IN_NODE = {
   thread: ['native/arguments', 'native/both-sides', 'shared-file/mapped-file'].map(test),
   'address-undefined': [
@@ -45,8 +48,8 @@ const IN_NODE = {
       'native/parity',
       'shared-file/mapped-file',
     ].map(test),
-    ['build/test/native/main.js', '--operations', '1000000', '--seed', '2'],
-    ['build/test/stress/processes/main.js', '--seconds', '10'],
+    ...whole('build/test/native/main.js', '--operations', '1000000', '--seed', '2'),
+    ['build/test/stress/processes/main.js', '--seconds', isWhole ? '30' : '5'],
   ],
 }
 /**
@@ -87,7 +90,7 @@ async function testInNode(sanitizers) {
   note(`${sanitizers.join(', ')}: building the addon`)
   const addon = buildAddon(sanitizers)
   const reports = emptyFolder('sanitize/reports')
-  const env = environmentFor(sanitizers, addon, reports)
+  const env = { ...environmentFor(sanitizers, addon, reports), MILLRACE_TESTS: isWhole ? 'whole' : 'quick' }
   const wrong = buildMistakes(sanitizers)
   for (const sanitizer of sanitizers) {
     const { call, said } = MISTAKES[sanitizer]

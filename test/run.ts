@@ -1,8 +1,9 @@
-// Runs test files, each in its own process, and as many at a time as there are processors:
+// Runs test files, each in its own process, one more at a time than there are processors:
 //
 //   npm test                      the quick tests
 //   npm test -- memory limiter    the quick tests whose path matches one of these patterns
 //   node build/test/run.js --full [PATTERN ...]    the tests that take longer
+//   node build/test/run.js --whole [PATTERN ...]   these, and all that they leave out by turns
 //
 // The last line is `N passed, N failed, N skipped`, which scripts can parse.
 import { availableParallelism } from 'node:os'
@@ -21,15 +22,21 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     full: { type: 'boolean', default: false },
+    whole: { type: 'boolean', default: false },
     root: { type: 'string', default: fileURLToPath(new URL('../../', import.meta.url)) },
     jobs: { type: 'string' },
     limit: { type: 'string' },
   },
 })
-const size = values.full ? 'full' : 'quick'
-const jobs = readFlag('jobs', values.jobs, { fallback: availableParallelism(), least: 1, most: 256 })
+const size = values.full || values.whole ? 'full' : 'quick'
+/** One more than the processors, because some files mostly wait. */
+const jobs = readFlag('jobs', values.jobs, { fallback: availableParallelism() + 1, least: 1, most: 256 })
 /** The timeout of a file, in seconds. On an idle machine the longest file takes a tenth of it. */
-const limit = readFlag('limit', values.limit, { fallback: values.full ? 1_200 : 180, least: 1, most: 86_400 })
+const limit = readFlag('limit', values.limit, {
+  fallback: size === 'full' ? 1_200 : 180,
+  least: 1,
+  most: 86_400,
+})
 
 const patterns = positionals.map((pattern) => new RegExp(pattern))
 const files = testFiles(values.root)
@@ -58,7 +65,11 @@ function selectedSides(): Side[] {
 
 async function runFile(run: Run): Promise<void> {
   report.started(run)
-  const env = { ...process.env, MILLRACE_TESTS: size, MILLRACE_NATIVE: run.side === 'addon' ? '1' : '0' }
+  const env = {
+    ...process.env,
+    MILLRACE_TESTS: values.whole ? 'whole' : size,
+    MILLRACE_NATIVE: run.side === 'addon' ? '1' : '0',
+  }
   const ended = await runGroup([process.execPath, run.file.path], env, 1_000 * limit)
   const outcome = outcomeOf(run, ended)
   outcomes.push(outcome)

@@ -1,7 +1,30 @@
-/** The size of the tests: `full` in `npm run test:full`, else `quick`, also for a test file run by itself. */
-export const size = process.env.MILLRACE_TESTS === 'full' ? 'full' : 'quick'
+import { test } from 'uvu'
+
+const selected = process.env.MILLRACE_TESTS
+/**
+ * The size of the tests: `full` in `npm run test:full` and `npm run test:long`, else `quick`, also for a test file
+ * run by itself.
+ */
+export const size = selected === 'full' || selected === 'whole' ? 'full' : 'quick'
+
+/** Whether tests that take turns in the full size all run, as in `npm run test:long`. */
+const isWhole = selected === 'whole'
 
 /** Selects a value by the size of the tests. */
 export function sized<T>(sizes: { quick: T; full: T }): T {
   return sizes[size]
+}
+
+/** Registers a test that runs at full size only. */
+export const atFullSize = (name: string, act: () => Promise<void> | void): void => {
+  if (size === 'full') test(name, act)
+}
+
+const DAY_MS = 86_400_000
+
+/** A third of the list, by the day: all of it in three days. `npm run test:long` gets the whole list. */
+export function shareOfToday<T>(all: readonly T[]): readonly T[] {
+  if (isWhole) return all
+  const today = Math.floor(Date.now() / DAY_MS) % 3
+  return all.filter((_, i) => i % 3 === today)
 }

@@ -1,4 +1,4 @@
-// run: typescript
+// run: typescript, also-full
 // Interrupts an operation of one thread at each of its operations on shared memory in turn, and runs
 // operations of another thread there. `test/explore` covers more interleavings, but judges only the promises
 // about decisions. These tests judge what the callers get.
@@ -8,11 +8,14 @@ import * as assert from 'uvu/assert'
 import { attachArena } from '#millrace/memory/arena.js'
 import { ADM, CLAIMED } from '#millrace/memory/layout.js'
 import { limiterWith } from '../limiter/support.js'
+import { sized } from '../size.js'
 import { diesAt, interrupted } from './interrupted.js'
 
 const PLACES = 32
 const FULLEST = 2 ** 22 - 1
 const HOUR = 3_600_000
+/** Of the points at which another dies, beside each at which the first is interrupted. */
+const STEP = sized({ quick: 3, full: 1 })
 
 interface Setup {
   clock: ManualClock
@@ -92,7 +95,7 @@ for (const [what, charge] of [
   ['an admission', (limiter: Limiter) => limiter.check('key', 3).allowed],
 ] as const) {
   test(`deny: ${what} whose empty way is taken does not count for the new key, even if a thread dies`, () => {
-    for (let hasDied = true, point = 0; hasDied; point++) {
+    for (let hasDied = true, point = 0; hasDied; point += STEP) {
       hasDied = false
       everywhere({
         options: { onFull: 'deny' },
@@ -312,7 +315,7 @@ test('deny: a key that returns in another way while its old way is claimed leave
 })
 
 test('evict: a way freed because its new key has another way keeps its counts, even if a thread dies', () => {
-  for (let hasDied = true, point = 0; hasDied; point++) {
+  for (let hasDied = true, point = 0; hasDied; point += STEP) {
     hasDied = false
     everywhere({
       options: { onFull: 'evict', limit: 1 },

@@ -4,11 +4,12 @@ import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HEADER } from '#millrace/memory/layout.js'
+import { sized } from '../size.js'
 import { boundOf, collide } from './collide.js'
 import { percentiles } from './latency.js'
 
 test('keys that crowd a few sets under one seed lie under another as random keys do', () => {
-  const keys = 20_000
+  const keys = sized({ quick: 5_000, full: 20_000 })
   const { bound, known, own, randomFullest, sets } = collide(keys, 1, () => {})
   assert.ok(known.fullest > 10 * bound, `${known.fullest} keys in the fullest set: they do collide`)
   assert.ok(known.evictedLive > keys, 'and displace one another')

@@ -3,6 +3,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
+import { atFullSize } from '../size.js'
 import { flood, HUNDREDFOLD, LIMIT, TENFOLD } from './flood.js'
 import { percentiles } from './latency.js'
 
@@ -25,7 +26,7 @@ test('300,000 random keys win a key at its limit no admission, and themselves no
   console.log(`${(rssMb.end - rssMb.warm).toFixed(1)} MB more of resident memory once all places were taken`)
 })
 
-test('in a table overrun tenfold the victim stays refused as well', () => {
+atFullSize('in a table overrun tenfold the victim stays refused as well', () => {
   const { extra, tries } = flood(100_000, TENFOLD, 2, () => {})
   assert.equal([tries, extra], [1_000, 0])
 })

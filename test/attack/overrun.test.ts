@@ -3,6 +3,7 @@
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { sized } from '../size.js'
 import { newKeys } from './new-keys.js'
 import { LIMIT, overrun } from './overrun.js'
 
@@ -13,10 +14,13 @@ const PROMISES = {
   evict: 'all keys together never have more in a window than the places of the table allow',
 } as const
 
-for (const [keys, windows] of [
-  [40, 400],
-  [2_000, 25],
-] as const) {
+for (const [keys, windows] of sized<readonly [keys: number, windows: number][]>({
+  quick: [[40, 250]],
+  full: [
+    [40, 400],
+    [2_000, 25],
+  ],
+})) {
   for (const onFull of ['deny', 'allow', 'evict'] as const) {
     test(`${onFull}, ${keys} keys in a table made for ${keys / 2}: ${PROMISES[onFull]}`, () => {
       const report = overrun(onFull, keys, windows, keys, () => {})

@@ -1,3 +1,4 @@
+// run: full
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { QUICK_EFFORT } from '../../bench/benchmark.js'

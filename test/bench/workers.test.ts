@@ -1,3 +1,4 @@
+// run: full
 import { setFlagsFromString } from 'node:v8'
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'

@@ -1,3 +1,4 @@
+// run: also-full
 // Steps of more than an hour, and gaps longer than a wrap of the tick. At granules of a millisecond ticks
 // wrap after 49.7 days, between the tested gaps of 30 and 60 days.
 
@@ -5,8 +6,12 @@ import * as fc from 'fast-check'
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { sized } from '../size.js'
 import { type ClockRule, KeyJudge } from './key-judge.js'
 import { anyMoves, anyRule, anyStepMs, DAY_MS, HOUR_MS, KEYS, type Move, optionsOf } from './moves.js'
+
+/** Of the runs of each property. */
+const SHARE = sized({ quick: 0.25, full: 1 })
 
 const START_MS = 1e12 + 123
 
@@ -42,9 +47,9 @@ test('a clock set back by more than an hour has forgotten all counts: the whole 
     fc.property(rules, anyMoves(farMs), (rule, moves) => {
       forgotten += play(rule, moves).forgotten
     }),
-    { numRuns: 150 },
+    { numRuns: Math.ceil(150 * SHARE) },
   )
-  assert.ok(forgotten > 500, `${forgotten}`)
+  assert.ok(forgotten > 500 * SHARE, `${forgotten}`)
 })
 
 for (const edge of ['strict', 'smooth'] as const) {
@@ -77,9 +82,9 @@ for (const days of [30, 60]) {
       fc.property(byMillisecond, anyMoves(fc.oneof(anyStepMs, gapMs)), (rule, moves) => {
         gaps += Math.min(5, play(rule, moves, 5).wide)
       }),
-      { numRuns: 100 },
+      { numRuns: Math.ceil(100 * SHARE) },
     )
-    assert.ok(gaps > 250, `${gaps}`)
+    assert.ok(gaps > 250 * SHARE, `${gaps}`)
   })
 
   test(`granules of a millisecond: after ${days} days every key has its whole limit, once`, () => {

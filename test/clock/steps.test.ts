@@ -1,3 +1,4 @@
+// run: also-full
 // Custom clocks that step back and forth by a second to an hour, freeze, and advance. Judged by an exact log:
 // never over the limit in any window, and no key locked out.
 
@@ -5,8 +6,12 @@ import * as fc from 'fast-check'
 import { attachLimiter, createLimiter, type Limiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { sized } from '../size.js'
 import { type ClockRule, KeyJudge, standsForMs } from './key-judge.js'
 import { anyMoves, anyRule, anyStepMs, KEYS, type Move, optionsOf } from './moves.js'
+
+/** Of the runs of each property. */
+const SHARE = sized({ quick: 0.25, full: 1 })
 
 const START_MS = 1e10 + 123
 
@@ -72,10 +77,13 @@ for (const twoClocks of [false, true]) {
     const seen = { admitted: 0, refused: 0, stood: 0, forgotten: 0 }
     fc.assert(
       fc.property(anyRule, anyMoves(anyStepMs), (rule, moves) => play(rule, moves, twoClocks, seen)),
-      { numRuns: 400 },
+      { numRuns: Math.ceil(400 * SHARE) },
     )
     const { admitted, refused, stood, forgotten } = seen
-    assert.ok(admitted > 10_000 && refused > 10_000 && stood > 10_000, JSON.stringify(seen))
+    assert.ok(
+      admitted > 10_000 * SHARE && refused > 10_000 * SHARE && stood > 10_000 * SHARE,
+      JSON.stringify(seen),
+    )
     assert.is(forgotten, 0)
   })
 }
@@ -104,9 +112,9 @@ test('after a step back, retryAfterMs is the first millisecond at which the same
         newest = Math.max(newest, now)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: Math.ceil(300 * SHARE) },
   )
-  assert.ok(waits > 1_000, `${waits}`)
+  assert.ok(waits > 1_000 * SHARE, `${waits}`)
 })
 
 test('a frozen clock admits exactly the limit', () => {

@@ -1,6 +1,8 @@
+// run: also-full
 // A real node:http server whose clocks are set while it serves, forward and back by a minute and by an hour.
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
+import { sized } from '../size.js'
 import { fakeTime, isLeftOut } from './faketime.js'
 import { type LimiterName, type Reply, RULE, WallClockServer } from './wall-clock.js'
 
@@ -57,7 +59,7 @@ const CLOCKS: [clocks: 'wall' | 'both', limiter: LimiterName, what: string][] = 
   ['both', 'wall', 'by Date.now, all clocks moved'],
   ['both', 'default', 'by the default clock, on a machine that moves the monotonic clock too'],
 ]
-for (const [clocks, limiter, what] of CLOCKS) {
+for (const [clocks, limiter, what] of sized({ quick: CLOCKS.slice(0, 1), full: CLOCKS })) {
   test(`${what}: a clock set an hour ahead starts a new window, a clock set back frees no quota and locks no key out`, () =>
     withServer(clocks, async (server) => {
       /** Sets the clock, and returns the units admitted to 'known' while it is set and afterwards. */

@@ -1,3 +1,4 @@
+// run: once
 // A decision's figures are as of the decision, however late they are read. They are exact if the key has not
 // changed since; otherwise never more `remaining`, and never an earlier `retryAfterMs` or `resetMs`, than was
 // true then. In both engines.

@@ -1,3 +1,4 @@
+// run: once
 // The engines obey one contract: every test here runs with both.
 import { attachLimiter, MillraceError } from 'millrace'
 import { test } from 'uvu'

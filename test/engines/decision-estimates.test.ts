@@ -1,3 +1,4 @@
+// run: once
 // The figures that a pool sends with a reply equal those that a decision computes when it is read at once.
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'

@@ -1,5 +1,7 @@
+// run: once
 // Epochs have eight bits: after 256 changes a cell may have the same admission word again that a decision
 // left. A decision that is read then promises no more than one that was read at once.
+
 import type { AsyncLimiter, Decision, Limiter, LimiterOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

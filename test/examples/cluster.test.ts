@@ -1,3 +1,4 @@
+// run: full
 import { spawnSync } from 'node:child_process'
 import * as assert from 'uvu/assert'
 import { test } from '../native/addon-test.js'

@@ -1,3 +1,4 @@
+// run: once
 import { inspect } from 'node:util'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

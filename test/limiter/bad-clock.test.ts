@@ -1,3 +1,4 @@
+// run: once
 import { inspect } from 'node:util'
 import { attachLimiter, createLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'

@@ -1,3 +1,4 @@
+// run: once
 // Keys and costs that no method accepts. Rules are in bad-rule, clocks in bad-clock, shared objects in
 // bad-share.
 import { inspect } from 'node:util'

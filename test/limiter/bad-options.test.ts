@@ -1,3 +1,4 @@
+// run: typescript
 import { attachLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

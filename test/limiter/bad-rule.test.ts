@@ -1,3 +1,4 @@
+// run: typescript
 import { inspect } from 'node:util'
 import { createLimiter, type ErrorCode, type LimiterOptions, MillraceError } from 'millrace'
 import { test } from 'uvu'

@@ -1,3 +1,4 @@
+// run: once
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { attachLimiter, MillraceError, manualClock } from 'millrace'

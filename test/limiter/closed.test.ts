@@ -1,3 +1,4 @@
+// run: once
 import { attachLimiter, type Limiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,3 +1,4 @@
+// run: once
 import { attachLimiter, createLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,3 +1,4 @@
+// run: typescript
 // The warning for an arena of more than 1 GiB. It is printed once in a process, so each case has a process of
 // its own.
 import { execFileSync } from 'node:child_process'

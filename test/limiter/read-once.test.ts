@@ -1,3 +1,4 @@
+// run: once
 // Input is read once, and the value read is the one used. Getters, proxies or other threads may return other
 // values later.
 import { createLimiter, type Decision, type LimiterOptions, manualClock } from 'millrace'

@@ -1,3 +1,4 @@
+// run: once
 import { getEventListeners } from 'node:events'
 import { getActiveResourcesInfo } from 'node:process'
 import { createLimiter, type Limiter } from 'millrace'

@@ -1,3 +1,4 @@
+// run: once
 // How many pending calls each change wakes. Each woken call tries once, and each try counts in
 // `stats().denied`.
 import { getActiveResourcesInfo } from 'node:process'

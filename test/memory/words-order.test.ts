@@ -1,3 +1,4 @@
+// run: also-full
 // `readInOrder` and the plain reads of a decision rely on this: no compiler moves a read across an atomic
 // operation. This is a short run of `npm run litmus` with a fixed number of rounds, so that a busy machine
 // does not lengthen it.
@@ -7,10 +8,11 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { SHAPES } from '../arm64/shapes.js'
 import { watch } from '../arm64/watch.js'
+import { sized } from '../size.js'
 import { type Handshake, readTwice } from './read-twice.js'
 
-/** 16,384 rounds: the compiler optimizes both sides after a few thousand. */
-const CLEARINGS = 16
+/** 1,024 rounds each: the compiler optimizes both sides after a few thousand. */
+const CLEARINGS = sized({ quick: 6, full: 16 })
 
 const WARM_UP = 100_000
 const ROUNDS = 200

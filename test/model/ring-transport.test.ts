@@ -12,8 +12,14 @@ const { explore, scenarios, mistakes }: Model = await import(
   new URL('../../../test/model/ring-transport.mjs', import.meta.url).href
 )
 
-/** Scenarios with more than 100,000 states, which take seconds each. */
-const SLOW = ['a turn in parts', 'two deaths', 'cancelled start, and a death']
+/** Scenarios with tens of thousands of states, which take seconds each. */
+const SLOW = [
+  'three turns',
+  'a death in a turn of parts',
+  'a turn in parts',
+  'two deaths',
+  'cancelled start, and a death',
+]
 
 for (const [name, scenario] of Object.entries(scenarios)) {
   if (size === 'quick' && SLOW.includes(name)) continue

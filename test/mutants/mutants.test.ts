@@ -1,13 +1,13 @@
-// run: typescript, first, also-full
+// run: typescript, first, full
 // Mutation tests: one deliberate mistake at a time in the built code, which the explorer or a test must
-// catch. The full size adds the slow ones and those that are caught by a whole test file.
+// catch. The full tests take a third of the mistakes each day, `npm run test:long -- mutants` all of them.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { playableCopy, SMALL_BLOCKS, waysPerSet } from '../explore/copy.js'
 import { scenarios } from '../explore/scenarios/index.js'
 import { replay, Schedule, shrink } from '../explore/schedule.js'
 import { search } from '../explore/search.js'
-import { size } from '../size.js'
+import { shareOfToday } from '../size.js'
 import { adjusting } from './adjusting.js'
 import { deciding } from './deciding.js'
 import { inserting } from './inserting.js'
@@ -23,13 +23,7 @@ const all: Readonly<Record<string, Mutant>> = {
   ...summing,
   ...waiting,
 }
-const SECONDS = [
-  'a way that does not settle its tick',
-  'a way that settles before it looks for others',
-  'a key that displaces itself',
-]
-const isSlow = (name: string, mutant: Mutant) => 'test' in mutant || SECONDS.includes(name)
-const mutants = Object.entries(all).filter(([name, mutant]) => size === 'full' || !isSlow(name, mutant))
+const mutants = shareOfToday(Object.entries(all))
 
 /** A mistake that needs more preemptions has no scenario yet that shows it quickly. */
 const MOST_PREEMPTIONS = 3
@@ -62,9 +56,5 @@ for (const file of new Set(mutants.flatMap(([, mutant]) => ('test' in mutant ? [
     assert.not(await isCaughtBy(file, []))
   })
 }
-
-test('every name in SECONDS is a mistake', () => {
-  for (const name of SECONDS) assert.ok(name in all, name)
-})
 
 test.run()

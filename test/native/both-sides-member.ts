@@ -5,7 +5,8 @@ import { SharedManualClock } from '#millrace/core/clock.js'
 import { random } from '../algorithms/random.js'
 import type { Work } from './both-sides.js'
 
-const { shared, keys, phases, cost, startMs, turnMs, haste, gate, admitted, threads } = workerData as Work
+const { shared, keys, phases, cost, startMs, turnMs, haste, calm, gate, admitted, threads } =
+  workerData as Work
 const limiter = attachLimiter(shared)
 const clock: ManualClock = new SharedManualClock(shared.clock as SharedArrayBuffer)
 const place = Atomics.add(gate, 1, 1)
@@ -29,9 +30,8 @@ function decide(order: readonly number[]): ArrayLike<number> {
   return order.map((key) => (limiter.check(from[key]!, cost).allowed ? 1 : 0))
 }
 
-for (;;) {
-  const phase = Atomics.load(gate, 0)
-  if (phase >= phases) break
+/** Decides on all keys, and records the admissions if the clock stood. Returns whether all keys were refused. */
+function decideOnAll(): boolean {
   // All keys, from another first key each time, and some of them twice.
   const from = Math.floor(next() * keys)
   const order = Array.from({ length: keys + 20 }, (_, i) => (from + i) % keys)
@@ -43,7 +43,31 @@ for (;;) {
       if (allowed[i] === 1) Atomics.add(admitted, turn * keys + key, cost)
     }
   }
-  if (Array.from(allowed).includes(1) && next() >= haste) continue
+  return !Array.from(allowed).includes(1)
+}
+
+/** Waits for all threads. The last one advances the clock before any other goes on. */
+function turnCalmly(phase: number): void {
+  if (Atomics.add(gate, 2, 1) < threads - 1) {
+    while (Atomics.load(gate, 0) === phase) Atomics.wait(gate, 0, phase)
+    return
+  }
+  while (!decideOnAll()); // alone
+  Atomics.store(gate, 2, 0)
+  if (phase + 1 < phases) clock.advance(turnMs)
+  Atomics.store(gate, 0, phase + 1)
+  Atomics.notify(gate, 0)
+}
+
+for (;;) {
+  const phase = Atomics.load(gate, 0)
+  if (phase >= phases) break
+  const isCalm = phase % calm.every >= calm.every - calm.turns
+  if (!decideOnAll() && (isCalm || next() >= haste)) continue
+  if (isCalm) {
+    turnCalmly(phase)
+    continue
+  }
   if (Atomics.compareExchange(gate, 0, phase, phase + 1) === phase && phase + 1 < phases)
     clock.advance(turnMs)
 }

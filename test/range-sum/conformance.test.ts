@@ -12,7 +12,7 @@ import { random } from '../algorithms/random.js'
 import { sized } from '../size.js'
 
 const KEYS = 3
-const SHARE = sized({ quick: 0.25, full: 1 })
+const SHARE = sized({ quick: 0.1, full: 1 })
 /**
  * Nothing is given back if the longest gap has at least this many windows. A swept bucket keeps its lap. In
  * the one granule in which the lap comes round, a charge cannot be taken out again, and rings of other

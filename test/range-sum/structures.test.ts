@@ -1,3 +1,4 @@
+// run: also-full
 // Each implementation of the sums by itself, against its documentation: the memory word by word, then the
 // results.
 import { test } from 'uvu'
@@ -7,7 +8,10 @@ import { CHARGED, LATE, OVERFLOWN } from '#millrace/range-sum/range-sum.js'
 import { interrupted } from '../algorithms/interrupted.js'
 import { random } from '../algorithms/random.js'
 import { nodesAbove } from '../explore/nodes.js'
+import { sized } from '../size.js'
 import { Cell, Expected } from './cell.js'
+
+const SHARE = sized({ quick: 0.3, full: 1 })
 
 type Next = () => number
 
@@ -61,7 +65,7 @@ for (const shape of SHAPES) {
     const next = random(1)
     const cell = new Cell(...shape)
     const answers = new Set<number>()
-    for (let i = 0; i < 200; i++) {
+    for (let i = 0; i < 200 * SHARE; i++) {
       const tick = anyTick(cell, next)
       fill(cell, tick, next)
       if (next() < 0.3) cell.words[cell.base + TICK] = cell.ring.after(tick, 1 + below(next, 3))
@@ -78,7 +82,7 @@ for (const shape of SHAPES) {
   test(`${named(shape)}: a take-out lowers the nodes of its lap that count as much, and makes room`, () => {
     const next = random(2)
     const cell = new Cell(...shape)
-    for (let i = 0; i < 100; i++) {
+    for (let i = 0; i < 100 * SHARE; i++) {
       const tick = anyTick(cell, next)
       fill(cell, tick, next)
       // In a Fenwick tree node 0 has the largest count, so `roomAbove` reads only that one.
@@ -97,7 +101,7 @@ for (const shape of SHAPES) {
     const { ring } = cell.shape
     const far = 64 * ring
     const hops = [0, 1, 63, 64, 65, 4_095, 4_096, 4_097, far - 1, far, far + 256 * ring, far + 3 * 256 * ring]
-    for (let i = 0; i < 100; i++) {
+    for (let i = 0; i < 100 * SHARE; i++) {
       const from = next() < 0.3 ? (64 * below(next, 2 ** 25)) | 0 : anyTick(cell, next)
       const hop = next() < 0.3 ? below(next, far) : oneOf(next, hops)
       const to = cell.ring.after(from, hop)

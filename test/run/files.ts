@@ -10,8 +10,9 @@ import { join } from 'node:path'
  *     also-full   runs in `npm run test:full` too, with MILLRACE_TESTS=full (`test/size.ts`)
  *     addon       tests features that only the addon has
  *     typescript  runs once, because the addon makes no difference to it
+ *     once        runs on one side in the quick tests, and on the other in the full tests
  */
-export const MARKS = ['alone', 'first', 'full', 'also-full', 'addon', 'typescript'] as const
+export const MARKS = ['alone', 'first', 'full', 'also-full', 'addon', 'typescript', 'once'] as const
 export type Mark = (typeof MARKS)[number]
 
 export interface TestFile {

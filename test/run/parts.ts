@@ -10,21 +10,32 @@ export interface Part {
 }
 
 const tests = 'build/test'
+/** Tests of what differs between versions of Node.js: threads, atomics, addons, files, loading. */
+const OF_NODE = [
+  '^engines',
+  '^native',
+  '^shared-file',
+  '^memory',
+  '^core',
+  '^limiter/wait',
+  '^package/r',
+  '^examples',
+]
 const POOL_DEATHS = ['--import', `./${tests}/stress/pool-deaths/doomed.js`]
 
 /** The full tests: a quarter of an hour together. */
 export const FULL: readonly Part[] = [
-  { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 420, isAlone: true },
-  { name: 'nodes', args: ['scripts/test-nodes.mjs', '--one'], budgetSeconds: 120, isAlone: true },
+  { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 330, isAlone: true },
+  { name: 'nodes', args: ['scripts/test-nodes.mjs', '--one', ...OF_NODE], budgetSeconds: 90, isAlone: true },
   { name: 'native', args: ['scripts/test-native.mjs'], budgetSeconds: 30 },
-  { name: 'sanitizers', args: ['scripts/test-sanitize.mjs'], budgetSeconds: 180, isAlone: true },
-  { name: 'parity', args: [`${tests}/native/main.js`, '--operations', '2000000'], budgetSeconds: 45 },
+  { name: 'sanitizers', args: ['scripts/test-sanitize.mjs'], budgetSeconds: 150, isAlone: true },
+  { name: 'parity', args: [`${tests}/native/main.js`, '--operations', '1000000'], budgetSeconds: 30 },
   {
     name: 'attack',
     args: [`${tests}/attack/main.js`, '--keys', '1000000', '--colliding', '100000', '--windows', '200'],
     budgetSeconds: 60,
   },
-  { name: 'fuzz', args: ['scripts/fuzz-native.mjs', '--minutes', '1'], budgetSeconds: 90 },
+  { name: 'fuzz', args: ['scripts/fuzz-native.mjs', '--minutes', '0.5'], budgetSeconds: 75 },
   {
     name: 'soak',
     args: [`${tests}/soak/main.js`, '--minutes', '0.5', '--keys', '20000'],
@@ -37,6 +48,8 @@ const HOUR = 3_600
 
 /** The long tests, which take hours. */
 export const LONG: readonly Part[] = [
+  { name: 'mutants', args: [`${tests}/run.js`, '--whole', '^mutants'], budgetSeconds: 600, isAlone: true },
+  { name: 'sanitizers', args: ['scripts/test-sanitize.mjs', '--whole'], budgetSeconds: 900, isAlone: true },
   {
     name: 'model',
     args: ['--max-old-space-size=12000', 'test/model/way-protocol.mjs'],

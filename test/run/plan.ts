@@ -54,6 +54,7 @@ function sidesOf(
   sides: readonly Side[],
 ): readonly Side[] {
   if (marks.has('typescript')) return ['typescript']
-  if (marks.has('addon') || !TWICE[size].test(name)) return sides.slice(-1)
+  const isOnce = marks.has('addon') || (marks.has('once') && size === 'quick')
+  if (isOnce || !TWICE[size].test(name)) return sides.slice(-1)
   return sides
 }

@@ -80,7 +80,7 @@ test('a failed test, a non-zero exit code and a file without tests are reported 
 })
 
 test('a file that hangs is killed with its processes and reported', async () => {
-  const { code, out } = await run('--limit', '5', 'hangs')
+  const { code, out } = await run('--limit', '3', 'hangs')
   assert.is(code, 1)
   assert.match(out, /bad\/hangs timed out: it and its processes were killed after \d+ s/)
   assert.match(out, /\n0 passed, 1 failed, 0 skipped\n$/)

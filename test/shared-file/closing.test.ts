@@ -1,5 +1,5 @@
 // What close() of a limiter in a file leaves behind: nothing.
-// run: addon
+// run: addon, also-full
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -10,6 +10,7 @@ import { neededAddon } from '#millrace/native/addon.js'
 import type { NativeFiles } from '#millrace/native/files.js'
 import { assertRaises, assertRejects, turn } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
+import { sized } from '../size.js'
 import { folder } from './processes.js'
 
 const at = folder()
@@ -29,11 +30,12 @@ function held(file: string): { descriptors: number; mappings: number } {
 
 const onLinux = existsSync('/proc/self/maps') ? test : test.skip
 
-onLinux('5,000 limiters opened and closed leave no descriptor and no mapping', async () => {
+const CYCLES = sized({ quick: 1_000, full: 5_000 })
+onLinux('thousands of limiters opened and closed leave no descriptor and no mapping', async () => {
   const file = at('cycles')
   await open(file).close()
   const before = held(file)
-  for (let i = 0; i < 5_000; i++) {
+  for (let i = 0; i < CYCLES; i++) {
     const limiter = open(file)
     limiter.check('key')
     if (i === 0) assert.is(held(file).mappings, 1)
@@ -42,7 +44,7 @@ onLinux('5,000 limiters opened and closed leave no descriptor and no mapping', a
   assert.equal(held(file), { ...before, mappings: 0 })
   collect()
   const limiter = open(file)
-  assert.is(limiter.usage('key'), 5_000)
+  assert.is(limiter.usage('key'), CYCLES)
   await limiter.close()
 })
 

@@ -1,10 +1,13 @@
+// run: also-full
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { ADM, CLAIMED, FREE, HEADER, NAMED, NAMES_AT, shapeFor } from '#millrace/memory/layout.js'
 import { test } from '../native/addon-test.js'
+import { sized } from '../size.js'
 import { type ErrorThere, folder, Member } from './processes.js'
 
 const at = folder()
+const DEATHS = sized({ quick: 1, full: 3 })
 const options = (file: string) => ({ limit: 10, window: '1h' as const, maxKeys: 100, shared: { file } })
 
 /** A module that kills its process at the first call of one function of `node:fs`: before or after it has done its work. */
@@ -36,7 +39,7 @@ const STEPS: [call: string, when: 'before' | 'after'][] = [
   ['renameSync', 'before'],
   ['renameSync', 'after'],
 ]
-for (const [call, when] of STEPS) {
+for (const [call, when] of sized({ quick: [STEPS[1]!, STEPS[5]!], full: STEPS })) {
   test(`a maker killed ${when} its ${call} leaves nothing that keeps the next one from making the file`, async () => {
     const file = at(`${call} ${when}`)
     const maker = await Member.start(['--import', killer(call, when)], { ARMED: '1' })
@@ -59,17 +62,17 @@ test('ways that dead processes left claimed are freed by the next one to have th
   const small = { ...options(file), maxKeys: 1, onFull: 'deny' as const } // two sets of 16 ways
   const survivor = await Member.start()
   await survivor.open(small)
-  for (let death = 0; death < 3; death++) await dieClaiming(small, `dead ${death}`)
-  assert.is((await stats(survivor)).lostWays, 3)
-  assert.is(await countRoom(survivor, 'key'), 29)
+  for (let death = 0; death < DEATHS; death++) await dieClaiming(small, `dead ${death}`)
+  assert.is((await stats(survivor)).lostWays, DEATHS)
+  assert.is(await countRoom(survivor, 'key'), 32 - DEATHS)
   const beside = await Member.start()
   await beside.open(small)
-  assert.is((await stats(beside)).lostWays, 3, 'not alone')
+  assert.is((await stats(beside)).lostWays, DEATHS, 'not alone')
   await Promise.all([survivor.kill(), beside.kill()])
   const alone = await Member.start()
   await alone.open(small)
   assert.is((await stats(alone)).lostWays, 0)
-  assert.is(await countRoom(alone, 'more'), 3)
+  assert.is(await countRoom(alone, 'more'), DEATHS)
   assert.is(await alone.call('usage', 'key 0'), 1)
   await alone.kill()
 })

@@ -1,3 +1,4 @@
+// run: also-full
 // The addon's entry points for files, called as no caller of ours does.
 import { closeSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { inspect } from 'node:util'
@@ -11,6 +12,7 @@ import type { NativeFiles } from '#millrace/native/files.js'
 import { until } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
 import { folder } from '../shared-file/processes.js'
+import { sized } from '../size.js'
 
 const at = folder()
 const files = process.env.MILLRACE_NATIVE === '0' ? ({} as NativeFiles) : neededAddon('test', '').files!
@@ -135,6 +137,7 @@ test('the memory of a limiter in a file is not detached by transferring it', () 
   assert.ok(limiter.check('key').allowed)
 })
 
+const ROUNDS = sized({ quick: 3, full: 12 })
 const THREAD = `
   const { workerData } = require('node:worker_threads')
   import('millrace').then(async ({ openLimiter, attachLimiter }) => {
@@ -149,7 +152,7 @@ const THREAD = `
 
 test('threads that load the addon come and go in every way, and leave no mapping and no lock', async () => {
   const file = at('threads')
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     const hows = ['end', 'exit', 'close', 'terminate']
     await Promise.all(
       hows.map(async (how) => {
@@ -165,7 +168,7 @@ test('threads that load the addon come and go in every way, and leave no mapping
   closeSync(fd)
   const limiter = createLimiter({ limit: 1_000, window: '1h', maxKeys: 100, shared: { file } })
   const used = limiter.usage('key') // those that were terminated may not have come so far
-  assert.ok(used >= 36 && used <= 48, `${used}`)
+  assert.ok(used >= 3 * ROUNDS && used <= 4 * ROUNDS, `${used}`)
   await limiter.close()
 })
 

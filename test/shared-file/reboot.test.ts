@@ -1,11 +1,14 @@
+// run: also-full
 // What becomes of a file's counts when the machine's monotonic clock starts anew. The processes are real, the file is; only
 // what the machine says of its start and its clocks is handed in.
 
 import * as assert from 'uvu/assert'
 import { test } from '../native/addon-test.js'
+import { size, sized } from '../size.js'
 import { type ErrorThere, folder, type MachineState, Member } from './processes.js'
 
 const at = folder()
+const full = size === 'full' ? test : () => {}
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const WALL = Date.UTC(2026, 10, 21)
@@ -65,7 +68,7 @@ test('the second process on a start of the machine goes by the time of the first
   await third.kill()
 })
 
-test('a machine that was off for longer than the window finds the counts expired', async () => {
+full('a machine that was off for longer than the window finds the counts expired', async () => {
   const after = { bootId: SECOND, upMs: 1_000, wallMs: WALL + 3 * HOUR }
   const member = await leftAfter('long off', LONG_UP, after)
   assert.is(await usage(member), 0)
@@ -77,17 +80,20 @@ for (const [what, wallMs] of [
   ['set back by a day', WALL - 24 * HOUR],
   ['at 1970', 5_000],
 ] as const) {
-  test(`a wall clock that is ${what} after a restart gives nobody quota, and locks nobody out for more than a window and a granule`, async () => {
-    const upMs = 30_000
-    const member = await leftAfter(what, LONG_UP, { bootId: SECOND, upMs, wallMs })
-    assert.is(await usage(member), 6)
-    assert.is(await member.check('key', 9), 4)
-    await turn(member, { upMs: upMs + 59 * MINUTE })
-    assert.is(await usage(member), 10)
-    await turn(member, { upMs: upMs + HOUR + MINUTE })
-    assert.is(await usage(member), 0)
-    await member.kill()
-  })
+  full(
+    `a wall clock that is ${what} after a restart gives nobody quota, and locks nobody out for more than a window and a granule`,
+    async () => {
+      const upMs = 30_000
+      const member = await leftAfter(what, LONG_UP, { bootId: SECOND, upMs, wallMs })
+      assert.is(await usage(member), 6)
+      assert.is(await member.check('key', 9), 4)
+      await turn(member, { upMs: upMs + 59 * MINUTE })
+      assert.is(await usage(member), 10)
+      await turn(member, { upMs: upMs + HOUR + MINUTE })
+      assert.is(await usage(member), 0)
+      await member.kill()
+    },
+  )
 }
 
 /** No NTP, or not yet: the kernel does not say how far the clock may be wrong. */
@@ -111,7 +117,7 @@ test('a wall clock that nothing keeps right is not believed behind a restart: th
     ['after', {}, UNVOUCHED],
     ['ever', UNVOUCHED, UNVOUCHED],
   ]
-  for (const [when, then, now] of cases) {
+  for (const [when, then, now] of sized({ quick: cases.slice(0, 1), full: cases })) {
     const member = await leftAfter(`unvouched ${when}`, { ...LONG_UP, ...then }, { ...after, ...now })
     assert.is(await usage(member), 6, when)
     // The minutes that the machine has been up since do count.
@@ -121,17 +127,20 @@ test('a wall clock that nothing keeps right is not believed behind a restart: th
   }
 })
 
-test('of the time that the wall clock tells, as much is left out as it may be wrong, then and now', async () => {
-  const before = { ...LONG_UP, wallErrorMs: 2 * MINUTE }
-  const after = { bootId: SECOND, upMs: 0, wallMs: WALL + 63 * MINUTE, wallErrorMs: MINUTE }
-  const member = await leftAfter('errors', before, after)
-  assert.is(await usage(member), 6)
-  await turn(member, { upMs: MINUTE })
-  assert.is(await usage(member), 0)
-  await member.kill()
-})
+full(
+  'of the time that the wall clock tells, as much is left out as it may be wrong, then and now',
+  async () => {
+    const before = { ...LONG_UP, wallErrorMs: 2 * MINUTE }
+    const after = { bootId: SECOND, upMs: 0, wallMs: WALL + 63 * MINUTE, wallErrorMs: MINUTE }
+    const member = await leftAfter('errors', before, after)
+    assert.is(await usage(member), 6)
+    await turn(member, { upMs: MINUTE })
+    assert.is(await usage(member), 0)
+    await member.kill()
+  },
+)
 
-test('a clock set by hand while the file is open is not believed from then on', async () => {
+full('a clock set by hand while the file is open is not believed from then on', async () => {
   const first = await Member.start()
   await first.open(options(at('set')), LONG_UP)
   await turn(first, { upMs: LONG_UP.upMs + 2_000, wallMs: WALL - 20 * 24 * HOUR, ...UNVOUCHED })
@@ -143,12 +152,15 @@ test('a clock set by hand while the file is open is not believed from then on', 
   await second.kill()
 })
 
-test('with a wall clock that tells nothing, counts expire once the machine itself has been up for as long', async () => {
-  const after = { bootId: SECOND, upMs: HOUR + 2 * MINUTE, wallMs: 5_000 }
-  const member = await leftAfter('up long', LONG_UP, after)
-  assert.is(await usage(member), 0)
-  await member.kill()
-})
+full(
+  'with a wall clock that tells nothing, counts expire once the machine itself has been up for as long',
+  async () => {
+    const after = { bootId: SECOND, upMs: HOUR + 2 * MINUTE, wallMs: 5_000 }
+    const member = await leftAfter('up long', LONG_UP, after)
+    assert.is(await usage(member), 0)
+    await member.kill()
+  },
+)
 
 test('on the same start of the machine the wall clock changes nothing', async () => {
   for (const [name, step] of [
@@ -164,7 +176,7 @@ test('on the same start of the machine the wall clock changes nothing', async ()
   }
 })
 
-test('a machine that slept, its monotonic clock with it, goes on limiting where it was', async () => {
+full('a machine that slept, its monotonic clock with it, goes on limiting where it was', async () => {
   const after = { bootId: FIRST, upMs: LONG_UP.upMs + 1, wallMs: WALL + 8 * HOUR }
   const member = await leftAfter('slept', LONG_UP, after)
   assert.is(await member.check('key', 9), 4)
@@ -191,7 +203,10 @@ test('where a system does not name its boots, its monotonic clock holds, and nob
     ['went on, wall clock set ahead', { upMs: before.upMs + 10 * MINUTE, wallMs: WALL + 90 * HOUR }],
     ['went on, wall clock set back', { upMs: before.upMs + 10 * MINUTE, wallMs: WALL - 90 * HOUR }],
   ] as const
-  for (const [name, clocks] of cases) {
+  for (const [name, clocks] of sized<readonly (typeof cases)[number][]>({
+    quick: cases.slice(0, 2),
+    full: cases,
+  })) {
     const member = await leftAfter(`nameless, ${name}`, before, { bootId: NAMELESS, ...clocks })
     assert.is(await usage(member), 6, name)
     await turn(member, { upMs: clocks.upMs + HOUR + MINUTE })
@@ -212,7 +227,7 @@ test('a file that is open on one start of the machine is refused to who claims t
   await Promise.all([first.kill(), second.kill()])
 })
 
-test('blocks go on across a restart of the machine, too', async () => {
+full('blocks go on across a restart of the machine, too', async () => {
   const first = await Member.start()
   await first.open(options(at('blocks')), LONG_UP)
   await first.call('block', 'eve', '30m')

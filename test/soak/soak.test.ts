@@ -6,7 +6,7 @@ import { growthOf, leaksOf, report } from './report.js'
 import { isAbove, slopeOf } from './slope.js'
 import { type Sample, Soak, type SoakResult } from './soak.js'
 
-const SECONDS = sized({ quick: 5, full: 12 })
+const SECONDS = sized({ quick: 2.5, full: 12 })
 
 test(`${SECONDS} seconds of full load from two threads: all adds up at every rest, and no window is over its limit`, async () => {
   let rests = 0

@@ -1,12 +1,11 @@
-// run: first, also-full
+// run: first, full
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runNode } from '../package/project.js'
 import { root } from '../package/root.js'
-import { sized } from '../size.js'
 
-const DEATHS = sized({ quick: 8, full: 20 })
+const DEATHS = 20
 
 const built = (name: string) => join(root, 'build/test/stress/pool-deaths', name)
 

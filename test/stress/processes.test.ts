@@ -1,13 +1,12 @@
-// run: addon, also-full
+// run: addon, full
 import * as assert from 'uvu/assert'
 import { silence } from '../long-runs/progress.js'
 import { test } from '../native/addon-test.js'
-import { sized } from '../size.js'
 import { LIMIT } from './processes/job.js'
 import { Run, summaryOf } from './processes/run.js'
 
 test('four processes that share a file are killed and restarted: no window is over the limit, and the others go on', async () => {
-  const found = await new Run(sized({ quick: 3, full: 10 }), 1).run(silence)
+  const found = await new Run(10, 1).run(silence)
   const summary = summaryOf(found)
   assert.equal(found.complaints, [], summary)
   assert.is(found.over, 0, summary)

@@ -1,9 +1,11 @@
+// run: also-full
 // Tests that hold a thread at one exact step. Each runs in a process of its own.
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runNode } from '../../package/project.js'
 import { root } from '../../package/root.js'
+import { atFullSize } from '../../size.js'
 
 const built = (name: string) => join(root, 'build/test/engines/pool', name)
 
@@ -28,11 +30,14 @@ test('any number of dead threads are replaced, as long as each replied after the
   assert.equal(await found('mortal'), { remaining: 10_000 - 28, isAll: true })
 })
 
-test('a pool that grew sends keys to `minThreads` rings again after a second without requests', async () => {
-  assert.is(await found('shrink'), 1)
-})
+atFullSize(
+  'a pool that grew sends keys to `minThreads` rings again after a second without requests',
+  async () => {
+    assert.is(await found('shrink'), 1)
+  },
+)
 
-test('a key with a request in flight moves to no other ring', async () => {
+atFullSize('a key with a request in flight moves to no other ring', async () => {
   assert.equal(await found('no shrinking under way'), [true, 1])
 })
 

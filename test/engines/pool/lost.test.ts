@@ -1,10 +1,14 @@
+// run: also-full
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRejects, resolved, START_MS, until } from '../../limiter/support.js'
+import { sized } from '../../size.js'
 
 /** More than the number of threads that may end at start-up before a pool gives up. */
 const TIMES = 12
+/** Milliseconds between the moments at which a pool that starts is closed. */
+const STEP = sized({ quick: 6, full: 1 })
 
 test('a call during which the thread throws rejects with that error, and the pool keeps working', async () => {
   const clock = manualClock(START_MS)
@@ -27,7 +31,7 @@ test('a call during which the thread throws rejects with that error, and the poo
 })
 
 test('a pool that is closed while its threads start ends them without ending the process', async () => {
-  for (let i = 0; i < 60; i++) {
+  for (let i = 0; i < 60; i += STEP) {
     const options = { limit: 5, window: '1m', maxKeys: 20, engine: 'pool', pool: { minThreads: 2 } } as const
     const limiter = createLimiter(options)
     const last = performance.now() + i

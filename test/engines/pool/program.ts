@@ -89,7 +89,7 @@ const programs: Record<string, () => Promise<unknown>> = {
   },
 
   async many() {
-    const limiters = Array.from({ length: 20 }, () => limiterOf())
+    const limiters = Array.from({ length: Number(process.argv[3]) }, () => limiterOf())
     const all = limiters.flatMap((limiter) => Array.from({ length: LIMIT + 1 }, () => limiter.check('a')))
     const allowed = (await Promise.all(all)).filter((decision) => decision.allowed).length
     await Promise.all(limiters.map((limiter) => limiter.close()))

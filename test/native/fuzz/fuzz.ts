@@ -61,7 +61,7 @@ export class Fuzz {
     this.#values = new Values(random(seed))
     this.#addon = addonFor({ MILLRACE_NATIVE: '1' })!
     if (this.#addon.files !== undefined) this.#files = new FileCalls(this.#addon.files, this.#values)
-    this.#single = new SingleCalls(this.#addon, this.#values, this.#raced)
+    this.#single = new SingleCalls(this.#addon, seed, this.#raced)
     this.#requests = new RequestCalls(this.#addon, this.#values, this.#raced)
     this.#scribbler = new Worker(SCRIBBLER, { eval: true, workerData: this.#raced })
     this.#scribbler.unref() // so that a failed test can end

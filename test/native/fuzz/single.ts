@@ -4,8 +4,9 @@ import { inspect } from 'node:util'
 import { ADM, NAMES_AT, TICK } from '#millrace/memory/layout.js'
 import type { Addon } from '#millrace/native/addon.js'
 import { CALL, CALL_WORDS, PARAM, PARAM_COUNT, STATUS } from '#millrace/native/native-params.js'
+import { random } from '../../algorithms/random.js'
 import { playOn } from './arena.js'
-import { NUMBERS, type Values } from './values.js'
+import { NUMBERS, Values } from './values.js'
 
 /** The function of one limiter, and its memory. */
 interface Made {
@@ -29,14 +30,19 @@ export class SingleCalls {
   decided = 0
   refused = 0
   readonly #single: (...args: unknown[]) => unknown
+  /** A sequence of its own, so that no other call changes what these calls do. */
   readonly #values: Values
+  /** For calls on memory that another thread writes to, so that their results change no other call. */
+  readonly #racedValues: Values
   /** Memory that another thread writes to. */
   readonly #raced: SharedArrayBuffer
   readonly #kept: Made[] = []
+  readonly #keptRaced: Made[] = []
 
-  constructor(addon: Addon, values: Values, raced: SharedArrayBuffer) {
+  constructor(addon: Addon, seed: number, raced: SharedArrayBuffer) {
     this.#single = addon.single as (...args: unknown[]) => unknown
-    this.#values = values
+    this.#values = new Values(random(seed + 1))
+    this.#racedValues = new Values(random(seed + 2))
     this.#raced = raced
   }
 
@@ -45,13 +51,18 @@ export class SingleCalls {
     this.calls++
     const values = this.#values
     if (values.chance(0.2)) return this.#makeOfAnything()
-    if (this.#kept.length < 2 || values.chance(0.1)) this.#make()
-    return this.#kept.length === 0 ? undefined : this.#runOne(values.of(this.#kept))
+    const isRaced = values.chance(0.2)
+    return isRaced
+      ? this.#play(this.#racedValues, this.#keptRaced, true)
+      : this.#play(values, this.#kept, false)
   }
 
-  #make(): void {
-    const values = this.#values
-    const isRaced = values.chance(0.2)
+  #play(values: Values, kept: Made[], isRaced: boolean): string | undefined {
+    if (kept.length < 2 || values.chance(0.1)) this.#make(values, kept, isRaced)
+    return kept.length === 0 ? undefined : this.#runOne(values, values.of(kept))
+  }
+
+  #make(values: Values, kept: Made[], isRaced: boolean): void {
     const memory = isRaced ? this.#raced : new SharedArrayBuffer(BYTES)
     const { call: given } = playOn(values, memory)
     const words = given.words as Int32Array
@@ -72,12 +83,11 @@ export class SingleCalls {
       ways,
       behind,
     }
-    if (this.#kept.length < MOST_KEPT) this.#kept.push(made)
-    else this.#kept[values.below(MOST_KEPT)] = made
+    if (kept.length < MOST_KEPT) kept.push(made)
+    else kept[values.below(MOST_KEPT)] = made
   }
 
-  #runOne({ run, words, call, fingerprints, nowMs, ways, behind }: Made): string | undefined {
-    const values = this.#values
+  #runOne(values: Values, { run, words, call, fingerprints, nowMs, ways, behind }: Made): string | undefined {
     const doubles = new Float64Array(call.buffer, call.byteOffset, 3)
     const key = values.below(Math.max(1, fingerprints.length / 2))
     call[CALL.OPERATION] = values.chance(0.9) ? values.below(3) : values.word()
