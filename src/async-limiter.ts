@@ -1,300 +1,328 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import {
-  blockMs,
-  checkCost,
-  checkOptions,
-  checkPenalty,
-  checkRemaining,
-  checkSignal,
-  checkUpdate,
-  checkWaitOptions,
-  closed,
-  foreignDecisionError,
-  isDecision,
-  neverAdmittedError,
-  ownCosts,
-  usageMs,
-} from './checks.js'
-import type { Clock } from './core/clock.js'
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
-import { MillraceError } from './core/errors.js'
-import { type Inspect, inspectAs } from './core/inspect.js'
 import type { Signal } from './core/on-abort.js'
-import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
-import { InlineEngine } from './engines/inline.js'
-import { PoolEngine, type PoolSettings } from './engines/pool.js'
-import { PoolDecision } from './engines/request.js'
-import { type SharedLimiter, shareOf } from './engines/share.js'
-import { WaitQueues } from './engines/wait-queues.js'
-import { type LimiterFile, type LimiterRule, type LimiterStats, ruleOf } from './limiter.js'
-import type { Arena } from './memory/arena.js'
-import { KeyReader } from './memory/key-reader.js'
+import type { SharedLimiter } from './engines/share.js'
+import type { CheckManyOptions, LimiterRule, LimiterStats, WaitOptions } from './limiter.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
-import { HEADER } from './memory/layout.js'
-import { Op } from './memory/request-ring.js'
 
-/** Ends one call: it rejects with `ERR_MILLRACE_ABORTED`; what had been decided by then stays charged. */
+/** Options of one call to an {@link AsyncLimiter}. */
 export interface CallOptions {
+  /**
+   * Ends the call: its promise rejects with `ERR_MILLRACE_ABORTED`. A decision that a worker has already made
+   * stays charged; the error's `mayBeCharged` says whether that is possible.
+   * @default a call that can't be aborted
+   */
   signal?: Signal
 }
 
 /**
- * A limiter that decides in the threads of a pool: the methods of {@link Limiter}, which say what each does, as promises.
- * Made by `createLimiter` with `engine: 'pool'`. A decision comes with all its figures. The requests of a key are answered
- * in the order in which they were made.
+ * A limiter that decides on the worker threads of a pool. Its methods are those of {@link Limiter}, as
+ * promises. {@link createLimiter} and {@link openLimiter} return one for `engine: 'pool'`.
  *
- * What {@link Limiter} throws, these reject with; and besides with `ERR_MILLRACE_OVERLOADED` where too much waits already
- * (nothing was charged), `ERR_MILLRACE_WORKER_LOST` where the thread ended that was at it (`mayBeCharged`),
- * `ERR_MILLRACE_NO_THREADS` where none can be kept running, and `ERR_MILLRACE_ABORTED` (`mayBeCharged` says which).
+ * The requests of one key are decided in the order of the calls. Every figure of a decision is computed by
+ * the worker.
+ *
+ * A method rejects with the errors that {@link Limiter} throws. Requests to the workers also reject with:
+ * - `ERR_MILLRACE_OVERLOADED`: `pool.maxPending` keys are pending already; nothing was charged.
+ * - `ERR_MILLRACE_WORKER_LOST`: the worker died during this request; it may be charged (`mayBeCharged` is
+ * true).
+ * - `ERR_MILLRACE_NO_THREADS`: no worker can be started; of a batch, other workers may have charged a part
+ * (`mayBeCharged`).
+ *
+ * @example
+ * ```ts
+ * import { createLimiter } from 'millrace'
+ *
+ * const limiter = createLimiter({ limit: 100, window: '1m', engine: 'pool', pool: { maxThreads: 2 } })
+ * await limiter.ready()
+ * const decision = await limiter.check('user:42')
+ * if (!decision.allowed) console.log(`retry after ${decision.retryAfterSeconds} s`)
+ * await limiter.close()
+ * ```
  */
-export class AsyncLimiter implements AsyncDisposable {
-  readonly #arena: Arena
-  readonly #ruleName: string
-  readonly #clock: Clock
-  readonly #file: LimiterFile | undefined
-  readonly #keys: KeyReader
-  readonly #updates: WordWatch
-  readonly #waiters: WaitQueues
-  /** For what takes no decision: the limit, and statistics. */
-  readonly #inline: InlineEngine
-  readonly #pool: PoolEngine
-  #closing: Promise<void> | undefined = undefined
+export interface AsyncLimiter extends AsyncDisposable {
+  /**
+   * Resolves when the `pool.minThreads` workers that always run have started. Without it, the first calls
+   * wait for the start.
+   * @returns a promise without a value
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_WORKER_LOST`,
+   * `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * await limiter.ready() // before the server listens
+   * ```
+   */
+  ready(): Promise<void>
 
-  /** @internal @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
-  constructor(arena: Arena, ruleName: string, clock: Clock, settings: PoolSettings, file?: LimiterFile) {
-    this.#arena = arena
-    this.#ruleName = ruleName
-    this.#clock = clock
-    this.#file = file
-    this.#keys = new KeyReader(this, arena)
-    this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
-    this.#waiters = new WaitQueues(clock, this.#updates)
-    this.#inline = new InlineEngine(arena, ruleName, clock)
-    this.#pool = new PoolEngine(this.#shared(), settings)
-  }
+  /** The rule with its present limit. */
+  readonly rule: LimiterRule
 
   /**
-   * Resolves when the threads that stay (`pool.minThreads`) have started and can decide at once. Without it, the first calls wait
-   * for that. Rejects with `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_WORKER_LOST` and `ERR_MILLRACE_CLOSED`.
+   * Decides whether the key may use `cost` units now. If so, charges them.
+   *
+   * Cost 0 is allowed unless the key is blocked, and needs no room in the table. A cost above the limit is
+   * refused with `retryAfterMs: Infinity`.
+   * @param key who is limited: a string of 1 to 65,536 characters, or a handle
+   * @param cost units to charge, an integer of 0 or more. Default: 1
+   * @param options a signal that aborts the call
+   * @returns a promise of the decision. Being over the limit is no error: `allowed` is false
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
+   * `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_OVERLOADED`,
+   * `ERR_MILLRACE_WORKER_LOST`, `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_ABORTED`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const signal = AbortSignal.timeout(50)
+   * const { allowed, retryAfterSeconds } = await limiter.check('user:42', 1, { signal })
+   * if (!allowed) console.log(`Retry-After: ${retryAfterSeconds}`)
+   * ```
    */
-  async ready(): Promise<void> {
-    await this.#open().ready()
-  }
-
-  /** What this limiter holds keys to, now. */
-  get rule(): LimiterRule {
-    this.#open()
-    return ruleOf(this.#arena, this.#ruleName, this.#inline.limit)
-  }
-
-  /** @see Limiter.check */
-  check(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
-    return this.#request(Op.CHECK, key, cost, options)
-  }
-
-  /** @see Limiter.peek */
-  peek(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
-    return this.#request(Op.PEEK, key, cost, options)
-  }
+  check(key: Key, cost?: number, options?: CallOptions): Promise<Decision>
 
   /**
-   * A batch is dealt out among the threads that decide then; each key's decisions keep their order.
-   * @see Limiter.checkMany
+   * Returns the decision that `check` would return now, but charges nothing and gives the key no place in the
+   * table.
+   * @param key the key, or its handle
+   * @param cost units to ask for, an integer of 0 or more. Default: 1
+   * @param options a signal that aborts the call
+   * @returns a promise of the decision. Its `remaining` does not subtract `cost`
+   * @throws {MillraceError} (rejects) the same errors as {@link AsyncLimiter.check}
+   * @example
+   * ```ts
+   * console.log(`${(await limiter.peek('user:42')).remaining} requests left`)
+   * ```
    */
-  async checkMany(
+  peek(key: Key, cost?: number, options?: CallOptions): Promise<Decision>
+
+  /**
+   * Decides many keys in one call. It checks all keys and costs before it sends the first. The batch is split
+   * over the running workers; a key that stands twice is decided twice, in order. Each key is decided for
+   * itself: a refused key does not stop the others.
+   * @param keys an array of at most 67,108,864 keys, or packed keys of this limiter
+   * @param costs one cost for all keys, or an array with one cost for each. Default: 1
+   * @param options `remaining: true` also computes what each key has left; a signal aborts the call
+   * @returns a promise of the decisions, by the index of the key
+   * @throws {MillraceError} (rejects) the same errors as {@link AsyncLimiter.check}. If the batch was split,
+   * a part of it may be charged: see `mayBeCharged` of the error
+   * @example
+   * ```ts
+   * const batch = await limiter.checkMany(['user:42', 'ip:10.0.0.1'], [1, 5])
+   * for (let i = 0; i < batch.length; i++) if (batch.allowed[i] === 0) console.log(batch.retryAfterMs(i))
+   * ```
+   */
+  checkMany(
     keys: readonly Key[] | PackedKeys,
-    costs: Costs = 1,
-    options: { remaining?: boolean } & CallOptions = {},
-  ): Promise<BatchDecision> {
-    this.#open()
-    const { fingerprints } = this.#keys.pack(keys)
-    checkOptions(options, ['remaining', 'signal'])
-    const { remaining = false, signal } = options
-    checkRemaining(remaining)
-    checkSignal(signal)
-    const own = ownCosts(costs, fingerprints.length / 2)
-    return (await this.#open().checkMany(fingerprints, own, remaining, signal)) as BatchDecision
-  }
-
-  /** Hashes keys once, in this thread and at once. @see Limiter.pack */
-  pack(keys: readonly Key[]): PackedKeys {
-    this.#open()
-    return this.#keys.pack(keys)
-  }
-
-  /** Hashes a key once, in this thread and at once. @see Limiter.handle */
-  handle(key: string): KeyHandle {
-    this.#open()
-    return this.#keys.handle(key)
-  }
-
-  /** @see Limiter.wait */
-  async wait(key: Key, options: { cost?: number; signal?: Signal } = {}): Promise<Decision> {
-    this.#open()
-    const { cost, signal } = checkWaitOptions(options)
-    const { lo, hi } = this.#keys.read(key)
-    this.#open() // asked again: a getter may have closed it
-    const want = {
-      lo,
-      hi,
-      decide: () => this.#open().request(Op.CHECK, lo, hi, cost) as Promise<Decision>,
-      giveBack: (decision: Decision) => this.#giveBack(decision as PoolDecision),
-      never: () => neverAdmittedError(cost, this.#inline.limit),
-    }
-    return this.#waiters.wait(want, signal)
-  }
-
-  /** @see Limiter.usage */
-  async usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): Promise<number> {
-    const pool = this.#open()
-    const ms = usageMs(lastMs, this.#arena.shape.windowMs)
-    const { lo, hi } = this.#keys.read(key)
-    return (await pool.requestWithMs(Op.USAGE, lo, hi, ms)) as number
-  }
-
-  /** @see Limiter.refund */
-  refund(decision: Decision): Promise<number>
-  /** @see Limiter.refund */
-  refund(key: Key, cost: number): Promise<number>
-  async refund(what: Decision | Key, cost?: number): Promise<number> {
-    const pool = this.#open()
-    if (what instanceof PoolDecision && what.engine === pool) {
-      const { lo, hi } = what
-      const given = (await pool.giveBack(what)) as number
-      this.#waiters.wake(lo, hi)
-      return given
-    }
-    if (isDecision(what)) throw foreignDecisionError(what)
-    return this.#requestAndWake(Op.REFUND, what as Key, cost as number)
-  }
-
-  /** @see Limiter.penalize */
-  async penalize(key: Key, cost: number): Promise<boolean> {
-    this.#open()
-    checkPenalty(cost)
-    return (await this.#request<number>(Op.PENALIZE, key, cost)) === 1
-  }
-
-  /** @see Limiter.block */
-  async block(key: Key, ms: Duration): Promise<boolean> {
-    const pool = this.#open()
-    const forMs = blockMs(ms)
-    const { lo, hi } = this.#keys.read(key)
-    const isBlocked = (await pool.requestWithMs(Op.BLOCK, lo, hi, forMs)) === 1
-    this.#waiters.wake(lo, hi) // it may end earlier than the one before
-    return isBlocked
-  }
-
-  /** @see Limiter.unblock */
-  async unblock(key: Key): Promise<boolean> {
-    return (await this.#requestAndWake(Op.UNBLOCK, key)) === 1
-  }
-
-  /** @see Limiter.clear */
-  async clear(key: Key): Promise<void> {
-    await this.#requestAndWake(Op.CLEAR, key)
-  }
-
-  /** Decisions under way may still be by the limit before. @see Limiter.update */
-  async update(rule: string, change: { limit: number }): Promise<void> {
-    this.#open()
-    const limit = checkUpdate(rule, this.#ruleName, change)
-    this.#open() // again: a getter may have closed it
-    this.#inline.limit = limit
-    this.#updates.check()
-  }
-
-  /** For `attachLimiter` in another thread, which decides there by itself, on the same counts. @see Limiter.share */
-  share(): SharedLimiter {
-    this.#open()
-    return this.#shared()
-  }
-
-  /** What has happened in all threads, those of the pool and this one completely. @see Limiter.stats */
-  async stats(): Promise<LimiterStats> {
-    await this.#open().flush()
-    return this.#inline.statistics()
-  }
+    costs?: Costs,
+    options?: CheckManyOptions & CallOptions,
+  ): Promise<BatchDecision>
 
   /**
-   * @internal When a charged decision took effect: as `InlineDecision.effectMs`, but the reading by which it was decided has stayed
-   * in its thread. It lies between the question and the answer, in the granule that was charged; any moment there will do for
-   * a log, for a window holds the same granules wherever in them it begins.
+   * Hashes keys once, into one typed array, for repeated calls of `checkMany`. It runs on the calling thread.
+   * @param keys an array of at most 67,108,864 keys
+   * @returns the packed keys. They stay valid as long as this limiter, and only this limiter accepts them
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const tenants = limiter.pack(['tenant:1', 'tenant:2'])
+   * console.log((await limiter.checkMany(tenants)).allowed)
+   * ```
    */
-  effectMs(decision: Decision, askedMs: number, answeredMs: number): number {
-    return Math.max(askedMs, this.#inline.estimates.effectOf(decision as PoolDecision, answeredMs))
-  }
+  pack(keys: readonly Key[]): PackedKeys
 
-  /** Answers what is under way, then ends the threads. May be called twice. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
-  }
+  /**
+   * Hashes a key once, on the calling thread. The handle replaces the key in every method of this limiter.
+   * @param key a string of 1 to 65,536 characters
+   * @returns the handle. It stays valid when another key takes the place of this one
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const user = limiter.handle('user:42') // once for each connection
+   * console.log((await limiter.check(user)).allowed) // once for each message
+   * ```
+   */
+  handle(key: string): KeyHandle
 
-  /** What `console.log` shows. */
-  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const fields = this.#closing !== undefined ? { isClosed: true } : this.rule
-    return inspectAs('AsyncLimiter', fields, options, inspect)
-  }
+  /**
+   * Waits until the key is admitted. Pending calls for the same key in this thread are served in the order of
+   * the calls, so small costs don't overtake a large one. Every attempt counts in the statistics.
+   * @param key the key, or its handle
+   * @param options the cost, and a signal that ends the wait
+   * @returns a promise of the decision, which is always an admission
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_NEVER_ADMITTED` for a cost above the limit or a key that
+   * is blocked for ever; `ERR_MILLRACE_CLOSED` also when the limiter is closed meanwhile; the reason of the
+   * signal; and the errors of {@link AsyncLimiter.check} except `ERR_MILLRACE_ABORTED`
+   * @example
+   * ```ts
+   * await limiter.wait('upstream', { cost: 5, signal: AbortSignal.timeout(2_000) })
+   * console.log('5 units are charged')
+   * ```
+   */
+  wait(key: Key, options?: WaitOptions): Promise<Decision>
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
+  /**
+   * Counts the units that the key has used lately. Whole buckets count, so the result may include units from
+   * up to one granularity earlier.
+   * @param key the key, or its handle
+   * @param lastMs how far back to count: above 0, at most the window. Default: the window
+   * @returns a promise of the units; 0 for an unknown key
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_DURATION`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`,
+   * `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * console.log(`${await limiter.usage('user:42', '10s')} units in the last 10 seconds`)
+   * ```
+   */
+  usage(key: Key, lastMs?: Duration): Promise<number>
 
-  async #close(): Promise<void> {
-    this.#waiters.close(closed())
-    await this.#pool.close()
-    this.#inline.close()
-    this.#file?.release()
-  }
+  /**
+   * Gives back exactly the charge of a decision, while it still counts. A second call gives back nothing.
+   * After `ERR_MILLRACE_OVERLOADED` and `ERR_MILLRACE_NO_THREADS` the charge stands, and the call can be
+   * repeated.
+   * @param decision a decision of this limiter
+   * @returns a promise of how many units were given back: the cost of the decision, or 0. It is 0 if nothing
+   * was charged, or the charge has left the window, or a refund by key or `clear` may have taken it since
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_FOREIGN_DECISION`, `ERR_MILLRACE_OVERLOADED`,
+   * `ERR_MILLRACE_WORKER_LOST`, `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const decision = await limiter.check('user:42', 10)
+   * if (decision.allowed) await limiter.refund(decision) // the request was answered from a cache
+   * ```
+   */
+  refund(decision: Decision): Promise<number>
+  /**
+   * Takes up to `cost` units out of the key's counts, the oldest first.
+   * @param key the key, or its handle
+   * @param cost the most units to take out, an integer of 0 or more
+   * @returns a promise of how many units were taken out: less than `cost` if the key had used less
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`,
+   * `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * console.log(`gave back ${await limiter.refund('user:42', 3)} units`)
+   * ```
+   */
+  refund(key: Key, cost: number): Promise<number>
 
-  #request<T>(op: Op, key: Key, cost: number, options?: CallOptions): Promise<T> {
-    try {
-      this.#open()
-      checkCost(cost)
-      const signal = options === undefined ? undefined : signalOf(options)
-      const { lo, hi } = this.#keys.read(key)
-      const pool = this.#open() // again: a getter may have closed it
-      if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost) as Promise<T>
-      return pool.request(op, lo, hi, cost, signal) as Promise<T>
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
+  /**
+   * Charges `cost` units without a decision, also beyond the limit.
+   *
+   * A bucket counts at most 4,194,303 units of a key. If the window has more than 256 buckets, 64 of them
+   * count at most 16,777,215 units together. A full bucket stays at that number, which is over every limit.
+   * @param key the key, or its handle
+   * @param cost units to charge, an integer from 0 to 4,194,303
+   * @returns a promise; false if the table has no room for the key
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`,
+   * `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * await limiter.penalize('ip:10.0.0.1', 20) // a failed login costs as much as 20 requests
+   * ```
+   */
+  penalize(key: Key, cost: number): Promise<boolean>
 
-  /** Whoever the decision was for has gone, and would not hear of it either if the thread that is to give it back were lost. */
-  #giveBack(decision: PoolDecision): void {
-    this.#pool.forceGiveBack(decision).catch((error: unknown) => {
-      if (!(error instanceof MillraceError)) throw error
-    })
-  }
+  /**
+   * Refuses every request of the key for `ms`. The new block replaces an earlier one, also if it ends sooner.
+   *
+   * Each key has 32 possible places in the table. At most half of them stay blocked. One more block ends the
+   * one among them that would end soonest, and `stats().blocksEvicted` counts it. Size `maxKeys` for at least
+   * three times as many keys as are blocked at once.
+   * @param key the key, or its handle
+   * @param ms how long: above 0, in steps of 1/16 second, rounded up. `Infinity` or more than 4 years: for
+   * ever
+   * @returns a promise; false if the table has no room for the key
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_DURATION`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`,
+   * `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * await limiter.block('ip:10.0.0.1', '15m')
+   * ```
+   */
+  block(key: Key, ms: Duration): Promise<boolean>
 
-  /** For what may leave the key more room. */
-  async #requestAndWake(op: Op, key: Key, cost = 0): Promise<number> {
-    const pool = this.#open()
-    checkCost(cost)
-    const { lo, hi } = this.#keys.read(key)
-    const changed = (await pool.request(op, lo, hi, cost)) as number
-    this.#waiters.wake(lo, hi)
-    return changed
-  }
+  /**
+   * Ends the block of a key. The units that the key has used still count.
+   * @param key the key, or its handle
+   * @returns a promise of whether the key was blocked
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_FOREIGN_HANDLE`,
+   * `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`, `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * if (await limiter.unblock('ip:10.0.0.1')) console.log('unblocked')
+   * ```
+   */
+  unblock(key: Key): Promise<boolean>
 
-  #open(): PoolEngine {
-    if (this.#closing !== undefined) throw closed()
-    return this.#pool
-  }
+  /**
+   * Forgets the units that the key has used, and ends its block.
+   * @param key the key, or its handle
+   * @returns a promise without a value
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_FOREIGN_HANDLE`,
+   * `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`, `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * await limiter.clear('user:42') // the user has upgraded
+   * ```
+   */
+  clear(key: Key): Promise<void>
 
-  #shared(): SharedLimiter {
-    return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
-  }
-}
+  /**
+   * Changes the limit, for all threads and processes of this limiter at once. Earlier admissions stay.
+   * Pending decisions may still use the earlier limit.
+   * @param rule the name of the rule: `'default'` unless the options gave another
+   * @param change the new limit, an integer from 1 to 4,194,302
+   * @returns a promise without a value
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`,
+   * `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * await limiter.update('default', { limit: 200 })
+   * ```
+   */
+  update(rule: string, change: { limit: number }): Promise<void>
 
-function signalOf(options: CallOptions): Signal | undefined {
-  checkOptions(options, ['signal'])
-  const { signal } = options
-  checkSignal(signal)
-  return signal
+  /**
+   * Returns what {@link attachLimiter} needs to join this limiter from another thread. The attached limiter
+   * decides on that thread, on the same counts.
+   * @returns an object for `workerData` or `postMessage`
+   * @throws {MillraceError} `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * import { Worker } from 'node:worker_threads'
+   *
+   * new Worker('./server.mjs', { workerData: limiter.share() }) // there: attachLimiter(workerData)
+   * ```
+   */
+  share(): SharedLimiter
+
+  /**
+   * Returns the counters of this limiter.
+   * @returns a promise of the counts of all threads, complete for this thread and the pool. Of each other
+   * thread, the last 255 decisions may be missing
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_WORKER_LOST`, `ERR_MILLRACE_NO_THREADS`,
+   * `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const { allowed, denied, evictedLive } = await limiter.stats()
+   * if (evictedLive > 0) console.warn('maxKeys is too small', { allowed, denied, evictedLive })
+   * ```
+   */
+  stats(): Promise<LimiterStats>
+
+  /**
+   * Waits for the pending requests, then ends the workers. Pending `wait` calls reject. The counts stay for
+   * other threads, and counts in a file stay for the next process that opens it. A second call does nothing.
+   * @returns a promise that resolves when the workers have exited
+   * @example
+   * ```ts
+   * await limiter.close()
+   * ```
+   */
+  close(): Promise<void>
 }

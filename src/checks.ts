@@ -1,4 +1,4 @@
-/** What both facades hold their arguments to. */
+/** Checks the arguments of both facades. */
 import { type Duration, formatDuration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
@@ -26,8 +26,8 @@ export function checkOptions(options: unknown, known: readonly string[], option 
 }
 
 /**
- * Costs of so many keys, copied and checked. The caller's own may answer otherwise the next time they are read: by a getter or a
- * proxy, or because another thread writes to them.
+ * Checks and copies the costs of a batch. The caller's array may change between two reads: by a getter, by a
+ * proxy, or because another thread writes to it.
  */
 export function ownCosts(costs: unknown, keys: number): Costs {
   if (typeof costs !== 'object' || costs === null) {
@@ -48,11 +48,11 @@ export function ownCosts(costs: unknown, keys: number): Costs {
   return own
 }
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_COST` for more than one granule can count */
+/** @throws MillraceError `ERR_MILLRACE_INVALID_COST` also for more than one bucket can count */
 export function checkPenalty(cost: unknown): asserts cost is number {
   checkCost(cost)
   if (cost <= COUNT) return
-  const expected = `an integer from 0 to ${COUNT}, the most that a granule counts`
+  const expected = `an integer from 0 to ${COUNT}, the most that a bucket counts`
   throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'cost', cost, expected)
 }
 
@@ -60,19 +60,19 @@ export function invalidCostError(cost: unknown, option = 'cost'): MillraceError 
   return new MillraceError('ERR_MILLRACE_INVALID_COST', option, cost, 'an integer of 0 or more')
 }
 
-export function closed(): MillraceError {
-  return new MillraceError('ERR_MILLRACE_CLOSED', 'limiter', 'a closed one', 'a limiter that is open')
+export function closedError(): MillraceError {
+  return new MillraceError('ERR_MILLRACE_CLOSED', 'limiter', 'a closed limiter', 'an open limiter')
 }
 
 export function neverAdmittedError(cost: number, limit: number): MillraceError {
   const [option, value, expected] =
     cost > limit
       ? ['cost', cost, `at most the limit, ${limit}`]
-      : ['key', 'one that is blocked for ever', 'a key that may be admitted some time']
+      : ['key', 'a key that is blocked for ever', 'a key that can be admitted later']
   return new MillraceError('ERR_MILLRACE_NEVER_ADMITTED', option as string, value, expected as string)
 }
 
-/** Whether some limiter has made it. */
+/** Whether a limiter has returned it, this one or another. */
 export function isDecision(what: unknown): boolean {
   return typeof what === 'object' && what !== null && 'retryAfterMs' in what
 }
@@ -92,7 +92,7 @@ export function checkSignal(signal: unknown): asserts signal is Signal | undefin
   throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'signal', signal, 'an AbortSignal')
 }
 
-/** An object that only inherits from a signal throws when it is read. */
+/** Reading `aborted` of an object that only inherits from a signal throws. */
 function isSignal(signal: unknown): boolean {
   try {
     return signal instanceof AbortSignal && typeof signal.aborted === 'boolean'
@@ -112,7 +112,7 @@ export function checkWaitOptions(options: { cost?: number; signal?: Signal }): {
   return { cost, signal }
 }
 
-/** The new limit. */
+/** Returns the new limit. */
 export function checkUpdate(rule: unknown, ownRule: string, change: { limit: number }): number {
   if (rule !== ownRule) throw new MillraceError('ERR_MILLRACE_INVALID_RULE', 'rule', rule, `'${ownRule}'`)
   const limit: unknown = change?.limit
@@ -121,15 +121,15 @@ export function checkUpdate(rule: unknown, ownRule: string, change: { limit: num
   return limit
 }
 
-/** The milliseconds that `usage` is asked about. @throws MillraceError `ERR_MILLRACE_INVALID_DURATION` */
+/** Returns the milliseconds of `usage`. @throws MillraceError `ERR_MILLRACE_INVALID_DURATION` */
 export function usageMs(lastMs: Duration, windowMs: number): number {
   const ms = parseDuration(lastMs, 'lastMs')
   if (ms <= windowMs) return ms
-  const expected = `at most the window, ${formatDuration(windowMs)}: nothing is known of before`
+  const expected = `at most the window, ${formatDuration(windowMs)}`
   throw new MillraceError('ERR_MILLRACE_INVALID_DURATION', 'lastMs', lastMs, expected)
 }
 
-/** A block's milliseconds, `Infinity` for ever. */
+/** Returns the milliseconds of a block; `Infinity` for ever. */
 export function blockMs(ms: Duration): number {
   return ms === Number.POSITIVE_INFINITY ? ms : parseDuration(ms, 'ms')
 }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { AsyncLimiter } from './async-limiter.js'
+import type { AsyncLimiter } from './async-limiter.js'
 import { checkOptions, checkSignal } from './checks.js'
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from './core/clock.js'
 import { MillraceError } from './core/errors.js'
@@ -8,69 +8,108 @@ import { checkRule, type RuleOptions } from './core/rule.js'
 import { attachShared, clockWithFileError } from './engines/attach.js'
 import type { PoolSettings } from './engines/pool.js'
 import type { SharedLimiter } from './engines/share.js'
+import { InlineLimiter, type LimiterFile } from './inline-limiter.js'
 import { warnIfLarge } from './large-arena.js'
-import { Limiter, type LimiterFile } from './limiter.js'
+import type { Limiter } from './limiter.js'
 import { type Arena, createArena } from './memory/arena.js'
 import { ON_FULL, type OnFull } from './memory/layout.js'
+import { PoolLimiter } from './pool-limiter.js'
 import { checkPool, type PoolOptions } from './pool-options.js'
 import { type Machine, thisMachine } from './shared-file/machine.js'
 import type { ArenaOptions } from './shared-file/mismatch.js'
 import { openNow, openWithRetries } from './shared-file/open-retries.js'
 import { openSharedFile, type SharedFile } from './shared-file/shared-file.js'
 
-/** What a limiter is made of: one rule, and where its counts live. */
+/** The options of {@link createLimiter} and {@link openLimiter}: one rule, and where its counts live. */
 export interface LimiterOptions extends RuleOptions {
   /**
-   * How many keys are to count at the same time. Memory is fixed by it when the limiter is made (about 345 bytes a key at
-   * the default granularity, 95 with a tenth of the window), and used as keys come.
+   * How many keys can count at the same time: an integer of 1 or more. It fixes the size of the table when
+   * the limiter is created: about 345 bytes for each key at the default granularity, 95 at a tenth of the
+   * window. The operating system provides the memory when keys first use it. If it is too small, keys
+   * displace each other (`stats().evictedLive`).
    * @default 100_000
    */
   maxKeys?: number
   /**
-   * What becomes of a new key where the table is full of live ones: `'evict'` lets it take the place, and the counts, of
-   * one that used least (so that inventing keys wins nobody a fresh quota); `'deny'` refuses it; `'allow'` admits it
-   * uncounted.
+   * The fate of a new key when its part of the table is full of keys that still count.
+   * - `'evict'`: it takes the place and the counts of the key that has used least. So invented keys win no
+   * fresh quota, but a new client may start with the counts of another.
+   * - `'deny'`: it is refused.
+   * - `'allow'`: it is admitted, and not counted.
    * @default 'evict'
    */
   onFull?: OnFull
-  /** Where decisions run: on the calling thread; or in those of a pool, see {@link PoolLimiterOptions}. @default 'inline' */
+  /**
+   * Where decisions run. `'inline'`: on the calling thread, synchronously.
+   * `'pool'`: on worker threads, as promises; see {@link PoolLimiterOptions}.
+   * @default 'inline'
+   */
   engine?: 'inline'
-  /** @default the machine's monotonic clock */
+  /**
+   * The source of time. A test passes {@link manualClock}. A clock of your own must never be more than one
+   * granularity apart from those of other attached threads.
+   * @default the monotonic clock of the operating system
+   */
   clock?: Clock
   /**
-   * A file that has the counts: every process that names it has the same limit, and they stay when none is there. It is made
-   * where there is none (mode 0600, its space taken at once). A file belongs to one rule: all who name it have the same `name`,
-   * `window`, `granularity`, `maxKeys`, `edge`, `onFull` and `rangeSum`; another rule takes another file. The last `limit` holds for all, as by `update`. On Linux and macOS, with the
-   * package's C++ addon; by the machine's clock alone. Never truncate it while it is open: that ends the processes.
-   * @default counts in this process's memory
+   * A file for the counts. All processes that name the same file share one limit, and the counts survive a
+   * restart of the processes. The file is created if it does not exist, with mode 0600, and its disk space is
+   * reserved at once.
+   *
+   * A file belongs to one rule: every process must pass the same `name`, `window`, `granularity`, `maxKeys`,
+   * `edge`, `onFull` and `rangeSum`. The last `limit` holds for all processes, as with `update`. It needs
+   * Linux or macOS, the C++ addon of this package, and no `clock`. Never truncate an open file: the operating
+   * system would kill the processes.
+   * @default counts in the memory of this process
    */
   shared?: { file: string }
 }
 
-/** A limiter that decides in the threads of a pool, and answers by promises. */
+/** The options of a limiter that decides on the worker threads of a pool, and returns promises. */
 export interface PoolLimiterOptions extends Omit<LimiterOptions, 'engine'> {
+  /** Decides on worker threads. */
   engine: 'pool'
-  /** How many threads there are, and how much may wait for them. */
+  /**
+   * The number of threads, and how many keys may be pending.
+   * @default the defaults of {@link PoolOptions}
+   */
   pool?: PoolOptions
-  /** `manualClock()`, or by default the machine's: the threads of the pool can't be given one of your own. */
+  /**
+   * The source of time: a {@link manualClock}. Workers can't call the functions of another thread, so a clock
+   * of your own is refused.
+   * @default the monotonic clock of the operating system
+   */
   clock?: Clock
 }
 
-/** How {@link openLimiter} waits. */
+/** The options of {@link openLimiter} for its wait. */
 export interface OpeningOptions {
-  /** Ends the waiting: the call rejects with its reason, and nothing is left open. */
+  /**
+   * Ends the wait: the call rejects with the signal's reason, and leaves nothing open.
+   * @default a wait of at most ten seconds
+   */
   signal?: Signal
 }
 
+/** The names of the engines: where a limiter decides. */
 type Engine = 'inline' | 'pool'
 
-/** The options of either engine in one type: a wrong one is one compile error, and the error names it. */
+/** The type of `pool` without `engine: 'pool'`. No value has it; the compiler shows its text. */
+type OnlyWithEnginePool = "pool is only allowed with engine: 'pool'"
+
+/** The options of either engine as one type, so that a wrong option is one compile error at that option. */
 export interface EngineOptions<Name extends Engine> extends Omit<LimiterOptions, 'engine'> {
+  /**
+   * Where decisions run. `'inline'`: on the calling thread, synchronously. `'pool'`: on worker threads, as
+   * promises.
+   * @default 'inline'
+   */
   engine?: Name
-  pool?: 'pool' extends Name ? PoolOptions : never
+  /** The threads of `engine: 'pool'`. Not allowed with another engine. */
+  pool?: 'pool' extends Name ? PoolOptions : OnlyWithEnginePool
 }
 
-/** What {@link createLimiter} makes for an engine. */
+/** The limiter of an engine: {@link AsyncLimiter} for `'pool'`, else {@link Limiter}. */
 export type LimiterOf<Name extends Engine> = Name extends 'pool' ? AsyncLimiter : Limiter
 
 const DEFAULT_MAX_KEYS = 100_000
@@ -91,29 +130,52 @@ const KNOWN = [
 ]
 
 /**
- * Makes a limiter that other threads can attach to. It decides on the calling thread; with `engine: 'pool'`, in threads of its own, and
- * answers by promises. With `shared`, it may block the thread for a tenth of a second where another process is just opening the
- * file: {@link openLimiter} does not.
- * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_CLOCK`,
- * `ERR_MILLRACE_ARENA_TOO_LARGE`; with `shared` also `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`,
- * `ERR_MILLRACE_SHARED_BUSY`, `ERR_MILLRACE_NO_ADDON`; with `engine: 'pool'` also `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
+ * Creates a limiter. It decides on the calling thread; with `engine: 'pool'`, on worker threads of its own,
+ * by promises.
+ *
+ * With `shared`, it blocks the thread for up to a tenth of a second while another process opens the same
+ * file. {@link openLimiter} waits without blocking.
+ * @param options the rule (`limit` and `window` at least), the size of the table, the engine, the clock, a
+ * shared file
+ * @returns a {@link Limiter}; with `engine: 'pool'` an {@link AsyncLimiter}
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`,
+ * `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_ARENA_TOO_LARGE`; with `shared` also
+ * `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`, `ERR_MILLRACE_SHARED_BUSY`,
+ * `ERR_MILLRACE_NO_ADDON`; with `engine: 'pool'` also `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
+ * @example
+ * ```ts
+ * import { createLimiter } from 'millrace'
+ *
+ * const limiter = createLimiter({ limit: 100, window: '1m' })
+ * console.log(limiter.check('user:42').allowed)
+ *
+ * const pooled = createLimiter({ limit: 100, window: '1m', engine: 'pool' })
+ * console.log((await pooled.check('user:42')).allowed)
+ * ```
  */
 export function createLimiter<Name extends Engine = 'inline'>(options: EngineOptions<Name>): LimiterOf<Name>
-/** Never called: `ReturnType<typeof createLimiter>` and `Parameters` read the last signature. */
+/** @internal Never called: `ReturnType<typeof createLimiter>` and `Parameters` read the last signature. */
 export function createLimiter(options: LimiterOptions, none: never): Limiter
 export function createLimiter(options: EngineOptions<Engine>): Limiter | AsyncLimiter {
   return createLimiterOn(thisMachine, options)
 }
 
 /**
- * Makes the same limiter, but waits for a shared file without blocking the event loop: for up to ten seconds, while another process
- * is opening it. For servers of several processes, which all open it as they start.
- *
- * Rejects with what {@link createLimiter} throws, with `ERR_MILLRACE_SHARED_BUSY` after those ten seconds, and with the reason
- * of `signal`, which ends the waiting.
- *
+ * Creates a limiter like {@link createLimiter}, but waits for a shared file without blocking the event loop:
+ * up to ten seconds, while another process opens it. Use it in servers of several processes, which all open
+ * the file at start-up.
+ * @param options the options of {@link createLimiter}
+ * @param opening a signal that ends the wait
+ * @returns a promise of a {@link Limiter}; with `engine: 'pool'` of an {@link AsyncLimiter}
+ * @throws {MillraceError} (rejects) what {@link createLimiter} throws, with `ERR_MILLRACE_SHARED_BUSY` after
+ * ten seconds; or the reason of the signal
  * @example
+ * ```ts
+ * import { openLimiter } from 'millrace'
+ *
  * const limiter = await openLimiter({ limit: 100, window: '1m', shared: { file: './api-limits.arena' } })
+ * console.log(limiter.check('user:42').allowed)
+ * ```
  */
 export async function openLimiter<Name extends Engine = 'inline'>(
   options: EngineOptions<Name>,
@@ -125,12 +187,15 @@ export async function openLimiter<Name extends Engine = 'inline'>(
   const plan = planOf(options as LimiterOptions)
   signal?.throwIfAborted()
   const { path } = plan
-  if (path === undefined) return made(plan) as LimiterOf<Name>
+  if (path === undefined) return limiterOf(plan) as LimiterOf<Name>
   const file = await openWithRetries(path, openSharedFile(path, plan, thisMachine), signal)
-  return made(plan, file) as LimiterOf<Name>
+  return limiterOf(plan, file) as LimiterOf<Name>
 }
 
-/** @internal {@link createLimiter}, on a machine whose clocks a test turns; it matters only where counts are in a file. */
+/**
+ * @internal {@link createLimiter} for tests that control the clocks of the machine. They matter only for a
+ * shared file.
+ */
 export function createLimiterOn<Name extends Engine = 'inline'>(
   machine: Machine,
   options: EngineOptions<Name>,
@@ -138,15 +203,15 @@ export function createLimiterOn<Name extends Engine = 'inline'>(
   const plan = planOf(options as LimiterOptions)
   const { path } = plan
   const file = path === undefined ? undefined : openNow(path, openSharedFile(path, plan, machine))
-  return made(plan, file) as LimiterOf<Name>
+  return limiterOf(plan, file) as LimiterOf<Name>
 }
 
-/** Options that have been checked. */
+/** The checked options. */
 interface Plan extends ArenaOptions {
   readonly clock: Clock
-  /** The shared file. */
+  /** The path of the shared file. */
   readonly path: string | undefined
-  /** Of a pool. */
+  /** Only with `engine: 'pool'`. */
   readonly settings: PoolSettings | undefined
 }
 
@@ -159,7 +224,7 @@ function planOf(options: LimiterOptions | PoolLimiterOptions): Plan {
     if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
   }
   const rule = checkRule(options)
-  // Each option is read once: a getter may answer otherwise the next time.
+  // Each option is read once: a getter may return another value the next time.
   const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', engine = 'inline', clock: ownClock, shared } = options
   const clock = ownClock === undefined ? monotonicClock : ownClock
   if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
@@ -167,7 +232,7 @@ function planOf(options: LimiterOptions | PoolLimiterOptions): Plan {
   if (engine !== 'inline' && engine !== 'pool') throw invalid('engine', engine, "'inline' or 'pool'")
   const { pool } = options as { pool?: PoolOptions }
   if (engine === 'inline' && pool !== undefined)
-    throw invalid('pool', pool, "nothing but beside engine: 'pool'")
+    throw invalid('pool', pool, "no value without engine: 'pool'")
   checkClock(clock)
   const settings = engine === 'pool' ? checkPool(pool) : undefined
   const path = shared === undefined ? undefined : checkShared(shared)
@@ -176,8 +241,8 @@ function planOf(options: LimiterOptions | PoolLimiterOptions): Plan {
   return { rule, maxKeys, onFull, clock, path, settings }
 }
 
-/** The limiter, on counts in the file or, without one, in memory of its own. */
-function made(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
+/** Creates the limiter on the file, or without a file on new memory. */
+function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
   const { rule, maxKeys, onFull, settings } = plan
   if (file !== undefined) return limiterOn(file.arena, rule.name, file.clock, settings, file)
   const arena = createArena(rule, maxKeys, onFull, readingOf(plan.clock))
@@ -185,7 +250,7 @@ function made(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
   return limiterOn(arena, rule.name, plan.clock, settings)
 }
 
-/** With `settings`, one that decides by a pool. A file is let go of where it can't be made. */
+/** With `settings`, a pool decides. If the limiter can't be created, the file is released. */
 function limiterOn(
   arena: Arena,
   rule: string,
@@ -194,8 +259,8 @@ function limiterOn(
   file?: LimiterFile,
 ): Limiter | AsyncLimiter {
   try {
-    if (settings !== undefined) return new AsyncLimiter(arena, rule, clock, settings, file)
-    return new Limiter(arena, rule, clock, file)
+    if (settings !== undefined) return new PoolLimiter(arena, rule, clock, settings, file)
+    return new InlineLimiter(arena, rule, clock, file)
   } catch (error) {
     file?.release()
     throw error
@@ -206,7 +271,7 @@ const isOwn = (clock: Clock): boolean => clock !== monotonicClock && !(clock ins
 
 function clockForPoolError(clock: Clock): MillraceError {
   const expected =
-    "none or manualClock() beside engine: 'pool', whose threads can't call a function of this one"
+    "none or manualClock() with engine: 'pool', whose workers can't call a function of this thread"
   return new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock', clock, expected)
 }
 
@@ -221,9 +286,23 @@ function checkShared(shared: unknown): string {
 }
 
 /**
- * Joins a limiter of another thread: same keys, same counts, same limit. A manual clock comes along with it; a clock of
- * your own is handed over again here, and must agree with the others to less than a granule. A file is mapped again.
- * @throws MillraceError `ERR_MILLRACE_INVALID_SHARE`, `ERR_MILLRACE_INVALID_CLOCK`; for a file as `createLimiter`
+ * Joins a limiter of another thread, to decide on this thread with the same keys, the same counts and the
+ * same limit.
+ * @param shared the value of `limiter.share()`, received by `workerData` or `postMessage`
+ * @param options `clock`: needed if the limiter has a clock of your own, which can't be sent. Its readings
+ * must be less than one granularity apart from those of the other threads. A manual clock is part of `shared`
+ * @returns a limiter that decides on this thread. Each thread closes its own
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_SHARE`, `ERR_MILLRACE_INVALID_OPTION`,
+ * `ERR_MILLRACE_INVALID_CLOCK`; for a shared file also `ERR_MILLRACE_SHARED_FILE`,
+ * `ERR_MILLRACE_SHARED_MISMATCH`, `ERR_MILLRACE_SHARED_BUSY`, `ERR_MILLRACE_NO_ADDON`
+ * @example
+ * ```ts
+ * import { workerData } from 'node:worker_threads'
+ * import { attachLimiter } from 'millrace'
+ *
+ * const limiter = attachLimiter(workerData) // new Worker(file, { workerData: limiter.share() })
+ * console.log(limiter.check('user:42').allowed)
+ * ```
  */
 export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } = {}): Limiter {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
@@ -233,13 +312,14 @@ export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } 
 }
 
 /**
- * @internal Joins a limiter of another thread by a pool of this one's own, on the machine's clock.
+ * @internal Joins a limiter of another thread, to decide on a pool of this thread's own, by the monotonic
+ * clock.
  * @throws MillraceError as `attachLimiter`, and `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
  */
-export function attachPool(shared: SharedLimiter, pool?: PoolOptions): AsyncLimiter {
+export function attachPool(shared: SharedLimiter, pool?: PoolOptions): PoolLimiter {
   const settings = checkPool(pool)
   const { arena, rule, clock, file } = attachShared(shared)
-  return limiterOn(arena, rule, clock, settings, file) as AsyncLimiter
+  return limiterOn(arena, rule, clock, settings, file) as PoolLimiter
 }
 
 function invalid(option: string, value: unknown, expected: string): MillraceError {

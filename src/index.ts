@@ -17,7 +17,7 @@ export {
 } from './create.js'
 export type { BatchDecision, Costs } from './engines/batch.js'
 export type { FilePlace, SharedLimiter } from './engines/share.js'
-export type { Limiter, LimiterRule, LimiterStats } from './limiter.js'
+export type { CheckManyOptions, Limiter, LimiterRule, LimiterStats, WaitOptions } from './limiter.js'
 export type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 export type { OnFull } from './memory/layout.js'
 export type { PoolOptions } from './pool-options.js'

@@ -1,4 +1,4 @@
-// What the package millrace-cli needs beside the public interface. It names this version exactly, for any release may change it.
+// Exports for the package millrace-cli, which depends on this exact version: any release may change them.
 export { monotonicClock } from './core/clock.js'
 export type { InlineDecision } from './core/decision.js'
 export { formatDuration, parseDuration } from './core/duration.js'

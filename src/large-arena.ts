@@ -7,21 +7,22 @@ const GIB = 2 ** 30
 let hasWarned = false
 
 /**
- * Warns, once in a process, that an arena may come to take more than a GiB, and names what would bring it under: hour and day
- * windows are easily asked for by the second. (Untouched memory costs nothing: it is the keys that come that fill it.)
+ * Warns once in a process about an arena that may grow beyond 1 GiB, and names an option that avoids it. It
+ * is easy to ask for a window of a day with a granularity of a second. (Untouched memory costs nothing; the
+ * arena grows with its keys.)
  */
 export function warnIfLarge(rule: Rule, shape: Shape, maxKeys: number): void {
   const gib = (4 * shape.words) / GIB
   if (hasWarned || gib <= 1) return
   hasWarned = true
-  const takes = `maxKeys ${maxKeys} with ${rule.buckets} granules take up to ${gib.toFixed(1)} GiB`
-  emitWarning(`${takes}; ${whatWouldDo(rule, maxKeys)} would bring it under 1 GiB`, {
+  const takes = `maxKeys ${maxKeys} with ${rule.buckets} buckets take up to ${gib.toFixed(1)} GiB`
+  emitWarning(`${takes}; ${smallerOption(rule, maxKeys)} would bring it under 1 GiB`, {
     type: 'MillraceWarning',
     code: 'MILLRACE_LARGE_ARENA',
   })
 }
 
-function whatWouldDo(rule: Rule, maxKeys: number): string {
+function smallerOption(rule: Rule, maxKeys: number): string {
   const { windowMs } = rule
   const fits = (buckets: number, keys: number) =>
     4 * shapeFor(windowMs, buckets, setsFor(keys), sumsFor(buckets, rule.rangeSum)).words <= GIB
@@ -31,7 +32,9 @@ function whatWouldDo(rule: Rule, maxKeys: number): string {
   return `granularity '${roundGranularityFrom(windowMs / buckets, windowMs)}'`
 }
 
-/** The largest number from 1 to `most` that fits; what is smaller than one that fits does, too, but for a few. */
+/**
+ * The largest number from 1 to `most` that fits. A number below one that fits also fits, with few exceptions.
+ */
 function largest(most: number, fits: (n: number) => boolean): number {
   let low = 1
   let high = most

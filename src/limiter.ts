@@ -1,308 +1,336 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import {
-  blockMs,
-  checkCost,
-  checkOptions,
-  checkPenalty,
-  checkRemaining,
-  checkUpdate,
-  checkWaitOptions,
-  closed,
-  foreignDecisionError,
-  invalidCostError,
-  isDecision,
-  neverAdmittedError,
-  ownCosts,
-  usageMs,
-} from './checks.js'
-import type { Clock } from './core/clock.js'
-import { type Decision, InlineDecision } from './core/decision.js'
+import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
-import { type Inspect, inspectAs } from './core/inspect.js'
 import type { Signal } from './core/on-abort.js'
 import type { Edge } from './core/rule.js'
-import { WordWatch } from './core/word-watch.js'
-import { type BatchDecision, type Costs, decideBatch } from './engines/batch.js'
-import { InlineEngine, type EngineStatistics as LimiterStats } from './engines/inline.js'
-import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
-import { WaitQueues } from './engines/wait-queues.js'
-import type { Arena } from './memory/arena.js'
-import type { Hasher } from './memory/hash.js'
-import { KeyReader } from './memory/key-reader.js'
-import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKeys } from './memory/keys.js'
-import { HEADER } from './memory/layout.js'
+import type { BatchDecision, Costs } from './engines/batch.js'
+import type { EngineStatistics as LimiterStats } from './engines/inline.js'
+import type { SharedLimiter } from './engines/share.js'
+import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 
 export type { LimiterStats }
 
-/** What a limiter holds keys to. */
+/** The rule of a limiter, as `limiter.rule` returns it. */
 export interface LimiterRule {
+  /** The name of the rule. Default: `'default'`. */
   readonly name: string
+  /** Units that a key may use in any window. `update` changes it. */
   readonly limit: number
+  /** The length of the window, in milliseconds. */
   readonly windowMs: number
+  /** The length of one bucket, in milliseconds. The window has `windowMs / granularityMs` buckets. */
   readonly granularityMs: number
+  /** How the limiter counts the oldest bucket, which lies only partly inside the window. */
   readonly edge: Edge
 }
 
-export function ruleOf({ shape, edge }: Arena, name: string, limit: number): LimiterRule {
-  const { windowMs, buckets } = shape
-  return { name, limit, windowMs, granularityMs: windowMs / buckets, edge }
+/** Options of {@link Limiter.wait}. */
+export interface WaitOptions {
+  /**
+   * Units to charge: an integer of 0 or more.
+   * @default 1
+   */
+  cost?: number
+  /**
+   * Ends the wait: the promise rejects with the signal's reason, and nothing stays charged.
+   * @default a wait without an end
+   */
+  signal?: Signal
 }
 
-/** The file that a limiter's counts live in. */
-export interface LimiterFile {
-  readonly place: FilePlace
-  /** Ends this limiter's mapping of the file: its words may not be touched from then on. */
-  release(): void
+/** Options of {@link Limiter.checkMany}. */
+export interface CheckManyOptions {
+  /**
+   * Whether to compute `remaining` for each key. It makes the call slower.
+   * @default false
+   */
+  remaining?: boolean
 }
 
 /**
- * A limiter that decides on the calling thread. Made by `createLimiter` or `attachLimiter`. Every method checks what it
- * is given once, here; the way down is `engines/inline.ts`, then `algorithms/sliding-window.ts`.
+ * A limiter that decides on the calling thread, synchronously. {@link createLimiter}, {@link openLimiter} and
+ * {@link attachLimiter} return one.
  *
- * Wherever a key is asked for: a string of 1 to 65,536 characters, or a handle of this limiter; else
- * `ERR_MILLRACE_INVALID_KEY` or `ERR_MILLRACE_FOREIGN_HANDLE`. Wherever a cost is: an integer >= 0, else
- * `ERR_MILLRACE_INVALID_COST`. After `close`, everything but `close` throws `ERR_MILLRACE_CLOSED`.
+ * A key is a string of 1 to 65,536 characters, or a handle of this limiter. A cost is an integer of 0 or
+ * more. A method checks all of its arguments before it changes anything. After `close`, every method except
+ * `close` throws `ERR_MILLRACE_CLOSED`. A method that reads a clock of your own throws
+ * `ERR_MILLRACE_INVALID_CLOCK` if the reading is not a finite number.
+ *
+ * @example
+ * ```ts
+ * import { createLimiter } from 'millrace'
+ *
+ * const limiter = createLimiter({ limit: 100, window: '1m' })
+ * const decision = limiter.check('user:42')
+ * if (!decision.allowed) console.log(`retry after ${decision.retryAfterSeconds} s`)
+ * ```
  */
-export class Limiter implements AsyncDisposable {
-  readonly #arena: Arena
-  readonly #clock: Clock
-  readonly #keys: KeyReader
-  readonly #hasher: Hasher
-  readonly #updates: WordWatch
-  readonly #waiters: WaitQueues
-  readonly #ruleName: string
-  readonly #file: LimiterFile | undefined
-  #engine: InlineEngine | undefined
-
-  /** @internal */
-  constructor(arena: Arena, ruleName: string, clock: Clock, file?: LimiterFile) {
-    this.#arena = arena
-    this.#file = file
-    this.#clock = clock
-    this.#ruleName = ruleName
-    this.#keys = new KeyReader(this, arena)
-    this.#hasher = this.#keys.hasher
-    this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
-    this.#waiters = new WaitQueues(clock, this.#updates)
-    this.#engine = new InlineEngine(arena, ruleName, clock)
-  }
-
-  /** Resolves at once: a limiter that decides on the calling thread has nothing to wait for. @see AsyncLimiter.ready */
-  async ready(): Promise<void> {
-    this.#open()
-  }
-
-  /** What this limiter holds keys to, now. */
-  get rule(): LimiterRule {
-    return ruleOf(this.#arena, this.#ruleName, this.#open().limit)
-  }
-
+export interface Limiter extends AsyncDisposable {
   /**
-   * Decides whether the key may use `cost` units now, and charges them if so. Cost 0 is allowed unless the key is blocked;
-   * a cost above the limit is refused with `retryAfterMs: Infinity`.
+   * Resolves at once: this limiter can decide as soon as it exists. It has this method so that code can treat
+   * both engines alike.
+   * @returns a promise without a value
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * await limiter.ready()
+   * ```
    */
-  check(key: Key, cost = 1): Decision {
-    const engine = this.#engine
-    if (engine === undefined) throw closed()
-    if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCostError(cost)
-    if (typeof key === 'string') {
-      if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
-      const hasher = this.#hasher
-      hasher.hash(key)
-      return engine.checkNow(hasher.lo, hasher.hi, cost)
-    }
-    const handle = this.#keys.owned(key)
-    const decision = engine.checkNow(handle.lo, handle.hi, cost, handle.way)
-    if (handle.way !== engine.way) handle.way = engine.way // a store makes the handle's cache line dirty
-    return decision
-  }
+  ready(): Promise<void>
 
-  /** Decides the same, but charges nothing and gives the key no place. */
-  peek(key: Key, cost = 1): Decision {
-    const engine = this.#open()
-    checkCost(cost)
-    const { lo, hi } = this.#keys.read(key)
-    return engine.peek(lo, hi, cost)
-  }
+  /** The rule with its present limit. */
+  readonly rule: LimiterRule
 
   /**
-   * Decides many keys in order, the same key twice too; all of them and their costs are checked before the first is
-   * charged. `costs` is one for all (default 1) or one for each key; `remaining` asks for what is left after each.
+   * Decides whether the key may use `cost` units now. If so, charges them.
+   *
+   * Cost 0 is allowed unless the key is blocked, and needs no room in the table. A cost above the limit is
+   * refused with `retryAfterMs: Infinity`.
+   * @param key who is limited: a string of 1 to 65,536 characters, or a handle
+   * @param cost units to charge, an integer of 0 or more. Default: 1
+   * @returns the decision. Being over the limit is no error: `allowed` is false
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const { allowed, retryAfterSeconds } = limiter.check('user:42')
+   * if (!allowed) console.log(`Retry-After: ${retryAfterSeconds}`)
+   * ```
    */
-  checkMany(
-    keys: readonly Key[] | PackedKeys,
-    costs: Costs = 1,
-    options: { remaining?: boolean } = {},
-  ): BatchDecision {
-    this.#open()
-    const { fingerprints } = this.#keys.pack(keys)
-    checkOptions(options, ['remaining'])
-    const { remaining = false } = options
-    checkRemaining(remaining)
-    const own = ownCosts(costs, fingerprints.length / 2)
-    return decideBatch(this.#open(), fingerprints, own, remaining) // asked again: a getter may have closed it
-  }
-
-  /** Hashes keys once, into one typed array, for `checkMany`. */
-  pack(keys: readonly Key[]): PackedKeys {
-    this.#open()
-    return this.#keys.pack(keys)
-  }
-
-  /** Hashes a key once: the handle is accepted wherever a key is, by this limiter, for ever. */
-  handle(key: string): KeyHandle {
-    this.#open()
-    return this.#keys.handle(key)
-  }
+  check(key: Key, cost?: number): Decision
 
   /**
-   * Waits until the key is admitted, and resolves with that decision. Who waits for the same key (in this thread) is
-   * served in order. Rejects with the signal's reason; with `ERR_MILLRACE_NEVER_ADMITTED` for a cost above the limit or
-   * a key blocked for ever; with `ERR_MILLRACE_CLOSED` when the limiter is closed. Every try counts in the statistics.
+   * Returns the decision that `check` would return now, but charges nothing and gives the key no place in the
+   * table.
+   * @param key the key, or its handle
+   * @param cost units to ask for, an integer of 0 or more. Default: 1
+   * @returns the decision. Its `remaining` does not subtract `cost`
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * console.log(`${limiter.peek('user:42').remaining} requests left`)
+   * ```
    */
-  async wait(key: Key, options: { cost?: number; signal?: Signal } = {}): Promise<Decision> {
-    this.#open()
-    const { cost, signal } = checkWaitOptions(options)
-    const { lo, hi } = this.#keys.read(key)
-    this.#open() // asked again: a getter may have closed it
-    const want = {
-      lo,
-      hi,
-      decide: () => this.#open().checkNow(lo, hi, cost),
-      never: () => neverAdmittedError(cost, this.#open().limit),
-    }
-    return this.#waiters.wait(want, signal)
-  }
+  peek(key: Key, cost?: number): Decision
 
   /**
-   * Units charged to the key in the last part of the window, counted in whole granules: `lastMs` above 0, at most (and
-   * by default) the window, else `ERR_MILLRACE_INVALID_DURATION`.
+   * Decides many keys in one call, in order. It checks all keys and costs before it charges the first. A key
+   * that stands twice is decided twice. Each key is decided for itself: a refused key does not stop the
+   * others.
+   *
+   * Large batches are several times faster than one `check` for each key, most of all with the addon and with
+   * packed keys.
+   * @param keys an array of at most 67,108,864 keys, or packed keys of this limiter
+   * @param costs one cost for all keys, or an array with one cost for each. Default: 1
+   * @param options `remaining: true` also computes what each key has left
+   * @returns the decisions, by the index of the key
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_CLOCK`,
+   * `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const batch = limiter.checkMany(['user:42', 'ip:10.0.0.1'], [1, 5])
+   * for (let i = 0; i < batch.length; i++) if (batch.allowed[i] === 0) console.log(batch.retryAfterMs(i))
+   * ```
    */
-  usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): number {
-    const engine = this.#open()
-    const ms = usageMs(lastMs, this.#arena.shape.windowMs)
-    const { lo, hi } = this.#keys.read(key)
-    return engine.usage(lo, hi, ms)
-  }
+  checkMany(keys: readonly Key[] | PackedKeys, costs?: Costs, options?: CheckManyOptions): BatchDecision
 
   /**
-   * Gives back exactly what this decision charged, while it still counts. Returns how many units that was: 0 where a refund by
-   * key, or `clear`, came after it and may have taken them.
+   * Hashes keys once, into one typed array, for repeated calls of `checkMany`.
+   * @param keys an array of at most 67,108,864 keys
+   * @returns the packed keys. They stay valid as long as this limiter, and only this limiter accepts them
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const tenants = limiter.pack(['tenant:1', 'tenant:2'])
+   * console.log(limiter.checkMany(tenants).allowed)
+   * ```
+   */
+  pack(keys: readonly Key[]): PackedKeys
+
+  /**
+   * Hashes a key once. The handle replaces the key in every method of this limiter, and makes `check` faster:
+   * it also remembers where in the table the key is.
+   * @param key a string of 1 to 65,536 characters
+   * @returns the handle. It stays valid when another key takes the place of this one
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const user = limiter.handle('user:42') // once for each connection
+   * console.log(limiter.check(user).allowed) // once for each message
+   * ```
+   */
+  handle(key: string): KeyHandle
+
+  /**
+   * Waits until the key is admitted. Pending calls for the same key in this thread are served in the order of
+   * the calls, so small costs don't overtake a large one. Every attempt counts in the statistics.
+   * @param key the key, or its handle
+   * @param options the cost, and a signal that ends the wait
+   * @returns a promise of the decision, which is always an admission
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_NEVER_ADMITTED` for a cost above the limit or a key that
+   * is blocked for ever; `ERR_MILLRACE_CLOSED` also when the limiter is closed meanwhile;
+   * `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`, `ERR_MILLRACE_INVALID_OPTION`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`; or the reason of the signal
+   * @example
+   * ```ts
+   * await limiter.wait('upstream', { cost: 5, signal: AbortSignal.timeout(2_000) })
+   * console.log('5 units are charged')
+   * ```
+   */
+  wait(key: Key, options?: WaitOptions): Promise<Decision>
+
+  /**
+   * Counts the units that the key has used lately. Whole buckets count, so the result may include units from
+   * up to one granularity earlier.
+   * @param key the key, or its handle
+   * @param lastMs how far back to count: above 0, at most the window. Default: the window
+   * @returns units; 0 for an unknown key
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_DURATION`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * console.log(`${limiter.usage('user:42', '10s')} units in the last 10 seconds`)
+   * ```
+   */
+  usage(key: Key, lastMs?: Duration): number
+
+  /**
+   * Gives back exactly the charge of a decision, while it still counts. A second call gives back nothing.
+   * @param decision a decision of this limiter
+   * @returns how many units were given back: the cost of the decision, or 0. It is 0 if nothing was charged,
+   * or the charge has left the window, or a refund by key or `clear` may have taken it since
+   * @throws {MillraceError} `ERR_MILLRACE_FOREIGN_DECISION`, `ERR_MILLRACE_INVALID_CLOCK`,
+   * `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const decision = limiter.check('user:42', 10)
+   * if (decision.allowed) limiter.refund(decision) // the request was answered from a cache
+   * ```
    */
   refund(decision: Decision): number
-  /** Takes up to `cost` units out of the key's counts, the oldest first. Returns how many. */
+  /**
+   * Takes up to `cost` units out of the key's counts, the oldest first.
+   * @param key the key, or its handle
+   * @param cost the most units to take out, an integer of 0 or more
+   * @returns how many units were taken out: less than `cost` if the key had used less
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * console.log(`gave back ${limiter.refund('user:42', 3)} units`)
+   * ```
+   */
   refund(key: Key, cost: number): number
-  refund(what: Decision | Key, cost?: number): number {
-    const engine = this.#open()
-    if (what instanceof InlineDecision) {
-      if (what.engine !== engine) throw foreignDecisionError(what)
-      const given = engine.changes.giveBack(what)
-      this.#waiters.wake(what.lo, what.hi)
-      return given
-    }
-    if (isDecision(what)) throw foreignDecisionError(what)
-    checkCost(cost)
-    const { lo, hi } = this.#keys.read(what as Key)
-    const refunded = engine.changes.refund(lo, hi, cost)
-    this.#waiters.wake(lo, hi)
-    return refunded
-  }
 
   /**
-   * Charges `cost` units without asking, beyond the limit too. False: the table had no room for the key.
+   * Charges `cost` units without a decision, also beyond the limit.
    *
-   * A granule counts at most 4,194,303 units of a key (in windows of more than 256 granules, 64 of them together at most
-   * 16,777,215). Penalties that come to more leave it at that, which is over every limit; one larger `cost` is refused with
-   * `ERR_MILLRACE_INVALID_COST`.
+   * A bucket counts at most 4,194,303 units of a key. If the window has more than 256 buckets, 64 of them
+   * count at most 16,777,215 units together. A full bucket stays at that number, which is over every limit.
+   * @param key the key, or its handle
+   * @param cost units to charge, an integer from 0 to 4,194,303
+   * @returns false if the table has no room for the key
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * limiter.penalize('ip:10.0.0.1', 20) // a failed login costs as much as 20 requests
+   * ```
    */
-  penalize(key: Key, cost: number): boolean {
-    const engine = this.#open()
-    checkPenalty(cost)
-    const { lo, hi } = this.#keys.read(key)
-    return engine.changes.penalize(lo, hi, cost)
-  }
+  penalize(key: Key, cost: number): boolean
 
   /**
-   * Refuses everything of the key for `ms` (in sixteenths of a second, rounded up; `Infinity`, or more than 4 years: for
-   * ever), in place of any block before. False: the table had no room for the key.
+   * Refuses every request of the key for `ms`. The new block replaces an earlier one, also if it ends sooner.
    *
-   * Of the 32 places that a key may have at most half stay blocked. Beyond that, of the other blocks there the one that ends
-   * soonest gives way, and `stats().blocksEvicted` counts it: size `maxKeys` for at least three times as many keys as are
-   * blocked at once.
+   * Each key has 32 possible places in the table. At most half of them stay blocked. One more block ends the
+   * one among them that would end soonest, and `stats().blocksEvicted` counts it. Size `maxKeys` for at least
+   * three times as many keys as are blocked at once.
+   * @param key the key, or its handle
+   * @param ms how long: above 0, in steps of 1/16 second, rounded up. `Infinity` or more than 4 years: for
+   * ever
+   * @returns false if the table has no room for the key
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_DURATION`,
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * limiter.block('ip:10.0.0.1', '15m')
+   * ```
    */
-  block(key: Key, ms: Duration): boolean {
-    const engine = this.#open()
-    const forMs = blockMs(ms)
-    const { lo, hi } = this.#keys.read(key)
-    const isBlocked = engine.changes.block(lo, hi, forMs)
-    this.#waiters.wake(lo, hi) // it may end earlier than the one before
-    return isBlocked
-  }
-
-  /** Ends a block; what the key had used still counts. Returns whether there was one. */
-  unblock(key: Key): boolean {
-    const engine = this.#open()
-    const { lo, hi } = this.#keys.read(key)
-    const unblocked = engine.changes.unblock(lo, hi)
-    this.#waiters.wake(lo, hi)
-    return unblocked
-  }
-
-  /** Forgets what the key has used, and ends its block. */
-  clear(key: Key): void {
-    const engine = this.#open()
-    const { lo, hi } = this.#keys.read(key)
-    engine.changes.clear(lo, hi)
-    this.#waiters.wake(lo, hi)
-  }
+  block(key: Key, ms: Duration): boolean
 
   /**
-   * Changes the limit for every thread at once; what has been admitted stays so. `rule` is the rule's name.
-   * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`
+   * Ends the block of a key. The units that the key has used still count.
+   * @param key the key, or its handle
+   * @returns whether the key was blocked
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_FOREIGN_HANDLE`,
+   * `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * if (limiter.unblock('ip:10.0.0.1')) console.log('unblocked')
+   * ```
    */
-  update(rule: string, change: { limit: number }): void {
-    this.#open()
-    const limit = checkUpdate(rule, this.#ruleName, change)
-    this.#open().limit = limit // asked again: a getter may have closed it
-    this.#updates.check()
-  }
-
-  /** What `attachLimiter` needs in another thread: structured-cloneable, for `workerData` or `postMessage`. */
-  share(): SharedLimiter {
-    this.#open()
-    return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
-  }
-
-  /** What has happened in all threads; each one's last 255 decisions may be missing but this thread's. */
-  stats(): LimiterStats {
-    return this.#open().statistics()
-  }
+  unblock(key: Key): boolean
 
   /**
-   * Detaches this limiter, and turns away who waits. The counts stay, for the other threads; and those in a file for whoever
-   * opens it next. May be called twice.
+   * Forgets the units that the key has used, and ends its block.
+   * @param key the key, or its handle
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_FOREIGN_HANDLE`,
+   * `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * limiter.clear('user:42') // the user has upgraded
+   * ```
    */
-  async close(): Promise<void> {
-    const engine = this.#engine
-    engine?.close()
-    this.#engine = undefined
-    this.#waiters.close(closed()) // first: it reads the memory
-    if (engine !== undefined) this.#file?.release()
-  }
+  clear(key: Key): void
 
-  /** What `console.log` shows. */
-  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const fields = this.#engine === undefined ? { isClosed: true } : this.rule
-    return inspectAs('Limiter', fields, options, inspect)
-  }
+  /**
+   * Changes the limit, for all threads and processes of this limiter at once. Earlier admissions stay.
+   * @param rule the name of the rule: `'default'` unless the options gave another
+   * @param change the new limit, an integer from 1 to 4,194,302
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * limiter.update('default', { limit: 200 })
+   * ```
+   */
+  update(rule: string, change: { limit: number }): void
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
+  /**
+   * Returns what {@link attachLimiter} needs to join this limiter from another thread.
+   * @returns an object for `workerData` or `postMessage`
+   * @throws {MillraceError} `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * import { Worker } from 'node:worker_threads'
+   *
+   * new Worker('./server.mjs', { workerData: limiter.share() }) // there: attachLimiter(workerData)
+   * ```
+   */
+  share(): SharedLimiter
 
-  #open(): InlineEngine {
-    if (this.#engine === undefined) throw closed()
-    return this.#engine
-  }
+  /**
+   * Returns the counters of this limiter. A call takes microseconds, however many keys there are.
+   * @returns the counts of all threads. Of each other thread, the last 255 decisions may be missing
+   * @throws {MillraceError} `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const { allowed, denied, evictedLive } = limiter.stats()
+   * if (evictedLive > 0) console.warn('maxKeys is too small', { allowed, denied, evictedLive })
+   * ```
+   */
+  stats(): LimiterStats
+
+  /**
+   * Detaches this limiter. Pending `wait` calls reject. The counts stay for other threads, and counts in a
+   * file stay for the next process that opens it. A second call does nothing.
+   * @returns a promise that resolves when the limiter is closed
+   * @example
+   * ```ts
+   * await limiter.close()
+   * ```
+   */
+  close(): Promise<void>
 }

@@ -3,24 +3,38 @@ import { checkOptions } from './checks.js'
 import { MillraceError } from './core/errors.js'
 import type { PoolSettings } from './engines/pool.js'
 
-/** The threads of `engine: 'pool'`. */
+/** The worker threads of `engine: 'pool'`. */
 export interface PoolOptions {
-  /** Threads that stay when there is nothing to do: 1 or more. @default 1 */
+  /**
+   * Threads that stay while idle: an integer from 1 to 1,024. More threads answer a sudden load sooner, and
+   * cost memory.
+   * @default 1
+   */
   minThreads?: number
   /**
-   * Threads at most, of which more than `minThreads` run while one can't keep up: `minThreads` or more.
-   * @default as many as there are processors beside the calling thread's, but at most 4, at least `minThreads`
+   * The most threads: an integer from `minThreads` to 1,024. More than `minThreads` run only while these
+   * can't keep up.
+   * @default the number of processors minus 1, but at most 4 and at least `minThreads`
    */
   maxThreads?: number
-  /** Keys that may wait for an answer: more is refused with `ERR_MILLRACE_OVERLOADED`. @default 65_536 */
+  /**
+   * The most pending keys: 1 or more. While this many keys wait for a decision, further calls reject with
+   * `ERR_MILLRACE_OVERLOADED`. A lower number bounds the latency under overload.
+   * @default 65_536
+   */
   maxPending?: number
-  /** What a thread may use, as `new Worker` takes it. @default what Node allows */
+  /**
+   * Memory limits of each thread, in megabytes, as for `new Worker`.
+   * @default the limits of Node.js
+   */
   resourceLimits?: {
-    /** 10 or more. */
+    /** The main heap: 10 or more. */
     maxOldGenerationSizeMb?: number
+    /** The heap of recent objects: more than 0. */
     maxYoungGenerationSizeMb?: number
+    /** The memory of generated code: more than 0. */
     codeRangeSizeMb?: number
-    /** 1 or more. */
+    /** The stack: 1 or more. */
     stackSizeMb?: number
   }
 }
@@ -31,8 +45,9 @@ const DEFAULT_MOST_THREADS = 4
 const MOST_THREADS = 1_024
 const MOST_MB = 2 ** 20
 /**
- * The least megabytes of each limit; 0: any positive number. Tried on Node.js 20.19, 22.23, 24.21 and 26.10 (2026-11-22). Of the old
- * generation, up to 2.2 MB end the process while a thread starts, with up to 5 no thread starts, and with up to 8 threads die at work.
+ * The smallest value of each limit, in megabytes; 0: any positive number. Measured on Node.js 20.19, 22.23,
+ * 24.21 and 26.10 (2026-11-22): with an old generation of up to 2.2 MB the process dies while a thread
+ * starts, with up to 5 no thread starts, and with up to 8 threads die at work.
  */
 const LEAST_MB: Readonly<Record<string, number>> = {
   maxOldGenerationSizeMb: 10,
@@ -54,7 +69,7 @@ export function checkPool(options: PoolOptions = {}): PoolSettings {
   return { minThreads, maxThreads, maxPending, resourceLimits: limits }
 }
 
-/** Copied: threads are started by them later, too. */
+/** Checks and copies the limits: later threads use them too. */
 function ownLimits(limits: object): object {
   checkOptions(limits, Object.keys(LEAST_MB), 'pool.resourceLimits')
   const own = { ...limits }

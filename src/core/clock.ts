@@ -3,13 +3,22 @@ import { MillraceError } from './errors.js'
 import { type Inspect, inspectAs } from './inspect.js'
 import { WordWatch } from './word-watch.js'
 
-/** A source of time. The clocks of attached threads must agree to less than one granularity. */
+/** A source of time. The clocks of attached threads must differ by less than one granularity. */
 export interface Clock {
   /**
-   * Finite milliseconds since any fixed moment, fractions included. If the clock steps back, by up to an
-   * hour, Millrace keeps using its last reading until the clock is there again. (The hour is at least two and
-   * at most 2^20 granularities.) If it steps back by two granularities more than that, the counts are
-   * forgotten.
+   * Returns the time.
+   *
+   * If it steps back by up to an hour, Millrace keeps using its last reading until the clock is there again.
+   * (The hour is at least 2 and at most 1,048,576 buckets.) If it steps back by two buckets more than that,
+   * the counts are forgotten.
+   * @returns milliseconds since any fixed moment: a finite number, fractions included
+   * @example
+   * ```ts
+   * import { type Clock, createLimiter } from 'millrace'
+   *
+   * const clock: Clock = { now: () => performance.now() }
+   * const limiter = createLimiter({ limit: 100, window: '1m', clock })
+   * ```
    */
   now(): number
 }
@@ -31,11 +40,33 @@ export const monotonicClock: Clock = {
 /** A clock that moves only when it is set, for tests and replays. It is in shared memory. */
 export interface ManualClock extends Clock {
   /**
-   * Moves the clock on by `ms`, or back if `ms` is negative. Wakes all calls of `wait` that use it, in every
-   * thread.
+   * Moves the clock by `ms`. Wakes all calls of `wait` that use it, in every thread.
+   * @param ms milliseconds; negative: back
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_CLOCK` if `ms` or the new reading is not a finite number
+   * @example
+   * ```ts
+   * import { createLimiter, manualClock } from 'millrace'
+   *
+   * const clock = manualClock()
+   * const limiter = createLimiter({ limit: 1, window: '1m', clock })
+   * limiter.check('user:42')
+   * clock.advance(61_000) // one window, and one bucket of a second
+   * console.log(limiter.check('user:42').allowed) // true
+   * ```
    */
   advance(ms: number): void
-  /** Sets the clock to `ms`. Wakes all calls of `wait` that use it, in every thread. */
+  /**
+   * Sets the clock to `ms`. Wakes all calls of `wait` that use it, in every thread.
+   * @param ms the new reading, in milliseconds
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_CLOCK` if `ms` is not a finite number
+   * @example
+   * ```ts
+   * import { manualClock } from 'millrace'
+   *
+   * const clock = manualClock()
+   * clock.set(Date.parse('2026-01-01T00:00:00Z')) // the time of the first line of a log
+   * ```
+   */
   set(ms: number): void
 }
 
@@ -107,7 +138,17 @@ export class SharedManualClock implements ManualClock {
 /**
  * Creates a clock for tests and replays. It stays at `startMs` until `advance` or `set` changes it. Threads
  * that attach to a limiter with this clock use it too.
- * @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` if `startMs` is not a finite number
+ * @param startMs the first reading, in milliseconds. Default: 0
+ * @returns the clock, for the option `clock` of {@link createLimiter}
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_CLOCK` if `startMs` is not a finite number
+ * @example
+ * ```ts
+ * import { createLimiter, manualClock } from 'millrace'
+ *
+ * const clock = manualClock()
+ * const limiter = createLimiter({ limit: 1, window: '1s', clock })
+ * console.log(limiter.check('user:42').allowed, limiter.check('user:42').allowed) // true false
+ * ```
  */
 export function manualClock(startMs = 0): ManualClock {
   const clock = new SharedManualClock()

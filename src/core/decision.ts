@@ -14,15 +14,16 @@ export const MAX_RETRY_SECONDS = 2_147_483
  * `docs/explanation/guarantees.md`.)
  */
 export interface Decision {
+  /** Whether the request is admitted. */
   readonly allowed: boolean
   /** The rule's limit at the decision. */
   readonly limit: number
   /** Units left in the window after this decision, 0 to `limit`. */
   readonly remaining: number
   /**
-   * 0 if allowed. Otherwise the whole milliseconds, at least 1, from the decision to the first moment at
-   * which this cost would be admitted if no other one is before. `Infinity` if there is no such moment. For
-   * headers use `retryAfterSeconds`.
+   * Whole milliseconds from the decision to the first moment at which the same request would be admitted, if
+   * no other one is before: 0 if allowed, else at least 1. `Infinity` for a cost above the limit, and for a
+   * key that is blocked for ever. For headers use `retryAfterSeconds`.
    */
   readonly retryAfterMs: number
   /**
@@ -38,8 +39,13 @@ export interface Decision {
   /** The name of the rule that decided. */
   readonly rule: string
   /**
-   * All seven fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`. `Infinity`
-   * becomes `Number.MAX_SAFE_INTEGER`, because JSON would write `null`, which counts as 0.
+   * Returns all seven fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`.
+   * `Infinity` becomes `Number.MAX_SAFE_INTEGER`, because JSON would write `null`, which counts as 0.
+   * @returns a new object
+   * @example
+   * ```ts
+   * console.log(JSON.stringify(await limiter.check('user:42')))
+   * ```
    */
   toJSON(): DecisionFields
 }

@@ -1,9 +1,9 @@
 import { MillraceError } from './errors.js'
 
 /**
- * Milliseconds as a number, or a number with its unit as text: `'250ms'`, `'1s'`, `'15m'`, `'1h'`, `'1d'`.
- * The type accepts any string, such as one from the environment. A string that is not a duration throws.
- * Editors suggest common durations.
+ * A duration: milliseconds as a number, or a number and a unit as a string, such as `'250ms'`, `'1s'`,
+ * `'15m'`, `'1h'`, `'1d'`. Decimals are allowed, spaces are not. The type accepts any string, such as one
+ * from the environment. A string that is not a duration throws. Editors suggest common durations.
  */
 export type Duration = number | Common | (string & {})
 

@@ -1,4 +1,4 @@
-/** The codes of all errors of Millrace. `docs/reference/errors.md` says what to do about each. */
+/** The codes of all errors of Millrace. `docs/reference/errors.md` has the causes and remedies of each. */
 export type ErrorCode =
   | 'ERR_MILLRACE_INVALID_OPTION'
   | 'ERR_MILLRACE_INVALID_RULE'
@@ -22,9 +22,23 @@ export type ErrorCode =
   | 'ERR_MILLRACE_WORKER_LOST'
   | 'ERR_MILLRACE_NO_THREADS'
 
-/** The error of every method of Millrace. It names the value at fault and the expected one. */
+/**
+ * The error of every method of Millrace. It names the value at fault and the expected one.
+ *
+ * @example
+ * ```ts
+ * import { MillraceError } from 'millrace'
+ *
+ * try {
+ *   await limiter.check('')
+ * } catch (error) {
+ *   if (error instanceof MillraceError) console.log(error.code, error.option) // ERR_MILLRACE_INVALID_KEY key
+ * }
+ * ```
+ */
 export class MillraceError extends Error {
   override readonly name = 'MillraceError'
+  /** The kind of the error. Codes are stable; messages may change. */
   readonly code: ErrorCode
   /** The option, argument or field at fault, such as `limit` or `keys[3]`. */
   readonly option: string
@@ -32,9 +46,10 @@ export class MillraceError extends Error {
   readonly value: unknown
   /** A description of the expected value. */
   readonly expected: string
-  /** Whether the request may have been charged all the same. Present only if the code does not say so. */
+  /** Whether the call may have charged its key all the same. Only some errors of `engine: 'pool'` have it. */
   declare readonly mayBeCharged?: boolean
 
+  /** @internal */
   constructor(
     code: ErrorCode,
     option: string,

@@ -1,7 +1,4 @@
-/**
- * The global `AbortSignal`. A program that is compiled without the types of Node.js and of the DOM has no
- * such type. There it is the common part of both.
- */
+/** The global `AbortSignal`. Without the types of Node.js or of the DOM, it is an object with `aborted`. */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Global } }
   ? Global
   : { readonly aborted: boolean }

@@ -2,38 +2,54 @@ import { type Duration, formatDuration, parseDuration } from './duration.js'
 import { MillraceError } from './errors.js'
 
 /**
- * `'strict'`: never over the limit in any window. `'smooth'`: closer to the limit on average, and never over
- * it in any window minus one granularity.
+ * How a limiter counts the oldest bucket, which lies only partly inside the window.
+ * - `'strict'`: whole. A key never exceeds its limit in any window, and is refused up to one granularity
+ * early.
+ * - `'smooth'`: by the part inside the window. It is closer to the limit on average. A key never exceeds its
+ * limit in any window minus one granularity.
  */
 export type Edge = 'strict' | 'smooth'
 
 /** How a window of many buckets is summed. */
 export type RangeSumName = 'blocks' | 'fenwick'
 
-/** A rule as a user writes it. */
+/** The options of a rule. */
 export interface RuleOptions {
-  /** Units a key may use in any window: an integer from 1 to 4,194,302 (2^22 - 2). */
+  /**
+   * The units that a key may use in any window: an integer from 1 to 4,194,302. For more, count in larger
+   * units.
+   */
   limit: number
-  /** How long a unit counts after it was used. Up to 10,000 years. */
+  /** How long a unit counts after its use: from 1 ms to 10,000 years, such as `'1m'`. */
   window: Duration
   /**
-   * The precision of time: a unit counts for up to one granularity longer than the window. It must divide the
-   * window into whole parts, at most 1,048,576 (2^20) of them. A finer granularity is closer to exact and
-   * takes 4 bytes per key for each part.
+   * The length of one bucket. A unit counts for up to one granularity longer than the window. A finer
+   * granularity is more exact, and takes 4 more bytes of each key for each bucket. It must divide the window
+   * into at most 1,048,576 equal buckets.
    * @default a sixtieth of the window
    */
   granularity?: Duration
   /**
-   * How windows of more than 256 buckets are summed: `'blocks'` or `'fenwick'`. They decide alike and differ
-   * in speed. A window of fewer buckets does not accept this option: it is summed bucket by bucket.
-   * @default `'blocks'`, above 262,144 buckets `'fenwick'`
+   * The data structure that sums a window of more than 256 buckets: `'blocks'` or `'fenwick'`. Both decide
+   * alike; they differ only in speed. A window of up to 256 buckets is summed directly, and does not accept
+   * this option.
+   * @default 'blocks'; above 262,144 buckets 'fenwick'
    */
   rangeSum?: RangeSumName
-  /** @default 'sliding-window' */
+  /**
+   * The algorithm. There is one.
+   * @default 'sliding-window'
+   */
   algorithm?: 'sliding-window'
-  /** @default 'strict' */
+  /**
+   * How the limiter counts the oldest bucket, which lies only partly inside the window.
+   * @default 'strict'
+   */
   edge?: Edge
-  /** The rule's name in decisions. @default 'default' */
+  /**
+   * The name of the rule, in decisions and for `update`: 1 or more characters.
+   * @default 'default'
+   */
   name?: string
 }
 

@@ -19,8 +19,8 @@ export class Backlog {
   }
 
   /**
-   * Calls `tryEnqueue` with one entry after another until it returns false. Drops aborted entries. Returns how many keys
-   * were dropped.
+   * Calls `tryEnqueue` with one entry after another until it returns false. Drops aborted entries. Returns
+   * how many keys were dropped.
    */
   drain(tryEnqueue: (request: PoolRequest | PartitionedBatch) => boolean): number {
     const entries = this.#entries

@@ -6,30 +6,53 @@ import { KEYS_PER_READING, SEEN_WORDS } from '../native/native-params.js'
 import type { Era } from './era.js'
 import type { InlineEngine } from './inline.js'
 
-/** What a limiter says of many keys at once: an entry for each, in their order. */
+/** The decisions of `checkMany`, by the index of the key. Like a {@link Decision}, it is a snapshot. */
 export interface BatchDecision {
+  /** The number of keys. */
   readonly length: number
-  /** 1 where the key was admitted, else 0. */
+  /** 1 if the key is admitted, else 0. */
   readonly allowed: Uint8Array
-  /** Units left after each decision, at the moment of it; only if it was asked for. */
+  /** The units that each key had left after its decision. Only with the option `remaining`. */
   readonly remaining?: Int32Array
-  /** As {@link Decision.retryAfterMs}, of entry `i`; worked out when first asked. */
+  /**
+   * Returns when the key at index `i` can be admitted, like {@link Decision.retryAfterMs}.
+   * @param i an index from 0 to `length - 1`
+   * @returns whole milliseconds: 0 if allowed, else at least 1; may be `Infinity`
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for another index
+   * @example
+   * ```ts
+   * const batch = await limiter.checkMany(['user:1', 'user:2'])
+   * if (batch.allowed[1] === 0) console.log(`user:2 can retry in ${batch.retryAfterMs(1)} ms`)
+   * ```
+   */
   retryAfterMs(i: number): number
-  /** As {@link Decision.retryAfterSeconds}, of entry `i`. */
+  /**
+   * Returns when the key at index `i` can be admitted, like {@link Decision.retryAfterSeconds}.
+   * @param i an index from 0 to `length - 1`
+   * @returns whole seconds: 0 if allowed, else from 1 to 2,147,483
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for another index
+   * @example
+   * ```ts
+   * const batch = await limiter.checkMany(['user:1', 'user:2'])
+   * if (batch.allowed[1] === 0) console.log(`Retry-After: ${batch.retryAfterSeconds(1)}`)
+   * ```
+   */
   retryAfterSeconds(i: number): number
 }
 
-/** Where the addon stops sooner than after so many keys, most are new: the rest of the 64 is decided without it. */
+/** If the addon stops after fewer keys, most keys are new. TypeScript then decides the rest of the 64. */
 const SHORT_RUN = 16
 
-/** The costs of a batch: one for all, or one for each. */
+/**
+ * The costs of a batch: one cost for all keys, or an array with one cost for each key. Integers of 0 or more.
+ */
 export type Costs = number | ArrayLike<number>
 
 const nextReading = (i: number): number => i - (i % KEYS_PER_READING) + KEYS_PER_READING
 
 /**
- * Decides every key in order, the same key twice too, each by the limit of its moment. What comes in has been checked, and is
- * nobody else's to change.
+ * Decides every key in order, also a key that stands twice, by the limit at that moment. The arguments have
+ * been checked, and no other code changes them.
  */
 export function decideBatch(
   engine: InlineEngine,
@@ -49,14 +72,14 @@ class InlineBatch implements BatchDecision {
   readonly #engine: InlineEngine
   readonly #fingerprints: Int32Array
   readonly #costs: Costs
-  /** By which each was decided. */
+  /** By index: the limit of the decision, its reading of the clock, and what its figures need later. */
   readonly #limits: Int32Array
   readonly #at: Float64Array
-  readonly #seen: Int32Array
-  /** The eras in which entries were decided, each with the index of its first. */
+  readonly #kept: Int32Array
+  /** The eras of the decisions, each with the index of its first decision. */
   readonly #eras: { from: number; era: Era }[] = []
-  /** `retryAfterMs` of the entries of which it has been found, else 0. */
-  #found: Float64Array | undefined = undefined
+  /** By index: `retryAfterMs`, or 0 if it is not computed. */
+  #retryAfterMs: Float64Array | undefined = undefined
 
   constructor(engine: InlineEngine, fingerprints: Int32Array, costs: Costs, withRemaining: boolean) {
     const length = fingerprints.length / 2
@@ -68,14 +91,14 @@ class InlineBatch implements BatchDecision {
     this.#costs = costs
     this.#limits = new Int32Array(length)
     this.#at = new Float64Array(length)
-    this.#seen = new Int32Array(SEEN_WORDS * length)
+    this.#kept = new Int32Array(SEEN_WORDS * length)
   }
 
   decideAll(): void {
     const { length } = this
     const { native, reading } = this.#engine
     if (length === 0) return
-    if (native !== undefined && length >= native.leastKeys) this.#decideThrough(native)
+    if (native !== undefined && length >= native.leastKeys) this.#decideNatively(native)
     else {
       reading.take()
       this.#decideFrom(0, length)
@@ -85,9 +108,9 @@ class InlineBatch implements BatchDecision {
   retryAfterMs(i: number): number {
     checkEntry(i, this.length)
     if (this.allowed[i] === 1) return 0
-    this.#found ??= new Float64Array(this.length)
-    const found = this.#found[i]! || this.#engine.estimates.retryAfter(this.#decided(i))
-    this.#found[i] = found
+    this.#retryAfterMs ??= new Float64Array(this.length)
+    const found = this.#retryAfterMs[i]! || this.#engine.estimates.retryAfter(this.#decided(i))
+    this.#retryAfterMs[i] = found
     return found
   }
 
@@ -95,14 +118,14 @@ class InlineBatch implements BatchDecision {
     return secondsOf(this.retryAfterMs(i))
   }
 
-  /** What `console.log` shows. */
+  /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     const { length, allowed, remaining } = this
     const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
     return inspectAs('BatchDecision', fields, options, inspect)
   }
 
-  /** An entry that was refused. */
+  /** The decision at an index. It is a refusal. */
   #decided(i: number): Decided {
     const at = SEEN_WORDS * i
     return {
@@ -113,15 +136,15 @@ class InlineBatch implements BatchDecision {
       limit: this.#limits[i]!,
       at: this.#at[i]!,
       outcome: Outcome.REFUSED,
-      way: this.#seen[at]!,
-      adm: this.#seen[at + 1]!,
-      tick: this.#seen[at + 2]!,
-      until: this.#seen[at + 3]!,
+      way: this.#kept[at]!,
+      adm: this.#kept[at + 1]!,
+      tick: this.#kept[at + 2]!,
+      until: this.#kept[at + 3]!,
     }
   }
 
-  /** All entries by the addon, but those that it leaves to us. */
-  #decideThrough(native: NativeBatches): void {
+  /** Decides all keys: the addon those that it can, TypeScript the others. */
+  #decideNatively(native: NativeBatches): void {
     const { length } = this
     const engine = this.#engine
     const { reading } = engine
@@ -130,27 +153,27 @@ class InlineBatch implements BatchDecision {
       costs: this.#costs as number | Float64Array,
       allowed: this.allowed,
       at: this.#at,
-      seen: this.#seen,
+      seen: this.#kept,
       remaining: this.remaining,
     }
     for (let from = 0; from < length; ) {
       if (native.readsClock || from % KEYS_PER_READING === 0) reading.take()
       const to = native.readsClock ? length : Math.min(length, nextReading(from))
-      this.#noteEra(from)
-      const { limit } = engine // the addon stops where it has changed
+      this.#recordEra(from)
+      const { limit } = engine // the addon stops if the limit changes
       const stopped = native.admit(entries, from, to, limit, reading.nowMs)
       this.#limits.fill(limit, from, stopped)
       engine.tally(native.admitted, stopped - from - native.admitted)
       if (stopped === to) from = to
       else {
-        // By the reading in hand, though the addon has taken newer ones: a new key takes another as it is given its place.
+        // By the present reading, though the addon has taken newer ones: an insertion takes another one.
         const isShort = stopped - from < SHORT_RUN
         from = this.#decideFrom(stopped, isShort ? Math.min(to, nextReading(stopped)) : stopped + 1)
       }
     }
   }
 
-  /** Entries by TypeScript, the first of them by the reading in hand. Returns `to`. */
+  /** Decides keys in TypeScript, the first one by the present reading. Returns `to`. */
   #decideFrom(from: number, to: number): number {
     for (let i = from; i < to; i++) {
       if (i % KEYS_PER_READING === 0 && i !== from) this.#engine.reading.take()
@@ -164,35 +187,35 @@ class InlineBatch implements BatchDecision {
     const lo = this.#fingerprints[2 * i]!
     const hi = this.#fingerprints[2 * i + 1]!
     const cost = this.#costOf(i)
-    this.#noteEra(i)
+    this.#recordEra(i)
     const { limit } = engine
     this.#limits[i] = limit
     const outcome = engine.decide(lo, hi, cost, limit, -1)
     this.allowed[i] = outcome >= Outcome.UNCOUNTED ? 1 : 0
-    if (engine.way < 0) this.#keepNew(i, lo, hi, cost, outcome)
+    if (engine.way < 0) this.#keepNewKey(i, lo, hi, cost, outcome)
     else this.#keep(i, engine.decided(lo, hi, cost, limit, outcome))
     this.#at[i] = engine.reading.nowMs
   }
 
-  #noteEra(from: number): void {
+  #recordEra(from: number): void {
     const { era } = this.#engine
     if (this.#eras.at(-1)?.era !== era) this.#eras.push({ from, era })
   }
 
-  /** Of a key that has no way, what somebody may ask is found at once. Not more: it reads the clock, which the addon would not. */
-  #keepNew(i: number, lo: number, hi: number, cost: number, outcome: Outcome): void {
+  /** Computes the figures of a key without a way at once, but only those that can be read later. */
+  #keepNewKey(i: number, lo: number, hi: number, cost: number, outcome: Outcome): void {
     if (this.remaining === undefined && outcome !== Outcome.NO_ROOM) return
     const figures = this.#engine.estimates.ofNewKey(lo, hi, cost, this.#limits[i]!, outcome)
     if (this.remaining) this.remaining[i] = figures.remaining
     if (outcome !== Outcome.NO_ROOM) return
-    this.#found ??= new Float64Array(this.length)
-    this.#found[i] = figures.retryAfterMs
+    this.#retryAfterMs ??= new Float64Array(this.length)
+    this.#retryAfterMs[i] = figures.retryAfterMs
   }
 
   #keep(i: number, decided: Decided): void {
     if (this.remaining) this.remaining[i] = this.#engine.estimates.remaining(decided)
     if (decided.outcome !== Outcome.REFUSED) return
-    this.#seen.set([decided.way, decided.adm, decided.tick, decided.until ?? 0], SEEN_WORDS * i)
+    this.#kept.set([decided.way, decided.adm, decided.tick, decided.until ?? 0], SEEN_WORDS * i)
   }
 
   #costOf(i: number): number {

@@ -10,17 +10,18 @@ import { load } from '../memory/words.js'
 import type { NativeSingle } from '../native/single.js'
 
 /**
- * What a key may still use, and when, as of a decision. The decision kept its cell's admission word and tick. While the cell
- * bears both, and the key's name, its buckets are as the decision left them, and figures are summed from them for a window
- * that ends at the decision's reading. Otherwise figures are bounds, from what the decision kept alone. So they are, too, once
- * this thread may have brought the word back (`algorithms/epochs.ts`):
+ * The figures of a decision: `remaining`, `retryAfterMs` and `resetMs`, as of the decision. A decision keeps
+ * the admission word and the tick of its cell. While the cell has the same word, tick and key, its buckets
+ * are unchanged. The figures are then exact: sums of the buckets, for a window that ends at the decision's
+ * reading. Otherwise the figures are bounds, from the kept values alone. They are also bounds once this
+ * thread may have restored the word (`algorithms/epochs.ts`):
  *
- *     remaining     the limit less the word's total, which errs high
- *     retryAfterMs  until all that was charged up to the tick has left the window, and the block has ended
+ *     remaining     the limit minus the word's total, which errs high
+ *     retryAfterMs  until all charges up to the tick have left the window, and the block has ended
  *     resetMs       the same
  *
- * A refund by another thread takes units out of a bucket before it changes the admission word: figures that are summed in
- * between have it already.
+ * A refund by another thread takes units out of a bucket before it changes the admission word. A sum in
+ * between already has the refund.
  */
 export class DecisionEstimates {
   readonly #arena: Arena
@@ -30,10 +31,10 @@ export class DecisionEstimates {
   readonly #insertion: Insertion
   readonly #reading: Reading
   readonly #single: NativeSingle | undefined
-  /** The reading of the decision that is asked about. */
-  readonly #then: Reading
+  /** The reading of the decision whose figures are computed. */
+  readonly #decisionReading: Reading
   #at = 0
-  readonly #found = { remaining: 0, retryAfterMs: 0, resetMs: 0 }
+  readonly #figuresOfLast = { remaining: 0, retryAfterMs: 0, resetMs: 0 }
   #isDetached = false
 
   constructor(
@@ -52,24 +53,24 @@ export class DecisionEstimates {
     this.#insertion = insertion
     this.#reading = reading
     this.#single = single
-    this.#then = new Reading({ now: () => this.#at }, reading.ticks)
+    this.#decisionReading = new Reading({ now: () => this.#at }, reading.ticks)
   }
 
-  /** The memory may go: from now on figures are bounds, and nothing here looks at a cell. */
+  /** The memory may be unmapped: all later figures are bounds, without an access to a cell. */
   detach(): void {
     this.#isDetached = true
   }
 
-  /** All figures. The object is the same every time. */
+  /** All figures, in an object that the next call overwrites. */
   figuresOf(decided: Decided): Figures {
-    const figures = this.#found
+    const figures = this.#figuresOfLast
     figures.remaining = this.remaining(decided)
     figures.retryAfterMs = decided.outcome >= Outcome.UNCOUNTED ? 0 : this.retryAfter(decided)
     figures.resetMs = this.reset(decided)
     return figures
   }
 
-  /** Units left after the decision. */
+  /** The units left after the decision. */
   remaining(decided: Decided): number {
     const { limit, adm, outcome, tick } = decided
     if (this.#blockedMs(decided) > 0) return 0
@@ -82,19 +83,20 @@ export class DecisionEstimates {
     return Math.max(0, limit - (used ?? adm & COUNT))
   }
 
-  /** Of a refusal: until its cost would be admitted, at least 1. */
+  /** Milliseconds until the cost of a refusal would be admitted, at least 1. */
   retryAfter(decided: Decided): number {
     const { cost, limit } = decided
     if (cost > limit) return Number.POSITIVE_INFINITY
     return Math.max(1, this.#blockedMs(decided), cost === 0 ? 0 : this.#untilFits(decided))
   }
 
-  /** Until the whole limit is back. */
+  /** Milliseconds until the key has its whole limit again. */
   reset(decided: Decided): number {
     const { adm, outcome, tick } = decided
     const blockedMs = this.#blockedMs(decided)
     const then = this.#readingOf(decided)
-    const isNewest = outcome === Outcome.CHARGED || outcome === Outcome.GIVEN_BACK // its own charge leaves last
+    // The charge of the decision itself leaves the window last.
+    const isNewest = outcome === Outcome.CHARGED || outcome === Outcome.GIVEN_BACK
     if (isNewest) return this.#cellEstimates.untilGone(tick, then)
     if ((adm & COUNT) === 0) return 0
     const emptyMs = this.#exactly(decided, (base) => this.#cellEstimates.untilEmpty(base, then))
@@ -111,8 +113,9 @@ export class DecisionEstimates {
   }
 
   /**
-   * The figures of a key without a way, by the reading in hand: those of the cell that it would take over with its counts, and
-   * whose block would give way. Of a table without room, `retryAfterMs` is when the first of its ways may be taken.
+   * The figures of a key without a way, by the present reading. They are those of the cell that an insertion
+   * would take over with its counts, and whose block it would end. If the table has no room, `retryAfterMs`
+   * is the time until the first way is free.
    */
   ofNewKey(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Figures {
     const isAllowed = outcome >= Outcome.UNCOUNTED
@@ -140,7 +143,9 @@ export class DecisionEstimates {
     return { remaining, retryAfterMs: isAllowed ? 0 : retryAfterMs, resetMs }
   }
 
-  /** When the first way of the key's sets may be taken, and `cost` fits beside the counts that come with it. */
+  /**
+   * Milliseconds until an insertion can take a way of the key's sets, and `cost` fits with the counts there.
+   */
   #untilRoom(lo: number, hi: number, cost: number, limit: number): number {
     const bases = [...this.#table.waysOf(lo, hi)].map((way) => this.#window.base(way))
     let first = Number.POSITIVE_INFINITY
@@ -155,7 +160,7 @@ export class DecisionEstimates {
     return first
   }
 
-  /** When the counts of one of the key's ways have expired, and its block is over or gives way. */
+  /** Milliseconds until the counts of a way have expired, and its block has ended or can be evicted. */
   #untilFree(base: number, bases: readonly number[]): number {
     const estimates = this.#cellEstimates
     const expired = estimates.untilExpired(base, this.#reading)
@@ -174,23 +179,23 @@ export class DecisionEstimates {
     return exact ?? this.#cellEstimates.untilGone(tick, then)
   }
 
-  /** How long the block by which it was refused was still to last; 0: it was not refused by one. */
+  /** Milliseconds from the decision to the end of the block that refused it; 0 if no block did. */
   #blockedMs({ adm, until, at }: Decided): number {
     return (adm & COUNT) === BLOCKED && until !== undefined ? this.#window.until.wholeMs(until, at) : 0
   }
 
   #readingOf({ at }: Decided): Reading {
     this.#at = at
-    this.#then.take()
-    return this.#then
+    this.#decisionReading.take()
+    return this.#decisionReading
   }
 
-  /** What `see` finds in the decision's cell; undefined where the cell has changed since, or may be no more. */
-  #exactly(decided: Decided, see: (base: number) => number): number | undefined {
+  /** The result of `read` on the decision's cell; undefined if the cell may have changed, or be unmapped. */
+  #exactly(decided: Decided, read: (base: number) => number): number | undefined {
     const { way, lo, hi, adm, tick } = decided
     if (!this.#canTrustEpoch(decided) || !this.#window.isUnchanged(way, lo, hi, adm, tick)) return undefined
-    const seen = see(this.#window.base(way))
-    return this.#window.isStillUnchanged(way, adm, tick) ? seen : undefined
+    const figure = read(this.#window.base(way))
+    return this.#window.isStillUnchanged(way, adm, tick) ? figure : undefined
   }
 
   #canTrustEpoch({ era, way }: Decided): boolean {

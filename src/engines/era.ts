@@ -3,7 +3,10 @@ import type { EngineEra } from '../core/decision.js'
 import type { DecisionEstimates } from './decision-estimates.js'
 import type { InlineEngine } from './inline.js'
 
-/** The source of the decisions that an engine makes in one era of its epochs. */
+/**
+ * The common properties of all decisions that an engine makes in one era of its epochs
+ * (`algorithms/epochs.ts`).
+ */
 export class Era implements EngineEra {
   readonly engine: InlineEngine
   readonly ruleName: string

@@ -21,25 +21,29 @@ import { KeyChanges } from './key-changes.js'
 
 const NO_WAY = -1
 /**
- * From this fraction of a millisecond on, a decision keeps its exact reading. Doubles are rounded, so adding milliseconds to
- * such a reading may give the next whole millisecond.
+ * From this fraction of a millisecond on, a decision keeps its exact reading. Doubles are rounded, so adding
+ * milliseconds to such a reading may give the next whole millisecond.
  */
 const NEARLY_WHOLE = 1 - 2 ** -10
-/** Adds the counts to the shared statistics after so many decisions. An atomic addition costs a tenth of a decision. */
+/**
+ * After this many decisions, the engine adds its counts to the shared statistics. An atomic addition costs a
+ * tenth of a decision.
+ */
 const DECISIONS_PER_FLUSH = 256
 
+/** The counters of a limiter, as `limiter.stats()` returns them. */
 export interface EngineStatistics extends Statistics {
   /**
-   * `'addon'`: the C++ addon decides single keys and large batches, and TypeScript does the rest. `'none'`: the addon is not
-   * loaded, and TypeScript does everything.
+   * `'addon'`: the C++ addon decides single keys and large batches, and TypeScript does the rest. `'none'`:
+   * the addon is not loaded, and TypeScript does everything.
    */
   native: 'addon' | 'none'
 }
 
 /**
- * Decides on the calling thread. Keys are fingerprints, and the facade has checked all arguments. Every method reads the clock,
- * except `check` and `decide`, whose callers have read it. It finds the key's way, and starts over if another key has taken
- * the way meanwhile.
+ * Decides on the calling thread. Keys are fingerprints, and the facade has checked all arguments. Every
+ * method reads the clock, except `check` and `decide`, whose callers have read it. It finds the key's way,
+ * and starts over if another key has taken the way meanwhile.
  */
 export class InlineEngine {
   readonly ruleName: string
@@ -107,8 +111,8 @@ export class InlineEngine {
   }
 
   /**
-   * Decides and charges, by the reading that the caller has just taken. `cost` is an integer of 0 or more, of any size; `hint`
-   * is the last way of the key, or -1.
+   * Decides and charges, by the reading that the caller has just taken. `cost` is an integer of 0 or more, of
+   * any size; `hint` is the last way of the key, or -1.
    */
   check(lo: number, hi: number, cost: number, hint: number): InlineDecision {
     const { limit } = this
@@ -147,7 +151,10 @@ export class InlineEngine {
     return made
   }
 
-  /** The decision on a key without a way. It has its figures at once: the table has nothing to compute them from later. */
+  /**
+   * The decision on a key without a way. It has its figures at once: the table has nothing to compute them
+   * from later.
+   */
   #newKeyDecisionOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
     const figures = this.estimates.ofNewKey(lo, hi, cost, limit, outcome)
     const made = new InlineDecision(
@@ -168,8 +175,9 @@ export class InlineEngine {
   }
 
   /**
-   * The reading that a decision keeps. If granules begin at whole milliseconds, the figures of a reading are those of the whole
-   * millisecond before it. For 24 days that is a small integer, which V8 stores in the decision itself.
+   * The reading that a decision keeps. If granules begin at whole milliseconds, the figures of a reading are
+   * those of the whole millisecond before it. For 24 days that is a small integer, which V8 stores in the
+   * decision itself.
    */
   #keptReading(nowMs: number): number {
     return this.#hasWholeGranules ? Math.floor(nowMs) : nowMs
@@ -270,7 +278,9 @@ export class InlineEngine {
     this.#denied = 0
   }
 
-  /** An invalid limit means that something else has written to the memory: the last valid one stays in force. */
+  /**
+   * An invalid limit means that something else has written to the memory: the last valid one stays in force.
+   */
   #changedLimit(limit: number): number {
     if (isLimit(limit)) this.#lastValidLimit = limit
     return this.#lastValidLimit
@@ -297,7 +307,9 @@ export class InlineEngine {
     return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
 
-  /** Admits cost 0 unless the key is blocked, and refuses a cost above the limit. Neither changes the table. */
+  /**
+   * Admits cost 0 unless the key is blocked, and refuses a cost above the limit. Neither changes the table.
+   */
   #decideUncharged(lo: number, hi: number, cost: number): Outcome {
     this.way = this.#lookUp(lo, hi)
     const isBlocked = this.way >= 0 && this.#isBlocked()

@@ -10,8 +10,8 @@ import { HEADER } from '../memory/layout.js'
 import type { Table } from '../memory/table.js'
 
 /**
- * Changes the counts and the blocks of keys, on the calling thread. The arguments have been checked. Every method reads the
- * clock, finds the key's way, and starts over if another key has taken the way meanwhile.
+ * Changes the counts and the blocks of keys, on the calling thread. The arguments have been checked. Every
+ * method reads the clock, finds the key's way, and starts over if another key has taken the way meanwhile.
  */
 export class KeyChanges {
   readonly #arena: Arena
@@ -40,7 +40,9 @@ export class KeyChanges {
     return this.#takeOut(decision.way, decision.tick, decision.cost, decision.stamp)
   }
 
-  /** Gives back a charge of `cost` units, by the place and the stamp of the charge. Returns how many units. */
+  /**
+   * Gives back a charge of `cost` units, by the place and the stamp of the charge. Returns how many units.
+   */
   giveBackFrom(way: number, tick: number, cost: number, stamp: number): number {
     this.#reading.take()
     return this.#takeOut(way, tick, cost, stamp)
@@ -52,7 +54,7 @@ export class KeyChanges {
     return this.#changeExisting(lo, hi, 0, (way) => this.#adjustments.refund(way, lo, hi, capped))
   }
 
-  /** Charges `cost` units, at most `COUNT`, whatever the limit. False: there is no room for the key. */
+  /** Charges `cost` units, at most `COUNT`, also beyond the limit. False: there is no room for the key. */
   penalize(lo: number, hi: number, cost: number): boolean {
     if (cost === 0) return true
     return this.#changeOrInsert(lo, hi, (way) => this.#adjustments.penalize(way, lo, hi, cost))
@@ -80,13 +82,14 @@ export class KeyChanges {
   }
 
   #takeOut(way: number, tick: number, cost: number, stamp: number): number {
-    this.#window.enter(this.#window.base(way), this.#reading) // the way may have a new owner; expired charges stay expired
+    // The way may have a new owner; expired charges stay expired.
+    this.#window.enter(this.#window.base(way), this.#reading)
     return this.#adjustments.giveBack(way, tick, cost, stamp) ? cost : 0
   }
 
   /**
-   * Runs `change` on the key's way, whose tick has been moved to the clock's, until it runs while the way is the key's. Returns
-   * its result, or `absent` if the key has no way.
+   * Runs `change` on the key's way, whose tick has been moved to the clock's, until it runs while the way is
+   * the key's. Returns its result, or `absent` if the key has no way.
    */
   #changeExisting<T>(lo: number, hi: number, absent: T, change: (way: number) => T | typeof GONE): T {
     this.#reading.take()

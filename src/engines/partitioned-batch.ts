@@ -31,7 +31,7 @@ class PoolBatch implements BatchDecision {
     return secondsOf(this.retryAfterMs(i))
   }
 
-  /** What `console.log` shows. */
+  /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     const { length, allowed, remaining } = this
     const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
@@ -118,7 +118,7 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
     if (this.#decided === this.length) this.resolve(this.#decision)
   }
 
-  /** A chunk of so many keys failed: rejects the promise. */
+  /** A chunk of `keys` keys failed: rejects the promise. */
   fail(keys: number, error: unknown): void {
     const isAll = this.next === keys // no other chunk was sent
     this.reject(isNotStarted(error) && !isAll ? noThreadsError(error.cause, true) : error)

@@ -28,8 +28,8 @@ export function overloadedError(pending: number, maxPending: number): MillraceEr
 }
 
 /**
- * No worker can be started, or workers die at start-up. The request was not charged. `mayBeCharged`: other workers may have
- * charged other keys of the batch.
+ * No worker can be started, or workers die at start-up. The request was not charged. `mayBeCharged`: other
+ * workers may have charged other keys of the batch.
  */
 export function noThreadsError(cause: unknown, mayBeCharged = false): MillraceError {
   const value = 'no worker that starts'

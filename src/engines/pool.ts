@@ -13,22 +13,22 @@ import { type ThreadOptions, Threads } from './threads.js'
 import type { RingTask } from './worker.js'
 
 export interface PoolSettings extends ThreadOptions {
-  /** While so many keys are pending, further calls are refused. */
+  /** While this many keys are pending, further calls are refused. */
   readonly maxPending: number
 }
 
 /**
- * A server ends after so long without a request, and the next request starts it again, which takes as long as a piscina task.
- * Piscina keeps the process alive while a server runs, so this is also how long an idle process stays alive.
+ * A server ends after this long without a request. Starting it again costs as much as a piscina task. Until
+ * it ends, piscina keeps the process alive.
  */
 const IDLE_MS = 50
 /** After so long without a request, the keys are partitioned over `minThreads` rings again. */
 export const SHRINK_AFTER_MS = 1_000
-/** After a reply, the client polls in so many turns of the event loop. A wake-up for each reply would cost both sides more. */
+/** After a reply, the client polls in this many turns of the event loop: a wake-up would cost more. */
 const POLLS_AFTER_REPLY = 5
-/** Within a turn, the client publishes after so many requests. The worker decides the first while the client writes the rest. */
+/** The client publishes after this many requests of a turn, so that the worker can start on them. */
 const PUBLISH_AFTER = 16
-/** After so many servers of a ring in a row died without a reply, all requests of that ring are rejected. */
+/** After this many servers in a row died without a reply, all requests of their ring are rejected. */
 const MAX_FAILURES = 10
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
@@ -38,9 +38,10 @@ const { queueMicrotask, setImmediate } = globalThis
 let rings = 0
 
 /**
- * Decides on workers. Each worker serves a ring of its own (`ring-transport.ts`). The keys are partitioned over the rings, so
- * the requests of one key are decided in order. The requests of one microtask turn are published in parts, the last part at
- * its end. A request without room in its ring waits in one backlog, and all later requests wait behind it.
+ * Decides on workers. Each worker serves a ring of its own (`ring-transport.ts`). The keys are partitioned
+ * over the rings, so the requests of one key are decided in order. The requests of one microtask turn are
+ * published in parts, the last part at its end. A request without room in its ring waits in one backlog, and
+ * all later requests wait behind it.
  */
 export class PoolEngine implements DecidingEngine {
   readonly ruleName: string
@@ -48,7 +49,7 @@ export class PoolEngine implements DecidingEngine {
   readonly #share: SharedLimiter
   readonly #threads: Threads
   readonly #clients: RingClient[] = []
-  /** The keys are partitioned over so many of the rings. */
+  /** The number of rings that the keys are partitioned over. */
   #active: number
   /** The ring to add. It becomes active when its server has begun and all rings are empty. */
   #growing: RingClient | undefined = undefined
@@ -99,7 +100,7 @@ export class PoolEngine implements DecidingEngine {
     return this.#submit(new PoolRequest(this, op, lo, hi, cost), signal)
   }
 
-  /** Sends a request about one key and so many milliseconds. */
+  /** Sends a request that has milliseconds: USAGE or BLOCK. */
   requestWithMs(op: Op, lo: number, hi: number, ms: number): Promise<unknown> {
     const request = new PoolRequest(this, op, lo, hi, 0)
     request.ms = ms
@@ -203,7 +204,7 @@ export class PoolEngine implements DecidingEngine {
     if (client.publish()) this.#startServer(client)
   }
 
-  /** Enqueues a request in its ring, or as much of a batch as fits. False: the request, or the rest of the batch, must wait. */
+  /** Enqueues a request in its ring, or as much of a batch as fits. False: the rest must wait. */
   #tryEnqueue(request: PoolRequest | PartitionedBatch): boolean {
     if (this.#growing?.isReady) {
       // The requests in flight are partitioned over fewer rings. They must be decided first.

@@ -28,7 +28,10 @@ export interface DecidingEngine {
   readonly ruleName: string
 }
 
-/** A decision by a worker. All of its figures came with the reply. Its internals are private, so that a copy has only the public fields. */
+/**
+ * A decision by a worker. All of its figures came with the reply. Its internals are private, so that a copy
+ * has only the public fields.
+ */
 export class PoolDecision implements Decision {
   readonly allowed: boolean
   readonly limit: number
@@ -138,7 +141,9 @@ export interface RingRequest extends InFlight {
   write(memory: RingMemory, slot: number): void
 }
 
-/** Resolves the promise of a decision: with the decision, or with a rejected promise if the request failed. */
+/**
+ * Resolves the promise of a decision: with the decision, or with a rejected promise if the request failed.
+ */
 export type Resolve = (decision: PoolDecision | Promise<never>) => void
 
 /** Writes the request of a decision. */
@@ -191,7 +196,8 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   }
 
   override reject(error: unknown): void {
-    if (this.charge !== undefined && isNotStarted(error)) this.charge.outcome = Outcome.CHARGED // the caller may try again
+    // The caller may try again.
+    if (this.charge !== undefined && isNotStarted(error)) this.charge.outcome = Outcome.CHARGED
     super.reject(error)
   }
 

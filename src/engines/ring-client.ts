@@ -28,7 +28,10 @@ export class RingClient {
   readonly id: number
   readonly #engine: DecidingEngine
   readonly memory = new RingMemory()
-  /** The generation of the newest server: 1 for the first one of this ring, 2 for its replacement; 0 before the first. */
+  /**
+   * The generation of the newest server: 1 for the first one of this ring, 2 for its replacement; 0 before
+   * the first.
+   */
   generation = 0
   /** How many servers in a row died without a reply. */
   failures = 0
@@ -39,11 +42,17 @@ export class RingClient {
   /** The result of the last `#prefetch`; a property, so that V8 can't drop its reads. */
   prefetched = 0
   readonly #words = this.memory.words
-  /** By slots. Most decisions go to the ring directly, and have only the function that resolves their promise here. */
+  /**
+   * By slots. Most decisions go to the ring directly, and have only the function that resolves their promise
+   * here.
+   */
   readonly #inFlight: (InFlight | Resolve | undefined)[] = new Array(SLOTS).fill(undefined)
   readonly #areas: Area[] = Array.from({ length: AREAS }, (_, i) => this.memory.area(i))
   readonly #freeAreas: number[] = Array.from({ length: AREAS }, (_, i) => i)
-  /** Cursors: the next request, the first one that isn't published, and the first one whose reply has not been read. */
+  /**
+   * Cursors: the next request, the first one that isn't published, and the first one whose reply has not been
+   * read.
+   */
   #next = 0
   #published = 0
   #read = 0
@@ -98,7 +107,10 @@ export class RingClient {
     return new Chunk(batch, area, this.#areas[area]!, ({ areaIndex }) => this.#freeAreas.push(areaIndex))
   }
 
-  /** Publishes all enqueued requests, and wakes the server. True: there is none, and the caller must start `generation`. */
+  /**
+   * Publishes all enqueued requests, and wakes the server. True: there is none, and the caller must start
+   * `generation`.
+   */
   publish(): boolean {
     const words = this.#words
     this.#published = this.#next
@@ -130,10 +142,10 @@ export class RingClient {
 
   /** Reads all published replies, and settles their promises. Returns how many keys they are about. */
   readReplies(): number {
-    const answered = Atomics.load(this.#words, REPLIED)
-    this.#prefetch(answered)
+    const replied = Atomics.load(this.#words, REPLIED)
+    this.#prefetch(replied)
     let keys = 0
-    while (this.#read !== answered) {
+    while (this.#read !== replied) {
       const slot = this.memory.slot(this.#read)
       const request = this.#shift()
       if (typeof request === 'function') {
@@ -148,17 +160,20 @@ export class RingClient {
   }
 
   /**
-   * Replies lie in the cache of the server's processor. `readReplies` reads each slot between two promises, so their cache
-   * misses would follow each other; this loop lets them overlap.
+   * Replies lie in the cache of the server's processor. `readReplies` reads each slot between two promises,
+   * so their cache misses would follow each other; this loop lets them overlap.
    */
-  #prefetch(answered: number): void {
+  #prefetch(replied: number): void {
     let prefetched = 0
-    for (let at = this.#read; at !== answered; at = (at + 1) | 0)
+    for (let at = this.#read; at !== replied; at = (at + 1) | 0)
       prefetched ^= this.#words[this.memory.slot(at)]!
     this.prefetched = prefetched
   }
 
-  /** Resolves when the server publishes a reply; undefined if there are published replies that have not been read. */
+  /**
+   * Resolves when the server publishes a reply; undefined if there are published replies that have not been
+   * read.
+   */
   waitForReply(): Promise<unknown> | undefined {
     Atomics.store(this.#words, WAITING, 1)
     const { async, value } = Atomics.waitAsync(this.#words, REPLIED, this.#read)
@@ -171,8 +186,8 @@ export class RingClient {
   }
 
   /**
-   * The worker died: rejects its request in flight, if there is one, so that the next server begins behind it. The caller has
-   * read all replies. Returns how many keys the request is about.
+   * The worker died: rejects its request in flight, if there is one, so that the next server begins behind
+   * it. The caller has read all replies. Returns how many keys the request is about.
    */
   failInFlight(error: unknown): number {
     const words = this.#words

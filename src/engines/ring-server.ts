@@ -13,24 +13,34 @@ import {
 } from './ring-transport.js'
 
 /**
- * The server publishes its replies after so many keys, and wakes the client after so many. One store and one wake-up for each
- * reply would cost too much; only one for all would leave the client idle meanwhile.
+ * After this many keys the server publishes its replies, and after this many it wakes the client. A store and
+ * a wake-up for each reply would cost too much; one of each for all replies would leave the client idle
+ * meanwhile.
  */
 const KEYS_PER_STORE = 16
 const KEYS_PER_WAKE = 64
-/** How often an idle server polls the ring before it sleeps: for about 25 us, which is less than a wake-up costs both sides. */
+/**
+ * How often an idle server polls the ring before it sleeps: for about 25 us, which is less than a wake-up
+ * costs both sides.
+ */
 const POLLS_BEFORE_SLEEP = 3000
-/** After a request that `handleMany` left, the server handles so many one by one before it calls `handleMany` again. */
+/**
+ * After a request that `handleMany` left, the server handles this many one by one before it calls
+ * `handleMany` again.
+ */
 const SINGLE_AFTER_STOP = 8
 
 /** Computes the replies. */
 export interface RingHandler {
   /**
-   * Handles the request of a slot. `nth` counts the requests since the server last looked for more, from 0. Returns how many
-   * keys the request is about. The caller keeps ACCEPTED and COMPLETED.
+   * Handles the request of a slot. `nth` counts the requests since the server last looked for more, from 0.
+   * Returns how many keys the request is about. The caller keeps ACCEPTED and COMPLETED.
    */
   handle(slot: number, nth: number): number
-  /** Handles requests from one cursor up to before another, and keeps ACCEPTED and COMPLETED. Returns the first one that it left. */
+  /**
+   * Handles requests from one cursor up to before another, and keeps ACCEPTED and COMPLETED. Returns the
+   * first one that it left.
+   */
   handleMany(from: number, to: number): number
   /** Called before every sleep. */
   beforeSleep(): void
@@ -52,7 +62,9 @@ export class RingServer {
     this.#idleMs = idleMs
   }
 
-  /** Serves requests until none has come for `idleMs`. Returns at once if the client has cancelled this start. */
+  /**
+   * Serves requests until none has come for `idleMs`. Returns at once if the client has cancelled this start.
+   */
   run(handler: RingHandler): void {
     const [starting, awake] = [stateOf(this.#generation, STARTING), stateOf(this.#generation, AWAKE)]
     if (Atomics.compareExchange(this.#words, STATE, starting, awake) !== starting) return
@@ -96,11 +108,15 @@ export class RingServer {
     }
   }
 
-  /** Lets the handler take the next requests together, at most `KEYS_PER_WAKE`. Returns how many it handled, each for one key. */
+  /**
+   * Lets the handler take the next requests together, at most `KEYS_PER_WAKE`. Returns how many it handled,
+   * each for one key.
+   */
   #handleMany(published: number, handler: RingHandler): number {
     const from = this.#handled
     const left = (published - from) | 0
-    this.#words[ACCEPTED] = (from + 1) | 0 // if the worker dies before the handler sets ACCEPTED, only the first request fails
+    // If the worker dies before the handler sets ACCEPTED, only the first request fails.
+    this.#words[ACCEPTED] = (from + 1) | 0
     this.#handled = handler.handleMany(from, left > KEYS_PER_WAKE ? (from + KEYS_PER_WAKE) | 0 : published)
     return (this.#handled - from) | 0
   }
@@ -117,7 +133,10 @@ export class RingServer {
     return false
   }
 
-  /** Sleeps until a request comes. False: this server has ended, and the client starts another one for the next request. */
+  /**
+   * Sleeps until a request comes. False: this server has ended, and the client starts another one for the
+   * next request.
+   */
   #sleep(): boolean {
     const words = this.#words
     const awake = stateOf(this.#generation, AWAKE)
@@ -129,8 +148,8 @@ export class RingServer {
       return true
     }
     Atomics.store(words, STATE, ended)
-    // The client may have published meanwhile. If it saw ASLEEP, this server must resume. If it saw ENDED, it claims the start
-    // of another server, and this compare-exchange lets one of the two succeed.
+    // The client may have published meanwhile. If it saw ASLEEP, this server must resume. If it saw ENDED, it
+    // claims the start of another server, and this compare-exchange lets one of the two succeed.
     if (Atomics.load(words, REQUESTED) === this.#handled) return false
     return Atomics.compareExchange(words, STATE, ended, awake) === ended
   }

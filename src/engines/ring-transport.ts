@@ -1,29 +1,32 @@
 /**
- * The memory between a client (the calling thread) and a server (a task on a worker): a ring of requests, and a ring of
- * reply slots at the same positions. Each ring has one client, and one server at a time. Only requests and replies are
- * copied, replies keep the order of the requests, and after a worker died the cursors name its request in flight.
+ * The memory between a client (the calling thread) and a server (a task on a worker): a ring of requests, and
+ * a ring of reply slots at the same positions. Each ring has one client, and one server at a time. Only
+ * requests and replies are copied, replies keep the order of the requests, and after a worker died the
+ * cursors name its request in flight.
  *
- *     client   writes requests, then publishes many with one Atomics.store(REQUESTED), then wakes a server that is ASLEEP
+ *     client   writes requests, publishes many by one Atomics.store(REQUESTED), then wakes an ASLEEP server
  *     server   Atomics.load(REQUESTED), then for each request: ACCEPTED + 1, the reply, COMPLETED + 1;
- *              once for several replies: Atomics.store(REPLIED, COMPLETED), then wakes a client that is WAITING
+ *              once for several replies: Atomics.store(REPLIED, COMPLETED), then wakes a WAITING client
  *
- * Each side stores its cursor, then reads whether the other side sleeps. A side that goes to sleep first announces it, then
- * sleeps only if the other cursor is unchanged (`Atomics.wait` compares it once more). All of these operations are
- * sequentially consistent, so one of the two sees the other's store, and no side sleeps while it has work. Requests and
- * slots are accessed by plain operations: the writer writes them before it stores the cursor, and the reader reads them
- * after it has loaded the cursor.
+ * Each side stores its cursor, then reads whether the other side sleeps. A side that goes to sleep first
+ * announces it, then sleeps only if the other cursor is unchanged (`Atomics.wait` compares it once more). All
+ * of these operations are sequentially consistent, so one of the two sees the other's store, and no side
+ * sleeps while it has work. Requests and slots are accessed by plain operations: the writer writes them
+ * before it stores the cursor, and the reader reads them after it has loaded the cursor.
  *
- * The client sets STARTING, and starts a worker task for the ring. It cancels a start by a compare-exchange from STARTING
- * to ENDED. The server begins by a compare-exchange from STARTING to AWAKE. So a cancelled server never begins.
+ * The client sets STARTING, and starts a worker task for the ring. It cancels a start by a compare-exchange
+ * from STARTING to ENDED. The server begins by a compare-exchange from STARTING to AWAKE. So a cancelled
+ * server never begins.
  *
- * Cursors count modulo 2^32, as signed integers. test/model/ring-transport.mjs explores every interleaving of this protocol.
+ * Cursors count modulo 2^32, as signed integers. test/model/ring-transport.mjs explores every interleaving of
+ * this protocol.
  */
 
 import { SLOT_BITS, SLOT_WORDS, SLOTS, SLOTS_AT } from '../memory/request-ring.js'
 
 /**
- * Indexes into the ring's words, besides those of `memory/request-ring.ts`. Words that different threads write lie on
- * different cache lines.
+ * Indexes into the ring's words, besides those of `memory/request-ring.ts`. Words that different threads
+ * write lie on different cache lines.
  */
 /** How many requests the client has published. Only the client writes it. */
 export const REQUESTED = 0
@@ -39,8 +42,8 @@ export const ASLEEP = 2
 export const STARTING = 3
 
 /**
- * STATE of the server of a generation. The generation is part of the word so that a server that has announced its end can't
- * resume a ring that a later server has left.
+ * STATE of the server of a generation. The generation is part of the word so that a server that has announced
+ * its end can't resume a ring that a later server has left.
  */
 export const stateOf = (generation: number, kind: number): number => (generation << 2) | kind
 export const kindOf = (state: number): number => state & 3
@@ -67,7 +70,10 @@ export class RingMemory {
   readonly words: Int32Array
   readonly doubles: Float64Array
 
-  /** Growable, though it never grows: V8 aligns only growable buffers to pages, and so the cache lines of this map. */
+  /**
+   * Growable, though it never grows: V8 aligns only growable buffers to pages, and so the cache lines of this
+   * map.
+   */
   constructor(buffer = new SharedArrayBuffer(BYTES, { maxByteLength: BYTES })) {
     this.buffer = buffer
     this.words = new Int32Array(buffer, 0, BYTES / 4)

@@ -1,22 +1,28 @@
 import { type Clock, monotonicClock, SharedManualClock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
 
-/** A limiter as it travels to another thread; by `attachLimiter` it becomes one again. Structured-cloneable. */
+/**
+ * What `limiter.share()` returns and {@link attachLimiter} takes. It can be sent by `workerData` and
+ * `postMessage`.
+ */
 export interface SharedLimiter {
-  /** The counts; of no bytes where they are in a file. */
+  /** The counts; empty if they are in a file. */
   readonly buffer: SharedArrayBuffer
-  /** The file that has them, which the other thread maps for itself. */
+  /** The file with the counts. The other thread maps it again. */
   readonly file?: FilePlace
-  /** The rule's name. */
+  /** The name of the rule. */
   readonly rule: string
-  /** A manual clock as its memory; `'own'` must be handed over again. */
+  /** The memory of a manual clock. `'own'`: a clock that the other thread must pass to `attachLimiter`. */
   readonly clock: 'monotonic' | 'own' | SharedArrayBuffer
 }
 
-/** Which file it is: another one that has come to the same path is not it. */
+/** The identity of a shared file. A later file at the same path is another file. */
 export interface FilePlace {
+  /** Its absolute path. */
   readonly path: string
+  /** The number of its device. */
   readonly device: bigint
+  /** Its number on the device. */
   readonly inode: bigint
 }
 

@@ -15,7 +15,10 @@ export interface ThreadOptions {
 /** The used part of piscina. Its own types don't compile with `exactOptionalPropertyTypes`. */
 interface Piscina {
   readonly threads: readonly Worker[]
-  /** Piscina reads both whenever it needs them: how many threads it may start, and how many idle threads it keeps. */
+  /**
+   * Piscina reads both whenever it needs them: how many threads it may start, and how many idle threads it
+   * keeps.
+   */
   readonly options: { maxThreads: number; minThreads: number }
   run(task: unknown, options?: { signal: AbortSignal }): Promise<void>
   on(event: 'error', listener: (error: unknown) => void): void
@@ -26,15 +29,19 @@ interface Piscina {
   destroy(): Promise<void>
 }
 
-/** After so many threads in a row died at start-up (of a memory limit that is too small, say), pending tasks are rejected. */
+/**
+ * After this many threads in a row died at start-up (of a memory limit that is too small, say), pending tasks
+ * are rejected.
+ */
 const MAX_FAILURES = 10
 /** A thread beyond `minThreads` ends after so long without work. */
 const IDLE_THREAD_MS = 10_000
 
 /**
- * The threads of a pool: one for each ring with work. Piscina runs the tasks on them, and ends idle ones beyond `minThreads`.
- * It starts threads only in `#startOne`, where the caller catches errors. By itself, it would also start one in the event
- * handler of a thread that ended. If no thread can be started, that error would end the process.
+ * The threads of a pool: one for each ring with work. Piscina runs the tasks on them, and ends idle ones
+ * beyond `minThreads`. It starts threads only in `#startOne`, where the caller catches errors. By itself, it
+ * would also start one in the event handler of a thread that ended. If no thread can be started, that error
+ * would end the process.
  */
 export class Threads {
   readonly #piscina: Piscina
@@ -93,8 +100,8 @@ export class Threads {
   }
 
   /**
-   * Runs the server of a ring. Resolves when the server has ended; rejects when its thread died. If no thread can be started
-   * for it, and `cancelStart` returns true, rejects with `ERR_MILLRACE_NO_THREADS`.
+   * Runs the server of a ring. Resolves when the server has ended; rejects when its thread died. If no thread
+   * can be started for it, and `cancelStart` returns true, rejects with `ERR_MILLRACE_NO_THREADS`.
    */
   async run(task: RingTask, cancelStart: () => boolean): Promise<void> {
     const controller = new AbortController()
@@ -119,7 +126,8 @@ export class Threads {
   /** Ends all threads. Resolves when they have exited. */
   async close(): Promise<void> {
     this.#isClosed = true
-    // `destroy` does not wait for a thread that fails meanwhile. And piscina replaces a thread that exits after `destroy`.
+    // `destroy` does not wait for a thread that fails meanwhile. And piscina replaces a thread that exits
+    // after `destroy`.
     do {
       while (this.#ending.size > 0) await Promise.all(this.#ending)
       await this.#piscina.destroy()
@@ -173,9 +181,9 @@ export class Threads {
 }
 
 /**
- * Piscina's task queue and load balancer. Piscina starts a thread only for a task that no idle thread can take. So the task
- * that starts a thread is offered to no idle thread. It does not enter the queue either: piscina would reject its promise
- * later, and nothing would catch that.
+ * Piscina's task queue and load balancer. Piscina starts a thread only for a task that no idle thread can
+ * take. So the task that starts a thread is offered to no idle thread. It does not enter the queue either:
+ * piscina would reject its promise later, and nothing would catch that.
  */
 class Tasks {
   /** Whether the next task only starts a thread. */

@@ -1,8 +1,8 @@
 import type { Decision } from '../core/decision.js'
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1 // a longer one fires at once
+const LONGEST_TIMER_MS = 2 ** 31 - 1 // a longer timer fires at once
 
-/** What a `wait()` call asks for. */
+/** The arguments of a `wait()` call. */
 export interface WaitRequest {
   /** The key's fingerprint. */
   readonly lo: number
@@ -10,13 +10,13 @@ export interface WaitRequest {
   decide(): Decision | Promise<Decision>
   /** Takes back an admission that came after its caller's signal was aborted. */
   giveBack?(decision: Decision): void
-  /** The error for a refusal that no waiting ends. */
-  never(): Error
+  /** Returns the error for a refusal without end. */
+  neverError(): Error
 }
 
-/** A pending `wait()` call, and its neighbours in the line. */
+/** A pending `wait()` call, and its neighbours in the queue. */
 export interface Waiter {
-  readonly want: WaitRequest
+  readonly request: WaitRequest
   resolve(decision: Decision): void
   reject(reason: unknown): void
   previous: Waiter | undefined
@@ -24,11 +24,11 @@ export interface Waiter {
 }
 
 /**
- * The pending calls for one key, first come first served; one timer for all of them. They are linked, so a call leaves in
- * the same time however many there are: one signal may abort 50,000.
+ * The pending calls for one key, first in, first out, with one timer. It is a linked list, so that removing a
+ * call takes constant time: one signal may abort 50,000 calls.
  */
 export class WaitQueue {
-  /** How often it was woken. */
+  /** How many times `wake` was called. */
   wakes = 0
   #first: Waiter | undefined = undefined
   #last: Waiter | undefined = undefined
@@ -38,15 +38,15 @@ export class WaitQueue {
     return this.#first
   }
 
-  join(waiting: Waiter): void {
-    waiting.previous = this.#last
-    if (this.#last === undefined) this.#first = waiting
-    else this.#last.next = waiting
-    this.#last = waiting
+  push(waiter: Waiter): void {
+    waiter.previous = this.#last
+    if (this.#last === undefined) this.#first = waiter
+    else this.#last.next = waiter
+    this.#last = waiter
   }
 
-  /** Only for a call that stands in this line. */
-  leave({ previous, next }: Waiter): void {
+  /** Removes a call of this queue. */
+  remove({ previous, next }: Waiter): void {
     if (previous === undefined) this.#first = next
     else previous.next = next
     if (next === undefined) this.#last = previous
@@ -59,7 +59,7 @@ export class WaitQueue {
     this.#endSleep()
   }
 
-  /** Until the line is woken; where a timer can tell the time, at most for `ms`. */
+  /** Resolves at the next `wake`. With a timer, also after `ms`. */
   sleep(ms: number, hasTimer: boolean): Promise<void> {
     return new Promise((resolve) => {
       const timer = hasTimer ? setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS)) : undefined

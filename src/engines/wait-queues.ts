@@ -6,25 +6,26 @@ import type { WordWatch } from '../core/word-watch.js'
 import { type Waiter, WaitQueue, type WaitRequest } from './wait-queue.js'
 
 /**
- * A change that concerns every key (the limit, a manual clock) wakes so many lines in one turn of the event loop. To
- * wake one takes about as long as a refused decision and its `retryAfterMs`: 64 take less than a millisecond.
+ * A change for all keys (of the limit, or of a manual clock) wakes this many queues in one turn of the event
+ * loop. One wake costs about a refused decision with its `retryAfterMs`, so 64 take less than a millisecond.
  */
-const LINES_A_TURN = 64
+const QUEUES_PER_TURN = 64
 
-// As it was when this was loaded: a test that stops the timers of its own code should not stop this.
+// Captured at load, so that fake timers of a test don't stop the sweep.
 const { setImmediate } = globalThis
 
 /**
- * The pending `wait()` calls of this thread on one limiter. What changes one key (a refund, `clear`, `block`, `unblock`)
- * wakes the line of that key. What changes all of them wakes every line, also where another thread or process does it.
+ * The pending `wait()` calls of this thread on one limiter, in a queue for each key. A change of one key
+ * (`refund`, `clear`, `block`, `unblock`) wakes its queue. A change for all keys, by any thread or process,
+ * wakes every queue.
  */
 export class WaitQueues {
   readonly #isManual: boolean
-  /** What to listen to while a call is pending: the updates of the limit, and a manual clock. */
+  /** The words to watch while a call is pending: the updates of the limit, and a manual clock. */
   readonly #watches: readonly WordWatch[]
-  readonly #lines = new Map<string, WaitQueue>()
+  readonly #queues = new Map<string, WaitQueue>()
   readonly #wakeAll = () => this.#beginSweep()
-  /** Lines still to be woken for the last change, and how many of them have been. */
+  /** The queues to wake for the last change, and how many of them are woken. */
   #sweep: WaitQueue[] = []
   #swept = 0
   #hasChangedAgain = false
@@ -35,14 +36,15 @@ export class WaitQueues {
   }
 
   /**
-   * Resolves with the first decision that admits. Calls for the same key are served in order, so that small costs can't pass
-   * a large one for ever. Rejects with the signal's reason, with `never()`, and with what `decide` throws.
+   * Resolves with the first decision that admits the request. The calls for one key are served in order, so
+   * that small costs can't overtake a large one for ever. Rejects with the signal's reason, with
+   * `neverError()`, and with the errors of `decide`.
    */
-  wait(want: WaitRequest, signal?: Signal): Promise<Decision> {
+  wait(request: WaitRequest, signal?: Signal): Promise<Decision> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted()
-      const waiting: Waiter = {
-        want,
+      const waiter: Waiter = {
+        request,
         resolve: (decision) => {
           if (signal) offAbort(signal, abort)
           resolve(decision)
@@ -55,70 +57,70 @@ export class WaitQueues {
         next: undefined,
       }
       const abort = () => {
-        const isFirst = line.first === waiting
-        line.leave(waiting)
-        if (isFirst) line.wake()
-        waiting.reject(signal?.reason)
+        const isFirst = queue.first === waiter
+        queue.remove(waiter)
+        if (isFirst) queue.wake()
+        waiter.reject(signal?.reason)
       }
       if (signal) onAbort(signal, abort)
-      const name = nameOf(want.lo, want.hi)
-      const standing = this.#lines.get(name)
-      const line = standing ?? new WaitQueue()
-      line.join(waiting)
-      if (standing !== undefined) return
-      // Before the first decision, or a change between the two would be missed: see `WordWatch`.
-      if (this.#lines.size === 0) for (const watch of this.#watches) watch.add(this.#wakeAll)
-      this.#lines.set(name, line)
-      void this.#serve(name, line)
+      const name = nameOf(request.lo, request.hi)
+      const existing = this.#queues.get(name)
+      const queue = existing ?? new WaitQueue()
+      queue.push(waiter)
+      if (existing !== undefined) return
+      // Before the first decision: a change between the two would be missed. See `WordWatch`.
+      if (this.#queues.size === 0) for (const watch of this.#watches) watch.add(this.#wakeAll)
+      this.#queues.set(name, queue)
+      void this.#serve(name, queue)
     })
   }
 
-  /** There may be room for this key earlier than foreseen: the first call in its line tries again. */
+  /** This key may have room earlier than estimated: the first call of its queue tries again. */
   wake(lo: number, hi: number): void {
-    if (this.#lines.size > 0) this.#lines.get(nameOf(lo, hi))?.wake()
+    if (this.#queues.size > 0) this.#queues.get(nameOf(lo, hi))?.wake()
   }
 
-  /** Rejects every pending call. Memory is not read any more when this returns. */
+  /** Rejects every pending call. Nothing reads the memory after it has returned. */
   close(reason: MillraceError): void {
     this.#sweep = []
-    for (const line of this.#lines.values()) {
-      for (let { first } = line; first !== undefined; { first } = line) {
-        line.leave(first)
+    for (const queue of this.#queues.values()) {
+      for (let { first } = queue; first !== undefined; { first } = queue) {
+        queue.remove(first)
         first.reject(reason)
       }
-      line.wake()
+      queue.wake()
     }
     this.#stopWatching()
     for (const watch of this.#watches) watch.end()
   }
 
-  async #serve(name: string, line: WaitQueue): Promise<void> {
-    for (let { first } = line; first !== undefined; { first } = line) {
-      const { want } = first
-      const { wakes } = line
+  async #serve(name: string, queue: WaitQueue): Promise<void> {
+    for (let { first } = queue; first !== undefined; { first } = queue) {
+      const { request } = first
+      const { wakes } = queue
       try {
-        const decided = want.decide()
+        const decided = request.decide()
         const decision = decided instanceof Promise ? await decided : decided
-        if (line.first !== first) {
-          if (decision.allowed) want.giveBack?.(decision)
+        if (queue.first !== first) {
+          if (decision.allowed) request.giveBack?.(decision)
         } else if (decision.allowed) {
-          line.leave(first)
+          queue.remove(first)
           first.resolve(decision)
         } else if (decision.retryAfterMs === Number.POSITIVE_INFINITY) {
-          const reason = want.never()
-          line.leave(first)
+          const reason = request.neverError()
+          queue.remove(first)
           first.reject(reason)
-        } else if (line.wakes === wakes) {
-          await line.sleep(decision.retryAfterMs, !this.#isManual)
+        } else if (queue.wakes === wakes) {
+          await queue.sleep(decision.retryAfterMs, !this.#isManual)
         }
       } catch (error) {
-        if (line.first !== first) continue // it was aborted, and the next one has not failed
-        line.leave(first)
+        if (queue.first !== first) continue // the call was aborted, and the next one has not failed
+        queue.remove(first)
         first.reject(error)
       }
     }
-    this.#lines.delete(name)
-    if (this.#lines.size === 0) this.#stopWatching()
+    this.#queues.delete(name)
+    if (this.#queues.size === 0) this.#stopWatching()
   }
 
   #stopWatching(): void {
@@ -126,16 +128,16 @@ export class WaitQueues {
   }
 
   #beginSweep(): void {
-    this.#hasChangedAgain = this.#sweep.length > 0 // lines that this sweep has woken already must try again
+    this.#hasChangedAgain = this.#sweep.length > 0 // the queues that this sweep has woken must try again
     if (this.#hasChangedAgain) return
-    this.#sweep = [...this.#lines.values()]
+    this.#sweep = [...this.#queues.values()]
     this.#swept = 0
     this.#wakeSome()
   }
 
   #wakeSome(): void {
-    const end = this.#swept + LINES_A_TURN
-    for (const line of this.#sweep.slice(this.#swept, end)) line.wake()
+    const end = this.#swept + QUEUES_PER_TURN
+    for (const queue of this.#sweep.slice(this.#swept, end)) queue.wake()
     this.#swept = end
     if (end < this.#sweep.length) {
       setImmediate(() => this.#wakeSome())

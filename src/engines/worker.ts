@@ -37,7 +37,10 @@ export interface RingTask {
   readonly idleMs: number
 }
 
-/** Requests that follow each other within microseconds share one reading of the clock, as the keys of a batch do. */
+/**
+ * Requests that follow each other within microseconds share one reading of the clock, as the keys of a batch
+ * do.
+ */
 const REQUESTS_PER_READING = 16
 
 /** The handlers of this worker by the ids of their rings, for a ring that comes back to it. */
@@ -72,7 +75,10 @@ class RequestHandler implements RingHandler {
     this.engine.flush()
   }
 
-  /** The addon, if it is loaded, decides requests by one reading of the clock, up to the first one that it does not admit. */
+  /**
+   * The addon, if it is loaded, decides requests by one reading of the clock, up to the first one that it
+   * does not admit.
+   */
   handleMany(from: number, to: number): number {
     const native = this.#native
     if (native === undefined || ((to - from) | 0) < native.least) return from

@@ -9,8 +9,8 @@ export const MAX_KEY_LENGTH = 65_536
 const MAX_KEYS = 2 ** 26
 
 /**
- * A key that is hashed once. The limiter that made it accepts it in place of the key. It stays valid, even
- * after the key was evicted. It remembers the key's place in the table, which saves the search.
+ * A key that is hashed once. `limiter.handle` returns it, and that limiter accepts it in place of the key. It
+ * stays valid after the key was evicted. It remembers the key's place in the table, which saves the search.
  */
 export class KeyHandle {
   /** Only objects that this class made have this field; proxies and objects that inherit from one do not. */
@@ -54,7 +54,10 @@ export class KeyHandle {
   }
 }
 
-/** Keys that are hashed once, in one typed array, for batches. The limiter that made them accepts them. */
+/**
+ * Keys that are hashed once, in one typed array. `limiter.pack` returns them, for `checkMany` of the same
+ * limiter.
+ */
 export class PackedKeys {
   readonly #owner: object
   /** @internal lo, hi, lo, hi, ... */
@@ -88,7 +91,7 @@ export class PackedKeys {
 
 const hex = (half: number): string => (half >>> 0).toString(16).padStart(8, '0')
 
-/** A key: 1 to 65,536 characters, or a handle. */
+/** A key: a string of 1 to 65,536 characters, or a handle of the same limiter. */
 export type Key = string | KeyHandle
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_KEY` */

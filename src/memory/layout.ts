@@ -139,7 +139,10 @@ export const RULE_NAME_WORDS = 32
 
 export const EDGES = ['strict', 'smooth'] as const
 export const ON_FULL = ['evict', 'deny', 'allow'] as const
-/** What happens to a new key if both of its sets are full. */
+/**
+ * What happens to a new key if its part of the table is full: see the option `onFull` of {@link
+ * createLimiter}.
+ */
 export type OnFull = (typeof ON_FULL)[number]
 
 /** How a window is summed: bucket by bucket, or by one of two structures of nodes. */

@@ -16,7 +16,9 @@ export interface Statistics {
    * `lostWays` is above 0. Otherwise the error stays.
    */
   keys: number
+  /** Admitted decisions, also those that charged nothing. */
   allowed: number
+  /** Refused decisions. */
   denied: number
   /** Keys whose place another key took, even if nothing of them counted any more. */
   evicted: number

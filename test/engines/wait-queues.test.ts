@@ -31,7 +31,7 @@ function queuesOfOneKey() {
     hi: 2,
     decide: () => new Promise<Decision>((reply, fail) => requests.push({ reply, fail })),
     giveBack: (decision: Decision) => givenBack.push(decision),
-    never: () => new Error('never'),
+    neverError: () => new Error('never'),
   }
   const requested = (count: number) => until(() => requests.length === count, `request ${count}`)
   return { queues, request, requests, givenBack, requested }

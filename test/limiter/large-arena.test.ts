@@ -28,7 +28,7 @@ test('an arena of more than 1 GiB causes one warning, with a granularity that ma
   assert.is(warnings.length, 1)
   assert.match(
     warnings[0]!,
-    /^MillraceWarning: MILLRACE_LARGE_ARENA: maxKeys 4000 with 86400 granules take up to 1\.8 GiB/,
+    /^MillraceWarning: MILLRACE_LARGE_ARENA: maxKeys 4000 with 86400 buckets take up to 1\.8 GiB/,
   )
   assert.is(granularityIn(warnings[0]!), '2s')
 })

@@ -126,9 +126,9 @@ test('on a manual clock, any number of calls and refunds share one wait for the 
  * Counts the reads of links between calls in a queue, from when the later call joins. Collects these calls.
  */
 function watchLinks() {
-  const { join } = WaitQueue.prototype
-  const watched = { reads: 0, calls: [] as Waiter[], end: () => (WaitQueue.prototype.join = join) }
-  WaitQueue.prototype.join = function (waiting) {
+  const { push } = WaitQueue.prototype
+  const watched = { reads: 0, calls: [] as Waiter[], end: () => (WaitQueue.prototype.push = push) }
+  WaitQueue.prototype.push = function (waiting) {
     for (const side of ['previous', 'next'] as const) {
       let link = waiting[side]
       Object.defineProperty(waiting, side, {
@@ -142,7 +142,7 @@ function watchLinks() {
       })
     }
     watched.calls.push(waiting)
-    join.call(this, waiting)
+    push.call(this, waiting)
   }
   return watched
 }

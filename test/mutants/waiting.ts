@@ -4,11 +4,11 @@ import { inWaitQueues, inWordWatch, type Mutant } from './mutant.js'
 export const waiting: Readonly<Record<string, Mutant>> = {
   'a refund that wakes every queue': {
     test: 'limiter/wait-many',
-    edits: [inWaitQueues('this.#lines.get(nameOf(lo, hi))?.wake();', 'this.#beginSweep();')],
+    edits: [inWaitQueues('this.#queues.get(nameOf(lo, hi))?.wake();', 'this.#beginSweep();')],
   },
   'all queues woken in one turn': {
     test: 'limiter/wait-many',
-    edits: [inWaitQueues('const end = this.#swept + LINES_A_TURN;', 'const end = this.#sweep.length;')],
+    edits: [inWaitQueues('const end = this.#swept + QUEUES_PER_TURN;', 'const end = this.#sweep.length;')],
   },
   'a change during a sweep that is forgotten': {
     test: 'limiter/wait-many',
@@ -18,11 +18,11 @@ export const waiting: Readonly<Record<string, Mutant>> = {
   },
   'a wake-up forgotten while the reply is pending': {
     test: 'engines/wait-queues',
-    edits: [inWaitQueues('else if (line.wakes === wakes) {', 'else {')],
+    edits: [inWaitQueues('else if (queue.wakes === wakes) {', 'else {')],
   },
   'an error passed to the next call in the queue': {
     test: 'engines/wait-queues',
-    edits: [inWaitQueues('if (line.first !== first)\n                    continue;', '')],
+    edits: [inWaitQueues('if (queue.first !== first)\n                    continue;', '')],
   },
   'an aborted first call that leaves the next one asleep': {
     test: 'limiter/wait-ends',

@@ -5,7 +5,7 @@ import { type Decision, type Edge, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { checkRule } from '#millrace/core/rule.js'
-import { Limiter } from '#millrace/limiter.js'
+import { InlineLimiter } from '#millrace/inline-limiter.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { SUMS } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/random.js'
@@ -40,7 +40,7 @@ function limiters({ windowMs, buckets, limit }: Shape, edge: Edge, startMs: numb
   const clock = manualClock(startMs)
   const rule = checkRule({ limit, window: windowMs, granularity: windowMs / buckets, edge })
   const all = SUMS.map(
-    (sums) => new Limiter(createArena(rule, 10, 'evict', clock.now(), sums), rule.name, clock),
+    (sums) => new InlineLimiter(createArena(rule, 10, 'evict', clock.now(), sums), rule.name, clock),
   )
   return { clock, all }
 }

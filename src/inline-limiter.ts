@@ -1,0 +1,237 @@
+import {
+  blockMs,
+  checkCost,
+  checkOptions,
+  checkPenalty,
+  checkRemaining,
+  checkUpdate,
+  checkWaitOptions,
+  closedError,
+  foreignDecisionError,
+  invalidCostError,
+  isDecision,
+  neverAdmittedError,
+  ownCosts,
+  usageMs,
+} from './checks.js'
+import type { Clock } from './core/clock.js'
+import { type Decision, InlineDecision } from './core/decision.js'
+import type { Duration } from './core/duration.js'
+import { type Inspect, inspectAs } from './core/inspect.js'
+import { WordWatch } from './core/word-watch.js'
+import { type BatchDecision, type Costs, decideBatch } from './engines/batch.js'
+import { InlineEngine } from './engines/inline.js'
+import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
+import { WaitQueues } from './engines/wait-queues.js'
+import type { CheckManyOptions, Limiter, LimiterRule, LimiterStats, WaitOptions } from './limiter.js'
+import type { Arena } from './memory/arena.js'
+import type { Hasher } from './memory/hash.js'
+import { KeyReader } from './memory/key-reader.js'
+import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKeys } from './memory/keys.js'
+import { HEADER } from './memory/layout.js'
+
+export function ruleOf({ shape, edge }: Arena, name: string, limit: number): LimiterRule {
+  const { windowMs, buckets } = shape
+  return { name, limit, windowMs, granularityMs: windowMs / buckets, edge }
+}
+
+/** The file with the counts of a limiter. */
+export interface LimiterFile {
+  readonly place: FilePlace
+  /** Unmaps the file. Nothing may access the limiter's memory afterwards. */
+  release(): void
+}
+
+/**
+ * Decides on the calling thread. Every method checks its arguments, and `engines/inline.ts` decides by the
+ * algorithm in `algorithms/sliding-window.ts`.
+ */
+export class InlineLimiter implements Limiter {
+  readonly #arena: Arena
+  readonly #clock: Clock
+  readonly #keys: KeyReader
+  readonly #hasher: Hasher
+  readonly #updates: WordWatch
+  readonly #waiters: WaitQueues
+  readonly #ruleName: string
+  readonly #file: LimiterFile | undefined
+  #engine: InlineEngine | undefined
+
+  /** @internal */
+  constructor(arena: Arena, ruleName: string, clock: Clock, file?: LimiterFile) {
+    this.#arena = arena
+    this.#file = file
+    this.#clock = clock
+    this.#ruleName = ruleName
+    this.#keys = new KeyReader(this, arena)
+    this.#hasher = this.#keys.hasher
+    this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
+    this.#waiters = new WaitQueues(clock, this.#updates)
+    this.#engine = new InlineEngine(arena, ruleName, clock)
+  }
+
+  async ready(): Promise<void> {
+    this.#openEngine()
+  }
+
+  get rule(): LimiterRule {
+    return ruleOf(this.#arena, this.#ruleName, this.#openEngine().limit)
+  }
+
+  check(key: Key, cost = 1): Decision {
+    const engine = this.#engine
+    if (engine === undefined) throw closedError()
+    if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCostError(cost)
+    if (typeof key === 'string') {
+      if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
+      const hasher = this.#hasher
+      hasher.hash(key)
+      return engine.checkNow(hasher.lo, hasher.hi, cost)
+    }
+    const handle = this.#keys.owned(key)
+    const decision = engine.checkNow(handle.lo, handle.hi, cost, handle.way)
+    if (handle.way !== engine.way) handle.way = engine.way // a store dirties its cache line
+    return decision
+  }
+
+  peek(key: Key, cost = 1): Decision {
+    const engine = this.#openEngine()
+    checkCost(cost)
+    const { lo, hi } = this.#keys.read(key)
+    return engine.peek(lo, hi, cost)
+  }
+
+  checkMany(
+    keys: readonly Key[] | PackedKeys,
+    costs: Costs = 1,
+    options: CheckManyOptions = {},
+  ): BatchDecision {
+    this.#openEngine()
+    const { fingerprints } = this.#keys.pack(keys)
+    checkOptions(options, ['remaining'])
+    const { remaining = false } = options
+    checkRemaining(remaining)
+    const own = ownCosts(costs, fingerprints.length / 2)
+    // `#openEngine` once more: a getter may have closed the limiter.
+    return decideBatch(this.#openEngine(), fingerprints, own, remaining)
+  }
+
+  pack(keys: readonly Key[]): PackedKeys {
+    this.#openEngine()
+    return this.#keys.pack(keys)
+  }
+
+  handle(key: string): KeyHandle {
+    this.#openEngine()
+    return this.#keys.handle(key)
+  }
+
+  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+    this.#openEngine()
+    const { cost, signal } = checkWaitOptions(options)
+    const { lo, hi } = this.#keys.read(key)
+    this.#openEngine() // once more: a getter may have closed the limiter
+    const request = {
+      lo,
+      hi,
+      decide: () => this.#openEngine().checkNow(lo, hi, cost),
+      neverError: () => neverAdmittedError(cost, this.#openEngine().limit),
+    }
+    return this.#waiters.wait(request, signal)
+  }
+
+  usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): number {
+    const engine = this.#openEngine()
+    const ms = usageMs(lastMs, this.#arena.shape.windowMs)
+    const { lo, hi } = this.#keys.read(key)
+    return engine.usage(lo, hi, ms)
+  }
+
+  refund(decision: Decision): number
+  refund(key: Key, cost: number): number
+  refund(what: Decision | Key, cost?: number): number {
+    const engine = this.#openEngine()
+    if (what instanceof InlineDecision) {
+      if (what.engine !== engine) throw foreignDecisionError(what)
+      const given = engine.changes.giveBack(what)
+      this.#waiters.wake(what.lo, what.hi)
+      return given
+    }
+    if (isDecision(what)) throw foreignDecisionError(what)
+    checkCost(cost)
+    const { lo, hi } = this.#keys.read(what as Key)
+    const refunded = engine.changes.refund(lo, hi, cost)
+    this.#waiters.wake(lo, hi)
+    return refunded
+  }
+
+  penalize(key: Key, cost: number): boolean {
+    const engine = this.#openEngine()
+    checkPenalty(cost)
+    const { lo, hi } = this.#keys.read(key)
+    return engine.changes.penalize(lo, hi, cost)
+  }
+
+  block(key: Key, ms: Duration): boolean {
+    const engine = this.#openEngine()
+    const forMs = blockMs(ms)
+    const { lo, hi } = this.#keys.read(key)
+    const isBlocked = engine.changes.block(lo, hi, forMs)
+    this.#waiters.wake(lo, hi) // the new block may end earlier
+    return isBlocked
+  }
+
+  unblock(key: Key): boolean {
+    const engine = this.#openEngine()
+    const { lo, hi } = this.#keys.read(key)
+    const unblocked = engine.changes.unblock(lo, hi)
+    this.#waiters.wake(lo, hi)
+    return unblocked
+  }
+
+  clear(key: Key): void {
+    const engine = this.#openEngine()
+    const { lo, hi } = this.#keys.read(key)
+    engine.changes.clear(lo, hi)
+    this.#waiters.wake(lo, hi)
+  }
+
+  update(rule: string, change: { limit: number }): void {
+    this.#openEngine()
+    const limit = checkUpdate(rule, this.#ruleName, change)
+    this.#openEngine().limit = limit // once more: a getter may have closed the limiter
+    this.#updates.check()
+  }
+
+  share(): SharedLimiter {
+    this.#openEngine()
+    return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
+  }
+
+  stats(): LimiterStats {
+    return this.#openEngine().statistics()
+  }
+
+  async close(): Promise<void> {
+    const engine = this.#engine
+    engine?.close()
+    this.#engine = undefined
+    this.#waiters.close(closedError()) // before the release: it reads the memory
+    if (engine !== undefined) this.#file?.release()
+  }
+
+  /** The text for `console.log`. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    const fields = this.#engine === undefined ? { isClosed: true } : this.rule
+    return inspectAs('Limiter', fields, options, inspect)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #openEngine(): InlineEngine {
+    if (this.#engine === undefined) throw closedError()
+    return this.#engine
+  }
+}

@@ -1,0 +1,268 @@
+import type { AsyncLimiter, CallOptions } from './async-limiter.js'
+import {
+  blockMs,
+  checkCost,
+  checkOptions,
+  checkPenalty,
+  checkRemaining,
+  checkSignal,
+  checkUpdate,
+  checkWaitOptions,
+  closedError,
+  foreignDecisionError,
+  isDecision,
+  neverAdmittedError,
+  ownCosts,
+  usageMs,
+} from './checks.js'
+import type { Clock } from './core/clock.js'
+import type { Decision } from './core/decision.js'
+import type { Duration } from './core/duration.js'
+import { MillraceError } from './core/errors.js'
+import { type Inspect, inspectAs } from './core/inspect.js'
+import type { Signal } from './core/on-abort.js'
+import { WordWatch } from './core/word-watch.js'
+import type { BatchDecision, Costs } from './engines/batch.js'
+import { InlineEngine } from './engines/inline.js'
+import { PoolEngine, type PoolSettings } from './engines/pool.js'
+import { PoolDecision } from './engines/request.js'
+import { type SharedLimiter, shareOf } from './engines/share.js'
+import { WaitQueues } from './engines/wait-queues.js'
+import { type LimiterFile, ruleOf } from './inline-limiter.js'
+import type { CheckManyOptions, LimiterRule, LimiterStats, WaitOptions } from './limiter.js'
+import type { Arena } from './memory/arena.js'
+import { KeyReader } from './memory/key-reader.js'
+import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
+import { HEADER } from './memory/layout.js'
+import { Op } from './memory/request-ring.js'
+
+/**
+ * Decides on the workers of a pool. Every method checks its arguments and hashes its key on the calling
+ * thread, and `engines/pool.ts` sends the request.
+ */
+export class PoolLimiter implements AsyncLimiter {
+  readonly #arena: Arena
+  readonly #ruleName: string
+  readonly #clock: Clock
+  readonly #file: LimiterFile | undefined
+  readonly #keys: KeyReader
+  readonly #updates: WordWatch
+  readonly #waiters: WaitQueues
+  /** Reads and changes the limit, and reads the statistics, on this thread. */
+  readonly #inline: InlineEngine
+  readonly #pool: PoolEngine
+  #closing: Promise<void> | undefined = undefined
+
+  /** @internal @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
+  constructor(arena: Arena, ruleName: string, clock: Clock, settings: PoolSettings, file?: LimiterFile) {
+    this.#arena = arena
+    this.#ruleName = ruleName
+    this.#clock = clock
+    this.#file = file
+    this.#keys = new KeyReader(this, arena)
+    this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
+    this.#waiters = new WaitQueues(clock, this.#updates)
+    this.#inline = new InlineEngine(arena, ruleName, clock)
+    this.#pool = new PoolEngine(this.#shared(), settings)
+  }
+
+  async ready(): Promise<void> {
+    await this.#openPool().ready()
+  }
+
+  get rule(): LimiterRule {
+    this.#openPool()
+    return ruleOf(this.#arena, this.#ruleName, this.#inline.limit)
+  }
+
+  check(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
+    return this.#request(Op.CHECK, key, cost, options)
+  }
+
+  peek(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
+    return this.#request(Op.PEEK, key, cost, options)
+  }
+
+  async checkMany(
+    keys: readonly Key[] | PackedKeys,
+    costs: Costs = 1,
+    options: CheckManyOptions & CallOptions = {},
+  ): Promise<BatchDecision> {
+    this.#openPool()
+    const { fingerprints } = this.#keys.pack(keys)
+    checkOptions(options, ['remaining', 'signal'])
+    const { remaining = false, signal } = options
+    checkRemaining(remaining)
+    checkSignal(signal)
+    const own = ownCosts(costs, fingerprints.length / 2)
+    return (await this.#openPool().checkMany(fingerprints, own, remaining, signal)) as BatchDecision
+  }
+
+  pack(keys: readonly Key[]): PackedKeys {
+    this.#openPool()
+    return this.#keys.pack(keys)
+  }
+
+  handle(key: string): KeyHandle {
+    this.#openPool()
+    return this.#keys.handle(key)
+  }
+
+  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+    this.#openPool()
+    const { cost, signal } = checkWaitOptions(options)
+    const { lo, hi } = this.#keys.read(key)
+    this.#openPool() // once more: a getter may have closed the limiter
+    const request = {
+      lo,
+      hi,
+      decide: () => this.#openPool().request(Op.CHECK, lo, hi, cost) as Promise<Decision>,
+      giveBack: (decision: Decision) => this.#giveBack(decision as PoolDecision),
+      neverError: () => neverAdmittedError(cost, this.#inline.limit),
+    }
+    return this.#waiters.wait(request, signal)
+  }
+
+  async usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): Promise<number> {
+    const pool = this.#openPool()
+    const ms = usageMs(lastMs, this.#arena.shape.windowMs)
+    const { lo, hi } = this.#keys.read(key)
+    return (await pool.requestWithMs(Op.USAGE, lo, hi, ms)) as number
+  }
+
+  refund(decision: Decision): Promise<number>
+  refund(key: Key, cost: number): Promise<number>
+  async refund(what: Decision | Key, cost?: number): Promise<number> {
+    const pool = this.#openPool()
+    if (what instanceof PoolDecision && what.engine === pool) {
+      const { lo, hi } = what
+      const given = (await pool.giveBack(what)) as number
+      this.#waiters.wake(lo, hi)
+      return given
+    }
+    if (isDecision(what)) throw foreignDecisionError(what)
+    return this.#requestAndWake(Op.REFUND, what as Key, cost as number)
+  }
+
+  async penalize(key: Key, cost: number): Promise<boolean> {
+    this.#openPool()
+    checkPenalty(cost)
+    return (await this.#request<number>(Op.PENALIZE, key, cost)) === 1
+  }
+
+  async block(key: Key, ms: Duration): Promise<boolean> {
+    const pool = this.#openPool()
+    const forMs = blockMs(ms)
+    const { lo, hi } = this.#keys.read(key)
+    const isBlocked = (await pool.requestWithMs(Op.BLOCK, lo, hi, forMs)) === 1
+    this.#waiters.wake(lo, hi) // the new block may end earlier
+    return isBlocked
+  }
+
+  async unblock(key: Key): Promise<boolean> {
+    return (await this.#requestAndWake(Op.UNBLOCK, key)) === 1
+  }
+
+  async clear(key: Key): Promise<void> {
+    await this.#requestAndWake(Op.CLEAR, key)
+  }
+
+  async update(rule: string, change: { limit: number }): Promise<void> {
+    this.#openPool()
+    const limit = checkUpdate(rule, this.#ruleName, change)
+    this.#openPool() // once more: a getter may have closed the limiter
+    this.#inline.limit = limit
+    this.#updates.check()
+  }
+
+  share(): SharedLimiter {
+    this.#openPool()
+    return this.#shared()
+  }
+
+  async stats(): Promise<LimiterStats> {
+    await this.#openPool().flush()
+    return this.#inline.statistics()
+  }
+
+  /**
+   * The moment at which a charged decision took effect, for a log that judges the limiter
+   * (`InlineDecision.effectMs`). The exact reading stays with the worker. It lies between the request and the
+   * reply, within the bucket that was charged. Any moment there will do: a window holds the same buckets
+   * wherever in them it begins.
+   */
+  effectMs(decision: Decision, requestedMs: number, repliedMs: number): number {
+    return Math.max(requestedMs, this.#inline.estimates.effectOf(decision as PoolDecision, repliedMs))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  /** The text for `console.log`. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    const fields = this.#closing !== undefined ? { isClosed: true } : this.rule
+    return inspectAs('AsyncLimiter', fields, options, inspect)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#waiters.close(closedError())
+    await this.#pool.close()
+    this.#inline.close()
+    this.#file?.release()
+  }
+
+  #request<T>(op: Op, key: Key, cost: number, options?: CallOptions): Promise<T> {
+    try {
+      this.#openPool()
+      checkCost(cost)
+      const signal = options === undefined ? undefined : signalOf(options)
+      const { lo, hi } = this.#keys.read(key)
+      const pool = this.#openPool() // once more: a getter may have closed the limiter
+      if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost) as Promise<T>
+      return pool.request(op, lo, hi, cost, signal) as Promise<T>
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /**
+   * Gives back an admission of an aborted `wait()`. Errors of the pool are ignored: no caller is left to
+   * receive them.
+   */
+  #giveBack(decision: PoolDecision): void {
+    this.#pool.forceGiveBack(decision).catch((error: unknown) => {
+      if (!(error instanceof MillraceError)) throw error
+    })
+  }
+
+  async #requestAndWake(op: Op, key: Key, cost = 0): Promise<number> {
+    const pool = this.#openPool()
+    checkCost(cost)
+    const { lo, hi } = this.#keys.read(key)
+    const changed = (await pool.request(op, lo, hi, cost)) as number
+    this.#waiters.wake(lo, hi)
+    return changed
+  }
+
+  #openPool(): PoolEngine {
+    if (this.#closing !== undefined) throw closedError()
+    return this.#pool
+  }
+
+  #shared(): SharedLimiter {
+    return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
+  }
+}
+
+function signalOf(options: CallOptions): Signal | undefined {
+  checkOptions(options, ['signal'])
+  const { signal } = options
+  checkSignal(signal)
+  return signal
+}
