@@ -37,6 +37,7 @@ export type ErrorCode =
  * ```
  */
 export class MillraceError extends Error {
+  /** `'MillraceError'`. */
   override readonly name = 'MillraceError'
   /** The kind of the error. Codes are stable; messages may change. */
   readonly code: ErrorCode

@@ -100,6 +100,7 @@ test('the types need es2020 and no other types, from TypeScript 5.2 on; a wrong 
         : file,
     )
     assert.equal(found, Object.values(WRONG), out)
+    assert.match(out, "pool is only allowed with engine: 'pool'")
   }
 })
 

@@ -52,7 +52,7 @@ function operation(
   next: () => number,
   { windowMs, limit }: Shape,
   gap: number,
-): (limiter: Limiter) => unknown {
+): (limiter: InlineLimiter) => unknown {
   const key = `key ${Math.floor(next() * KEYS)}`
   const cost = Math.floor(next() ** 3 * limit) + 1
   const part = Math.max(1, Math.floor(next() * windowMs))
