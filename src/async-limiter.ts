@@ -28,9 +28,9 @@ export interface CallOptions {
  * A method rejects with the errors that {@link Limiter} throws. Requests to the workers also reject with:
  * - `ERR_MILLRACE_OVERLOADED`: `pool.maxPending` keys are pending already; nothing was charged.
  * - `ERR_MILLRACE_WORKER_LOST`: the worker died during this request; it may be charged (`mayBeCharged` is
- * true).
+ *   true).
  * - `ERR_MILLRACE_NO_THREADS`: no worker can be started; of a batch, other workers may have charged a part
- * (`mayBeCharged`).
+ *   (`mayBeCharged`).
  *
  * @example
  * ```ts
@@ -65,7 +65,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    *
    * Cost 0 is allowed unless the key is blocked, and needs no room in the table. A cost above the limit is
    * refused with `retryAfterMs: Infinity`.
-   * @param key who is limited: a string of 1 to 65,536 characters, or a handle
+   * @param key the key to limit: a string of 1 to 65,536 characters, or a handle
    * @param cost units to charge, an integer of 0 or more. Default: 1
    * @param options a signal that aborts the call
    * @returns a promise of the decision. Being over the limit is no error: `allowed` is false
@@ -85,7 +85,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    * Returns the decision that `check` would return now, but charges nothing and gives the key no place in the
    * table.
    * @param key the key, or its handle
-   * @param cost units to ask for, an integer of 0 or more. Default: 1
+   * @param cost units to decide about, an integer of 0 or more. Default: 1
    * @param options a signal that aborts the call
    * @returns a promise of the decision. Its `remaining` does not subtract `cost`
    * @throws {MillraceError} (rejects) the same errors as {@link AsyncLimiter.check}
@@ -276,7 +276,8 @@ export interface AsyncLimiter extends AsyncDisposable {
    * Changes the limit, for all threads and processes of this limiter at once. Earlier admissions stay.
    * Pending decisions may still use the earlier limit.
    * @param rule the name of the rule: `'default'` unless the options gave another
-   * @param change the new limit, an integer from 1 to 4,194,302
+   * @param change the new settings of the rule
+   * @param change.limit the new limit, an integer from 1 to 4,194,302
    * @returns a promise without a value
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`,
    * `ERR_MILLRACE_CLOSED`

@@ -33,7 +33,7 @@ export interface LimiterOptions extends RuleOptions {
   /**
    * The fate of a new key when its part of the table is full of keys that still count.
    * - `'evict'`: it takes the place and the counts of the key that has used least. So invented keys win no
-   * fresh quota, but a new client may start with the counts of another.
+   *   fresh quota, but a new client may start with the counts of another.
    * - `'deny'`: it is refused.
    * - `'allow'`: it is admitted, and not counted.
    * @default 'evict'
@@ -289,8 +289,9 @@ function checkShared(shared: unknown): string {
  * Joins a limiter of another thread, to decide on this thread with the same keys, the same counts and the
  * same limit.
  * @param shared the value of `limiter.share()`, received by `workerData` or `postMessage`
- * @param options `clock`: needed if the limiter has a clock of your own, which can't be sent. Its readings
- * must be less than one granularity apart from those of the other threads. A manual clock is part of `shared`
+ * @param options a clock, if the limiter needs one
+ * @param options.clock needed if the limiter has a clock of your own, which can't be sent. Its readings must
+ * be less than one granularity apart from those of the other threads. A manual clock is part of `shared`
  * @returns a limiter that decides on this thread. Each thread closes its own
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_SHARE`, `ERR_MILLRACE_INVALID_OPTION`,
  * `ERR_MILLRACE_INVALID_CLOCK`; for a shared file also `ERR_MILLRACE_SHARED_FILE`,

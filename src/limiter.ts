@@ -87,7 +87,7 @@ export interface Limiter extends AsyncDisposable {
    *
    * Cost 0 is allowed unless the key is blocked, and needs no room in the table. A cost above the limit is
    * refused with `retryAfterMs: Infinity`.
-   * @param key who is limited: a string of 1 to 65,536 characters, or a handle
+   * @param key the key to limit: a string of 1 to 65,536 characters, or a handle
    * @param cost units to charge, an integer of 0 or more. Default: 1
    * @returns the decision. Being over the limit is no error: `allowed` is false
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
@@ -104,7 +104,7 @@ export interface Limiter extends AsyncDisposable {
    * Returns the decision that `check` would return now, but charges nothing and gives the key no place in the
    * table.
    * @param key the key, or its handle
-   * @param cost units to ask for, an integer of 0 or more. Default: 1
+   * @param cost units to decide about, an integer of 0 or more. Default: 1
    * @returns the decision. Its `remaining` does not subtract `cost`
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
    * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
@@ -289,7 +289,8 @@ export interface Limiter extends AsyncDisposable {
   /**
    * Changes the limit, for all threads and processes of this limiter at once. Earlier admissions stay.
    * @param rule the name of the rule: `'default'` unless the options gave another
-   * @param change the new limit, an integer from 1 to 4,194,302
+   * @param change the new settings of the rule
+   * @param change.limit the new limit, an integer from 1 to 4,194,302
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts

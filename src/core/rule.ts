@@ -4,9 +4,9 @@ import { MillraceError } from './errors.js'
 /**
  * How a limiter counts the oldest bucket, which lies only partly inside the window.
  * - `'strict'`: whole. A key never exceeds its limit in any window, and is refused up to one granularity
- * early.
+ *   early.
  * - `'smooth'`: by the part inside the window. It is closer to the limit on average. A key never exceeds its
- * limit in any window minus one granularity.
+ *   limit in any window minus one granularity.
  */
 export type Edge = 'strict' | 'smooth'
 
