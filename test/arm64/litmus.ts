@@ -1,8 +1,9 @@
-// `npm run litmus`: how often two threads see what no interleaving of their programs gives, by the kind of access. It tells
-// what a machine (or one that is emulated) may do to plain accesses, and that it does none of it to atomic ones.
+// `npm run litmus`: counts how often two threads observe an outcome that no interleaving of their programs
+// produces. It shows which plain accesses a real or emulated machine reorders, and that it reorders no atomic
+// ones.
 import { parseArgs } from 'node:util'
 import Table from 'cli-table3'
-import type { Seen } from './rounds.js'
+import type { Observed } from './rounds.js'
 import { SHAPES } from './shapes.js'
 import { watch } from './watch.js'
 
@@ -20,10 +21,10 @@ async function main(): Promise<void> {
     console.error('error: --rounds and --seconds must be numbers above 0')
     process.exit(2)
   }
-  const seen: Seen[] = []
+  const observed: Observed[] = []
   for (const [i, shape] of SHAPES.entries()) {
     const found = await watch(i, { rounds: most, seconds })
-    seen.push(found)
+    observed.push(found)
     process.stderr.write(
       `${i + 1} of ${SHAPES.length}, ${shape.name}: ${found.reordered} of ${found.rounds}\n`,
     )
@@ -34,15 +35,15 @@ async function main(): Promise<void> {
     style: { head: [], border: [], compact: true },
   })
   SHAPES.forEach(({ name, allowed }, i) => {
-    const { rounds, reordered } = seen[i]!
+    const { rounds, reordered } = observed[i]!
     table.push([name, grouped(rounds), grouped(reordered), allowed ? 'yes' : 'no'])
   })
   console.log(table.toString())
-  const forbidden = SHAPES.filter(({ allowed }, i) => !allowed && seen[i]!.reordered > 0)
-  const rounds = seen.reduce((sum, { rounds }) => sum + rounds, 0)
+  const forbidden = SHAPES.filter(({ allowed }, i) => !allowed && observed[i]!.reordered > 0)
+  const rounds = observed.reduce((sum, { rounds }) => sum + rounds, 0)
   const verdict = forbidden.length === 0 ? 'Held' : `BROKEN (${forbidden.map(({ name }) => name).join('; ')})`
   console.log(
-    `${verdict}: ${grouped(rounds)} rounds of ${SHAPES.length} shapes on ${process.arch}, at most ${seconds} s each`,
+    `${verdict}: ${grouped(rounds)} rounds of ${SHAPES.length} litmus tests on ${process.arch}, at most ${seconds} s each`,
   )
   process.exitCode = forbidden.length === 0 ? 0 : 1
 }

@@ -1,95 +1,100 @@
 import { SHAPES } from './shapes.js'
 
-/** Rounds between two clearings; each has its own x and y, on cache lines of their own. */
+/** Rounds between two clearings of the words. Each round has its own x and y, on separate cache lines. */
 const ROUNDS = 1_024
-const WORDS_A_LINE = 16
-const WORDS_A_ROUND = 2 * WORDS_A_LINE
-/** Turns of an empty loop, at most: one side comes a little later than the other, now this one, now that. */
-const MOST_DELAY = 24
+const WORDS_PER_LINE = 16
+const WORDS_PER_ROUND = 2 * WORDS_PER_LINE
+/** The most iterations of an empty loop before a round, so that either side may be a little late. */
+const MAX_DELAY = 24
 
 const SIDES = 2
-/** Turns of waiting for the other side, from one clearing to the next. */
-const MOST_SPINS = 200_000
+/** The most iterations of waiting for the other side between two clearings. */
+const MAX_SPINS = 200_000
 
-/** What both threads of a litmus test see. */
-export interface Ground {
-  /** How many rounds each side has come to. */
+/** The shared memory of a litmus test. */
+export interface LitmusMemory {
+  /** The number of meetings that each side has reached. */
   readonly arrived: Int32Array
   readonly words: Int32Array
-  /** What each side said in each round. */
-  readonly said: Int32Array
-  /** 1 when it is over. */
+  /** What each side results in each round. */
+  readonly results: Int32Array
+  /** 1 when the test has ended. */
   readonly over: Int32Array
 }
 
-export function makeGround(): Ground {
+export function makeMemory(): LitmusMemory {
   const shared = (words: number) => new Int32Array(new SharedArrayBuffer(4 * words))
   return {
-    arrived: shared(SIDES * WORDS_A_LINE),
-    words: shared(ROUNDS * WORDS_A_ROUND),
-    said: shared(SIDES * ROUNDS),
+    arrived: shared(SIDES * WORDS_PER_LINE),
+    words: shared(ROUNDS * WORDS_PER_ROUND),
+    results: shared(SIDES * ROUNDS),
     over: shared(1),
   }
 }
 
-export interface Seen {
-  /** Those on which both sides set out together. */
+export interface Observed {
+  /** Rounds that both sides started together. */
   readonly rounds: number
   readonly reordered: number
 }
 
 /**
- * One side of a shape, round after round beside the other, until the first side finds that it is over. Both set out on
- * each round together where they can; where the other keeps this one waiting (it may need this very processor), the rest
- * of the rounds up to the next clearing are let go.
+ * Runs one side of a shape, round after round, until `isOver` of the first side returns true. The sides start
+ * each round together if they can. If the other side is late (it may need this processor), this side does not
+ * wait in the remaining rounds up to the next clearing.
  */
-export function play(ground: Ground, shape: number, side: number, isOver: (rounds: number) => boolean): Seen {
-  const { words, said, over } = ground
+export function play(
+  memory: LitmusMemory,
+  shape: number,
+  side: number,
+  isOver: (rounds: number) => boolean,
+): Observed {
+  const { words, results, over } = memory
   const { sides, isReordered } = SHAPES[shape]!
   const act = sides[side]!
   let rounds = 0
   let reordered = 0
   for (let met = 0; ; ) {
-    let spins = MOST_SPINS
+    let spins = MAX_SPINS
     let together = 0
     for (let round = 0; round < ROUNDS; round++) {
-      const x = round * WORDS_A_ROUND
-      spins = meet(ground, side, ++met, spins)
-      if (Atomics.load(ground.arrived, (1 - side) * WORDS_A_LINE) === met) together++
-      for (let i = (met * (side + 3)) % MOST_DELAY; i > 0; i--);
-      said[side * ROUNDS + round] = act(words, x, x + WORDS_A_LINE)
+      const x = round * WORDS_PER_ROUND
+      spins = meet(memory, side, ++met, spins)
+      if (Atomics.load(memory.arrived, (1 - side) * WORDS_PER_LINE) === met) together++
+      for (let i = (met * (side + 3)) % MAX_DELAY; i > 0; i--);
+      results[side * ROUNDS + round] = act(words, x, x + WORDS_PER_LINE)
     }
-    meetForSure(ground, side, ++met)
+    meetAsleep(memory, side, ++met)
     if (side === 0) {
       for (let round = 0; round < ROUNDS; round++) {
-        if (isReordered(said[round]!, said[ROUNDS + round]!)) reordered++
+        if (isReordered(results[round]!, results[ROUNDS + round]!)) reordered++
       }
       rounds += together
       words.fill(0)
       if (isOver(rounds)) Atomics.store(over, 0, 1)
     }
-    meetForSure(ground, side, ++met)
+    meetAsleep(memory, side, ++met)
     if (Atomics.load(over, 0) === 1) return { rounds, reordered }
   }
 }
 
-/** Waits for the other side for at most so many turns. Returns how many are left: 0 where it did not come. */
-function meet({ arrived }: Ground, side: number, met: number, spins: number): number {
-  Atomics.add(arrived, side * WORDS_A_LINE, 1)
+/** Waits for the other side for at most `spins` iterations. Returns the rest: 0 if it did not come. */
+function meet({ arrived }: LitmusMemory, side: number, met: number, spins: number): number {
+  Atomics.add(arrived, side * WORDS_PER_LINE, 1)
   let left = spins
-  while (left > 0 && Atomics.load(arrived, (1 - side) * WORDS_A_LINE) < met) left--
+  while (left > 0 && Atomics.load(arrived, (1 - side) * WORDS_PER_LINE) < met) left--
   return left
 }
 
 /**
- * Waits for the other side, in the end asleep. Not at once: who is woken is often put on the processor of who woke it, and
- * then they take turns.
+ * Waits for the other side: first spinning, then asleep. It spins first because a woken thread often gets the
+ * processor of the thread that woke it, so that the two would alternate.
  */
-function meetForSure(ground: Ground, side: number, met: number): void {
-  const { arrived } = ground
-  const other = (1 - side) * WORDS_A_LINE
-  const left = meet(ground, side, met, MOST_SPINS)
-  Atomics.notify(arrived, side * WORDS_A_LINE)
+function meetAsleep(memory: LitmusMemory, side: number, met: number): void {
+  const { arrived } = memory
+  const other = (1 - side) * WORDS_PER_LINE
+  const left = meet(memory, side, met, MAX_SPINS)
+  Atomics.notify(arrived, side * WORDS_PER_LINE)
   if (left > 0) return
   for (let theirs = Atomics.load(arrived, other); theirs < met; theirs = Atomics.load(arrived, other)) {
     Atomics.wait(arrived, other, theirs)

@@ -1,19 +1,20 @@
 import { readInOrder } from '#millrace/memory/words.js'
 
 /**
- * Two threads, two words x and y that start at 0, and an outcome that no interleaving of the two programs gives: where
- * it is seen, something reordered them. Each side says what it read, 0 or 1.
+ * A litmus test: two threads, two words x and y that start at 0, and an outcome that no interleaving of the
+ * two programs produces. If it occurs, the compiler or the processor reordered accesses. Each side returns
+ * the value it read, 0 or 1.
  *
  *     store buffering    x = 1; read y      | y = 1; read x      both read 0
  *     message passing    x = 1; y = 1       | read y; read x     y was 1, x was 0
  *     load buffering     read x; y = 1      | read y; x = 1      both read 1
  *
- * In each, `x` and `y` are indices into `words`; what the second side read first is in bit 1 of what it says. The words behind each,
- * up to the end of its cache line, are its side's own.
+ * `x` and `y` are indices into `words`. In message passing, bit 1 of the second side's result is the value of
+ * y. The words after each, up to the end of its cache line, are private to a side.
  *
- * `readInOrder` and the attempt at a decision (`algorithms/sliding-window.ts`) read plainly beside atomic operations. On x64 the processor
- * reorders none of that, so what is seen there was reordered by the compiler: V8 moved a plain read to the other side of an
- * atomic operation, or took the value of an earlier one for it.
+ * `readInOrder` and the decision (`algorithms/sliding-window.ts`) mix plain reads with atomic operations. An
+ * x64 processor does not reorder these. So a reordering on x64 comes from the compiler: V8 moved a plain read
+ * across an atomic operation, or reused the value of an earlier read.
  */
 export type Side = (words: Int32Array, x: number, y: number) => number
 
@@ -21,7 +22,10 @@ export interface Shape {
   readonly name: string
   readonly sides: readonly [Side, Side]
   isReordered(first: number, second: number): boolean
-  /** Whether this machine may show it, with a compiler that keeps JavaScript's promises and those that `readInOrder` rests on. */
+  /**
+   * Whether this machine may produce the outcome, if the compiler follows the rules of JavaScript and of
+   * `readInOrder`.
+   */
   readonly allowed: boolean
 }
 
@@ -31,66 +35,51 @@ const bothReadZero = (first: number, second: number): boolean => first === 0 && 
 const bothReadOne = (first: number, second: number): boolean => first === 1 && second === 1
 const flagWithoutMessage = (_: number, second: number): boolean => second === 2
 
+/** Both sides run the same program, with x and y swapped. */
+const mirrored = (program: Side): readonly [Side, Side] => [program, (words, x, y) => program(words, y, x)]
+
+const sendByCompareExchange: Side = (words, x, y) => {
+  Atomics.compareExchange(words, x, 0, 1)
+  Atomics.compareExchange(words, y, 0, 1)
+  return 0
+}
+
 export const SHAPES: readonly Shape[] = [
   {
     name: 'store buffering, plain',
     allowed: true,
     isReordered: bothReadZero,
-    sides: [
-      (words, x, y) => {
-        words[x] = 1
-        return words[y]!
-      },
-      (words, x, y) => {
-        words[y] = 1
-        return words[x]!
-      },
-    ],
+    sides: mirrored((words, x, y) => {
+      words[x] = 1
+      return words[y]!
+    }),
   },
   {
     name: 'store buffering, compare-exchange and plain read',
     allowed: !isX64,
     isReordered: bothReadZero,
-    sides: [
-      (words, x, y) => {
-        Atomics.compareExchange(words, x, 0, 1)
-        return words[y]!
-      },
-      (words, x, y) => {
-        Atomics.compareExchange(words, y, 0, 1)
-        return words[x]!
-      },
-    ],
+    sides: mirrored((words, x, y) => {
+      Atomics.compareExchange(words, x, 0, 1)
+      return words[y]!
+    }),
   },
   {
     name: 'store buffering, atomic',
     allowed: false,
     isReordered: bothReadZero,
-    sides: [
-      (words, x, y) => {
-        Atomics.store(words, x, 1)
-        return Atomics.load(words, y)
-      },
-      (words, x, y) => {
-        Atomics.store(words, y, 1)
-        return Atomics.load(words, x)
-      },
-    ],
+    sides: mirrored((words, x, y) => {
+      Atomics.store(words, x, 1)
+      return Atomics.load(words, y)
+    }),
   },
   {
     name: 'store buffering, compare-exchange and atomic load',
     allowed: false,
     isReordered: bothReadZero,
-    sides: [
-      (words, x, y) => {
-        Atomics.compareExchange(words, x, 0, 1)
-        return Atomics.load(words, y)
-      },
-      (words, x, y) => {
-        Atomics.compareExchange(words, y, 0, 1)
-        return Atomics.load(words, x)
-      },
-    ],
+    sides: mirrored((words, x, y) => {
+      Atomics.compareExchange(words, x, 0, 1)
+      return Atomics.load(words, y)
+    }),
   },
   {
     name: 'message passing, plain',
@@ -144,46 +133,28 @@ export const SHAPES: readonly Shape[] = [
     name: 'load buffering, plain',
     allowed: true,
     isReordered: bothReadOne,
-    sides: [
-      (words, x, y) => {
-        const seen = words[x]!
-        words[y] = 1
-        return seen
-      },
-      (words, x, y) => {
-        const seen = words[y]!
-        words[x] = 1
-        return seen
-      },
-    ],
+    sides: mirrored((words, x, y) => {
+      const first = words[x]!
+      words[y] = 1
+      return first
+    }),
   },
   {
     name: 'load buffering, atomic',
     allowed: false,
     isReordered: bothReadOne,
-    sides: [
-      (words, x, y) => {
-        const seen = Atomics.load(words, x)
-        Atomics.store(words, y, 1)
-        return seen
-      },
-      (words, x, y) => {
-        const seen = Atomics.load(words, y)
-        Atomics.store(words, x, 1)
-        return seen
-      },
-    ],
+    sides: mirrored((words, x, y) => {
+      const first = Atomics.load(words, x)
+      Atomics.store(words, y, 1)
+      return first
+    }),
   },
   {
     name: 'message passing, compare-exchanges and readInOrder',
     allowed: false,
     isReordered: flagWithoutMessage,
     sides: [
-      (words, x, y) => {
-        Atomics.compareExchange(words, x, 0, 1)
-        Atomics.compareExchange(words, y, 0, 1)
-        return 0
-      },
+      sendByCompareExchange,
       (words, x, y) => {
         const flag = readInOrder(words, y)
         return 2 * flag + words[x]!
@@ -191,15 +162,11 @@ export const SHAPES: readonly Shape[] = [
     ],
   },
   {
-    name: 'message passing, a word read plainly before readInOrder, and again after a compare-exchange',
+    name: 'message passing, plain reads before readInOrder and after a compare-exchange',
     allowed: false,
     isReordered: flagWithoutMessage,
     sides: [
-      (words, x, y) => {
-        Atomics.compareExchange(words, x, 0, 1)
-        Atomics.compareExchange(words, y, 0, 1)
-        return 0
-      },
+      sendByCompareExchange,
       (words, x, y) => {
         const before = words[x]!
         const flag = readInOrder(words, y)
@@ -210,39 +177,24 @@ export const SHAPES: readonly Shape[] = [
     ],
   },
   {
-    name: 'store buffering, a word read plainly before a compare-exchange, and again after it',
+    name: 'store buffering, plain reads before and after a compare-exchange',
     allowed: !isX64,
     isReordered: bothReadZero,
-    sides: [
-      (words, x, y) => {
-        const before = words[y]!
-        Atomics.compareExchange(words, x, 0, 1)
-        const after = words[y]!
-        return before | after
-      },
-      (words, x, y) => {
-        const before = words[x]!
-        Atomics.compareExchange(words, y, 0, 1)
-        const after = words[x]!
-        return before | after
-      },
-    ],
+    sides: mirrored((words, x, y) => {
+      const before = words[y]!
+      Atomics.compareExchange(words, x, 0, 1)
+      const after = words[y]!
+      return before | after
+    }),
   },
   {
     name: 'load buffering, plain reads before compare-exchanges',
     allowed: !isX64,
     isReordered: bothReadOne,
-    sides: [
-      (words, x, y) => {
-        const seen = words[x]!
-        Atomics.compareExchange(words, y, 0, 1)
-        return seen
-      },
-      (words, x, y) => {
-        const seen = words[y]!
-        Atomics.compareExchange(words, x, 0, 1)
-        return seen
-      },
-    ],
+    sides: mirrored((words, x, y) => {
+      const first = words[x]!
+      Atomics.compareExchange(words, y, 0, 1)
+      return first
+    }),
   },
 ]

@@ -1,6 +1,6 @@
-// `node build/test/arm64/stress.js --minutes 10`: worker threads on one limiter through rollovers of a millisecond, judged as
-// in test/engines/threads.test.ts, again and again for as long as that. For machines other than the one at hand, real or
-// emulated: it asserts nothing that depends on how fast it is.
+// `node build/test/arm64/stress.js --minutes 10`: worker threads decide on one limiter with granules of a
+// millisecond, judged as in test/engines/threads.test.ts, for the given time. It is for other machines, real
+// or emulated: no check depends on their speed.
 import { parseArgs } from 'node:util'
 import { attachLimiter, createLimiter, type Limiter, manualClock } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
@@ -16,7 +16,7 @@ if (!(minutes > 0) || !(Number.isInteger(threads) && threads >= 2)) {
   process.exit(2)
 }
 
-/** A log this long, by the millisecond, outlasts every run of one task. */
+/** The length of the log in milliseconds: longer than every run of one task. */
 const TICKS = 600_000
 const LIMIT = 50
 const WINDOW = 20
@@ -26,7 +26,7 @@ let decisions = 0
 let runs = 0
 let windows = 0
 const wrong: string[] = []
-const ROUNDS: readonly (() => Promise<void>)[] = [rolling, meddling, meeting, churning, returning]
+const ROUNDS: readonly (() => Promise<void>)[] = [rolling, adjusting, meeting, churning, returning]
 const endMs = performance.now() + minutes * 60_000
 while (performance.now() < endMs) {
   await ROUNDS[runs++ % ROUNDS.length]!()
@@ -43,7 +43,7 @@ console.log(
 )
 process.exitCode = wrong.length === 0 ? 0 : 1
 
-/** One key, as fast as it goes. */
+/** Decides on one key at full speed. */
 async function rolling(): Promise<void> {
   const limiter = createLimiter({ ...ROLLING, maxKeys: 100 })
   const tally = await judgedByTick(limiter, { name: 'roll', keys: 1, rounds: 40_000, cost: 3 })
@@ -51,8 +51,8 @@ async function rolling(): Promise<void> {
   expect(logged === tally.admitted[0], `roll: ${logged} in the log, ${tally.admitted[0]} admitted`)
 }
 
-/** The same while charges are given back, keys are blocked and the limit is changed. */
-async function meddling(): Promise<void> {
+/** Decides on one key during refunds, blocks and changes of the limit. */
+async function adjusting(): Promise<void> {
   const limiter = createLimiter({ ...ROLLING, maxKeys: 2_000 })
   await judgedByTick(limiter, { name: 'adjust', keys: 1, rounds: 40_000, cost: 1 })
   limiter.update('default', { limit: LIMIT })
@@ -68,11 +68,11 @@ async function judgedByTick(limiter: Limiter, task: Task): Promise<Tally> {
   windows += Math.floor((monotonicClock.now() - firstTick) / WINDOW)
   const most = tally.mostIn(WINDOW + 1)
   expect(most <= LIMIT, `${task.name}: ${most} in a window, limit ${LIMIT}`)
-  expect(most > LIMIT / 2, `${task.name}: at most ${most} in a window, the limit of ${LIMIT} was never near`)
+  expect(most > LIMIT / 2, `${task.name}: at most ${most} in a window, far below the limit of ${LIMIT}`)
   return tally
 }
 
-/** All threads meet on each new key. */
+/** All threads insert each new key at the same time. */
 async function meeting(): Promise<void> {
   const keys = 4_000
   const limiter = createLimiter({
@@ -91,7 +91,7 @@ async function meeting(): Promise<void> {
   expect(lostWays + noRoom + evictedLive === 0, `admit: ${lostWays}, ${noRoom}, ${evictedLive}`)
 }
 
-/** A table too small for its keys: places change hands all the time. */
+/** Uses a table too small for its keys, so that ways change keys all the time. */
 async function churning(): Promise<void> {
   const limiter = createLimiter({ limit: 5, window: WINDOW, granularity: 1, maxKeys: 100 })
   const tally = new Tally(400, 1)
@@ -123,8 +123,8 @@ async function perform(limiter: Limiter, task: Task, tally: Tally, firstTick = 0
   decisions += allowed + denied
 }
 
-function expect(isSo: boolean, text: string): void {
-  if (!isSo) wrong.push(`run ${runs}, ${text}`)
+function expect(holds: boolean, text: string): void {
+  if (!holds) wrong.push(`run ${runs}, ${text}`)
 }
 
 function grouped(count: number): string {

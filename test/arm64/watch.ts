@@ -1,45 +1,45 @@
-// Both sides of a litmus test, each in a thread of its own.
+// Runs both sides of a litmus test, each in its own thread.
 import { once } from 'node:events'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { type Ground, makeGround, play, type Seen } from './rounds.js'
+import { type LitmusMemory, makeMemory, type Observed, play } from './rounds.js'
 
-/** What ends a litmus test, whichever comes first. */
+/** The end of a litmus test: the first bound that is reached. */
 export interface Budget {
-  /** Rounds on which both sides set out together. */
+  /** Rounds that both sides started together. */
   readonly rounds?: number
   readonly seconds?: number
-  /** Clearings of the words, with 1,024 rounds between two. */
+  /** Clearings of the words, one per 1,024 rounds. */
   readonly clearings?: number
 }
 
 interface Part {
-  readonly ground: Ground
+  readonly memory: LitmusMemory
   readonly shape: number
   readonly side: number
   readonly budget: Budget
 }
 
-/** Plays the shape of this index in `SHAPES`. */
-export async function watch(shape: number, budget: Budget): Promise<Seen> {
-  const ground = makeGround()
+/** Runs the shape at an index of `SHAPES`. */
+export async function watch(shape: number, budget: Budget): Promise<Observed> {
+  const memory = makeMemory()
   const sides = [0, 1].map(async (side) => {
-    const part: Part = { ground, shape, side, budget }
+    const part: Part = { memory, shape, side, budget }
     const [seen] = await once(new Worker(new URL(import.meta.url), { workerData: part }), 'message')
-    return seen as Seen
+    return seen as Observed
   })
   return (await Promise.all(sides))[0]!
 }
 
-function take({ ground, shape, side, budget }: Part): Seen {
+function take({ memory, shape, side, budget }: Part): Observed {
   const { rounds = Number.POSITIVE_INFINITY, seconds = Number.POSITIVE_INFINITY } = budget
   let { clearings = Number.POSITIVE_INFINITY } = budget
   let endMs: number | undefined
-  return play(ground, shape, side, (done) => {
+  return play(memory, shape, side, (done) => {
     endMs ??= performance.now() + seconds * 1_000 // both threads have started by now
     return done >= rounds || --clearings <= 0 || performance.now() >= endMs
   })
 }
 
-if (!isMainThread && (workerData as Part | undefined)?.ground) {
+if (!isMainThread && (workerData as Part | undefined)?.memory) {
   parentPort!.postMessage(take(workerData as Part))
 }

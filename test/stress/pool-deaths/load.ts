@@ -14,17 +14,6 @@ const REFUND_SHARE = 0.1
 
 export type Random = () => number
 
-/** Pseudo-random numbers from 0 to 1, determined by the seed. */
-export function randomFrom(seed: number): Random {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 /** An admission that has not been refunded. */
 interface Refundable {
   readonly key: string

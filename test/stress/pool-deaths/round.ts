@@ -1,6 +1,7 @@
 import { type AsyncLimiter, attachLimiter, createLimiter, manualClock } from 'millrace'
+import { random } from '../../algorithms/oracle.js'
 import { Killer } from './killer.js'
-import { LIMIT, Load, type Random, randomFrom } from './load.js'
+import { LIMIT, Load, type Random } from './load.js'
 import { AT_START, INSIDE, type Inside } from './order.js'
 
 /**
@@ -70,7 +71,7 @@ export class Round {
   constructor(plan: Plan) {
     const { minThreads, maxThreads, isManual, maxInFlight, seed } = plan
     this.#plan = plan
-    this.#random = randomFrom(seed)
+    this.#random = random(seed)
     this.#limiter = createLimiter({
       limit: LIMIT,
       window: WINDOW,
@@ -79,7 +80,7 @@ export class Round {
       pool: { minThreads, maxThreads, resourceLimits: MEMORY },
       ...(isManual && { clock: this.#clock }),
     })
-    this.#load = new Load(this.#limiter, maxInFlight, randomFrom(seed + 1))
+    this.#load = new Load(this.#limiter, maxInFlight, random(seed + 1))
   }
 
   /** Calls `onDeath` after each death. */
