@@ -16,7 +16,7 @@ export interface LitmusMemory {
   /** The number of meetings that each side has reached. */
   readonly arrived: Int32Array
   readonly words: Int32Array
-  /** What each side results in each round. */
+  /** The result of each side in each round. */
   readonly results: Int32Array
   /** 1 when the test has ended. */
   readonly over: Int32Array

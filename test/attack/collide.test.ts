@@ -8,7 +8,7 @@ import { sized } from '../size.js'
 import { boundOf, collide } from './collide.js'
 import { percentiles } from './latency.js'
 
-test('keys that crowd a few sets under one seed lie under another as random keys do', () => {
+test('keys that crowd a few sets under one seed are spread like random keys under another', () => {
   const keys = sized({ quick: 5_000, full: 20_000 })
   const { bound, known, own, randomFullest, sets } = collide(keys, 1, () => {})
   assert.ok(known.fullest > 10 * bound, `${known.fullest} keys in the fullest set: they do collide`)
@@ -23,7 +23,7 @@ test('keys that crowd a few sets under one seed lie under another as random keys
   console.log(`a decision: known seed ${percentiles(known.decisions)}; own ${percentiles(own.decisions)}`)
 })
 
-test('no two limiters have one seed', () => {
+test('every limiter has its own seed', () => {
   const seeds = Array.from({ length: 50 }, () => {
     const { buffer } = createLimiter({ limit: 1, window: '1m', maxKeys: 1 }).share()
     return new Int32Array(buffer, 4 * HEADER.SEED_0, 2).join()
@@ -32,7 +32,7 @@ test('no two limiters have one seed', () => {
   assert.is(HEADER.SEED_1, HEADER.SEED_0 + 1)
 })
 
-test('the bound on the fullest set is close above what binomial tails say', () => {
+test('the bound on the fullest set is slightly above the exact binomial bound', () => {
   const tail = (n: number, p: number, from: number) => {
     let term = (1 - p) ** n
     let sum = 0

@@ -1,4 +1,4 @@
-// A million keys made to collide under one seed, against a limiter with that seed and against one with a seed of its own.
+// A million keys that collide under one seed, on a limiter with that seed and on one with its own seed.
 import { createLimiter, type Limiter, manualClock } from 'millrace'
 import { Hasher } from '#millrace/memory/hash.js'
 import { HEADER, setsFor } from '#millrace/memory/layout.js'
@@ -9,18 +9,18 @@ import { Latencies } from './latency.js'
 import { withSeed } from './seeded.js'
 
 const LIMIT = 10
-/** The keys are crowded into one of so many sets of a table that is made for all of them. */
+/** The keys crowd into one in this many sets of a table that has room for all. */
 const CROWDED = 1 / 50
-/** How likely it is at most that random keys load a set beyond the bound. */
+/** The highest probability that random keys load a set beyond the bound. */
 const ODDS = 1e-9
 
 export interface Play {
   decisions: Latencies
-  /** Keys that have the set as one of their two, where that is most; a set has 16 places. */
+  /** The most keys that share a set as one of their two sets. A set has 16 ways. */
   fullest: number
-  /** Keys displaced while they counted. */
+  /** Keys evicted while they counted. */
   evictedLive: number
-  /** Of an untouched tenth as many random keys, refused at their first decision afterwards. */
+  /** Refusals of the first decisions of other random keys afterwards, a tenth as many. */
   strangersRefused: number
 }
 
@@ -28,11 +28,11 @@ export interface CollideReport {
   keys: number
   sets: number
   crowded: number
-  /** What the fullest set of random keys stays within. */
+  /** The bound of the fullest set for random keys. */
   bound: number
   known: Play
   own: Play
-  /** As many random keys under the same seed of its own, for comparison. */
+  /** As many random keys under the limiter's own seed, for comparison. */
   randomFullest: number
 }
 
@@ -60,7 +60,7 @@ export function collide(count: number, seed: number, tell: Tell): CollideReport 
   }
 }
 
-/** A limiter whose table is made for so many keys. */
+/** A limiter with room for the given number of keys. */
 function limiterFor(count: number): Limiter {
   const clock = manualClock(1e9)
   return createLimiter({ limit: LIMIT, window: '1h', granularity: '6m', maxKeys: count, clock })
@@ -92,8 +92,8 @@ function fullestOf(limiter: Limiter, keys: string[], sets: number): number {
 }
 
 /**
- * The least load that any of `sets` exceeds with odds of at most ODDS, where each of n keys is in a set with odds of p:
- * by Chernoff, P(load >= x) <= exp(-n D(x/n | p)), added up over the sets.
+ * The least load that any of `sets` exceeds with a probability of at most ODDS, if each of n keys is in a set
+ * with probability p. By Chernoff, P(load >= x) <= exp(-n D(x/n | p)), summed over the sets.
  */
 export function boundOf(n: number, p: number, sets: number): number {
   let load = Math.ceil(n * p)

@@ -1,10 +1,11 @@
-// What an attacker who knew the seed could do: keys whose both sets are all among a few. The search is the hash of
-// src/memory/hash.ts with its first words done once for many keys, and given up where the first set is not one of them.
+// The attack of someone who knows the seed: keys whose two sets are both among a few. The search uses the
+// hash of src/memory/hash.ts. It hashes the first words once for many keys, and rejects a key as soon as its
+// first set does not fit.
 import { Hasher } from '#millrace/memory/hash.js'
 import type { Tell } from '../long-runs/progress.js'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_'
-/** Four of its 64 letters, as the hash reads them in one step. */
+/** Four of the alphabet's 64 letters: the characters that the hash reads in one step. */
 const QUADS = 64 ** 4
 const LENGTH = 8
 
@@ -12,7 +13,7 @@ function quad(index: number): string {
   return [0, 6, 12, 18].map((bits) => ALPHABET[(index >>> bits) & 63]).join('')
 }
 
-/** All of them as words of the hash: the first character in the lowest byte. */
+/** All groups of four letters as words of the hash, the first character in the lowest byte. */
 function quadWords(): Int32Array {
   const codes = [...ALPHABET].map((letter) => letter.charCodeAt(0))
   const words = new Int32Array(QUADS)
@@ -23,13 +24,13 @@ function quadWords(): Int32Array {
   return words
 }
 
-/** The first and second set of a fingerprint in a table of so many: what src/memory/table.ts does. */
+/** The two sets of a fingerprint in a table of `sets`, as in src/memory/table.ts. */
 export function setsOf(lo: number, hi: number, sets: number): [number, number] {
   const first = Math.floor((lo >>> 0) * sets * 2 ** -32)
   return [first, (first + 1 + Math.floor((hi >>> 0) * (sets - 1) * 2 ** -32)) % sets]
 }
 
-/** `count` keys whose both sets are below `crowded` in a table of `sets`, under this seed. */
+/** Finds `count` keys whose two sets are below `crowded` in a table of `sets`, under a seed. */
 export function collidingKeys(
   [seed0, seed1]: readonly [number, number],
   sets: number,
@@ -50,13 +51,13 @@ export function collidingKeys(
   for (const key of found) {
     hasher.hash(key)
     if (setsOf(hasher.lo, hasher.hi, sets).some((set) => set >= crowded)) {
-      throw new Error(`the search does not hash as the limiter does: ${key}`)
+      throw new Error(`the search and the limiter hash differently: ${key}`)
     }
   }
   return found
 }
 
-/** The indices of the second words with which the first one makes such a key. */
+/** The indices of the second words that complete a first word to such a key. */
 function search(
   [seed0, seed1]: readonly [number, number],
   first: number,

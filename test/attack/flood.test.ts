@@ -7,7 +7,7 @@ import { atFullSize } from '../size.js'
 import { flood, HUNDREDFOLD, LIMIT, TENFOLD } from './flood.js'
 import { percentiles } from './latency.js'
 
-test('300,000 random keys win a key at its limit no admission, and themselves no more than the places of the table', () => {
+test("300,000 random keys gain no admission for a key at its limit, and themselves at most the table's capacity", () => {
   const keys = 300_000
   const { extra, tries, sprayedAdmitted, alone, ordinary, during, rssMb } = flood(
     keys,
@@ -23,10 +23,10 @@ test('300,000 random keys win a key at its limit no admission, and themselves no
   console.log(
     `a decision alone: ${percentiles(alone)}; among others: ${percentiles(ordinary)}; during: ${percentiles(during)}`,
   )
-  console.log(`${(rssMb.end - rssMb.warm).toFixed(1)} MB more of resident memory once all places were taken`)
+  console.log(`resident memory grew by ${(rssMb.end - rssMb.warm).toFixed(1)} MB after all ways were taken`)
 })
 
-atFullSize('in a table overrun tenfold the victim stays refused as well', () => {
+atFullSize('the victim stays refused in a table with ten times its keys', () => {
   const { extra, tries } = flood(100_000, TENFOLD, 2, () => {})
   assert.equal([tries, extra], [1_000, 0])
 })

@@ -1,4 +1,4 @@
-// Random keys without end against a key that has used its limit up, and what the others feel of it.
+// A flood of random keys against a key at its limit, and its effect on other keys.
 import { createLimiter } from 'millrace'
 import { random } from '../algorithms/random.js'
 import type { Tell } from '../long-runs/progress.js'
@@ -7,8 +7,8 @@ import { withSeed } from './seeded.js'
 
 export const LIMIT = 50
 /**
- * The table is made for one of so many keys. Overrun a hundredfold, each of its places is taken 80 times, more than the
- * limit: who used less than that is displaced, keys in ordinary use, too. Tenfold, those keep their places.
+ * The table has room for one key in this many. At a hundredfold overrun each way is taken 80 times, more than
+ * the limit, so that keys in ordinary use are evicted too. At tenfold these keep their ways.
  */
 export const HUNDREDFOLD = 100
 export const TENFOLD = 10
@@ -16,22 +16,22 @@ export const TENFOLD = 10
 const REGULARS = 1_000
 const OTHERS_PER_REGULAR = 10
 const SPRAYED_PER_TRY = 100
-/** By then every place has been taken a few times, and all of the memory been touched. */
+/** Random keys until every way was taken a few times and all memory was touched. */
 const WARM = 0.1
 
 export interface FloodReport {
   sprayed: number
-  /** Tries of the victim meanwhile, and how many of them were admitted: none may be. */
+  /** Attempts of the victim during the flood, and its admissions, which must be none. */
   tries: number
   extra: number
-  /** Of the sprayed keys' decisions: they inherit the counts of those whose places they take. */
+  /** Admissions of the random keys, which inherit the counts of evicted keys. */
   sprayedAdmitted: number
-  /** While no other key is in use; while the table is half full of keys in ordinary use; during the flood. */
+  /** Latencies without other keys, with a table half full of keys in ordinary use, and during the flood. */
   alone: Latencies
   ordinary: Latencies
   during: Latencies
   arenaMb: number
-  /** Resident memory before the flood, when all places had been taken, and at its end. */
+  /** Resident memory before the flood, after all ways were taken, and at the end. */
   rssMb: { before: number; warm: number; end: number }
 }
 
@@ -46,12 +46,12 @@ export function flood(keys: number, keysPerRoom: number, seed: number, tell: Tel
   const rssNow = () => process.memoryUsage.rss() / 2 ** 20
   const useRegular = (latencies: Latencies) => {
     const key = `regular ${Math.floor(next() * REGULARS)}`
-    limiter.refund(latencies.time(() => limiter.check(key))) // so that none of them comes to its limit by itself
+    limiter.refund(latencies.time(() => limiter.check(key))) // so that none of them reaches its limit
   }
   limiter.check('victim', LIMIT)
   for (let i = 0; i < REGULARS; i++) limiter.check(`regular ${i}`, LIMIT / 2)
   const warmUp = new Latencies(0)
-  for (let i = 0; i < timed; i++) useRegular(warmUp) // until all code is compiled
+  for (let i = 0; i < timed; i++) useRegular(warmUp) // compiles the code
   for (let i = 0; i < timed; i++) useRegular(alone)
   const others = keys / keysPerRoom / 2
   for (let i = 0; i < keys / 2; i++) {

@@ -1,9 +1,9 @@
-/** How long single decisions took, each timed by itself: the two readings of the clock, some 80 ns, are in it. */
+/** Latencies of single decisions. Each includes two readings of the clock, about 80 ns. */
 export class Latencies {
   readonly #us: Float64Array
   #count = 0
 
-  /** Keeps the first `most` of them. */
+  /** Keeps the first `most` latencies. */
   constructor(most: number) {
     this.#us = new Float64Array(most)
   }
@@ -16,7 +16,7 @@ export class Latencies {
     return result
   }
 
-  /** In microseconds: `share` of them took at most so long. */
+  /** The percentile `share` (0 to 1) in microseconds. */
   percentileUs(share: number): number {
     const sorted = this.#us.subarray(0, this.#count).toSorted()
     return sorted[Math.min(this.#count - 1, Math.floor(share * this.#count))] ?? Number.NaN

@@ -1,6 +1,7 @@
 /**
- * `npm run attack`: the attacks in full, with their figures. `-- --part flood` (or collide, overrun) does one alone,
- * `--seed` repeats a run: only what it tells of time and memory differs, and of the limiter that draws a seed of its own.
+ * `npm run attack`: runs all attacks in full and prints their figures. `-- --part flood` (or collide,
+ * overrun) runs one. `--seed` repeats a run, except for times, memory and the limiter that draws its own hash
+ * seed.
  */
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
@@ -14,10 +15,15 @@ import { newKeys } from './new-keys.js'
 import { LIMIT as OVERRUN_LIMIT, overrun } from './overrun.js'
 
 const PARTS = ['flood', 'collide', 'overrun'] as const
-/** Resident memory may grow so much once all places have been taken: the collector's young generation is in it. */
+/**
+ * The most growth of resident memory after all ways were taken; it includes the young generation of the heap.
+ */
 const MOST_GROWTH_MB = 64
-/** What a decision under attack is wished to take at most, beside one of ordinary days; told, not demanded. */
-const WISHED = 2
+/**
+ * The desired bound of a decision's time under attack, relative to ordinary load. It is reported, not
+ * enforced.
+ */
+const DESIRED = 2
 
 const { values } = parseArgs({
   options: {
@@ -52,51 +58,49 @@ console.log(`attack ${verdict}; ${summary.join('; ')}; seed ${seed}`)
 process.exitCode = forbidden.length === 0 ? 0 : 1
 
 function runFlood(keys: number, keysPerRoom: number): void {
-  const name = `flood, ${keysPerRoom} keys for each that there is room for`
+  const name = `flood, ${keysPerRoom} keys per key of capacity`
   const report = flood(keys, keysPerRoom, seed, tell)
   const { tries, extra, sprayedAdmitted, alone, ordinary, during, arenaMb, rssMb } = report
   const most = setsFor(keys / keysPerRoom) * WAYS_PER_SET * FLOOD_LIMIT
   const grownMb = rssMb.end - rssMb.warm
   const times = (before: Latencies) => during.percentileUs(0.99) / before.percentileUs(0.99)
   forbid(extra > 0, `${extra} extra admissions of the victim`)
-  forbid(sprayedAdmitted > most, `${sprayedAdmitted} sprayed keys admitted, more than the places allow`)
-  forbid(grownMb > MOST_GROWTH_MB, `${grownMb.toFixed(1)} MB more of resident memory`)
-  line(`${name}: ${keys} random keys, ${tries} tries of a victim at its limit, ${extra} admitted`)
-  line(
-    `${name}: ${sprayedAdmitted} of the sprayed keys admitted, at most ${most} for all the places of the table`,
-  )
+  forbid(sprayedAdmitted > most, `${sprayedAdmitted} random keys admitted, more than the table's capacity`)
+  forbid(grownMb > MOST_GROWTH_MB, `${grownMb.toFixed(1)} MB growth of resident memory`)
+  line(`${name}: ${keys} random keys, ${tries} attempts of a victim at its limit, ${extra} admitted`)
+  line(`${name}: ${sprayedAdmitted} of the random keys admitted, at most ${most} by the table's capacity`)
   const [atFirst, warm, end] = [rssMb.before, rssMb.warm, rssMb.end].map((mb) => mb.toFixed(1))
   line(
-    `${name}: resident memory ${atFirst} MB before, ${warm} once all ${arenaMb.toFixed(1)} MB were in use, ${end} at last`,
+    `${name}: resident memory ${atFirst} MB before, ${warm} with all ${arenaMb.toFixed(1)} MB in use, ${end} at the end`,
   )
   line(
     `${name}: a decision on a key in use, alone: ${percentiles(alone)}; in a table half full of keys in use: ` +
       `${percentiles(ordinary)}; during the flood: ${percentiles(during)}`,
   )
-  const isWished = times(ordinary) <= WISHED ? 'yes' : 'no'
+  const isWithin = times(ordinary) <= DESIRED ? 'yes' : 'no'
   line(
-    `${name}: p99 ${times(alone).toFixed(2)} times that of keys alone, ${times(ordinary).toFixed(2)} times that among others; ` +
-      `at most ${WISHED}: ${isWished}`,
+    `${name}: p99 ${times(alone).toFixed(2)} times that without other keys, ${times(ordinary).toFixed(2)} times that under ordinary load; ` +
+      `at most ${DESIRED}: ${isWithin}`,
   )
   summary.push(
-    `${keys} random keys, ${keysPerRoom} a room: ${extra} extra admissions, ${grownMb.toFixed(1)} MB grown, ` +
+    `${keys} random keys, ${keysPerRoom} per key of capacity: ${extra} extra admissions, ${grownMb.toFixed(1)} MB grown, ` +
       `p99 x${times(ordinary).toFixed(2)} (x${times(alone).toFixed(2)} of keys alone)`,
   )
 }
 
 function runCollide(count: number): void {
   const { keys, sets, crowded, bound, known, own, randomFullest } = collide(count, seed, tell)
-  forbid(own.fullest > bound, `${own.fullest} keys in the fullest set under a seed of its own`)
+  forbid(own.fullest > bound, `${own.fullest} keys in the fullest set under the limiter's own seed`)
   const show = (name: string, { fullest, evictedLive, strangersRefused, decisions }: Play) =>
     line(
-      `collide: ${name}: ${fullest} keys in the fullest set, ${evictedLive} displaced, ` +
+      `collide: ${name}: ${fullest} keys in the fullest set, ${evictedLive} evicted, ` +
         `${strangersRefused} of ${keys / 10} strangers refused, a decision ${percentiles(decisions)}`,
     )
   line(`collide: ${keys} keys for ${crowded} of ${sets} sets`)
   show('the known seed', known)
   show('a seed of its own', own)
   line(
-    `collide: as many random keys: ${randomFullest} in the fullest set, at most ${bound} but for one in 10^9`,
+    `collide: as many random keys: ${randomFullest} in the fullest set, at most ${bound} with a probability of 1 - 10^-9`,
   )
   summary.push(
     `${keys} colliding keys: fullest set ${known.fullest} by the known seed, ${own.fullest} by another`,

@@ -1,13 +1,13 @@
-// How many new keys in one window overrun a table: a client that nobody has seen before for each decision.
+// Counts the new keys in one window that overrun a table, with a new client for each decision.
 import { createLimiter, manualClock } from 'millrace'
 import { type OnFull, setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/random.js'
 import type { Tell } from '../long-runs/progress.js'
 import { withSeed } from './seeded.js'
 
-/** Shares of refused new keys are taken over so many of them. */
+/** The share of refused new keys is measured over this many. */
 const SPAN = 1_000
-/** Keys in use beforehand, each with a tenth of the limit used. */
+/** Keys in use before the new ones, each with a tenth of the limit used. */
 const ESTABLISHED = 1_000
 const USED = 0.1
 
@@ -16,20 +16,20 @@ export interface NewKeysReport {
   limit: number
   maxKeys: number
   places: number
-  /** How many new keys had come when 1, 50 and 99 of 100 were not admitted as counted keys; 0: that never came. */
+  /** New keys until 1, 50 and 99 of 100 were no longer counted; 0 if that did not happen. */
   few: number
   half: number
   most: number
   /** All new keys that were admitted and counted. */
   admitted: number
-  /** Of keys in use: what was left of their limit on average, in percent, before and when `most` were refused. */
+  /** The average rest of the limit of keys in use, in percent: before, and when `most` were refused. */
   leftBefore: number
   leftAfter: number
   evictedLive: number
   noRoom: number
 }
 
-/** Plays new keys by a clock that stands, until 99 of 100 are refused, or uncounted. */
+/** Sends new keys while the clock stands still, until 99 of 100 are refused or uncounted. */
 export function newKeys(
   onFull: OnFull,
   limit: number,

@@ -1,5 +1,5 @@
 // run: also-full
-// Keys that were made to confuse: each has a cell of its own and exactly its limit, and nothing is thrown.
+// Unusual keys: each has its own cell and exactly its limit, and no call throws.
 import * as fc from 'fast-check'
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
@@ -103,7 +103,7 @@ function limiterFor(keys: number) {
   })
 }
 
-/** All of them in turn, over and over, so that a shared cell would be seen from both sides. */
+/** Uses all keys in turn, repeatedly, so that a shared cell would affect both keys. */
 function assertEachHasItsLimit(keys: string[]): void {
   const limiter = limiterFor(keys.length)
   for (let unit = 0; unit < LIMIT + 2; unit++) {
@@ -117,12 +117,12 @@ function assertEachHasItsLimit(keys: string[]): void {
   assert.equal([cells, evicted, noRoom], [keys.length, 0, 0])
 }
 
-test('NUL, line ends, lone surrogates, names of Object, 64 Ki characters, other normal forms: each has its own limit', () => {
+test('NUL, line ends, lone surrogates, names of Object, 64 Ki characters, other normal forms: each key has its own limit', () => {
   assert.ok(KEYS.length > 90)
   assertEachHasItsLimit(KEYS)
 })
 
-test('keys that differ in one character only, wherever it is: each has its own limit', () => {
+test('keys that differ in one character at any position have separate limits', () => {
   for (const length of [1, 2, 3, 4, 5, 8, 255, 256, 1_000, MOST]) {
     for (const unit of ['a', '\u4e00']) {
       const places = [...new Set([0, 1, length >> 1, length - 2, length - 1])].filter(
@@ -138,7 +138,7 @@ test('keys that differ in one character only, wherever it is: each has its own l
   }
 })
 
-test('any strings at all: each has its own limit', () => {
+test('arbitrary strings have separate limits', () => {
   const unit = fc.oneof(
     fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),
     fc.constantFrom('\0', 'a', 'ÿ', 'Ā', '\ud800', '\udc00', 'e\u0301', '\u00e9'),
@@ -150,7 +150,7 @@ test('any strings at all: each has its own limit', () => {
   fc.assert(fc.property(keys, assertEachHasItsLimit), { numRuns: 300 })
 })
 
-test('every method takes them: handles, batches, peeks, penalties, refunds, blocks', () => {
+test('every method accepts them: handles, batches, peeks, penalties, refunds, blocks', () => {
   const limiter = limiterFor(KEYS.length)
   const { allowed } = limiter.checkMany(KEYS)
   assert.is(
@@ -173,7 +173,7 @@ test('every method takes them: handles, batches, peeks, penalties, refunds, bloc
   }
 })
 
-test('what is no key is refused by name, whatever it looks like, and charges nothing', () => {
+test('invalid keys of every type throw a named error and charge nothing', () => {
   const limiter = limiterFor(1)
   const noKeys = [
     '',

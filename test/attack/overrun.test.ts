@@ -1,5 +1,5 @@
-// run: also-full
-// A table of half the keys that come, each way of `onFull`: what each promises, by an exact log of every key.
+// run: also-full A table for half of the keys in use, with each value of `onFull`: checks its guarantees by
+// an exact log of every key.
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,10 +8,9 @@ import { newKeys } from './new-keys.js'
 import { LIMIT, overrun } from './overrun.js'
 
 const PROMISES = {
-  deny: 'no key is ever over its limit, new ones are refused only while every place is taken, and counted',
-  allow:
-    'no counted key is ever over its limit or refused early, the others pass uncounted, and are counted as such',
-  evict: 'all keys together never have more in a window than the places of the table allow',
+  deny: 'no key exceeds its limit; new keys are refused only while every way is taken, and counted in noRoom',
+  allow: 'no counted key exceeds its limit or is refused early; the others pass uncounted',
+  evict: 'all keys together never exceed the capacity of the table in a window',
 } as const
 
 for (const [keys, windows] of sized<readonly [keys: number, windows: number][]>({
@@ -22,7 +21,7 @@ for (const [keys, windows] of sized<readonly [keys: number, windows: number][]>(
   ],
 })) {
   for (const onFull of ['deny', 'allow', 'evict'] as const) {
-    test(`${onFull}, ${keys} keys in a table made for ${keys / 2}: ${PROMISES[onFull]}`, () => {
+    test(`${onFull}, ${keys} keys in a table for ${keys / 2}: ${PROMISES[onFull]}`, () => {
       const report = overrun(onFull, keys, windows, keys, () => {})
       assert.ok(report.admitted > 20_000, JSON.stringify(report))
       if (onFull === 'deny') assert.ok(report.noRoom > 1_000, JSON.stringify(report))
@@ -37,7 +36,7 @@ for (const [keys, windows] of sized<readonly [keys: number, windows: number][]>(
 }
 
 for (const limit of [5, 20]) {
-  test(`evict: about ${limit} x places new keys in a window shut out all others, and leave nothing to keys in use`, () => {
+  test(`evict: about ${limit} new keys per way in a window use up all capacity, also of keys in use`, () => {
     const { places, admitted, most, leftAfter, noRoom } = newKeys('evict', limit, 2_000, 1, () => {})
     const units = places * limit
     assert.ok(admitted <= units && admitted > 0.9 * units, `${admitted} of ${units}`)
@@ -48,7 +47,7 @@ for (const limit of [5, 20]) {
 }
 
 for (const onFull of ['deny', 'allow'] as const) {
-  test(`${onFull}: as many new keys as there are places are counted, and keys in use keep what they had`, () => {
+  test(`${onFull}: as many new keys as ways are counted, and keys in use keep their counts`, () => {
     const report = newKeys(onFull, 5, 2_000, 1, () => {})
     const { places, admitted, leftBefore, leftAfter, evictedLive } = report
     assert.ok(admitted <= places - 1_000 && admitted > 0.9 * (places - 1_000), `${admitted} of ${places}`)
@@ -56,7 +55,7 @@ for (const onFull of ['deny', 'allow'] as const) {
   })
 }
 
-test('evict: a key for each request wins just what the places of the table allow, then nothing until that expires', () => {
+test('evict: a new key per request gains exactly the capacity of the table, then nothing until it expires', () => {
   const clock = manualClock(1e9)
   const places = 32
   const limiter = createLimiter({ limit: LIMIT, window: '1m', granularity: '1s', maxKeys: 20, clock })
@@ -72,7 +71,7 @@ test('evict: a key for each request wins just what the places of the table allow
     clock.advance(1_000)
     assert.is(spray(), 0, `${second} s later`)
   }
-  clock.advance(2_000) // a place is free a granule after its counts have expired
+  clock.advance(2_000) // a way is free one granule after its counts have expired
   assert.is(spray(), places * LIMIT)
 })
 

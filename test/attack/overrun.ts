@@ -1,4 +1,4 @@
-// Twice as many keys as the table has room for, over many windows, each key judged by an exact log of its own.
+// Twice as many keys as fit in the table, over many windows. An exact log judges each key.
 import { createLimiter, manualClock } from 'millrace'
 import * as assert from 'uvu/assert'
 import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
@@ -11,10 +11,10 @@ import { withSeed } from './seeded.js'
 export const LIMIT = 5
 const WINDOW_MS = 1_000
 const GRANULE_MS = 100
-/** Decisions that a key meets with in a window, on average: more than the limit. */
+/** The average decisions per key and window: more than the limit. */
 const TRIES = 8
 
-/** Two sets: every key may be in any place. */
+/** Two sets: every key may be in any way. */
 const SMALLEST = 2 * WAYS_PER_SET
 
 export interface OverrunReport {
@@ -24,30 +24,30 @@ export interface OverrunReport {
   windows: number
   decisions: number
   admitted: number
-  /** Admitted without being counted. */
+  /** Admissions that were not counted. */
   uncounted: number
-  /** Refused for want of room. */
+  /** Refusals because no way was free. */
   noRoom: number
-  /** Refused though the key itself had used less than its limit: what it inherited stood against it. */
+  /** Refusals below the key's own limit, because of inherited counts. */
   early: number
   displaced: number
-  /** The most that any key had in one window, and how many of the admissions were beyond the limit. */
+  /** The most units of a key in one window, and the admissions beyond the limit. */
   most: number
   over: number
-  /** The most that all keys together had in one window. */
+  /** The most units of all keys together in one window. */
   mostOfAll: number
 }
 
-/** What one key was seen to do. */
+/** The record of one key. */
 class KeyLog {
   readonly counted = new ExactLog()
-  /** When it was last decided on in a place of its own. */
+  /** The time of its last decision with its own way. */
   lastMs = Number.NEGATIVE_INFINITY
 }
 
 /**
- * Plays and judges. All at once by a clock that stands or goes on by a few milliseconds, so that a decision takes effect at
- * its reading. @throws AssertionError at the first broken promise
+ * Runs the load and judges it. The clock is manual and moves by a few milliseconds at a time, so a decision
+ * takes effect at its reading. @throws AssertionError at the first violation
  */
 export function overrun(
   onFull: OnFull,
@@ -97,7 +97,7 @@ export function overrun(
       assert.is(onFull === 'evict', false, 'evict always finds room')
       assert.is(allowed, onFull === 'allow')
       assert.is(limiter.usage(`key ${key}`), 0, 'it has no place')
-      if (places === SMALLEST) assert.ok(livingAt(now, logs) >= places, 'refused a place while one was free')
+      if (places === SMALLEST) assert.ok(livingAt(now, logs) >= places, 'refused while a way was free')
       if (allowed) seen.uncounted++
       else seen.noRoom++
       continue
@@ -119,7 +119,7 @@ export function overrun(
     seen.mostOfAll = Math.max(seen.mostOfAll, all.add(now))
     assert.ok(
       seen.mostOfAll <= places * LIMIT,
-      `${seen.mostOfAll} of all keys in a window of ${places} places`,
+      `${seen.mostOfAll} units of all keys in a window, with ${places} ways`,
     )
     if (seen.decisions % 1_000 === 0)
       tell(`overrun, ${onFull}: ${Math.ceil((end - now) / WINDOW_MS)} windows left`)
@@ -130,14 +130,14 @@ export function overrun(
 }
 
 /**
- * How many keys were decided on so lately that their places may not be anybody else's yet: in the window, or up to two
- * granules before, for counts expire by whole granules, and a place is free a granule after them.
+ * The number of keys whose ways may not be reused yet: those with a decision in the window or up to two
+ * granules before it. Counts expire by whole granules, and a way is free one granule later.
  */
 function livingAt(nowMs: number, logs: KeyLog[]): number {
   return logs.filter(({ lastMs }) => lastMs > nowMs - WINDOW_MS - 2 * GRANULE_MS).length
 }
 
-/** How many events there were in the window that ends with the last one. */
+/** The number of events in the window that ends with the last one. */
 class RecentSum {
   readonly #windowMs: number
   readonly #moments: number[] = []

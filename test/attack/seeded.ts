@@ -2,8 +2,9 @@ import { attachLimiter, type Clock, type Limiter } from 'millrace'
 import { HEADER } from '#millrace/memory/layout.js'
 
 /**
- * The same limiter with a known hash seed, which nobody can ask for: it is written into the memory before the first
- * decision. A clock of one's own is handed over again. What is played on it can be repeated; and an attacker can be given the seed.
+ * A limiter with a known hash seed, which no option sets: the seed is written into its memory before the
+ * first decision. A custom clock must be passed again. So runs can be repeated, and an attacker can know the
+ * seed.
  */
 export function withSeed(limiter: Limiter, seed: readonly [number, number], clock?: Clock): Limiter {
   const shared = limiter.share()

@@ -1,5 +1,5 @@
-// run: typescript
-// What a collision of two fingerprints does, seen on a build in which they have 8 bits, and the odds of one with 64.
+// run: typescript The effect of a collision of two fingerprints, on a build with 8-bit fingerprints, and the
+// odds with 64 bits.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HEADER } from '#millrace/memory/layout.js'
@@ -11,7 +11,7 @@ const LIMIT = 5
 const WINDOW_MS = 60_000
 const GRANULE_MS = 1_000
 
-/** A limiter with room for every fingerprint, and which fingerprint a key has there. */
+/** A limiter with room for every fingerprint, and a function for the fingerprint of a key. */
 function limiterOf({ millrace, Hasher }: ShortBuild) {
   const clock = millrace.manualClock(1e9)
   const options = { limit: LIMIT, window: WINDOW_MS, granularity: GRANULE_MS, maxKeys: 2_000, clock }
@@ -25,7 +25,7 @@ function limiterOf({ millrace, Hasher }: ShortBuild) {
   return { clock, limiter, fingerprintOf }
 }
 
-test('two keys of one fingerprint share one cell, and so one limit', () =>
+test('two keys with one fingerprint share a cell and a limit', () =>
   withShortFingerprints((build) => {
     const { limiter, fingerprintOf } = limiterOf(build)
     const first = fingerprintOf('alice')
@@ -38,7 +38,7 @@ test('two keys of one fingerprint share one cell, and so one limit', () =>
     assert.is(limiter.stats().keys, 1)
   }))
 
-test('a collision only ever refuses: what all keys of one fingerprint have together stays within one limit', () =>
+test('a collision can only refuse: all keys of one fingerprint together stay within one limit', () =>
   withShortFingerprints((build) => {
     const { clock, limiter, fingerprintOf } = limiterOf(build)
     const next = random(8)
@@ -65,12 +65,14 @@ test('a collision only ever refuses: what all keys of one fingerprint have toget
     assert.is(limiter.stats().evictedLive, 0)
   }))
 
-/** Pairs of n keys that share a fingerprint of so many bits, as expected: n(n - 1)/2 in 2^bits, about n^2/2^(bits + 1). */
+/**
+ * The expected number of pairs of n keys with one fingerprint: n(n - 1)/2 in 2^bits, about n^2/2^(bits + 1).
+ */
 function expectedPairs(keys: number, bits: number): number {
   return (keys * (keys - 1)) / 2 / 2 ** bits
 }
 
-test('as many pairs of keys share a fingerprint of 8 bits as n²/2^9 says; the odds for 64 bits follow', () =>
+test('the number of pairs with one 8-bit fingerprint matches n²/2^9; the odds for 64 bits follow', () =>
   withShortFingerprints((build) => {
     const keys = 400
     const rounds = 20
@@ -86,7 +88,8 @@ test('as many pairs of keys share a fingerprint of 8 bits as n²/2^9 says; the o
       }
     }
     const expected = rounds * expectedPairs(keys, 8)
-    // Pairs are independent two by two, so their count's variance is at most its mean; six deviations are one in 10^9.
+    // Pairs are pairwise independent, so the variance of their count is at most its mean. Six deviations are
+    // one in 10^9.
     assert.ok(Math.abs(pairs - expected) < 6 * Math.sqrt(expected), `${pairs} pairs, ${expected} expected`)
     for (let digits = 4; digits <= 9; digits++) {
       const odds = expectedPairs(10 ** digits, 64)

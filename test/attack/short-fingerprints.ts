@@ -1,4 +1,4 @@
-// A build in which fingerprints have 8 bits instead of 64, so that what never happens can be looked at.
+// A build with fingerprints of 8 bits instead of 64, so that collisions can be tested.
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,9 @@ import type { Hasher } from '#millrace/memory/hash.js'
 
 const BUILT = fileURLToPath(new URL('../../../esm', import.meta.url))
 
-/** The last lines of the hash, and what stands there instead: one byte, repeated, so that sets are chosen as ever. */
+/**
+ * Replacements for the last lines of the hash: one byte, repeated, so that the choice of sets is unchanged.
+ */
 const PATCHES = [
   ['this.lo = v1 ^ v3 || 1;', 'this.lo = Math.imul((v1 ^ v3) & 0xff, 0x01010101) || 1;'],
   ['this.hi = v1 ^ v3;', 'this.hi = this.lo;'],
@@ -18,7 +20,7 @@ export interface ShortBuild {
   Hasher: typeof Hasher
 }
 
-/** Hands over a copy of the built package with 8-bit fingerprints. */
+/** Calls `use` with a copy of the built package that has 8-bit fingerprints. */
 export async function withShortFingerprints(use: (build: ShortBuild) => void): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-fingerprints-'))
   try {
@@ -27,7 +29,7 @@ export async function withShortFingerprints(use: (build: ShortBuild) => void): P
     const file = join(folder, 'memory', 'hash.js')
     let code = readFileSync(file, 'utf8')
     for (const [from, to] of PATCHES) {
-      if (code.split(from).length !== 2) throw new Error(`not once in hash.js: ${from}`)
+      if (code.split(from).length !== 2) throw new Error(`expected exactly once in hash.js: ${from}`)
       code = code.replace(from, to)
     }
     writeFileSync(file, code)

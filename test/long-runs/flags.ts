@@ -7,7 +7,7 @@ export interface Flag {
   readonly help: string
 }
 
-/** Reads flags that are all whole numbers; prints help, or what is wrong, and exits. */
+/** Reads flags that are whole numbers. Prints the help or an error, and exits. */
 export function readFlags<Name extends string>(
   command: string,
   flags: Record<Name, Flag>,
@@ -29,7 +29,7 @@ export function readFlags<Name extends string>(
   }
 }
 
-/** One flag by itself, for commands that have others, too; says what is wrong, and exits. */
+/** Reads one flag, for commands that also have others. Prints an error and exits if it is invalid. */
 export function readFlag(name: string, text: string | undefined, flag: Omit<Flag, 'help'>): number {
   try {
     return toNumber(name, text, flag)

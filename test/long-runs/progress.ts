@@ -1,9 +1,12 @@
-/** Where a long run is: one line that is written over on a terminal, a line every half minute anywhere else. */
+/**
+ * Progress of a long run: a terminal gets one line that is overwritten, other streams a line every half
+ * minute.
+ */
 export interface Progress {
   at: Tell
-  /** A line that stays. */
+  /** Prints a line that stays. */
   note: Tell
-  /** Before something is written to the same terminal by another way. */
+  /** Erases the progress line, before other output to the same terminal. */
   clear(): void
 }
 
@@ -35,8 +38,8 @@ export function progressOn(stream: NodeJS.WriteStream): Progress {
   }
 }
 
-/** For tests, whose output is kept only where they fail. */
+/** No progress: for tests, whose output only matters if they fail. */
 export const silence: Progress = { at() {}, note() {}, clear() {} }
 
-/** With commas, as the summaries have them. */
+/** A number with thousands separators. */
 export const inCommas = (count: number): string => count.toLocaleString('en-US')

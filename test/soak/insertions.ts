@@ -1,4 +1,4 @@
-// Counts the keys that were given a place, which no statistic does: beside the real insertion, changing nothing of it.
+// Counts inserted keys, which no statistic does, by observing the real insertion without changing it.
 import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
 import type { Arena } from '#millrace/memory/arena.js'
 import { Insertion } from '#millrace/memory/insertion.js'
@@ -8,9 +8,9 @@ import { load } from '#millrace/memory/words.js'
 
 /** The insertions of this thread into one arena. */
 export class Insertions {
-  /** Ways that this thread made a key's. */
+  /** Keys that this thread has inserted. */
   made = 0
-  /** Ways that this thread may have made a key's: when it looked they were another's already. */
+  /** Keys that this thread may have inserted: another key had the way when the thread checked. */
   unclear = 0
   readonly #arena: Arena
   readonly #table: Table
@@ -20,18 +20,18 @@ export class Insertions {
     this.#table = new Table(arena.words, arena.shape)
   }
 
-  /** From here on, what this thread inserts is counted here. */
+  /** Starts to count this thread's insertions. */
   watch(): void {
     watching = this
   }
 
-  /** A way was named, found to be its key's only one and settled; what stands there now says whether it was promoted. */
+  /** An attempt to promote a named way has ended; the way's state shows whether it succeeded. */
   note(way: number, lo: number, hi: number): void {
     const state = load(this.#arena.words, this.#table.base(way) + ADM) & STATE
     const isNamed = this.#table.isNamed(way, lo, hi)
     if (state === LIVE && isNamed) this.made++
     else if (state !== FREE || !isNamed) this.unclear++
-    // FREE under its own name: another thread that brought the same key has vetoed it
+    // FREE with this name: another thread that inserts the same key has vetoed it
   }
 }
 

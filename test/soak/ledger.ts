@@ -18,22 +18,22 @@ import {
 import { load, read } from '#millrace/memory/words.js'
 import type { Counts } from './load.js'
 
-/** Summing every cell's buckets would take most of the run: each rest sums one in so many. */
+/** Each rest sums the buckets of one cell in this many, because summing all would take most of the run. */
 const SUMMED_ONE_IN = 16
 
-/** What a table holds while nobody uses it. */
+/** The contents of a table at rest. */
 interface Census {
   live: number
   free: number
-  /** CLAIMED or NAMED: on the way from one key to the next. */
+  /** Ways that are CLAIMED or NAMED: between two keys. */
   between: number
   /** Keys with two ways. */
   double: number
-  /** Cells whose total is below what stands in their buckets. */
+  /** Cells whose total is below the sum of their buckets. */
   short: number
 }
 
-/** Compares what the threads know they did with what shared memory says, all threads at rest. */
+/** Compares the threads' own counts with shared memory, while all threads rest. */
 export class Ledger {
   readonly #arena: Arena
   readonly #window: SlidingWindow
@@ -49,7 +49,7 @@ export class Ledger {
     this.#halves = new Int32Array(this.#names.buffer)
   }
 
-  /** What does not add up, in words; nothing where all does. `threads` have flushed their statistics. */
+  /** Descriptions of all mismatches. `threads` must have flushed their statistics. */
   differences(threads: readonly Counts[], stats: () => LimiterStats): string[] {
     const before = this.#census()
     const { allowed, denied, keys, evicted, evictedLive, noRoom, lostWays } = stats()
@@ -78,7 +78,7 @@ export class Ledger {
     ].filter((difference) => difference !== undefined)
   }
 
-  /** Every way once. */
+  /** Reads every way once. */
   #census(): Census {
     const { words, shape } = this.#arena
     const census = { live: 0, free: 0, between: 0, double: 0, short: 0 }
@@ -109,7 +109,7 @@ export class Ledger {
     return doubles
   }
 
-  /** A bucket that a refund by key took from may keep the charge of a decision that overlapped it. */
+  /** After a refund by key, a bucket may keep the charge of an overlapping decision. */
   #isShort(base: number, v: number): boolean {
     if ((v & COUNT) === BLOCKED) return false
     const { words, shape } = this.#arena
@@ -119,9 +119,9 @@ export class Ledger {
 }
 
 function equal(what: string, found: number, expected: number): string | undefined {
-  return found === expected ? undefined : `${what}: ${found}, not ${expected}`
+  return found === expected ? undefined : `${what}: ${found}, expected ${expected}`
 }
 
 function within(what: string, found: number, least: number, most: number): string | undefined {
-  return found >= least && found <= most ? undefined : `${what}: ${found}, not ${least} to ${most}`
+  return found >= least && found <= most ? undefined : `${what}: ${found}, expected ${least} to ${most}`
 }

@@ -7,7 +7,7 @@ import { Insertions } from './insertions.js'
 import { Logs } from './logs.js'
 import { anyHotKey, nameOf, Population, type Traffic } from './traffic.js'
 
-/** What one thread has done to one limiter. */
+/** One thread's operations on one limiter. */
 export interface Counts {
   admitted: number
   refused: number
@@ -21,7 +21,7 @@ const HELD = 256
 const BATCH = 64
 const HOT_SHARE = 0.1
 
-/** All that a server may ask of a limiter, in slices of decisions: one thread's share of the load on it. */
+/** One thread's load on a limiter: all operations that a server may make, in slices of decisions. */
 export class Load {
   readonly #limiter: Limiter
   readonly #traffic: Traffic
@@ -30,7 +30,7 @@ export class Load {
   readonly #insertions: Insertions
   readonly #next: () => number
   readonly #handles: ({ key: number; handle: KeyHandle } | undefined)[] = new Array(HANDLES).fill(undefined)
-  /** Decisions to give back later. */
+  /** Decisions to refund later. */
   readonly #held: ({ key: number; decision: Decision } | undefined)[] = new Array(HELD).fill(undefined)
   #admitted = 0
   #refused = 0
@@ -50,7 +50,7 @@ export class Load {
     return { admitted: this.#admitted, refused: this.#refused, made, unclear }
   }
 
-  /** At least so many decisions; `end` is the first key that may not come in yet. */
+  /** Makes at least `count` decisions. `end` is the first key that must not be used yet. */
   slice(decisions: number, end: number): void {
     this.#insertions.watch()
     const elapsedMs = monotonicClock.now() - this.#logs.startMs
@@ -72,7 +72,9 @@ export class Load {
     else if (!Logs.isJudged(key)) this.#adjust(pick, nameOf(key))
   }
 
-  /** What no log of ticks can follow: units that leave whichever tick is oldest, or come unasked. */
+  /**
+   * Operations that a log by tick cannot follow: they refund the oldest tick, or charge without a decision.
+   */
   #adjust(pick: number, name: string): void {
     if (pick < 0.993) this.#limiter.refund(name, 2)
     else if (pick < 0.998) this.#limiter.penalize(name, 2)
@@ -105,7 +107,7 @@ export class Load {
     this.#check(key, handle)
   }
 
-  /** A batch does not say in which ticks it charged: keys that are judged are left out. */
+  /** Excludes judged keys, because a batch does not report the ticks of its charges. */
   #batch(): void {
     const keys: string[] = []
     while (keys.length < BATCH) {

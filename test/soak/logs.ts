@@ -1,13 +1,13 @@
 import { mostIn } from '../judge/window-judge.js'
 import { Population, type Traffic } from './traffic.js'
 
-/** One passing key in so many is judged. */
+/** One passing key in this many is judged. */
 const JUDGED_ONE_IN = 1_000
-/** A thread that does not run for a while charges a key after its time. */
+/** Extra time of a log for threads that do not run for a while and charge a key late. */
 const LATE_MS = 2_000
-/** The logs of keys that left wait to be judged for their windows to pass and for the next rest. */
+/** Logs of finished keys are judged at the next rest after their windows have passed. */
 const MOST_WAITING_MS = 20_000
-/** A hot key's log is as long as the run, which may end late. */
+/** Extra time of a hot key's log, which covers the whole run, as the run may end late. */
 const SLACK_MS = 60_000
 const JUDGED_HOT_KEYS = 8
 
@@ -18,17 +18,17 @@ export interface SharedLogs {
   readonly unlogged: SharedArrayBuffer
 }
 
-/** What was found in the logs of keys that have been judged. */
+/** Results from the logs of judged keys. */
 export interface Verdict {
   judged: number
-  /** The most units in a window of any of them. */
+  /** The most units of a key in any window. */
   most: number
   over: number
 }
 
 /**
- * An exact log for each tick of some keys, of what all threads were admitted less what they gave back. All memory is
- * taken, and written to, at the start: a log that grew would look like a leak.
+ * An exact log of some keys: per tick, the units admitted to all threads less refunds. All memory is
+ * allocated and touched at the start, because a growing log would look like a leak.
  */
 export class Logs {
   readonly startMs: number
@@ -41,7 +41,7 @@ export class Logs {
   readonly #hotTicks: number
   readonly #passingTicks: number
   readonly #slots: number
-  /** The oldest judged-to-be key that has not been judged yet. */
+  /** The oldest logged key that has not been judged yet. */
   #next = 0
 
   static allocate(traffic: Traffic, startMs: number, runMs: number): SharedLogs {
@@ -75,7 +75,7 @@ export class Logs {
     return key < 0 ? key >= -JUDGED_HOT_KEYS : key % JUDGED_ONE_IN === 0
   }
 
-  /** Adds to the log of a key: -1 to -HOT_KEYS are the hot ones, from 0 on those that pass. */
+  /** Adds to the log of a key: -1 to -HOT_KEYS are hot keys, 0 and above are passing keys. */
   add(key: number, tick: number, cost: number): void {
     if (!Logs.isJudged(key)) return
     const [log, length, at] =
@@ -87,19 +87,21 @@ export class Logs {
     else Atomics.add(this.#unlogged, 0, 1)
   }
 
-  /** Charges that came after their log's end: none, but for threads that did not run for seconds. */
+  /** Charges after the end of their log. Only threads that stop for seconds cause them. */
   get unlogged(): number {
     return Atomics.load(this.#unlogged, 0)
   }
 
-  /** Units that a hot key was admitted in the window that ends in `tick`. */
+  /** Units admitted to a hot key in the window that ends in `tick`. */
   usedByHot(key: number, tick: number): number {
     const end = tick - this.#firstTick + 1
     const log = this.#logOf(this.#hot, -key - 1, this.#hotTicks)
     return log.subarray(Math.max(0, end - this.#width), end).reduce((sum, count) => sum + count, 0)
   }
 
-  /** Judges the passing keys that have left and count no more, while all threads rest; their logs are free again. */
+  /**
+   * Judges the finished passing keys whose windows have passed, and frees their logs. All threads must rest.
+   */
   judgePassing(elapsedMs: number, verdict: Verdict): void {
     const { windowMs } = this.#traffic
     const end = this.#population.oldest(elapsedMs - 2 * windowMs - LATE_MS)
@@ -116,7 +118,7 @@ export class Logs {
     }
   }
 
-  /** No key past this one may come in yet: its log is still another's. */
+  /** The first key that must not be used yet, because another key has its log. */
   get end(): number {
     return this.#next + this.#slots * JUDGED_ONE_IN
   }

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Report, SharedSoak } from './side.js'
 
-/** What the main thread tells the worker. */
+/** A message from the main thread to the worker. */
 export type Order =
   | { readonly name: 'go'; readonly ends: readonly number[] }
   | { readonly name: 'rest' }
   | { readonly name: 'end' }
 
-/** The worker thread of the soak, as the main thread sees it. It rests until it is told to go. */
+/** The main thread's handle of the soak's worker, which rests until it is started. */
 export class Partner {
   readonly #worker: Worker
   #broken: Error | undefined

@@ -8,17 +8,20 @@ import {
 
 const RESOLUTION_MS = 1
 
-/** What this thread's event loop had to wait for; not while it rests. */
+/** Pauses of this thread's event loop, outside the rests. */
 export class Pauses {
-  /** By `monitorEventLoopDelay`: how late its timer was at most. */
+  /** The longest delay of the timer of `monitorEventLoopDelay`. */
   longestDelayMs = 0
   longestSliceMs = 0
   longestCollectionMs = 0
-  /** A turn of the loop: one slice of decisions, and whatever else had to be done. In microseconds. */
+  /** The duration of a turn of the loop, with one slice of decisions, in microseconds. */
   readonly #turns = createHistogram()
-  /** The longest turn in time on a processor: the rest of a turn belongs to whoever had the processor meanwhile. */
+  /** The longest turn in processor time, without the time in which other threads had the processor. */
   longestRunMs = 0
-  /** The part of the time that this thread was ready to run and had no processor; undefined where nobody tells. */
+  /**
+   * The share of time in which this thread was ready but had no processor; undefined if the system does not
+   * report it.
+   */
   shareWaited: number | undefined
   readonly #schedule = Schedule.open()
   readonly #startMs = performance.now()
@@ -43,7 +46,7 @@ export class Pauses {
   rest(): void {
     if (this.#delays === undefined) return
     this.#delays.disable()
-    // What it records is the time from one of its timers to the next: the resolution is part of that.
+    // The histogram records the time between two timers, which includes the resolution.
     if (this.#delays.count > 0) {
       this.longestDelayMs = Math.max(this.longestDelayMs, this.#delays.max / 1e6 - RESOLUTION_MS)
     }
@@ -67,13 +70,15 @@ export class Pauses {
     this.#schedule?.close()
   }
 
-  /** Which part of the turns, in percent, took at most how long. */
+  /** The percentiles of a turn's duration. */
   turnMs(percent: number): number {
     return this.#turns.percentile(percent) / 1e3
   }
 }
 
-/** Linux tells how long the main thread has run and has waited for a processor, a scheduler's tick late at most. */
+/**
+ * Linux's times that the main thread has run and has waited for a processor, at most a scheduler tick old.
+ */
 class Schedule {
   readonly #file: number
   readonly #text = Buffer.alloc(80)
@@ -92,7 +97,7 @@ class Schedule {
     this.#before = this.#fields()[1]!
   }
 
-  /** Since the process started, and since this was opened. */
+  /** Times since the process started, and since this object was created. */
   read(): { ranMs: number; waitedMs: number } {
     const [ran, waited] = this.#fields()
     return { ranMs: ran! / 1e6, waitedMs: (waited! - this.#before) / 1e6 }

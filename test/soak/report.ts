@@ -5,18 +5,18 @@ import type { LimiterResult, Sample, SoakResult } from './soak.js'
 
 const MOST_RSS_MB_AN_HOUR = 20
 const MOST_HEAP_MB_AN_HOUR = 5
-/** Runs shorter than this only print their slopes: a collector's rhythm is longer than they are. */
+/** Shorter runs print slopes without judging them, because garbage collections are too rare in them. */
 const JUDGED_FROM_MINUTES = 10
 const WARM_UP_SHARE = 0.1
 const WARM_UP_MS = 60_000
-/** So many stretches of the run, of each the least: what the collector gets down to, not where it happens to be. */
+/** The slope is that of the minima of this many sections: memory after collections, not between them. */
 const STRETCHES = 40
 const MB = 2 ** 20
 
-/** What the run says of memory: after the warm-up, in MB an hour. Undefined where too few samples are left. */
+/** Slopes of memory after the warm-up, in MB per hour; undefined with too few samples. */
 export interface Growth {
   readonly rss: Slope | undefined
-  /** Each thread's. */
+  /** One per thread. */
   readonly heaps: readonly (Slope | undefined)[]
 }
 
@@ -42,7 +42,7 @@ function leastSlope(samples: readonly Sample[], of: (sample: Sample) => number):
   return points.length >= 3 ? slopeOf(points) : undefined
 }
 
-/** Slopes that are clearly too steep, in words. */
+/** Descriptions of the slopes that are significantly too steep. */
 export function leaksOf({ minutes }: SoakResult, { rss, heaps }: Growth): string[] {
   if (minutes < JUDGED_FROM_MINUTES) return []
   const leak = (what: string, slope: Slope | undefined, most: number) =>
@@ -55,7 +55,7 @@ export function leaksOf({ minutes }: SoakResult, { rss, heaps }: Growth): string
 
 const THREADS = ['the main thread', 'the worker']
 
-/** The table, what is wrong line by line, and the one line that says it all. */
+/** The table, one line per problem, and a summary line. */
 export function report(result: SoakResult): { lines: string[]; held: boolean } {
   const growth = growthOf(result)
   const wrong = [...result.wrong, ...leaksOf(result, growth)]
@@ -64,8 +64,8 @@ export function report(result: SoakResult): { lines: string[]; held: boolean } {
   const [rss, ...heaps] = [growth.rss, ...growth.heaps].map((slope) => slopeText(slope))
   const summary = [
     `${wrong.length === 0 ? 'Held' : `BROKEN (${wrong.length})`}: ${decimal(minutes)} minutes`,
-    `${grouped(decisions)} decisions by 2 threads (${grouped(decisions / (minutes * 60))} a second)`,
-    `${wrong.length === 0 ? 'all added up' : 'checked'} at ${rests} rests`,
+    `${grouped(decisions)} decisions by 2 threads (${grouped(decisions / (minutes * 60))} per second)`,
+    `${wrong.length === 0 ? 'all counts match' : 'checked'} at ${rests} rests`,
     `RSS ${rss}, heap ${heaps.join(' and ')}`,
     `longest event-loop delay ${decimal(pauses.longestDelayMs)} ms`,
     `seed ${seed}`,
@@ -88,8 +88,8 @@ function pausesLine(pauses: Pauses): string {
     shareWaited === undefined
       ? []
       : [
-          `on a processor the longest turn took ${decimal(longestRunMs)} ms`,
-          `it waited for one ${decimal(100 * shareWaited)} % of the time`,
+          `longest turn in processor time ${decimal(longestRunMs)} ms`,
+          `waiting for a processor ${decimal(100 * shareWaited)} % of the time`,
         ]
   return [
     `Main thread: a turn of the event loop (a slice of decisions) ${median} ms, 99.9 % within ${most} ms`,
@@ -99,7 +99,7 @@ function pausesLine(pauses: Pauses): string {
   ].join('; ')
 }
 
-/** Where a run is, in one line. */
+/** The progress of a run, in one line. */
 export function progressLine(result: SoakResult): string {
   const last = result.samples.at(-1)!
   const rssMb = (last.rssBytes / MB).toFixed(0)
@@ -107,7 +107,7 @@ export function progressLine(result: SoakResult): string {
   const decisions = decisionsOf(result)
   return [
     `minute ${(last.atMs / 60_000).toFixed(1)} of ${decimal(result.minutes)}`,
-    `${grouped(decisions)} decisions (${grouped((decisions / last.atMs) * 1000)} a second)`,
+    `${grouped(decisions)} decisions (${grouped((decisions / last.atMs) * 1000)} per second)`,
     `RSS ${rssMb} MB, heap ${heaps} MB`,
     `longest delay ${decimal(result.pauses.longestDelayMs)} ms`,
     `${result.wrong.length} wrong`,
@@ -128,14 +128,14 @@ function tableOf(limiters: readonly LimiterResult[]): string {
     table.push([title, ...limiters.map(value)])
   row('admitted', ({ counts }) => grouped(total(counts, 'admitted')))
   row('refused', ({ counts }) => grouped(total(counts, 'refused')))
-  row('keys given a place', ({ counts }) => grouped(total(counts, 'made')))
-  row('of which not surely', ({ counts }) => grouped(total(counts, 'unclear')))
+  row('keys inserted', ({ counts }) => grouped(total(counts, 'made')))
+  row('of these, uncertain', ({ counts }) => grouped(total(counts, 'unclear')))
   row('evicted, all expired', ({ evicted }) => grouped(evicted))
   row('keys at the end', ({ keys }) => grouped(keys))
   row('most in any window, hot keys', ({ hot, traffic }) => `${hot.most} of ${traffic.limit}`)
   row('passing keys judged', ({ passing }) => grouped(passing.judged))
   row('most in any window, passing', ({ passing, traffic }) => `${passing.most} of ${traffic.limit}`)
-  row('charges too late for a log', ({ unlogged }) => grouped(unlogged))
+  row('charges too late for the log', ({ unlogged }) => grouped(unlogged))
   return table.toString()
 }
 

@@ -4,7 +4,7 @@ import { type Counts, Load } from './load.js'
 import { Logs, type SharedLogs } from './logs.js'
 import type { Traffic } from './traffic.js'
 
-/** What a thread needs to put its share of the load on every limiter: structured-cloneable. */
+/** The data that a thread needs for its share of the load; structured-cloneable. */
 export interface SharedSoak {
   readonly traffics: readonly Traffic[]
   readonly limiters: readonly ReturnType<Limiter['share']>[]
@@ -12,13 +12,13 @@ export interface SharedSoak {
   readonly seed: number
 }
 
-/** What a thread reports when it rests: its counts of each limiter, and the least heap it had since the last rest. */
+/** A thread's report at a rest: its counts per limiter, and its smallest heap since the last rest. */
 export interface Report {
   readonly counts: readonly Counts[]
   readonly heapBytes: number
 }
 
-/** About a tenth of a millisecond: a server's event loop is not kept waiting. */
+/** About a tenth of a millisecond of work, as a server should not block its event loop for longer. */
 const DECISIONS_A_SLICE = 128
 const SLICES_A_HEAP_READING = 64
 
@@ -42,21 +42,24 @@ export class Side {
     )
   }
 
-  /** A slice of decisions on the next limiter in turn; `ends` are the keys of each that may not come in yet. */
+  /**
+   * Makes a slice of decisions on the next limiter. `ends` has the first key of each that must not be used
+   * yet.
+   */
   slice(ends: readonly number[]): void {
     const turn = this.#slices++ % this.#loads.length
     this.#loads[turn]!.slice(DECISIONS_A_SLICE, ends[turn]!)
     if (this.#slices % SLICES_A_HEAP_READING === 0) this.#readHeap()
   }
 
-  /** What this thread has done so far, all of it in the statistics too. */
+  /** This thread's counts so far, after it has flushed its statistics. */
   rest(): Report {
     this.#readHeap()
     for (const limiter of this.limiters) limiter.stats()
     return this.#report()
   }
 
-  /** The same for the last time: closing flushes what `stats` did before. */
+  /** The last counts; close() flushes the statistics. */
   async close(): Promise<Report> {
     this.#readHeap()
     await Promise.all(this.limiters.map((limiter) => limiter.close()))

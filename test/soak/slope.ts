@@ -1,4 +1,4 @@
-/** A straight line through measured points: how steep, and how sure that is. */
+/** The slope of a line fitted to points, with its standard error. */
 export interface Slope {
   readonly perHour: number
   readonly standardError: number
@@ -6,7 +6,7 @@ export interface Slope {
 
 const MS_AN_HOUR = 3_600_000
 
-/** By least squares; at least three points. */
+/** Fits by least squares; needs at least three points. */
 export function slopeOf(points: readonly { atMs: number; value: number }[]): Slope {
   const count = points.length
   const meanAt = points.reduce((sum, { atMs }) => sum + atMs, 0) / count

@@ -8,7 +8,7 @@ import { type Sample, Soak, type SoakResult } from './soak.js'
 
 const SECONDS = sized({ quick: 2.5, full: 12 })
 
-test(`${SECONDS} seconds of full load from two threads: all adds up at every rest, and no window is over its limit`, async () => {
+test(`${SECONDS} seconds of full load from two threads: all counts match at every rest, and no window is over its limit`, async () => {
   let rests = 0
   const soak = new Soak({ minutes: SECONDS / 60, keys: 4_000, pace: 10, seed: 1, onRest: () => rests++ })
   const result = await soak.run()
@@ -18,7 +18,7 @@ test(`${SECONDS} seconds of full load from two threads: all adds up at every res
     if (size === 'full')
       assert.ok(
         counts.every(({ admitted, refused, made }) => admitted > 0 && refused > 0 && made > 0),
-        `each thread took its part in ${traffic.name}`,
+        `a thread had no share in ${traffic.name}`,
       )
     assert.ok(hot.most > 0 && hot.most <= traffic.limit, `${hot.most} of ${traffic.limit} by a hot key`)
   }
@@ -31,11 +31,11 @@ test(`${SECONDS} seconds of full load from two threads: all adds up at every res
   assert.ok(held)
   assert.match(
     lines.at(-1)!,
-    /^Held: 0\.\d+ minutes; [\d,]+ decisions by 2 threads .*; all added up at \d+ rests; RSS /,
+    /^Held: 0\.\d+ minutes; [\d,]+ decisions by 2 threads .*; all counts match at \d+ rests; RSS /,
   )
 })
 
-/** What an hour would have measured that grew so much, in MB an hour, in a sawtooth of 4 MB. */
+/** Samples of an hour with the given growth in MB per hour, and a sawtooth of 4 MB. */
 function hourOf(rss: number, mainHeap: number, workerHeap: number): SoakResult {
   const sizeAt = (rest: number, perHour: number) =>
     2 ** 20 * (100 + (rest % 7) * (4 / 7) + (rest / 360) * perHour)
@@ -47,7 +47,7 @@ function hourOf(rss: number, mainHeap: number, workerHeap: number): SoakResult {
   return { minutes: 60, samples } as Partial<SoakResult> as SoakResult
 }
 
-test('an hour in which memory grew is found out, by its kind; one in which it only rose and fell is not', () => {
+test('growing memory is reported by its kind, a sawtooth is not', () => {
   const leaks = (hour: SoakResult) => leaksOf(hour, growthOf(hour)).map((text) => text.split(' grows')[0])
   assert.equal(leaks(hourOf(0, 0, 0)), [])
   assert.equal(leaks(hourOf(19, 4.5, 4.5)), [])
@@ -57,7 +57,7 @@ test('an hour in which memory grew is found out, by its kind; one in which it on
   assert.equal(leaks({ ...hourOf(99, 99, 99), minutes: 9 }), [], 'too short to tell')
 })
 
-test('a slope is found through noise, and is above a bound only where its error leaves no doubt', () => {
+test('a slope is found in noise, and exceeds a bound only beyond its error', () => {
   const line = (noise: number) =>
     Array.from({ length: 30 }, (_, i) => ({ atMs: i * 120_000, value: i + (i % 2 === 0 ? noise : -noise) }))
   const sure = slopeOf(line(0))

@@ -12,18 +12,18 @@ import { maxKeysOf, nameOf, type Traffic, trafficsOf } from './traffic.js'
 
 export interface SoakOptions {
   readonly minutes: number
-  /** Keys in use at any moment, for each limiter. */
+  /** Keys in use at any time, per limiter. */
   readonly keys: number
-  /** How many times faster than usual keys come and go. */
+  /** The factor by which keys change faster than usual. */
   readonly pace: number
   readonly seed: number
   readonly onRest?: (result: SoakResult) => void
 }
 
-/** What one limiter went through. */
+/** The results of one limiter. */
 export interface LimiterResult {
   readonly traffic: Traffic
-  /** Each thread's. */
+  /** One per thread. */
   readonly counts: readonly Counts[]
   readonly evicted: number
   readonly keys: number
@@ -45,7 +45,7 @@ export interface SoakResult {
   readonly limiters: readonly LimiterResult[]
   readonly samples: readonly Sample[]
   readonly pauses: Pauses
-  /** What did not add up, or was over its limit: nothing of this may be. */
+  /** All mismatches and violations; empty if the run held. */
   readonly wrong: readonly string[]
 }
 
@@ -55,7 +55,7 @@ const LEAST_REST_MS = 1_000
 const MOST_REST_MS = 10_000
 const RESTS_AT_LEAST = 60
 
-/** One limiter and how it is checked. */
+/** A limiter and its checks. */
 interface Subject {
   readonly traffic: Traffic
   readonly logs: Logs
@@ -63,7 +63,7 @@ interface Subject {
   readonly passing: Verdict
 }
 
-/** Loads two limiters from two threads, and at every rest checks that all adds up. */
+/** Loads two limiters from two threads, and checks all counts at every rest. */
 export class Soak {
   readonly #options: SoakOptions
   readonly #shared: SharedSoak
@@ -119,7 +119,7 @@ export class Soak {
     return result
   }
 
-  /** Slices of decisions, the event loop given its turn between them, as in a server. */
+  /** Makes slices of decisions with a turn of the event loop after each, as in a server. */
   async #loadUntil(restAt: number, ends: readonly number[]): Promise<void> {
     this.#pauses.watch()
     for (let now = monotonicClock.now(); now < restAt; ) {
@@ -133,7 +133,7 @@ export class Soak {
     this.#pauses.rest()
   }
 
-  /** While both threads rest. */
+  /** Checks all counts while both threads rest. */
   #check(reports: readonly Report[]): void {
     this.#rests++
     this.#last = reports

@@ -1,5 +1,5 @@
 import { type AsyncLimiter, attachLimiter, createLimiter, manualClock } from 'millrace'
-import { random } from '../../algorithms/oracle.js'
+import { random } from '../../algorithms/random.js'
 import { Killer } from './killer.js'
 import { LIMIT, Load, type Random } from './load.js'
 import { AT_START, INSIDE, type Inside } from './order.js'
