@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Runs a part of the tests on arm64, emulated by QEMU: the code that V8 makes for that processor, with real threads.
+# Runs some tests on arm64, emulated by QEMU: V8's code for that processor, with real threads.
 #
-#     npm run test:arm64                        all of it: smoke, litmus, and ten minutes of stress
-#     npm run test:arm64 -- smoke               the tests that are short enough and start no process of their own
-#     npm run test:arm64 -- litmus --seconds 5  how often two threads see reordered accesses
+#     npm run test:arm64                        all parts: smoke, litmus, and ten minutes of stress
+#     npm run test:arm64 -- smoke               short tests that start no processes
+#     npm run test:arm64 -- litmus --seconds 5  counts reordered accesses of two threads
 #     npm run test:arm64 -- stress --minutes 1  threads on one limiter through rollovers of a millisecond
 #
-# It needs Debian (or a relative of it) with the package qemu-user-static, and npm; Node for arm64 comes from npm in the
-# version that runs here, its libraries from Debian, once, into .cache/arm64, without a change to the system.
+# It needs Debian or a derivative with the package qemu-user-static, and npm. It downloads Node for arm64 from npm,
+# in the version that runs here, and its libraries from Debian, once, into .cache/arm64. It does not change the system.
 #
-# What this cannot show: the emulator keeps to the order of memory of the processor that it runs on. On x64 no plain read
-# or write is ever reordered as an arm64 processor may.
+# Limits: the emulator keeps the memory order of the processor that it runs on. On x64 it never reorders plain reads and
+# writes as an arm64 processor may.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,9 @@
-// Makes dist/ from esm/: the same files as CommonJS, and for each entry of the package an ES module that exports its names
-// again. Node.js loads dist/ by `import` and by `require` alike, so a process has one copy of the package's state. Bundlers
-// take esm/, from which they can drop what a program does not use.
+// Generates dist/ from esm/: the same files as CommonJS, and per entry of the package an ES module that
+// re-exports its names. Node.js loads dist/ with `import` and with `require`, so a process has one copy of
+// the package's state. Bundlers use esm/, which supports tree shaking.
 //
-// What a file imports is bound to constants of its own names, `const { read } = require('./words.js')`. tsc would write
-// `(0, words_js_1.read)(...)` at each use instead, which makes a decision slower.
+// Imports become constants, `const { read } = require('./words.js')`. tsc would emit `(0,
+// words_js_1.read)(...)` at each use, which makes decisions slower.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ENTRIES = ['index', 'internal']
 const META_URL = /\bimport\.meta\.url\b/g
 
-/** Writes dist/ of a package folder, beside the declarations that tsc has written there. */
+/** Writes dist/ of a package folder, which already has the declarations from tsc. */
 export function writeCommonJS(folder) {
   const [from, to] = [join(folder, 'esm'), join(folder, 'dist')]
   for (const file of readdirSync(from, { recursive: true, encoding: 'utf8' })) {
@@ -29,12 +29,13 @@ export function writeCommonJS(folder) {
   }
 }
 
-/** Converts one ES module as tsc writes it. @throws Error for forms that src/ does not use */
+/** Converts an ES module emitted by tsc. @throws Error for syntax that src/ does not use */
 export function toCommonJS(code, file) {
   const edits = []
   const hoisted = [] // functions can be exported before the first statement runs
   const exported = []
-  const unsupported = (node) => new Error(`${file}: no CommonJS for: ${code.slice(node.start, node.end)}`)
+  const unsupported = (node) =>
+    new Error(`${file}: cannot convert to CommonJS: ${code.slice(node.start, node.end)}`)
   for (const node of parse(code, { ecmaVersion: 'latest', sourceType: 'module' }).body) {
     const replace = (text) => edits.push({ start: node.start, end: node.end, text })
     if (node.type === 'ImportDeclaration') {
@@ -70,7 +71,7 @@ export function toCommonJS(code, file) {
   return `${[...head, body.trimEnd(), ...exported].join('\n')}\n`
 }
 
-/** `const { a, b: c } = ` of an import of `{ a, b as c }`; nothing for an import of no names. */
+/** `const { a, b: c } = ` for an import of `{ a, b as c }`; an empty string for an import without names. */
 function boundNames(node, unsupported) {
   if (node.specifiers.length === 0) return ''
   const [first] = node.specifiers
@@ -87,7 +88,7 @@ function namesOf(declaration) {
   return (declaration.declarations ?? [declaration]).map(({ id }) => id.name)
 }
 
-/** Of an entry, which only exports again what other files make. */
+/** The names that an entry exports; entries contain only re-exports. */
 function exportedNames(code) {
   return parse(code, { ecmaVersion: 'latest', sourceType: 'module' }).body.flatMap((node) =>
     node.specifiers.map(({ exported }) => exported.name),

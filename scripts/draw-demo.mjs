@@ -1,4 +1,4 @@
-// Runs the demo and draws what it printed as docs/demo.svg: `npm run demo:picture`, after a build.
+// Runs the demo and draws its output as docs/demo.svg: `npm run demo:picture`, after a build.
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +11,7 @@ const COLUMN = 8.4 // of a monospaced font of 14 pixels
 const LINE = 18
 const MARGIN = 20
 const BAR = 34
-// What the demo writes in, on a dark ground; 39 ends a colour.
+// The colours of the demo's output on a dark background; 39 is the default colour.
 const COLOURS = { 31: '#ff7b72', 32: '#7ee787', 39: '#e6edf3' }
 
 const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'demo'], {
@@ -29,7 +29,7 @@ const lights = ['#ff5f57', '#febc2e', '#28c840'].map(
   (fill, i) => `<circle cx="${MARGIN + 6 + i * 20}" cy="17" r="6" fill="${fill}"/>`,
 )
 const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">
-<title>What millrace demo printed</title>
+<title>Output of millrace demo</title>
 <rect width="100%" height="100%" rx="8" fill="#0d1117"/>
 ${lights.join('')}
 <g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" xml:space="preserve">
@@ -40,7 +40,7 @@ ${rows.join('\n')}
 await writeFile(PICTURE, svg)
 console.log(`${PICTURE}: ${columns} columns, ${lines.length} lines`)
 
-/** A line as runs of one colour, each held to its columns, so that frames join whatever font is there. */
+/** Draws a line as runs of one colour. Each has a fixed width, so that frames join in every font. */
 function drawn(line) {
   let colour = COLOURS[39]
   let column = 0

@@ -1,7 +1,7 @@
-// npm run test:nodes: the quick tests on every supported Node. `-- 22 24` on these alone, `-- 22 memory` only the files whose
-// path matches, `-- --one` on one other than this one, which changes from day to day. A version is fetched from npm once,
-// into .cache/nodes/.
-// Ends with the plain line that a script can look for: N passed, N failed, N skipped.
+// npm run test:nodes: runs the quick tests on every supported Node. `-- 22 24` selects versions, `-- 22
+// memory` also selects files by their path, and `-- --one` selects one other version, which changes daily.
+// Each version is downloaded from npm once, into .cache/nodes/. The last line is `N passed, N failed, N
+// skipped`, which scripts can parse.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -21,8 +21,8 @@ const versions = positionals.filter((text) => /^\d/.test(text))
 const patterns = positionals.filter((text) => !versions.includes(text))
 const totals = [0, 0, 0]
 const broken = []
-for (const version of chosen()) {
-  const node = fetched(version)
+for (const version of selectedVersions()) {
+  const node = binaryOf(version)
   const name = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
   console.log(`Node ${name}`)
   const counts = await runTests(node)
@@ -33,15 +33,15 @@ if (broken.length > 0) console.log(`failed on ${broken.join(', ')}`)
 console.log(`${totals[0]} passed, ${totals[1]} failed, ${totals[2]} skipped`)
 process.exitCode = broken.length > 0 ? 1 : 0
 
-function chosen() {
+function selectedVersions() {
   if (versions.length > 0) return versions
   if (!values.one) return VERSIONS
   const others = VERSIONS.filter((version) => !`${process.versions.node}.`.startsWith(`${version}.`))
   return [others[Math.floor(Date.now() / DAY_MS) % others.length]]
 }
 
-/** The path of that version's binary. */
-function fetched(version) {
+/** The path of a version's binary, downloaded if necessary. */
+function binaryOf(version) {
   const folder = join(root, '.cache', 'nodes', version)
   const system = process.platform === 'win32' ? 'win' : process.platform
   const name = `node-${system}-${process.arch}`
@@ -57,7 +57,7 @@ function fetched(version) {
   return bin
 }
 
-/** How many tests passed, failed and were skipped; undefined if the run broke. */
+/** The numbers of passed, failed and skipped tests; undefined if the run did not complete. */
 function runTests(node) {
   const path = `${join(node, '..')}${delimiter}${process.env.PATH}`
   const child = spawn(node, ['build/test/run.js', ...patterns], {

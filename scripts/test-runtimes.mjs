@@ -1,5 +1,5 @@
-// Runs test/runtimes/program.mjs on Node.js, Bun and Deno, in a project into which the packed package and the runtimes are
-// installed from npm: `npm run test:runtimes`. On Linux on x64.
+// `npm run test:runtimes`: runs test/runtimes/program.mjs on Node.js, Bun and Deno, in a project with the
+// packed package and the runtimes installed from npm. Linux on x64 only.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,5 @@
-// run: also-full A table for half of the keys in use, with each value of `onFull`: checks its guarantees by
+// run: also-full
+// A table for half of the keys in use, with each value of `onFull`: checks its guarantees by
 // an exact log of every key.
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'

@@ -1,4 +1,5 @@
-// run: typescript The effect of a collision of two fingerprints, on a build with 8-bit fingerprints, and the
+// run: typescript
+// The effect of a collision of two fingerprints, on a build with 8-bit fingerprints, and the
 // odds with 64 bits.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

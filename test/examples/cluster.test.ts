@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { test } from '../native/addon-test.js'
 import { example } from './program.js'
 
-test('cluster.mjs serves exactly the limit, and all four of its processes take part', () => {
+test('cluster.mjs serves exactly the limit with all four processes', () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [example('cluster.mjs')], {
     encoding: 'utf8',
     env: { ...process.env, PORT: '0' },

@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRefused, countOf, example, withServers } from './program.js'
 
-test('http.mjs lets exactly 10 of 15 requests pass, and tells the others when to come back', () =>
+test('http.mjs admits exactly 10 of 15 requests, and sends Retry-After to the others', () =>
   withServers(example('http.mjs'), 1, async ([address]) => {
     const responses = await Promise.all(Array.from({ length: 15 }, () => fetch(address!)))
     assert.is(countOf(responses, 200), 10)
@@ -10,7 +10,7 @@ test('http.mjs lets exactly 10 of 15 requests pass, and tells the others when to
     for (const response of responses) if (response.status === 429) assertRefused(response, 61)
   }))
 
-test('http.mjs says what is left in the fields of the IETF draft, and ends at SIGINT', () =>
+test('http.mjs sends the header fields of the IETF draft, and exits on SIGINT', () =>
   withServers(
     example('http.mjs'),
     1,

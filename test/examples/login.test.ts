@@ -25,13 +25,13 @@ test('login.mjs never counts a right password', () =>
     assertRefused(await login('alice', RIGHT), FIFTEEN_MINUTES_AND_A_GRANULE)
   }))
 
-test('login.mjs looks at exactly 5 of 12 guesses at the same moment', () =>
+test('login.mjs checks exactly 5 of 12 simultaneous guesses', () =>
   trying(async (login) => {
     const responses = await Promise.all(Array.from({ length: 12 }, () => login('alice', 'wrong')))
     assert.equal([countOf(responses, 401), countOf(responses, 429)], [5, 7])
   }))
 
-test('login.mjs lets its owner into an account that others guess at, and only on a device known for it', () =>
+test('login.mjs lets the owner of an attacked account log in, but only on a known device', () =>
   trying(async (login) => {
     const known = cookieOf(await login('alice', RIGHT))
     for (let i = 0; i < 8; i++) await login('alice', 'wrong')
@@ -43,7 +43,7 @@ test('login.mjs lets its owner into an account that others guess at, and only on
     assertRefused(await login('alice', RIGHT, known), FIFTEEN_MINUTES_AND_A_GRANULE)
   }))
 
-test('login.mjs does not lengthen the wait of who is refused', () =>
+test('login.mjs does not extend the wait of refused clients', () =>
   trying(async (login) => {
     for (let i = 0; i < 5; i++) await login('alice', 'wrong')
     const wait = async () => Number((await login('alice', RIGHT)).headers.get('Retry-After'))
@@ -51,7 +51,7 @@ test('login.mjs does not lengthen the wait of who is refused', () =>
     for (let i = 0; i < 10; i++) assert.ok((await wait()) <= first)
   }))
 
-test('login.mjs stops an address that guesses at many accounts, without counting against them', () =>
+test('login.mjs limits an address that guesses at many accounts, without charging the accounts', () =>
   trying(async (login) => {
     const known = cookieOf(await login('alice', RIGHT))
     const responses: Response[] = []
@@ -61,7 +61,7 @@ test('login.mjs stops an address that guesses at many accounts, without counting
     assert.is((await login('alice', RIGHT, known)).status, 200)
   }))
 
-test('login.mjs takes no nonsense', () =>
+test('login.mjs rejects invalid requests', () =>
   trying(async () => {
     for (const body of ['', '{}', 'null', '{"account":"","password":"x"}', '{"account":1,"password":"x"}']) {
       assert.is((await fetch(at, { method: 'POST', body })).status, 400, body)

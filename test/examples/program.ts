@@ -1,4 +1,4 @@
-// A server in a process of its own, as somebody starts it who tries it out.
+// Runs an example in its own process, as a user would.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -13,8 +13,8 @@ export function example(name: string): string {
 }
 
 /**
- * Starts a program on free ports, hands over the `count` addresses that it prints, then ends it by `signal` and expects
- * that it closes of its own accord and has complained of nothing.
+ * Starts a program on free ports and calls `use` with the `count` addresses that it prints. Then ends it with
+ * `signal`, and expects a clean exit without output on stderr.
  */
 export async function withServers(
   file: string,
@@ -47,12 +47,12 @@ export async function withServers(
   }
 }
 
-/** How many of the answers have this status. */
+/** The number of responses with this status. */
 export function countOf(responses: Response[], status: number): number {
   return responses.filter((response) => response.status === status).length
 }
 
-/** Asserts that it is refused with a Retry-After of whole seconds, and how many they are at most. */
+/** Asserts a refusal whose Retry-After is a whole number of seconds, at most `most`. */
 export function assertRefused(response: Response, mostSeconds: number): void {
   assert.is(response.status, 429)
   const seconds = Number(response.headers.get('Retry-After'))

@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRefused, countOf, example, withServers } from './program.js'
 
-test('worker-threads.mjs lets exactly 10 pass, whichever of its four threads is asked', () =>
+test('worker-threads.mjs admits exactly 10 requests over its four threads', () =>
   withServers(example('worker-threads.mjs'), 4, async (addresses) => {
     assert.is(new Set(addresses).size, 4)
     const asked = Array.from({ length: 24 }, (_, i) => addresses[i % 4]!)
@@ -12,7 +12,7 @@ test('worker-threads.mjs lets exactly 10 pass, whichever of its four threads is 
     for (const response of responses) if (response.status === 429) assertRefused(response, 61)
   }))
 
-test('worker-threads.mjs counts what one thread admitted in the next', () =>
+test('worker-threads.mjs counts admissions of one thread in the next', () =>
   withServers(
     example('worker-threads.mjs'),
     4,

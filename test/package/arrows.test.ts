@@ -1,11 +1,12 @@
-// Arrows point inward: http -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory -> core.
+// Arrows point inward: http -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum ->
+// memory -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { importsOf, readText, sourcesIn, withoutComments } from './root.js'
 
-/** What each part may import besides itself. The part of a file is its folder; those at the top are `limiter`. */
+/** The other parts that each part may import. A file's part is its folder; files at the top are `limiter`. */
 const ARROWS: Record<string, string[]> = {
   core: [],
   memory: ['core'],
@@ -18,12 +19,12 @@ const ARROWS: Record<string, string[]> = {
   limiter: ['shared-file', 'engines', 'config', 'algorithms', 'range-sum', 'memory', 'core'],
   http: ['limiter', 'core'],
 }
-/** What of `config` the facade may import: backends are handed in. */
+/** The files of `config` that the facade may import; callers pass the backends. */
 const CONFIG_FOR_LIMITER = ['config/contract.ts', 'config/cache.ts']
 
 const partOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : 'limiter')
 
-/** The file in src/ that a specifier means, or undefined for what is not of this project. */
+/** The file in src/ of a specifier, or undefined for other packages. */
 function targetOf(file: string, specifier: string): string | undefined {
   if (specifier.startsWith('#millrace/')) return specifier.slice('#millrace/'.length).replace(/\.js$/, '.ts')
   if (specifier === 'millrace' || specifier.startsWith('millrace/')) return 'index.ts'
@@ -55,7 +56,7 @@ test('every import within src/ points inward', () => {
   )
 })
 
-test('the check itself finds arrows that point outward', () => {
+test('the check finds imports that point outward', () => {
   for (const [file, specifier] of [
     ['core/rule.ts', '../memory/layout.js'],
     ['core/rule.ts', '#millrace/memory/layout.js'],
@@ -85,7 +86,7 @@ test('the check itself finds arrows that point outward', () => {
   }
 })
 
-test('imports are found however they are written, and not in comments', () => {
+test('imports of every form are found, and none in comments', () => {
   const source = `
     import { a } from './a.js' // from './comment.js'
     import type { B } from "./b.js"
@@ -110,14 +111,14 @@ test('imports are found however they are written, and not in comments', () => {
   }
 })
 
-test('every file that is imported exists', () => {
+test('every imported file exists', () => {
   for (const { file, specifier } of imports) {
     const target = targetOf(file, specifier)
     if (target !== undefined) assert.ok(files.includes(target), `src/${file} imports ${specifier}`)
   }
 })
 
-/** What a package imports from outside of itself, by the names of the packages. */
+/** The names of the packages that a package imports. */
 function outsideOf(folder: string): { file: string; specifier: string; name: string }[] {
   return sourcesIn(folder).flatMap((file) =>
     importsOf(readText(`${folder}/${file}`))
@@ -142,7 +143,7 @@ for (const [folder, manifest] of [
     peerDependencies = {},
   } = JSON.parse(readText(manifest))
 
-  test(`${folder} imports builtins with their node: prefix, declared dependencies, and nothing else`, () => {
+  test(`${folder} imports only builtins with the node: prefix and declared dependencies`, () => {
     const declared = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })
     for (const { file, specifier, name } of outsideOf(folder)) {
       assert.ok(isBuiltin(specifier) || declared.includes(name), `${folder}/${file} imports ${specifier}`)
@@ -155,19 +156,19 @@ for (const [folder, manifest] of [
   })
 }
 
-test('the library has two dependencies, and no script that runs where it is installed or packed', () => {
+test('the library has two dependencies and no install or pack script', () => {
   const { dependencies, scripts } = JSON.parse(readText('package.json'))
   assert.equal(Object.keys(dependencies), ['node-gyp-build', 'piscina'])
   for (const when of ['preinstall', 'install', 'postinstall', 'prepare', 'prepack', 'postpack'])
     assert.is(scripts[when], undefined, when)
 })
 
-test('the command is of the version that it depends on', () => {
+test('the command has the version of the library that it depends on', () => {
   const [library, command] = ['package.json', 'cli/package.json'].map((file) => JSON.parse(readText(file)))
   assert.equal([command.version, command.dependencies.millrace], [library.version, library.version])
 })
 
-test('memory/ and algorithms/ touch shared words through memory/words.ts alone', () => {
+test('memory/, algorithms/ and range-sum/ access shared words only through memory/words.ts', () => {
   const touches = (source: string) => /\bAtomics\b/.test(withoutComments(source))
   assert.ok(touches(readText('src/memory/words.ts')), 'the check finds what is there')
   const others = files.filter(
@@ -180,7 +181,7 @@ test('memory/ and algorithms/ touch shared words through memory/words.ts alone',
   )
 })
 
-test('index.ts only exports again what others make', () => {
+test('index.ts contains only re-exports', () => {
   const statements = withoutComments(readText('src/index.ts')).split('\n').join(' ')
   assert.is(statements.replace(/export\s+(?:type\s+)?(?:\{[^}]*\}|\*)\s+from\s+'[^']+'/g, '').trim(), '')
 })

@@ -1,5 +1,5 @@
 // run: typescript, full
-// Servers as they are deployed from a bundle: from a folder without node_modules.
+// Bundled servers, run from a folder without node_modules.
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ test.after(() => {
   rmSync(home, { recursive: true })
 })
 
-/** Bundles files of the project. Silent: what esbuild-wasm writes to a stderr that is a file, it writes for ever. */
+/** Bundles files of the project. Silent, because esbuild-wasm writes endlessly to a stderr that is a file. */
 async function bundle(
   entryPoints: string[],
   format: 'esm' | 'cjs',
@@ -51,7 +51,7 @@ test('a bundled server limits', async () => {
   })
 })
 
-test('a server and its worker thread, each with the package bundled into it, have one limit', async () => {
+test('a server and its worker thread, each with its own bundle of the package, share one limit', async () => {
   await bundle(['server.mjs', 'worker.mjs'], 'esm', '.mjs')
   await withServers(join(deployed, 'server.mjs'), 1, async ([address]) => {
     const responses: Response[] = []
@@ -73,7 +73,7 @@ test('a bundle in CommonJS limits', async () => {
 
 const runDeployed = (name: string): Promise<Outcome> => runNode([join(deployed, name)], deployed)
 
-test('a bundled pool, which has no file for its threads, says how to mark the package external; so marked, it works', async () => {
+test('the error of a bundled pool says how to mark the package external, and then it works', async () => {
   for (const [format, extension] of [
     ['esm', '.mjs'],
     ['cjs', '.cjs'],

@@ -1,5 +1,5 @@
-// What somebody writes who has installed the package: compiled here, and in the tests in a project of its own, under
-// each way of finding modules that TypeScript has. It also runs, and fails where a limiter does not decide.
+// The code of a user of the package. The tests compile it in a separate project with every module resolution
+// of TypeScript. It also runs, and fails if a limiter does not decide.
 import {
   attachLimiter,
   type BatchDecision,
@@ -48,7 +48,7 @@ const admitted: boolean[] = [first.allowed, both.allowed[0] === 1, both.allowed[
 const stats: LimiterStats = limiter.stats()
 let code: ErrorCode | undefined
 try {
-  // @ts-expect-error a limit is a number: the types are found, and they hold
+  // @ts-expect-error a limit is a number: the compiler has found the types
   createLimiter({ limit: 'three', window: '1m' })
 } catch (error) {
   if (error instanceof MillraceError) code = error.code

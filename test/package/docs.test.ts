@@ -1,4 +1,5 @@
-// Links and anchors of every Markdown file, the navigation of the site, and the pages that repeat what the source says.
+// Links and anchors of every Markdown file, the navigation of the site, and the pages that repeat what the
+// source says.
 import { existsSync, readdirSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { test } from 'uvu'

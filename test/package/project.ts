@@ -1,5 +1,5 @@
-// An empty project into which the package has been installed as the registry would have given it: packed, unpacked, its
-// dependencies beside it. These are linked from ours, as no test reaches the network.
+// An empty project with the package installed as from the registry: packed and unpacked, with its
+// dependencies next to it. The dependencies are links to ours, because tests do not use the network.
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ const TIME_LIMIT_MS = 120_000
 export interface Project {
   readonly folder: string
   readonly tarball: string
-  /** Where the package lies in it. */
+  /** The folder of the package in the project. */
   readonly installed: string
 }
 
@@ -21,7 +21,7 @@ export interface Outcome {
   readonly err: string
 }
 
-/** Makes one below the system's temporary folder; whoever makes it removes it. */
+/** Creates a project below the system's temporary folder. The caller removes it. */
 export async function makeProject(): Promise<Project> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
   const tarball = await pack(root, folder)
@@ -33,7 +33,7 @@ export async function makeProject(): Promise<Project> {
   return { folder, tarball, installed }
 }
 
-/** Puts one of our own modules into the project. */
+/** Links one of our modules into the project. */
 export function linkModule(folder: string, name: string): void {
   const link = join(folder, 'node_modules', name)
   mkdirSync(dirname(link), { recursive: true })
@@ -42,7 +42,7 @@ export function linkModule(folder: string, name: string): void {
 
 /** The tarball of the package at `source`, written into `folder`. */
 export async function pack(source: string, folder: string): Promise<string> {
-  const npm = process.env.npm_execpath // set where npm runs the tests; Windows has no `npm` that could be spawned
+  const npm = process.env.npm_execpath // set if npm runs the tests; Windows cannot spawn `npm`
   const args = ['pack', '--json', '--offline', '--no-update-notifier', '--pack-destination', folder]
   const out = await (npm ? succeed(process.execPath, [npm, ...args], source) : succeed('npm', args, source))
   const packed: { filename: string }[] | Record<string, { filename: string }> = JSON.parse(out)
@@ -55,7 +55,7 @@ export async function unpack(tarball: string, installed: string): Promise<void> 
   await succeed('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1'], dirname(installed))
 }
 
-/** Runs a command in `cwd`; resolves however it ends. */
+/** Runs a command in `cwd`; resolves with its exit code and output, also on failure. */
 export function run(command: string, args: string[], cwd: string, env = process.env): Promise<Outcome> {
   return new Promise((resolve) => {
     execFile(command, args, { cwd, env, timeout: TIME_LIMIT_MS, maxBuffer: 1e8 }, (error, out, err) => {
@@ -67,7 +67,7 @@ export function run(command: string, args: string[], cwd: string, env = process.
 export const runNode = (args: string[], cwd: string, env = process.env) =>
   run(process.execPath, args, cwd, env)
 
-/** What it printed. */
+/** The output on stdout. */
 async function succeed(command: string, args: string[], cwd: string): Promise<string> {
   const { code, out, err } = await run(command, args, cwd)
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}\n${out}${err}`)

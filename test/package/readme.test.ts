@@ -1,4 +1,5 @@
-// Every js block of the README, the tutorial and the how-to pages is a program that runs as it stands, with the built package.
+// Every js block of the README, the tutorial and the how-to pages is a program that runs as it stands, with
+// the built package.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +13,9 @@ const TIME_LIMIT_MS = 30_000
 
 const readme = readText('README.md')
 const NEEDS_ADDON = '<!-- needs the addon -->\n'
-/** Says why a block is left out here: another test runs it, or it needs what is not installed. */
+/**
+ * Matches the reason for which a block is not run: another test runs it, or a dependency is not installed.
+ */
 const NOT_RUN = /<!-- not run: \S.* -->\n$/
 /** `testing-docs.test.ts` runs those of testing.md. */
 const howTos = readdirSync(join(root, 'docs/how-to')).filter((file) => file !== 'testing.md')
@@ -37,8 +40,8 @@ const blocks = pages.flatMap((page) => {
 })
 
 /**
- * Runs a module from a file of its own, as an example may start itself as a worker: in build/, which is inside of the
- * package, so that `millrace` is the package itself.
+ * Runs a module from its own file, because an example may start itself as a worker. The file is in build/,
+ * inside the package, so that `millrace` resolves to the package itself.
  */
 function runModule(
   name: string,
@@ -48,7 +51,7 @@ function runModule(
   const file = join(root, 'build', `readme-${process.pid}-${name}.mjs`)
   writeFileSync(file, code)
   return new Promise((resolve, reject) => {
-    const cwd = mkdtempSync(join(tmpdir(), 'millrace-readme-')) // what it writes goes there
+    const cwd = mkdtempSync(join(tmpdir(), 'millrace-readme-')) // receives the files that the block writes
     const child = spawn(process.execPath, [file], { cwd, env, timeout: TIME_LIMIT_MS })
     let output = ''
     child.stdout.on('data', (chunk) => (output += chunk))
@@ -98,7 +101,7 @@ test('the commands of the sh blocks of the README exist: scripts of the package,
   }
 })
 
-test('a block that fails would be noticed', async () => {
+test('a failing block is detected', async () => {
   const { status, output } = await runModule('broken', "import { nothing } from 'millrace'")
   assert.is.not(status, 0)
   assert.match(output, 'nothing')

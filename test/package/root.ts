@@ -23,7 +23,7 @@ export function withoutComments(source: string): string {
   return source.replace(token, (found) => (found.startsWith('/') ? ' ' : found))
 }
 
-/** What a module imports, exports from, loads by import(), or starts as a worker. */
+/** The specifiers that a module imports, re-exports, loads by import() or starts as a worker. */
 export function importsOf(source: string): string[] {
   const bare = withoutComments(source)
   const forms = [

@@ -16,7 +16,7 @@ const files = readdirSync(project.installed, { recursive: true, withFileTypes: t
   .map((entry) => join(entry.parentPath, entry.name).slice(project.installed.length + 1))
   .map((file) => file.replaceAll('\\', '/'))
 
-/** The addon's builds; none where it has not been built here. */
+/** The addon's prebuilds; empty if it is not built. */
 function builds(): string[] {
   if (!existsSync(join(root, 'prebuilds'))) return []
   return readdirSync(join(root, 'prebuilds'), { recursive: true, encoding: 'utf8' })
@@ -24,7 +24,7 @@ function builds(): string[] {
     .map((file) => `prebuilds/${file.replaceAll('\\', '/')}`)
 }
 
-test('the tarball holds what is needed to use the package, and nothing else', () => {
+test('the tarball has exactly the files that users need', () => {
   const papers = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']
   const code = sourcesIn('src').flatMap((file) => {
     const name = file.slice(0, -'.ts'.length)
@@ -58,7 +58,7 @@ test('every link of a document leads to a file of the package, or to the web', (
   }
 })
 
-test('no file points to a source map that is not there', () => {
+test('no file refers to a missing source map', () => {
   for (const file of files) {
     const text = readFileSync(join(project.installed, file), 'utf8')
     const [, map] = /^\/\/# sourceMappingURL=(\S+)/m.exec(text) ?? []
@@ -66,7 +66,7 @@ test('no file points to a source map that is not there', () => {
   }
 })
 
-test('publint finds nothing at all, not even a suggestion', async () => {
+test('publint has no errors, warnings or suggestions', async () => {
   const bytes = readFileSync(project.tarball)
   const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)
   const { messages, pkg } = await publint({
@@ -78,7 +78,7 @@ test('publint finds nothing at all, not even a suggestion', async () => {
   assert.equal(messages, [])
 })
 
-test('the types are not wrong, however the package is found', async () => {
+test('the types are right under every module resolution', async () => {
   const manifest = createRequire(import.meta.url).resolve('@arethetypeswrong/cli/package.json')
   const attw = join(dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.attw)
   const { out } = await runNode([attw, project.tarball, '--format', 'json'], project.folder)
@@ -88,7 +88,7 @@ test('the types are not wrong, however the package is found', async () => {
     (problem: { entrypoint: string; kind: string; resolutionKind: string }) =>
       `${problem.entrypoint}: ${problem.kind} in ${problem.resolutionKind}`,
   )
-  // node10 knows no `exports`; what only the command uses need not be found there.
+  // node10 does not support `exports`; entries that only the command uses need not resolve there.
   assert.equal(problems, ['./internal: NoResolution in node10'])
 })
 

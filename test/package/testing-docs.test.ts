@@ -1,5 +1,5 @@
-// The example for node:test in docs/how-to/testing.md passes, and so does what the page says of fake timers. (Those for Vitest and Jest are run by
-// hand: neither is a dependency.)
+// The example for node:test in docs/how-to/testing.md passes, and so does what the page says of fake timers.
+// (Those for Vitest and Jest are run by hand: neither is a dependency.)
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

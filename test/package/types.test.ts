@@ -1,5 +1,5 @@
 // run: full
-// The types as they are found in a project of somebody else, whose strictness is not ours to choose.
+// The types in a user's project, under any strictness.
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -12,7 +12,7 @@ const project = await makeProject()
 test.after(() => rmSync(project.folder, { recursive: true }))
 linkModule(project.folder, '@types/node')
 
-/** Finds TypeScript 5.2, the oldest that the types are for. */
+/** Finds TypeScript 5.2, the oldest supported version. */
 const requireOldest = createRequire(join(root, 'test/package/oldest-typescript/package.json'))
 const COMPILERS = [createRequire(import.meta.url), requireOldest].map((require) =>
   join(dirname(require.resolve('typescript/package.json')), 'bin/tsc'),
@@ -40,7 +40,7 @@ export const made: ReturnType<typeof createLimiter> = attachLimiter(inline.share
 export const allowed: boolean[] = [inline.check('somebody').allowed, made.block('somebody', window)]
 export const left: number = made.usage('somebody', window)
 `
-/** Each with the one place that is wrong in it. */
+/** Programs with one type error, and its position. */
 const WRONG = {
   "limit: 'three', window: '1m'": 'limit',
   "limit: 3, window: true, engine: 'pool'": 'window',
@@ -51,7 +51,7 @@ const WRONG = {
   "limit: 3, window: '1m', onFull: 'evcit'": 'onFull',
 }
 
-/** Checks files as strictly as can be, the package's own declarations with them. */
+/** Checks files and the package's declarations with all strict options. */
 function check(
   files: string[],
   module: string,
@@ -74,7 +74,7 @@ function check(
 
 const clean: Outcome = { code: 0, out: '', err: '' }
 
-test('the types hold for ES modules, and for CommonJS that imports or requires, however modules are found', async () => {
+test('the types work for ES modules and CommonJS under every module resolution', async () => {
   for (const file of ['consumer.mts', 'consumer.ts'])
     copyFileSync(join(root, 'test/package/consumer.ts'), join(project.folder, file))
   writeFileSync(join(project.folder, 'loading.cts'), FROM_COMMONJS)
@@ -87,7 +87,7 @@ test('the types hold for ES modules, and for CommonJS that imports or requires, 
 
 const ES2020 = { target: 'es2020', lib: ['es2020'], types: [] }
 
-test('the types need es2020 and no other types, from TypeScript 5.2 on; a wrong option is one error, at that option', async () => {
+test('the types need only es2020, from TypeScript 5.2; a wrong option is one error at that option', async () => {
   const lines = Object.keys(WRONG).map((options) => `createLimiter({ ${options} })`)
   const code = ["import { createLimiter } from 'millrace'", ...lines].join('\n')
   writeFileSync(join(project.folder, 'options.mts'), code)
@@ -131,7 +131,7 @@ test('an editor completes durations and other literals', () => {
   assert.equal(completed("edge: '")?.sort(), ['smooth', 'strict'])
 })
 
-test('a mistake would be noticed', async () => {
+test('a type error is detected', async () => {
   writeFileSync(join(project.folder, 'wrong.mts'), "import { nothing } from 'millrace'\nnothing()\n")
   assert.match((await check(['wrong.mts'], 'node16', 'node16')).out, 'TS2305')
 })

@@ -1,5 +1,5 @@
-// What the package must do on every runtime; run by scripts/test-runtimes.mjs in a project that has it installed.
-// `--keep-pool` leaves the pool open at the end, for a runtime on which it does not close.
+// Checks of the package for every runtime. scripts/test-runtimes.mjs runs it in a project with the package
+// installed. `--keep-pool` does not close the pool, for a runtime on which close() does not resolve.
 import * as assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'

@@ -1,4 +1,4 @@
-// The time of a file, on machines whose start and clocks are handed in: one process, which opens and closes it.
+// The time of a file, with simulated machine starts and clocks, in one process that opens and closes it.
 // run: addon
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Limiter } from 'millrace'
@@ -30,7 +30,7 @@ const machineOf = (state: State): Machine => ({
 })
 const FIRST = '11111111-2222-3333-4444-555555555555'
 const first = (): State => ({ bootId: FIRST, upMs: 90 * 24 * HOUR, wallMs: WALL, wallErrorMs: 0 })
-/** Another start, an hour and a half later by the wall clock. */
+/** Another start of the machine, an hour and a half later by the wall clock. */
 const second = (): State => ({
   bootId: 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee',
   upMs: 20_000,
@@ -47,7 +47,7 @@ function headerWith(id: string): Int32Array {
   return header
 }
 
-test('a boot is known by all four words of its name, also where some of them are 0', () => {
+test('a boot is identified by all four words of its name, also if some are 0', () => {
   const here = (id: string) => machineOf({ ...first(), bootId: id })
   const cases: [noted: string, now: string, isSame: boolean | undefined][] = [
     [FIRST, FIRST, true],
@@ -70,14 +70,14 @@ for (const [when, state, freed] of [
   ['one whose name is not known', { ...second(), bootId: '' }, true],
   ['the same start', first(), false],
 ] as const) {
-  test(`a claimed way that no process has counted is ${freed ? '' : 'not '}freed on ${when}`, async () => {
+  test(`a claimed way that is not in the counter is ${freed ? '' : 'not '}freed on ${when}`, async () => {
     const name = `claimed, ${when}`
     await open(name, first()).close()
     const bytes = readFileSync(at(name))
     const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
     const { waysAt } = shapeFor(HOUR, 60, 2)
     words[NAMES_AT] = 77
-    words[waysAt + ADM] = CLAIMED | (1 << 24) // and CLAIMING is 0: what was on the disk when the machine went down
+    words[waysAt + ADM] = CLAIMED | (1 << 24) // CLAIMING is 0, as the disk may have it after a power loss
     writeFileSync(at(name), bytes)
     await open(name, state).close()
     const found = readFileSync(at(name)).readInt32LE(4 * (waysAt + ADM))
@@ -85,7 +85,7 @@ for (const [when, state, freed] of [
   })
 }
 
-test('the wall clock is noted as a limiter is closed: what NTP has set right since the last note counts', async () => {
+test('close() stores the wall clock, with the corrections by NTP since the last time', async () => {
   const state = { ...first(), wallMs: WALL - 20 * 24 * HOUR, wallErrorMs: Number.POSITIVE_INFINITY }
   const limiter = open('noted', state)
   for (let i = 0; i < 6; i++) limiter.check('key')
@@ -96,7 +96,7 @@ test('the wall clock is noted as a limiter is closed: what NTP has set right sin
   await again.close()
 })
 
-test('what is noted is how far ahead the wall clock is at most; nothing, where nobody vouches for it', async () => {
+test('the stored value is the most by which the wall clock may be ahead; none if the kernel gives no error bound', async () => {
   const noted = () => readFileSync(at('errors')).readDoubleLE(4 * HEADER.WALL_AHEAD_MS)
   const state = { ...first(), wallErrorMs: 250 }
   const limiter = open('errors', state)
@@ -106,7 +106,7 @@ test('what is noted is how far ahead the wall clock is at most; nothing, where n
   assert.is(noted(), Number.POSITIVE_INFINITY)
 })
 
-test('a wall clock that was wrong before a restart, and is right now, gives nobody quota', async () => {
+test('a wall clock that was wrong before a restart and is right now returns no quota', async () => {
   for (const [name, then, now] of [
     ['then', Number.POSITIVE_INFINITY, 0],
     ['now', 0, Number.POSITIVE_INFINITY],

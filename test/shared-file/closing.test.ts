@@ -1,4 +1,4 @@
-// What close() of a limiter in a file leaves behind: nothing.
+// close() of a limiter in a file leaves nothing behind.
 // run: addon, also-full
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
@@ -22,7 +22,7 @@ const files = process.env.MILLRACE_NATIVE === '0' ? ({} as NativeFiles) : needed
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Descriptors and mappings of the file that this process has now, without a collection. */
+/** This process's descriptors and mappings of the file, without a garbage collection. */
 function held(file: string): { descriptors: number; mappings: number } {
   const maps = readFileSync('/proc/self/maps', 'utf8')
   return { descriptors: readdirSync('/proc/self/fd').length, mappings: maps.split(file).length - 1 }
@@ -72,7 +72,7 @@ onLinux('a share that cannot be attached leaves none', async () => {
   await limiter.close()
 })
 
-test('after close every method throws, a pending wait rejects, and what was decided can still be read', async () => {
+test('after close every method throws, pending waits reject, and decisions stay readable', async () => {
   const limiter = open(at('after'), { limit: 1 })
   const handle = limiter.handle('key')
   const packed = limiter.pack(['key'])
@@ -103,7 +103,7 @@ test('after close every method throws, a pending wait rejects, and what was deci
   assert.equal([first.allowed, refused.allowed, batch.allowed[19]], [true, false, 0])
 })
 
-test('a call whose own options close the limiter is refused as one on a closed limiter', async () => {
+test('a call whose options close the limiter throws like one on a closed limiter', async () => {
   const waiting = open(at('getters'))
   const options = {
     get cost() {
@@ -123,7 +123,7 @@ test('a call whose own options close the limiter is refused as one on a closed l
   assertRaises(() => deciding.checkMany(['key'], costs), 'ERR_MILLRACE_CLOSED', 'limiter')
 })
 
-test('what is decided in another thread and another limiter goes on after a close', async () => {
+test('other threads and other limiters decide on after a close', async () => {
   const file = at('others')
   const [closed, other] = [open(file), open(file)]
   const worker = new Worker(
@@ -157,7 +157,7 @@ function map(name: string) {
   return mapping
 }
 
-test('a mapping that is ended detaches its buffer, may be ended again, and ends no other', () => {
+test('ending a mapping detaches its buffer, may be repeated, and affects no other', () => {
   const [one, other] = [map('one'), map('other')]
   const [words, kept] = [new Int32Array(one.buffer), new Int32Array(other.buffer)]
   for (const wrong of [other.buffer, new ArrayBuffer(4_096), undefined, {}, 5]) {

@@ -10,7 +10,7 @@ const at = folder()
 const DEATHS = sized({ quick: 1, full: 3 })
 const options = (file: string) => ({ limit: 10, window: '1h' as const, maxKeys: 100, shared: { file } })
 
-/** A module that kills its process at the first call of one function of `node:fs`: before or after it has done its work. */
+/** A module that kills its process before or after the first call of one function of `node:fs`. */
 function killer(call: string, when: 'before' | 'after'): string {
   const file = at(`${call}-${when}.mjs`)
   writeFileSync(
@@ -40,7 +40,7 @@ const STEPS: [call: string, when: 'before' | 'after'][] = [
   ['renameSync', 'after'],
 ]
 for (const [call, when] of sized({ quick: [STEPS[1]!, STEPS[5]!], full: STEPS })) {
-  test(`a maker killed ${when} its ${call} leaves nothing that keeps the next one from making the file`, async () => {
+  test(`a process killed ${when} ${call} while it creates the file does not prevent the next one from creating it`, async () => {
     const file = at(`${call} ${when}`)
     const maker = await Member.start(['--import', killer(call, when)], { ARMED: '1' })
     await maker.open(options(file)).then(
@@ -57,7 +57,7 @@ for (const [call, when] of sized({ quick: [STEPS[1]!, STEPS[5]!], full: STEPS })
   })
 }
 
-test('ways that dead processes left claimed are freed by the next one to have the file alone, and by nobody before', async () => {
+test('ways claimed by dead processes are freed by the next process that has the file alone, not before', async () => {
   const file = at('claimed')
   const small = { ...options(file), maxKeys: 1, onFull: 'deny' as const } // two sets of 16 ways
   const survivor = await Member.start()
@@ -77,7 +77,7 @@ test('ways that dead processes left claimed are freed by the next one to have th
   await alone.kill()
 })
 
-test('a process that has closed its limiter does not keep the next one from having the file alone', async () => {
+test('a process that has closed its limiter no longer shares the file', async () => {
   const file = at('closed')
   const closed = await Member.start()
   await closed.open(options(file))
@@ -89,20 +89,20 @@ test('a process that has closed its limiter does not keep the next one from havi
   await Promise.all([closed.kill(), next.kill()])
 })
 
-test('a table whose every way the dead had claimed has room again, and has not forgotten what they counted', async () => {
+test('a table whose ways were all claimed by dead processes has room again and keeps its counts', async () => {
   const file = at('all claimed')
   const small = { ...options(file), maxKeys: 1, onFull: 'deny' as const }
   const first = await Member.start()
   await first.open(small)
   await first.kill()
-  // As so many deaths would leave it; the words are those that a death leaves (the test above).
+  // The state after that many deaths, with the words that a death leaves (see the test above).
   const { bytes, words } = contents(file)
   const shape = shapeFor(3_600_000, 60, 2)
   for (let way = 0; way < shape.ways; way++)
     words[shape.waysAt + way * shape.wayWords + ADM] = CLAIMED | (1 << 24)
   words[HEADER.CLAIMING] = shape.ways
-  words[HEADER.KEYS] = 2 // and died before they counted these two out
-  words[NAMES_AT] = 77 // one had a key before, and counted
+  words[HEADER.KEYS] = 2 // they died before they subtracted these two
+  words[NAMES_AT] = 77 // one had a key with counts before
   words[shape.waysAt + ADM]! |= 3
   writeFileSync(file, bytes)
   const next = await Member.start()
@@ -129,7 +129,7 @@ async function dieClaiming(small: ReturnType<typeof options>, key: string): Prom
   assert.is(await doomed.ended(), 'SIGKILL')
 }
 
-/** How many keys the table has room for. */
+/** The number of keys that fit in the table. */
 async function countRoom(member: Member, prefix: string): Promise<number> {
   let room = 0
   for (let i = 0; i < 64; i++) room += await member.check(`${prefix} ${i}`, 1)

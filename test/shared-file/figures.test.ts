@@ -1,4 +1,4 @@
-// Decisions of a limiter in a file, read after it is closed: its memory is gone, and they answer without it.
+// Decisions of a limiter in a file, read after its close without its memory.
 import { createLimiter } from 'millrace'
 import * as assert from 'uvu/assert'
 import { test } from '../native/addon-test.js'
@@ -6,7 +6,7 @@ import { folder } from './processes.js'
 
 const at = folder()
 
-test('figures that are first read after close are bounds of what was true, and what was read stays', async () => {
+test('figures first read after close are bounds, and figures read before stay', async () => {
   const limiter = createLimiter({
     limit: 5,
     window: '1m',

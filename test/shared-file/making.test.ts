@@ -1,4 +1,4 @@
-// Two processes that make one file: one is held at a step, for real, while the other goes on.
+// Two real processes create one file: one stops at a step while the other goes on.
 import { execFileSync } from 'node:child_process'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -10,8 +10,8 @@ const at = folder()
 const options = (file: string) => ({ limit: 10, window: '1h' as const, maxKeys: 100, shared: { file } })
 
 /**
- * A module that holds its process before or after it opens a file whose name ends so, the first time: it reads from a pipe until
- * that is closed.
+ * A module that stops its process before or after it first opens a file with a given name ending, until a
+ * pipe is closed.
  */
 function holder(when: 'before' | 'after', ending: string): { module: string; pipe: string } {
   const [module, pipe] = [at(`${when}${ending}.mjs`), at(`${when}${ending}.pipe`)]
@@ -40,12 +40,12 @@ function holder(when: 'before' | 'after', ending: string): { module: string; pip
 
 for (const when of ['before', 'after'] as const) {
   for (const end of ['goes on', 'is killed'] as const) {
-    test(`a maker held ${when} it opens the unfinished file finds the one that another made, which ${end}`, async () => {
+    test(`a process stopped ${when} it opens the unfinished file finds the file of another, which ${end}`, async () => {
       const file = at(`${when} ${end}`)
       const { module, pipe } = holder(when, '.new')
       const [held, other] = [await Member.start(['--import', module]), await Member.start()]
       const opening = held.open(options(file))
-      const release: FileHandle = await open(pipe, 'w') // opens when the other end is read: it is held there
+      const release: FileHandle = await open(pipe, 'w') // opens once the process reads the other end and is stopped
       await other.open(options(file))
       assert.is(await other.check('key', 6), 6)
       if (end === 'is killed') await other.kill()
@@ -60,7 +60,7 @@ for (const when of ['before', 'after'] as const) {
   }
 }
 
-test('a process held between it opens a file and locks it finds the one that has come to its place', async () => {
+test('a process stopped between opening and locking a file finds its replacement', async () => {
   const file = at('replaced.arena')
   const before = await Member.start()
   await before.open(options(file))

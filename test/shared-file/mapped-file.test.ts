@@ -1,5 +1,5 @@
 // run: also-full
-// The addon's entry points for files, called as no caller of ours does.
+// The addon's entry points for files, with arguments that Millrace never passes.
 import { closeSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
@@ -75,7 +75,7 @@ test('a descriptor that is not open throws the system’s error with its code', 
   }
 })
 
-test('mapping more than the file has throws: behind its end lies the end of the process', () => {
+test('mapping beyond the end of the file throws: an access there would kill the process', () => {
   const fd = open('short', 4_096)
   for (const bytes of [4_097, 2 ** 40, 2 ** 53 - 1]) assert.throws(() => files.map(fd, bytes), /mmap/)
   const pipe = openSync('/dev/null', 'r+')
@@ -83,7 +83,7 @@ test('mapping more than the file has throws: behind its end lies the end of the 
   for (const each of [fd, pipe]) closeSync(each)
 })
 
-test('what is written to a mapping is in the file, and in every other mapping of it', () => {
+test('a write to a mapping is in the file and in all its mappings', () => {
   const fd = open('mapped', 4_096)
   const [a, b] = [files.map(fd, 4_096), files.map(fd, 4_096)].map(({ buffer }) => new Int32Array(buffer))
   closeSync(fd)
@@ -94,7 +94,7 @@ test('what is written to a mapping is in the file, and in every other mapping of
   truncateSync(at('mapped'), 4_096)
 })
 
-test('a lock of one mapping is seen by the other, in one process too, and ends with it', () => {
+test('the lock of one mapping excludes another, in one process too, and ends with the mapping', () => {
   const [first, second] = [open('locked', 4_096), openSync(at('locked'), 'r+')]
   assert.is(files.lock(first, false), 'alone')
   assert.is(files.lock(second, false), 'busy')
@@ -131,7 +131,7 @@ test('the memory of a limiter in a file is not detached by transferring it', () 
   try {
     structuredClone(buffer, { transfer: [buffer] })
   } catch {
-    // newer versions of Node.js refuse
+    // newer versions of Node.js throw
   }
   assert.is(buffer.byteLength, 4_096)
   assert.ok(limiter.check('key').allowed)
@@ -150,7 +150,7 @@ const THREAD = `
     if (workerData.how === 'terminate') for (;;) limiter.check('another')
   })`
 
-test('threads that load the addon come and go in every way, and leave no mapping and no lock', async () => {
+test('threads that load the addon leave no mapping and no lock, however they end', async () => {
   const file = at('threads')
   for (let round = 0; round < ROUNDS; round++) {
     const hows = ['end', 'exit', 'close', 'terminate']
@@ -167,7 +167,7 @@ test('threads that load the addon come and go in every way, and leave no mapping
   assert.is(files.lock(fd, true), 'alone')
   closeSync(fd)
   const limiter = createLimiter({ limit: 1_000, window: '1h', maxKeys: 100, shared: { file } })
-  const used = limiter.usage('key') // those that were terminated may not have come so far
+  const used = limiter.usage('key') // terminated threads may not have decided
   assert.ok(used >= 3 * ROUNDS && used <= 4 * ROUNDS, `${used}`)
   await limiter.close()
 })

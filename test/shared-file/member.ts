@@ -1,4 +1,4 @@
-// A process among those that share a file: it does what it is told over IPC, by the package as it ships.
+// A process that shares a file. It executes requests from IPC with the built package.
 
 import { type Decision, type Limiter, type LimiterOptions, MillraceError, openLimiter } from 'millrace'
 import { createLimiterOn } from '#millrace/create.js'
@@ -56,7 +56,7 @@ async function open(options: LimiterOptions, given: MachineState | undefined): P
   limiter = given === undefined ? await openLimiter(options) : createLimiterOn(machine, options)
 }
 
-/** Kills this process where it is about to store an admission word of that state. */
+/** Kills this process just before it stores an admission word with a given state. */
 function dieAt(wayState: number): void {
   const store = Atomics.store
   const dying = (words: Int32Array, index: number, value: number) => {

@@ -10,7 +10,7 @@ const at = folder()
 const open = (file: string, more: Partial<LimiterOptions> = {}) =>
   createLimiter({ limit: 5, window: '15m', maxKeys: 100, shared: { file }, ...more })
 
-test('two limiters of different names cannot share one file; the error has both names, and the limit stays', () => {
+test('limiters with different names cannot share a file; the error has both names, and the limit stays', () => {
   const file = at('one')
   const byAccount = open(file, { name: 'account', limit: 5 })
   const { message } = assertRaises(
@@ -24,7 +24,7 @@ test('two limiters of different names cannot share one file; the error has both 
   void byAccount.close()
 })
 
-/** The login form of docs/how-to/login.md; how many of 30 wrong passwords it looked at. */
+/** The login form of docs/how-to/login.md; the number of 30 wrong passwords that it checked. */
 function guessesLookedAt(byAccount: ReturnType<typeof open>, byAddress: ReturnType<typeof open>): number {
   let looked = 0
   for (let guess = 0; guess < 30; guess++) {
@@ -38,7 +38,7 @@ function guessesLookedAt(byAccount: ReturnType<typeof open>, byAddress: ReturnTy
   return looked
 }
 
-test('a login form with a file for each rule holds both limits; with one file for both it does not start', async () => {
+test('a login form with one file per rule holds both limits; with one file for both it does not start', async () => {
   const account = { name: 'account', limit: 5 }
   const address = { name: 'address', limit: 20 }
   const byAccount = open(at('accounts'), account)
@@ -49,7 +49,7 @@ test('a login form with a file for each rule holds both limits; with one file fo
   await byAddress.close()
 })
 
-test('a file is opened again by its name alone: the default one, long ones, ones of odd characters', async () => {
+test('a file opens again with the same name: default, long, or with unusual characters', async () => {
   const long = 'n'.repeat(500)
   const names = ['default', 'a', 'ä', '🦊'.repeat(40), long, `${long}!`, '\ud800', '\udfff', 'a\0b', 'a\n"b"']
   for (const [i, name] of names.entries()) {
@@ -67,14 +67,14 @@ test('a file is opened again by its name alone: the default one, long ones, ones
   }
 })
 
-test('a message shows a long name cut, and on one line', () => {
+test('error messages truncate long names and keep them on one line', () => {
   const made = open(at('shown'), { name: `first\n${'x'.repeat(300)}` })
   const { message } = assertRaises(() => open(at('shown')), 'ERR_MILLRACE_SHARED_MISMATCH', 'name')
   assert.match(message, /^name: expected name 'first\\nx{54}…' as in the file .*, got "name 'default'"$/)
   void made.close()
 })
 
-test('a name that differs is listed with all else that does', () => {
+test('a mismatch lists the name with all other differences', () => {
   const made = open(at('both'), { name: 'account' })
   const act = () => open(at('both'), { name: 'address', edge: 'smooth' })
   const { message } = assertRaises(act, 'ERR_MILLRACE_SHARED_MISMATCH', 'name, edge')

@@ -1,4 +1,4 @@
-// A file that another process has to itself: openers are let wait for a bounded time.
+// A file that another process has locked: opening waits for a bounded time.
 // run: addon
 import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, readdirSync } from 'node:fs'
@@ -14,7 +14,10 @@ import { folder } from './processes.js'
 const at = folder()
 const options = (file: string) => ({ limit: 3, window: '1h' as const, maxKeys: 100, shared: { file } })
 
-/** A file that is locked as by a process that is opening it; a lock is of the descriptor, so this process does as well as another. */
+/**
+ * Locks a file like a process that is opening it. Locks belong to descriptors, so this process can be the
+ * other one.
+ */
 async function busyFile(name: string): Promise<{ file: string; letGo(): void }> {
   const file = at(name)
   await createLimiter(options(file)).close()
@@ -23,7 +26,7 @@ async function busyFile(name: string): Promise<{ file: string; letGo(): void }> 
   return { file, letGo: () => closeSync(fd) }
 }
 
-/** For how many milliseconds `act` asks that its thread be blocked: what is asked for, not what the clock says. */
+/** The total timeout in milliseconds with which `act` blocks its thread, not the time that passes. */
 function blockingMs(act: () => void): number {
   const { wait } = Atomics
   let sum = 0
@@ -41,7 +44,7 @@ function blockingMs(act: () => void): number {
 
 const descriptors = () => (existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0)
 
-test('createLimiter blocks for a tenth of a second at most: an error says that the file is busy, and what waits for it', async () => {
+test('createLimiter blocks for at most a tenth of a second; the error says that the file is busy and names openLimiter', async () => {
   const { file, letGo } = await busyFile('now')
   const before = descriptors()
   const act = () => createLimiter(options(file))
@@ -56,7 +59,7 @@ test('createLimiter blocks for a tenth of a second at most: an error says that t
 })
 
 for (const engine of ['inline', 'pool'] as const) {
-  test(`openLimiter waits, while the event loop turns, until the file is free (${engine})`, async () => {
+  test(`openLimiter waits until the file is free without blocking the event loop (${engine})`, async () => {
     const { file, letGo } = await busyFile(`patient ${engine}`)
     const limiter =
       engine === 'pool'
@@ -74,7 +77,7 @@ for (const engine of ['inline', 'pool'] as const) {
   })
 }
 
-test('openLimiter ends its waiting with its signal, and rejects with the reason', async () => {
+test('openLimiter stops waiting when its signal aborts, and rejects with the reason', async () => {
   const { file, letGo } = await busyFile('aborted')
   const before = descriptors()
   const controller = new AbortController()
@@ -92,7 +95,7 @@ test('openLimiter ends its waiting with its signal, and rejects with the reason'
   assert.not(existsSync(at('none')))
 })
 
-test('the patience of openLimiter ends, too, and what was open is closed', async () => {
+test('openLimiter has a timeout too, after which the file is closed', async () => {
   let isClosed = false
   function* never(): Opening<void> {
     try {
@@ -106,7 +109,7 @@ test('the patience of openLimiter ends, too, and what was open is closed', async
   assert.ok(isClosed)
 })
 
-test('openLimiter makes what createLimiter makes, also without a file, and rejects where that throws', async () => {
+test('openLimiter resolves with the limiter of createLimiter, also without a file, and rejects with its errors', async () => {
   const inMemory = await resolved(openLimiter({ limit: 3, window: '1h' }))
   assert.is(inMemory.check('key').remaining, 2)
   await assertRejects(() => openLimiter({ limit: 0, window: '1h' }), 'ERR_MILLRACE_INVALID_RULE', 'limit')
@@ -122,7 +125,7 @@ test('openLimiter makes what createLimiter makes, also without a file, and rejec
   await assertRejects(() => openLimiter(nowhere), 'ERR_MILLRACE_SHARED_FILE', 'shared.file')
 })
 
-test('a process that has as many files open as it may is told so, wherever that is found', () => {
+test('the error for too many open files is the same at every step', () => {
   const code = `import('millrace').then(({ createLimiter }) => {
     const { openSync, closeSync } = require('node:fs')
     const file = ${JSON.stringify(at('many'))}

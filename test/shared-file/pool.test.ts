@@ -8,7 +8,7 @@ import { assertIsError, assertRaises, settled } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
 import { folder } from './processes.js'
 
-/** As piscina has it. */
+/** The same value as in piscina. */
 const workerThreads: typeof import('node:worker_threads') = createRequire(import.meta.url)(
   'node:worker_threads',
 )
@@ -25,7 +25,7 @@ const pooled = (file: string, limit: number) =>
     pool: { minThreads: 2 },
   })
 
-test('the threads of pools that name one file have one limit, and find it when they come back', async () => {
+test('pools with one file share a limit, also when their threads start again', async () => {
   const file = at('pools')
   const one = pooled(file, 1_000)
   const other = pooled(file, 1_000)
@@ -47,7 +47,7 @@ test('the threads of pools that name one file have one limit, and find it when t
 })
 
 if (process.platform === 'linux')
-  test('a pool that is closed maps its file in no thread, and answers what was asked before', async () => {
+  test('a closed pool maps its file in no thread, and answers earlier requests', async () => {
     const file = at('closed')
     const mappings = () => readFileSync('/proc/self/maps', 'utf8').split(file).length - 1
     const limiter = pooled(file, 5)
@@ -63,17 +63,17 @@ if (process.platform === 'linux')
     assertIsError(((await waiting) as PromiseRejectedResult).reason, 'ERR_MILLRACE_CLOSED', 'limiter')
   })
 
-/** Threads that pools of this process have started. */
+/** Threads started by the pools of this process. */
 const threads = new Set<Worker>()
 process.on('worker', (thread) => {
   threads.add(thread)
   thread.once('exit', () => threads.delete(thread))
 })
 
-test('a batch of which no thread takes up a part says that the rest may be charged', async () => {
+test('a batch with a lost part rejects, and says that the rest may be charged', async () => {
   const file = at('gone')
   const limiter = pooled(file, 5)
-  assert.ok((await limiter.check('a')).allowed) // by one of the threads: the other has never opened the file
+  assert.ok((await limiter.check('a')).allowed) // decided by one thread; the other has never opened the file
   renameSync(file, `${file}.away`)
   const keys = Array.from({ length: 90 }, (_, i) => `${i}`)
   const { reason } = (await settled(limiter.checkMany(keys))) as PromiseRejectedResult
@@ -85,7 +85,7 @@ test('a batch of which no thread takes up a part says that the rest may be charg
   await limiter.close()
 })
 
-test('a decision that no thread could give back can be given back later', async () => {
+test('a decision whose refund failed can be refunded later', async () => {
   const file = at('gone for a while')
   const limiter = createLimiter({ limit: 5, window: '1h', maxKeys: 100, shared: { file }, engine: 'pool' })
   const decision = await limiter.check('a', 3)
@@ -99,7 +99,7 @@ test('a decision that no thread could give back can be given back later', async 
   await limiter.close()
 })
 
-test('a pool whose threads cannot be started leaves the lock of the file to others', () => {
+test('a pool whose threads cannot start releases the lock of the file', () => {
   const file = at('without threads')
   const { Worker } = workerThreads
   workerThreads.Worker = class {

@@ -16,7 +16,7 @@ const options = (file: string, more: Partial<LimiterOptions> = {}): LimiterOptio
 })
 const sum = (counts: number[]) => counts.reduce((a, b) => a + b)
 
-test('processes that open one file have one limit, whoever of them is asked', () =>
+test('processes that open one file share one limit', () =>
   withMembers(3, async (members) => {
     for (const member of members) await member.open(options(at('one')))
     const admitted: number[] = []
@@ -25,7 +25,7 @@ test('processes that open one file have one limit, whoever of them is asked', ()
     assert.is(await members[0]!.call('usage', 'key'), 10)
   }))
 
-test('six processes that open a file at the same moment, where there is none: one of them makes it', () =>
+test('of six processes that open a missing file at the same time, one creates it', () =>
   withMembers(6, async (members) => {
     for (let round = 0; round < 25; round++) {
       const file = at(`at once ${round}`)
@@ -36,7 +36,7 @@ test('six processes that open a file at the same moment, where there is none: on
     }
   }))
 
-test('a file is made with mode 0600 whatever the umask, and all of its space is taken', async () => {
+test('a file is created with mode 0600 under any umask, and all its space is allocated', async () => {
   for (const umask of [0, 0o277]) {
     const file = at(`umask ${umask}`)
     const before = process.umask(umask)
@@ -50,7 +50,7 @@ test('a file is made with mode 0600 whatever the umask, and all of its space is 
   }
 })
 
-test('limits are still in force when all processes have ended, by kill -9 or by close', async () => {
+test('limits stay in force after all processes have ended, by kill -9 or by close', async () => {
   for (const name of ['killed', 'closed']) {
     const first = await Member.start()
     await first.open(options(at(name)))
@@ -87,7 +87,7 @@ test('blocks reach every process and outlive all of them', async () => {
   await c.kill()
 })
 
-test('close detaches, leaves the file and the counts, and may be called twice', async () => {
+test('close() detaches, keeps the file and the counts, and may be called twice', async () => {
   const file = at('close')
   const limiter = createLimiter(options(file))
   limiter.check('key', 4)
@@ -108,7 +108,7 @@ const THREAD = `
     parentPort.postMessage(admitted)
   })`
 
-test('worker threads attach to a limiter in a file by share(), and threads come and go', async () => {
+test('worker threads attach to a limiter in a file by share(), and may end and start again', async () => {
   const limiter = createLimiter(options(at('threads')))
   const admitted: number[] = []
   for (let i = 0; i < 4; i++) {
@@ -121,7 +121,7 @@ test('worker threads attach to a limiter in a file by share(), and threads come 
   await limiter.close()
 })
 
-test('a share leads to the very file, not to another that came to its path', async () => {
+test('a share refers to the same file, not to another at its path', async () => {
   const { renameSync, rmSync } = await import('node:fs')
   const limiter = createLimiter(options(at('place')))
   const share = structuredClone(limiter.share())

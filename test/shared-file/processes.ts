@@ -1,4 +1,4 @@
-// Processes that share a file: the test's side. Each is a real one, started by fork.
+// Real processes that share a file, started by fork: the test's side.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Limiter, LimiterOptions } from 'millrace'
 
-/** A machine as a process is to believe it is on. */
+/** The machine that a process observes. */
 export interface MachineState {
-  /** A UUID; anything else is a system that does not name its boots. */
+  /** A UUID; another value simulates a system without boot names. */
   bootId: string
   upMs: number
   wallMs: number
-  /** How far the kernel says that the wall clock may be wrong: 0, unless said; null: it does not vouch for it at all. */
+  /** The kernel's error bound of the wall clock; null if it gives none. @default 0 */
   wallErrorMs?: number | null
 }
 
@@ -29,7 +29,7 @@ export interface Answer {
   error?: { code: string; option: string; message: string }
 }
 
-/** What another process raised. */
+/** An error that another process raised. */
 export class ErrorThere extends Error {
   readonly code: string
   readonly option: string
@@ -59,7 +59,7 @@ export class Member {
   static async start(execArgv: string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Member> {
     const member = new Member(fork(MEMBER, { execArgv, env: { ...process.env, ...env } }))
     await once(member.child, 'message')
-    // Only while something is awaited of it: a test that fails ends.
+    // Referenced only while a reply is pending, so that a failed test can exit.
     member.child.unref()
     member.child.channel?.unref()
     return member
@@ -85,7 +85,7 @@ export class Member {
     return this.tell({ do: 'open', options, ...(machine && { machine }) })
   }
 
-  /** How many of so many units were admitted. */
+  /** Makes `count` requests and returns the number of admissions. */
   check(key: string, times: number): Promise<number> {
     return this.tell({ do: 'check', key, times }) as Promise<number>
   }
@@ -94,7 +94,7 @@ export class Member {
     return this.tell({ do: 'call', method, args })
   }
 
-  /** Resolves with the signal by which it ended. */
+  /** Resolves with the signal that ended the process. */
   async ended(): Promise<unknown> {
     this.child.ref()
     const [, signal] = await this.#ended
@@ -108,14 +108,14 @@ export class Member {
   }
 }
 
-/** A folder for a test file's files, gone when it ends. */
+/** A temporary folder for a test file, removed at its end. */
 export function folder(): (name: string) => string {
   const made = mkdtempSync(join(tmpdir(), 'millrace-shared-'))
   process.on('exit', () => rmSync(made, { recursive: true, force: true }))
   return (name) => join(made, name)
 }
 
-/** Members that live as long as `use` takes. */
+/** Starts member processes for the duration of `use`. */
 export async function withMembers(count: number, use: (members: Member[]) => Promise<void>): Promise<void> {
   const members = await Promise.all(Array.from({ length: count }, () => Member.start()))
   try {

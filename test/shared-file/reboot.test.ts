@@ -1,6 +1,6 @@
 // run: also-full
-// What becomes of a file's counts when the machine's monotonic clock starts anew. The processes are real, the file is; only
-// what the machine says of its start and its clocks is handed in.
+// A file's counts after a restart of the machine, when its monotonic clock starts at 0. The processes and the
+// file are real; only the readings of the machine's start and clocks are simulated.
 
 import * as assert from 'uvu/assert'
 import { test } from '../native/addon-test.js'
@@ -15,10 +15,13 @@ const WALL = Date.UTC(2026, 10, 21)
 const FIRST = '11111111-2222-3333-4444-555555555555'
 const SECOND = 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee'
 const NAMELESS = ''
-/** 60 minutes by the minute. */
+/** A window of 60 minutes with one-minute buckets. */
 const options = (file: string) => ({ limit: 10, window: '1h' as const, maxKeys: 100, shared: { file } })
 
-/** Uses 6 of 10 on one start of the machine; then how many are left on another, `passedMs` later by the wall clock. */
+/**
+ * Uses 6 of 10 on one start of the machine. Returns the rest on another start, `passedMs` later by the wall
+ * clock.
+ */
 async function leftAfter(
   name: string,
   before: MachineState,
@@ -37,16 +40,16 @@ async function leftAfter(
 
 const usage = (member: Member) => member.call('usage', 'key')
 const turn = (member: Member, machine: Partial<MachineState>) => member.tell({ do: 'turn', machine })
-/** When the machine first started, it had been up for so long that a clock begun anew seems to lie in the past. */
+/** The uptime at the first start: so long that a restarted clock seems to be in the past. */
 const LONG_UP = { bootId: FIRST, upMs: 90 * 24 * HOUR, wallMs: WALL }
 
 for (const end of ['kill', 'close'] as const) {
-  test(`after a restart of the machine counts go on where they were, and expire when they would have (${end})`, async () => {
+  test(`after a restart of the machine counts continue and expire on time (${end})`, async () => {
     const after = { bootId: SECOND, upMs: 20_000, wallMs: WALL + 10 * MINUTE }
     const member = await leftAfter(`on ${end}`, LONG_UP, after, end)
     assert.is(await usage(member), 6)
     assert.is(await member.check('key', 9), 4)
-    // 60 minutes and the granule under way, from the first charges on: 10 are over.
+    // 10 of the 60 minutes and the current granule have passed since the first charges.
     await turn(member, { upMs: 20_000 + 50 * MINUTE - 1 })
     assert.is(await usage(member), 10)
     await turn(member, { upMs: 20_000 + 51 * MINUTE })
@@ -55,7 +58,7 @@ for (const end of ['kill', 'close'] as const) {
   })
 }
 
-test('the second process on a start of the machine goes by the time of the first, whatever the wall clock says by then', async () => {
+test('the second process after a restart uses the time of the first, with any wall clock', async () => {
   const after = { bootId: SECOND, upMs: 20_000, wallMs: WALL + 10 * MINUTE }
   const second = await leftAfter('third', LONG_UP, after)
   assert.is(await second.check('key', 9), 4)
@@ -68,7 +71,7 @@ test('the second process on a start of the machine goes by the time of the first
   await third.kill()
 })
 
-full('a machine that was off for longer than the window finds the counts expired', async () => {
+full('after longer than a window without power, the counts have expired', async () => {
   const after = { bootId: SECOND, upMs: 1_000, wallMs: WALL + 3 * HOUR }
   const member = await leftAfter('long off', LONG_UP, after)
   assert.is(await usage(member), 0)
@@ -81,7 +84,7 @@ for (const [what, wallMs] of [
   ['at 1970', 5_000],
 ] as const) {
   full(
-    `a wall clock that is ${what} after a restart gives nobody quota, and locks nobody out for more than a window and a granule`,
+    `a wall clock that is ${what} after a restart returns no quota, and delays none by more than a window and a granule`,
     async () => {
       const upMs = 30_000
       const member = await leftAfter(what, LONG_UP, { bootId: SECOND, upMs, wallMs })
@@ -96,10 +99,10 @@ for (const [what, wallMs] of [
   )
 }
 
-/** No NTP, or not yet: the kernel does not say how far the clock may be wrong. */
+/** A machine without NTP: the kernel gives no error bound of the clock. */
 const UNVOUCHED = { wallErrorMs: null } as const
 
-test('a wall clock that was wrong before a restart and is right behind it gives nobody quota', async () => {
+test('a wall clock that was wrong before a restart and is right after it returns no quota', async () => {
   const before = { ...LONG_UP, wallMs: WALL - 20 * 24 * HOUR, ...UNVOUCHED }
   const after = { bootId: SECOND, upMs: 20_000, wallMs: WALL + 65_000 }
   const member = await leftAfter('was wrong', before, after)
@@ -110,7 +113,7 @@ test('a wall clock that was wrong before a restart and is right behind it gives 
   await member.kill()
 })
 
-test('a wall clock that nothing keeps right is not believed behind a restart: the time off counts as none', async () => {
+test('an unsynchronized wall clock is not trusted after a restart: the time without power counts as 0', async () => {
   const after = { bootId: SECOND, upMs: 20_000, wallMs: WALL + 3 * HOUR }
   const cases: [string, Partial<MachineState>, Partial<MachineState>][] = [
     ['before', UNVOUCHED, {}],
@@ -120,27 +123,24 @@ test('a wall clock that nothing keeps right is not believed behind a restart: th
   for (const [when, then, now] of sized({ quick: cases.slice(0, 1), full: cases })) {
     const member = await leftAfter(`unvouched ${when}`, { ...LONG_UP, ...then }, { ...after, ...now })
     assert.is(await usage(member), 6, when)
-    // The minutes that the machine has been up since do count.
+    // The minutes since the restart do count.
     await turn(member, { upMs: 20_000 + HOUR + MINUTE })
     assert.is(await usage(member), 0, when)
     await member.kill()
   }
 })
 
-full(
-  'of the time that the wall clock tells, as much is left out as it may be wrong, then and now',
-  async () => {
-    const before = { ...LONG_UP, wallErrorMs: 2 * MINUTE }
-    const after = { bootId: SECOND, upMs: 0, wallMs: WALL + 63 * MINUTE, wallErrorMs: MINUTE }
-    const member = await leftAfter('errors', before, after)
-    assert.is(await usage(member), 6)
-    await turn(member, { upMs: MINUTE })
-    assert.is(await usage(member), 0)
-    await member.kill()
-  },
-)
+full('the error bounds of both readings are subtracted from the wall clock’s time', async () => {
+  const before = { ...LONG_UP, wallErrorMs: 2 * MINUTE }
+  const after = { bootId: SECOND, upMs: 0, wallMs: WALL + 63 * MINUTE, wallErrorMs: MINUTE }
+  const member = await leftAfter('errors', before, after)
+  assert.is(await usage(member), 6)
+  await turn(member, { upMs: MINUTE })
+  assert.is(await usage(member), 0)
+  await member.kill()
+})
 
-full('a clock set by hand while the file is open is not believed from then on', async () => {
+full('a clock that is set while the file is open is not trusted any more', async () => {
   const first = await Member.start()
   await first.open(options(at('set')), LONG_UP)
   await turn(first, { upMs: LONG_UP.upMs + 2_000, wallMs: WALL - 20 * 24 * HOUR, ...UNVOUCHED })
@@ -152,15 +152,12 @@ full('a clock set by hand while the file is open is not believed from then on', 
   await second.kill()
 })
 
-full(
-  'with a wall clock that tells nothing, counts expire once the machine itself has been up for as long',
-  async () => {
-    const after = { bootId: SECOND, upMs: HOUR + 2 * MINUTE, wallMs: 5_000 }
-    const member = await leftAfter('up long', LONG_UP, after)
-    assert.is(await usage(member), 0)
-    await member.kill()
-  },
-)
+full('without a trusted wall clock, counts expire after the machine has been up for that long', async () => {
+  const after = { bootId: SECOND, upMs: HOUR + 2 * MINUTE, wallMs: 5_000 }
+  const member = await leftAfter('up long', LONG_UP, after)
+  assert.is(await usage(member), 0)
+  await member.kill()
+})
 
 test('on the same start of the machine the wall clock changes nothing', async () => {
   for (const [name, step] of [
@@ -176,14 +173,14 @@ test('on the same start of the machine the wall clock changes nothing', async ()
   }
 })
 
-full('a machine that slept, its monotonic clock with it, goes on limiting where it was', async () => {
+full('after a sleep that stopped the monotonic clock, counts continue', async () => {
   const after = { bootId: FIRST, upMs: LONG_UP.upMs + 1, wallMs: WALL + 8 * HOUR }
   const member = await leftAfter('slept', LONG_UP, after)
   assert.is(await member.check('key', 9), 4)
   await member.kill()
 })
 
-test('the wall clock is noted while the file is in use, not only when it is opened', async () => {
+test('the wall clock is stored while the file is in use, not only at opening', async () => {
   const first = await Member.start()
   await first.open(options(at('noted')), { ...LONG_UP, wallMs: 5_000 }) // before the clock was set over the network
   await turn(first, { wallMs: WALL, upMs: LONG_UP.upMs + 2_000 })
@@ -195,7 +192,7 @@ test('the wall clock is noted while the file is in use, not only when it is open
   await second.kill()
 })
 
-test('where a system does not name its boots, its monotonic clock holds, and nobody gets quota', async () => {
+test('without boot names, the monotonic clock decides, and no quota returns', async () => {
   const before = { ...LONG_UP, bootId: NAMELESS }
   const cases = [
     ['restarted', { upMs: 20_000, wallMs: WALL + 10 * MINUTE }],
@@ -215,7 +212,7 @@ test('where a system does not name its boots, its monotonic clock holds, and nob
   }
 })
 
-test('a file that is open on one start of the machine is refused to who claims to be on another', async () => {
+test('a file that is open on one start of the machine cannot be opened on another', async () => {
   const [first, second] = [await Member.start(), await Member.start()]
   await first.open(options(at('two boots')), LONG_UP)
   const other = { bootId: SECOND, upMs: 20_000, wallMs: WALL }
@@ -227,7 +224,7 @@ test('a file that is open on one start of the machine is refused to who claims t
   await Promise.all([first.kill(), second.kill()])
 })
 
-full('blocks go on across a restart of the machine, too', async () => {
+full('blocks continue after a restart of the machine', async () => {
   const first = await Member.start()
   await first.open(options(at('blocks')), LONG_UP)
   await first.call('block', 'eve', '30m')

@@ -25,7 +25,7 @@ const open = (file: string, more: Partial<LimiterOptions> = {}) =>
   createLimiter({ ...BASE, shared: { file }, ...more })
 const isRoot = process.geteuid?.() === 0
 
-/** A file made by Millrace, open nowhere. */
+/** Creates a valid file that no process has open. */
 async function made(name: string): Promise<string> {
   await open(at(name)).close()
   return at(name)
@@ -36,7 +36,7 @@ function assertRefused(file: string, what: RegExp): void {
   assert.match(message, what)
 }
 
-test('a symbolic link is refused, to a good file and to none', async () => {
+test('a symbolic link is refused, to a valid file and to a missing one', async () => {
   symlinkSync(await made('good'), at('link'))
   symlinkSync(at('nothing'), at('dangling'))
   assertRefused(at('link'), /symbolic link/)
@@ -44,7 +44,7 @@ test('a symbolic link is refused, to a good file and to none', async () => {
   assert.not(existsSync(at('nothing')))
 })
 
-test('a directory, a named pipe and a device are refused, and nothing waits for the pipe', () => {
+test('a directory, a named pipe and a device are refused, without waiting for the pipe', () => {
   mkdirSync(at('directory'))
   execFileSync('mkfifo', ['-m', '600', at('pipe')])
   assertRefused(at('directory'), /regular file/)
@@ -52,7 +52,7 @@ test('a directory, a named pipe and a device are refused, and nothing waits for 
   assertRefused('/dev/null', /regular file/)
 })
 
-test('a path that leads nowhere, or through a file, is refused with the system’s code', () => {
+test('a missing folder, or a file in its place, is an error with the system’s code', () => {
   assertRefused(at('no/such/folder'), /ENOENT/)
   writeFileSync(at('plain'), '')
   assertRefused(at('plain/file'), /ENOTDIR/)
@@ -75,7 +75,7 @@ asRoot('a file of another user is refused', async () => {
   assertRefused(file, /belongs to 65534/)
 })
 
-test('an empty, a foreign and a truncated file are refused, and left as they are', async () => {
+test('an empty, a foreign and a truncated file are refused and not changed', async () => {
   const file = await made('whole')
   const whole = readFileSync(file)
   const text = Buffer.from('somebody’s notes\n'.repeat(100))
@@ -95,7 +95,7 @@ test('an empty, a foreign and a truncated file are refused, and left as they are
   }
 })
 
-test('whichever word of the header is damaged, the file is refused by name or its limits hold', async () => {
+test('with any damaged word of the header, the file is refused by name or its limits hold', async () => {
   const file = await made('damaged')
   const whole = readFileSync(file)
   let refusals = 0
@@ -122,7 +122,7 @@ test('whichever word of the header is damaged, the file is refused by name or it
 
 const ODD_TIMES = [Number.NaN, Infinity, -Infinity, 1e300, -1e300, 1e17, -1e17, 2 ** 53 - 1]
 for (const name of ['CLOCK_OFFSET_MS', 'ORIGIN_MS', 'WALL_AHEAD_MS'] as const) {
-  test(`a file whose ${name} is damaged is refused by name as it is opened, or its limits hold`, async () => {
+  test(`a file with a damaged ${name} is refused by name, or its limits hold`, async () => {
     const file = await made(`damaged ${name}`)
     const whole = readFileSync(file)
     let refusals = 0
@@ -150,7 +150,7 @@ for (const name of ['CLOCK_OFFSET_MS', 'ORIGIN_MS', 'WALL_AHEAD_MS'] as const) {
   })
 }
 
-test('a mismatch names all that differs, with both values; another limit is none', async () => {
+test('a mismatch lists all differences with both values; another limit is not a mismatch', async () => {
   const file = await made('shape')
   const cases: [Partial<LimiterOptions>, string, RegExp][] = [
     [{ window: '1h' }, 'window', /window 1m .*"window 1h"/],
@@ -188,7 +188,7 @@ test('a file of another layout is a mismatch that names both versions', async ()
   }
 })
 
-test('what was refused is not kept locked', async () => {
+test('a refused file is not kept locked', async () => {
   const file = await made('let go')
   assertRaises(() => open(file, { edge: 'smooth' }), 'ERR_MILLRACE_SHARED_MISMATCH', 'edge')
   const probe = `const { createRequire } = require('node:module')
@@ -200,7 +200,10 @@ test('what was refused is not kept locked', async () => {
   assert.is(stdout, 'alone\n', stderr)
 })
 
-/** What a process says that opens the file and may write files of so many blocks of 512 bytes (1,024 in some shells). */
+/**
+ * The output of a process that opens the file under a limit of file size, in blocks of 512 bytes (1,024 in
+ * some shells).
+ */
 function openingWithin(blocks: number, file: string) {
   const code = `import('millrace').then(({ createLimiter }) => {
     try {
@@ -212,7 +215,7 @@ function openingWithin(blocks: number, file: string) {
   return spawnSync('sh', ['-c', script, process.execPath, '-e', code], { encoding: 'utf8' })
 }
 
-test('where there is no room for all of the file, making it is an error, and leaves nothing', () => {
+test('without space for the whole file, creating it is an error and leaves nothing', () => {
   const { stdout, signal, stderr } = openingWithin(1_000, at('no room'))
   assert.is(signal, null, stderr)
   assert.match(stdout, /^ERR_MILLRACE_SHARED_FILE .*room for its \d+ bytes/)
@@ -221,7 +224,7 @@ test('where there is no room for all of the file, making it is an error, and lea
   assert.is(openingWithin(1_000_000, at('no room')).stdout, 'opened\n')
 })
 
-test('without the addon, shared is refused with the way to get it', () => {
+test('without the addon, shared is an error that says how to get it', () => {
   const code = `import('millrace').then(({ createLimiter }) => {
     createLimiter({ limit: 1, window: '1m' }).check('key')
     try {
@@ -234,7 +237,7 @@ test('without the addon, shared is refused with the way to get it', () => {
   assert.not(existsSync(at('none')))
 })
 
-test('bad values of shared are refused by name', () => {
+test('invalid values of shared are errors with their names', () => {
   for (const shared of [null, 5, 'path', true]) {
     const act = () => createLimiter({ ...BASE, shared: shared as never })
     assertRaises(act, 'ERR_MILLRACE_INVALID_OPTION', 'shared', inspect(shared))
@@ -247,7 +250,7 @@ test('bad values of shared are refused by name', () => {
   assertRaises(act, 'ERR_MILLRACE_INVALID_OPTION', 'shared')
 })
 
-test('a clock of one’s own is refused beside a file, also when attaching', async () => {
+test('a custom clock cannot be combined with a file, also when attaching', async () => {
   for (const clock of [manualClock(), { now: Date.now }]) {
     assertRaises(() => open(at('clocked'), { clock }), 'ERR_MILLRACE_INVALID_CLOCK', 'clock')
     assert.not(existsSync(at('clocked')))
@@ -262,7 +265,7 @@ test('a clock of one’s own is refused beside a file, also when attaching', asy
   await limiter.close()
 })
 
-test('a maker’s unfinished file that is no file of ours is refused, not overwritten', () => {
+test('an unfinished file with foreign content is refused, not overwritten', () => {
   writeFileSync(at('target'), 'not ours')
   symlinkSync(at('target'), at('unfinished.new'))
   const before = readFileSync(at('target'))
@@ -271,7 +274,7 @@ test('a maker’s unfinished file that is no file of ours is refused, not overwr
   rmSync(at('unfinished.new'))
 })
 
-test('a maker’s unfinished file that has another name, too, is refused, and not emptied', async () => {
+test('an unfinished file with a second link is refused, not emptied', async () => {
   const unfinished = at('linked.new')
   for (const text of ['somebody’s notes', '']) {
     writeFileSync(at('notes'), text, { mode: 0o600 })
@@ -286,7 +289,7 @@ test('a maker’s unfinished file that has another name, too, is refused, and no
   await open(at('linked')).close()
 })
 
-test('a file of the unfinished one’s name that no maker has left is refused, and not emptied', async () => {
+test('a foreign file with the name of the unfinished one is refused, not emptied', async () => {
   const unfinished = at('foreign.new')
   for (const bytes of [Buffer.from('somebody’s notes'), Buffer.from(`${'\0'.repeat(270_000)}x`)]) {
     writeFileSync(unfinished, bytes, { mode: 0o600 })
@@ -295,12 +298,12 @@ test('a file of the unfinished one’s name that no maker has left is refused, a
     assert.match(message, /unfinished arena of Millrace/)
     assert.ok(readFileSync(unfinished).equals(bytes))
   }
-  writeFileSync(unfinished, Buffer.alloc(70_000)) // as a dead maker leaves it
+  writeFileSync(unfinished, Buffer.alloc(70_000)) // the file of a process that died while creating it
   await open(at('foreign')).close()
   assert.not(existsSync(unfinished))
 })
 
-test('a file cut short between two openings is refused, not mapped', async () => {
+test('a file truncated between two openings is refused, not mapped', async () => {
   const file = await made('cut')
   truncateSync(file, 4_096)
   assertRefused(file, /bytes/)

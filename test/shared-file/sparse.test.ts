@@ -1,4 +1,4 @@
-// A sparse copy of a file: what it counts is there, the space of its zeros is not.
+// A sparse copy of a file has its counts, but no disk space for its zeros.
 // run: addon
 import { spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync, statSync, truncateSync, writeSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { folder } from './processes.js'
 const at = folder()
 const RULE = { limit: 10, window: '1h', maxKeys: 10_000 } as const
 
-/** Copies the bytes that are not zero, as `cp --sparse=always` does. */
+/** Copies only bytes that are not zero, like `cp --sparse=always`. */
 function copySparse(from: string, to: string): void {
   const bytes = readFileSync(from)
   const fd = openSync(to, 'w', 0o600)
@@ -34,7 +34,7 @@ async function sparse(name: string): Promise<string> {
   return at(name)
 }
 
-test('a sparse copy has all of its space again once it is open, and what it counted', async () => {
+test('opening a sparse copy allocates all its space and keeps its counts', async () => {
   const file = await sparse('copy')
   const limiter = createLimiter({ ...RULE, shared: { file } })
   assert.ok(taken(file) >= statSync(file).size)
@@ -42,7 +42,10 @@ test('a sparse copy has all of its space again once it is open, and what it coun
   await limiter.close()
 })
 
-/** Opens the copy on a file system of its own that has no room for all of it, and decides on as many keys as it may hold. */
+/**
+ * Opens the copy on a file system without space for all of it, and decides on as many keys as fit in the
+ * table.
+ */
 const ON_A_FULL_DISK = `
   set -e
   mount -t tmpfs -o size=1m,mode=700 none "$1"

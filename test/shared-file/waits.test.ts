@@ -1,4 +1,5 @@
-// No thread can wait on the memory of a file: the count of updates is read now and then while calls of `wait` are pending.
+// Threads cannot wait on the memory of a file, so the count of updates is polled while calls of `wait` are
+// pending.
 import { getActiveResourcesInfo } from 'node:process'
 import { createLimiter } from 'millrace'
 import * as assert from 'uvu/assert'
@@ -10,7 +11,7 @@ const at = folder()
 const open = (file: string, limit = 5) =>
   createLimiter({ limit, window: '1d', maxKeys: 100, shared: { file } })
 
-test('a limit that is changed through the file wakes calls of those who have it open, long before their time', async () => {
+test('a change of the limit through the file wakes pending calls in all processes before their time', async () => {
   const [one, other] = [open(at('updated')), open(at('updated'))]
   one.check('key', 5)
   const waiting = one.wait('key')
@@ -22,7 +23,7 @@ test('a limit that is changed through the file wakes calls of those who have it 
   await Promise.all([one.close(), other.close()])
 })
 
-test('so does the limit of one that opens the file', async () => {
+test('a process that opens the file with another limit wakes them too', async () => {
   const one = open(at('opened'))
   one.check('key', 5)
   const waiting = one.wait('key')
@@ -31,7 +32,7 @@ test('so does the limit of one that opens the file', async () => {
   await Promise.all([one.close(), other.close()])
 })
 
-test('close ends the timer that reads the file', async () => {
+test('close() ends the timer that polls the file', async () => {
   const timers = () => getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
   const before = timers()
   const limiter = open(at('closed'))

@@ -1,4 +1,4 @@
-// Asks a pool once, and says what came of it. Bundled by bundle.test.ts.
+// Makes one decision on a pool and prints the result. Bundled by bundle.test.ts.
 import { createLimiter } from 'millrace'
 
 async function ask() {

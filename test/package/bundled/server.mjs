@@ -1,4 +1,4 @@
-// Counts in this thread at /, and in another at /thread: one limit for both. Bundled by bundle.test.ts.
+// Decides on this thread at /, and on another at /thread, with one limit. Bundled by bundle.test.ts.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { Worker } from 'node:worker_threads'
