@@ -6,11 +6,12 @@
 #     npm run test:arm64 -- litmus --seconds 5  counts reordered accesses of two threads
 #     npm run test:arm64 -- stress --minutes 1  threads on one limiter through rollovers of a millisecond
 #
-# It needs Debian or a derivative with the package qemu-user-static, and npm. It downloads Node for arm64 from npm,
-# in the version that runs here, and its libraries from Debian, once, into .cache/arm64. It does not change the system.
+# It needs Debian or a derivative with the package qemu-user-static, and npm. It downloads Node for arm64 from
+# npm, in the version that runs here, and its libraries from Debian, once, into .cache/arm64. It does not
+# change the system.
 #
-# Limits: the emulator keeps the memory order of the processor that it runs on. On x64 it never reorders plain reads and
-# writes as an arm64 processor may.
+# Limits: the emulator keeps the memory order of the processor that it runs on. On x64 it never reorders plain
+# reads and writes as an arm64 processor may.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
