@@ -81,6 +81,7 @@ const VERSION_3 = {
   NAMES_AT: 128,
   MOST_BLOCKS: 64,
   MOST_BLOCKED: 16,
+  MIN_SETS: 2,
 }
 
 test('the map of an arena of version 3 has not changed: a change needs a new version', () => {
