@@ -35,7 +35,7 @@ export const FULL: readonly Part[] = [
     args: [`${tests}/attack/main.js`, '--keys', '1000000', '--colliding', '100000', '--windows', '200'],
     budgetSeconds: 60,
   },
-  { name: 'fuzz', args: ['scripts/fuzz-native.mjs', '--minutes', '0.5'], budgetSeconds: 75 },
+  { name: 'fuzz', args: ['scripts/fuzz-native.mjs', '--minutes', '1'], budgetSeconds: 100 },
   {
     name: 'soak',
     args: [`${tests}/soak/main.js`, '--minutes', '0.5', '--keys', '20000'],
