@@ -46,7 +46,7 @@ export interface LimiterOptions extends RuleOptions {
    */
   engine?: 'inline'
   /**
-   * The source of time. A test passes {@link manualClock}. A clock of your own must never be more than one
+   * The source of time. A test passes {@link manualClock}. A clock of your own must stay less than one
    * granularity apart from those of other attached threads.
    * @default the monotonic clock of the operating system
    */

@@ -239,16 +239,16 @@ export interface Shape {
 
 export const NAMES_AT = HEADER_WORDS
 /**
- * The load of a table with `maxKeys` keys. With two sets of 16 ways none overflowed; with 8 ways some do at
- * 0.71.
+ * The load of a table with `maxKeys` keys. With two sets of 16 ways none overflowed. Sets of 8 ways overflow
+ * from a load of 0.71.
  */
 const MAX_LOAD = 0.8
 
 /**
  * Windows of more buckets use a Fenwick tree. Compared with block sums, its sums take 0.25 of the time at
  * 2^20 buckets, and 0.8 at 86,400 buckets. There, the decision after a gap takes 1.6 of the time. With fewer
- * buckets, block sums are as fast or faster at everything (AMD EPYC Zen 4, Node Node 20.20, 2026-11-21,
- * `npm run bench.
+ * buckets, block sums are as fast or faster at everything (AMD EPYC Zen 4, Node 20.20, 2026-11-21,
+ * `npm run bench -- --case sums`).
  */
 const MAX_BLOCK_SUM_BUCKETS = 2 ** 18
 
