@@ -17,7 +17,6 @@
 //
 // On x64 the vector loads of Table::waysNamed are plain accesses of words that others write. ThreadSanitizer
 // checks a loop of relaxed loads instead, so this one function is not checked as built.
-import { spawnSync } from 'node:child_process'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { headersPrefix } from './addon-sources.mjs'
@@ -36,7 +35,8 @@ const CELL_TEST = join(root, 'native/test/cell_test.cc')
 const CELL_FLAGS = ['-std=c++20', '-O2', '-Wall', '-Wextra', '-Werror', '-ffp-contract=off', '-pthread']
 const test = (name) => [`build/test/${name}.test.js`]
 const isWhole = process.argv.includes('--whole')
-/** Takes minutes under a sanitizer. */
+const SHORT = isWhole ? [] : ['-DSHORT_TEST']
+/** Runs that take minutes under a sanitizer. */
 const whole = (...args) => (isWhole ? [args] : [])
 const IN_NODE = {
   thread: ['native/arguments', 'native/both-sides', 'shared-file/mapped-file'].map(test),
@@ -48,6 +48,7 @@ const IN_NODE = {
       'native/parity',
       'shared-file/mapped-file',
     ].map(test),
+    ['build/test/native/fuzz/main.js', '--minutes', '0', '--seconds', '30'],
     ...whole('build/test/native/main.js', '--operations', '1000000', '--seed', '2'),
     ['build/test/stress/processes/main.js', '--seconds', isWhole ? '30' : '5'],
   ],
@@ -64,8 +65,7 @@ const MISTAKES = {
 
 const started = performance.now()
 const done = { runs: 0, reports: 0, failed: 0, found: 0, missed: 0, ofNode: 0 }
-for (const sanitizer of Object.keys(MISTAKES)) await testCells(sanitizer)
-for (const sanitizers of [['address', 'undefined'], ['thread']]) await testInNode(sanitizers)
+await Promise.all([testAllCells(), testAllInNode()])
 const seconds = Math.round((performance.now() - started) / 1_000)
 console.log(
   `${done.runs} runs under sanitizers in ${seconds} s: ${done.reports} reports, ${done.failed} failed; ` +
@@ -73,12 +73,20 @@ console.log(
 )
 process.exitCode = done.reports + done.failed + done.missed > 0 ? 1 : 0
 
+async function testAllCells() {
+  for (const sanitizer of Object.keys(MISTAKES)) await testCells(sanitizer)
+}
+
+async function testAllInNode() {
+  for (const sanitizers of [['address', 'undefined'], ['thread']]) await testInNode(sanitizers)
+}
+
 async function testCells(sanitizer) {
   const folder = emptyFolder('sanitize/cells')
   const { flag, said } = MISTAKES[sanitizer]
   for (const seeds of [[], [`-D${flag}`]]) {
     const program = join(folder, `cell_test-${sanitizer}${seeds.join('')}`)
-    compile([...CELL_FLAGS, ...flagsOf([sanitizer]), ...seeds, '-o', program, CELL_TEST])
+    await compile([...CELL_FLAGS, ...SHORT, ...flagsOf([sanitizer]), ...seeds, '-o', program, CELL_TEST])
     const { ended, output } = await run(program, [])
     const what = `${sanitizer}: cell_test ${seeds.join('')}`
     if (seeds.length > 0) seeded(what, output.match(said) !== null, output)
@@ -91,7 +99,7 @@ async function testInNode(sanitizers) {
   const addon = buildAddon(sanitizers)
   const reports = emptyFolder('sanitize/reports')
   const env = { ...environmentFor(sanitizers, addon, reports), MILLRACE_TESTS: isWhole ? 'whole' : 'quick' }
-  const wrong = buildMistakes(sanitizers)
+  const wrong = await buildMistakes(sanitizers)
   for (const sanitizer of sanitizers) {
     const { call, said } = MISTAKES[sanitizer]
     const { output } = await run(process.execPath, ['scripts/seeded.mjs', wrong, call], env)
@@ -149,17 +157,27 @@ function taken(folder, output) {
   return texts
 }
 
-function buildMistakes(sanitizers) {
+async function buildMistakes(sanitizers) {
   const library = join(emptyFolder('sanitize/mistakes'), 'seeded.node')
   const include = `-I${join(headersPrefix() ?? '/usr', 'include/node')}`
   const source = join(root, 'native/test/seeded_addon.cc')
-  compile(['-std=c++20', '-O2', '-shared', '-fPIC', ...flagsOf(sanitizers), include, '-o', library, source])
+  await compile([
+    '-std=c++20',
+    '-O2',
+    '-shared',
+    '-fPIC',
+    ...flagsOf(sanitizers),
+    include,
+    '-o',
+    library,
+    source,
+  ])
   return library
 }
 
-function compile(args) {
-  const { status, stderr } = spawnSync(compiler, args, { encoding: 'utf8' })
-  if (status !== 0) throw new Error(stderr)
+async function compile(args) {
+  const { ended, output } = await run(compiler, args)
+  if (ended !== 0) throw new Error(output)
 }
 
 function note(line) {

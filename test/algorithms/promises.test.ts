@@ -1,3 +1,4 @@
+// run: also-full
 // Random traffic on a manual clock, judged by an exact sliding log.
 
 import * as fc from 'fast-check'
@@ -5,8 +6,11 @@ import { createLimiter, type Edge, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ExactLog } from '../judge/exact-log.js'
+import { sized } from '../size.js'
 import { random } from './random.js'
 
+/** The share of the runs of each property. */
+const SHARE = sized({ quick: 0.2, full: 1 })
 const DAY = 86_400_000
 const WINDOWS = [250, 1_000, 60_000, 3_600_000, DAY, 30 * DAY, 400 * DAY]
 const PARTS = [1, 2, 7, 10, 60]
@@ -75,9 +79,9 @@ test('strict: never over the limit in any window, never refused more than one gr
         if (!allowed) refusals++
       })
     }),
-    { numRuns: 300 },
+    { numRuns: 300 * SHARE },
   )
-  assert.ok(refusals > 10_000, 'the traffic met its limit')
+  assert.ok(refusals > 10_000 * SHARE, 'the traffic met its limit')
 })
 
 test('smooth: never over in a window less one granule, and no stricter than strict', () => {
@@ -89,7 +93,7 @@ test('smooth: never over in a window less one granule, and no stricter than stri
         else assert.ok(log.used(at, windowMs + granuleMs) + cost > limit, 'refused too early')
       })
     }),
-    { numRuns: 300 },
+    { numRuns: 300 * SHARE },
   )
 })
 
@@ -126,9 +130,9 @@ for (const edge of ['strict', 'smooth'] as const) {
           assert.ok(limiter.check('key', cost).allowed, 'refused at retryAfterMs')
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 200 * SHARE },
     )
-    assert.ok(waits > 2_000)
+    assert.ok(waits > 2_000 * SHARE)
   })
 
   test(`${edge}: resetMs is the first millisecond at which the whole limit is available`, () => {
@@ -147,7 +151,7 @@ for (const edge of ['strict', 'smooth'] as const) {
           assert.ok(limiter.peek('key', limit).allowed, 'the whole limit is not available at resetMs')
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 200 * SHARE },
     )
   })
 }

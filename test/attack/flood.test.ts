@@ -1,9 +1,8 @@
-// run: also-full
+// run: full
 // The quick version of `npm run attack -- --part flood`.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
-import { atFullSize } from '../size.js'
 import { flood, HUNDREDFOLD, LIMIT, TENFOLD } from './flood.js'
 import { percentiles } from './latency.js'
 
@@ -26,7 +25,7 @@ test("300,000 random keys gain no admission for a key at its limit, and themselv
   console.log(`resident memory grew by ${(rssMb.end - rssMb.warm).toFixed(1)} MB after all ways were taken`)
 })
 
-atFullSize('the victim stays refused in a table with ten times its keys', () => {
+test('the victim stays refused in a table with ten times its keys', () => {
   const { extra, tries } = flood(100_000, TENFOLD, 2, () => {})
   assert.equal([tries, extra], [1_000, 0])
 })

@@ -9,7 +9,7 @@ import { run, Tally, type Task } from './thread-group.js'
 
 /** The share of the full number of operations that each thread does. */
 const scaled = (full: number) => sized({ quick: full / 20, full })
-const CREWS = sized({ quick: [2], full: [2, 4] })
+const CREWS = sized({ quick: [2], full: [4] })
 
 const tasksFor = (threads: number, task: Task): Task[] => Array.from({ length: threads }, () => task)
 

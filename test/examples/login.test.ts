@@ -1,5 +1,7 @@
+// run: also-full
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { atFullSize } from '../size.js'
 import { assertRefused, countOf, example, withServers } from './program.js'
 
 const FIFTEEN_MINUTES_AND_A_GRANULE = 15 * 60 + 15
@@ -43,15 +45,16 @@ test('login.mjs lets the owner of an attacked account log in, but only on a know
     assertRefused(await login('alice', RIGHT, known), FIFTEEN_MINUTES_AND_A_GRANULE)
   }))
 
-test('login.mjs does not extend the wait of refused clients', () =>
+atFullSize('login.mjs does not extend the wait of refused clients', () =>
   trying(async (login) => {
     for (let i = 0; i < 5; i++) await login('alice', 'wrong')
     const wait = async () => Number((await login('alice', RIGHT)).headers.get('Retry-After'))
     const first = await wait()
     for (let i = 0; i < 10; i++) assert.ok((await wait()) <= first)
-  }))
+  }),
+)
 
-test('login.mjs limits an address that guesses at many accounts, without charging the accounts', () =>
+atFullSize('login.mjs limits an address that guesses at many accounts, without charging the accounts', () =>
   trying(async (login) => {
     const known = cookieOf(await login('alice', RIGHT))
     const responses: Response[] = []
@@ -59,7 +62,8 @@ test('login.mjs limits an address that guesses at many accounts, without chargin
     assert.equal([countOf(responses, 401), countOf(responses, 429)], [20, 5])
     assertRefused(await login('alice', RIGHT), 3_600 + 60)
     assert.is((await login('alice', RIGHT, known)).status, 200)
-  }))
+  }),
+)
 
 test('login.mjs rejects invalid requests', () =>
   trying(async () => {

@@ -1,10 +1,10 @@
 // run: typescript, first, also-full
-// A few scenarios with one preemption. The full size runs all of them, also each with a death, and the small ones
-// with any number of preemptions. `npm run explore` allows more preemptions. Then random schedules on full-size
+// A few scenarios with one preemption. The full size runs a fifth of all each day, also with a death, and the small
+// ones with any number of preemptions. `npm run explore` allows more preemptions. Then random schedules on full-size
 // shapes.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { sized } from '../size.js'
+import { atFullSize, shareOfToday, sized } from '../size.js'
 import { playableCopy, SMALL_BLOCKS, waysPerSet } from './copy.js'
 import { scenarios } from './scenarios/index.js'
 import { replay, Schedule, shrink } from './schedule.js'
@@ -29,7 +29,7 @@ const QUICK = [
 const small = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS])
 const full = await playableCopy()
 
-for (const name of sized({ quick: QUICK, full: Object.keys(scenarios) })) {
+for (const name of sized({ quick: QUICK, full: shareOfToday(Object.keys(scenarios)) })) {
   const scenario = scenarios[name]!
   test(`nothing forbidden: ${name}`, () => {
     const ofSmall = sized({ quick: 1, full: Number.POSITIVE_INFINITY })
@@ -70,7 +70,7 @@ test('a replay ignores moves beyond the end of a thread, and finishes threads th
   assert.is(replay(small, scenario, Schedule.parse('')), undefined)
 })
 
-test('a higher bound on preemptions reaches more states', () => {
+atFullSize('a higher bound on preemptions reaches more states', () => {
   const scenario = scenarios['three admit on the last unit']!
   const states = [0, 1, 2, 3].map((preemptions) => search(small, scenario, { preemptions }).states)
   assert.equal(

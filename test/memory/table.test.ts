@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { sized } from '../size.js'
 
 const MANY = sized({ quick: 50_000, full: 1_000_000 })
-const SPRAYED = sized({ quick: 100_000, full: 10_000_000 })
+const SPRAYED = sized({ quick: 100_000, full: 3_000_000 })
 const PROBES = sized({ quick: 200, full: 1_000 })
 
 /** How often a table is filled anew. */

@@ -1,6 +1,6 @@
 // run: typescript, first, full
 // Mutation tests: one deliberate mistake at a time in the built code, which the explorer or a test must
-// catch. The full tests take a third of the mistakes each day, `npm run test:long -- mutants` all of them.
+// catch. The full tests take a fifth of the mistakes each day, `npm run test:long -- mutants` all of them.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { playableCopy, SMALL_BLOCKS, waysPerSet } from '../explore/copy.js'

@@ -1,5 +1,5 @@
 // Deliberate mistakes in the code for shared files. Tests that need the addon must catch them. The full tests take a
-// third of the mistakes each day.
+// fifth of the mistakes each day.
 // run: addon, full
 import * as assert from 'uvu/assert'
 import type { Edit } from '../explore/copy.js'

@@ -11,7 +11,7 @@ const test = isLeftOut() ? always.skip : always
 const SIDES: readonly Side[] = ['addon', 'typescript', 'addon', 'typescript']
 const GRANULE_MS = 1_000
 const LIMIT = 40
-const SHARE = sized({ quick: 0.1, full: 1 })
+const SHARE = sized({ quick: 0.1, full: 0.5 })
 /** All admissions between two calm advances are recorded. */
 const CALM = { every: 10, turns: 2 }
 /** A window spans eight advances: at the last two of ten calm ones all of the window is recorded. */
@@ -95,7 +95,7 @@ for (const shape of NODES) {
     edge: 'strict',
     cost: 1,
     keys: 40,
-    phases: sized({ quick: 120, full: 2_000 }),
+    phases: sized({ quick: 120, full: 1_000 }),
   }
   test(`${nameOf(setting)}: they never exceed it in windows that move by a seventh`, async () => {
     const admitted = await decide(setting, 0.1, CALM_WINDOWS)

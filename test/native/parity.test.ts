@@ -6,7 +6,7 @@ import { runParity } from './parity.js'
 import { isLeftOut } from './sides.js'
 
 /** The full tests run a million, as a part of their own. */
-const OPERATIONS = 180_000
+const OPERATIONS = 90_000
 
 const test = isLeftOut() ? always.skip : always
 

@@ -11,7 +11,7 @@ import { nodesAbove } from '../explore/nodes.js'
 import { sized } from '../size.js'
 import { Cell, Expected } from './cell.js'
 
-const SHARE = sized({ quick: 0.3, full: 1 })
+const SHARE = sized({ quick: 0.1, full: 1 })
 
 type Next = () => number
 

@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runNode } from '../package/project.js'
 import { root } from '../package/root.js'
+import { testFiles } from './files.js'
 import { FULL, LONG } from './parts.js'
 
 const MOST_SECONDS = 900
@@ -33,6 +34,13 @@ test('the error for an unknown part lists the parts', async () => {
   assert.is(code, 1)
   assert.match(out, FULL.map(({ name }) => name).join(', '))
   assert.match(out, /\n0 passed, 0 failed, 0 skipped\n$/)
+})
+
+test('a test file that has two sizes runs at full size too', () => {
+  for (const { name, path, marks } of testFiles(root)) {
+    if (!/['"/]size\.js'/.test(readFileSync(path, 'utf8'))) continue
+    assert.ok(marks.has('full') || marks.has('also-full'), name)
+  }
 })
 
 test.run()

@@ -25,17 +25,16 @@ const POOL_DEATHS = ['--import', `./${tests}/stress/pool-deaths/doomed.js`]
 
 /** The full tests: a quarter of an hour together. */
 export const FULL: readonly Part[] = [
-  { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 480, isAlone: true },
+  { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 400, isAlone: true },
   { name: 'nodes', args: ['scripts/test-nodes.mjs', '--one', ...OF_NODE], budgetSeconds: 90, isAlone: true },
   { name: 'native', args: ['scripts/test-native.mjs'], budgetSeconds: 30 },
-  { name: 'sanitizers', args: ['scripts/test-sanitize.mjs'], budgetSeconds: 150, isAlone: true },
+  { name: 'sanitizers', args: ['scripts/test-sanitize.mjs'], budgetSeconds: 180, isAlone: true },
   { name: 'parity', args: [`${tests}/native/main.js`, '--operations', '1000000'], budgetSeconds: 30 },
   {
     name: 'attack',
     args: [`${tests}/attack/main.js`, '--keys', '1000000', '--colliding', '100000', '--windows', '200'],
     budgetSeconds: 60,
   },
-  { name: 'fuzz', args: ['scripts/fuzz-native.mjs', '--minutes', '1'], budgetSeconds: 100 },
   {
     name: 'soak',
     args: [`${tests}/soak/main.js`, '--minutes', '0.5', '--keys', '20000'],
@@ -49,6 +48,12 @@ const HOUR = 3_600
 /** The long tests, which take hours. */
 export const LONG: readonly Part[] = [
   { name: 'mutants', args: [`${tests}/run.js`, '--whole', '^mutants'], budgetSeconds: 600, isAlone: true },
+  {
+    name: 'scenarios',
+    args: [`${tests}/run.js`, '--whole', '^explore', '^model'],
+    budgetSeconds: 900,
+    isAlone: true,
+  },
   { name: 'sanitizers', args: ['scripts/test-sanitize.mjs', '--whole'], budgetSeconds: 900, isAlone: true },
   {
     name: 'model',

@@ -30,7 +30,7 @@ function held(file: string): { descriptors: number; mappings: number } {
 
 const onLinux = existsSync('/proc/self/maps') ? test : test.skip
 
-const CYCLES = sized({ quick: 1_000, full: 5_000 })
+const CYCLES = sized({ quick: 300, full: 5_000 })
 onLinux('thousands of limiters opened and closed leave no descriptor and no mapping', async () => {
   const file = at('cycles')
   await open(file).close()

@@ -1,9 +1,11 @@
+// run: also-full
 import { existsSync, statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { attachLimiter, createLimiter, type LimiterOptions } from 'millrace'
 import * as assert from 'uvu/assert'
 import { assertRaises } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
+import { sized } from '../size.js'
 import { folder, Member, withMembers } from './processes.js'
 
 const at = folder()
@@ -27,7 +29,7 @@ test('processes that open one file share one limit', () =>
 
 test('of six processes that open a missing file at the same time, one creates it', () =>
   withMembers(6, async (members) => {
-    for (let round = 0; round < 25; round++) {
+    for (let round = 0; round < sized({ quick: 8, full: 25 }); round++) {
       const file = at(`at once ${round}`)
       await Promise.all(members.map((member) => member.open(options(file))))
       const admitted = await Promise.all(members.map((member) => member.check('key', 4)))

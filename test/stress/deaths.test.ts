@@ -5,7 +5,7 @@ import { silence } from '../long-runs/progress.js'
 import { size, sized } from '../size.js'
 import { countOf, linesOf, runDeaths } from './deaths/all.js'
 
-const DEATHS = sized({ quick: 4, full: 48 })
+const DEATHS = sized({ quick: 4, full: 24 })
 
 test(`${DEATHS} threads die while they decide: no hang, no window over the limit, no lost quota`, async () => {
   const found = await runDeaths(DEATHS, 1, silence)

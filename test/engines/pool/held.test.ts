@@ -26,9 +26,12 @@ test('the exit of a thread whose ring has a new server does not fail the new ser
   assert.equal(await found('handed over'), [true, 2])
 })
 
-test('any number of dead threads are replaced, as long as each replied after the previous death', async () => {
-  assert.equal(await found('mortal'), { remaining: 10_000 - 28, isAll: true })
-})
+atFullSize(
+  'any number of dead threads are replaced, as long as each replied after the previous death',
+  async () => {
+    assert.equal(await found('mortal'), { remaining: 10_000 - 28, isAll: true })
+  },
+)
 
 atFullSize(
   'a pool that grew sends keys to `minThreads` rings again after a second without requests',

@@ -1,11 +1,15 @@
+// run: also-full
 import { Worker } from 'node:worker_threads'
 import { attachLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { sized } from '../../size.js'
 import { pooled } from '../both.js'
 
+const ROUNDS = sized({ quick: 2, full: 4 })
+
 test('the decisions of a key are made in the order of the calls, by any number of threads', async () => {
-  for (const threads of [1, 2, 3]) {
+  for (const threads of sized({ quick: [2], full: [1, 2, 3] })) {
     await using made = pooled({ limit: 500, maxKeys: 100 }, { minThreads: threads, maxThreads: threads })
     const { limiter } = made
     const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
@@ -42,7 +46,7 @@ test('calls beyond the capacity of the rings wait and keep their order while thr
   await using made = pooled({ limit: 100_000, maxKeys: 1_000 }, { minThreads: 1, maxThreads: 3 })
   const { limiter } = made
   const keys = Array.from({ length: 50 }, (_, i) => `key-${i}`)
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     const asked = Array.from({ length: 10_000 }, (_, i) => limiter.check(keys[i % 50]!))
     const batches = Array.from({ length: 4 }, () =>
       limiter.checkMany(
@@ -61,7 +65,7 @@ test('calls beyond the capacity of the rings wait and keep their order while thr
       }
     }
   }
-  assert.is(await limiter.usage('key-7'), 4_000)
+  assert.is(await limiter.usage('key-7'), 1_000 * ROUNDS)
 })
 
 test('a thread that decides inline on the same memory sees the same counts', async () => {

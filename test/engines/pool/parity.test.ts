@@ -1,14 +1,16 @@
+// run: also-full
 // Sends the same random requests to both engines, to the pool in bursts without awaiting. All replies must be
 // equal.
 import fc from 'fast-check'
 import type { Decision } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { sized } from '../../size.js'
 import { decidedBy, type Either, pooled } from '../both.js'
 
 const KEYS = 12
 const BURST = 40
-const RUNS = 150
+const RUNS = sized({ quick: 50, full: 150 })
 
 type Perform = (limiter: Either, key: string, act: Act, decisions: Decision[]) => unknown
 

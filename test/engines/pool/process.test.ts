@@ -5,7 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runNode } from '../../package/project.js'
 import { root } from '../../package/root.js'
-import { sized } from '../../size.js'
+import { atFullSize, sized } from '../../size.js'
 
 const program = join(root, 'build/test/engines/pool/program.js')
 
@@ -46,7 +46,7 @@ test(`${POOLS} pools in one process all reply, and close`, async () => {
   assert.equal(await found('many', [`${POOLS}`]), expected)
 })
 
-test('a pool works inside a worker thread, and lets it end', async () => {
+atFullSize('a pool works inside a worker thread, and lets it end', async () => {
   assert.equal(await found('inside'), { result: [9, 8, 7, 3, 3], code: 0 })
 })
 
@@ -58,7 +58,7 @@ test('createLimiter reports that the process has no permission for threads', asy
   assert.equal(await found('make', [], flags, env), expected)
 })
 
-test('threads with the least permitted memory decide', async () => {
+atFullSize('threads with the least permitted memory decide', async () => {
   assert.equal(await found('least'), { answered: 10_010 })
 })
 

@@ -5,7 +5,7 @@ import { sized } from '../../size.js'
 import { isLeftOut } from '../sides.js'
 import { Fuzz, summaryOf } from './fuzz.js'
 
-const ROUNDS = sized({ quick: 3, full: 10 })
+const ROUNDS = sized({ quick: 2, full: 10 })
 
 const test = isLeftOut() ? always.skip : always
 

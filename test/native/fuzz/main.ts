@@ -3,8 +3,9 @@ import { readFlags } from '../../long-runs/flags.js'
 import { inCommas, progressOn } from '../../long-runs/progress.js'
 import { Fuzz, summaryOf } from './fuzz.js'
 
-const { minutes, seed } = readFlags('npm run fuzz:native -- [options]', {
-  minutes: { fallback: 10, least: 1, most: 1e4, help: 'how long' },
+const { minutes, seconds, seed } = readFlags('npm run fuzz:native -- [options]', {
+  minutes: { fallback: 10, least: 0, most: 1e4, help: 'how long' },
+  seconds: { fallback: 0, least: 0, most: 1e4, help: 'in addition to the minutes' },
   seed: {
     fallback: 1,
     least: 0,
@@ -13,9 +14,9 @@ const { minutes, seed } = readFlags('npm run fuzz:native -- [options]', {
   },
 })
 const progress = progressOn(process.stderr)
-progress.note(`${minutes} minutes, seed ${seed}`)
+progress.note(`${minutes} minutes and ${seconds} seconds, seed ${seed}`)
 const fuzz = new Fuzz(seed)
-const endMs = performance.now() + 60_000 * minutes
+const endMs = performance.now() + 60_000 * minutes + 1_000 * seconds
 while (performance.now() < endMs && fuzz.found.complaints.length === 0) {
   fuzz.play(1_000)
   progress.at(summaryOf(fuzz.found, seed, inCommas))
