@@ -28,7 +28,7 @@ const IMPORT = /^import \{([^}]*)\} from '[^']*\/words\.js';?$/m
 const STRING_OR_COMMENT =
   /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\[\s\S]|[^`\\])*`/y
 const WORD = /[\w$]+/y
-const PLACE = /^[\w$.#]+$/
+const REFERENCE = /^[\w$.#]+$/
 
 /**
  * Returns the code with each call replaced; the unused import stays. Code that does not import words.js is
@@ -62,7 +62,7 @@ function replaceCalls(code: string, names: ReadonlySet<string>): string {
       continue
     }
     const [words, index, ...values] = call.values.map((value) => replaceCalls(value.trim(), names))
-    replaced += REWRITES[word]!(PLACE.test(words!) ? words! : `(${words})`, index!, values)
+    replaced += REWRITES[word]!(REFERENCE.test(words!) ? words! : `(${words})`, index!, values)
     at = call.end
   }
   return replaced

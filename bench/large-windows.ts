@@ -6,6 +6,15 @@ import { randomOrder } from './keys.js'
 import { median } from './statistics.js'
 import { collectGarbage } from './timing.js'
 
+/** Numbers of one-second buckets in a window, and the range sum of each. Up to 256 buckets have none. */
+export const LARGE_SHAPES = [
+  [60, undefined],
+  [3_600, 'blocks'],
+  [3_600, 'fenwick'],
+  [86_400, 'blocks'],
+  [86_400, 'fenwick'],
+] as const
+
 const SECOND_MS = 1_000
 const DAY_SECONDS = 86_400
 /** A window of a day with one-second buckets takes a third of a megabyte per key. */

@@ -1,23 +1,16 @@
 import { addonMissing } from '../batches.js'
 import { type Benchmark, ratioOf } from '../benchmark.js'
 import { LARGE_BATCH_FIGURES, LARGE_BATCH_UNITS, largeBatches, largeBatchName } from '../large-batches.js'
-
-const SHAPES = [
-  [60, undefined],
-  [3_600, 'blocks'],
-  [3_600, 'fenwick'],
-  [86_400, 'blocks'],
-  [86_400, 'fenwick'],
-] as const
+import { LARGE_SHAPES } from '../large-windows.js'
 
 export const largeBatch: Benchmark = {
   title: 'checkMany of packed keys on windows of 60 to 86,400 buckets: addon and TypeScript',
   units: LARGE_BATCH_UNITS,
-  contenders: SHAPES.flatMap(([buckets, rangeSum]) => [
+  contenders: LARGE_SHAPES.flatMap(([buckets, rangeSum]) => [
     largeBatches('addon', buckets, rangeSum),
     largeBatches('TypeScript', buckets, rangeSum),
   ]),
-  goals: SHAPES.flatMap(([buckets, rangeSum]) =>
+  goals: LARGE_SHAPES.flatMap(([buckets, rangeSum]) =>
     LARGE_BATCH_FIGURES.map((figure) => {
       const [typescript, addon] = (['TypeScript', 'addon'] as const).map((side) =>
         largeBatchName(side, buckets, rangeSum),

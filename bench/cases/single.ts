@@ -1,20 +1,8 @@
 import { addonMissing, type Side } from '../batches.js'
 import { type Benchmark, ratioOf } from '../benchmark.js'
-import { LARGE_UNITS, type LargeFigure, largeWindow } from '../large-windows.js'
+import { LARGE_SHAPES, LARGE_UNITS, type LargeFigure, largeWindow } from '../large-windows.js'
 
-/**
- * The window's number of one-second buckets, and its range sum. Up to 256 buckets have no range sum to
- * choose.
- */
-const SHAPES = [
-  [60, undefined],
-  [3_600, 'blocks'],
-  [3_600, 'fenwick'],
-  [86_400, 'blocks'],
-  [86_400, 'fenwick'],
-  [1_048_576, 'blocks'],
-  [1_048_576, 'fenwick'],
-] as const
+const SHAPES = [...LARGE_SHAPES, [1_048_576, 'blocks'], [1_048_576, 'fenwick']] as const
 const FIGURES: readonly LargeFigure[] = ['handle', 'admission', 'gap', 'usage', 'retry']
 /** A key takes up to four megabytes. */
 const FEW_KEYS = 3

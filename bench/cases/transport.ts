@@ -9,7 +9,7 @@ import type { ServerMemory } from '../transport/server.js'
 const IN_FLIGHT = [1, 32, 256, 1_000]
 const OURS = 'one ring of slots'
 const RINGBUF = 'two rings of ringbuf.js'
-/** A request alone takes so many times longer than one of many in flight. */
+/** The factor by which a single request takes longer than one of many in flight. */
 const SLOWER_ALONE = 40
 
 const SERVER = new URL('../transport/server.js', import.meta.url)

@@ -26,11 +26,11 @@ const FONT = 'system-ui, Helvetica, Arial, sans-serif'
  * An SVG document with a panel of bars for each measured figure, on white so that it is legible on any page.
  */
 export function renderChart(report: Report): string {
-  const places = placesOf(panelsOf(report))
-  const captionTop = Math.max(0, ...places.map(({ top, height }) => top + height)) + MARGIN
+  const layouts = layoutOf(panelsOf(report))
+  const captionTop = Math.max(0, ...layouts.map(({ top, height }) => top + height)) + MARGIN
   const height = captionTop + CAPTION_HEIGHT
   const chart = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height })
-  chart.setOption(optionsOf(places, { text: captionOf(report), top: captionTop }))
+  chart.setOption(optionsOf(layouts, { text: captionOf(report), top: captionTop }))
   const svg = chart.renderToSVGString()
   chart.dispose()
   return `${titled(withoutStyles(svg))}\n`
@@ -51,7 +51,7 @@ function captionOf({ machine: { cpu, node, date, commit }, quick }: Report): str
   return `Shorter is better; ${run}. ${cpu}, Node ${node}, ${day(date)}, commit ${commit}`
 }
 
-interface Place extends Panel {
+interface PanelLayout extends Panel {
   readonly left: number
   readonly top: number
   readonly width: number
@@ -59,28 +59,28 @@ interface Place extends Panel {
 }
 
 /** Two panels per row; a row is as high as its panel with more bars. */
-function placesOf(panels: readonly Panel[]): Place[] {
+function layoutOf(panels: readonly Panel[]): PanelLayout[] {
   const width = (WIDTH - MARGIN * (COLUMNS + 1)) / COLUMNS
-  const places: Place[] = []
+  const layouts: PanelLayout[] = []
   let top = MARGIN
   for (let row = 0; row < panels.length; row += COLUMNS) {
     const inRow = panels.slice(row, row + COLUMNS)
     const height = TITLE_HEIGHT + BAR_HEIGHT * Math.max(...inRow.map(({ bars }) => bars.length))
     inRow.forEach((panel, column) => {
-      places.push({ ...panel, left: MARGIN + column * (width + MARGIN), top, width, height })
+      layouts.push({ ...panel, left: MARGIN + column * (width + MARGIN), top, width, height })
     })
     top += height + MARGIN
   }
-  return places
+  return layouts
 }
 
-function optionsOf(places: readonly Place[], caption: { text: string; top: number }): EChartsOption {
+function optionsOf(layouts: readonly PanelLayout[], caption: { text: string; top: number }): EChartsOption {
   return {
     animation: false,
     backgroundColor: PAPER,
     textStyle: { fontFamily: FONT, color: TEXT },
     title: [
-      ...places.map(({ title, left, top }) => ({
+      ...layouts.map(({ title, left, top }) => ({
         text: title,
         left,
         top,
@@ -94,14 +94,14 @@ function optionsOf(places: readonly Place[], caption: { text: string; top: numbe
         textStyle: { fontSize: 12, fontWeight: 400, fontFamily: FONT, color: CAPTION },
       },
     ],
-    grid: places.map(({ left, top, width, bars }) => ({
+    grid: layouts.map(({ left, top, width, bars }) => ({
       left: left + NAMES_WIDTH,
       top: top + TITLE_HEIGHT - 14,
       width: width - NAMES_WIDTH - VALUES_WIDTH,
       height: BAR_HEIGHT * bars.length,
     })),
-    xAxis: places.map((_, gridIndex) => ({ type: 'value', gridIndex, show: false, min: 0 })),
-    yAxis: places.map(({ bars }, gridIndex) => ({
+    xAxis: layouts.map((_, gridIndex) => ({ type: 'value', gridIndex, show: false, min: 0 })),
+    yAxis: layouts.map(({ bars }, gridIndex) => ({
       type: 'category',
       gridIndex,
       inverse: true, // the first bar on top
@@ -110,7 +110,7 @@ function optionsOf(places: readonly Place[], caption: { text: string; top: numbe
       axisTick: { show: false },
       axisLabel: { fontSize: 13, color: TEXT, interval: 0 },
     })),
-    series: places.map(({ bars }, index) => ({
+    series: layouts.map(({ bars }, index) => ({
       type: 'bar',
       silent: true, // an image has no pointer events
       emphasis: { disabled: true },

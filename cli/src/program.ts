@@ -3,7 +3,7 @@ import { Command, CommanderError, Help } from 'commander'
 import { MillraceError } from 'millrace'
 import { demoCommand } from './demo/command.js'
 import { replayCommand } from './replay/command.js'
-import { type Environment, UsageError, widthOf, wrapped } from './terminal.js'
+import { type Environment, helpParagraph, UsageError, widthOf, wrapped } from './terminal.js'
 
 const USAGE = 2
 const NARROW = 70
@@ -21,7 +21,7 @@ export async function run(args: string[], environment: Environment): Promise<num
     .version(version(), '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
-    .addHelpText('afterAll', () => ['', ...wrapped(EXIT_CODES, widthOf(stdout))].join('\n'))
+    .addHelpText('afterAll', () => helpParagraph(EXIT_CODES, stdout))
     .exitOverride()
     .configureOutput({
       writeOut: (text) => stdout.write(text),

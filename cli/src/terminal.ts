@@ -81,6 +81,11 @@ export function wrapped(text: string, width: number): string[] {
   return [...lines, rest]
 }
 
+/** A paragraph for commander's `addHelpText`: an empty line, then the wrapped text. */
+export function helpParagraph(text: string, output: Output): string {
+  return ['', ...wrapped(text, widthOf(output))].join('\n')
+}
+
 /** A number with thousands separators: 1,729. */
 export function grouped(number: number): string {
   return number.toLocaleString('en-US')

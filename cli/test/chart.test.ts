@@ -52,7 +52,7 @@ test('a chart keeps to its width and height with any number of values', () => {
 test('a peak keeps its height with more values than columns', () => {
   for (const at of [0, 1, 4_321, 9_999]) {
     const values = Array.from({ length: 10_000 }, (_, i) => (i === at ? 100 : 0))
-    const rows = chart([{ name: 'asked', values }]).split('\n')
+    const rows = chart([{ name: 'requests', values }]).split('\n')
     assert.match(rows[0]!, /100┤ *[┏┓━]/)
   }
 })

@@ -58,7 +58,7 @@ async function adjusting(): Promise<void> {
   limiter.update('default', { limit: LIMIT })
   const later = attachLimiter(limiter.share(), { clock: { now: () => monotonicClock.now() + 1_000 } })
   const { remaining } = later.peek('key 0')
-  expect(remaining === LIMIT, `meddle: ${remaining} left of ${LIMIT} when all has expired`)
+  expect(remaining === LIMIT, `adjust: ${remaining} left of ${LIMIT} when all has expired`)
 }
 
 async function judgedByTick(limiter: Limiter, task: Task): Promise<Tally> {

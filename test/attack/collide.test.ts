@@ -12,10 +12,10 @@ test('keys that crowd a few sets under one seed are spread like random keys unde
   const keys = sized({ quick: 5_000, full: 20_000 })
   const { bound, known, own, randomFullest, sets } = collide(keys, 1, () => {})
   assert.ok(known.fullest > 10 * bound, `${known.fullest} keys in the fullest set: they do collide`)
-  assert.ok(known.evictedLive > keys, 'and displace one another')
+  assert.ok(known.evictedLive > keys, 'the keys did not evict each other')
   assert.ok(own.fullest <= bound, `${own.fullest} in the fullest set, of random keys at most ${bound}`)
   assert.ok(randomFullest <= bound, `${randomFullest} of random keys`)
-  assert.is(own.evictedLive, 0, 'each has a place of its own')
+  assert.is(own.evictedLive, 0, 'each key has its own way')
   assert.is(own.strangersRefused, 0)
   console.log(
     `fullest of ${sets} sets: ${known.fullest} known, ${own.fullest} own, ${randomFullest} random keys`,

@@ -3,7 +3,7 @@ import { createLimiter, type Limiter, manualClock } from 'millrace'
 import { Hasher } from '#millrace/memory/hash.js'
 import { HEADER, setsFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/random.js'
-import type { Tell } from '../long-runs/progress.js'
+import type { PrintLine } from '../long-runs/progress.js'
 import { collidingKeys, setsOf } from './colliding-keys.js'
 import { Latencies } from './latency.js'
 import { withSeed } from './seeded.js'
@@ -36,13 +36,13 @@ export interface CollideReport {
   randomFullest: number
 }
 
-export function collide(count: number, seed: number, tell: Tell): CollideReport {
+export function collide(count: number, seed: number, showProgress: PrintLine): CollideReport {
   const next = random(seed)
   const word = () => (next() * 2 ** 32) | 0
   const known = [word(), word()] as const
   const sets = setsFor(count)
   const crowded = Math.max(2, Math.round(sets * CROWDED))
-  const keys = collidingKeys(known, sets, crowded, count, tell)
+  const keys = collidingKeys(known, sets, crowded, count, showProgress)
   const strangers = Array.from({ length: count / 10 }, () => `${word()}.${word()}`)
   const others = Array.from({ length: count }, () => `${word()}.${word()}`)
   const own = limiterFor(count)
@@ -55,8 +55,8 @@ export function collide(count: number, seed: number, tell: Tell): CollideReport 
   }
   return {
     ...report,
-    known: play(withSeed(limiterFor(count), known), keys, strangers, sets, tell),
-    own: play(own, keys, strangers, sets, tell),
+    known: play(withSeed(limiterFor(count), known), keys, strangers, sets, showProgress),
+    own: play(own, keys, strangers, sets, showProgress),
   }
 }
 
@@ -66,12 +66,19 @@ function limiterFor(count: number): Limiter {
   return createLimiter({ limit: LIMIT, window: '1h', granularity: '6m', maxKeys: count, clock })
 }
 
-function play(limiter: Limiter, keys: string[], strangers: string[], sets: number, tell: Tell): Play {
+function play(
+  limiter: Limiter,
+  keys: string[],
+  strangers: string[],
+  sets: number,
+  showProgress: PrintLine,
+): Play {
   const decisions = new Latencies(2 * keys.length)
   for (const round of [1, 2]) {
     keys.forEach((key, i) => {
       decisions.time(() => limiter.check(key))
-      if (i % 1_000 === 0) tell(`collide: ${i} of ${keys.length} keys decided on, round ${round} of 2`)
+      if (i % 1_000 === 0)
+        showProgress(`collide: ${i} of ${keys.length} keys decided on, round ${round} of 2`)
     })
   }
   const { evictedLive } = limiter.stats()

@@ -2,7 +2,7 @@
 // hash of src/memory/hash.ts. It hashes the first words once for many keys, and rejects a key as soon as its
 // first set does not fit.
 import { Hasher } from '#millrace/memory/hash.js'
-import type { Tell } from '../long-runs/progress.js'
+import type { PrintLine } from '../long-runs/progress.js'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_'
 /** Four of the alphabet's 64 letters: the characters that the hash reads in one step. */
@@ -36,7 +36,7 @@ export function collidingKeys(
   sets: number,
   crowded: number,
   count: number,
-  tell: Tell,
+  showProgress: PrintLine,
 ): string[] {
   const words = quadWords()
   const found: string[] = []
@@ -45,7 +45,9 @@ export function collidingKeys(
     for (const suffix of search([seed0, seed1], words[prefix]!, words, sets, crowded, rest)) {
       found.push(quad(prefix) + quad(suffix))
     }
-    tell(`collide: ${found.length} of ${count} keys found, ${((prefix + 1) * QUADS) / 1e6} million tried`)
+    showProgress(
+      `collide: ${found.length} of ${count} keys found, ${((prefix + 1) * QUADS) / 1e6} million tried`,
+    )
   }
   const hasher = new Hasher(seed0, seed1)
   for (const key of found) {

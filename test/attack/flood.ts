@@ -1,7 +1,7 @@
 // A flood of random keys against a key at its limit, and its effect on other keys.
 import { createLimiter } from 'millrace'
 import { random } from '../algorithms/random.js'
-import type { Tell } from '../long-runs/progress.js'
+import type { PrintLine } from '../long-runs/progress.js'
 import { Latencies } from './latency.js'
 import { withSeed } from './seeded.js'
 
@@ -35,7 +35,7 @@ export interface FloodReport {
   rssMb: { before: number; warm: number; end: number }
 }
 
-export function flood(keys: number, keysPerRoom: number, seed: number, tell: Tell): FloodReport {
+export function flood(keys: number, keysPerRoom: number, seed: number, showProgress: PrintLine): FloodReport {
   const next = random(seed)
   const made = createLimiter({ limit: LIMIT, window: '1d', maxKeys: keys / keysPerRoom })
   const limiter = withSeed(made, [next() * 2 ** 32, next() * 2 ** 32])
@@ -57,7 +57,7 @@ export function flood(keys: number, keysPerRoom: number, seed: number, tell: Tel
   for (let i = 0; i < keys / 2; i++) {
     limiter.refund(limiter.check(`in ordinary use ${Math.floor(next() * others)}`))
     if (i % OTHERS_PER_REGULAR === 0) useRegular(ordinary)
-    tell(`flood: ${i} of ${keys / 2} ordinary decisions before it`)
+    showProgress(`flood: ${i} of ${keys / 2} ordinary decisions before it`)
   }
 
   const rssMb = { before: rssNow(), warm: 0, end: 0 }
@@ -71,7 +71,7 @@ export function flood(keys: number, keysPerRoom: number, seed: number, tell: Tel
     if (sprayed % SPRAYED_PER_TRY !== 0) continue
     tries++
     if (limiter.check('victim').allowed) extra++
-    tell(`flood: ${sprayed} of ${keys} random keys, ${extra} extra admissions of the victim`)
+    showProgress(`flood: ${sprayed} of ${keys} random keys, ${extra} extra admissions of the victim`)
   }
   rssMb.end = rssNow()
   const arenaMb = limiter.stats().bytes / 2 ** 20

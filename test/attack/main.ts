@@ -37,7 +37,7 @@ const { values } = parseArgs({
 const unknown = values.part.find((part) => !PARTS.includes(part as (typeof PARTS)[number]))
 if (unknown !== undefined) throw new Error(`--part ${unknown}: one of ${PARTS.join(', ')}`)
 const seed = whole('seed', 0)
-const { at: tell, note: line } = progressOn(process.stderr)
+const { at: showProgress, note: line } = progressOn(process.stderr)
 const forbidden: string[] = []
 const summary: string[] = []
 const forbid = (isSo: boolean, what: string) => {
@@ -59,7 +59,7 @@ process.exitCode = forbidden.length === 0 ? 0 : 1
 
 function runFlood(keys: number, keysPerRoom: number): void {
   const name = `flood, ${keysPerRoom} keys per key of capacity`
-  const report = flood(keys, keysPerRoom, seed, tell)
+  const report = flood(keys, keysPerRoom, seed, showProgress)
   const { tries, extra, sprayedAdmitted, alone, ordinary, during, arenaMb, rssMb } = report
   const most = setsFor(keys / keysPerRoom) * WAYS_PER_SET * FLOOD_LIMIT
   const grownMb = rssMb.end - rssMb.warm
@@ -89,7 +89,7 @@ function runFlood(keys: number, keysPerRoom: number): void {
 }
 
 function runCollide(count: number): void {
-  const { keys, sets, crowded, bound, known, own, randomFullest } = collide(count, seed, tell)
+  const { keys, sets, crowded, bound, known, own, randomFullest } = collide(count, seed, showProgress)
   forbid(own.fullest > bound, `${own.fullest} keys in the fullest set under the limiter's own seed`)
   const show = (name: string, { fullest, evictedLive, strangersRefused, decisions }: Play) =>
     line(
@@ -116,14 +116,14 @@ function runNewKeys(): void {
     [100_000, 5],
   ] as const) {
     for (const onFull of ['evict', 'deny', 'allow'] as const) {
-      const report = newKeys(onFull, limit, maxKeys, seed, tell)
-      const { places, few, half, most, admitted, leftBefore, leftAfter, evictedLive, noRoom } = report
+      const report = newKeys(onFull, limit, maxKeys, seed, showProgress)
+      const { ways, few, half, most, admitted, leftBefore, leftAfter, evictedLive, noRoom } = report
       line(
-        `new keys: ${onFull}, limit ${limit}, maxKeys ${maxKeys}, ${places} places: 1 % not counted after ${few} new keys, ` +
+        `new keys: ${onFull}, limit ${limit}, maxKeys ${maxKeys}, ${ways} ways: 1 % not counted after ${few} new keys, ` +
           `50 % after ${half}, 99 % after ${most}; ${admitted} admitted; a key in use has ${leftAfter.toFixed(1)} % of its limit ` +
           `left, ${leftBefore.toFixed(1)} before; ${evictedLive} evicted live, ${noRoom} without room`,
       )
-      const most4All = onFull === 'evict' ? places * limit : places
+      const most4All = onFull === 'evict' ? ways * limit : ways
       forbid(admitted > most4All, `${admitted} new keys admitted in one window, ${most4All} fit`)
     }
   }
@@ -136,11 +136,11 @@ function runOverrun(windows: number): void {
   ] as const) {
     for (const onFull of ['deny', 'allow', 'evict'] as const) {
       try {
-        const report = overrun(onFull, keys, rounds, seed, tell)
-        const { admitted, uncounted, noRoom, early, displaced, most, over, places } = report
+        const report = overrun(onFull, keys, rounds, seed, showProgress)
+        const { admitted, uncounted, noRoom, early, evicted, most, over, ways } = report
         line(
-          `overrun: ${onFull}, ${keys} keys, ${places} places, ${rounds} windows: ${admitted} admitted and ` +
-            `${uncounted} uncounted, ${noRoom} without room, ${early} early, ${displaced} displaced, ` +
+          `overrun: ${onFull}, ${keys} keys, ${ways} ways, ${rounds} windows: ${admitted} admitted and ` +
+            `${uncounted} uncounted, ${noRoom} without room, ${early} early, ${evicted} evicted, ` +
             `at most ${most} of ${OVERRUN_LIMIT} in a window, ${over} beyond`,
         )
         if (onFull === 'evict') summary.push(`${keys} keys evicting: at most ${most} of ${OVERRUN_LIMIT}`)

@@ -2,7 +2,7 @@
 import { createLimiter, manualClock } from 'millrace'
 import { type OnFull, setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/random.js'
-import type { Tell } from '../long-runs/progress.js'
+import type { PrintLine } from '../long-runs/progress.js'
 import { withSeed } from './seeded.js'
 
 /** The share of refused new keys is measured over this many. */
@@ -15,7 +15,7 @@ export interface NewKeysReport {
   onFull: OnFull
   limit: number
   maxKeys: number
-  places: number
+  ways: number
   /** New keys until 1, 50 and 99 of 100 were no longer counted; 0 if that did not happen. */
   few: number
   half: number
@@ -35,7 +35,7 @@ export function newKeys(
   limit: number,
   maxKeys: number,
   seed: number,
-  tell: Tell,
+  showProgress: PrintLine,
 ): NewKeysReport {
   const next = random(seed)
   const options = {
@@ -47,7 +47,7 @@ export function newKeys(
     clock: manualClock(1e9),
   } as const
   const limiter = withSeed(createLimiter(options), [next() * 2 ** 32, next() * 2 ** 32])
-  const places = setsFor(maxKeys) * WAYS_PER_SET
+  const ways = setsFor(maxKeys) * WAYS_PER_SET
   const established = Array.from({ length: ESTABLISHED }, (_, i) => `established ${i}`)
   for (const key of established) limiter.check(key, Math.max(1, Math.floor(USED * limit)))
   const left = () => {
@@ -66,14 +66,16 @@ export function newKeys(
     if (counted <= 0.99 * SPAN) came.few ||= sprayed
     if (counted <= 0.5 * SPAN) came.half ||= sprayed
     if (counted <= 0.01 * SPAN) came.most = sprayed
-    tell(`new keys, ${onFull}, limit ${limit}, maxKeys ${maxKeys}: ${sprayed}, ${counted} of ${SPAN} counted`)
+    showProgress(
+      `new keys, ${onFull}, limit ${limit}, maxKeys ${maxKeys}: ${sprayed}, ${counted} of ${SPAN} counted`,
+    )
   }
   const { evictedLive, noRoom } = limiter.stats()
   return {
     onFull,
     limit,
     maxKeys,
-    places,
+    ways,
     ...came,
     admitted,
     leftBefore,

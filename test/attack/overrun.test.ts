@@ -27,7 +27,7 @@ for (const [keys, windows] of sized<readonly [keys: number, windows: number][]>(
       assert.ok(report.admitted > 20_000, JSON.stringify(report))
       if (onFull === 'deny') assert.ok(report.noRoom > 1_000, JSON.stringify(report))
       if (onFull === 'allow') assert.ok(report.uncounted > 1_000, JSON.stringify(report))
-      if (onFull === 'evict') assert.ok(report.displaced > 1_000, JSON.stringify(report))
+      if (onFull === 'evict') assert.ok(report.evicted > 1_000, JSON.stringify(report))
       const { most, over, admitted } = report
       console.log(
         `${onFull}, ${keys} keys: at most ${most} of ${LIMIT} to one, ${over} of ${admitted} beyond`,
@@ -38,8 +38,8 @@ for (const [keys, windows] of sized<readonly [keys: number, windows: number][]>(
 
 for (const limit of [5, 20]) {
   test(`evict: about ${limit} new keys per way in a window use up all capacity, also of keys in use`, () => {
-    const { places, admitted, most, leftAfter, noRoom } = newKeys('evict', limit, 2_000, 1, () => {})
-    const units = places * limit
+    const { ways, admitted, most, leftAfter, noRoom } = newKeys('evict', limit, 2_000, 1, () => {})
+    const units = ways * limit
     assert.ok(admitted <= units && admitted > 0.9 * units, `${admitted} of ${units}`)
     assert.ok(most > 0.9 * units && most < 1.3 * units, `${most}, ${units}`)
     assert.ok(leftAfter < 1, `${leftAfter} % left`)
@@ -50,30 +50,29 @@ for (const limit of [5, 20]) {
 for (const onFull of ['deny', 'allow'] as const) {
   test(`${onFull}: as many new keys as ways are counted, and keys in use keep their counts`, () => {
     const report = newKeys(onFull, 5, 2_000, 1, () => {})
-    const { places, admitted, leftBefore, leftAfter, evictedLive } = report
-    assert.ok(admitted <= places - 1_000 && admitted > 0.9 * (places - 1_000), `${admitted} of ${places}`)
+    const { ways, admitted, leftBefore, leftAfter, evictedLive } = report
+    assert.ok(admitted <= ways - 1_000 && admitted > 0.9 * (ways - 1_000), `${admitted} of ${ways}`)
     assert.equal([leftAfter, evictedLive], [leftBefore, 0])
   })
 }
 
 test('evict: a new key per request gains exactly the capacity of the table, then nothing until it expires', () => {
   const clock = manualClock(1e9)
-  const places = 32
+  const ways = 32
   const limiter = createLimiter({ limit: LIMIT, window: '1m', granularity: '1s', maxKeys: 20, clock })
   let sprayed = 0
   const spray = () => {
     let admitted = 0
-    for (let i = 0; i < 10 * places * LIMIT; i++)
-      if (limiter.check(`sprayed ${sprayed++}`).allowed) admitted++
+    for (let i = 0; i < 10 * ways * LIMIT; i++) if (limiter.check(`sprayed ${sprayed++}`).allowed) admitted++
     return admitted
   }
-  assert.is(spray(), places * LIMIT)
+  assert.is(spray(), ways * LIMIT)
   for (let second = 0; second < 60; second++) {
     clock.advance(1_000)
     assert.is(spray(), 0, `${second} s later`)
   }
   clock.advance(2_000) // a way is free one granule after its counts have expired
-  assert.is(spray(), places * LIMIT)
+  assert.is(spray(), ways * LIMIT)
 })
 
 test.run()

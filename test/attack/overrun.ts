@@ -5,7 +5,7 @@ import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
 import { type OnFull, setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/random.js'
 import { ExactLog } from '../judge/exact-log.js'
-import type { Tell } from '../long-runs/progress.js'
+import type { PrintLine } from '../long-runs/progress.js'
 import { withSeed } from './seeded.js'
 
 export const LIMIT = 5
@@ -20,7 +20,7 @@ const SMALLEST = 2 * WAYS_PER_SET
 export interface OverrunReport {
   onFull: OnFull
   keys: number
-  places: number
+  ways: number
   windows: number
   decisions: number
   admitted: number
@@ -30,7 +30,7 @@ export interface OverrunReport {
   noRoom: number
   /** Refusals below the key's own limit, because of inherited counts. */
   early: number
-  displaced: number
+  evicted: number
   /** The most units of a key in one window, and the admissions beyond the limit. */
   most: number
   over: number
@@ -54,7 +54,7 @@ export function overrun(
   keys: number,
   windows: number,
   seed: number,
-  tell: Tell,
+  showProgress: PrintLine,
 ): OverrunReport {
   const next = random(seed)
   const clock = manualClock(1e9)
@@ -67,8 +67,8 @@ export function overrun(
     clock,
   }
   const limiter = withSeed(createLimiter(options), [next() * 2 ** 32, next() * 2 ** 32])
-  const places = setsFor(keys / 2) * WAYS_PER_SET
-  assert.ok(places < keys, 'the table is overrun')
+  const ways = setsFor(keys / 2) * WAYS_PER_SET
+  assert.ok(ways < keys, 'the table is overrun')
   const logs = Array.from({ length: keys }, () => new KeyLog())
   const all = new RecentSum(WINDOW_MS)
   const seen = {
@@ -96,8 +96,8 @@ export function overrun(
     if (outcome === Outcome.NO_ROOM || outcome === Outcome.UNCOUNTED) {
       assert.is(onFull === 'evict', false, 'evict always finds room')
       assert.is(allowed, onFull === 'allow')
-      assert.is(limiter.usage(`key ${key}`), 0, 'it has no place')
-      if (places === SMALLEST) assert.ok(livingAt(now, logs) >= places, 'refused while a way was free')
+      assert.is(limiter.usage(`key ${key}`), 0, 'the key has no way')
+      if (ways === SMALLEST) assert.ok(livingAt(now, logs) >= ways, 'refused while a way was free')
       if (allowed) seen.uncounted++
       else seen.noRoom++
       continue
@@ -105,7 +105,7 @@ export function overrun(
     log.lastMs = now
     if (!allowed) {
       if (log.counted.used(now, WINDOW_MS + GRANULE_MS) + 1 > LIMIT) continue
-      assert.is(onFull, 'evict', `key ${key} refused early at ${now}: it has a place of its own`)
+      assert.is(onFull, 'evict', `key ${key} refused early at ${now}: it has its own way`)
       seen.early++
       continue
     }
@@ -118,15 +118,15 @@ export function overrun(
     if (used > LIMIT) seen.over++
     seen.mostOfAll = Math.max(seen.mostOfAll, all.add(now))
     assert.ok(
-      seen.mostOfAll <= places * LIMIT,
-      `${seen.mostOfAll} units of all keys in a window, with ${places} ways`,
+      seen.mostOfAll <= ways * LIMIT,
+      `${seen.mostOfAll} units of all keys in a window, with ${ways} ways`,
     )
     if (seen.decisions % 1_000 === 0)
-      tell(`overrun, ${onFull}: ${Math.ceil((end - now) / WINDOW_MS)} windows left`)
+      showProgress(`overrun, ${onFull}: ${Math.ceil((end - now) / WINDOW_MS)} windows left`)
   }
   const { evictedLive, noRoom } = limiter.stats()
   assert.is(noRoom, seen.noRoom + seen.uncounted, 'every decision without room is counted')
-  return { ...seen, onFull, keys, places, windows, displaced: evictedLive }
+  return { ...seen, onFull, keys, ways, windows, evicted: evictedLive }
 }
 
 /**

@@ -5,8 +5,8 @@ import { assertRefused, countOf, example, withServers } from './program.js'
 test('worker-threads.mjs admits exactly 10 requests over its four threads', () =>
   withServers(example('worker-threads.mjs'), 4, async (addresses) => {
     assert.is(new Set(addresses).size, 4)
-    const asked = Array.from({ length: 24 }, (_, i) => addresses[i % 4]!)
-    const responses = await Promise.all(asked.map((address) => fetch(address)))
+    const targets = Array.from({ length: 24 }, (_, i) => addresses[i % 4]!)
+    const responses = await Promise.all(targets.map((address) => fetch(address)))
     assert.is(countOf(responses, 200), 10)
     assert.is(countOf(responses, 429), 14)
     for (const response of responses) if (response.status === 429) assertRefused(response, 61)

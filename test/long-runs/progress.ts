@@ -3,14 +3,14 @@
  * minute.
  */
 export interface Progress {
-  at: Tell
+  at: PrintLine
   /** Prints a line that stays. */
-  note: Tell
+  note: PrintLine
   /** Erases the progress line, before other output to the same terminal. */
   clear(): void
 }
 
-export type Tell = (line: string) => void
+export type PrintLine = (line: string) => void
 
 const ERASE_LINE = '\r\x1b[2K'
 const LIVE_MS = 200

@@ -58,7 +58,7 @@ test('to install it runs no script and compiles nothing', () => {
   const { scripts, gypfile } = JSON.parse(readFileSync(join(project.installed, 'package.json'), 'utf8'))
   for (const script of ['preinstall', 'install', 'postinstall', 'prepare'])
     assert.is(scripts[script], undefined, script)
-  // npm compiles what has a binding.gyp, unless it is told not to.
+  // npm compiles packages with a binding.gyp unless `gypfile` is false.
   assert.is(gypfile, false)
   assert.not(existsSync(join(project.installed, 'binding.gyp')))
 })

@@ -10,7 +10,7 @@ import { readText, root } from './root.js'
 const blocks = [...readText('docs/how-to/testing.md').matchAll(/^```js\n\/\/ (\S+)\n([\s\S]*?)^```/gm)]
 const files = new Map(blocks.map(([, name, code]) => [name!, code!]))
 
-/** Runs a test file beside `login.js`: inside of the package, so that `millrace` is the package itself. */
+/** Runs a test file next to `login.js`, inside the package, so that `millrace` resolves to the package itself. */
 function runTest(code: string): { status: number | null; output: string } {
   const folder = join(root, 'build', `testing-docs-${process.pid}`)
   mkdirSync(folder)

@@ -125,8 +125,10 @@ test('an editor completes durations and other literals', () => {
     fileExists: ts.sys.fileExists,
     readFile: ts.sys.readFile,
   })
-  const completed = (place: string) =>
-    service.getCompletionsAtPosition(file, code.indexOf(place) + place.length, {})?.entries.map((e) => e.name)
+  const completed = (marker: string) =>
+    service
+      .getCompletionsAtPosition(file, code.indexOf(marker) + marker.length, {})
+      ?.entries.map((e) => e.name)
   assert.ok(completed("window: '")?.includes('1m'))
   assert.equal(completed("edge: '")?.sort(), ['smooth', 'strict'])
 })

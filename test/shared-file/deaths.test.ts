@@ -65,10 +65,10 @@ test('ways claimed by dead processes are freed by the next process that has the 
   for (let death = 0; death < DEATHS; death++) await dieClaiming(small, `dead ${death}`)
   assert.is((await stats(survivor)).lostWays, DEATHS)
   assert.is(await countRoom(survivor, 'key'), 32 - DEATHS)
-  const beside = await Member.start()
-  await beside.open(small)
-  assert.is((await stats(beside)).lostWays, DEATHS, 'not alone')
-  await Promise.all([survivor.kill(), beside.kill()])
+  const other = await Member.start()
+  await other.open(small)
+  assert.is((await stats(other)).lostWays, DEATHS, 'not alone')
+  await Promise.all([survivor.kill(), other.kill()])
   const alone = await Member.start()
   await alone.open(small)
   assert.is((await stats(alone)).lostWays, 0)
@@ -121,7 +121,7 @@ test('a table whose ways were all claimed by dead processes has room again and k
 async function dieClaiming(small: ReturnType<typeof options>, key: string): Promise<void> {
   const doomed = await Member.start()
   await doomed.open(small)
-  await doomed.tell({ do: 'die at', state: NAMED })
+  await doomed.request({ do: 'die at', state: NAMED })
   await doomed.check(key, 1).then(
     () => assert.unreachable('it lived'),
     (error: ErrorThere) => assert.is(error.code, 'ENDED'),

@@ -30,10 +30,10 @@ test('pools with one file share a limit, also when their threads start again', a
   const one = pooled(file, 1_000)
   const other = pooled(file, 1_000)
   const keys = ['a', 'b', 'c']
-  const asked = Array.from({ length: 600 }, (_, i) =>
+  const pending = Array.from({ length: 600 }, (_, i) =>
     keys.map((key) => (i % 2 === 0 ? one : other).check(key)),
   )
-  const admitted = (await Promise.all(asked.flat())).filter(({ allowed }) => allowed).length
+  const admitted = (await Promise.all(pending.flat())).filter(({ allowed }) => allowed).length
   assert.is(admitted, 1_800)
   const batch = await other.checkMany(Array(600).fill('b'))
   assert.is(

@@ -125,15 +125,15 @@ test('worker threads attach to a limiter in a file by share(), and may end and s
 
 test('a share refers to the same file, not to another at its path', async () => {
   const { renameSync, rmSync } = await import('node:fs')
-  const limiter = createLimiter(options(at('place')))
+  const limiter = createLimiter(options(at('replaced')))
   const share = structuredClone(limiter.share())
   assert.is(attachLimiter(share).peek('key').remaining, 10)
-  renameSync(at('place'), at('place before'))
+  renameSync(at('replaced'), at('moved'))
   assertRaises(() => attachLimiter(share), 'ERR_MILLRACE_SHARED_FILE', 'shared.file', 'gone')
-  const other = createLimiter(options(at('place')))
+  const other = createLimiter(options(at('replaced')))
   assertRaises(() => attachLimiter(share), 'ERR_MILLRACE_SHARED_FILE', 'shared.file', 'another')
   await Promise.all([limiter.close(), other.close()])
-  rmSync(at('place'))
+  rmSync(at('replaced'))
 })
 
 test.run()

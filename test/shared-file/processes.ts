@@ -65,7 +65,7 @@ export class Member {
     return member
   }
 
-  async tell(order: Order): Promise<unknown> {
+  async request(order: Order): Promise<unknown> {
     this.child.ref()
     this.child.channel?.ref()
     this.child.send(order)
@@ -82,16 +82,16 @@ export class Member {
   }
 
   open(options: LimiterOptions, machine?: MachineState): Promise<unknown> {
-    return this.tell({ do: 'open', options, ...(machine && { machine }) })
+    return this.request({ do: 'open', options, ...(machine && { machine }) })
   }
 
   /** Makes `count` requests and returns the number of admissions. */
   check(key: string, times: number): Promise<number> {
-    return this.tell({ do: 'check', key, times }) as Promise<number>
+    return this.request({ do: 'check', key, times }) as Promise<number>
   }
 
   call(method: keyof Limiter, ...args: unknown[]): Promise<unknown> {
-    return this.tell({ do: 'call', method, args })
+    return this.request({ do: 'call', method, args })
   }
 
   /** Resolves with the signal that ended the process. */

@@ -39,7 +39,7 @@ async function leftAfter(
 }
 
 const usage = (member: Member) => member.call('usage', 'key')
-const turn = (member: Member, machine: Partial<MachineState>) => member.tell({ do: 'turn', machine })
+const turn = (member: Member, machine: Partial<MachineState>) => member.request({ do: 'turn', machine })
 /** The uptime at the first start: so long that a restarted clock seems to be in the past. */
 const LONG_UP = { bootId: FIRST, upMs: 90 * 24 * HOUR, wallMs: WALL }
 

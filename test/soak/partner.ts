@@ -28,7 +28,7 @@ export class Partner {
 
   go(ends: readonly number[]): void {
     if (this.#broken !== undefined) throw this.#broken
-    this.#tell({ name: 'go', ends })
+    this.#send({ name: 'go', ends })
   }
 
   rest(): Promise<Report> {
@@ -45,7 +45,7 @@ export class Partner {
   #ask(order: Order): Promise<Report> {
     if (this.#broken !== undefined) throw this.#broken
     const report = this.#report()
-    this.#tell(order)
+    this.#send(order)
     return report
   }
 
@@ -54,7 +54,7 @@ export class Partner {
     return report as Report
   }
 
-  #tell(order: Order): void {
+  #send(order: Order): void {
     this.#worker.postMessage(order)
   }
 }

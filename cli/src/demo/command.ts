@@ -2,7 +2,15 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Duration } from 'millrace'
 import { checkRule } from 'millrace/internal'
 import { duration, positiveInteger } from '../arguments.js'
-import { type Environment, grouped, hasColour, Progress, widthOf, wrapped } from '../terminal.js'
+import {
+  type Environment,
+  grouped,
+  hasColour,
+  helpParagraph,
+  Progress,
+  widthOf,
+  wrapped,
+} from '../terminal.js'
 import { type DemoOptions, type DemoProgress, type DemoResult, runDemo } from './demo.js'
 import { ENGINES } from './messages.js'
 import { report } from './report.js'
@@ -48,10 +56,7 @@ export function demoCommand(program: Command, environment: Environment, exit: (c
         .default(0, 'any free port'),
     )
     .option('--json', 'print the results as JSON')
-    .addHelpText('after', () => {
-      const width = widthOf(environment.stdout)
-      return ['', ...wrapped(HELP_AFTER, width)].join('\n')
-    })
+    .addHelpText('after', () => helpParagraph(HELP_AFTER, environment.stdout))
     .action(async (options: DemoOptions & { json?: true }) => {
       exit(await demo(options, environment))
     })

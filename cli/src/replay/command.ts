@@ -2,7 +2,15 @@ import { type Command, Option } from 'commander'
 import type { Duration, Edge, MillraceError } from 'millrace'
 import { checkRule } from 'millrace/internal'
 import { duration, positiveInteger } from '../arguments.js'
-import { type Environment, grouped, hasColour, Progress, UsageError, widthOf, wrapped } from '../terminal.js'
+import {
+  type Environment,
+  grouped,
+  hasColour,
+  helpParagraph,
+  Progress,
+  UsageError,
+  widthOf,
+} from '../terminal.js'
 import { fixedWindow } from './fixed-window.js'
 import { type Key, parseKey, readable } from './keys.js'
 import { type Replay, replay, violatesGuarantee } from './replay.js'
@@ -75,7 +83,7 @@ export function replayCommand(
     )
     .option('-t, --top <count>', 'number of refused clients to list', positiveInteger, 10)
     .option('--json', 'print the results as JSON')
-    .addHelpText('after', () => ['', ...wrapped(EXAMPLE, widthOf(environment.stdout))].join('\n'))
+    .addHelpText('after', () => helpParagraph(EXAMPLE, environment.stdout))
     .action(async (file: string, options: ReplayOptions) => {
       exit(await runReplay(file, options, environment))
     })

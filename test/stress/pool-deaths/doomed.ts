@@ -12,9 +12,9 @@ function obey(orders: Int32Array): void {
   let stepsLeft = 0
   let manner: Inside | undefined
 
-  const take = (place: number): Inside | undefined => {
-    const order = load(orders, place)
-    if (order === 0 || compareExchange(orders, place, order, 0) !== order) return undefined
+  const take = (index: number): Inside | undefined => {
+    const order = load(orders, index)
+    if (order === 0 || compareExchange(orders, index, order, 0) !== order) return undefined
     add(orders, TAKEN, 1)
     return mannerOf(order)
   }

@@ -29,9 +29,9 @@ export class Killer {
    * Orders a death: of the next thread that decides, after `steps` steps; or of the next that starts, at
    * once.
    */
-  order(manner: Inside, steps: number, place: typeof NOW | typeof AT_START = NOW): void {
+  order(manner: Inside, steps: number, index: typeof NOW | typeof AT_START = NOW): void {
     Atomics.store(this.#orders, STEPS, steps)
-    Atomics.store(this.#orders, place, numberOf(manner))
+    Atomics.store(this.#orders, index, numberOf(manner))
   }
 
   nextStart(): Promise<Worker> {
