@@ -20,8 +20,8 @@ export const UNKNOWN_STAMP = SUNK
  * refund may have taken that charge, and it must not be taken out again.
  *
  * A bucket's mark is 0 until a refund by key takes from it. Each further one changes the mark: 1, 2, 1, 2. A
- * *turn* is the change from 2 to 1. It first raises the cell's generation. A charge's stamp is the mark of
- * its bucket. If the mark is not 0, the stamp also has the generation, read after the bucket and before the
+ * *turn* is the change to 1 from 2, or from the sunk mark 3 (below). It first raises the cell's generation. A
+ * charge's stamp is the mark of its bucket. If the mark is not 0, the stamp also has the generation, read after the bucket and before the
  * CAS that charges it. While mark and generation equal the stamp, no refund by key has taken from the bucket.
  *
  * The mark is in the word from which a charge is taken out, but the generation is not. So turns and

@@ -294,7 +294,8 @@ export class PoolEngine implements DecidingEngine {
 
   #sendBacklog(): void {
     if (this.#backlog.isEmpty) return
-    this.#pending -= this.#backlog.drain((request) => this.#tryEnqueue(request))
+    const dropped = this.#backlog.drain((request) => this.#tryEnqueue(request))
+    this.#pending -= dropped
     this.#publishAll()
   }
 
