@@ -17,7 +17,7 @@ import { runAll } from './run/queue.js'
 
 const SIZES: Readonly<Record<string, readonly Part[]>> = { full: FULL, long: LONG }
 /** The timeout of a part, in budgets. */
-const TIMEOUT_BUDGETS = 3
+const TIMEOUT_BUDGETS = 6
 const FAILURE_LINES = 60
 
 const [size = 'full', ...names] = process.argv.slice(2)

@@ -3,7 +3,7 @@ export interface Part {
   readonly name: string
   /** The arguments of node, run in the package's folder. */
   readonly args: readonly string[]
-  /** The duration on two idle processors. After three times as long the part is killed. */
+  /** The duration on two idle processors. After six times as long the part is killed. */
   readonly budgetSeconds: number
   /** No other part runs at the same time. */
   readonly isAlone?: boolean
