@@ -122,11 +122,11 @@ class Cells {
    */
   bool undo(size_t base, Word e, Word cost, Word stamp) {
     if (stamp == SUNK) return false;
-    const size_t beside = this->beside(base);
-    const bool isTurning = stamp != 0 && add(words_, beside + GIVING, 1) >= ONE_TURN;
+    const size_t extra = this->extra(base);
+    const bool isTurning = stamp != 0 && add(words_, extra + GIVING, 1) >= ONE_TURN;
     const bool isSame = stamp == 0 || (!isTurning && stampWith(base, stamp & SUNK) == stamp);
     const bool isTaken = isSame && takeOut(base, e, cost, stamp);
-    if (stamp != 0) add(words_, beside + GIVING, static_cast<Word>(-1));
+    if (stamp != 0) add(words_, extra + GIVING, static_cast<Word>(-1));
     if (!isTaken) return false;
     ring_.sums().takeOut(base, ring_.slot(e), ring_.lap(), cost);
     bumpEpoch(base);
@@ -212,12 +212,12 @@ class Cells {
    * LATE if another thread has changed the bucket.
    */
   Word chargeSunk(size_t base, size_t at, Word cost) {
-    const size_t giving = beside(base) + GIVING;
+    const size_t giving = extra(base) + GIVING;
     const bool isAlone = add(words_, giving, ONE_TURN) == 0;
     const Word b = load(words_, at);
     Word charged = LATE;
     if ((b & LAP) == ring_.lap() && refundsOf(b) == SUNK && (b & COUNT) + cost <= COUNT) {
-      if (isAlone) add(words_, beside(base) + GENERATION, 1);
+      if (isAlone) add(words_, extra(base) + GENERATION, 1);
       const Word turned = isAlone ? b - (SUNK - 1) * ONE_REFUND : b;
       stamp_ = stampOf(base, turned);
       if (compareExchange(words_, at, b, turned + cost) == b) charged = turned + cost;
@@ -234,12 +234,12 @@ class Cells {
 
   /** The stamp of a mark in the cell's present generation. */
   Word stampWith(size_t base, Word mark) const {
-    return (load(words_, beside(base) + GENERATION) << STAMP_BITS) | mark;
+    return (load(words_, extra(base) + GENERATION) << STAMP_BITS) | mark;
   }
 
-  /** The index of a cell's GENERATION and GIVING. */
-  size_t beside(size_t base) const {
-    return shape_.besideAt + (base - shape_.waysAt) / shape_.wayWords * BESIDE_WORDS;
+  /** The index of a way's extra words, GENERATION and GIVING. */
+  size_t extra(size_t base) const {
+    return shape_.extraAt + (base - shape_.waysAt) / shape_.wayWords * EXTRA_WORDS;
   }
 
   /**

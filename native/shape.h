@@ -29,7 +29,7 @@ struct Shape {
   int64_t modulus;
   uint32_t wayWords;
   uint64_t waysAt;
-  uint64_t besideAt;
+  uint64_t extraAt;
   uint64_t words;
   double granuleMs;
   bool isWhole;
@@ -48,8 +48,8 @@ struct Shape {
     modulus = (int64_t{1} << 32) / ringsTicks * ringsTicks;
     wayWords = BUCKETS + ring + blocks + upper;
     waysAt = NAMES_AT + ways;
-    besideAt = waysAt + ways * wayWords;
-    words = besideAt + ways * BESIDE_WORDS;
+    extraAt = waysAt + ways * wayWords;
+    words = extraAt + ways * EXTRA_WORDS;
     granuleMs = windowMs / buckets;
     isWhole = granuleMs == std::floor(granuleMs);
   }

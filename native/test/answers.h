@@ -123,18 +123,18 @@ void takesAChargeOutUnlessARefundByKeyMayHaveTakenIt() {
     const Reading reading(arena.shape, START_MS);
     const size_t base = cells.base(way);
     Word& bucket = arena.words[base + BUCKETS + cells.ring().slot(reading.tick)];
-    Word* const beside = arena.words.data() + arena.shape.besideAt + way * BESIDE_WORDS;
+    Word* const extra = arena.words.data() + arena.shape.extraAt + way * EXTRA_WORDS;
     CHECK(admits(other, way, 1, 5, reading), "%s", what);
     bucket += mark * ONE_REFUND;
-    beside[GENERATION] = generation;
-    beside[GIVING] = giving;
+    extra[GENERATION] = generation;
+    extra[GIVING] = giving;
     CHECK(admits(cells, way, 1, 5, reading), "%s", what);
     CHECK(cells.decided().stamp == stamp, "%s: stamp %u", what, cells.decided().stamp);
     bucket = (bucket & ~REFUNDS) + markThen * ONE_REFUND;
-    beside[GENERATION] = generationThen;
+    extra[GENERATION] = generationThen;
     CHECK(cells.undo(base, reading.tick, 1, stamp) == isTakenOut, "%s", what);
     CHECK((bucket & COUNT) == (isTakenOut ? 1u : 2u), "%s: %u", what, bucket & COUNT);
-    CHECK(beside[GIVING] == giving, "%s: %u give back", what, beside[GIVING]);
+    CHECK(extra[GIVING] == giving, "%s: %u give back", what, extra[GIVING]);
   }
 }
 

@@ -200,7 +200,7 @@ void theLastCellStaysWithinTheArena() {
   constexpr Name last{0xffffffff, 0xffffffff};
   const size_t way = arena.insert(last, START_MS);
   Cells<Sums> cells(arena.data(), arena.shape);
-  CHECK(cells.base(way) + arena.shape.wayWords == arena.shape.besideAt, "way %zu is the last", way);
+  CHECK(cells.base(way) + arena.shape.wayWords == arena.shape.extraAt, "way %zu is the last", way);
   for (uint32_t tick = 0; tick < 3 * (GRANULES + 1); tick++) {
     const Reading reading(arena.shape, START_MS + tick * GRANULE_MS);
     const bool isFirst = tick % (GRANULES + 1) == 0;

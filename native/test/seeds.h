@@ -9,7 +9,7 @@
  */
 inline size_t seededLength(const millrace::Shape& shape) {
 #if defined(SEED_SHORT_ARENA)
-  return shape.besideAt - 1;
+  return shape.extraAt - 1;
 #else
   return shape.words;
 #endif

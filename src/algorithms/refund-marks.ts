@@ -21,12 +21,13 @@ export const UNKNOWN_STAMP = SUNK
  *
  * A bucket's mark is 0 until a refund by key takes from it. Each further one changes the mark: 1, 2, 1, 2. A
  * *turn* is the change to 1 from 2, or from the sunk mark 3 (below). It first raises the cell's generation. A
- * charge's stamp is the mark of its bucket. If the mark is not 0, the stamp also has the generation, read after the bucket and before the
- * CAS that charges it. While mark and generation equal the stamp, no refund by key has taken from the bucket.
+ * charge's stamp is the mark of its bucket. If the mark is not 0, the stamp also has the generation, read
+ * after the bucket and before the CAS that charges it. While mark and generation equal the stamp, no refund
+ * by key has taken from the bucket.
  *
- * The mark is in the word from which a charge is taken out, but the generation is not. So turns and
- * give-backs of one cell exclude each other, without waiting. Each announces itself in GIVING, by one
- * addition, before it reads the bucket. The old value tells which others are announced.
+ * The mark is in the word from which a charge is taken out, but the generation is one of the way's extra
+ * words. So turns and give-backs of one cell exclude each other, without waiting. Each announces itself in
+ * GIVING, by one addition, before it reads the bucket. The old value tells which others are announced.
  *
  *  - A give-back leaves its charge in the bucket while a turn is announced.
  *  - A thread may make a turn if it was alone when it announced itself. Any other thread *sinks* the bucket
@@ -54,14 +55,14 @@ export class RefundMarks {
   stampOf(base: number, b: number): number {
     const refunds = refundsOf(b)
     if (refunds === 0 || refunds === SUNK) return refunds
-    return (load(this.#words, this.#beside(base) + GENERATION) << 2) | refunds
+    return (load(this.#words, this.#extra(base) + GENERATION) << 2) | refunds
   }
 
   /**
    * Announces a turn, before the bucket is read. Returns whether this thread is alone. `endTurn` must follow.
    */
   beginTurn(base: number): boolean {
-    return add(this.#words, this.#beside(base) + GIVING, ONE_TURN) === 0
+    return add(this.#words, this.#extra(base) + GIVING, ONE_TURN) === 0
   }
 
   /**
@@ -70,12 +71,12 @@ export class RefundMarks {
    */
   turned(base: number, b: number, isAlone: boolean): number {
     const mark = isAlone ? 1 : SUNK
-    if (isAlone) add(this.#words, this.#beside(base) + GENERATION, 1)
+    if (isAlone) add(this.#words, this.#extra(base) + GENERATION, 1)
     return b + (mark - refundsOf(b)) * ONE_REFUND
   }
 
   endTurn(base: number): void {
-    add(this.#words, this.#beside(base) + GIVING, -ONE_TURN)
+    add(this.#words, this.#extra(base) + GIVING, -ONE_TURN)
   }
 
   /**
@@ -100,17 +101,17 @@ export class RefundMarks {
    * taking. `endGiveBack` must follow.
    */
   beginGiveBack(base: number, stamp: number): boolean {
-    const beside = this.#beside(base)
-    if (add(this.#words, beside + GIVING, 1) >>> 0 >= ONE_TURN) return false
-    return ((load(this.#words, beside + GENERATION) << 2) | (stamp & 3)) === stamp
+    const extra = this.#extra(base)
+    if (add(this.#words, extra + GIVING, 1) >>> 0 >= ONE_TURN) return false
+    return ((load(this.#words, extra + GENERATION) << 2) | (stamp & 3)) === stamp
   }
 
   endGiveBack(base: number): void {
-    add(this.#words, this.#beside(base) + GIVING, -1)
+    add(this.#words, this.#extra(base) + GIVING, -1)
   }
 
-  #beside(base: number): number {
-    const { waysAt, wayWords, besideAt, besideWords } = this.#shape
-    return besideAt + ((base - waysAt) / wayWords) * besideWords
+  #extra(base: number): number {
+    const { waysAt, wayWords, extraAt, extraWords } = this.#shape
+    return extraAt + ((base - waysAt) / wayWords) * extraWords
   }
 }

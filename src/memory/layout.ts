@@ -48,7 +48,7 @@
  *                         all ones: for ever
  *                BUCKETS  one word each: lap:8 | refund mark:2 | count:22
  *                nodes    one word each: lap:8 | count:24
- *     beside   two words for each way, after all cells. Only refunds use them (`algorithms/refund-marks.ts`):
+ *     extra    two words for each way, after all cells. Only refunds use them (`algorithms/refund-marks.ts`):
  *                GENERATION
  *                GIVING   low 16 bits: threads that give back a charge of a marked bucket;
  *                         high 16 bits: threads that give a bucket mark 1 again
@@ -56,7 +56,7 @@
  * With n = 10 a cell has 16 words, one cache line.
  *
  * Who writes what: the thread that has a way CLAIMED writes its name, and no other thread does. Every other
- * word of a way is written by compare-exchange, or by an atomic addition beside the ways. There are two
+ * word of a way is written by compare-exchange, or by an atomic addition to its extra words. There are two
  * exceptions: the note, and the first TICK of a way (`algorithms/sliding-window.ts`, `memory/insertion.ts`).
  */
 import { MAX_BUCKETS, MOST_LINEAR } from '../core/rule.js'
@@ -203,12 +203,12 @@ export const NODE_COUNT = 0xffffff
 export const BLOCK_BITS = 6
 export const BLOCK = 1 << BLOCK_BITS
 
-/** Offsets in the words beside the ways. */
+/** Offsets in the extra words of a way. */
 export const GENERATION = 0
 export const GIVING = 1
 /** GIVING: one thread that gives a bucket mark 1 again. */
 export const ONE_TURN = 1 << 16
-export const BESIDE_WORDS = 2
+export const EXTRA_WORDS = 2
 
 /** UNTIL and NEWEST count in sixteenths of a second. */
 export const PER_SECOND = 16
@@ -232,8 +232,8 @@ export interface Shape {
   readonly ways: number
   readonly wayWords: number
   readonly waysAt: number
-  readonly besideAt: number
-  readonly besideWords: number
+  readonly extraAt: number
+  readonly extraWords: number
   readonly words: number
 }
 
@@ -279,11 +279,11 @@ export function shapeFor(windowMs: number, buckets: number, sets: number, sums: 
   const wayWords = BUCKETS + ring + blocks + upper
   const waysAt = NAMES_AT + ways
   const modulus = Math.floor(2 ** 32 / (LAPS * ring)) * LAPS * ring
-  const besideAt = waysAt + ways * wayWords
-  const besideWords = BESIDE_WORDS
-  const words = besideAt + ways * besideWords
+  const extraAt = waysAt + ways * wayWords
+  const extraWords = EXTRA_WORDS
+  const words = extraAt + ways * extraWords
   const counts = { windowMs, buckets, sums, ring, blocks, upper, modulus, sets, ways }
-  return { ...counts, wayWords, waysAt, besideAt, besideWords, words }
+  return { ...counts, wayWords, waysAt, extraAt, extraWords, words }
 }
 
 /** Every key has two sets to choose from. */

@@ -66,7 +66,7 @@ export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>>
     GENERATION: layout.GENERATION,
     GIVING: layout.GIVING,
     ONE_TURN: layout.ONE_TURN,
-    BESIDE_WORDS: layout.BESIDE_WORDS,
+    EXTRA_WORDS: layout.EXTRA_WORDS,
     NODE_COUNT: layout.NODE_COUNT,
     BLOCK_BITS: layout.BLOCK_BITS,
     BLOCK: layout.BLOCK,

@@ -202,7 +202,7 @@ export class Ledger {
   /** @see Machine.watch */
   observe(index: number, before: number, after: number): void {
     const { shape } = this.#arena
-    if (index < shape.waysAt || index >= shape.besideAt) return
+    if (index < shape.waysAt || index >= shape.extraAt) return
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
     const field = (index - shape.waysAt) % shape.wayWords
     if (field === ADM) this.#observeAdmission(way, before, after)

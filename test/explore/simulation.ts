@@ -34,7 +34,7 @@ export interface ThreadMark extends LogMark {
 }
 
 const FIELDS = ['hi', 'admission', 'tick', 'as-of', 'until']
-const BESIDE = ['generation', 'giving']
+const EXTRA = ['generation', 'giving']
 const STATES = ['FREE', 'CLAIMED', 'NAMED', 'LIVE']
 const HEADER_NAMES = new Map<number, string>(Object.entries(HEADER).map(([name, index]) => [index, name]))
 const { hash1, hash2 } = new Log()
@@ -139,9 +139,9 @@ export class Simulation {
     if (index >= this.machine.words.length) return 'the clock'
     if (index < NAMES_AT) return HEADER_NAMES.get(index) ?? `header ${index}`
     if (index < shape.waysAt) return `name of way ${index - NAMES_AT}`
-    if (index >= shape.besideAt) {
-      const beside = index - shape.besideAt
-      return `${BESIDE[beside % shape.besideWords]} of way ${Math.floor(beside / shape.besideWords)}`
+    if (index >= shape.extraAt) {
+      const extra = index - shape.extraAt
+      return `${EXTRA[extra % shape.extraWords]} of way ${Math.floor(extra / shape.extraWords)}`
     }
     const field = (index - shape.waysAt) % shape.wayWords
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
@@ -154,7 +154,7 @@ export class Simulation {
   describe(index: number, value: number): string {
     const { shape } = this.#arena
     const field =
-      index < shape.waysAt || index >= shape.besideAt ? -1 : (index - shape.waysAt) % shape.wayWords
+      index < shape.waysAt || index >= shape.extraAt ? -1 : (index - shape.waysAt) % shape.wayWords
     if (index >= this.machine.words.length) return `${this.readings[this.machine.getNote(0)]} ms`
     if (field === ADM) return `epoch ${value >>> 24} ${STATES[(value & STATE) >>> 22]} total ${value & COUNT}`
     if (field >= BUCKETS + shape.ring) return `lap ${value >>> 24} count ${value & NODE_COUNT}`

@@ -75,7 +75,7 @@ const VERSION_3 = {
   GENERATION: 0,
   GIVING: 1,
   ONE_TURN: 1 << 16,
-  BESIDE_WORDS: 2,
+  EXTRA_WORDS: 2,
   PER_SECOND: 16,
   FOR_EVER: 0xffffffff,
   NAMES_AT: 128,
@@ -150,8 +150,8 @@ test('an arena has ways for its keys at a load of 80 %, and memory for all words
     ways: 16_000,
     wayWords: 66,
     waysAt: 16_128,
-    besideAt: 16_128 + 16_000 * 66,
-    besideWords: 2,
+    extraAt: 16_128 + 16_000 * 66,
+    extraWords: 2,
     words: 16_128 + 16_000 * 68,
   })
 })

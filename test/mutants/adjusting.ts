@@ -24,7 +24,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'a mark that is turned without a generation': {
     scenario: 'refunds by key while an admission is given back',
-    edits: [inRefundMarks('add(this.#words, this.#beside(base) + GENERATION, 1);', '')],
+    edits: [inRefundMarks('add(this.#words, this.#extra(base) + GENERATION, 1);', '')],
   },
   'a mark that is turned while another thread gives back': {
     scenario: 'refunds by key while an admission is given back',
