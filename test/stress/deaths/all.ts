@@ -41,7 +41,8 @@ export async function runDeaths(deaths: number, seed: number, progress: Progress
   return all!
 }
 
-function sum(a: Findings, b: Findings): Findings {
+/** The findings of two runs together. */
+export function sum(a: Findings, b: Findings): Findings {
   return {
     deaths: {
       terminate: a.deaths.terminate + b.deaths.terminate,

@@ -29,6 +29,8 @@ export interface Findings {
   complaints: string[]
 }
 
+/** Windows that are judged before the threads of a wave start. */
+const WINDOWS_BEFORE_DEATHS = 1_100
 /** Operations that each survivor must complete after the deaths of a wave. */
 const OPERATIONS_AFTER_DEATHS = 200
 /** The timeout of a wait: thousands of times its usual duration. */
@@ -128,6 +130,8 @@ export class Round {
   ): Promise<void> {
     this.#board.order = GO
     this.#board.clockRuns = true
+    const windows = this.#sweep.windows + WINDOWS_BEFORE_DEATHS
+    await this.#until(() => this.#sweep.windows >= windows, 'the survivors fill windows')
     const doomed = manners.map((manner) => this.#start(manner, NEW_KEYS[this.#below(3)]!))
     for (const roundThread of doomed) {
       await this.#until(
