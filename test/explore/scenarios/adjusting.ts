@@ -5,6 +5,11 @@ import { ANYTHING } from './deciding.js'
 
 /** A charge that overlaps a refund by key may stay for a window. */
 const AMONG_REFUNDS = ANYTHING.filter((what) => what !== 'refused at rest' && what !== 'early')
+/** The mark of the bucket is 1 after the first of these, 2 after the second, then 1 again. */
+const CHARGED_AND_REFUNDED: NonNullable<Scenario['before']> = [
+  [20, check()],
+  [20, refund(1)],
+]
 const penalize = (cost: number): Op => ({ do: 'penalize', key: 1, cost })
 const block = (granules: number, key = 1): Op => ({ do: 'block', key, ms: granules * 1_000 })
 const unblock: Op = { do: 'unblock', key: 1 }
@@ -106,10 +111,7 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
   'refunds by key while an admission is given back': {
     forbidden: AMONG_REFUNDS,
     times: [20],
-    before: [
-      [20, check()],
-      [20, refund(1)],
-    ],
+    before: CHARGED_AND_REFUNDED,
     threads: [
       [check(), giveBack],
       [refund(1), check(), refund(1), check()],
@@ -118,37 +120,19 @@ export const adjusting: Readonly<Record<string, Scenario>> = {
   'refunds by key that overlap, and an admission that one of them took': {
     forbidden: AMONG_REFUNDS,
     times: [20],
-    before: [
-      [20, check()],
-      [20, refund(1)],
-      [20, check()],
-      [20, refund(1)],
-      [20, check()],
-    ],
+    before: [...CHARGED_AND_REFUNDED, ...CHARGED_AND_REFUNDED, [20, check()]],
     threads: [[check(), giveBack], [refund(1), refund(1), check(), check()], [refund(1)]],
   },
   'the mark of a sunk bucket is raised': {
     forbidden: AMONG_REFUNDS,
     times: [20],
-    before: [
-      [20, check()],
-      [20, refund(1)],
-      [20, check()],
-      [20, refund(1)],
-    ],
+    before: [...CHARGED_AND_REFUNDED, ...CHARGED_AND_REFUNDED],
     threads: [[check(), giveBack], [refund(1), check(), refund(1)], [check()]],
   },
   'the last unit, where refunds by key have been': {
     forbidden: ANYTHING,
     times: [20, 21],
-    before: Array.from(
-      { length: 3 },
-      () =>
-        [
-          [20, check()],
-          [20, refund(1)],
-        ] as const,
-    ).flat(),
+    before: [...CHARGED_AND_REFUNDED, ...CHARGED_AND_REFUNDED, ...CHARGED_AND_REFUNDED],
     limit: 2,
     threads: [[check(1, 2)], [check(), check()]],
   },
