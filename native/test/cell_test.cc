@@ -108,9 +108,39 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
 }
 
 /**
- * All threads decide on one cell. A refused thread advances the clock by a window and a granule. If a thread
- * sees the same time before and after a decision, the admission was charged in that tick.
+ * All threads decide on one way, and count what each time of the clock admits. If a thread sees the same time
+ * before and after a decision, the admission was charged in that tick. A thread advances the clock by
+ * `turnMs` where `shouldAdvance(now, isFull)` says so; in calm times, only once the way is full.
  */
+template <typename Sums, typename ShouldAdvance>
+void admitInTurns(Arena<Sums>& arena, size_t way, Word cost, Word limit, double turnMs,
+                  std::vector<std::atomic<Word>>& admitted, ShouldAdvance shouldAdvance) {
+  const int phases = static_cast<int>(admitted.size());
+  Clock clock;
+  inThreads([&](unsigned i) {
+    Cells<Sums> cells(arena.data(), arena.shape);
+    for (int now = clock.enter(i); now < phases; now = clock.enter(i)) {
+      const Reading reading(arena.shape, START_MS + now * turnMs);
+      const auto decideOne = [&] {
+        const Result found = decide(cells, way, cost, limit, reading);
+        if (found == Result::ADMITTED && clock.now() == now) admitted[now] += cost;
+        return found;
+      };
+      // NEEDS_READING: this thread was suspended while the others advanced the clock by an hour.
+      const bool isFull = decideOne() == Result::FULL;
+      if (!Clock::isCalm(now)) {
+        if (shouldAdvance(now, isFull)) clock.advance(now);
+      } else if (isFull) {
+        clock.advanceCalmly(now, [&] {
+          while (decideOne() != Result::FULL) continue;
+        });
+      }
+    }
+    clock.leave(i);
+  });
+}
+
+/** A refused thread advances the clock by a window and a granule. */
 template <typename Sums>
 void threadsNeverExceedTheLimit(bool isSmooth, uint32_t granules, Word cost) {
   constexpr Word limit = 20;
@@ -118,29 +148,8 @@ void threadsNeverExceedTheLimit(bool isSmooth, uint32_t granules, Word cost) {
   Arena<Sums> arena(2, isSmooth, granules);
   const size_t way = arena.insert(KEY, START_MS);
   const double turnMs = (granules + 1) * GRANULE_MS;
-  Clock clock;
   std::vector<std::atomic<Word>> admitted(PHASES);
-  inThreads([&](unsigned i) {
-    Cells<Sums> cells(arena.data(), arena.shape);
-    for (int now = clock.enter(i); now < PHASES; now = clock.enter(i)) {
-      const Reading reading(arena.shape, START_MS + now * turnMs);
-      const auto decideOne = [&] {
-        const Result found = decide(cells, way, cost, limit, reading);
-        if (found == Result::ADMITTED && clock.now() == now) admitted[now] += cost;
-        return found;
-      };
-      if (decideOne() != Result::FULL) continue;
-      if (!Clock::isCalm(now)) {
-        clock.advance(now);
-      } else {
-        clock.advanceCalmly(now, [&] {
-          while (decideOne() != Result::FULL) continue;
-        });
-      }
-      // NEEDS_READING: this thread was suspended while the others advanced the clock by an hour.
-    }
-    clock.leave(i);
-  });
+  admitInTurns(arena, way, cost, limit, turnMs, admitted, [](int, bool isFull) { return isFull; });
   for (int i = 0; i < PHASES; i++) {
     CHECK(admitted[i] <= limit, "%u in window %d", admitted[i].load(), i);
     if (!Clock::isRecorded(i, 0)) continue;
@@ -161,29 +170,9 @@ void threadsNeverExceedTheLimitInMovingWindows(uint32_t granules) {
   const int before = static_cast<int>(granules / turn);  // times of which the limiter still counts a granule
   Arena<Sums> arena(2, false, granules);
   const size_t way = arena.insert(KEY, START_MS);
-  const double turnMs = turn * GRANULE_MS;
-  Clock clock;
   std::vector<std::atomic<Word>> admitted(PHASES);
-  inThreads([&](unsigned i) {
-    Cells<Sums> cells(arena.data(), arena.shape);
-    for (int now = clock.enter(i); now < PHASES; now = clock.enter(i)) {
-      const Reading reading(arena.shape, START_MS + now * turnMs);
-      const auto decideOne = [&] {
-        const Result found = decide(cells, way, 1, limit, reading);
-        if (found == Result::ADMITTED && clock.now() == now) admitted[now]++;
-        return found;
-      };
-      const bool isFull = decideOne() == Result::FULL;
-      if (!Clock::isCalm(now)) {
-        if (isFull || admitted[now] > limit / 4) clock.advance(now);
-      } else if (isFull) {
-        clock.advanceCalmly(now, [&] {
-          while (decideOne() != Result::FULL) continue;
-        });
-      }
-    }
-    clock.leave(i);
-  });
+  admitInTurns(arena, way, 1, limit, turn * GRANULE_MS, admitted,
+               [&](int now, bool isFull) { return isFull || admitted[now] > limit / 4; });
   for (int end = phasesAWindow; end < PHASES; end++) {
     Word sum = 0;
     for (int i = end - phasesAWindow + 1; i <= end; i++) sum += admitted[i];
