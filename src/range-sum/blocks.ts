@@ -57,35 +57,10 @@ export class Blocks extends Nodes {
     return sum
   }
 
-  protected findInLap(base: number, from: number, to: number, lap: number): number {
-    const end = to + 1
-    let slot = from
-    while (slot < end) {
-      const block = slot >>> BLOCK_BITS
-      let span = BLOCK
-      let node = this.nodesAt + block
-      if ((slot & (BLOCK - 1)) > 0) span = 0
-      else if (this.#upperAt > 0 && (block & (BLOCK - 1)) === 0 && !this.#endsWithin(base, block, lap)) {
-        node = this.#upperAt + (block >>> BLOCK_BITS)
-        span = BLOCK * BLOCK
-      }
-      const counted = span > 0 ? this.countOf(base + node, lap) : 0
-      if (span > 0 && counted <= this.left) {
-        this.left -= counted
-        slot += span
-        continue
-      }
-      const next = Math.min((block + 1) << BLOCK_BITS, end)
-      const found = this.findInBuckets(base, slot, next, lap)
-      if (found >= 0) return found
-      slot = next
-    }
-    return -1
-  }
-
-  /** Whether `find` ends within the node of the second level that begins with this block. */
-  #endsWithin(base: number, block: number, lap: number): boolean {
-    return this.countOf(base + this.#upperAt + (block >>> BLOCK_BITS), lap) > this.left
+  protected passNode(base: number, block: number, lap: number): number {
+    const isUpper = this.#upperAt > 0 && (block & (BLOCK - 1)) === 0
+    if (isUpper && this.passes(base + this.#upperAt + (block >>> BLOCK_BITS), lap)) return BLOCK * BLOCK
+    return this.passes(base + this.nodesAt + block, lap) ? BLOCK : 0
   }
 
   protected sweepBlock(base: number, block: number, to: number): void {

@@ -1,4 +1,4 @@
-import { BLOCK, BLOCK_BITS } from '../memory/layout.js'
+import { BLOCK_BITS } from '../memory/layout.js'
 import { Nodes } from './nodes.js'
 import { CHARGED } from './range-sum.js'
 
@@ -55,24 +55,8 @@ export class Fenwick extends Nodes {
     return sum
   }
 
-  protected findInLap(base: number, from: number, to: number, lap: number): number {
-    const end = to + 1
-    let slot = from
-    while (slot < end) {
-      const block = slot >>> BLOCK_BITS
-      const isWhole = (slot & (BLOCK - 1)) === 0
-      const counted = isWhole ? this.countOf(base + this.nodesAt + block, lap) : 0
-      if (isWhole && counted <= this.left) {
-        this.left -= counted
-        slot += this.#spanOf(block) << BLOCK_BITS
-        continue
-      }
-      const next = Math.min((block + 1) << BLOCK_BITS, end)
-      const found = this.findInBuckets(base, slot, next, lap)
-      if (found >= 0) return found
-      slot = next
-    }
-    return -1
+  protected passNode(base: number, block: number, lap: number): number {
+    return this.passes(base + this.nodesAt + block, lap) ? this.#spanOf(block) << BLOCK_BITS : 0
   }
 
   protected sweepBlock(base: number, block: number, to: number): void {

@@ -55,15 +55,15 @@ export abstract class Nodes implements RangeSum {
    */
   protected abstract sumOfBlocks(base: number, from: number, to: number, lap: number): number
   /**
-   * The first slot from `from` to `to` whose count exceeds `this.left`, or -1. Subtracts earlier counts from
-   * `left`.
+   * Passes the largest node that begins with this block and does not exceed what `find` has left (`passes`).
+   * Returns the number of its slots, or 0 if there is no such node.
    */
-  protected abstract findInLap(base: number, from: number, to: number, lap: number): number
+  protected abstract passNode(base: number, block: number, lap: number): number
   /** Sweeps a block, its guard, and all other nodes that begin with it. */
   protected abstract sweepBlock(base: number, block: number, to: number): void
 
   /** The units that `find` must still pass. */
-  protected left = 0
+  #left = 0
 
   sum(base: number, slot: number, lap: number, length: number): number {
     const from = slot - length + 1
@@ -73,13 +73,13 @@ export abstract class Nodes implements RangeSum {
   }
 
   find(base: number, slot: number, lap: number, length: number, units: number): number {
-    this.left = units
+    this.#left = units
     const from = slot - length + 1
     if (from < 0) {
-      const found = this.findInLap(base, from + this.ring, this.ring - 1, (lap - ONE_LAP) & LAP)
+      const found = this.#findInLap(base, from + this.ring, this.ring - 1, (lap - ONE_LAP) & LAP)
       if (found >= 0) return slot - found + this.ring
     }
-    const found = length > 0 ? this.findInLap(base, Math.max(from, 0), slot, lap) : -1
+    const found = length > 0 ? this.#findInLap(base, Math.max(from, 0), slot, lap) : -1
     return found < 0 ? found : slot - found
   }
 
@@ -159,12 +159,42 @@ export abstract class Nodes implements RangeSum {
     return sum
   }
 
-  protected findInBuckets(base: number, from: number, end: number, lap: number): number {
+  /** Subtracts a node's count from `left`. Returns false if it exceeds `left`. */
+  protected passes(at: number, lap: number): boolean {
+    const counted = this.countOf(at, lap)
+    if (counted > this.#left) return false
+    this.#left -= counted
+    return true
+  }
+
+  /**
+   * The first slot from `from` to `to` whose count exceeds `left`, or -1. Subtracts earlier counts from
+   * `left`.
+   */
+  #findInLap(base: number, from: number, to: number, lap: number): number {
+    const end = to + 1
+    let slot = from
+    while (slot < end) {
+      const block = slot >>> BLOCK_BITS
+      const passed = (slot & (BLOCK - 1)) === 0 ? this.passNode(base, block, lap) : 0
+      if (passed > 0) {
+        slot += passed
+        continue
+      }
+      const next = Math.min((block + 1) << BLOCK_BITS, end)
+      const found = this.#findInBuckets(base, slot, next, lap)
+      if (found >= 0) return found
+      slot = next
+    }
+    return -1
+  }
+
+  #findInBuckets(base: number, from: number, end: number, lap: number): number {
     for (let slot = from; slot < end; slot++) {
       const b = read(this.words, base + BUCKETS + slot)
       if ((b & LAP) !== lap) continue
-      this.left -= b & COUNT
-      if (this.left < 0) return slot
+      this.#left -= b & COUNT
+      if (this.#left < 0) return slot
     }
     return -1
   }
