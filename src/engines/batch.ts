@@ -120,9 +120,7 @@ class InlineBatch implements BatchDecision {
 
   /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const { length, allowed, remaining } = this
-    const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
-    return inspectAs('BatchDecision', fields, options, inspect)
+    return inspectBatch(this, options, inspect)
   }
 
   /** The decision at an index. It is a refusal. */
@@ -221,6 +219,13 @@ class InlineBatch implements BatchDecision {
   #costOf(i: number): number {
     return typeof this.#costs === 'number' ? this.#costs : this.#costs[i]!
   }
+}
+
+/** The text of a batch for `console.log`. */
+export function inspectBatch(batch: BatchDecision, options: object, inspect: Inspect): string {
+  const { length, allowed, remaining } = batch
+  const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
+  return inspectAs('BatchDecision', fields, options, inspect)
 }
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */

@@ -1,7 +1,7 @@
 import { secondsOf } from '../core/decision.js'
-import { type Inspect, inspectAs } from '../core/inspect.js'
+import type { Inspect } from '../core/inspect.js'
 import { CHARGED_TICK, COST, EACH, OP, Op, OUTCOME, REFUNDS, requestOf, WAY } from '../memory/request-ring.js'
-import { type BatchDecision, type Costs, checkEntry } from './batch.js'
+import { type BatchDecision, type Costs, checkEntry, inspectBatch } from './batch.js'
 import { PendingReply } from './pending-reply.js'
 import { isNotStarted, noThreadsError } from './pool-errors.js'
 import type { RingRequest } from './request.js'
@@ -33,9 +33,7 @@ class PoolBatch implements BatchDecision {
 
   /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const { length, allowed, remaining } = this
-    const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
-    return inspectAs('BatchDecision', fields, options, inspect)
+    return inspectBatch(this, options, inspect)
   }
 }
 

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { MillraceError } from '../core/errors.js'
 import { ownFile } from '../core/own-file.js'
+import type { Arena } from '../memory/arena.js'
 import { constantsHash } from './constants.js'
 import type { NativeFiles } from './files.js'
 import type { NativeParams } from './native-params.js'
@@ -62,6 +63,16 @@ export function addonFor(environment: Environment = process.env): Addon | undefi
 }
 
 /**
+ * Returns the addon if there is one and it can handle this arena. Beyond these limits doubles cannot tell one
+ * granule from the next.
+ */
+export function addonForArena({ shape, originMs }: Arena): Addon | undefined {
+  const addon = addonFor()
+  const isExact = shape.windowMs <= Number.MAX_SAFE_INTEGER && Math.abs(originMs) <= Number.MAX_SAFE_INTEGER
+  return isExact ? addon : undefined
+}
+
+/**
  * Returns the addon for a feature that TypeScript does not have.
  * @throws MillraceError `ERR_MILLRACE_NO_ADDON` for the option that needs the addon
  */
@@ -101,7 +112,7 @@ function noAddonError(cause: unknown): MillraceError {
 
 function howToGetIt(): string {
   return (
-    `install a release that has one for ${process.platform}-${process.arch} in prebuilds/, whole and not bundled, or build it ` +
-    'in a clone by `npm run build:native` (Python 3 and a C++20 compiler)'
+    `install a release that has one for ${process.platform}-${process.arch} in prebuilds/, whole and not ` +
+    'bundled, or build it in a clone by `npm run build:native` (Python 3 and a C++20 compiler)'
   )
 }

@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
-import { type Addon, addonFor } from './addon.js'
-import { canHandle, type NativeParams, PARAM, paramsFor, SEEN_WORDS } from './native-params.js'
+import { type Addon, addonForArena } from './addon.js'
+import { type NativeParams, PARAM, paramsFor, SEEN_WORDS } from './native-params.js'
 
 /**
  * TypeScript decides smaller batches, unless MILLRACE_NATIVE is 1. A call costs as much as three decisions,
@@ -57,8 +57,8 @@ export class NativeBatches {
 
   /** Returns undefined if there is no addon. */
   static for(arena: Arena, clock: Clock): NativeBatches | undefined {
-    const addon = addonFor()
-    return addon === undefined || !canHandle(arena) ? undefined : new NativeBatches(addon, arena, clock)
+    const addon = addonForArena(arena)
+    return addon && new NativeBatches(addon, arena, clock)
   }
 
   constructor(addon: Addon, arena: Arena, clock: Clock) {

@@ -73,13 +73,6 @@ export const SEEN_WORDS = 4
 /** One reading of the clock holds for this many keys of a batch. The clock costs a third of a decision. */
 export const KEYS_PER_READING = 64
 
-/**
- * Whether the addon can handle this arena. Beyond these limits doubles cannot tell one granule from the next.
- */
-export function canHandle({ shape, originMs }: Arena): boolean {
-  return shape.windowMs <= Number.MAX_SAFE_INTEGER && Math.abs(originMs) <= Number.MAX_SAFE_INTEGER
-}
-
 /** Params that describe the arena; the caller sets the rest for each call. */
 export function paramsFor({ shape, originMs, edge }: Arena): NativeParams {
   const params = new Float64Array(PARAM_COUNT)

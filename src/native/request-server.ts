@@ -1,6 +1,6 @@
 import type { Arena } from '../memory/arena.js'
-import { type Addon, addonFor } from './addon.js'
-import { canHandle, type NativeParams, PARAM, paramsFor } from './native-params.js'
+import { type Addon, addonForArena } from './addon.js'
+import { type NativeParams, PARAM, paramsFor } from './native-params.js'
 
 /**
  * TypeScript serves fewer requests than this, unless MILLRACE_NATIVE is 1. A call costs as much as two or
@@ -19,9 +19,8 @@ export class NativeRequestServer {
 
   /** Returns undefined if there is no addon, or if the edge is smooth, which it does not support here. */
   static for(arena: Arena, ring: Int32Array): NativeRequestServer | undefined {
-    const addon = addonFor()
-    if (addon === undefined || !canHandle(arena) || arena.edge === 'smooth') return undefined
-    return new NativeRequestServer(addon, arena, ring)
+    const addon = arena.edge === 'smooth' ? undefined : addonForArena(arena)
+    return addon && new NativeRequestServer(addon, arena, ring)
   }
 
   constructor(addon: Addon, arena: Arena, ring: Int32Array) {

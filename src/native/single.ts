@@ -3,8 +3,8 @@ import type { Decided } from '../core/decision.js'
 import type { Reading } from '../core/reading.js'
 import type { Arena } from '../memory/arena.js'
 import { COUNT } from '../memory/layout.js'
-import { type Addon, addonFor } from './addon.js'
-import { CALL, CALL_WORDS, canHandle, OPERATION, paramsFor, STATUS } from './native-params.js'
+import { type Addon, addonForArena } from './addon.js'
+import { CALL, CALL_WORDS, OPERATION, paramsFor, STATUS } from './native-params.js'
 
 /**
  * Carries out single operations on one arena in the addon. Both sides see the memory of `CALL`: JavaScript
@@ -23,10 +23,8 @@ export class NativeSingle {
 
   /** Returns undefined if there is no addon, or if the arena is in a file. */
   static for(arena: Arena, reading: Reading): NativeSingle | undefined {
-    const addon = addonFor()
-    if (addon === undefined || !(arena.buffer instanceof SharedArrayBuffer) || !canHandle(arena))
-      return undefined
-    return new NativeSingle(addon, arena, reading)
+    const addon = arena.buffer instanceof SharedArrayBuffer ? addonForArena(arena) : undefined
+    return addon && new NativeSingle(addon, arena, reading)
   }
 
   constructor(addon: Addon, arena: Arena, reading: Reading) {
