@@ -118,7 +118,7 @@ class Cells {
   }
 
   /**
-   * Takes a charge out of its bucket. Returns false if a refund by key may have taken it: the stamp tells.
+   * Takes a charge out of its bucket. Returns false if a refund by key may have taken it, by the stamp.
    */
   bool undo(size_t base, Word e, Word cost, Word stamp) {
     if (stamp == SUNK) return false;

@@ -63,7 +63,7 @@ export function environmentFor(sanitizers, addon, reports) {
     MILLRACE_PREBUILD: addon,
     MILLRACE_NATIVE: '1',
     MILLRACE_EVERY_TEST: '1',
-    // Node frees little memory at its end, so leaks of the addon cannot be told from Node's own. Node's new
+    // Node frees little memory at its end, so leaks of the addon look like Node's own. Node's new
     // and delete are only partly intercepted, so a mismatch of the two means nothing.
     ASAN_OPTIONS: `${log}:detect_leaks=0:alloc_dealloc_mismatch=0`,
     UBSAN_OPTIONS: `${log}:print_stacktrace=1`,

@@ -135,7 +135,7 @@ export class SlidingWindow {
   /** The stamp of the last admission's charge, which giving back needs. */
   chargedStamp = 0
   /**
-   * The admission word that the last decision left or read. With `chargedTick`, it tells later if the cell
+   * The admission word that the last decision left or read. With `chargedTick`, it shows later if the cell
    * has changed.
    */
   lastAdm = 0

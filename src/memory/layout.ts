@@ -34,7 +34,7 @@
  * **Refunds.** Giving back, `refund(decision)`, takes out that decision's own charge. A refund by key,
  * `refund(key, cost)`, takes any units of the key. A *refund mark* is two bits of a bucket. They change with
  * each refund by key that takes from the bucket. The *generation* of a cell counts how often a mark of its
- * buckets has started again. A *stamp* is the mark and the generation that a charge found. It tells later
+ * buckets has started again. A *stamp* is the mark and the generation that a charge found. It shows later
  * whether a refund by key has taken from the bucket since.
  *
  *     header   128 words, 8 cache lines: what the arena is, its limit, its statistics (`HEADER`)
@@ -193,7 +193,7 @@ export const ONE_LAP = 1 << 24
 /** A bucket: refund mark. */
 export const REFUNDS = 3 << 22
 export const ONE_REFUND = 1 << 22
-/** The mark of a bucket whose charges can't be told from the units that refunds by key took. */
+/** The mark of a bucket whose charges may be among the units that refunds by key took. */
 export const SUNK = 3
 export const refundsOf = (bucket: number): number => (bucket >>> 22) & 3
 
@@ -289,7 +289,7 @@ export function shapeFor(windowMs: number, buckets: number, sets: number, sums: 
 /** Every key has two sets to choose from. */
 export const MIN_SETS = 2
 
-/** The number of sets in a table for so many keys. */
+/** The number of sets in a table for `maxKeys` keys. */
 export function setsFor(maxKeys: number): number {
   return Math.max(MIN_SETS, Math.ceil(maxKeys / MAX_LOAD / WAYS_PER_SET))
 }

@@ -5,7 +5,7 @@ import { load } from './words.js'
 
 /**
  * Counts of all threads of a limiter. Each thread adds its decisions every 256 decisions, and when it closes.
- * Reading them takes microseconds, whatever the size of the table (`npm run bench -- --case stats`).
+ * Reading them takes microseconds for any size of the table (`npm run bench -- --case stats`).
  */
 export interface Statistics {
   /**

@@ -8,7 +8,7 @@ const MANY = sized({ quick: 50_000, full: 1_000_000 })
 const SPRAYED = sized({ quick: 100_000, full: 3_000_000 })
 const PROBES = sized({ quick: 200, full: 1_000 })
 
-/** How often a table is filled anew. */
+/** How often a new table is filled. */
 const ROUNDS = sized({ quick: 20, full: 60 })
 
 const inWords = (count: number) => count.toLocaleString('en')

@@ -138,11 +138,11 @@ test('other threads and other limiters decide on after a close', async () => {
      })`,
     { eval: true, workerData: closed.share() },
   )
-  const told = () => new Promise((resolve) => worker.once('message', resolve))
-  assert.is(await told(), 'ready')
+  const nextMessage = () => new Promise((resolve) => worker.once('message', resolve))
+  assert.is(await nextMessage(), 'ready')
   await closed.close()
   worker.postMessage('')
-  assert.is(await told(), 1)
+  assert.is(await nextMessage(), 1)
   other.check('key')
   assert.is(other.usage('key'), 2)
   await worker.terminate()

@@ -49,7 +49,7 @@ async function* split(bytes: Readable): AsyncGenerator<string> {
   for await (const chunk of bytes) {
     const texts = (rest + decoder.write(chunk)).split('\n')
     rest = texts.pop()!
-    // One character more than the limit is enough: `line` cuts it off, with whatever follows.
+    // One character more than the limit is enough: `line` cuts it off, with all that follows.
     if (rest.length > LONGEST_LINE) rest = rest.slice(0, LONGEST_LINE + 1)
     for (const text of texts) yield line(text)
   }

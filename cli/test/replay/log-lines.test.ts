@@ -98,11 +98,11 @@ test('an unreadable file is an error with the name', async () => {
 test('onBytes gets the bytes read and the size of the file', async () => {
   const bytes = gzipSync('a line\n'.repeat(100_000))
   const path = file('sized', bytes)
-  const told: [number, number | undefined][] = []
-  for await (const _ of logLines(path, stream(), (read, all) => told.push([read, all])));
-  assert.equal(told.at(-1), [bytes.length, bytes.length])
-  for await (const _ of logLines('-', stream(bytes), (read, all) => told.push([read, all])));
-  assert.equal(told.at(-1), [bytes.length, undefined])
+  const reports: [number, number | undefined][] = []
+  for await (const _ of logLines(path, stream(), (read, all) => reports.push([read, all])));
+  assert.equal(reports.at(-1), [bytes.length, bytes.length])
+  for await (const _ of logLines('-', stream(bytes), (read, all) => reports.push([read, all])));
+  assert.equal(reports.at(-1), [bytes.length, undefined])
 })
 
 test('lines are truncated at 65,536 characters, and the next line is complete', async () => {

@@ -11,7 +11,7 @@ type Loose = Record<(typeof CALLS)[number], (...args: unknown[]) => unknown>
 const MOST_OPEN = 8
 const MOST_MAPPED = 6
 const MOST_BYTES = 2 ** 20
-/** No process has so many descriptors. A random descriptor must not be one of Node's. */
+/** No process has a descriptor this large. A random descriptor must not be one of Node's. */
 const UNUSED_DESCRIPTOR = 2 ** 24
 
 export class FileCalls {
