@@ -30,6 +30,7 @@ mkdirSync(logs, { recursive: true })
 process.chdir(root)
 
 const totals: Totals = { passed: 0, failed: 0, skipped: 0 }
+const failed: string[] = []
 const startedMs = performance.now()
 await runAll(
   parts.map((part) => ({ ...part, isAlone: part.isAlone ?? false, isFirst: false })),
@@ -39,6 +40,7 @@ await runAll(
 if (parts.length === 0)
   console.log(`no part has such a name; the parts are ${SIZES[size]!.map(({ name }) => name).join(', ')}`)
 console.log(`${parts.length} parts in ${Math.round((performance.now() - startedMs) / 1_000)} s`)
+if (failed.length > 0) console.log(`failed: ${failed.join(', ')}`)
 console.log(lastLine(totals))
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
 
@@ -57,6 +59,7 @@ async function runPart({ name, args, budgetSeconds }: Part): Promise<void> {
       ? ` left processes running: ${left.join('; ')}`
       : ''
   const hasFailed = code !== 0 || problem !== ''
+  if (hasFailed) failed.push(name)
   console.log(`${hasFailed ? 'FAIL' : 'ok  '} ${name}${problem} (${seconds.toFixed(0)} s${isOver})`)
   console.log(hasFailed ? lines.slice(-FAILURE_LINES).join('\n') : `     ${lines.at(-1)}`)
   const counts = /^(\d+) passed, (\d+) failed, (\d+) skipped$/.exec(lines.at(-1)!)

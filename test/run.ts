@@ -5,7 +5,7 @@
 //   node build/test/run.js --full [PATTERN ...]    the tests that take longer
 //   node build/test/run.js --whole [PATTERN ...]   these, and all that they leave out by turns
 //
-// The last line is `N passed, N failed, N skipped`, which scripts can parse.
+// Failed files are named before the last line, `N passed, N failed, N skipped`, which scripts can parse.
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -52,6 +52,7 @@ if (size === 'quick') {
   if (patterns.length > 0 && rest.length > 0)
     report.note(`npm run test:full also runs: ${rest.map(({ file }) => file.name).join(', ')}`)
 }
+report.listFailed(outcomes)
 const totals = totalsOf(outcomes)
 console.log(lastLine(totals))
 process.exitCode = totals.failed > 0 || totals.passed + totals.skipped === 0 ? 1 : 0

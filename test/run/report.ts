@@ -44,6 +44,12 @@ export class Report {
     this.#stream.write(`${line}\n`)
   }
 
+  /** Lists the files that failed. */
+  listFailed(outcomes: readonly Outcome[]): void {
+    const failed = outcomes.filter((outcome) => outcome.failed > 0).map(({ run }) => titleOf(run))
+    if (failed.length > 0) this.note(`failed: ${failed.sort().join(', ')}`)
+  }
+
   /** Lists the slow files. */
   listSlow(outcomes: readonly Outcome[]): void {
     const slow = outcomes

@@ -67,6 +67,7 @@ test('patterns select files, also of workspaces; the last line counts skipped te
   assert.match(out, /^ok {3}good \(2 of 2, 1 skipped, /m)
   assert.match(out, /^ok {3}tool\/tools \(1 of 1, /m)
   assert.match(out, /^3 passed, 0 failed, 1 skipped\n$/m)
+  assert.not.match(out, 'failed:')
 })
 
 test('a failed test, a non-zero exit code and a file without tests are reported as failures', async () => {
@@ -76,7 +77,7 @@ test('a failed test, a non-zero exit code and a file without tests are reported 
   assert.match(out, 'failed on purpose')
   assert.match(out, 'bad/ends exited with 7, outside any test')
   assert.match(out, 'bad/empty has no tests')
-  assert.match(out, /\n1 passed, 3 failed, 0 skipped\n$/)
+  assert.match(out, /\nfailed: bad\/empty, bad\/ends, bad\/fails\n1 passed, 3 failed, 0 skipped\n$/)
 })
 
 test('a file that hangs is killed with its processes and reported', async () => {
