@@ -307,7 +307,9 @@ export class InlineDecision implements Decision {
    * the start of that granule.
    *
    * A log that is used to check a limiter needs this moment. A time taken a little later, when the log is
-   * written, may put an old admission beside new ones. Then windows seem to be over the limit that are not.
+      * written, may put an old admission together with new ones. Then windows seem to be over the limit that
+   * are not.
+
    */
   effectMs(readingMs: number): number {
     return this.era.estimates.effectOf(this, readingMs)

@@ -10,7 +10,7 @@
  *   changes nothing.
  * - Another boot: at least the machine's uptime has passed since NEWEST, the newest reading that a count was
  *   made with. More time has passed if the machine was off, but only the wall clock knows. The wall clock is
- *   used only if the kernel knows its error (`wallErrorMs`), both now and when it was last recorded beside
+ *   used only if the kernel knows its error (`wallErrorMs`), both now and when it was last recorded with
  *   the file's time, once a second. Both errors are subtracted. Otherwise the time off counts as zero. So no
  *   key gets units back from a wall clock that was wrong, then or now, and no count stays longer than a
  *   window and a granule after the restart.
