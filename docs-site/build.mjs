@@ -19,6 +19,9 @@ const LINK = /\]\((?:Class|Function|Interface)\.(?=\w+\.md)/g
 const PART =
   /^#{4,6} (Default|Example|Implementation of|Inherited from|Overrides|Parameters|Returns|See|Throws|Type Parameters)$/gm
 
+/** A field of an object that the code above has already shown, without a text of its own. */
+const SHOWN_FIELD = /^#{4} \w+\??\n\n```ts\n[^`]*```\n\n(?=#{4} |\*\*)/gm
+
 const [option] = process.argv.slice(2)
 if (![undefined, '--check', '--dev'].includes(option)) {
   console.error(`${option}: expected --check, --dev, or nothing`)
@@ -45,7 +48,7 @@ function writeReference(folder) {
     rmSync(join(folder, file))
     writeFileSync(
       join(folder, file.replace(KIND, '')),
-      text.replaceAll(LINK, '](').replaceAll(PART, '**$1**'),
+      text.replaceAll(LINK, '](').replaceAll(PART, '**$1**').replaceAll(SHOWN_FIELD, ''),
     )
   }
 }
