@@ -2,21 +2,17 @@
 
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
-import type { Signal } from './core/on-abort.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { SharedLimiter } from './engines/share.js'
-import type { CheckManyOptions, LimiterRule, LimiterStats, WaitOptions } from './limiter.js'
+import type { LimiterStats } from './limiter.js'
+import type {
+  CallOptions,
+  CheckManyOptions,
+  CheckOptions,
+  LimiterRule,
+  WaitOptions,
+} from './limiter-options.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
-
-/** Options of one call to an {@link AsyncLimiter}. */
-export interface CallOptions {
-  /**
-   * Ends the call: its promise rejects with `ERR_MILLRACE_ABORTED`. A decision that a worker has already made
-   * stays charged; the error's `mayBeCharged` says whether that is possible.
-   * @default a call that can't be aborted
-   */
-  signal?: Signal
-}
 
 /**
  * A limiter that decides on the worker threads of a pool. Its methods are those of {@link Limiter}, as
@@ -67,7 +63,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    * refused with `retryAfterMs: Infinity`.
    * @param key the key to limit: a string of 1 to 65,536 characters, or a handle
    * @param cost units to charge, an integer of 0 or more. Default: 1
-   * @param options a signal that aborts the call
+   * @param options a limit for this call only, and a signal that aborts the call
    * @returns a promise of the decision. Being over the limit is no error: `allowed` is false
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
    * `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_OVERLOADED`,
@@ -79,14 +75,36 @@ export interface AsyncLimiter extends AsyncDisposable {
    * if (!allowed) console.log(`Retry-After: ${retryAfterSeconds}`)
    * ```
    */
-  check(key: Key, cost?: number, options?: CallOptions): Promise<Decision>
+  check(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision>
+
+  /**
+   * The same as `check`, for callers who prefer exceptions: it rejects if the request is refused.
+   * @param key the key, or its handle
+   * @param cost units to charge, an integer of 0 or more. Default: 1
+   * @param options a limit for this call only, and a signal that aborts the call
+   * @returns a promise of the decision, whose `allowed` is true
+   * @throws {MillraceLimited} (rejects) if the request is refused; its `decision` says for how long
+   * @throws {MillraceError} (rejects) the same errors as {@link AsyncLimiter.check}
+   * @example
+   * ```ts
+   * import { MillraceLimited } from 'millrace'
+   *
+   * try {
+   *   await limiter.checkOrThrow('user:42')
+   * } catch (error) {
+   *   if (!(error instanceof MillraceLimited)) throw error
+   *   console.log(`Retry-After: ${error.decision.retryAfterSeconds}`)
+   * }
+   * ```
+   */
+  checkOrThrow(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision>
 
   /**
    * Returns the decision that `check` would return now, but charges nothing and gives the key no place in the
    * table.
    * @param key the key, or its handle
    * @param cost units to decide about, an integer of 0 or more. Default: 1
-   * @param options a signal that aborts the call
+   * @param options a limit for this call only, and a signal that aborts the call
    * @returns a promise of the decision. Its `remaining` does not subtract `cost`
    * @throws {MillraceError} (rejects) the same errors as {@link AsyncLimiter.check}
    * @example
@@ -94,7 +112,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    * console.log(`${(await limiter.peek('user:42')).remaining} requests left`)
    * ```
    */
-  peek(key: Key, cost?: number, options?: CallOptions): Promise<Decision>
+  peek(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision>
 
   /**
    * Decides many keys in one call. It checks all keys and costs before it sends the first. The batch is split
@@ -148,7 +166,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    * Waits until the key is admitted. Pending calls for the same key in this thread are served in the order of
    * the calls, so small costs don't overtake a large one. Every attempt counts in the statistics.
    * @param key the key, or its handle
-   * @param options the cost, and a signal that ends the wait
+   * @param options the cost, a limit for this call only, and a signal that ends the wait
    * @returns a promise of the decision, which is always an admission
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_NEVER_ADMITTED` for a cost above the limit or a key that
    * is blocked for ever; `ERR_MILLRACE_CLOSED` also when the limiter is closed meanwhile; the reason of the

@@ -2,8 +2,9 @@
 import { type Duration, formatDuration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
-import { checkLimit } from './core/rule.js'
+import { checkLimit, isLimit, MAX_LIMIT } from './core/rule.js'
 import type { Costs } from './engines/batch.js'
+import type { CallOptions, CheckOptions, WaitOptions } from './limiter-options.js'
 import { COUNT } from './memory/layout.js'
 
 export function checkCost(cost: unknown, option = 'cost'): asserts cost is number {
@@ -101,15 +102,35 @@ function isSignal(signal: unknown): boolean {
   }
 }
 
-export function checkWaitOptions(options: { cost?: number; signal?: Signal }): {
-  cost: number
-  signal: Signal | undefined
-} {
-  checkOptions(options, ['cost', 'signal'])
-  const { cost = 1, signal } = options
+/** The options of one decision, read once. */
+export interface OwnOptions {
+  /** The limit of this call; undefined: the rule's. */
+  readonly limit: number | undefined
+  readonly signal: Signal | undefined
+}
+
+/** Reads and checks the options of one decision. `known` names them. */
+export function checkCallOptions(options: CheckOptions & CallOptions, known: readonly string[]): OwnOptions {
+  checkOptions(options, known)
+  const { limit, signal } = options
+  checkSignal(signal)
+  checkOwnLimit(limit)
+  return { limit, signal }
+}
+
+function checkOwnLimit(limit: unknown): asserts limit is number | undefined {
+  if (limit === undefined || isLimit(limit)) return
+  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'limit', limit, `an integer from 1 to ${MAX_LIMIT}`)
+}
+
+export function checkWaitOptions(options: WaitOptions): OwnOptions & { readonly cost: number } {
+  checkOptions(options, ['cost', 'signal', 'limit'])
+  const { cost = 1 } = options
+  const { limit, signal } = options
   checkSignal(signal)
   checkCost(cost)
-  return { cost, signal }
+  checkOwnLimit(limit)
+  return { cost, limit, signal }
 }
 
 /** Returns the new limit. */

@@ -1,5 +1,6 @@
 import {
   blockMs,
+  checkCallOptions,
   checkCost,
   checkOptions,
   checkPenalty,
@@ -18,12 +19,14 @@ import type { Clock } from './core/clock.js'
 import { type Decision, InlineDecision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
+import { admitted } from './core/limited.js'
 import { WordWatch } from './core/word-watch.js'
 import { type BatchDecision, type Costs, decideBatch } from './engines/batch.js'
 import { InlineEngine } from './engines/inline.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
-import type { CheckManyOptions, Limiter, LimiterRule, LimiterStats, WaitOptions } from './limiter.js'
+import type { Limiter, LimiterStats } from './limiter.js'
+import type { CheckManyOptions, CheckOptions, LimiterRule, WaitOptions } from './limiter-options.js'
 import type { Arena } from './memory/arena.js'
 import type { Hasher } from './memory/hash.js'
 import { KeyReader } from './memory/key-reader.js'
@@ -78,10 +81,11 @@ export class InlineLimiter implements Limiter {
     return ruleOf(this.#arena, this.#ruleName, this.#openEngine().limit)
   }
 
-  check(key: Key, cost = 1): Decision {
+  check(key: Key, cost = 1, options?: CheckOptions): Decision {
     const engine = this.#engine
     if (engine === undefined) throw closedError()
     if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCostError(cost)
+    if (options !== undefined) return this.#checkBy(options, key, cost)
     if (typeof key === 'string') {
       if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
       const hasher = this.#hasher
@@ -94,11 +98,16 @@ export class InlineLimiter implements Limiter {
     return decision
   }
 
-  peek(key: Key, cost = 1): Decision {
-    const engine = this.#openEngine()
+  checkOrThrow(key: Key, cost?: number, options?: CheckOptions): Decision {
+    return admitted(this.check(key, cost, options))
+  }
+
+  peek(key: Key, cost = 1, options?: CheckOptions): Decision {
+    this.#openEngine()
     checkCost(cost)
+    const limit = limitIn(options)
     const { lo, hi } = this.#keys.read(key)
-    return engine.peek(lo, hi, cost)
+    return this.#openEngine().peek(lo, hi, cost, limit) // open: a getter may have closed the limiter
   }
 
   checkMany(
@@ -128,14 +137,14 @@ export class InlineLimiter implements Limiter {
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
     this.#openEngine()
-    const { cost, signal } = checkWaitOptions(options)
+    const { cost, limit, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
     this.#openEngine() // once more: a getter may have closed the limiter
     const request = {
       lo,
       hi,
-      decide: () => this.#openEngine().checkNow(lo, hi, cost),
-      neverError: () => neverAdmittedError(cost, this.#openEngine().limit),
+      decide: () => this.#decide(lo, hi, cost, limit),
+      neverError: () => neverAdmittedError(cost, limit ?? this.#openEngine().limit),
     }
     return this.#waiters.wait(request, signal)
   }
@@ -230,8 +239,32 @@ export class InlineLimiter implements Limiter {
     return this.close()
   }
 
+  #checkBy(options: CheckOptions, key: Key, cost: number): Decision {
+    const limit = limitIn(options)
+    if (typeof key === 'string') {
+      const { lo, hi } = this.#keys.read(key)
+      return this.#decide(lo, hi, cost, limit)
+    }
+    const handle = this.#keys.owned(key)
+    const decision = this.#decide(handle.lo, handle.hi, cost, limit, handle.way)
+    handle.way = decision.way
+    return decision
+  }
+
+  /** Decides by the limit of one call, or by the rule's. */
+  #decide(lo: number, hi: number, cost: number, limit: number | undefined, hint?: number): InlineDecision {
+    const engine = this.#openEngine()
+    if (limit === undefined) return engine.checkNow(lo, hi, cost, hint)
+    return engine.checkWithin(limit, lo, hi, cost, hint)
+  }
+
   #openEngine(): InlineEngine {
     if (this.#engine === undefined) throw closedError()
     return this.#engine
   }
+}
+
+/** The limit of one call, if its options have one. */
+function limitIn(options: CheckOptions | undefined): number | undefined {
+  return options === undefined ? undefined : checkCallOptions(options, ['limit']).limit
 }

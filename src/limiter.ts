@@ -2,51 +2,13 @@
 
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
-import type { Signal } from './core/on-abort.js'
-import type { Edge } from './core/rule.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { EngineStatistics as LimiterStats } from './engines/inline.js'
 import type { SharedLimiter } from './engines/share.js'
+import type { CheckManyOptions, CheckOptions, LimiterRule, WaitOptions } from './limiter-options.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 
 export type { LimiterStats }
-
-/** The rule of a limiter, as `limiter.rule` returns it. */
-export interface LimiterRule {
-  /** The name of the rule. Default: `'default'`. */
-  readonly name: string
-  /** Units that a key may use in any window. `update` changes it. */
-  readonly limit: number
-  /** The length of the window, in milliseconds. */
-  readonly windowMs: number
-  /** The length of one bucket, in milliseconds. The window has `windowMs / granularityMs` buckets. */
-  readonly granularityMs: number
-  /** How the limiter counts the oldest bucket, which lies only partly inside the window. */
-  readonly edge: Edge
-}
-
-/** Options of {@link Limiter.wait}. */
-export interface WaitOptions {
-  /**
-   * Units to charge: an integer of 0 or more.
-   * @default 1
-   */
-  cost?: number
-  /**
-   * Ends the wait: the promise rejects with the signal's reason, and nothing stays charged.
-   * @default a wait without an end
-   */
-  signal?: Signal
-}
-
-/** Options of {@link Limiter.checkMany}. */
-export interface CheckManyOptions {
-  /**
-   * Whether to compute `remaining` for each key. It makes the call slower.
-   * @default false
-   */
-  remaining?: boolean
-}
 
 /**
  * A limiter that decides on the calling thread, synchronously. {@link createLimiter}, {@link openLimiter} and
@@ -89,31 +51,57 @@ export interface Limiter extends AsyncDisposable {
    * refused with `retryAfterMs: Infinity`.
    * @param key the key to limit: a string of 1 to 65,536 characters, or a handle
    * @param cost units to charge, an integer of 0 or more. Default: 1
+   * @param options a limit for this call only
    * @returns the decision. Being over the limit is no error: `allowed` is false
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
-   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`,
+   * `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
    * const { allowed, retryAfterSeconds } = limiter.check('user:42')
    * if (!allowed) console.log(`Retry-After: ${retryAfterSeconds}`)
+   *
+   * const ofPlan = limiter.check('user:43', 1, { limit: 500 }) // this user pays for more
    * ```
    */
-  check(key: Key, cost?: number): Decision
+  check(key: Key, cost?: number, options?: CheckOptions): Decision
+
+  /**
+   * The same as `check`, for callers who prefer exceptions: it throws if the request is refused.
+   * @param key the key, or its handle
+   * @param cost units to charge, an integer of 0 or more. Default: 1
+   * @param options a limit for this call only
+   * @returns the decision, whose `allowed` is true
+   * @throws {MillraceLimited} if the request is refused; its `decision` says for how long
+   * @throws {MillraceError} the same errors as {@link Limiter.check}
+   * @example
+   * ```ts
+   * import { MillraceLimited } from 'millrace'
+   *
+   * try {
+   *   limiter.checkOrThrow('user:42')
+   * } catch (error) {
+   *   if (!(error instanceof MillraceLimited)) throw error
+   *   console.log(`Retry-After: ${error.decision.retryAfterSeconds}`)
+   * }
+   * ```
+   */
+  checkOrThrow(key: Key, cost?: number, options?: CheckOptions): Decision
 
   /**
    * Returns the decision that `check` would return now, but charges nothing and gives the key no place in the
    * table.
    * @param key the key, or its handle
    * @param cost units to decide about, an integer of 0 or more. Default: 1
+   * @param options a limit for this call only
    * @returns the decision. Its `remaining` does not subtract `cost`
-   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
-   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @throws {MillraceError} the same errors as {@link Limiter.check}
    * @example
    * ```ts
    * console.log(`${limiter.peek('user:42').remaining} requests left`)
    * ```
    */
-  peek(key: Key, cost?: number): Decision
+  peek(key: Key, cost?: number, options?: CheckOptions): Decision
 
   /**
    * Decides many keys in one call, in order. It checks all keys and costs before it charges the first. A key
@@ -168,7 +156,7 @@ export interface Limiter extends AsyncDisposable {
    * Waits until the key is admitted. Pending calls for the same key in this thread are served in the order of
    * the calls, so small costs don't overtake a large one. Every attempt counts in the statistics.
    * @param key the key, or its handle
-   * @param options the cost, and a signal that ends the wait
+   * @param options the cost, a limit for this call only, and a signal that ends the wait
    * @returns a promise of the decision, which is always an admission
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_NEVER_ADMITTED` for a cost above the limit or a key that
    * is blocked for ever; `ERR_MILLRACE_CLOSED` also when the limiter is closed meanwhile;

@@ -1,6 +1,7 @@
-import type { AsyncLimiter, CallOptions } from './async-limiter.js'
+import type { AsyncLimiter } from './async-limiter.js'
 import {
   blockMs,
+  checkCallOptions,
   checkCost,
   checkOptions,
   checkPenalty,
@@ -20,6 +21,7 @@ import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
+import { admitted } from './core/limited.js'
 import type { Signal } from './core/on-abort.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
@@ -29,7 +31,14 @@ import { PoolDecision } from './engines/request.js'
 import { type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
 import { type LimiterFile, ruleOf } from './inline-limiter.js'
-import type { CheckManyOptions, LimiterRule, LimiterStats, WaitOptions } from './limiter.js'
+import type { LimiterStats } from './limiter.js'
+import type {
+  CallOptions,
+  CheckManyOptions,
+  CheckOptions,
+  LimiterRule,
+  WaitOptions,
+} from './limiter-options.js'
 import type { Arena } from './memory/arena.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
@@ -75,11 +84,15 @@ export class PoolLimiter implements AsyncLimiter {
     return ruleOf(this.#arena, this.#ruleName, this.#inline.limit)
   }
 
-  check(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
+  check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
     return this.#request(Op.CHECK, key, cost, options)
   }
 
-  peek(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
+  async checkOrThrow(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision> {
+    return admitted(await this.check(key, cost, options))
+  }
+
+  peek(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
     return this.#request(Op.PEEK, key, cost, options)
   }
 
@@ -110,15 +123,15 @@ export class PoolLimiter implements AsyncLimiter {
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
     this.#openPool()
-    const { cost, signal } = checkWaitOptions(options)
+    const { cost, limit, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
     this.#openPool() // once more: a getter may have closed the limiter
     const request = {
       lo,
       hi,
-      decide: () => this.#openPool().request(Op.CHECK, lo, hi, cost) as Promise<Decision>,
+      decide: () => this.#decide(Op.CHECK, lo, hi, cost, limit) as Promise<Decision>,
       giveBack: (decision: Decision) => this.#giveBack(decision as PoolDecision),
-      neverError: () => neverAdmittedError(cost, this.#inline.limit),
+      neverError: () => neverAdmittedError(cost, limit ?? this.#inline.limit),
     }
     return this.#waiters.wait(request, signal)
   }
@@ -217,18 +230,38 @@ export class PoolLimiter implements AsyncLimiter {
     this.#file?.release()
   }
 
-  #request<T>(op: Op, key: Key, cost: number, options?: CallOptions): Promise<T> {
+  #request<T>(op: Op, key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<T> {
     try {
       this.#openPool()
       checkCost(cost)
-      const signal = options === undefined ? undefined : signalOf(options)
+      if (options !== undefined) return this.#requestBy(options, op, key, cost) as Promise<T>
       const { lo, hi } = this.#keys.read(key)
-      const pool = this.#openPool() // once more: a getter may have closed the limiter
-      if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost) as Promise<T>
-      return pool.request(op, lo, hi, cost, signal) as Promise<T>
+      if (op === Op.CHECK) return this.#pool.check(lo, hi, cost) as Promise<T>
+      return this.#pool.request(op, lo, hi, cost) as Promise<T>
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  #requestBy(options: CheckOptions & CallOptions, op: Op, key: Key, cost: number): Promise<unknown> {
+    const { limit, signal } = checkCallOptions(options, ['limit', 'signal'])
+    const { lo, hi } = this.#keys.read(key)
+    return this.#decide(op, lo, hi, cost, limit, signal)
+  }
+
+  /** Sends a CHECK or a PEEK by the limit of one call, or by the rule's. */
+  #decide(
+    op: Op,
+    lo: number,
+    hi: number,
+    cost: number,
+    limit: number | undefined,
+    signal?: Signal,
+  ): Promise<unknown> {
+    const pool = this.#openPool()
+    if (limit !== undefined) return pool.requestWithin(limit, op, lo, hi, cost, signal)
+    if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost)
+    return pool.request(op, lo, hi, cost, signal)
   }
 
   /**
@@ -258,11 +291,4 @@ export class PoolLimiter implements AsyncLimiter {
   #shared(): SharedLimiter {
     return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
   }
-}
-
-function signalOf(options: CallOptions): Signal | undefined {
-  checkOptions(options, ['signal'])
-  const { signal } = options
-  checkSignal(signal)
-  return signal
 }

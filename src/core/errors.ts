@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'ERR_MILLRACE_OVERLOADED'
   | 'ERR_MILLRACE_WORKER_LOST'
   | 'ERR_MILLRACE_NO_THREADS'
+  | 'ERR_MILLRACE_LIMITED'
 
 /**
  * The error of every method of Millrace. It names the value at fault and the expected one.

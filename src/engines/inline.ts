@@ -114,8 +114,7 @@ export class InlineEngine {
    * Decides and charges, by the reading that the caller has just taken. `cost` is an integer of 0 or more, of
    * any size; `hint` is the last way of the key, or -1.
    */
-  check(lo: number, hi: number, cost: number, hint: number): InlineDecision {
-    const { limit } = this
+  check(lo: number, hi: number, cost: number, hint: number, limit = this.limit): InlineDecision {
     return this.#decisionOf(lo, hi, cost, limit, this.decide(lo, hi, cost, limit, hint))
   }
 
@@ -125,6 +124,15 @@ export class InlineEngine {
     if (single === undefined) this.reading.take()
     else if (single.decides(lo, hi, cost, hint)) return this.#nativeDecisionOf(single, lo, hi, cost)
     return this.check(lo, hi, cost, hint)
+  }
+
+  /** The same by a limit of this call. */
+  checkWithin(limit: number, lo: number, hi: number, cost: number, hint = NO_WAY): InlineDecision {
+    const single = this.#single
+    if (single === undefined) this.reading.take()
+    else if (single.decidesWithin(limit, lo, hi, cost, hint))
+      return this.#nativeDecisionOf(single, lo, hi, cost)
+    return this.check(lo, hi, cost, hint, limit)
   }
 
   #decisionOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
@@ -211,8 +219,7 @@ export class InlineEngine {
   }
 
   /** Decides, but charges and inserts nothing. */
-  peek(lo: number, hi: number, cost: number): InlineDecision {
-    const { limit } = this
+  peek(lo: number, hi: number, cost: number, limit = this.limit): InlineDecision {
     this.reading.take()
     this.way = this.#lookUp(lo, hi)
     return this.#decisionOf(lo, hi, cost, limit, this.#outcomeOf(lo, hi, cost, limit))

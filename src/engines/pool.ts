@@ -100,6 +100,21 @@ export class PoolEngine implements DecidingEngine {
     return this.#submit(new PoolRequest(this, op, lo, hi, cost), signal)
   }
 
+  /** Sends a CHECK or a PEEK by a limit of this call. */
+  requestWithin(
+    limit: number,
+    op: Op,
+    lo: number,
+    hi: number,
+    cost: number,
+    signal?: Signal,
+  ): Promise<unknown> {
+    if (signal?.aborted) return Promise.reject(abortedError(signal.reason, false))
+    const request = new PoolRequest(this, op === Op.CHECK ? Op.CHECK_WITHIN : op, lo, hi, cost)
+    request.limit = limit
+    return this.#submit(request, signal)
+  }
+
   /** Sends a request that has milliseconds: USAGE or BLOCK. */
   requestWithMs(op: Op, lo: number, hi: number, ms: number): Promise<unknown> {
     const request = new PoolRequest(this, op, lo, hi, 0)

@@ -15,6 +15,7 @@ import {
   REMAINING,
   RESET_MS,
   RETRY_AFTER_MS,
+  RULE_LIMIT,
   requestOf,
   WAY,
 } from '../memory/request-ring.js'
@@ -101,10 +102,13 @@ class RequestHandler implements RingHandler {
     const cost = words[request + COST]!
     switch (words[request + OP] as Op) {
       case Op.CHECK:
-        this.#check(slot, lo, hi, cost)
+        this.#check(slot, lo, hi, cost, engine.limit)
+        break
+      case Op.CHECK_WITHIN:
+        this.#check(slot, lo, hi, cost, words[slot + LIMIT]!)
         break
       case Op.PEEK:
-        this.#peek(slot, engine.peek(lo, hi, cost))
+        this.#peek(slot, engine.peek(lo, hi, cost, this.#limitOfPeek(slot)))
         break
       case Op.USAGE:
         doubles[double + NUMBER] = engine.usage(lo, hi, doubles[double + NUMBER]!)
@@ -136,10 +140,9 @@ class RequestHandler implements RingHandler {
     return 1
   }
 
-  #check(slot: number, lo: number, hi: number, cost: number): void {
+  #check(slot: number, lo: number, hi: number, cost: number, limit: number): void {
     const { words, doubles } = this.memory
     const { engine } = this
-    const { limit } = engine
     if (!this.#hasReading) {
       engine.reading.take()
       this.#hasReading = true
@@ -155,6 +158,12 @@ class RequestHandler implements RingHandler {
     const double = slot >>> 1
     doubles[double + RETRY_AFTER_MS] = retryAfterMs
     doubles[double + RESET_MS] = resetMs
+  }
+
+  /** The limit of the call, or undefined: the rule's. */
+  #limitOfPeek(slot: number): number | undefined {
+    const limit = this.memory.words[slot + LIMIT]!
+    return limit === RULE_LIMIT ? undefined : limit
   }
 
   #peek(slot: number, decision: InlineDecision): void {

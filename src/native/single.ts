@@ -42,10 +42,20 @@ export class NativeSingle {
    * needed. The reading is taken in either case.
    */
   decides(lo: number, hi: number, cost: number, hint: number): boolean {
+    return this.#decides(OPERATION.CHECK, lo, hi, cost, hint)
+  }
+
+  /** The same by a limit of this call, 1 to `MAX_LIMIT`. */
+  decidesWithin(limit: number, lo: number, hi: number, cost: number, hint: number): boolean {
+    this.#words[CALL.LIMIT] = limit
+    return this.#decides(OPERATION.CHECK_WITHIN, lo, hi, cost, hint)
+  }
+
+  #decides(operation: number, lo: number, hi: number, cost: number, hint: number): boolean {
     const words = this.#words
     if (cost > 0 && cost < COUNT) {
       if (!this.#readsClock) this.#takeReading()
-      words[CALL.OPERATION] = OPERATION.CHECK
+      words[CALL.OPERATION] = operation
       words[CALL.LO] = lo
       words[CALL.HI] = hi
       words[CALL.COST] = cost

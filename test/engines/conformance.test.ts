@@ -1,12 +1,15 @@
 // run: once
 // The engines obey one contract: every test here runs with both.
-import { attachLimiter, MillraceError } from 'millrace'
+import { attachLimiter, type ErrorCode, MillraceError, MillraceLimited } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { resolved, START_MS, until } from '../limiter/support.js'
 import { decidedBy, type Either, ENGINES } from './both.js'
 
 type Verify = (limiter: Either, clock: { advance(ms: number): void }) => Promise<void>
+
+/** No limits of a call. */
+const BAD_LIMITS = [0, -1, 0.5, Number.NaN, 4_194_303, '5', null, 5n]
 
 const END_MS = 61_000 - (START_MS % 1_000)
 
@@ -72,6 +75,61 @@ const CLAIMS: Record<string, Verify> = {
     assert.is((await limiter.check('key', 3)).retryAfterMs, END_MS)
     clock.advance(END_MS - 10_000)
     assert.ok((await limiter.check('key', 2)).allowed)
+  },
+  'decides by the limit of a call, and keeps one count': async (limiter) => {
+    assert.ok((await limiter.check('key', 7, { limit: 10 })).allowed)
+    const { allowed, limit, remaining } = await limiter.check('key')
+    assert.equal([allowed, limit, remaining], [false, 5, 0], 'by the limit of the rule')
+    for (const left of [2, 1, 0]) {
+      const admitted = await limiter.check('key', 1, { limit: 10 })
+      assert.equal([admitted.allowed, admitted.limit, admitted.remaining], [true, 10, left])
+    }
+    const refused = await limiter.check(limiter.handle('key'), 1, { limit: 10 })
+    assert.equal([refused.allowed, refused.limit, refused.retryAfterMs], [false, 10, END_MS])
+    assert.is(await limiter.usage('key'), 10)
+    assert.ok((await limiter.check('key', 1, { limit: 11 })).allowed)
+    assert.is((await limiter.check('key', 4, { limit: 3 })).retryAfterMs, Number.POSITIVE_INFINITY)
+    assert.is(limiter.rule.limit, 5)
+    await limiter.check('other', 1, {})
+    assert.is((await limiter.check('other')).limit, 5)
+  },
+  'peeks by the limit of a call': async (limiter) => {
+    await limiter.check('key', 5)
+    for (const [cost, limit, allowed] of [
+      [1, undefined, false],
+      [1, 6, true],
+      [2, 6, false],
+      [3, 2, false],
+    ] as const) {
+      const decision = await limiter.peek('key', cost, limit === undefined ? {} : { limit })
+      assert.equal([decision.allowed, decision.limit], [allowed, limit ?? 5])
+    }
+    assert.equal([await limiter.usage('key'), (await limiter.peek('new', 1, { limit: 9 })).remaining], [5, 9])
+  },
+  'waits by the limit of a call': async (limiter, clock) => {
+    await limiter.check('key', 5)
+    assert.is((await limiter.wait('key', { cost: 2, limit: 7 })).remaining, 0)
+    let isServed = false
+    const waiting = limiter.wait('key', { limit: 7 }).then(() => (isServed = true))
+    await limiter.peek('key')
+    assert.not(isServed)
+    clock.advance(END_MS)
+    await resolved(waiting)
+    const never = codeOf(() => limiter.wait('key', { cost: 3, limit: 2 }))
+    assert.is(await never, 'ERR_MILLRACE_NEVER_ADMITTED')
+  },
+  'throws a refusal that carries its decision, for callers who like exceptions': async (limiter) => {
+    assert.is((await limiter.checkOrThrow('key', 5)).remaining, 0)
+    assert.is((await limiter.checkOrThrow('key', 1, { limit: 6 })).limit, 6)
+    const error = await thrownBy(async () => limiter.checkOrThrow('key'))
+    assert.ok(error instanceof MillraceLimited && !(error instanceof MillraceError))
+    const { code, name, decision } = error
+    const seconds = Math.ceil(END_MS / 1_000)
+    assert.equal([code, name], ['ERR_MILLRACE_LIMITED', 'MillraceLimited'])
+    assert.equal([decision.allowed, decision.retryAfterSeconds], [false, seconds])
+    assert.is(error.message, `refused by rule "default" of 5: retry after ${seconds} s`)
+    assert.is(await limiter.refund(decision), 0)
+    assert.is(await codeOf(async () => limiter.checkOrThrow('')), 'ERR_MILLRACE_INVALID_KEY')
   },
   'gives back a decision, once': async (limiter) => {
     const decision = await limiter.check('key', 3)
@@ -229,6 +287,14 @@ const CLAIMS: Record<string, Verify> = {
       [() => limiter.check('key', -1), 'ERR_MILLRACE_INVALID_COST'],
       [() => limiter.check('key', 0.5), 'ERR_MILLRACE_INVALID_COST'],
       [() => limiter.peek('key', Number.NaN), 'ERR_MILLRACE_INVALID_COST'],
+      [() => limiter.check('key', 1, null as never), 'ERR_MILLRACE_INVALID_OPTION'],
+      [() => limiter.peek('key', 1, { limits: 1 } as never), 'ERR_MILLRACE_INVALID_OPTION'],
+      ...BAD_LIMITS.flatMap((limit): [() => unknown, ErrorCode][] => [
+        [() => limiter.check('key', 1, { limit: limit as never }), 'ERR_MILLRACE_INVALID_OPTION'],
+        [() => limiter.checkOrThrow('key', 1, { limit: limit as never }), 'ERR_MILLRACE_INVALID_OPTION'],
+        [() => limiter.peek('key', 1, { limit: limit as never }), 'ERR_MILLRACE_INVALID_OPTION'],
+        [() => limiter.wait('key', { limit: limit as never }), 'ERR_MILLRACE_INVALID_OPTION'],
+      ]),
       [() => limiter.checkMany('key' as never), 'ERR_MILLRACE_INVALID_KEY'],
       [() => limiter.checkMany(['key', '']), 'ERR_MILLRACE_INVALID_KEY'],
       [() => limiter.checkMany(['key'], [1, 1]), 'ERR_MILLRACE_INVALID_COST'],
@@ -258,7 +324,10 @@ const CLAIMS: Record<string, Verify> = {
     assert.is(await resolved(wait), 'ERR_MILLRACE_CLOSED')
     for (const act of [
       () => limiter.check('key'),
+      () => limiter.check('key', 1, { limit: 9 }),
+      () => limiter.checkOrThrow('key'),
       () => limiter.peek('key'),
+      () => limiter.peek('key', 1, { limit: 9 }),
       () => limiter.checkMany(['key']),
       () => limiter.usage('key'),
       () => limiter.refund('key', 1),
@@ -287,13 +356,19 @@ for (const [claim, verify] of Object.entries(CLAIMS)) {
 }
 
 async function codeOf(act: () => Promise<unknown>): Promise<string> {
+  const error = await thrownBy(act)
+  if (error === undefined) return 'nothing was thrown'
+  if (error instanceof MillraceError) return error.code
+  throw error
+}
+
+async function thrownBy(act: () => Promise<unknown>): Promise<unknown> {
   try {
     await act()
   } catch (error) {
-    if (error instanceof MillraceError) return error.code
-    throw error
+    return error
   }
-  return 'nothing was thrown'
+  return undefined
 }
 
 test.run()
