@@ -291,6 +291,23 @@ export interface AsyncLimiter extends AsyncDisposable {
   clear(key: Key): Promise<void>
 
   /**
+   * Forgets the units that all keys have used, and ends all blocks, for all threads and processes of this
+   * limiter. The statistics stay. Decisions may go on meanwhile. A key that gets its place in the table at
+   * that moment may keep the counts of the key whose place it takes.
+   *
+   * It runs on one worker, whose other requests wait until it is done. For each key it takes about MICROS, and more if the key has used units in many
+   * parts of the window.
+   * @returns a promise without a value. Calls that are pending meanwhile are decided before or after it
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_OVERLOADED`,
+   * `ERR_MILLRACE_WORKER_LOST`, `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * await limiter.clearAll() // the quota of the month begins anew
+   * ```
+   */
+  clearAll(): Promise<void>
+
+  /**
    * Changes the limit, for all threads and processes of this limiter at once. Earlier admissions stay.
    * Pending decisions may still use the earlier limit.
    * @param rule the name of the rule: `'default'` unless the options gave another

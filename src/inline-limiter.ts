@@ -205,6 +205,11 @@ export class InlineLimiter implements Limiter {
     this.#waiters.wake(lo, hi)
   }
 
+  clearAll(): void {
+    this.#openEngine().changes.clearAll()
+    this.#updates.check()
+  }
+
   update(rule: string, change: { limit: number }): void {
     this.#openEngine()
     const limit = checkUpdate(rule, this.#ruleName, change)

@@ -275,6 +275,21 @@ export interface Limiter extends AsyncDisposable {
   clear(key: Key): void
 
   /**
+   * Forgets the units that all keys have used, and ends all blocks, for all threads and processes of this
+   * limiter. The statistics stay. Decisions may go on meanwhile. A key that gets its place in the table at
+   * that moment may keep the counts of the key whose place it takes.
+   *
+   * It blocks the thread until it is done. For each key it takes about MICROS, and more if the key has used units in many
+   * parts of the window.
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * limiter.clearAll() // the quota of the month begins anew
+   * ```
+   */
+  clearAll(): void
+
+  /**
    * Changes the limit, for all threads and processes of this limiter at once. Earlier admissions stay.
    * @param rule the name of the rule: `'default'` unless the options gave another
    * @param change the new settings of the rule

@@ -180,6 +180,11 @@ export class PoolLimiter implements AsyncLimiter {
     await this.#requestAndWake(Op.CLEAR, key)
   }
 
+  async clearAll(): Promise<void> {
+    await this.#openPool().request(Op.CLEAR_ALL, 0, 0, 0)
+    this.#updates.check()
+  }
+
   async update(rule: string, change: { limit: number }): Promise<void> {
     this.#openPool()
     const limit = checkUpdate(rule, this.#ruleName, change)

@@ -131,6 +131,9 @@ class RequestHandler implements RingHandler {
       case Op.CLEAR:
         engine.changes.clear(lo, hi)
         break
+      case Op.CLEAR_ALL:
+        engine.changes.clearAll()
+        break
       case Op.FLUSH:
         engine.flush()
         break

@@ -86,7 +86,7 @@ export const HEADER = {
   /** An index into `SUMS`. */
   RANGE_SUM: 13,
   /**
-   * Counts changes of the limit. A thread with pending calls of `wait` waits on this word
+   * Counts changes of the limit, and calls of `clearAll`. A thread with pending calls of `wait` waits on this word
    * (`memory/limit.ts`).
    */
   UPDATES: 14,

@@ -8,6 +8,11 @@ import { add, notify, store, type Words } from './words.js'
  */
 export function changeLimit(words: Words, limit: number): void {
   store(words, HEADER.LIMIT, limit)
+  announceChange(words)
+}
+
+/** Wakes the pending calls of `wait` of all threads, after a change for all keys. */
+export function announceChange(words: Words): void {
   add(words, HEADER.UPDATES, 1)
   notify(words, HEADER.UPDATES)
 }

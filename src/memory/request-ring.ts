@@ -76,5 +76,6 @@ export const Op = {
   BATCH: 11,
   /** CHECK by the limit in the slot. The addon leaves it to TypeScript. */
   CHECK_WITHIN: 12,
+  CLEAR_ALL: 13,
 } as const
 export type Op = (typeof Op)[keyof typeof Op]

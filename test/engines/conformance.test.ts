@@ -155,6 +155,41 @@ const CLAIMS: Record<string, Verify> = {
     assert.is(await limiter.usage('key'), 0)
     assert.ok((await limiter.check('key', 5)).allowed)
   },
+  'forgets all keys and their blocks at once, and keeps its statistics': async (limiter, clock) => {
+    const keys = Array.from({ length: 15 }, (_, i) => `key ${i}`)
+    await limiter.checkMany(keys, 3)
+    clock.advance(10_000)
+    const decisions = await Promise.all(keys.map((key) => limiter.check(key, 2)))
+    await limiter.refund('key 1', 1)
+    await limiter.penalize('key 2', 4_194_303)
+    await limiter.block('key 3', '1h')
+    await limiter.block('key 4', Number.POSITIVE_INFINITY)
+    const before = await limiter.stats()
+    await limiter.clearAll()
+    assert.equal(await limiter.stats(), before)
+    for (const [i, key] of keys.entries()) {
+      assert.is(await limiter.usage(key), 0)
+      assert.is(await limiter.refund(decisions[i]!), 0, 'the charge is gone')
+      assert.is((await limiter.check(key, 5)).remaining, 0)
+    }
+    await limiter.clearAll()
+    assert.is(await limiter.unblock('key 3'), false)
+    assert.ok((await limiter.check('key 0', 5)).allowed)
+  },
+  'wakes the pending calls of every limiter on the same counts when all keys are forgotten': async (limiter) => {
+    for (const key of ['key', 'other']) await limiter.check(key, 5)
+    await limiter.block('other', '1d')
+    const waits = [limiter.wait('key'), limiter.wait('other')]
+    await limiter.peek('key')
+    const attached = attachLimiter(limiter.share())
+    attached.clearAll()
+    for (const wait of waits) assert.ok((await resolved(wait)).allowed)
+    await attached.check('key', 4)
+    const theirs = attached.wait('key')
+    await limiter.clearAll()
+    assert.ok((await resolved(theirs)).allowed)
+    await attached.close()
+  },
   'blocks, for a time or for ever, and unblocks': async (limiter, clock) => {
     assert.is(await limiter.block('key', '2s'), true)
     const blocked = await limiter.check('key')
@@ -334,6 +369,7 @@ const CLAIMS: Record<string, Verify> = {
       () => limiter.block('key', 1),
       () => limiter.wait('key'),
       () => limiter.ready(),
+      () => limiter.clearAll(),
       () => limiter.stats(),
       () => limiter.update('default', { limit: 1 }),
       () => limiter.rule,
