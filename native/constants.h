@@ -43,7 +43,7 @@ inline constexpr Word SUNK = 3;
 inline constexpr Word GENERATION = 0;
 inline constexpr Word GIVING = 1;
 inline constexpr Word ONE_TURN = 0x10000;
-inline constexpr Word BESIDE_WORDS = 2;
+inline constexpr Word EXTRA_WORDS = 2;
 inline constexpr Word NODE_COUNT = 0xffffff;
 inline constexpr Word BLOCK_BITS = 6;
 inline constexpr Word BLOCK = 64;
@@ -126,6 +126,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "23087f0385984095";
+inline constexpr char CONSTANTS_HASH[] = "e60ccd89899d532d";
 
 }  // namespace millrace

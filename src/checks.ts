@@ -57,6 +57,23 @@ export function checkPenalty(cost: unknown): asserts cost is number {
   throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'cost', cost, expected)
 }
 
+/** The cost that a reservation of `reserved` units is committed with. */
+export function checkActualCost(cost: unknown, reserved: number): asserts cost is number {
+  if (isCost(cost) && cost - reserved <= COUNT) return
+  const expected = `an integer from 0 to ${reserved + COUNT}, ${COUNT} above the reserved cost`
+  throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'actualCost', cost, expected)
+}
+
+export function settledError(): MillraceError {
+  const expected = 'one that is settled once, by commit or cancel or a refund of its decision'
+  return new MillraceError('ERR_MILLRACE_SETTLED', 'reservation', 'a settled reservation', expected)
+}
+
+export function notReservedError(): MillraceError {
+  const expected = 'one whose decision is allowed: a refusal has reserved nothing'
+  return new MillraceError('ERR_MILLRACE_NOT_RESERVED', 'reservation', 'a refused reservation', expected)
+}
+
 export function invalidCostError(cost: unknown, option = 'cost'): MillraceError {
   return new MillraceError('ERR_MILLRACE_INVALID_COST', option, cost, 'an integer of 0 or more')
 }

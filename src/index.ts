@@ -29,3 +29,4 @@ export type {
 export type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 export type { OnFull } from './memory/layout.js'
 export type { PoolOptions } from './pool-options.js'
+export type { AsyncReservation, Reservation } from './reservation.js'

@@ -16,7 +16,7 @@ import {
   usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
-import { type Decision, InlineDecision } from './core/decision.js'
+import { type Decision, InlineDecision, Outcome } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
 import { admitted } from './core/limited.js'
@@ -32,6 +32,7 @@ import type { Hasher } from './memory/hash.js'
 import { KeyReader } from './memory/key-reader.js'
 import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
+import { InlineReservation, type Reservation } from './reservation.js'
 
 export function ruleOf({ shape, edge }: Arena, name: string, limit: number): LimiterRule {
   const { windowMs, buckets } = shape
@@ -100,6 +101,18 @@ export class InlineLimiter implements Limiter {
 
   checkOrThrow(key: Key, cost?: number, options?: CheckOptions): Decision {
     return admitted(this.check(key, cost, options))
+  }
+
+  reserve(key: Key, cost: number, options?: CheckOptions): Reservation {
+    this.#openEngine()
+    checkCost(cost) // it has no default
+    const decision = this.check(key, cost, options) as InlineDecision
+    return new InlineReservation({
+      decision,
+      cost,
+      isGivenBack: () => decision.outcome === Outcome.GIVEN_BACK,
+      change: (units) => this.#change(decision, units),
+    })
   }
 
   peek(key: Key, cost = 1, options?: CheckOptions): Decision {
@@ -261,6 +274,16 @@ export class InlineLimiter implements Limiter {
     const engine = this.#openEngine()
     if (limit === undefined) return engine.checkNow(lo, hi, cost, hint)
     return engine.checkWithin(limit, lo, hi, cost, hint)
+  }
+
+  /** Charges the key of a decision in addition, or below 0 gives back a part of the decision's charge. */
+  #change(decision: InlineDecision, units: number): number {
+    const { lo, hi } = decision
+    const { changes } = this.#openEngine()
+    if (units > 0) return changes.penalize(lo, hi, units) ? units : 0
+    const given = changes.giveBack(decision, -units)
+    this.#waiters.wake(lo, hi)
+    return 0 - given
   }
 
   #openEngine(): InlineEngine {

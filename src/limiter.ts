@@ -7,6 +7,7 @@ import type { EngineStatistics as LimiterStats } from './engines/inline.js'
 import type { SharedLimiter } from './engines/share.js'
 import type { CheckManyOptions, CheckOptions, LimiterRule, WaitOptions } from './limiter-options.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
+import type { Reservation } from './reservation.js'
 
 export type { LimiterStats }
 
@@ -87,6 +88,22 @@ export interface Limiter extends AsyncDisposable {
    * ```
    */
   checkOrThrow(key: Key, cost?: number, options?: CheckOptions): Decision
+
+  /**
+   * Charges `cost` units like `check`, for a request whose cost is known only afterwards. `commit` then gives
+   * back what was not used, or charges what was used in addition.
+   * @param key the key, or its handle
+   * @param cost units to charge, an integer of 0 or more: the most that the request may use
+   * @param options a limit for this call only
+   * @returns the decision, with `commit` and `cancel`. A refusal reserves nothing
+   * @throws {MillraceError} the same errors as {@link Limiter.check}
+   * @example
+   * ```ts
+   * const reservation = limiter.reserve('user:42', 1_000) // at most so many tokens
+   * if (reservation.decision.allowed) reservation.commit(812) // so many were used
+   * ```
+   */
+  reserve(key: Key, cost: number, options?: CheckOptions): Reservation
 
   /**
    * Returns the decision that `check` would return now, but charges nothing and gives the key no place in the
@@ -279,8 +296,8 @@ export interface Limiter extends AsyncDisposable {
    * limiter. The statistics stay. Decisions may go on meanwhile. A key that gets its place in the table at
    * that moment may keep the counts of the key whose place it takes.
    *
-   * It blocks the thread until it is done. For each key it takes about MICROS, and more if the key has used units in many
-   * parts of the window.
+   * It blocks the thread until it is done. A key takes 1 to 10 microseconds, by the number of buckets in
+   * which it has used units.
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts

@@ -17,7 +17,7 @@ import {
   usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
-import type { Decision } from './core/decision.js'
+import { type Decision, Outcome } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
@@ -44,6 +44,7 @@ import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
 import { Op } from './memory/request-ring.js'
+import { type AsyncReservation, PoolReservation } from './reservation.js'
 
 /**
  * Decides on the workers of a pool. Every method checks its arguments and hashes its key on the calling
@@ -90,6 +91,18 @@ export class PoolLimiter implements AsyncLimiter {
 
   async checkOrThrow(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision> {
     return admitted(await this.check(key, cost, options))
+  }
+
+  async reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation> {
+    this.#openPool()
+    checkCost(cost) // it has no default
+    const decision = (await this.check(key, cost, options)) as PoolDecision
+    return new PoolReservation({
+      decision,
+      cost,
+      isGivenBack: () => decision.outcome === Outcome.GIVEN_BACK,
+      change: (units) => this.#change(decision, units),
+    })
   }
 
   peek(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
@@ -267,6 +280,16 @@ export class PoolLimiter implements AsyncLimiter {
     if (limit !== undefined) return pool.requestWithin(limit, op, lo, hi, cost, signal)
     if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost)
     return pool.request(op, lo, hi, cost, signal)
+  }
+
+  /** Charges the key of a decision in addition, or below 0 gives back a part of the decision's charge. */
+  async #change(decision: PoolDecision, units: number): Promise<number> {
+    const { lo, hi } = decision
+    const pool = this.#openPool()
+    if (units > 0) return (await pool.request(Op.PENALIZE, lo, hi, units)) === 1 ? units : 0
+    const given = (await pool.giveBack(decision, -units)) as number
+    this.#waiters.wake(lo, hi)
+    return 0 - given
   }
 
   /**

@@ -37,16 +37,17 @@ export class KeyChanges {
     this.#blockBound = new BlockBound(table, window)
   }
 
-  /** Gives back the charge of a decision, once. Returns how many units. */
-  giveBack(decision: InlineDecision): number {
+  /** Gives back the charge of a decision or a part of it, once. Returns how many units. */
+  giveBack(decision: InlineDecision, units = decision.cost): number {
     if (decision.outcome !== Outcome.CHARGED) return 0
     this.#reading.take() // may throw, and the decision can then be given back later
     decision.giveBack()
-    return this.#takeOut(decision.way, decision.tick, decision.cost, decision.stamp)
+    return this.#takeOut(decision.way, decision.tick, units, decision.stamp)
   }
 
   /**
-   * Gives back a charge of `cost` units, by the place and the stamp of the charge. Returns how many units.
+   * Gives back a charge of `cost` units or a part of a larger one, by the place and the stamp of the charge.
+   * Returns how many units.
    */
   giveBackFrom(way: number, tick: number, cost: number, stamp: number): number {
     this.#reading.take()

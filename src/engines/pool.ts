@@ -122,17 +122,17 @@ export class PoolEngine implements DecidingEngine {
     return this.#submit(request)
   }
 
-  /** Gives back the charge of a decision, once. */
-  giveBack(decision: PoolDecision): Promise<unknown> {
+  /** Gives back the charge of a decision or a part of it, once. */
+  giveBack(decision: PoolDecision, units = decision.cost): Promise<unknown> {
     if (decision.outcome !== Outcome.CHARGED) return Promise.resolve(0)
     const refusal = this.#refusal()
-    return refusal === undefined ? this.forceGiveBack(decision) : Promise.reject(refusal)
+    return refusal === undefined ? this.forceGiveBack(decision, units) : Promise.reject(refusal)
   }
 
   /** The same even when the pool is overloaded: the call was aborted, so its caller can't try again. */
-  forceGiveBack(decision: PoolDecision): Promise<unknown> {
+  forceGiveBack(decision: PoolDecision, units = decision.cost): Promise<unknown> {
     decision.outcome = Outcome.GIVEN_BACK
-    const request = new PoolRequest(this, Op.GIVE_BACK, decision.lo, decision.hi, decision.cost)
+    const request = new PoolRequest(this, Op.GIVE_BACK, decision.lo, decision.hi, units)
     request.charge = decision
     return this.#enqueue(request)
   }

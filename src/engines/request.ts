@@ -207,7 +207,8 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
 
   read(memory: RingMemory, slot: number): void {
     const { op } = this
-    if (op === Op.CHECK || op === Op.CHECK_WITHIN || op === Op.PEEK) this.resolve(new PoolDecision(memory, slot, this.engine))
+    if (op === Op.CHECK || op === Op.CHECK_WITHIN || op === Op.PEEK)
+      this.resolve(new PoolDecision(memory, slot, this.engine))
     else this.resolve(memory.doubles[(slot >>> 1) + NUMBER])
   }
 }

@@ -86,8 +86,8 @@ export const HEADER = {
   /** An index into `SUMS`. */
   RANGE_SUM: 13,
   /**
-   * Counts changes of the limit, and calls of `clearAll`. A thread with pending calls of `wait` waits on this word
-   * (`memory/limit.ts`).
+   * Counts changes of the limit, and calls of `clearAll`. A thread with pending calls of `wait` waits on this
+   * word (`memory/limit.ts`).
    */
   UPDATES: 14,
   /**

@@ -35,8 +35,8 @@ export const EACH = -1
 
 /**
  * The fields of a slot, as offsets in words. Of a decision: where its charge is. The request of a batch has
- * its area in WAY, its number of keys in CHARGED_TICK, and in REFUNDS 1 if it asks for `remaining`. A PEEK has
- * the limit of its call in LIMIT, or RULE_LIMIT.
+ * its area in WAY, its number of keys in CHARGED_TICK, and in REFUNDS 1 if it asks for `remaining`. A PEEK
+ * has the limit of its call in LIMIT, or RULE_LIMIT.
  */
 export const WAY = 0
 export const CHARGED_TICK = 1

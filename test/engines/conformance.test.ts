@@ -1,19 +1,16 @@
 // run: once
-// The engines obey one contract: every test here runs with both.
-import { attachLimiter, type ErrorCode, MillraceError, MillraceLimited } from 'millrace'
-import { test } from 'uvu'
+// The engines obey one contract: every test here runs with both. Limits of one call and reservations are in
+// per-call.test.ts.
+import { attachLimiter, type ErrorCode } from 'millrace'
 import * as assert from 'uvu/assert'
-import { resolved, START_MS, until } from '../limiter/support.js'
-import { decidedBy, type Either, ENGINES } from './both.js'
-
-type Verify = (limiter: Either, clock: { advance(ms: number): void }) => Promise<void>
+import { resolved, until } from '../limiter/support.js'
+import { decidedBy } from './both.js'
+import { type Claims, codeOf, END_MS, testWithBoth } from './claims.js'
 
 /** No limits of a call. */
 const BAD_LIMITS = [0, -1, 0.5, Number.NaN, 4_194_303, '5', null, 5n]
 
-const END_MS = 61_000 - (START_MS % 1_000)
-
-const CLAIMS: Record<string, Verify> = {
+const CLAIMS: Claims = {
   'admits up to the limit, then refuses, with all figures': async (limiter) => {
     for (let left = 4; left >= 0; left--) {
       const decision = await limiter.check('key')
@@ -76,61 +73,6 @@ const CLAIMS: Record<string, Verify> = {
     clock.advance(END_MS - 10_000)
     assert.ok((await limiter.check('key', 2)).allowed)
   },
-  'decides by the limit of a call, and keeps one count': async (limiter) => {
-    assert.ok((await limiter.check('key', 7, { limit: 10 })).allowed)
-    const { allowed, limit, remaining } = await limiter.check('key')
-    assert.equal([allowed, limit, remaining], [false, 5, 0], 'by the limit of the rule')
-    for (const left of [2, 1, 0]) {
-      const admitted = await limiter.check('key', 1, { limit: 10 })
-      assert.equal([admitted.allowed, admitted.limit, admitted.remaining], [true, 10, left])
-    }
-    const refused = await limiter.check(limiter.handle('key'), 1, { limit: 10 })
-    assert.equal([refused.allowed, refused.limit, refused.retryAfterMs], [false, 10, END_MS])
-    assert.is(await limiter.usage('key'), 10)
-    assert.ok((await limiter.check('key', 1, { limit: 11 })).allowed)
-    assert.is((await limiter.check('key', 4, { limit: 3 })).retryAfterMs, Number.POSITIVE_INFINITY)
-    assert.is(limiter.rule.limit, 5)
-    await limiter.check('other', 1, {})
-    assert.is((await limiter.check('other')).limit, 5)
-  },
-  'peeks by the limit of a call': async (limiter) => {
-    await limiter.check('key', 5)
-    for (const [cost, limit, allowed] of [
-      [1, undefined, false],
-      [1, 6, true],
-      [2, 6, false],
-      [3, 2, false],
-    ] as const) {
-      const decision = await limiter.peek('key', cost, limit === undefined ? {} : { limit })
-      assert.equal([decision.allowed, decision.limit], [allowed, limit ?? 5])
-    }
-    assert.equal([await limiter.usage('key'), (await limiter.peek('new', 1, { limit: 9 })).remaining], [5, 9])
-  },
-  'waits by the limit of a call': async (limiter, clock) => {
-    await limiter.check('key', 5)
-    assert.is((await limiter.wait('key', { cost: 2, limit: 7 })).remaining, 0)
-    let isServed = false
-    const waiting = limiter.wait('key', { limit: 7 }).then(() => (isServed = true))
-    await limiter.peek('key')
-    assert.not(isServed)
-    clock.advance(END_MS)
-    await resolved(waiting)
-    const never = codeOf(() => limiter.wait('key', { cost: 3, limit: 2 }))
-    assert.is(await never, 'ERR_MILLRACE_NEVER_ADMITTED')
-  },
-  'throws a refusal that carries its decision, for callers who like exceptions': async (limiter) => {
-    assert.is((await limiter.checkOrThrow('key', 5)).remaining, 0)
-    assert.is((await limiter.checkOrThrow('key', 1, { limit: 6 })).limit, 6)
-    const error = await thrownBy(async () => limiter.checkOrThrow('key'))
-    assert.ok(error instanceof MillraceLimited && !(error instanceof MillraceError))
-    const { code, name, decision } = error
-    const seconds = Math.ceil(END_MS / 1_000)
-    assert.equal([code, name], ['ERR_MILLRACE_LIMITED', 'MillraceLimited'])
-    assert.equal([decision.allowed, decision.retryAfterSeconds], [false, seconds])
-    assert.is(error.message, `refused by rule "default" of 5: retry after ${seconds} s`)
-    assert.is(await limiter.refund(decision), 0)
-    assert.is(await codeOf(async () => limiter.checkOrThrow('')), 'ERR_MILLRACE_INVALID_KEY')
-  },
   'gives back a decision, once': async (limiter) => {
     const decision = await limiter.check('key', 3)
     assert.is(await limiter.refund(decision), 3)
@@ -176,7 +118,9 @@ const CLAIMS: Record<string, Verify> = {
     assert.is(await limiter.unblock('key 3'), false)
     assert.ok((await limiter.check('key 0', 5)).allowed)
   },
-  'wakes the pending calls of every limiter on the same counts when all keys are forgotten': async (limiter) => {
+  'wakes the pending calls of every limiter on the same counts when all keys are forgotten': async (
+    limiter,
+  ) => {
     for (const key of ['key', 'other']) await limiter.check(key, 5)
     await limiter.block('other', '1d')
     const waits = [limiter.wait('key'), limiter.wait('other')]
@@ -361,6 +305,7 @@ const CLAIMS: Record<string, Verify> = {
       () => limiter.check('key'),
       () => limiter.check('key', 1, { limit: 9 }),
       () => limiter.checkOrThrow('key'),
+      () => limiter.reserve('key', 1),
       () => limiter.peek('key'),
       () => limiter.peek('key', 1, { limit: 9 }),
       () => limiter.checkMany(['key']),
@@ -382,29 +327,4 @@ const CLAIMS: Record<string, Verify> = {
   },
 }
 
-for (const [claim, verify] of Object.entries(CLAIMS)) {
-  for (const engine of ENGINES) {
-    test(`${engine}: ${claim}`, async () => {
-      await using made = decidedBy(engine)
-      await verify(made.limiter, made.clock)
-    })
-  }
-}
-
-async function codeOf(act: () => Promise<unknown>): Promise<string> {
-  const error = await thrownBy(act)
-  if (error === undefined) return 'nothing was thrown'
-  if (error instanceof MillraceError) return error.code
-  throw error
-}
-
-async function thrownBy(act: () => Promise<unknown>): Promise<unknown> {
-  try {
-    await act()
-  } catch (error) {
-    return error
-  }
-  return undefined
-}
-
-test.run()
+testWithBoth(CLAIMS)
