@@ -90,6 +90,7 @@ inline constexpr Word CALL_WORDS = 18;
 inline constexpr Word OPERATION_CHECK = 0;
 inline constexpr Word OPERATION_USAGE = 1;
 inline constexpr Word OPERATION_RETRY_AFTER = 2;
+inline constexpr Word OPERATION_CHECK_WITHIN = 3;
 inline constexpr Word STATUS_UNANSWERED = 0;
 inline constexpr Word STATUS_REFUSED = 1;
 inline constexpr Word STATUS_DONE = 2;
@@ -125,6 +126,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "35a83d79a1320291";
+inline constexpr char CONSTANTS_HASH[] = "e60ccd89899d532d";
 
 }  // namespace millrace

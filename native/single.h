@@ -53,7 +53,7 @@ class SingleBy final : public Single {
 
   void run(Call call) override {
     const Word operation = call.word(CALL_OPERATION);
-    if (operation == OPERATION_CHECK) check(call);
+    if (operation == OPERATION_CHECK || operation == OPERATION_CHECK_WITHIN) check(call, operation);
     else if (operation == OPERATION_USAGE) usage(call);
     else if (operation == OPERATION_RETRY_AFTER) retryAfter(call);
     else call.put(CALL_STATUS, STATUS_UNANSWERED);
@@ -64,14 +64,14 @@ class SingleBy final : public Single {
    * Sets STATUS to DONE (admitted) or REFUSED; or to UNANSWERED, and then nothing was charged. Flattened,
    * because calls would take half of its time.
    */
-  [[gnu::flatten]] void check(Call call) {
+  [[gnu::flatten]] void check(Call call, Word operation) {
     const Name name{call.word(CALL_LO), call.word(CALL_HI)};
     size_t hint = call.word(CALL_WAY);
     if (hint >= ways_) hint = decider_.table().homeOf(name);
     prefetchCell(hint);
     call.put(CALL_STATUS, STATUS_UNANSWERED);
     const Word cost = call.word(CALL_COST);
-    const Word limit = read(words_, HEADER_LIMIT);
+    const Word limit = operation == OPERATION_CHECK ? read(words_, HEADER_LIMIT) : call.word(CALL_LIMIT);
     if (!takeReading(call) || cost == 0 || cost > limit || limit > MAX_TOTAL) return;
     auto way = static_cast<int64_t>(hint);
     if (read(words_, NAMES_AT + hint) != name.lo) {

@@ -2,21 +2,18 @@
 
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
-import type { Signal } from './core/on-abort.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { SharedLimiter } from './engines/share.js'
-import type { CheckManyOptions, LimiterRule, LimiterStats, WaitOptions } from './limiter.js'
+import type { LimiterStats } from './limiter.js'
+import type {
+  CallOptions,
+  CheckManyOptions,
+  CheckOptions,
+  LimiterRule,
+  WaitOptions,
+} from './limiter-options.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
-
-/** Options of one call to an {@link AsyncLimiter}. */
-export interface CallOptions {
-  /**
-   * Ends the call: its promise rejects with `ERR_MILLRACE_ABORTED`. A decision that a worker has already made
-   * stays charged; the error's `mayBeCharged` says whether that is possible.
-   * @default a call that can't be aborted
-   */
-  signal?: Signal
-}
+import type { AsyncReservation } from './reservation.js'
 
 /**
  * A limiter that decides on the worker threads of a pool. Its methods are those of {@link Limiter}, as
@@ -57,11 +54,8 @@ export interface AsyncLimiter extends AsyncDisposable {
    */
   ready(): Promise<void>
 
-  /** The rule with its present limit. If there are several: the first one. */
+  /** The rule with its present limit. */
   readonly rule: LimiterRule
-
-  /** All rules with their present limits, in order. */
-  readonly rules: readonly LimiterRule[]
 
   /**
    * Decides whether the key may use `cost` units now. If so, charges them.
@@ -70,7 +64,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    * refused with `retryAfterMs: Infinity`.
    * @param key the key to limit: a string of 1 to 65,536 characters, or a handle
    * @param cost units to charge, an integer of 0 or more. Default: 1
-   * @param options a signal that aborts the call
+   * @param options a limit for this call only, and a signal that aborts the call
    * @returns a promise of the decision. Being over the limit is no error: `allowed` is false
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
    * `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_OVERLOADED`,
@@ -82,14 +76,52 @@ export interface AsyncLimiter extends AsyncDisposable {
    * if (!allowed) console.log(`Retry-After: ${retryAfterSeconds}`)
    * ```
    */
-  check(key: Key, cost?: number, options?: CallOptions): Promise<Decision>
+  check(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision>
+
+  /**
+   * The same as `check`, for callers who prefer exceptions: it rejects if the request is refused.
+   * @param key the key, or its handle
+   * @param cost units to charge, an integer of 0 or more. Default: 1
+   * @param options a limit for this call only, and a signal that aborts the call
+   * @returns a promise of the decision, whose `allowed` is true
+   * @throws {MillraceLimited} (rejects) if the request is refused; its `decision` says for how long
+   * @throws {MillraceError} (rejects) the same errors as {@link AsyncLimiter.check}
+   * @example
+   * ```ts
+   * import { MillraceLimited } from 'millrace'
+   *
+   * try {
+   *   await limiter.checkOrThrow('user:42')
+   * } catch (error) {
+   *   if (!(error instanceof MillraceLimited)) throw error
+   *   console.log(`Retry-After: ${error.decision.retryAfterSeconds}`)
+   * }
+   * ```
+   */
+  checkOrThrow(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision>
+
+  /**
+   * Charges `cost` units like `check`, for a request whose cost is known only afterwards. `commit` then gives
+   * back what was not used, or charges what was used in addition.
+   * @param key the key, or its handle
+   * @param cost units to charge, an integer of 0 or more: the most that the request may use
+   * @param options a limit for this call only, and a signal that aborts the call
+   * @returns a promise of the decision, with `commit` and `cancel`. A refusal reserves nothing
+   * @throws {MillraceError} (rejects) the same errors as {@link AsyncLimiter.check}
+   * @example
+   * ```ts
+   * const reservation = await limiter.reserve('user:42', 1_000) // at most so many tokens
+   * if (reservation.decision.allowed) await reservation.commit(812) // so many were used
+   * ```
+   */
+  reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation>
 
   /**
    * Returns the decision that `check` would return now, but charges nothing and gives the key no place in the
    * table.
    * @param key the key, or its handle
    * @param cost units to decide about, an integer of 0 or more. Default: 1
-   * @param options a signal that aborts the call
+   * @param options a limit for this call only, and a signal that aborts the call
    * @returns a promise of the decision. Its `remaining` does not subtract `cost`
    * @throws {MillraceError} (rejects) the same errors as {@link AsyncLimiter.check}
    * @example
@@ -97,7 +129,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    * console.log(`${(await limiter.peek('user:42')).remaining} requests left`)
    * ```
    */
-  peek(key: Key, cost?: number, options?: CallOptions): Promise<Decision>
+  peek(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision>
 
   /**
    * Decides many keys in one call. It checks all keys and costs before it sends the first. The batch is split
@@ -151,7 +183,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    * Waits until the key is admitted. Pending calls for the same key in this thread are served in the order of
    * the calls, so small costs don't overtake a large one. Every attempt counts in the statistics.
    * @param key the key, or its handle
-   * @param options the cost, and a signal that ends the wait
+   * @param options the cost, a limit for this call only, and a signal that ends the wait
    * @returns a promise of the decision, which is always an admission
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_NEVER_ADMITTED` for a cost above the limit or a key that
    * is blocked for ever; `ERR_MILLRACE_CLOSED` also when the limiter is closed meanwhile; the reason of the
@@ -274,6 +306,23 @@ export interface AsyncLimiter extends AsyncDisposable {
    * ```
    */
   clear(key: Key): Promise<void>
+
+  /**
+   * Forgets the units that all keys have used, and ends all blocks, for all threads and processes of this
+   * limiter. The statistics stay. Decisions may go on meanwhile. A key that gets its place in the table at
+   * that moment may keep the counts of the key whose place it takes.
+   *
+   * It runs on one worker, whose other requests wait until it is done. A key takes 1 to 10 microseconds, by
+   * the number of buckets in which it has used units.
+   * @returns a promise without a value. Calls that are pending meanwhile are decided before or after it
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_OVERLOADED`,
+   * `ERR_MILLRACE_WORKER_LOST`, `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * await limiter.clearAll() // the quota of the month begins anew
+   * ```
+   */
+  clearAll(): Promise<void>
 
   /**
    * Changes the limit, for all threads and processes of this limiter at once. Earlier admissions stay.

@@ -2,9 +2,9 @@
 import { type Duration, formatDuration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
-import { checkLimit } from './core/rule.js'
+import { checkLimit, isLimit, MAX_LIMIT } from './core/rule.js'
 import type { Costs } from './engines/batch.js'
-import type { LimiterRule, UsageOptions } from './limiter.js'
+import type { CallOptions, CheckOptions, WaitOptions } from './limiter-options.js'
 import { COUNT } from './memory/layout.js'
 
 export function checkCost(cost: unknown, option = 'cost'): asserts cost is number {
@@ -57,6 +57,23 @@ export function checkPenalty(cost: unknown): asserts cost is number {
   throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'cost', cost, expected)
 }
 
+/** The cost that a reservation of `reserved` units is committed with. */
+export function checkActualCost(cost: unknown, reserved: number): asserts cost is number {
+  if (isCost(cost) && cost - reserved <= COUNT) return
+  const expected = `an integer from 0 to ${reserved + COUNT}, ${COUNT} above the reserved cost`
+  throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'actualCost', cost, expected)
+}
+
+export function settledError(): MillraceError {
+  const expected = 'one that is settled once, by commit or cancel or a refund of its decision'
+  return new MillraceError('ERR_MILLRACE_SETTLED', 'reservation', 'a settled reservation', expected)
+}
+
+export function notReservedError(): MillraceError {
+  const expected = 'one whose decision is allowed: a refusal has reserved nothing'
+  return new MillraceError('ERR_MILLRACE_NOT_RESERVED', 'reservation', 'a refused reservation', expected)
+}
+
 export function invalidCostError(cost: unknown, option = 'cost'): MillraceError {
   return new MillraceError('ERR_MILLRACE_INVALID_COST', option, cost, 'an integer of 0 or more')
 }
@@ -65,13 +82,10 @@ export function closedError(): MillraceError {
   return new MillraceError('ERR_MILLRACE_CLOSED', 'limiter', 'a closed limiter', 'an open limiter')
 }
 
-/** The error of a `wait()` without an end: the cost is above the limit of a rule, or the key is blocked. */
-export function neverAdmittedError(cost: number, rules: readonly LimiterRule[]): MillraceError {
-  const below = rules.find(({ limit }) => cost > limit)
-  const name = below !== undefined && rules.length > 1 ? ` of '${below.name}'` : ''
+export function neverAdmittedError(cost: number, limit: number): MillraceError {
   const [option, value, expected] =
-    below !== undefined
-      ? ['cost', cost, `at most the limit${name}, ${below.limit}`]
+    cost > limit
+      ? ['cost', cost, `at most the limit, ${limit}`]
       : ['key', 'a key that is blocked for ever', 'a key that can be admitted later']
   return new MillraceError('ERR_MILLRACE_NEVER_ADMITTED', option as string, value, expected as string)
 }
@@ -105,35 +119,40 @@ function isSignal(signal: unknown): boolean {
   }
 }
 
-export function checkWaitOptions(options: { cost?: number; signal?: Signal }): {
-  cost: number
-  signal: Signal | undefined
-} {
-  checkOptions(options, ['cost', 'signal'])
-  const { cost = 1, signal } = options
+/** The options of one decision, read once. */
+export interface OwnOptions {
+  /** The limit of this call; undefined: the rule's. */
+  readonly limit: number | undefined
+  readonly signal: Signal | undefined
+}
+
+/** Reads and checks the options of one decision. `known` names them. */
+export function checkCallOptions(options: CheckOptions & CallOptions, known: readonly string[]): OwnOptions {
+  checkOptions(options, known)
+  const { limit, signal } = options
+  checkSignal(signal)
+  checkOwnLimit(limit)
+  return { limit, signal }
+}
+
+function checkOwnLimit(limit: unknown): asserts limit is number | undefined {
+  if (limit === undefined || isLimit(limit)) return
+  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'limit', limit, `an integer from 1 to ${MAX_LIMIT}`)
+}
+
+export function checkWaitOptions(options: WaitOptions): OwnOptions & { readonly cost: number } {
+  checkOptions(options, ['cost', 'signal', 'limit'])
+  const { cost = 1 } = options
+  const { limit, signal } = options
   checkSignal(signal)
   checkCost(cost)
-  return { cost, signal }
-}
-
-/** Returns the index of the rule of this name. */
-export function checkRuleName(name: unknown, names: readonly string[]): number {
-  const index = names.indexOf(name as string)
-  if (index >= 0) return index
-  const known = names.map((each) => `'${each}'`).join(', ')
-  const expected = names.length === 1 ? known : `one of ${known}`
-  throw new MillraceError('ERR_MILLRACE_INVALID_RULE', 'rule', name, expected)
-}
-
-/** Returns the index of the rule that `usage` reads: the first one unless the options name another. */
-export function checkUsageRule(options: UsageOptions, names: readonly string[]): number {
-  checkOptions(options, ['rule'])
-  const { rule } = options
-  return rule === undefined ? 0 : checkRuleName(rule, names)
+  checkOwnLimit(limit)
+  return { cost, limit, signal }
 }
 
 /** Returns the new limit. */
-export function checkUpdate(change: { limit: number }): number {
+export function checkUpdate(rule: unknown, ownRule: string, change: { limit: number }): number {
+  if (rule !== ownRule) throw new MillraceError('ERR_MILLRACE_INVALID_RULE', 'rule', rule, `'${ownRule}'`)
   const limit: unknown = change?.limit
   checkLimit(limit)
   checkOptions(change, ['limit'], 'change')

@@ -1,34 +1,32 @@
-export type { AsyncLimiter, CallOptions } from './async-limiter.js'
+export type { AsyncLimiter } from './async-limiter.js'
 export { type Clock, type ManualClock, manualClock } from './core/clock.js'
-export type { Decision, DecisionFields, RuleDecision } from './core/decision.js'
+export type { Decision, DecisionFields } from './core/decision.js'
 export type { Duration } from './core/duration.js'
 export { type ErrorCode, MillraceError } from './core/errors.js'
+export { MillraceLimited } from './core/limited.js'
 export type { Signal } from './core/on-abort.js'
 export type { Edge, RuleOptions } from './core/rule.js'
 export {
   attachLimiter,
   createLimiter,
-  type EngineChoice,
   type EngineOptions,
   type LimiterOf,
   type LimiterOptions,
   type OpeningOptions,
   openLimiter,
   type PoolLimiterOptions,
-  type RulesEngineOptions,
-  type RulesLimiterOptions,
-  type TableOptions,
 } from './create.js'
 export type { BatchDecision, Costs } from './engines/batch.js'
 export type { FilePlace, SharedLimiter } from './engines/share.js'
+export type { Limiter, LimiterStats } from './limiter.js'
 export type {
+  CallOptions,
   CheckManyOptions,
-  Limiter,
+  CheckOptions,
   LimiterRule,
-  LimiterStats,
-  UsageOptions,
   WaitOptions,
-} from './limiter.js'
+} from './limiter-options.js'
 export type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 export type { OnFull } from './memory/layout.js'
 export type { PoolOptions } from './pool-options.js'
+export type { AsyncReservation, Reservation } from './reservation.js'

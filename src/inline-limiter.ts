@@ -1,43 +1,43 @@
 import {
   blockMs,
+  checkCallOptions,
   checkCost,
   checkOptions,
   checkPenalty,
   checkRemaining,
-  checkRuleName,
   checkUpdate,
-  checkUsageRule,
   checkWaitOptions,
   closedError,
   foreignDecisionError,
+  invalidCostError,
   isDecision,
   neverAdmittedError,
   ownCosts,
   usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
-import type { Decision } from './core/decision.js'
+import { type Decision, InlineDecision, Outcome } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
+import { admitted } from './core/limited.js'
 import { WordWatch } from './core/word-watch.js'
-import type { BatchDecision, Costs } from './engines/batch.js'
-import type { Engine } from './engines/engine.js'
-import type { InlineEngine } from './engines/inline.js'
+import { type BatchDecision, type Costs, decideBatch } from './engines/batch.js'
+import { InlineEngine } from './engines/inline.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
-import type {
-  CheckManyOptions,
-  Limiter,
-  LimiterRule,
-  LimiterStats,
-  UsageOptions,
-  WaitOptions,
-} from './limiter.js'
-import { ruleOf, shownRules } from './limiter-rules.js'
-import { changeLimitOf, type RuleMemory } from './memory/arenas.js'
+import type { Limiter, LimiterStats } from './limiter.js'
+import type { CheckManyOptions, CheckOptions, LimiterRule, WaitOptions } from './limiter-options.js'
+import type { Arena } from './memory/arena.js'
+import type { Hasher } from './memory/hash.js'
 import { KeyReader } from './memory/key-reader.js'
-import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
+import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
+import { InlineReservation, type Reservation } from './reservation.js'
+
+export function ruleOf({ shape, edge }: Arena, name: string, limit: number): LimiterRule {
+  const { windowMs, buckets } = shape
+  return { name, limit, windowMs, granularityMs: windowMs / buckets, edge }
+}
 
 /** The file with the counts of a limiter. */
 export interface LimiterFile {
@@ -46,42 +46,32 @@ export interface LimiterFile {
   release(): void
 }
 
-/** A decision of an engine on the calling thread. */
-type OwnDecision = Decision & { readonly lo: number; readonly hi: number }
-
 /**
- * Decides on the calling thread. Every method checks its arguments, and an engine decides. `check` is the hot
- * path, so each subclass has its own, for one class of engines: a process may have limiters of both.
+ * Decides on the calling thread. Every method checks its arguments, and `engines/inline.ts` decides by the
+ * algorithm in `algorithms/sliding-window.ts`.
  */
-export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
-  readonly #memory: RuleMemory
-  /** One for each rule. */
-  readonly #engines: readonly InlineEngine[]
+export class InlineLimiter implements Limiter {
+  readonly #arena: Arena
   readonly #clock: Clock
   readonly #keys: KeyReader
+  readonly #hasher: Hasher
   readonly #updates: WordWatch
   readonly #waiters: WaitQueues
+  readonly #ruleName: string
   readonly #file: LimiterFile | undefined
-  /** Decides by all rules. */
-  #engine: Engine<D> | undefined
+  #engine: InlineEngine | undefined
 
   /** @internal */
-  constructor(
-    memory: RuleMemory,
-    engines: readonly InlineEngine[],
-    engine: Engine<D>,
-    clock: Clock,
-    file?: LimiterFile,
-  ) {
-    const [first] = memory.arenas
-    this.#memory = memory
-    this.#engines = engines
+  constructor(arena: Arena, ruleName: string, clock: Clock, file?: LimiterFile) {
+    this.#arena = arena
     this.#file = file
     this.#clock = clock
-    this.#keys = new KeyReader(this, first)
-    this.#updates = new WordWatch(first.words, HEADER.UPDATES)
+    this.#ruleName = ruleName
+    this.#keys = new KeyReader(this, arena)
+    this.#hasher = this.#keys.hasher
+    this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
     this.#waiters = new WaitQueues(clock, this.#updates)
-    this.#engine = engine
+    this.#engine = new InlineEngine(arena, ruleName, clock)
   }
 
   async ready(): Promise<void> {
@@ -89,21 +79,48 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
   }
 
   get rule(): LimiterRule {
-    return this.rules[0]!
+    return ruleOf(this.#arena, this.#ruleName, this.#openEngine().limit)
   }
 
-  get rules(): readonly LimiterRule[] {
+  check(key: Key, cost = 1, options?: CheckOptions): Decision {
+    const engine = this.#engine
+    if (engine === undefined) throw closedError()
+    if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCostError(cost)
+    if (options !== undefined) return this.#checkBy(options, key, cost)
+    if (typeof key === 'string') {
+      if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
+      const hasher = this.#hasher
+      hasher.hash(key)
+      return engine.checkNow(hasher.lo, hasher.hi, cost)
+    }
+    const handle = this.#keys.owned(key)
+    const decision = engine.checkNow(handle.lo, handle.hi, cost, handle.way)
+    if (handle.way !== engine.way) handle.way = engine.way // a store dirties its cache line
+    return decision
+  }
+
+  checkOrThrow(key: Key, cost?: number, options?: CheckOptions): Decision {
+    return admitted(this.check(key, cost, options))
+  }
+
+  reserve(key: Key, cost: number, options?: CheckOptions): Reservation {
     this.#openEngine()
-    return this.#engines.map(({ limit }, i) => ruleOf(this.#memory, i, limit))
+    checkCost(cost) // it has no default
+    const decision = this.check(key, cost, options) as InlineDecision
+    return new InlineReservation({
+      decision,
+      cost,
+      isGivenBack: () => decision.outcome === Outcome.GIVEN_BACK,
+      change: (units) => this.#change(decision, units),
+    })
   }
 
-  abstract check(key: Key, cost?: number): Decision
-
-  peek(key: Key, cost = 1): Decision {
-    const engine = this.#openEngine()
+  peek(key: Key, cost = 1, options?: CheckOptions): Decision {
+    this.#openEngine()
     checkCost(cost)
+    const limit = limitIn(options)
     const { lo, hi } = this.#keys.read(key)
-    return engine.peek(lo, hi, cost)
+    return this.#openEngine().peek(lo, hi, cost, limit) // open: a getter may have closed the limiter
   }
 
   checkMany(
@@ -118,7 +135,7 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
     checkRemaining(remaining)
     const own = ownCosts(costs, fingerprints.length / 2)
     // `#openEngine` once more: a getter may have closed the limiter.
-    return this.#openEngine().checkMany(fingerprints, own, remaining)
+    return decideBatch(this.#openEngine(), fingerprints, own, remaining)
   }
 
   pack(keys: readonly Key[]): PackedKeys {
@@ -133,34 +150,32 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
     this.#openEngine()
-    const { cost, signal } = checkWaitOptions(options)
+    const { cost, limit, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
     this.#openEngine() // once more: a getter may have closed the limiter
     const request = {
       lo,
       hi,
-      decide: () => this.#openEngine().checkNow(lo, hi, cost),
-      neverError: () => neverAdmittedError(cost, this.rules),
+      decide: () => this.#decide(lo, hi, cost, limit),
+      neverError: () => neverAdmittedError(cost, limit ?? this.#openEngine().limit),
     }
     return this.#waiters.wait(request, signal)
   }
 
-  usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): number {
-    this.#openEngine()
-    const rule = checkUsageRule(options, this.#memory.names)
-    const { windowMs } = this.#memory.arenas[rule]!.shape
-    const ms = lastMs === undefined ? windowMs : usageMs(lastMs, windowMs)
+  usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): number {
+    const engine = this.#openEngine()
+    const ms = usageMs(lastMs, this.#arena.shape.windowMs)
     const { lo, hi } = this.#keys.read(key)
-    this.#openEngine() // once more: a getter may have closed the limiter
-    return this.#engines[rule]!.usage(lo, hi, ms)
+    return engine.usage(lo, hi, ms)
   }
 
   refund(decision: Decision): number
   refund(key: Key, cost: number): number
   refund(what: Decision | Key, cost?: number): number {
     const engine = this.#openEngine()
-    if (engine.owns(what)) {
-      const given = engine.giveBack(what)
+    if (what instanceof InlineDecision) {
+      if (what.engine !== engine) throw foreignDecisionError(what)
+      const given = engine.changes.giveBack(what)
       this.#waiters.wake(what.lo, what.hi)
       return given
     }
@@ -203,18 +218,21 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
     this.#waiters.wake(lo, hi)
   }
 
+  clearAll(): void {
+    this.#openEngine().changes.clearAll()
+    this.#updates.check()
+  }
+
   update(rule: string, change: { limit: number }): void {
     this.#openEngine()
-    const index = checkRuleName(rule, this.#memory.names)
-    const limit = checkUpdate(change)
-    this.#openEngine() // once more: a getter may have closed the limiter
-    changeLimitOf(this.#memory.arenas, index, limit)
+    const limit = checkUpdate(rule, this.#ruleName, change)
+    this.#openEngine().limit = limit // once more: a getter may have closed the limiter
     this.#updates.check()
   }
 
   share(): SharedLimiter {
     this.#openEngine()
-    return shareOf(this.#memory, this.#clock, this.#file?.place)
+    return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
   }
 
   stats(): LimiterStats {
@@ -231,7 +249,7 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
 
   /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const fields = this.#engine === undefined ? { isClosed: true } : shownRules(this.rules)
+    const fields = this.#engine === undefined ? { isClosed: true } : this.rule
     return inspectAs('Limiter', fields, options, inspect)
   }
 
@@ -239,13 +257,42 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
     return this.close()
   }
 
-  /** @internal */
-  protected keyReader(): KeyReader {
-    return this.#keys
+  #checkBy(options: CheckOptions, key: Key, cost: number): Decision {
+    const limit = limitIn(options)
+    if (typeof key === 'string') {
+      const { lo, hi } = this.#keys.read(key)
+      return this.#decide(lo, hi, cost, limit)
+    }
+    const handle = this.#keys.owned(key)
+    const decision = this.#decide(handle.lo, handle.hi, cost, limit, handle.way)
+    handle.way = decision.way
+    return decision
   }
 
-  #openEngine(): Engine<D> {
+  /** Decides by the limit of one call, or by the rule's. */
+  #decide(lo: number, hi: number, cost: number, limit: number | undefined, hint?: number): InlineDecision {
+    const engine = this.#openEngine()
+    if (limit === undefined) return engine.checkNow(lo, hi, cost, hint)
+    return engine.checkWithin(limit, lo, hi, cost, hint)
+  }
+
+  /** Charges the key of a decision in addition, or below 0 gives back a part of the decision's charge. */
+  #change(decision: InlineDecision, units: number): number {
+    const { lo, hi } = decision
+    const { changes } = this.#openEngine()
+    if (units > 0) return changes.penalize(lo, hi, units) ? units : 0
+    const given = changes.giveBack(decision, -units)
+    this.#waiters.wake(lo, hi)
+    return 0 - given
+  }
+
+  #openEngine(): InlineEngine {
     if (this.#engine === undefined) throw closedError()
     return this.#engine
   }
+}
+
+/** The limit of one call, if its options have one. */
+function limitIn(options: CheckOptions | undefined): number | undefined {
+  return options === undefined ? undefined : checkCallOptions(options, ['limit']).limit
 }

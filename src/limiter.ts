@@ -2,60 +2,14 @@
 
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
-import type { Signal } from './core/on-abort.js'
-import type { Edge } from './core/rule.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
-import type { EngineStatistics as LimiterStats } from './engines/engine.js'
+import type { EngineStatistics as LimiterStats } from './engines/inline.js'
 import type { SharedLimiter } from './engines/share.js'
+import type { CheckManyOptions, CheckOptions, LimiterRule, WaitOptions } from './limiter-options.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
+import type { Reservation } from './reservation.js'
 
 export type { LimiterStats }
-
-/** The rule of a limiter, as `limiter.rule` returns it. */
-export interface LimiterRule {
-  /** The name of the rule. Default: `'default'`. */
-  readonly name: string
-  /** Units that a key may use in any window. `update` changes it. */
-  readonly limit: number
-  /** The length of the window, in milliseconds. */
-  readonly windowMs: number
-  /** The length of one bucket, in milliseconds. The window has `windowMs / granularityMs` buckets. */
-  readonly granularityMs: number
-  /** How the limiter counts the oldest bucket, which lies only partly inside the window. */
-  readonly edge: Edge
-}
-
-/** Options of {@link Limiter.wait}. */
-export interface WaitOptions {
-  /**
-   * Units to charge: an integer of 0 or more.
-   * @default 1
-   */
-  cost?: number
-  /**
-   * Ends the wait: the promise rejects with the signal's reason, and nothing stays charged.
-   * @default a wait without an end
-   */
-  signal?: Signal
-}
-
-/** Options of {@link Limiter.usage}. */
-export interface UsageOptions {
-  /**
-   * The name of the rule whose units are counted.
-   * @default the first rule
-   */
-  rule?: string
-}
-
-/** Options of {@link Limiter.checkMany}. */
-export interface CheckManyOptions {
-  /**
-   * Whether to compute `remaining` for each key. It makes the call slower.
-   * @default false
-   */
-  remaining?: boolean
-}
 
 /**
  * A limiter that decides on the calling thread, synchronously. {@link createLimiter}, {@link openLimiter} and
@@ -88,11 +42,8 @@ export interface Limiter extends AsyncDisposable {
    */
   ready(): Promise<void>
 
-  /** The rule with its present limit. If there are several: the first one. */
+  /** The rule with its present limit. */
   readonly rule: LimiterRule
-
-  /** All rules with their present limits, in order. */
-  readonly rules: readonly LimiterRule[]
 
   /**
    * Decides whether the key may use `cost` units now. If so, charges them.
@@ -101,31 +52,73 @@ export interface Limiter extends AsyncDisposable {
    * refused with `retryAfterMs: Infinity`.
    * @param key the key to limit: a string of 1 to 65,536 characters, or a handle
    * @param cost units to charge, an integer of 0 or more. Default: 1
+   * @param options a limit for this call only
    * @returns the decision. Being over the limit is no error: `allowed` is false
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
-   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`,
+   * `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
    * const { allowed, retryAfterSeconds } = limiter.check('user:42')
    * if (!allowed) console.log(`Retry-After: ${retryAfterSeconds}`)
+   *
+   * const ofPlan = limiter.check('user:43', 1, { limit: 500 }) // this user pays for more
    * ```
    */
-  check(key: Key, cost?: number): Decision
+  check(key: Key, cost?: number, options?: CheckOptions): Decision
+
+  /**
+   * The same as `check`, for callers who prefer exceptions: it throws if the request is refused.
+   * @param key the key, or its handle
+   * @param cost units to charge, an integer of 0 or more. Default: 1
+   * @param options a limit for this call only
+   * @returns the decision, whose `allowed` is true
+   * @throws {MillraceLimited} if the request is refused; its `decision` says for how long
+   * @throws {MillraceError} the same errors as {@link Limiter.check}
+   * @example
+   * ```ts
+   * import { MillraceLimited } from 'millrace'
+   *
+   * try {
+   *   limiter.checkOrThrow('user:42')
+   * } catch (error) {
+   *   if (!(error instanceof MillraceLimited)) throw error
+   *   console.log(`Retry-After: ${error.decision.retryAfterSeconds}`)
+   * }
+   * ```
+   */
+  checkOrThrow(key: Key, cost?: number, options?: CheckOptions): Decision
+
+  /**
+   * Charges `cost` units like `check`, for a request whose cost is known only afterwards. `commit` then gives
+   * back what was not used, or charges what was used in addition.
+   * @param key the key, or its handle
+   * @param cost units to charge, an integer of 0 or more: the most that the request may use
+   * @param options a limit for this call only
+   * @returns the decision, with `commit` and `cancel`. A refusal reserves nothing
+   * @throws {MillraceError} the same errors as {@link Limiter.check}
+   * @example
+   * ```ts
+   * const reservation = limiter.reserve('user:42', 1_000) // at most so many tokens
+   * if (reservation.decision.allowed) reservation.commit(812) // so many were used
+   * ```
+   */
+  reserve(key: Key, cost: number, options?: CheckOptions): Reservation
 
   /**
    * Returns the decision that `check` would return now, but charges nothing and gives the key no place in the
    * table.
    * @param key the key, or its handle
    * @param cost units to decide about, an integer of 0 or more. Default: 1
+   * @param options a limit for this call only
    * @returns the decision. Its `remaining` does not subtract `cost`
-   * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
-   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @throws {MillraceError} the same errors as {@link Limiter.check}
    * @example
    * ```ts
    * console.log(`${limiter.peek('user:42').remaining} requests left`)
    * ```
    */
-  peek(key: Key, cost?: number): Decision
+  peek(key: Key, cost?: number, options?: CheckOptions): Decision
 
   /**
    * Decides many keys in one call, in order. It checks all keys and costs before it charges the first. A key
@@ -180,7 +173,7 @@ export interface Limiter extends AsyncDisposable {
    * Waits until the key is admitted. Pending calls for the same key in this thread are served in the order of
    * the calls, so small costs don't overtake a large one. Every attempt counts in the statistics.
    * @param key the key, or its handle
-   * @param options the cost, and a signal that ends the wait
+   * @param options the cost, a limit for this call only, and a signal that ends the wait
    * @returns a promise of the decision, which is always an admission
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_NEVER_ADMITTED` for a cost above the limit or a key that
    * is blocked for ever; `ERR_MILLRACE_CLOSED` also when the limiter is closed meanwhile;
@@ -198,17 +191,16 @@ export interface Limiter extends AsyncDisposable {
    * Counts the units that the key has used lately. Whole buckets count, so the result may include units from
    * up to one granularity earlier.
    * @param key the key, or its handle
-   * @param lastMs how far back to count: above 0, at most the window of the rule. Default: that window
-   * @param options the rule to count by, if there are several
+   * @param lastMs how far back to count: above 0, at most the window. Default: the window
    * @returns units; 0 for an unknown key
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_DURATION`,
-   * `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
    * console.log(`${limiter.usage('user:42', '10s')} units in the last 10 seconds`)
    * ```
    */
-  usage(key: Key, lastMs?: Duration, options?: UsageOptions): number
+  usage(key: Key, lastMs?: Duration): number
 
   /**
    * Gives back exactly the charge of a decision, while it still counts. A second call gives back nothing.
@@ -298,6 +290,21 @@ export interface Limiter extends AsyncDisposable {
    * ```
    */
   clear(key: Key): void
+
+  /**
+   * Forgets the units that all keys have used, and ends all blocks, for all threads and processes of this
+   * limiter. The statistics stay. Decisions may go on meanwhile. A key that gets its place in the table at
+   * that moment may keep the counts of the key whose place it takes.
+   *
+   * It blocks the thread until it is done. A key takes 1 to 10 microseconds, by the number of buckets in
+   * which it has used units.
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * limiter.clearAll() // the quota of the month begins anew
+   * ```
+   */
+  clearAll(): void
 
   /**
    * Changes the limit, for all threads and processes of this limiter at once. Earlier admissions stay.

@@ -1,11 +1,11 @@
-import type { AsyncLimiter, CallOptions } from './async-limiter.js'
+import type { AsyncLimiter } from './async-limiter.js'
 import {
   blockMs,
+  checkCallOptions,
   checkCost,
   checkOptions,
   checkPenalty,
   checkRemaining,
-  checkRuleName,
   checkSignal,
   checkUpdate,
   checkWaitOptions,
@@ -17,10 +17,11 @@ import {
   usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
-import type { Decision } from './core/decision.js'
+import { type Decision, Outcome } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
+import { admitted } from './core/limited.js'
 import type { Signal } from './core/on-abort.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
@@ -29,22 +30,29 @@ import { PoolEngine, type PoolSettings } from './engines/pool.js'
 import { PoolDecision } from './engines/request.js'
 import { type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
-import type { LimiterFile } from './inline-limiter.js'
-import type { CheckManyOptions, LimiterRule, LimiterStats, WaitOptions } from './limiter.js'
-import { ruleOf } from './limiter-rules.js'
+import { type LimiterFile, ruleOf } from './inline-limiter.js'
+import type { LimiterStats } from './limiter.js'
+import type {
+  CallOptions,
+  CheckManyOptions,
+  CheckOptions,
+  LimiterRule,
+  WaitOptions,
+} from './limiter-options.js'
 import type { Arena } from './memory/arena.js'
-import type { RuleMemory } from './memory/arenas.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
 import { Op } from './memory/request-ring.js'
+import { type AsyncReservation, PoolReservation } from './reservation.js'
 
 /**
  * Decides on the workers of a pool. Every method checks its arguments and hashes its key on the calling
  * thread, and `engines/pool.ts` sends the request.
  */
 export class PoolLimiter implements AsyncLimiter {
-  readonly #memory: RuleMemory
+  readonly #arena: Arena
+  readonly #ruleName: string
   readonly #clock: Clock
   readonly #file: LimiterFile | undefined
   readonly #keys: KeyReader
@@ -57,7 +65,8 @@ export class PoolLimiter implements AsyncLimiter {
 
   /** @internal @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
   constructor(arena: Arena, ruleName: string, clock: Clock, settings: PoolSettings, file?: LimiterFile) {
-    this.#memory = { arenas: [arena], names: [ruleName] }
+    this.#arena = arena
+    this.#ruleName = ruleName
     this.#clock = clock
     this.#file = file
     this.#keys = new KeyReader(this, arena)
@@ -72,19 +81,31 @@ export class PoolLimiter implements AsyncLimiter {
   }
 
   get rule(): LimiterRule {
-    return this.rules[0]!
-  }
-
-  get rules(): readonly LimiterRule[] {
     this.#openPool()
-    return [ruleOf(this.#memory, 0, this.#inline.limit)]
+    return ruleOf(this.#arena, this.#ruleName, this.#inline.limit)
   }
 
-  check(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
+  check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
     return this.#request(Op.CHECK, key, cost, options)
   }
 
-  peek(key: Key, cost = 1, options?: CallOptions): Promise<Decision> {
+  async checkOrThrow(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision> {
+    return admitted(await this.check(key, cost, options))
+  }
+
+  async reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation> {
+    this.#openPool()
+    checkCost(cost) // it has no default
+    const decision = (await this.check(key, cost, options)) as PoolDecision
+    return new PoolReservation({
+      decision,
+      cost,
+      isGivenBack: () => decision.outcome === Outcome.GIVEN_BACK,
+      change: (units) => this.#change(decision, units),
+    })
+  }
+
+  peek(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
     return this.#request(Op.PEEK, key, cost, options)
   }
 
@@ -115,23 +136,22 @@ export class PoolLimiter implements AsyncLimiter {
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
     this.#openPool()
-    const { cost, signal } = checkWaitOptions(options)
+    const { cost, limit, signal } = checkWaitOptions(options)
     const { lo, hi } = this.#keys.read(key)
     this.#openPool() // once more: a getter may have closed the limiter
     const request = {
       lo,
       hi,
-      decide: () => this.#openPool().request(Op.CHECK, lo, hi, cost) as Promise<Decision>,
+      decide: () => this.#decide(Op.CHECK, lo, hi, cost, limit) as Promise<Decision>,
       giveBack: (decision: Decision) => this.#giveBack(decision as PoolDecision),
-      neverError: () => neverAdmittedError(cost, this.rules),
+      neverError: () => neverAdmittedError(cost, limit ?? this.#inline.limit),
     }
     return this.#waiters.wait(request, signal)
   }
 
-  async usage(key: Key, lastMs?: Duration): Promise<number> {
+  async usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): Promise<number> {
     const pool = this.#openPool()
-    const { windowMs } = this.#memory.arenas[0].shape
-    const ms = lastMs === undefined ? windowMs : usageMs(lastMs, windowMs)
+    const ms = usageMs(lastMs, this.#arena.shape.windowMs)
     const { lo, hi } = this.#keys.read(key)
     return (await pool.requestWithMs(Op.USAGE, lo, hi, ms)) as number
   }
@@ -173,10 +193,14 @@ export class PoolLimiter implements AsyncLimiter {
     await this.#requestAndWake(Op.CLEAR, key)
   }
 
+  async clearAll(): Promise<void> {
+    await this.#openPool().request(Op.CLEAR_ALL, 0, 0, 0)
+    this.#updates.check()
+  }
+
   async update(rule: string, change: { limit: number }): Promise<void> {
     this.#openPool()
-    checkRuleName(rule, this.#memory.names)
-    const limit = checkUpdate(change)
+    const limit = checkUpdate(rule, this.#ruleName, change)
     this.#openPool() // once more: a getter may have closed the limiter
     this.#inline.limit = limit
     this.#updates.check()
@@ -224,18 +248,48 @@ export class PoolLimiter implements AsyncLimiter {
     this.#file?.release()
   }
 
-  #request<T>(op: Op, key: Key, cost: number, options?: CallOptions): Promise<T> {
+  #request<T>(op: Op, key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<T> {
     try {
       this.#openPool()
       checkCost(cost)
-      const signal = options === undefined ? undefined : signalOf(options)
+      if (options !== undefined) return this.#requestBy(options, op, key, cost) as Promise<T>
       const { lo, hi } = this.#keys.read(key)
-      const pool = this.#openPool() // once more: a getter may have closed the limiter
-      if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost) as Promise<T>
-      return pool.request(op, lo, hi, cost, signal) as Promise<T>
+      if (op === Op.CHECK) return this.#pool.check(lo, hi, cost) as Promise<T>
+      return this.#pool.request(op, lo, hi, cost) as Promise<T>
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  #requestBy(options: CheckOptions & CallOptions, op: Op, key: Key, cost: number): Promise<unknown> {
+    const { limit, signal } = checkCallOptions(options, ['limit', 'signal'])
+    const { lo, hi } = this.#keys.read(key)
+    return this.#decide(op, lo, hi, cost, limit, signal)
+  }
+
+  /** Sends a CHECK or a PEEK by the limit of one call, or by the rule's. */
+  #decide(
+    op: Op,
+    lo: number,
+    hi: number,
+    cost: number,
+    limit: number | undefined,
+    signal?: Signal,
+  ): Promise<unknown> {
+    const pool = this.#openPool()
+    if (limit !== undefined) return pool.requestWithin(limit, op, lo, hi, cost, signal)
+    if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost)
+    return pool.request(op, lo, hi, cost, signal)
+  }
+
+  /** Charges the key of a decision in addition, or below 0 gives back a part of the decision's charge. */
+  async #change(decision: PoolDecision, units: number): Promise<number> {
+    const { lo, hi } = decision
+    const pool = this.#openPool()
+    if (units > 0) return (await pool.request(Op.PENALIZE, lo, hi, units)) === 1 ? units : 0
+    const given = (await pool.giveBack(decision, -units)) as number
+    this.#waiters.wake(lo, hi)
+    return 0 - given
   }
 
   /**
@@ -263,13 +317,6 @@ export class PoolLimiter implements AsyncLimiter {
   }
 
   #shared(): SharedLimiter {
-    return shareOf(this.#memory, this.#clock, this.#file?.place)
+    return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
   }
-}
-
-function signalOf(options: CallOptions): Signal | undefined {
-  checkOptions(options, ['signal'])
-  const { signal } = options
-  checkSignal(signal)
-  return signal
 }

@@ -26,11 +26,7 @@ export class Reading {
 
   /** Reads the clock and sets `nowMs` and `tick`. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
   take(): void {
-    this.set(this.clock.now())
-  }
-
-  /** Sets `nowMs` and `tick` to a reading that another rule has taken. @throws as {@link take} */
-  set(now: number): void {
+    const now = this.clock.now()
     if (!(typeof now === 'number' && now >= this.#from && now < this.#to)) this.#enterTick(now)
     this.nowMs = now
   }

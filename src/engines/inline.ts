@@ -8,16 +8,14 @@ import { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import { Insertion } from '../memory/insertion.js'
-import { ADM, BLOCKED, BUCKETS, COUNT, HEADER, NAMES_AT } from '../memory/layout.js'
+import { BLOCKED, COUNT, HEADER } from '../memory/layout.js'
 import { changeLimit } from '../memory/limit.js'
-import { countDecisions, readStatistics } from '../memory/statistics.js'
+import { readStatistics, type Statistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
 import { read } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
 import { NativeSingle } from '../native/single.js'
-import { type BatchDecision, type Costs, decideBatch } from './batch.js'
 import { DecisionEstimates } from './decision-estimates.js'
-import type { Engine, EngineStatistics } from './engine.js'
 import { Era } from './era.js'
 import { KeyChanges } from './key-changes.js'
 
@@ -31,14 +29,23 @@ const NEARLY_WHOLE = 1 - 2 ** -10
  * After this many decisions, the engine adds its counts to the shared statistics. An atomic addition costs a
  * tenth of a decision.
  */
-export const DECISIONS_PER_FLUSH = 256
+const DECISIONS_PER_FLUSH = 256
+
+/** The counters of a limiter, as `limiter.stats()` returns them. */
+export interface EngineStatistics extends Statistics {
+  /**
+   * `'addon'`: the C++ addon decides single keys and large batches, and TypeScript does the rest. `'none'`:
+   * the addon is not loaded, and TypeScript does everything.
+   */
+  native: 'addon' | 'none'
+}
 
 /**
  * Decides on the calling thread. Keys are fingerprints, and the facade has checked all arguments. Every
  * method reads the clock, except `check` and `decide`, whose callers have read it. It finds the key's way,
  * and starts over if another key has taken the way meanwhile.
  */
-export class InlineEngine implements Engine<InlineDecision> {
+export class InlineEngine {
   readonly ruleName: string
   readonly reading: Reading
   /** Decides large batches; undefined without the addon. */
@@ -53,8 +60,6 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly #cellEstimates: Estimates
   readonly #insertion: Insertion
   readonly #single: NativeSingle | undefined
-  /** Whether the decisions count in the statistics. */
-  readonly #counts: boolean
   /** Refunds, penalties and blocks. */
   readonly changes: KeyChanges
   /** The figures of decisions. */
@@ -66,11 +71,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** The last valid limit that this engine has read. */
   #lastValidLimit = 1
 
-  /**
-   * With `isOneOfSeveral` it decides for `RulesEngine`, which reads the clock for all rules, and counts their
-   * decisions.
-   */
-  constructor(arena: Arena, ruleName: string, clock: Clock, isOneOfSeveral = false) {
+  constructor(arena: Arena, ruleName: string, clock: Clock) {
     const { words, shape, originMs, edge } = arena
     const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
     this.ruleName = ruleName
@@ -83,8 +84,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#cellEstimates = new Estimates(this.#window, ticks, edge === 'smooth')
     this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
     this.changes = new KeyChanges(arena, this.#table, this.#window, this.#insertion, this.reading)
-    this.#single = NativeSingle.for(arena, this.reading, !isOneOfSeveral)
-    this.#counts = !isOneOfSeveral
+    this.#single = NativeSingle.for(arena, this.reading)
     this.estimates = new DecisionEstimates(
       arena,
       this.#table,
@@ -114,8 +114,7 @@ export class InlineEngine implements Engine<InlineDecision> {
    * Decides and charges, by the reading that the caller has just taken. `cost` is an integer of 0 or more, of
    * any size; `hint` is the last way of the key, or -1.
    */
-  check(lo: number, hi: number, cost: number, hint: number): InlineDecision {
-    const { limit } = this
+  check(lo: number, hi: number, cost: number, hint: number, limit = this.limit): InlineDecision {
     return this.#decisionOf(lo, hi, cost, limit, this.decide(lo, hi, cost, limit, hint))
   }
 
@@ -127,23 +126,13 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.check(lo, hi, cost, hint)
   }
 
-  /**
-   * Reads the words that a decision on this key reads first, so that the processor fetches their cache lines.
-   * Returns any number, which the caller must use: V8 leaves out a read without a use.
-   */
-  touch(lo: number, hint: number): number {
-    const { words } = this.#arena
-    const way = hint >= 0 ? hint : this.#table.home(lo)
-    const base = this.#window.base(way)
-    const bucket = base + BUCKETS + this.#window.ring.slot(this.reading.tick)
-    return read(words, NAMES_AT + way) | read(words, base + ADM) | read(words, bucket)
-  }
-
-  /** The same by the reading that the caller has set, as one of several rules. */
-  checkSet(lo: number, hi: number, cost: number, hint: number): InlineDecision {
+  /** The same by a limit of this call. */
+  checkWithin(limit: number, lo: number, hi: number, cost: number, hint = NO_WAY): InlineDecision {
     const single = this.#single
-    if (single?.decidesNow(lo, hi, cost, hint)) return this.#nativeDecisionOf(single, lo, hi, cost)
-    return this.check(lo, hi, cost, hint)
+    if (single === undefined) this.reading.take()
+    else if (single.decidesWithin(limit, lo, hi, cost, hint))
+      return this.#nativeDecisionOf(single, lo, hi, cost)
+    return this.check(lo, hi, cost, hint, limit)
   }
 
   #decisionOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
@@ -230,39 +219,10 @@ export class InlineEngine implements Engine<InlineDecision> {
   }
 
   /** Decides, but charges and inserts nothing. */
-  peek(lo: number, hi: number, cost: number): InlineDecision {
+  peek(lo: number, hi: number, cost: number, limit = this.limit): InlineDecision {
     this.reading.take()
-    return this.peekSet(lo, hi, cost)
-  }
-
-  /** The same by the reading that the caller has set, as one of several rules. */
-  peekSet(lo: number, hi: number, cost: number): InlineDecision {
-    const { limit } = this
     this.way = this.#lookUp(lo, hi)
     return this.#decisionOf(lo, hi, cost, limit, this.#outcomeOf(lo, hi, cost, limit))
-  }
-
-  /**
-   * Takes an admission back, because another rule has refused. Returns it as an admission that charged
-   * nothing.
-   */
-  takeBack(admitted: InlineDecision): InlineDecision {
-    const { lo, hi, cost, limit } = admitted
-    if (admitted.outcome === Outcome.CHARGED) this.changes.takeBack(admitted)
-    this.way = this.#lookUp(lo, hi)
-    return this.#decisionOf(lo, hi, cost, limit, Outcome.UNCOUNTED)
-  }
-
-  owns(decision: unknown): decision is InlineDecision {
-    return decision instanceof InlineDecision && decision.engine === this
-  }
-
-  giveBack(decision: InlineDecision): number {
-    return this.changes.giveBack(decision)
-  }
-
-  checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision {
-    return decideBatch(this, fingerprints, costs, withRemaining)
   }
 
   /** The figures of the last decision. */
@@ -319,7 +279,8 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Adds the counts of this thread to the shared statistics. */
   flush(): void {
-    if (this.#counts) countDecisions(this.#arena, this.#allowed, this.#denied)
+    if (this.#allowed > 0) count(this.#arena.words, HEADER.ALLOWED, this.#allowed)
+    if (this.#denied > 0) count(this.#arena.words, HEADER.DENIED, this.#denied)
     this.#allowed = 0
     this.#denied = 0
   }
@@ -349,11 +310,7 @@ export class InlineEngine implements Engine<InlineDecision> {
       way = this.#insertion.choose(lo, hi)
       if (way < 0) return this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
     }
-    // The total errs high, so a cost that fits with it needs no sum.
-    const fits =
-      cost === 0 ||
-      (way === this.way && (this.#window.lastAdm & COUNT) + cost <= limit) ||
-      this.#cellEstimates.used(this.#window.base(way), this.reading) + cost <= limit
+    const fits = cost === 0 || this.#cellEstimates.used(this.#window.base(way), this.reading) + cost <= limit
     return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
 

@@ -6,8 +6,13 @@ import type { Reading } from '../core/reading.js'
 import type { Arena } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import type { Insertion } from '../memory/insertion.js'
-import { HEADER } from '../memory/layout.js'
+import { ADM, HEADER, HI, LIVE, NAMES_AT, STATE } from '../memory/layout.js'
+import { announceChange } from '../memory/limit.js'
 import type { Table } from '../memory/table.js'
+import { load, read } from '../memory/words.js'
+
+/** One reading of the clock holds for this many ways. */
+const WAYS_PER_READING = 64
 
 /**
  * Changes the counts and the blocks of keys, on the calling thread. The arguments have been checked. Every
@@ -32,21 +37,17 @@ export class KeyChanges {
     this.#blockBound = new BlockBound(table, window)
   }
 
-  /** Gives back the charge of a decision, once. Returns how many units. */
-  giveBack(decision: InlineDecision): number {
+  /** Gives back the charge of a decision or a part of it, once. Returns how many units. */
+  giveBack(decision: InlineDecision, units = decision.cost): number {
     if (decision.outcome !== Outcome.CHARGED) return 0
     this.#reading.take() // may throw, and the decision can then be given back later
-    return this.takeBack(decision)
-  }
-
-  /** Gives back the charge of a decision by the last reading of the clock: another rule has refused. */
-  takeBack(decision: InlineDecision): number {
     decision.giveBack()
-    return this.#takeOut(decision.way, decision.tick, decision.cost, decision.stamp)
+    return this.#takeOut(decision.way, decision.tick, units, decision.stamp)
   }
 
   /**
-   * Gives back a charge of `cost` units, by the place and the stamp of the charge. Returns how many units.
+   * Gives back a charge of `cost` units or a part of a larger one, by the place and the stamp of the charge.
+   * Returns how many units.
    */
   giveBackFrom(way: number, tick: number, cost: number, stamp: number): number {
     this.#reading.take()
@@ -84,6 +85,33 @@ export class KeyChanges {
   clear(lo: number, hi: number): void {
     this.refund(lo, hi, Number.MAX_SAFE_INTEGER)
     this.unblock(lo, hi)
+  }
+
+  /**
+   * Does for every key what `clear` does, one way after the other, and then wakes the pending calls of all
+   * threads. A key that another thread inserts at this moment may keep the counts that it takes over.
+   */
+  clearAll(): void {
+    const { ways } = this.#arena.shape
+    for (let way = 0; way < ways; way++) {
+      if (way % WAYS_PER_READING === 0) this.#reading.take()
+      // Without a name it was never used. Then its cell is not read, as that would touch a new page.
+      if (read(this.#arena.words, NAMES_AT + way) !== 0) this.#clearWay(way)
+    }
+    announceChange(this.#arena.words)
+  }
+
+  #clearWay(way: number): void {
+    const { words } = this.#arena
+    const base = this.#window.base(way)
+    for (;;) {
+      if ((load(words, base + ADM) & STATE) !== LIVE) return
+      const lo = read(words, NAMES_AT + way) // if the way changes hands now, the refund finds it
+      const hi = read(words, base + HI)
+      this.#window.enter(base, this.#reading)
+      if (this.#adjustments.refund(way, lo, hi, Number.MAX_SAFE_INTEGER) === GONE) continue
+      if (this.#adjustments.unblock(way, lo, hi, this.#reading) !== GONE) return
+    }
   }
 
   #takeOut(way: number, tick: number, cost: number, stamp: number): number {

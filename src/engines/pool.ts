@@ -100,6 +100,21 @@ export class PoolEngine implements DecidingEngine {
     return this.#submit(new PoolRequest(this, op, lo, hi, cost), signal)
   }
 
+  /** Sends a CHECK or a PEEK by a limit of this call. */
+  requestWithin(
+    limit: number,
+    op: Op,
+    lo: number,
+    hi: number,
+    cost: number,
+    signal?: Signal,
+  ): Promise<unknown> {
+    if (signal?.aborted) return Promise.reject(abortedError(signal.reason, false))
+    const request = new PoolRequest(this, op === Op.CHECK ? Op.CHECK_WITHIN : op, lo, hi, cost)
+    request.limit = limit
+    return this.#submit(request, signal)
+  }
+
   /** Sends a request that has milliseconds: USAGE or BLOCK. */
   requestWithMs(op: Op, lo: number, hi: number, ms: number): Promise<unknown> {
     const request = new PoolRequest(this, op, lo, hi, 0)
@@ -107,17 +122,17 @@ export class PoolEngine implements DecidingEngine {
     return this.#submit(request)
   }
 
-  /** Gives back the charge of a decision, once. */
-  giveBack(decision: PoolDecision): Promise<unknown> {
+  /** Gives back the charge of a decision or a part of it, once. */
+  giveBack(decision: PoolDecision, units = decision.cost): Promise<unknown> {
     if (decision.outcome !== Outcome.CHARGED) return Promise.resolve(0)
     const refusal = this.#refusal()
-    return refusal === undefined ? this.forceGiveBack(decision) : Promise.reject(refusal)
+    return refusal === undefined ? this.forceGiveBack(decision, units) : Promise.reject(refusal)
   }
 
   /** The same even when the pool is overloaded: the call was aborted, so its caller can't try again. */
-  forceGiveBack(decision: PoolDecision): Promise<unknown> {
+  forceGiveBack(decision: PoolDecision, units = decision.cost): Promise<unknown> {
     decision.outcome = Outcome.GIVEN_BACK
-    const request = new PoolRequest(this, Op.GIVE_BACK, decision.lo, decision.hi, decision.cost)
+    const request = new PoolRequest(this, Op.GIVE_BACK, decision.lo, decision.hi, units)
     request.charge = decision
     return this.#enqueue(request)
   }

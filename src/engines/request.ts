@@ -1,12 +1,4 @@
-import {
-  type Decision,
-  type DecisionFields,
-  fieldsOf,
-  jsonOf,
-  Outcome,
-  type RuleDecision,
-  secondsOf,
-} from '../core/decision.js'
+import { type Decision, type DecisionFields, fieldsOf, jsonOf, Outcome, secondsOf } from '../core/decision.js'
 import {
   CHARGED_TICK,
   COST,
@@ -21,6 +13,7 @@ import {
   REMAINING,
   RESET_MS,
   RETRY_AFTER_MS,
+  RULE_LIMIT,
   requestOf,
   WAY,
 } from '../memory/request-ring.js'
@@ -122,10 +115,6 @@ export class PoolDecision implements Decision {
     this.#outcome = outcome
   }
 
-  get rules(): readonly RuleDecision[] {
-    return [this]
-  }
-
   toJSON(): DecisionFields {
     return jsonOf(this)
   }
@@ -179,6 +168,8 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   ring = -1
   /** The milliseconds of USAGE and BLOCK. */
   ms = 0
+  /** The limit of CHECK_WITHIN and PEEK. */
+  limit = RULE_LIMIT
   /** The decision to give back. */
   charge: PoolDecision | undefined = undefined
   protected isSent = false
@@ -201,6 +192,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     words[request + COST] = this.cost
     if (this.op === Op.CHECK) return
     doubles[(slot >>> 1) + NUMBER] = this.ms
+    words[slot + LIMIT] = this.limit
     if (this.charge === undefined) return
     words[slot + WAY] = this.charge.way
     words[slot + CHARGED_TICK] = this.charge.tick
@@ -215,7 +207,8 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
 
   read(memory: RingMemory, slot: number): void {
     const { op } = this
-    if (op === Op.CHECK || op === Op.PEEK) this.resolve(new PoolDecision(memory, slot, this.engine))
+    if (op === Op.CHECK || op === Op.CHECK_WITHIN || op === Op.PEEK)
+      this.resolve(new PoolDecision(memory, slot, this.engine))
     else this.resolve(memory.doubles[(slot >>> 1) + NUMBER])
   }
 }

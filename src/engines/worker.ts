@@ -15,6 +15,7 @@ import {
   REMAINING,
   RESET_MS,
   RETRY_AFTER_MS,
+  RULE_LIMIT,
   requestOf,
   WAY,
 } from '../memory/request-ring.js'
@@ -64,10 +65,9 @@ class RequestHandler implements RingHandler {
   #hasReading = false
 
   constructor(memory: RingMemory, limiter: SharedLimiter) {
-    const { memory: shared, clock } = attachShared(limiter)
-    const [arena] = shared.arenas
+    const { arena, rule, clock } = attachShared(limiter)
     this.memory = memory
-    this.engine = new InlineEngine(arena, shared.names[0], clock)
+    this.engine = new InlineEngine(arena, rule, clock)
     this.#native = NativeRequestServer.for(arena, memory.words)
     this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
   }
@@ -102,10 +102,13 @@ class RequestHandler implements RingHandler {
     const cost = words[request + COST]!
     switch (words[request + OP] as Op) {
       case Op.CHECK:
-        this.#check(slot, lo, hi, cost)
+        this.#check(slot, lo, hi, cost, engine.limit)
+        break
+      case Op.CHECK_WITHIN:
+        this.#check(slot, lo, hi, cost, words[slot + LIMIT]!)
         break
       case Op.PEEK:
-        this.#peek(slot, engine.peek(lo, hi, cost))
+        this.#peek(slot, engine.peek(lo, hi, cost, this.#limitOfPeek(slot)))
         break
       case Op.USAGE:
         doubles[double + NUMBER] = engine.usage(lo, hi, doubles[double + NUMBER]!)
@@ -128,6 +131,9 @@ class RequestHandler implements RingHandler {
       case Op.CLEAR:
         engine.changes.clear(lo, hi)
         break
+      case Op.CLEAR_ALL:
+        engine.changes.clearAll()
+        break
       case Op.FLUSH:
         engine.flush()
         break
@@ -137,10 +143,9 @@ class RequestHandler implements RingHandler {
     return 1
   }
 
-  #check(slot: number, lo: number, hi: number, cost: number): void {
+  #check(slot: number, lo: number, hi: number, cost: number, limit: number): void {
     const { words, doubles } = this.memory
     const { engine } = this
-    const { limit } = engine
     if (!this.#hasReading) {
       engine.reading.take()
       this.#hasReading = true
@@ -156,6 +161,12 @@ class RequestHandler implements RingHandler {
     const double = slot >>> 1
     doubles[double + RETRY_AFTER_MS] = retryAfterMs
     doubles[double + RESET_MS] = resetMs
+  }
+
+  /** The limit of the call, or undefined: the rule's. */
+  #limitOfPeek(slot: number): number | undefined {
+    const limit = this.memory.words[slot + LIMIT]!
+    return limit === RULE_LIMIT ? undefined : limit
   }
 
   #peek(slot: number, decision: InlineDecision): void {

@@ -86,12 +86,10 @@ export const HEADER = {
   /** An index into `SUMS`. */
   RANGE_SUM: 13,
   /**
-   * Counts changes of the limit. A thread with pending calls of `wait` waits on this word
-   * (`memory/limit.ts`).
+   * Counts changes of the limit, and calls of `clearAll`. A thread with pending calls of `wait` waits on this
+   * word (`memory/limit.ts`).
    */
   UPDATES: 14,
-  /** The number of arenas after this one in the same buffer (`memory/arenas.ts`). */
-  FOLLOWING: 15,
   /**
    * The newest clock reading that moved a tick, in sixteenths of a second from the origin. It only rises, and
    * it rises before the tick does. So a tick that seems to be further ahead than this is an old one, from

@@ -4,10 +4,15 @@ import { add, notify, store, type Words } from './words.js'
 /**
  * Changes the limit for all threads. The limit is stored before the count of updates. A thread that reads the
  * new count decides by the new limit. Any other thread is notified, or reads the count again
- * (`core/word-watch.ts`). Threads watch the count of `first`, the first arena of the buffer.
+ * (`core/word-watch.ts`).
  */
-export function changeLimit(words: Words, limit: number, first: Words = words): void {
+export function changeLimit(words: Words, limit: number): void {
   store(words, HEADER.LIMIT, limit)
-  add(first, HEADER.UPDATES, 1)
-  notify(first, HEADER.UPDATES)
+  announceChange(words)
+}
+
+/** Wakes the pending calls of `wait` of all threads, after a change for all keys. */
+export function announceChange(words: Words): void {
+  add(words, HEADER.UPDATES, 1)
+  notify(words, HEADER.UPDATES)
 }

@@ -35,7 +35,8 @@ export const EACH = -1
 
 /**
  * The fields of a slot, as offsets in words. Of a decision: where its charge is. The request of a batch has
- * its area in WAY, its number of keys in CHARGED_TICK, and in REFUNDS 1 if it asks for `remaining`.
+ * its area in WAY, its number of keys in CHARGED_TICK, and in REFUNDS 1 if it asks for `remaining`. A PEEK
+ * has the limit of its call in LIMIT, or RULE_LIMIT.
  */
 export const WAY = 0
 export const CHARGED_TICK = 1
@@ -51,6 +52,9 @@ export const OUTCOME = 5
 export const NUMBER = 3
 export const RETRY_AFTER_MS = 4
 export const RESET_MS = 5
+
+/** LIMIT of a PEEK without a limit of its own. */
+export const RULE_LIMIT = 0
 
 /** The index of the request that belongs to a slot, in words. */
 export const requestOf = (slot: number): number =>
@@ -70,5 +74,8 @@ export const Op = {
   /** Adds the decisions that the worker has counted to the shared statistics. */
   FLUSH: 10,
   BATCH: 11,
+  /** CHECK by the limit in the slot. The addon leaves it to TypeScript. */
+  CHECK_WITHIN: 12,
+  CLEAR_ALL: 13,
 } as const
 export type Op = (typeof Op)[keyof typeof Op]

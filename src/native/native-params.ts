@@ -49,6 +49,7 @@ export const CALL = {
   /** In: the way where the key may be, or NO_WAY. Out: the way where it was. */
   WAY: 10,
   STATUS: 11,
+  /** In: the limit of CHECK_WITHIN and RETRY_AFTER. Out: the limit that decided. */
   LIMIT: 12,
   TICK: 13,
   STAMP: 14,
@@ -57,7 +58,8 @@ export const CALL = {
   UNTIL: 17,
 } as const
 export const CALL_WORDS = 18
-export const OPERATION = { CHECK: 0, USAGE: 1, RETRY_AFTER: 2 } as const
+/** CHECK decides by the limit in the header, CHECK_WITHIN by LIMIT. */
+export const OPERATION = { CHECK: 0, USAGE: 1, RETRY_AFTER: 2, CHECK_WITHIN: 3 } as const
 /**
  * UNANSWERED: the addon changed nothing, and TypeScript answers. DONE: the cost was admitted, or ANSWER is
  * set.

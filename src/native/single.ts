@@ -21,20 +21,17 @@ export class NativeSingle {
   readonly #words: Int32Array
   readonly #doubles: Float64Array
 
-  /**
-   * Returns undefined if there is no addon, or if the arena is in a file. Without `mayReadClock` the addon
-   * leaves the clock to `reading`.
-   */
-  static for(arena: Arena, reading: Reading, mayReadClock: boolean): NativeSingle | undefined {
+  /** Returns undefined if there is no addon, or if the arena is in a file. */
+  static for(arena: Arena, reading: Reading): NativeSingle | undefined {
     const addon = arena.buffer instanceof SharedArrayBuffer ? addonForArena(arena) : undefined
-    return addon && new NativeSingle(addon, arena, reading, mayReadClock)
+    return addon && new NativeSingle(addon, arena, reading)
   }
 
-  constructor(addon: Addon, arena: Arena, reading: Reading, mayReadClock: boolean) {
+  constructor(addon: Addon, arena: Arena, reading: Reading) {
     this.#words = new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS))
     this.#doubles = new Float64Array(this.#words.buffer)
     this.#reading = reading
-    this.#readsClock = mayReadClock && addon.readsClock && reading.clock === monotonicClock
+    this.#readsClock = addon.readsClock && reading.clock === monotonicClock
     this.#words[CALL.READS_CLOCK] = this.#readsClock ? 1 : 0
     this.#run = addon.single(arena.words, paramsFor(arena), this.#words)
   }
@@ -45,31 +42,30 @@ export class NativeSingle {
    * needed. The reading is taken in either case.
    */
   decides(lo: number, hi: number, cost: number, hint: number): boolean {
-    if (!this.#readsClock) {
-      this.#reading.take()
-      return this.decidesNow(lo, hi, cost, hint)
+    return this.#decides(OPERATION.CHECK, lo, hi, cost, hint)
+  }
+
+  /** The same by a limit of this call, 1 to `MAX_LIMIT`. */
+  decidesWithin(limit: number, lo: number, hi: number, cost: number, hint: number): boolean {
+    this.#words[CALL.LIMIT] = limit
+    return this.#decides(OPERATION.CHECK_WITHIN, lo, hi, cost, hint)
+  }
+
+  #decides(operation: number, lo: number, hi: number, cost: number, hint: number): boolean {
+    const words = this.#words
+    if (cost > 0 && cost < COUNT) {
+      if (!this.#readsClock) this.#takeReading()
+      words[CALL.OPERATION] = operation
+      words[CALL.LO] = lo
+      words[CALL.HI] = hi
+      words[CALL.COST] = cost
+      words[CALL.WAY] = hint
+      this.#run()
+      if (words[CALL.STATUS] !== STATUS.UNANSWERED) return true
+      if (!this.#readsClock) return false
     }
-    if (cost > 0 && cost < COUNT && this.#check(lo, hi, cost, hint)) return true
     this.#reading.take()
     return false
-  }
-
-  /** The same by the reading that the caller has taken. The addon must not read the clock itself. */
-  decidesNow(lo: number, hi: number, cost: number, hint: number): boolean {
-    if (cost <= 0 || cost >= COUNT) return false
-    this.#doubles[CALL.NOW_MS] = this.#reading.nowMs
-    return this.#check(lo, hi, cost, hint)
-  }
-
-  #check(lo: number, hi: number, cost: number, hint: number): boolean {
-    const words = this.#words
-    words[CALL.OPERATION] = OPERATION.CHECK
-    words[CALL.LO] = lo
-    words[CALL.HI] = hi
-    words[CALL.COST] = cost
-    words[CALL.WAY] = hint
-    this.#run()
-    return words[CALL.STATUS] !== STATUS.UNANSWERED
   }
 
   /** The result of the last decision. */

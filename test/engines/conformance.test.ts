@@ -1,16 +1,16 @@
 // run: once
-// The engines obey one contract: every test here runs with both.
-import { attachLimiter, MillraceError } from 'millrace'
-import { test } from 'uvu'
+// The engines obey one contract: every test here runs with both. Limits of one call and reservations are in
+// per-call.test.ts.
+import { attachLimiter, type ErrorCode } from 'millrace'
 import * as assert from 'uvu/assert'
-import { resolved, START_MS, until } from '../limiter/support.js'
-import { decidedBy, type Either, ENGINES } from './both.js'
+import { resolved, until } from '../limiter/support.js'
+import { decidedBy } from './both.js'
+import { type Claims, codeOf, END_MS, testWithBoth } from './claims.js'
 
-type Verify = (limiter: Either, clock: { advance(ms: number): void }) => Promise<void>
+/** No limits of a call. */
+const BAD_LIMITS = [0, -1, 0.5, Number.NaN, 4_194_303, '5', null, 5n]
 
-const END_MS = 61_000 - (START_MS % 1_000)
-
-const CLAIMS: Record<string, Verify> = {
+const CLAIMS: Claims = {
   'admits up to the limit, then refuses, with all figures': async (limiter) => {
     for (let left = 4; left >= 0; left--) {
       const decision = await limiter.check('key')
@@ -96,6 +96,43 @@ const CLAIMS: Record<string, Verify> = {
     await limiter.clear('key')
     assert.is(await limiter.usage('key'), 0)
     assert.ok((await limiter.check('key', 5)).allowed)
+  },
+  'forgets all keys and their blocks at once, and keeps its statistics': async (limiter, clock) => {
+    const keys = Array.from({ length: 15 }, (_, i) => `key ${i}`)
+    await limiter.checkMany(keys, 3)
+    clock.advance(10_000)
+    const decisions = await Promise.all(keys.map((key) => limiter.check(key, 2)))
+    await limiter.refund('key 1', 1)
+    await limiter.penalize('key 2', 4_194_303)
+    await limiter.block('key 3', '1h')
+    await limiter.block('key 4', Number.POSITIVE_INFINITY)
+    const before = await limiter.stats()
+    await limiter.clearAll()
+    assert.equal(await limiter.stats(), before)
+    for (const [i, key] of keys.entries()) {
+      assert.is(await limiter.usage(key), 0)
+      assert.is(await limiter.refund(decisions[i]!), 0, 'the charge is gone')
+      assert.is((await limiter.check(key, 5)).remaining, 0)
+    }
+    await limiter.clearAll()
+    assert.is(await limiter.unblock('key 3'), false)
+    assert.ok((await limiter.check('key 0', 5)).allowed)
+  },
+  'wakes the pending calls of every limiter on the same counts when all keys are forgotten': async (
+    limiter,
+  ) => {
+    for (const key of ['key', 'other']) await limiter.check(key, 5)
+    await limiter.block('other', '1d')
+    const waits = [limiter.wait('key'), limiter.wait('other')]
+    await limiter.peek('key')
+    const attached = attachLimiter(limiter.share())
+    attached.clearAll()
+    for (const wait of waits) assert.ok((await resolved(wait)).allowed)
+    await attached.check('key', 4)
+    const theirs = attached.wait('key')
+    await limiter.clearAll()
+    assert.ok((await resolved(theirs)).allowed)
+    await attached.close()
   },
   'blocks, for a time or for ever, and unblocks': async (limiter, clock) => {
     assert.is(await limiter.block('key', '2s'), true)
@@ -229,6 +266,14 @@ const CLAIMS: Record<string, Verify> = {
       [() => limiter.check('key', -1), 'ERR_MILLRACE_INVALID_COST'],
       [() => limiter.check('key', 0.5), 'ERR_MILLRACE_INVALID_COST'],
       [() => limiter.peek('key', Number.NaN), 'ERR_MILLRACE_INVALID_COST'],
+      [() => limiter.check('key', 1, null as never), 'ERR_MILLRACE_INVALID_OPTION'],
+      [() => limiter.peek('key', 1, { limits: 1 } as never), 'ERR_MILLRACE_INVALID_OPTION'],
+      ...BAD_LIMITS.flatMap((limit): [() => unknown, ErrorCode][] => [
+        [() => limiter.check('key', 1, { limit: limit as never }), 'ERR_MILLRACE_INVALID_OPTION'],
+        [() => limiter.checkOrThrow('key', 1, { limit: limit as never }), 'ERR_MILLRACE_INVALID_OPTION'],
+        [() => limiter.peek('key', 1, { limit: limit as never }), 'ERR_MILLRACE_INVALID_OPTION'],
+        [() => limiter.wait('key', { limit: limit as never }), 'ERR_MILLRACE_INVALID_OPTION'],
+      ]),
       [() => limiter.checkMany('key' as never), 'ERR_MILLRACE_INVALID_KEY'],
       [() => limiter.checkMany(['key', '']), 'ERR_MILLRACE_INVALID_KEY'],
       [() => limiter.checkMany(['key'], [1, 1]), 'ERR_MILLRACE_INVALID_COST'],
@@ -258,13 +303,18 @@ const CLAIMS: Record<string, Verify> = {
     assert.is(await resolved(wait), 'ERR_MILLRACE_CLOSED')
     for (const act of [
       () => limiter.check('key'),
+      () => limiter.check('key', 1, { limit: 9 }),
+      () => limiter.checkOrThrow('key'),
+      () => limiter.reserve('key', 1),
       () => limiter.peek('key'),
+      () => limiter.peek('key', 1, { limit: 9 }),
       () => limiter.checkMany(['key']),
       () => limiter.usage('key'),
       () => limiter.refund('key', 1),
       () => limiter.block('key', 1),
       () => limiter.wait('key'),
       () => limiter.ready(),
+      () => limiter.clearAll(),
       () => limiter.stats(),
       () => limiter.update('default', { limit: 1 }),
       () => limiter.rule,
@@ -277,23 +327,4 @@ const CLAIMS: Record<string, Verify> = {
   },
 }
 
-for (const [claim, verify] of Object.entries(CLAIMS)) {
-  for (const engine of ENGINES) {
-    test(`${engine}: ${claim}`, async () => {
-      await using made = decidedBy(engine)
-      await verify(made.limiter, made.clock)
-    })
-  }
-}
-
-async function codeOf(act: () => Promise<unknown>): Promise<string> {
-  try {
-    await act()
-  } catch (error) {
-    if (error instanceof MillraceError) return error.code
-    throw error
-  }
-  return 'nothing was thrown'
-}
-
-test.run()
+testWithBoth(CLAIMS)

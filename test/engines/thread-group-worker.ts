@@ -9,7 +9,7 @@ import type { Tally, Task } from './thread-group.js'
 const { shared, task, tally, gate, thread, threads, firstTick } = workerData as {
   shared: ReturnType<Limiter['share']>
   task: Task
-  tally: Pick<Tally, 'admitted' | 'byTick' | 'ticks'>
+  tally: Pick<Tally, 'admitted' | 'byTick'>
   gate: Int32Array
   thread: number
   threads: number
@@ -20,10 +20,8 @@ const next = random(thread + 1)
 
 function record(key: number, decision: Decision, cost: number): void {
   Atomics.add(tally.admitted, key, cost)
-  for (const [rule, part] of decision.rules.entries()) {
-    const tick = (part as InlineDecision).tick - firstTick
-    if (tick >= 0 && tick < tally.ticks) Atomics.add(tally.byTick, rule * tally.ticks + tick, cost)
-  }
+  const tick = (decision as InlineDecision).tick - firstTick
+  if (tick >= 0 && tick < tally.byTick.length) Atomics.add(tally.byTick, tick, cost)
 }
 
 const TASKS: Record<Task['name'], () => void> = {

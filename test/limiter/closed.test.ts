@@ -6,6 +6,8 @@ import { assertRaises, assertRejects, limiterWith, resolved } from './support.js
 
 const METHODS: Record<string, (limiter: Limiter) => unknown> = {
   check: (limiter) => limiter.check('key'),
+  checkOrThrow: (limiter) => limiter.checkOrThrow('key'),
+  reserve: (limiter) => limiter.reserve('key', 1),
   peek: (limiter) => limiter.peek('key'),
   checkMany: (limiter) => limiter.checkMany([]),
   pack: (limiter) => limiter.pack([]),
@@ -16,6 +18,7 @@ const METHODS: Record<string, (limiter: Limiter) => unknown> = {
   block: (limiter) => limiter.block('key', 1),
   unblock: (limiter) => limiter.unblock('key'),
   clear: (limiter) => limiter.clear('key'),
+  clearAll: (limiter) => limiter.clearAll(),
   update: (limiter) => limiter.update('default', { limit: 1 }),
   rule: (limiter) => limiter.rule,
   share: (limiter) => limiter.share(),

@@ -107,11 +107,13 @@ for (const engine of ENGINES) {
     const { signal } = new AbortController()
     const batch = counted(engine === 'pool' ? { remaining: true, signal } : { remaining: true })
     await limiter.checkMany(['key'], 1, batch.object)
-    const wait = counted({ cost: 2, signal })
+    const wait = counted({ cost: 2, limit: 6, signal })
     await limiter.wait('key', wait.object)
     const change = counted({ limit: 7 })
     await limiter.update('default', change.object)
-    for (const { reads } of [batch, wait, change]) {
+    const own = counted({ limit: 8 })
+    assert.is((await limiter.check('key', 1, own.object)).limit, 8)
+    for (const { reads } of [batch, wait, change, own]) {
       assert.equal(new Set(Object.values(reads)), new Set([1]), Object.keys(reads).join())
     }
   })
@@ -124,6 +126,16 @@ for (const engine of ENGINES) {
       },
     }
     await assertRejects(async () => limiter.update('default', closing), 'ERR_MILLRACE_CLOSED', 'limiter')
+  })
+
+  testBoth('a limiter that is closed by the getter of a limit decides no more', async (limiter) => {
+    const closing = {
+      get limit() {
+        void limiter.close()
+        return 7
+      },
+    }
+    await assertRejects(async () => limiter.check('key', 1, closing), 'ERR_MILLRACE_CLOSED', 'limiter')
   })
 
   testBoth('a limiter that is closed by the getter of a cost decides no more', async (limiter) => {

@@ -185,11 +185,15 @@ class Round {
     const keys = Array.from({ length }, () => this.#below(Math.min(few, this.#keys.length)))
     const costs = Array.from({ length }, () => this.#cost())
     const asked = this.#below(10)
+    const isWithin = this.#next() < 0.3
+    const limits = Array.from({ length: isWithin ? length : 0 }, () => 1 + this.#below(2 * this.#limit))
     this.#both('check', (limiter) =>
       keys.map((key, i) => {
+        const options = isWithin ? { limit: Math.min(4_194_302, limits[i]!) } : undefined
         const decided = limiter.check(
           isByHandle ? this.#handles.get(limiter)![key]! : this.#keys[key]!,
           costs[i],
+          options,
         )
         return i % 10 === asked ? decided.toJSON() : placeOf(decided)
       }),

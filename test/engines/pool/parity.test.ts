@@ -17,6 +17,8 @@ type Perform = (limiter: Either, key: string, act: Act, decisions: Decision[]) =
 const OPERATIONS = {
   check: (limiter, key, { cost }) => limiter.check(key, cost),
   peek: (limiter, key, { cost }) => limiter.peek(key, cost),
+  checkWithin: (limiter, key, { cost, ms }) => limiter.check(key, cost, { limit: 1 + (ms % 20) }),
+  peekWithin: (limiter, key, { cost, ms }) => limiter.peek(key, cost, { limit: 1 + (ms % 20) }),
   usage: (limiter, key, { ms }) => limiter.usage(key, ms),
   refund: (limiter, key, { cost }) => limiter.refund(key, cost),
   penalize: (limiter, key, { cost }) => limiter.penalize(key, cost),

@@ -3,7 +3,7 @@
 import { inspect } from 'node:util'
 import { ADM, NAMES_AT, TICK } from '#millrace/memory/layout.js'
 import type { Addon } from '#millrace/native/addon.js'
-import { CALL, CALL_WORDS, PARAM, PARAM_COUNT, STATUS } from '#millrace/native/native-params.js'
+import { CALL, CALL_WORDS, OPERATION, PARAM, PARAM_COUNT, STATUS } from '#millrace/native/native-params.js'
 import { random } from '../../algorithms/random.js'
 import { playOn } from './arena.js'
 import { NUMBERS, Values } from './values.js'
@@ -90,7 +90,7 @@ export class SingleCalls {
   #runOne(values: Values, { run, words, call, fingerprints, nowMs, ways, behind }: Made): string | undefined {
     const doubles = new Float64Array(call.buffer, call.byteOffset, 3)
     const key = values.below(Math.max(1, fingerprints.length / 2))
-    call[CALL.OPERATION] = values.chance(0.9) ? values.below(3) : values.word()
+    call[CALL.OPERATION] = values.chance(0.9) ? values.below(Object.keys(OPERATION).length) : values.word()
     call[CALL.LO] = fingerprints[2 * key] ?? values.word()
     call[CALL.HI] = fingerprints[2 * key + 1] ?? values.word()
     call[CALL.COST] = values.chance(0.8) ? values.below(5) : values.word()

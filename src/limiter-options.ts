@@ -1,0 +1,60 @@
+/** The options and the plain data of a limiter's methods. */
+import type { Signal } from './core/on-abort.js'
+import type { Edge } from './core/rule.js'
+
+/** The rule of a limiter, as `limiter.rule` returns it. */
+export interface LimiterRule {
+  /** The name of the rule. Default: `'default'`. */
+  readonly name: string
+  /** Units that a key may use in any window. `update` changes it. */
+  readonly limit: number
+  /** The length of the window, in milliseconds. */
+  readonly windowMs: number
+  /** The length of one bucket, in milliseconds. The window has `windowMs / granularityMs` buckets. */
+  readonly granularityMs: number
+  /** How the limiter counts the oldest bucket, which lies only partly inside the window. */
+  readonly edge: Edge
+}
+
+/** Options of one decision: of {@link Limiter.check} and the methods like it. */
+export interface CheckOptions {
+  /**
+   * A limit for this call only, in place of the rule's: an integer from 1 to 4,194,302. So one limiter serves
+   * plans with different limits. A key has one count, whatever limits it is checked against.
+   * @default the limit of the rule
+   */
+  limit?: number
+}
+
+/** Options of {@link Limiter.wait}. */
+export interface WaitOptions extends CheckOptions {
+  /**
+   * Units to charge: an integer of 0 or more.
+   * @default 1
+   */
+  cost?: number
+  /**
+   * Ends the wait: the promise rejects with the signal's reason, and nothing stays charged.
+   * @default a wait without an end
+   */
+  signal?: Signal
+}
+
+/** Options of {@link Limiter.checkMany}. */
+export interface CheckManyOptions {
+  /**
+   * Whether to compute `remaining` for each key. It makes the call slower.
+   * @default false
+   */
+  remaining?: boolean
+}
+
+/** Options of one call to an {@link AsyncLimiter}. */
+export interface CallOptions {
+  /**
+   * Ends the call: its promise rejects with `ERR_MILLRACE_ABORTED`. A decision that a worker has already made
+   * stays charged; the error's `mayBeCharged` says whether that is possible.
+   * @default a call that can't be aborted
+   */
+  signal?: Signal
+}

@@ -1,0 +1,159 @@
+// run: once
+// Both engines: limits of one call, refusals that are thrown, reservations.
+import { type AsyncReservation, MillraceError, MillraceLimited, type Reservation } from 'millrace'
+import * as assert from 'uvu/assert'
+import { resolved } from '../limiter/support.js'
+import { type Claims, codeOf, END_MS, testWithBoth, thrownBy } from './claims.js'
+
+const CLAIMS: Claims = {
+  'decides by the limit of a call, and keeps one count': async (limiter) => {
+    assert.ok((await limiter.check('key', 7, { limit: 10 })).allowed)
+    const { allowed, limit, remaining } = await limiter.check('key')
+    assert.equal([allowed, limit, remaining], [false, 5, 0], 'by the limit of the rule')
+    for (const left of [2, 1, 0]) {
+      const admitted = await limiter.check('key', 1, { limit: 10 })
+      assert.equal([admitted.allowed, admitted.limit, admitted.remaining], [true, 10, left])
+    }
+    const refused = await limiter.check(limiter.handle('key'), 1, { limit: 10 })
+    assert.equal([refused.allowed, refused.limit, refused.retryAfterMs], [false, 10, END_MS])
+    assert.is(await limiter.usage('key'), 10)
+    assert.ok((await limiter.check('key', 1, { limit: 11 })).allowed)
+    assert.is((await limiter.check('key', 4, { limit: 3 })).retryAfterMs, Number.POSITIVE_INFINITY)
+    assert.is(limiter.rule.limit, 5)
+    await limiter.check('other', 1, {})
+    assert.is((await limiter.check('other')).limit, 5)
+  },
+  'peeks by the limit of a call': async (limiter) => {
+    await limiter.check('key', 5)
+    for (const [cost, limit, allowed] of [
+      [1, undefined, false],
+      [1, 6, true],
+      [2, 6, false],
+      [3, 2, false],
+    ] as const) {
+      const decision = await limiter.peek('key', cost, limit === undefined ? {} : { limit })
+      assert.equal([decision.allowed, decision.limit], [allowed, limit ?? 5])
+    }
+    assert.equal([await limiter.usage('key'), (await limiter.peek('new', 1, { limit: 9 })).remaining], [5, 9])
+  },
+  'waits by the limit of a call': async (limiter, clock) => {
+    await limiter.check('key', 5)
+    assert.is((await limiter.wait('key', { cost: 2, limit: 7 })).remaining, 0)
+    let isServed = false
+    const waiting = limiter.wait('key', { limit: 7 }).then(() => (isServed = true))
+    await limiter.peek('key')
+    assert.not(isServed)
+    clock.advance(END_MS)
+    await resolved(waiting)
+    const never = codeOf(() => limiter.wait('key', { cost: 3, limit: 2 }))
+    assert.is(await never, 'ERR_MILLRACE_NEVER_ADMITTED')
+  },
+  'throws a refusal that carries its decision, for callers who like exceptions': async (limiter) => {
+    assert.is((await limiter.checkOrThrow('key', 5)).remaining, 0)
+    assert.is((await limiter.checkOrThrow('key', 1, { limit: 6 })).limit, 6)
+    const error = await thrownBy(async () => limiter.checkOrThrow('key'))
+    assert.ok(error instanceof MillraceLimited && !(error instanceof MillraceError))
+    const { code, name, decision } = error
+    const seconds = Math.ceil(END_MS / 1_000)
+    assert.equal([code, name], ['ERR_MILLRACE_LIMITED', 'MillraceLimited'])
+    assert.equal([decision.allowed, decision.retryAfterSeconds], [false, seconds])
+    assert.is(error.message, `refused by rule "default" of 5: retry after ${seconds} s`)
+    assert.is(await limiter.refund(decision), 0)
+    assert.is(await codeOf(async () => limiter.checkOrThrow('')), 'ERR_MILLRACE_INVALID_KEY')
+  },
+  'settles a reservation with the cost that was used, with more, or with nothing': async (limiter) => {
+    const less = await limiter.reserve('less', 4)
+    assert.equal([less.decision.allowed, less.decision.remaining], [true, 1])
+    assert.is(await less.commit(1), -3)
+    assert.is(await limiter.usage('less'), 1)
+    const same = await limiter.reserve('same', 4)
+    assert.is(await same.commit(), 0)
+    assert.is(await limiter.usage('same'), 4)
+    const more = await limiter.reserve('more', 4)
+    assert.is(await more.commit(9), 5)
+    assert.equal([await limiter.usage('more'), (await limiter.check('more')).allowed], [9, false])
+    const none = await limiter.reserve('none', 4)
+    assert.is(await none.cancel(), 4)
+    assert.is(await limiter.usage('none'), 0)
+    const unknown = await limiter.reserve('unknown', 0)
+    assert.is(await unknown.commit(3), 3)
+    assert.is(await limiter.usage('unknown'), 3)
+  },
+  'settles a reservation once, and none that was refused': async (limiter) => {
+    for (const settle of ['commit', 'cancel'] as const) {
+      const reservation = await limiter.reserve('key', 2)
+      await reservation[settle]()
+      for (const again of ['commit', 'cancel'] as const)
+        assert.is(
+          await codeOf(async () => reservation[again]()),
+          'ERR_MILLRACE_SETTLED',
+          `${settle} ${again}`,
+        )
+    }
+    const twice = await limiter.reserve('key', 1)
+    const both = [codeOf(async () => twice.commit()), codeOf(async () => twice.cancel())]
+    assert.equal(await Promise.all(both), ['nothing was thrown', 'ERR_MILLRACE_SETTLED'])
+    const refunded = await limiter.reserve('key', 2)
+    assert.is(await limiter.refund(refunded.decision), 2)
+    assert.is(await codeOf(async () => refunded.commit(1)), 'ERR_MILLRACE_SETTLED')
+    const refused = await limiter.reserve('key', 9)
+    assert.not(refused.decision.allowed)
+    for (const settle of ['commit', 'cancel'] as const)
+      assert.is(await codeOf(async () => refused[settle]()), 'ERR_MILLRACE_NOT_RESERVED')
+    assert.is(await limiter.usage('key'), 3)
+  },
+  'gives back only what a commit has left, and nothing by a refund of the decision afterwards': async (
+    limiter,
+  ) => {
+    const reservation = await limiter.reserve('key', 3)
+    await limiter.check('key', 2)
+    assert.is(await reservation.commit(1), -2)
+    assert.is(await limiter.refund(reservation.decision), 0)
+    assert.is(await limiter.usage('key'), 3)
+  },
+  'gives back nothing of a reservation that has left the window, or was taken by a refund by key': async (
+    limiter,
+    clock,
+  ) => {
+    const taken = await limiter.reserve('key', 3)
+    await limiter.refund('key', 1)
+    assert.is(await taken.commit(1), 0)
+    assert.is(await limiter.usage('key'), 2)
+    const expired = await limiter.reserve('other', 3)
+    clock.advance(END_MS)
+    await limiter.check('other', 2)
+    assert.is(await expired.cancel(), 0)
+    assert.is(await limiter.usage('other'), 2)
+  },
+  'leaves a reservation unsettled after a bad cost': async (limiter) => {
+    const reservation = await limiter.reserve('key', 3, { limit: 3 })
+    for (const cost of [-1, 0.5, Number.NaN, '1', null, 1n, 3 + 4_194_304]) {
+      const code = await codeOf(async () => reservation.commit(cost as never))
+      assert.is(code, 'ERR_MILLRACE_INVALID_COST', `${cost}`)
+    }
+    assert.is(await reservation.commit(3 + 4_194_303), 4_194_303)
+    for (const cost of [undefined, -1, 0.5, '1'])
+      assert.is(await codeOf(async () => limiter.reserve('key', cost as never)), 'ERR_MILLRACE_INVALID_COST')
+  },
+  'wakes a pending call for the key of a reservation that gives units back': async (limiter) => {
+    for (const settle of [
+      (reservation: Reservation | AsyncReservation) => reservation.commit(2),
+      (reservation: Reservation | AsyncReservation) => reservation.cancel(),
+    ]) {
+      const reservation = await limiter.reserve('key', 5)
+      const waiting = limiter.wait('key', { cost: 3 })
+      await limiter.peek('key')
+      await settle(reservation)
+      assert.ok((await resolved(waiting)).allowed)
+      await limiter.clear('key')
+    }
+  },
+  'settles no reservation after close': async (limiter) => {
+    const reservation = await limiter.reserve('key', 3)
+    await limiter.close()
+    assert.is(await codeOf(async () => reservation.commit(1)), 'ERR_MILLRACE_CLOSED')
+    assert.is(await codeOf(async () => reservation.cancel()), 'ERR_MILLRACE_CLOSED')
+  },
+}
+
+testWithBoth(CLAIMS)
