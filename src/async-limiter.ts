@@ -54,8 +54,11 @@ export interface AsyncLimiter extends AsyncDisposable {
    */
   ready(): Promise<void>
 
-  /** The rule with its present limit. */
+  /** The rule with its present limit. If there are several: the first one. */
   readonly rule: LimiterRule
+
+  /** All rules with their present limits, in order. */
+  readonly rules: readonly LimiterRule[]
 
   /**
    * Decides whether the key may use `cost` units now. If so, charges them.

@@ -4,7 +4,8 @@ import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
 import { checkLimit, isLimit, MAX_LIMIT } from './core/rule.js'
 import type { Costs } from './engines/batch.js'
-import type { CallOptions, CheckOptions, WaitOptions } from './limiter-options.js'
+import type { CallLimit } from './engines/engine.js'
+import type { CallOptions, CheckOptions, LimiterRule, UsageOptions, WaitOptions } from './limiter-options.js'
 import { COUNT } from './memory/layout.js'
 
 export function checkCost(cost: unknown, option = 'cost'): asserts cost is number {
@@ -82,10 +83,13 @@ export function closedError(): MillraceError {
   return new MillraceError('ERR_MILLRACE_CLOSED', 'limiter', 'a closed limiter', 'an open limiter')
 }
 
-export function neverAdmittedError(cost: number, limit: number): MillraceError {
+/** The error of a `wait()` without an end: the cost is above the limit of a rule, or the key is blocked. */
+export function neverAdmittedError(cost: number, rules: readonly LimiterRule[]): MillraceError {
+  const below = rules.find(({ limit }) => cost > limit)
+  const name = below !== undefined && rules.length > 1 ? ` of '${below.name}'` : ''
   const [option, value, expected] =
-    cost > limit
-      ? ['cost', cost, `at most the limit, ${limit}`]
+    below !== undefined
+      ? ['cost', cost, `at most the limit${name}, ${below.limit}`]
       : ['key', 'a key that is blocked for ever', 'a key that can be admitted later']
   return new MillraceError('ERR_MILLRACE_NEVER_ADMITTED', option as string, value, expected as string)
 }
@@ -121,38 +125,85 @@ function isSignal(signal: unknown): boolean {
 
 /** The options of one decision, read once. */
 export interface OwnOptions {
-  /** The limit of this call; undefined: the rule's. */
-  readonly limit: number | undefined
+  /** The limit of this call; undefined: that of the rules. */
+  readonly limit: CallLimit | undefined
   readonly signal: Signal | undefined
 }
 
-/** Reads and checks the options of one decision. `known` names them. */
-export function checkCallOptions(options: CheckOptions & CallOptions, known: readonly string[]): OwnOptions {
+/**
+ * Reads and checks the options of one decision. `known` names them, `rules` the rules of the limiter.
+ */
+export function checkCallOptions(
+  options: CheckOptions & CallOptions,
+  known: readonly string[],
+  rules: readonly string[],
+): OwnOptions {
   checkOptions(options, known)
   const { limit, signal } = options
   checkSignal(signal)
-  checkOwnLimit(limit)
-  return { limit, signal }
+  return { limit: checkCallLimit(limit, rules), signal }
 }
 
-function checkOwnLimit(limit: unknown): asserts limit is number | undefined {
-  if (limit === undefined || isLimit(limit)) return
-  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'limit', limit, `an integer from 1 to ${MAX_LIMIT}`)
+/** Copies and checks the option `limit` of a call. */
+function checkCallLimit(limit: unknown, rules: readonly string[]): CallLimit | undefined {
+  if (limit === undefined) return undefined
+  if (rules.length === 1) return checkOwnLimit(limit, 'limit')
+  if (typeof limit !== 'object' || limit === null) {
+    const expected = `an object with limits by the names of rules, such as { ${rules[0]}: 20 }`
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'limit', limit, expected)
+  }
+  checkOptions(limit, rules, 'limit')
+  return rules.map((name) => {
+    const own = (limit as Record<string, unknown>)[name]
+    return own === undefined ? undefined : checkOwnLimit(own, `limit.${name}`)
+  })
 }
 
-export function checkWaitOptions(options: WaitOptions): OwnOptions & { readonly cost: number } {
+function checkOwnLimit(limit: unknown, option: string): number {
+  if (isLimit(limit)) return limit
+  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, limit, `an integer from 1 to ${MAX_LIMIT}`)
+}
+
+export function checkWaitOptions(
+  options: WaitOptions,
+  rules: readonly string[],
+): OwnOptions & { readonly cost: number } {
   checkOptions(options, ['cost', 'signal', 'limit'])
   const { cost = 1 } = options
   const { limit, signal } = options
   checkSignal(signal)
   checkCost(cost)
-  checkOwnLimit(limit)
-  return { cost, limit, signal }
+  return { cost, limit: checkCallLimit(limit, rules), signal }
+}
+
+/** The rules with the limits of one call. */
+export function rulesWithin(
+  rules: readonly LimiterRule[],
+  limit: CallLimit | undefined,
+): readonly LimiterRule[] {
+  if (limit === undefined) return rules
+  const limits = typeof limit === 'number' ? [limit] : limit
+  return rules.map((rule, i) => ({ ...rule, limit: limits[i] ?? rule.limit }))
+}
+
+/** Returns the index of the rule of this name. */
+export function checkRuleName(name: unknown, names: readonly string[]): number {
+  const index = names.indexOf(name as string)
+  if (index >= 0) return index
+  const known = names.map((each) => `'${each}'`).join(', ')
+  const expected = names.length === 1 ? known : `one of ${known}`
+  throw new MillraceError('ERR_MILLRACE_INVALID_RULE', 'rule', name, expected)
+}
+
+/** Returns the index of the rule that `usage` reads: the first one unless the options name another. */
+export function checkUsageRule(options: UsageOptions, names: readonly string[]): number {
+  checkOptions(options, ['rule'])
+  const { rule } = options
+  return rule === undefined ? 0 : checkRuleName(rule, names)
 }
 
 /** Returns the new limit. */
-export function checkUpdate(rule: unknown, ownRule: string, change: { limit: number }): number {
-  if (rule !== ownRule) throw new MillraceError('ERR_MILLRACE_INVALID_RULE', 'rule', rule, `'${ownRule}'`)
+export function checkUpdate(change: { limit: number }): number {
   const limit: unknown = change?.limit
   checkLimit(limit)
   checkOptions(change, ['limit'], 'change')

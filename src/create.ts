@@ -4,28 +4,30 @@ import { checkOptions, checkSignal } from './checks.js'
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from './core/clock.js'
 import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
-import { checkRule, type RuleOptions } from './core/rule.js'
+import { checkRule, checkRules, RULE_OPTIONS, type RuleOptions, type Rules } from './core/rule.js'
 import { attachShared, clockWithFileError } from './engines/attach.js'
 import type { PoolSettings } from './engines/pool.js'
 import type { SharedLimiter } from './engines/share.js'
-import { InlineLimiter, type LimiterFile } from './inline-limiter.js'
+import type { LimiterFile } from './inline-limiter.js'
 import { warnIfLarge } from './large-arena.js'
 import type { Limiter } from './limiter.js'
-import { type Arena, createArena } from './memory/arena.js'
+import { createArenas, type RuleMemory } from './memory/arenas.js'
 import { ON_FULL, type OnFull } from './memory/layout.js'
+import { OneRuleLimiter } from './one-rule-limiter.js'
 import { PoolLimiter } from './pool-limiter.js'
 import { checkPool, type PoolOptions } from './pool-options.js'
+import { RulesLimiter } from './rules-limiter.js'
 import { type Machine, thisMachine } from './shared-file/machine.js'
 import type { ArenaOptions } from './shared-file/mismatch.js'
 import { openNow, openWithRetries } from './shared-file/open-retries.js'
 import { openSharedFile, type SharedFile } from './shared-file/shared-file.js'
 
-/** The options of {@link createLimiter} and {@link openLimiter}: one rule, and where its counts live. */
-export interface LimiterOptions extends RuleOptions {
+/** The options of a limiter beside its rules: where its counts live, and where decisions run. */
+export interface TableOptions {
   /**
    * How many keys can count at the same time: an integer of 1 or more. It fixes the size of the table when
    * the limiter is created: about 345 bytes for each key at the default granularity, 95 at a tenth of the
-   * window. The operating system provides the memory when keys first use it. If it is too small, keys
+   * window, and so much for each rule. The operating system provides the memory when keys first use it. If it is too small, keys
    * displace each other (`stats().evictedLive`).
    * @default 100_000
    */
@@ -56,14 +58,35 @@ export interface LimiterOptions extends RuleOptions {
    * restart of the processes. The file is created if it does not exist, with mode 0600, and its disk space is
    * reserved at once.
    *
-   * A file belongs to one rule: every process must pass the same `name`, `window`, `granularity`, `maxKeys`,
-   * `edge`, `onFull` and `rangeSum`. The last `limit` holds for all processes, as with `update`. It needs
-   * Linux or macOS, the C++ addon of this package, and no `clock`. Never truncate an open file: the operating
-   * system would kill the processes.
+   * A file belongs to its rules: every process must pass the same `maxKeys` and `onFull`, and for each rule,
+   * in the same order, the same `name`, `window`, `granularity`, `edge` and `rangeSum`. The last `limit` of
+   * each rule holds for all processes, as with `update`. It needs Linux or macOS, the C++ addon of this
+   * package, and no `clock`. Never truncate an open file: the operating system would kill the processes.
    * @default counts in the memory of this process
    */
   shared?: { file: string }
 }
+
+/** The options of {@link createLimiter} and {@link openLimiter} for one rule. */
+export interface LimiterOptions extends RuleOptions, TableOptions {
+  /** Several rules at once, instead of the options of one: see {@link RulesLimiterOptions}. */
+  rules?: undefined
+}
+
+/** The type of a rule's option beside `rules`. No value has it; the compiler shows its text. */
+type OnlyWithoutRules = 'this option belongs into a rule of rules'
+
+/** The options of {@link createLimiter} and {@link openLimiter} for several rules, all or nothing. */
+export interface RulesLimiterOptions extends TableOptions, OptionsOfNoRule {
+  /**
+   * The rules: 1 to 16, each with a `name` of its own. A request is admitted if all rules admit it, and then
+   * each is charged. If one refuses, none is charged.
+   */
+  rules: readonly RuleOptions[]
+}
+
+/** The options of one rule, which have no place beside `rules`. */
+type OptionsOfNoRule = { [Name in keyof RuleOptions]?: OnlyWithoutRules }
 
 /** The options of a limiter that decides on the worker threads of a pool, and returns promises. */
 export interface PoolLimiterOptions extends Omit<LimiterOptions, 'engine'> {
@@ -98,7 +121,17 @@ type Engine = 'inline' | 'pool'
 type OnlyWithEnginePool = "pool is only allowed with engine: 'pool'"
 
 /** The options of either engine as one type, so that a wrong option is one compile error at that option. */
-export interface EngineOptions<Name extends Engine> extends Omit<LimiterOptions, 'engine'> {
+export interface EngineOptions<Name extends Engine>
+  extends Omit<LimiterOptions, 'engine'>,
+    EngineChoice<Name> {}
+
+/** The same with several rules. */
+export interface RulesEngineOptions<Name extends Engine>
+  extends Omit<RulesLimiterOptions, 'engine'>,
+    EngineChoice<Name> {}
+
+/** The engine of a limiter, and its threads. */
+export interface EngineChoice<Name extends Engine> {
   /**
    * Where decisions run. `'inline'`: on the calling thread, synchronously. `'pool'`: on worker threads, as
    * promises.
@@ -113,21 +146,7 @@ export interface EngineOptions<Name extends Engine> extends Omit<LimiterOptions,
 export type LimiterOf<Name extends Engine> = Name extends 'pool' ? AsyncLimiter : Limiter
 
 const DEFAULT_MAX_KEYS = 100_000
-const KNOWN = [
-  'limit',
-  'window',
-  'granularity',
-  'algorithm',
-  'edge',
-  'rangeSum',
-  'name',
-  'maxKeys',
-  'onFull',
-  'engine',
-  'pool',
-  'clock',
-  'shared',
-]
+const KNOWN = [...RULE_OPTIONS, 'rules', 'maxKeys', 'onFull', 'engine', 'pool', 'clock', 'shared']
 
 /**
  * Creates a limiter. It decides on the calling thread; with `engine: 'pool'`, on worker threads of its own,
@@ -153,10 +172,14 @@ const KNOWN = [
  * console.log((await pooled.check('user:42')).allowed)
  * ```
  */
-export function createLimiter<Name extends Engine = 'inline'>(options: EngineOptions<Name>): LimiterOf<Name>
+export function createLimiter<Name extends Engine = 'inline'>(
+  options: EngineOptions<Name> | RulesEngineOptions<Name>,
+): LimiterOf<Name>
 /** @internal Never called: `ReturnType<typeof createLimiter>` and `Parameters` read the last signature. */
-export function createLimiter(options: LimiterOptions, none: never): Limiter
-export function createLimiter(options: EngineOptions<Engine>): Limiter | AsyncLimiter {
+export function createLimiter(options: LimiterOptions | RulesLimiterOptions, none: never): Limiter
+export function createLimiter(
+  options: EngineOptions<Engine> | RulesEngineOptions<Engine>,
+): Limiter | AsyncLimiter {
   return createLimiterOn(thisMachine, options)
 }
 
@@ -178,13 +201,13 @@ export function createLimiter(options: EngineOptions<Engine>): Limiter | AsyncLi
  * ```
  */
 export async function openLimiter<Name extends Engine = 'inline'>(
-  options: EngineOptions<Name>,
+  options: EngineOptions<Name> | RulesEngineOptions<Name>,
   opening: OpeningOptions = {},
 ): Promise<LimiterOf<Name>> {
   checkOptions(opening, ['signal'], 'opening')
   const { signal } = opening
   checkSignal(signal)
-  const plan = planOf(options as LimiterOptions)
+  const plan = planOf(options as LimiterOptions | RulesLimiterOptions)
   signal?.throwIfAborted()
   const { path } = plan
   if (path === undefined) return limiterOf(plan) as LimiterOf<Name>
@@ -198,9 +221,9 @@ export async function openLimiter<Name extends Engine = 'inline'>(
  */
 export function createLimiterOn<Name extends Engine = 'inline'>(
   machine: Machine,
-  options: EngineOptions<Name>,
+  options: EngineOptions<Name> | RulesEngineOptions<Name>,
 ): LimiterOf<Name> {
-  const plan = planOf(options as LimiterOptions)
+  const plan = planOf(options as LimiterOptions | RulesLimiterOptions)
   const { path } = plan
   const file = path === undefined ? undefined : openNow(path, openSharedFile(path, plan, machine))
   return limiterOf(plan, file) as LimiterOf<Name>
@@ -216,14 +239,14 @@ interface Plan extends ArenaOptions {
 }
 
 /** @throws MillraceError */
-function planOf(options: LimiterOptions | PoolLimiterOptions): Plan {
+function planOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOptions): Plan {
   if (typeof options !== 'object' || options === null) {
-    throw invalid('options', options, 'an object with at least limit and window')
+    throw invalid('options', options, 'an object with at least limit and window, or rules')
   }
   for (const name of Object.keys(options)) {
     if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
   }
-  const rule = checkRule(options)
+  const rules = rulesOf(options)
   // Each option is read once: a getter may return another value the next time.
   const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', engine = 'inline', clock: ownClock, shared } = options
   const clock = ownClock === undefined ? monotonicClock : ownClock
@@ -235,32 +258,52 @@ function planOf(options: LimiterOptions | PoolLimiterOptions): Plan {
     throw invalid('pool', pool, "no value without engine: 'pool'")
   checkClock(clock)
   const settings = engine === 'pool' ? checkPool(pool) : undefined
+  if (settings !== undefined && rules.length > 1) {
+    throw invalid('engine', engine, "'inline' with several rules")
+  }
   const path = shared === undefined ? undefined : checkShared(shared)
   if (path !== undefined && ownClock !== undefined) throw clockWithFileError(ownClock)
   if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPoolError(clock)
-  return { rule, maxKeys, onFull, clock, path, settings }
+  return { rules, maxKeys, onFull, clock, path, settings }
+}
+
+/** The rules: the option `rules`, or the one rule whose options stand beside the others. */
+function rulesOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOptions): Rules {
+  const { rules } = options
+  if (rules === undefined) return [checkRule(options as RuleOptions)]
+  for (const name of RULE_OPTIONS) {
+    const value = options[name as keyof RuleOptions]
+    if (value !== undefined) throw invalid(name, value, 'no value beside rules, whose rules have their own')
+  }
+  return checkRules(rules)
 }
 
 /** Creates the limiter on the file, or without a file on new memory. */
 function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
-  const { rule, maxKeys, onFull, settings } = plan
-  if (file !== undefined) return limiterOn(file.arena, rule.name, file.clock, settings, file)
-  const arena = createArena(rule, maxKeys, onFull, readingOf(plan.clock))
-  warnIfLarge(rule, arena.shape, maxKeys)
-  return limiterOn(arena, rule.name, plan.clock, settings)
+  const { rules, maxKeys, onFull, settings } = plan
+  const names = rules.map(({ name }) => name) as unknown as RuleMemory['names']
+  if (file !== undefined) return limiterOn({ arenas: file.arenas, names }, file.clock, settings, file)
+  const arenas = createArenas(rules, maxKeys, onFull, readingOf(plan.clock))
+  warnIfLarge(rules, arenas[0].buffer.byteLength, maxKeys)
+  return limiterOn({ arenas, names }, plan.clock, settings)
 }
 
 /** With `settings`, a pool decides. If the limiter can't be created, the file is released. */
 function limiterOn(
-  arena: Arena,
-  rule: string,
+  memory: RuleMemory,
   clock: Clock,
   settings: PoolSettings | undefined,
   file?: LimiterFile,
 ): Limiter | AsyncLimiter {
   try {
-    if (settings !== undefined) return new PoolLimiter(arena, rule, clock, settings, file)
-    return new InlineLimiter(arena, rule, clock, file)
+    const {
+      arenas: [arena, ...others],
+      names: [name],
+    } = memory
+    if (settings !== undefined) return new PoolLimiter(arena, name, clock, settings, file)
+    return others.length === 0
+      ? new OneRuleLimiter(arena, name, clock, file)
+      : new RulesLimiter(memory, clock, file)
   } catch (error) {
     file?.release()
     throw error
@@ -308,8 +351,8 @@ function checkShared(shared: unknown): string {
 export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } = {}): Limiter {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
   for (const name of Object.keys(options)) if (name !== 'clock') throw invalid('options', name, 'only clock')
-  const { arena, rule, clock, file } = attachShared(shared, options.clock)
-  return limiterOn(arena, rule, clock, undefined, file) as Limiter
+  const { memory, clock, file } = attachShared(shared, options.clock)
+  return limiterOn(memory, clock, undefined, file) as Limiter
 }
 
 /**
@@ -319,8 +362,8 @@ export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } 
  */
 export function attachPool(shared: SharedLimiter, pool?: PoolOptions): PoolLimiter {
   const settings = checkPool(pool)
-  const { arena, rule, clock, file } = attachShared(shared)
-  return limiterOn(arena, rule, clock, settings, file) as PoolLimiter
+  const { memory, clock, file } = attachShared(shared)
+  return limiterOn(memory, clock, settings, file) as PoolLimiter
 }
 
 function invalid(option: string, value: unknown, expected: string): MillraceError {

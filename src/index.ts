@@ -1,6 +1,6 @@
 export type { AsyncLimiter } from './async-limiter.js'
 export { type Clock, type ManualClock, manualClock } from './core/clock.js'
-export type { Decision, DecisionFields } from './core/decision.js'
+export type { Decision, DecisionFields, RuleDecision } from './core/decision.js'
 export type { Duration } from './core/duration.js'
 export { type ErrorCode, MillraceError } from './core/errors.js'
 export { MillraceLimited } from './core/limited.js'
@@ -9,12 +9,16 @@ export type { Edge, RuleOptions } from './core/rule.js'
 export {
   attachLimiter,
   createLimiter,
+  type EngineChoice,
   type EngineOptions,
   type LimiterOf,
   type LimiterOptions,
   type OpeningOptions,
   openLimiter,
   type PoolLimiterOptions,
+  type RulesEngineOptions,
+  type RulesLimiterOptions,
+  type TableOptions,
 } from './create.js'
 export type { BatchDecision, Costs } from './engines/batch.js'
 export type { FilePlace, SharedLimiter } from './engines/share.js'
@@ -24,6 +28,7 @@ export type {
   CheckManyOptions,
   CheckOptions,
   LimiterRule,
+  UsageOptions,
   WaitOptions,
 } from './limiter-options.js'
 export type { Key, KeyHandle, PackedKeys } from './memory/keys.js'

@@ -5,39 +5,43 @@ import {
   checkOptions,
   checkPenalty,
   checkRemaining,
+  checkRuleName,
   checkUpdate,
+  checkUsageRule,
   checkWaitOptions,
   closedError,
   foreignDecisionError,
-  invalidCostError,
   isDecision,
   neverAdmittedError,
   ownCosts,
+  rulesWithin,
   usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
-import { type Decision, InlineDecision, Outcome } from './core/decision.js'
+import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
 import { admitted } from './core/limited.js'
 import { WordWatch } from './core/word-watch.js'
-import { type BatchDecision, type Costs, decideBatch } from './engines/batch.js'
-import { InlineEngine } from './engines/inline.js'
+import type { BatchDecision, Costs } from './engines/batch.js'
+import type { CallLimit, Engine, OwnDecision } from './engines/engine.js'
+import type { InlineEngine } from './engines/inline.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
 import type { Limiter, LimiterStats } from './limiter.js'
-import type { CheckManyOptions, CheckOptions, LimiterRule, WaitOptions } from './limiter-options.js'
-import type { Arena } from './memory/arena.js'
-import type { Hasher } from './memory/hash.js'
+import type {
+  CheckManyOptions,
+  CheckOptions,
+  LimiterRule,
+  UsageOptions,
+  WaitOptions,
+} from './limiter-options.js'
+import { ruleOf, shownRules } from './limiter-rules.js'
+import { changeLimitOf, type RuleMemory } from './memory/arenas.js'
 import { KeyReader } from './memory/key-reader.js'
-import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKeys } from './memory/keys.js'
+import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
 import { InlineReservation, type Reservation } from './reservation.js'
-
-export function ruleOf({ shape, edge }: Arena, name: string, limit: number): LimiterRule {
-  const { windowMs, buckets } = shape
-  return { name, limit, windowMs, granularityMs: windowMs / buckets, edge }
-}
 
 /** The file with the counts of a limiter. */
 export interface LimiterFile {
@@ -47,31 +51,38 @@ export interface LimiterFile {
 }
 
 /**
- * Decides on the calling thread. Every method checks its arguments, and `engines/inline.ts` decides by the
- * algorithm in `algorithms/sliding-window.ts`.
+ * Decides on the calling thread. Every method checks its arguments, and an engine decides. `check` is the hot
+ * path, so each subclass has its own, for one class of engines: a process may have limiters of both.
  */
-export class InlineLimiter implements Limiter {
-  readonly #arena: Arena
+export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
+  readonly #memory: RuleMemory
+  /** One for each rule. */
+  readonly #engines: readonly InlineEngine[]
   readonly #clock: Clock
   readonly #keys: KeyReader
-  readonly #hasher: Hasher
   readonly #updates: WordWatch
   readonly #waiters: WaitQueues
-  readonly #ruleName: string
   readonly #file: LimiterFile | undefined
-  #engine: InlineEngine | undefined
+  /** Decides by all rules. */
+  #engine: Engine<D> | undefined
 
   /** @internal */
-  constructor(arena: Arena, ruleName: string, clock: Clock, file?: LimiterFile) {
-    this.#arena = arena
+  constructor(
+    memory: RuleMemory,
+    engines: readonly InlineEngine[],
+    engine: Engine<D>,
+    clock: Clock,
+    file?: LimiterFile,
+  ) {
+    const [first] = memory.arenas
+    this.#memory = memory
+    this.#engines = engines
     this.#file = file
     this.#clock = clock
-    this.#ruleName = ruleName
-    this.#keys = new KeyReader(this, arena)
-    this.#hasher = this.#keys.hasher
-    this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
+    this.#keys = new KeyReader(this, first)
+    this.#updates = new WordWatch(first.words, HEADER.UPDATES)
     this.#waiters = new WaitQueues(clock, this.#updates)
-    this.#engine = new InlineEngine(arena, ruleName, clock)
+    this.#engine = engine
   }
 
   async ready(): Promise<void> {
@@ -79,25 +90,15 @@ export class InlineLimiter implements Limiter {
   }
 
   get rule(): LimiterRule {
-    return ruleOf(this.#arena, this.#ruleName, this.#openEngine().limit)
+    return this.rules[0]!
   }
 
-  check(key: Key, cost = 1, options?: CheckOptions): Decision {
-    const engine = this.#engine
-    if (engine === undefined) throw closedError()
-    if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCostError(cost)
-    if (options !== undefined) return this.#checkBy(options, key, cost)
-    if (typeof key === 'string') {
-      if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
-      const hasher = this.#hasher
-      hasher.hash(key)
-      return engine.checkNow(hasher.lo, hasher.hi, cost)
-    }
-    const handle = this.#keys.owned(key)
-    const decision = engine.checkNow(handle.lo, handle.hi, cost, handle.way)
-    if (handle.way !== engine.way) handle.way = engine.way // a store dirties its cache line
-    return decision
+  get rules(): readonly LimiterRule[] {
+    this.#openEngine()
+    return this.#engines.map(({ limit }, i) => ruleOf(this.#memory, i, limit))
   }
+
+  abstract check(key: Key, cost?: number, options?: CheckOptions): Decision
 
   checkOrThrow(key: Key, cost?: number, options?: CheckOptions): Decision {
     return admitted(this.check(key, cost, options))
@@ -106,11 +107,11 @@ export class InlineLimiter implements Limiter {
   reserve(key: Key, cost: number, options?: CheckOptions): Reservation {
     this.#openEngine()
     checkCost(cost) // it has no default
-    const decision = this.check(key, cost, options) as InlineDecision
+    const decision = this.check(key, cost, options) as D
     return new InlineReservation({
       decision,
       cost,
-      isGivenBack: () => decision.outcome === Outcome.GIVEN_BACK,
+      isGivenBack: () => decision.isGivenBack,
       change: (units) => this.#change(decision, units),
     })
   }
@@ -118,7 +119,7 @@ export class InlineLimiter implements Limiter {
   peek(key: Key, cost = 1, options?: CheckOptions): Decision {
     this.#openEngine()
     checkCost(cost)
-    const limit = limitIn(options)
+    const limit = this.#limitIn(options)
     const { lo, hi } = this.#keys.read(key)
     return this.#openEngine().peek(lo, hi, cost, limit) // open: a getter may have closed the limiter
   }
@@ -135,7 +136,7 @@ export class InlineLimiter implements Limiter {
     checkRemaining(remaining)
     const own = ownCosts(costs, fingerprints.length / 2)
     // `#openEngine` once more: a getter may have closed the limiter.
-    return decideBatch(this.#openEngine(), fingerprints, own, remaining)
+    return this.#openEngine().checkMany(fingerprints, own, remaining)
   }
 
   pack(keys: readonly Key[]): PackedKeys {
@@ -150,32 +151,34 @@ export class InlineLimiter implements Limiter {
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
     this.#openEngine()
-    const { cost, limit, signal } = checkWaitOptions(options)
+    const { cost, limit, signal } = checkWaitOptions(options, this.#memory.names)
     const { lo, hi } = this.#keys.read(key)
     this.#openEngine() // once more: a getter may have closed the limiter
     const request = {
       lo,
       hi,
       decide: () => this.#decide(lo, hi, cost, limit),
-      neverError: () => neverAdmittedError(cost, limit ?? this.#openEngine().limit),
+      neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
     return this.#waiters.wait(request, signal)
   }
 
-  usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): number {
-    const engine = this.#openEngine()
-    const ms = usageMs(lastMs, this.#arena.shape.windowMs)
+  usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): number {
+    this.#openEngine()
+    const rule = checkUsageRule(options, this.#memory.names)
+    const { windowMs } = this.#memory.arenas[rule]!.shape
+    const ms = lastMs === undefined ? windowMs : usageMs(lastMs, windowMs)
     const { lo, hi } = this.#keys.read(key)
-    return engine.usage(lo, hi, ms)
+    this.#openEngine() // once more: a getter may have closed the limiter
+    return this.#engines[rule]!.usage(lo, hi, ms)
   }
 
   refund(decision: Decision): number
   refund(key: Key, cost: number): number
   refund(what: Decision | Key, cost?: number): number {
     const engine = this.#openEngine()
-    if (what instanceof InlineDecision) {
-      if (what.engine !== engine) throw foreignDecisionError(what)
-      const given = engine.changes.giveBack(what)
+    if (engine.owns(what)) {
+      const given = engine.giveBack(what)
       this.#waiters.wake(what.lo, what.hi)
       return given
     }
@@ -225,14 +228,16 @@ export class InlineLimiter implements Limiter {
 
   update(rule: string, change: { limit: number }): void {
     this.#openEngine()
-    const limit = checkUpdate(rule, this.#ruleName, change)
-    this.#openEngine().limit = limit // once more: a getter may have closed the limiter
+    const index = checkRuleName(rule, this.#memory.names)
+    const limit = checkUpdate(change)
+    this.#openEngine() // once more: a getter may have closed the limiter
+    changeLimitOf(this.#memory.arenas, index, limit)
     this.#updates.check()
   }
 
   share(): SharedLimiter {
     this.#openEngine()
-    return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
+    return shareOf(this.#memory, this.#clock, this.#file?.place)
   }
 
   stats(): LimiterStats {
@@ -249,7 +254,7 @@ export class InlineLimiter implements Limiter {
 
   /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const fields = this.#engine === undefined ? { isClosed: true } : this.rule
+    const fields = this.#engine === undefined ? { isClosed: true } : shownRules(this.rules)
     return inspectAs('Limiter', fields, options, inspect)
   }
 
@@ -257,8 +262,9 @@ export class InlineLimiter implements Limiter {
     return this.close()
   }
 
-  #checkBy(options: CheckOptions, key: Key, cost: number): Decision {
-    const limit = limitIn(options)
+  /** Decides by the options of a call. Each subclass's `check` calls it, off its hot path. @internal */
+  protected checkBy(options: CheckOptions, key: Key, cost: number): Decision {
+    const limit = this.#limitIn(options)
     if (typeof key === 'string') {
       const { lo, hi } = this.#keys.read(key)
       return this.#decide(lo, hi, cost, limit)
@@ -269,30 +275,35 @@ export class InlineLimiter implements Limiter {
     return decision
   }
 
-  /** Decides by the limit of one call, or by the rule's. */
-  #decide(lo: number, hi: number, cost: number, limit: number | undefined, hint?: number): InlineDecision {
+  /** @internal */
+  protected keyReader(): KeyReader {
+    return this.#keys
+  }
+
+  /** Decides by the limit of one call, or by those of the rules. */
+  #decide(lo: number, hi: number, cost: number, limit: CallLimit | undefined, hint?: number): D {
     const engine = this.#openEngine()
     if (limit === undefined) return engine.checkNow(lo, hi, cost, hint)
     return engine.checkWithin(limit, lo, hi, cost, hint)
   }
 
   /** Charges the key of a decision in addition, or below 0 gives back a part of the decision's charge. */
-  #change(decision: InlineDecision, units: number): number {
+  #change(decision: D, units: number): number {
     const { lo, hi } = decision
-    const { changes } = this.#openEngine()
-    if (units > 0) return changes.penalize(lo, hi, units) ? units : 0
-    const given = changes.giveBack(decision, -units)
+    const engine = this.#openEngine()
+    if (units > 0) return engine.changes.penalize(lo, hi, units) ? units : 0
+    const given = engine.giveBack(decision, -units)
     this.#waiters.wake(lo, hi)
     return 0 - given
   }
 
-  #openEngine(): InlineEngine {
+  /** The limit of one call, if its options have one. */
+  #limitIn(options: CheckOptions | undefined): CallLimit | undefined {
+    return options === undefined ? undefined : checkCallOptions(options, ['limit'], this.#memory.names).limit
+  }
+
+  #openEngine(): Engine<D> {
     if (this.#engine === undefined) throw closedError()
     return this.#engine
   }
-}
-
-/** The limit of one call, if its options have one. */
-function limitIn(options: CheckOptions | undefined): number | undefined {
-  return options === undefined ? undefined : checkCallOptions(options, ['limit']).limit
 }

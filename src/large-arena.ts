@@ -1,6 +1,7 @@
 import { emitWarning } from 'node:process'
-import { type Rule, roundGranularityFrom } from './core/rule.js'
-import { type Shape, setsFor, shapeFor, sumsFor } from './memory/layout.js'
+import { type Rule, type Rules, roundGranularityFrom } from './core/rule.js'
+import { planFor } from './memory/arenas.js'
+import { setsFor, shapeFor, sumsFor } from './memory/layout.js'
 
 const GIB = 2 ** 30
 
@@ -11,18 +12,26 @@ let hasWarned = false
  * is easy to ask for a window of a day with a granularity of a second. (Untouched memory costs nothing; the
  * arena grows with its keys.)
  */
-export function warnIfLarge(rule: Rule, shape: Shape, maxKeys: number): void {
-  const gib = (4 * shape.words) / GIB
+export function warnIfLarge(rules: Rules, bytes: number, maxKeys: number): void {
+  const gib = bytes / GIB
   if (hasWarned || gib <= 1) return
   hasWarned = true
-  const takes = `maxKeys ${maxKeys} with ${rule.buckets} buckets take up to ${gib.toFixed(1)} GiB`
-  emitWarning(`${takes}; ${smallerOption(rule, maxKeys)} would bring it under 1 GiB`, {
+  const buckets = rules.map((rule) => rule.buckets).join(' and ')
+  const takes = `maxKeys ${maxKeys} with ${buckets} buckets take up to ${gib.toFixed(1)} GiB`
+  emitWarning(`${takes}; ${smallerOption(rules, maxKeys)} would bring it under 1 GiB`, {
     type: 'MillraceWarning',
     code: 'MILLRACE_LARGE_ARENA',
   })
 }
 
-function smallerOption(rule: Rule, maxKeys: number): string {
+function smallerOption(rules: Rules, maxKeys: number): string {
+  const [rule, ...others] = rules
+  if (others.length === 0) return smallerOptionOf(rule, maxKeys)
+  const fits = (keys: number) => 4 * planFor(rules, keys).words <= GIB
+  return `maxKeys ${largest(maxKeys, fits)}`
+}
+
+function smallerOptionOf(rule: Rule, maxKeys: number): string {
   const { windowMs } = rule
   const fits = (buckets: number, keys: number) =>
     4 * shapeFor(windowMs, buckets, setsFor(keys), sumsFor(buckets, rule.rangeSum)).words <= GIB

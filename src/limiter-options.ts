@@ -19,11 +19,12 @@ export interface LimiterRule {
 /** Options of one decision: of {@link Limiter.check} and the methods like it. */
 export interface CheckOptions {
   /**
-   * A limit for this call only, in place of the rule's: an integer from 1 to 4,194,302. So one limiter serves
-   * plans with different limits. A key has one count, whatever limits it is checked against.
+   * A limit for this call only, in place of the rule's: an integer from 1 to 4,194,302. With several rules,
+   * an object with such limits by the names of rules: `{ burst: 20 }`. So one limiter serves plans with
+   * different limits. A key has one count in each rule, whatever limits it is checked against.
    * @default the limit of the rule
    */
-  limit?: number
+  limit?: number | Readonly<Record<string, number>>
 }
 
 /** Options of {@link Limiter.wait}. */
@@ -38,6 +39,15 @@ export interface WaitOptions extends CheckOptions {
    * @default a wait without an end
    */
   signal?: Signal
+}
+
+/** Options of {@link Limiter.usage}. */
+export interface UsageOptions {
+  /**
+   * The name of the rule whose units are counted.
+   * @default the first rule
+   */
+  rule?: string
 }
 
 /** Options of {@link Limiter.checkMany}. */

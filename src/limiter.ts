@@ -3,9 +3,15 @@
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
-import type { EngineStatistics as LimiterStats } from './engines/inline.js'
+import type { EngineStatistics as LimiterStats } from './engines/engine.js'
 import type { SharedLimiter } from './engines/share.js'
-import type { CheckManyOptions, CheckOptions, LimiterRule, WaitOptions } from './limiter-options.js'
+import type {
+  CheckManyOptions,
+  CheckOptions,
+  LimiterRule,
+  UsageOptions,
+  WaitOptions,
+} from './limiter-options.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import type { Reservation } from './reservation.js'
 
@@ -42,8 +48,11 @@ export interface Limiter extends AsyncDisposable {
    */
   ready(): Promise<void>
 
-  /** The rule with its present limit. */
+  /** The rule with its present limit. If there are several: the first one. */
   readonly rule: LimiterRule
+
+  /** All rules with their present limits, in order. */
+  readonly rules: readonly LimiterRule[]
 
   /**
    * Decides whether the key may use `cost` units now. If so, charges them.
@@ -191,16 +200,17 @@ export interface Limiter extends AsyncDisposable {
    * Counts the units that the key has used lately. Whole buckets count, so the result may include units from
    * up to one granularity earlier.
    * @param key the key, or its handle
-   * @param lastMs how far back to count: above 0, at most the window. Default: the window
+   * @param lastMs how far back to count: above 0, at most the window of the rule. Default: that window
+   * @param options the rule to count by, if there are several
    * @returns units; 0 for an unknown key
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_DURATION`,
-   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
+   * `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
    * console.log(`${limiter.usage('user:42', '10s')} units in the last 10 seconds`)
    * ```
    */
-  usage(key: Key, lastMs?: Duration): number
+  usage(key: Key, lastMs?: Duration, options?: UsageOptions): number
 
   /**
    * Gives back exactly the charge of a decision, while it still counts. A second call gives back nothing.

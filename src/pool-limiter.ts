@@ -6,6 +6,7 @@ import {
   checkOptions,
   checkPenalty,
   checkRemaining,
+  checkRuleName,
   checkSignal,
   checkUpdate,
   checkWaitOptions,
@@ -14,6 +15,7 @@ import {
   isDecision,
   neverAdmittedError,
   ownCosts,
+  rulesWithin,
   usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
@@ -25,12 +27,13 @@ import { admitted } from './core/limited.js'
 import type { Signal } from './core/on-abort.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
+import type { CallLimit } from './engines/engine.js'
 import { InlineEngine } from './engines/inline.js'
 import { PoolEngine, type PoolSettings } from './engines/pool.js'
 import { PoolDecision } from './engines/request.js'
 import { type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
-import { type LimiterFile, ruleOf } from './inline-limiter.js'
+import type { LimiterFile } from './inline-limiter.js'
 import type { LimiterStats } from './limiter.js'
 import type {
   CallOptions,
@@ -39,7 +42,9 @@ import type {
   LimiterRule,
   WaitOptions,
 } from './limiter-options.js'
+import { ruleOf } from './limiter-rules.js'
 import type { Arena } from './memory/arena.js'
+import type { RuleMemory } from './memory/arenas.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
@@ -51,8 +56,7 @@ import { type AsyncReservation, PoolReservation } from './reservation.js'
  * thread, and `engines/pool.ts` sends the request.
  */
 export class PoolLimiter implements AsyncLimiter {
-  readonly #arena: Arena
-  readonly #ruleName: string
+  readonly #memory: RuleMemory
   readonly #clock: Clock
   readonly #file: LimiterFile | undefined
   readonly #keys: KeyReader
@@ -65,8 +69,7 @@ export class PoolLimiter implements AsyncLimiter {
 
   /** @internal @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
   constructor(arena: Arena, ruleName: string, clock: Clock, settings: PoolSettings, file?: LimiterFile) {
-    this.#arena = arena
-    this.#ruleName = ruleName
+    this.#memory = { arenas: [arena], names: [ruleName] }
     this.#clock = clock
     this.#file = file
     this.#keys = new KeyReader(this, arena)
@@ -81,8 +84,12 @@ export class PoolLimiter implements AsyncLimiter {
   }
 
   get rule(): LimiterRule {
+    return this.rules[0]!
+  }
+
+  get rules(): readonly LimiterRule[] {
     this.#openPool()
-    return ruleOf(this.#arena, this.#ruleName, this.#inline.limit)
+    return [ruleOf(this.#memory, 0, this.#inline.limit)]
   }
 
   check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
@@ -136,7 +143,7 @@ export class PoolLimiter implements AsyncLimiter {
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
     this.#openPool()
-    const { cost, limit, signal } = checkWaitOptions(options)
+    const { cost, limit, signal } = checkWaitOptions(options, this.#memory.names)
     const { lo, hi } = this.#keys.read(key)
     this.#openPool() // once more: a getter may have closed the limiter
     const request = {
@@ -144,14 +151,15 @@ export class PoolLimiter implements AsyncLimiter {
       hi,
       decide: () => this.#decide(Op.CHECK, lo, hi, cost, limit) as Promise<Decision>,
       giveBack: (decision: Decision) => this.#giveBack(decision as PoolDecision),
-      neverError: () => neverAdmittedError(cost, limit ?? this.#inline.limit),
+      neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
     return this.#waiters.wait(request, signal)
   }
 
-  async usage(key: Key, lastMs: Duration = this.#arena.shape.windowMs): Promise<number> {
+  async usage(key: Key, lastMs?: Duration): Promise<number> {
     const pool = this.#openPool()
-    const ms = usageMs(lastMs, this.#arena.shape.windowMs)
+    const { windowMs } = this.#memory.arenas[0].shape
+    const ms = lastMs === undefined ? windowMs : usageMs(lastMs, windowMs)
     const { lo, hi } = this.#keys.read(key)
     return (await pool.requestWithMs(Op.USAGE, lo, hi, ms)) as number
   }
@@ -200,7 +208,8 @@ export class PoolLimiter implements AsyncLimiter {
 
   async update(rule: string, change: { limit: number }): Promise<void> {
     this.#openPool()
-    const limit = checkUpdate(rule, this.#ruleName, change)
+    checkRuleName(rule, this.#memory.names)
+    const limit = checkUpdate(change)
     this.#openPool() // once more: a getter may have closed the limiter
     this.#inline.limit = limit
     this.#updates.check()
@@ -262,7 +271,7 @@ export class PoolLimiter implements AsyncLimiter {
   }
 
   #requestBy(options: CheckOptions & CallOptions, op: Op, key: Key, cost: number): Promise<unknown> {
-    const { limit, signal } = checkCallOptions(options, ['limit', 'signal'])
+    const { limit, signal } = checkCallOptions(options, ['limit', 'signal'], this.#memory.names)
     const { lo, hi } = this.#keys.read(key)
     return this.#decide(op, lo, hi, cost, limit, signal)
   }
@@ -273,11 +282,11 @@ export class PoolLimiter implements AsyncLimiter {
     lo: number,
     hi: number,
     cost: number,
-    limit: number | undefined,
+    limit: CallLimit | undefined,
     signal?: Signal,
   ): Promise<unknown> {
     const pool = this.#openPool()
-    if (limit !== undefined) return pool.requestWithin(limit, op, lo, hi, cost, signal)
+    if (limit !== undefined) return pool.requestWithin(limit as number, op, lo, hi, cost, signal)
     if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost)
     return pool.request(op, lo, hi, cost, signal)
   }
@@ -317,6 +326,6 @@ export class PoolLimiter implements AsyncLimiter {
   }
 
   #shared(): SharedLimiter {
-    return shareOf(this.#arena, this.#ruleName, this.#clock, this.#file?.place)
+    return shareOf(this.#memory, this.#clock, this.#file?.place)
   }
 }

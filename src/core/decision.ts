@@ -16,14 +16,14 @@ export const MAX_RETRY_SECONDS = 2_147_483
 export interface Decision {
   /** Whether the request is admitted. */
   readonly allowed: boolean
-  /** The rule's limit at the decision. */
+  /** The limit of `rule` at the decision. */
   readonly limit: number
-  /** Units left in the window after this decision, 0 to `limit`. */
+  /** Units left in the window of `rule` after this decision, 0 to `limit`. */
   readonly remaining: number
   /**
-   * Whole milliseconds from the decision to the first moment at which the same request would be admitted, if
-   * no other one is before: 0 if allowed, else at least 1. `Infinity` for a cost above the limit, and for a
-   * key that is blocked for ever. For headers use `retryAfterSeconds`.
+   * Whole milliseconds from the decision to the first moment at which the same request would be admitted, by
+   * all rules, if no other one is before: 0 if allowed, else at least 1. `Infinity` for a cost above a limit,
+   * and for a key that is blocked for ever. For headers use `retryAfterSeconds`.
    */
   readonly retryAfterMs: number
   /**
@@ -32,15 +32,21 @@ export interface Decision {
    */
   readonly retryAfterSeconds: number
   /**
-   * Whole milliseconds from the decision until the whole limit is available. `Infinity` for a key blocked for
-   * ever.
+   * Whole milliseconds from the decision until the whole limit of `rule` is available. `Infinity` for a key
+   * blocked for ever.
    */
   readonly resetMs: number
-  /** The name of the rule that decided. */
-  readonly rule: string
   /**
-   * Returns all seven fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`.
-   * `Infinity` becomes `Number.MAX_SAFE_INTEGER`, because JSON would write `null`, which counts as 0.
+   * The name of the rule that decided. If there are several: of those that refused, the first one, or the
+   * first whose limit is below the cost. Of an admission, the one with the smallest part of its limit left.
+   */
+  readonly rule: string
+  /** What each rule decided, in the order of the rules. */
+  readonly rules: readonly RuleDecision[]
+  /**
+   * Returns all fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`. With one
+   * rule they are seven, without `rules`. `Infinity` becomes `Number.MAX_SAFE_INTEGER`, because JSON would
+   * write `null`, which counts as 0.
    * @returns a new object
    * @example
    * ```ts
@@ -50,8 +56,22 @@ export interface Decision {
   toJSON(): DecisionFields
 }
 
-/** A {@link Decision} as plain data. */
-export type DecisionFields = Omit<Decision, 'toJSON'>
+/**
+ * The part of one rule in a {@link Decision}. If another rule refused, this one charged nothing: `allowed`
+ * says whether it would have admitted the request, and the figures are those without the charge.
+ */
+export type RuleDecision = Pick<
+  Decision,
+  'rule' | 'allowed' | 'limit' | 'remaining' | 'retryAfterMs' | 'resetMs'
+>
+
+/** A {@link Decision} as plain data. With several rules it has the part of each. */
+export type DecisionFields = Omit<Decision, 'toJSON' | 'rules'> & {
+  readonly rules?: readonly RuleDecision[]
+}
+
+/** The fields of every decision. */
+type Fields = Omit<DecisionFields, 'rules'>
 
 /** The estimates of a decision: units, and whole milliseconds from the decision. */
 export interface Figures {
@@ -61,14 +81,26 @@ export interface Figures {
 }
 
 /** All fields, in the order of the output. */
-export function fieldsOf(decision: DecisionFields): DecisionFields {
+export function fieldsOf(decision: Fields): Fields {
   const { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule } = decision
   return { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule }
 }
 
 /** All fields, without `Infinity`. */
-export function jsonOf(decision: DecisionFields): DecisionFields {
+export function jsonOf(decision: Fields): Fields {
   const fields = fieldsOf(decision)
+  return { ...fields, retryAfterMs: finite(fields.retryAfterMs), resetMs: finite(fields.resetMs) }
+}
+
+/** The fields of a rule's part, in the order of the output. */
+export function ruleFieldsOf(part: RuleDecision): RuleDecision {
+  const { rule, allowed, limit, remaining, retryAfterMs, resetMs } = part
+  return { rule, allowed, limit, remaining, retryAfterMs, resetMs }
+}
+
+/** The same without `Infinity`. */
+export function ruleJsonOf(part: RuleDecision): RuleDecision {
+  const fields = ruleFieldsOf(part)
   return { ...fields, retryAfterMs: finite(fields.retryAfterMs), resetMs: finite(fields.resetMs) }
 }
 
@@ -262,6 +294,11 @@ export class InlineDecision implements Decision {
     return ((this.#charge >>> COST_BITS) & 7) as Outcome
   }
 
+  /** @internal */
+  get isGivenBack(): boolean {
+    return this.outcome === Outcome.GIVEN_BACK
+  }
+
   /** @internal The stamp of its charge. */
   get stamp(): number {
     const packed = this.#charge >>> (COST_BITS + 3)
@@ -293,6 +330,10 @@ export class InlineDecision implements Decision {
 
   get retryAfterSeconds(): number {
     return secondsOf(this.retryAfterMs)
+  }
+
+  get rules(): readonly RuleDecision[] {
+    return [this]
   }
 
   get resetMs(): number {

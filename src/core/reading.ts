@@ -26,7 +26,11 @@ export class Reading {
 
   /** Reads the clock and sets `nowMs` and `tick`. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */
   take(): void {
-    const now = this.clock.now()
+    this.set(this.clock.now())
+  }
+
+  /** Sets `nowMs` and `tick` to a reading that another rule has taken. @throws as {@link take} */
+  set(now: number): void {
     if (!(typeof now === 'number' && now >= this.#from && now < this.#to)) this.#enterTick(now)
     this.nowMs = now
   }

@@ -53,6 +53,17 @@ export interface RuleOptions {
   name?: string
 }
 
+/** The names of the options of a rule. */
+export const RULE_OPTIONS: readonly string[] = [
+  'limit',
+  'window',
+  'granularity',
+  'algorithm',
+  'edge',
+  'rangeSum',
+  'name',
+]
+
 /** A rule that has been checked. */
 export interface Rule {
   readonly name: string
@@ -65,6 +76,10 @@ export interface Rule {
   readonly rangeSum?: RangeSumName
 }
 
+/** The rules of a limiter, in order. Each has a name of its own. */
+export type Rules = readonly [Rule, ...Rule[]]
+
+export const MOST_RULES = 16
 /** The largest limit. A cell counts in 22 bits, and all ones mean that the key is blocked. */
 export const MAX_LIMIT = 2 ** 22 - 2
 export const MAX_BUCKETS = 2 ** 20
@@ -78,32 +93,69 @@ export function isLimit(limit: unknown): limit is number {
 }
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
-export function checkLimit(limit: unknown): asserts limit is number {
+export function checkLimit(limit: unknown, option = 'limit'): asserts limit is number {
   if (!isLimit(limit)) {
-    throw invalid('limit', limit, `an integer from 1 to ${MAX_LIMIT} (count in larger units for more)`)
+    throw invalid(option, limit, `an integer from 1 to ${MAX_LIMIT} (count in larger units for more)`)
   }
 }
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` naming the option, the value and what would be right */
-export function checkRule(options: RuleOptions): Rule {
+/**
+ * Checks the option `rules`, and reads each of its values once.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` naming the option, the value and what would be right
+ */
+export function checkRules(rules: unknown): Rules {
+  const length = Array.isArray(rules) ? rules.length : 0
+  if (length < 1 || length > MOST_RULES) throw invalid('rules', rules, `an array of 1 to ${MOST_RULES} rules`)
+  const checked: Rule[] = []
+  for (let i = 0; i < length; i++) {
+    const at = `rules[${i}]`
+    const options = ownOptions((rules as unknown[])[i], at)
+    if (length > 1 && options.name === undefined) {
+      throw invalid(`${at}.name`, undefined, 'a name, as there are several rules')
+    }
+    const rule = checkRule(options, `${at}.`)
+    const same = checked.findIndex(({ name }) => name === rule.name)
+    if (same >= 0) throw invalid(`${at}.name`, rule.name, `another name than that of rules[${same}]`)
+    checked.push(rule)
+  }
+  return checked as unknown as Rules
+}
+
+/** A copy of a rule's options, whose values a getter can't change later. */
+function ownOptions(options: unknown, at: string): RuleOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw invalid(at, options, 'an object with at least limit and window')
+  }
+  for (const name of Object.keys(options)) {
+    if (!RULE_OPTIONS.includes(name)) throw invalid(at, name, `only ${RULE_OPTIONS.join(', ')}`)
+  }
+  const given = options as Record<string, unknown>
+  return Object.fromEntries(RULE_OPTIONS.map((name) => [name, given[name]])) as unknown as RuleOptions
+}
+
+/**
+ * Checks the options of one rule. Errors name an option after `path`.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` naming the option, the value and what would be right
+ */
+export function checkRule(options: RuleOptions, path = ''): Rule {
   const { limit, name = 'default', edge = 'strict', algorithm = 'sliding-window', rangeSum } = options
   const { window, granularity } = options
-  checkLimit(limit)
+  checkLimit(limit, `${path}limit`)
   if (typeof name !== 'string' || name === '')
-    throw invalid('name', name, 'a string of at least one character')
-  if (edge !== 'strict' && edge !== 'smooth') throw invalid('edge', edge, "'strict' or 'smooth'")
-  if (algorithm !== 'sliding-window') throw invalid('algorithm', algorithm, "'sliding-window'")
+    throw invalid(`${path}name`, name, 'a string of at least one character')
+  if (edge !== 'strict' && edge !== 'smooth') throw invalid(`${path}edge`, edge, "'strict' or 'smooth'")
+  if (algorithm !== 'sliding-window') throw invalid(`${path}algorithm`, algorithm, "'sliding-window'")
   if (rangeSum !== undefined && rangeSum !== 'blocks' && rangeSum !== 'fenwick') {
-    throw invalid('rangeSum', rangeSum, "'blocks' or 'fenwick'")
+    throw invalid(`${path}rangeSum`, rangeSum, "'blocks' or 'fenwick'")
   }
-  const windowMs = parseDuration(window, 'window', 'ERR_MILLRACE_INVALID_RULE')
+  const windowMs = parseDuration(window, `${path}window`, 'ERR_MILLRACE_INVALID_RULE')
   if (windowMs < 1 || windowMs > MAX_WINDOW_MS) {
-    throw invalid('window', window, 'a duration of 1 ms to 10,000 years')
+    throw invalid(`${path}window`, window, 'a duration of 1 ms to 10,000 years')
   }
-  const buckets = checkGranularity(granularity, windowMs)
+  const buckets = checkGranularity(granularity, windowMs, `${path}granularity`)
   if (rangeSum !== undefined && buckets <= MOST_LINEAR) {
     throw invalid(
-      'rangeSum',
+      `${path}rangeSum`,
       rangeSum,
       `nothing: a window of up to ${MOST_LINEAR} buckets (here ${buckets}) is summed bucket by bucket`,
     )
@@ -111,11 +163,11 @@ export function checkRule(options: RuleOptions): Rule {
   return { name, limit, windowMs, buckets, edge, ...(rangeSum === undefined ? {} : { rangeSum }) }
 }
 
-function checkGranularity(granularity: Duration | undefined, windowMs: number): number {
+function checkGranularity(granularity: Duration | undefined, windowMs: number, option: string): number {
   if (granularity === undefined) return DEFAULT_BUCKETS
-  const granuleMs = parseDuration(granularity, 'granularity', 'ERR_MILLRACE_INVALID_RULE')
+  const granuleMs = parseDuration(granularity, option, 'ERR_MILLRACE_INVALID_RULE')
   if (granuleMs > windowMs) {
-    throw invalid('granularity', granularity, `at most the window, ${formatDuration(windowMs)}`)
+    throw invalid(option, granularity, `at most the window, ${formatDuration(windowMs)}`)
   }
   const parts = windowMs / granuleMs
   const buckets = Math.round(parts)
@@ -123,7 +175,7 @@ function checkGranularity(granularity: Duration | undefined, windowMs: number): 
     const least = windowMs / MAX_BUCKETS // not rounded, so that it divides the window
     const handy = granularityFrom(least, windowMs)
     throw invalid(
-      'granularity',
+      option,
       granularity,
       `at least ${least} in milliseconds, such as ${handy}: a window has at most ${MAX_BUCKETS} buckets`,
     )
@@ -132,7 +184,7 @@ function checkGranularity(granularity: Duration | undefined, windowMs: number): 
   if (Math.abs(parts - buckets) > parts * 1e-9) {
     const nearest = nearestDivisor(granuleMs, windowMs)
     throw invalid(
-      'granularity',
+      option,
       granularity,
       `a whole part of the window; in whole milliseconds the nearest is ${nearest}`,
     )

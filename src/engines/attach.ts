@@ -1,6 +1,7 @@
 import { type Clock, checkClock, monotonicClock, SharedManualClock } from '../core/clock.js'
 import { MillraceError } from '../core/errors.js'
-import { type Arena, attachArena } from '../memory/arena.js'
+import { checkBuffer } from '../memory/arena.js'
+import { attachArenas, type RuleMemory } from '../memory/arenas.js'
 import { thisMachine } from '../shared-file/machine.js'
 import { openNow } from '../shared-file/open-retries.js'
 import { reopenSharedFile, type SharedFile } from '../shared-file/shared-file.js'
@@ -8,8 +9,7 @@ import type { FilePlace, SharedLimiter } from './share.js'
 
 /** The memory of a limiter, attached to this thread. */
 export interface Attached {
-  readonly arena: Arena
-  readonly rule: string
+  readonly memory: RuleMemory
   readonly clock: Clock
   readonly file?: SharedFile
 }
@@ -22,10 +22,11 @@ export interface Attached {
 export function attachShared(shared: SharedLimiter, clock?: Clock): Attached {
   if (typeof shared !== 'object' || shared === null)
     throw shareError('shared', shared, 'the value of limiter.share()')
-  const { buffer, file, rule, clock: sent } = shared
-  if (file !== undefined) return attachFile(file, rule, clock)
-  const arena = attachArena(buffer)
-  if (typeof rule !== 'string') throw shareError('shared.rule', rule, "the rule's name")
+  const { buffer, file, rule, rules, clock: sent } = shared
+  if (file !== undefined) return attachFile(file, rule, rules, clock)
+  checkBuffer(buffer)
+  const names = checkNames(rule, rules)
+  const arenas = attachArenas(buffer, names.length)
   const own = clock === undefined ? sharedClock(sent) : clock
   if (own === undefined) {
     throw shareError(
@@ -35,18 +36,30 @@ export function attachShared(shared: SharedLimiter, clock?: Clock): Attached {
     )
   }
   checkClock(own)
-  return { arena, rule, clock: own }
+  return { memory: { arenas, names }, clock: own }
 }
 
-function attachFile(file: FilePlace, rule: string, clock: Clock | undefined): Attached {
+function attachFile(file: FilePlace, rule: unknown, rules: unknown, clock: Clock | undefined): Attached {
   const { path, device, inode } = (file ?? {}) as Partial<FilePlace>
   if (typeof path !== 'string' || typeof device !== 'bigint' || typeof inode !== 'bigint') {
     throw shareError('shared.file', file, 'the file of limiter.share()')
   }
-  if (typeof rule !== 'string') throw shareError('shared.rule', rule, "the rule's name")
+  const names = checkNames(rule, rules)
   if (clock !== undefined) throw clockWithFileError(clock)
-  const opened = openNow(path, reopenSharedFile({ path, device, inode }, rule, thisMachine))
-  return { arena: opened.arena, rule, clock: opened.clock, file: opened }
+  const opened = openNow(path, reopenSharedFile({ path, device, inode }, names, thisMachine))
+  return { memory: { arenas: opened.arenas, names }, clock: opened.clock, file: opened }
+}
+
+/** The names of the rules, the first of which is also in `rule`. */
+function checkNames(rule: unknown, rules: unknown): RuleMemory['names'] {
+  if (typeof rule !== 'string') throw shareError('shared.rule', rule, "the rule's name")
+  if (rules === undefined) return [rule]
+  const names: unknown[] = Array.isArray(rules) ? [...rules] : []
+  const areNames = names.length > 0 && names.every((name) => typeof name === 'string')
+  if (!areNames || names[0] !== rule || new Set(names).size < names.length) {
+    throw shareError('shared.rules', rules, 'the names of the rules')
+  }
+  return names as unknown as RuleMemory['names']
 }
 
 /**

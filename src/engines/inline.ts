@@ -8,14 +8,16 @@ import { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import { Insertion } from '../memory/insertion.js'
-import { BLOCKED, COUNT, HEADER } from '../memory/layout.js'
+import { ADM, BLOCKED, BUCKETS, COUNT, HEADER, NAMES_AT } from '../memory/layout.js'
 import { changeLimit } from '../memory/limit.js'
-import { readStatistics, type Statistics } from '../memory/statistics.js'
+import { countDecisions, readStatistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
 import { read } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
 import { NativeSingle } from '../native/single.js'
+import { type BatchDecision, type Costs, decideBatch } from './batch.js'
 import { DecisionEstimates } from './decision-estimates.js'
+import type { Engine, EngineStatistics } from './engine.js'
 import { Era } from './era.js'
 import { KeyChanges } from './key-changes.js'
 
@@ -29,23 +31,14 @@ const NEARLY_WHOLE = 1 - 2 ** -10
  * After this many decisions, the engine adds its counts to the shared statistics. An atomic addition costs a
  * tenth of a decision.
  */
-const DECISIONS_PER_FLUSH = 256
-
-/** The counters of a limiter, as `limiter.stats()` returns them. */
-export interface EngineStatistics extends Statistics {
-  /**
-   * `'addon'`: the C++ addon decides single keys and large batches, and TypeScript does the rest. `'none'`:
-   * the addon is not loaded, and TypeScript does everything.
-   */
-  native: 'addon' | 'none'
-}
+export const DECISIONS_PER_FLUSH = 256
 
 /**
  * Decides on the calling thread. Keys are fingerprints, and the facade has checked all arguments. Every
  * method reads the clock, except `check` and `decide`, whose callers have read it. It finds the key's way,
  * and starts over if another key has taken the way meanwhile.
  */
-export class InlineEngine {
+export class InlineEngine implements Engine<InlineDecision> {
   readonly ruleName: string
   readonly reading: Reading
   /** Decides large batches; undefined without the addon. */
@@ -60,6 +53,8 @@ export class InlineEngine {
   readonly #cellEstimates: Estimates
   readonly #insertion: Insertion
   readonly #single: NativeSingle | undefined
+  /** Whether the decisions count in the statistics. */
+  readonly #counts: boolean
   /** Refunds, penalties and blocks. */
   readonly changes: KeyChanges
   /** The figures of decisions. */
@@ -71,7 +66,11 @@ export class InlineEngine {
   /** The last valid limit that this engine has read. */
   #lastValidLimit = 1
 
-  constructor(arena: Arena, ruleName: string, clock: Clock) {
+  /**
+   * With `isOneOfSeveral` it decides for `RulesEngine`, which reads the clock for all rules, and counts their
+   * decisions.
+   */
+  constructor(arena: Arena, ruleName: string, clock: Clock, isOneOfSeveral = false) {
     const { words, shape, originMs, edge } = arena
     const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
     this.ruleName = ruleName
@@ -84,7 +83,8 @@ export class InlineEngine {
     this.#cellEstimates = new Estimates(this.#window, ticks, edge === 'smooth')
     this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
     this.changes = new KeyChanges(arena, this.#table, this.#window, this.#insertion, this.reading)
-    this.#single = NativeSingle.for(arena, this.reading)
+    this.#single = NativeSingle.for(arena, this.reading, !isOneOfSeveral)
+    this.#counts = !isOneOfSeveral
     this.estimates = new DecisionEstimates(
       arena,
       this.#table,
@@ -135,6 +135,25 @@ export class InlineEngine {
     return this.check(lo, hi, cost, hint, limit)
   }
 
+  /**
+   * Reads the words that a decision on this key reads first, so that the processor fetches their cache lines.
+   * Returns any number, which the caller must use: V8 leaves out a read without a use.
+   */
+  touch(lo: number, hint: number): number {
+    const { words } = this.#arena
+    const way = hint >= 0 ? hint : this.#table.home(lo)
+    const base = this.#window.base(way)
+    const bucket = base + BUCKETS + this.#window.ring.slot(this.reading.tick)
+    return read(words, NAMES_AT + way) | read(words, base + ADM) | read(words, bucket)
+  }
+
+  /** Decides and charges as one of several rules, by the reading that the caller has set. */
+  checkSet(lo: number, hi: number, cost: number, hint: number, limit: number | undefined): InlineDecision {
+    const single = this.#single
+    if (single?.decidesNow(lo, hi, cost, hint, limit)) return this.#nativeDecisionOf(single, lo, hi, cost)
+    return this.check(lo, hi, cost, hint, limit)
+  }
+
   #decisionOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
     const { way } = this
     if (way < 0) return this.#newKeyDecisionOf(lo, hi, cost, limit, outcome)
@@ -165,19 +184,9 @@ export class InlineEngine {
    */
   #newKeyDecisionOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
     const figures = this.estimates.ofNewKey(lo, hi, cost, limit, outcome)
-    const made = new InlineDecision(
-      this.era,
-      lo,
-      hi,
-      cost,
-      limit,
-      this.reading.nowMs,
-      outcome,
-      NO_WAY,
-      0,
-      0,
-      0,
-    )
+    const { nowMs } = this.reading
+    // biome-ignore format: one line
+    const made = new InlineDecision(this.era, lo, hi, cost, limit, nowMs, outcome, NO_WAY, 0, 0, 0)
     made.keep(figures)
     return made
   }
@@ -221,8 +230,36 @@ export class InlineEngine {
   /** Decides, but charges and inserts nothing. */
   peek(lo: number, hi: number, cost: number, limit = this.limit): InlineDecision {
     this.reading.take()
+    return this.peekSet(lo, hi, cost, limit)
+  }
+
+  /** The same by the reading that the caller has set, as one of several rules. */
+  peekSet(lo: number, hi: number, cost: number, limit = this.limit): InlineDecision {
     this.way = this.#lookUp(lo, hi)
     return this.#decisionOf(lo, hi, cost, limit, this.#outcomeOf(lo, hi, cost, limit))
+  }
+
+  /**
+   * Takes an admission back, because another rule has refused. Returns it as an admission that charged
+   * nothing.
+   */
+  takeBack(admitted: InlineDecision): InlineDecision {
+    const { lo, hi, cost, limit } = admitted
+    if (admitted.outcome === Outcome.CHARGED) this.changes.takeBack(admitted)
+    this.way = this.#lookUp(lo, hi)
+    return this.#decisionOf(lo, hi, cost, limit, Outcome.UNCOUNTED)
+  }
+
+  owns(decision: unknown): decision is InlineDecision {
+    return decision instanceof InlineDecision && decision.engine === this
+  }
+
+  giveBack(decision: InlineDecision, units?: number): number {
+    return this.changes.giveBack(decision, units)
+  }
+
+  checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision {
+    return decideBatch(this, fingerprints, costs, withRemaining)
   }
 
   /** The figures of the last decision. */
@@ -279,8 +316,7 @@ export class InlineEngine {
 
   /** Adds the counts of this thread to the shared statistics. */
   flush(): void {
-    if (this.#allowed > 0) count(this.#arena.words, HEADER.ALLOWED, this.#allowed)
-    if (this.#denied > 0) count(this.#arena.words, HEADER.DENIED, this.#denied)
+    if (this.#counts) countDecisions(this.#arena, this.#allowed, this.#denied)
     this.#allowed = 0
     this.#denied = 0
   }
@@ -310,7 +346,11 @@ export class InlineEngine {
       way = this.#insertion.choose(lo, hi)
       if (way < 0) return this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
     }
-    const fits = cost === 0 || this.#cellEstimates.used(this.#window.base(way), this.reading) + cost <= limit
+    // The total errs high, so a cost that fits with it needs no sum.
+    const fits =
+      cost === 0 ||
+      (way === this.way && (this.#window.lastAdm & COUNT) + cost <= limit) ||
+      this.#cellEstimates.used(this.#window.base(way), this.reading) + cost <= limit
     return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
 

@@ -41,6 +41,11 @@ export class KeyChanges {
   giveBack(decision: InlineDecision, units = decision.cost): number {
     if (decision.outcome !== Outcome.CHARGED) return 0
     this.#reading.take() // may throw, and the decision can then be given back later
+    return this.takeBack(decision, units)
+  }
+
+  /** The same by the last reading of the clock, for a decision that has a charge: another rule has refused. */
+  takeBack(decision: InlineDecision, units = decision.cost): number {
     decision.giveBack()
     return this.#takeOut(decision.way, decision.tick, units, decision.stamp)
   }

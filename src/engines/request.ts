@@ -1,4 +1,12 @@
-import { type Decision, type DecisionFields, fieldsOf, jsonOf, Outcome, secondsOf } from '../core/decision.js'
+import {
+  type Decision,
+  type DecisionFields,
+  fieldsOf,
+  jsonOf,
+  Outcome,
+  type RuleDecision,
+  secondsOf,
+} from '../core/decision.js'
 import {
   CHARGED_TICK,
   COST,
@@ -113,6 +121,10 @@ export class PoolDecision implements Decision {
 
   set outcome(outcome: Outcome) {
     this.#outcome = outcome
+  }
+
+  get rules(): readonly RuleDecision[] {
+    return [this]
   }
 
   toJSON(): DecisionFields {

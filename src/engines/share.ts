@@ -1,5 +1,5 @@
 import { type Clock, monotonicClock, SharedManualClock } from '../core/clock.js'
-import type { Arena } from '../memory/arena.js'
+import type { RuleMemory } from '../memory/arenas.js'
 
 /**
  * What `limiter.share()` returns and {@link attachLimiter} takes. It can be sent by `workerData` and
@@ -10,8 +10,10 @@ export interface SharedLimiter {
   readonly buffer: SharedArrayBuffer
   /** The file with the counts. The other thread maps it again. */
   readonly file?: FilePlace
-  /** The name of the rule. */
+  /** The name of the rule. If there are several: of the first one. */
   readonly rule: string
+  /** The names of all rules, in order, if there are several. */
+  readonly rules?: readonly string[]
   /** The memory of a manual clock. `'own'`: a clock that the other thread must pass to `attachLimiter`. */
   readonly clock: 'monotonic' | 'own' | SharedArrayBuffer
 }
@@ -26,9 +28,11 @@ export interface FilePlace {
   readonly inode: bigint
 }
 
-export function shareOf(arena: Arena, rule: string, clock: Clock, file?: FilePlace): SharedLimiter {
-  if (file !== undefined) return { buffer: new SharedArrayBuffer(0), file, rule, clock: 'monotonic' }
-  const buffer = arena.buffer as SharedArrayBuffer
-  if (clock instanceof SharedManualClock) return { buffer, rule, clock: clock.buffer }
-  return { buffer, rule, clock: clock === monotonicClock ? 'monotonic' : 'own' }
+export function shareOf({ arenas, names }: RuleMemory, clock: Clock, file?: FilePlace): SharedLimiter {
+  const [rule] = names
+  const own = names.length === 1 ? { rule } : { rule, rules: [...names] }
+  if (file !== undefined) return { buffer: new SharedArrayBuffer(0), file, ...own, clock: 'monotonic' }
+  const buffer = arenas[0].buffer as SharedArrayBuffer
+  if (clock instanceof SharedManualClock) return { buffer, ...own, clock: clock.buffer }
+  return { buffer, ...own, clock: clock === monotonicClock ? 'monotonic' : 'own' }
 }

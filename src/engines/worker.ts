@@ -65,9 +65,10 @@ class RequestHandler implements RingHandler {
   #hasReading = false
 
   constructor(memory: RingMemory, limiter: SharedLimiter) {
-    const { arena, rule, clock } = attachShared(limiter)
+    const { memory: shared, clock } = attachShared(limiter)
+    const [arena] = shared.arenas
     this.memory = memory
-    this.engine = new InlineEngine(arena, rule, clock)
+    this.engine = new InlineEngine(arena, shared.names[0], clock)
     this.#native = NativeRequestServer.for(arena, memory.words)
     this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
   }

@@ -21,7 +21,7 @@ import { load, read, store, type Words, write } from './words.js'
 
 /** The shared memory of one rule, and the values of its header. */
 export interface Arena {
-  /** A SharedArrayBuffer, or an ArrayBuffer that maps a file. */
+  /** A SharedArrayBuffer, or an ArrayBuffer that maps a file. Other rules may have arenas in it, too. */
   readonly buffer: ArrayBufferLike
   readonly words: Words
   readonly shape: Shape
@@ -45,7 +45,7 @@ export function createArena(
   sums?: Sums,
 ): Arena {
   const shape = shapeOf(rule, maxKeys, sums)
-  const buffer = allocate(shape, maxKeys)
+  const buffer = allocate(shape.words, maxKeys)
   const words = new Int32Array(buffer, 0, shape.words)
   writeHeader(words, shape, rule, onFull, originMs)
   return { buffer, words, shape, originMs, edge: rule.edge, onFull }
@@ -58,7 +58,7 @@ export function shapeOf(
   sums: Sums = sumsFor(buckets, rangeSum),
 ): Shape {
   const shape = shapeFor(windowMs, buckets, setsFor(maxKeys), sums)
-  if (shape.words > MAX_WORDS) throw tooLargeError(shape, maxKeys)
+  if (shape.words > MAX_WORDS) throw tooLargeError(shape.words, maxKeys)
   return shape
 }
 
@@ -78,33 +78,46 @@ export function writeHeader(
   write(words, HEADER.ON_FULL, ON_FULL.indexOf(onFull))
   write(words, HEADER.LIMIT, rule.limit)
   randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))
-  const doubles = headerDoubles(words.buffer)
+  const doubles = headerDoubles(words)
   doubles[HEADER.WINDOW_MS / 2] = rule.windowMs
   doubles[HEADER.ORIGIN_MS / 2] = originMs
   store(words, HEADER.MAGIC, MAGIC) // last: a thread that reads MAGIC can read the rest
 }
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` if `buffer` holds no arena of this version */
+/**
+ * Attaches the first arena of a buffer.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` if `buffer` holds no arena of this version
+ */
 export function attachArena(buffer: unknown): Arena {
-  const invalid = (expected: string, value: unknown = buffer) =>
-    new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', value, expected)
-  if (!(buffer instanceof SharedArrayBuffer)) throw invalid('the SharedArrayBuffer of limiter.share()')
-  return arenaIn(buffer, invalid)
+  return arenaIn(checkBuffer(buffer), (expected, value) => shareError(expected, value ?? buffer))
 }
 
-/** Reads the arena that `buffer` holds. @throws the error of `invalid` if it holds none of this version */
+/** @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` */
+export function checkBuffer(buffer: unknown): SharedArrayBuffer {
+  if (buffer instanceof SharedArrayBuffer) return buffer
+  throw shareError('the SharedArrayBuffer of limiter.share()', buffer)
+}
+
+export function shareError(expected: string, value: unknown): MillraceError {
+  return new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', value, expected)
+}
+
+/**
+ * Reads the arena that begins at word `from` of the buffer.
+ * @throws the error of `invalid` if there is none of this version
+ */
 export function arenaIn(
   buffer: ArrayBufferLike,
   invalid: (expected: string, value?: unknown) => MillraceError,
+  from = 0,
 ): Arena {
-  if (buffer.byteLength < 4 * HEADER_WORDS) {
-    throw invalid('an arena of Millrace', `${buffer.byteLength} bytes`)
-  }
-  const header = new Int32Array(buffer, 0, HEADER_WORDS)
+  const bytes = buffer.byteLength - 4 * from
+  if (bytes < 4 * HEADER_WORDS) throw invalid('an arena of Millrace', `${buffer.byteLength} bytes`)
+  const header = new Int32Array(buffer, 4 * from, HEADER_WORDS)
   if (load(header, HEADER.MAGIC) !== MAGIC) throw invalid('an arena of Millrace')
   const version = read(header, HEADER.VERSION)
   if (version !== LAYOUT_VERSION) throw invalid(`layout version ${LAYOUT_VERSION}`, version)
-  const doubles = headerDoubles(buffer)
+  const doubles = headerDoubles(header)
   const windowMs = doubles[HEADER.WINDOW_MS / 2]!
   const originMs = doubles[HEADER.ORIGIN_MS / 2]!
   const buckets = read(header, HEADER.BUCKETS)
@@ -124,34 +137,36 @@ export function arenaIn(
     throw invalid('an arena of Millrace with a valid header')
   }
   const shape = shapeFor(windowMs, buckets, sets, sums)
-  if (buffer.byteLength < 4 * shape.words) {
-    throw invalid(`${4 * shape.words} bytes for its shape`, `${buffer.byteLength} bytes`)
+  if (bytes < 4 * shape.words) {
+    throw invalid(`${4 * (from + shape.words)} bytes for its shape`, `${buffer.byteLength} bytes`)
   }
-  return { buffer, words: new Int32Array(buffer, 0, shape.words), shape, originMs, edge, onFull }
+  const words = new Int32Array(buffer, 4 * from, shape.words)
+  return { buffer, words, shape, originMs, edge, onFull }
 }
 
 /** The header as doubles. The index of a double is half of its index in words. */
-export function headerDoubles(buffer: ArrayBufferLike): Float64Array {
-  return new Float64Array(buffer, 0, HEADER_WORDS / 2)
+export function headerDoubles({ buffer, byteOffset }: Words): Float64Array {
+  return new Float64Array(buffer, byteOffset, HEADER_WORDS / 2)
 }
 
-function tooLargeError(shape: Shape, maxKeys: number, cause?: unknown): MillraceError {
+function tooLargeError(words: number, maxKeys: number, cause?: unknown): MillraceError {
   return new MillraceError(
     'ERR_MILLRACE_ARENA_TOO_LARGE',
     'maxKeys',
     maxKeys,
-    `fewer keys or a coarser granularity: this needs ${4 * shape.words} bytes, more than can be allocated`,
+    `fewer keys or a coarser granularity: this needs ${4 * words} bytes, more than can be allocated`,
     { cause },
   )
 }
 
-function allocate(shape: Shape, maxKeys: number): SharedArrayBuffer {
-  const bytes = 4 * shape.words
+/** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` */
+export function allocate(words: number, maxKeys: number): SharedArrayBuffer {
+  const bytes = 4 * words
   try {
     // It never grows. But V8 aligns only growable buffers to a page, and so a cell of 16 words to a cache
     // line.
     return new SharedArrayBuffer(bytes, { maxByteLength: bytes })
   } catch (cause) {
-    throw tooLargeError(shape, maxKeys, cause)
+    throw tooLargeError(words, maxKeys, cause)
   }
 }

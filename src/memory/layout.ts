@@ -90,6 +90,8 @@ export const HEADER = {
    * word (`memory/limit.ts`).
    */
   UPDATES: 14,
+  /** The number of arenas after this one in the same buffer (`memory/arenas.ts`). */
+  FOLLOWING: 15,
   /**
    * The newest clock reading that moved a tick, in sixteenths of a second from the origin. It only rises, and
    * it rises before the tick does. So a tick that seems to be further ahead than this is an old one, from

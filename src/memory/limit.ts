@@ -4,11 +4,11 @@ import { add, notify, store, type Words } from './words.js'
 /**
  * Changes the limit for all threads. The limit is stored before the count of updates. A thread that reads the
  * new count decides by the new limit. Any other thread is notified, or reads the count again
- * (`core/word-watch.ts`).
+ * (`core/word-watch.ts`). Threads watch the count of `first`, the first arena of the buffer.
  */
-export function changeLimit(words: Words, limit: number): void {
+export function changeLimit(words: Words, limit: number, first: Words = words): void {
   store(words, HEADER.LIMIT, limit)
-  announceChange(words)
+  announceChange(first)
 }
 
 /** Wakes the pending calls of `wait` of all threads, after a change for all keys. */

@@ -1,5 +1,5 @@
 import type { Arena } from './arena.js'
-import { readCounter } from './counters.js'
+import { count, readCounter } from './counters.js'
 import { HEADER } from './layout.js'
 import { load } from './words.js'
 
@@ -32,6 +32,12 @@ export interface Statistics {
   lostWays: number
   /** The size of the shared memory in bytes, used or not. */
   bytes: number
+}
+
+/** Adds a thread's decisions to the statistics. */
+export function countDecisions({ words }: Arena, allowed: number, denied: number): void {
+  if (allowed > 0) count(words, HEADER.ALLOWED, allowed)
+  if (denied > 0) count(words, HEADER.DENIED, denied)
 }
 
 export function readStatistics({ words, buffer }: Arena): Statistics {

@@ -42,9 +42,14 @@ export class Table {
     return read(this.#words, NAMES_AT + way) === lo && read(this.#words, this.base(way) + HI) === hi
   }
 
+  /** The way in the key's first set at which a lookup starts. */
+  home(lo: number): number {
+    return this.firstSet(lo) + (lo & (WAYS_PER_SET - 1))
+  }
+
   /** The key's home if that has the low half of its name; otherwise as {@link find}. */
   guess(lo: number, hi: number): number {
-    const home = this.firstSet(lo) + (lo & (WAYS_PER_SET - 1))
+    const home = this.home(lo)
     return read(this.#words, NAMES_AT + home) === lo ? home : this.find(lo, hi)
   }
 

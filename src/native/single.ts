@@ -21,17 +21,20 @@ export class NativeSingle {
   readonly #words: Int32Array
   readonly #doubles: Float64Array
 
-  /** Returns undefined if there is no addon, or if the arena is in a file. */
-  static for(arena: Arena, reading: Reading): NativeSingle | undefined {
+  /**
+   * Returns undefined if there is no addon, or if the arena is in a file. Without `mayReadClock` the addon
+   * leaves the clock to `reading`.
+   */
+  static for(arena: Arena, reading: Reading, mayReadClock: boolean): NativeSingle | undefined {
     const addon = arena.buffer instanceof SharedArrayBuffer ? addonForArena(arena) : undefined
-    return addon && new NativeSingle(addon, arena, reading)
+    return addon && new NativeSingle(addon, arena, reading, mayReadClock)
   }
 
-  constructor(addon: Addon, arena: Arena, reading: Reading) {
+  constructor(addon: Addon, arena: Arena, reading: Reading, mayReadClock: boolean) {
     this.#words = new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS))
     this.#doubles = new Float64Array(this.#words.buffer)
     this.#reading = reading
-    this.#readsClock = addon.readsClock && reading.clock === monotonicClock
+    this.#readsClock = mayReadClock && addon.readsClock && reading.clock === monotonicClock
     this.#words[CALL.READS_CLOCK] = this.#readsClock ? 1 : 0
     this.#run = addon.single(arena.words, paramsFor(arena), this.#words)
   }
@@ -51,21 +54,37 @@ export class NativeSingle {
     return this.#decides(OPERATION.CHECK_WITHIN, lo, hi, cost, hint)
   }
 
+  /**
+   * The same by the reading that the caller has taken, and by `limit` if there is one. The addon must not
+   * read the clock itself.
+   */
+  decidesNow(lo: number, hi: number, cost: number, hint: number, limit: number | undefined): boolean {
+    if (cost <= 0 || cost >= COUNT) return false
+    this.#doubles[CALL.NOW_MS] = this.#reading.nowMs
+    if (limit === undefined) return this.#runs(OPERATION.CHECK, lo, hi, cost, hint)
+    this.#words[CALL.LIMIT] = limit
+    return this.#runs(OPERATION.CHECK_WITHIN, lo, hi, cost, hint)
+  }
+
   #decides(operation: number, lo: number, hi: number, cost: number, hint: number): boolean {
-    const words = this.#words
     if (cost > 0 && cost < COUNT) {
       if (!this.#readsClock) this.#takeReading()
-      words[CALL.OPERATION] = operation
-      words[CALL.LO] = lo
-      words[CALL.HI] = hi
-      words[CALL.COST] = cost
-      words[CALL.WAY] = hint
-      this.#run()
-      if (words[CALL.STATUS] !== STATUS.UNANSWERED) return true
+      if (this.#runs(operation, lo, hi, cost, hint)) return true
       if (!this.#readsClock) return false
     }
     this.#reading.take()
     return false
+  }
+
+  #runs(operation: number, lo: number, hi: number, cost: number, hint: number): boolean {
+    const words = this.#words
+    words[CALL.OPERATION] = operation
+    words[CALL.LO] = lo
+    words[CALL.HI] = hi
+    words[CALL.COST] = cost
+    words[CALL.WAY] = hint
+    this.#run()
+    return words[CALL.STATUS] !== STATUS.UNANSWERED
   }
 
   /** The result of the last decision. */

@@ -10,7 +10,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import { shapeOf, writeHeader } from '../memory/arena.js'
+import { planFor, writeHeaders } from '../memory/arenas.js'
 import { HEADER, HEADER_WORDS, MAGIC } from '../memory/layout.js'
 import { write } from '../memory/words.js'
 import type { NativeFiles } from '../native/files.js'
@@ -32,12 +32,12 @@ export function createFile(
   options: ArenaOptions,
   machine: Machine,
 ): LockedFile | undefined {
-  const bytes = 4 * shapeOf(options.rule, options.maxKeys).words
+  const bytes = 4 * planFor(options.rules, options.maxKeys).words
   const unfinished = openFile(`${path}.new`, true)!
   let created: LockedFile | undefined
   try {
     if (mayCreate(files, unfinished, path)) {
-      fill(files, unfinished, bytes, headerFor(options, machine))
+      fill(files, unfinished, bytes, headersFor(options, machine))
       renameSync(unfinished.path, path)
       created = { ...unfinished, path, isAlone: true }
     }
@@ -61,12 +61,12 @@ function mayCreate(files: NativeFiles, unfinished: OpenFile, path: string): bool
   return false
 }
 
-function fill(files: NativeFiles, { path, fd }: OpenFile, bytes: number, header: Int32Array): void {
+function fill(files: NativeFiles, { path, fd }: OpenFile, bytes: number, headers: PlacedHeader[]): void {
   fchmodSync(fd, 0o600)
   ftruncateSync(fd, 0)
   try {
     files.allocate(fd, bytes)
-    writeSync(fd, header, 0, 4 * HEADER_WORDS, 0)
+    for (const { header, start } of headers) writeSync(fd, header, 0, 4 * HEADER_WORDS, 4 * start)
     fsyncSync(fd)
   } catch (error) {
     unlinkSync(path) // also frees the space that could be allocated
@@ -98,11 +98,20 @@ function isAllZeros(fd: number): boolean {
   }
 }
 
-function headerFor({ rule, maxKeys, onFull }: ArenaOptions, machine: Machine): Int32Array {
-  const header = new Int32Array(HEADER_WORDS)
-  writeHeader(header, shapeOf(rule, maxKeys), rule, onFull, machine.monotonicMs())
-  write(header, HEADER.MAX_KEYS, maxKeys)
-  writeRuleName(header, rule.name)
-  beginTime(header, machine)
-  return header
+/** The header of an arena, which begins at word `start` of the file. */
+interface PlacedHeader {
+  readonly header: Int32Array
+  readonly start: number
+}
+
+function headersFor({ rules, maxKeys, onFull }: ArenaOptions, machine: Machine): PlacedHeader[] {
+  const { shapes, starts } = planFor(rules, maxKeys)
+  const headers = rules.map(() => new Int32Array(HEADER_WORDS))
+  writeHeaders(headers, shapes, rules, onFull, machine.monotonicMs())
+  for (const [i, header] of headers.entries()) {
+    write(header, HEADER.MAX_KEYS, maxKeys)
+    writeRuleName(header, rules[i]!.name)
+  }
+  beginTime(headers[0]!, machine)
+  return headers.map((header, i) => ({ header, start: starts[i]! }))
 }

@@ -1,7 +1,7 @@
 /**
- * The time of a shared file is the machine's monotonic clock plus an offset in the header. All processes that
- * have the file open use the same offset. When the machine restarts, its monotonic clock starts again, but
- * the file's time must continue.
+ * The time of a shared file is the machine's monotonic clock plus an offset in the header, with several rules
+ * in the header of the first arena. All processes that have the file open use the same offset. When the
+ * machine restarts, its monotonic clock starts again, but the file's time must continue.
  *
  * While any process has the file open, the offset does not change. A process that has the file alone compares
  * the boots:
@@ -21,7 +21,8 @@ import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/errors.js'
 import { Reading } from '../core/reading.js'
 import { Ticks } from '../core/ticks.js'
-import { type Arena, headerDoubles } from '../memory/arena.js'
+import { headerDoubles } from '../memory/arena.js'
+import type { Arenas } from '../memory/arenas.js'
 import { HEADER, PER_SECOND } from '../memory/layout.js'
 import { load, type Words, write } from '../memory/words.js'
 import type { Machine } from './machine.js'
@@ -38,9 +39,9 @@ export class FileClock implements Clock {
   #recordAtMs: number
 
   /** The caller has the file open, so the offset does not change. */
-  constructor(arena: Arena, machine: Machine) {
+  constructor([first]: Arenas, machine: Machine) {
     this.#machine = machine
-    this.#doubles = headerDoubles(arena.buffer)
+    this.#doubles = headerDoubles(first.words)
     this.#offsetMs = this.#doubles[HEADER.CLOCK_OFFSET_MS / 2]!
     this.#recordAtMs = Number.NEGATIVE_INFINITY
   }
@@ -64,7 +65,7 @@ export class FileClock implements Clock {
 
 /** Starts the time of a new file: it is the machine's monotonic clock. */
 export function beginTime(header: Words, machine: Machine): void {
-  const doubles = headerDoubles(header.buffer)
+  const doubles = headerDoubles(header)
   doubles[HEADER.CLOCK_OFFSET_MS / 2] = 0
   doubles[HEADER.WALL_AHEAD_MS / 2] = wallAheadMs(machine, machine.monotonicMs())
   writeBootId(header, machine.bootId())
@@ -82,16 +83,17 @@ export function isOfThisBoot(words: Words, machine: Machine): boolean | undefine
  * Continues the file's time. Only a process that has the file alone calls this, before it reads the clock.
  * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`, with nothing changed, if the header's times are invalid
  */
-export function resumeTime(path: string, arena: Arena, machine: Machine): void {
-  const { words, originMs } = arena
-  const doubles = headerDoubles(arena.buffer)
+export function resumeTime(path: string, arenas: Arenas, machine: Machine): void {
+  const { words, originMs } = arenas[0]
+  const doubles = headerDoubles(words)
   const upMs = machine.monotonicMs()
-  const newestMs = originMs + (load(words, HEADER.NEWEST) >>> 0) * (1000 / PER_SECOND)
+  const newest = arenas.map((arena) => load(arena.words, HEADER.NEWEST) >>> 0)
+  const newestMs = originMs + Math.max(...newest) * (1000 / PER_SECOND)
   const byMonotonicMs = upMs + doubles[HEADER.CLOCK_OFFSET_MS / 2]!
   const byWallMs = machine.wallMs() - machine.wallErrorMs() - doubles[HEADER.WALL_AHEAD_MS / 2]!
   const isOther = isOfThisBoot(words, machine) === false
   const nowMs = isOther ? Math.max(byWallMs, newestMs + upMs) : Math.max(byMonotonicMs, newestMs)
-  checkTime(path, arena, nowMs)
+  checkTime(path, arenas, nowMs)
   doubles[HEADER.CLOCK_OFFSET_MS / 2] = nowMs - upMs
   writeBootId(words, machine.bootId())
 }
@@ -100,15 +102,17 @@ export function resumeTime(path: string, arena: Arena, machine: Machine): void {
  * Checks that decisions can use this reading of the file's time, and those of the next day.
  * @throws MillraceError `ERR_MILLRACE_SHARED_FILE` if they can't: the header is damaged
  */
-export function checkTime(path: string, { originMs, shape }: Arena, nowMs: number): void {
-  const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
-  try {
-    for (const ms of [nowMs, nowMs + DAY_MS]) new Reading({ now: () => ms }, ticks).take()
-  } catch (error) {
-    if (error instanceof MillraceError) throw damagedTimeError(path, nowMs, originMs, error)
-    throw error
+export function checkTime(path: string, arenas: Arenas, nowMs: number): void {
+  for (const { originMs, shape } of arenas) {
+    const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
+    try {
+      for (const ms of [nowMs, nowMs + DAY_MS]) new Reading({ now: () => ms }, ticks).take()
+    } catch (error) {
+      if (error instanceof MillraceError) throw damagedTimeError(path, nowMs, originMs, error)
+      throw error
+    }
+    if (!(originMs <= nowMs)) throw damagedTimeError(path, nowMs, originMs)
   }
-  if (!(originMs <= nowMs)) throw damagedTimeError(path, nowMs, originMs)
 }
 
 function damagedTimeError(path: string, nowMs: number, originMs: number, cause?: unknown): MillraceError {

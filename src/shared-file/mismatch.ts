@@ -1,59 +1,86 @@
 import { formatDuration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
-import type { Rule } from '../core/rule.js'
+import type { Rule, Rules } from '../core/rule.js'
 import type { Arena } from '../memory/arena.js'
+import type { Arenas } from '../memory/arenas.js'
 import { HEADER, type OnFull, setsFor, sumsFor } from '../memory/layout.js'
 import { read } from '../memory/words.js'
 import { isRuleName, quoted, ruleNameIn } from './rule-name.js'
 
-/** The options of a limiter that its arena must match. */
+/** The options of a limiter that the arenas of its file must match. */
 export interface ArenaOptions {
-  readonly rule: Rule
+  readonly rules: Rules
   readonly maxKeys: number
   readonly onFull: OnFull
 }
 
+/** An option with its value in the limiter and its value in the file. */
+type Compared = readonly [name: string, expected: string, found: string, isSame: boolean]
+
 /**
- * Checks that a file's arena matches the options. The limit need not match: it may change at any time.
+ * Checks that a file's arenas match the options. Limits need not match: they may change at any time.
  * @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` with all options that differ, and both values of each
  */
-export function checkMatch(path: string, arena: Arena, { rule, maxKeys, onFull }: ArenaOptions): void {
-  const { shape, words, edge } = arena
+export function checkMatch(path: string, arenas: Arenas, { rules, maxKeys, onFull }: ArenaOptions): void {
+  const [{ words, shape, onFull: foundOnFull }] = arenas
+  const areOfNames = isOfNames(arenas, namesOf(rules))
+  const compared: Compared[] = [
+    ...(rules.length === 1 && arenas.length === 1
+      ? compareRule(rules[0], arenas[0], '')
+      : areOfNames
+        ? rules.flatMap((rule, i) => compareRule(rule, arenas[i]!, `rules[${i}].`))
+        : [['rules', listed(namesOf(rules).map(quoted)), namesIn(arenas), false] as const]),
+    ['maxKeys', `${maxKeys}`, `${read(words, HEADER.MAX_KEYS)}`, setsFor(maxKeys) === shape.sets],
+    ['onFull', onFull, foundOnFull, onFull === foundOnFull],
+  ]
+  const differing = compared.filter(([, , , isSame]) => !isSame)
+  if (differing.length === 0) return
+  const list = (value: 1 | 2) => listed(differing.map((each) => `${each[0]} ${each[value]}`))
+  throw mismatchError(path, listed(differing.map(([name]) => name)), list(1), list(2))
+}
+
+/** Compares one rule with its arena. `at` stands before the names of its options. */
+function compareRule(rule: Rule, { shape, words, edge }: Arena, at: string): Compared[] {
   const sums = sumsFor(rule.buckets, rule.rangeSum)
   const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
-  const compared: [name: string, expected: string, found: string, isSame: boolean][] = [
-    ['name', quoted(rule.name), ruleNameIn(words), isRuleName(words, rule.name)],
+  return [
+    [`${at}name`, quoted(rule.name), ruleNameIn(words), isRuleName(words, rule.name)],
     [
-      'window',
+      `${at}window`,
       formatDuration(rule.windowMs),
       formatDuration(shape.windowMs),
       rule.windowMs === shape.windowMs,
     ],
     [
-      'granularity',
+      `${at}granularity`,
       granule(rule.windowMs, rule.buckets),
       granule(shape.windowMs, shape.buckets),
       rule.buckets === shape.buckets,
     ],
-    ['maxKeys', `${maxKeys}`, `${read(words, HEADER.MAX_KEYS)}`, setsFor(maxKeys) === shape.sets],
-    ['rangeSum', sums, shape.sums, sums === shape.sums],
-    ['edge', rule.edge, edge, rule.edge === edge],
-    ['onFull', onFull, arena.onFull, onFull === arena.onFull],
+    [`${at}rangeSum`, sums, shape.sums, sums === shape.sums],
+    [`${at}edge`, rule.edge, edge, rule.edge === edge],
   ]
-  const differing = compared.filter(([, , , isSame]) => !isSame)
-  if (differing.length === 0) return
-  const list = (value: 1 | 2) => differing.map((each) => `${each[0]} ${each[value]}`).join(', ')
-  throw mismatchError(path, differing.map(([name]) => name).join(', '), list(1), list(2))
 }
 
 /**
- * Checks that the file belongs to the rule. @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` with both
- * names
+ * Checks that the file belongs to the rules of these names.
+ * @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` with all names
  */
-export function checkRuleName(path: string, { words }: Arena, name: string): void {
-  if (isRuleName(words, name)) return
-  throw mismatchError(path, 'name', `name ${quoted(name)}`, `name ${ruleNameIn(words)}`)
+export function checkRuleNames(path: string, arenas: Arenas, names: readonly string[]): void {
+  if (isOfNames(arenas, names)) return
+  const option = names.length === 1 && arenas.length === 1 ? 'name' : 'rules'
+  const given = listed(names.map(quoted))
+  throw mismatchError(path, option, `${option} ${given}`, `${option} ${namesIn(arenas)}`)
 }
+
+function isOfNames(arenas: Arenas, names: readonly string[]): boolean {
+  if (arenas.length !== names.length) return false
+  return arenas.every(({ words }, i) => isRuleName(words, names[i]!))
+}
+
+const namesOf = (rules: Rules): string[] => rules.map(({ name }) => name)
+const namesIn = (arenas: Arenas): string => listed(arenas.map(({ words }) => ruleNameIn(words)))
+const listed = (texts: readonly string[]): string => texts.join(', ')
 
 /** An error that names both values. */
 export function mismatchError(path: string, option: string, given: string, found: string): MillraceError {

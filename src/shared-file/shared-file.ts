@@ -1,5 +1,5 @@
 /**
- * An arena in a file that processes map.
+ * The arenas of a limiter in a file that processes map.
  *
  * **Creating.** The first process creates the file under another name (`.new`), locks it, writes it, and
  * renames it when it is complete: its space is allocated and its header is on the disk. So under its own name
@@ -17,9 +17,10 @@
  */
 import { closeSync, fstatSync, readSync } from 'node:fs'
 import { MillraceError } from '../core/errors.js'
-import { type Arena, arenaIn, MAX_WORDS } from '../memory/arena.js'
+import { MOST_RULES } from '../core/rule.js'
+import { MAX_WORDS } from '../memory/arena.js'
+import { type Arenas, arenasIn, changeLimitOf, wordsOf } from '../memory/arenas.js'
 import { HEADER, HEADER_WORDS, LAYOUT_VERSION, MAGIC } from '../memory/layout.js'
-import { changeLimit } from '../memory/limit.js'
 import { load, read } from '../memory/words.js'
 import { neededAddon } from '../native/addon.js'
 import type { Mapping, NativeFiles } from '../native/files.js'
@@ -27,22 +28,22 @@ import { createFile } from './create-file.js'
 import { checkTime, FileClock, isOfThisBoot, resumeTime } from './file-clock.js'
 import { type LockedFile, openLocked } from './lock.js'
 import type { Machine } from './machine.js'
-import { type ArenaOptions, checkMatch, checkRuleName, mismatchError } from './mismatch.js'
+import { type ArenaOptions, checkMatch, checkRuleNames, mismatchError } from './mismatch.js'
 import { fileError, OPTION, systemError } from './open-file.js'
 import type { Opening } from './open-retries.js'
 import { freeLostWays } from './repair.js'
 
-/** A file that this process has open: its arena, and the clock that all processes share. */
+/** A file that this process has open: its arenas, and the clock that all processes share. */
 export interface SharedFile {
-  readonly arena: Arena
+  readonly arenas: Arenas
   readonly clock: FileClock
   readonly place: { readonly path: string; readonly device: bigint; readonly inode: bigint }
-  /** Ends the mapping. The arena must not be used after that. */
+  /** Ends the mapping. The arenas must not be used after that. */
   release(): void
 }
 
 /**
- * Opens the file, or creates it. The limit in `options` becomes the limit of all processes that have the file
+ * Opens the file, or creates it. The limits in `options` become those of all processes that have the file
  * open. The caller runs the generator by `openNow` or `openWithRetries`.
  * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`, `ERR_MILLRACE_NO_ADDON`,
  * `ERR_MILLRACE_ARENA_TOO_LARGE`
@@ -53,7 +54,8 @@ export function* openSharedFile(path: string, options: ArenaOptions, machine: Ma
     for (;;) {
       const file = (yield* openLocked(files, path)) ?? createFile(files, path, options, machine)
       if (file === undefined) yield
-      else return yield* openArena(files, file, machine, (arena) => checkMatch(path, arena, options), options)
+      else
+        return yield* openArenas(files, file, machine, (arenas) => checkMatch(path, arenas, options), options)
     }
   })
 }
@@ -61,7 +63,7 @@ export function* openSharedFile(path: string, options: ArenaOptions, machine: Ma
 /** Opens the same file as a limiter of another thread. @throws MillraceError as {@link openSharedFile} */
 export function* reopenSharedFile(
   place: SharedFile['place'],
-  rule: string,
+  names: readonly string[],
   machine: Machine,
 ): Opening<SharedFile> {
   const { path, device, inode } = place
@@ -69,7 +71,7 @@ export function* reopenSharedFile(
   return yield* withFileErrors(path, function* () {
     const file = yield* openLocked(files, path)
     if (file?.stats.dev === device && file.stats.ino === inode) {
-      return yield* openArena(files, file, machine, (arena) => checkRuleName(path, arena, rule))
+      return yield* openArenas(files, file, machine, (arenas) => checkRuleNames(path, arenas, names))
     }
     if (file !== undefined) closeSync(file.fd)
     throw fileError(path, 'the file that the limiter was shared with, which was deleted or replaced')
@@ -96,38 +98,40 @@ function* withFileErrors<T>(path: string, act: () => Opening<T>): Opening<T> {
 }
 
 /** Maps the locked file and checks it. If this process has it alone, repairs what dead processes left. */
-function* openArena(
+function* openArenas(
   files: NativeFiles,
   file: LockedFile,
   machine: Machine,
-  check: (arena: Arena) => void,
+  check: (arenas: Arenas) => void,
   options?: ArenaOptions,
 ): Opening<SharedFile> {
   const { path, stats } = file
   const mapped = mapWhole(files, file)
   const unmap = () => mapped.unmap(mapped.buffer)
   try {
-    const arena = soundArena(path, mapped.buffer)
-    check(arena)
-    const { words } = arena
+    const arenas = soundArenas(path, mapped.buffer)
+    check(arenas)
+    const [{ words }] = arenas
     const isSameBoot = isOfThisBoot(words, machine)
     if (file.isAlone) {
-      resumeTime(path, arena, machine)
+      resumeTime(path, arenas, machine)
       // CLAIMING counts lost ways. It may be wrong if the machine stopped before all of the file was on the
       // disk.
-      if (load(words, HEADER.CLAIMING) !== 0 || isSameBoot !== true) freeLostWays(arena)
+      for (const arena of arenas) {
+        if (load(arena.words, HEADER.CLAIMING) !== 0 || isSameBoot !== true) freeLostWays(arena)
+      }
       while (files.shareLock(mapped.fd) === 'busy') yield
     } else if (isSameBoot === false) {
       throw fileError(path, 'a file that no process of another machine or boot has open')
     }
-    const clock = new FileClock(arena, machine)
-    checkTime(path, arena, clock.now())
-    if (options !== undefined) changeLimit(words, options.rule.limit)
+    const clock = new FileClock(arenas, machine)
+    checkTime(path, arenas, clock.now())
+    for (const [i, { limit }] of options?.rules.entries() ?? []) changeLimitOf(arenas, i, limit)
     const release = () => {
       clock.recordWallClock()
       unmap()
     }
-    return { arena, clock, place: { path, device: stats.dev, inode: stats.ino }, release }
+    return { arenas, clock, place: { path, device: stats.dev, inode: stats.ino }, release }
   } catch (error) {
     unmap()
     throw error
@@ -138,7 +142,7 @@ function* openArena(
 function mapWhole(files: NativeFiles, { path, fd, isAlone }: LockedFile): Mapping {
   try {
     const bytes = fstatSync(fd).size
-    if (bytes < 4 * HEADER_WORDS || bytes > 4 * MAX_WORDS || bytes % 4 !== 0) {
+    if (bytes < 4 * HEADER_WORDS || bytes > 4 * MOST_RULES * MAX_WORDS || bytes % 4 !== 0) {
       throw fileError(path, `an arena of Millrace; it is foreign, or cut to ${bytes} bytes`)
     }
     checkVersion(path, fd)
@@ -178,13 +182,15 @@ function checkVersion(path: string, fd: number): void {
   throw mismatchError(path, 'layout version', described(LAYOUT_VERSION), described(version))
 }
 
-function soundArena(path: string, buffer: ArrayBuffer): Arena {
+function soundArenas(path: string, buffer: ArrayBuffer): Arenas {
   const unsoundError = (expected: string, value?: unknown): MillraceError =>
     fileError(path, value === undefined ? expected : `${expected}; it has ${value}`)
-  const arena = arenaIn(buffer, unsoundError)
-  const { words } = arena.shape
+  const arenas = arenasIn(buffer, unsoundError)
+  const words = wordsOf(arenas)
   if (buffer.byteLength !== 4 * words)
     throw unsoundError(`${4 * words} bytes for its shape`, `${buffer.byteLength} bytes`)
-  if (read(arena.words, HEADER.MAX_KEYS) < 1) throw unsoundError('an arena of Millrace with a valid header')
-  return arena
+  if (arenas.some((arena) => read(arena.words, HEADER.MAX_KEYS) < 1)) {
+    throw unsoundError('an arena of Millrace with a valid header')
+  }
+  return arenas
 }

@@ -9,7 +9,7 @@ import type { Tally, Task } from './thread-group.js'
 const { shared, task, tally, gate, thread, threads, firstTick } = workerData as {
   shared: ReturnType<Limiter['share']>
   task: Task
-  tally: Pick<Tally, 'admitted' | 'byTick'>
+  tally: Pick<Tally, 'admitted' | 'byTick' | 'ticks'>
   gate: Int32Array
   thread: number
   threads: number
@@ -20,8 +20,10 @@ const next = random(thread + 1)
 
 function record(key: number, decision: Decision, cost: number): void {
   Atomics.add(tally.admitted, key, cost)
-  const tick = (decision as InlineDecision).tick - firstTick
-  if (tick >= 0 && tick < tally.byTick.length) Atomics.add(tally.byTick, tick, cost)
+  for (const [rule, part] of decision.rules.entries()) {
+    const tick = (part as InlineDecision).tick - firstTick
+    if (tick >= 0 && tick < tally.ticks) Atomics.add(tally.byTick, rule * tally.ticks + tick, cost)
+  }
 }
 
 const TASKS: Record<Task['name'], () => void> = {

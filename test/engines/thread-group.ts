@@ -10,18 +10,21 @@ export interface Task {
   cost: number
 }
 
-/** The shared tally of all threads: admissions by key, and admitted units by tick. */
+/** The shared tally of all threads: admissions by key, and admitted units by tick, for each rule. */
 export class Tally {
   readonly admitted: Int32Array
+  /** The ticks of the first rule, then those of the next. */
   readonly byTick: Int32Array
-  constructor(keys: number, ticks: number) {
+  readonly ticks: number
+  constructor(keys: number, ticks: number, rules = 1) {
     this.admitted = new Int32Array(new SharedArrayBuffer(4 * keys))
-    this.byTick = new Int32Array(new SharedArrayBuffer(4 * ticks))
+    this.byTick = new Int32Array(new SharedArrayBuffer(4 * ticks * rules))
+    this.ticks = ticks
   }
 
-  /** The most units in any `width` consecutive ticks. */
-  mostIn(width: number): number {
-    return mostIn(this.byTick, width)
+  /** The most units in any `width` consecutive ticks of a rule. */
+  mostIn(width: number, rule = 0): number {
+    return mostIn(this.byTick.subarray(rule * this.ticks, (rule + 1) * this.ticks), width)
   }
 }
 

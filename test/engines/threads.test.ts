@@ -139,6 +139,56 @@ for (const threads of CREWS) {
   })
 }
 
+for (const threads of CREWS) {
+  test(`${threads} threads on several rules: no limit is exceeded in any window, and refusals leave no charge`, async () => {
+    const rules = [
+      { name: 'fast', limit: 20, window: 20, granularity: 1 },
+      { name: 'slow', limit: 60, window: 100, granularity: 1 },
+    ]
+    const limiter = createLimiter({ rules, maxKeys: 100 })
+    const firstTick = Math.floor(monotonicClock.now())
+    const tally = new Tally(1, 120_000, rules.length)
+    await run(
+      limiter,
+      tasksFor(threads, { name: 'roll', keys: 1, rounds: scaled(600_000), cost: 3 }),
+      tally,
+      firstTick,
+    )
+    assert.ok(tally.admitted[0]! > 100, 'windows passed')
+    for (const [i, { name, limit, window }] of rules.entries()) {
+      const most = tally.mostIn(window + 1, i)
+      assert.ok(most <= limit, `${name}: ${most} in a window`)
+      assert.ok(most > 0.8 * limit, `${name}: the limit was reached`)
+    }
+    const { allowed, denied, lostWays } = limiter.stats()
+    assert.ok(allowed + denied >= threads * scaled(600_000))
+    assert.is(lostWays, 0)
+    const laterMs = monotonicClock.now() + 1_000
+    const later = attachLimiter(limiter.share(), { clock: { now: () => laterMs } })
+    assert.equal(
+      later.peek('key 0').rules.map(({ remaining }) => remaining),
+      [20, 60],
+    )
+  })
+
+  test(`${threads} threads on several rules: what they refuse each other, a later request can still use`, async () => {
+    const rules = [
+      { name: 'first', limit: 20_000, window: '1m' },
+      { name: 'second', limit: 9_000, window: '1h' },
+      { name: 'third', limit: 12_000, window: '1d' },
+    ]
+    const limiter = createLimiter({ rules, maxKeys: 100, clock: manualClock(1e6) })
+    const tally = new Tally(1, 1, rules.length)
+    await run(limiter, tasksFor(threads, { name: 'admit', keys: 1, rounds: 8_000, cost: 1 }), tally)
+    assert.ok(tally.admitted[0]! <= 9_000, `${tally.admitted[0]} admitted`)
+    let admitted = tally.admitted[0]!
+    while (limiter.check('key 0').allowed) admitted++
+    assert.is(admitted, 9_000)
+    for (const { name } of rules) assert.is(limiter.usage('key 0', undefined, { rule: name }), 9_000)
+    assert.is(limiter.stats().allowed, 9_000)
+  })
+}
+
 test('a change by one thread is visible to the others', async () => {
   const clock = manualClock(1e6)
   const limiter = createLimiter({ limit: 10, window: '1m', maxKeys: 100, clock })

@@ -20,6 +20,7 @@ const VERSION_3 = {
     LIMIT: 12,
     RANGE_SUM: 13,
     UPDATES: 14,
+    FOLLOWING: 15,
     NEWEST: 16,
     ALLOWED: 32,
     DENIED: 34,

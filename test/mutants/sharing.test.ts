@@ -21,7 +21,7 @@ const mutants: Readonly<Record<string, [test: string, edit: Edit]>> = {
   ],
   'a share that opens the file of another rule': [
     'shared-file/names',
-    edit('mismatch', 'if (isRuleName(words, name))', 'if (name)'),
+    edit('mismatch', 'if (isOfNames(arenas, names))', 'if (names)'),
   ],
   'rule names compared by their first characters': [
     'shared-file/names',
@@ -49,7 +49,7 @@ const mutants: Readonly<Record<string, [test: string, edit: Edit]>> = {
   ],
   'a time that no clock can continue from': [
     'shared-file/refused',
-    edit('file-clock', 'checkTime(path, arena, nowMs);', ''),
+    edit('file-clock', 'checkTime(path, arenas, nowMs);', ''),
   ],
   'a mapping kept at close': [
     'shared-file/closing',

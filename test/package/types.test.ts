@@ -35,6 +35,9 @@ declare const fromEnvironment: string
 const window = fromEnvironment
 export const inline: Limiter = createLimiter({ limit: 1, window, granularity: fromEnvironment })
 export const pool: AsyncLimiter = createLimiter({ limit: 1, window, engine: 'pool', pool: { maxThreads: 1 } })
+export const several: Limiter = createLimiter({ rules: [{ name: 'burst', limit: 10, window: '1s' }, { name: 'hourly', limit: 1000, window }], maxKeys: 5 })
+export const names: string[] = several.check('somebody').rules.map(({ rule }) => rule)
+export const used: number = several.usage('somebody', window, { rule: 'hourly' })
 export const either: Limiter | AsyncLimiter = createLimiter({ limit: 1, window } as LimiterOptions | PoolLimiterOptions)
 export const made: ReturnType<typeof createLimiter> = attachLimiter(inline.share())
 export const allowed: boolean[] = [inline.check('somebody').allowed, made.block('somebody', window)]
@@ -49,6 +52,15 @@ const WRONG = {
   "limit: 3, window: '1m', pool: { maxThreads: 1 }": 'pool',
   "limit: 3, window: '1m', engine: 'pool', pool: { maxThread: 1 }": 'maxThread',
   "limit: 3, window: '1m', onFull: 'evcit'": 'onFull',
+  "rules: [{ limit: 3, window: '1m' }], onFull: 'evcit'": 'onFull',
+  "rules: [{ limit: 3, window: '1m' }], maxKey: 5": 'maxKey',
+  // At the whole argument: a limit is right with one rule. The error names it.
+  "rules: [{ limit: 3, window: '1m' }], limit: 5": undefined,
+  "rules: [{ limit: 3, window: '1m' }, { limit: 'three', window: '1m' }]": 'limit',
+  "rules: [{ limit: 3, window: '1m', windw: '1m' }]": 'windw',
+  "rules: [{ limit: 3, window: '1m' }], engine: 'pol'": 'engine',
+  "rules: [{ limit: 3, window: '1m' }], pool: { maxThreads: 1 }": 'pool',
+  "rules: 'all'": 'rules',
 }
 
 /** Checks files and the package's declarations with all strict options. */
@@ -101,6 +113,7 @@ test('the types need only es2020, from TypeScript 5.2; a wrong option is one err
     )
     assert.equal(found, Object.values(WRONG), out)
     assert.match(out, "pool is only allowed with engine: 'pool'")
+    assert.match(out, /'limit'.*\n.*"this option belongs into a rule of rules"/)
   }
 })
 

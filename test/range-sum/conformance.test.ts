@@ -5,9 +5,9 @@ import { type Decision, type Edge, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { checkRule } from '#millrace/core/rule.js'
-import { InlineLimiter } from '#millrace/inline-limiter.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { SUMS } from '#millrace/memory/layout.js'
+import { OneRuleLimiter } from '#millrace/one-rule-limiter.js'
 import { random } from '../algorithms/random.js'
 import { sized } from '../size.js'
 
@@ -40,7 +40,7 @@ function limiters({ windowMs, buckets, limit }: Shape, edge: Edge, startMs: numb
   const clock = manualClock(startMs)
   const rule = checkRule({ limit, window: windowMs, granularity: windowMs / buckets, edge })
   const all = SUMS.map(
-    (sums) => new InlineLimiter(createArena(rule, 10, 'evict', clock.now(), sums), rule.name, clock),
+    (sums) => new OneRuleLimiter(createArena(rule, 10, 'evict', clock.now(), sums), rule.name, clock),
   )
   return { clock, all }
 }
@@ -52,7 +52,7 @@ function operation(
   next: () => number,
   { windowMs, limit }: Shape,
   gap: number,
-): (limiter: InlineLimiter) => unknown {
+): (limiter: OneRuleLimiter) => unknown {
   const key = `key ${Math.floor(next() * KEYS)}`
   const cost = Math.floor(next() ** 3 * limit) + 1
   const part = Math.max(1, Math.floor(next() * windowMs))

@@ -6,11 +6,11 @@ import * as assert from 'uvu/assert'
 import { Adjustments } from '#millrace/algorithms/adjustments.js'
 import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
 import { checkRule } from '#millrace/core/rule.js'
-import { InlineLimiter } from '#millrace/inline-limiter.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { Hasher } from '#millrace/memory/hash.js'
 import { BLOCK, HEADER, TICK } from '#millrace/memory/layout.js'
 import { Table } from '#millrace/memory/table.js'
+import { OneRuleLimiter } from '#millrace/one-rule-limiter.js'
 import { interrupted } from '../algorithms/interrupted.js'
 
 const SECOND_MS = 1_000
@@ -23,13 +23,13 @@ function setUp(sums: (typeof STRUCTURES)[number], buckets: number, limit: number
   const rule = checkRule({ limit, window: buckets * SECOND_MS, granularity: SECOND_MS, edge })
   const arena = createArena(rule, 10, 'evict', 0, sums)
   const { words, shape } = arena
-  const limiter = new InlineLimiter(arena, rule.name, clock)
+  const limiter = new OneRuleLimiter(arena, rule.name, clock)
   const window = new SlidingWindow(words, shape, edge, 0)
   const hasher = new Hasher(words[HEADER.SEED_0]!, words[HEADER.SEED_1]!)
   hasher.hash('key')
   const { lo, hi } = hasher
   const way = () => new Table(words, shape).findLive(lo, hi)
-  const other = new InlineLimiter(arena, rule.name, clock) // as on another thread
+  const other = new OneRuleLimiter(arena, rule.name, clock) // as on another thread
   return { clock, limiter, other, window, words, shape, lo, hi, way }
 }
 

@@ -1,0 +1,117 @@
+import {
+  type Decision,
+  type DecisionFields,
+  fieldsOf,
+  type InlineDecision,
+  jsonOf,
+  type RuleDecision,
+  ruleFieldsOf,
+  ruleJsonOf,
+  secondsOf,
+} from './decision.js'
+
+/** The index of the deciding rule before it is known. */
+const UNKNOWN = -1
+
+/** The parts of a decision, one for each rule. */
+export type Parts = readonly [InlineDecision, ...InlineDecision[]]
+
+/**
+ * A decision of several rules. Each part is a decision of one rule, and computes its figures when they are
+ * read.
+ *
+ * If a rule refused, the others charged nothing, or gave their charges back. Their parts are peeks by the
+ * same reading, after that. A rule whose part is allowed goes on fitting while nothing else is charged, so
+ * the request fits all rules when it fits the last of those that refuse.
+ */
+export class RulesDecision implements Decision {
+  readonly allowed: boolean
+  readonly rules: Parts
+  readonly #engine: object
+  /** The index of the rule that refused. Of an admission: of the one with the smallest part left. */
+  #deciding: number
+
+  /** @param refusing the index of the rule that refused, or -1 for an admission */
+  constructor(engine: object, parts: Parts, refusing: number) {
+    this.allowed = refusing < 0
+    this.rules = parts
+    this.#engine = engine
+    this.#deciding = refusing < 0 ? UNKNOWN : refusing
+  }
+
+  /** @internal The engine that decided. */
+  get engine(): object {
+    return this.#engine
+  }
+
+  /** @internal */
+  get lo(): number {
+    return this.rules[0].lo
+  }
+
+  /** @internal */
+  get hi(): number {
+    return this.rules[0].hi
+  }
+
+  /** @internal The key's way by the first rule, or -1. */
+  get way(): number {
+    return this.rules[0].way
+  }
+
+  /** @internal */
+  get isGivenBack(): boolean {
+    return this.rules.some((part) => part.isGivenBack)
+  }
+
+  get rule(): string {
+    return this.#decidingPart().rule
+  }
+
+  get limit(): number {
+    return this.#decidingPart().limit
+  }
+
+  get remaining(): number {
+    return this.#decidingPart().remaining
+  }
+
+  get retryAfterMs(): number {
+    if (this.allowed) return 0
+    let longest = 0
+    for (const part of this.rules) longest = Math.max(longest, part.retryAfterMs)
+    return longest
+  }
+
+  get retryAfterSeconds(): number {
+    return secondsOf(this.retryAfterMs)
+  }
+
+  get resetMs(): number {
+    return this.#decidingPart().resetMs
+  }
+
+  toJSON(): DecisionFields {
+    return { ...jsonOf(this), rules: this.rules.map(ruleJsonOf) }
+  }
+
+  /** The output of `console.log`. */
+  [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
+    return { ...fieldsOf(this), rules: this.rules.map(ruleFieldsOf) as RuleDecision[] }
+  }
+
+  #decidingPart(): InlineDecision {
+    if (this.#deciding === UNKNOWN) this.#deciding = indexOfLeast(this.rules)
+    return this.rules[this.#deciding]!
+  }
+}
+
+/** The index of the first part with the smallest part of its limit left. */
+function indexOfLeast(parts: Parts): number {
+  let least = 0
+  for (const [i, { remaining, limit }] of parts.entries()) {
+    // By products, which are exact: quotients are rounded.
+    if (remaining * parts[least]!.limit < parts[least]!.remaining * limit) least = i
+  }
+  return least
+}

@@ -1,0 +1,64 @@
+import type { Decision } from '../core/decision.js'
+import type { Statistics } from '../memory/statistics.js'
+import type { BatchDecision, Costs } from './batch.js'
+
+/** The counters of a limiter, as `limiter.stats()` returns them. */
+export interface EngineStatistics extends Statistics {
+  /**
+   * `'addon'`: the C++ addon decides single keys and large batches, and TypeScript does the rest. `'none'`:
+   * the addon is not loaded, and TypeScript does everything.
+   */
+  native: 'addon' | 'none'
+}
+
+/** The changes of keys that are no decisions. Those of several rules act on all of them. */
+export interface Changes {
+  /** Takes up to `most` units out of the key's counts, the oldest first. Returns how many. */
+  refund(lo: number, hi: number, most: number): number
+  /** Charges `cost` units, also beyond the limit. False: there is no room for the key. */
+  penalize(lo: number, hi: number, cost: number): boolean
+  /** Refuses the key for `ms`, `Infinity` for ever. False: there is no room for the key. */
+  block(lo: number, hi: number, ms: number): boolean
+  /** Ends the key's block. Returns whether there was one. */
+  unblock(lo: number, hi: number): boolean
+  /** Forgets the key's counts, and ends its block. */
+  clear(lo: number, hi: number): void
+  /** Does so for every key. */
+  clearAll(): void
+}
+
+/** A decision of an engine on the calling thread. */
+export interface OwnDecision extends Decision {
+  readonly lo: number
+  readonly hi: number
+  /** The way of the key by the first rule, or -1: a hint for the next decision on the same key. */
+  readonly way: number
+  /** Whether a refund has given back its charge. */
+  readonly isGivenBack: boolean
+}
+
+/** The limit of one call: of the one rule, or of several rules those that have one, by index. */
+export type CallLimit = number | readonly (number | undefined)[]
+
+/**
+ * Decides on the calling thread: for one rule `InlineEngine`, for several `RulesEngine`. Keys are
+ * fingerprints, and the facade has checked all arguments.
+ */
+export interface Engine<D extends OwnDecision> {
+  readonly changes: Changes
+  /** Reads the clock, decides and charges. */
+  checkNow(lo: number, hi: number, cost: number, hint?: number): D
+  /** The same by a limit of this call. */
+  checkWithin(limit: CallLimit, lo: number, hi: number, cost: number, hint?: number): D
+  /** Decides, but charges and inserts nothing. */
+  peek(lo: number, hi: number, cost: number, limit?: CallLimit): D
+  /** Decides many keys in order. */
+  checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision
+  /** Whether this engine has made the decision. */
+  owns(decision: unknown): decision is D
+  /** Gives back the charge of a decision or `units` of it, once. Returns how many units. */
+  giveBack(decision: D, units?: number): number
+  statistics(): EngineStatistics
+  /** Ends the engine: a file may be unmapped now. Decisions can still be read. */
+  close(): void
+}

@@ -1,0 +1,196 @@
+import type { Clock } from '../core/clock.js'
+import { type InlineDecision, Outcome } from '../core/decision.js'
+import { type Parts, RulesDecision } from '../core/rules-decision.js'
+import type { Arenas } from '../memory/arenas.js'
+import { countDecisions } from '../memory/statistics.js'
+import type { BatchDecision, Costs } from './batch.js'
+import type { Engine, EngineStatistics } from './engine.js'
+import { DECISIONS_PER_FLUSH, InlineEngine } from './inline.js'
+import { decideRulesBatch } from './rules-batch.js'
+import { RulesChanges } from './rules-changes.js'
+
+const NO_WAY = -1
+const NO_RULE = -1
+
+/** The limits of one call, by the index of the rule. */
+type Limits = readonly (number | undefined)[]
+
+const NO_LIMITS: Limits = []
+
+/**
+ * Decides for several rules, all or nothing. It charges the rules in order, by one reading of the clock. If
+ * one refuses, the rules before it take their charges back. Until then other threads see these charges. So
+ * of two decisions at the same time each may be refused, although one of them would fit alone. No limit is
+ * exceeded: each rule admits by itself.
+ *
+ * Each rule has an engine of one rule, whose decisions do not count in the statistics.
+ */
+export class RulesEngine implements Engine<RulesDecision> {
+  /** One for each rule, in order. */
+  readonly engines: readonly InlineEngine[]
+  readonly changes: RulesChanges
+  way = NO_WAY
+  readonly #arenas: Arenas
+  readonly #clock: Clock
+  #allowed = 0
+  #denied = 0
+  /** Only written: see `InlineEngine.touch`. */
+  touched = 0
+
+  constructor(arenas: Arenas, names: readonly string[], clock: Clock) {
+    this.engines = arenas.map((arena, i) => new InlineEngine(arena, names[i]!, clock, true))
+    this.changes = new RulesChanges(this.engines)
+    this.#arenas = arenas
+    this.#clock = clock
+  }
+
+  /** Reads the clock, once for all rules. Before a charge: a reading may be too far off for one of them. */
+  takeReading(): void {
+    const nowMs = this.#clock.now()
+    for (const engine of this.engines) engine.reading.set(nowMs)
+  }
+
+  checkNow(lo: number, hi: number, cost: number, hint = NO_WAY): RulesDecision {
+    this.takeReading()
+    return this.check(lo, hi, cost, hint, NO_LIMITS)
+  }
+
+  checkWithin(limits: Limits, lo: number, hi: number, cost: number, hint = NO_WAY): RulesDecision {
+    this.takeReading()
+    return this.check(lo, hi, cost, hint, limits)
+  }
+
+  /**
+   * Decides and charges, by the reading that the caller has taken. `hint` is the last way of the key, or -1.
+   * The tables of the rules are alike, so a key mostly has the same way in each.
+   */
+  check(lo: number, hi: number, cost: number, hint: number, limits: Limits): RulesDecision {
+    if (cost > 1 && this.#isAboveLimit(cost, limits)) return this.#refuseCost(lo, hi, cost, hint, limits)
+    const { engines } = this
+    let touched = 0
+    for (const engine of engines) touched |= engine.touch(lo, hint)
+    this.touched = touched
+    const parts = new Array<InlineDecision>(engines.length)
+    let way = hint
+    let decided = 0
+    try {
+      while (decided < engines.length) {
+        const engine = engines[decided]!
+        const part = engine.checkSet(lo, hi, cost, way, limits[decided])
+        way = engine.way
+        parts[decided] = part
+        if (!part.allowed) break
+        decided++
+      }
+    } catch (error) {
+      // An insertion reads the clock again, which may fail.
+      for (let i = 0; i < decided; i++) engines[i]!.takeBack(parts[i]!)
+      throw error
+    }
+    this.way = engines[0]!.way
+    if (decided < engines.length) return this.#refuse(parts, decided, lo, hi, cost, limits)
+    this.#tally(1, 0)
+    return new RulesDecision(this, parts as unknown as Parts, NO_RULE)
+  }
+
+  peek(lo: number, hi: number, cost: number, limits = NO_LIMITS): RulesDecision {
+    this.takeReading()
+    const parts = this.#peekAll(lo, hi, cost, limits)
+    const below = indexOfLimitBelow(parts, cost)
+    const refusing = below >= 0 ? below : parts.findIndex(({ allowed }) => !allowed)
+    return new RulesDecision(this, parts, refusing)
+  }
+
+  checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision {
+    return decideRulesBatch(this, fingerprints, costs, withRemaining)
+  }
+
+  owns(decision: unknown): decision is RulesDecision {
+    return decision instanceof RulesDecision && decision.engine === this
+  }
+
+  /** Returns the most units that any rule gave back: the charge may have left the window of another. */
+  giveBack({ rules }: RulesDecision, units?: number): number {
+    if (rules.every(({ outcome }) => outcome !== Outcome.CHARGED)) return 0
+    this.takeReading() // may throw, and the decision can then be given back later
+    let most = 0
+    for (const [i, part] of rules.entries()) {
+      if (part.outcome !== Outcome.CHARGED) continue
+      most = Math.max(most, this.engines[i]!.changes.takeBack(part, units))
+    }
+    return most
+  }
+
+  /** Counts of decisions and keys are those of the limiter, and all others are sums over its rules. */
+  statistics(): EngineStatistics {
+    this.#flush()
+    const [first, ...others] = this.engines.map((engine) => engine.statistics())
+    const sums = first!
+    for (const each of others) {
+      for (const name of SUMMED) sums[name] += each[name]
+    }
+    return sums
+  }
+
+  close(): void {
+    this.#flush()
+    for (const engine of this.engines) engine.close()
+  }
+
+  /** A rule refused: those before it take their charges back, and those after it are only peeked at. */
+  #refuse(
+    parts: InlineDecision[],
+    refusing: number,
+    lo: number,
+    hi: number,
+    cost: number,
+    limits: Limits,
+  ): RulesDecision {
+    const { engines } = this
+    for (let i = 0; i < refusing; i++) parts[i] = engines[i]!.takeBack(parts[i]!)
+    for (let i = refusing + 1; i < engines.length; i++) {
+      parts[i] = engines[i]!.peekSet(lo, hi, cost, limits[i])
+    }
+    this.#tally(0, 1)
+    return new RulesDecision(this, parts as unknown as Parts, refusing)
+  }
+
+  /** Refuses a cost above a limit, and names that rule. Nothing is charged, even for a moment. */
+  #refuseCost(lo: number, hi: number, cost: number, hint: number, limits: Limits): RulesDecision {
+    const parts = this.#peekAll(lo, hi, cost, limits)
+    const below = indexOfLimitBelow(parts, cost)
+    if (below < 0) return this.check(lo, hi, cost, hint, limits) // another thread has raised the limit
+    this.way = this.engines[0]!.way
+    this.#tally(0, 1)
+    return new RulesDecision(this, parts, below)
+  }
+
+  #peekAll(lo: number, hi: number, cost: number, limits: Limits): Parts {
+    return this.engines.map((engine, i) => engine.peekSet(lo, hi, cost, limits[i])) as unknown as Parts
+  }
+
+  #isAboveLimit(cost: number, limits: Limits): boolean {
+    const { engines } = this
+    for (let i = 0; i < engines.length; i++) if (cost > (limits[i] ?? engines[i]!.limit)) return true
+    return false
+  }
+
+  #tally(allowed: number, denied: number): void {
+    this.#allowed += allowed
+    this.#denied += denied
+    if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.#flush()
+  }
+
+  #flush(): void {
+    countDecisions(this.#arenas[0], this.#allowed, this.#denied)
+    this.#allowed = 0
+    this.#denied = 0
+  }
+}
+
+const SUMMED = ['evicted', 'evictedLive', 'noRoom', 'blocksEvicted', 'lostWays'] as const
+
+/** The index of the first rule whose limit is below the cost, or -1. */
+function indexOfLimitBelow(parts: Parts, cost: number): number {
+  return parts.findIndex(({ limit }) => cost > limit)
+}

@@ -1,0 +1,127 @@
+/**
+ * The arenas of a limiter's rules, one for each rule, in one buffer. Each begins at a multiple of a page, so
+ * that its cells are aligned as in a buffer of its own. All have the seed of the first arena, so one hash
+ * finds a key in each. Whatever a limiter has only once is in the header of the first arena: the decisions in
+ * its statistics, the count of changed limits, the time of a file.
+ */
+import type { MillraceError } from '../core/errors.js'
+import { MOST_RULES, type Rules } from '../core/rule.js'
+import { type Arena, allocate, arenaIn, checkBuffer, shapeOf, shareError, writeHeader } from './arena.js'
+import { HEADER, type OnFull, type Shape } from './layout.js'
+import { changeLimit } from './limit.js'
+import { read, type Words, write } from './words.js'
+
+/** The arenas of a limiter's rules, in the order of the rules. */
+export type Arenas = readonly [Arena, ...Arena[]]
+
+/** Where a limiter counts: for each rule an arena, and its name. */
+export interface RuleMemory {
+  readonly arenas: Arenas
+  readonly names: readonly [string, ...string[]]
+}
+
+const PAGE_WORDS = 1_024
+
+/** The arenas of several rules: where each begins, and how long they are together, in words. */
+export interface Plan {
+  readonly shapes: readonly Shape[]
+  readonly starts: readonly number[]
+  readonly words: number
+}
+
+/** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` */
+export function planFor(rules: Rules, maxKeys: number): Plan {
+  const shapes = rules.map((rule) => shapeOf(rule, maxKeys))
+  const starts: number[] = []
+  let words = 0
+  for (const shape of shapes) {
+    starts.push(nextPage(words))
+    words = nextPage(words) + shape.words
+  }
+  return { shapes, starts, words }
+}
+
+const nextPage = (words: number): number => Math.ceil(words / PAGE_WORDS) * PAGE_WORDS
+
+/** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` */
+export function createArenas(rules: Rules, maxKeys: number, onFull: OnFull, originMs: number): Arenas {
+  const { shapes, starts, words } = planFor(rules, maxKeys)
+  const buffer = allocate(words, maxKeys)
+  const arenas = rules.map((rule, i) => {
+    const shape = shapes[i]!
+    const own = new Int32Array(buffer, 4 * starts[i]!, shape.words)
+    return { buffer, words: own, shape, originMs, edge: rule.edge, onFull }
+  })
+  writeHeaders(
+    arenas.map((arena) => arena.words),
+    shapes,
+    rules,
+    onFull,
+    originMs,
+  )
+  return arenas as unknown as Arenas
+}
+
+/** Writes the headers of arenas whose other words are all 0. */
+export function writeHeaders(
+  headers: readonly Int32Array[],
+  shapes: readonly Shape[],
+  rules: Rules,
+  onFull: OnFull,
+  originMs: number,
+): void {
+  const first = headers[0]!
+  for (const [i, rule] of rules.entries()) {
+    const header = headers[i]!
+    writeHeader(header, shapes[i]!, rule, onFull, originMs)
+    write(header, HEADER.FOLLOWING, rules.length - 1 - i)
+    for (const seed of [HEADER.SEED_0, HEADER.SEED_1]) write(header, seed, read(first, seed))
+  }
+}
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` if `buffer` does not hold as many arenas */
+export function attachArenas(buffer: unknown, count: number): Arenas {
+  const invalid = (expected: string, value: unknown = buffer) => shareError(expected, value)
+  const arenas = arenasIn(checkBuffer(buffer), invalid)
+  if (arenas.length !== count) throw invalid(`the memory of ${count} rules`, `that of ${arenas.length}`)
+  return arenas
+}
+
+/** Reads all arenas of a buffer. @throws the error of `invalid` if it holds others than of this version */
+export function arenasIn(
+  buffer: ArrayBufferLike,
+  invalid: (expected: string, value?: unknown) => MillraceError,
+): Arenas {
+  const first = arenaIn(buffer, invalid)
+  const arenas: [Arena, ...Arena[]] = [first]
+  const following = read(first.words, HEADER.FOLLOWING)
+  if (!(following >= 0 && following < MOST_RULES))
+    throw invalid(`at most ${MOST_RULES} arenas`, following + 1)
+  for (let end = first.shape.words; arenas.length <= following; ) {
+    const start = nextPage(end)
+    const arena = arenaIn(buffer, invalid, start)
+    if (!isNext(arena.words, first.words, following - arenas.length)) {
+      throw invalid('arenas of Millrace with the same seed, one after the other')
+    }
+    arenas.push(arena)
+    end = start + arena.shape.words
+  }
+  return arenas
+}
+
+/** Whether an arena is one of those after `first`, with as many after itself. */
+function isNext(words: Words, first: Words, following: number): boolean {
+  const isSame = (at: number) => read(words, at) === read(first, at)
+  return read(words, HEADER.FOLLOWING) === following && isSame(HEADER.SEED_0) && isSame(HEADER.SEED_1)
+}
+
+/** The number of words from the start of the first arena to the end of the last. */
+export function wordsOf(arenas: Arenas): number {
+  const { words } = arenas.at(-1)!
+  return words.byteOffset / 4 + words.length
+}
+
+/** Changes the limit of one rule, for all threads. */
+export function changeLimitOf(arenas: Arenas, rule: number, limit: number): void {
+  changeLimit(arenas[rule]!.words, limit, arenas[0].words)
+}
