@@ -1,6 +1,6 @@
 export type { AsyncLimiter } from './async-limiter.js'
 export { type Clock, type ManualClock, manualClock } from './core/clock.js'
-export type { Decision, DecisionFields, RuleDecision } from './core/decision.js'
+export type { Decision, DecisionFields, RuleDecision, ShadowDecision } from './core/decision.js'
 export type { Duration } from './core/duration.js'
 export { type ErrorCode, MillraceError } from './core/errors.js'
 export { MillraceLimited } from './core/limited.js'

@@ -157,7 +157,7 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
     const request = {
       lo,
       hi,
-      decide: () => this.#decide(lo, hi, cost, limit),
+      decide: () => this.#openEngine().withoutCharge(() => this.#decide(lo, hi, cost, limit)),
       neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
     return this.#waiters.wait(request, signal)
@@ -291,6 +291,7 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
   #change(decision: D, units: number): number {
     const { lo, hi } = decision
     const engine = this.#openEngine()
+    if (decision.isShadowed) return 0 // it would not have run
     if (units > 0) return engine.changes.penalize(lo, hi, units) ? units : 0
     const given = engine.giveBack(decision, -units)
     this.#waiters.wake(lo, hi)

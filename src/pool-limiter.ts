@@ -48,7 +48,7 @@ import type { RuleMemory } from './memory/arenas.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
-import { Op } from './memory/request-ring.js'
+import { Op, RULE_LIMIT } from './memory/request-ring.js'
 import { type AsyncReservation, PoolReservation } from './reservation.js'
 
 /**
@@ -76,7 +76,7 @@ export class PoolLimiter implements AsyncLimiter {
     this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
     this.#waiters = new WaitQueues(clock, this.#updates)
     this.#inline = new InlineEngine(arena, ruleName, clock)
-    this.#pool = new PoolEngine(this.#shared(), settings)
+    this.#pool = new PoolEngine(this.#shared(), settings, arena.shadow)
   }
 
   async ready(): Promise<void> {
@@ -146,10 +146,12 @@ export class PoolLimiter implements AsyncLimiter {
     const { cost, limit, signal } = checkWaitOptions(options, this.#memory.names)
     const { lo, hi } = this.#keys.read(key)
     this.#openPool() // once more: a getter may have closed the limiter
+    const isCharged = this.#memory.arenas[0].countRefused // a pool has one rule
+    const [op, ownLimit] = isCharged ? [Op.ATTEMPT, limit ?? RULE_LIMIT] : [Op.CHECK, limit]
     const request = {
       lo,
       hi,
-      decide: () => this.#decide(Op.CHECK, lo, hi, cost, limit) as Promise<Decision>,
+      decide: () => this.#decide(op, lo, hi, cost, ownLimit) as Promise<Decision>,
       giveBack: (decision: Decision) => this.#giveBack(decision as PoolDecision),
       neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
@@ -295,6 +297,7 @@ export class PoolLimiter implements AsyncLimiter {
   async #change(decision: PoolDecision, units: number): Promise<number> {
     const { lo, hi } = decision
     const pool = this.#openPool()
+    if (decision.outcome === Outcome.SHADOWED) return 0 // it would not have run
     if (units > 0) return (await pool.request(Op.PENALIZE, lo, hi, units)) === 1 ? units : 0
     const given = (await pool.giveBack(decision, -units)) as number
     this.#waiters.wake(lo, hi)

@@ -1,8 +1,4 @@
-/**
- * The largest `retryAfterSeconds`: 24.8 days, the longest time in whole seconds that a JavaScript timer
- * accepts. A timer that is set for longer fires at once. A client with a larger number would retry in a loop.
- */
-export const MAX_RETRY_SECONDS = 2_147_483
+import { fieldsOf, jsonOf, secondsOf } from './decision-fields.js'
 
 /**
  * The result of one request to a limiter: a snapshot.
@@ -41,11 +37,13 @@ export interface Decision {
    * first whose limit is below the cost. Of an admission, the one with the smallest part of its limit left.
    */
   readonly rule: string
+  /** What the rules with the option `shadow` would have decided; undefined without such a rule. */
+  readonly shadow?: ShadowDecision | undefined
   /** What each rule decided, in the order of the rules. */
   readonly rules: readonly RuleDecision[]
   /**
    * Returns all fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`. With one
-   * rule they are seven, without `rules`. `Infinity` becomes `Number.MAX_SAFE_INTEGER`, because JSON would
+   * rule they are seven, without `rules`; with `shadow` one more. `Infinity` becomes `Number.MAX_SAFE_INTEGER`, because JSON would
    * write `null`, which counts as 0.
    * @returns a new object
    * @example
@@ -56,13 +54,21 @@ export interface Decision {
   toJSON(): DecisionFields
 }
 
+/** The decision of a rule with the option `shadow`, which allows every request. */
+export interface ShadowDecision {
+  /** Whether the rule would have admitted the request. */
+  readonly allowed: boolean
+  /** Whole milliseconds until it would have: 0 if allowed, else at least 1. May be `Infinity`. */
+  readonly retryAfterMs: number
+}
+
 /**
  * The part of one rule in a {@link Decision}. If another rule refused, this one charged nothing: `allowed`
  * says whether it would have admitted the request, and the figures are those without the charge.
  */
 export type RuleDecision = Pick<
   Decision,
-  'rule' | 'allowed' | 'limit' | 'remaining' | 'retryAfterMs' | 'resetMs'
+  'rule' | 'allowed' | 'limit' | 'remaining' | 'retryAfterMs' | 'resetMs' | 'shadow'
 >
 
 /** A {@link Decision} as plain data. With several rules it has the part of each. */
@@ -71,7 +77,7 @@ export type DecisionFields = Omit<Decision, 'toJSON' | 'rules'> & {
 }
 
 /** The fields of every decision. */
-type Fields = Omit<DecisionFields, 'rules'>
+export type Fields = Omit<DecisionFields, 'rules'>
 
 /** The estimates of a decision: units, and whole milliseconds from the decision. */
 export interface Figures {
@@ -80,42 +86,13 @@ export interface Figures {
   readonly resetMs: number
 }
 
-/** All fields, in the order of the output. */
-export function fieldsOf(decision: Fields): Fields {
-  const { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule } = decision
-  return { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule }
-}
-
-/** All fields, without `Infinity`. */
-export function jsonOf(decision: Fields): Fields {
-  const fields = fieldsOf(decision)
-  return { ...fields, retryAfterMs: finite(fields.retryAfterMs), resetMs: finite(fields.resetMs) }
-}
-
-/** The fields of a rule's part, in the order of the output. */
-export function ruleFieldsOf(part: RuleDecision): RuleDecision {
-  const { rule, allowed, limit, remaining, retryAfterMs, resetMs } = part
-  return { rule, allowed, limit, remaining, retryAfterMs, resetMs }
-}
-
-/** The same without `Infinity`. */
-export function ruleJsonOf(part: RuleDecision): RuleDecision {
-  const fields = ruleFieldsOf(part)
-  return { ...fields, retryAfterMs: finite(fields.retryAfterMs), resetMs: finite(fields.resetMs) }
-}
-
-const finite = (ms: number): number => Math.min(ms, Number.MAX_SAFE_INTEGER)
-
-/** @see Decision.retryAfterSeconds */
-export function secondsOf(retryAfterMs: number): number {
-  return Math.min(Math.ceil(retryAfterMs / 1000), MAX_RETRY_SECONDS)
-}
-
 /** Computes the estimates of a decision when they are read. */
 export interface EngineEra {
   /** The engine that decided. */
   readonly engine: object
   readonly ruleName: string
+  /** Whether its rule has the option `shadow`. */
+  readonly isShadow: boolean
   readonly estimates: {
     remaining(decision: Decided): number
     retryAfter(decision: Decided): number
@@ -140,8 +117,14 @@ export const Outcome = {
   CHARGED: 3,
   /** Charged, then given back. */
   GIVEN_BACK: 4,
+  /** Admitted without a charge by a rule with the option `shadow`, which would have refused it. */
+  SHADOWED: 5,
 } as const
 export type Outcome = (typeof Outcome)[keyof typeof Outcome]
+
+/** Whether the rule had no room, or would have had none. */
+export const isRefusal = (outcome: Outcome): boolean =>
+  outcome < Outcome.UNCOUNTED || outcome === Outcome.SHADOWED
 
 /**
  * The part of a decision from which its estimates are computed: its cell, and the state that it left there.
@@ -305,6 +288,11 @@ export class InlineDecision implements Decision {
     return packed === MAX_PACKED ? this.#details().stamp! : packed
   }
 
+  /** @internal Whether its rule would have refused it, and charged nothing. */
+  get isShadowed(): boolean {
+    return this.outcome === Outcome.SHADOWED
+  }
+
   /** @internal Changes the outcome from CHARGED to GIVEN_BACK. A charge is given back only once. */
   giveBack(): void {
     this.#charge = (this.#charge & ~(7 << COST_BITS)) | (Outcome.GIVEN_BACK << COST_BITS)
@@ -322,10 +310,13 @@ export class InlineDecision implements Decision {
   }
 
   get retryAfterMs(): number {
-    if (this.allowed) return 0
-    const details = this.#details()
-    details.retryAfterMs ??= details.era.estimates.retryAfter(this)
-    return details.retryAfterMs
+    return this.allowed ? 0 : this.#refusedMs()
+  }
+
+  get shadow(): ShadowDecision | undefined {
+    if (!this.era.isShadow) return undefined
+    if (this.outcome !== Outcome.SHADOWED) return { allowed: true, retryAfterMs: 0 }
+    return { allowed: false, retryAfterMs: this.#refusedMs() }
   }
 
   get retryAfterSeconds(): number {
@@ -363,6 +354,13 @@ export class InlineDecision implements Decision {
   /** The output of `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
     return fieldsOf(this)
+  }
+
+  /** How long the request is refused, or would have been. */
+  #refusedMs(): number {
+    const details = this.#details()
+    details.retryAfterMs ??= details.era.estimates.retryAfter(this)
+    return details.retryAfterMs
   }
 
   #details(): Details {

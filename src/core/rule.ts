@@ -47,6 +47,21 @@ export interface RuleOptions {
    */
   edge?: Edge
   /**
+   * Whether a refused request is charged, too: a client that goes on asking is refused until it pauses. The
+   * refusals of `check`, `checkOrThrow`, `reserve` and `checkMany` are charged, up to the largest count of a
+   * bucket (see `penalize`). Those of `wait` and `peek` are not, nor is a cost above the limit. The addon
+   * leaves the refusals and the batches of such a rule to TypeScript.
+   * @default false
+   */
+  countRefused?: boolean
+  /**
+   * Whether to try the rule without enforcing it: it decides and counts, but every request is allowed.
+   * `decision.shadow` and `stats().shadowDenied` say what the rule would have done. A request that would have
+   * been refused is not charged.
+   * @default false
+   */
+  shadow?: boolean
+  /**
    * The name of the rule, in decisions and for `update`: 1 or more characters.
    * @default 'default'
    */
@@ -62,6 +77,8 @@ export const RULE_OPTIONS: readonly string[] = [
   'edge',
   'rangeSum',
   'name',
+  'countRefused',
+  'shadow',
 ]
 
 /** A rule that has been checked. */
@@ -74,6 +91,10 @@ export interface Rule {
   readonly edge: Edge
   /** Present if the option was given. */
   readonly rangeSum?: RangeSumName
+  /** Present if true. */
+  readonly countRefused?: true
+  /** Present if true. */
+  readonly shadow?: true
 }
 
 /** The rules of a limiter, in order. Each has a name of its own. */
@@ -139,7 +160,7 @@ function ownOptions(options: unknown, at: string): RuleOptions {
  */
 export function checkRule(options: RuleOptions, path = ''): Rule {
   const { limit, name = 'default', edge = 'strict', algorithm = 'sliding-window', rangeSum } = options
-  const { window, granularity } = options
+  const { window, granularity, countRefused = false, shadow = false } = options
   checkLimit(limit, `${path}limit`)
   if (typeof name !== 'string' || name === '')
     throw invalid(`${path}name`, name, 'a string of at least one character')
@@ -148,6 +169,8 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
   if (rangeSum !== undefined && rangeSum !== 'blocks' && rangeSum !== 'fenwick') {
     throw invalid(`${path}rangeSum`, rangeSum, "'blocks' or 'fenwick'")
   }
+  checkFlag(countRefused, `${path}countRefused`)
+  checkFlag(shadow, `${path}shadow`)
   const windowMs = parseDuration(window, `${path}window`, 'ERR_MILLRACE_INVALID_RULE')
   if (windowMs < 1 || windowMs > MAX_WINDOW_MS) {
     throw invalid(`${path}window`, window, 'a duration of 1 ms to 10,000 years')
@@ -160,7 +183,20 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
       `nothing: a window of up to ${MOST_LINEAR} buckets (here ${buckets}) is summed bucket by bucket`,
     )
   }
-  return { name, limit, windowMs, buckets, edge, ...(rangeSum === undefined ? {} : { rangeSum }) }
+  return {
+    name,
+    limit,
+    windowMs,
+    buckets,
+    edge,
+    ...(rangeSum !== undefined && { rangeSum }),
+    ...(countRefused && { countRefused }),
+    ...(shadow && { shadow }),
+  }
+}
+
+function checkFlag(value: unknown, option: string): void {
+  if (typeof value !== 'boolean') throw invalid(option, value, 'true or false')
 }
 
 function checkGranularity(granularity: Duration | undefined, windowMs: number, option: string): number {

@@ -1,14 +1,5 @@
-import {
-  type Decision,
-  type DecisionFields,
-  fieldsOf,
-  type InlineDecision,
-  jsonOf,
-  type RuleDecision,
-  ruleFieldsOf,
-  ruleJsonOf,
-  secondsOf,
-} from './decision.js'
+import type { Decision, DecisionFields, InlineDecision, RuleDecision, ShadowDecision } from './decision.js'
+import { fieldsOf, jsonOf, ruleFieldsOf, ruleJsonOf, secondsOf } from './decision-fields.js'
 
 /** The index of the deciding rule before it is known. */
 const UNKNOWN = -1
@@ -62,6 +53,19 @@ export class RulesDecision implements Decision {
   /** @internal */
   get isGivenBack(): boolean {
     return this.rules.some((part) => part.isGivenBack)
+  }
+
+  /** @internal The rules without the option `shadow` have charged it. */
+  get isShadowed(): boolean {
+    return false
+  }
+
+  /** As if the rules with the option `shadow` were enforced, beside the others. */
+  get shadow(): ShadowDecision | undefined {
+    if (this.rules.every(({ shadow }) => shadow === undefined)) return undefined
+    const allowed = this.allowed && this.rules.every(({ shadow }) => shadow?.allowed !== false)
+    const ms = this.rules.map((part) => Math.max(part.retryAfterMs, part.shadow?.retryAfterMs ?? 0))
+    return { allowed, retryAfterMs: Math.max(...ms) }
   }
 
   get rule(): string {

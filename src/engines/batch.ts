@@ -1,4 +1,5 @@
-import { type Decided, Outcome, secondsOf } from '../core/decision.js'
+import { type Decided, Outcome } from '../core/decision.js'
+import { secondsOf } from '../core/decision-fields.js'
 import { MillraceError } from '../core/errors.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import type { NativeBatches } from '../native/batches.js'

@@ -1,6 +1,6 @@
 import type { Estimates } from '../algorithms/estimates.js'
 import type { SlidingWindow } from '../algorithms/sliding-window.js'
-import { type Decided, type Figures, Outcome } from '../core/decision.js'
+import { type Decided, type Figures, type InlineDecision, isRefusal, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
 import type { Arena } from '../memory/arena.js'
 import type { Insertion } from '../memory/insertion.js'
@@ -61,11 +61,14 @@ export class DecisionEstimates {
     this.#isDetached = true
   }
 
-  /** All figures, in an object that the next call overwrites. */
+  /**
+   * All figures, in an object that the next call overwrites. `retryAfterMs` of a shadow rule's admission is as
+   * it would have been.
+   */
   figuresOf(decided: Decided): Figures {
     const figures = this.#figuresOfLast
     figures.remaining = this.remaining(decided)
-    figures.retryAfterMs = decided.outcome >= Outcome.UNCOUNTED ? 0 : this.retryAfter(decided)
+    figures.retryAfterMs = isRefusal(decided.outcome) ? this.retryAfter(decided) : 0
     figures.resetMs = this.reset(decided)
     return figures
   }
@@ -118,7 +121,7 @@ export class DecisionEstimates {
    * is the time until the first way is free.
    */
   ofNewKey(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Figures {
-    const isAllowed = outcome >= Outcome.UNCOUNTED
+    const isAllowed = !isRefusal(outcome)
     const way = this.#insertion.choose(lo, hi)
     if (way < 0 && this.#arena.onFull === 'allow') return this.#figures(limit, isAllowed, cost > limit, 0, 0)
     if (way < 0) {
@@ -201,4 +204,9 @@ export class DecisionEstimates {
   #canTrustEpoch({ era, way }: Decided): boolean {
     return !this.#isDetached && era.canTrustEpoch(way)
   }
+}
+
+/** Keeps the end of the block that refused: the word may have changed when a figure is read. */
+export function keepBlock(refused: InlineDecision, at: number, until: number): void {
+  if ((refused.adm & COUNT) === BLOCKED) refused.keep({ until, at })
 }

@@ -35,6 +35,8 @@ export interface OwnDecision extends Decision {
   readonly way: number
   /** Whether a refund has given back its charge. */
   readonly isGivenBack: boolean
+  /** Whether its one rule would have refused it, and charged nothing (the option `shadow`). */
+  readonly isShadowed: boolean
 }
 
 /** The limit of one call: of the one rule, or of several rules those that have one, by index. */
@@ -52,6 +54,8 @@ export interface Engine<D extends OwnDecision> {
   checkWithin(limit: CallLimit, lo: number, hi: number, cost: number, hint?: number): D
   /** Decides, but charges and inserts nothing. */
   peek(lo: number, hi: number, cost: number, limit?: CallLimit): D
+  /** Runs a decision whose refusal is not charged, whatever the rules say: an attempt of `wait`. */
+  withoutCharge(decide: () => D): D
   /** Decides many keys in order. */
   checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision
   /** Whether this engine has made the decision. */

@@ -10,6 +10,7 @@ import type { InlineEngine } from './inline.js'
 export class Era implements EngineEra {
   readonly engine: InlineEngine
   readonly ruleName: string
+  readonly isShadow: boolean
   readonly estimates: DecisionEstimates
   readonly #epochs: Epochs
   readonly #begun: Uint32Array
@@ -17,6 +18,7 @@ export class Era implements EngineEra {
   constructor(engine: InlineEngine, epochs: Epochs) {
     this.engine = engine
     this.ruleName = engine.ruleName
+    this.isShadow = engine.isShadow
     this.estimates = engine.estimates
     this.#epochs = epochs
     this.#begun = epochs.begun

@@ -1,22 +1,21 @@
 import { Estimates } from '../algorithms/estimates.js'
 import { ADMITTED, FULL, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
 import type { Clock } from '../core/clock.js'
-import { type Decided, type Figures, InlineDecision, Outcome } from '../core/decision.js'
+import { type Decided, type Figures, InlineDecision, isRefusal, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
-import { isLimit } from '../core/rule.js'
 import { Ticks } from '../core/ticks.js'
-import type { Arena } from '../memory/arena.js'
+import { type Arena, changesRefusals } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import { Insertion } from '../memory/insertion.js'
-import { ADM, BLOCKED, BUCKETS, COUNT, HEADER, NAMES_AT } from '../memory/layout.js'
-import { changeLimit } from '../memory/limit.js'
-import { countDecisions, readStatistics } from '../memory/statistics.js'
+import { ADM, BUCKETS, COUNT, HEADER, NAMES_AT } from '../memory/layout.js'
+import { RuleLimit } from '../memory/limit.js'
+import { countDecisions, DECISIONS_PER_FLUSH, readStatistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
 import { read } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
 import { NativeSingle } from '../native/single.js'
 import { type BatchDecision, type Costs, decideBatch } from './batch.js'
-import { DecisionEstimates } from './decision-estimates.js'
+import { DecisionEstimates, keepBlock } from './decision-estimates.js'
 import type { Engine, EngineStatistics } from './engine.js'
 import { Era } from './era.js'
 import { KeyChanges } from './key-changes.js'
@@ -27,11 +26,6 @@ const NO_WAY = -1
  * milliseconds to such a reading may give the next whole millisecond.
  */
 const NEARLY_WHOLE = 1 - 2 ** -10
-/**
- * After this many decisions, the engine adds its counts to the shared statistics. An atomic addition costs a
- * tenth of a decision.
- */
-export const DECISIONS_PER_FLUSH = 256
 
 /**
  * Decides on the calling thread. Keys are fingerprints, and the facade has checked all arguments. Every
@@ -40,8 +34,10 @@ export const DECISIONS_PER_FLUSH = 256
  */
 export class InlineEngine implements Engine<InlineDecision> {
   readonly ruleName: string
+  /** Whether the rule has the option `shadow`. */
+  readonly isShadow: boolean
   readonly reading: Reading
-  /** Decides large batches; undefined without the addon. */
+  /** Decides large batches; undefined without the addon, and if TypeScript handles all refusals. */
   readonly native: NativeBatches | undefined
   /** The way of the last decision, or -1: a hint for the next one on the same key. */
   way = NO_WAY
@@ -61,10 +57,13 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly estimates: DecisionEstimates
   /** The era of new decisions. */
   era: Era
+  readonly #isNative: boolean
+  /** Whether refusals are charged. */
+  #countsRefused: boolean
   #allowed = 0
   #denied = 0
-  /** The last valid limit that this engine has read. */
-  #lastValidLimit = 1
+  #shadowDenied = 0
+  readonly #limit: RuleLimit
 
   /**
    * With `isOneOfSeveral` it decides for `RulesEngine`, which reads the clock for all rules, and counts their
@@ -74,10 +73,15 @@ export class InlineEngine implements Engine<InlineDecision> {
     const { words, shape, originMs, edge } = arena
     const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
     this.ruleName = ruleName
+    this.isShadow = arena.shadow
+    this.#countsRefused = arena.countRefused
     this.#hasWholeGranules = Number.isInteger(ticks.granuleMs) && edge === 'strict'
     this.reading = new Reading(clock, ticks)
-    this.native = NativeBatches.for(arena, clock)
+    const batches = NativeBatches.for(arena, clock)
+    this.#isNative = batches !== undefined
+    this.native = changesRefusals(arena) ? undefined : batches
     this.#arena = arena
+    this.#limit = new RuleLimit(words)
     this.#table = new Table(words, shape)
     this.#window = new SlidingWindow(words, shape, edge, originMs)
     this.#cellEstimates = new Estimates(this.#window, ticks, edge === 'smooth')
@@ -102,12 +106,11 @@ export class InlineEngine implements Engine<InlineDecision> {
   }
 
   get limit(): number {
-    const limit = read(this.#arena.words, HEADER.LIMIT)
-    return limit === this.#lastValidLimit ? limit : this.#changedLimit(limit)
+    return this.#limit.value
   }
 
   set limit(limit: number) {
-    changeLimit(this.#arena.words, limit)
+    this.#limit.value = limit
   }
 
   /**
@@ -154,6 +157,17 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.check(lo, hi, cost, hint, limit)
   }
 
+  /** Runs a decision whose refusal is not charged, whatever the rule says: an attempt of `wait`. */
+  withoutCharge<T>(decide: () => T): T {
+    const counts = this.#countsRefused
+    this.#countsRefused = false
+    try {
+      return decide()
+    } finally {
+      this.#countsRefused = counts
+    }
+  }
+
   #decisionOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
     const { way } = this
     if (way < 0) return this.#newKeyDecisionOf(lo, hi, cost, limit, outcome)
@@ -163,13 +177,13 @@ export class InlineEngine implements Engine<InlineDecision> {
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
     if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
-    if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, this.#window.lastUntil)
+    if (isRefusal(outcome)) keepBlock(made, nowMs, this.#window.lastUntil)
     return made
   }
 
   #nativeDecisionOf(single: NativeSingle, lo: number, hi: number, cost: number): InlineDecision {
     const { way, limit, nowMs, chargedTick, chargedStamp, lastAdm } = single
-    const outcome = this.#finish(way, single.isAdmitted ? ADMITTED : FULL)
+    const outcome = this.#finish(way, single.isAdmitted ? ADMITTED : FULL, lo, hi, cost)
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
@@ -205,7 +219,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     const way = hint >= 0 ? hint : this.#table.guess(lo, hi)
     if (way >= 0 && cost > 0) {
       const found = this.#window.attempt(way, lo, hi, cost, limit, this.reading)
-      if (found !== UNDECIDED) return this.#finish(way, found)
+      if (found !== UNDECIDED) return this.#finish(way, found, lo, hi, cost)
     }
     return this.#decideByLookup(way, lo, hi, cost, limit)
   }
@@ -221,7 +235,7 @@ export class InlineEngine implements Engine<InlineDecision> {
       } else {
         window.enter(window.base(way), this.reading)
         const found = window.decide(way, lo, hi, cost, limit, this.reading)
-        if (found !== GONE) return this.#finish(way, found)
+        if (found !== GONE) return this.#finish(way, found, lo, hi, cost)
       }
       way = this.#table.findLive(lo, hi)
     }
@@ -236,7 +250,9 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** The same by the reading that the caller has set, as one of several rules. */
   peekSet(lo: number, hi: number, cost: number, limit = this.limit): InlineDecision {
     this.way = this.#lookUp(lo, hi)
-    return this.#decisionOf(lo, hi, cost, limit, this.#outcomeOf(lo, hi, cost, limit))
+    const outcome = this.#outcomeOf(lo, hi, cost, limit)
+    const isShadowed = this.isShadow && isRefusal(outcome)
+    return this.#decisionOf(lo, hi, cost, limit, isShadowed ? Outcome.SHADOWED : outcome)
   }
 
   /**
@@ -247,7 +263,8 @@ export class InlineEngine implements Engine<InlineDecision> {
     const { lo, hi, cost, limit } = admitted
     if (admitted.outcome === Outcome.CHARGED) this.changes.takeBack(admitted)
     this.way = this.#lookUp(lo, hi)
-    return this.#decisionOf(lo, hi, cost, limit, Outcome.UNCOUNTED)
+    const outcome = admitted.isShadowed ? Outcome.SHADOWED : Outcome.UNCOUNTED
+    return this.#decisionOf(lo, hi, cost, limit, outcome)
   }
 
   owns(decision: unknown): decision is InlineDecision {
@@ -271,7 +288,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** What the figures of the last decision depend on. The key has a way. */
   decided(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Decided {
     const { chargedTick: tick, lastAdm: adm, lastUntil } = this.#window
-    const until = outcome === Outcome.REFUSED ? lastUntil : undefined
+    const until = isRefusal(outcome) ? lastUntil : undefined
     const { era, way } = this
     return { era, lo, hi, cost, limit, at: this.reading.nowMs, outcome, way, tick, adm, until }
   }
@@ -285,20 +302,14 @@ export class InlineEngine implements Engine<InlineDecision> {
     return way < 0 ? 0 : this.#cellEstimates.usedInLast(this.#window.base(way), this.reading, lastMs)
   }
 
-  /** The tick of the last charge. */
-  get chargedTick(): number {
-    return this.#window.chargedTick
-  }
-
-  /** The refund stamp of the last charge (`algorithms/refund-marks.ts`). */
-  get chargedStamp(): number {
-    return this.#window.chargedStamp
+  /** The tick and the stamp of the last charge. */
+  get lastCharge(): Pick<SlidingWindow, 'chargedTick' | 'chargedStamp'> {
+    return this.#window
   }
 
   statistics(): EngineStatistics {
     this.flush()
-    const native = this.native === undefined ? 'none' : 'addon'
-    return { ...readStatistics(this.#arena), native }
+    return { ...readStatistics(this.#arena), native: this.#isNative ? 'addon' : 'none' }
   }
 
   /** Counts decisions of the addon. */
@@ -316,17 +327,10 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Adds the counts of this thread to the shared statistics. */
   flush(): void {
-    if (this.#counts) countDecisions(this.#arena, this.#allowed, this.#denied)
+    if (this.#counts) countDecisions(this.#arena, this.#allowed, this.#denied, this.#shadowDenied)
     this.#allowed = 0
     this.#denied = 0
-  }
-
-  /**
-   * An invalid limit means that something else has written to the memory: the last valid one stays in force.
-   */
-  #changedLimit(limit: number): number {
-    if (isLimit(limit)) this.#lastValidLimit = limit
-    return this.#lastValidLimit
+    this.#shadowDenied = 0
   }
 
   /** The key's way, or -1. Its admission word and tick are copied to the window's `last...` fields. */
@@ -374,20 +378,21 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#tallyOutcome(this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM)
   }
 
-  #finish(way: number, found: number): Outcome {
+  #finish(way: number, found: number, lo: number, hi: number, cost: number): Outcome {
     this.way = way
-    return this.#tallyOutcome(found === ADMITTED ? Outcome.CHARGED : Outcome.REFUSED)
+    if (found === ADMITTED) return this.#tallyOutcome(Outcome.CHARGED)
+    // The figures of the decision are then those of the cell with this charge.
+    if (this.#countsRefused && this.changes.penalizeWay(way, lo, hi, cost)) this.#window.observe(way, lo, hi)
+    return this.#tallyOutcome(Outcome.REFUSED)
   }
 
   #tallyOutcome(outcome: Outcome): Outcome {
     if (outcome >= Outcome.UNCOUNTED) this.#allowed++
-    else this.#denied++
+    else if (this.isShadow) {
+      this.#shadowDenied++
+      return this.#tallyOutcome(Outcome.SHADOWED)
+    } else this.#denied++
     if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
     return outcome
   }
-}
-
-/** Keeps the end of the block that refused: the word may have changed when a figure is read. */
-function keepBlock(refused: InlineDecision, at: number, until: number): void {
-  if ((refused.adm & COUNT) === BLOCKED) refused.keep({ until, at })
 }

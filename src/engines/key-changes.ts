@@ -71,6 +71,11 @@ export class KeyChanges {
     return this.#changeOrInsert(lo, hi, (way) => this.#adjustments.penalize(way, lo, hi, cost))
   }
 
+  /** Charges a refusal on the key's way, whose tick is the clock's. False: the way has another key. */
+  penalizeWay(way: number, lo: number, hi: number, cost: number): boolean {
+    return this.#adjustments.penalize(way, lo, hi, cost) === true
+  }
+
   /** Refuses the key for `ms`, `Infinity` for ever. False: there is no room for the key. */
   block(lo: number, hi: number, ms: number): boolean {
     const set = (way: number) =>

@@ -1,4 +1,4 @@
-import { secondsOf } from '../core/decision.js'
+import { secondsOf } from '../core/decision-fields.js'
 import type { Inspect } from '../core/inspect.js'
 import { CHARGED_TICK, COST, EACH, OP, Op, OUTCOME, REFUNDS, requestOf, WAY } from '../memory/request-ring.js'
 import { type BatchDecision, type Costs, checkEntry, inspectBatch } from './batch.js'

@@ -45,6 +45,7 @@ let rings = 0
  */
 export class PoolEngine implements DecidingEngine {
   readonly ruleName: string
+  readonly isShadow: boolean
   readonly #settings: PoolSettings
   readonly #share: SharedLimiter
   readonly #threads: Threads
@@ -65,8 +66,9 @@ export class PoolEngine implements DecidingEngine {
   readonly #flushTurn = () => this.#publishAll()
 
   /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
-  constructor(share: SharedLimiter, settings: PoolSettings) {
+  constructor(share: SharedLimiter, settings: PoolSettings, isShadow = false) {
     this.ruleName = share.rule
+    this.isShadow = isShadow
     this.#share = share
     this.#settings = settings
     this.#threads = new Threads(settings)
@@ -100,7 +102,7 @@ export class PoolEngine implements DecidingEngine {
     return this.#submit(new PoolRequest(this, op, lo, hi, cost), signal)
   }
 
-  /** Sends a CHECK or a PEEK by a limit of this call. */
+  /** Sends a CHECK, an ATTEMPT or a PEEK by a limit of this call. */
   requestWithin(
     limit: number,
     op: Op,

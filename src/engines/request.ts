@@ -1,12 +1,11 @@
 import {
   type Decision,
   type DecisionFields,
-  fieldsOf,
-  jsonOf,
   Outcome,
   type RuleDecision,
-  secondsOf,
+  type ShadowDecision,
 } from '../core/decision.js'
+import { fieldsOf, jsonOf, secondsOf } from '../core/decision-fields.js'
 import {
   CHARGED_TICK,
   COST,
@@ -35,6 +34,8 @@ export const MOST_COST = 2 ** 31 - 1
 /** The engine that sent the request. */
 export interface DecidingEngine {
   readonly ruleName: string
+  /** Whether the rule has the option `shadow`. */
+  readonly isShadow?: boolean
 }
 
 /**
@@ -56,6 +57,8 @@ export class PoolDecision implements Decision {
   readonly #way: number
   readonly #tick: number
   readonly #stamp: number
+  /** How long the request is refused, or would have been by a rule with the option `shadow`. */
+  readonly #refusedMs: number
   #outcome: Outcome
 
   constructor({ words, doubles }: RingMemory, slot: number, engine: DecidingEngine) {
@@ -65,7 +68,8 @@ export class PoolDecision implements Decision {
     this.allowed = outcome >= Outcome.UNCOUNTED
     this.limit = words[slot + LIMIT]!
     this.remaining = words[slot + REMAINING]!
-    this.retryAfterMs = smallest(doubles[double + RETRY_AFTER_MS]!)
+    this.#refusedMs = smallest(doubles[double + RETRY_AFTER_MS]!)
+    this.retryAfterMs = this.allowed ? 0 : this.#refusedMs
     this.retryAfterSeconds = this.allowed ? 0 : secondsOf(this.retryAfterMs)
     this.resetMs = smallest(doubles[double + RESET_MS]!)
     this.rule = engine.ruleName
@@ -127,6 +131,11 @@ export class PoolDecision implements Decision {
     return [this]
   }
 
+  get shadow(): ShadowDecision | undefined {
+    if (this.#engine.isShadow !== true) return undefined
+    return { allowed: this.#outcome !== Outcome.SHADOWED, retryAfterMs: this.#refusedMs }
+  }
+
   toJSON(): DecisionFields {
     return jsonOf(this)
   }
@@ -168,6 +177,9 @@ export function writeCheck({ words }: RingMemory, slot: number, lo: number, hi: 
   words[request + COST] = cost > MOST_COST ? MOST_COST : cost
 }
 
+/** The operations whose reply is a decision. */
+const DECISIONS: readonly Op[] = [Op.CHECK, Op.CHECK_WITHIN, Op.ATTEMPT, Op.PEEK]
+
 /** One request to the pool about one key, with the promise of its reply. */
 export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   readonly length = 1
@@ -180,7 +192,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   ring = -1
   /** The milliseconds of USAGE and BLOCK. */
   ms = 0
-  /** The limit of CHECK_WITHIN and PEEK. */
+  /** The limit of CHECK_WITHIN, ATTEMPT and PEEK. */
   limit = RULE_LIMIT
   /** The decision to give back. */
   charge: PoolDecision | undefined = undefined
@@ -218,9 +230,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   }
 
   read(memory: RingMemory, slot: number): void {
-    const { op } = this
-    if (op === Op.CHECK || op === Op.CHECK_WITHIN || op === Op.PEEK)
-      this.resolve(new PoolDecision(memory, slot, this.engine))
+    if (DECISIONS.includes(this.op)) this.resolve(new PoolDecision(memory, slot, this.engine))
     else this.resolve(memory.doubles[(slot >>> 1) + NUMBER])
   }
 }

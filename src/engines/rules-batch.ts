@@ -1,4 +1,4 @@
-import { secondsOf } from '../core/decision.js'
+import { secondsOf } from '../core/decision-fields.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import type { RulesDecision } from '../core/rules-decision.js'
 import { KEYS_PER_READING } from '../native/native-params.js'

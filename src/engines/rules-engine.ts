@@ -2,10 +2,10 @@ import type { Clock } from '../core/clock.js'
 import { type InlineDecision, Outcome } from '../core/decision.js'
 import { type Parts, RulesDecision } from '../core/rules-decision.js'
 import type { Arenas } from '../memory/arenas.js'
-import { countDecisions } from '../memory/statistics.js'
+import { countDecisions, DECISIONS_PER_FLUSH } from '../memory/statistics.js'
 import type { BatchDecision, Costs } from './batch.js'
 import type { Engine, EngineStatistics } from './engine.js'
-import { DECISIONS_PER_FLUSH, InlineEngine } from './inline.js'
+import { InlineEngine } from './inline.js'
 import { decideRulesBatch } from './rules-batch.js'
 import { RulesChanges } from './rules-changes.js'
 
@@ -34,6 +34,8 @@ export class RulesEngine implements Engine<RulesDecision> {
   readonly #clock: Clock
   #allowed = 0
   #denied = 0
+  #shadowDenied = 0
+  readonly #hasShadow: boolean
   /** Only written: see `InlineEngine.touch`. */
   touched = 0
 
@@ -41,6 +43,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     this.engines = arenas.map((arena, i) => new InlineEngine(arena, names[i]!, clock, true))
     this.changes = new RulesChanges(this.engines)
     this.#arenas = arenas
+    this.#hasShadow = arenas.some(({ shadow }) => shadow)
     this.#clock = clock
   }
 
@@ -89,6 +92,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     }
     this.way = engines[0]!.way
     if (decided < engines.length) return this.#refuse(parts, decided, lo, hi, cost, limits)
+    if (this.#hasShadow && parts.some(({ isShadowed }) => isShadowed)) this.#shadowDenied++
     this.#tally(1, 0)
     return new RulesDecision(this, parts as unknown as Parts, NO_RULE)
   }
@@ -99,6 +103,10 @@ export class RulesEngine implements Engine<RulesDecision> {
     const below = indexOfLimitBelow(parts, cost)
     const refusing = below >= 0 ? below : parts.findIndex(({ allowed }) => !allowed)
     return new RulesDecision(this, parts, refusing)
+  }
+
+  withoutCharge(decide: () => RulesDecision): RulesDecision {
+    return this.engines.reduce((inner, engine) => () => engine.withoutCharge(inner), decide)()
   }
 
   checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision {
@@ -171,7 +179,10 @@ export class RulesEngine implements Engine<RulesDecision> {
 
   #isAboveLimit(cost: number, limits: Limits): boolean {
     const { engines } = this
-    for (let i = 0; i < engines.length; i++) if (cost > (limits[i] ?? engines[i]!.limit)) return true
+    for (let i = 0; i < engines.length; i++) {
+      const engine = engines[i]!
+      if (!engine.isShadow && cost > (limits[i] ?? engine.limit)) return true
+    }
     return false
   }
 
@@ -182,15 +193,16 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   #flush(): void {
-    countDecisions(this.#arenas[0], this.#allowed, this.#denied)
+    countDecisions(this.#arenas[0], this.#allowed, this.#denied, this.#shadowDenied)
     this.#allowed = 0
     this.#denied = 0
+    this.#shadowDenied = 0
   }
 }
 
 const SUMMED = ['evicted', 'evictedLive', 'noRoom', 'blocksEvicted', 'lostWays'] as const
 
-/** The index of the first rule whose limit is below the cost, or -1. */
+/** The index of the first rule, of those that are enforced, whose limit is below the cost, or -1. */
 function indexOfLimitBelow(parts: Parts, cost: number): number {
-  return parts.findIndex(({ limit }) => cost > limit)
+  return parts.findIndex(({ limit, shadow }) => shadow === undefined && cost > limit)
 }

@@ -108,8 +108,11 @@ class RequestHandler implements RingHandler {
       case Op.CHECK_WITHIN:
         this.#check(slot, lo, hi, cost, words[slot + LIMIT]!)
         break
+      case Op.ATTEMPT:
+        engine.withoutCharge(() => this.#check(slot, lo, hi, cost, this.#limitIn(slot)))
+        break
       case Op.PEEK:
-        this.#peek(slot, engine.peek(lo, hi, cost, this.#limitOfPeek(slot)))
+        this.#peek(slot, engine.peek(lo, hi, cost, this.#limitIn(slot)))
         break
       case Op.USAGE:
         doubles[double + NUMBER] = engine.usage(lo, hi, doubles[double + NUMBER]!)
@@ -155,8 +158,8 @@ class RequestHandler implements RingHandler {
     words[slot + LIMIT] = limit
     words[slot + OUTCOME] = outcome
     words[slot + WAY] = engine.way
-    words[slot + CHARGED_TICK] = engine.chargedTick
-    words[slot + REFUNDS] = engine.chargedStamp
+    words[slot + CHARGED_TICK] = engine.lastCharge.chargedTick
+    words[slot + REFUNDS] = engine.lastCharge.chargedStamp
     const { remaining, retryAfterMs, resetMs } = engine.figuresOf(lo, hi, cost, limit, outcome)
     words[slot + REMAINING] = remaining
     const double = slot >>> 1
@@ -164,10 +167,10 @@ class RequestHandler implements RingHandler {
     doubles[double + RESET_MS] = resetMs
   }
 
-  /** The limit of the call, or undefined: the rule's. */
-  #limitOfPeek(slot: number): number | undefined {
+  /** The limit of the call, or the rule's. */
+  #limitIn(slot: number): number {
     const limit = this.memory.words[slot + LIMIT]!
-    return limit === RULE_LIMIT ? undefined : limit
+    return limit === RULE_LIMIT ? this.engine.limit : limit
   }
 
   #peek(slot: number, decision: InlineDecision): void {
@@ -176,7 +179,7 @@ class RequestHandler implements RingHandler {
     words[slot + LIMIT] = decision.limit
     words[slot + OUTCOME] = decision.outcome
     words[slot + REMAINING] = decision.remaining
-    doubles[double + RETRY_AFTER_MS] = decision.retryAfterMs
+    doubles[double + RETRY_AFTER_MS] = (decision.shadow ?? decision).retryAfterMs
     doubles[double + RESET_MS] = decision.resetMs
   }
 

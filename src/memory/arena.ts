@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto'
 import { MillraceError } from '../core/errors.js'
 import { isLimit, type Rule } from '../core/rule.js'
 import {
+  COUNT_REFUSED,
   EDGES,
   HEADER,
   HEADER_WORDS,
@@ -10,6 +11,7 @@ import {
   MAGIC,
   ON_FULL,
   type OnFull,
+  SHADOW,
   type Shape,
   SUMS,
   type Sums,
@@ -28,6 +30,10 @@ export interface Arena {
   readonly originMs: number
   readonly edge: Rule['edge']
   readonly onFull: OnFull
+  /** Whether refusals of the rule are charged. */
+  readonly countRefused: boolean
+  /** Whether the rule allows what it would refuse. */
+  readonly shadow: boolean
 }
 
 export const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which V8 does not box
@@ -48,8 +54,20 @@ export function createArena(
   const buffer = allocate(shape.words, maxKeys)
   const words = new Int32Array(buffer, 0, shape.words)
   writeHeader(words, shape, rule, onFull, originMs)
-  return { buffer, words, shape, originMs, edge: rule.edge, onFull }
+  return { buffer, words, shape, originMs, edge: rule.edge, onFull, ...flagsOf(flagsFor(rule)) }
 }
+
+/** Whether the rule charges or allows what it refuses. Then TypeScript handles refusals, not the addon. */
+export const changesRefusals = ({ countRefused, shadow }: Arena): boolean => countRefused || shadow
+
+/** FLAGS of a rule. */
+export const flagsFor = ({ countRefused, shadow }: Rule): number =>
+  (countRefused ? COUNT_REFUSED : 0) | (shadow ? SHADOW : 0)
+
+export const flagsOf = (flags: number): Pick<Arena, 'countRefused' | 'shadow'> => ({
+  countRefused: (flags & COUNT_REFUSED) !== 0,
+  shadow: (flags & SHADOW) !== 0,
+})
 
 /** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` if it has more than {@link MAX_WORDS} words */
 export function shapeOf(
@@ -77,6 +95,7 @@ export function writeHeader(
   write(words, HEADER.EDGE, EDGES.indexOf(rule.edge))
   write(words, HEADER.ON_FULL, ON_FULL.indexOf(onFull))
   write(words, HEADER.LIMIT, rule.limit)
+  write(words, HEADER.FLAGS, flagsFor(rule))
   randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))
   const doubles = headerDoubles(words)
   doubles[HEADER.WINDOW_MS / 2] = rule.windowMs
@@ -126,13 +145,15 @@ export function arenaIn(
   const edge = EDGES[read(header, HEADER.EDGE)]
   const onFull = ON_FULL[read(header, HEADER.ON_FULL)]
   const sums = SUMS[read(header, HEADER.RANGE_SUM)]
+  const flags = read(header, HEADER.FLAGS)
   const isSound = isShape(buckets, sets, windowMs) && isLimit(limit)
   if (
     !isSound ||
     !Number.isFinite(originMs) ||
     edge === undefined ||
     onFull === undefined ||
-    sums === undefined
+    sums === undefined ||
+    (flags & ~(COUNT_REFUSED | SHADOW)) !== 0
   ) {
     throw invalid('an arena of Millrace with a valid header')
   }
@@ -141,7 +162,7 @@ export function arenaIn(
     throw invalid(`${4 * (from + shape.words)} bytes for its shape`, `${buffer.byteLength} bytes`)
   }
   const words = new Int32Array(buffer, 4 * from, shape.words)
-  return { buffer, words, shape, originMs, edge, onFull }
+  return { buffer, words, shape, originMs, edge, onFull, ...flagsOf(flags) }
 }
 
 /** The header as doubles. The index of a double is half of its index in words. */

@@ -6,7 +6,17 @@
  */
 import type { MillraceError } from '../core/errors.js'
 import { MOST_RULES, type Rules } from '../core/rule.js'
-import { type Arena, allocate, arenaIn, checkBuffer, shapeOf, shareError, writeHeader } from './arena.js'
+import {
+  type Arena,
+  allocate,
+  arenaIn,
+  checkBuffer,
+  flagsFor,
+  flagsOf,
+  shapeOf,
+  shareError,
+  writeHeader,
+} from './arena.js'
 import { HEADER, type OnFull, type Shape } from './layout.js'
 import { changeLimit } from './limit.js'
 import { read, type Words, write } from './words.js'
@@ -50,7 +60,7 @@ export function createArenas(rules: Rules, maxKeys: number, onFull: OnFull, orig
   const arenas = rules.map((rule, i) => {
     const shape = shapes[i]!
     const own = new Int32Array(buffer, 4 * starts[i]!, shape.words)
-    return { buffer, words: own, shape, originMs, edge: rule.edge, onFull }
+    return { buffer, words: own, shape, originMs, edge: rule.edge, onFull, ...flagsOf(flagsFor(rule)) }
   })
   writeHeaders(
     arenas.map((arena) => arena.words),

@@ -63,7 +63,7 @@ import { MAX_BUCKETS, MOST_LINEAR } from '../core/rule.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes if a word changes its place or its meaning. */
-export const LAYOUT_VERSION = 3
+export const LAYOUT_VERSION = 4
 
 export const HEADER = {
   MAGIC: 0,
@@ -111,9 +111,9 @@ export const HEADER = {
   /** Ways that are LIVE. */
   KEYS: 46,
   /**
-   * The words from here on are used only in a file that processes share (`shared-file/`). This one is the
-   * arena's time minus the machine's monotonic clock, in milliseconds, a double: words 48 and 49. Only a
-   * process that has the file alone writes it, before its first decision.
+   * The words from here to SHADOW_DENIED are used only in a file that processes share (`shared-file/`). This
+   * one is the arena's time minus the machine's monotonic clock, in milliseconds, a double: words 48 and 49.
+   * Only a process that has the file alone writes it, before its first decision.
    */
   CLOCK_OFFSET_MS: 48,
   /**
@@ -134,10 +134,18 @@ export const HEADER = {
   RULE_NAME_BYTES: 72,
   /** The start of that name in UTF-8, then zeros: words 80 to 111. */
   RULE_NAME: 80,
+  /** Decisions that a rule in shadow mode would have refused, a 64-bit counter. */
+  SHADOW_DENIED: 112,
+  /** `COUNT_REFUSED` and `SHADOW`. They never change. */
+  FLAGS: 114,
 } as const
 export const HEADER_WORDS = 128
 export const RULE_DIGEST_WORDS = 8
 export const RULE_NAME_WORDS = 32
+
+/** FLAGS: the rule's options `countRefused` and `shadow`. */
+export const COUNT_REFUSED = 1
+export const SHADOW = 2
 
 export const EDGES = ['strict', 'smooth'] as const
 export const ON_FULL = ['evict', 'deny', 'allow'] as const

@@ -1,5 +1,6 @@
+import { isLimit } from '../core/rule.js'
 import { HEADER } from './layout.js'
-import { add, notify, store, type Words } from './words.js'
+import { add, notify, read, store, type Words } from './words.js'
 
 /**
  * Changes the limit for all threads. The limit is stored before the count of updates. A thread that reads the
@@ -15,4 +16,31 @@ export function changeLimit(words: Words, limit: number, first: Words = words): 
 export function announceChange(words: Words): void {
   add(words, HEADER.UPDATES, 1)
   notify(words, HEADER.UPDATES)
+}
+
+/** The limit of a rule, for one thread. */
+export class RuleLimit {
+  readonly #words: Words
+  #lastValid = 1
+
+  constructor(words: Words) {
+    this.#words = words
+  }
+
+  get value(): number {
+    const limit = read(this.#words, HEADER.LIMIT)
+    return limit === this.#lastValid ? limit : this.#changed(limit)
+  }
+
+  set value(limit: number) {
+    changeLimit(this.#words, limit)
+  }
+
+  /**
+   * An invalid limit means that something else has written to the memory: the last valid one stays in force.
+   */
+  #changed(limit: number): number {
+    if (isLimit(limit)) this.#lastValid = limit
+    return this.#lastValid
+  }
 }

@@ -36,7 +36,7 @@ export const EACH = -1
 /**
  * The fields of a slot, as offsets in words. Of a decision: where its charge is. The request of a batch has
  * its area in WAY, its number of keys in CHARGED_TICK, and in REFUNDS 1 if it asks for `remaining`. A PEEK
- * has the limit of its call in LIMIT, or RULE_LIMIT.
+ * and an ATTEMPT have the limit of their call in LIMIT, or RULE_LIMIT.
  */
 export const WAY = 0
 export const CHARGED_TICK = 1
@@ -53,7 +53,7 @@ export const NUMBER = 3
 export const RETRY_AFTER_MS = 4
 export const RESET_MS = 5
 
-/** LIMIT of a PEEK without a limit of its own. */
+/** LIMIT of a request without a limit of its own. */
 export const RULE_LIMIT = 0
 
 /** The index of the request that belongs to a slot, in words. */
@@ -77,5 +77,7 @@ export const Op = {
   /** CHECK by the limit in the slot. The addon leaves it to TypeScript. */
   CHECK_WITHIN: 12,
   CLEAR_ALL: 13,
+  /** A CHECK for `wait`, by the limit in the slot or RULE_LIMIT. Its refusal is never charged. */
+  ATTEMPT: 14,
 } as const
 export type Op = (typeof Op)[keyof typeof Op]

@@ -20,6 +20,8 @@ export interface Statistics {
   allowed: number
   /** Refused decisions. */
   denied: number
+  /** Decisions that a rule with `shadow` would have refused. They count as `allowed`. */
+  shadowDenied: number
   /** Keys whose place another key took, even if nothing of them counted any more. */
   evicted: number
   /** Evicted keys that still counted: `maxKeys` is too small for the keys in use. */
@@ -34,8 +36,20 @@ export interface Statistics {
   bytes: number
 }
 
+/**
+ * After this many decisions, a thread adds its counts to the shared statistics. An atomic addition costs a
+ * tenth of a decision.
+ */
+export const DECISIONS_PER_FLUSH = 256
+
 /** Adds a thread's decisions to the statistics. */
-export function countDecisions({ words }: Arena, allowed: number, denied: number): void {
+export function countDecisions(
+  { words }: Arena,
+  allowed: number,
+  denied: number,
+  shadowDenied: number,
+): void {
+  if (shadowDenied > 0) count(words, HEADER.SHADOW_DENIED, shadowDenied)
   if (allowed > 0) count(words, HEADER.ALLOWED, allowed)
   if (denied > 0) count(words, HEADER.DENIED, denied)
 }
@@ -45,6 +59,7 @@ export function readStatistics({ words, buffer }: Arena): Statistics {
     keys: Math.max(0, load(words, HEADER.KEYS)),
     allowed: readCounter(words, HEADER.ALLOWED),
     denied: readCounter(words, HEADER.DENIED),
+    shadowDenied: readCounter(words, HEADER.SHADOW_DENIED),
     evicted: readCounter(words, HEADER.EVICTED),
     evictedLive: readCounter(words, HEADER.EVICTED_LIVE),
     noRoom: readCounter(words, HEADER.NO_ROOM),

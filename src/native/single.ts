@@ -1,7 +1,7 @@
 import { monotonicClock } from '../core/clock.js'
 import type { Decided } from '../core/decision.js'
 import type { Reading } from '../core/reading.js'
-import type { Arena } from '../memory/arena.js'
+import { type Arena, changesRefusals } from '../memory/arena.js'
 import { COUNT } from '../memory/layout.js'
 import { type Addon, addonForArena } from './addon.js'
 import { CALL, CALL_WORDS, OPERATION, paramsFor, STATUS } from './native-params.js'
@@ -18,6 +18,8 @@ export class NativeSingle {
   readonly #run: () => void
   readonly #reading: Reading
   readonly #readsClock: boolean
+  /** Whether TypeScript decides again what the addon refuses. A refusal of the addon changes no count. */
+  readonly #leavesRefusals: boolean
   readonly #words: Int32Array
   readonly #doubles: Float64Array
 
@@ -31,6 +33,7 @@ export class NativeSingle {
   }
 
   constructor(addon: Addon, arena: Arena, reading: Reading, mayReadClock: boolean) {
+    this.#leavesRefusals = changesRefusals(arena)
     this.#words = new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS))
     this.#doubles = new Float64Array(this.#words.buffer)
     this.#reading = reading
@@ -41,8 +44,8 @@ export class NativeSingle {
 
   /**
    * Reads the clock and decides; `hint` is the way where the key was last, or NO_WAY. Returns false if it
-   * decided and charged nothing: the cost is 0 or above the limit, the key has no way, or a newer reading is
-   * needed. The reading is taken in either case.
+   * decided and charged nothing: the cost is 0 or above the limit, the key has no way, a newer reading is
+   * needed, or TypeScript handles refusals. The reading is taken in either case.
    */
   decides(lo: number, hi: number, cost: number, hint: number): boolean {
     return this.#decides(OPERATION.CHECK, lo, hi, cost, hint)
@@ -84,7 +87,8 @@ export class NativeSingle {
     words[CALL.COST] = cost
     words[CALL.WAY] = hint
     this.#run()
-    return words[CALL.STATUS] !== STATUS.UNANSWERED
+    const status = words[CALL.STATUS]
+    return status === STATUS.DONE || (status === STATUS.REFUSED && !this.#leavesRefusals)
   }
 
   /** The result of the last decision. */

@@ -40,7 +40,8 @@ export function checkMatch(path: string, arenas: Arenas, { rules, maxKeys, onFul
 }
 
 /** Compares one rule with its arena. `at` stands before the names of its options. */
-function compareRule(rule: Rule, { shape, words, edge }: Arena, at: string): Compared[] {
+function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
+  const { shape, words, edge } = arena
   const sums = sumsFor(rule.buckets, rule.rangeSum)
   const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
   return [
@@ -59,7 +60,14 @@ function compareRule(rule: Rule, { shape, words, edge }: Arena, at: string): Com
     ],
     [`${at}rangeSum`, sums, shape.sums, sums === shape.sums],
     [`${at}edge`, rule.edge, edge, rule.edge === edge],
+    compareFlag('countRefused', rule, arena, at),
+    compareFlag('shadow', rule, arena, at),
   ]
+}
+
+function compareFlag(name: 'countRefused' | 'shadow', rule: Rule, arena: Arena, at: string): Compared {
+  const expected = rule[name] === true
+  return [`${at}${name}`, `${expected}`, `${arena[name]}`, expected === arena[name]]
 }
 
 /**

@@ -11,14 +11,16 @@ export type Claims = Readonly<Record<string, Verify>>
 /** After so long, a charge at the start of such a test has left the window. */
 export const END_MS = 61_000 - (START_MS % 1_000)
 
-/** Tests every claim with both engines. */
-export function testWithBoth(claims: Claims, options: Partial<LimiterOptions> = {}): void {
-  for (const [claim, verify] of Object.entries(claims)) {
-    for (const engine of ENGINES) {
-      test(`${engine}: ${claim}`, async () => {
-        await using made = decidedBy(engine, options)
-        await verify(made.limiter, made.clock)
-      })
+/** Tests every claim with both engines, the claims of each group about limiters with its options. */
+export function testWithBoth(groups: readonly (readonly [Claims, Partial<LimiterOptions>])[]): void {
+  for (const [claims, options] of groups) {
+    for (const [claim, verify] of Object.entries(claims)) {
+      for (const engine of ENGINES) {
+        test(`${engine}: ${claim}`, async () => {
+          await using made = decidedBy(engine, options)
+          await verify(made.limiter, made.clock)
+        })
+      }
     }
   }
   test.run()

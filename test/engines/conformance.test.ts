@@ -327,4 +327,4 @@ const CLAIMS: Claims = {
   },
 }
 
-testWithBoth(CLAIMS)
+testWithBoth([[CLAIMS, {}]])

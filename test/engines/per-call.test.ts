@@ -156,4 +156,4 @@ const CLAIMS: Claims = {
   },
 }
 
-testWithBoth(CLAIMS)
+testWithBoth([[CLAIMS, {}]])

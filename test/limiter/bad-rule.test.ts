@@ -29,6 +29,11 @@ test('the smallest and the largest limit are accepted', () => {
   }
 })
 
+test('countRefused and shadow are true or false', () => {
+  for (const option of ['countRefused', 'shadow'] as const)
+    assertRefused(option, ['true', 1, 0, null, {}], 'ERR_MILLRACE_INVALID_RULE')
+})
+
 test('a range sum is refused for a window of up to 256 granules, which needs none', () => {
   for (const rangeSum of ['blocks', 'fenwick'] as const) {
     for (const granules of [60, 256]) {

@@ -53,13 +53,14 @@ test('a truncated arena is refused with the number of bytes that it should have'
 
 const TAMPERED: Record<string, number[]> = {
   MAGIC: [0, 1, -1],
-  VERSION: [0, 1, 2, 4, -1],
+  VERSION: [0, 1, 3, 5, -1],
   BUCKETS: [0, -1, 61, 2 ** 20 + 1, 2 ** 31 - 1],
   SETS: [0, 1, -2, 3, 2 ** 31 - 1],
   LIMIT: [0, -1, 2 ** 22 - 1],
   RANGE_SUM: [-1, 3],
   EDGE: [-1, 2],
   ON_FULL: [-1, 3],
+  FLAGS: [-1, 4],
 }
 for (const [name, values] of Object.entries(TAMPERED)) {
   test(`an arena with a damaged ${name} is refused`, () => {

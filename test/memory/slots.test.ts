@@ -28,8 +28,9 @@ test('the map of a request ring is the one that the addon was built with', () =>
     RESET_MS: 5,
     REMAINING: 4,
     OUTCOME: 5,
+    RULE_LIMIT: 0,
   })
-  assert.equal(Object.values(Op), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+  assert.equal(Object.values(Op), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14])
 })
 
 test('all words of all requests are distinct', () => {

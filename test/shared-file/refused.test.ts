@@ -15,7 +15,7 @@ import {
 import { inspect } from 'node:util'
 import { attachLimiter, createLimiter, type LimiterOptions, MillraceError, manualClock } from 'millrace'
 import * as assert from 'uvu/assert'
-import { HEADER, HEADER_WORDS } from '#millrace/memory/layout.js'
+import { HEADER, HEADER_WORDS, LAYOUT_VERSION } from '#millrace/memory/layout.js'
 import { assertIsError, assertRaises } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
 import { sized } from '../size.js'
@@ -168,6 +168,11 @@ test('a mismatch lists all differences with both values; another limit is not a 
     [{ edge: 'smooth' }, 'edge', /edge strict .*"edge smooth"/],
     [{ onFull: 'deny' }, 'onFull', /onFull evict .*"onFull deny"/],
     [
+      { countRefused: true, shadow: true },
+      'countRefused, shadow',
+      /countRefused false, shadow false .*"countRefused true, shadow true"/,
+    ],
+    [
       { edge: 'smooth', onFull: 'allow' },
       'edge, onFull',
       /edge strict, onFull evict .*"edge smooth, onFull allow"/,
@@ -181,14 +186,28 @@ test('a mismatch lists all differences with both values; another limit is not a 
   await open(file, { limit: 11 }).close()
 })
 
+test('countRefused and shadow hold for all who have a file open', async () => {
+  const file = at('refusals')
+  const limiter = open(file, { limit: 2, countRefused: true, shadow: true })
+  const again = open(file, { limit: 2, countRefused: true, shadow: true })
+  const attached = attachLimiter(limiter.share())
+  for (const one of [limiter, again, attached]) {
+    for (let i = 0; i < 3; i++) assert.ok(one.check('key').allowed)
+    assert.is(one.peek('key').shadow!.allowed, false)
+    await one.close()
+  }
+  const { shadowDenied } = open(file, { limit: 2, countRefused: true, shadow: true }).stats()
+  assert.is(shadowDenied, 7)
+})
+
 test('a file of another layout is a mismatch that names both versions', async () => {
   const file = await made('version')
   const bytes = readFileSync(file)
-  for (const version of [2, 77]) {
+  for (const version of [LAYOUT_VERSION - 1, 77]) {
     bytes.writeInt32LE(version, 4 * HEADER.VERSION)
     writeFileSync(file, bytes)
     const { message } = assertRaises(() => open(file), 'ERR_MILLRACE_SHARED_MISMATCH', 'layout version')
-    assert.match(message, new RegExp(`layout version ${version} .*"layout version 3"`))
+    assert.match(message, new RegExp(`layout version ${version} .*"layout version ${LAYOUT_VERSION}"`))
   }
 })
 

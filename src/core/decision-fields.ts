@@ -1,0 +1,46 @@
+/** The fields of a decision as plain data, and their ranges. */
+import type { Decision, Fields, Figures, RuleDecision } from './decision.js'
+
+/**
+ * The largest `retryAfterSeconds`: 24.8 days, the longest time in whole seconds that a JavaScript timer
+ * accepts. A timer that is set for longer fires at once. A client with a larger number would retry in a loop.
+ */
+export const MAX_RETRY_SECONDS = 2_147_483
+
+/** All fields, in the order of the output. */
+export function fieldsOf(decision: Fields): Fields {
+  const { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule, shadow } = decision
+  const fields = { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule }
+  return shadow === undefined ? fields : { ...fields, shadow }
+}
+
+/** All fields, without `Infinity`. */
+export function jsonOf(decision: Fields): Fields {
+  return withoutInfinity(fieldsOf(decision))
+}
+
+/** The fields of a rule's part, in the order of the output. */
+export function ruleFieldsOf(part: RuleDecision): RuleDecision {
+  const { rule, allowed, limit, remaining, retryAfterMs, resetMs, shadow } = part
+  const fields = { rule, allowed, limit, remaining, retryAfterMs, resetMs }
+  return shadow === undefined ? fields : { ...fields, shadow }
+}
+
+/** The same without `Infinity`. */
+export function ruleJsonOf(part: RuleDecision): RuleDecision {
+  return withoutInfinity(ruleFieldsOf(part))
+}
+
+function withoutInfinity<T extends Figures & Pick<Decision, 'shadow'>>(fields: T): T {
+  const { retryAfterMs, resetMs, shadow } = fields
+  const json = { ...fields, retryAfterMs: finite(retryAfterMs), resetMs: finite(resetMs) }
+  if (shadow === undefined) return json
+  return { ...json, shadow: { ...shadow, retryAfterMs: finite(shadow.retryAfterMs) } }
+}
+
+const finite = (ms: number): number => Math.min(ms, Number.MAX_SAFE_INTEGER)
+
+/** @see Decision.retryAfterSeconds */
+export function secondsOf(retryAfterMs: number): number {
+  return Math.min(Math.ceil(retryAfterMs / 1000), MAX_RETRY_SECONDS)
+}
