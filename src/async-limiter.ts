@@ -322,7 +322,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    * `ERR_MILLRACE_WORKER_LOST`, `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
-   * await limiter.clearAll() // the quota of the month begins anew
+   * await limiter.clearAll() // a new month begins, with a full quota for each key
    * ```
    */
   clearAll(): Promise<void>

@@ -21,7 +21,7 @@ export interface CheckOptions {
   /**
    * A limit for this call only, in place of the rule's: an integer from 1 to 4,194,302. With several rules,
    * an object with such limits by the names of rules: `{ burst: 20 }`. So one limiter serves plans with
-   * different limits. A key has one count in each rule, whatever limits it is checked against.
+   * different limits. A key has one count in each rule for all limits.
    * @default the limit of the rule
    */
   limit?: number | Readonly<Record<string, number>>

@@ -311,7 +311,7 @@ export interface Limiter extends AsyncDisposable {
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
-   * limiter.clearAll() // the quota of the month begins anew
+   * limiter.clearAll() // a new month begins, with a full quota for each key
    * ```
    */
   clearAll(): void

@@ -60,7 +60,7 @@ export class RulesDecision implements Decision {
     return false
   }
 
-  /** As if the rules with the option `shadow` were enforced, beside the others. */
+  /** As if the rules with the option `shadow` were enforced, too. */
   get shadow(): ShadowDecision | undefined {
     if (this.rules.every(({ shadow }) => shadow === undefined)) return undefined
     const allowed = this.allowed && this.rules.every(({ shadow }) => shadow?.allowed !== false)

@@ -54,7 +54,7 @@ export interface Engine<D extends OwnDecision> {
   checkWithin(limit: CallLimit, lo: number, hi: number, cost: number, hint?: number): D
   /** Decides, but charges and inserts nothing. */
   peek(lo: number, hi: number, cost: number, limit?: CallLimit): D
-  /** Runs a decision whose refusal is not charged, whatever the rules say: an attempt of `wait`. */
+  /** Runs a decision, an attempt of `wait`. Its refusal is not charged, also with `countRefused`. */
   withoutCharge(decide: () => D): D
   /** Decides many keys in order. */
   checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision

@@ -157,7 +157,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.check(lo, hi, cost, hint, limit)
   }
 
-  /** Runs a decision whose refusal is not charged, whatever the rule says: an attempt of `wait`. */
+  /** Runs a decision, an attempt of `wait`. Its refusal is not charged, also with `countRefused`. */
   withoutCharge<T>(decide: () => T): T {
     const counts = this.#countsRefused
     this.#countsRefused = false

@@ -1,7 +1,7 @@
 /**
  * The arenas of a limiter's rules, one for each rule, in one buffer. Each begins at a multiple of a page, so
  * that its cells are aligned as in a buffer of its own. All have the seed of the first arena, so one hash
- * finds a key in each. Whatever a limiter has only once is in the header of the first arena: the decisions in
+ * finds a key in each. The header of the first arena has what a limiter has only once: the decisions in
  * its statistics, the count of changed limits, the time of a file.
  */
 import type { MillraceError } from '../core/errors.js'
