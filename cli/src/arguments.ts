@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import type { Duration } from 'millrace'
-import { parseDuration } from 'millrace/internal'
+import { formatDuration, parseDuration } from 'millrace/internal'
 
 /** Parses an option's value: a whole number of at least 1. */
 export function positiveInteger(text: string): number {
@@ -23,4 +23,25 @@ export function duration(text: string): Duration {
     throw new InvalidArgumentError('Expected a duration above 0, such as 250ms, 10s, 15m, 1h or 30d.')
   }
   return text as Duration
+}
+
+/** A limit and its window. */
+export interface LimitIn {
+  /** Such as `10/1s`. The same limit and window have the same name. */
+  readonly name: string
+  readonly limit: number
+  readonly window: Duration
+}
+
+/** Parses one more value of a repeated option: a limit and a window, such as `10/1s`. */
+export function limitIn(text: string, others: readonly LimitIn[] = []): LimitIn[] {
+  const [, count, length] = /^(\d+)\/(.+)$/.exec(text) ?? []
+  if (count === undefined || length === undefined)
+    throw new InvalidArgumentError('Expected a limit and a window, such as 10/1s or 1000/1h.')
+  const limit = positiveInteger(count)
+  const window = duration(length)
+  const name = `${limit}/${formatDuration(parseDuration(window, 'window'))}`
+  if (others.some((other) => other.name === name))
+    throw new InvalidArgumentError(`Expected another rule than ${name}, which is given already.`)
+  return [...others, { name, limit, window }]
 }

@@ -54,6 +54,64 @@ test('every option has an effect, in its long and its short form', async () => {
   assert.equal([limit, windowMs, granularityMs, edge], [2, 10_000, 500, 'smooth'])
 })
 
+test('--rule replays several rules at once, and prints the figures of each', async () => {
+  // A request each second. The first rule admits those of the seconds 0, 3 and 6: a bucket counts whole.
+  const text = log({ '192.0.2.1': 9, '192.0.2.2': 2 })
+  const { code, out, err } = await replayed(text, '--rule', '1/2s', '-r', '3/1m', '--json', '-t', '1')
+  assert.equal([code, err], [0, ''])
+  const { rules, refused, refusedTooEarly, wronglyAdmitted, topRefused, ...others } = JSON.parse(out)
+  assert.equal([wronglyAdmitted, refusedTooEarly], [0, 0])
+  assert.equal(
+    rules.map(({ name, limit, windowMs }: Record<string, unknown>) => [name, limit, windowMs]),
+    [
+      ['1/2s', 1, 2_000],
+      ['3/1m', 3, 60_000],
+    ],
+  )
+  assert.equal(
+    rules.map(({ refused }: { refused: number }) => refused),
+    [7, 2],
+  )
+  assert.is(refused, 7)
+  assert.equal([others.limit, others.windowMs, others.edge], [undefined, undefined, 'strict'])
+  assert.equal(topRefused, [
+    {
+      ...{ client: '192.0.2.1', requests: 9, refused: 6 },
+      rules: [
+        { name: '1/2s', refused: 6, peak: 2 },
+        { name: '3/1m', refused: 2, peak: 9 },
+      ],
+    },
+  ])
+  const inOtherUnits = await replayed(text, '--rule', '1/2000ms', '-r', '3/60s', '--json', '-t', '1')
+  assert.is(inOtherUnits.out, out)
+})
+
+test('one --rule is the same as --limit and --window', async () => {
+  const text = log({ '192.0.2.1': 30 })
+  const more = ['-g', '500ms', '-e', 'smooth', '-c', 'fixed-window']
+  for (const output of [[], ['--json']]) {
+    const found = await replayed(text, '--rule', '2/10s', ...more, ...output)
+    assert.is(found.code, 0)
+    assert.equal(found, await replayed(text, '-l', '2', '-w', '10s', ...more, ...output))
+  }
+})
+
+test('--granularity, --edge and --compare act on every rule', async () => {
+  const text = log({ '192.0.2.1': 30 })
+  const options = ['-r', '2/10s', '-r', '5/1m', '-g', '5s', '-e', 'smooth', '-c', 'fixed-window', '--json']
+  const { rules, edge, fixedWindow } = JSON.parse((await replayed(text, ...options)).out)
+  assert.equal(
+    rules.map(({ granularityMs }: { granularityMs: number }) => granularityMs),
+    [5_000, 5_000],
+  )
+  assert.is(edge, 'smooth')
+  assert.equal(
+    fixedWindow.rules.map(({ name }: { name: string }) => name),
+    ['2/10s', '5/1m'],
+  )
+})
+
 test('--top sets the number of listed clients', async () => {
   const text = log({ '192.0.2.1': 3, '192.0.2.2': 5, '192.0.2.3': 4 })
   const { out } = await replayed(text, '--limit', '1', '--top', '2')
@@ -177,6 +235,40 @@ test('every usage error prints one line on stderr, nothing on stdout, and exits 
     [['replay', '-', '--compare', 'leaky'], /Allowed choices are fixed-window/],
     [['replay', '-', '--window', '60'], /'60' is invalid. Add a unit, such as 60s, 60m or 60ms/],
     [['replay', '-', '--granularity', '1'], /'1' is invalid. Add a unit, such as 1s/],
+    [
+      ['replay', '-', '--rule', '10'],
+      /--rule <limit\/window>' argument '10' is invalid. Expected a limit and a window, such as 10\/1s/,
+    ],
+    [['replay', '-', '--rule', '0/1s'], /argument '0\/1s' is invalid. Expected a whole number of 1 or more/],
+    [['replay', '-', '--rule', '10/60'], /argument '10\/60' is invalid. Add a unit, such as 60s/],
+    [['replay', '-', '--rule', '10/1y'], /argument '10\/1y' is invalid. Expected a duration above 0/],
+    [['replay', '-', '--rule', '-1/1s'], /argument '-1\/1s' is invalid. Expected a limit and a window/],
+    [['replay', '-', '--rule', ''], /argument '' is invalid. Expected a limit and a window/],
+    [['replay', '-', '--rule'], /'-r, --rule <limit\/window>' argument missing/],
+    [
+      ['replay', '-', '--rule', '5000000/1s'],
+      /--rule 5000000\/1s: limit: expected an integer from 1 to 4194302/,
+    ],
+    [
+      ['replay', '-', '-r', '10/1s', '-r', '10/1h', '-g', '1m'],
+      /--rule 10\/1s: granularity: expected at most the window, 1s/,
+    ],
+    [
+      ['replay', '-', '--rule', '10/1m', '--rule', '10/60s'],
+      /argument '10\/60s' is invalid. Expected another rule than 10\/1m, which is given already/,
+    ],
+    [
+      ['replay', '-', '--rule', '10/1s', '--limit', '5'],
+      /'-l, --limit <units>' argument '5' cannot be used with option '-r, --rule .* such as --rule 5\/1m/,
+    ],
+    [
+      ['replay', '-', '-w', '1h', '--rule', '10/1s'],
+      /'-w, --window <duration>' argument '1h' cannot be used with option '-r, --rule .* --rule 60\/1h/,
+    ],
+    [
+      ['replay', '-', ...Array.from({ length: 17 }, (_, i) => ['--rule', `${i + 1}/1m`]).flat()],
+      /'-r, --rule <limit\/window>' is given 17 times. Expected at most 16 rules/,
+    ],
     [['replay', '-', '--top', '0'], /'-t, --top <count>' argument '0' is invalid/],
     [['replay', '-', '--limt', '3'], /unknown option '--limt' \(Did you mean --limit\?\)/],
     [['replay', '-', 'more'], /too many arguments for 'replay'/],
@@ -224,7 +316,8 @@ test('help and version go to stdout and exit with 0; without a command, help goe
 test('help and report are no wider than the terminal', async () => {
   const text = log({ [`${'long-name.'.repeat(20)}example`]: 20, '192.0.2.1': 20 })
   for (const columns of [40, 80, 120]) {
-    for (const args of [['--help'], ['help', 'replay'], ['replay', '-', '--limit', '3']]) {
+    const several = ['replay', '-', '--rule', '3/1m', '-r', '2/1s', '-r', '10/1h', '-c', 'fixed-window']
+    for (const args of [['--help'], ['help', 'replay'], ['replay', '-', '--limit', '3'], several]) {
       const { out } = await ran(args, [text], columns)
       assert.ok(out.length > 0)
       for (const line of out.split('\n')) assert.ok(line.length <= columns, `${columns}: ${line}`)

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
-import type { Duration, Edge, MillraceError } from 'millrace'
+import type { Duration, Edge, MillraceError, RuleOptions } from 'millrace'
 import { checkRule } from 'millrace/internal'
-import { duration, positiveInteger } from '../arguments.js'
+import { duration, type LimitIn, limitIn, positiveInteger } from '../arguments.js'
 import {
   type Environment,
   grouped,
@@ -12,7 +12,8 @@ import {
   widthOf,
 } from '../terminal.js'
 import { fixedWindow } from './fixed-window.js'
-import { type Key, parseKey, readable } from './keys.js'
+import { figuresOf } from './json.js'
+import { type Key, parseKey } from './keys.js'
 import { type Replay, replay, violatesGuarantee } from './replay.js'
 import { report } from './report.js'
 import { timeline } from './timeline.js'
@@ -21,6 +22,7 @@ import { readTraffic } from './traffic.js'
 interface ReplayOptions {
   limit: number
   window: Duration
+  rule?: LimitIn[]
   granularity?: Duration
   edge: Edge
   key: Key
@@ -30,6 +32,7 @@ interface ReplayOptions {
 }
 
 const EXAMPLE = 'Example: millrace replay access.log.gz -l 10 -w 1m -c fixed-window'
+const MOST_RULES = 16
 const NARROWEST = 20
 const NARROWEST_CHART = 40
 const WIDEST_CHART = 120
@@ -58,8 +61,14 @@ export function replayCommand(
       '1m' as Duration,
     )
     .option(
+      '-r, --rule <limit/window>',
+      'a limit and its window, such as 10/1s, instead of -l and -w. Repeat it for several rules: a request must fit ' +
+        'all of them',
+      limitIn,
+    )
+    .option(
       '-g, --granularity <duration>',
-      'length of a bucket; divides the window (default: 1/60 of it)',
+      'length of a bucket; divides the window, or each of several (default: 1/60 of it)',
       duration,
     )
     .addOption(
@@ -84,23 +93,53 @@ export function replayCommand(
     .option('-t, --top <count>', 'number of refused clients to list', positiveInteger, 10)
     .option('--json', 'print the results as JSON')
     .addHelpText('after', () => helpParagraph(EXAMPLE, environment.stdout))
-    .action(async (file: string, options: ReplayOptions) => {
+    .action(async (file: string, options: ReplayOptions, command: Command) => {
+      checkNoLimitBeside(command, options)
       exit(await runReplay(file, options, environment))
     })
 }
 
+/** A rule has a limit and a window of its own. */
+function checkNoLimitBeside(command: Command, { rule, limit, window }: ReplayOptions): void {
+  if (rule === undefined) return
+  for (const [name, value] of Object.entries({ limit, window })) {
+    if (command.getOptionValueSource(name) === 'default') continue
+    const { flags } = command.options.find((option) => option.attributeName() === name)!
+    command.error(
+      `option '${flags}' argument '${value}' cannot be used with option '-r, --rule <limit/window>'. Expected one ` +
+        `rule more, such as --rule ${limit}/${window}`,
+    )
+  }
+  if (rule.length > MOST_RULES)
+    command.error(
+      `option '-r, --rule <limit/window>' is given ${rule.length} times. Expected at most ${MOST_RULES} rules`,
+    )
+}
+
+/** The rules to replay. They are checked before the log is read, which may take long. */
+function rulesOf({ rule, limit, window, granularity, edge }: ReplayOptions): RuleOptions[] {
+  const more = { edge, ...(granularity === undefined ? {} : { granularity }) }
+  if (rule === undefined) {
+    checkRule({ limit, window, ...more })
+    return [{ limit, window, ...more }]
+  }
+  return rule.map((each) => {
+    checkRule({ ...each, ...more }, `--rule ${each.name}: `)
+    return { ...each, ...more }
+  })
+}
+
 async function runReplay(file: string, options: ReplayOptions, environment: Environment): Promise<number> {
-  const { limit, window, granularity, edge, key, compare, top, json } = options
+  const { key, compare, top, json } = options
   const { stdin, stdout, stderr } = environment
-  const rule = { limit, window, edge, ...(granularity === undefined ? {} : { granularity }) }
-  checkRule(rule) // fails before reading the log, which may take long
+  const rules = rulesOf(options)
   const progress = new Progress(stderr)
   let read: Awaited<ReturnType<typeof readTraffic>>
   let replayed: Replay
   try {
     read = await readTraffic(file, key, stdin, progress)
     const { length } = read.traffic.atMs
-    replayed = replay(read.traffic, rule, (done) => {
+    replayed = replay(read.traffic, rules, (done) => {
       progress.show(() => `replaying: ${grouped(done)} of ${grouped(length)} requests`)
     })
   } catch (error) {
@@ -112,11 +151,15 @@ async function runReplay(file: string, options: ReplayOptions, environment: Envi
     progress.done()
   }
   const { traffic, unparsed, withoutUser } = read
-  const compared = compare === undefined ? {} : { fixedWindow: fixedWindow(traffic, replayed) }
+  const compared = compare === undefined ? {} : { fixedWindow: fixedWindow(traffic, replayed.rules) }
   if (json) {
-    const { refusedMost, admitted, ...figures } = replayed
-    const topRefused = refusedMost.slice(0, top).map((one) => ({ ...one, client: readable(one.client) }))
-    const all = { ...figures, ...compared, unparsed: unparsed.count, key: key.name, withoutUser, topRefused }
+    const all = figuresOf(replayed, {
+      ...compared,
+      unparsed: unparsed.count,
+      key: key.name,
+      withoutUser,
+      top,
+    })
     stdout.write(`${JSON.stringify(all, undefined, 2)}\n`)
   } else {
     const width = Math.max(NARROWEST, widthOf(stdout))

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 
 const MINUTE = 60_000
 const START = Date.UTC(2026, 2, 9, 14)
-const RULE = { limit: 10, windowMs: MINUTE }
+const RULES = [{ limit: 10, windowMs: MINUTE }]
 
 function traffic(requests: [client: string, atMs: number][]) {
   const clients = [...new Set(requests.map(([client]) => client))]
@@ -20,14 +20,14 @@ const burst = (client: string, count: number, atMs: number) =>
 
 test('a burst at a minute boundary is admitted twice', () => {
   const requests = [...burst('a', 10, START + MINUTE - 1_000), ...burst('a', 12, START + MINUTE)]
-  assert.equal(fixedWindow(traffic(requests), RULE), { refused: 2, mostInWindow: 20, clientsOver: 1 })
+  assert.equal(fixedWindow(traffic(requests), RULES), { refused: 2, mostInWindow: [20], clientsOver: 1 })
 })
 
 test('the same burst within a minute, or a window apart, is not', () => {
   const within = [...burst('a', 10, START), ...burst('a', 12, START + 59_000)]
-  assert.equal(fixedWindow(traffic(within), RULE), { refused: 12, mostInWindow: 10, clientsOver: 0 })
+  assert.equal(fixedWindow(traffic(within), RULES), { refused: 12, mostInWindow: [10], clientsOver: 0 })
   const apart = [...burst('a', 10, START), ...burst('a', 10, START + MINUTE)]
-  assert.equal(fixedWindow(traffic(apart), RULE), { refused: 0, mostInWindow: 10, clientsOver: 0 })
+  assert.equal(fixedWindow(traffic(apart), RULES), { refused: 0, mostInWindow: [10], clientsOver: 0 })
 })
 
 test('clients count separately, and requests by time in any order of the log', () => {
@@ -37,11 +37,23 @@ test('clients count separately, and requests by time in any order of the log', (
     ...burst('a', 9, START + MINUTE - 500),
     ...burst('c', 1, START),
   ]
-  assert.equal(fixedWindow(traffic(requests), RULE), { refused: 1, mostInWindow: 13, clientsOver: 1 })
+  assert.equal(fixedWindow(traffic(requests), RULES), { refused: 1, mostInWindow: [13], clientsOver: 1 })
 })
 
 test('no requests, no refusals', () => {
-  assert.equal(fixedWindow(traffic([]), RULE), { refused: 0, mostInWindow: 0, clientsOver: 0 })
+  assert.equal(fixedWindow(traffic([]), RULES), { refused: 0, mostInWindow: [0], clientsOver: 0 })
+})
+
+test('with several rules a request must fit the counter of each, and a refused one counts in none', () => {
+  const rules = [
+    { limit: 2, windowMs: 1_000 },
+    { limit: 5, windowMs: MINUTE },
+  ]
+  const requests = [0, 1, 2, 3].flatMap((second) => burst('a', 3, START + 1_000 * second))
+  // 2 in each second until 5 in the minute: 1 + 1 + 2 + 3 are refused.
+  assert.equal(fixedWindow(traffic(requests), rules), { refused: 7, mostInWindow: [2, 5], clientsOver: 0 })
+  const atBoundary = [...burst('a', 2, START + MINUTE - 1), ...burst('a', 2, START + MINUTE)]
+  assert.equal(fixedWindow(traffic(atBoundary), rules), { refused: 0, mostInWindow: [4, 4], clientsOver: 1 })
 })
 
 test('the result equals a recount of every window, and is at most twice the limit', () => {
@@ -70,13 +82,13 @@ test('the result equals a recount of every window, and is at most twice the limi
             ),
           ),
         )
-        const found = fixedWindow(traffic(requests), { limit, windowMs })
+        const found = fixedWindow(traffic(requests), [{ limit, windowMs }])
         assert.equal(found, {
           refused: requests.length - passed.length,
-          mostInWindow: Math.max(...most),
+          mostInWindow: [Math.max(...most)],
           clientsOver: most.filter((count) => count > limit).length,
         })
-        assert.ok(found.mostInWindow <= 2 * limit)
+        assert.ok(found.mostInWindow[0]! <= 2 * limit)
       },
     ),
   )

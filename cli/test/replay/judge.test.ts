@@ -31,12 +31,8 @@ function judged(decided: Decided[], limits: { limit: number; windowMs: number; g
     atMs: decided.map(({ atMs }) => atMs),
     client: decided.map(({ client }) => client),
   }
-  return judge(
-    traffic,
-    order,
-    Uint8Array.from(decided, ({ allowed }) => Number(allowed)),
-    limits,
-  )
+  const refusers = Uint16Array.from(decided, ({ allowed }) => (allowed ? 0 : 1))
+  return judge(traffic, order, refusers, [{ name: 'one', ...limits }])
 }
 
 test('exactly the wrong decisions are found', () => {
@@ -107,6 +103,86 @@ test('the listed clients are those with a refusal, with their requests', () => {
         found,
         expected.filter(([, , refused]) => refused !== 0),
       )
+    }),
+  )
+})
+
+/** Random decisions of three rules, and which of them refused. */
+const byThree = fc.array(
+  fc.record({ client: fc.nat(NAMES.length - 1), atMs: fc.nat(600), refusers: fc.nat(7) }),
+  { maxLength: 80 },
+)
+const threeRules = fc
+  .tuple(bounds, bounds, bounds)
+  .map((rules) => rules.map((rule, i) => ({ name: `${i}`, ...rule })))
+
+test('with several rules, a request has room if all have, and each rule counts its refusals', () => {
+  fc.assert(
+    fc.property(byThree, threeRules, (decided, rules) => {
+      const inOrder = decided.toSorted((a, b) => a.atMs - b.atMs)
+      const expected = { refused: 0, wronglyAdmitted: 0, wronglyRefused: 0, refusedTooEarly: 0 }
+      inOrder.forEach(({ client, atMs, refusers }, i) => {
+        const before = inOrder.slice(0, i).filter((other) => other.client === client && other.refusers === 0)
+        const fits = (longer: 0 | 1) =>
+          rules.every(({ limit, windowMs, granularityMs }) => {
+            const length = windowMs + longer * granularityMs
+            return before.filter((other) => atMs - other.atMs < length).length < limit
+          })
+        if (refusers === 0) expected.wronglyAdmitted += Number(!fits(0))
+        else {
+          expected.refused++
+          expected.wronglyRefused += Number(fits(0))
+          expected.refusedTooEarly += Number(fits(1))
+        }
+      })
+      const { counts, rules: byRule } = judge(
+        {
+          clients: NAMES,
+          atMs: inOrder.map(({ atMs }) => atMs),
+          client: inOrder.map(({ client }) => client),
+        },
+        Uint32Array.from(inOrder, (_, i) => i),
+        Uint16Array.from(inOrder, ({ refusers }) => refusers),
+        rules,
+      )
+      const { exactRefused, ...wrong } = counts
+      assert.equal(wrong, expected)
+      for (const [i, found] of byRule.entries()) {
+        const own = inOrder.filter(({ refusers }) => (refusers & (1 << i)) !== 0)
+        assert.equal(found, {
+          refused: own.length,
+          refusedAlone: own.filter(({ refusers }) => refusers === 1 << i).length,
+          refusedClients: new Set(own.map(({ client }) => client)).size,
+        })
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('the exact log of several rules refuses what one of them has no room for', () => {
+  fc.assert(
+    fc.property(byThree, threeRules, (decided, rules) => {
+      const inOrder = decided.toSorted((a, b) => a.atMs - b.atMs)
+      const passed: typeof inOrder = []
+      for (const one of inOrder) {
+        const own = passed.filter(({ client }) => client === one.client)
+        const fits = rules.every(
+          ({ limit, windowMs }) => own.filter(({ atMs }) => one.atMs - atMs < windowMs).length < limit,
+        )
+        if (fits) passed.push(one)
+      }
+      const { counts } = judge(
+        {
+          clients: NAMES,
+          atMs: inOrder.map(({ atMs }) => atMs),
+          client: inOrder.map(({ client }) => client),
+        },
+        Uint32Array.from(inOrder, (_, i) => i),
+        Uint16Array.from(inOrder, ({ refusers }) => refusers),
+        rules,
+      )
+      assert.is(counts.exactRefused, inOrder.length - passed.length)
     }),
   )
 })

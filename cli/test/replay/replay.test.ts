@@ -96,7 +96,7 @@ test('on random traffic, strict admits none wrongly and refuses none more than a
       const log = requests.map(([client, second]): [string, number] => [client, START + 500 * second])
       const found = replay(
         traffic(log),
-        { limit, window, granularity: window / granules, edge: 'strict' },
+        [{ limit, window, granularity: window / granules, edge: 'strict' }],
         nothing,
       )
       assert.equal([found.wronglyAdmitted, found.refusedTooEarly], [0, 0])
@@ -108,7 +108,7 @@ test('on random traffic, neither edge refuses more than a bucket early', () => {
   fc.assert(
     fc.property(requests, rule, (requests, { limit, window, granules, edge }) => {
       const log = requests.map(([client, second]): [string, number] => [client, START + 700 * second])
-      const found = replay(traffic(log), { limit, window, granularity: window / granules, edge }, nothing)
+      const found = replay(traffic(log), [{ limit, window, granularity: window / granules, edge }], nothing)
       assert.is(found.refusedTooEarly, 0)
       assert.is(violatesGuarantee(found), false)
     }),
@@ -119,7 +119,7 @@ test('the exact log, the peaks and the counts match the definitions', () => {
   fc.assert(
     fc.property(requests, rule, (requests, { limit, window, edge }) => {
       const log = requests.map(([client, second]): [string, number] => [client, START + 500 * second])
-      const found = replay(traffic(log), { limit, window, edge }, nothing)
+      const found = replay(traffic(log), [{ limit, window, edge }], nothing)
       const { exactRefused, peaks } = oracle(log, limit, window)
       assert.is(found.exactRefused, exactRefused)
       assert.is(found.requests, log.length)
@@ -129,8 +129,8 @@ test('the exact log, the peaks and the counts match the definitions', () => {
         found.refused,
         found.refusedMost.reduce((sum, { refused }) => sum + refused, 0),
       )
-      for (const { client, requests, refused, peak } of found.refusedMost) {
-        assert.is(peak, peaks[client])
+      for (const { client, requests, refused, refusedBy, peaks: own } of found.refusedMost) {
+        assert.equal([own, refusedBy], [[peaks[client]], [refused]])
         assert.is(requests, log.filter(([name]) => name === client).length)
         assert.ok(refused > 0 && refused < requests)
       }
@@ -143,7 +143,7 @@ test('without requests within a bucket of the window’s edge, refusals equal th
     fc.property(requests, fc.integer({ min: 1, max: 12 }), (requests, limit) => {
       // Multiples of 700 ms are never 9,999 to 10,001 ms apart.
       const log = requests.map(([client, at]): [string, number] => [client, START + 700 * at])
-      const found = replay(traffic(log), { limit, window: '10s', granularity: '1ms' }, nothing)
+      const found = replay(traffic(log), [{ limit, window: '10s', granularity: '1ms' }], nothing)
       assert.equal([found.wronglyAdmitted, found.wronglyRefused], [0, 0])
       assert.is(found.refused, oracle(log, limit, 10_000).exactRefused)
       for (const { client, refused } of found.refusedMost) {
@@ -164,20 +164,20 @@ test('requests are sorted by time, and those of one time keep their order', () =
     ['late', START + 2_000],
   ]
   const inOrder = log.toSorted((a, b) => a[1] - b[1])
-  const limits = { limit: 1, window: '1m' } as const
+  const limits = [{ limit: 1, window: '1m' }] as const
   const found = replay(traffic(log), limits, nothing)
   const theSame = { refusedMost: [], admitted: [] }
   assert.equal({ ...found, ...theSame }, { ...replay(traffic(inOrder), limits, nothing), ...theSame })
   assert.equal([...found.admitted], [0, 1, 1, 1, 0])
   assert.equal([found.firstMs, found.lastMs], [START, START + 120_000])
-  assert.equal(found.refusedMost, [{ client: 'late', requests: 3, refused: 2, peak: 3 }])
+  assert.equal(found.refusedMost, [{ client: 'late', requests: 3, refused: 2, refusedBy: [2], peaks: [3] }])
 })
 
 test('clients are sorted by refusals, then by requests, then by first appearance', () => {
   const times = (client: string, count: number, apartMs: number) =>
     Array.from({ length: count }, (_, i): [string, number] => [client, START + i * apartMs])
   const log = [...times('x', 3, 1), ...times('y', 3, 1), ...times('z', 5, 1), ...times('spread', 4, 40_000)]
-  const found = replay(traffic(log), { limit: 1, window: '1m' }, nothing)
+  const found = replay(traffic(log), [{ limit: 1, window: '1m' }], nothing)
   assert.equal(
     found.refusedMost.map(({ client, refused }) => [client, refused]),
     [
@@ -189,14 +189,58 @@ test('clients are sorted by refusals, then by requests, then by first appearance
   )
 })
 
+test('on random traffic, several rules refuse what an exact log of all refuses, within a bucket', () => {
+  const several = fc.uniqueArray(rule, { minLength: 2, maxLength: 4, selector: ({ window }) => window })
+  fc.assert(
+    fc.property(requests, several, (requests, several) => {
+      const log = requests.map(([client, second]): [string, number] => [client, START + 500 * second])
+      const rules = several.map(({ limit, window, granules }, i) => {
+        return { name: `${i}`, limit, window, granularity: window / granules, edge: 'strict' as const }
+      })
+      const found = replay(traffic(log), rules, nothing)
+      assert.equal([found.wronglyAdmitted, found.refusedTooEarly], [0, 0])
+      const byEach = found.rules.map((_, i) =>
+        found.refusedMost.reduce((sum, { refusedBy }) => sum + refusedBy[i]!, 0),
+      )
+      assert.equal(
+        found.rules.map(({ refused }) => refused),
+        byEach,
+      )
+      for (const { refused, refusedBy } of found.refusedMost) {
+        assert.ok(Math.max(...refusedBy) <= refused)
+        assert.ok(refusedBy.reduce((sum, by) => sum + by) >= refused)
+      }
+    }),
+  )
+})
+
+test('a rule whose limit is never reached refuses nothing, and changes nothing', () => {
+  const burst = Array.from({ length: 9 }, (_, i): [string, number] => ['a', START + 100 * i])
+  const rules = [
+    { name: 'tight', limit: 4, window: '1s' },
+    { name: 'loose', limit: 100, window: '1h' },
+  ]
+  const found = replay(traffic(burst), rules, nothing)
+  assert.equal(
+    found.rules.map(({ name, refused, refusedAlone, refusedClients }) => [
+      ...[name, refused, refusedAlone, refusedClients],
+    ]),
+    [
+      ['tight', 5, 5, 1],
+      ['loose', 0, 0, 0],
+    ],
+  )
+  assert.equal(found.admitted, replay(traffic(burst), [rules[0]!], nothing).admitted)
+})
+
 test('no traffic gives an empty result', () => {
-  const found = replay(traffic([]), { limit: 5, window: '1m' }, nothing)
+  const found = replay(traffic([]), [{ limit: 5, window: '1m' }], nothing)
   assert.equal([found.requests, found.clients, found.refused, found.exactRefused], [0, 0, 0, 0])
   assert.equal([found.firstMs, found.lastMs, found.refusedMost], [null, null, []])
 })
 
 test('a too early refusal violates a guarantee, and with strict a wrong admission', () => {
-  const found = replay(traffic([]), { limit: 5, window: '1m' }, nothing)
+  const found = replay(traffic([]), [{ limit: 5, window: '1m' }], nothing)
   const broken = (changes: Partial<Replay>) => violatesGuarantee({ ...found, ...changes })
   assert.is(broken({}), false)
   assert.is(broken({ wronglyRefused: 9, exactRefused: 7, refused: 9 }), false)

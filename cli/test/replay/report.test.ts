@@ -14,15 +14,18 @@ const RESULTS: Replay = {
   wronglyAdmitted: 0,
   wronglyRefused: 6,
   refusedTooEarly: 0,
-  limit: 10,
-  windowMs: 60_000,
-  granularityMs: 1_000,
+  rules: [
+    {
+      ...{ name: 'default', limit: 10, windowMs: 60_000, granularityMs: 1_000 },
+      ...{ refused: 112, refusedAlone: 112, refusedClients: 2 },
+    },
+  ],
   edge: 'strict',
   firstMs: Date.UTC(2026, 2, 9, 14, 0, 10),
   lastMs: Date.UTC(2026, 2, 9, 14, 10, 9),
   refusedMost: [
-    { client: '198.51.100.23', requests: 1_104, refused: 64, peak: 26 },
-    { client: '2001:db8:5::c0de', requests: 55, refused: 48, peak: 11 },
+    { client: '198.51.100.23', requests: 1_104, refused: 64, refusedBy: [64], peaks: [26] },
+    { client: '2001:db8:5::c0de', requests: 55, refused: 48, refusedBy: [48], peaks: [11] },
   ],
   admitted: new Uint8Array(),
 }
@@ -77,49 +80,63 @@ test('with 40 columns the table has the clients and their refusals', () => {
 test('no line is wider than the width, with any clients and any lines of the log', () => {
   const count = fc.integer({ min: 0, max: 1e9 })
   const text = fc.oneof(fc.string({ maxLength: 300 }), fc.string({ unit: 'binary', maxLength: 300 }))
-  const refusedMost = fc.array(fc.record({ client: text, requests: count, refused: count, peak: count }), {
-    maxLength: 5,
-  })
-  const found = fc.record({
-    requests: count,
-    clients: count,
-    refused: count,
-    refusedClients: count,
-    exactRefused: count,
-    wronglyAdmitted: count,
-    wronglyRefused: count,
-    refusedTooEarly: count,
+  const name = fc.oneof(
+    fc.constantFrom('10/1s', '4194302/10000d'),
+    fc.string({ minLength: 1, maxLength: 40 }),
+  )
+  const ruleFigures = fc.record({
+    name,
     limit: fc.integer({ min: 1, max: 2 ** 22 - 2 }),
     windowMs: fc.integer({ min: 1, max: 1e12 }),
     granularityMs: fc.double({ min: 0.001, max: 1e12, noNaN: true }),
-    edge: fc.constantFrom('strict' as const, 'smooth' as const),
-    firstMs: fc.constantFrom(null, 0, 1e12),
-    lastMs: fc.constantFrom(null, 0, 1e12),
-    refusedMost,
-    admitted: fc.constant(new Uint8Array()),
+    refused: count,
+    refusedAlone: count,
+    refusedClients: count,
   })
   const spans = { firstMs: fc.constant(0), bucketMs: fc.integer({ min: 1_000, max: 1e10 }) }
   const some = { minLength: 3, maxLength: 3 }
   const timeline = fc.record({ ...spans, admitted: fc.array(count, some), refused: fc.array(count, some) })
-  const fixedWindow = fc.record({ refused: count, mostInWindow: count, clientsOver: count })
-  const more = fc.record({
-    timeline,
-    fixedWindow,
-    key: fc.constantFrom('ip', 'ip+user+path'),
-    usersMissing: count,
-  })
+  const foundBy = (rules: number) => {
+    const ofEach = fc.array(count, { minLength: rules, maxLength: rules })
+    const client = fc.record({
+      ...{ client: text, requests: count, refused: count, refusedBy: ofEach, peaks: ofEach },
+    })
+    const found = fc.record({
+      requests: count,
+      clients: count,
+      refused: count,
+      refusedClients: count,
+      exactRefused: count,
+      wronglyAdmitted: count,
+      wronglyRefused: count,
+      refusedTooEarly: count,
+      rules: fc.array(ruleFigures, { minLength: rules, maxLength: rules }),
+      edge: fc.constantFrom('strict' as const, 'smooth' as const),
+      firstMs: fc.constantFrom(null, 0, 1e12),
+      lastMs: fc.constantFrom(null, 0, 1e12),
+      refusedMost: fc.array(client, { maxLength: 5 }),
+      admitted: fc.constant(new Uint8Array()),
+    })
+    const fixedWindow = fc.record({ refused: count, mostInWindow: ofEach, clientsOver: count })
+    const more = fc.record({
+      timeline,
+      fixedWindow,
+      key: fc.constantFrom('ip', 'ip+user+path'),
+      usersMissing: count,
+    })
+    return fc.tuple(found, more)
+  }
   const unparsed = fc.record({
     count,
     examples: fc.array(fc.record({ line: count, text }), { maxLength: 2 }),
   })
   fc.assert(
     fc.property(
-      found,
+      fc.constantFrom(1, 2, 3, 16).chain(foundBy),
       unparsed,
       fc.constantFrom(40, 41, 59, 60, 80, 120),
       fc.integer({ min: 1, max: 9 }),
-      more,
-      (found, unparsed, width, top, more) => {
+      ([found, more], unparsed, width, top) => {
         assert.ok(widest(reported(found, unparsed, top, width, more)) <= width)
       },
     ),
@@ -127,7 +144,7 @@ test('no line is wider than the width, with any clients and any lines of the log
 })
 
 test('a long name is cut with an ellipsis and uses the available width', () => {
-  const long = { client: 'x'.repeat(300), requests: 9, refused: 5, peak: 9 }
+  const long = { client: 'x'.repeat(300), requests: 9, refused: 5, refusedBy: [5], peaks: [9] }
   for (const width of [40, 80, 120]) {
     const text = reported({ ...RESULTS, refusedMost: [long] }, NONE, 10, width)
     assert.is(widest(text), width)
@@ -137,7 +154,10 @@ test('a long name is cut with an ellipsis and uses the available width', () => {
 
 test('control characters of a log are escaped', () => {
   const hostile = '\x1b[2J\x07\x9b31m\u202e\n'
-  const found = { ...RESULTS, refusedMost: [{ client: hostile, requests: 9, refused: 5, peak: 9 }] }
+  const found = {
+    ...RESULTS,
+    refusedMost: [{ client: hostile, requests: 9, refused: 5, refusedBy: [5], peaks: [9] }],
+  }
   const text = reported(found, { count: 1, examples: [{ line: 1, text: hostile }] }, 10, 120)
   assert.not.match(text, /[^ -~\n─-╿]/)
   assert.match(text, '│ \\u001b[2J\\u0007\\u009b31m\\u202e  │')
@@ -176,7 +196,8 @@ test('at most a thousand clients are listed', () => {
     client: `c${i}.`,
     requests: 2,
     refused: 1,
-    peak: 2,
+    refusedBy: [1],
+    peaks: [2],
   }))
   const text = reported({ ...RESULTS, refusedMost }, NONE, 1e9, 80)
   assert.match(text, 'The 1,000 clients with the most refusals:')
@@ -229,7 +250,7 @@ test('without a span of time there is no chart', () => {
 })
 
 test('the section about a fixed window has its peak and the limit', () => {
-  const fixedWindow = { refused: 90, mostInWindow: 20, clientsOver: 3 }
+  const fixedWindow = { refused: 90, mostInWindow: [20], clientsOver: 3 }
   assert.match(
     reported(RESULTS, NONE, 10, 40, { fixedWindow }),
     `
@@ -248,6 +269,77 @@ test('keys other than ip are called keys, and requests without a user are counte
   assert.match(text, 'keys refused      2 (5.6 %)')
   assert.match(text, 'The refused keys:\n┌')
   assert.match(text, '│ key  ')
+})
+
+const BY_TWO: Replay = {
+  ...RESULTS,
+  rules: [
+    {
+      ...{ name: '10/1s', limit: 10, windowMs: 1_000, granularityMs: 50 },
+      ...{ refused: 90, refusedAlone: 70, refusedClients: 1 },
+    },
+    {
+      ...{ name: '1000/1h', limit: 1_000, windowMs: 3_600_000, granularityMs: 60_000 },
+      ...{ refused: 42, refusedAlone: 22, refusedClients: 2 },
+    },
+  ],
+  refusedMost: [
+    { client: '198.51.100.23', requests: 1_104, refused: 64, refusedBy: [50, 30], peaks: [26, 1_026] },
+    { client: '2001:db8:5::c0de', requests: 55, refused: 48, refusedBy: [40, 12], peaks: [11, 55] },
+  ],
+}
+
+test('a report of several rules says what each refused, of all requests and of each client', () => {
+  const fixedWindow = { refused: 90, mostInWindow: [20, 1_001], clientsOver: 3 }
+  assert.is(
+    reported(BY_TWO, NONE, 10, 80, { fixedWindow }),
+    `Limits: requests per client, all or nothing, strict edge
+  10 in any 1s     granularity 50ms
+  1,000 in any 1h  granularity 1m
+
+requests          401
+from (UTC)        2026-03-09 14:00:10
+to (UTC)          2026-03-09 14:10:09
+clients           36
+requests refused  112 (27.9 %)
+clients refused   2 (5.6 %)
+
+Refusals by rule (several rules may refuse one request):
+┌─────────┬─────────┬────────────┬─────────┐
+│ rule    │ refused │ only by it │ clients │
+├─────────┼─────────┼────────────┼─────────┤
+│ 10/1s   │      90 │         70 │       1 │
+│ 1000/1h │      42 │         22 │       2 │
+└─────────┴─────────┴────────────┴─────────┘
+
+Accuracy, compared with an exact log of the admitted requests:
+  wrongly admitted  0
+  wrongly refused   6 (none more than one granularity early)
+An exact sliding log would have refused 109 (27.2 %).
+
+With fixed windows of 1s and 1h instead:
+  requests refused    90 (22.4 %)
+  most in any 1s      20 (limit 10)
+  most in any 1h      1,001 (limit 1,000)
+  clients over limit  3 (8.3 %)
+
+The refused clients:
+┌──────────────────┬──────────┬─────────┬──────────┬────────────┐
+│ client           │ requests │ refused │ by 10/1s │ by 1000/1h │
+├──────────────────┼──────────┼─────────┼──────────┼────────────┤
+│ 198.51.100.23    │    1,104 │      64 │       50 │         30 │
+│ 2001:db8:5::c0de │       55 │      48 │       40 │         12 │
+└──────────────────┴──────────┴─────────┴──────────┴────────────┘
+`,
+  )
+})
+
+test('with fewer columns the tables of several rules leave out figures, but not the refusals', () => {
+  const at60 = reported(BY_TWO, NONE, 10, 60)
+  assert.match(at60, '│ client           │ refused │ by 10/1s │ by 1000/1h │')
+  const at40 = reported(BY_TWO, NONE, 10, 40)
+  assert.match(at40, '│ rule    │ refused │ only by it │')
+  assert.match(at40, '│ client           │ refused │')
 })
 
 test.run()
