@@ -35,7 +35,7 @@ function earlyPerMille(window: Duration, granularity: Duration, windowMs: number
     client: Array.from({ length: requests }, () => Math.floor(next() * CLIENTS)),
     atMs: Array.from({ length: requests }, () => Math.floor(next() * LOADED_WINDOWS * windowMs)),
   }
-  const { wronglyRefused } = replay(traffic, { limit: LIMIT, window, granularity }, () => {})
+  const { wronglyRefused } = replay(traffic, [{ limit: LIMIT, window, granularity }], () => {})
   return (1000 * wronglyRefused) / requests
 }
 
