@@ -24,7 +24,7 @@ export interface Effort {
 }
 
 /** For figures to quote. */
-export const FULL_EFFORT: Effort = { quick: false, operations: 2_000_000, coldOperations: 600_000 }
+export const FULL_EFFORT: Effort = { quick: false, operations: 400_000, coldOperations: 300_000 }
 /** For a trial run: everything runs, and the figures are rough. */
 export const QUICK_EFFORT: Effort = { quick: true, operations: 200_000, coldOperations: 200_000 }
 
@@ -41,6 +41,8 @@ export interface Goal {
   readonly label: string
   readonly unit: 'x' | 'ns' | 'us' | 'million/s' | 'MB' | 'bytes'
   value(round: Round): number
+  /** {@link value} without the addon. The goal is then judged on the build whose median is better. */
+  withoutAddon?(round: Round): number
   readonly atMost?: number
   readonly atLeast?: number
   /** A more ambitious bound on the same side. */
@@ -53,13 +55,23 @@ export interface Benchmark {
   readonly units: Readonly<Record<string, string>>
   readonly contenders: readonly Contender[]
   readonly goals: readonly Goal[]
-  /** The number of rounds, if it differs from {@link ROUNDS}. A case that sets it gives the reason. */
+  /** The number of rounds, if it differs from {@link roundsOf}. A case that sets it gives the reason. */
   readonly rounds?: { readonly full: number; readonly quick: number }
   /** Returns why this machine cannot run the case, or undefined if it can. */
   readonly unavailable?: () => string | undefined
 }
 
+/** The most rounds of a case that has a goal with a bound: see `isDecided` of `verdict.ts`. */
 export const ROUNDS = { full: 5, quick: 3 }
+/** The rounds of a case without a bound: nothing is judged by its figures. */
+export const ROUNDS_WITHOUT_BOUND = { full: 3, quick: 3 }
+
+/** The most rounds that the case is measured for. */
+export function roundsOf({ rounds, goals }: Benchmark, { quick }: Pick<Effort, 'quick'>): number {
+  const isJudged = goals.some(({ atMost, atLeast }) => atMost !== undefined || atLeast !== undefined)
+  const usual = isJudged ? ROUNDS : ROUNDS_WITHOUT_BOUND
+  return (rounds ?? usual)[quick ? 'quick' : 'full']
+}
 
 /** The figure of one contender in a round. @throws Error if the round has no such contender or figure */
 export function figureOf(round: Round, contender: string, figure = 'ns'): number {

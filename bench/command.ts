@@ -46,7 +46,8 @@ export async function measureAndPrint(
     if (!json) console.log(renderCase(report, process.stdout.columns ?? DEFAULT_WIDTH))
     cases.push(report)
   }
-  const all: Report = { machine, quick, cases }
+  const tookMs = cases.reduce((sum, report) => sum + report.tookMs, 0)
+  const all: Report = { machine, quick, tookMs, cases }
   if (json) console.log(JSON.stringify(all, null, 2))
   return all
 }

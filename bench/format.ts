@@ -25,6 +25,16 @@ export function outcome({ met, missedBy }: Verdict): string {
   return met ? 'met' : `missed by ${Math.ceil(missedBy! * 100)} %`
 }
 
+/** The label of a verdict, with the build if it was judged on the one without the addon. */
+export function judgedLabel({ label, build }: Verdict): string {
+  return build === undefined ? label : `${label} (${build})`
+}
+
+/** A duration in seconds, or in minutes from two on. */
+export function took(ms: number): string {
+  return ms < 120_000 ? `${number(ms / 1_000)} seconds` : `${(ms / 60_000).toFixed(1)} minutes`
+}
+
 /** The date of an ISO 8601 time. */
 export function day(date: string): string {
   return date.slice(0, 'YYYY-MM-DD'.length)

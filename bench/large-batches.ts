@@ -24,7 +24,8 @@ export const LARGE_BATCH_FIGURES = Object.keys(LARGE_BATCH_UNITS)
 export function largeBatches(side: Side, buckets: number, rangeSum: Structure): Contender {
   return {
     name: largeBatchName(side, buckets, rangeSum),
-    measure({ operations }) {
+    measure({ operations: most }) {
+      const operations = most / 2 // a contender has seven figures
       process.env.MILLRACE_NATIVE = SIDES[side]
       const clock = { nowMs: 1e9, now: () => clock.nowMs }
       const make = (limit: number): Limiter => {

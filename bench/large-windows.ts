@@ -143,7 +143,7 @@ export function largeWindow(
 ): Contender {
   const measure = ({ operations }: Effort): Figures => {
     if (side) process.env.MILLRACE_NATIVE = SIDES[side]
-    const few = operations / 20
+    const few = operations / 40
     const measured: Record<string, number> = {}
     for (const figure of figures) {
       const limit = figure === 'refusal' ? 10 : figure === 'retry' ? 100 : LIMIT

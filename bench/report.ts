@@ -1,6 +1,6 @@
 import Table from 'cli-table3'
 import type { Benchmark, Round } from './benchmark.js'
-import { bound, number, outcome, spread } from './format.js'
+import { bound, judgedLabel, number, outcome, spread, took } from './format.js'
 import type { Machine } from './machine.js'
 import { type Summary, summarize } from './statistics.js'
 import { judge, type Verdict } from './verdict.js'
@@ -14,6 +14,8 @@ export interface CaseReport {
   /** By contender, then by figure. */
   readonly figures: Readonly<Record<string, Readonly<Record<string, Summary>>>>
   readonly verdicts: readonly Verdict[]
+  /** The duration of the measurement. */
+  readonly tookMs: number
   /** Why the case was not measured; absent if it was. */
   readonly skipped?: string
 }
@@ -22,21 +24,28 @@ export interface CaseReport {
 export interface Report {
   readonly machine: Machine
   readonly quick: boolean
+  /** The duration of all cases together. */
+  readonly tookMs: number
   readonly cases: readonly CaseReport[]
 }
 
-export function reportCase(name: string, benchmark: Benchmark, rounds: readonly Round[]): CaseReport {
+export function reportCase(
+  name: string,
+  benchmark: Benchmark,
+  rounds: readonly Round[],
+  tookMs: number,
+): CaseReport {
   const { title, units, contenders, goals } = benchmark
   const figures = contenders.map((contender) => {
     const measured = Object.keys(units).map((unit) => [unit, summarizeFigure(rounds, contender.name, unit)])
     return [contender.name, Object.fromEntries(measured)]
   })
   const verdicts = goals.map((goal) => judge(goal, rounds))
-  return { name, title, units, rounds, figures: Object.fromEntries(figures), verdicts }
+  return { name, title, units, rounds, figures: Object.fromEntries(figures), verdicts, tookMs }
 }
 
 export function reportSkipped(name: string, { title, units }: Benchmark, reason: string): CaseReport {
-  return { name, title, units, rounds: [], figures: {}, verdicts: [], skipped: reason }
+  return { name, title, units, rounds: [], figures: {}, verdicts: [], tookMs: 0, skipped: reason }
 }
 
 function summarizeFigure(rounds: readonly Round[], contender: string, figure: string): Summary {
@@ -62,13 +71,15 @@ export function renderCase(report: CaseReport, columns: number): string {
     const rows = report.verdicts.map((verdict) => verdictRow(verdict).slice(0, used))
     parts.push(render(GOAL_COLUMNS.slice(0, used), rows, columns))
   }
+  parts.push(`Rounds: ${report.rounds.length}. Duration: ${took(report.tookMs)}.`)
   return `${parts.join('\n')}\n`
 }
 
 function verdictRow(verdict: Verdict): string[] {
-  const { value, unit, label, target } = verdict
+  const { value, unit, target } = verdict
+  const judged = judgedLabel(verdict)
   return [
-    target === undefined ? label : `${target} ${label}`,
+    target === undefined ? judged : `${target} ${judged}`,
     `${number(value.median)} ${unit}`,
     spread(value),
     bound(verdict),

@@ -1,8 +1,9 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type Benchmark, type Effort, type Figures, ROUNDS, type Round } from './benchmark.js'
+import { type Benchmark, type Effort, type Figures, type Round, roundsOf } from './benchmark.js'
 import type { CaseName } from './cases/index.js'
 import type { Progress } from './progress.js'
+import { isDecided } from './verdict.js'
 
 const RUN_ONE = fileURLToPath(new URL('./run-one.js', import.meta.url))
 
@@ -15,7 +16,7 @@ export class ContenderError extends Error {
 
 /**
  * Measures every contender once per round (A B C, A B C, ...), so that changes of the machine's speed affect
- * all alike.
+ * all alike. It ends before the last round if no verdict can change any more.
  */
 export async function measureRounds(
   name: CaseName,
@@ -23,8 +24,7 @@ export async function measureRounds(
   effort: Effort,
   progress: Progress,
 ): Promise<Round[]> {
-  const { full, quick } = benchmark.rounds ?? ROUNDS
-  const count = effort.quick ? quick : full
+  const count = roundsOf(benchmark, effort)
   const rounds: Round[] = []
   for (let i = 1; i <= count; i++) {
     const round: Record<string, Figures> = {}
@@ -33,6 +33,7 @@ export async function measureRounds(
       round[contender.name] = await measureInProcess(name, contender.name, effort)
     }
     rounds.push(round)
+    if (isDecided(benchmark.goals, rounds, count)) break
   }
   return rounds
 }

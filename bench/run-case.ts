@@ -9,7 +9,8 @@ export async function runCase(name: CaseName, effort: Effort, progress: Progress
   const benchmark = await ALL_CASES[name]()
   const reason = benchmark.unavailable?.()
   if (reason !== undefined) return reportSkipped(name, benchmark, reason)
-  const report = reportCase(name, benchmark, await measureRounds(name, benchmark, effort, progress))
+  const startMs = performance.now()
+  const rounds = await measureRounds(name, benchmark, effort, progress)
   progress.done()
-  return report
+  return reportCase(name, benchmark, rounds, performance.now() - startMs)
 }

@@ -5,6 +5,8 @@ import { type Summary, summarize } from './statistics.js'
 export interface Verdict {
   readonly target?: string
   readonly label: string
+  /** Present if the goal was judged on the build without the addon, which did better. */
+  readonly build?: 'without the addon'
   readonly unit: Goal['unit']
   /** The summary of the goal's values, each computed within its round. */
   readonly value: Summary
@@ -21,10 +23,38 @@ export interface Verdict {
 }
 
 export function judge(goal: Goal, rounds: readonly Round[]): Verdict {
-  const { value: valueIn, ...fields } = goal
-  const value = summarize(rounds.map((round) => valueIn(round)))
+  const { value: valueIn, withoutAddon, ...fields } = goal
+  const usual = summarize(rounds.map((round) => valueIn(round)))
+  const other = withoutAddon && summarize(rounds.map((round) => withoutAddon(round)))
+  const isOther = other !== undefined && isBetter(other.median, usual.median, goal)
+  const value = isOther ? other : usual
   const missedBy = missed(value.median, goal)
-  return { ...fields, value, ...(missedBy === undefined ? {} : { met: missedBy === 0, missedBy }) }
+  return {
+    ...fields,
+    ...(isOther && { build: 'without the addon' }),
+    value,
+    ...(missedBy !== undefined && { met: missedBy === 0, missedBy }),
+  }
+}
+
+/**
+ * Whether rounds that are not measured yet, up to `count`, can't change any verdict: in more than half of
+ * `count` rounds every goal is on the same side of its bound, and so the median will be. False without a
+ * bound.
+ */
+export function isDecided(goals: readonly Goal[], rounds: readonly Round[], count: number): boolean {
+  const judged = goals.filter((goal) => missed(0, goal) !== undefined)
+  if (judged.length === 0 || 2 * rounds.length <= count) return false
+  return judged.every((goal) => {
+    const builds = goal.withoutAddon === undefined ? [goal.value] : [goal.value, goal.withoutAddon]
+    const met = builds.map((valueIn) => rounds.map((round) => missed(valueIn(round), goal) === 0))
+    return met.some((each) => each.every(Boolean)) || !met.flat().some(Boolean)
+  })
+}
+
+/** Whether a median is further on the right side of the goal's bound than another. */
+function isBetter(median: number, other: number, { atMost }: Goal): boolean {
+  return atMost === undefined ? median > other : median < other
 }
 
 function missed(median: number, { atMost, atLeast }: Goal): number | undefined {

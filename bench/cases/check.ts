@@ -32,6 +32,7 @@ export const check: Benchmark = {
       label: 'fresh strings: Millrace / bare Map',
       unit: 'x',
       value: ratioOf('Millrace, fresh strings', 'bare Map, fresh strings'),
+      withoutAddon: ratioOf(withoutAddon('fresh strings'), 'bare Map, fresh strings'),
       atMost: 1.3,
       stretch: 1,
     },
@@ -45,6 +46,7 @@ export const check: Benchmark = {
       label: 'cached strings: Millrace / bare Map',
       unit: 'x',
       value: ratioOf('Millrace, cached strings', 'bare Map, cached strings'),
+      withoutAddon: ratioOf(withoutAddon('cached strings'), 'bare Map, cached strings'),
       atMost: 1.7,
       stretch: 1,
     },
@@ -89,6 +91,7 @@ function goalsAgainstPeers(strings: string): Goal[] {
       label: `${strings}: rate-limiter-flexible / Millrace`,
       unit: 'x',
       value: ratioOf(`rate-limiter-flexible, ${strings}`, millraceName),
+      withoutAddon: ratioOf(`rate-limiter-flexible, ${strings}`, withoutAddon(strings)),
       atLeast: 2.5,
     },
     {
@@ -96,6 +99,7 @@ function goalsAgainstPeers(strings: string): Goal[] {
       label: `${strings}: express-rate-limit's store / Millrace`,
       unit: 'x',
       value: ratioOf(`express-rate-limit's store, ${strings}`, millraceName),
+      withoutAddon: ratioOf(`express-rate-limit's store, ${strings}`, withoutAddon(strings)),
       atLeast: 1,
     },
   ]

@@ -42,6 +42,7 @@ export const handle: Benchmark = {
       label: 'Millrace by handle / bare Map, cached strings',
       unit: 'x',
       value: ratioOf('Millrace by handle', 'bare Map, cached strings'),
+      withoutAddon: ratioOf('Millrace by handle, without the addon', 'bare Map, cached strings'),
       atMost: 1,
       stretch: 0.5,
     },

@@ -42,6 +42,7 @@ export const refusal: Benchmark = {
       label: 'refused / admitted',
       unit: 'x',
       value: ratioOf('refused', 'admitted'),
+      withoutAddon: ratioOf('refused, without the addon', 'admitted, without the addon'),
       atMost: 0.9,
     },
     {

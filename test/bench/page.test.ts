@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Benchmark, ratioOf } from '../../bench/benchmark.js'
+import { type Benchmark, type Goal, ratioOf } from '../../bench/benchmark.js'
 import { renderChart } from '../../bench/page/chart.js'
 import { renderPage } from '../../bench/page/markdown.js'
 import { panelsOf } from '../../bench/page/panels.js'
@@ -52,13 +52,38 @@ const report: Report = {
     addon: true,
   },
   quick: false,
-  cases: [reportCase('check', check, rounds), reportSkipped('floor', check, 'there is no compiler')],
+  tookMs: 1_260_000,
+  cases: [reportCase('check', check, rounds, 60_000), reportSkipped('floor', check, 'there is no compiler')],
 }
 
 test('the page names the machine and the commit', () => {
   const page = renderPage(report, LINKS)
   for (const text of ['A Processor', '2 cores', 'v20.20.2', '2026-11-21', 'abc1234', 'with the addon'])
     assert.match(page, text)
+})
+
+test('the page says how long the run took', () => {
+  assert.match(renderPage(report, LINKS), 'The measurements took 21.0 minutes.')
+})
+
+test('a target is judged on the better build, which its row names if that is the one without the addon', () => {
+  const [twelfth, second, other] = check.goals as [Goal, Goal, Goal]
+  const atLeast = { label: 'at least', unit: 'x', atLeast: 2, target: 'P20', value: () => 1 } as const
+  const goals = [
+    { ...twelfth, withoutAddon: () => 5 },
+    { ...second, withoutAddon: () => 1.5 },
+    other,
+    { ...atLeast, withoutAddon: () => 2.5 },
+  ]
+  const judged = { ...report, cases: [reportCase('check', { ...check, goals }, rounds, 0)] }
+  const rows = renderPage(judged, LINKS)
+    .split('\n')
+    .filter((line) => /^\| P\d/.test(line))
+  assert.equal(rows, [
+    '| P2 | second (without the addon) | check | <= 2 x | 1.50 x | 1.50 to 1.50 | met |',
+    '| P12 | twelfth | check | <= 4 x | 3.00 x | 3.00 to 3.00 | met |',
+    '| P20 | at least (without the addon) | check | >= 2 x | 2.50 x | 2.50 to 2.50 | met |',
+  ])
 })
 
 test('the table of targets is sorted by number and has bound, figures and result', () => {

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Benchmark, ratioOf } from '../../bench/benchmark.js'
+import { type Benchmark, ROUNDS, ROUNDS_WITHOUT_BOUND, ratioOf, roundsOf } from '../../bench/benchmark.js'
 import { renderCase, reportCase, reportSkipped } from '../../bench/report.js'
 
 const LONG_NAME = 'another way with a name that is longer than most'
@@ -24,7 +24,7 @@ const benchmark: Benchmark = {
   ],
 }
 const rounds = [{ 'one way': { ns: 30 }, [LONG_NAME]: { ns: 10 } }]
-const report = reportCase('nothing', benchmark, rounds)
+const report = reportCase('nothing', benchmark, rounds, 90_000)
 
 test('a case shows each figure, and the distance from a missed target', () => {
   const text = renderCase(report, 120)
@@ -44,6 +44,23 @@ test('no line is wider than the terminal, and a narrow one loses no text', () =>
     assert.match(text, 'missed by 50 %')
     assert.match(text, '30.0')
   }
+})
+
+test('a case says how many rounds it has, and how long they took', () => {
+  assert.match(renderCase(report, 120), 'Rounds: 1. Duration: 90.0 seconds.')
+  assert.match(renderCase({ ...report, tookMs: 150_000 }, 120), 'Rounds: 1. Duration: 2.5 minutes.')
+})
+
+test('only a case with a bound has more rounds, unless it sets them', () => {
+  const without = {
+    ...benchmark,
+    goals: benchmark.goals.map(({ label, unit, value }) => ({ label, unit, value })),
+  }
+  assert.is(roundsOf(benchmark, { quick: false }), ROUNDS.full)
+  assert.is(roundsOf(without, { quick: false }), ROUNDS_WITHOUT_BOUND.full)
+  assert.ok(ROUNDS_WITHOUT_BOUND.full < ROUNDS.full)
+  const own = { ...benchmark, rounds: { full: 2, quick: 1 } }
+  assert.equal([roundsOf(own, { quick: false }), roundsOf(own, { quick: true })], [2, 1])
 })
 
 test('a skipped case gives its reason', () => {

@@ -1,8 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ratioAbove, ratioOf } from '../../bench/benchmark.js'
+import { figureOf, type Round, ratioAbove, ratioOf } from '../../bench/benchmark.js'
 import { median, summarize } from '../../bench/statistics.js'
-import { judge } from '../../bench/verdict.js'
+import { isDecided, judge } from '../../bench/verdict.js'
 
 test('the median is the middle value, in any order', () => {
   assert.is(median([30, 10, 20]), 20)
@@ -65,6 +65,30 @@ test('a goal without a bound is neither met nor missed', () => {
 
 test('a missing figure is an error, not NaN', () => {
   assert.throws(() => ratioOf('ours', 'nobody')({ ours: { ns: 1 } }), /no figure 'ns' of 'nobody'/)
+})
+
+test('a case is decided when more than half of its rounds agree about every bound', () => {
+  const roundsOf = (...values: number[]) => values.map((ns) => ({ ours: { ns }, others: { ns: 10 - ns } }))
+  const value = (round: Round) => figureOf(round, 'ours')
+  const goal = { label: '', unit: 'ns', value, atMost: 5 } as const
+  assert.not(isDecided([goal], roundsOf(1, 2), 5))
+  assert.ok(isDecided([goal], roundsOf(1, 2, 3), 5))
+  assert.ok(isDecided([goal], roundsOf(6, 7, 8), 5))
+  assert.not(isDecided([goal], roundsOf(1, 2, 6), 5))
+  assert.not(isDecided([goal], roundsOf(1, 6, 2, 3), 5))
+  assert.not(isDecided([goal, { ...goal, atMost: 2 }], roundsOf(1, 2, 3), 5))
+  assert.ok(isDecided([goal, { label: '', unit: 'ns', value }], roundsOf(1, 2, 3), 5))
+  assert.not(isDecided([{ label: '', unit: 'ns', value }], roundsOf(1, 2, 3, 4, 5), 5))
+})
+
+test('with two builds a goal is decided when one meets it in every round, or none in any', () => {
+  const roundsOf = (...values: [number, number][]) => values.map(([a, b]) => ({ a: { ns: a }, b: { ns: b } }))
+  const value = (round: Round) => figureOf(round, 'a')
+  const withoutAddon = (round: Round) => figureOf(round, 'b')
+  const goal = { label: '', unit: 'ns', value, withoutAddon, atLeast: 5 } as const
+  assert.ok(isDecided([goal], roundsOf([1, 5], [9, 6], [2, 7]), 5))
+  assert.ok(isDecided([goal], roundsOf([1, 4], [2, 3], [3, 2]), 5))
+  assert.not(isDecided([goal], roundsOf([1, 5], [2, 6], [3, 2]), 5))
 })
 
 test.run()
