@@ -217,7 +217,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** Decides and charges, without an object for the decision: `way` is its way, or -1. */
   decide(lo: number, hi: number, cost: number, limit: number, hint: number): Outcome {
     const way = hint >= 0 ? hint : this.#table.guess(lo, hi)
-    if (way >= 0 && cost > 0) {
+    if (way >= 0 && cost > 0 && cost <= limit) {
       const found = this.#window.attempt(way, lo, hi, cost, limit, this.reading)
       if (found !== UNDECIDED) return this.#finish(way, found, lo, hi, cost)
     }

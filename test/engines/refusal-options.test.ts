@@ -67,6 +67,15 @@ const COUNTING: Claims = {
     assert.ok((await resolved(waiting)).allowed)
     assert.is(await limiter.usage('key'), 1)
   },
+  'charges no cost above the limit to a key whose window was summed just now': async (limiter) => {
+    await limiter.check('key', 5)
+    await limiter.refund('key', 1)
+    assert.ok((await limiter.check('key')).allowed, 'by a sum, which is noted')
+    for (const cost of [6, 9]) {
+      assert.is((await limiter.check('key', cost)).retryAfterMs, Number.POSITIVE_INFINITY)
+      assert.is(await limiter.usage('key'), 5)
+    }
+  },
   'charges refusals of a block, and refunds none of them': async (limiter, clock) => {
     await limiter.block('key', '20s')
     const refused = await limiter.check('key', 5)
