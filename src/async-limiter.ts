@@ -10,6 +10,7 @@ import type {
   CheckManyOptions,
   CheckOptions,
   LimiterRule,
+  UsageOptions,
   WaitOptions,
 } from './limiter-options.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
@@ -25,7 +26,7 @@ import type { AsyncReservation } from './reservation.js'
  * A method rejects with the errors that {@link Limiter} throws. Requests to the workers also reject with:
  * - `ERR_MILLRACE_OVERLOADED`: `pool.maxPending` keys are pending already; nothing was charged.
  * - `ERR_MILLRACE_WORKER_LOST`: the worker died during this request; it may be charged (`mayBeCharged` is
- *   true).
+ *   true), of several rules perhaps in the first ones only.
  * - `ERR_MILLRACE_NO_THREADS`: no worker can be started; of a batch, other workers may have charged a part
  *   (`mayBeCharged`).
  *
@@ -203,17 +204,18 @@ export interface AsyncLimiter extends AsyncDisposable {
    * Counts the units that the key has used lately. Whole buckets count, so the result may include units from
    * up to one granularity earlier.
    * @param key the key, or its handle
-   * @param lastMs how far back to count: above 0, at most the window. Default: the window
+   * @param lastMs how far back to count: above 0, at most the window of the rule. Default: that window
+   * @param options the rule to count by, if there are several
    * @returns a promise of the units; 0 for an unknown key
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_DURATION`,
-   * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`,
-   * `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
+   * `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_FOREIGN_HANDLE`,
+   * `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`, `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
    * console.log(`${await limiter.usage('user:42', '10s')} units in the last 10 seconds`)
    * ```
    */
-  usage(key: Key, lastMs?: Duration): Promise<number>
+  usage(key: Key, lastMs?: Duration, options?: UsageOptions): Promise<number>
 
   /**
    * Gives back exactly the charge of a decision, while it still counts. A second call gives back nothing.

@@ -89,7 +89,10 @@ export interface RulesLimiterOptions extends TableOptions, OptionsOfNoRule {
 /** The options of one rule, which have no place beside `rules`. */
 type OptionsOfNoRule = { [Name in keyof RuleOptions]?: OnlyWithoutRules }
 
-/** The options of a limiter that decides on the worker threads of a pool, and returns promises. */
+/**
+ * The options of a limiter that decides on the worker threads of a pool, and returns promises. With several
+ * rules: `RulesEngineOptions<'pool'>`.
+ */
 export interface PoolLimiterOptions extends Omit<LimiterOptions, 'engine'> {
   /** Decides on worker threads. */
   engine: 'pool'
@@ -259,9 +262,6 @@ function planOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOptio
     throw invalid('pool', pool, "no value without engine: 'pool'")
   checkClock(clock)
   const settings = engine === 'pool' ? checkPool(pool) : undefined
-  if (settings !== undefined && rules.length > 1) {
-    throw invalid('engine', engine, "'inline' with several rules")
-  }
   const path = shared === undefined ? undefined : checkShared(shared)
   if (path !== undefined && ownClock !== undefined) throw clockWithFileError(ownClock)
   if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPoolError(clock)
@@ -301,7 +301,7 @@ function limiterOn(
       arenas: [arena, ...others],
       names: [name],
     } = memory
-    if (settings !== undefined) return new PoolLimiter(arena, name, clock, settings, file)
+    if (settings !== undefined) return new PoolLimiter(memory, clock, settings, file)
     return others.length === 0
       ? new OneRuleLimiter(arena, name, clock, file)
       : new RulesLimiter(memory, clock, file)

@@ -9,6 +9,7 @@ import {
   checkRuleName,
   checkSignal,
   checkUpdate,
+  checkUsageRule,
   checkWaitOptions,
   closedError,
   foreignDecisionError,
@@ -19,18 +20,20 @@ import {
   usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
-import { type Decision, Outcome } from './core/decision.js'
+import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
 import { admitted } from './core/limited.js'
 import type { Signal } from './core/on-abort.js'
+import { RulesDecision } from './core/rules-decision.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
 import { InlineEngine } from './engines/inline.js'
 import { PoolEngine, type PoolSettings } from './engines/pool.js'
-import { PoolDecision } from './engines/request.js'
+import { type AnyPoolDecision, PoolDecision } from './engines/pool-decision.js'
+import { RulesEngine } from './engines/rules-engine.js'
 import { type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
 import type { LimiterFile } from './inline-limiter.js'
@@ -40,15 +43,15 @@ import type {
   CheckManyOptions,
   CheckOptions,
   LimiterRule,
+  UsageOptions,
   WaitOptions,
 } from './limiter-options.js'
-import { ruleOf } from './limiter-rules.js'
-import type { Arena } from './memory/arena.js'
-import type { RuleMemory } from './memory/arenas.js'
+import { ruleOf, shownRules } from './limiter-rules.js'
+import { changeLimitOf, type RuleMemory } from './memory/arenas.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
-import { Op, RULE_LIMIT } from './memory/request-ring.js'
+import { Op } from './memory/request-ring.js'
 import { type AsyncReservation, PoolReservation } from './reservation.js'
 
 /**
@@ -62,21 +65,28 @@ export class PoolLimiter implements AsyncLimiter {
   readonly #keys: KeyReader
   readonly #updates: WordWatch
   readonly #waiters: WaitQueues
-  /** Reads and changes the limit, and reads the statistics, on this thread. */
-  readonly #inline: InlineEngine
+  /** Reads the limits and the statistics on this thread. */
+  readonly #inline: InlineEngine | RulesEngine
+  /** One for each rule. */
+  readonly #engines: readonly InlineEngine[]
   readonly #pool: PoolEngine
   #closing: Promise<void> | undefined = undefined
 
   /** @internal @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
-  constructor(arena: Arena, ruleName: string, clock: Clock, settings: PoolSettings, file?: LimiterFile) {
-    this.#memory = { arenas: [arena], names: [ruleName] }
+  constructor(memory: RuleMemory, clock: Clock, settings: PoolSettings, file?: LimiterFile) {
+    const { arenas, names } = memory
+    const [first] = arenas
+    this.#memory = memory
     this.#clock = clock
     this.#file = file
-    this.#keys = new KeyReader(this, arena)
-    this.#updates = new WordWatch(arena.words, HEADER.UPDATES)
+    this.#keys = new KeyReader(this, first)
+    this.#updates = new WordWatch(first.words, HEADER.UPDATES)
     this.#waiters = new WaitQueues(clock, this.#updates)
-    this.#inline = new InlineEngine(arena, ruleName, clock)
-    this.#pool = new PoolEngine(this.#shared(), settings, arena.shadow)
+    this.#inline =
+      arenas.length === 1 ? new InlineEngine(first, names[0], clock) : new RulesEngine(arenas, names, clock)
+    this.#engines = this.#inline instanceof RulesEngine ? this.#inline.engines : [this.#inline]
+    const shadows = arenas.map(({ shadow }) => shadow)
+    this.#pool = new PoolEngine(this.#shared(), settings, shadows)
   }
 
   async ready(): Promise<void> {
@@ -89,7 +99,7 @@ export class PoolLimiter implements AsyncLimiter {
 
   get rules(): readonly LimiterRule[] {
     this.#openPool()
-    return [ruleOf(this.#memory, 0, this.#inline.limit)]
+    return this.#engines.map(({ limit }, i) => ruleOf(this.#memory, i, limit))
   }
 
   check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
@@ -103,11 +113,11 @@ export class PoolLimiter implements AsyncLimiter {
   async reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation> {
     this.#openPool()
     checkCost(cost) // it has no default
-    const decision = (await this.check(key, cost, options)) as PoolDecision
+    const decision = (await this.check(key, cost, options)) as AnyPoolDecision
     return new PoolReservation({
       decision,
       cost,
-      isGivenBack: () => decision.outcome === Outcome.GIVEN_BACK,
+      isGivenBack: () => decision.isGivenBack,
       change: (units) => this.#change(decision, units),
     })
   }
@@ -146,31 +156,33 @@ export class PoolLimiter implements AsyncLimiter {
     const { cost, limit, signal } = checkWaitOptions(options, this.#memory.names)
     const { lo, hi } = this.#keys.read(key)
     this.#openPool() // once more: a getter may have closed the limiter
-    const isCharged = this.#memory.arenas[0].countRefused // a pool has one rule
-    const [op, ownLimit] = isCharged ? [Op.ATTEMPT, limit ?? RULE_LIMIT] : [Op.CHECK, limit]
+    const isCharged = this.#memory.arenas.some(({ countRefused }) => countRefused)
+    const op = isCharged ? Op.ATTEMPT : Op.CHECK
     const request = {
       lo,
       hi,
-      decide: () => this.#decide(op, lo, hi, cost, ownLimit) as Promise<Decision>,
-      giveBack: (decision: Decision) => this.#giveBack(decision as PoolDecision),
+      decide: () => this.#decide(op, lo, hi, cost, limit) as Promise<Decision>,
+      giveBack: (decision: Decision) => this.#giveBack(decision as AnyPoolDecision),
       neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
     return this.#waiters.wait(request, signal)
   }
 
-  async usage(key: Key, lastMs?: Duration): Promise<number> {
-    const pool = this.#openPool()
-    const { windowMs } = this.#memory.arenas[0].shape
+  async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {
+    this.#openPool()
+    const rule = checkUsageRule(options, this.#memory.names)
+    const { windowMs } = this.#memory.arenas[rule]!.shape
     const ms = lastMs === undefined ? windowMs : usageMs(lastMs, windowMs)
     const { lo, hi } = this.#keys.read(key)
-    return (await pool.requestWithMs(Op.USAGE, lo, hi, ms)) as number
+    // `#openPool` once more: a getter may have closed the limiter.
+    return (await this.#openPool().requestWithMs(Op.USAGE, lo, hi, ms, rule)) as number
   }
 
   refund(decision: Decision): Promise<number>
   refund(key: Key, cost: number): Promise<number>
   async refund(what: Decision | Key, cost?: number): Promise<number> {
     const pool = this.#openPool()
-    if (what instanceof PoolDecision && what.engine === pool) {
+    if (this.#owns(what)) {
       const { lo, hi } = what
       const given = (await pool.giveBack(what)) as number
       this.#waiters.wake(lo, hi)
@@ -210,10 +222,10 @@ export class PoolLimiter implements AsyncLimiter {
 
   async update(rule: string, change: { limit: number }): Promise<void> {
     this.#openPool()
-    checkRuleName(rule, this.#memory.names)
+    const index = checkRuleName(rule, this.#memory.names)
     const limit = checkUpdate(change)
     this.#openPool() // once more: a getter may have closed the limiter
-    this.#inline.limit = limit
+    changeLimitOf(this.#memory.arenas, index, limit)
     this.#updates.check()
   }
 
@@ -234,7 +246,8 @@ export class PoolLimiter implements AsyncLimiter {
    * wherever in them it begins.
    */
   effectMs(decision: Decision, requestedMs: number, repliedMs: number): number {
-    return Math.max(requestedMs, this.#inline.estimates.effectOf(decision as PoolDecision, repliedMs))
+    const [first] = (decision as AnyPoolDecision).rules
+    return Math.max(requestedMs, this.#engines[0]!.estimates.effectOf(first, repliedMs))
   }
 
   close(): Promise<void> {
@@ -244,7 +257,7 @@ export class PoolLimiter implements AsyncLimiter {
 
   /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const fields = this.#closing !== undefined ? { isClosed: true } : this.rule
+    const fields = this.#closing !== undefined ? { isClosed: true } : shownRules(this.rules)
     return inspectAs('AsyncLimiter', fields, options, inspect)
   }
 
@@ -288,16 +301,16 @@ export class PoolLimiter implements AsyncLimiter {
     signal?: Signal,
   ): Promise<unknown> {
     const pool = this.#openPool()
-    if (limit !== undefined) return pool.requestWithin(limit as number, op, lo, hi, cost, signal)
+    if (limit !== undefined) return pool.requestWithin(limit, op, lo, hi, cost, signal)
     if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost)
     return pool.request(op, lo, hi, cost, signal)
   }
 
   /** Charges the key of a decision in addition, or below 0 gives back a part of the decision's charge. */
-  async #change(decision: PoolDecision, units: number): Promise<number> {
+  async #change(decision: AnyPoolDecision, units: number): Promise<number> {
     const { lo, hi } = decision
     const pool = this.#openPool()
-    if (decision.outcome === Outcome.SHADOWED) return 0 // it would not have run
+    if (decision.isShadowed) return 0 // it would not have run
     if (units > 0) return (await pool.request(Op.PENALIZE, lo, hi, units)) === 1 ? units : 0
     const given = (await pool.giveBack(decision, -units)) as number
     this.#waiters.wake(lo, hi)
@@ -308,7 +321,7 @@ export class PoolLimiter implements AsyncLimiter {
    * Gives back an admission of an aborted `wait()`. Errors of the pool are ignored: no caller is left to
    * receive them.
    */
-  #giveBack(decision: PoolDecision): void {
+  #giveBack(decision: AnyPoolDecision): void {
     this.#pool.forceGiveBack(decision).catch((error: unknown) => {
       if (!(error instanceof MillraceError)) throw error
     })
@@ -321,6 +334,11 @@ export class PoolLimiter implements AsyncLimiter {
     const changed = (await pool.request(op, lo, hi, cost)) as number
     this.#waiters.wake(lo, hi)
     return changed
+  }
+
+  /** Whether this limiter has made the decision. The part of one rule is none. */
+  #owns(what: unknown): what is AnyPoolDecision {
+    return (what instanceof PoolDecision || what instanceof RulesDecision) && what.engine === this.#pool
   }
 
   #openPool(): PoolEngine {

@@ -4,26 +4,34 @@ import { fieldsOf, jsonOf, ruleFieldsOf, ruleJsonOf, secondsOf } from './decisio
 /** The index of the deciding rule before it is known. */
 const UNKNOWN = -1
 
+/** The part of one rule, with its key and where it is charged. */
+export interface Part extends RuleDecision {
+  readonly lo: number
+  readonly hi: number
+  readonly way: number
+  readonly isGivenBack: boolean
+}
+
 /** The parts of a decision, one for each rule. */
-export type Parts = readonly [InlineDecision, ...InlineDecision[]]
+export type Parts<P extends Part = InlineDecision> = readonly [P, ...P[]]
 
 /**
- * A decision of several rules. Each part is a decision of one rule, and computes its figures when they are
- * read.
+ * A decision of several rules. Each part is a decision of one rule. Inline, a part computes its figures when
+ * they are read; the parts of a pool have theirs from the reply.
  *
  * If a rule refused, the others charged nothing, or gave their charges back. Their parts are peeks by the
  * same reading, after that. A rule whose part is allowed goes on fitting while nothing else is charged, so
  * the request fits all rules when it fits the last of those that refuse.
  */
-export class RulesDecision implements Decision {
+export class RulesDecision<P extends Part = InlineDecision> implements Decision {
   readonly allowed: boolean
-  readonly rules: Parts
+  readonly rules: Parts<P>
   readonly #engine: object
   /** The index of the rule that refused. Of an admission: of the one with the smallest part left. */
   #deciding: number
 
   /** @param refusing the index of the rule that refused, or -1 for an admission */
-  constructor(engine: object, parts: Parts, refusing: number) {
+  constructor(engine: object, parts: Parts<P>, refusing: number) {
     this.allowed = refusing < 0
     this.rules = parts
     this.#engine = engine
@@ -33,6 +41,11 @@ export class RulesDecision implements Decision {
   /** @internal The engine that decided. */
   get engine(): object {
     return this.#engine
+  }
+
+  /** @internal The index of the rule that refused, or -1 for an admission. */
+  get refusing(): number {
+    return this.allowed ? UNKNOWN : this.#deciding
   }
 
   /** @internal */
@@ -104,14 +117,14 @@ export class RulesDecision implements Decision {
     return { ...fieldsOf(this), rules: this.rules.map(ruleFieldsOf) as RuleDecision[] }
   }
 
-  #decidingPart(): InlineDecision {
+  #decidingPart(): P {
     if (this.#deciding === UNKNOWN) this.#deciding = indexOfLeast(this.rules)
     return this.rules[this.#deciding]!
   }
 }
 
 /** The index of the first part with the smallest part of its limit left. */
-function indexOfLeast(parts: Parts): number {
+function indexOfLeast(parts: readonly RuleDecision[]): number {
   let least = 0
   for (const [i, { remaining, limit }] of parts.entries()) {
     // By products, which are exact: quotients are rounded.

@@ -55,7 +55,7 @@ export interface Engine<D extends OwnDecision> {
   /** Decides, but charges and inserts nothing. */
   peek(lo: number, hi: number, cost: number, limit?: CallLimit): D
   /** Runs a decision, an attempt of `wait`. Its refusal is not charged, also with `countRefused`. */
-  withoutCharge(decide: () => D): D
+  withoutCharge<T>(decide: () => T): T
   /** Decides many keys in order. */
   checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision
   /** Whether this engine has made the decision. */
@@ -63,6 +63,8 @@ export interface Engine<D extends OwnDecision> {
   /** Gives back the charge of a decision or `units` of it, once. Returns how many units. */
   giveBack(decision: D, units?: number): number
   statistics(): EngineStatistics
+  /** Adds the counts of this thread to the shared statistics. */
+  flush(): void
   /** Ends the engine: a file may be unmapped now. Decisions can still be read. */
   close(): void
 }

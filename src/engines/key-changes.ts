@@ -47,7 +47,7 @@ export class KeyChanges {
   /** The same by the last reading of the clock, for a decision that has a charge: another rule has refused. */
   takeBack(decision: InlineDecision, units = decision.cost): number {
     decision.giveBack()
-    return this.#takeOut(decision.way, decision.tick, units, decision.stamp)
+    return this.takeBackFrom(decision.way, decision.tick, units, decision.stamp)
   }
 
   /**
@@ -56,7 +56,14 @@ export class KeyChanges {
    */
   giveBackFrom(way: number, tick: number, cost: number, stamp: number): number {
     this.#reading.take()
-    return this.#takeOut(way, tick, cost, stamp)
+    return this.takeBackFrom(way, tick, cost, stamp)
+  }
+
+  /** The same by the last reading of the clock. */
+  takeBackFrom(way: number, tick: number, cost: number, stamp: number): number {
+    // The way may have a new owner; expired charges stay expired.
+    this.#window.enter(this.#window.base(way), this.#reading)
+    return this.#adjustments.giveBack(way, tick, cost, stamp) ? cost : 0
   }
 
   /** Takes up to `most` units out of the key's counts, the oldest first. Returns how many. */
@@ -122,12 +129,6 @@ export class KeyChanges {
       if (this.#adjustments.refund(way, lo, hi, Number.MAX_SAFE_INTEGER) === GONE) continue
       if (this.#adjustments.unblock(way, lo, hi, this.#reading) !== GONE) return
     }
-  }
-
-  #takeOut(way: number, tick: number, cost: number, stamp: number): number {
-    // The way may have a new owner; expired charges stay expired.
-    this.#window.enter(this.#window.base(way), this.#reading)
-    return this.#adjustments.giveBack(way, tick, cost, stamp) ? cost : 0
   }
 
   /**

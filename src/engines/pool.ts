@@ -4,9 +4,11 @@ import type { Signal } from '../core/on-abort.js'
 import { Op } from '../memory/request-ring.js'
 import { Backlog } from './backlog.js'
 import type { Costs } from './batch.js'
+import type { CallLimit } from './engine.js'
 import { type Chunk, PartitionedBatch } from './partitioned-batch.js'
+import type { AnyPoolDecision, DecidingEngine, DecidingRule } from './pool-decision.js'
 import { abortedError, noThreadsError, overloadedError, workerLostError } from './pool-errors.js'
-import { type DecidingEngine, type PoolDecision, PoolRequest, type Resolve, writeCheck } from './request.js'
+import { PoolRequest, type Resolve, writeCheck } from './request.js'
 import { RingClient } from './ring-client.js'
 import type { SharedLimiter } from './share.js'
 import { type ThreadOptions, Threads } from './threads.js'
@@ -46,6 +48,7 @@ let rings = 0
 export class PoolEngine implements DecidingEngine {
   readonly ruleName: string
   readonly isShadow: boolean
+  readonly rules: readonly DecidingRule[] | undefined
   readonly #settings: PoolSettings
   readonly #share: SharedLimiter
   readonly #threads: Threads
@@ -65,10 +68,14 @@ export class PoolEngine implements DecidingEngine {
   readonly #runs = new Set<Promise<void>>()
   readonly #flushTurn = () => this.#publishAll()
 
-  /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
-  constructor(share: SharedLimiter, settings: PoolSettings, isShadow = false) {
+  /**
+   * `shadows`: by rule, whether it has the option `shadow`.
+   * @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
+   */
+  constructor(share: SharedLimiter, settings: PoolSettings, shadows: readonly boolean[]) {
     this.ruleName = share.rule
-    this.isShadow = isShadow
+    this.isShadow = shadows[0]!
+    this.rules = share.rules?.map((ruleName, i) => ({ ruleName, isShadow: shadows[i]! }))
     this.#share = share
     this.#settings = settings
     this.#threads = new Threads(settings)
@@ -87,7 +94,7 @@ export class PoolEngine implements DecidingEngine {
     if (refusal !== undefined) return Promise.reject(refusal)
     let resolveDecision!: Resolve
     // V8 inlines this executor: it allocates neither the executor nor the function that rejects.
-    const promise = new Promise<PoolDecision>((resolve) => {
+    const promise = new Promise<AnyPoolDecision>((resolve) => {
       resolveDecision = resolve
     })
     writeCheck(client.memory, client.reserve(resolveDecision), lo, hi, cost)
@@ -104,7 +111,7 @@ export class PoolEngine implements DecidingEngine {
 
   /** Sends a CHECK, an ATTEMPT or a PEEK by a limit of this call. */
   requestWithin(
-    limit: number,
+    limit: CallLimit,
     op: Op,
     lo: number,
     hi: number,
@@ -117,25 +124,25 @@ export class PoolEngine implements DecidingEngine {
     return this.#submit(request, signal)
   }
 
-  /** Sends a request that has milliseconds: USAGE or BLOCK. */
-  requestWithMs(op: Op, lo: number, hi: number, ms: number): Promise<unknown> {
+  /** Sends a request that has milliseconds: a BLOCK, or a USAGE with the index of its rule. */
+  requestWithMs(op: Op, lo: number, hi: number, ms: number, rule = 0): Promise<unknown> {
     const request = new PoolRequest(this, op, lo, hi, 0)
     request.ms = ms
+    request.rule = rule
     return this.#submit(request)
   }
 
   /** Gives back the charge of a decision or a part of it, once. */
-  giveBack(decision: PoolDecision, units = decision.cost): Promise<unknown> {
-    if (decision.outcome !== Outcome.CHARGED) return Promise.resolve(0)
-    const refusal = this.#refusal()
+  giveBack(decision: AnyPoolDecision, units?: number): Promise<unknown> {
+    const refusal = isCharged(decision) ? this.#refusal() : undefined
     return refusal === undefined ? this.forceGiveBack(decision, units) : Promise.reject(refusal)
   }
 
   /** The same even when the pool is overloaded: the call was aborted, so its caller can't try again. */
-  forceGiveBack(decision: PoolDecision, units = decision.cost): Promise<unknown> {
-    decision.outcome = Outcome.GIVEN_BACK
+  forceGiveBack(decision: AnyPoolDecision, units = decision.rules[0].cost): Promise<unknown> {
+    if (!isCharged(decision)) return Promise.resolve(0)
     const request = new PoolRequest(this, Op.GIVE_BACK, decision.lo, decision.hi, units)
-    request.charge = decision
+    request.takeCharges(decision)
     return this.#enqueue(request)
   }
 
@@ -364,4 +371,9 @@ export class PoolEngine implements DecidingEngine {
     }
     if (lost + rejected > 0) this.#removePending(lost + rejected)
   }
+}
+
+/** Whether any rule has a charge of the decision. */
+function isCharged({ rules }: AnyPoolDecision): boolean {
+  return rules.some(({ outcome }) => outcome === Outcome.CHARGED)
 }

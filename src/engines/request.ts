@@ -1,11 +1,4 @@
-import {
-  type Decision,
-  type DecisionFields,
-  Outcome,
-  type RuleDecision,
-  type ShadowDecision,
-} from '../core/decision.js'
-import { fieldsOf, jsonOf, secondsOf } from '../core/decision-fields.js'
+import { Outcome } from '../core/decision.js'
 import {
   CHARGED_TICK,
   COST,
@@ -17,137 +10,18 @@ import {
   Op,
   OUTCOME,
   REFUNDS,
-  REMAINING,
-  RESET_MS,
-  RETRY_AFTER_MS,
   RULE_LIMIT,
   requestOf,
   WAY,
 } from '../memory/request-ring.js'
+import type { CallLimit } from './engine.js'
 import { PendingReply } from './pending-reply.js'
+import { type AnyPoolDecision, type DecidingEngine, decisionIn, type PoolDecision } from './pool-decision.js'
 import { isNotStarted } from './pool-errors.js'
-import type { RingMemory } from './ring-transport.js'
+import { type RingMemory, slotOfRule } from './ring-transport.js'
 
 /** The largest cost in a request. It is larger than any limit, and than any count of a key. */
 export const MOST_COST = 2 ** 31 - 1
-
-/** The engine that sent the request. */
-export interface DecidingEngine {
-  readonly ruleName: string
-  /** Whether the rule has the option `shadow`. */
-  readonly isShadow?: boolean
-}
-
-/**
- * A decision by a worker. All of its figures came with the reply. Its internals are private, so that a copy
- * has only the public fields.
- */
-export class PoolDecision implements Decision {
-  readonly allowed: boolean
-  readonly limit: number
-  readonly remaining: number
-  readonly retryAfterMs: number
-  readonly retryAfterSeconds: number
-  readonly resetMs: number
-  readonly rule: string
-  readonly #engine: DecidingEngine
-  readonly #lo: number
-  readonly #hi: number
-  readonly #cost: number
-  readonly #way: number
-  readonly #tick: number
-  readonly #stamp: number
-  /** How long the request is refused, or would have been by a rule with the option `shadow`. */
-  readonly #refusedMs: number
-  #outcome: Outcome
-
-  constructor({ words, doubles }: RingMemory, slot: number, engine: DecidingEngine) {
-    const request = requestOf(slot)
-    const double = slot >>> 1
-    const outcome = words[slot + OUTCOME] as Outcome
-    this.allowed = outcome >= Outcome.UNCOUNTED
-    this.limit = words[slot + LIMIT]!
-    this.remaining = words[slot + REMAINING]!
-    this.#refusedMs = smallest(doubles[double + RETRY_AFTER_MS]!)
-    this.retryAfterMs = this.allowed ? 0 : this.#refusedMs
-    this.retryAfterSeconds = this.allowed ? 0 : secondsOf(this.retryAfterMs)
-    this.resetMs = smallest(doubles[double + RESET_MS]!)
-    this.rule = engine.ruleName
-    this.#engine = engine
-    this.#lo = words[request + LO]!
-    this.#hi = words[request + HI]!
-    this.#cost = words[request + COST]!
-    this.#way = words[slot + WAY]!
-    this.#tick = words[slot + CHARGED_TICK]!
-    this.#stamp = words[slot + REFUNDS]!
-    this.#outcome = outcome
-  }
-
-  /** @internal The engine that sent the request. */
-  get engine(): DecidingEngine {
-    return this.#engine
-  }
-
-  /** @internal */
-  get lo(): number {
-    return this.#lo
-  }
-
-  /** @internal */
-  get hi(): number {
-    return this.#hi
-  }
-
-  /** @internal */
-  get cost(): number {
-    return this.#cost
-  }
-
-  /** @internal */
-  get way(): number {
-    return this.#way
-  }
-
-  /** @internal */
-  get tick(): number {
-    return this.#tick
-  }
-
-  /** @internal */
-  get stamp(): number {
-    return this.#stamp
-  }
-
-  /** @internal */
-  get outcome(): Outcome {
-    return this.#outcome
-  }
-
-  set outcome(outcome: Outcome) {
-    this.#outcome = outcome
-  }
-
-  get rules(): readonly RuleDecision[] {
-    return [this]
-  }
-
-  get shadow(): ShadowDecision | undefined {
-    if (this.#engine.isShadow !== true) return undefined
-    return { allowed: this.#outcome !== Outcome.SHADOWED, retryAfterMs: this.#refusedMs }
-  }
-
-  toJSON(): DecisionFields {
-    return jsonOf(this)
-  }
-
-  /** @see InlineDecision */
-  [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
-    return fieldsOf(this)
-  }
-}
-
-/** The same number. A whole one becomes a small integer, which V8 stores in the object itself. */
-const smallest = (ms: number): number => ((ms | 0) === ms ? ms | 0 : ms)
 
 /** A request in flight, for the client. */
 export interface InFlight {
@@ -166,7 +40,7 @@ export interface RingRequest extends InFlight {
 /**
  * Resolves the promise of a decision: with the decision, or with a rejected promise if the request failed.
  */
-export type Resolve = (decision: PoolDecision | Promise<never>) => void
+export type Resolve = (decision: AnyPoolDecision | Promise<never>) => void
 
 /** Writes the request of a decision. */
 export function writeCheck({ words }: RingMemory, slot: number, lo: number, hi: number, cost: number): void {
@@ -192,10 +66,12 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   ring = -1
   /** The milliseconds of USAGE and BLOCK. */
   ms = 0
-  /** The limit of CHECK_WITHIN, ATTEMPT and PEEK. */
-  limit = RULE_LIMIT
-  /** The decision to give back. */
-  charge: PoolDecision | undefined = undefined
+  /** The index of the rule of USAGE. */
+  rule = 0
+  /** The limit of CHECK_WITHIN, ATTEMPT and PEEK, if the call has one. */
+  limit: CallLimit | undefined = undefined
+  /** By rule: the part whose charge is given back; undefined if it has none. */
+  #charges: readonly (PoolDecision | undefined)[] | undefined = undefined
   protected isSent = false
 
   constructor(engine: DecidingEngine, op: Op, lo: number, hi: number, cost: number) {
@@ -207,6 +83,13 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     this.cost = cost > MOST_COST ? MOST_COST : cost
   }
 
+  /** Takes the charges of a decision, to give them back. */
+  takeCharges({ rules }: AnyPoolDecision): void {
+    const parts: readonly PoolDecision[] = rules
+    this.#charges = parts.map((part) => (part.outcome === Outcome.CHARGED ? part : undefined))
+    this.#setCharges(Outcome.GIVEN_BACK)
+  }
+
   write({ words, doubles }: RingMemory, slot: number): void {
     this.isSent = true
     const request = requestOf(slot)
@@ -216,21 +99,41 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     words[request + COST] = this.cost
     if (this.op === Op.CHECK) return
     doubles[(slot >>> 1) + NUMBER] = this.ms
-    words[slot + LIMIT] = this.limit
-    if (this.charge === undefined) return
-    words[slot + WAY] = this.charge.way
-    words[slot + CHARGED_TICK] = this.charge.tick
-    words[slot + REFUNDS] = this.charge.stamp
+    words[slot + WAY] = this.rule
+    if (DECISIONS.includes(this.op)) this.#writeLimits(words, slot)
+    else
+      this.#charges?.forEach((part, i) => {
+        writeCharge(words, slotOfRule(slot, i), part)
+      })
   }
 
   override reject(error: unknown): void {
-    // The caller may try again.
-    if (this.charge !== undefined && isNotStarted(error)) this.charge.outcome = Outcome.CHARGED
+    if (isNotStarted(error)) this.#setCharges(Outcome.CHARGED) // the caller may try again
     super.reject(error)
   }
 
   read(memory: RingMemory, slot: number): void {
-    if (DECISIONS.includes(this.op)) this.resolve(new PoolDecision(memory, slot, this.engine))
+    if (DECISIONS.includes(this.op)) this.resolve(decisionIn(memory, slot, this.engine))
     else this.resolve(memory.doubles[(slot >>> 1) + NUMBER])
   }
+
+  #writeLimits(words: Int32Array, slot: number): void {
+    const { limit } = this
+    const limits = typeof limit === 'number' ? [limit] : limit
+    const rules = this.engine.rules?.length ?? 1
+    for (let i = 0; i < rules; i++) words[slotOfRule(slot, i) + LIMIT] = limits?.[i] ?? RULE_LIMIT
+  }
+
+  #setCharges(outcome: Outcome): void {
+    for (const part of this.#charges ?? []) if (part !== undefined) part.outcome = outcome
+  }
+}
+
+/** Writes the place of a charge, if there is one. */
+function writeCharge(words: Int32Array, slot: number, part: PoolDecision | undefined): void {
+  words[slot + OUTCOME] = part === undefined ? Outcome.UNCOUNTED : Outcome.CHARGED
+  if (part === undefined) return
+  words[slot + WAY] = part.way
+  words[slot + CHARGED_TICK] = part.tick
+  words[slot + REFUNDS] = part.stamp
 }

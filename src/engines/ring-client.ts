@@ -1,12 +1,7 @@
 import { ACCEPTED, COMPLETED, REPLIED, SLOTS } from '../memory/request-ring.js'
 import { Chunk, type PartitionedBatch } from './partitioned-batch.js'
-import {
-  type DecidingEngine,
-  type InFlight,
-  PoolDecision,
-  type Resolve,
-  type RingRequest,
-} from './request.js'
+import { type DecidingEngine, decisionIn } from './pool-decision.js'
+import type { InFlight, Resolve, RingRequest } from './request.js'
 import {
   AREAS,
   type Area,
@@ -27,7 +22,7 @@ export class RingClient {
   /** Unique among the rings of this thread. */
   readonly id: number
   readonly #engine: DecidingEngine
-  readonly memory = new RingMemory()
+  readonly memory: RingMemory
   /**
    * The generation of the newest server: 1 for the first one of this ring, 2 for its replacement; 0 before
    * the first.
@@ -41,13 +36,13 @@ export class RingClient {
   isReceiving = false
   /** The result of the last `#prefetch`; a property, so that V8 can't drop its reads. */
   prefetched = 0
-  readonly #words = this.memory.words
+  readonly #words: Int32Array
   /**
    * By slots. Most decisions go to the ring directly, and have only the function that resolves their promise
    * here.
    */
   readonly #inFlight: (InFlight | Resolve | undefined)[] = new Array(SLOTS).fill(undefined)
-  readonly #areas: Area[] = Array.from({ length: AREAS }, (_, i) => this.memory.area(i))
+  readonly #areas: Area[]
   readonly #freeAreas: number[] = Array.from({ length: AREAS }, (_, i) => i)
   /**
    * Cursors: the next request, the first one that isn't published, and the first one whose reply has not been
@@ -60,6 +55,9 @@ export class RingClient {
   constructor(id: number, engine: DecidingEngine) {
     this.id = id
     this.#engine = engine
+    this.memory = new RingMemory(engine.rules?.length)
+    this.#words = this.memory.words
+    this.#areas = Array.from({ length: AREAS }, (_, i) => this.memory.area(i))
   }
 
   get isFull(): boolean {
@@ -149,7 +147,7 @@ export class RingClient {
       const slot = this.memory.slot(this.#read)
       const request = this.#shift()
       if (typeof request === 'function') {
-        request(new PoolDecision(this.memory, slot, this.#engine))
+        request(decisionIn(this.memory, slot, this.#engine))
         keys++
       } else {
         keys += request.length

@@ -53,7 +53,24 @@ export const AREAS = 32
 export const AREA_KEYS = 256
 const AREAS_AT = SLOTS_AT + SLOTS * SLOT_WORDS
 const AREA_WORDS = 7 * AREA_KEYS
-const BYTES = 4 * (AREAS_AT + AREAS * AREA_WORDS)
+/**
+ * Where the slots of the second rule begin, those of the third behind them, and so on: for each rule after the
+ * first as many slots as the ring has, behind the areas. So a decision of several rules has a slot for each of
+ * them, at one position, with the figures and the charge of that rule. A GIVE_BACK has the charges there, a
+ * request with limits of its own the limits.
+ *
+ * A slot of more words would move the slots of the ring apart, so the addon and the loops over one rule would
+ * multiply by a variable. A table of decisions would need an index, and an owner that frees its entries; these
+ * slots are free when the slot of the ring is. A ring of one rule has none of them: it is as long as it would
+ * be without this, and is read and written by the same code. The price is a cache line for each rule and
+ * decision, and 64 KiB for each rule and ring, of which the operating system provides what is used.
+ */
+const FURTHER_AT = AREAS_AT + AREAS * AREA_WORDS
+const FURTHER_WORDS = SLOTS * SLOT_WORDS
+
+/** The index of the slot of a rule, by the index of the slot in the ring. */
+export const slotOfRule = (slot: number, rule: number): number =>
+  rule === 0 ? slot : slot - SLOTS_AT + FURTHER_AT + (rule - 1) * FURTHER_WORDS
 
 /** The request and the reply of one chunk of a batch, an entry for each key. */
 export interface Area {
@@ -70,14 +87,13 @@ export class RingMemory {
   readonly words: Int32Array
   readonly doubles: Float64Array
 
-  /**
-   * Growable, though it never grows: V8 aligns only growable buffers to pages, and so the cache lines of this
-   * map.
-   */
-  constructor(buffer = new SharedArrayBuffer(BYTES, { maxByteLength: BYTES })) {
+  /** New memory for so many rules, or that of a ring. */
+  constructor(memory: number | SharedArrayBuffer = 1) {
+    const buffer = typeof memory === 'number' ? allocate(memory) : memory
+    const bytes = buffer.byteLength
     this.buffer = buffer
-    this.words = new Int32Array(buffer, 0, BYTES / 4)
-    this.doubles = new Float64Array(buffer, 0, BYTES / 8)
+    this.words = new Int32Array(buffer, 0, bytes / 4)
+    this.doubles = new Float64Array(buffer, 0, bytes / 8)
   }
 
   /** The index of the cursor's slot in `words`; half of it is the index in `doubles`. */
@@ -96,4 +112,13 @@ export class RingMemory {
       allowed: new Uint8Array(buffer, at + 24 * AREA_KEYS, AREA_KEYS),
     }
   }
+}
+
+/**
+ * Growable, though it never grows: V8 aligns only growable buffers to pages, and so the cache lines of this
+ * map.
+ */
+function allocate(rules: number): SharedArrayBuffer {
+  const bytes = 4 * (FURTHER_AT + (rules - 1) * FURTHER_WORDS)
+  return new SharedArrayBuffer(bytes, { maxByteLength: bytes })
 }

@@ -15,7 +15,7 @@ const NO_RULE = -1
 /** The limits of one call, by the index of the rule. */
 type Limits = readonly (number | undefined)[]
 
-const NO_LIMITS: Limits = []
+export const NO_LIMITS: Limits = []
 
 /**
  * Decides for several rules, all or nothing. It charges the rules in order, by one reading of the clock. If
@@ -105,7 +105,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     return new RulesDecision(this, parts, refusing)
   }
 
-  withoutCharge(decide: () => RulesDecision): RulesDecision {
+  withoutCharge<T>(decide: () => T): T {
     return this.engines.reduce((inner, engine) => () => engine.withoutCharge(inner), decide)()
   }
 
@@ -131,7 +131,7 @@ export class RulesEngine implements Engine<RulesDecision> {
 
   /** Counts of decisions and keys are those of the limiter, and all others are sums over its rules. */
   statistics(): EngineStatistics {
-    this.#flush()
+    this.flush()
     const [first, ...others] = this.engines.map((engine) => engine.statistics())
     const sums = first!
     for (const each of others) {
@@ -141,8 +141,16 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   close(): void {
-    this.#flush()
+    this.flush()
     for (const engine of this.engines) engine.close()
+  }
+
+  /** Adds the counts of this thread to the shared statistics. */
+  flush(): void {
+    countDecisions(this.#arenas[0], this.#allowed, this.#denied, this.#shadowDenied)
+    this.#allowed = 0
+    this.#denied = 0
+    this.#shadowDenied = 0
   }
 
   /** A rule refused: those before it take their charges back, and those after it are only peeked at. */
@@ -189,14 +197,7 @@ export class RulesEngine implements Engine<RulesDecision> {
   #tally(allowed: number, denied: number): void {
     this.#allowed += allowed
     this.#denied += denied
-    if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.#flush()
-  }
-
-  #flush(): void {
-    countDecisions(this.#arenas[0], this.#allowed, this.#denied, this.#shadowDenied)
-    this.#allowed = 0
-    this.#denied = 0
-    this.#shadowDenied = 0
+    if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
   }
 }
 

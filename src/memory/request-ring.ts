@@ -36,7 +36,11 @@ export const EACH = -1
 /**
  * The fields of a slot, as offsets in words. Of a decision: where its charge is. The request of a batch has
  * its area in WAY, its number of keys in CHARGED_TICK, and in REFUNDS 1 if it asks for `remaining`. A PEEK
- * and an ATTEMPT have the limit of their call in LIMIT, or RULE_LIMIT.
+ * and an ATTEMPT have the limit of their call in LIMIT, or RULE_LIMIT. A USAGE has the index of its rule in
+ * WAY.
+ *
+ * With several rules, the slot has the decision of the first rule, and `engines/ring-transport.ts` says where
+ * those of the others are.
  */
 export const WAY = 0
 export const CHARGED_TICK = 1
@@ -45,6 +49,8 @@ export const LIMIT = 3
 export const REMAINING = 4
 /** The `Outcome` of a decision; of a batch, the number of refused keys. */
 export const OUTCOME = 5
+/** With several rules: the index of the rule that refused, or -1 for an admission. */
+export const REFUSING = 12
 /**
  * Offsets in doubles. NUMBER is a request's milliseconds, and the reply of every operation that returns one
  * number.

@@ -30,12 +30,15 @@ export const decision: Decision = createLimiter({ limit: 1, window: '1m' }).chec
 `
 
 const PLAIN = `
-import { attachLimiter, type AsyncLimiter, createLimiter, type Limiter, type LimiterOptions, type PoolLimiterOptions } from 'millrace'
+import { attachLimiter, type AsyncLimiter, createLimiter, type Limiter, type LimiterOptions, type PoolLimiterOptions, type RulesEngineOptions } from 'millrace'
 declare const fromEnvironment: string
 const window = fromEnvironment
 export const inline: Limiter = createLimiter({ limit: 1, window, granularity: fromEnvironment })
 export const pool: AsyncLimiter = createLimiter({ limit: 1, window, engine: 'pool', pool: { maxThreads: 1 } })
 export const several: Limiter = createLimiter({ rules: [{ name: 'burst', limit: 10, window: '1s' }, { name: 'hourly', limit: 1000, window }], maxKeys: 5 })
+export const severalOnPool: AsyncLimiter = createLimiter({ rules: [{ name: 'burst', limit: 10, window: '1s' }], engine: 'pool', pool: { maxThreads: 1 } })
+export const usedOnPool: Promise<number> = severalOnPool.usage('somebody', window, { rule: 'burst' })
+export const options: RulesEngineOptions<'pool'> = { rules: [{ limit: 10, window: '1s' }], engine: 'pool' }
 export const names: string[] = several.check('somebody').rules.map(({ rule }) => rule)
 export const used: number = several.usage('somebody', window, { rule: 'hourly' })
 export const either: Limiter | AsyncLimiter = createLimiter({ limit: 1, window } as LimiterOptions | PoolLimiterOptions)
@@ -60,6 +63,7 @@ const WRONG = {
   "rules: [{ limit: 3, window: '1m', windw: '1m' }]": 'windw',
   "rules: [{ limit: 3, window: '1m' }], engine: 'pol'": 'engine',
   "rules: [{ limit: 3, window: '1m' }], pool: { maxThreads: 1 }": 'pool',
+  "rules: [{ limit: 3, window: '1m' }], engine: 'pool', pool: { maxThread: 1 }": 'maxThread',
   "rules: 'all'": 'rules',
 }
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, renameSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Worker } from 'node:worker_threads'
-import { createLimiter } from 'millrace'
+import { type AsyncLimiter, createLimiter } from 'millrace'
 import * as assert from 'uvu/assert'
 import { neededAddon } from '#millrace/native/addon.js'
 import { assertIsError, assertRaises, settled } from '../limiter/support.js'
@@ -96,6 +96,50 @@ test('a decision whose refund failed can be refunded later', async () => {
   renameSync(`${file}.away`, file)
   assert.is(await limiter.refund(decision), 3)
   assert.is(await limiter.usage('a'), 0)
+  await limiter.close()
+})
+
+const RULES = [
+  { name: 'minute', limit: 500, window: '1m' },
+  { name: 'hourly', limit: 900, window: '1h' },
+]
+const severalIn = (file: string) =>
+  createLimiter({ rules: RULES, maxKeys: 100, shared: { file }, engine: 'pool', pool: { minThreads: 2 } })
+
+test('pools with one file share several rules, all or nothing, and so does a limiter without a pool', async () => {
+  const file = at('several rules')
+  const [one, other] = [severalIn(file), severalIn(file)]
+  const usages = (limiter: AsyncLimiter) =>
+    Promise.all(RULES.map(({ name }) => limiter.usage('a', undefined, { rule: name })))
+  const decisions = await Promise.all(Array.from({ length: 600 }, (_, i) => [one, other][i % 2]!.check('a')))
+  assert.is(decisions.filter(({ allowed }) => allowed).length, 500)
+  assert.equal(await usages(one), [500, 500])
+  await one.update('minute', { limit: 2_000 })
+  const batch = await other.checkMany(Array(600).fill('a'))
+  assert.is(
+    batch.allowed.reduce((sum, each) => sum + each, 0),
+    400,
+  )
+  assert.is((await one.check('a')).rule, 'hourly')
+  const inline = createLimiter({ rules: RULES, maxKeys: 100, shared: { file } })
+  assert.equal([inline.check('a').rule, inline.rules.map(({ limit }) => limit)], ['minute', [500, 900]])
+  await Promise.all([one.close(), other.close(), inline.close()])
+  const later = severalIn(file)
+  assert.equal(await usages(later), [900, 900])
+  await later.close()
+})
+
+test('a decision of several rules whose refund failed can be refunded later, in all of them', async () => {
+  const file = at('several rules, gone for a while')
+  const limiter = severalIn(file)
+  const decision = await limiter.check('a', 3)
+  renameSync(file, `${file}.away`)
+  await Promise.all([...threads].map((thread) => thread.terminate()))
+  const { reason } = (await settled(limiter.refund(decision))) as PromiseRejectedResult
+  assert.is(assertIsError(reason, 'ERR_MILLRACE_NO_THREADS', 'engine').mayBeCharged, false)
+  renameSync(`${file}.away`, file)
+  assert.is(await limiter.refund(decision), 3)
+  for (const { name } of RULES) assert.is(await limiter.usage('a', undefined, { rule: name }), 0)
   await limiter.close()
 })
 

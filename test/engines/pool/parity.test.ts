@@ -2,11 +2,12 @@
 // Sends the same random requests to both engines, to the pool in bursts without awaiting. All replies must be
 // equal.
 import fc from 'fast-check'
-import type { Decision } from 'millrace'
+import { createLimiter, type Decision, manualClock, type RuleOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { START_MS } from '../../limiter/support.js'
 import { sized } from '../../size.js'
-import { decidedBy, type Either, pooled } from '../both.js'
+import type { Either } from '../both.js'
 
 const KEYS = 12
 const BURST = 40
@@ -17,9 +18,10 @@ type Perform = (limiter: Either, key: string, act: Act, decisions: Decision[]) =
 const OPERATIONS = {
   check: (limiter, key, { cost }) => limiter.check(key, cost),
   peek: (limiter, key, { cost }) => limiter.peek(key, cost),
-  checkWithin: (limiter, key, { cost, ms }) => limiter.check(key, cost, { limit: 1 + (ms % 20) }),
-  peekWithin: (limiter, key, { cost, ms }) => limiter.peek(key, cost, { limit: 1 + (ms % 20) }),
-  usage: (limiter, key, { ms }) => limiter.usage(key, ms),
+  checkWithin: (limiter, key, { cost, ms }) => limiter.check(key, cost, { limit: limitOf(limiter, ms) }),
+  peekWithin: (limiter, key, { cost, ms }) => limiter.peek(key, cost, { limit: limitOf(limiter, ms) }),
+  usage: (limiter, key, { ms, cost }) =>
+    limiter.usage(key, ms, { rule: limiter.rules[cost % limiter.rules.length]!.name }),
   refund: (limiter, key, { cost }) => limiter.refund(key, cost),
   penalize: (limiter, key, { cost }) => limiter.penalize(key, cost),
   block: (limiter, key, { ms }) => limiter.block(key, ms),
@@ -37,6 +39,12 @@ const OPERATIONS = {
   },
 } satisfies Record<string, Perform>
 type Operation = keyof typeof OPERATIONS
+
+/** A limit of a call: of the one rule, or of one of several. */
+function limitOf({ rules }: Either, ms: number): number | Record<string, number> {
+  const limit = 1 + (ms % 20)
+  return rules.length === 1 ? limit : { [rules[ms % rules.length]!.name]: limit }
+}
 
 interface Act {
   readonly operation: Operation
@@ -67,11 +75,29 @@ const plain = (answer: unknown): unknown => (isDecision(answer) ? answer.toJSON(
 const isDecision = (answer: unknown): answer is Decision =>
   typeof answer === 'object' && answer !== null && 'toJSON' in answer
 
-for (const edge of ['strict', 'smooth'] as const) {
-  test(`${edge}: every reply equals the inline engine's`, async () => {
-    const options = { limit: 9, maxKeys: 10_000, edge }
-    await using ours = decidedBy('inline', options)
-    await using theirs = pooled(options, { minThreads: 2, maxThreads: 2 })
+const LIMIT = { limit: 9, window: '1m', granularity: '1s' } as const
+const RULES: Record<string, readonly RuleOptions[]> = {
+  strict: [LIMIT],
+  smooth: [{ ...LIMIT, edge: 'smooth' }],
+  'two rules': [
+    { ...LIMIT, name: 'minute' },
+    { name: 'hourly', limit: 20, window: '1h', granularity: '1m' },
+  ],
+  'four rules, with their options': [
+    { ...LIMIT, name: 'smooth', edge: 'smooth', limit: 12 },
+    { ...LIMIT, name: 'shadow', shadow: true },
+    { ...LIMIT, name: 'counting', limit: 11, window: '2m', countRefused: true },
+    { name: 'hourly', limit: 30, window: '1h', granularity: '1m' },
+  ],
+}
+
+for (const [name, rules] of Object.entries(RULES)) {
+  test(`${name}: every reply equals the inline engine's`, async () => {
+    const options = { rules, maxKeys: 10_000 }
+    const [ourClock, theirClock] = [manualClock(START_MS), manualClock(START_MS)]
+    const ours = createLimiter({ ...options, clock: ourClock })
+    const pool = { minThreads: 2, maxThreads: 2 }
+    const theirs = createLimiter({ ...options, clock: theirClock, engine: 'pool', pool })
     let runs = 0
     const property = fc.asyncProperty(fc.array(burst, { minLength: 1, maxLength: 8 }), async (bursts) => {
       const prefix = runs++
@@ -80,22 +106,23 @@ for (const edge of ['strict', 'smooth'] as const) {
       const mine: Decision[] = []
       const others: Decision[] = []
       for (const { acts, advanceMs } of bursts) {
-        const answers = Promise.all(acts.map((one) => perform(theirs.limiter, one, others)))
+        const answers = Promise.all(acts.map((one) => perform(theirs, one, others)))
         const expected: unknown[] = []
         const made: unknown[] = []
         for (const one of acts) {
-          const answer = await perform(ours.limiter, one, mine)
+          const answer = await perform(ours, one, mine)
           made.push(answer)
           expected.push(plain(answer)) // figures of the inline engine must be read at once
         }
         assert.equal((await answers).map(plain), expected)
         mine.push(...made.filter(isDecision))
         others.push(...(await answers).filter(isDecision))
-        ours.clock.advance(advanceMs)
-        theirs.clock.advance(advanceMs)
+        ourClock.advance(advanceMs)
+        theirClock.advance(advanceMs)
       }
     })
     await fc.assert(property, { numRuns: RUNS })
+    await theirs.close()
   })
 }
 

@@ -1,0 +1,99 @@
+import type { Clock } from '../core/clock.js'
+import type { RuleMemory } from '../memory/arenas.js'
+import {
+  CHARGED_TICK,
+  LIMIT,
+  OUTCOME,
+  REFUNDS,
+  REMAINING,
+  RESET_MS,
+  RETRY_AFTER_MS,
+  RULE_LIMIT,
+  WAY,
+} from '../memory/request-ring.js'
+import { NativeRequestServer } from '../native/request-server.js'
+import { InlineEngine } from './inline.js'
+import { RequestHandler } from './request-handler.js'
+import type { RingMemory } from './ring-transport.js'
+
+/** Handles the requests of a ring by one rule. */
+export class OneRuleHandler extends RequestHandler {
+  protected readonly engine: InlineEngine
+  readonly #native: NativeRequestServer | undefined
+
+  constructor(ring: RingMemory, { arenas: [arena], names: [name] }: RuleMemory, clock: Clock) {
+    super(ring)
+    this.engine = new InlineEngine(arena, name, clock)
+    this.#native = NativeRequestServer.for(arena, ring.words)
+  }
+
+  /**
+   * The addon, if it is loaded, decides requests by one reading of the clock, up to the first one that it
+   * does not admit.
+   */
+  override handleMany(from: number, to: number): number {
+    const native = this.#native
+    if (native === undefined || ((to - from) | 0) < native.least) return from
+    const { reading } = this.engine
+    reading.take()
+    this.hasReading = false
+    const stopped = native.serve(from, to, reading.nowMs)
+    this.engine.tally((stopped - from) | 0, 0)
+    return stopped
+  }
+
+  protected check(slot: number, lo: number, hi: number, cost: number): void {
+    this.#decide(slot, lo, hi, cost, this.engine.limit)
+  }
+
+  protected checkWithin(slot: number, lo: number, hi: number, cost: number): void {
+    this.#decide(slot, lo, hi, cost, this.#limitIn(slot))
+  }
+
+  protected peek(slot: number, lo: number, hi: number, cost: number): void {
+    const { words, doubles } = this.memory
+    const decision = this.engine.peek(lo, hi, cost, this.#limitIn(slot))
+    const double = slot >>> 1
+    words[slot + LIMIT] = decision.limit
+    words[slot + OUTCOME] = decision.outcome
+    words[slot + REMAINING] = decision.remaining
+    doubles[double + RETRY_AFTER_MS] = (decision.shadow ?? decision).retryAfterMs
+    doubles[double + RESET_MS] = decision.resetMs
+  }
+
+  protected usage(_rule: number, lo: number, hi: number, ms: number): number {
+    return this.engine.usage(lo, hi, ms)
+  }
+
+  protected giveBack(slot: number, units: number): number {
+    const { words } = this.memory
+    const [way, tick, stamp] = [words[slot + WAY]!, words[slot + CHARGED_TICK]!, words[slot + REFUNDS]!]
+    return this.engine.changes.giveBackFrom(way, tick, units, stamp)
+  }
+
+  #decide(slot: number, lo: number, hi: number, cost: number, limit: number): void {
+    const { words, doubles } = this.memory
+    const { engine } = this
+    if (!this.hasReading) {
+      engine.reading.take()
+      this.hasReading = true
+    }
+    const outcome = engine.decide(lo, hi, cost, limit, -1)
+    words[slot + LIMIT] = limit
+    words[slot + OUTCOME] = outcome
+    words[slot + WAY] = engine.way
+    words[slot + CHARGED_TICK] = engine.lastCharge.chargedTick
+    words[slot + REFUNDS] = engine.lastCharge.chargedStamp
+    const { remaining, retryAfterMs, resetMs } = engine.figuresOf(lo, hi, cost, limit, outcome)
+    words[slot + REMAINING] = remaining
+    const double = slot >>> 1
+    doubles[double + RETRY_AFTER_MS] = retryAfterMs
+    doubles[double + RESET_MS] = resetMs
+  }
+
+  /** The limit of the call, or the rule's. */
+  #limitIn(slot: number): number {
+    const limit = this.memory.words[slot + LIMIT]!
+    return limit === RULE_LIMIT ? this.engine.limit : limit
+  }
+}

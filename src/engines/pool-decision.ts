@@ -1,0 +1,165 @@
+import { type Decision, type DecisionFields, Outcome, type ShadowDecision } from '../core/decision.js'
+import { fieldsOf, jsonOf, secondsOf } from '../core/decision-fields.js'
+import { type Parts, RulesDecision } from '../core/rules-decision.js'
+import {
+  CHARGED_TICK,
+  COST,
+  HI,
+  LIMIT,
+  LO,
+  OUTCOME,
+  REFUNDS,
+  REFUSING,
+  REMAINING,
+  RESET_MS,
+  RETRY_AFTER_MS,
+  requestOf,
+  WAY,
+} from '../memory/request-ring.js'
+import { type RingMemory, slotOfRule } from './ring-transport.js'
+
+/** The rule of a decision. */
+export interface DecidingRule {
+  readonly ruleName: string
+  /** Whether the rule has the option `shadow`. */
+  readonly isShadow?: boolean
+}
+
+/** The engine that sent the request. It also stands for its rule, the first one if there are several. */
+export interface DecidingEngine extends DecidingRule {
+  /** All rules, if there are several. */
+  readonly rules?: readonly DecidingRule[] | undefined
+}
+
+/** A decision of a pool: of one rule, or of several. */
+export type AnyPoolDecision = PoolDecision | RulesDecision<PoolDecision>
+
+/** Reads the decision in the slot of a ring. */
+export function decisionIn(memory: RingMemory, slot: number, engine: DecidingEngine): AnyPoolDecision {
+  if (engine.rules === undefined) return new PoolDecision(memory, slot, slot, engine)
+  const parts = engine.rules.map((rule, i) => new PoolDecision(memory, slot, slotOfRule(slot, i), rule))
+  const refusing = memory.words[slot + REFUSING]!
+  return new RulesDecision(engine, parts as unknown as Parts<PoolDecision>, refusing)
+}
+
+/**
+ * A decision by a worker, or the part of one rule in it. All of its figures came with the reply. Its internals
+ * are private, so that a copy has only the public fields.
+ */
+export class PoolDecision implements Decision {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly retryAfterSeconds: number
+  readonly resetMs: number
+  readonly rule: string
+  readonly #engine: DecidingRule
+  readonly #lo: number
+  readonly #hi: number
+  readonly #cost: number
+  readonly #way: number
+  readonly #tick: number
+  readonly #stamp: number
+  /** How long the request is refused, or would have been by a rule with the option `shadow`. */
+  readonly #refusedMs: number
+  #outcome: Outcome
+
+  /** Reads the request that belongs to `slot`, and the reply in `own`, the slot of the rule. */
+  constructor({ words, doubles }: RingMemory, slot: number, own: number, engine: DecidingRule) {
+    const request = requestOf(slot)
+    const double = own >>> 1
+    const outcome = words[own + OUTCOME] as Outcome
+    this.allowed = outcome >= Outcome.UNCOUNTED
+    this.limit = words[own + LIMIT]!
+    this.remaining = words[own + REMAINING]!
+    this.#refusedMs = smallest(doubles[double + RETRY_AFTER_MS]!)
+    this.retryAfterMs = this.allowed ? 0 : this.#refusedMs
+    this.retryAfterSeconds = this.allowed ? 0 : secondsOf(this.retryAfterMs)
+    this.resetMs = smallest(doubles[double + RESET_MS]!)
+    this.rule = engine.ruleName
+    this.#engine = engine
+    this.#lo = words[request + LO]!
+    this.#hi = words[request + HI]!
+    this.#cost = words[request + COST]!
+    this.#way = words[own + WAY]!
+    this.#tick = words[own + CHARGED_TICK]!
+    this.#stamp = words[own + REFUNDS]!
+    this.#outcome = outcome
+  }
+
+  /** @internal The engine that sent the request. Of the part of one of several rules: only that rule. */
+  get engine(): DecidingRule {
+    return this.#engine
+  }
+
+  /** @internal */
+  get lo(): number {
+    return this.#lo
+  }
+
+  /** @internal */
+  get hi(): number {
+    return this.#hi
+  }
+
+  /** @internal */
+  get cost(): number {
+    return this.#cost
+  }
+
+  /** @internal */
+  get way(): number {
+    return this.#way
+  }
+
+  /** @internal */
+  get tick(): number {
+    return this.#tick
+  }
+
+  /** @internal */
+  get stamp(): number {
+    return this.#stamp
+  }
+
+  /** @internal */
+  get outcome(): Outcome {
+    return this.#outcome
+  }
+
+  set outcome(outcome: Outcome) {
+    this.#outcome = outcome
+  }
+
+  /** @internal */
+  get isGivenBack(): boolean {
+    return this.#outcome === Outcome.GIVEN_BACK
+  }
+
+  /** @internal Whether its rule would have refused it, and charged nothing. */
+  get isShadowed(): boolean {
+    return this.#outcome === Outcome.SHADOWED
+  }
+
+  get rules(): readonly [PoolDecision] {
+    return [this]
+  }
+
+  get shadow(): ShadowDecision | undefined {
+    if (this.#engine.isShadow !== true) return undefined
+    return { allowed: !this.isShadowed, retryAfterMs: this.#refusedMs }
+  }
+
+  toJSON(): DecisionFields {
+    return jsonOf(this)
+  }
+
+  /** @see InlineDecision */
+  [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
+    return fieldsOf(this)
+  }
+}
+
+/** The same number. A whole one becomes a small integer, which V8 stores in the object itself. */
+const smallest = (ms: number): number => ((ms | 0) === ms ? ms | 0 : ms)

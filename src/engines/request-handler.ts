@@ -1,0 +1,131 @@
+import {
+  CHARGED_TICK,
+  COST,
+  EACH,
+  HI,
+  LO,
+  NUMBER,
+  OP,
+  Op,
+  OUTCOME,
+  REFUNDS,
+  requestOf,
+  WAY,
+} from '../memory/request-ring.js'
+import type { Engine, OwnDecision } from './engine.js'
+import type { RingHandler } from './ring-server.js'
+import { AREAS, type Area, type RingMemory } from './ring-transport.js'
+
+/**
+ * Requests that follow each other within microseconds share one reading of the clock, as the keys of a batch
+ * do.
+ */
+const REQUESTS_PER_READING = 16
+
+/**
+ * Handles the requests of a ring. Each subclass has the requests whose replies depend on the number of rules.
+ * A worker serves one pool, so it has handlers of one class.
+ */
+export abstract class RequestHandler implements RingHandler {
+  readonly memory: RingMemory
+  protected abstract readonly engine: Engine<OwnDecision>
+  readonly #areas: readonly Area[]
+  /** Whether a request just before has taken a reading of the clock. */
+  protected hasReading = false
+
+  constructor(memory: RingMemory) {
+    this.memory = memory
+    this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
+  }
+
+  beforeSleep(): void {
+    this.engine.flush()
+  }
+
+  /** Leaves all requests to `handle`. */
+  handleMany(from: number, _to: number): number {
+    return from
+  }
+
+  handle(slot: number, nth: number): number {
+    if (nth % REQUESTS_PER_READING === 0) this.hasReading = false
+    const { words, doubles } = this.memory
+    const { engine } = this
+    const double = slot >>> 1
+    const request = requestOf(slot)
+    const lo = words[request + LO]!
+    const hi = words[request + HI]!
+    const cost = words[request + COST]!
+    switch (words[request + OP] as Op) {
+      case Op.CHECK:
+        this.check(slot, lo, hi, cost)
+        break
+      case Op.CHECK_WITHIN:
+        this.checkWithin(slot, lo, hi, cost)
+        break
+      case Op.ATTEMPT:
+        engine.withoutCharge(() => this.checkWithin(slot, lo, hi, cost))
+        break
+      case Op.PEEK:
+        this.peek(slot, lo, hi, cost)
+        break
+      case Op.USAGE:
+        doubles[double + NUMBER] = this.usage(words[slot + WAY]!, lo, hi, doubles[double + NUMBER]!)
+        break
+      case Op.GIVE_BACK:
+        doubles[double + NUMBER] = this.giveBack(slot, cost)
+        break
+      case Op.REFUND:
+        doubles[double + NUMBER] = engine.changes.refund(lo, hi, cost)
+        break
+      case Op.PENALIZE:
+        doubles[double + NUMBER] = Number(engine.changes.penalize(lo, hi, cost))
+        break
+      case Op.BLOCK:
+        doubles[double + NUMBER] = Number(engine.changes.block(lo, hi, doubles[double + NUMBER]!))
+        break
+      case Op.UNBLOCK:
+        doubles[double + NUMBER] = Number(engine.changes.unblock(lo, hi))
+        break
+      case Op.CLEAR:
+        engine.changes.clear(lo, hi)
+        break
+      case Op.CLEAR_ALL:
+        engine.changes.clearAll()
+        break
+      case Op.FLUSH:
+        engine.flush()
+        break
+      case Op.BATCH:
+        return this.#decideBatch(slot, cost)
+    }
+    return 1
+  }
+
+  /** Decides and charges, and writes the decision into the slot. */
+  protected abstract check(slot: number, lo: number, hi: number, cost: number): void
+  /** The same by the limits in the slot, where the call has limits of its own. */
+  protected abstract checkWithin(slot: number, lo: number, hi: number, cost: number): void
+  /** Decides by the limits in the slot, but charges nothing. */
+  protected abstract peek(slot: number, lo: number, hi: number, cost: number): void
+  /** The units that the key has used in the last `ms`, by the rule of this index. */
+  protected abstract usage(rule: number, lo: number, hi: number, ms: number): number
+  /** Gives back `units` of the charge in the slot. Returns how many. */
+  protected abstract giveBack(slot: number, units: number): number
+
+  #decideBatch(slot: number, cost: number): number {
+    const { words } = this.memory
+    const area = this.#areas[words[slot + WAY]!]!
+    const length = words[slot + CHARGED_TICK]!
+    const costs = cost === EACH ? area.costs.slice(0, length) : cost
+    const fingerprints = area.fingerprints.slice(0, 2 * length)
+    const batch = this.engine.checkMany(fingerprints, costs, words[slot + REFUNDS] === 1)
+    area.allowed.set(batch.allowed)
+    if (batch.remaining) area.remaining.set(batch.remaining)
+    let refused = 0
+    for (let i = 0; i < length; i++) if (batch.allowed[i] === 0) refused++
+    if (refused > 0) for (let i = 0; i < length; i++) area.retryAfterMs[i] = batch.retryAfterMs(i)
+    words[slot + OUTCOME] = refused
+    return length
+  }
+}

@@ -1,0 +1,101 @@
+import type { Clock } from '../core/clock.js'
+import { type InlineDecision, Outcome } from '../core/decision.js'
+import type { RulesDecision } from '../core/rules-decision.js'
+import type { RuleMemory } from '../memory/arenas.js'
+import {
+  CHARGED_TICK,
+  LIMIT,
+  OUTCOME,
+  REFUNDS,
+  REFUSING,
+  REMAINING,
+  RESET_MS,
+  RETRY_AFTER_MS,
+  RULE_LIMIT,
+  WAY,
+} from '../memory/request-ring.js'
+import { RequestHandler } from './request-handler.js'
+import { type RingMemory, slotOfRule } from './ring-transport.js'
+import { NO_LIMITS, RulesEngine } from './rules-engine.js'
+
+const NO_WAY = -1
+
+/**
+ * Handles the requests of a ring by several rules. The addon answers none of them in the ring: it decides one
+ * rule after the other, for `RulesEngine`.
+ */
+export class RulesHandler extends RequestHandler {
+  protected readonly engine: RulesEngine
+
+  constructor(ring: RingMemory, { arenas, names }: RuleMemory, clock: Clock) {
+    super(ring)
+    this.engine = new RulesEngine(arenas, names, clock)
+  }
+
+  protected check(slot: number, lo: number, hi: number, cost: number): void {
+    this.#decide(slot, lo, hi, cost, NO_LIMITS)
+  }
+
+  protected checkWithin(slot: number, lo: number, hi: number, cost: number): void {
+    this.#decide(slot, lo, hi, cost, this.#limitsIn(slot))
+  }
+
+  protected peek(slot: number, lo: number, hi: number, cost: number): void {
+    this.#write(slot, this.engine.peek(lo, hi, cost, this.#limitsIn(slot)))
+  }
+
+  protected usage(rule: number, lo: number, hi: number, ms: number): number {
+    return this.engine.engines[rule]!.usage(lo, hi, ms)
+  }
+
+  /** Returns the most units that any rule gave back. */
+  protected giveBack(slot: number, units: number): number {
+    const { words } = this.memory
+    this.engine.takeReading()
+    let most = 0
+    for (const [i, { changes }] of this.engine.engines.entries()) {
+      const own = slotOfRule(slot, i)
+      if (words[own + OUTCOME] !== Outcome.CHARGED) continue
+      const [way, tick, stamp] = [words[own + WAY]!, words[own + CHARGED_TICK]!, words[own + REFUNDS]!]
+      most = Math.max(most, changes.takeBackFrom(way, tick, units, stamp))
+    }
+    return most
+  }
+
+  #decide(slot: number, lo: number, hi: number, cost: number, limits: readonly (number | undefined)[]): void {
+    const { engine } = this
+    if (!this.hasReading) {
+      engine.takeReading()
+      this.hasReading = true
+    }
+    this.#write(slot, engine.check(lo, hi, cost, NO_WAY, limits))
+  }
+
+  #write(slot: number, { rules, refusing }: RulesDecision): void {
+    for (let i = 0; i < rules.length; i++) this.#writePart(slotOfRule(slot, i), rules[i]!)
+    this.memory.words[slot + REFUSING] = refusing
+  }
+
+  /** Writes a part with all of its figures, which are computed here: nothing has changed the key since. */
+  #writePart(own: number, part: InlineDecision): void {
+    const { words, doubles } = this.memory
+    const double = own >>> 1
+    words[own + LIMIT] = part.limit
+    words[own + OUTCOME] = part.outcome
+    words[own + WAY] = part.way
+    words[own + CHARGED_TICK] = part.tick
+    words[own + REFUNDS] = part.stamp
+    words[own + REMAINING] = part.remaining
+    doubles[double + RETRY_AFTER_MS] = (part.shadow ?? part).retryAfterMs
+    doubles[double + RESET_MS] = part.resetMs
+  }
+
+  /** The limits of the call, by rule; undefined for a rule without one. */
+  #limitsIn(slot: number): (number | undefined)[] {
+    const { words } = this.memory
+    return this.engine.engines.map((_, i) => {
+      const limit = words[slotOfRule(slot, i) + LIMIT]!
+      return limit === RULE_LIMIT ? undefined : limit
+    })
+  }
+}
