@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { AREAS, RingMemory, slotOfRule } from '#millrace/engines/ring-transport.js'
 import slots from '#millrace/memory/request-ring.js'
 
 test('the map of a request ring is the one that the addon was built with', () => {
@@ -28,6 +29,7 @@ test('the map of a request ring is the one that the addon was built with', () =>
     RESET_MS: 5,
     REMAINING: 4,
     OUTCOME: 5,
+    REFUSING: 12,
     RULE_LIMIT: 0,
   })
   assert.equal(Object.values(Op), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14])
@@ -43,13 +45,32 @@ test('all words of all requests are distinct', () => {
 })
 
 test('all words of a reply, and of the request of a batch in the same slot, are distinct', () => {
-  const { WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME } = slots
-  const words = [WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME]
+  const { WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME, REFUSING } = slots
+  const words = [WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME, REFUSING]
   const doubles = [slots.NUMBER, slots.RETRY_AFTER_MS, slots.RESET_MS]
   const taken = [...words, ...doubles.flatMap((at) => [2 * at, 2 * at + 1])]
   assert.is(new Set(taken).size, taken.length)
   assert.ok(taken.every((at) => at >= 0 && at < slots.SLOT_WORDS))
   assert.is(slots.SLOTS & (slots.SLOTS - 1), 0)
+})
+
+test('each further rule has slots of its own behind all else, and a ring of one rule has none', () => {
+  const { SLOTS, SLOTS_AT, SLOT_WORDS } = slots
+  const one = new RingMemory().words.length
+  const slotsOf = (rule: number) => [0, 1, SLOTS - 1].map((i) => slotOfRule(SLOTS_AT + i * SLOT_WORDS, rule))
+  assert.equal(slotsOf(0), [SLOTS_AT, SLOTS_AT + SLOT_WORDS, SLOTS_AT + (SLOTS - 1) * SLOT_WORDS])
+  for (const rules of [1, 2, 16]) {
+    const { words, doubles, buffer } = new RingMemory(rules)
+    assert.equal([words.length, 2 * doubles.length], Array(2).fill(one + (rules - 1) * SLOTS * SLOT_WORDS))
+    assert.is(new RingMemory(buffer).words.length, words.length)
+    for (let rule = 1; rule < rules; rule++) {
+      const from = one + (rule - 1) * SLOTS * SLOT_WORDS
+      assert.equal(slotsOf(rule), [from, from + SLOT_WORDS, from + (SLOTS - 1) * SLOT_WORDS])
+    }
+  }
+  const lastArea = new RingMemory().area(AREAS - 1).allowed
+  assert.ok(lastArea.byteOffset + lastArea.byteLength <= 4 * one)
+  assert.is(one % SLOT_WORDS, 0, 'they begin on cache lines')
 })
 
 test.run()
