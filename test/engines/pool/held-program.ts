@@ -1,10 +1,23 @@
 // Programs with pools whose threads are held at chosen steps: `node --import held.js held-program.js NAME` runs
 // one. Each prints its result as one line of JSON, and must end by itself.
 import { setEnvironmentData, type Worker } from 'node:worker_threads'
-import { type AsyncLimiter, createLimiter, type PoolOptions } from 'millrace'
+import { type AsyncLimiter, createLimiter, manualClock, type PoolOptions } from 'millrace'
 import { SHRINK_AFTER_MS } from '#millrace/engines/pool.js'
 import { turn, until } from '../../limiter/support.js'
-import { AT_END, AT_START, ENDS, EXIT, FREE, HELD, HELD_UP, HOLD, MIDWAY, STARTS, WORDS } from './held.js'
+import {
+  AT_END,
+  AT_START,
+  ENDS,
+  EXIT,
+  FREE,
+  HELD,
+  HELD_UP,
+  HOLD,
+  MIDWAY,
+  STARTS,
+  STEPS_LEFT,
+  WORDS,
+} from './held.js'
 
 const LIMIT = 10_000
 /** More than MOST_FAILURES of `pool.ts` and `threads.ts`. */
@@ -66,6 +79,55 @@ async function grown(): Promise<AsyncLimiter> {
   return limiter
 }
 
+/** What a thread leaves that dies in a decision by two rules. */
+export interface Left {
+  readonly outcome: 'admitted' | 'refused' | 'lost'
+  /** The units that each rule counts then. */
+  readonly used: readonly number[]
+  /** Whether the first rule then admits what it has left at least. */
+  readonly isRestAdmitted: boolean
+}
+
+const RULES = [
+  { name: 'first', limit: 10, window: '1m', granularity: '1s' },
+  { name: 'second', limit: 20, window: '1d' },
+]
+
+/**
+ * A decision of cost 2 by two rules, for each number of steps after which its thread dies, `stride` apart, until
+ * it does not die any more. Before it, the key is charged each of `costs`; with `isLater`, each has left the
+ * first rule's window when the next one follows.
+ */
+async function deathsInDecision(stride: number, costs: readonly number[], isLater: boolean): Promise<Left[]> {
+  const clock = manualClock()
+  const limiter = createLimiter({
+    rules: RULES,
+    maxKeys: 1_000,
+    clock,
+    engine: 'pool',
+    pool: { maxThreads: 1 },
+  })
+  const all: Left[] = []
+  for (let steps = 1; all.at(-1)?.outcome === 'lost' || all.length === 0; steps += stride) {
+    const key = `${steps}`
+    for (const cost of costs) {
+      await limiter.check(key, cost)
+      if (isLater) clock.advance(70_000)
+    }
+    order(STEPS_LEFT, steps)
+    const outcome = await limiter.check(key, 2).then(
+      ({ allowed }) => (allowed ? 'admitted' : 'refused'),
+      ({ code }) => (code === 'ERR_MILLRACE_WORKER_LOST' ? 'lost' : code),
+    )
+    order(STEPS_LEFT, 0)
+    const used = await Promise.all(RULES.map(({ name }) => limiter.usage(key, undefined, { rule: name })))
+    const rest = await limiter.check(key, 7, { limit: { second: 100 } })
+    all.push({ outcome, used, isRestAdmitted: rest.allowed })
+  }
+  await limiter.close()
+  return all
+}
+
 const programs: Record<string, () => Promise<unknown>> = {
   /** The number of servers that have begun before ready() and after, and of living threads. */
   async ready() {
@@ -118,6 +180,15 @@ const programs: Record<string, () => Promise<unknown>> = {
     return ringsInUse(limiter)
   },
 
+  /** A thread dies in the first decision on a key, in one on a known key, and where the second rule refuses. */
+  async 'between rules'() {
+    return {
+      unknown: await deathsInDecision(stride, [], false),
+      known: await deathsInDecision(stride, [1], false),
+      refused: await deathsInDecision(stride, [10, 10], true),
+    }
+  },
+
   /** While a key has a request in flight in the second ring, its next request does not go to the first. */
   async 'no shrinking under way'() {
     const limiter = await grown()
@@ -134,4 +205,5 @@ const programs: Record<string, () => Promise<unknown>> = {
   },
 }
 
+const stride = Number(process.argv[3] ?? 1)
 console.log(JSON.stringify(await programs[process.argv[2]!]!()))

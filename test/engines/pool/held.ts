@@ -16,7 +16,12 @@ export const ENDS = 1
 export const MIDWAY = 2
 export const AT_END = 3
 export const AT_START = 4
-export const WORDS = 5
+/**
+ * Index: after how many steps (calls of `Atomics`) between ACCEPTED and COMPLETED the thread exits, counted
+ * down; 0: it goes on.
+ */
+export const STEPS_LEFT = 5
+export const WORDS = 6
 
 /** The state of a step: nothing; hold the next thread; a thread is held; the thread must exit. */
 export const FREE = 0
@@ -29,7 +34,8 @@ if (!isMainThread && memory instanceof SharedArrayBuffer) obey(new Int32Array(me
 
 function obey(orders: Int32Array): void {
   const { load, store, compareExchange, add, wait } = Atomics
-  const ringWords = new RingMemory().words.length
+  /** The lengths of a ring of one rule, and of two. */
+  const ringWords = [1, 2].map((rules) => new RingMemory(rules).words.length)
   let ring: Int32Array | undefined
 
   const holdAt = (place: number): void => {
@@ -37,10 +43,12 @@ function obey(orders: Int32Array): void {
     if (compareExchange(orders, place, EXIT, FREE) === EXIT) process.exit()
   }
   const holdMidway = (): void => {
-    if (ring !== undefined && ring[ACCEPTED] !== ring[COMPLETED]) holdAt(MIDWAY)
+    if (ring === undefined || ring[ACCEPTED] === ring[COMPLETED]) return
+    holdAt(MIDWAY)
+    if (load(orders, STEPS_LEFT) > 0 && add(orders, STEPS_LEFT, -1) === 1) process.exit()
   }
   const isState = (words: unknown, index: number): words is Int32Array =>
-    index === STATE && words instanceof Int32Array && words.length === ringWords
+    index === STATE && words instanceof Int32Array && ringWords.includes(words.length)
 
   holdAt(AT_START)
   Object.assign(Atomics, {

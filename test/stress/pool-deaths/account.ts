@@ -29,6 +29,22 @@ export class Account {
     return this.#entries.length
   }
 
+  /** The least and the most units that a rule counts at the end which refuses nothing by itself. */
+  bounds(): [least: number, most: number] {
+    let [least, most] = [0, 0]
+    for (const { kind, cost, isLost, isAllowed, refunded } of this.#entries) {
+      if (kind === 'refund') {
+        least -= isLost ? cost : refunded
+        most -= isLost ? 0 : refunded
+      } else if (isLost) most += cost
+      else if (isAllowed) {
+        least += cost
+        most += cost
+      }
+    }
+    return [Math.max(0, least), most]
+  }
+
   /** All contradictions between the results, and with the key's usage at the end. */
   complaints(limit: number, usage: number): string[] {
     const found: string[] = []

@@ -24,6 +24,7 @@ export async function runDeaths(deaths: number, seed: number, progress: Progress
       minThreads,
       maxThreads,
       isManual: round % 2 === 1,
+      rules: 1 + ((round >> 1) % 2),
       maxInFlight: MAX_IN_FLIGHT[round % MAX_IN_FLIGHT.length]!,
       seed: seed + 1_000 * round,
     }

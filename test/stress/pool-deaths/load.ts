@@ -141,7 +141,8 @@ export class Load {
 
   #record(entry: Entry, isAllowed: boolean, remaining: number | undefined): void {
     entry.isAllowed = isAllowed
-    entry.remaining = remaining
+    // With two rules, a key that has used nothing of the first one has the figures of the second.
+    entry.remaining = remaining === undefined ? undefined : Math.min(remaining, LIMIT)
     this.decided++
     for (const resolve of this.#onDecision.splice(0)) resolve(performance.now())
   }

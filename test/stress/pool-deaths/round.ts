@@ -17,6 +17,8 @@ export interface Plan {
   readonly maxThreads: number
   /** Whether to use a manual clock instead of the machine's. */
   readonly isManual: boolean
+  /** How many rules decide: 1 or 2. */
+  readonly rules: number
   readonly maxInFlight: number
   readonly seed: number
 }
@@ -38,6 +40,11 @@ export interface Findings {
 
 /** Longer than any round, with the manual clock too. */
 const WINDOW = '30d'
+/** The second rule refuses nothing, but it charges what the first one admits. */
+const RULES = [
+  { name: 'first', limit: LIMIT, window: WINDOW },
+  { name: 'second', limit: 10_000 * LIMIT, window: WINDOW },
+]
 const MOST_TURNS = 60
 const MOST_STEPS = 400
 /** Enough for all keys of `load.ts` without evictions. */
@@ -69,12 +76,11 @@ export class Round {
   #throws = 0
 
   constructor(plan: Plan) {
-    const { minThreads, maxThreads, isManual, maxInFlight, seed } = plan
+    const { minThreads, maxThreads, isManual, rules, maxInFlight, seed } = plan
     this.#plan = plan
     this.#random = random(seed)
     this.#limiter = createLimiter({
-      limit: LIMIT,
-      window: WINDOW,
+      rules: RULES.slice(0, rules),
       maxKeys: MAX_KEYS,
       engine: 'pool',
       pool: { minThreads, maxThreads, resourceLimits: MEMORY },
@@ -188,6 +194,11 @@ export class Round {
     for (const [key, account] of load.accounts) {
       const wrong = account.complaints(LIMIT, inline.usage(key))
       found.complaints.push(...wrong.map((problem) => `${key}: ${problem}`))
+      if (this.#plan.rules === 1) continue
+      const [least, most] = account.bounds()
+      const used = inline.usage(key, undefined, { rule: 'second' })
+      if (used < least || used > most)
+        found.complaints.push(`${key}: ${used} charged by the second rule, expected ${least} to ${most}`)
     }
     const counted = allowed + denied
     if (counted < load.decided - deaths * UNREPORTED_DECISIONS)
