@@ -8,7 +8,7 @@ namespace millrace {
 /** A word of shared memory. */
 using Word = uint32_t;
 
-inline constexpr Word LAYOUT_VERSION = 4;
+inline constexpr Word LAYOUT_VERSION = 5;
 inline constexpr Word HEADER_LIMIT = 12;
 inline constexpr Word HEADER_NEWEST = 16;
 inline constexpr Word NAMES_AT = 128;
@@ -126,6 +126,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "3a25dc43d7bfc00d";
+inline constexpr char CONSTANTS_HASH[] = "be62272e8155f203";
 
 }  // namespace millrace

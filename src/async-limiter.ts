@@ -2,6 +2,7 @@
 
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
+import type { Size } from './core/sizes.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { SharedLimiter } from './engines/share.js'
 import type { LimiterStats } from './limiter.js'
@@ -254,7 +255,8 @@ export interface AsyncLimiter extends AsyncDisposable {
    * A bucket counts at most 4,194,303 units of a key. If the window has more than 256 buckets, 64 of them
    * count at most 16,777,215 units together. A full bucket stays at that number, which is over every limit.
    * @param key the key, or its handle
-   * @param cost units to charge, an integer from 0 to 4,194,303
+   * @param cost units to charge, an integer from 0 to 4,194,303; with the option `unit`, up to as many times
+   * the unit
    * @returns a promise; false if the table has no room for the key
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
    * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`,
@@ -334,7 +336,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    * Pending decisions may still use the earlier limit.
    * @param rule the name of the rule: `'default'` unless the options gave another
    * @param change the new settings of the rule
-   * @param change.limit the new limit, an integer from 1 to 4,194,302
+   * @param change.limit the new limit, an integer from 1 to 4,194,302; with `unit`, a size of as many units
    * @returns a promise without a value
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`,
    * `ERR_MILLRACE_CLOSED`
@@ -343,7 +345,7 @@ export interface AsyncLimiter extends AsyncDisposable {
    * await limiter.update('default', { limit: 200 })
    * ```
    */
-  update(rule: string, change: { limit: number }): Promise<void>
+  update(rule: string, change: { limit: Size }): Promise<void>
 
   /**
    * Returns what {@link attachLimiter} needs to join this limiter from another thread. The attached limiter

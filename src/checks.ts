@@ -2,7 +2,8 @@
 import { type Duration, formatDuration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
-import { checkLimit, isLimit, MAX_LIMIT } from './core/rule.js'
+import { limitIn } from './core/rule.js'
+import type { Size } from './core/sizes.js'
 import type { Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
 import type { CallOptions, CheckOptions, LimiterRule, UsageOptions, WaitOptions } from './limiter-options.js'
@@ -50,18 +51,30 @@ export function ownCosts(costs: unknown, keys: number): Costs {
   return own
 }
 
+/** The names of a limiter's rules, and the unit of each; undefined without one. */
+export interface RuleNames {
+  readonly names: readonly string[]
+  readonly units: readonly (number | undefined)[]
+}
+
+/** The most that a bucket of each rule can count. */
+export function mostPenalty({ units }: RuleNames): number {
+  return Math.min(COUNT * Math.min(...units.map((unit) => unit ?? 1)), Number.MAX_SAFE_INTEGER)
+}
+
 /** @throws MillraceError `ERR_MILLRACE_INVALID_COST` also for more than one bucket can count */
-export function checkPenalty(cost: unknown): asserts cost is number {
+export function checkPenalty(cost: unknown, rules: RuleNames): asserts cost is number {
   checkCost(cost)
-  if (cost <= COUNT) return
-  const expected = `an integer from 0 to ${COUNT}, the most that a bucket counts`
+  const most = mostPenalty(rules)
+  if (cost <= most) return
+  const expected = `an integer from 0 to ${most}, the most that a bucket counts`
   throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'cost', cost, expected)
 }
 
-/** The cost that a reservation of `reserved` units is committed with. */
-export function checkActualCost(cost: unknown, reserved: number): asserts cost is number {
-  if (isCost(cost) && cost - reserved <= COUNT) return
-  const expected = `an integer from 0 to ${reserved + COUNT}, ${COUNT} above the reserved cost`
+/** The cost that a reservation of `reserved` is committed with: at most `more` above that. */
+export function checkActualCost(cost: unknown, reserved: number, more: number): asserts cost is number {
+  if (isCost(cost) && cost - reserved <= more) return
+  const expected = `an integer from 0 to ${reserved + more}, ${more} above the reserved cost`
   throw new MillraceError('ERR_MILLRACE_INVALID_COST', 'actualCost', cost, expected)
 }
 
@@ -130,13 +143,11 @@ export interface OwnOptions {
   readonly signal: Signal | undefined
 }
 
-/**
- * Reads and checks the options of one decision. `known` names them, `rules` the rules of the limiter.
- */
+/** Reads and checks the options of one decision. `known` names them. */
 export function checkCallOptions(
   options: CheckOptions & CallOptions,
   known: readonly string[],
-  rules: readonly string[],
+  rules: RuleNames,
 ): OwnOptions {
   checkOptions(options, known)
   const { limit, signal } = options
@@ -144,29 +155,28 @@ export function checkCallOptions(
   return { limit: checkCallLimit(limit, rules), signal }
 }
 
-/** Copies and checks the option `limit` of a call. */
-function checkCallLimit(limit: unknown, rules: readonly string[]): CallLimit | undefined {
+/** Copies and checks the option `limit` of a call. The limits are rounded down to whole units. */
+function checkCallLimit(limit: unknown, { names, units }: RuleNames): CallLimit | undefined {
   if (limit === undefined) return undefined
-  if (rules.length === 1) return checkOwnLimit(limit, 'limit')
+  if (names.length === 1) return checkOwnLimit(limit, 'limit', units[0])
   if (typeof limit !== 'object' || limit === null) {
-    const expected = `an object with limits by the names of rules, such as { ${rules[0]}: 20 }`
+    const expected = `an object with limits by the names of rules, such as { ${names[0]}: 20 }`
     throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'limit', limit, expected)
   }
-  checkOptions(limit, rules, 'limit')
-  return rules.map((name) => {
+  checkOptions(limit, names, 'limit')
+  return names.map((name, i) => {
     const own = (limit as Record<string, unknown>)[name]
-    return own === undefined ? undefined : checkOwnLimit(own, `limit.${name}`)
+    return own === undefined ? undefined : checkOwnLimit(own, `limit.${name}`, units[i])
   })
 }
 
-function checkOwnLimit(limit: unknown, option: string): number {
-  if (isLimit(limit)) return limit
-  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, limit, `an integer from 1 to ${MAX_LIMIT}`)
+function checkOwnLimit(limit: unknown, option: string, unit: number | undefined): number {
+  return limitIn(unit, limit, option, 'ERR_MILLRACE_INVALID_OPTION') * (unit ?? 1)
 }
 
 export function checkWaitOptions(
   options: WaitOptions,
-  rules: readonly string[],
+  rules: RuleNames,
 ): OwnOptions & { readonly cost: number } {
   checkOptions(options, ['cost', 'signal', 'limit'])
   const { cost = 1 } = options
@@ -202,10 +212,9 @@ export function checkUsageRule(options: UsageOptions, names: readonly string[]):
   return rule === undefined ? 0 : checkRuleName(rule, names)
 }
 
-/** Returns the new limit. */
-export function checkUpdate(change: { limit: number }): number {
-  const limit: unknown = change?.limit
-  checkLimit(limit)
+/** Returns the new limit of a rule, in whole units. */
+export function checkUpdate(change: { limit: Size }, unit: number | undefined): number {
+  const limit = limitIn(unit, change?.limit)
   checkOptions(change, ['limit'], 'change')
   return limit
 }

@@ -7,12 +7,14 @@ import type { Signal } from './core/on-abort.js'
 import { checkRule, checkRules, RULE_OPTIONS, type RuleOptions, type Rules } from './core/rule.js'
 import { attachShared, clockWithFileError } from './engines/attach.js'
 import type { PoolSettings } from './engines/pool.js'
+import { hasUnit } from './engines/rule-engine.js'
 import type { SharedLimiter } from './engines/share.js'
 import type { LimiterFile } from './inline-limiter.js'
 import { warnIfLarge } from './large-arena.js'
 import type { Limiter } from './limiter.js'
 import { createArenas, type RuleMemory } from './memory/arenas.js'
 import { ON_FULL, type OnFull } from './memory/layout.js'
+import { unitIn } from './memory/unit.js'
 import { OneRuleLimiter } from './one-rule-limiter.js'
 import { PoolLimiter } from './pool-limiter.js'
 import { checkPool, type PoolOptions } from './pool-options.js'
@@ -21,6 +23,7 @@ import { type Machine, thisMachine } from './shared-file/machine.js'
 import type { ArenaOptions } from './shared-file/mismatch.js'
 import { openNow, openWithRetries } from './shared-file/open-retries.js'
 import { openSharedFile, type SharedFile } from './shared-file/shared-file.js'
+import { UnitLimiter } from './unit-limiter.js'
 
 /** The options of a limiter beside its rules: where its counts live, and where decisions run. */
 export interface TableOptions {
@@ -59,9 +62,9 @@ export interface TableOptions {
    * reserved at once.
    *
    * A file belongs to its rules: every process must pass the same `maxKeys` and `onFull`, and for each rule,
-   * in the same order, the same `name`, `window`, `granularity`, `edge`, `rangeSum`, `countRefused` and
-   * `shadow`. The last `limit` of each rule holds for all processes, as with `update`. It needs Linux or
-   * macOS, the C++ addon of this package, and no `clock`. Never truncate an open file: the operating system
+   * in the same order, the same `name`, `unit`, `window`, `granularity`, `edge`, `rangeSum`,
+   * `countRefused` and `shadow`. The last `limit` of each rule holds for all processes, as with `update`. It
+   * needs Linux or macOS, the C++ addon of this package, and no `clock`. Never truncate an open file: the operating system
    * would kill the processes.
    * @default counts in the memory of this process
    */
@@ -301,10 +304,15 @@ function limiterOn(
       arenas: [arena, ...others],
       names: [name],
     } = memory
+    if (settings !== undefined && others.length > 0 && memory.arenas.some(hasUnit)) {
+      throw invalid('engine', 'pool', "'inline' with several rules of which one has a unit")
+    }
     if (settings !== undefined) return new PoolLimiter(memory, clock, settings, file)
-    return others.length === 0
+    if (others.length > 0) return new RulesLimiter(memory, clock, file)
+    const unit = unitIn(arena.words)
+    return unit === undefined
       ? new OneRuleLimiter(arena, name, clock, file)
-      : new RulesLimiter(memory, clock, file)
+      : new UnitLimiter(arena, name, unit, clock, file)
   } catch (error) {
     file?.release()
     throw error

@@ -6,6 +6,7 @@ export { type ErrorCode, MillraceError } from './core/errors.js'
 export { MillraceLimited } from './core/limited.js'
 export type { Signal } from './core/on-abort.js'
 export type { Edge, RuleOptions } from './core/rule.js'
+export type { Size } from './core/sizes.js'
 export {
   attachLimiter,
   createLimiter,

@@ -12,8 +12,10 @@ import {
   closedError,
   foreignDecisionError,
   isDecision,
+  mostPenalty,
   neverAdmittedError,
   ownCosts,
+  type RuleNames,
   rulesWithin,
   usageMs,
 } from './checks.js'
@@ -22,10 +24,11 @@ import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
 import { admitted } from './core/limited.js'
+import type { Size } from './core/sizes.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { CallLimit, Engine, OwnDecision } from './engines/engine.js'
-import type { InlineEngine } from './engines/inline.js'
+import type { RuleEngine } from './engines/rule-engine.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
 import type { Limiter, LimiterStats } from './limiter.js'
@@ -36,7 +39,7 @@ import type {
   UsageOptions,
   WaitOptions,
 } from './limiter-options.js'
-import { ruleOf, shownRules } from './limiter-rules.js'
+import { ruleNamesOf, ruleOf, shownRules } from './limiter-rules.js'
 import { changeLimitOf, type RuleMemory } from './memory/arenas.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
@@ -56,8 +59,9 @@ export interface LimiterFile {
  */
 export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
   readonly #memory: RuleMemory
+  readonly #rules: RuleNames
   /** One for each rule. */
-  readonly #engines: readonly InlineEngine[]
+  readonly #engines: readonly RuleEngine[]
   readonly #clock: Clock
   readonly #keys: KeyReader
   readonly #updates: WordWatch
@@ -69,13 +73,14 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
   /** @internal */
   constructor(
     memory: RuleMemory,
-    engines: readonly InlineEngine[],
+    engines: readonly RuleEngine[],
     engine: Engine<D>,
     clock: Clock,
     file?: LimiterFile,
   ) {
     const [first] = memory.arenas
     this.#memory = memory
+    this.#rules = ruleNamesOf(memory)
     this.#engines = engines
     this.#file = file
     this.#clock = clock
@@ -111,8 +116,9 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
     return new InlineReservation({
       decision,
       cost,
+      mostMore: mostPenalty(this.#rules),
       isGivenBack: () => decision.isGivenBack,
-      change: (units) => this.#change(decision, units),
+      change: (actualCost) => this.#change(decision, cost, actualCost),
     })
   }
 
@@ -151,7 +157,7 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
     this.#openEngine()
-    const { cost, limit, signal } = checkWaitOptions(options, this.#memory.names)
+    const { cost, limit, signal } = checkWaitOptions(options, this.#rules)
     const { lo, hi } = this.#keys.read(key)
     this.#openEngine() // once more: a getter may have closed the limiter
     const request = {
@@ -192,7 +198,7 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
 
   penalize(key: Key, cost: number): boolean {
     const engine = this.#openEngine()
-    checkPenalty(cost)
+    checkPenalty(cost, this.#rules)
     const { lo, hi } = this.#keys.read(key)
     return engine.changes.penalize(lo, hi, cost)
   }
@@ -226,10 +232,10 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
     this.#updates.check()
   }
 
-  update(rule: string, change: { limit: number }): void {
+  update(rule: string, change: { limit: Size }): void {
     this.#openEngine()
     const index = checkRuleName(rule, this.#memory.names)
-    const limit = checkUpdate(change)
+    const limit = checkUpdate(change, this.#rules.units[index])
     this.#openEngine() // once more: a getter may have closed the limiter
     changeLimitOf(this.#memory.arenas, index, limit)
     this.#updates.check()
@@ -287,20 +293,20 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
     return engine.checkWithin(limit, lo, hi, cost, hint)
   }
 
-  /** Charges the key of a decision in addition, or below 0 gives back a part of the decision's charge. */
-  #change(decision: D, units: number): number {
+  /** Charges the key of a decision in addition, or gives back a part of the decision's charge. */
+  #change(decision: D, cost: number, actualCost: number): number {
     const { lo, hi } = decision
     const engine = this.#openEngine()
     if (decision.isShadowed) return 0 // it would not have run
-    if (units > 0) return engine.changes.penalize(lo, hi, units) ? units : 0
-    const given = engine.giveBack(decision, -units)
+    if (actualCost > cost) return engine.changes.chargeMore(lo, hi, cost, actualCost)
+    const given = engine.giveBack(decision, cost - actualCost)
     this.#waiters.wake(lo, hi)
     return 0 - given
   }
 
   /** The limit of one call, if its options have one. */
   #limitIn(options: CheckOptions | undefined): CallLimit | undefined {
-    return options === undefined ? undefined : checkCallOptions(options, ['limit'], this.#memory.names).limit
+    return options === undefined ? undefined : checkCallOptions(options, ['limit'], this.#rules).limit
   }
 
   #openEngine(): Engine<D> {

@@ -1,12 +1,13 @@
 /** The options and the plain data of a limiter's methods. */
 import type { Signal } from './core/on-abort.js'
 import type { Edge } from './core/rule.js'
+import type { Size } from './core/sizes.js'
 
 /** The rule of a limiter, as `limiter.rule` returns it. */
 export interface LimiterRule {
   /** The name of the rule. Default: `'default'`. */
   readonly name: string
-  /** Units that a key may use in any window. `update` changes it. */
+  /** Units that a key may use in any window. With `unit`: a quantity, in whole units. `update` changes it. */
   readonly limit: number
   /** The length of the window, in milliseconds. */
   readonly windowMs: number
@@ -14,17 +15,20 @@ export interface LimiterRule {
   readonly granularityMs: number
   /** How the limiter counts the oldest bucket, which lies only partly inside the window. */
   readonly edge: Edge
+  /** The option `unit` of the rule, if it has one. */
+  readonly unit?: number
 }
 
 /** Options of one decision: of {@link Limiter.check} and the methods like it. */
 export interface CheckOptions {
   /**
-   * A limit for this call only, in place of the rule's: an integer from 1 to 4,194,302. With several rules,
-   * an object with such limits by the names of rules: `{ burst: 20 }`. So one limiter serves plans with
-   * different limits. A key has one count in each rule for all limits.
+   * A limit for this call only, in place of the rule's: an integer from 1 to 4,194,302; for a rule with the
+   * option `unit`, a size of 1 to 4,194,302 units. With several rules, an object with such limits by the
+   * names of rules: `{ burst: 20 }`. So one limiter serves plans with different limits. A key has one count in
+   * each rule for all limits.
    * @default the limit of the rule
    */
-  limit?: number | Readonly<Record<string, number>>
+  limit?: Size | Readonly<Record<string, Size>>
 }
 
 /** Options of {@link Limiter.wait}. */

@@ -2,6 +2,7 @@
 
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
+import type { Size } from './core/sizes.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { EngineStatistics as LimiterStats } from './engines/engine.js'
 import type { SharedLimiter } from './engines/share.js'
@@ -22,7 +23,8 @@ export type { LimiterStats }
  * {@link attachLimiter} return one.
  *
  * A key is a string of 1 to 65,536 characters, or a handle of this limiter. A cost is an integer of 0 or
- * more. A method checks all of its arguments before it changes anything. After `close`, every method except
+ * more. If a rule has the option `unit`, all costs, limits and counts of that rule are quantities, such as
+ * bytes, where others are units. A method checks all of its arguments before it changes anything. After `close`, every method except
  * `close` throws `ERR_MILLRACE_CLOSED`. A method that reads a clock of your own throws
  * `ERR_MILLRACE_INVALID_CLOCK` if the reading is not a finite number.
  *
@@ -246,7 +248,8 @@ export interface Limiter extends AsyncDisposable {
    * A bucket counts at most 4,194,303 units of a key. If the window has more than 256 buckets, 64 of them
    * count at most 16,777,215 units together. A full bucket stays at that number, which is over every limit.
    * @param key the key, or its handle
-   * @param cost units to charge, an integer from 0 to 4,194,303
+   * @param cost units to charge, an integer from 0 to 4,194,303; with the option `unit`, up to as many times
+   * the unit
    * @returns false if the table has no room for the key
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
    * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
@@ -320,14 +323,14 @@ export interface Limiter extends AsyncDisposable {
    * Changes the limit, for all threads and processes of this limiter at once. Earlier admissions stay.
    * @param rule the name of the rule: `'default'` unless the options gave another
    * @param change the new settings of the rule
-   * @param change.limit the new limit, an integer from 1 to 4,194,302
+   * @param change.limit the new limit, an integer from 1 to 4,194,302; with `unit`, a size of as many units
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
    * limiter.update('default', { limit: 200 })
    * ```
    */
-  update(rule: string, change: { limit: number }): void
+  update(rule: string, change: { limit: Size }): void
 
   /**
    * Returns what {@link attachLimiter} needs to join this limiter from another thread.

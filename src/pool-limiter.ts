@@ -14,8 +14,10 @@ import {
   closedError,
   foreignDecisionError,
   isDecision,
+  mostPenalty,
   neverAdmittedError,
   ownCosts,
+  type RuleNames,
   rulesWithin,
   usageMs,
 } from './checks.js'
@@ -26,15 +28,17 @@ import { MillraceError } from './core/errors.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
 import { admitted } from './core/limited.js'
 import type { Signal } from './core/on-abort.js'
-import { RulesDecision } from './core/rules-decision.js'
+import type { Size } from './core/sizes.js'
+import { countedOf, type UnitDecision } from './core/unit-decision.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
-import { InlineEngine } from './engines/inline.js'
 import { PoolEngine, type PoolSettings } from './engines/pool.js'
-import { type AnyPoolDecision, PoolDecision } from './engines/pool-decision.js'
+import type { AnyPoolDecision, PoolDecision } from './engines/pool-decision.js'
+import { type RuleEngine, ruleEngineOf } from './engines/rule-engine.js'
 import { RulesEngine } from './engines/rules-engine.js'
 import { type SharedLimiter, shareOf } from './engines/share.js'
+import { type Pool, UnitPool } from './engines/unit-pool.js'
 import { WaitQueues } from './engines/wait-queues.js'
 import type { LimiterFile } from './inline-limiter.js'
 import type { LimiterStats } from './limiter.js'
@@ -46,7 +50,7 @@ import type {
   UsageOptions,
   WaitOptions,
 } from './limiter-options.js'
-import { ruleOf, shownRules } from './limiter-rules.js'
+import { ruleNamesOf, ruleOf, shownRules } from './limiter-rules.js'
 import { changeLimitOf, type RuleMemory } from './memory/arenas.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
@@ -54,22 +58,26 @@ import { HEADER } from './memory/layout.js'
 import { Op } from './memory/request-ring.js'
 import { type AsyncReservation, PoolReservation } from './reservation.js'
 
+/** A decision of either pool. */
+type Decided = AnyPoolDecision | UnitDecision<PoolDecision>
+
 /**
  * Decides on the workers of a pool. Every method checks its arguments and hashes its key on the calling
  * thread, and `engines/pool.ts` sends the request.
  */
 export class PoolLimiter implements AsyncLimiter {
   readonly #memory: RuleMemory
+  readonly #rules: RuleNames
   readonly #clock: Clock
   readonly #file: LimiterFile | undefined
   readonly #keys: KeyReader
   readonly #updates: WordWatch
   readonly #waiters: WaitQueues
   /** Reads the limits and the statistics on this thread. */
-  readonly #inline: InlineEngine | RulesEngine
+  readonly #inline: RuleEngine | RulesEngine
   /** One for each rule. */
-  readonly #engines: readonly InlineEngine[]
-  readonly #pool: PoolEngine
+  readonly #engines: readonly RuleEngine[]
+  readonly #pool: Pool
   #closing: Promise<void> | undefined = undefined
 
   /** @internal @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
@@ -77,16 +85,21 @@ export class PoolLimiter implements AsyncLimiter {
     const { arenas, names } = memory
     const [first] = arenas
     this.#memory = memory
+    this.#rules = ruleNamesOf(memory)
     this.#clock = clock
     this.#file = file
     this.#keys = new KeyReader(this, first)
     this.#updates = new WordWatch(first.words, HEADER.UPDATES)
     this.#waiters = new WaitQueues(clock, this.#updates)
     this.#inline =
-      arenas.length === 1 ? new InlineEngine(first, names[0], clock) : new RulesEngine(arenas, names, clock)
+      arenas.length === 1
+        ? ruleEngineOf(first, names[0], clock, false)
+        : new RulesEngine(arenas, names, clock)
     this.#engines = this.#inline instanceof RulesEngine ? this.#inline.engines : [this.#inline]
     const shadows = arenas.map(({ shadow }) => shadow)
-    this.#pool = new PoolEngine(this.#shared(), settings, shadows)
+    const pool = new PoolEngine(this.#shared(), settings, shadows)
+    const [unit] = this.#rules.units
+    this.#pool = unit === undefined ? pool : new UnitPool(pool, unit)
   }
 
   async ready(): Promise<void> {
@@ -113,12 +126,13 @@ export class PoolLimiter implements AsyncLimiter {
   async reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation> {
     this.#openPool()
     checkCost(cost) // it has no default
-    const decision = (await this.check(key, cost, options)) as AnyPoolDecision
+    const decision = (await this.check(key, cost, options)) as Decided
     return new PoolReservation({
       decision,
       cost,
+      mostMore: mostPenalty(this.#rules),
       isGivenBack: () => decision.isGivenBack,
-      change: (units) => this.#change(decision, units),
+      change: (actualCost) => this.#change(decision, cost, actualCost),
     })
   }
 
@@ -153,7 +167,7 @@ export class PoolLimiter implements AsyncLimiter {
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
     this.#openPool()
-    const { cost, limit, signal } = checkWaitOptions(options, this.#memory.names)
+    const { cost, limit, signal } = checkWaitOptions(options, this.#rules)
     const { lo, hi } = this.#keys.read(key)
     this.#openPool() // once more: a getter may have closed the limiter
     const isCharged = this.#memory.arenas.some(({ countRefused }) => countRefused)
@@ -162,7 +176,7 @@ export class PoolLimiter implements AsyncLimiter {
       lo,
       hi,
       decide: () => this.#decide(op, lo, hi, cost, limit) as Promise<Decision>,
-      giveBack: (decision: Decision) => this.#giveBack(decision as AnyPoolDecision),
+      giveBack: (decision: Decision) => this.#giveBack(decision as Decided),
       neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
     return this.#waiters.wait(request, signal)
@@ -182,7 +196,7 @@ export class PoolLimiter implements AsyncLimiter {
   refund(key: Key, cost: number): Promise<number>
   async refund(what: Decision | Key, cost?: number): Promise<number> {
     const pool = this.#openPool()
-    if (this.#owns(what)) {
+    if (pool.owns(what)) {
       const { lo, hi } = what
       const given = (await pool.giveBack(what)) as number
       this.#waiters.wake(lo, hi)
@@ -194,7 +208,7 @@ export class PoolLimiter implements AsyncLimiter {
 
   async penalize(key: Key, cost: number): Promise<boolean> {
     this.#openPool()
-    checkPenalty(cost)
+    checkPenalty(cost, this.#rules)
     return (await this.#request<number>(Op.PENALIZE, key, cost)) === 1
   }
 
@@ -220,10 +234,10 @@ export class PoolLimiter implements AsyncLimiter {
     this.#updates.check()
   }
 
-  async update(rule: string, change: { limit: number }): Promise<void> {
+  async update(rule: string, change: { limit: Size }): Promise<void> {
     this.#openPool()
     const index = checkRuleName(rule, this.#memory.names)
-    const limit = checkUpdate(change)
+    const limit = checkUpdate(change, this.#rules.units[index])
     this.#openPool() // once more: a getter may have closed the limiter
     changeLimitOf(this.#memory.arenas, index, limit)
     this.#updates.check()
@@ -246,7 +260,7 @@ export class PoolLimiter implements AsyncLimiter {
    * wherever in them it begins.
    */
   effectMs(decision: Decision, requestedMs: number, repliedMs: number): number {
-    const [first] = (decision as AnyPoolDecision).rules
+    const first = countedOf((decision as Decided).rules[0]!) as PoolDecision
     return Math.max(requestedMs, this.#engines[0]!.estimates.effectOf(first, repliedMs))
   }
 
@@ -286,7 +300,7 @@ export class PoolLimiter implements AsyncLimiter {
   }
 
   #requestBy(options: CheckOptions & CallOptions, op: Op, key: Key, cost: number): Promise<unknown> {
-    const { limit, signal } = checkCallOptions(options, ['limit', 'signal'], this.#memory.names)
+    const { limit, signal } = checkCallOptions(options, ['limit', 'signal'], this.#rules)
     const { lo, hi } = this.#keys.read(key)
     return this.#decide(op, lo, hi, cost, limit, signal)
   }
@@ -306,13 +320,13 @@ export class PoolLimiter implements AsyncLimiter {
     return pool.request(op, lo, hi, cost, signal)
   }
 
-  /** Charges the key of a decision in addition, or below 0 gives back a part of the decision's charge. */
-  async #change(decision: AnyPoolDecision, units: number): Promise<number> {
+  /** Charges the key of a decision in addition, or gives back a part of the decision's charge. */
+  async #change(decision: Decided, cost: number, actualCost: number): Promise<number> {
     const { lo, hi } = decision
     const pool = this.#openPool()
     if (decision.isShadowed) return 0 // it would not have run
-    if (units > 0) return (await pool.request(Op.PENALIZE, lo, hi, units)) === 1 ? units : 0
-    const given = (await pool.giveBack(decision, -units)) as number
+    if (actualCost > cost) return pool.chargeMore(lo, hi, cost, actualCost)
+    const given = (await pool.giveBack(decision, cost - actualCost)) as number
     this.#waiters.wake(lo, hi)
     return 0 - given
   }
@@ -321,7 +335,7 @@ export class PoolLimiter implements AsyncLimiter {
    * Gives back an admission of an aborted `wait()`. Errors of the pool are ignored: no caller is left to
    * receive them.
    */
-  #giveBack(decision: AnyPoolDecision): void {
+  #giveBack(decision: Decided): void {
     this.#pool.forceGiveBack(decision).catch((error: unknown) => {
       if (!(error instanceof MillraceError)) throw error
     })
@@ -336,12 +350,7 @@ export class PoolLimiter implements AsyncLimiter {
     return changed
   }
 
-  /** Whether this limiter has made the decision. The part of one rule is none. */
-  #owns(what: unknown): what is AnyPoolDecision {
-    return (what instanceof PoolDecision || what instanceof RulesDecision) && what.engine === this.#pool
-  }
-
-  #openPool(): PoolEngine {
+  #openPool(): Pool {
     if (this.#closing !== undefined) throw closedError()
     return this.#pool
   }

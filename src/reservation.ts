@@ -14,8 +14,8 @@ export interface Reservation {
    * Settles the reservation with the cost that was used. A smaller cost gives back the rest, while the charge
    * still counts. A larger one is charged in addition, also beyond the limit, as by `penalize`. Afterwards
    * `refund(decision)` gives back at most what was not given back here.
-   * @param actualCost the units used: an integer of 0 or more, at most 4,194,303 above the reserved cost.
-   * Default: the reserved cost
+   * @param actualCost the units used: an integer of 0 or more, at most 4,194,303 (with the option `unit`, as
+   * many times the unit) above the reserved cost. Default: the reserved cost
    * @returns how many units were charged in addition; below 0: how many were given back. 0 if the charge has
    * left the window, or a refund by key or a `clear` may have taken it, or the key has no place any more
    * @throws {MillraceError} `ERR_MILLRACE_SETTLED`, `ERR_MILLRACE_NOT_RESERVED`, `ERR_MILLRACE_INVALID_COST`,
@@ -48,8 +48,8 @@ export interface AsyncReservation {
   /**
    * Settles the reservation with the cost that was used, like {@link Reservation.commit}. After
    * `ERR_MILLRACE_OVERLOADED` and `ERR_MILLRACE_NO_THREADS` it is not settled, and the call can be repeated.
-   * @param actualCost the units used: an integer of 0 or more, at most 4,194,303 above the reserved cost.
-   * Default: the reserved cost
+   * @param actualCost the units used: an integer of 0 or more, at most 4,194,303 (with the option `unit`, as
+   * many times the unit) above the reserved cost. Default: the reserved cost
    * @returns a promise of how many units were charged in addition; below 0: how many were given back
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_SETTLED`, `ERR_MILLRACE_NOT_RESERVED`,
    * `ERR_MILLRACE_INVALID_COST`, `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`,
@@ -80,8 +80,10 @@ export interface Reserved<Change> {
   readonly cost: number
   /** Whether `refund(decision)` has given it back. */
   isGivenBack(): boolean
-  /** Charges `units` in addition, or below 0 gives them back. Returns how many were. */
-  change(units: number): Change
+  /** The actual cost may be this much above the reserved one. */
+  readonly mostMore: number
+  /** Changes the charge to that of another cost. Returns what was charged in addition; below 0: given back. */
+  change(actualCost: number): Change
 }
 
 /** Lets a charge be settled once. */
@@ -93,14 +95,14 @@ class Settlement {
     this.#reserved = reserved
   }
 
-  /** Settles the charge, and returns by how many units it must change. */
+  /** Settles the charge, and returns the actual cost. */
   begin(actualCost = this.#reserved.cost): number {
-    const { decision, cost } = this.#reserved
-    checkActualCost(actualCost, cost)
+    const { decision, cost, mostMore } = this.#reserved
+    checkActualCost(actualCost, cost, mostMore)
     if (!decision.allowed) throw notReservedError()
     if (this.#isSettled || this.#reserved.isGivenBack()) throw settledError()
     this.#isSettled = true
-    return actualCost - cost
+    return actualCost
   }
 
   /** The change failed with this error. Unless it may have been made, the caller can try again. */
@@ -122,9 +124,10 @@ export class InlineReservation implements Reservation {
   }
 
   commit(actualCost?: number): number {
-    const units = this.#settlement.begin(actualCost)
+    const { cost, change } = this.#reserved
+    const actual = this.#settlement.begin(actualCost)
     try {
-      return units === 0 ? 0 : this.#reserved.change(units)
+      return actual === cost ? 0 : change(actual)
     } catch (error) {
       this.#settlement.fail(error)
       throw error
@@ -149,9 +152,10 @@ export class PoolReservation implements AsyncReservation {
   }
 
   async commit(actualCost?: number): Promise<number> {
-    const units = this.#settlement.begin(actualCost)
+    const { cost, change } = this.#reserved
+    const actual = this.#settlement.begin(actualCost)
     try {
-      return units === 0 ? 0 : await this.#reserved.change(units)
+      return actual === cost ? 0 : await change(actual)
     } catch (error) {
       this.#settlement.fail(error)
       throw error

@@ -1,5 +1,7 @@
 import { type Duration, formatDuration, parseDuration } from './duration.js'
-import { MillraceError } from './errors.js'
+import { type ErrorCode, MillraceError } from './errors.js'
+import { formatSize, parseSize, type Size } from './sizes.js'
+import { wholeUnitsIn } from './units.js'
 
 /**
  * How a limiter counts the oldest bucket, which lies only partly inside the window.
@@ -16,10 +18,17 @@ export type RangeSumName = 'blocks' | 'fenwick'
 /** The options of a rule. */
 export interface RuleOptions {
   /**
-   * The units that a key may use in any window: an integer from 1 to 4,194,302. For more, count in larger
-   * units.
+   * What a key may use in any window: an integer from 1 to 4,194,302. With `unit` it may be larger, and a
+   * size such as `'10GB'`. It is rounded down to whole units.
    */
-  limit: number
+  limit: Size
+  /**
+   * The size of the units that are counted, for a limit above 4,194,302: a number or a size such as
+   * `'64KB'`. The limit must be 1 to 4,194,302 units. All costs, limits and counts of the rule are then
+   * quantities, such as bytes. Every conversion to units rounds against the client: a cost up, a limit down.
+   * @default costs and limits are counted as they are
+   */
+  unit?: Size
   /** How long a unit counts after its use: from 1 ms to 10,000 years, such as `'1m'`. */
   window: Duration
   /**
@@ -71,6 +80,7 @@ export interface RuleOptions {
 /** The names of the options of a rule. */
 export const RULE_OPTIONS: readonly string[] = [
   'limit',
+  'unit',
   'window',
   'granularity',
   'algorithm',
@@ -84,7 +94,10 @@ export const RULE_OPTIONS: readonly string[] = [
 /** A rule that has been checked. */
 export interface Rule {
   readonly name: string
+  /** In whole units, if there is a unit. */
   readonly limit: number
+  /** Present if the option was given: 1 to 2^53 - 1. */
+  readonly unit?: number
   readonly windowMs: number
   /** The window's number of granules, 1 to 2^20. */
   readonly buckets: number
@@ -113,11 +126,48 @@ export function isLimit(limit: unknown): limit is number {
   return Number.isInteger(limit) && (limit as number) >= 1 && (limit as number) <= MAX_LIMIT
 }
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
-export function checkLimit(limit: unknown, option = 'limit'): asserts limit is number {
-  if (!isLimit(limit)) {
-    throw invalid(option, limit, `an integer from 1 to ${MAX_LIMIT} (count in larger units for more)`)
+/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, or `code` */
+export function checkLimit(
+  limit: unknown,
+  option = 'limit',
+  code: ErrorCode = 'ERR_MILLRACE_INVALID_RULE',
+): asserts limit is number {
+  if (isLimit(limit)) return
+  const fits = parseSize(limit) === undefined ? 'more' : `this with unit: ${fittingUnit(limit as Size)}`
+  const expected = `an integer from 1 to ${MAX_LIMIT}; a rule with the option unit may have ${fits}`
+  throw new MillraceError(code, option, limit, expected)
+}
+
+/**
+ * Returns a limit in whole units, rounded down. Without a unit it is the limit itself.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, or `code`
+ */
+export function limitIn(
+  unit: number | undefined,
+  limit: unknown,
+  option = 'limit',
+  code: ErrorCode = 'ERR_MILLRACE_INVALID_RULE',
+): number {
+  if (unit === undefined) {
+    checkLimit(limit, option, code)
+    return limit
   }
+  const refuse = (expected: string) => new MillraceError(code, option, limit, expected)
+  const quantity = parseSize(limit)
+  if (quantity === undefined) throw refuse("a whole number from 1 to 2^53 - 1, or a size such as '10GB'")
+  const units = wholeUnitsIn(quantity, unit)
+  if (units < 1) throw refuse(`at least the unit, ${unit}`)
+  if (units <= MAX_LIMIT) return units
+  const most = `at most ${MAX_LIMIT * unit}, ${MAX_LIMIT} units of ${unit}`
+  throw refuse(`${most}; a rule with unit: ${fittingUnit(limit as Size)} may have this limit`)
+}
+
+/** The smallest unit of 1, 2 or 5 times a power of ten in which a limit fits, as the limit is written. */
+function fittingUnit(limit: Size): string {
+  const least = (parseSize(limit) as number) / MAX_LIMIT
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(least)))
+  const unit = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= least)!
+  return typeof limit === 'number' ? `${unit}` : `'${formatSize(unit)}'`
 }
 
 /**
@@ -160,8 +210,9 @@ function ownOptions(options: unknown, at: string): RuleOptions {
  */
 export function checkRule(options: RuleOptions, path = ''): Rule {
   const { limit, name = 'default', edge = 'strict', algorithm = 'sliding-window', rangeSum } = options
-  const { window, granularity, countRefused = false, shadow = false } = options
-  checkLimit(limit, `${path}limit`)
+  const { unit, window, granularity, countRefused = false, shadow = false } = options
+  const unitSize = unit === undefined ? undefined : checkUnit(unit, `${path}unit`)
+  const wholeLimit = limitIn(unitSize, limit, `${path}limit`)
   if (typeof name !== 'string' || name === '')
     throw invalid(`${path}name`, name, 'a string of at least one character')
   if (edge !== 'strict' && edge !== 'smooth') throw invalid(`${path}edge`, edge, "'strict' or 'smooth'")
@@ -185,7 +236,8 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
   }
   return {
     name,
-    limit,
+    limit: wholeLimit,
+    ...(unitSize !== undefined && { unit: unitSize }),
     windowMs,
     buckets,
     edge,
@@ -193,6 +245,12 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
     ...(countRefused && { countRefused }),
     ...(shadow && { shadow }),
   }
+}
+
+function checkUnit(unit: unknown, option: string): number {
+  const size = parseSize(unit)
+  if (size !== undefined) return size
+  throw invalid(option, unit, "a whole number from 1 to 2^53 - 1, or a size such as '64KB'")
 }
 
 function checkFlag(value: unknown, option: string): void {

@@ -1,4 +1,4 @@
-import type { Decision, DecisionFields, InlineDecision, RuleDecision, ShadowDecision } from './decision.js'
+import type { Decision, DecisionFields, Outcome, RuleDecision, ShadowDecision } from './decision.js'
 import { fieldsOf, jsonOf, ruleFieldsOf, ruleJsonOf, secondsOf } from './decision-fields.js'
 
 /** The index of the deciding rule before it is known. */
@@ -12,8 +12,15 @@ export interface Part extends RuleDecision {
   readonly isGivenBack: boolean
 }
 
+/** The decision of one rule on the calling thread: of `InlineEngine`, or of `UnitEngine`. */
+export interface RulePart extends Decision, Part {
+  readonly cost: number
+  readonly outcome: Outcome
+  readonly isShadowed: boolean
+}
+
 /** The parts of a decision, one for each rule. */
-export type Parts<P extends Part = InlineDecision> = readonly [P, ...P[]]
+export type Parts<P extends Part = RulePart> = readonly [P, ...P[]]
 
 /**
  * A decision of several rules. Each part is a decision of one rule. Inline, a part computes its figures when
@@ -23,7 +30,7 @@ export type Parts<P extends Part = InlineDecision> = readonly [P, ...P[]]
  * same reading, after that. A rule whose part is allowed goes on fitting while nothing else is charged, so
  * the request fits all rules when it fits the last of those that refuse.
  */
-export class RulesDecision<P extends Part = InlineDecision> implements Decision {
+export class RulesDecision<P extends Part = RulePart> implements Decision {
   readonly allowed: boolean
   readonly rules: Parts<P>
   readonly #engine: object
@@ -126,9 +133,14 @@ export class RulesDecision<P extends Part = InlineDecision> implements Decision 
 /** The index of the first part with the smallest part of its limit left. */
 function indexOfLeast(parts: readonly RuleDecision[]): number {
   let least = 0
-  for (const [i, { remaining, limit }] of parts.entries()) {
-    // By products, which are exact: quotients are rounded.
-    if (remaining * parts[least]!.limit < parts[least]!.remaining * limit) least = i
-  }
+  for (let i = 1; i < parts.length; i++) if (hasLess(parts[i]!, parts[least]!)) least = i
   return least
+}
+
+/** Whether a part has a smaller part of its limit left. By products, which are exact: quotients are rounded. */
+function hasLess(part: RuleDecision, other: RuleDecision): boolean {
+  const own = part.remaining * other.limit
+  const others = other.remaining * part.limit
+  if (Math.max(own, others) <= Number.MAX_SAFE_INTEGER) return own < others
+  return BigInt(part.remaining) * BigInt(other.limit) < BigInt(other.remaining) * BigInt(part.limit)
 }

@@ -13,8 +13,11 @@ export interface BatchDecision {
   readonly length: number
   /** 1 if the key is admitted, else 0. */
   readonly allowed: Uint8Array
-  /** The units that each key had left after its decision. Only with the option `remaining`. */
-  readonly remaining?: Int32Array
+  /**
+   * What each key had left after its decision. Only with the option `remaining`. A Float64Array if any rule
+   * has the option `unit`.
+   */
+  readonly remaining?: Int32Array | Float64Array
   /**
    * Returns when the key at index `i` can be admitted, like {@link Decision.retryAfterMs}.
    * @param i an index from 0 to `length - 1`

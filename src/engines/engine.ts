@@ -17,6 +17,8 @@ export interface Changes {
   refund(lo: number, hi: number, most: number): number
   /** Charges `cost` units, also beyond the limit. False: there is no room for the key. */
   penalize(lo: number, hi: number, cost: number): boolean
+  /** Charges the rest of a cost of which `cost` has been charged. Returns how much; 0: there is no room. */
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number): number
   /** Refuses the key for `ms`, `Infinity` for ever. False: there is no room for the key. */
   block(lo: number, hi: number, ms: number): boolean
   /** Ends the key's block. Returns whether there was one. */

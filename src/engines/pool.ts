@@ -1,12 +1,18 @@
 import { Outcome } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import type { Signal } from '../core/on-abort.js'
+import { RulesDecision } from '../core/rules-decision.js'
 import { Op } from '../memory/request-ring.js'
 import { Backlog } from './backlog.js'
 import type { Costs } from './batch.js'
 import type { CallLimit } from './engine.js'
 import { type Chunk, PartitionedBatch } from './partitioned-batch.js'
-import type { AnyPoolDecision, DecidingEngine, DecidingRule } from './pool-decision.js'
+import {
+  type AnyPoolDecision,
+  type DecidingEngine,
+  type DecidingRule,
+  PoolDecision,
+} from './pool-decision.js'
 import { abortedError, noThreadsError, overloadedError, workerLostError } from './pool-errors.js'
 import { PoolRequest, type Resolve, writeCheck } from './request.js'
 import { RingClient } from './ring-client.js'
@@ -130,6 +136,18 @@ export class PoolEngine implements DecidingEngine {
     request.ms = ms
     request.rule = rule
     return this.#submit(request)
+  }
+
+  /** Whether this engine has made the decision. The part of one of several rules is none. */
+  owns(decision: unknown): decision is AnyPoolDecision {
+    const isOfPool = decision instanceof PoolDecision || decision instanceof RulesDecision
+    return isOfPool && decision.engine === this
+  }
+
+  /** Charges the rest of a cost of which `cost` has been charged. Returns how much; 0: there is no room. */
+  async chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<number> {
+    const more = actualCost - cost
+    return (await this.request(Op.PENALIZE, lo, hi, more)) === 1 ? more : 0
   }
 
   /** Gives back the charge of a decision or a part of it, once. */

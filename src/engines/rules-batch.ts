@@ -17,7 +17,9 @@ export function decideRulesBatch(
   costs: Costs,
   withRemaining: boolean,
 ): BatchDecision {
-  const batch = new RulesBatch(fingerprints.length / 2, withRemaining)
+  const length = fingerprints.length / 2
+  const remaining = engine.countsInUnits ? new Float64Array(length) : new Int32Array(length)
+  const batch = new RulesBatch(length, withRemaining ? remaining : undefined)
   batch.decideAll(engine, fingerprints, costs)
   return batch
 }
@@ -25,14 +27,14 @@ export function decideRulesBatch(
 class RulesBatch implements BatchDecision {
   readonly length: number
   readonly allowed: Uint8Array
-  readonly remaining?: Int32Array
+  readonly remaining?: Int32Array | Float64Array
   /** By index: the refusals, which compute `retryAfterMs` when it is read. */
   readonly #refusals = new Map<number, RulesDecision>()
 
-  constructor(length: number, withRemaining: boolean) {
+  constructor(length: number, remaining: Int32Array | Float64Array | undefined) {
     this.length = length
     this.allowed = new Uint8Array(length)
-    if (withRemaining) this.remaining = new Int32Array(length)
+    if (remaining) this.remaining = remaining
   }
 
   decideAll(engine: RulesEngine, fingerprints: Int32Array, costs: Costs): void {

@@ -1,11 +1,11 @@
 import type { Changes } from './engine.js'
-import type { InlineEngine } from './inline.js'
+import type { RuleEngine } from './rule-engine.js'
 
 /** Changes a key in all rules. Each rule reads the clock for itself. */
 export class RulesChanges implements Changes {
-  readonly #engines: readonly InlineEngine[]
+  readonly #engines: readonly RuleEngine[]
 
-  constructor(engines: readonly InlineEngine[]) {
+  constructor(engines: readonly RuleEngine[]) {
     this.#engines = engines
   }
 
@@ -17,6 +17,11 @@ export class RulesChanges implements Changes {
   /** False if any rule has no room for the key. The others are charged. */
   penalize(lo: number, hi: number, cost: number): boolean {
     return this.#inAll(({ changes }) => changes.penalize(lo, hi, cost)).every(Boolean)
+  }
+
+  /** Returns the most that any rule charged. */
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number): number {
+    return Math.max(...this.#inAll(({ changes }) => changes.chargeMore(lo, hi, cost, actualCost)))
   }
 
   /** False if no rule has room for the key: one that has refuses the key. */
@@ -37,7 +42,7 @@ export class RulesChanges implements Changes {
     for (const { changes } of this.#engines.toReversed()) changes.clearAll()
   }
 
-  #inAll<T>(change: (engine: InlineEngine) => T): T[] {
+  #inAll<T>(change: (engine: RuleEngine) => T): T[] {
     return this.#engines.map(change)
   }
 }

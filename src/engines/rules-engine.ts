@@ -1,11 +1,11 @@
 import type { Clock } from '../core/clock.js'
-import { type InlineDecision, Outcome } from '../core/decision.js'
-import { type Parts, RulesDecision } from '../core/rules-decision.js'
+import { Outcome } from '../core/decision.js'
+import { type Parts, type RulePart, RulesDecision } from '../core/rules-decision.js'
 import type { Arenas } from '../memory/arenas.js'
 import { countDecisions, DECISIONS_PER_FLUSH } from '../memory/statistics.js'
 import type { BatchDecision, Costs } from './batch.js'
 import type { Engine, EngineStatistics } from './engine.js'
-import { InlineEngine } from './inline.js'
+import { hasUnit, type RuleEngine, ruleEngineOf } from './rule-engine.js'
 import { decideRulesBatch } from './rules-batch.js'
 import { RulesChanges } from './rules-changes.js'
 
@@ -27,7 +27,7 @@ export const NO_LIMITS: Limits = []
  */
 export class RulesEngine implements Engine<RulesDecision> {
   /** One for each rule, in order. */
-  readonly engines: readonly InlineEngine[]
+  readonly engines: readonly RuleEngine[]
   readonly changes: RulesChanges
   way = NO_WAY
   readonly #arenas: Arenas
@@ -35,14 +35,17 @@ export class RulesEngine implements Engine<RulesDecision> {
   #allowed = 0
   #denied = 0
   #shadowDenied = 0
+  /** Whether any rule has the option `unit`. */
+  readonly countsInUnits: boolean
   readonly #hasShadow: boolean
   /** Only written: see `InlineEngine.touch`. */
   touched = 0
 
   constructor(arenas: Arenas, names: readonly string[], clock: Clock) {
-    this.engines = arenas.map((arena, i) => new InlineEngine(arena, names[i]!, clock, true))
+    this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, true))
     this.changes = new RulesChanges(this.engines)
     this.#arenas = arenas
+    this.countsInUnits = arenas.some(hasUnit)
     this.#hasShadow = arenas.some(({ shadow }) => shadow)
     this.#clock = clock
   }
@@ -73,7 +76,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     let touched = 0
     for (const engine of engines) touched |= engine.touch(lo, hint)
     this.touched = touched
-    const parts = new Array<InlineDecision>(engines.length)
+    const parts = new Array<RulePart>(engines.length)
     let way = hint
     let decided = 0
     try {
@@ -155,7 +158,7 @@ export class RulesEngine implements Engine<RulesDecision> {
 
   /** A rule refused: those before it take their charges back, and those after it are only peeked at. */
   #refuse(
-    parts: InlineDecision[],
+    parts: RulePart[],
     refusing: number,
     lo: number,
     hi: number,

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.js'
 import { type InlineDecision, Outcome } from '../core/decision.js'
 import type { RulesDecision } from '../core/rules-decision.js'
+import { countedOf } from '../core/unit-decision.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import {
   CHARGED_TICK,
@@ -72,7 +73,8 @@ export class RulesHandler extends RequestHandler {
   }
 
   #write(slot: number, { rules, refusing }: RulesDecision): void {
-    for (let i = 0; i < rules.length; i++) this.#writePart(slotOfRule(slot, i), rules[i]!)
+    for (let i = 0; i < rules.length; i++)
+      this.#writePart(slotOfRule(slot, i), countedOf(rules[i]!) as InlineDecision)
     this.memory.words[slot + REFUSING] = refusing
   }
 

@@ -19,6 +19,7 @@ import {
 } from './arena.js'
 import { HEADER, type OnFull, type Shape } from './layout.js'
 import { changeLimit } from './limit.js'
+import { hasValidUnit, writeUnit } from './unit.js'
 import { read, type Words, write } from './words.js'
 
 /** The arenas of a limiter's rules, in the order of the rules. */
@@ -85,6 +86,7 @@ export function writeHeaders(
     const header = headers[i]!
     writeHeader(header, shapes[i]!, rule, onFull, originMs)
     write(header, HEADER.FOLLOWING, rules.length - 1 - i)
+    writeUnit(header, rule.unit)
     for (const seed of [HEADER.SEED_0, HEADER.SEED_1]) write(header, seed, read(first, seed))
   }
 }
@@ -116,6 +118,7 @@ export function arenasIn(
     arenas.push(arena)
     end = start + arena.shape.words
   }
+  if (!arenas.every(({ words }) => hasValidUnit(words))) throw invalid('arenas with valid units')
   return arenas
 }
 

@@ -63,7 +63,7 @@ import { MAX_BUCKETS, MOST_LINEAR } from '../core/rule.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes if a word changes its place or its meaning. */
-export const LAYOUT_VERSION = 4
+export const LAYOUT_VERSION = 5
 
 export const HEADER = {
   MAGIC: 0,
@@ -138,6 +138,8 @@ export const HEADER = {
   SHADOW_DENIED: 112,
   /** `COUNT_REFUSED` and `SHADOW`. They never change. */
   FLAGS: 114,
+  /** The rule's option `unit`, or 0: words 116 and 117 (`memory/unit.ts`). LIMIT is in such units. */
+  UNIT: 116,
 } as const
 export const HEADER_WORDS = 128
 export const RULE_DIGEST_WORDS = 8

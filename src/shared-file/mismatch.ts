@@ -4,6 +4,7 @@ import type { Rule, Rules } from '../core/rule.js'
 import type { Arena } from '../memory/arena.js'
 import type { Arenas } from '../memory/arenas.js'
 import { HEADER, type OnFull, setsFor, sumsFor } from '../memory/layout.js'
+import { unitIn } from '../memory/unit.js'
 import { read } from '../memory/words.js'
 import { isRuleName, quoted, ruleNameIn } from './rule-name.js'
 
@@ -42,6 +43,8 @@ export function checkMatch(path: string, arenas: Arenas, { rules, maxKeys, onFul
 /** Compares one rule with its arena. `at` stands before the names of its options. */
 function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
   const { shape, words, edge } = arena
+  const unit = unitIn(words)
+  const shown = (size: number | undefined) => (size === undefined ? 'none' : `${size}`)
   const sums = sumsFor(rule.buckets, rule.rangeSum)
   const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
   return [
@@ -58,6 +61,7 @@ function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
       granule(shape.windowMs, shape.buckets),
       rule.buckets === shape.buckets,
     ],
+    [`${at}unit`, shown(rule.unit), shown(unit), rule.unit === unit],
     [`${at}rangeSum`, sums, shape.sums, sums === shape.sums],
     [`${at}edge`, rule.edge, edge, rule.edge === edge],
     compareFlag('countRefused', rule, arena, at),

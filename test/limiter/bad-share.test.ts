@@ -53,7 +53,7 @@ test('a truncated arena is refused with the number of bytes that it should have'
 
 const TAMPERED: Record<string, number[]> = {
   MAGIC: [0, 1, -1],
-  VERSION: [0, 1, 3, 5, -1],
+  VERSION: [0, 1, 4, 6, -1],
   BUCKETS: [0, -1, 61, 2 ** 20 + 1, 2 ** 31 - 1],
   SETS: [0, 1, -2, 3, 2 ** 31 - 1],
   LIMIT: [0, -1, 2 ** 22 - 1],
@@ -82,6 +82,14 @@ test('an arena with an impossible window or origin is refused', () => {
     const { share, doubles } = copyOfShare()
     doubles[HEADER.ORIGIN_MS / 2] = value
     assertRaises(() => attachLimiter(share), 'ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', `origin ${value}`)
+  }
+})
+
+test('an arena with an impossible unit is refused', () => {
+  for (const high of [-1, 2 ** 21, 2 ** 31 - 1, -(2 ** 31)]) {
+    const { share, words } = copyOfShare()
+    words[HEADER.UNIT + 1] = high
+    assertRaises(() => attachLimiter(share), 'ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', `unit ${high}`)
   }
 })
 

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import layout from '#millrace/memory/layout.js'
 
 /** The index and the range of each word. Versions of this package that agree on them may share one arena. */
-const VERSION_4 = {
+const VERSION_5 = {
   MAGIC: 0x6d696c6c,
   HEADER: {
     MAGIC: 0,
@@ -39,6 +39,7 @@ const VERSION_4 = {
     RULE_NAME: 80,
     SHADOW_DENIED: 112,
     FLAGS: 114,
+    UNIT: 116,
   },
   HEADER_WORDS: 128,
   RULE_DIGEST_WORDS: 8,
@@ -89,10 +90,10 @@ const VERSION_4 = {
   SHADOW: 2,
 }
 
-test('the map of an arena of version 4 has not changed: a change needs a new version', () => {
+test('the map of an arena of version 5 has not changed: a change needs a new version', () => {
   const { LAYOUT_VERSION, setsFor, isShape, shapeFor, sumsFor, refundsOf, ...map } = layout
-  assert.is(LAYOUT_VERSION, 4)
-  assert.equal({ ...map }, VERSION_4)
+  assert.is(LAYOUT_VERSION, 5)
+  assert.equal({ ...map }, VERSION_5)
 })
 
 test('the refunds of a bucket lie between its lap and its count', () => {

@@ -6,7 +6,7 @@ export interface Shape {
   readonly options: Pick<
     LimiterOptions,
     'limit' | 'window' | 'granularity' | 'edge' | 'maxKeys' | 'onFull' | 'rangeSum'
-  > & { readonly window: number; readonly granularity: number }
+  > & { readonly limit: number; readonly window: number; readonly granularity: number }
   readonly keys: number
   /**
    * `unevenly`: some keys are always over their limit, some never and some just at it, at any speed of the

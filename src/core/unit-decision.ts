@@ -1,0 +1,113 @@
+import {
+  type Decision,
+  type DecisionFields,
+  Outcome,
+  type RuleDecision,
+  type ShadowDecision,
+} from './decision.js'
+import { fieldsOf, jsonOf } from './decision-fields.js'
+
+/** A decision in whole units, with the internals that its limiter needs. */
+export interface CountedDecision extends Decision {
+  readonly lo: number
+  readonly hi: number
+  readonly way: number
+  readonly outcome: Outcome
+}
+
+/** The decision in whole units of any decision of one rule. */
+export const countedOf = (decision: object): object =>
+  decision instanceof UnitDecision ? decision.counted : decision
+
+/** A decision of a rule with the option `unit`. Its figures are those of a decision in units, as quantities. */
+export class UnitDecision<D extends CountedDecision = CountedDecision> implements Decision {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly rule: string
+  readonly #counted: D
+  readonly #cost: number
+  readonly #unit: number
+
+  /** @param cost the quantity that was asked for */
+  constructor(counted: D, cost: number, unit: number) {
+    this.allowed = counted.allowed
+    this.limit = counted.limit * unit
+    this.rule = counted.rule
+    this.#counted = counted
+    this.#cost = cost
+    this.#unit = unit
+  }
+
+  /** @internal The decision in whole units. */
+  get counted(): D {
+    return this.#counted
+  }
+
+  /** @internal */
+  get cost(): number {
+    return this.#cost
+  }
+
+  /** @internal */
+  get lo(): number {
+    return this.#counted.lo
+  }
+
+  /** @internal */
+  get hi(): number {
+    return this.#counted.hi
+  }
+
+  /** @internal */
+  get way(): number {
+    return this.#counted.way
+  }
+
+  /** @internal */
+  get outcome(): Outcome {
+    return this.#counted.outcome
+  }
+
+  /** @internal */
+  get isGivenBack(): boolean {
+    return this.outcome === Outcome.GIVEN_BACK
+  }
+
+  /** @internal Whether its rule would have refused it, and charged nothing. */
+  get isShadowed(): boolean {
+    return this.outcome === Outcome.SHADOWED
+  }
+
+  get remaining(): number {
+    return this.#counted.remaining * this.#unit
+  }
+
+  get retryAfterMs(): number {
+    return this.#counted.retryAfterMs
+  }
+
+  get retryAfterSeconds(): number {
+    return this.#counted.retryAfterSeconds
+  }
+
+  get resetMs(): number {
+    return this.#counted.resetMs
+  }
+
+  get shadow(): ShadowDecision | undefined {
+    return this.#counted.shadow
+  }
+
+  get rules(): readonly RuleDecision[] {
+    return [this]
+  }
+
+  toJSON(): DecisionFields {
+    return jsonOf(this)
+  }
+
+  /** The output of `console.log`. */
+  [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
+    return fieldsOf(this)
+  }
+}

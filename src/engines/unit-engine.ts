@@ -1,0 +1,174 @@
+import { type InlineDecision, Outcome } from '../core/decision.js'
+import type { Reading } from '../core/reading.js'
+import { UnitDecision } from '../core/unit-decision.js'
+import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
+import type { BatchDecision, Costs } from './batch.js'
+import type { DecisionEstimates } from './decision-estimates.js'
+import type { Changes, Engine, EngineStatistics } from './engine.js'
+import type { InlineEngine } from './inline.js'
+import type { KeyChanges } from './key-changes.js'
+import { UnitBatch, unitCosts } from './unit-batch.js'
+
+type Decided = UnitDecision<InlineDecision>
+
+/**
+ * Decides by one rule with the option `unit`. Costs, limits and counts of its methods are quantities. An
+ * `InlineEngine` decides and counts in whole units. It is no subclass: V8 compiles the methods of
+ * `InlineEngine` for one class only, so limiters without units stay as fast beside others.
+ */
+export class UnitEngine implements Engine<Decided> {
+  readonly changes: UnitChanges
+  readonly reading: Reading
+  readonly isShadow: boolean
+  readonly estimates: DecisionEstimates
+  readonly #counting: InlineEngine
+  readonly #unit: number
+
+  constructor(counting: InlineEngine, unit: number) {
+    this.changes = new UnitChanges(counting.changes, unit)
+    this.reading = counting.reading
+    this.isShadow = counting.isShadow
+    this.estimates = counting.estimates
+    this.#counting = counting
+    this.#unit = unit
+  }
+
+  get limit(): number {
+    return this.#counting.limit * this.#unit
+  }
+
+  /** The way of the last decision, or -1. */
+  get way(): number {
+    return this.#counting.way
+  }
+
+  checkNow(lo: number, hi: number, cost: number, hint?: number): Decided {
+    return this.#decided(this.#counting.checkNow(lo, hi, unitsOf(cost, this.#unit), hint), cost)
+  }
+
+  checkWithin(limit: number, lo: number, hi: number, cost: number, hint?: number): Decided {
+    const unit = this.#unit
+    const counted = this.#counting.checkWithin(wholeUnitsIn(limit, unit), lo, hi, unitsOf(cost, unit), hint)
+    return this.#decided(counted, cost)
+  }
+
+  touch(lo: number, hint: number): number {
+    return this.#counting.touch(lo, hint)
+  }
+
+  checkSet(lo: number, hi: number, cost: number, hint: number, limit: number | undefined): Decided {
+    const units = unitsOf(cost, this.#unit)
+    return this.#decided(this.#counting.checkSet(lo, hi, units, hint, this.#wholeLimit(limit)), cost)
+  }
+
+  peek(lo: number, hi: number, cost: number, limit?: number): Decided {
+    const units = unitsOf(cost, this.#unit)
+    return this.#decided(this.#counting.peek(lo, hi, units, this.#wholeLimit(limit)), cost)
+  }
+
+  peekSet(lo: number, hi: number, cost: number, limit?: number): Decided {
+    const units = unitsOf(cost, this.#unit)
+    return this.#decided(this.#counting.peekSet(lo, hi, units, this.#wholeLimit(limit)), cost)
+  }
+
+  takeBack({ counted, cost }: Decided): Decided {
+    return this.#decided(this.#counting.takeBack(counted), cost)
+  }
+
+  withoutCharge<T>(decide: () => T): T {
+    return this.#counting.withoutCharge(decide)
+  }
+
+  checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision {
+    const unit = this.#unit
+    return new UnitBatch(this.#counting.checkMany(fingerprints, unitCosts(costs, unit), withRemaining), unit)
+  }
+
+  owns(decision: unknown): decision is Decided {
+    return decision instanceof UnitDecision && this.#counting.owns(decision.counted)
+  }
+
+  giveBack(decision: Decided, part?: number): number {
+    if (decision.outcome !== Outcome.CHARGED) return 0
+    this.reading.take() // may throw, and the decision can then be given back later
+    return this.changes.takeBack(decision, part)
+  }
+
+  usage(lo: number, hi: number, lastMs: number): number {
+    return this.#counting.usage(lo, hi, lastMs) * this.#unit
+  }
+
+  statistics(): EngineStatistics {
+    return this.#counting.statistics()
+  }
+
+  flush(): void {
+    this.#counting.flush()
+  }
+
+  close(): void {
+    this.#counting.close()
+  }
+
+  #decided(counted: InlineDecision, cost: number): Decided {
+    return new UnitDecision(counted, cost, this.#unit)
+  }
+
+  #wholeLimit(limit: number | undefined): number | undefined {
+    return limit === undefined ? undefined : wholeUnitsIn(limit, this.#unit)
+  }
+}
+
+/** The changes of keys, by quantities. */
+export class UnitChanges implements Changes {
+  readonly #counting: KeyChanges
+  readonly #unit: number
+
+  constructor(counting: KeyChanges, unit: number) {
+    this.#counting = counting
+    this.#unit = unit
+  }
+
+  /** Takes out whole units, at most those in `most`. */
+  refund(lo: number, hi: number, most: number): number {
+    const unit = this.#unit
+    return this.#counting.refund(lo, hi, wholeUnitsIn(most, unit)) * unit
+  }
+
+  penalize(lo: number, hi: number, cost: number): boolean {
+    return this.#counting.penalize(lo, hi, unitsOf(cost, this.#unit))
+  }
+
+  /** So many units that the key is charged as if `actualCost` had been the cost. */
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number): number {
+    const units = unitsBetween(actualCost, cost, this.#unit)
+    return this.#counting.penalize(lo, hi, units) ? units * this.#unit : 0
+  }
+
+  block(lo: number, hi: number, ms: number): boolean {
+    return this.#counting.block(lo, hi, ms)
+  }
+
+  unblock(lo: number, hi: number): boolean {
+    return this.#counting.unblock(lo, hi)
+  }
+
+  clear(lo: number, hi: number): void {
+    this.#counting.clear(lo, hi)
+  }
+
+  clearAll(): void {
+    this.#counting.clearAll()
+  }
+
+  /** Of a part, so many units that the rest is charged as if it had been the cost. */
+  takeBack({ counted, cost }: Decided, part = cost): number {
+    const units = unitsBetween(cost, cost - part, this.#unit)
+    return units === 0 ? 0 : this.#counting.takeBack(counted, units) * this.#unit
+  }
+
+  /** `units` are whole units. Returns a quantity. */
+  takeBackFrom(way: number, tick: number, units: number, stamp: number): number {
+    return this.#counting.takeBackFrom(way, tick, units, stamp) * this.#unit
+  }
+}

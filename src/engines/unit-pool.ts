@@ -1,0 +1,134 @@
+import { Outcome } from '../core/decision.js'
+import type { Signal } from '../core/on-abort.js'
+import { UnitDecision } from '../core/unit-decision.js'
+import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
+import { Op } from '../memory/request-ring.js'
+import type { BatchDecision, Costs } from './batch.js'
+import type { CallLimit } from './engine.js'
+import type { PoolEngine } from './pool.js'
+import type { AnyPoolDecision, PoolDecision } from './pool-decision.js'
+import { UnitBatch, unitCosts } from './unit-batch.js'
+
+/** The operations of `request` whose reply is a decision. */
+const DECISIONS: readonly Op[] = [Op.CHECK, Op.ATTEMPT, Op.PEEK]
+
+type Decided = UnitDecision<PoolDecision>
+
+/**
+ * The pool of a limiter: `PoolEngine`, or `UnitPool` for a rule with the option `unit`. The methods of
+ * `PoolEngine` say what each does.
+ */
+export interface Pool {
+  check(lo: number, hi: number, cost: number): Promise<unknown>
+  request(op: Op, lo: number, hi: number, cost: number, signal?: Signal): Promise<unknown>
+  requestWithin(
+    limit: CallLimit,
+    op: Op,
+    lo: number,
+    hi: number,
+    cost: number,
+    signal?: Signal,
+  ): Promise<unknown>
+  requestWithMs(op: Op, lo: number, hi: number, ms: number, rule?: number): Promise<unknown>
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<number>
+  owns(decision: unknown): decision is AnyPoolDecision | Decided
+  giveBack(decision: AnyPoolDecision | Decided, part?: number): Promise<unknown>
+  forceGiveBack(decision: AnyPoolDecision | Decided): Promise<unknown>
+  checkMany(keys: Int32Array, costs: Costs, withRemaining: boolean, signal?: Signal): Promise<unknown>
+  ready(): Promise<void>
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Sends the requests of a rule with the option `unit` to a pool. Costs, limits and replies of its methods are
+ * quantities. The workers decide and count in whole units, and know of no quantities.
+ */
+export class UnitPool implements Pool {
+  readonly #counting: PoolEngine
+  readonly #unit: number
+
+  constructor(counting: PoolEngine, unit: number) {
+    this.#counting = counting
+    this.#unit = unit
+  }
+
+  check(lo: number, hi: number, cost: number): Promise<Decided> {
+    return this.#decided(this.#counting.check(lo, hi, unitsOf(cost, this.#unit)), cost)
+  }
+
+  async request(op: Op, lo: number, hi: number, cost: number, signal?: Signal): Promise<unknown> {
+    const unit = this.#unit
+    if (op === Op.REFUND) {
+      const refunded = await this.#counting.request(op, lo, hi, wholeUnitsIn(cost, unit), signal)
+      return (refunded as number) * unit
+    }
+    const reply = this.#counting.request(op, lo, hi, unitsOf(cost, unit), signal)
+    return DECISIONS.includes(op) ? this.#decided(reply, cost) : reply
+  }
+
+  requestWithin(
+    limit: CallLimit,
+    op: Op,
+    lo: number,
+    hi: number,
+    cost: number,
+    signal?: Signal,
+  ): Promise<Decided> {
+    const units = wholeUnitsIn(limit as number, this.#unit) // a pool of one rule
+    const reply = this.#counting.requestWithin(units, op, lo, hi, unitsOf(cost, this.#unit), signal)
+    return this.#decided(reply, cost)
+  }
+
+  async requestWithMs(op: Op, lo: number, hi: number, ms: number): Promise<unknown> {
+    const reply = await this.#counting.requestWithMs(op, lo, hi, ms)
+    return op === Op.USAGE ? (reply as number) * this.#unit : reply
+  }
+
+  async chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<number> {
+    const units = unitsBetween(actualCost, cost, this.#unit)
+    return (await this.#counting.chargeMore(lo, hi, 0, units)) * this.#unit
+  }
+
+  owns(decision: unknown): decision is Decided {
+    return decision instanceof UnitDecision && this.#counting.owns(decision.counted)
+  }
+
+  /** Of a part, so many units that the rest is charged as if it had been the cost. */
+  async giveBack({ counted, cost }: Decided, part = cost): Promise<unknown> {
+    const units = unitsBetween(cost, cost - part, this.#unit)
+    if (counted.outcome !== Outcome.CHARGED || units === 0) return 0
+    return ((await this.#counting.giveBack(counted, units)) as number) * this.#unit
+  }
+
+  forceGiveBack({ counted }: Decided): Promise<unknown> {
+    return this.#counting.forceGiveBack(counted)
+  }
+
+  async checkMany(
+    fingerprints: Int32Array,
+    costs: Costs,
+    withRemaining: boolean,
+    signal?: Signal,
+  ): Promise<BatchDecision> {
+    const units = unitCosts(costs, this.#unit)
+    const batch = await this.#counting.checkMany(fingerprints, units, withRemaining, signal)
+    return new UnitBatch(batch as BatchDecision, this.#unit)
+  }
+
+  ready(): Promise<void> {
+    return this.#counting.ready()
+  }
+
+  flush(): Promise<void> {
+    return this.#counting.flush()
+  }
+
+  close(): Promise<void> {
+    return this.#counting.close()
+  }
+
+  async #decided(reply: Promise<unknown>, cost: number): Promise<Decided> {
+    return new UnitDecision((await reply) as PoolDecision, cost, this.#unit)
+  }
+}
