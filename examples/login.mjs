@@ -8,11 +8,13 @@
 import { createHmac, randomBytes, randomUUID, scrypt, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import { promisify } from 'node:util'
-import { createLimiter } from 'millrace'
+import { createLimiter, group } from 'millrace'
 
-const byAddress = createLimiter({ name: 'address', limit: 20, window: '1h' })
-const byAccount = createLimiter({ name: 'account', limit: 5, window: '15m' })
-const byDevice = createLimiter({ name: 'device', limit: 5, window: '15m' })
+const byDevice = createLimiter({ limit: 5, window: '15m' })
+const byStranger = group({
+  address: createLimiter({ limit: 20, window: '1h' }),
+  account: createLimiter({ limit: 5, window: '15m' }),
+})
 
 const hash = (password) => promisify(scrypt)(password, 'a salt for each account, in earnest', 32)
 const passwords = new Map([['alice', await hash('open sesame')]])
@@ -27,49 +29,23 @@ async function login(request, response) {
   const { account, password } = await credentials(request)
   const device = deviceOf(request, account)
   const address = request.socket.remoteAddress ?? 'gone'
-  const limits = device
-    ? [[byDevice, device]]
-    : [
-        [byAddress, address],
-        [byAccount, account],
-      ]
-  const charges = charge(limits)
-  if (charges === undefined) {
-    // A peek charges nothing: repeated requests do not make the wait longer.
-    const waits = limits.map(([limiter, key]) => limiter.peek(key).retryAfterSeconds)
-    response.setHeader('Retry-After', Math.max(1, ...waits))
+  const [limits, keys] = device ? [byDevice, device] : [byStranger, { address, account }]
+  // Charged before the password is compared: otherwise a thousand guesses at the same moment would each find that none has
+  // failed yet. A refusal charges nothing: repeated requests do not make the wait longer.
+  const decision = limits.check(keys)
+  if (!decision.allowed) {
+    response.setHeader('Retry-After', decision.retryAfterSeconds)
     return response.writeHead(429).end('too many failed logins\n')
   }
   let isWrong = false // stays so if the comparison itself throws: that is not a failed login
   try {
     isWrong = !timingSafeEqual(await hash(password), passwords.get(account) ?? noPassword)
   } finally {
-    if (!isWrong) giveBack(charges)
+    if (!isWrong) limits.refund(decision)
   }
   if (isWrong) return response.writeHead(401).end('wrong account or password\n')
   response.setHeader('Set-Cookie', `device=${device ?? newDevice(account)}; HttpOnly; SameSite=Strict`)
   response.end(`welcome, ${account}\n`)
-}
-
-/**
- * Charges one unit of each limit, or none at all (undefined). This happens before the password is compared: otherwise a
- * thousand guesses at the same moment would each find that none has failed yet.
- */
-function charge(limits) {
-  const charges = []
-  for (const [limiter, key] of limits) {
-    const decision = limiter.check(key)
-    if (!decision.allowed) {
-      giveBack(charges)
-      return undefined
-    }
-    charges.push({ limiter, decision })
-  }
-  return charges
-}
-
-function giveBack(charges) {
-  for (const { limiter, decision } of charges) limiter.refund(decision)
 }
 
 /** The request's device, if it has logged into this account before. */

@@ -92,8 +92,8 @@ export function invalidCostError(cost: unknown, option = 'cost'): MillraceError 
   return new MillraceError('ERR_MILLRACE_INVALID_COST', option, cost, 'an integer of 0 or more')
 }
 
-export function closedError(): MillraceError {
-  return new MillraceError('ERR_MILLRACE_CLOSED', 'limiter', 'a closed limiter', 'an open limiter')
+export function closedError(option = 'limiter'): MillraceError {
+  return new MillraceError('ERR_MILLRACE_CLOSED', option, 'a closed limiter', 'an open limiter')
 }
 
 /** The error of a `wait()` without an end: the cost is above the limit of a rule, or the key is blocked. */
@@ -112,8 +112,8 @@ export function isDecision(what: unknown): boolean {
   return typeof what === 'object' && what !== null && 'retryAfterMs' in what
 }
 
-export function foreignDecisionError(decision: unknown): MillraceError {
-  const expected = 'a decision of this limiter'
+export function foreignDecisionError(decision: unknown, of = 'limiter'): MillraceError {
+  const expected = `a decision of this ${of}`
   return new MillraceError('ERR_MILLRACE_FOREIGN_DECISION', 'decision', decision, expected)
 }
 
@@ -156,17 +156,21 @@ export function checkCallOptions(
 }
 
 /** Copies and checks the option `limit` of a call. The limits are rounded down to whole units. */
-function checkCallLimit(limit: unknown, { names, units }: RuleNames): CallLimit | undefined {
+export function checkCallLimit(
+  limit: unknown,
+  { names, units }: RuleNames,
+  option = 'limit',
+): CallLimit | undefined {
   if (limit === undefined) return undefined
-  if (names.length === 1) return checkOwnLimit(limit, 'limit', units[0])
+  if (names.length === 1) return checkOwnLimit(limit, option, units[0])
   if (typeof limit !== 'object' || limit === null) {
     const expected = `an object with limits by the names of rules, such as { ${names[0]}: 20 }`
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'limit', limit, expected)
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, limit, expected)
   }
-  checkOptions(limit, names, 'limit')
+  checkOptions(limit, names, option)
   return names.map((name, i) => {
     const own = (limit as Record<string, unknown>)[name]
-    return own === undefined ? undefined : checkOwnLimit(own, `limit.${name}`, units[i])
+    return own === undefined ? undefined : checkOwnLimit(own, `${option}.${name}`, units[i])
   })
 }
 

@@ -1,8 +1,10 @@
 export type { AsyncLimiter } from './async-limiter.js'
+export type { AsyncLimiterGroup } from './async-limiter-group.js'
 export { type Clock, type ManualClock, manualClock } from './core/clock.js'
 export type { Decision, DecisionFields, RuleDecision, ShadowDecision } from './core/decision.js'
 export type { Duration } from './core/duration.js'
 export { type ErrorCode, MillraceError } from './core/errors.js'
+export type { GroupDecision, GroupDecisionFields } from './core/group-decision.js'
 export { MillraceLimited } from './core/limited.js'
 export type { Signal } from './core/on-abort.js'
 export type { Edge, RuleOptions } from './core/rule.js'
@@ -23,7 +25,14 @@ export {
 } from './create.js'
 export type { BatchDecision, Costs } from './engines/batch.js'
 export type { FilePlace, SharedLimiter } from './engines/share.js'
+export { type GroupMembers, type GroupOf, group } from './group.js'
 export type { Limiter, LimiterStats } from './limiter.js'
+export type {
+  GroupKeys,
+  GroupOptions,
+  GroupWaitOptions,
+  LimiterGroup,
+} from './limiter-group.js'
 export type {
   CallOptions,
   CheckManyOptions,

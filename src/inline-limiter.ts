@@ -31,6 +31,7 @@ import type { CallLimit, Engine, OwnDecision } from './engines/engine.js'
 import type { RuleEngine } from './engines/rule-engine.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
+import { InlineMember } from './group-member.js'
 import type { Limiter, LimiterStats } from './limiter.js'
 import type {
   CheckManyOptions,
@@ -266,6 +267,22 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  /** This limiter as a member of a group. @internal */
+  toMember(option: string): InlineMember<D> {
+    const engine = this.#engine
+    if (engine === undefined) throw closedError(option)
+    const isOpen = () => this.#engine !== undefined
+    const parts = {
+      memory: this.#memory,
+      engines: this.#engines,
+      keys: this.#keys,
+      waiters: this.#waiters,
+      isOpen,
+      isReleased: () => this.#file !== undefined && !isOpen(),
+    }
+    return new InlineMember(parts, engine, (...change) => this.#change(...change))
   }
 
   /** Decides by the options of a call. Each subclass's `check` calls it, off its hot path. @internal */

@@ -56,6 +56,7 @@ import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
 import { Op } from './memory/request-ring.js'
+import { PoolMember } from './pool-member.js'
 import { type AsyncReservation, PoolReservation } from './reservation.js'
 
 /** A decision of either pool. */
@@ -79,6 +80,8 @@ export class PoolLimiter implements AsyncLimiter {
   readonly #engines: readonly RuleEngine[]
   readonly #pool: Pool
   #closing: Promise<void> | undefined = undefined
+  /** Whether the memory is unmapped. */
+  #isReleased = false
 
   /** @internal @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
   constructor(memory: RuleMemory, clock: Clock, settings: PoolSettings, file?: LimiterFile) {
@@ -170,12 +173,10 @@ export class PoolLimiter implements AsyncLimiter {
     const { cost, limit, signal } = checkWaitOptions(options, this.#rules)
     const { lo, hi } = this.#keys.read(key)
     this.#openPool() // once more: a getter may have closed the limiter
-    const isCharged = this.#memory.arenas.some(({ countRefused }) => countRefused)
-    const op = isCharged ? Op.ATTEMPT : Op.CHECK
     const request = {
       lo,
       hi,
-      decide: () => this.#decide(op, lo, hi, cost, limit) as Promise<Decision>,
+      decide: () => this.#attempt(lo, hi, cost, limit),
       giveBack: (decision: Decision) => this.#giveBack(decision as Decided),
       neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
@@ -202,6 +203,7 @@ export class PoolLimiter implements AsyncLimiter {
       this.#waiters.wake(lo, hi)
       return given
     }
+    if (this.#inline.owns(what)) return 0 // a peek of this thread, for a group
     if (isDecision(what)) throw foreignDecisionError(what)
     return this.#requestAndWake(Op.REFUND, what as Key, cost as number)
   }
@@ -264,6 +266,24 @@ export class PoolLimiter implements AsyncLimiter {
     return Math.max(requestedMs, this.#engines[0]!.estimates.effectOf(first, repliedMs))
   }
 
+  /** @internal This limiter as a member of a group. */
+  toMember(option: string): PoolMember {
+    if (this.#closing !== undefined) throw closedError(option)
+    const parts = {
+      memory: this.#memory,
+      engines: this.#engines,
+      keys: this.#keys,
+      waiters: this.#waiters,
+      isOpen: () => this.#closing === undefined,
+      isReleased: () => this.#isReleased,
+    }
+    return new PoolMember(parts, this.#inline, ({ lo, hi, cost, limit, isAttempt }) =>
+      isAttempt
+        ? this.#attempt(lo, hi, cost, limit)
+        : (this.#decide(Op.CHECK, lo, hi, cost, limit) as Promise<Decision>),
+    )
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -283,6 +303,7 @@ export class PoolLimiter implements AsyncLimiter {
     this.#waiters.close(closedError())
     await this.#pool.close()
     this.#inline.close()
+    this.#isReleased = this.#file !== undefined
     this.#file?.release()
   }
 
@@ -318,6 +339,12 @@ export class PoolLimiter implements AsyncLimiter {
     if (limit !== undefined) return pool.requestWithin(limit, op, lo, hi, cost, signal)
     if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost)
     return pool.request(op, lo, hi, cost, signal)
+  }
+
+  /** Decides for `wait`: a refusal is never charged. */
+  #attempt(lo: number, hi: number, cost: number, limit: CallLimit | undefined): Promise<Decision> {
+    const isCharged = this.#memory.arenas.some(({ countRefused }) => countRefused)
+    return this.#decide(isCharged ? Op.ATTEMPT : Op.CHECK, lo, hi, cost, limit) as Promise<Decision>
   }
 
   /** Charges the key of a decision in addition, or gives back a part of the decision's charge. */

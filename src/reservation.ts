@@ -7,9 +7,9 @@ import { MillraceError } from './core/errors.js'
  * when the cost is known, by `cancel` when nothing was used. One that is never settled keeps its charge,
  * which expires like any other.
  */
-export interface Reservation {
+export interface Reservation<D extends Decision = Decision> {
   /** The decision on the reserved cost. If it is a refusal, nothing is reserved. */
-  readonly decision: Decision
+  readonly decision: D
   /**
    * Settles the reservation with the cost that was used. A smaller cost gives back the rest, while the charge
    * still counts. A larger one is charged in addition, also beyond the limit, as by `penalize`. Afterwards
@@ -42,9 +42,9 @@ export interface Reservation {
 }
 
 /** A {@link Reservation} of an {@link AsyncLimiter}: its methods return promises. */
-export interface AsyncReservation {
+export interface AsyncReservation<D extends Decision = Decision> {
   /** The decision on the reserved cost. If it is a refusal, nothing is reserved. */
-  readonly decision: Decision
+  readonly decision: D
   /**
    * Settles the reservation with the cost that was used, like {@link Reservation.commit}. After
    * `ERR_MILLRACE_OVERLOADED` and `ERR_MILLRACE_NO_THREADS` it is not settled, and the call can be repeated.
@@ -75,8 +75,8 @@ export interface AsyncReservation {
 }
 
 /** The reserved charge, for its limiter. */
-export interface Reserved<Change> {
-  readonly decision: Decision
+export interface Reserved<Change, D extends Decision = Decision> {
+  readonly decision: D
   readonly cost: number
   /** Whether `refund(decision)` has given it back. */
   isGivenBack(): boolean
@@ -112,12 +112,12 @@ class Settlement {
 }
 
 /** A reservation of a limiter that decides on the calling thread. */
-export class InlineReservation implements Reservation {
-  readonly decision: Decision
+export class InlineReservation<D extends Decision> implements Reservation<D> {
+  readonly decision: D
   readonly #settlement: Settlement
-  readonly #reserved: Reserved<number>
+  readonly #reserved: Reserved<number, D>
 
-  constructor(reserved: Reserved<number>) {
+  constructor(reserved: Reserved<number, D>) {
     this.decision = reserved.decision
     this.#settlement = new Settlement(reserved)
     this.#reserved = reserved
@@ -140,12 +140,12 @@ export class InlineReservation implements Reservation {
 }
 
 /** A reservation of a limiter that decides on a pool. */
-export class PoolReservation implements AsyncReservation {
-  readonly decision: Decision
+export class PoolReservation<D extends Decision> implements AsyncReservation<D> {
+  readonly decision: D
   readonly #settlement: Settlement
-  readonly #reserved: Reserved<Promise<number>>
+  readonly #reserved: Reserved<Promise<number>, D>
 
-  constructor(reserved: Reserved<Promise<number>>) {
+  constructor(reserved: Reserved<Promise<number>, D>) {
     this.decision = reserved.decision
     this.#settlement = new Settlement(reserved)
     this.#reserved = reserved

@@ -44,3 +44,21 @@ const finite = (ms: number): number => Math.min(ms, Number.MAX_SAFE_INTEGER)
 export function secondsOf(retryAfterMs: number): number {
   return Math.min(Math.ceil(retryAfterMs / 1000), MAX_RETRY_SECONDS)
 }
+
+/** The figures that a part is compared by. */
+type Shown = Pick<Decision, 'remaining' | 'limit'>
+
+/** The index of the first part with the smallest part of its limit left. */
+export function indexOfLeast(parts: readonly Shown[]): number {
+  let least = 0
+  for (let i = 1; i < parts.length; i++) if (hasLess(parts[i]!, parts[least]!)) least = i
+  return least
+}
+
+/** Whether a part has a smaller part of its limit left. By products, which are exact: quotients are rounded. */
+function hasLess(part: Shown, other: Shown): boolean {
+  const own = part.remaining * other.limit
+  const others = other.remaining * part.limit
+  if (Math.max(own, others) <= Number.MAX_SAFE_INTEGER) return own < others
+  return BigInt(part.remaining) * BigInt(other.limit) < BigInt(other.remaining) * BigInt(part.limit)
+}

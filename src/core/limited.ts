@@ -25,14 +25,15 @@ export class MillraceLimited extends Error {
 
   /** @internal */
   constructor(decision: Decision) {
-    const { rule, limit, retryAfterSeconds } = decision
-    super(`refused by rule ${JSON.stringify(rule)} of ${limit}: retry after ${retryAfterSeconds} s`)
+    const { rule, limit, retryAfterSeconds, member } = decision as Decision & { member?: string }
+    const by = member === undefined ? '' : `member ${JSON.stringify(member)}, `
+    super(`refused by ${by}rule ${JSON.stringify(rule)} of ${limit}: retry after ${retryAfterSeconds} s`)
     this.decision = decision
   }
 }
 
 /** Returns the decision. @throws MillraceLimited if it is a refusal */
-export function admitted(decision: Decision): Decision {
+export function admitted<D extends Decision>(decision: D): D {
   if (!decision.allowed) throw new MillraceLimited(decision)
   return decision
 }

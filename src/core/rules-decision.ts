@@ -1,5 +1,5 @@
 import type { Decision, DecisionFields, Outcome, RuleDecision, ShadowDecision } from './decision.js'
-import { fieldsOf, jsonOf, ruleFieldsOf, ruleJsonOf, secondsOf } from './decision-fields.js'
+import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf, secondsOf } from './decision-fields.js'
 
 /** The index of the deciding rule before it is known. */
 const UNKNOWN = -1
@@ -128,19 +128,4 @@ export class RulesDecision<P extends Part = RulePart> implements Decision {
     if (this.#deciding === UNKNOWN) this.#deciding = indexOfLeast(this.rules)
     return this.rules[this.#deciding]!
   }
-}
-
-/** The index of the first part with the smallest part of its limit left. */
-function indexOfLeast(parts: readonly RuleDecision[]): number {
-  let least = 0
-  for (let i = 1; i < parts.length; i++) if (hasLess(parts[i]!, parts[least]!)) least = i
-  return least
-}
-
-/** Whether a part has a smaller part of its limit left. By products, which are exact: quotients are rounded. */
-function hasLess(part: RuleDecision, other: RuleDecision): boolean {
-  const own = part.remaining * other.limit
-  const others = other.remaining * part.limit
-  if (Math.max(own, others) <= Number.MAX_SAFE_INTEGER) return own < others
-  return BigInt(part.remaining) * BigInt(other.limit) < BigInt(other.remaining) * BigInt(part.limit)
 }

@@ -64,6 +64,11 @@ export interface Engine<D extends OwnDecision> {
   owns(decision: unknown): decision is D
   /** Gives back the charge of a decision or `units` of it, once. Returns how many units. */
   giveBack(decision: D, units?: number): number
+  /**
+   * Counts decisions that another engine or the addon has made. Below 0: takes back decisions that this engine
+   * or a worker has counted.
+   */
+  tally(allowed: number, denied: number, shadowDenied?: number): void
   statistics(): EngineStatistics
   /** Adds the counts of this thread to the shared statistics. */
   flush(): void

@@ -312,10 +312,10 @@ export class InlineEngine implements Engine<InlineDecision> {
     return { ...readStatistics(this.#arena), native: this.#isNative ? 'addon' : 'none' }
   }
 
-  /** Counts decisions of the addon. */
-  tally(allowed: number, denied: number): void {
+  tally(allowed: number, denied: number, shadowDenied = 0): void {
     this.#allowed += allowed
     this.#denied += denied
+    this.#shadowDenied += shadowDenied
     if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
   }
 

@@ -96,7 +96,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     this.way = engines[0]!.way
     if (decided < engines.length) return this.#refuse(parts, decided, lo, hi, cost, limits)
     if (this.#hasShadow && parts.some(({ isShadowed }) => isShadowed)) this.#shadowDenied++
-    this.#tally(1, 0)
+    this.tally(1, 0)
     return new RulesDecision(this, parts as unknown as Parts, NO_RULE)
   }
 
@@ -170,7 +170,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     for (let i = refusing + 1; i < engines.length; i++) {
       parts[i] = engines[i]!.peekSet(lo, hi, cost, limits[i])
     }
-    this.#tally(0, 1)
+    this.tally(0, 1)
     return new RulesDecision(this, parts as unknown as Parts, refusing)
   }
 
@@ -180,7 +180,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     const below = indexOfLimitBelow(parts, cost)
     if (below < 0) return this.check(lo, hi, cost, hint, limits) // another thread has raised the limit
     this.way = this.engines[0]!.way
-    this.#tally(0, 1)
+    this.tally(0, 1)
     return new RulesDecision(this, parts, below)
   }
 
@@ -197,9 +197,10 @@ export class RulesEngine implements Engine<RulesDecision> {
     return false
   }
 
-  #tally(allowed: number, denied: number): void {
+  tally(allowed: number, denied: number, shadowDenied = 0): void {
     this.#allowed += allowed
     this.#denied += denied
+    this.#shadowDenied += shadowDenied
     if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
   }
 }

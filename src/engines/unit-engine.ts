@@ -98,6 +98,10 @@ export class UnitEngine implements Engine<Decided> {
     return this.#counting.usage(lo, hi, lastMs) * this.#unit
   }
 
+  tally(allowed: number, denied: number, shadowDenied?: number): void {
+    this.#counting.tally(allowed, denied, shadowDenied)
+  }
+
   statistics(): EngineStatistics {
     return this.#counting.statistics()
   }

@@ -18,17 +18,17 @@ export class KeyReader {
   }
 
   /** Returns the key's fingerprint. It is valid until the next key is read. */
-  read(key: Key): { readonly lo: number; readonly hi: number } {
-    if (typeof key !== 'string') return this.owned(key)
-    checkKeyString(key, 'key')
+  read(key: Key, option = 'key'): { readonly lo: number; readonly hi: number } {
+    if (typeof key !== 'string') return this.owned(key, option)
+    checkKeyString(key, option)
     this.hasher.hash(key)
     return this.hasher
   }
 
   /** Checks that a handle belongs to this limiter. */
-  owned(key: KeyHandle): KeyHandle {
-    if (!KeyHandle.is(key)) checkKeyString(key, 'key')
-    checkOwner(key, this.#owner, 'key')
+  owned(key: KeyHandle, option = 'key'): KeyHandle {
+    if (!KeyHandle.is(key)) checkKeyString(key, option)
+    checkOwner(key, this.#owner, option)
     return key
   }
 

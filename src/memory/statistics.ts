@@ -42,16 +42,19 @@ export interface Statistics {
  */
 export const DECISIONS_PER_FLUSH = 256
 
-/** Adds a thread's decisions to the statistics. */
+/**
+ * Adds a thread's decisions to the statistics. A number below 0 takes back decisions that have been added
+ * before, perhaps by another thread.
+ */
 export function countDecisions(
   { words }: Arena,
   allowed: number,
   denied: number,
   shadowDenied: number,
 ): void {
-  if (shadowDenied > 0) count(words, HEADER.SHADOW_DENIED, shadowDenied)
-  if (allowed > 0) count(words, HEADER.ALLOWED, allowed)
-  if (denied > 0) count(words, HEADER.DENIED, denied)
+  if (shadowDenied !== 0) count(words, HEADER.SHADOW_DENIED, shadowDenied)
+  if (allowed !== 0) count(words, HEADER.ALLOWED, allowed)
+  if (denied !== 0) count(words, HEADER.DENIED, denied)
 }
 
 export function readStatistics({ words, buffer }: Arena): Statistics {

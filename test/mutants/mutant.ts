@@ -22,6 +22,7 @@ export const inInsertion = editIn('memory/insertion.js')
 export const inTable = editIn('memory/table.js')
 export const inEngine = editIn('engines/inline.js')
 export const inKeyChanges = editIn('engines/key-changes.js')
+export const inWaitQueue = editIn('engines/wait-queue.js')
 export const inWaitQueues = editIn('engines/wait-queues.js')
 export const inWordWatch = editIn('core/word-watch.js')
 

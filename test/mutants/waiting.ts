@@ -1,5 +1,5 @@
 // Mistakes in waking pending `wait` calls.
-import { inWaitQueues, inWordWatch, type Mutant } from './mutant.js'
+import { inWaitQueue, inWaitQueues, inWordWatch, type Mutant } from './mutant.js'
 
 export const waiting: Readonly<Record<string, Mutant>> = {
   'a refund that wakes every queue': {
@@ -18,15 +18,15 @@ export const waiting: Readonly<Record<string, Mutant>> = {
   },
   'a wake-up forgotten while the reply is pending': {
     test: 'engines/wait-queues',
-    edits: [inWaitQueues('else if (queue.wakes === wakes) {', 'else {')],
+    edits: [inWaitQueue('else if (this.#wakes === wakes) {', 'else {')],
   },
   'an error passed to the next call in the queue': {
     test: 'engines/wait-queues',
-    edits: [inWaitQueues('if (queue.first !== first)\n                    continue;', '')],
+    edits: [inWaitQueue('if (this.#first !== first)\n                    continue;', '')],
   },
   'an aborted first call that leaves the next one asleep': {
     test: 'limiter/wait-ends',
-    edits: [inWaitQueues('if (isFirst)\n', 'if (!isFirst)\n')],
+    edits: [inWaitQueue('if (isFirst)\n', 'if (!isFirst)\n')],
   },
   'no wait for updates': {
     test: 'limiter/wait-many',

@@ -122,9 +122,16 @@ function examplesOf(docs: readonly Doc[]): Example[] {
   )
 }
 
-/** An example as a module. If it declares no `limiter`, there is one, of the type that declares the method. */
+/**
+ * An example as a module. If it declares no `limiter`, there is one, of the type that declares the method. In
+ * the same way there is a group `logins`.
+ */
 function moduleOf({ file, code }: Example): string {
   if (/\b(const|let) limiter\b/.test(code)) return code
+  if (/\blogins\b/.test(code) && !/\bconst logins\b/.test(code)) {
+    const type = file.endsWith('async-limiter-group.d.ts') ? 'AsyncLimiterGroup' : 'LimiterGroup'
+    return `declare const logins: import('millrace').${type}<'account' | 'address'>\n${code}\nexport {}\n`
+  }
   const type = file.endsWith('async-limiter.d.ts') ? 'AsyncLimiter' : 'Limiter'
   return `declare const limiter: import('millrace').${type}\n${code}\nexport {}\n`
 }

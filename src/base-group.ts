@@ -1,0 +1,188 @@
+import { checkCost, checkOptions, checkSignal, foreignDecisionError, neverAdmittedError } from './checks.js'
+import type { Decision } from './core/decision.js'
+import { MillraceError } from './core/errors.js'
+import { MembersDecision } from './core/group-decision.js'
+import { type Inspect, inspectAs } from './core/inspect.js'
+import type { Signal } from './core/on-abort.js'
+import { GroupQueues } from './engines/group-queues.js'
+import type { GroupMember, MemberRequest } from './group-member.js'
+import type { GroupKeys, GroupOptions, GroupWaitOptions } from './limiter-group.js'
+import type { Reserved } from './reservation.js'
+
+/** The checked arguments of one call: the requests to the members, in their order. */
+export type Requests = readonly MemberRequest[]
+
+/** A member with its name. */
+export interface NamedMember {
+  readonly name: string
+  readonly member: GroupMember
+}
+
+/**
+ * The part of a group that decides nothing: it checks arguments, refuses, gives back. The members are charged
+ * in order. If one refuses, those before it take their charges back, and all others are peeked at. Until then
+ * other decisions see these charges. So of two requests at the same time each may be refused, although one of
+ * them would fit alone. No limit is exceeded: each member admits by itself.
+ */
+export abstract class BaseGroup {
+  protected readonly own: readonly GroupMember[]
+  readonly #names: readonly string[]
+  readonly #kind: string
+  readonly #queues = new GroupQueues<MembersDecision>()
+
+  constructor(kind: string, members: readonly NamedMember[]) {
+    this.#kind = kind
+    this.#names = members.map(({ name }) => name)
+    this.own = members.map(({ member }) => member)
+  }
+
+  /** Decides and charges. */
+  protected abstract decide(requests: Requests): MembersDecision | Promise<MembersDecision>
+
+  /** Checks the arguments of a call. Nothing is charged before. @throws MillraceError */
+  protected requestsFor(
+    keys: GroupKeys,
+    cost: unknown,
+    options: GroupOptions | undefined,
+    isAttempt = false,
+  ): Requests {
+    checkCost(cost)
+    if (options !== undefined) checkOptions(options, ['limit'])
+    return this.#requests(keys, cost, options?.limit, isAttempt)
+  }
+
+  protected peekAll(requests: Requests): MembersDecision {
+    const peeks = this.own.map((member, i) => member.peek(requests[i]!))
+    const below = this.indexOfLimitBelow(requests, peeks)
+    return this.#decisionOf(peeks, below >= 0 ? below : peeks.findIndex(({ allowed }) => !allowed))
+  }
+
+  /**
+   * The index of the first member with a limit below the cost, or -1: it decides alone, and refuses. With
+   * `peeks`, only of those that have refused: a limit may have been raised meanwhile.
+   */
+  protected indexOfLimitBelow(requests: Requests, peeks?: readonly Decision[]): number {
+    if (requests[0]!.cost <= 1) return -1 // no limit is lower
+    return this.own.findIndex(
+      (member, i) => peeks?.[i]?.allowed !== true && member.isAboveLimit(requests[i]!),
+    )
+  }
+
+  /** All members have admitted it. */
+  protected admission(parts: readonly Decision[]): MembersDecision {
+    return this.#decisionOf(parts, -1)
+  }
+
+  /** A member has refused it. All others are peeked at. */
+  protected refusal(requests: Requests, refusing: number, refused: Decision): MembersDecision {
+    const parts = this.own.map((member, i) => (i === refusing ? refused : member.peek(requests[i]!)))
+    return this.#decisionOf(parts, refusing)
+  }
+
+  /** Takes back the admissions of the first members. */
+  protected undo(admitted: readonly Decision[]): void {
+    for (const [i, part] of admitted.entries()) this.own[i]!.undo(part)
+  }
+
+  /** Returns the most units that any member gave back: the charge may have left the window of another. */
+  protected giveBack(decision: unknown): number {
+    const parts = this.#partsOf(decision)
+    for (const member of this.own) member.checkOpen()
+    return Math.max(...this.own.map((member, i) => member.giveBack(parts[i]!)))
+  }
+
+  /** The charge of a decision, for a reservation. */
+  protected reserved(decision: MembersDecision, cost: number): Reserved<number, MembersDecision> {
+    const { parts } = decision
+    // If a clock fails in between, the next call settles the others.
+    const changes = new Map<number, number>()
+    return {
+      decision,
+      cost,
+      isGivenBack: () => this.own.some((member, i) => !changes.has(i) && member.isGivenBack(parts[i]!)),
+      mostMore: Math.min(...this.own.map(({ mostMore }) => mostMore)),
+      change: (actualCost) => {
+        for (const member of this.own) member.checkOpen()
+        for (const [i, member] of this.own.entries()) {
+          if (!changes.has(i)) changes.set(i, member.change(parts[i]!, cost, actualCost))
+        }
+        return actualCost > cost ? Math.max(...changes.values()) : Math.min(...changes.values())
+      },
+    }
+  }
+
+  protected async waitFor(keys: GroupKeys, options: GroupWaitOptions = {}): Promise<MembersDecision> {
+    checkOptions(options, ['cost', 'signal', 'limit'])
+    const { cost = 1, limit } = options
+    const { signal } = options as { signal?: Signal }
+    checkSignal(signal)
+    checkCost(cost)
+    const requests = this.#requests(keys, cost, limit, true)
+    const awaited = this.own.map(({ waiters }, i) => ({ waiters, ...requests[i]! }))
+    const rules = () => this.own.flatMap((member, i) => member.rulesFor(requests[i]!, this.#names[i]!))
+    const request = {
+      decide: () => this.#attempt(requests),
+      giveBack: ({ parts }: MembersDecision) => this.#undoAndWake(requests, parts),
+      neverError: () => neverAdmittedError(cost, rules()),
+    }
+    const timerMs = ({ parts }: MembersDecision) => {
+      // A manual clock wakes the queue when it moves.
+      const ms = Math.max(...parts.map((part, i) => (awaited[i]!.waiters.isManual ? 0 : part.retryAfterMs)))
+      return ms > 0 ? ms : undefined
+    }
+    return this.#queues.wait(awaited, request, timerMs, signal)
+  }
+
+  /** The text for `console.log`. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    return inspectAs(this.#kind, { members: this.#names }, options, inspect)
+  }
+
+  /** Charges only what fits all members: other calls of `wait` then see no charge that is taken back. */
+  #attempt(requests: Requests): MembersDecision | Promise<MembersDecision> {
+    const peeked = this.peekAll(requests)
+    return peeked.allowed ? this.decide(requests) : peeked
+  }
+
+  #undoAndWake(requests: Requests, admitted: readonly Decision[]): void {
+    this.undo(admitted)
+    this.wake(requests)
+  }
+
+  /** The pending calls of the members' keys may have been refused because of charges that are taken back. */
+  protected wake(requests: Requests): void {
+    for (const [i, { waiters }] of this.own.entries()) waiters.wake(requests[i]!.lo, requests[i]!.hi)
+  }
+
+  #decisionOf(parts: readonly Decision[], refusing: number): MembersDecision {
+    return new MembersDecision(this, this.#names, parts, refusing)
+  }
+
+  #requests(keys: GroupKeys, cost: number, limit: unknown, isAttempt: boolean): Requests {
+    const names = this.#names
+    const given: unknown = keys
+    if (typeof given !== 'object' || given === null) {
+      const expected = `an object with a key for each member: ${names.join(', ')}`
+      throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', keys, expected)
+    }
+    for (const name of Object.keys(keys)) {
+      if (!names.includes(name)) {
+        throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', name, `only ${names.join(', ')}`)
+      }
+    }
+    if (limit !== undefined) checkOptions(limit, names, 'limit')
+    const limits = limit as Record<string, unknown> | undefined
+    const requests = this.own.map((member, i) => {
+      const name = names[i]!
+      return member.request(keys[name]!, cost, limits?.[name], name, isAttempt)
+    })
+    // After all keys and limits are read: a getter may have closed a limiter.
+    for (const [i, member] of this.own.entries()) member.checkOpen(`members.${names[i]!}`)
+    return requests
+  }
+
+  #partsOf(decision: unknown): readonly Decision[] {
+    if (decision instanceof MembersDecision && decision.group === this) return decision.parts
+    throw foreignDecisionError(decision, 'group')
+  }
+}

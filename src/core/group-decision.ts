@@ -1,0 +1,142 @@
+import type { Decision, DecisionFields, RuleDecision, ShadowDecision } from './decision.js'
+import { fieldsOf, indexOfLeast, jsonOf, secondsOf } from './decision-fields.js'
+
+/**
+ * The result of one request to a group: a snapshot. `limit`, `remaining`, `resetMs` and `rule` are those of
+ * the member that decided, and `retryAfterMs` is for all members together.
+ */
+export interface GroupDecision<Name extends string = string> extends Decision {
+  /**
+   * The name of the member that decided: of those that refused, the first one, or the first with a limit below
+   * the cost. Of an admission, the one with the smallest part of its limit left.
+   */
+  readonly member: Name
+  /**
+   * What each member decided, by its name. If another member refused, this one charged nothing: `allowed` says
+   * whether it would have admitted the request, and the figures are those without the charge.
+   */
+  readonly members: Readonly<Record<Name, Decision>>
+  /** What each rule of each member decided, in the order of the members. `toJSON` leaves it out. */
+  readonly rules: readonly RuleDecision[]
+  /**
+   * Returns all fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`: those of a
+   * decision of one rule, `member`, and `members` with the fields of each. `Infinity` becomes
+   * `Number.MAX_SAFE_INTEGER`.
+   * @returns a new object
+   * @example
+   * ```ts
+   * console.log(JSON.stringify(logins.check({ account: 'alice', address: '192.0.2.1' })))
+   * ```
+   */
+  toJSON(): GroupDecisionFields<Name>
+}
+
+/** A {@link GroupDecision} as plain data. */
+export interface GroupDecisionFields<Name extends string = string> extends Omit<DecisionFields, 'rules'> {
+  /** The name of the member that decided. */
+  readonly member: Name
+  /** The fields of each member's decision. */
+  readonly members: Readonly<Record<Name, DecisionFields>>
+}
+
+/** The index of the deciding member before it is known. */
+const UNKNOWN = -1
+
+/**
+ * A decision of a group. Each part is the decision of one member, and computes its figures when they are read.
+ *
+ * If a member refused, the others charged nothing, or gave their charges back. Their parts are peeks after
+ * that. A member whose part is allowed goes on fitting while nothing else is charged, so the request fits all
+ * members when it fits the last of those that refuse.
+ *
+ * Its own properties are `allowed` and `members`, and a copy has only these.
+ */
+export class MembersDecision implements GroupDecision {
+  readonly allowed: boolean
+  readonly members: Readonly<Record<string, Decision>>
+  readonly #group: object
+  readonly #names: readonly string[]
+  readonly #parts: readonly Decision[]
+  /** The index of the member that refused. Of an admission: of the one with the smallest part left. */
+  #deciding: number
+
+  /** @param refusing the index of the member that refused, or -1 for an admission */
+  constructor(group: object, names: readonly string[], parts: readonly Decision[], refusing: number) {
+    this.allowed = refusing < 0
+    this.members = Object.fromEntries(names.map((name, i) => [name, parts[i]!]))
+    this.#group = group
+    this.#names = names
+    this.#parts = parts
+    this.#deciding = refusing < 0 ? UNKNOWN : refusing
+  }
+
+  /** @internal The group that decided. */
+  get group(): object {
+    return this.#group
+  }
+
+  /** @internal The decisions of the members, in order. */
+  get parts(): readonly Decision[] {
+    return this.#parts
+  }
+
+  get member(): string {
+    return this.#names[this.#decidingIndex()]!
+  }
+
+  get rule(): string {
+    return this.#decidingPart().rule
+  }
+
+  get limit(): number {
+    return this.#decidingPart().limit
+  }
+
+  get remaining(): number {
+    return this.#decidingPart().remaining
+  }
+
+  get retryAfterMs(): number {
+    return this.allowed ? 0 : Math.max(...this.#parts.map(({ retryAfterMs }) => retryAfterMs))
+  }
+
+  get retryAfterSeconds(): number {
+    return secondsOf(this.retryAfterMs)
+  }
+
+  get resetMs(): number {
+    return this.#decidingPart().resetMs
+  }
+
+  /** As if the rules with the option `shadow` were enforced, too. */
+  get shadow(): ShadowDecision | undefined {
+    const parts = this.#parts
+    if (parts.every(({ shadow }) => shadow === undefined)) return undefined
+    const allowed = this.allowed && parts.every(({ shadow }) => shadow?.allowed !== false)
+    const ms = parts.map((part) => Math.max(part.retryAfterMs, part.shadow?.retryAfterMs ?? 0))
+    return { allowed, retryAfterMs: Math.max(...ms) }
+  }
+
+  get rules(): readonly RuleDecision[] {
+    return this.#parts.flatMap(({ rules }) => rules)
+  }
+
+  toJSON(): GroupDecisionFields {
+    const members = this.#names.map((name, i) => [name, this.#parts[i]!.toJSON()] as const)
+    return { ...jsonOf(this), member: this.member, members: Object.fromEntries(members) }
+  }
+
+  /** The output of `console.log`. */
+  [Symbol.for('nodejs.util.inspect.custom')](): object {
+    return { ...fieldsOf(this), member: this.member, members: this.members }
+  }
+
+  #decidingPart(): Decision {
+    return this.#parts[this.#decidingIndex()]!
+  }
+
+  #decidingIndex(): number {
+    if (this.#deciding === UNKNOWN) this.#deciding = indexOfLeast(this.#parts)
+    return this.#deciding
+  }
+}

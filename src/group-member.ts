@@ -1,0 +1,173 @@
+import { checkCallLimit, closedError, mostPenalty, type RuleNames } from './checks.js'
+import { type Decision, type InlineDecision, Outcome } from './core/decision.js'
+import type { RulePart } from './core/rules-decision.js'
+import { countedOf } from './core/unit-decision.js'
+import type { CallLimit, Engine, OwnDecision } from './engines/engine.js'
+import type { RuleEngine } from './engines/rule-engine.js'
+import type { WaitQueues } from './engines/wait-queues.js'
+import type { LimiterRule } from './limiter-options.js'
+import { ruleNamesOf, ruleOf } from './limiter-rules.js'
+import type { RuleMemory } from './memory/arenas.js'
+import type { KeyReader } from './memory/key-reader.js'
+import { type Key, KeyHandle } from './memory/keys.js'
+
+/** What one call to a group asks of one member. */
+export interface MemberRequest {
+  readonly lo: number
+  readonly hi: number
+  readonly cost: number
+  /** The limit of this call. */
+  readonly limit: CallLimit | undefined
+  /** The handle that was given as the key. */
+  readonly handle: KeyHandle | undefined
+  /** Whether it is an attempt of `wait`, whose refusal is never charged. */
+  readonly isAttempt: boolean
+}
+
+/** The parts of a limiter that a group uses. */
+export interface MemberParts {
+  readonly memory: RuleMemory
+  /** One for each rule. */
+  readonly engines: readonly RuleEngine[]
+  readonly keys: KeyReader
+  readonly waiters: WaitQueues
+  readonly isOpen: () => boolean
+  /** Whether the memory is unmapped. */
+  readonly isReleased: () => boolean
+}
+
+/**
+ * A limiter as a member of groups. All methods but `check` run on the calling thread, also for a limiter whose
+ * decisions run on a pool: a group can then give back its charges at once, whatever the state of the pool.
+ */
+export interface GroupMember {
+  readonly waiters: WaitQueues
+  /** @throws MillraceError `ERR_MILLRACE_CLOSED` */
+  checkOpen(option?: string): void
+  /** Checks a key and the limit of a call. */
+  request(key: Key, cost: number, limit: unknown, name: string, isAttempt: boolean): MemberRequest
+  /** Whether the cost is above the limit of a rule, of those that are enforced. */
+  isAboveLimit(request: MemberRequest): boolean
+  /** The rules that are enforced, with the limits of the call, and named with the name of the member. */
+  rulesFor(request: MemberRequest, name: string): LimiterRule[]
+  /** Decides and charges. */
+  check(request: MemberRequest): Decision | Promise<Decision>
+  peek(request: MemberRequest): Decision
+  /** Takes back an admission: its charge, and its count in the statistics. Never throws. */
+  undo(decision: Decision): void
+  isGivenBack(decision: Decision): boolean
+  /** Gives back the charge of a decision. Returns how many units. */
+  giveBack(decision: Decision): number
+  /** The cost of a reservation may become this much larger. */
+  readonly mostMore: number
+  /** Changes the charge to that of another cost. Returns what was charged in addition; below 0: given back. */
+  change(decision: Decision, cost: number, actualCost: number): number
+}
+
+/** The part of a member that does not depend on its class of decisions. */
+export abstract class BaseMember {
+  readonly waiters: WaitQueues
+  readonly mostMore: number
+  protected readonly parts: MemberParts
+  protected readonly rules: RuleNames
+
+  constructor(parts: MemberParts) {
+    this.parts = parts
+    this.rules = ruleNamesOf(parts.memory)
+    this.mostMore = mostPenalty(this.rules)
+    this.waiters = parts.waiters
+  }
+
+  checkOpen(option?: string): void {
+    if (!this.parts.isOpen()) throw closedError(option)
+  }
+
+  request(key: Key, cost: number, limit: unknown, name: string, isAttempt: boolean): MemberRequest {
+    const ownLimit = checkCallLimit(limit, this.rules, `limit.${name}`)
+    const { lo, hi } = this.parts.keys.read(key, `keys.${name}`)
+    const handle = KeyHandle.is(key) ? key : undefined
+    return { lo, hi, cost, limit: ownLimit, handle, isAttempt }
+  }
+
+  isAboveLimit({ cost, limit }: MemberRequest): boolean {
+    const { engines } = this.parts
+    return engines.some(({ isShadow, limit: own }, i) => !isShadow && cost > (limitAt(limit, i) ?? own))
+  }
+
+  rulesFor({ limit }: MemberRequest, name: string): LimiterRule[] {
+    const { engines, memory } = this.parts
+    const rules = engines.map(({ limit: own }, i) => ruleOf(memory, i, limitAt(limit, i) ?? own))
+    const named = rules.map((rule) => ({ ...rule, name: rules.length === 1 ? name : `${name}.${rule.name}` }))
+    return named.filter((_, i) => !engines[i]!.isShadow)
+  }
+}
+
+const limitAt = (limit: CallLimit | undefined, rule: number): number | undefined =>
+  typeof limit === 'number' ? limit : limit?.[rule]
+
+/** A limiter that decides on the calling thread. */
+export class InlineMember<D extends OwnDecision> extends BaseMember implements GroupMember {
+  readonly #engine: Engine<D>
+  readonly #change: (decision: D, cost: number, actualCost: number) => number
+
+  constructor(
+    parts: MemberParts,
+    engine: Engine<D>,
+    change: (decision: D, cost: number, actualCost: number) => number,
+  ) {
+    super(parts)
+    this.#engine = engine
+    this.#change = change
+  }
+
+  check(request: MemberRequest): Decision {
+    this.checkOpen()
+    if (request.isAttempt) return this.#engine.withoutCharge(() => this.#decide(request))
+    return this.#decide(request)
+  }
+
+  peek({ lo, hi, cost, limit }: MemberRequest): Decision {
+    this.checkOpen()
+    return this.#engine.peek(lo, hi, cost, limit)
+  }
+
+  /** Each charge is taken back by its own reading: the clock is not read, which might fail. */
+  undo(decision: Decision): void {
+    const { engines, isReleased } = this.parts
+    if (isReleased()) return
+    const charges = decision.rules as readonly RulePart[]
+    for (const [i, charge] of charges.entries()) {
+      if (charge.outcome !== Outcome.CHARGED) continue
+      engines[i]!.reading.set((countedOf(charge) as InlineDecision).at)
+      engines[i]!.changes.takeBack(charge)
+    }
+    this.#engine.tally(-1, 0, charges.some(({ isShadowed }) => isShadowed) ? -1 : 0)
+  }
+
+  isGivenBack(decision: Decision): boolean {
+    return (decision as D).isGivenBack
+  }
+
+  giveBack(decision: Decision): number {
+    this.checkOpen()
+    const { lo, hi } = decision as D
+    const given = this.#engine.giveBack(decision as D)
+    this.waiters.wake(lo, hi)
+    return given
+  }
+
+  change(decision: Decision, cost: number, actualCost: number): number {
+    return this.#change(decision as D, cost, actualCost)
+  }
+
+  #decide({ lo, hi, cost, limit, handle }: MemberRequest): D {
+    const engine = this.#engine
+    const hint = handle?.way
+    const decision =
+      limit === undefined
+        ? engine.checkNow(lo, hi, cost, hint)
+        : engine.checkWithin(limit, lo, hi, cost, hint)
+    if (handle !== undefined) handle.way = decision.way
+    return decision
+  }
+}

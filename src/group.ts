@@ -1,0 +1,78 @@
+import { AsyncGroup } from './async-group.js'
+import type { AsyncLimiter } from './async-limiter.js'
+import type { AsyncLimiterGroup } from './async-limiter-group.js'
+import type { NamedMember } from './base-group.js'
+import { MillraceError } from './core/errors.js'
+import { InlineGroup } from './inline-group.js'
+import { InlineLimiter } from './inline-limiter.js'
+import type { Limiter } from './limiter.js'
+import type { LimiterGroup } from './limiter-group.js'
+import { PoolLimiter } from './pool-limiter.js'
+
+/** The members of a group: limiters of any engine, by names of your choice. */
+export type GroupMembers = Readonly<Record<string, Limiter | AsyncLimiter>>
+
+/**
+ * The group of some members: {@link LimiterGroup} if all decide on the calling thread,
+ * {@link AsyncLimiterGroup} if one decides on a pool.
+ */
+export type GroupOf<Members extends GroupMembers> = Members[keyof Members] extends Limiter
+  ? LimiterGroup<keyof Members & string>
+  : true extends { [Name in keyof Members]: Members[Name] extends AsyncLimiter ? true : never }[keyof Members]
+    ? AsyncLimiterGroup<keyof Members & string>
+    : LimiterGroup<keyof Members & string> | AsyncLimiterGroup<keyof Members & string>
+
+/**
+ * Joins several limiters, which then decide together, all or nothing, each by a key of its own: a login by its
+ * account and by its address. The members are charged in the order of the object. Put the one first that
+ * refuses most: its refusals charge nothing.
+ * @param members the limiters by their names. They may have one rule or several, be attached, or have a file
+ * or a pool. Names that are whole numbers come first in every object
+ * @returns a {@link LimiterGroup}; with a limiter of `engine: 'pool'` an {@link AsyncLimiterGroup}
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for no member, for another value than a limiter, and
+ * for the same limiter twice; `ERR_MILLRACE_CLOSED`
+ * @example
+ * ```ts
+ * import { createLimiter, group } from 'millrace'
+ *
+ * const logins = group({
+ *   account: createLimiter({ limit: 5, window: '15m' }),
+ *   address: createLimiter({ limit: 20, window: '15m' }),
+ * })
+ * const decision = logins.check({ account: 'alice', address: '192.0.2.1' })
+ * if (!decision.allowed) console.log(`${decision.member}: ${decision.retryAfterSeconds} s`)
+ * ```
+ */
+export function group<Members extends GroupMembers>(members: Members): GroupOf<Members> {
+  const named = namedMembers(members)
+  const isInline = Object.values(named).every(({ isInline }) => isInline)
+  return (isInline ? new InlineGroup(named) : new AsyncGroup(named)) as unknown as GroupOf<Members>
+}
+
+/** Checks the members. @throws MillraceError */
+function namedMembers(members: unknown): (NamedMember & { readonly isInline: boolean })[] {
+  const given: unknown = members
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw invalid('members', given, 'an object of limiters by their names')
+  }
+  const entries = Object.entries(given) as [name: string, limiter: unknown][]
+  if (entries.length === 0) throw invalid('members', given, 'an object with at least one limiter')
+  const names = new Map<unknown, string>()
+  return entries.map(([name, limiter]) => {
+    const option = `members.${name}`
+    if (!isOwn(limiter)) throw invalid(option, limiter, 'a limiter of createLimiter or attachLimiter')
+    const earlier = names.get(limiter)
+    if (earlier !== undefined) throw invalid(option, limiter, `another limiter than members.${earlier}`)
+    names.set(limiter, name)
+    const member = limiter.toMember(option)
+    return { name, member, isInline: limiter instanceof InlineLimiter }
+  })
+}
+
+function isOwn(limiter: unknown): limiter is InlineLimiter<never> | PoolLimiter {
+  return limiter instanceof InlineLimiter || limiter instanceof PoolLimiter
+}
+
+function invalid(option: string, value: unknown, expected: string): MillraceError {
+  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
+}

@@ -1,0 +1,87 @@
+import { type Decision, Outcome } from './core/decision.js'
+import type { RulePart, RulesDecision } from './core/rules-decision.js'
+import { countedOf, type UnitDecision } from './core/unit-decision.js'
+import { unitsBetween } from './core/units.js'
+import type { Engine } from './engines/engine.js'
+import type { PoolDecision } from './engines/pool-decision.js'
+import { BaseMember, type GroupMember, type MemberParts, type MemberRequest } from './group-member.js'
+
+/** A decision of a pool. The parts of its rules are like the decision of one. */
+type Decided = PoolDecision | UnitDecision<PoolDecision> | RulesDecision<PoolDecision>
+type Part = PoolDecision | UnitDecision<PoolDecision>
+
+/**
+ * A limiter whose decisions run on a pool. Its workers decide, and this thread does everything else: it has the
+ * same counts.
+ */
+export class PoolMember extends BaseMember implements GroupMember {
+  readonly #inline: Engine<RulePart> | Engine<RulesDecision>
+  readonly #send: (request: MemberRequest) => Promise<Decision>
+
+  constructor(
+    parts: MemberParts,
+    inline: Engine<RulePart> | Engine<RulesDecision>,
+    send: (request: MemberRequest) => Promise<Decision>,
+  ) {
+    super(parts)
+    this.#inline = inline
+    this.#send = send
+  }
+
+  check(request: MemberRequest): Promise<Decision> {
+    this.checkOpen()
+    return this.#send(request)
+  }
+
+  peek({ lo, hi, cost, limit }: MemberRequest): Decision {
+    this.checkOpen()
+    return this.#inline.peek(lo, hi, cost, limit)
+  }
+
+  undo(decision: Decision): void {
+    if (this.parts.isReleased()) return
+    const parts = decision.rules as readonly Part[]
+    const isShadowed = parts.some((part) => part.isShadowed)
+    this.#inline.tally(-1, 0, isShadowed ? -1 : 0)
+    try {
+      this.#giveBack(parts, parts[0]!.cost, 0)
+    } catch {
+      // A manual clock was set to a time that is too far off: all charges have expired by then.
+    }
+  }
+
+  isGivenBack(decision: Decision): boolean {
+    return (decision as Decided).isGivenBack
+  }
+
+  giveBack(decision: Decision): number {
+    const [{ cost }] = decision.rules as readonly [Part]
+    return 0 - this.change(decision, cost, 0)
+  }
+
+  change(decision: Decision, cost: number, actualCost: number): number {
+    this.checkOpen()
+    const { lo, hi, isShadowed } = decision as Decided
+    if (isShadowed) return 0 // it would not have run
+    if (actualCost > cost) return this.#inline.changes.chargeMore(lo, hi, cost, actualCost)
+    const given = this.#giveBack(decision.rules as readonly Part[], cost, actualCost)
+    this.waiters.wake(lo, hi)
+    return 0 - given
+  }
+
+  /** Gives back what a charge of `cost` has too much for `actualCost`. Returns the most that any rule did. */
+  #giveBack(parts: readonly Part[], cost: number, actualCost: number): number {
+    const { engines } = this.parts
+    for (const { reading } of engines) reading.take() // may throw, and the decision can then be given back later
+    let most = 0
+    for (const [i, part] of parts.entries()) {
+      const counted = countedOf(part) as PoolDecision
+      const units = unitsBetween(cost, actualCost, this.rules.units[i] ?? 1)
+      if (counted.outcome !== Outcome.CHARGED || units === 0) continue
+      counted.outcome = Outcome.GIVEN_BACK
+      const { way, tick, stamp } = counted
+      most = Math.max(most, engines[i]!.changes.takeBackFrom(way, tick, units, stamp))
+    }
+    return most
+  }
+}
