@@ -8,6 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'acorn'
+import { foldConstants } from './fold-constants.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ENTRIES = ['index', 'internal']
@@ -16,10 +17,11 @@ const META_URL = /\bimport\.meta\.url\b/g
 /** Writes dist/ of a package folder, which already has the declarations from tsc. */
 export function writeCommonJS(folder) {
   const [from, to] = [join(folder, 'esm'), join(folder, 'dist')]
-  for (const file of readdirSync(from, { recursive: true, encoding: 'utf8' })) {
-    if (!file.endsWith('.js')) continue
+  const files = readdirSync(from, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'))
+  const codes = new Map(files.map((file) => [file, readFileSync(join(from, file), 'utf8')]))
+  for (const [file, code] of foldConstants(codes)) {
     mkdirSync(dirname(join(to, file)), { recursive: true })
-    writeFileSync(join(to, file), toCommonJS(readFileSync(join(from, file), 'utf8'), file))
+    writeFileSync(join(to, file), toCommonJS(code, file))
   }
   writeFileSync(join(to, 'package.json'), '{ "type": "commonjs" }\n')
   for (const entry of ENTRIES) {

@@ -215,9 +215,8 @@ export class InlineDecision implements Decision {
     this.#way = way
     this.#tick = tick
     this.#adm = adm
-    const packed = stamp >>> 0 < MAX_PACKED ? stamp : MAX_PACKED
-    if (packed === MAX_PACKED) this.keep({ stamp })
-    this.#charge = (packed << (COST_BITS + 3)) | (outcome << COST_BITS) | Math.min(cost, COST)
+    const packed = stamp >>> 0 < MAX_PACKED ? stamp : this.#keepStamp(stamp)
+    this.#charge = (packed << (COST_BITS + 3)) | (outcome << COST_BITS) | (cost < COST ? cost : COST)
   }
 
   /** @internal The engine that decided. */
@@ -301,6 +300,11 @@ export class InlineDecision implements Decision {
   /** @internal Keeps values that can't be computed later. */
   keep(details: Partial<Figures & { until: number; at: number; stamp: number }>): void {
     Object.assign(this.#details(), details)
+  }
+
+  #keepStamp(stamp: number): number {
+    this.keep({ stamp })
+    return MAX_PACKED
   }
 
   get remaining(): number {

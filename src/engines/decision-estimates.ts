@@ -206,7 +206,22 @@ export class DecisionEstimates {
   }
 }
 
-/** Keeps the end of the block that refused: the word may have changed when a figure is read. */
-export function keepBlock(refused: InlineDecision, at: number, until: number): void {
-  if ((refused.adm & COUNT) === BLOCKED) refused.keep({ until, at })
+/**
+ * From this fraction of a millisecond on, a decision keeps its exact reading. Doubles are rounded, so adding
+ * milliseconds to such a reading may give the next whole millisecond.
+ */
+const NEARLY_WHOLE = 1 - 2 ** -10
+
+/** Whether a decision at `nowMs` that keeps the reading `at` must keep details, too. */
+export const needsDetails = (at: number, nowMs: number, adm: number): boolean =>
+  (adm & COUNT) === BLOCKED || nowMs - at > NEARLY_WHOLE
+
+/**
+ * Keeps the exact reading if it is needed, and the end of the block that refused: the word may have changed
+ * when a figure is read.
+ */
+export function keepDetails(made: InlineDecision, at: number, nowMs: number, until: number): void {
+  const isBlocked = isRefusal(made.outcome) && (made.adm & COUNT) === BLOCKED
+  if (isBlocked) made.keep({ until, at: nowMs })
+  else if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
 }

@@ -9,24 +9,19 @@ import { count } from '../memory/counters.js'
 import { Insertion } from '../memory/insertion.js'
 import { ADM, BUCKETS, COUNT, HEADER, NAMES_AT } from '../memory/layout.js'
 import { RuleLimit } from '../memory/limit.js'
-import { countDecisions, DECISIONS_PER_FLUSH, readStatistics } from '../memory/statistics.js'
+import { readStatistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
 import { read } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
 import { NativeSingle } from '../native/single.js'
 import { type BatchDecision, type Costs, decideBatch } from './batch.js'
-import { DecisionEstimates, keepBlock } from './decision-estimates.js'
+import { DecisionEstimates, keepDetails, needsDetails } from './decision-estimates.js'
 import type { Engine, EngineStatistics } from './engine.js'
 import { Era } from './era.js'
 import { KeyChanges } from './key-changes.js'
+import { Tally } from './tally.js'
 
 const NO_WAY = -1
-/**
- * From this fraction of a millisecond on, a decision keeps its exact reading. Doubles are rounded, so adding
- * milliseconds to such a reading may give the next whole millisecond.
- */
-const NEARLY_WHOLE = 1 - 2 ** -10
-
 /**
  * Decides on the calling thread. Keys are fingerprints, and the facade has checked all arguments. Every
  * method reads the clock, except `check` and `decide`, whose callers have read it. It finds the key's way,
@@ -49,8 +44,6 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly #cellEstimates: Estimates
   readonly #insertion: Insertion
   readonly #single: NativeSingle | undefined
-  /** Whether the decisions count in the statistics. */
-  readonly #counts: boolean
   /** Refunds, penalties and blocks. */
   readonly changes: KeyChanges
   /** The figures of decisions. */
@@ -58,11 +51,11 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** The era of new decisions. */
   era: Era
   readonly #isNative: boolean
+  readonly #tally: Tally
+  /** Whether the rule has the option `countRefused` or `shadow`. */
+  readonly #changesRefusals: boolean
   /** Whether refusals are charged. */
   #countsRefused: boolean
-  #allowed = 0
-  #denied = 0
-  #shadowDenied = 0
   readonly #limit: RuleLimit
 
   /**
@@ -74,12 +67,13 @@ export class InlineEngine implements Engine<InlineDecision> {
     const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
     this.ruleName = ruleName
     this.isShadow = arena.shadow
+    this.#changesRefusals = changesRefusals(arena)
     this.#countsRefused = arena.countRefused
     this.#hasWholeGranules = Number.isInteger(ticks.granuleMs) && edge === 'strict'
     this.reading = new Reading(clock, ticks)
     const batches = NativeBatches.for(arena, clock)
     this.#isNative = batches !== undefined
-    this.native = changesRefusals(arena) ? undefined : batches
+    this.native = this.#changesRefusals ? undefined : batches
     this.#arena = arena
     this.#limit = new RuleLimit(words)
     this.#table = new Table(words, shape)
@@ -88,7 +82,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
     this.changes = new KeyChanges(arena, this.#table, this.#window, this.#insertion, this.reading)
     this.#single = NativeSingle.for(arena, this.reading, !isOneOfSeveral)
-    this.#counts = !isOneOfSeveral
+    this.#tally = new Tally(isOneOfSeveral ? undefined : arena)
     this.estimates = new DecisionEstimates(
       arena,
       this.#table,
@@ -176,8 +170,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
-    if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
-    if (isRefusal(outcome)) keepBlock(made, nowMs, this.#window.lastUntil)
+    if (needsDetails(at, nowMs, lastAdm)) keepDetails(made, at, nowMs, this.#window.lastUntil)
     return made
   }
 
@@ -187,8 +180,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
-    if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
-    if (outcome === Outcome.REFUSED) keepBlock(made, nowMs, single.lastUntil)
+    if (needsDetails(at, nowMs, lastAdm)) keepDetails(made, at, nowMs, single.lastUntil)
     return made
   }
 
@@ -313,10 +305,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   }
 
   tally(allowed: number, denied: number, shadowDenied = 0): void {
-    this.#allowed += allowed
-    this.#denied += denied
-    this.#shadowDenied += shadowDenied
-    if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
+    this.#tally.add(allowed, denied, shadowDenied)
   }
 
   /** Ends the engine: a file may be unmapped now. Decisions can still be read. */
@@ -327,10 +316,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Adds the counts of this thread to the shared statistics. */
   flush(): void {
-    if (this.#counts) countDecisions(this.#arena, this.#allowed, this.#denied, this.#shadowDenied)
-    this.#allowed = 0
-    this.#denied = 0
-    this.#shadowDenied = 0
+    this.#tally.flush()
   }
 
   /** The key's way, or -1. Its admission word and tick are copied to the window's `last...` fields. */
@@ -380,19 +366,28 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   #finish(way: number, found: number, lo: number, hi: number, cost: number): Outcome {
     this.way = way
-    if (found === ADMITTED) return this.#tallyOutcome(Outcome.CHARGED)
+    if (found === ADMITTED) {
+      this.#tally.admit()
+      return Outcome.CHARGED
+    }
+    if (this.#changesRefusals) return this.#refuseByOptions(way, lo, hi, cost)
+    this.#tally.refuse()
+    return Outcome.REFUSED
+  }
+
+  /** Refuses by a rule with the option `countRefused` or `shadow`. */
+  #refuseByOptions(way: number, lo: number, hi: number, cost: number): Outcome {
     // The figures of the decision are then those of the cell with this charge.
     if (this.#countsRefused && this.changes.penalizeWay(way, lo, hi, cost)) this.#window.observe(way, lo, hi)
     return this.#tallyOutcome(Outcome.REFUSED)
   }
 
   #tallyOutcome(outcome: Outcome): Outcome {
-    if (outcome >= Outcome.UNCOUNTED) this.#allowed++
+    if (outcome >= Outcome.UNCOUNTED) this.#tally.admit()
     else if (this.isShadow) {
-      this.#shadowDenied++
-      return this.#tallyOutcome(Outcome.SHADOWED)
-    } else this.#denied++
-    if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
+      this.#tally.admitInShadow()
+      return Outcome.SHADOWED
+    } else this.#tally.refuse()
     return outcome
   }
 }

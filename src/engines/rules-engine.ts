@@ -2,12 +2,12 @@ import type { Clock } from '../core/clock.js'
 import { Outcome } from '../core/decision.js'
 import { type Parts, type RulePart, RulesDecision } from '../core/rules-decision.js'
 import type { Arenas } from '../memory/arenas.js'
-import { countDecisions, DECISIONS_PER_FLUSH } from '../memory/statistics.js'
 import type { BatchDecision, Costs } from './batch.js'
 import type { Engine, EngineStatistics } from './engine.js'
 import { hasUnit, type RuleEngine, ruleEngineOf } from './rule-engine.js'
 import { decideRulesBatch } from './rules-batch.js'
 import { RulesChanges } from './rules-changes.js'
+import { Tally } from './tally.js'
 
 const NO_WAY = -1
 const NO_RULE = -1
@@ -30,13 +30,10 @@ export class RulesEngine implements Engine<RulesDecision> {
   readonly engines: readonly RuleEngine[]
   readonly changes: RulesChanges
   way = NO_WAY
-  readonly #arenas: Arenas
   readonly #clock: Clock
-  #allowed = 0
-  #denied = 0
-  #shadowDenied = 0
   /** Whether any rule has the option `unit`. */
   readonly countsInUnits: boolean
+  readonly #tally: Tally
   readonly #hasShadow: boolean
   /** Only written: see `InlineEngine.touch`. */
   touched = 0
@@ -44,8 +41,8 @@ export class RulesEngine implements Engine<RulesDecision> {
   constructor(arenas: Arenas, names: readonly string[], clock: Clock) {
     this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, true))
     this.changes = new RulesChanges(this.engines)
-    this.#arenas = arenas
     this.countsInUnits = arenas.some(hasUnit)
+    this.#tally = new Tally(arenas[0])
     this.#hasShadow = arenas.some(({ shadow }) => shadow)
     this.#clock = clock
   }
@@ -95,8 +92,8 @@ export class RulesEngine implements Engine<RulesDecision> {
     }
     this.way = engines[0]!.way
     if (decided < engines.length) return this.#refuse(parts, decided, lo, hi, cost, limits)
-    if (this.#hasShadow && parts.some(({ isShadowed }) => isShadowed)) this.#shadowDenied++
-    this.tally(1, 0)
+    if (this.#hasShadow && parts.some(({ isShadowed }) => isShadowed)) this.#tally.admitInShadow()
+    else this.#tally.admit()
     return new RulesDecision(this, parts as unknown as Parts, NO_RULE)
   }
 
@@ -148,12 +145,13 @@ export class RulesEngine implements Engine<RulesDecision> {
     for (const engine of this.engines) engine.close()
   }
 
+  tally(allowed: number, denied: number, shadowDenied = 0): void {
+    this.#tally.add(allowed, denied, shadowDenied)
+  }
+
   /** Adds the counts of this thread to the shared statistics. */
   flush(): void {
-    countDecisions(this.#arenas[0], this.#allowed, this.#denied, this.#shadowDenied)
-    this.#allowed = 0
-    this.#denied = 0
-    this.#shadowDenied = 0
+    this.#tally.flush()
   }
 
   /** A rule refused: those before it take their charges back, and those after it are only peeked at. */
@@ -170,7 +168,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     for (let i = refusing + 1; i < engines.length; i++) {
       parts[i] = engines[i]!.peekSet(lo, hi, cost, limits[i])
     }
-    this.tally(0, 1)
+    this.#tally.refuse()
     return new RulesDecision(this, parts as unknown as Parts, refusing)
   }
 
@@ -180,7 +178,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     const below = indexOfLimitBelow(parts, cost)
     if (below < 0) return this.check(lo, hi, cost, hint, limits) // another thread has raised the limit
     this.way = this.engines[0]!.way
-    this.tally(0, 1)
+    this.#tally.refuse()
     return new RulesDecision(this, parts, below)
   }
 
@@ -195,13 +193,6 @@ export class RulesEngine implements Engine<RulesDecision> {
       if (!engine.isShadow && cost > (limits[i] ?? engine.limit)) return true
     }
     return false
-  }
-
-  tally(allowed: number, denied: number, shadowDenied = 0): void {
-    this.#allowed += allowed
-    this.#denied += denied
-    this.#shadowDenied += shadowDenied
-    if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
   }
 }
 

@@ -4,7 +4,7 @@ import { HEADER } from './layout.js'
 import { load } from './words.js'
 
 /**
- * Counts of all threads of a limiter. Each thread adds its decisions every 256 decisions, and when it closes.
+ * Counts of all threads of a limiter. Each thread adds its decisions at the latest after 256 of them, and when it closes.
  * Reading them takes microseconds for any size of the table (`npm run bench -- --case stats`).
  */
 export interface Statistics {
@@ -35,12 +35,6 @@ export interface Statistics {
   /** The size of the shared memory in bytes, used or not. */
   bytes: number
 }
-
-/**
- * After this many decisions, a thread adds its counts to the shared statistics. An atomic addition costs a
- * tenth of a decision.
- */
-export const DECISIONS_PER_FLUSH = 256
 
 /**
  * Adds a thread's decisions to the statistics. A number below 0 takes back decisions that have been added

@@ -56,8 +56,10 @@ export const CALL = {
   READS_CLOCK: 15,
   ADM: 16,
   UNTIL: 17,
+  /** In: the STATUS of a refusal, REFUSED or UNANSWERED. A refusal changes no count. */
+  REFUSAL: 18,
 } as const
-export const CALL_WORDS = 18
+export const CALL_WORDS = 20 // even, for the doubles
 /** CHECK decides by the limit in the header, CHECK_WITHIN by LIMIT. */
 export const OPERATION = { CHECK: 0, USAGE: 1, RETRY_AFTER: 2, CHECK_WITHIN: 3 } as const
 /**

@@ -18,8 +18,6 @@ export class NativeSingle {
   readonly #run: () => void
   readonly #reading: Reading
   readonly #readsClock: boolean
-  /** Whether TypeScript decides again what the addon refuses. A refusal of the addon changes no count. */
-  readonly #leavesRefusals: boolean
   readonly #words: Int32Array
   readonly #doubles: Float64Array
 
@@ -33,12 +31,13 @@ export class NativeSingle {
   }
 
   constructor(addon: Addon, arena: Arena, reading: Reading, mayReadClock: boolean) {
-    this.#leavesRefusals = changesRefusals(arena)
     this.#words = new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS))
     this.#doubles = new Float64Array(this.#words.buffer)
     this.#reading = reading
     this.#readsClock = mayReadClock && addon.readsClock && reading.clock === monotonicClock
     this.#words[CALL.READS_CLOCK] = this.#readsClock ? 1 : 0
+    // TypeScript decides again what the addon refuses by a rule that charges or allows refusals.
+    this.#words[CALL.REFUSAL] = changesRefusals(arena) ? STATUS.UNANSWERED : STATUS.REFUSED
     this.#run = addon.single(arena.words, paramsFor(arena), this.#words)
   }
 
@@ -48,13 +47,21 @@ export class NativeSingle {
    * needed, or TypeScript handles refusals. The reading is taken in either case.
    */
   decides(lo: number, hi: number, cost: number, hint: number): boolean {
-    return this.#decides(OPERATION.CHECK, lo, hi, cost, hint)
+    if (cost < COUNT) {
+      if (!this.#readsClock) this.#takeReading()
+      if (this.#runs(lo, hi, cost, hint)) return true
+      if (!this.#readsClock) return false
+    }
+    this.#reading.take()
+    return false
   }
 
   /** The same by a limit of this call, 1 to `MAX_LIMIT`. */
   decidesWithin(limit: number, lo: number, hi: number, cost: number, hint: number): boolean {
-    this.#words[CALL.LIMIT] = limit
-    return this.#decides(OPERATION.CHECK_WITHIN, lo, hi, cost, hint)
+    this.#begin(OPERATION.CHECK_WITHIN, limit)
+    const isDecided = this.decides(lo, hi, cost, hint)
+    this.#begin(OPERATION.CHECK, limit)
+    return isDecided
   }
 
   /**
@@ -62,33 +69,29 @@ export class NativeSingle {
    * read the clock itself.
    */
   decidesNow(lo: number, hi: number, cost: number, hint: number, limit: number | undefined): boolean {
-    if (cost <= 0 || cost >= COUNT) return false
+    if (cost >= COUNT) return false
     this.#doubles[CALL.NOW_MS] = this.#reading.nowMs
-    if (limit === undefined) return this.#runs(OPERATION.CHECK, lo, hi, cost, hint)
-    this.#words[CALL.LIMIT] = limit
-    return this.#runs(OPERATION.CHECK_WITHIN, lo, hi, cost, hint)
+    if (limit === undefined) return this.#runs(lo, hi, cost, hint)
+    this.#begin(OPERATION.CHECK_WITHIN, limit)
+    const isDecided = this.#runs(lo, hi, cost, hint)
+    this.#begin(OPERATION.CHECK, limit)
+    return isDecided
   }
 
-  #decides(operation: number, lo: number, hi: number, cost: number, hint: number): boolean {
-    if (cost > 0 && cost < COUNT) {
-      if (!this.#readsClock) this.#takeReading()
-      if (this.#runs(operation, lo, hi, cost, hint)) return true
-      if (!this.#readsClock) return false
-    }
-    this.#reading.take()
-    return false
-  }
-
-  #runs(operation: number, lo: number, hi: number, cost: number, hint: number): boolean {
+  /** Carries out the operation in OPERATION, which is CHECK between all others: a decision need not set it. */
+  #runs(lo: number, hi: number, cost: number, hint: number): boolean {
     const words = this.#words
-    words[CALL.OPERATION] = operation
     words[CALL.LO] = lo
     words[CALL.HI] = hi
     words[CALL.COST] = cost
     words[CALL.WAY] = hint
     this.#run()
-    const status = words[CALL.STATUS]
-    return status === STATUS.DONE || (status === STATUS.REFUSED && !this.#leavesRefusals)
+    return words[CALL.STATUS] !== STATUS.UNANSWERED
+  }
+
+  #begin(operation: number, limit: number): void {
+    this.#words[CALL.OPERATION] = operation
+    this.#words[CALL.LIMIT] = limit
   }
 
   /** The result of the last decision. */
@@ -140,6 +143,7 @@ export class NativeSingle {
     words[CALL.HI] = hi
     this.#doubles[CALL.MS] = lastMs
     this.#run()
+    words[CALL.OPERATION] = OPERATION.CHECK
     return words[CALL.STATUS] === STATUS.UNANSWERED ? -1 : this.#doubles[CALL.ANSWER]!
   }
 
@@ -156,6 +160,7 @@ export class NativeSingle {
     words[CALL.ADM] = adm
     this.#doubles[CALL.MS] = at
     this.#run()
+    words[CALL.OPERATION] = OPERATION.CHECK
     return words[CALL.STATUS] === STATUS.UNANSWERED ? undefined : this.#doubles[CALL.ANSWER]!
   }
 
