@@ -17,7 +17,9 @@ const META_URL = /\bimport\.meta\.url\b/g
 /** Writes dist/ of a package folder, which already has the declarations from tsc. */
 export function writeCommonJS(folder) {
   const [from, to] = [join(folder, 'esm'), join(folder, 'dist')]
-  const files = readdirSync(from, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'))
+  const files = readdirSync(from, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.js'),
+  )
   const codes = new Map(files.map((file) => [file, readFileSync(join(from, file), 'utf8')]))
   for (const [file, code] of foldConstants(codes)) {
     mkdirSync(dirname(join(to, file)), { recursive: true })

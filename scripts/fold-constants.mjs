@@ -38,7 +38,7 @@ function constantsOf(file, modules, constants) {
       }
     } else if (statement?.type === 'VariableDeclaration' && statement.kind === 'const') {
       for (const { id, init } of statement.declarations) {
-        const value = id.type === 'Identifier' && init ? valueOf(init, own) : undefined
+        const value = id.type === 'Identifier' && init ? numberOf(init, own) : undefined
         if (value !== undefined) own.set(id.name, value)
       }
     }
@@ -58,24 +58,24 @@ const OPERATORS = {
 }
 
 /** The number or the object of numbers that an expression is, or undefined. */
-function valueOf(node, known) {
+function numberOf(node, known) {
   if (node.type === 'Literal') return typeof node.value === 'number' ? node.value : undefined
   if (node.type === 'Identifier') return known.get(node.name)
   if (node.type === 'MemberExpression') return memberOf(node, known)
   if (node.type === 'UnaryExpression') {
-    const value = valueOf(node.argument, known)
+    const value = numberOf(node.argument, known)
     if (typeof value !== 'number') return undefined
     return node.operator === '-' ? -value : node.operator === '~' ? ~value : undefined
   }
   if (node.type === 'BinaryExpression' && Object.hasOwn(OPERATORS, node.operator)) {
-    const [a, b] = [valueOf(node.left, known), valueOf(node.right, known)]
+    const [a, b] = [numberOf(node.left, known), numberOf(node.right, known)]
     return typeof a === 'number' && typeof b === 'number' ? OPERATORS[node.operator](a, b) : undefined
   }
   if (node.type !== 'ObjectExpression' || node.properties.length === 0) return undefined
   const object = {}
   for (const { type, key, computed, shorthand, value } of node.properties) {
     if (type !== 'Property' || computed || shorthand || key.type !== 'Identifier') return undefined
-    const number = valueOf(value, known)
+    const number = numberOf(value, known)
     if (typeof number !== 'number') return undefined
     object[key.name] = number
   }
@@ -96,7 +96,11 @@ function replaced(code, tree, known) {
     for (const name of localNames(node, parent, tree)) local.add(name)
     if (node.type === 'MemberExpression' && memberOf(node, known) !== undefined) {
       uses.push({ node, name: node.object.name, value: memberOf(node, known) })
-    } else if (node.type === 'Identifier' && isUse(node, parent) && typeof known.get(node.name) === 'number') {
+    } else if (
+      node.type === 'Identifier' &&
+      isUse(node, parent) &&
+      typeof known.get(node.name) === 'number'
+    ) {
       uses.push({ node, name: node.name, value: known.get(node.name) })
     }
   })
