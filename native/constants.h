@@ -86,7 +86,7 @@ inline constexpr Word CALL_STAMP = 14;
 inline constexpr Word CALL_READS_CLOCK = 15;
 inline constexpr Word CALL_ADM = 16;
 inline constexpr Word CALL_UNTIL = 17;
-inline constexpr Word CALL_REFUSAL = 18;
+inline constexpr Word CALL_LEAVES_REFUSALS = 18;
 inline constexpr Word CALL_WORDS = 20;
 inline constexpr Word OPERATION_CHECK = 0;
 inline constexpr Word OPERATION_USAGE = 1;
@@ -127,6 +127,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "acb32336c5f7042d";
+inline constexpr char CONSTANTS_HASH[] = "764f07b6b7347f09";
 
 }  // namespace millrace

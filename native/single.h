@@ -61,8 +61,8 @@ class SingleBy final : public Single {
 
  private:
   /**
-   * Sets STATUS to DONE (admitted) or to the word in REFUSAL; or to UNANSWERED, and then nothing was charged.
-   * Flattened, because calls would take half of its time.
+   * Sets STATUS to DONE (admitted) or REFUSED; or to UNANSWERED, and then nothing was charged. Flattened,
+   * because calls would take half of its time.
    */
   [[gnu::flatten]] void check(Call call, Word operation) {
     const Name name{call.word(CALL_LO), call.word(CALL_HI)};
@@ -87,7 +87,8 @@ class SingleBy final : public Single {
     call.put(CALL_STAMP, decided.stamp);
     call.put(CALL_ADM, decided.adm);
     call.put(CALL_UNTIL, decided.until);
-    call.put(CALL_STATUS, result == Result::ADMITTED ? STATUS_DONE : call.word(CALL_REFUSAL));
+    const Word refusal = call.word(CALL_LEAVES_REFUSALS) != 0 ? STATUS_UNANSWERED : STATUS_REFUSED;
+    call.put(CALL_STATUS, result == Result::ADMITTED ? STATUS_DONE : refusal);
   }
 
   /** Sets ANSWER to the key's units in the last MS, which is at most the window. */

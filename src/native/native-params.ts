@@ -56,8 +56,8 @@ export const CALL = {
   READS_CLOCK: 15,
   ADM: 16,
   UNTIL: 17,
-  /** In: the STATUS of a refusal, REFUSED or UNANSWERED. A refusal changes no count. */
-  REFUSAL: 18,
+  /** In: 1: a refusal is UNANSWERED. It changes no count. */
+  LEAVES_REFUSALS: 18,
 } as const
 export const CALL_WORDS = 20 // even, for the doubles
 /** CHECK decides by the limit in the header, CHECK_WITHIN by LIMIT. */

@@ -37,7 +37,7 @@ export class NativeSingle {
     this.#readsClock = mayReadClock && addon.readsClock && reading.clock === monotonicClock
     this.#words[CALL.READS_CLOCK] = this.#readsClock ? 1 : 0
     // TypeScript decides again what the addon refuses by a rule that charges or allows refusals.
-    this.#words[CALL.REFUSAL] = changesRefusals(arena) ? STATUS.UNANSWERED : STATUS.REFUSED
+    this.#words[CALL.LEAVES_REFUSALS] = changesRefusals(arena) ? 1 : 0
     this.#run = addon.single(arena.words, paramsFor(arena), this.#words)
   }
 

@@ -96,7 +96,7 @@ export class SingleCalls {
     call[CALL.COST] = values.chance(0.8) ? values.below(5) : values.word()
     call[CALL.WAY] = values.chance(0.5) ? -1 : values.chance(0.7) ? values.below(ways) : values.word()
     call[CALL.READS_CLOCK] = values.below(2)
-    call[CALL.REFUSAL] = values.chance(0.8) ? STATUS.REFUSED : STATUS.UNANSWERED
+    call[CALL.LEAVES_REFUSALS] = values.chance(0.8) ? 0 : 1
     if (values.chance(0.5)) {
       // The present words of the way, so that RETRY_AFTER finds the cell unchanged.
       const way = Math.min(Math.max(call[CALL.WAY]!, 0), ways - 1)
