@@ -7,7 +7,6 @@ import type { Signal } from './core/on-abort.js'
 import { checkRule, checkRules, RULE_OPTIONS, type RuleOptions, type Rules } from './core/rule.js'
 import { attachShared, clockWithFileError } from './engines/attach.js'
 import type { PoolSettings } from './engines/pool.js'
-import { hasUnit } from './engines/rule-engine.js'
 import type { SharedLimiter } from './engines/share.js'
 import type { LimiterFile } from './inline-limiter.js'
 import { warnIfLarge } from './large-arena.js'
@@ -64,8 +63,8 @@ export interface TableOptions {
    * A file belongs to its rules: every process must pass the same `maxKeys` and `onFull`, and for each rule,
    * in the same order, the same `name`, `unit`, `window`, `granularity`, `edge`, `rangeSum`,
    * `countRefused` and `shadow`. The last `limit` of each rule holds for all processes, as with `update`. It
-   * needs Linux or macOS, the C++ addon of this package, and no `clock`. Never truncate an open file: the operating system
-   * would kill the processes.
+   * needs Linux or macOS, the C++ addon of this package, and no `clock`. Never truncate an open file: the
+   * operating system would kill the processes.
    * @default counts in the memory of this process
    */
   shared?: { file: string }
@@ -304,9 +303,6 @@ function limiterOn(
       arenas: [arena, ...others],
       names: [name],
     } = memory
-    if (settings !== undefined && others.length > 0 && memory.arenas.some(hasUnit)) {
-      throw invalid('engine', 'pool', "'inline' with several rules of which one has a unit")
-    }
     if (settings !== undefined) return new PoolLimiter(memory, clock, settings, file)
     if (others.length > 0) return new RulesLimiter(memory, clock, file)
     const unit = unitIn(arena.words)

@@ -22,10 +22,10 @@ export interface LimiterRule {
 /** Options of one decision: of {@link Limiter.check} and the methods like it. */
 export interface CheckOptions {
   /**
-   * A limit for this call only, in place of the rule's: an integer from 1 to 4,194,302; for a rule with the
-   * option `unit`, a size of 1 to 4,194,302 units. With several rules, an object with such limits by the
-   * names of rules: `{ burst: 20 }`. So one limiter serves plans with different limits. A key has one count in
-   * each rule for all limits.
+   * A limit for this call only, in place of the rule's: an integer from 1 to 4,194,302, or with the option
+   * `unit` a size of as many units. With several rules, an object with such limits by the names of rules:
+   * `{ burst: 20 }`. So one limiter serves plans with different limits. A key has one count in each rule for
+   * all limits.
    * @default the limit of the rule
    */
   limit?: Size | Readonly<Record<string, Size>>

@@ -23,10 +23,10 @@ export type { LimiterStats }
  * {@link attachLimiter} return one.
  *
  * A key is a string of 1 to 65,536 characters, or a handle of this limiter. A cost is an integer of 0 or
- * more. If a rule has the option `unit`, all costs, limits and counts of that rule are quantities, such as
- * bytes, where others are units. A method checks all of its arguments before it changes anything. After `close`, every method except
- * `close` throws `ERR_MILLRACE_CLOSED`. A method that reads a clock of your own throws
- * `ERR_MILLRACE_INVALID_CLOCK` if the reading is not a finite number.
+ * more. For a rule with the option `unit`, costs, limits and counts are quantities, such as bytes. A method
+ * checks all of its arguments before it changes anything. After `close`, every method except `close` throws
+ * `ERR_MILLRACE_CLOSED`. A method that reads a clock of your own throws `ERR_MILLRACE_INVALID_CLOCK` if the
+ * reading is not a finite number.
  *
  * @example
  * ```ts

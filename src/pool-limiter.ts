@@ -33,12 +33,13 @@ import { countedOf, type UnitDecision } from './core/unit-decision.js'
 import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
-import { PoolEngine, type PoolSettings } from './engines/pool.js'
+import type { PoolSettings } from './engines/pool.js'
 import type { AnyPoolDecision, PoolDecision } from './engines/pool-decision.js'
 import { type RuleEngine, ruleEngineOf } from './engines/rule-engine.js'
 import { RulesEngine } from './engines/rules-engine.js'
 import { type SharedLimiter, shareOf } from './engines/share.js'
-import { type Pool, UnitPool } from './engines/unit-pool.js'
+import type { Pool } from './engines/unit-pool.js'
+import { poolOf } from './engines/unit-rules-pool.js'
 import { WaitQueues } from './engines/wait-queues.js'
 import type { LimiterFile } from './inline-limiter.js'
 import type { LimiterStats } from './limiter.js'
@@ -99,10 +100,7 @@ export class PoolLimiter implements AsyncLimiter {
         ? ruleEngineOf(first, names[0], clock, false)
         : new RulesEngine(arenas, names, clock)
     this.#engines = this.#inline instanceof RulesEngine ? this.#inline.engines : [this.#inline]
-    const shadows = arenas.map(({ shadow }) => shadow)
-    const pool = new PoolEngine(this.#shared(), settings, shadows)
-    const [unit] = this.#rules.units
-    this.#pool = unit === undefined ? pool : new UnitPool(pool, unit)
+    this.#pool = poolOf(memory, this.#shared(), settings)
   }
 
   async ready(): Promise<void> {
@@ -352,7 +350,7 @@ export class PoolLimiter implements AsyncLimiter {
     const { lo, hi } = decision
     const pool = this.#openPool()
     if (decision.isShadowed) return 0 // it would not have run
-    if (actualCost > cost) return pool.chargeMore(lo, hi, cost, actualCost)
+    if (actualCost > cost) return (await pool.chargeMore(lo, hi, cost, actualCost)) as number
     const given = (await pool.giveBack(decision, cost - actualCost)) as number
     this.#waiters.wake(lo, hi)
     return 0 - given

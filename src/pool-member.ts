@@ -1,14 +1,13 @@
 import { type Decision, Outcome } from './core/decision.js'
 import type { RulePart, RulesDecision } from './core/rules-decision.js'
-import { countedOf, type UnitDecision } from './core/unit-decision.js'
+import { countedOf } from './core/unit-decision.js'
 import { unitsBetween } from './core/units.js'
 import type { Engine } from './engines/engine.js'
-import type { PoolDecision } from './engines/pool-decision.js'
+import { costOf, type PoolDecision, type PoolPart } from './engines/pool-decision.js'
 import { BaseMember, type GroupMember, type MemberParts, type MemberRequest } from './group-member.js'
 
 /** A decision of a pool. The parts of its rules are like the decision of one. */
-type Decided = PoolDecision | UnitDecision<PoolDecision> | RulesDecision<PoolDecision>
-type Part = PoolDecision | UnitDecision<PoolDecision>
+type Decided = PoolPart | RulesDecision<PoolPart>
 
 /**
  * A limiter whose decisions run on a pool. Its workers decide, and this thread does everything else: it has the
@@ -40,11 +39,11 @@ export class PoolMember extends BaseMember implements GroupMember {
 
   undo(decision: Decision): void {
     if (this.parts.isReleased()) return
-    const parts = decision.rules as readonly Part[]
+    const parts = decision.rules as readonly PoolPart[]
     const isShadowed = parts.some((part) => part.isShadowed)
     this.#inline.tally(-1, 0, isShadowed ? -1 : 0)
     try {
-      this.#giveBack(parts, parts[0]!.cost, 0)
+      this.#giveBack(parts, costOf(parts), 0)
     } catch {
       // A manual clock was set to a time that is too far off: all charges have expired by then.
     }
@@ -55,8 +54,7 @@ export class PoolMember extends BaseMember implements GroupMember {
   }
 
   giveBack(decision: Decision): number {
-    const [{ cost }] = decision.rules as readonly [Part]
-    return 0 - this.change(decision, cost, 0)
+    return 0 - this.change(decision, costOf(decision.rules as readonly PoolPart[]), 0)
   }
 
   change(decision: Decision, cost: number, actualCost: number): number {
@@ -64,13 +62,13 @@ export class PoolMember extends BaseMember implements GroupMember {
     const { lo, hi, isShadowed } = decision as Decided
     if (isShadowed) return 0 // it would not have run
     if (actualCost > cost) return this.#inline.changes.chargeMore(lo, hi, cost, actualCost)
-    const given = this.#giveBack(decision.rules as readonly Part[], cost, actualCost)
+    const given = this.#giveBack(decision.rules as readonly PoolPart[], cost, actualCost)
     this.waiters.wake(lo, hi)
     return 0 - given
   }
 
   /** Gives back what a charge of `cost` has too much for `actualCost`. Returns the most that any rule did. */
-  #giveBack(parts: readonly Part[], cost: number, actualCost: number): number {
+  #giveBack(parts: readonly PoolPart[], cost: number, actualCost: number): number {
     const { engines } = this.parts
     for (const { reading } of engines) reading.take() // may throw, and the decision can then be given back later
     let most = 0

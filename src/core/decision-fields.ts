@@ -55,7 +55,7 @@ export function indexOfLeast(parts: readonly Shown[]): number {
   return least
 }
 
-/** Whether a part has a smaller part of its limit left. By products, which are exact: quotients are rounded. */
+/** Whether a part has a smaller part of its limit left. By products: quotients are rounded. */
 function hasLess(part: Shown, other: Shown): boolean {
   const own = part.remaining * other.limit
   const others = other.remaining * part.limit

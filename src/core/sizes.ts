@@ -1,8 +1,8 @@
 /**
  * A quantity, such as of bytes or tokens: a whole number above 0, or a string of a number and a unit: `B`,
  * `KB`, `MB`, `GB`, `TB` (powers of 1,000), `KiB`, `MiB`, `GiB`, `TiB` (powers of 1,024). Decimals are
- * allowed, spaces are not: `'1.5GB'` is 1,500,000,000. Digits alone are accepted, too, as in a variable of the
- * environment; the compiler then needs `as Size`.
+ * allowed, spaces are not: `'1.5GB'` is 1,500,000,000. Digits alone are accepted, too, as in a variable of
+ * the environment; the compiler then needs `as Size`.
  */
 export type Size =
   | number

@@ -6,6 +6,7 @@ import {
   type ShadowDecision,
 } from './decision.js'
 import { fieldsOf, jsonOf } from './decision-fields.js'
+import { unitsBetween } from './units.js'
 
 /** A decision in whole units, with the internals that its limiter needs. */
 export interface CountedDecision extends Decision {
@@ -19,7 +20,7 @@ export interface CountedDecision extends Decision {
 export const countedOf = (decision: object): object =>
   decision instanceof UnitDecision ? decision.counted : decision
 
-/** A decision of a rule with the option `unit`. Its figures are those of a decision in units, as quantities. */
+/** A decision of a rule with the option `unit`: the quantities of a decision in whole units. */
 export class UnitDecision<D extends CountedDecision = CountedDecision> implements Decision {
   readonly allowed: boolean
   readonly limit: number
@@ -46,6 +47,11 @@ export class UnitDecision<D extends CountedDecision = CountedDecision> implement
   /** @internal */
   get cost(): number {
     return this.#cost
+  }
+
+  /** @internal The whole units that it gives back of its charge with a part of its cost. */
+  unitsOf(part: number): number {
+    return unitsBetween(this.#cost, this.#cost - part, this.#unit)
   }
 
   /** @internal */

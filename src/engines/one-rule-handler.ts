@@ -22,7 +22,7 @@ export class OneRuleHandler extends RequestHandler {
   readonly #native: NativeRequestServer | undefined
 
   constructor(ring: RingMemory, { arenas: [arena], names: [name] }: RuleMemory, clock: Clock) {
-    super(ring)
+    super(ring, false)
     this.engine = new InlineEngine(arena, name, clock)
     this.#native = NativeRequestServer.for(arena, ring.words)
   }

@@ -1,6 +1,17 @@
 import { secondsOf } from '../core/decision-fields.js'
 import type { Inspect } from '../core/inspect.js'
-import { CHARGED_TICK, COST, EACH, OP, Op, OUTCOME, REFUNDS, requestOf, WAY } from '../memory/request-ring.js'
+import {
+  CHARGED_TICK,
+  COST,
+  EACH,
+  OP,
+  Op,
+  OUTCOME,
+  QUANTITY,
+  REFUNDS,
+  requestOf,
+  WAY,
+} from '../memory/request-ring.js'
 import { type BatchDecision, type Costs, checkEntry, inspectBatch } from './batch.js'
 import { PendingReply } from './pending-reply.js'
 import { isNotStarted, noThreadsError } from './pool-errors.js'
@@ -12,13 +23,13 @@ import { AREA_KEYS, type Area, type RingMemory } from './ring-transport.js'
 class PoolBatch implements BatchDecision {
   readonly length: number
   readonly allowed: Uint8Array
-  readonly remaining?: Int32Array
+  readonly remaining?: Int32Array | Float64Array
   readonly #retryAfterMs: Float64Array
 
-  constructor(length: number, withRemaining: boolean, retryAfterMs: Float64Array) {
+  constructor(length: number, remaining: Int32Array | Float64Array | undefined, retryAfterMs: Float64Array) {
     this.length = length
     this.allowed = new Uint8Array(length)
-    if (withRemaining) this.remaining = new Int32Array(length)
+    if (remaining) this.remaining = remaining
     this.#retryAfterMs = retryAfterMs
   }
 
@@ -46,14 +57,18 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
   readonly #retryAfterMs: Float64Array
   readonly #fingerprints: Int32Array
   readonly #costs: Costs
+  /** Whether the costs and `remaining` are quantities: any of several rules has a unit. */
+  readonly #countsInUnits: boolean
   #decided = 0
 
-  constructor(fingerprints: Int32Array, costs: Costs, withRemaining: boolean) {
+  constructor(fingerprints: Int32Array, costs: Costs, withRemaining: boolean, countsInUnits: boolean) {
     super()
     const length = fingerprints.length / 2
     this.length = length
     this.#retryAfterMs = new Float64Array(length)
-    this.#decision = new PoolBatch(length, withRemaining, this.#retryAfterMs)
+    const remaining = countsInUnits ? new Float64Array(length) : new Int32Array(length)
+    this.#decision = new PoolBatch(length, withRemaining ? remaining : undefined, this.#retryAfterMs)
+    this.#countsInUnits = countsInUnits
     this.#fingerprints = fingerprints
     this.#costs = costs
   }
@@ -72,9 +87,13 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
     return this.#fingerprints[2 * this.next + 1]!
   }
 
-  /** The cost of every key, at most MOST_COST; EACH if each key has its own. */
+  /** The cost of every key; EACH if each key has its own. */
   get cost(): number {
-    return typeof this.#costs === 'number' ? Math.min(this.#costs, MOST_COST) : EACH
+    return typeof this.#costs === 'number' ? this.#costs : EACH
+  }
+
+  get countsInUnits(): boolean {
+    return this.#countsInUnits
   }
 
   /** Copies the keys from `next` on into an area, as many as `keys`. */
@@ -84,7 +103,7 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
     area.fingerprints.set(this.#fingerprints.subarray(2 * i, 2 * (i + keys)), 2 * at)
     const costs = this.#costs
     if (typeof costs === 'number') return
-    for (let k = 0; k < keys; k++) area.costs[at + k] = Math.min(costs[i + k]!, MOST_COST)
+    for (let k = 0; k < keys; k++) this.#writeCost(area, at + k, costs[i + k]!)
   }
 
   /** Copies one key, for batches whose neighbouring keys go to different rings. */
@@ -93,21 +112,21 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
     area.fingerprints[2 * at] = this.#fingerprints[2 * i]!
     area.fingerprints[2 * at + 1] = this.#fingerprints[2 * i + 1]!
     const costs = this.#costs
-    if (typeof costs !== 'number') area.costs[at] = Math.min(costs[i]!, MOST_COST)
+    if (typeof costs !== 'number') this.#writeCost(area, at, costs[i]!)
   }
 
   /** Reads the replies at the start of an area. They are about the keys from `i` on. */
   readReplies(area: Area, keys: number, i: number, refused: number): void {
     this.#decision.allowed.set(area.allowed.subarray(0, keys), i)
     if (refused > 0) this.#retryAfterMs.set(area.retryAfterMs.subarray(0, keys), i)
-    this.#decision.remaining?.set(area.remaining.subarray(0, keys), i)
+    this.#decision.remaining?.set(this.#remainingIn(area).subarray(0, keys), i)
   }
 
   /** Reads the reply at index `at` of an area. It is about the key at `i`. */
   readReply(area: Area, at: number, i: number, refused: number): void {
     this.#decision.allowed[i] = area.allowed[at]!
     if (refused > 0) this.#retryAfterMs[i] = area.retryAfterMs[at]!
-    if (this.#decision.remaining) this.#decision.remaining[i] = area.remaining[at]!
+    if (this.#decision.remaining) this.#decision.remaining[i] = this.#remainingIn(area)[at]!
   }
 
   /** Counts decided keys, and resolves the promise when all are. */
@@ -120,6 +139,15 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
   fail(keys: number, error: unknown): void {
     const isAll = this.next === keys // no other chunk was sent
     this.reject(isNotStarted(error) && !isAll ? noThreadsError(error.cause, true) : error)
+  }
+
+  #writeCost(area: Area, at: number, cost: number): void {
+    if (this.#countsInUnits) area.quantities[at] = cost
+    else area.costs[at] = Math.min(cost, MOST_COST)
+  }
+
+  #remainingIn(area: Area): Int32Array | Float64Array {
+    return this.#countsInUnits ? area.remainingQuantities : area.remaining
   }
 
   protected get isSent(): boolean {
@@ -164,10 +192,12 @@ export class Chunk implements RingRequest {
     this.#batch.copyOne(this.#area, this.length++)
   }
 
-  write({ words }: RingMemory, slot: number): void {
+  write({ words, doubles }: RingMemory, slot: number): void {
     const request = requestOf(slot)
+    const { cost, countsInUnits } = this.#batch
     words[request + OP] = Op.BATCH
-    words[request + COST] = this.#batch.cost
+    words[request + COST] = Math.min(cost, MOST_COST)
+    if (countsInUnits) doubles[(slot >>> 1) + QUANTITY] = cost
     words[slot + WAY] = this.areaIndex
     words[slot + CHARGED_TICK] = this.length
     words[slot + REFUNDS] = this.#batch.withRemaining ? 1 : 0

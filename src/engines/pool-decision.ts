@@ -1,6 +1,7 @@
 import { type Decision, type DecisionFields, Outcome, type ShadowDecision } from '../core/decision.js'
 import { fieldsOf, jsonOf, secondsOf } from '../core/decision-fields.js'
 import { type Parts, RulesDecision } from '../core/rules-decision.js'
+import { UnitDecision } from '../core/unit-decision.js'
 import {
   CHARGED_TICK,
   COST,
@@ -8,6 +9,7 @@ import {
   LIMIT,
   LO,
   OUTCOME,
+  QUANTITY,
   REFUNDS,
   REFUSING,
   REMAINING,
@@ -23,23 +25,47 @@ export interface DecidingRule {
   readonly ruleName: string
   /** Whether the rule has the option `shadow`. */
   readonly isShadow?: boolean
+  /** The option `unit` of one of several rules. */
+  readonly unit?: number | undefined
 }
 
 /** The engine that sent the request. It also stands for its rule, the first one if there are several. */
 export interface DecidingEngine extends DecidingRule {
   /** All rules, if there are several. */
   readonly rules?: readonly DecidingRule[] | undefined
+  /** Whether any of several rules has a unit. */
+  readonly countsInUnits?: boolean
 }
 
+/** The part of one of several rules. */
+export type PoolPart = PoolDecision | UnitDecision<PoolDecision>
+
 /** A decision of a pool: of one rule, or of several. */
-export type AnyPoolDecision = PoolDecision | RulesDecision<PoolDecision>
+export type AnyPoolDecision = PoolDecision | RulesDecision<PoolPart>
+
+export const isPoolDecision = (what: unknown): what is PoolDecision | RulesDecision<PoolPart> =>
+  what instanceof PoolDecision || what instanceof RulesDecision
+
+/** Whether any rule has a charge of the decision. */
+export function isCharged({ rules }: AnyPoolDecision): boolean {
+  return rules.some(({ outcome }) => outcome === Outcome.CHARGED)
+}
+
+/** The cost of a decision, by its parts: one without a unit has 32 bits of it. */
+export function costOf(parts: readonly PoolPart[]): number {
+  return Math.max(...parts.map(({ cost }) => cost))
+}
 
 /** Reads the decision in the slot of a ring. */
 export function decisionIn(memory: RingMemory, slot: number, engine: DecidingEngine): AnyPoolDecision {
   if (engine.rules === undefined) return new PoolDecision(memory, slot, slot, engine)
-  const parts = engine.rules.map((rule, i) => new PoolDecision(memory, slot, slotOfRule(slot, i), rule))
+  const quantity = memory.doubles[(slot >>> 1) + QUANTITY]!
+  const parts = engine.rules.map((rule, i) => {
+    const part = new PoolDecision(memory, slot, slotOfRule(slot, i), rule)
+    return rule.unit === undefined ? part : new UnitDecision(part, quantity, rule.unit)
+  })
   const refusing = memory.words[slot + REFUSING]!
-  return new RulesDecision(engine, parts as unknown as Parts<PoolDecision>, refusing)
+  return new RulesDecision(engine, parts as unknown as Parts<PoolPart>, refusing)
 }
 
 /**

@@ -1,7 +1,5 @@
-import { Outcome } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import type { Signal } from '../core/on-abort.js'
-import { RulesDecision } from '../core/rules-decision.js'
 import { Op } from '../memory/request-ring.js'
 import { Backlog } from './backlog.js'
 import type { Costs } from './batch.js'
@@ -9,9 +7,11 @@ import type { CallLimit } from './engine.js'
 import { type Chunk, PartitionedBatch } from './partitioned-batch.js'
 import {
   type AnyPoolDecision,
+  costOf,
   type DecidingEngine,
   type DecidingRule,
-  PoolDecision,
+  isCharged,
+  isPoolDecision,
 } from './pool-decision.js'
 import { abortedError, noThreadsError, overloadedError, workerLostError } from './pool-errors.js'
 import { PoolRequest, type Resolve, writeCheck } from './request.js'
@@ -55,6 +55,7 @@ export class PoolEngine implements DecidingEngine {
   readonly ruleName: string
   readonly isShadow: boolean
   readonly rules: readonly DecidingRule[] | undefined
+  readonly countsInUnits: boolean
   readonly #settings: PoolSettings
   readonly #share: SharedLimiter
   readonly #threads: Threads
@@ -74,14 +75,13 @@ export class PoolEngine implements DecidingEngine {
   readonly #runs = new Set<Promise<void>>()
   readonly #flushTurn = () => this.#publishAll()
 
-  /**
-   * `shadows`: by rule, whether it has the option `shadow`.
-   * @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
-   */
-  constructor(share: SharedLimiter, settings: PoolSettings, shadows: readonly boolean[]) {
-    this.ruleName = share.rule
-    this.isShadow = shadows[0]!
-    this.rules = share.rules?.map((ruleName, i) => ({ ruleName, isShadow: shadows[i]! }))
+  /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
+  constructor(share: SharedLimiter, settings: PoolSettings, rules: readonly DecidingRule[]) {
+    const [{ ruleName, isShadow = false }] = rules as [DecidingRule]
+    this.ruleName = ruleName
+    this.isShadow = isShadow
+    this.rules = rules.length === 1 ? undefined : rules
+    this.countsInUnits = rules.length > 1 && rules.some(({ unit }) => unit !== undefined)
     this.#share = share
     this.#settings = settings
     this.#threads = new Threads(settings)
@@ -133,21 +133,21 @@ export class PoolEngine implements DecidingEngine {
   /** Sends a request that has milliseconds: a BLOCK, or a USAGE with the index of its rule. */
   requestWithMs(op: Op, lo: number, hi: number, ms: number, rule = 0): Promise<unknown> {
     const request = new PoolRequest(this, op, lo, hi, 0)
-    request.ms = ms
+    request.number = ms
     request.rule = rule
     return this.#submit(request)
   }
 
   /** Whether this engine has made the decision. The part of one of several rules is none. */
   owns(decision: unknown): decision is AnyPoolDecision {
-    const isOfPool = decision instanceof PoolDecision || decision instanceof RulesDecision
-    return isOfPool && decision.engine === this
+    return isPoolDecision(decision) && decision.engine === this
   }
 
   /** Charges the rest of a cost of which `cost` has been charged. Returns how much; 0: there is no room. */
-  async chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<number> {
-    const more = actualCost - cost
-    return (await this.request(Op.PENALIZE, lo, hi, more)) === 1 ? more : 0
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<unknown> {
+    const request = new PoolRequest(this, Op.CHARGE_MORE, lo, hi, actualCost)
+    request.number = cost
+    return this.#submit(request)
   }
 
   /** Gives back the charge of a decision or a part of it, once. */
@@ -157,7 +157,7 @@ export class PoolEngine implements DecidingEngine {
   }
 
   /** The same even when the pool is overloaded: the call was aborted, so its caller can't try again. */
-  forceGiveBack(decision: AnyPoolDecision, units = decision.rules[0].cost): Promise<unknown> {
+  forceGiveBack(decision: AnyPoolDecision, units = costOf(decision.rules)): Promise<unknown> {
     if (!isCharged(decision)) return Promise.resolve(0)
     const request = new PoolRequest(this, Op.GIVE_BACK, decision.lo, decision.hi, units)
     request.takeCharges(decision)
@@ -172,7 +172,7 @@ export class PoolEngine implements DecidingEngine {
     signal?: Signal,
   ): Promise<unknown> {
     if (signal?.aborted) return Promise.reject(abortedError(signal.reason, false))
-    const batch = new PartitionedBatch(fingerprints, costs, withRemaining)
+    const batch = new PartitionedBatch(fingerprints, costs, withRemaining, this.countsInUnits)
     if (batch.length === 0) batch.countDecided(0)
     return batch.length === 0 ? batch.promise : this.#submit(batch, signal)
   }
@@ -389,9 +389,4 @@ export class PoolEngine implements DecidingEngine {
     }
     if (lost + rejected > 0) this.#removePending(lost + rejected)
   }
-}
-
-/** Whether any rule has a charge of the decision. */
-function isCharged({ rules }: AnyPoolDecision): boolean {
-  return rules.some(({ outcome }) => outcome === Outcome.CHARGED)
 }

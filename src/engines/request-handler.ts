@@ -8,6 +8,7 @@ import {
   OP,
   Op,
   OUTCOME,
+  QUANTITY,
   REFUNDS,
   requestOf,
   WAY,
@@ -29,12 +30,15 @@ const REQUESTS_PER_READING = 16
 export abstract class RequestHandler implements RingHandler {
   readonly memory: RingMemory
   protected abstract readonly engine: Engine<OwnDecision>
+  /** Whether costs are quantities, which 32 bits are too short for: any of several rules has a unit. */
+  protected readonly countsInUnits: boolean
   readonly #areas: readonly Area[]
   /** Whether a request just before has taken a reading of the clock. */
   protected hasReading = false
 
-  constructor(memory: RingMemory) {
+  constructor(memory: RingMemory, countsInUnits: boolean) {
     this.memory = memory
+    this.countsInUnits = countsInUnits
     this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
   }
 
@@ -55,7 +59,7 @@ export abstract class RequestHandler implements RingHandler {
     const request = requestOf(slot)
     const lo = words[request + LO]!
     const hi = words[request + HI]!
-    const cost = words[request + COST]!
+    const cost = this.countsInUnits ? doubles[double + QUANTITY]! : words[request + COST]!
     switch (words[request + OP] as Op) {
       case Op.CHECK:
         this.check(slot, lo, hi, cost)
@@ -80,6 +84,9 @@ export abstract class RequestHandler implements RingHandler {
         break
       case Op.PENALIZE:
         doubles[double + NUMBER] = Number(engine.changes.penalize(lo, hi, cost))
+        break
+      case Op.CHARGE_MORE:
+        doubles[double + NUMBER] = engine.changes.chargeMore(lo, hi, doubles[double + NUMBER]!, cost)
         break
       case Op.BLOCK:
         doubles[double + NUMBER] = Number(engine.changes.block(lo, hi, doubles[double + NUMBER]!))
@@ -117,11 +124,13 @@ export abstract class RequestHandler implements RingHandler {
     const { words } = this.memory
     const area = this.#areas[words[slot + WAY]!]!
     const length = words[slot + CHARGED_TICK]!
-    const costs = cost === EACH ? area.costs.slice(0, length) : cost
+    const { countsInUnits } = this
+    const each = countsInUnits ? area.quantities : area.costs
+    const costs = cost === EACH ? each.slice(0, length) : cost
     const fingerprints = area.fingerprints.slice(0, 2 * length)
     const batch = this.engine.checkMany(fingerprints, costs, words[slot + REFUNDS] === 1)
     area.allowed.set(batch.allowed)
-    if (batch.remaining) area.remaining.set(batch.remaining)
+    if (batch.remaining) (countsInUnits ? area.remainingQuantities : area.remaining).set(batch.remaining)
     let refused = 0
     for (let i = 0; i < length; i++) if (batch.allowed[i] === 0) refused++
     if (refused > 0) for (let i = 0; i < length; i++) area.retryAfterMs[i] = batch.retryAfterMs(i)

@@ -1,4 +1,5 @@
 import { Outcome } from '../core/decision.js'
+import { wholeUnitsIn } from '../core/units.js'
 import {
   CHARGED_TICK,
   COST,
@@ -9,14 +10,22 @@ import {
   OP,
   Op,
   OUTCOME,
+  QUANTITY,
   REFUNDS,
   RULE_LIMIT,
   requestOf,
+  UNITS,
   WAY,
 } from '../memory/request-ring.js'
 import type { CallLimit } from './engine.js'
 import { PendingReply } from './pending-reply.js'
-import { type AnyPoolDecision, type DecidingEngine, decisionIn, type PoolDecision } from './pool-decision.js'
+import {
+  type AnyPoolDecision,
+  type DecidingEngine,
+  decisionIn,
+  PoolDecision,
+  type PoolPart,
+} from './pool-decision.js'
 import { isNotStarted } from './pool-errors.js'
 import { type RingMemory, slotOfRule } from './ring-transport.js'
 
@@ -64,14 +73,14 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   readonly cost: number
   /** The index of its ring; -1: the ring of its key. */
   ring = -1
-  /** The milliseconds of USAGE and BLOCK. */
-  ms = 0
+  /** The milliseconds of USAGE and BLOCK, or the cost that a CHARGE_MORE begins at. */
+  number = 0
   /** The index of the rule of USAGE. */
   rule = 0
   /** The limit of CHECK_WITHIN, ATTEMPT and PEEK, if the call has one. */
   limit: CallLimit | undefined = undefined
-  /** By rule: the part whose charge is given back; undefined if it has none. */
-  #charges: readonly (PoolDecision | undefined)[] | undefined = undefined
+  /** By rule: the charge that is given back; undefined if there is none. */
+  #charges: readonly (Charge | undefined)[] | undefined = undefined
   protected isSent = false
 
   constructor(engine: DecidingEngine, op: Op, lo: number, hi: number, cost: number) {
@@ -80,13 +89,13 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     this.op = op
     this.lo = lo
     this.hi = hi
-    this.cost = cost > MOST_COST ? MOST_COST : cost
+    this.cost = cost
   }
 
-  /** Takes the charges of a decision, to give them back. */
+  /** Takes the charges of a decision, to give them back in whole or by the cost of this request. */
   takeCharges({ rules }: AnyPoolDecision): void {
-    const parts: readonly PoolDecision[] = rules
-    this.#charges = parts.map((part) => (part.outcome === Outcome.CHARGED ? part : undefined))
+    const parts: readonly PoolPart[] = rules
+    this.#charges = parts.map((part) => chargeOf(part, this.cost))
     this.#setCharges(Outcome.GIVEN_BACK)
   }
 
@@ -96,14 +105,15 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     words[request + OP] = this.op
     words[request + LO] = this.lo
     words[request + HI] = this.hi
-    words[request + COST] = this.cost
+    words[request + COST] = Math.min(this.cost, MOST_COST)
     if (this.op === Op.CHECK) return
-    doubles[(slot >>> 1) + NUMBER] = this.ms
+    doubles[(slot >>> 1) + NUMBER] = this.number
+    if (this.engine.countsInUnits) doubles[(slot >>> 1) + QUANTITY] = this.cost
     words[slot + WAY] = this.rule
     if (DECISIONS.includes(this.op)) this.#writeLimits(words, slot)
     else
-      this.#charges?.forEach((part, i) => {
-        writeCharge(words, slotOfRule(slot, i), part)
+      this.#charges?.forEach((charge, i) => {
+        writeCharge(words, slotOfRule(slot, i), charge)
       })
   }
 
@@ -121,18 +131,37 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     const { limit } = this
     const limits = typeof limit === 'number' ? [limit] : limit
     const rules = this.engine.rules?.length ?? 1
-    for (let i = 0; i < rules; i++) words[slotOfRule(slot, i) + LIMIT] = limits?.[i] ?? RULE_LIMIT
+    for (let i = 0; i < rules; i++) {
+      const unit = this.engine.rules?.[i]?.unit ?? 1
+      words[slotOfRule(slot, i) + LIMIT] = wholeUnitsIn(limits?.[i] ?? RULE_LIMIT, unit)
+    }
   }
 
   #setCharges(outcome: Outcome): void {
-    for (const part of this.#charges ?? []) if (part !== undefined) part.outcome = outcome
+    for (const charge of this.#charges ?? []) if (charge !== undefined) charge.part.outcome = outcome
   }
 }
 
+/** The charge of one rule, and how many units of it are given back. */
+interface Charge {
+  readonly part: PoolDecision
+  readonly units: number
+}
+
+/** The charge of a part by which it gives back `cost`; undefined if there is none. */
+function chargeOf(part: PoolPart, cost: number): Charge | undefined {
+  if (part.outcome !== Outcome.CHARGED) return undefined
+  if (part instanceof PoolDecision) return { part, units: cost }
+  const units = part.unitsOf(cost)
+  return units === 0 ? undefined : { part: part.counted, units }
+}
+
 /** Writes the place of a charge, if there is one. */
-function writeCharge(words: Int32Array, slot: number, part: PoolDecision | undefined): void {
-  words[slot + OUTCOME] = part === undefined ? Outcome.UNCOUNTED : Outcome.CHARGED
-  if (part === undefined) return
+function writeCharge(words: Int32Array, slot: number, charge: Charge | undefined): void {
+  words[slot + OUTCOME] = charge === undefined ? Outcome.UNCOUNTED : Outcome.CHARGED
+  if (charge === undefined) return
+  const { part, units } = charge
+  words[slot + UNITS] = units
   words[slot + WAY] = part.way
   words[slot + CHARGED_TICK] = part.tick
   words[slot + REFUNDS] = part.stamp

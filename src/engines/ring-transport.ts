@@ -79,6 +79,10 @@ export interface Area {
   readonly allowed: Uint8Array
   readonly remaining: Int32Array
   readonly retryAfterMs: Float64Array
+  /** With several rules of which one has a unit: in place of `costs`, on the words of `retryAfterMs`. */
+  readonly quantities: Float64Array
+  /** The same in place of `remaining`, on the words of `fingerprints`. */
+  readonly remainingQuantities: Float64Array
 }
 
 /** The memory of one ring, for both sides. */
@@ -104,8 +108,11 @@ export class RingMemory {
   area(index: number): Area {
     const { buffer } = this
     const at = 4 * (AREAS_AT + index * AREA_WORDS)
+    const retryAfterMs = new Float64Array(buffer, at, AREA_KEYS)
     return {
-      retryAfterMs: new Float64Array(buffer, at, AREA_KEYS),
+      retryAfterMs,
+      quantities: retryAfterMs,
+      remainingQuantities: new Float64Array(buffer, at + 8 * AREA_KEYS, AREA_KEYS),
       fingerprints: new Int32Array(buffer, at + 8 * AREA_KEYS, 2 * AREA_KEYS),
       costs: new Int32Array(buffer, at + 16 * AREA_KEYS, AREA_KEYS),
       remaining: new Int32Array(buffer, at + 20 * AREA_KEYS, AREA_KEYS),

@@ -13,10 +13,13 @@ import {
   RESET_MS,
   RETRY_AFTER_MS,
   RULE_LIMIT,
+  UNITS,
   WAY,
 } from '../memory/request-ring.js'
+import { unitIn } from '../memory/unit.js'
 import { RequestHandler } from './request-handler.js'
 import { type RingMemory, slotOfRule } from './ring-transport.js'
+import { hasUnit } from './rule-engine.js'
 import { NO_LIMITS, RulesEngine } from './rules-engine.js'
 
 const NO_WAY = -1
@@ -27,10 +30,13 @@ const NO_WAY = -1
  */
 export class RulesHandler extends RequestHandler {
   protected readonly engine: RulesEngine
+  /** By rule: its unit, or 1. */
+  readonly #units: readonly number[]
 
   constructor(ring: RingMemory, { arenas, names }: RuleMemory, clock: Clock) {
-    super(ring)
+    super(ring, arenas.some(hasUnit))
     this.engine = new RulesEngine(arenas, names, clock)
+    this.#units = arenas.map(({ words }) => unitIn(words) ?? 1)
   }
 
   protected check(slot: number, lo: number, hi: number, cost: number): void {
@@ -49,8 +55,8 @@ export class RulesHandler extends RequestHandler {
     return this.engine.engines[rule]!.usage(lo, hi, ms)
   }
 
-  /** Returns the most units that any rule gave back. */
-  protected giveBack(slot: number, units: number): number {
+  /** Returns the most that any rule gave back. */
+  protected giveBack(slot: number): number {
     const { words } = this.memory
     this.engine.takeReading()
     let most = 0
@@ -58,7 +64,7 @@ export class RulesHandler extends RequestHandler {
       const own = slotOfRule(slot, i)
       if (words[own + OUTCOME] !== Outcome.CHARGED) continue
       const [way, tick, stamp] = [words[own + WAY]!, words[own + CHARGED_TICK]!, words[own + REFUNDS]!]
-      most = Math.max(most, changes.takeBackFrom(way, tick, units, stamp))
+      most = Math.max(most, changes.takeBackFrom(way, tick, words[own + UNITS]!, stamp))
     }
     return most
   }
@@ -97,7 +103,7 @@ export class RulesHandler extends RequestHandler {
     const { words } = this.memory
     return this.engine.engines.map((_, i) => {
       const limit = words[slotOfRule(slot, i) + LIMIT]!
-      return limit === RULE_LIMIT ? undefined : limit
+      return limit === RULE_LIMIT ? undefined : limit * this.#units[i]!
     })
   }
 }

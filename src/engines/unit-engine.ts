@@ -166,9 +166,9 @@ export class UnitChanges implements Changes {
   }
 
   /** Of a part, so many units that the rest is charged as if it had been the cost. */
-  takeBack({ counted, cost }: Decided, part = cost): number {
-    const units = unitsBetween(cost, cost - part, this.#unit)
-    return units === 0 ? 0 : this.#counting.takeBack(counted, units) * this.#unit
+  takeBack(decision: Decided, part = decision.cost): number {
+    const units = decision.unitsOf(part)
+    return units === 0 ? 0 : this.#counting.takeBack(decision.counted, units) * this.#unit
   }
 
   /** `units` are whole units. Returns a quantity. */

@@ -30,7 +30,7 @@ export interface Pool {
     signal?: Signal,
   ): Promise<unknown>
   requestWithMs(op: Op, lo: number, hi: number, ms: number, rule?: number): Promise<unknown>
-  chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<number>
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<unknown>
   owns(decision: unknown): decision is AnyPoolDecision | Decided
   giveBack(decision: AnyPoolDecision | Decided, part?: number): Promise<unknown>
   forceGiveBack(decision: AnyPoolDecision | Decided): Promise<unknown>
@@ -87,7 +87,7 @@ export class UnitPool implements Pool {
 
   async chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<number> {
     const units = unitsBetween(actualCost, cost, this.#unit)
-    return (await this.#counting.chargeMore(lo, hi, 0, units)) * this.#unit
+    return ((await this.#counting.chargeMore(lo, hi, 0, units)) as number) * this.#unit
   }
 
   owns(decision: unknown): decision is Decided {
@@ -95,10 +95,10 @@ export class UnitPool implements Pool {
   }
 
   /** Of a part, so many units that the rest is charged as if it had been the cost. */
-  async giveBack({ counted, cost }: Decided, part = cost): Promise<unknown> {
-    const units = unitsBetween(cost, cost - part, this.#unit)
-    if (counted.outcome !== Outcome.CHARGED || units === 0) return 0
-    return ((await this.#counting.giveBack(counted, units)) as number) * this.#unit
+  async giveBack(decision: Decided, part = decision.cost): Promise<unknown> {
+    const units = decision.unitsOf(part)
+    if (decision.outcome !== Outcome.CHARGED || units === 0) return 0
+    return ((await this.#counting.giveBack(decision.counted, units)) as number) * this.#unit
   }
 
   forceGiveBack({ counted }: Decided): Promise<unknown> {

@@ -51,13 +51,17 @@ export const REMAINING = 4
 export const OUTCOME = 5
 /** With several rules: the index of the rule that refused, or -1 for an admission. */
 export const REFUSING = 12
+/** With several rules, in a GIVE_BACK: how many units the rule gives back. */
+export const UNITS = 13
 /**
- * Offsets in doubles. NUMBER is a request's milliseconds, and the reply of every operation that returns one
- * number.
+ * Offsets in doubles. NUMBER is a request's milliseconds, or the cost that a CHARGE_MORE begins at, and the
+ * reply of every operation that returns one number.
  */
 export const NUMBER = 3
 export const RETRY_AFTER_MS = 4
 export const RESET_MS = 5
+/** With several rules of which one has a unit: the cost, in place of COST, which is too short. */
+export const QUANTITY = 7
 
 /** LIMIT of a request without a limit of its own. */
 export const RULE_LIMIT = 0
@@ -85,5 +89,7 @@ export const Op = {
   CLEAR_ALL: 13,
   /** A CHECK for `wait`, by the limit in the slot or RULE_LIMIT. Its refusal is never charged. */
   ATTEMPT: 14,
+  /** Charges, without a decision, what its cost is above that in NUMBER. */
+  CHARGE_MORE: 15,
 } as const
 export type Op = (typeof Op)[keyof typeof Op]

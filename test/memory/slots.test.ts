@@ -30,9 +30,11 @@ test('the map of a request ring is the one that the addon was built with', () =>
     REMAINING: 4,
     OUTCOME: 5,
     REFUSING: 12,
+    UNITS: 13,
+    QUANTITY: 7,
     RULE_LIMIT: 0,
   })
-  assert.equal(Object.values(Op), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14])
+  assert.equal(Object.values(Op), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15])
 })
 
 test('all words of all requests are distinct', () => {
@@ -45,9 +47,9 @@ test('all words of all requests are distinct', () => {
 })
 
 test('all words of a reply, and of the request of a batch in the same slot, are distinct', () => {
-  const { WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME, REFUSING } = slots
-  const words = [WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME, REFUSING]
-  const doubles = [slots.NUMBER, slots.RETRY_AFTER_MS, slots.RESET_MS]
+  const { WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME, REFUSING, UNITS } = slots
+  const words = [WAY, CHARGED_TICK, REFUNDS, LIMIT, REMAINING, OUTCOME, REFUSING, UNITS]
+  const doubles = [slots.NUMBER, slots.RETRY_AFTER_MS, slots.RESET_MS, slots.QUANTITY]
   const taken = [...words, ...doubles.flatMap((at) => [2 * at, 2 * at + 1])]
   assert.is(new Set(taken).size, taken.length)
   assert.ok(taken.every((at) => at >= 0 && at < slots.SLOT_WORDS))

@@ -1,0 +1,36 @@
+import type { Signal } from '../core/on-abort.js'
+import type { RuleMemory } from '../memory/arenas.js'
+import { Op } from '../memory/request-ring.js'
+import { unitIn } from '../memory/unit.js'
+import { PoolEngine, type PoolSettings } from './pool.js'
+import type { SharedLimiter } from './share.js'
+import { type Pool, UnitPool } from './unit-pool.js'
+
+/**
+ * The pool of several rules of which one has the option `unit`. Costs are quantities also in the ring, and
+ * workers convert them for each rule. A CHECK has 32 bits for its cost, so none is sent: a CHECK_WITHIN takes
+ * its place.
+ */
+export class UnitRulesPool extends PoolEngine {
+  override check(lo: number, hi: number, cost: number): Promise<unknown> {
+    return this.request(Op.CHECK, lo, hi, cost)
+  }
+
+  override request(op: Op, lo: number, hi: number, cost: number, signal?: Signal): Promise<unknown> {
+    return super.request(op === Op.CHECK ? Op.CHECK_WITHIN : op, lo, hi, cost, signal)
+  }
+}
+
+/** The pool of a limiter. @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
+export function poolOf({ arenas, names }: RuleMemory, share: SharedLimiter, settings: PoolSettings): Pool {
+  const units = arenas.map(({ words }) => unitIn(words))
+  const rules = arenas.map(({ shadow }, i) => ({ ruleName: names[i]!, isShadow: shadow, unit: units[i] }))
+  const [unit] = units
+  if (arenas.length === 1) {
+    const pool = new PoolEngine(share, settings, rules)
+    return unit === undefined ? pool : new UnitPool(pool, unit)
+  }
+  return units.every((each) => each === undefined)
+    ? new PoolEngine(share, settings, rules)
+    : new UnitRulesPool(share, settings, rules)
+}
