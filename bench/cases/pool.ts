@@ -24,9 +24,9 @@ const KEYS = 10_000
 const IN_FLIGHT = [32, 256, 2_048]
 const BATCHES = [1_000, 100_000]
 /**
- * Single decisions in flight, and tasks, take longer; their contenders make this many times fewer decisions.
+ * Single decisions in flight, tasks and several rules take longer; their contenders make this many times fewer decisions.
  */
-const SLOWER = { alone: 40, task: 20 }
+const SLOWER = { alone: 40, task: 20, rules: 4 }
 
 const PISCINA_TASK = new URL('../piscina-task.js', import.meta.url)
 const THREADS = 1
@@ -41,12 +41,25 @@ const OPTIONS: LimiterOptions = { limit: LIMIT, window: WINDOW_MS, maxKeys: KEYS
 const inline = () => createLimiter(OPTIONS)
 const pooled = () => createLimiter({ ...OPTIONS, engine: 'pool', pool: { maxThreads: THREADS } })
 
+/** The second rule has another window, as an hourly limit beside a burst limit. */
+const pooledByTwo = () =>
+  createLimiter({
+    rules: [
+      { name: 'first', limit: LIMIT, window: WINDOW_MS },
+      { name: 'second', limit: LIMIT, window: 60 * WINDOW_MS },
+    ],
+    maxKeys: KEYS,
+    engine: 'pool',
+    pool: { maxThreads: THREADS },
+  })
+
 const flightName = (side: string, callers: number) => `${side}, ${grouped(callers)} in flight`
 const batchName = (side: string, size: number) => `${side}, batches of ${grouped(size)}`
 const grouped = (count: number) => count.toLocaleString('en')
 
 const POOL_ALONE = 'pool, 1 in flight'
 const TASK_ALONE = 'piscina task per decision, 1 in flight'
+const BY_TWO = 'pool by two rules'
 const INLINE = 'inline'
 const COMPARED = 256
 
@@ -57,6 +70,7 @@ export const pool: Benchmark = {
     checking(POOL_ALONE, 1, SLOWER.alone, pooled),
     ...IDLE_MS.map((idleMs) => checkingWhenIdle(`${POOL_ALONE}, ${idleMs} ms after the last reply`, idleMs)),
     ...IN_FLIGHT.map((callers) => checking(flightName('pool', callers), callers, 1, pooled)),
+    checking(flightName(BY_TWO, COMPARED), COMPARED, SLOWER.rules, pooledByTwo),
     inTasks(TASK_ALONE, 1, SLOWER.alone),
     inTasks(flightName('piscina task per decision', COMPARED), COMPARED, SLOWER.task),
     checking(INLINE, 1, 1, inline),
@@ -96,6 +110,11 @@ export const pool: Benchmark = {
       label: `decisions per second: ${COMPARED} in flight / inline`,
       unit: 'x',
       value: faster(flightName('pool', COMPARED), INLINE),
+    },
+    {
+      label: `decisions per second, ${COMPARED} in flight: by two rules / by one`,
+      unit: 'x',
+      value: faster(flightName(BY_TWO, COMPARED), flightName('pool', COMPARED)),
     },
     {
       label: `the calling thread's time per decision: ${COMPARED} in flight / inline`,
