@@ -1,15 +1,16 @@
 import type { AsyncLimiterGroup } from './async-limiter-group.js'
-import { BaseGroup, type NamedMember, type Requests } from './base-group.js'
+import { BaseGroup, type Requests } from './base-group.js'
 import type { Decision } from './core/decision.js'
 import type { MembersDecision } from './core/group-decision.js'
 import { admitted } from './core/limited.js'
+import type { GroupMember } from './group-member.js'
 import type { GroupKeys, GroupOptions, GroupWaitOptions } from './limiter-group.js'
 import { type AsyncReservation, PoolReservation } from './reservation.js'
 
 /** A group with a member whose decisions run on a pool. */
 export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
   /** @internal */
-  constructor(members: readonly NamedMember[]) {
+  constructor(members: readonly GroupMember[]) {
     super('AsyncLimiterGroup', members)
   }
 

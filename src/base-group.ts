@@ -12,12 +12,6 @@ import type { Reserved } from './reservation.js'
 /** The checked arguments of one call: the requests to the members, in their order. */
 export type Requests = readonly MemberRequest[]
 
-/** A member with its name. */
-export interface NamedMember {
-  readonly name: string
-  readonly member: GroupMember
-}
-
 /**
  * The part of a group that decides nothing: it checks arguments, refuses, gives back. The members are charged
  * in order. If one refuses, those before it take their charges back, and all others are peeked at. Until then
@@ -30,25 +24,20 @@ export abstract class BaseGroup {
   readonly #kind: string
   readonly #queues = new GroupQueues<MembersDecision>()
 
-  constructor(kind: string, members: readonly NamedMember[]) {
+  constructor(kind: string, members: readonly GroupMember[]) {
     this.#kind = kind
     this.#names = members.map(({ name }) => name)
-    this.own = members.map(({ member }) => member)
+    this.own = members
   }
 
   /** Decides and charges. */
   protected abstract decide(requests: Requests): MembersDecision | Promise<MembersDecision>
 
   /** Checks the arguments of a call. Nothing is charged before. @throws MillraceError */
-  protected requestsFor(
-    keys: GroupKeys,
-    cost: unknown,
-    options: GroupOptions | undefined,
-    isAttempt = false,
-  ): Requests {
+  protected requestsFor(keys: GroupKeys, cost: unknown, options: GroupOptions | undefined): Requests {
     checkCost(cost)
     if (options !== undefined) checkOptions(options, ['limit'])
-    return this.#requests(keys, cost, options?.limit, isAttempt)
+    return this.#requests(keys, cost, options?.limit, false)
   }
 
   protected peekAll(requests: Requests): MembersDecision {
@@ -119,7 +108,7 @@ export abstract class BaseGroup {
     checkCost(cost)
     const requests = this.#requests(keys, cost, limit, true)
     const awaited = this.own.map(({ waiters }, i) => ({ waiters, ...requests[i]! }))
-    const rules = () => this.own.flatMap((member, i) => member.rulesFor(requests[i]!, this.#names[i]!))
+    const rules = () => this.own.flatMap((member, i) => member.rulesFor(requests[i]!))
     const request = {
       decide: () => this.#attempt(requests),
       giveBack: ({ parts }: MembersDecision) => this.#undoAndWake(requests, parts),
@@ -172,12 +161,11 @@ export abstract class BaseGroup {
     }
     if (limit !== undefined) checkOptions(limit, names, 'limit')
     const limits = limit as Record<string, unknown> | undefined
-    const requests = this.own.map((member, i) => {
-      const name = names[i]!
-      return member.request(keys[name]!, cost, limits?.[name], name, isAttempt)
-    })
+    const requests = this.own.map((member) =>
+      member.request(keys[member.name]!, cost, limits?.[member.name], isAttempt),
+    )
     // After all keys and limits are read: a getter may have closed a limiter.
-    for (const [i, member] of this.own.entries()) member.checkOpen(`members.${names[i]!}`)
+    for (const member of this.own) member.checkOpen()
     return requests
   }
 

@@ -26,6 +26,8 @@ export interface MemberRequest {
 
 /** The parts of a limiter that a group uses. */
 export interface MemberParts {
+  /** The name of the member in its group. */
+  readonly name: string
   readonly memory: RuleMemory
   /** One for each rule. */
   readonly engines: readonly RuleEngine[]
@@ -41,15 +43,16 @@ export interface MemberParts {
  * decisions run on a pool: a group can then give back its charges at once, whatever the state of the pool.
  */
 export interface GroupMember {
+  readonly name: string
   readonly waiters: WaitQueues
   /** @throws MillraceError `ERR_MILLRACE_CLOSED` */
-  checkOpen(option?: string): void
+  checkOpen(): void
   /** Checks a key and the limit of a call. */
-  request(key: Key, cost: number, limit: unknown, name: string, isAttempt: boolean): MemberRequest
+  request(key: Key, cost: number, limit: unknown, isAttempt: boolean): MemberRequest
   /** Whether the cost is above the limit of a rule, of those that are enforced. */
   isAboveLimit(request: MemberRequest): boolean
   /** The rules that are enforced, with the limits of the call, and named with the name of the member. */
-  rulesFor(request: MemberRequest, name: string): LimiterRule[]
+  rulesFor(request: MemberRequest): LimiterRule[]
   /** Decides and charges. */
   check(request: MemberRequest): Decision | Promise<Decision>
   peek(request: MemberRequest): Decision
@@ -66,25 +69,32 @@ export interface GroupMember {
 
 /** The part of a member that does not depend on its class of decisions. */
 export abstract class BaseMember {
+  readonly name: string
   readonly waiters: WaitQueues
   readonly mostMore: number
   protected readonly parts: MemberParts
   protected readonly rules: RuleNames
 
+  readonly #keyOption: string
+  readonly #limitOption: string
+
   constructor(parts: MemberParts) {
     this.parts = parts
+    this.name = parts.name
+    this.#keyOption = `keys.${parts.name}`
+    this.#limitOption = `limit.${parts.name}`
     this.rules = ruleNamesOf(parts.memory)
     this.mostMore = mostPenalty(this.rules)
     this.waiters = parts.waiters
   }
 
-  checkOpen(option?: string): void {
-    if (!this.parts.isOpen()) throw closedError(option)
+  checkOpen(): void {
+    if (!this.parts.isOpen()) throw closedError(`members.${this.name}`)
   }
 
-  request(key: Key, cost: number, limit: unknown, name: string, isAttempt: boolean): MemberRequest {
-    const ownLimit = checkCallLimit(limit, this.rules, `limit.${name}`)
-    const { lo, hi } = this.parts.keys.read(key, `keys.${name}`)
+  request(key: Key, cost: number, limit: unknown, isAttempt: boolean): MemberRequest {
+    const ownLimit = checkCallLimit(limit, this.rules, this.#limitOption)
+    const { lo, hi } = this.parts.keys.read(key, this.#keyOption)
     const handle = KeyHandle.is(key) ? key : undefined
     return { lo, hi, cost, limit: ownLimit, handle, isAttempt }
   }
@@ -94,8 +104,8 @@ export abstract class BaseMember {
     return engines.some(({ isShadow, limit: own }, i) => !isShadow && cost > (limitAt(limit, i) ?? own))
   }
 
-  rulesFor({ limit }: MemberRequest, name: string): LimiterRule[] {
-    const { engines, memory } = this.parts
+  rulesFor({ limit }: MemberRequest): LimiterRule[] {
+    const { engines, memory, name } = this.parts
     const rules = engines.map(({ limit: own }, i) => ruleOf(memory, i, limitAt(limit, i) ?? own))
     const named = rules.map((rule) => ({ ...rule, name: rules.length === 1 ? name : `${name}.${rule.name}` }))
     return named.filter((_, i) => !engines[i]!.isShadow)

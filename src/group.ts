@@ -1,8 +1,8 @@
 import { AsyncGroup } from './async-group.js'
 import type { AsyncLimiter } from './async-limiter.js'
 import type { AsyncLimiterGroup } from './async-limiter-group.js'
-import type { NamedMember } from './base-group.js'
 import { MillraceError } from './core/errors.js'
+import { type GroupMember, InlineMember } from './group-member.js'
 import { InlineGroup } from './inline-group.js'
 import { InlineLimiter } from './inline-limiter.js'
 import type { Limiter } from './limiter.js'
@@ -44,13 +44,13 @@ export type GroupOf<Members extends GroupMembers> = Members[keyof Members] exten
  * ```
  */
 export function group<Members extends GroupMembers>(members: Members): GroupOf<Members> {
-  const named = namedMembers(members)
-  const isInline = Object.values(named).every(({ isInline }) => isInline)
-  return (isInline ? new InlineGroup(named) : new AsyncGroup(named)) as unknown as GroupOf<Members>
+  const own = membersOf(members)
+  const isInline = own.every((member) => member instanceof InlineMember)
+  return (isInline ? new InlineGroup(own) : new AsyncGroup(own)) as unknown as GroupOf<Members>
 }
 
 /** Checks the members. @throws MillraceError */
-function namedMembers(members: unknown): (NamedMember & { readonly isInline: boolean })[] {
+function membersOf(members: unknown): GroupMember[] {
   const given: unknown = members
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw invalid('members', given, 'an object of limiters by their names')
@@ -64,8 +64,7 @@ function namedMembers(members: unknown): (NamedMember & { readonly isInline: boo
     const earlier = names.get(limiter)
     if (earlier !== undefined) throw invalid(option, limiter, `another limiter than members.${earlier}`)
     names.set(limiter, name)
-    const member = limiter.toMember(option)
-    return { name, member, isInline: limiter instanceof InlineLimiter }
+    return limiter.toMember(name)
   })
 }
 

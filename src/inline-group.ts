@@ -1,14 +1,15 @@
-import { BaseGroup, type NamedMember, type Requests } from './base-group.js'
+import { BaseGroup, type Requests } from './base-group.js'
 import type { Decision } from './core/decision.js'
 import type { MembersDecision } from './core/group-decision.js'
 import { admitted } from './core/limited.js'
+import type { GroupMember } from './group-member.js'
 import type { GroupKeys, GroupOptions, GroupWaitOptions, LimiterGroup } from './limiter-group.js'
 import { InlineReservation, type Reservation } from './reservation.js'
 
 /** A group whose members all decide on the calling thread. */
 export class InlineGroup extends BaseGroup implements LimiterGroup {
   /** @internal */
-  constructor(members: readonly NamedMember[]) {
+  constructor(members: readonly GroupMember[]) {
     super('LimiterGroup', members)
   }
 

@@ -270,11 +270,12 @@ export abstract class InlineLimiter<D extends OwnDecision> implements Limiter {
   }
 
   /** This limiter as a member of a group. @internal */
-  toMember(option: string): InlineMember<D> {
+  toMember(name: string): InlineMember<D> {
     const engine = this.#engine
-    if (engine === undefined) throw closedError(option)
+    if (engine === undefined) throw closedError(`members.${name}`)
     const isOpen = () => this.#engine !== undefined
     const parts = {
+      name,
       memory: this.#memory,
       engines: this.#engines,
       keys: this.#keys,

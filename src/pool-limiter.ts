@@ -265,9 +265,10 @@ export class PoolLimiter implements AsyncLimiter {
   }
 
   /** @internal This limiter as a member of a group. */
-  toMember(option: string): PoolMember {
-    if (this.#closing !== undefined) throw closedError(option)
+  toMember(name: string): PoolMember {
+    if (this.#closing !== undefined) throw closedError(`members.${name}`)
     const parts = {
+      name,
       memory: this.#memory,
       engines: this.#engines,
       keys: this.#keys,

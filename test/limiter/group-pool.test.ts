@@ -173,7 +173,7 @@ test('a member that is closed while another decides leaves no charge, and none i
     for (const [i, outcome] of outcomes.entries()) {
       if (outcome.status === 'fulfilled') {
         refunds[i] = outcome.value.allowed ? [1, 5][i]! : 0
-      } else assertIsError(outcome.reason, 'ERR_MILLRACE_CLOSED', 'limiter')
+      } else assertIsError(outcome.reason, 'ERR_MILLRACE_CLOSED', 'members.device')
     }
     const charged = refunds[0]! + refunds[1]!
     assert.equal([await byAccount.usage('alice'), byAddress.usage('home')], [charged, charged])

@@ -30,6 +30,24 @@ test('a counter wraps at exactly 2^32', () => {
   assert.equal([...words], [0, 0, 0, 1, 0, 0])
 })
 
+test('a subtraction takes back an addition, across 2^32 too', () => {
+  const words = counter()
+  count(words, AT, 2 ** 32 - 1)
+  count(words, AT, 3)
+  count(words, AT, -3)
+  assert.is(readCounter(words, AT), 2 ** 32 - 1)
+  assert.equal([...words], [0, 0, -1, 0, 0, 0])
+})
+
+test('a counter below 0 reads as 0 until the addition comes', () => {
+  const words = counter()
+  count(words, AT, -2)
+  assert.is(readCounter(words, AT), 0)
+  count(words, AT, 5)
+  assert.is(readCounter(words, AT), 3)
+  assert.equal([...words], [0, 0, 3, 0, 0, 0])
+})
+
 test('a read of a counter that wraps meanwhile returns the count before or after it', () => {
   const seen = new Set<number>()
   for (let point = 0, isOver = false; !isOver; point++) {

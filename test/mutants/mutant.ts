@@ -25,6 +25,13 @@ export const inKeyChanges = editIn('engines/key-changes.js')
 export const inWaitQueue = editIn('engines/wait-queue.js')
 export const inWaitQueues = editIn('engines/wait-queues.js')
 export const inWordWatch = editIn('core/word-watch.js')
+export const inGroups = {
+  base: editIn('base-group.js'),
+  inline: editIn('inline-group.js'),
+  async: editIn('async-group.js'),
+  member: editIn('group-member.js'),
+  queues: editIn('engines/group-queues.js'),
+}
 
 /** Makes every decision skip the attempt. For mistakes in `decide` that the attempt would hide. */
 export const withoutAttempt: Edit = {

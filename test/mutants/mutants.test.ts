@@ -10,6 +10,7 @@ import { search } from '../explore/search.js'
 import { shareOfToday } from '../size.js'
 import { adjusting } from './adjusting.js'
 import { deciding } from './deciding.js'
+import { grouping } from './grouping.js'
 import { inserting } from './inserting.js'
 import type { Mutant } from './mutant.js'
 import { isCaughtBy } from './package-copy.js'
@@ -22,6 +23,7 @@ const all: Readonly<Record<string, Mutant>> = {
   ...adjusting,
   ...summing,
   ...waiting,
+  ...grouping,
 }
 const mutants = shareOfToday(Object.entries(all))
 

@@ -30,7 +30,7 @@ export const decision: Decision = createLimiter({ limit: 1, window: '1m' }).chec
 `
 
 const PLAIN = `
-import { attachLimiter, type AsyncLimiter, createLimiter, type Limiter, type LimiterOptions, type PoolLimiterOptions, type RulesEngineOptions } from 'millrace'
+import { attachLimiter, type AsyncLimiter, type AsyncLimiterGroup, createLimiter, group, type Limiter, type LimiterGroup, type LimiterOptions, type PoolLimiterOptions, type RulesEngineOptions } from 'millrace'
 declare const fromEnvironment: string
 const window = fromEnvironment
 export const inline: Limiter = createLimiter({ limit: 1, window, granularity: fromEnvironment })
@@ -45,6 +45,20 @@ export const either: Limiter | AsyncLimiter = createLimiter({ limit: 1, window }
 export const made: ReturnType<typeof createLimiter> = attachLimiter(inline.share())
 export const allowed: boolean[] = [inline.check('somebody').allowed, made.block('somebody', window)]
 export const left: number = made.usage('somebody', window)
+export const both: LimiterGroup<'user' | 'team'> = group({ user: inline, team: several })
+export const mixed: AsyncLimiterGroup<'user' | 'team'> = group({ user: inline, team: pool })
+export const eitherGroup: LimiterGroup<'user'> | AsyncLimiterGroup<'user'> = group({ user: either })
+export const byNames: LimiterGroup = group({ user: inline } as Record<string, Limiter>)
+const keys = { user: 'somebody', team: 'theirs' }
+export const member: 'user' | 'team' = both.check(keys, 1, { limit: { team: { burst: 5 } } }).member
+export const later: Promise<number> = mixed.reserve(keys, 5).then(({ decision }) => decision.members.team.remaining)
+export const settled: number = both.reserve(keys, 5).commit(2)
+// @ts-expect-error the key of a member is missing
+both.check({ user: 'somebody' })
+// @ts-expect-error a limit for no member
+both.check(keys, 1, { limit: { device: 5 } })
+// @ts-expect-error a promise is no decision
+export const wrong: boolean = mixed.check(keys).allowed
 `
 /** Programs with one type error, and its position. */
 const WRONG = {
