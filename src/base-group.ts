@@ -154,8 +154,8 @@ export abstract class BaseGroup {
       const expected = `an object with a key for each member: ${names.join(', ')}`
       throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', keys, expected)
     }
-    for (const [i, name] of Object.keys(keys).entries()) {
-      if (name !== names[i] && !names.includes(name)) {
+    for (const name of Object.keys(keys)) {
+      if (!names.includes(name)) {
         throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', name, `only ${names.join(', ')}`)
       }
     }

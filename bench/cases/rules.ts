@@ -1,4 +1,4 @@
-import { createLimiter, type KeyHandle, type Limiter } from 'millrace'
+import { createLimiter, group, type KeyHandle, type Limiter } from 'millrace'
 import { SIDES, type Side } from '../batches.js'
 import { type Benchmark, type Contender, type Effort, ratioOf } from '../benchmark.js'
 import { cachedKeys, inOrder, randomOrder } from '../keys.js'
@@ -11,11 +11,15 @@ const HOUR_MS = 3_600_000
 const BURST = { name: 'burst', limit: LIMIT, window: WINDOW_MS } as const
 const HOURLY = { name: 'hourly', limit: LIMIT, window: HOUR_MS } as const
 
+const twoLimiters = () => [BURST, HOURLY].map((rule) => createLimiter({ ...rule, maxKeys: KEYS }))
+const GROUPED = 'a group of two'
+
 /** What decides: one rule, two rules of one limiter, or two limiters of one rule each. */
 const LIMITERS = {
   'one rule': () => [createLimiter({ rules: [BURST], maxKeys: KEYS })],
   'two rules': () => [createLimiter({ rules: [BURST, HOURLY], maxKeys: KEYS })],
-  'a second check by hand': () => [BURST, HOURLY].map((rule) => createLimiter({ ...rule, maxKeys: KEYS })),
+  'a second check by hand': twoLimiters,
+  [GROUPED]: twoLimiters,
 } satisfies Record<string, () => Limiter[]>
 type Name = keyof typeof LIMITERS
 
@@ -34,6 +38,18 @@ function checkBoth(first: Limiter, second: Limiter, key: string | KeyHandle, oth
   if (second.check(other).allowed) return true
   first.refund(decision)
   return false
+}
+
+function measureGroup(limiters: Limiter[], kind: Kind, effort: Effort) {
+  const [first, second] = limiters as [Limiter, Limiter]
+  const both = group({ first, second })
+  const textAt = cachedKeys(KEYS)
+  const keys = Array.from({ length: KEYS }, (_, i) => {
+    const key = textAt(i)
+    return kind === 'string' ? [key, key] : [first.handle(key), second.handle(key)]
+  })
+  const decide = ([own, other]: (string | KeyHandle)[]) => both.check({ first: own!, second: other! }).allowed
+  return timeDecisions({ ...workload(effort), keyAt: (index) => keys[index]! }, decide)
 }
 
 function measureBy(limiters: Limiter[], kind: Kind, effort: Effort) {
@@ -61,7 +77,8 @@ function contender(name: Name, kind: Kind, side: Side): Contender {
     name: nameOf(name, kind, side),
     measure(effort) {
       if (side === 'TypeScript') process.env.MILLRACE_NATIVE = SIDES.TypeScript
-      return measureBy(LIMITERS[name](), kind, effort)
+      const measure = name === GROUPED ? measureGroup : measureBy
+      return measure(LIMITERS[name](), kind, effort)
     },
   }
 }
@@ -76,10 +93,17 @@ export const rules: Benchmark = {
   ),
   goals: VARIANTS.flatMap(({ kind, side }) => {
     const label = `by ${kind}${side === 'addon' ? '' : ', without the addon'}`
-    const [one, two, byHand] = (Object.keys(LIMITERS) as Name[]).map((name) => nameOf(name, kind, side))
+    const [one, two, byHand, grouped] = (Object.keys(LIMITERS) as Name[]).map((name) =>
+      nameOf(name, kind, side),
+    )
     return [
       { label: `two rules / one rule, ${label}`, unit: 'x', value: ratioOf(two!, one!), atMost: 1.8 },
       { label: `a second check by hand / two rules, ${label}`, unit: 'x', value: ratioOf(byHand!, two!) },
+      {
+        label: `a group of two / a second check by hand, ${label}`,
+        unit: 'x',
+        value: ratioOf(grouped!, byHand!),
+      },
     ]
   }),
 }

@@ -141,7 +141,7 @@ export class MembersDecision implements GroupDecision {
   }
 }
 
-/** The same as `Object.fromEntries`, in a third of the time. */
+/** The parts by the names of their members. `Object.fromEntries` takes several times as long. */
 function byName(names: readonly string[], parts: readonly Decision[]): Record<string, Decision> {
   const members: Record<string, Decision> = {}
   for (let i = 0; i < names.length; i++) {
