@@ -2,7 +2,7 @@
 import { type Duration, formatDuration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
-import { limitIn } from './core/rule.js'
+import { isLimit, limitIn } from './core/rule.js'
 import type { Size } from './core/sizes.js'
 import type { Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
@@ -175,6 +175,7 @@ export function checkCallLimit(
 }
 
 function checkOwnLimit(limit: unknown, option: string, unit: number | undefined): number {
+  if (unit === undefined && isLimit(limit)) return limit
   return limitIn(unit, limit, option, 'ERR_MILLRACE_INVALID_OPTION') * (unit ?? 1)
 }
 

@@ -265,7 +265,7 @@ for (const engine of ['inline', 'pool'] as const) {
   })
 }
 
-test('parts left are compared exactly when their products exceed 2^53', () => {
+test('the smallest part left is found also where the products of quantities exceed 2^53', () => {
   const unit = 2 ** 30 + 1
   const more = { name: 'more', limit: 4_194_302 * unit, unit, window: '1m' } as const
   const less = { name: 'less', limit: 4_194_301 * unit, unit, window: '1m' } as const

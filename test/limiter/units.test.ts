@@ -1,3 +1,4 @@
+// run: once
 // Rules with the option `unit`: quantities in and out, whole units inside.
 import { inspect } from 'node:util'
 import {
