@@ -89,6 +89,6 @@ export class BlockJudge {
 
   #word(way: number, field: number): number {
     const { waysAt, wayWords } = this.#arena.shape
-    return this.#machine.words[waysAt + way * wayWords + field]!
+    return this.#arena.words[waysAt + way * wayWords + field]!
   }
 }

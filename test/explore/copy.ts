@@ -5,12 +5,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { InlineEngine } from '#millrace/engines/inline.js'
+import type { InlineGroup } from '#millrace/inline-group.js'
 import type { attachArena, createArena } from '#millrace/memory/arena.js'
+import type { createArenas } from '#millrace/memory/arenas.js'
+import type { KeyHandle } from '#millrace/memory/keys.js'
+import type { OneRuleLimiter } from '#millrace/one-rule-limiter.js'
+import type { RulesLimiter } from '#millrace/rules-limiter.js'
 import type { Machine } from './machine.js'
 
 const BUILT = fileURLToPath(new URL('../../../esm/', import.meta.url))
 const STEPPED_WORDS = fileURLToPath(new URL('./stepped-words.js', import.meta.url))
-const FOLDERS = ['algorithms', 'core', 'engines', 'memory', 'native', 'range-sum']
 
 /** A replacement of text in one built file. */
 export interface Edit {
@@ -21,13 +25,29 @@ export interface Edit {
   readonly replace: string
 }
 
-/** The parts of the shipped code that the explorer runs: the engine and everything below it. */
+/** The parts of the shipped code that the explorer runs, with everything below them. */
 export interface Built {
   readonly InlineEngine: typeof InlineEngine
+  readonly InlineGroup: typeof InlineGroup
+  readonly KeyHandle: typeof KeyHandle
+  readonly OneRuleLimiter: typeof OneRuleLimiter
+  readonly RulesLimiter: typeof RulesLimiter
   readonly createArena: typeof createArena
+  readonly createArenas: typeof createArenas
   readonly attachArena: typeof attachArena
   readonly playOn: (machine: Machine | undefined) => void
 }
+
+const PARTS = [
+  'engines/inline',
+  'inline-group',
+  'memory/arena',
+  'memory/arenas',
+  'memory/keys',
+  'memory/words',
+  'one-rule-limiter',
+  'rules-limiter',
+]
 
 /**
  * Loads a copy whose shared memory is simulated by a machine. The files are deleted at once: modules stay
@@ -36,14 +56,12 @@ export interface Built {
 export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-explore-'))
   try {
-    for (const name of FOLDERS) await cp(join(BUILT, name), join(folder, name), { recursive: true })
+    await cp(BUILT, folder, { recursive: true })
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
     await applyEdits(folder, edits)
     await cp(STEPPED_WORDS, join(folder, 'memory', 'words.js'))
-    const [engine, arena, words] = await Promise.all(
-      ['engines/inline.js', 'memory/arena.js', 'memory/words.js'].map((file) => import(join(folder, file))),
-    )
-    return { ...engine, ...arena, ...words } as Built
+    const parts = await Promise.all(PARTS.map((file) => import(join(folder, `${file}.js`))))
+    return Object.assign({}, ...parts) as Built
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

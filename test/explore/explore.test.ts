@@ -24,6 +24,8 @@ const QUICK = [
   'a table that is full of live keys denies',
   'block sums: two charge one bucket',
   'block sums: idle for all laps',
+  'two rules: three admit on the last units',
+  'a group: reservations in opposite orders',
 ]
 
 const small = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS])

@@ -16,10 +16,12 @@ import { BlockJudge } from './block-judge.js'
 import type { Decided } from './decided.js'
 import type { Machine } from './machine.js'
 import { MemoryJudge } from './memory-judge.js'
+import type { Presence } from './presence.js'
 import {
   FOR_EVER,
   type Forbidden,
   GRANULE_MS,
+  isDecision,
   keysOf,
   msOf,
   type Op,
@@ -27,16 +29,16 @@ import {
   ticksOf,
 } from './scenario.js'
 
-/** The first notes: note 0 is the clock's position, the next three are masks of threads. */
-const DEAD = 1
-const ACTIVE = 2
-const OVERLAPPED = 3
-const FIRST = 4
-/**
- * Then four notes for each thread: tick and units of its pending charge, the units owed to a refund, and the
- * key.
- */
-const CHARGE = 4
+/** The notes of a thread's pending charge: tick + 1, units, the units owed to a refund, the key. */
+const TICK_OF = 0
+const UNITS_OF = 1
+const OWED_OF = 2
+const KEY_OF = 3
+/** Whether a refund by key may have taken it. */
+const ROBBED_OF = 4
+/** The same notes of an admission that the thread gives back or settles later, without the units owed. */
+const HELD = 5
+const NOTES_OF_THREAD = 10
 /** The key of a batch, which has several. */
 const ANY_KEY = 0
 
@@ -50,9 +52,10 @@ const ANY_KEY = 0
  */
 export class Ledger {
   wrong: string | undefined
-  /** The running thread and its current operation. */
+  /** The running thread, its current operation, and the operation's position among those of the thread. */
   thread = 0
   op: Op | undefined
+  position = 0
   readonly ticks: readonly number[]
   readonly keys: readonly number[]
   readonly #scenario: Scenario
@@ -62,6 +65,9 @@ export class Ledger {
   readonly #used = new Set<number>()
   readonly #arena: Arena
   readonly #buckets: number
+  readonly #presence: Presence
+  readonly #keyOf: (way: number) => number | undefined
+  readonly #first: number
   readonly #admittedAt: number
   readonly #penaltiesAt: number
   readonly #blocksAt: number
@@ -71,14 +77,19 @@ export class Ledger {
 
   static notesFor(scenario: Scenario, ring: number): number {
     const keys = keysOf(scenario).length
-    return FIRST + CHARGE * scenario.threads.length + 2 * keys * ticksOf(scenario, ring).length + keys
+    return NOTES_OF_THREAD * scenario.threads.length + 2 * keys * ticksOf(scenario, ring).length + keys
   }
 
-  /** `keyOf` returns the key whose name a way has. */
+  /**
+   * `scenario` has the limit and the window of the ledger's rule, `first` is the index of its first note, and
+   * `keyOf` returns the key whose name a way has.
+   */
   constructor(
     scenario: Scenario,
     machine: Machine,
     arena: Arena,
+    presence: Presence,
+    first: number,
     keyOf: (way: number) => number | undefined,
   ) {
     this.#scenario = scenario
@@ -88,7 +99,10 @@ export class Ledger {
     this.#buckets = scenario.buckets ?? 1
     this.ticks = ticksOf(scenario, arena.shape.ring)
     this.keys = keysOf(scenario)
-    this.#admittedAt = FIRST + CHARGE * scenario.threads.length
+    this.#presence = presence
+    this.#keyOf = keyOf
+    this.#first = first
+    this.#admittedAt = first + NOTES_OF_THREAD * scenario.threads.length
     this.#penaltiesAt = this.#admittedAt + this.keys.length * this.ticks.length
     this.#blocksAt = this.#penaltiesAt + this.keys.length * this.ticks.length
     this.#blockJudge = new BlockJudge(scenario, machine, arena, {
@@ -96,9 +110,9 @@ export class Ledger {
       untilOf: (key) => machine.getNote(this.#block(key)),
       fail: (what, how) => this.fail(what, how),
     })
-    this.#memoryJudge = new MemoryJudge(scenario, machine, arena, {
+    this.#memoryJudge = new MemoryJudge(scenario, arena, {
       ticks: this.ticks,
-      anyDead: () => this.dead !== 0,
+      anyDead: () => presence.dead !== 0,
       keyOf,
       isLost: (way) => this.#lost.has(way),
       admitted: (key, tick) => this.#get(this.#admittedAt, key, tick),
@@ -108,32 +122,8 @@ export class Ledger {
     })
   }
 
-  get dead(): number {
-    return this.#machine.getNote(DEAD)
-  }
-
-  dies(thread: number): void {
-    this.#machine.setNote(DEAD, this.dead | (1 << thread))
-  }
-
-  isUnderWay(thread: number): boolean {
-    return (this.#machine.getNote(ACTIVE) & (1 << thread)) !== 0
-  }
-
-  /** A thread is about to do an operation: it overlaps every other thread that is inside an operation. */
-  beforeOperation(thread: number): void {
-    const active = this.#machine.getNote(ACTIVE)
-    const others = active & ~(1 << thread)
-    this.#machine.setNote(ACTIVE, active | (1 << thread))
-    if (others === 0) return
-    this.#machine.setNote(OVERLAPPED, this.#machine.getNote(OVERLAPPED) | others | (1 << thread))
-  }
-
   /** The operation of the running thread has returned. */
   ends(): void {
-    const others = ~(1 << this.thread)
-    this.#machine.setNote(ACTIVE, this.#machine.getNote(ACTIVE) & others)
-    this.#machine.setNote(OVERLAPPED, this.#machine.getNote(OVERLAPPED) & others)
     this.#setCharge(this.thread, -1, 0)
   }
 
@@ -168,8 +158,20 @@ export class Ledger {
         this.fail('over', `key ${key}: read ${nowMs} ms, charged in tick ${charged}`)
       this.#judge(key, tick, limit)
       if (!this.#used.has(key)) this.fail('fresh quota', `key ${key}`)
+      if (this.#isGivenBackLater) this.#hold(tick, cost, key)
     } else if (outcome === Outcome.REFUSED && cost <= limit) this.#judgeRefusal(decided)
-    this.ends()
+  }
+
+  /** Whether the thread gives back or settles its current decision later. */
+  get #isGivenBackLater(): boolean {
+    const later = this.#scenario.threads[this.thread]!.slice(this.position + 1)
+    return later.some((op) => op.do === 'give back' || op.do === 'commit' || op.do === 'cancel')
+  }
+
+  #hold(tick: number, units: number, key: number): void {
+    const isRobbed = this.#noteOf(this.thread, ROBBED_OF)
+    for (const [i, value] of [tick + 1, units, 0, key, isRobbed].entries())
+      this.#machine.setNote(this.#at(this.thread) + HELD + i, value)
   }
 
   /** Before the threads start: a dead thread has left the way of the key claimed. */
@@ -199,7 +201,7 @@ export class Ledger {
     return this.#machine.getNote(this.#block(key)) > nowMs
   }
 
-  /** @see Machine.watch */
+  /** @see Machine.watch. The index is that of the arena's word. */
   observe(index: number, before: number, after: number): void {
     const { shape } = this.#arena
     if (index < shape.waysAt || index >= shape.extraAt) return
@@ -208,15 +210,15 @@ export class Ledger {
     if (field === ADM) this.#observeAdmission(way, before, after)
     else if (field === UNTIL && this.op?.do === 'block') this.#observeUntil(way, this.op.key, after)
     else if (field >= BUCKETS && field < BUCKETS + shape.ring) {
-      const newest = this.#machine.words[index - field + TICK]!
-      this.#observeBucket(this.#tickAt(field - BUCKETS, after, newest), before, after)
+      const newest = this.#arena.words[index - field + TICK]!
+      this.#observeBucket(way, this.#tickAt(field - BUCKETS, after, newest), before, after)
     }
   }
 
   #observeAdmission(way: number, before: number, after: number): void {
     if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#memoryJudge.checkLive(way)
     if ((after & COUNT) === BLOCKED && this.op?.do === 'block') {
-      const until = this.#machine.words[this.#arena.shape.waysAt + way * this.#arena.shape.wayWords + UNTIL]!
+      const until = this.#arena.words[this.#arena.shape.waysAt + way * this.#arena.shape.wayWords + UNTIL]!
       this.blocked(this.op.key, msOf(until))
     }
     if ((before & COUNT) !== BLOCKED || (after & COUNT) === BLOCKED) return
@@ -224,6 +226,7 @@ export class Ledger {
     const evicted = this.#blockJudge.evictedKey(way, after, op, !this.#isOverlapped)
     if (evicted !== undefined) this.blocked(evicted, 0)
     else if (op?.do === 'unblock' || op?.do === 'clear') this.blocked(op.key, 0)
+    else if (op?.do === 'clear all') this.blocked(this.#keyOf(way)!, 0)
   }
 
   /**
@@ -234,27 +237,51 @@ export class Ledger {
     this.blocked(key, Math.min(this.#machine.getNote(this.#block(key)), msOf(until)))
   }
 
-  #observeBucket(tick: number, before: number, after: number): void {
+  #observeBucket(way: number, tick: number, before: number, after: number): void {
     const { op, thread } = this
     const sameLap = (before & LAP) === (after & LAP)
     const more = (after & COUNT) - (sameLap ? before & COUNT : 0)
     if (op === undefined || tick < 0) return // the sweep has cleared a bucket of an old lap
     const unmarked = refundsOf(before) === refundsOf(after)
-    if (op.do === 'check' || op.do === 'batch') {
+    if (isDecision(op)) {
       if (more > 0) this.#setCharge(thread, tick, more)
-      else if (unmarked) this.#setCharge(thread, -1, 0)
-    } else if (op.do === 'give back') {
-      if (unmarked && more < 0) this.#takes(this.#lastKey(thread), tick, -more, false)
+      else if (unmarked) this.#takesOutPending(more)
     } else if (op.do === 'refund' || op.do === 'clear') {
       if (more < 0) this.#takes(op.key, tick, -more, true)
+    } else if (op.do === 'clear all') {
+      if (more < 0) this.#takes(this.#keyOf(way) ?? ANY_KEY, tick, -more, true)
     } else if (op.do === 'penalize') this.#add(this.#penaltiesAt, op.key, tick, more)
+    else if (op.do === 'give back' || op.do === 'commit' || op.do === 'cancel') {
+      const { key, cost } = this.#lastDecision(thread)
+      if (op.do === 'commit' && op.actualCost > cost) this.#add(this.#penaltiesAt, key, tick, more)
+      else if (unmarked && more < 0) this.#givesBack(key, tick, -more)
+    }
   }
 
-  /** The key of the decision that a thread gives back: its last one before the current operation. */
-  #lastKey(thread: number): number {
-    const ops = this.#scenario.threads[thread]!
-    const last = ops.slice(0, ops.indexOf(this.op!)).findLast((op) => op.do === 'check' || op.do === 'batch')
-    return last?.do === 'check' ? last.key : last?.do === 'batch' ? last.keys.at(-1)! : 1
+  /** The decision that a thread gives back: its last one before the current operation. */
+  #lastDecision(thread: number): { key: number; cost: number } {
+    const last = this.#scenario.threads[thread]!.slice(0, this.position).findLast(isDecision)
+    if (last === undefined) return { key: 1, cost: 0 }
+    return last.do === 'batch' ? { key: last.keys.at(-1)!, cost: 1 } : last
+  }
+
+  /** The running thread takes its charge out again, before it has decided. */
+  #takesOutPending(more: number): void {
+    if (more < 0 && this.#noteOf(this.thread, ROBBED_OF) === 1)
+      this.fail('lost charge', 'a charge taken out after a refund by key')
+    this.#setCharge(this.thread, -1, 0)
+  }
+
+  /** The running thread gives back units of an earlier admission. */
+  #givesBack(key: number, tick: number, units: number): void {
+    const at = this.#at(this.thread) + HELD
+    const held = this.#machine.getNote(at + UNITS_OF)
+    if (this.#machine.getNote(at + TICK_OF) !== tick + 1 || units > held)
+      this.fail('lost charge', `${units} given back in tick ${this.ticks[tick]}, of ${held} charged`)
+    if (this.#machine.getNote(at + ROBBED_OF) === 1)
+      this.fail('lost charge', `key ${key}: given back after a refund by key`)
+    this.#machine.setNote(at + UNITS_OF, held - units)
+    this.#takes(key, tick, units, false)
   }
 
   #takes(key: number, tick: number, units: number, byKey: boolean): void {
@@ -264,15 +291,26 @@ export class Ledger {
     const penalties = byKey ? Math.min(units - own, this.#get(this.#penaltiesAt, key, tick)) : 0
     this.#add(this.#penaltiesAt, key, tick, -penalties)
     let rest = byKey ? units - own - penalties : 0
-    for (let thread = 0; thread < this.#scenario.threads.length && rest > 0; thread++) {
-      const note = FIRST + CHARGE * thread
-      const isOfKey = [ANY_KEY, key].includes(this.#machine.getNote(note + 3))
-      if (thread === this.thread || this.#machine.getNote(note) !== tick + 1 || !isOfKey) continue
-      const charged = this.#machine.getNote(FIRST + CHARGE * thread + 1)
+    for (let thread = 0; thread < this.#scenario.threads.length; thread++) {
+      const note = this.#at(thread)
+      if (byKey) this.#robs(note + HELD, key, tick)
+      if (thread === this.thread || !this.#isChargeOf(note, key, tick)) continue
+      if (byKey) this.#robs(note, key, tick)
+      const charged = this.#noteOf(thread, UNITS_OF)
       const owed = Math.min(rest, charged - this.#owed(thread))
-      this.#machine.setNote(FIRST + CHARGE * thread + 2, this.#owed(thread) + owed)
+      this.#machine.setNote(note + OWED_OF, this.#owed(thread) + owed)
       rest -= owed
     }
+  }
+
+  /** A refund by key may have taken the charge of these notes. */
+  #robs(note: number, key: number, tick: number): void {
+    if (this.#isChargeOf(note, key, tick)) this.#machine.setNote(note + ROBBED_OF, 1)
+  }
+
+  #isChargeOf(note: number, key: number, tick: number): boolean {
+    const isOfKey = [ANY_KEY, key].includes(this.#machine.getNote(note + KEY_OF))
+    return isOfKey && this.#machine.getNote(note + TICK_OF) === tick + 1
   }
 
   #judge(key: number, tick: number, limit: number): void {
@@ -296,12 +334,12 @@ export class Ledger {
   }
 
   get #isOverlapped(): boolean {
-    return (this.#machine.getNote(OVERLAPPED) & (1 << this.thread)) !== 0
+    return this.#presence.isOverlapped(this.thread)
   }
 
   /** Judges the memory when no thread is inside an operation. */
   judgeMemory(): void {
-    if (this.dead === 0) this.#blockJudge.judgeAtRest()
+    if (this.#presence.dead === 0) this.#blockJudge.judgeAtRest()
     this.#memoryJudge.judgeAtRest()
   }
 
@@ -341,15 +379,22 @@ export class Ledger {
     return this.#blocksAt + this.keys.indexOf(key)
   }
 
+  #at(thread: number): number {
+    return this.#first + NOTES_OF_THREAD * thread
+  }
+
+  #noteOf(thread: number, which: number): number {
+    return this.#machine.getNote(this.#at(thread) + which)
+  }
+
   #owed(thread: number): number {
-    return this.#machine.getNote(FIRST + CHARGE * thread + 2)
+    return this.#noteOf(thread, OWED_OF)
   }
 
   #setCharge(thread: number, tick: number, units: number): void {
-    this.#machine.setNote(FIRST + CHARGE * thread, tick + 1)
-    this.#machine.setNote(FIRST + CHARGE * thread + 1, units)
-    this.#machine.setNote(FIRST + CHARGE * thread + 2, 0)
-    const key = tick >= 0 && this.op?.do === 'check' ? this.op.key : ANY_KEY
-    this.#machine.setNote(FIRST + CHARGE * thread + 3, key)
+    const { op } = this
+    const key = tick >= 0 && (op?.do === 'check' || op?.do === 'reserve') ? op.key : ANY_KEY
+    for (const [i, value] of [tick + 1, units, 0, key, 0].entries())
+      this.#machine.setNote(this.#at(thread) + i, value)
   }
 }

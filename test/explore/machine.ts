@@ -81,6 +81,8 @@ export class Machine {
   trace: ((thread: number, index: number, before: number, after: number) => void) | undefined
   /** Called before every operation of a thread. */
   beforeEach: (thread: number) => void = () => {}
+  /** For each word, 1 if it is a statistic of an arena. */
+  readonly #statistics: Uint8Array
   readonly #touchedBy: Int32Array
   readonly #written: Uint8Array
   readonly #changed: number[] = []
@@ -92,9 +94,13 @@ export class Machine {
   #steps = 0
   #most = 0
   #paused = false
+  #stopped = false
 
-  constructor(words: Int32Array, notes: number, shared?: Uint8Array) {
+  /** `starts` are the indices of the arenas' first words. */
+  constructor(words: Int32Array, notes: number, shared?: Uint8Array, starts: readonly number[] = [0]) {
     this.words = words
+    this.#statistics = new Uint8Array(words.length + notes)
+    for (const start of starts) this.#statistics.fill(1, start + HEADER.ALLOWED, start + HEADER.CLAIMING + 2)
     this.notes = new Int32Array(notes)
     this.shared = shared ?? new Uint8Array(words.length + notes)
     this.#touchedBy = new Int32Array(words.length + notes)
@@ -120,6 +126,7 @@ export class Machine {
     this.#most = most
     this.done = 0
     this.#paused = false
+    this.#stopped = false
     this.#running = true
     try {
       program()
@@ -246,15 +253,16 @@ export class Machine {
   }
 
   #take(index: number, writes: boolean): void {
-    if (this.#paused || this.done === this.#most || this.done === MOST_AT_ONCE) throw STOP
-    if (this.shared[index] === 1) {
-      if (this.#steps === 0) throw STOP
-      this.#steps--
-    }
+    const isShared = this.shared[index] === 1
+    // The code may catch STOP, to take charges back. It must not do an operation in that run any more.
+    this.#stopped ||= this.#paused || this.done === this.#most || this.done === MOST_AT_ONCE
+    this.#stopped ||= isShared && this.#steps === 0
+    if (this.#stopped) throw STOP
+    if (isShared) this.#steps--
     this.done++
     this.beforeEach(this.#thread)
     // Statistics are only added to: the order of additions makes no difference.
-    if (index >= HEADER.ALLOWED && index <= HEADER.CLAIMING + 1) return
+    if (this.#statistics[index] === 1) return
     this.#touchedBy[index]! |= 1 << this.#thread
     if (writes) this.#written[index] = 1
     const by = this.#touchedBy[index]!

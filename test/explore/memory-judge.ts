@@ -13,7 +13,6 @@ import {
   STATE,
   TICK,
 } from '#millrace/memory/layout.js'
-import type { Machine } from './machine.js'
 import { nodesAbove } from './nodes.js'
 import type { Forbidden, Scenario } from './scenario.js'
 
@@ -37,14 +36,12 @@ export interface Known {
 /** Judges that the cells in memory count all that was admitted, and that each key has one cell. */
 export class MemoryJudge {
   readonly #scenario: Scenario
-  readonly #machine: Machine
   readonly #arena: Arena
   readonly #known: Known
   readonly #buckets: number
 
-  constructor(scenario: Scenario, machine: Machine, arena: Arena, known: Known) {
+  constructor(scenario: Scenario, arena: Arena, known: Known) {
     this.#scenario = scenario
-    this.#machine = machine
     this.#arena = arena
     this.#known = known
     this.#buckets = scenario.buckets ?? 1
@@ -52,8 +49,7 @@ export class MemoryJudge {
 
   /** The way has become LIVE: no other live way may have the same name. */
   checkLive(way: number): void {
-    const { words } = this.#machine
-    const { shape } = this.#arena
+    const { shape, words } = this.#arena
     const base = (of: number) => shape.waysAt + of * shape.wayWords
     for (let other = 0; other < shape.ways; other++) {
       if (other === way || (words[base(other) + ADM]! & STATE) !== LIVE) continue
@@ -64,8 +60,7 @@ export class MemoryJudge {
   }
 
   judgeAtRest(): void {
-    const { words } = this.#machine
-    const { shape } = this.#arena
+    const { shape, words } = this.#arena
     for (let way = 0; way < shape.ways; way++) {
       const base = shape.waysAt + way * shape.wayWords
       const v = words[base + ADM]!
@@ -78,7 +73,7 @@ export class MemoryJudge {
   }
 
   #judgeCell(base: number, v: number, key: number): void {
-    const { words } = this.#machine
+    const { words } = this.#arena
     const { ticks } = this.#known
     const { ring, modulus } = this.#arena.shape
     const newest = words[base + TICK]!
@@ -115,7 +110,7 @@ export class MemoryJudge {
       for (const node of nodesAbove(shape, slot)) {
         const below = (admitted.get(`${node} ${lap}`) ?? 0) + units
         admitted.set(`${node} ${lap}`, below)
-        const x = this.#machine.words[base + BUCKETS + shape.ring + node]!
+        const x = this.#arena.words[base + BUCKETS + shape.ring + node]!
         // A node of a later lap counts the head of this window. Smaller nodes count the rest of the window's
         // tail.
         const isLater = shape.sums === 'fenwick' && x >>> 24 !== lap

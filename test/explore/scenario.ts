@@ -4,10 +4,14 @@ import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace
 /** An operation of one thread; a thread does its operations in order. A key is a small number. */
 export type Op =
   | { do: 'read clock' } // before a late check: the thread may be stopped after it without a preemption
-  | { do: 'check'; key: number; cost: number; handle?: boolean; late?: boolean }
+  | { do: 'check'; key: number; cost: number; handle?: boolean; late?: boolean; by?: By }
   | { do: 'batch'; keys: readonly number[] } // all keys are decided by one reading of the clock
   | { do: 'peek'; key: number; cost: number }
   | { do: 'give back' } // gives back the charge of the thread's last decision
+  | { do: 'reserve'; key: number; cost: number; by?: By }
+  /** Settles the thread's last reservation. */
+  | { do: 'commit'; actualCost: number }
+  | { do: 'cancel' }
   | { do: 'refund'; key: number; cost: number }
   | { do: 'penalize'; key: number; cost: number }
   | { do: 'block'; key: number; ms: number }
@@ -15,8 +19,15 @@ export type Op =
   /** The key's way is lost: a thread died with it claimed. Only in `before`. */
   | { do: 'lose'; key: number }
   | { do: 'clear'; key: number }
+  | { do: 'clear all' }
   | { do: 'update'; limit: number }
   | { do: 'attach' } // attaches to the arena again, without any cached state
+
+/**
+ * Decides by a group of a limiter for each rule, with the members in the order of the rules or in the
+ * opposite one; or by the limiter of one rule alone.
+ */
+export type By = 'group' | 'reversed group' | { readonly rule: number }
 
 export const check = (key = 1, cost = 1): Op => ({ do: 'check', key, cost })
 /** Checks by a handle, which remembers the way of the thread's last decision. */
@@ -26,6 +37,19 @@ export const checkLate = (key = 1, cost = 1): Op => ({ do: 'check', key, cost, l
 export const readClock: Op = { do: 'read clock' }
 export const refund = (cost: number, key = 1): Op => ({ do: 'refund', key, cost })
 export const giveBack: Op = { do: 'give back' }
+export const checkBy = (by: By, key = 1, cost = 1): Op => ({ do: 'check', key, cost, by })
+export const reserve = (cost: number, by?: By, key = 1): Op => ({
+  do: 'reserve',
+  key,
+  cost,
+  ...(by && { by }),
+})
+export const commit = (actualCost: number): Op => ({ do: 'commit', actualCost })
+export const cancel: Op = { do: 'cancel' }
+
+/** The operations that make a decision, which the thread may give back or settle. */
+export const isDecision = (op: Op): op is Extract<Op, { do: 'check' | 'batch' | 'reserve' }> =>
+  op.do === 'check' || op.do === 'batch' || op.do === 'reserve'
 
 /** The forbidden outcomes. Each scenario lists those that it judges. */
 export type Forbidden =
@@ -41,13 +65,18 @@ export type Forbidden =
   | 'too many blocks'
   /** At rest: the block of a cell ends at another moment than the block of its key. */
   | 'wrong block'
+  /** An admission left a rule uncharged, or a refusal has a charged one. */
+  | 'half charged'
   /** A charge went to the cell of another key. */
   | 'wrong cell'
   /** Two live cells have the name of one key. */
   | 'two cells'
   /** At rest, and no thread died: a way is still claimed or named. */
   | 'stuck way'
-  /** At rest: a bucket of the window counts less than was admitted in its tick. */
+  /**
+   * At rest: a bucket of the window counts less than was admitted in its tick. Or a thread gave back a charge
+   * that a refund by key may have taken, or gave back more than its charge.
+   */
   | 'lost charge'
   /** A key that displaced a live key was admitted although the inherited counts left no room. */
   | 'fresh quota'
@@ -59,6 +88,13 @@ export type Forbidden =
   | 'refused at rest'
   /** At rest, after a window and a granule and after each of `gaps`: the whole limit is not available. */
   | 'locked out'
+
+/** A rule after the first. */
+export interface FurtherRule {
+  readonly limit: number
+  /** Granules in its window. @default 1 */
+  readonly buckets?: number
+}
 
 /** Times are in granules. A granule is a second. The clock only moves when the schedule moves it. */
 export interface Scenario {
@@ -73,7 +109,12 @@ export interface Scenario {
   readonly buckets?: number
   /** @default 1 */
   readonly limit?: number
-  /** The structure above the buckets. @default 'linear' */
+  /**
+   * The rules after the first. Then the threads use limiters instead of an engine, and no operation is
+   * 'batch', 'peek', 'read clock', 'attach' or 'update'. An empty list: a limiter of one rule.
+   */
+  readonly further?: readonly FurtherRule[]
+  /** The structure above the buckets, of a scenario without `further`. @default 'linear' */
   readonly sums?: Sums
   readonly edge?: Edge
   readonly onFull?: OnFull

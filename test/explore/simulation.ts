@@ -1,24 +1,19 @@
 import type { InlineDecision } from '#millrace/core/decision.js'
 import { Outcome } from '#millrace/core/decision.js'
+import type { Rule as CheckedRule } from '#millrace/core/rule.js'
 import type { InlineEngine } from '#millrace/engines/inline.js'
 import type { Arena } from '#millrace/memory/arena.js'
-import {
-  ADM,
-  BUCKETS,
-  CLAIMED,
-  COUNT,
-  HEADER,
-  HI,
-  NAMES_AT,
-  NODE_COUNT,
-  refundsOf,
-  STATE,
-  TICK,
-} from '#millrace/memory/layout.js'
+import type { Arenas } from '#millrace/memory/arenas.js'
+import { ADM, CLAIMED, HI, NAMES_AT, TICK } from '#millrace/memory/layout.js'
 import type { Built } from './copy.js'
+import type { Decided } from './decided.js'
 import { Ledger } from './ledger.js'
+import { type DecidedPart, Ledgers } from './ledgers.js'
+import { LimiterPlayer, type Played } from './limiter-player.js'
 import { Log, type LogMark, Machine } from './machine.js'
-import { GRANULE_MS, type Op, type Scenario } from './scenario.js'
+import { FIRST_OF_LEDGERS, Presence } from './presence.js'
+import { GRANULE_MS, keysOf, type Op, type Scenario } from './scenario.js'
+import { describeWord, nameOfWord } from './word-names.js'
 
 /** The state of one thread of the scenario. */
 interface SimulatedThread {
@@ -33,10 +28,6 @@ export interface ThreadMark extends LogMark {
   finished: boolean
 }
 
-const FIELDS = ['hi', 'admission', 'tick', 'as-of', 'until']
-const EXTRA = ['generation', 'giving']
-const STATES = ['FREE', 'CLAIMED', 'NAMED', 'LIVE']
-const HEADER_NAMES = new Map<number, string>(Object.entries(HEADER).map(([name, index]) => [index, name]))
 const { hash1, hash2 } = new Log()
 const FRESH: ThreadMark = { length: 0, hash1, hash2, reported: 0, finished: false }
 
@@ -45,34 +36,64 @@ interface Fingerprint {
   hi: number
 }
 
+/** A rule of the scenario, with the memory in which it counts. */
+interface Rule {
+  readonly rule: number
+  readonly arena: Arena
+  readonly ledger: Ledger
+  /** The index of the arena's first word. */
+  readonly start: number
+}
+
 /** A scenario set up on the built code: its memory, its threads, its clock, and the ledger that judges. */
 export class Simulation {
   readonly scenario: Scenario
   readonly machine: Machine
-  readonly ledger: Ledger
+  readonly ledger: Ledgers
   readonly threads: SimulatedThread[]
   readonly readings: number[]
   readonly #built: Built
-  readonly #arena: Arena
+  readonly #rules: readonly Rule[]
+  readonly #arenas: Arenas
   readonly #start: number
   readonly #fingerprints = new Map<number, Fingerprint>()
 
   constructor(built: Built, scenario: Scenario, shared?: Uint8Array) {
-    const { limit = 1, buckets = 1, edge = 'strict', onFull = 'evict', ways = 2, sums = 'linear' } = scenario
-    const rule = { name: 'default', limit, windowMs: buckets * GRANULE_MS, buckets, edge }
     this.scenario = scenario
     this.#built = built
     built.playOn(undefined)
-    this.#arena = built.createArena(rule, keysFor(built, rule, ways), onFull, 0, sums)
-    this.machine = new Machine(this.#arena.words, Ledger.notesFor(scenario, this.#arena.shape.ring), shared)
+    this.#arenas = arenasFor(built, scenario)
+    const [{ buffer }] = this.#arenas
+    const starts = this.#arenas.map(({ words }) => words.byteOffset / 4)
+    const ofRules = [
+      scenario,
+      ...(scenario.further ?? []).map((rule) => ({ ...scenario, buckets: 1, ...rule })),
+    ]
+    const notes = ofRules.map((own, i) => Ledger.notesFor(own, this.#arenas[i]!.shape.ring))
+    const all = notes.reduce((sum, own) => sum + own, FIRST_OF_LEDGERS)
+    const words = new Int32Array(buffer, 0, buffer.byteLength / 4)
+    this.machine = new Machine(words, all, shared, starts)
     this.machine.hash1 = 1
-    this.ledger = new Ledger(scenario, this.machine, this.#arena, (way) => this.#keyOf(way))
+    const presence = new Presence(this.machine)
+    let first = FIRST_OF_LEDGERS
+    this.#rules = ofRules.map((own, rule) => {
+      const arena = this.#arenas[rule]!
+      const keyOf = (way: number) => this.#keyOf(arena, way)
+      const ledger = new Ledger(own, this.machine, arena, presence, first, keyOf)
+      first += notes[rule]!
+      return { rule, arena, ledger, start: starts[rule]! }
+    })
+    const ledgers = this.#rules.map(({ ledger }) => ledger)
+    this.ledger = new Ledgers(ledgers, presence, scenario.forbidden)
     this.readings = scenario.times.map((time) => time * GRANULE_MS)
     this.threads = scenario.threads.map(() => ({ log: new Log(), reported: 0, finished: false }))
-    for (const key of this.ledger.keys) this.#fingerprints.set(key, this.#fingerprintOf(key))
+    for (const key of keysOf(scenario)) this.#fingerprints.set(key, this.#fingerprintOf(key))
     built.playOn(this.machine)
     this.#prepare()
-    this.machine.watch = (index, before, after) => this.ledger.observe(index, before, after)
+    this.machine.watch = (index, before, after) => {
+      const { ledger, start } = this.#ruleAt(index)
+      ledger.observe(index - start, before, after)
+    }
     this.machine.beforeEach = (thread) => this.ledger.beforeOperation(thread)
     if (this.readings.length > 1) this.machine.shareClock()
     this.#start = this.machine.mark()
@@ -103,7 +124,7 @@ export class Simulation {
   reset(): void {
     this.machine.backTo(this.#start)
     for (const [thread] of this.threads.entries()) this.backTo(thread, FRESH)
-    this.ledger.wrong = undefined
+    this.ledger.forgetWrong()
   }
 
   /** Lets a thread continue, by a number of steps or by a number of operations of any kind. */
@@ -125,45 +146,36 @@ export class Simulation {
     own.finished = mark.finished
   }
 
-  /** Judges the state in which no thread is inside an operation. The ledger records violations. */
+  /** Judges the state in which no thread is inside an operation. The ledgers record violations. */
   judgeAtRest(): void {
-    this.ledger.judgeMemory()
-    // A dead thread may have left a charge.
-    if (this.scenario.forbidden.includes('refused at rest') && this.ledger.dead === 0) this.#judgeRoom()
-    if (this.scenario.forbidden.includes('locked out')) this.#judgeIdle()
+    const { forbidden } = this.scenario
+    for (const rule of this.#rules) {
+      rule.ledger.judgeMemory()
+      // A dead thread may have left a charge.
+      if (forbidden.includes('refused at rest') && this.ledger.dead === 0) this.#judgeRoom(rule)
+      if (forbidden.includes('locked out')) this.#judgeIdle(rule)
+    }
   }
 
   /** The name of a word of memory. */
   nameOf(index: number): string {
-    const { shape } = this.#arena
     if (index >= this.machine.words.length) return 'the clock'
-    if (index < NAMES_AT) return HEADER_NAMES.get(index) ?? `header ${index}`
-    if (index < shape.waysAt) return `name of way ${index - NAMES_AT}`
-    if (index >= shape.extraAt) {
-      const extra = index - shape.extraAt
-      return `${EXTRA[extra % shape.extraWords]} of way ${Math.floor(extra / shape.extraWords)}`
-    }
-    const field = (index - shape.waysAt) % shape.wayWords
-    const way = Math.floor((index - shape.waysAt) / shape.wayWords)
-    const slot = field - BUCKETS
-    const part = slot < shape.ring ? `bucket ${slot}` : `node ${slot - shape.ring}`
-    return `${FIELDS[field] ?? part} of way ${way}`
+    const { arena, rule, start } = this.#ruleAt(index)
+    return `${nameOfWord(arena.shape, index - start)}${this.#rules.length > 1 ? ` of rule ${rule}` : ''}`
   }
 
   /** The value of a word of memory in readable form. */
   describe(index: number, value: number): string {
-    const { shape } = this.#arena
-    const field =
-      index < shape.waysAt || index >= shape.extraAt ? -1 : (index - shape.waysAt) % shape.wayWords
     if (index >= this.machine.words.length) return `${this.readings[this.machine.getNote(0)]} ms`
-    if (field === ADM) return `epoch ${value >>> 24} ${STATES[(value & STATE) >>> 22]} total ${value & COUNT}`
-    if (field >= BUCKETS + shape.ring) return `lap ${value >>> 24} count ${value & NODE_COUNT}`
-    if (field >= BUCKETS) return `lap ${value >>> 24} refunds ${refundsOf(value)} count ${value & COUNT}`
-    return String(value)
+    const { arena, start } = this.#ruleAt(index)
+    return describeWord(arena.shape, index - start, value)
   }
 
-  #keyOf(way: number): number | undefined {
-    const { words, shape } = this.#arena
+  #ruleAt(index: number): Rule {
+    return this.#rules.findLast(({ start }) => start <= index)!
+  }
+
+  #keyOf({ words, shape }: Arena, way: number): number | undefined {
     const base = shape.waysAt + way * shape.wayWords
     for (const [key, { lo, hi }] of this.#fingerprints) {
       if (words[NAMES_AT + way] === lo && words[base + HI] === hi) return key
@@ -171,42 +183,39 @@ export class Simulation {
     return undefined
   }
 
-  #judgeRoom(): void {
+  #judgeRoom({ arena, ledger }: Rule): void {
     const now = this.readings[this.machine.getNote(0)]!
-    for (const key of this.ledger.keys) {
-      const limit = this.#limit
-      const used = this.ledger.used(key, Math.floor(now / GRANULE_MS))
-      if (used >= limit || this.ledger.isBlocked(key, now)) continue
-      if (!this.#isAdmittedAlone(key, limit - used, now))
-        this.ledger.fail('refused at rest', `key ${key}: ${used} of ${limit} used, and no room for the rest`)
+    const { limit } = this.#engine(() => 0, arena)
+    for (const key of ledger.keys) {
+      const used = ledger.used(key, Math.floor(now / GRANULE_MS))
+      if (used >= limit || ledger.isBlocked(key, now)) continue
+      if (!this.#isAdmittedAlone(arena, key, limit - used, now))
+        ledger.fail('refused at rest', `key ${key}: ${used} of ${limit} used, and no room for the rest`)
     }
   }
 
-  #judgeIdle(): void {
-    const { buckets = 1, gaps = [], restKeys = [1], ahead = [] } = this.scenario
+  #judgeIdle({ arena, ledger }: Rule): void {
+    const { gaps = [], restKeys = [1], ahead = [] } = this.scenario
     const now = this.readings[this.machine.getNote(0)]!
-    for (const gap of [buckets + 1 + Math.max(0, ...ahead), ...gaps]) {
+    const { limit } = this.#engine(() => 0, arena)
+    for (const gap of [arena.shape.buckets + 1 + Math.max(0, ...ahead), ...gaps]) {
       for (const key of restKeys) {
         const later = now + gap * GRANULE_MS
-        if (this.ledger.isBlocked(key, later)) continue
-        if (!this.#isAdmittedAlone(key, this.#limit, later))
-          this.ledger.fail('locked out', `key ${key}, ${gap} granules later`)
+        if (ledger.isBlocked(key, later)) continue
+        if (!this.#isAdmittedAlone(arena, key, limit, later))
+          ledger.fail('locked out', `key ${key}, ${gap} granules later`)
       }
     }
   }
 
-  get #limit(): number {
-    return this.#engine(() => 0).limit
-  }
-
-  #isAdmittedAlone(key: number, cost: number, atMs: number): boolean {
+  #isAdmittedAlone(arena: Arena, key: number, cost: number, atMs: number): boolean {
     const { machine } = this
     const mark = machine.mark()
     const { lo, hi } = this.#fingerprints.get(key)!
     let allowed = false
     this.#built.playOn(machine)
     machine.runAtRest(() => {
-      allowed = this.#engine(() => atMs).checkNow(lo, hi, cost).allowed
+      allowed = this.#engine(() => atMs, arena).checkNow(lo, hi, cost).allowed
     })
     machine.backTo(mark)
     return allowed
@@ -214,29 +223,71 @@ export class Simulation {
 
   #prepare(): void {
     for (const [time, op] of this.scenario.before ?? []) {
-      const engine = this.#engine(() => time * GRANULE_MS)
-      engine.reading.take()
-      const decided = this.#do(op, engine, undefined, -1)
-      for (const [key, decision] of decided) this.ledger.remember(this.#decided(key, decision, engine))
-      if (op.do === 'block') this.ledger.blocked(op.key, engine.reading.nowMs + op.ms)
-      if (op.do === 'unblock') this.ledger.blocked(op.key, 0)
-      if (op.do === 'refund') this.ledger.refunded(op.key, Math.floor(time), op.cost)
-      if (op.do === 'lose') this.#lose(op.key)
-      if (op.do === 'penalize') this.ledger.penalized(op.key, Math.floor(time), op.cost)
+      const now = () => time * GRANULE_MS
+      if (this.scenario.further !== undefined && op.do !== 'lose') {
+        for (const part of this.#partsOf(this.#player(now).play(op), op)) {
+          this.#rules[part.rule]!.ledger.remember(part)
+        }
+      } else {
+        const engine = this.#engine(now)
+        engine.reading.take()
+        for (const [key, decision] of this.#do(op, engine, undefined, -1))
+          this.#rules[0]!.ledger.remember(this.#decided(key, decision))
+      }
+      for (const { arena, ledger } of this.#rules) {
+        if (op.do === 'block') ledger.blocked(op.key, now() + op.ms)
+        if (op.do === 'unblock') ledger.blocked(op.key, 0)
+        if (op.do === 'refund') ledger.refunded(op.key, Math.floor(time), op.cost)
+        if (op.do === 'lose') this.#lose(op.key, arena, ledger)
+        if (op.do === 'penalize') ledger.penalized(op.key, Math.floor(time), op.cost)
+      }
     }
   }
 
-  #lose(key: number): void {
-    const { shape } = this.#arena
+  #lose(key: number, arena: Arena, ledger: Ledger): void {
+    const { shape, words } = arena
     for (let way = 0; way < shape.ways; way++) {
-      if (this.#keyOf(way) !== key) continue
-      this.machine.words[shape.waysAt + way * shape.wayWords + ADM] = CLAIMED
-      this.ledger.lost(key, way)
+      if (this.#keyOf(arena, way) !== key) continue
+      words[shape.waysAt + way * shape.wayWords + ADM] = CLAIMED
+      ledger.lost(key, way)
     }
   }
 
   /** Runs a thread from its start. Called again for every step. */
   #play(thread: number): void {
+    if (this.scenario.further === undefined) this.#playOnEngine(thread)
+    else this.#playOnLimiter(thread)
+  }
+
+  #playOnLimiter(thread: number): void {
+    const { machine, ledger } = this
+    const own = this.threads[thread]!
+    const player = this.#player(() => machine.readClock(this.readings))
+    for (const [position, op] of this.scenario.threads[thread]!.entries()) {
+      ledger.goesOn(thread, position, op)
+      const played = player.play(op)
+      if (position !== own.reported || !machine.isNew) continue
+      own.reported++
+      machine.pause([position, ...player.state])
+      if (played === undefined) ledger.ends()
+      else ledger.decided(played.decision.allowed, this.#partsOf(played, op))
+    }
+  }
+
+  #player(now: () => number): LimiterPlayer {
+    const fingerprintOf = (key: number) => this.#fingerprints.get(key)!
+    return new LimiterPlayer(this.#built, this.#arenas, now, fingerprintOf)
+  }
+
+  #partsOf(played: Played | undefined, op: Op): DecidedPart[] {
+    if (played === undefined) return []
+    const key = 'key' in op ? op.key : 1
+    return [...played.parts].map(([rule, decision]) => {
+      return { ...this.#decided(key, decision, rule), rule, isDeciding: rule === played.refusing }
+    })
+  }
+
+  #playOnEngine(thread: number): void {
     const { machine, ledger } = this
     const own = this.threads[thread]!
     const aheadMs = (this.scenario.ahead?.[thread] ?? 0) * GRANULE_MS
@@ -260,10 +311,9 @@ export class Simulation {
       ])
       return true
     }
-    ledger.thread = thread
-    for (const op of this.scenario.threads[thread]!) {
-      ledger.op = op
-      if (op.do === 'attach') engine = this.#engine(clock, this.#built.attachArena(this.#arena.buffer))
+    for (const [position, op] of this.scenario.threads[thread]!.entries()) {
+      ledger.goesOn(thread, position, op)
+      if (op.do === 'attach') engine = this.#engine(clock, this.#built.attachArena(this.#arenas[0].buffer))
       if (op.do === 'batch' || op.do === 'read clock' || (op.do === 'check' && !op.late))
         engine.reading.take()
       if (op.do === 'batch') {
@@ -271,7 +321,7 @@ export class Simulation {
           const { lo, hi } = this.#fingerprints.get(key)!
           last = engine.check(lo, hi, 1, -1)
           if (!isUnreported()) continue
-          ledger.decided(this.#decided(key, last, engine))
+          ledger.decided(last.allowed, [this.#partOf(key, last)])
         }
         continue
       }
@@ -281,7 +331,7 @@ export class Simulation {
         hint = last.way
       }
       if (!isUnreported()) continue
-      if (decided) ledger.decided(this.#decided(decided[0], decided[1], engine))
+      if (decided) ledger.decided(decided[1].allowed, [this.#partOf(decided[0], decided[1])])
       else ledger.ends()
     }
   }
@@ -328,16 +378,21 @@ export class Simulation {
     }
   }
 
-  #decided(key: number, decision: InlineDecision, { reading }: InlineEngine) {
-    const { cost, limit, outcome, tick, way } = decision
-    const { nowMs, absoluteTick } = reading
-    const { waysAt, wayWords } = this.#arena.shape
-    const newest = way < 0 ? 0 : this.machine.words[waysAt + way * wayWords + TICK]!
-    const isOwnCell = way >= 0 && this.#keyOf(way) === key
-    return { key, cost, limit, outcome, tick, nowMs, isOwnCell, effectTick: Math.max(absoluteTick, newest) }
+  #partOf(key: number, decision: InlineDecision): DecidedPart {
+    return { ...this.#decided(key, decision), rule: 0, isDeciding: true }
   }
 
-  #engine(now: () => number, arena = this.#arena): InlineEngine {
+  #decided(key: number, decision: InlineDecision, rule = 0): Decided {
+    const { cost, limit, outcome, tick, way, at: nowMs } = decision
+    const { arena } = this.#rules[rule]!
+    const { waysAt, wayWords } = arena.shape
+    const newest = way < 0 ? 0 : arena.words[waysAt + way * wayWords + TICK]!
+    const isOwnCell = way >= 0 && this.#keyOf(arena, way) === key
+    const effectTick = Math.max(Math.floor(nowMs / GRANULE_MS), newest)
+    return { key, cost, limit, outcome, tick, nowMs, isOwnCell, effectTick }
+  }
+
+  #engine(now: () => number, arena = this.#arenas[0]): InlineEngine {
     return new this.#built.InlineEngine(arena, 'default', { now })
   }
 
@@ -346,13 +401,25 @@ export class Simulation {
    * (`memory/table.ts`).
    */
   #fingerprintOf(key: number): Fingerprint {
-    const { sets } = this.#arena.shape
+    const { sets } = this.#arenas[0].shape
     const [first, second] = this.scenario.homes?.[key] ?? [0, 1]
     const step = (second - first - 1 + sets) % sets
     const lo = Math.ceil((first / sets) * 2 ** 32) + 64 * key
     const hi = sets === 2 ? 64 * key : Math.ceil((step / (sets - 1)) * 2 ** 32) + 64 * key
     return { lo: lo | 0, hi: hi | 0 }
   }
+}
+
+/** The arenas of the scenario's rules, in one buffer. */
+function arenasFor(built: Built, scenario: Scenario): Arenas {
+  const { edge = 'strict', onFull = 'evict', ways = 2, sums = 'linear', further } = scenario
+  const rules = [scenario, ...(further ?? [])].map(({ limit = 1, buckets = 1 }, i) => {
+    return { name: `rule ${i}`, limit, windowMs: buckets * GRANULE_MS, buckets, edge }
+  }) as [CheckedRule, ...CheckedRule[]]
+  const keys = keysFor(built, rules[0], ways)
+  return further === undefined
+    ? [built.createArena(rules[0], keys, onFull, 0, sums)]
+    : built.createArenas(rules, keys, onFull, 0)
 }
 
 /** The `maxKeys` for which a table has this number of sets: a table is sized for 80 % load. */

@@ -6,55 +6,52 @@ import type { Machine } from './machine.js'
 
 export type Words = Int32Array
 
-/** Stands in for the machine while an arena is created. */
-const PLAIN = (words: Words) => ({
-  write(index: number, value: number) {
-    words[index] = value
-  },
-})
+/** The index in the machine's words, which are those of a whole buffer. The arena may begin further on. */
+const at = ({ byteOffset }: Words, index: number): number => byteOffset / 4 + index
+
 let machine: Machine | undefined
 
 /**
- * Sets the machine. Without one, `write` and `store` write to the array itself: creating an arena needs no
+ * Sets the machine. Without one, `read`, `write` and `store` use the array itself: creating arenas needs no
  * others.
  */
 export function playOn(next: Machine | undefined): void {
   machine = next
 }
 
-export function load(_words: Words, index: number): number {
-  return machine!.read(index)
+export function load(words: Words, index: number): number {
+  return machine!.read(at(words, index))
 }
 
-export function read(_words: Words, index: number): number {
-  return machine!.read(index)
+export function read(words: Words, index: number): number {
+  return machine === undefined ? words[index]! : machine.read(at(words, index))
 }
 
-export function readInOrder(_words: Words, index: number): number {
-  return machine!.read(index)
+export function readInOrder(words: Words, index: number): number {
+  return machine!.read(at(words, index))
 }
 
-export function compareExchange(_words: Words, index: number, expected: number, next: number): number {
-  return machine!.compareExchange(index, expected, next)
+export function compareExchange(words: Words, index: number, expected: number, next: number): number {
+  return machine!.compareExchange(at(words, index), expected, next)
 }
 
 export function store(words: Words, index: number, value: number): void {
-  const to = machine ?? PLAIN(words)
-  to.write(index, value)
+  if (machine === undefined) words[index] = value
+  else machine.write(at(words, index), value)
 }
 
 export function write(words: Words, index: number, value: number): void {
-  const to = machine ?? PLAIN(words)
-  to.write(index, value)
+  if (machine === undefined) words[index] = value
+  else machine.write(at(words, index), value)
 }
 
-export function add(_words: Words, index: number, value: number): number {
-  return machine!.add(index, value)
+export function add(words: Words, index: number, value: number): number {
+  return machine!.add(at(words, index), value)
 }
 
 /** Threads of a machine never sleep on a word. */
 export function notify(): void {}
 
-export function isStill(_words: Words, index: number, value: number): boolean {
-  return machine!.read(index) === value
+export function isStill(words: Words, index: number, value: number): boolean {
+  return machine!.read(at(words, index)) === value
 }

@@ -1,7 +1,21 @@
 import { shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/random.js'
 import type { Built } from './copy.js'
-import { byHandle, check, type Forbidden, giveBack, type Op, refund, type Scenario } from './scenario.js'
+import {
+  type By,
+  byHandle,
+  cancel,
+  check,
+  checkBy,
+  commit,
+  type Forbidden,
+  type FurtherRule,
+  giveBack,
+  type Op,
+  refund,
+  reserve,
+  type Scenario,
+} from './scenario.js'
 import { ANYTHING } from './scenarios/deciding.js'
 import { type Move, Schedule } from './schedule.js'
 import { Simulation } from './simulation.js'
@@ -99,8 +113,14 @@ function randomScenario(next: () => number): Scenario {
     before.push([at, check(upTo(keys), upTo(limit))])
   }
   const adjusts = next() < 0.4
+  const further =
+    next() < 0.3
+      ? Array.from({ length: upTo(3) - 1 }, () => ({ limit: upTo(4), buckets: one([60, 3, 1]) }))
+      : undefined
   const threads = Array.from({ length: 1 + upTo(3) }, () =>
-    Array.from({ length: upTo(3) }, () => randomOp(next, keys, limit, adjusts)),
+    further === undefined
+      ? Array.from({ length: upTo(3) }, () => randomOp(next, keys, limit, adjusts))
+      : randomOps(next, keys, limit, adjusts, further),
   )
   const scenario: Omit<Scenario, 'forbidden'> = {
     times,
@@ -112,8 +132,9 @@ function randomScenario(next: () => number): Scenario {
     edge: next() < 0.2 ? 'smooth' : 'strict',
     onFull: one(['evict', 'deny'] as const),
     deaths: next() < 0.3,
-    ...(next() < 0.2 ? { ahead: threads.map(() => one([0, 0.5, 1])) } : {}),
+    ...(further === undefined && next() < 0.2 ? { ahead: threads.map(() => one([0, 0.5, 1])) } : {}),
     gaps: [63 * ring, 64 * ring + 1, 256 * ring],
+    ...(further && { further }),
   }
   return { ...scenario, forbidden: forbiddenFor(scenario) }
 }
@@ -134,11 +155,45 @@ function randomOp(next: () => number, keys: number, limit: number, adjusts: bool
   return pick < 0.95 ? { do: 'peek', key, cost } : { do: 'attach' }
 }
 
+/** Operations of one thread on limiters and groups. A reservation is settled before the next decision. */
+function randomOps(
+  next: () => number,
+  keys: number,
+  limit: number,
+  adjusts: boolean,
+  further: readonly FurtherRule[],
+): Op[] {
+  const upTo = (most: number) => 1 + Math.floor(next() * most)
+  const key = upTo(keys)
+  const cost = upTo(limit)
+  const ways: (By | undefined)[] = [
+    undefined,
+    undefined,
+    'group',
+    'reversed group',
+    { rule: upTo(1 + further.length) - 1 },
+  ]
+  const by = ways[Math.floor(next() * ways.length)]
+  const decides = by === undefined ? check(key, cost) : checkBy(by, key, cost)
+  const adjusted: Op[] = [
+    giveBack,
+    refund(cost, key),
+    { do: 'penalize', key, cost },
+    { do: 'clear', key },
+    { do: 'clear all' },
+  ]
+  const settled = [commit(cost - 1), commit(cost), commit(cost + 1), cancel][Math.floor(next() * 4)]!
+  const first = next() < 0.5 ? [decides] : [reserve(cost, by, key), settled]
+  if (!adjusts || next() < 0.3) return [...first, check(upTo(keys), upTo(limit))]
+  const change = adjusted[Math.floor(next() * adjusted.length)]!
+  return next() < 0.5 && change !== giveBack ? [change, ...first] : [...first, change]
+}
+
 /** The violations that no operation excuses, and those that none of the scenario's operations excuses. */
-function forbiddenFor({ threads, edge, ahead }: Omit<Scenario, 'forbidden'>): Forbidden[] {
+function forbiddenFor({ threads, edge, ahead, further }: Omit<Scenario, 'forbidden'>): Forbidden[] {
   const ops = new Set(threads.flat().map((op) => op.do))
   const excused = new Set<Forbidden>()
-  const takesOut = (['refund', 'clear', 'give back', 'block', 'unblock'] as const).some((what) =>
+  const takesOut = (['refund', 'clear', 'clear all', 'give back', 'block', 'unblock'] as const).some((what) =>
     ops.has(what),
   )
   if (takesOut || edge === 'smooth' || ahead !== undefined) {
@@ -146,5 +201,8 @@ function forbiddenFor({ threads, edge, ahead }: Omit<Scenario, 'forbidden'>): Fo
     excused.add('refused at rest')
   }
   if (ops.has('update')) excused.add('early')
+  // The way of an admission may have another key when the last rule decides.
+  if (further !== undefined)
+    for (const what of ['wrong cell', 'early', 'refused at rest'] as const) excused.add(what)
   return ANYTHING.filter((what) => !excused.has(what))
 }

@@ -3,6 +3,7 @@ import { adjusting } from './adjusting.js'
 import { blocking } from './blocking.js'
 import { deciding } from './deciding.js'
 import { inserting } from './inserting.js'
+import { several } from './several.js'
 import { summing } from './summing.js'
 
 const alive: Readonly<Record<string, Scenario>> = {
@@ -11,6 +12,7 @@ const alive: Readonly<Record<string, Scenario>> = {
   ...blocking,
   ...adjusting,
   ...summing,
+  ...several,
 }
 
 /** Each scenario, and each once more with a thread that may die at any of its steps. */
