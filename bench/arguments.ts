@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { CASES, type CaseName } from './cases/index.js'
+import { ALL_CASES, CASES, type CaseName } from './cases/index.js'
 
 export interface HttpArguments {
   readonly quick: boolean
@@ -30,21 +30,22 @@ export function parseArguments(argv: readonly string[], write: Write = writeErro
       // A page of a few cases would look like the complete page.
       new Option(
         '--report',
-        'write docs/measurements/performance.md and its chart from a run of all cases',
+        'write docs/measurements/performance.md and its chart from a run of all cases and of bench:http',
       ).conflicts('case'),
     )
   const options = command
     .parse(argv, { from: 'user' })
     .opts<{ case: CaseName[]; quick?: boolean; json?: boolean; report?: boolean }>()
   const { case: cases, quick = false, json = false, report = false } = options
-  return { cases: cases.length > 0 ? cases : names, quick, json, report }
+  const all = report ? (Object.keys(ALL_CASES) as CaseName[]) : names
+  return { cases: cases.length > 0 ? cases : all, quick, json, report }
 }
 
 /** Like {@link parseArguments}, for the command `bench:http`, which has a single case. */
 export function parseHttpArguments(argv: readonly string[], write: Write = writeError): HttpArguments {
   const { quick = false, json = false } = commandNamed('npm run bench:http --', write)
     .description(
-      'Loads a node:http server without a limiter, with constant RateLimit headers, and with Millrace inline and pooled.',
+      'Loads a node:http server without a limiter, with constant RateLimit headers, and with Millrace by one rule, by two, and pooled.',
     )
     .parse(argv, { from: 'user' })
     .opts<{ quick?: boolean; json?: boolean }>()

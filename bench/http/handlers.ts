@@ -1,6 +1,6 @@
 /**
- * The four servers of the comparison. `headers only` adds constant headers to `bare`, `limiter` decides and
- * sets them, and `pool limiter` decides on other threads.
+ * The servers of the comparison. `headers only` adds constant headers to `bare`, `limiter` decides and sets
+ * them, `two rules` decides by two rules, and `pool limiter` decides on other threads.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { createLimiter, type Decision } from 'millrace'
@@ -8,6 +8,7 @@ import { LIMIT, WINDOW_MS } from '../peers.js'
 
 export const KEY_HEADER = 'x-api-key'
 const BODY = 'hello\n'
+const HOUR_MS = 3_600_000
 const RULE = { limit: LIMIT, window: WINDOW_MS }
 
 export const HANDLERS = {
@@ -25,6 +26,16 @@ export const HANDLERS = {
 
   limiter() {
     const limiter = createLimiter(RULE)
+    return (request, response) => answer(response, limiter.check(keyOf(request)))
+  },
+
+  'two rules': () => {
+    const limiter = createLimiter({
+      rules: [
+        { ...RULE, name: 'burst' },
+        { ...RULE, name: 'hourly', window: HOUR_MS },
+      ],
+    })
     return (request, response) => answer(response, limiter.check(keyOf(request)))
   },
 

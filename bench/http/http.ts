@@ -7,16 +7,23 @@ const WARM_UP_MS = { full: 2_000, quick: 1_000 }
 const LOAD_MS = { full: 8_000, quick: 1_500 }
 
 export const http: Benchmark = {
-  title: 'a node:http server: bare, with constant RateLimit headers, with Millrace inline and pooled',
+  title:
+    'a node:http server: bare, with constant RateLimit headers, with Millrace by one rule, by two, and pooled',
   units: {
     requestsPerSecond: 'requests per second',
     p50Ms: 'median latency, ms',
     p99Ms: '99th percentile of the latency, ms',
     cpuUs: "the server's processor time per request, all threads, microseconds",
   },
-  contenders: [serving('bare'), serving('headers only'), serving('limiter'), serving('pool limiter')],
+  contenders: [
+    serving('bare'),
+    serving('headers only'),
+    serving('limiter'),
+    serving('two rules'),
+    serving('pool limiter'),
+  ],
   goals: [
-    ...(['limiter', 'pool limiter'] as const).flatMap(goalsAgainstHeaders),
+    ...(['limiter', 'two rules', 'pool limiter'] as const).flatMap(goalsAgainstHeaders),
     {
       label: 'requests per second: headers only / bare',
       unit: 'x',

@@ -31,10 +31,10 @@ test('--quick and --json set their flags', () => {
   assert.ok(quick && json)
 })
 
-test('--report runs all cases, with --quick too, and excludes --case', () => {
+test('--report runs all cases and bench:http, with --quick too, and excludes --case', () => {
   const { report, quick, cases } = parseArguments(['--report', '--quick'])
   assert.ok(report && quick)
-  assert.equal(cases, Object.keys(CASES))
+  assert.equal(cases, [...Object.keys(CASES), 'http'])
   assert.match(errorTextFor('--report', '--case', 'hash'), 'cannot be used with')
 })
 
