@@ -21,7 +21,7 @@ using namespace millrace;
 Napi::Value admitMany(const Napi::CallbackInfo& info) {
   const auto words = wordsAt(info, 0, "words: expected an Int32Array");
   const auto fingerprints = wordsAt(info, 1, "fingerprints: expected an Int32Array");
-  const auto allowed = viewOf<uint8_t>(info, 3, napi_uint8_array, "allowed: expected a Uint8Array");
+  const auto allowed = viewOf<uint8_t>(info, info[3], napi_uint8_array, "allowed: expected a Uint8Array");
   const auto at = doublesAt(info, 4, "at: expected a Float64Array");
   const auto seen = wordsAt(info, 5, "seen: expected an Int32Array");
   const auto paramsView = doublesAt(info, 6, "params: expected a Float64Array");

@@ -24,23 +24,23 @@ struct View {
 
 /** A view of a typed array of exactly this type. Node 20 does not accept a SharedArrayBuffer itself. */
 template <typename T>
-View<T> viewOf(const Napi::CallbackInfo& info, size_t index, napi_typedarray_type expected,
+View<T> viewOf(const Napi::CallbackInfo& info, const Napi::Value& value, napi_typedarray_type expected,
                const char* message) {
   napi_typedarray_type type;
   size_t length;
   void* data;
   const napi_status status =
-      napi_get_typedarray_info(info.Env(), info[index], &type, &length, &data, nullptr, nullptr);
+      napi_get_typedarray_info(info.Env(), value, &type, &length, &data, nullptr, nullptr);
   if (status != napi_ok || type != expected) throw Napi::TypeError::New(info.Env(), message);
   return {static_cast<T*>(data), length};
 }
 
 inline View<Word> wordsAt(const Napi::CallbackInfo& info, size_t index, const char* message) {
-  return viewOf<Word>(info, index, napi_int32_array, message);
+  return viewOf<Word>(info, info[index], napi_int32_array, message);
 }
 
 inline View<double> doublesAt(const Napi::CallbackInfo& info, size_t index, const char* message) {
-  return viewOf<double>(info, index, napi_float64_array, message);
+  return viewOf<double>(info, info[index], napi_float64_array, message);
 }
 
 [[noreturn]] inline void throwRangeError(const Napi::CallbackInfo& info, const char* message) {

@@ -7,6 +7,9 @@
 // reading of the clock or the whole table, as it does for batches.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "clock.h"
 #include "decider.h"
 
@@ -39,6 +42,8 @@ class Single {
  public:
   virtual ~Single() = default;
   virtual void run(Call call) = 0;
+  /** Fetches the cache lines that a decision on the key reads. */
+  virtual void prefetch(Word lo, Word way) const = 0;
 };
 
 template <typename Sums>
@@ -50,6 +55,8 @@ class SingleBy final : public Single {
         decider_(words, shape_),
         ways_(size_t{shape.sets} * WAYS_PER_SET),
         reading_(shape_, 0) {}
+
+  void prefetch(Word lo, Word way) const override { prefetchCell(hintOf(lo, way)); }
 
   void run(Call call) override {
     const Word operation = call.word(CALL_OPERATION);
@@ -66,8 +73,7 @@ class SingleBy final : public Single {
    */
   [[gnu::flatten]] void check(Call call, Word operation) {
     const Name name{call.word(CALL_LO), call.word(CALL_HI)};
-    size_t hint = call.word(CALL_WAY);
-    if (hint >= ways_) hint = decider_.table().homeOf(name);
+    const size_t hint = hintOf(name.lo, call.word(CALL_WAY));
     prefetchCell(hint);
     call.put(CALL_STATUS, STATUS_UNANSWERED);
     const Word cost = call.word(CALL_COST);
@@ -126,11 +132,16 @@ class SingleBy final : public Single {
     call.put(CALL_STATUS, STATUS_DONE);
   }
 
-  void prefetchCell(size_t way) {
+  /** The way to look at first: `way`, or the key's home if there is no such way. */
+  size_t hintOf(Word lo, Word way) const {
+    return static_cast<size_t>(way) < ways_ ? way : decider_.table().homeOf({lo, 0});
+  }
+
+  void prefetchCell(size_t way) const {
     const size_t head = decider_.cells().base(way);
-    prefetch(words_ + head);
-    prefetch(words_ + head + BUCKETS + decider_.cells().ring().slot(reading_.tick));
-    prefetch(words_ + NAMES_AT + way);
+    millrace::prefetch(words_ + head);
+    millrace::prefetch(words_ + head + BUCKETS + decider_.cells().ring().slot(reading_.tick));
+    millrace::prefetch(words_ + NAMES_AT + way);
   }
 
   /**
@@ -165,5 +176,30 @@ class SingleBy final : public Single {
   double tickFromMs_ = 1;
   double tickToMs_ = 0;
 };
+
+/**
+ * Decides one request by several rules in order. `calls` has a `Call` for each rule. The first one has the
+ * key, the hint and the reading for all. Each has its own COST, OPERATION and LIMIT. Stops at the first rule
+ * whose STATUS is not DONE. Their cache lines are fetched together, before the first rule decides.
+ */
+inline void runInOrder(const std::vector<std::unique_ptr<Single>>& rules, Word* calls) {
+  const Call first(calls);
+  const Word lo = first.word(CALL_LO);
+  const Word hi = first.word(CALL_HI);
+  Word hint = first.word(CALL_WAY);
+  for (size_t i = 1; i < rules.size(); i++) rules[i]->prefetch(lo, hint);
+  for (size_t i = 0; i < rules.size(); i++) {
+    Call call(calls + i * CALL_WORDS);
+    if (i > 0) {
+      call.put(CALL_LO, lo);
+      call.put(CALL_HI, hi);
+      call.put(CALL_WAY, hint);
+      call.put(CALL_NOW_MS, first.number(CALL_NOW_MS));
+    }
+    rules[i]->run(call);
+    if (call.word(CALL_STATUS) != STATUS_DONE) return;
+    hint = call.word(CALL_WAY);
+  }
+}
 
 }  // namespace millrace

@@ -2,5 +2,5 @@
 
 #include <napi.h>
 
-/** Adds `single` to the exports. */
+/** Adds `single` and `series` to the exports. */
 void initSingle(Napi::Env env, Napi::Object exports);

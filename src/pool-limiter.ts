@@ -97,7 +97,7 @@ export class PoolLimiter implements AsyncLimiter {
     this.#waiters = new WaitQueues(clock, this.#updates)
     this.#inline =
       arenas.length === 1
-        ? ruleEngineOf(first, names[0], clock, false)
+        ? ruleEngineOf(first, names[0], clock)
         : new RulesEngine(arenas, names, clock)
     this.#engines = this.#inline instanceof RulesEngine ? this.#inline.engines : [this.#inline]
     this.#pool = poolOf(memory, this.#shared(), settings)

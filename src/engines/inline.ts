@@ -59,10 +59,10 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly #limit: RuleLimit
 
   /**
-   * With `isOneOfSeveral` it decides for `RulesEngine`, which reads the clock for all rules, and counts their
-   * decisions.
+   * With `call`, memory for calls of the addon, it decides for `RulesEngine`, which reads the clock for all
+   * rules, and counts their decisions.
    */
-  constructor(arena: Arena, ruleName: string, clock: Clock, isOneOfSeveral = false) {
+  constructor(arena: Arena, ruleName: string, clock: Clock, call?: Int32Array) {
     const { words, shape, originMs, edge } = arena
     const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
     this.ruleName = ruleName
@@ -81,8 +81,8 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#cellEstimates = new Estimates(this.#window, ticks, edge === 'smooth')
     this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
     this.changes = new KeyChanges(arena, this.#table, this.#window, this.#insertion, this.reading)
-    this.#single = NativeSingle.for(arena, this.reading, !isOneOfSeveral)
-    this.#tally = new Tally(isOneOfSeveral ? undefined : arena)
+    this.#single = NativeSingle.for(arena, this.reading, call)
+    this.#tally = new Tally(call === undefined ? arena : undefined)
     this.estimates = new DecisionEstimates(
       arena,
       this.#table,
@@ -149,6 +149,11 @@ export class InlineEngine implements Engine<InlineDecision> {
     const single = this.#single
     if (single?.decidesNow(lo, hi, cost, hint, limit)) return this.#nativeDecisionOf(single, lo, hi, cost)
     return this.check(lo, hi, cost, hint, limit)
+  }
+
+  /** What the addon has decided for `RulesEngine`, in the memory of this rule's calls. */
+  decidedInSeries(lo: number, hi: number, cost: number): InlineDecision {
+    return this.#nativeDecisionOf(this.#single!, lo, hi, cost)
   }
 
   /** Runs a decision, an attempt of `wait`. Its refusal is not charged, also with `countRefused`. */

@@ -43,9 +43,9 @@ export function ruleEngineOf(
   arena: Arena,
   ruleName: string,
   clock: Clock,
-  isOneOfSeveral: boolean,
+  call?: Int32Array,
 ): RuleEngine {
-  const engine = new InlineEngine(arena, ruleName, clock, isOneOfSeveral)
+  const engine = new InlineEngine(arena, ruleName, clock, call)
   const unit = unitIn(arena.words)
   return unit === undefined ? engine : new UnitEngine(engine, unit)
 }

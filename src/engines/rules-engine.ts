@@ -2,8 +2,10 @@ import type { Clock } from '../core/clock.js'
 import { Outcome } from '../core/decision.js'
 import { type Parts, type RulePart, RulesDecision } from '../core/rules-decision.js'
 import type { Arenas } from '../memory/arenas.js'
+import { callOf, callsFor, NativeSeries } from '../native/series.js'
 import type { BatchDecision, Costs } from './batch.js'
 import type { Engine, EngineStatistics } from './engine.js'
+import type { InlineEngine } from './inline.js'
 import { hasUnit, type RuleEngine, ruleEngineOf } from './rule-engine.js'
 import { decideRulesBatch } from './rules-batch.js'
 import { RulesChanges } from './rules-changes.js'
@@ -33,15 +35,19 @@ export class RulesEngine implements Engine<RulesDecision> {
   readonly #clock: Clock
   /** Whether any rule has the option `unit`. */
   readonly countsInUnits: boolean
+  readonly #series: NativeSeries | undefined
   readonly #tally: Tally
   readonly #hasShadow: boolean
   /** Only written: see `InlineEngine.touch`. */
   touched = 0
 
   constructor(arenas: Arenas, names: readonly string[], clock: Clock) {
-    this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, true))
+    const calls = callsFor(arenas.length)
+    this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, callOf(calls, i)))
     this.changes = new RulesChanges(this.engines)
     this.countsInUnits = arenas.some(hasUnit)
+    // With units, each rule has a cost of its own.
+    this.#series = this.countsInUnits ? undefined : NativeSeries.for(arenas, clock, calls)
     this.#tally = new Tally(arenas[0])
     this.#hasShadow = arenas.some(({ shadow }) => shadow)
     this.#clock = clock
@@ -49,11 +55,18 @@ export class RulesEngine implements Engine<RulesDecision> {
 
   /** Reads the clock, once for all rules. Before a charge: a reading may be too far off for one of them. */
   takeReading(): void {
-    const nowMs = this.#clock.now()
+    this.#setReading(this.#clock.now())
+  }
+
+  #setReading(nowMs: number): void {
     for (const engine of this.engines) engine.reading.set(nowMs)
   }
 
   checkNow(lo: number, hi: number, cost: number, hint = NO_WAY): RulesDecision {
+    const series = this.#series
+    if (series?.accepts(cost) && !(cost > 1 && this.#isAboveLimit(cost, NO_LIMITS))) {
+      return this.#checkInSeries(series, lo, hi, cost, hint)
+    }
     this.takeReading()
     return this.check(lo, hi, cost, hint, NO_LIMITS)
   }
@@ -73,9 +86,22 @@ export class RulesEngine implements Engine<RulesDecision> {
     let touched = 0
     for (const engine of engines) touched |= engine.touch(lo, hint)
     this.touched = touched
-    const parts = new Array<RulePart>(engines.length)
+    return this.#decideFrom(0, new Array(engines.length), lo, hi, cost, hint, limits)
+  }
+
+  /** Decides by the rules from index `from` on. Those before it have charged their parts. */
+  #decideFrom(
+    from: number,
+    parts: RulePart[],
+    lo: number,
+    hi: number,
+    cost: number,
+    hint: number,
+    limits: Limits,
+  ): RulesDecision {
+    const { engines } = this
     let way = hint
-    let decided = 0
+    let decided = from
     try {
       while (decided < engines.length) {
         const engine = engines[decided]!
@@ -87,14 +113,46 @@ export class RulesEngine implements Engine<RulesDecision> {
       }
     } catch (error) {
       // An insertion reads the clock again, which may fail.
-      for (let i = 0; i < decided; i++) engines[i]!.takeBack(parts[i]!)
+      this.#takeBack(parts, decided)
       throw error
     }
     this.way = engines[0]!.way
     if (decided < engines.length) return this.#refuse(parts, decided, lo, hi, cost, limits)
+    return this.#admit(parts)
+  }
+
+  /** Lets the addon decide as many rules as it can, and TypeScript the rest, by one reading. */
+  #checkInSeries(series: NativeSeries, lo: number, hi: number, cost: number, hint: number): RulesDecision {
+    const engines = this.engines as readonly InlineEngine[]
+    const parts = new Array<RulePart>(engines.length)
+    if (!series.readsClock) this.takeReading()
+    const admitted = series.decide(lo, hi, cost, hint, engines[0]!.reading.nowMs)
+    for (let i = 0; i < admitted; i++) parts[i] = engines[i]!.decidedInSeries(lo, hi, cost)
+    if (admitted === engines.length) {
+      this.way = engines[0]!.way
+      return this.#admit(parts)
+    }
+    try {
+      if (series.readsClock) this.#setReading(series.nowMs)
+    } catch (error) {
+      this.#takeBack(parts, admitted)
+      throw error
+    }
+    if (!series.isRefusedBy(admitted)) return this.#decideFrom(admitted, parts, lo, hi, cost, hint, NO_LIMITS)
+    parts[admitted] = engines[admitted]!.decidedInSeries(lo, hi, cost)
+    this.way = engines[0]!.way
+    return this.#refuse(parts, admitted, lo, hi, cost, NO_LIMITS)
+  }
+
+  #admit(parts: RulePart[]): RulesDecision {
     if (this.#hasShadow && parts.some(({ isShadowed }) => isShadowed)) this.#tally.admitInShadow()
     else this.#tally.admit()
     return new RulesDecision(this, parts as unknown as Parts, NO_RULE)
+  }
+
+  /** The first rules take their charges back. */
+  #takeBack(parts: RulePart[], count: number): void {
+    for (let i = 0; i < count; i++) parts[i] = this.engines[i]!.takeBack(parts[i]!)
   }
 
   peek(lo: number, hi: number, cost: number, limits = NO_LIMITS): RulesDecision {
@@ -164,7 +222,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     limits: Limits,
   ): RulesDecision {
     const { engines } = this
-    for (let i = 0; i < refusing; i++) parts[i] = engines[i]!.takeBack(parts[i]!)
+    this.#takeBack(parts, refusing)
     for (let i = refusing + 1; i < engines.length; i++) {
       parts[i] = engines[i]!.peekSet(lo, hi, cost, limits[i])
     }

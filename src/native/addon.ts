@@ -37,6 +37,15 @@ export interface Addon {
    * arrays must be on SharedArrayBuffers. @see NativeSingle
    */
   single(words: Int32Array, params: NativeParams, call: Int32Array): () => void
+  /**
+   * The same for a decision by several rules, whose calls stand one after the other in `calls`. All arrays of
+   * words must be on SharedArrayBuffers. @see NativeSeries
+   */
+  series(
+    words: readonly Int32Array[],
+    params: readonly NativeParams[],
+    calls: Int32Array,
+  ): () => void
 }
 
 /** The result of loading the addon in this thread. */

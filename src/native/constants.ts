@@ -8,7 +8,7 @@ import { MAX_AHEAD_MS, MAX_AHEAD_TICKS, MIN_AHEAD_TICKS, MOST_NEWEST } from '../
 import { STEP_BITS } from '../algorithms/sliding-window.js'
 import { Outcome } from '../core/decision.js'
 import { TICK_END_MARGIN } from '../core/reading.js'
-import { MAX_BUCKETS } from '../core/rule.js'
+import { MAX_BUCKETS, MOST_RULES } from '../core/rule.js'
 import { SIXTEENTHS } from '../core/ticks.js'
 import * as layout from '../memory/layout.js'
 import * as requestRing from '../memory/request-ring.js'
@@ -87,6 +87,7 @@ export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>>
     ...prefixed('STATUS', STATUS),
     SEEN_WORDS,
     KEYS_PER_READING,
+    MOST_RULES,
     RING_REPLIED: requestRing.REPLIED,
     RING_ACCEPTED: requestRing.ACCEPTED,
     RING_COMPLETED: requestRing.COMPLETED,

@@ -22,19 +22,19 @@ export class NativeSingle {
   readonly #doubles: Float64Array
 
   /**
-   * Returns undefined if there is no addon, or if the arena is in a file. Without `mayReadClock` the addon
-   * leaves the clock to `reading`.
+   * Returns undefined if there is no addon, or if the arena is in a file. With `call`, the memory of its calls
+   * is part of that of a `NativeSeries`, and it leaves the clock to `reading`.
    */
-  static for(arena: Arena, reading: Reading, mayReadClock: boolean): NativeSingle | undefined {
+  static for(arena: Arena, reading: Reading, call?: Int32Array): NativeSingle | undefined {
     const addon = arena.buffer instanceof SharedArrayBuffer ? addonForArena(arena) : undefined
-    return addon && new NativeSingle(addon, arena, reading, mayReadClock)
+    return addon && new NativeSingle(addon, arena, reading, call)
   }
 
-  constructor(addon: Addon, arena: Arena, reading: Reading, mayReadClock: boolean) {
-    this.#words = new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS))
-    this.#doubles = new Float64Array(this.#words.buffer)
+  constructor(addon: Addon, arena: Arena, reading: Reading, call?: Int32Array) {
+    this.#words = call ?? new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS))
+    this.#doubles = doublesOf(this.#words)
     this.#reading = reading
-    this.#readsClock = mayReadClock && addon.readsClock && reading.clock === monotonicClock
+    this.#readsClock = call === undefined && addon.readsClock && reading.clock === monotonicClock
     this.#words[CALL.READS_CLOCK] = this.#readsClock ? 1 : 0
     // TypeScript decides again what the addon refuses by a rule that charges or allows refusals.
     this.#words[CALL.LEAVES_REFUSALS] = changesRefusals(arena) ? 1 : 0
@@ -169,3 +169,7 @@ export class NativeSingle {
     this.#doubles[CALL.NOW_MS] = this.#reading.nowMs
   }
 }
+
+/** The doubles of a call. */
+const doublesOf = ({ buffer, byteOffset }: Int32Array): Float64Array =>
+  new Float64Array(buffer, byteOffset, CALL.OPERATION / 2)

@@ -1,7 +1,7 @@
-// Random calls of `single` and of the functions that it returns. Some functions are the last holders of their
-// memory.
+// Random calls of `single` and `series`, and of the functions that they return. Some functions are the last
+// holders of their memory.
 import { inspect } from 'node:util'
-import { ADM, NAMES_AT, TICK } from '#millrace/memory/layout.js'
+import { ADM, EXTRA_WORDS, NAMES_AT, TICK } from '#millrace/memory/layout.js'
 import type { Addon } from '#millrace/native/addon.js'
 import { CALL, CALL_WORDS, OPERATION, PARAM, PARAM_COUNT, STATUS } from '#millrace/native/native-params.js'
 import { random } from '../../algorithms/random.js'
@@ -23,13 +23,15 @@ interface Made {
 const MOST_KEPT = 20
 /** Enough for the largest arena. */
 const BYTES = 4 * 32_768
-const CALL_BYTES = 8 * Math.ceil(CALL_WORDS / 2)
+/** A series has two rules. */
+const CALL_BYTES = 2 * 4 * CALL_WORDS
 
 export class SingleCalls {
   calls = 0
   decided = 0
   refused = 0
   readonly #single: (...args: unknown[]) => unknown
+  readonly #series: (...args: unknown[]) => unknown
   /** A sequence of its own, so that no other call changes what these calls do. */
   readonly #values: Values
   /** For calls on memory that another thread writes to, so that their results change no other call. */
@@ -41,6 +43,7 @@ export class SingleCalls {
 
   constructor(addon: Addon, seed: number, raced: SharedArrayBuffer) {
     this.#single = addon.single as (...args: unknown[]) => unknown
+    this.#series = addon.series as (...args: unknown[]) => unknown
     this.#values = new Values(random(seed + 1))
     this.#racedValues = new Values(random(seed + 2))
     this.#raced = raced
@@ -68,9 +71,11 @@ export class SingleCalls {
     const words = given.words as Int32Array
     const params = given.params as Float64Array
     const call = isRaced
-      ? new Int32Array(memory, 64, CALL_WORDS)
+      ? new Int32Array(memory, 64, CALL_BYTES / 4)
       : new Int32Array(new SharedArrayBuffer(CALL_BYTES))
-    const run = this.#tryToMake([words, params, call])
+    const run = values.chance(0.3)
+      ? this.#tryToMake(this.#series, [[words, words], [params, params], call])
+      : this.#tryToMake(this.#single, [words, params, call])
     if (typeof run !== 'function') return
     const behind = isRaced ? undefined : new Int32Array(memory, words.byteLength)
     const ways = 16 * params[PARAM.SETS]!
@@ -100,7 +105,7 @@ export class SingleCalls {
     if (values.chance(0.5)) {
       // The present words of the way, so that RETRY_AFTER finds the cell unchanged.
       const way = Math.min(Math.max(call[CALL.WAY]!, 0), ways - 1)
-      const wayWords = Math.floor((words.length - NAMES_AT - ways) / ways)
+      const wayWords = Math.floor((words.length - NAMES_AT - ways) / ways) - EXTRA_WORDS
       call[CALL.ADM] = words[NAMES_AT + ways + way * wayWords + ADM] ?? 0
       call[CALL.TICK] = words[NAMES_AT + ways + way * wayWords + TICK] ?? 0
     }
@@ -111,11 +116,16 @@ export class SingleCalls {
       : values.chance(0.6)
         ? values.below(1e6)
         : values.of(NUMBERS)
+    // The second rule of a series.
+    call.copyWithin(CALL_WORDS, 0, CALL_WORDS)
+    if (values.chance(0.3)) call[CALL_WORDS + CALL.COST] = values.below(40)
     const found = run()
     if (found !== undefined) return `returned ${inspect(found)}`
     if (behind === undefined) return undefined // another thread may have written the result
     if (behind.some((word) => word !== 0)) return 'wrote after the arena'
-    if (!Object.values(STATUS).includes(call[CALL.STATUS] as 0)) return `found ${call[CALL.STATUS]}`
+    for (const status of [call[CALL.STATUS], call[CALL_WORDS + CALL.STATUS]]) {
+      if (!Object.values(STATUS).includes(status as 0)) return `found ${status}`
+    }
     if (call[CALL.STATUS] !== STATUS.UNANSWERED) this.decided++
     return undefined
   }
@@ -131,20 +141,35 @@ export class SingleCalls {
       args[1] = Float64Array.from({ length: PARAM_COUNT }, () => values.of(NUMBERS))
     }
     const before = this.refused
-    const run = this.#tryToMake(args)
+    const isSeries = values.chance(0.5)
+    const run = isSeries
+      ? this.#tryToMake(this.#series, seriesArgs(values, args))
+      : this.#tryToMake(this.#single, args)
     if (typeof run === 'function') (run as () => void)()
-    else if (this.refused === before) return `single: ${inspect(run)} of ${inspect(args)}`
+    else if (this.refused === before) {
+      return `${isSeries ? 'series' : 'single'}: ${inspect(run)} of ${inspect(args)}`
+    }
     return undefined
   }
 
   /** Returns the function, undefined after a TypeError or RangeError, or any other error. */
-  #tryToMake(args: unknown[]): unknown {
+  #tryToMake(make: (...args: unknown[]) => unknown, args: unknown[]): unknown {
     try {
-      return this.#single(...args)
+      return make(...args)
     } catch (error) {
       if (!(error instanceof TypeError || error instanceof RangeError)) return error
       this.refused++
       return undefined
     }
   }
+}
+
+/** The arguments of a series of one to three equal rules; or of lists that don't match, or of no lists. */
+function seriesArgs(values: Values, [words, params, calls]: unknown[]): unknown[] {
+  const count = 1 + values.below(3)
+  const listOf = (value: unknown) => {
+    const length = values.chance(0.8) ? count : values.below(20)
+    return values.chance(0.9) ? Array.from({ length }, () => value) : value
+  }
+  return [listOf(words), listOf(params), calls]
 }
