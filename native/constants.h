@@ -97,6 +97,7 @@ inline constexpr Word STATUS_REFUSED = 1;
 inline constexpr Word STATUS_DONE = 2;
 inline constexpr Word SEEN_WORDS = 4;
 inline constexpr Word KEYS_PER_READING = 64;
+inline constexpr Word MOST_RULES = 16;
 inline constexpr Word RING_REPLIED = 16;
 inline constexpr Word RING_ACCEPTED = 17;
 inline constexpr Word RING_COMPLETED = 18;
@@ -127,6 +128,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "764f07b6b7347f09";
+inline constexpr char CONSTANTS_HASH[] = "221078414b81853d";
 
 }  // namespace millrace

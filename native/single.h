@@ -43,7 +43,7 @@ class Single {
   virtual ~Single() = default;
   virtual void run(Call call) = 0;
   /** Fetches the cache lines that a decision on the key reads. */
-  virtual void prefetch(Word lo, Word way) const = 0;
+  virtual void prefetch(Word lo, Word way) = 0;
 };
 
 template <typename Sums>
@@ -56,7 +56,7 @@ class SingleBy final : public Single {
         ways_(size_t{shape.sets} * WAYS_PER_SET),
         reading_(shape_, 0) {}
 
-  void prefetch(Word lo, Word way) const override { prefetchCell(hintOf(lo, way)); }
+  void prefetch(Word lo, Word way) override { prefetchCell(hintOf(lo, way)); }
 
   void run(Call call) override {
     const Word operation = call.word(CALL_OPERATION);
@@ -133,11 +133,11 @@ class SingleBy final : public Single {
   }
 
   /** The way to look at first: `way`, or the key's home if there is no such way. */
-  size_t hintOf(Word lo, Word way) const {
+  size_t hintOf(Word lo, Word way) {
     return static_cast<size_t>(way) < ways_ ? way : decider_.table().homeOf({lo, 0});
   }
 
-  void prefetchCell(size_t way) const {
+  void prefetchCell(size_t way) {
     const size_t head = decider_.cells().base(way);
     millrace::prefetch(words_ + head);
     millrace::prefetch(words_ + head + BUCKETS + decider_.cells().ring().slot(reading_.tick));

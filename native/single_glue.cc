@@ -85,15 +85,19 @@ Word* callsOf(const Napi::CallbackInfo& info, const Napi::Value& value, size_t c
   return calls.data;
 }
 
+struct Held {
+  std::string name;
+  napi_value array;
+};
+
 /** Creates the function, which holds the arrays that it has pointers into. */
 Napi::Value functionOf(Napi::Env env, std::unique_ptr<Binding> binding, napi_callback run, const char* name,
-                       const std::vector<napi_value>& arrays) {
+                       const std::vector<Held>& held) {
   napi_value function;
   check(env, napi_create_function(env, name, NAPI_AUTO_LENGTH, run, binding.get(), &function));
-  for (size_t i = 0; i < arrays.size(); i++) {
-    const std::string held = "held" + std::to_string(i);
-    const napi_property_descriptor constant{held.c_str(), nullptr,      nullptr, nullptr, nullptr,
-                                            arrays[i],    napi_default, nullptr};
+  for (const Held& each : held) {
+    const napi_property_descriptor constant{each.name.c_str(), nullptr,    nullptr,      nullptr,
+                                            nullptr,           each.array, napi_default, nullptr};
     check(env, napi_define_properties(env, function, 1, &constant));
   }
   const auto finalize = [](napi_env, void* data, void*) { delete static_cast<Binding*>(data); };
@@ -107,7 +111,8 @@ Napi::Value single(const Napi::CallbackInfo& info) {
   auto binding = std::make_unique<Binding>();
   binding->rules.push_back(singleOf(info, info[0], info[1]));
   binding->calls = callsOf(info, info[2], 1);
-  return functionOf(info.Env(), std::move(binding), runOne, "single", {info[0], info[2]});
+  return functionOf(info.Env(), std::move(binding), runOne, "single",
+                    {{"words", info[0]}, {"call", info[2]}});
 }
 
 /**
@@ -125,15 +130,15 @@ Napi::Value series(const Napi::CallbackInfo& info) {
     throwRangeError(info, "words: expected as many as params");
   }
   auto binding = std::make_unique<Binding>();
-  std::vector<napi_value> arrays;
+  std::vector<Held> held;
   for (uint32_t i = 0; i < count; i++) {
     const Napi::Value own = words.Get(i);
     binding->rules.push_back(singleOf(info, own, params.Get(i)));
-    arrays.push_back(own);
+    held.push_back({"words" + std::to_string(i), own});
   }
   binding->calls = callsOf(info, info[2], count);
-  arrays.push_back(info[2]);
-  return functionOf(env, std::move(binding), runAll, "series", arrays);
+  held.push_back({"calls", info[2]});
+  return functionOf(env, std::move(binding), runAll, "series", held);
 }
 
 }  // namespace

@@ -96,9 +96,7 @@ export class PoolLimiter implements AsyncLimiter {
     this.#updates = new WordWatch(first.words, HEADER.UPDATES)
     this.#waiters = new WaitQueues(clock, this.#updates)
     this.#inline =
-      arenas.length === 1
-        ? ruleEngineOf(first, names[0], clock)
-        : new RulesEngine(arenas, names, clock)
+      arenas.length === 1 ? ruleEngineOf(first, names[0], clock) : new RulesEngine(arenas, names, clock)
     this.#engines = this.#inline instanceof RulesEngine ? this.#inline.engines : [this.#inline]
     this.#pool = poolOf(memory, this.#shared(), settings)
   }

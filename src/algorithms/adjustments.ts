@@ -15,15 +15,16 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, load, read } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
+import { type CellAdjustments, GONE } from './algorithm.js'
 import { nextUntil } from './block-time.js'
-import { GONE, type SlidingWindow } from './sliding-window.js'
+import type { SlidingWindow } from './sliding-window.js'
 
 /**
  * Changes a key's counts in other ways than by admission: the same words in the same order as in
  * `sliding-window.ts`. Each method returns GONE if the way is not the key's any more. The caller then looks
  * the key up again.
  */
-export class Adjustments {
+export class Adjustments implements CellAdjustments {
   readonly #window: SlidingWindow
 
   constructor(window: SlidingWindow) {

@@ -1,15 +1,14 @@
 import type { Reading } from '../core/reading.js'
-import { ADM, LIVE, MOST_BLOCKED, STATE, TICK } from '../memory/layout.js'
+import { ADM, LIVE, MOST_BLOCKED, STATE } from '../memory/layout.js'
 import type { Table } from '../memory/table.js'
-import { load, read } from '../memory/words.js'
-import type { SlidingWindow } from './sliding-window.js'
+import { load, type Words } from '../memory/words.js'
+import type { Algorithm } from './algorithm.js'
 
 /**
  * Keeps blocks from filling the table: at most half of a key's 32 ways stay blocked. Beyond that, the block
  * that ends soonest gives way:
  *
- *  - To another block, here. Its key keeps its way and its counts. Only the block ends, by a sum, as in
- *    `unblock`.
+ *  - To another block, here. Its key keeps its way and its counts. Only the block ends, as in `unblock`.
  *  - To a new key that finds no way, in `memory/insertion.ts`. The new key takes over the way with its
  *    counts.
  *
@@ -21,14 +20,16 @@ import type { SlidingWindow } from './sliding-window.js'
  * it.
  */
 export class BlockBound {
+  readonly #words: Words
   readonly #table: Table
-  readonly #window: SlidingWindow
+  readonly #algorithm: Algorithm
   /** The admission word with which `#surplus` chose its way. */
   #chosen = 0
 
-  constructor(table: Table, window: SlidingWindow) {
+  constructor(words: Words, table: Table, algorithm: Algorithm) {
+    this.#words = words
     this.#table = table
-    this.#window = window
+    this.#algorithm = algorithm
   }
 
   /**
@@ -45,16 +46,16 @@ export class BlockBound {
 
   /** Another key's way whose block ends soonest, or -1 if no more than half of the ways are blocked. */
   #surplus(lo: number, hi: number, reading: Reading): number {
-    const window = this.#window
+    const algorithm = this.#algorithm
     let blocked = 0
     let soonest = -1
     let soonestMs = Number.POSITIVE_INFINITY
     for (const way of this.#table.waysOf(lo, hi)) {
-      const base = window.base(way)
-      const v = load(window.words, base + ADM)
-      if ((v & STATE) !== LIVE || !window.isBlocked(base, v, reading.nowMs)) continue
+      const base = algorithm.base(way)
+      const v = load(this.#words, base + ADM)
+      if ((v & STATE) !== LIVE || !algorithm.isBlocked(base, v, reading.nowMs)) continue
       blocked++
-      const ms = window.blockedMs(base, reading.nowMs)
+      const ms = algorithm.blockedMs(base, reading.nowMs)
       if (this.#table.isNamed(way, lo, hi) || (soonest >= 0 && ms >= soonestMs)) continue
       soonest = way
       soonestMs = ms
@@ -75,13 +76,13 @@ export class BlockBound {
    *    the new block, which may be for ever.
    *  - after this CAS: that write fails, and the block is set again.
    *
-   * The sum is complete: the tick and the buckets are read after v, as in `decide`.
+   * `endBlock` reads the counts after v.
    */
   #end(way: number, reading: Reading): boolean {
-    const window = this.#window
-    const base = window.base(way)
-    if (!window.resum(base, this.#chosen, read(window.words, base + TICK), reading)) return false
-    window.epochs.count(base)
+    const algorithm = this.#algorithm
+    const base = algorithm.base(way)
+    if (!algorithm.endBlock(base, this.#chosen, reading)) return false
+    algorithm.epochs.count(base)
     return true
   }
 }

@@ -2,6 +2,7 @@ import type { Reading } from '../core/reading.js'
 import { SIXTEENTHS, type Ticks } from '../core/ticks.js'
 import { ADM, BLOCKED, COUNT, TICK, UNTIL } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
+import type { CellEstimates } from './algorithm.js'
 import type { SlidingWindow } from './sliding-window.js'
 
 /** Which buckets of a cell count at a reading. */
@@ -21,7 +22,7 @@ interface View {
  * in whole milliseconds after the reading. It is exact: one millisecond less is too early, also with a clock
  * of fractional milliseconds.
  */
-export class Estimates {
+export class Estimates implements CellEstimates {
   readonly #window: SlidingWindow
   readonly #ticks: Ticks
   readonly #smooth: boolean
@@ -110,6 +111,14 @@ export class Estimates {
     const isEmpty = (load(this.#window.words, base + ADM) & COUNT) === 0
     const free = tick + (isEmpty ? 1 : this.#window.ring.size + 1) // see Ring.isPast, Ring.isExpired
     return Math.max(0, this.#ticks.untilPosition(reading.nowMs, free))
+  }
+
+  effectMs(tick: number, readingMs: number): number {
+    const ticks = this.#ticks
+    const own = Math.floor(ticks.position(readingMs))
+    const distance = this.#window.ring.distance(tick, ticks.wrap(own) | 0)
+    const ahead = distance > ticks.modulus / 2 ? distance - ticks.modulus : distance
+    return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
   }
 
   /**

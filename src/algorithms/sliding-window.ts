@@ -82,6 +82,7 @@
  */
 import type { Reading } from '../core/reading.js'
 import type { Edge } from '../core/rule.js'
+import { Ticks } from '../core/ticks.js'
 import {
   ADM,
   AS_OF,
@@ -92,6 +93,7 @@ import {
   HI,
   LAP,
   LIVE,
+  MAX_TOTAL,
   NAMES_AT,
   NO_NOTE,
   NOTED,
@@ -105,22 +107,23 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, isStill, load, read, readInOrder, type Words, write } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
+import { Adjustments } from './adjustments.js'
+import { ADMITTED, type Algorithm, FULL, GONE, UNDECIDED } from './algorithm.js'
 import { BlockTime } from './block-time.js'
 import { Charges } from './charges.js'
 import { Epochs } from './epochs.js'
+import { Estimates } from './estimates.js'
 import { RefundMarks } from './refund-marks.js'
 import { Ring } from './ring.js'
-
-/** Results of `attempt` and `decide`. */
-export const UNDECIDED = -2
-export const GONE = -1 // not the key's way: the caller reads the clock and looks the key up again
-export const FULL = 0
-export const ADMITTED = 1
 
 /** A note has room for 19 bits of the tick, as the sixteenths take 4 of its 23. A step is half of that. */
 export const STEP_BITS = 18
 
-export class SlidingWindow {
+/** @see Algorithm */
+export class SlidingWindow implements Algorithm {
+  readonly estimates: Estimates
+  readonly adjustments: Adjustments
+  readonly hasWholeMs: boolean
   readonly ring: Ring
   readonly marks: RefundMarks
   readonly charges: Charges
@@ -130,19 +133,12 @@ export class SlidingWindow {
   readonly hasNodes: boolean
   readonly until: BlockTime
   readonly epochs: Epochs
-  /** The cell's tick at the last decision. An admission was charged there. */
   chargedTick = 0
-  /** The stamp of the last admission's charge, which giving back needs. */
   chargedStamp = 0
-  /**
-   * The admission word that the last decision left or read. With `chargedTick`, it shows later if the cell
-   * has changed.
-   */
   lastAdm = 0
-  /** The last UNTIL that was read. If `lastAdm` is blocked, it is the block that refused. */
   lastUntil = 0
 
-  constructor(words: Words, shape: Shape, edge: Edge, originMs: number) {
+  constructor(words: Words, shape: Shape, edge: Edge, originMs: number, ticks = ticksOf(shape)) {
     this.words = words
     this.shape = shape
     this.ring = new Ring(words, shape, originMs)
@@ -152,6 +148,14 @@ export class SlidingWindow {
     this.hasNodes = shape.sums !== 'linear'
     this.until = new BlockTime(originMs)
     this.epochs = new Epochs(shape)
+    this.hasWholeMs = Number.isInteger(ticks.granuleMs) && !this.#smooth
+    this.estimates = new Estimates(this, ticks, this.#smooth)
+    this.adjustments = new Adjustments(this)
+  }
+
+  touch(way: number, tick: number): number {
+    const base = this.base(way)
+    return read(this.words, base + ADM) | read(this.words, base + BUCKETS + this.ring.slot(tick))
   }
 
   /** Brings a cell's tick to the reading. The read is plain: if it is late, the compare-exchange fails. */
@@ -222,9 +226,6 @@ export class SlidingWindow {
     return read(this.words, this.base(way) + HI) === hi
   }
 
-  /**
-   * Records a way's admission word and tick as a decision does. Returns false if the way is not the key's.
-   */
   observe(way: number, lo: number, hi: number): boolean {
     const v = load(this.words, this.base(way) + ADM)
     if (!this.isOf(v, way, lo, hi)) return false
@@ -232,14 +233,10 @@ export class SlidingWindow {
     return true
   }
 
-  /** Whether the way is as it was when its admission word was `v` and its tick was `e`. */
   isUnchanged(way: number, lo: number, hi: number, v: number, e: number): boolean {
     return load(this.words, this.base(way) + ADM) === v && this.#isCurrent(v, way, lo, hi, e)
   }
 
-  /**
-   * The same, after the caller has read the way's buckets. Valid only if {@link isUnchanged} was true before.
-   */
   isStillUnchanged(way: number, v: number, e: number): boolean {
     const base = this.base(way)
     return isStill(this.words, base + ADM, v) && read(this.words, base + TICK) === e
@@ -331,6 +328,31 @@ export class SlidingWindow {
     return this.isBlocked(base, v, reading.nowMs)
   }
 
+  isExpired(base: number, tick: number, reading: Reading): boolean {
+    return this.ring.isExpired(base, tick, reading)
+  }
+
+  isPast(base: number, tick: number, reading: Reading): boolean {
+    return this.ring.isPast(base, tick, reading)
+  }
+
+  begin(base: number, reading: Reading): void {
+    this.ring.begin(base, reading)
+  }
+
+  mostUsed(v: number): number {
+    return v & COUNT
+  }
+
+  inherited(v: number, isExpired: boolean): number {
+    return isExpired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
+  }
+
+  /** A sum ends it. The tick and the buckets are read after v, as in `decide`. */
+  endBlock(base: number, v: number, reading: Reading): boolean {
+    return this.resum(base, v, read(this.words, base + TICK), reading)
+  }
+
   /** Sums the window that ends in tick e, and writes the note. Returns false if `v` has changed. */
   resum(base: number, v: number, e: number, reading: Reading): boolean {
     const sixteenth = this.sixteenthOf(e, reading)
@@ -368,3 +390,5 @@ export class SlidingWindow {
     return this.until.leftMs(this.lastUntil, nowMs)
   }
 }
+
+const ticksOf = ({ windowMs, buckets, modulus }: Shape): Ticks => new Ticks(windowMs, buckets, modulus)

@@ -1,5 +1,4 @@
-import type { Estimates } from '../algorithms/estimates.js'
-import type { SlidingWindow } from '../algorithms/sliding-window.js'
+import type { Algorithm, CellEstimates } from '../algorithms/algorithm.js'
 import { type Decided, type Figures, type InlineDecision, isRefusal, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
 import type { Arena } from '../memory/arena.js'
@@ -26,8 +25,8 @@ import type { NativeSingle } from '../native/single.js'
 export class DecisionEstimates {
   readonly #arena: Arena
   readonly #table: Table
-  readonly #window: SlidingWindow
-  readonly #cellEstimates: Estimates
+  readonly #algorithm: Algorithm
+  readonly #cellEstimates: CellEstimates
   readonly #insertion: Insertion
   readonly #reading: Reading
   readonly #single: NativeSingle | undefined
@@ -40,16 +39,15 @@ export class DecisionEstimates {
   constructor(
     arena: Arena,
     table: Table,
-    window: SlidingWindow,
-    estimates: Estimates,
+    algorithm: Algorithm,
     insertion: Insertion,
     reading: Reading,
     single: NativeSingle | undefined,
   ) {
     this.#arena = arena
     this.#table = table
-    this.#window = window
-    this.#cellEstimates = estimates
+    this.#algorithm = algorithm
+    this.#cellEstimates = algorithm.estimates
     this.#insertion = insertion
     this.#reading = reading
     this.#single = single
@@ -83,7 +81,7 @@ export class DecisionEstimates {
         ? this.#cellEstimates.usedAtCharge(base, tick, then)
         : this.#cellEstimates.used(base, then),
     )
-    return Math.max(0, limit - (used ?? adm & COUNT))
+    return Math.max(0, limit - (used ?? this.#algorithm.mostUsed(adm)))
   }
 
   /** Milliseconds until the cost of a refusal would be admitted, at least 1. */
@@ -101,18 +99,14 @@ export class DecisionEstimates {
     // The charge of the decision itself leaves the window last.
     const isNewest = outcome === Outcome.CHARGED || outcome === Outcome.GIVEN_BACK
     if (isNewest) return this.#cellEstimates.untilGone(tick, then)
-    if ((adm & COUNT) === 0) return 0
+    if (this.#algorithm.mostUsed(adm) === 0) return 0
     const emptyMs = this.#exactly(decided, (base) => this.#cellEstimates.untilEmpty(base, then))
     return Math.max(blockedMs, emptyMs ?? this.#cellEstimates.untilGone(tick, then))
   }
 
   /** @see InlineDecision.effectMs */
   effectOf({ tick }: { readonly tick: number }, readingMs: number): number {
-    const { ticks } = this.#reading
-    const own = Math.floor(ticks.position(readingMs))
-    const distance = this.#window.ring.distance(tick, ticks.wrap(own) | 0)
-    const ahead = distance > ticks.modulus / 2 ? distance - ticks.modulus : distance
-    return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
+    return this.#cellEstimates.effectMs(tick, readingMs)
   }
 
   /**
@@ -128,7 +122,7 @@ export class DecisionEstimates {
       const until = (units: number) => this.#untilRoom(lo, hi, units, limit)
       return this.#figures(0, isAllowed, cost > limit, cost > limit ? 0 : until(cost), until(limit))
     }
-    const base = this.#window.base(way)
+    const base = this.#algorithm.base(way)
     const reading = this.#reading
     const left = Math.max(0, limit - this.#cellEstimates.used(base, reading))
     const retry = isAllowed || cost > limit ? 0 : this.#cellEstimates.untilFits(base, cost, limit, reading)
@@ -150,7 +144,7 @@ export class DecisionEstimates {
    * Milliseconds until an insertion can take a way of the key's sets, and `cost` fits with the counts there.
    */
   #untilRoom(lo: number, hi: number, cost: number, limit: number): number {
-    const bases = [...this.#table.waysOf(lo, hi)].map((way) => this.#window.base(way))
+    const bases = [...this.#table.waysOf(lo, hi)].map((way) => this.#algorithm.base(way))
     let first = Number.POSITIVE_INFINITY
     for (const base of bases) {
       if ((load(this.#arena.words, base + ADM) & STATE) === CLAIMED) continue // perhaps for ever
@@ -184,7 +178,7 @@ export class DecisionEstimates {
 
   /** Milliseconds from the decision to the end of the block that refused it; 0 if no block did. */
   #blockedMs({ adm, until, at }: Decided): number {
-    return (adm & COUNT) === BLOCKED && until !== undefined ? this.#window.until.wholeMs(until, at) : 0
+    return (adm & COUNT) === BLOCKED && until !== undefined ? this.#algorithm.until.wholeMs(until, at) : 0
   }
 
   #readingOf({ at }: Decided): Reading {
@@ -196,9 +190,10 @@ export class DecisionEstimates {
   /** The result of `read` on the decision's cell; undefined if the cell may have changed, or be unmapped. */
   #exactly(decided: Decided, read: (base: number) => number): number | undefined {
     const { way, lo, hi, adm, tick } = decided
-    if (!this.#canTrustEpoch(decided) || !this.#window.isUnchanged(way, lo, hi, adm, tick)) return undefined
-    const figure = read(this.#window.base(way))
-    return this.#window.isStillUnchanged(way, adm, tick) ? figure : undefined
+    if (!this.#canTrustEpoch(decided) || !this.#algorithm.isUnchanged(way, lo, hi, adm, tick))
+      return undefined
+    const figure = read(this.#algorithm.base(way))
+    return this.#algorithm.isStillUnchanged(way, adm, tick) ? figure : undefined
   }
 
   #canTrustEpoch({ era, way }: Decided): boolean {

@@ -1,5 +1,5 @@
-import { Estimates } from '../algorithms/estimates.js'
-import { ADMITTED, FULL, GONE, SlidingWindow, UNDECIDED } from '../algorithms/sliding-window.js'
+import { ADMITTED, type Algorithm, FULL, GONE, UNDECIDED } from '../algorithms/algorithm.js'
+import { algorithmFor } from '../algorithms/select.js'
 import type { Clock } from '../core/clock.js'
 import { type Decided, type Figures, InlineDecision, isRefusal, Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
@@ -7,7 +7,7 @@ import { Ticks } from '../core/ticks.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import { Insertion } from '../memory/insertion.js'
-import { ADM, BUCKETS, COUNT, HEADER, NAMES_AT } from '../memory/layout.js'
+import { HEADER, NAMES_AT } from '../memory/layout.js'
 import { RuleLimit } from '../memory/limit.js'
 import { readStatistics } from '../memory/statistics.js'
 import { Table } from '../memory/table.js'
@@ -37,11 +37,8 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** The way of the last decision, or -1: a hint for the next one on the same key. */
   way = NO_WAY
   readonly #arena: Arena
-  /** Whether granules begin at whole milliseconds, and the edge is strict. */
-  readonly #hasWholeGranules: boolean
   readonly #table: Table
-  readonly #window: SlidingWindow
-  readonly #cellEstimates: Estimates
+  readonly #algorithm: Algorithm
   readonly #insertion: Insertion
   readonly #single: NativeSingle | undefined
   /** Refunds, penalties and blocks. */
@@ -63,13 +60,12 @@ export class InlineEngine implements Engine<InlineDecision> {
    * rules, and counts their decisions.
    */
   constructor(arena: Arena, ruleName: string, clock: Clock, call?: Int32Array) {
-    const { words, shape, originMs, edge } = arena
+    const { words, shape } = arena
     const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
     this.ruleName = ruleName
     this.isShadow = arena.shadow
     this.#changesRefusals = changesRefusals(arena)
     this.#countsRefused = arena.countRefused
-    this.#hasWholeGranules = Number.isInteger(ticks.granuleMs) && edge === 'strict'
     this.reading = new Reading(clock, ticks)
     const batches = NativeBatches.for(arena, clock)
     this.#isNative = batches !== undefined
@@ -77,22 +73,20 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#arena = arena
     this.#limit = new RuleLimit(words)
     this.#table = new Table(words, shape)
-    this.#window = new SlidingWindow(words, shape, edge, originMs)
-    this.#cellEstimates = new Estimates(this.#window, ticks, edge === 'smooth')
-    this.#insertion = new Insertion(words, this.#table, this.#window, this.reading, arena.onFull)
-    this.changes = new KeyChanges(arena, this.#table, this.#window, this.#insertion, this.reading)
+    this.#algorithm = algorithmFor(arena, ticks)
+    this.#insertion = new Insertion(words, this.#table, this.#algorithm, this.reading, arena.onFull)
+    this.changes = new KeyChanges(arena, this.#table, this.#algorithm, this.#insertion, this.reading)
     this.#single = NativeSingle.for(arena, this.reading, call)
     this.#tally = new Tally(call === undefined ? arena : undefined)
     this.estimates = new DecisionEstimates(
       arena,
       this.#table,
-      this.#window,
-      this.#cellEstimates,
+      this.#algorithm,
       this.#insertion,
       this.reading,
       this.#single,
     )
-    const { epochs } = this.#window
+    const { epochs } = this.#algorithm
     this.era = new Era(this, epochs)
     epochs.onEra = () => {
       this.era = new Era(this, epochs)
@@ -139,9 +133,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   touch(lo: number, hint: number): number {
     const { words } = this.#arena
     const way = hint >= 0 ? hint : this.#table.home(lo)
-    const base = this.#window.base(way)
-    const bucket = base + BUCKETS + this.#window.ring.slot(this.reading.tick)
-    return read(words, NAMES_AT + way) | read(words, base + ADM) | read(words, bucket)
+    return read(words, NAMES_AT + way) | this.#algorithm.touch(way, this.reading.tick)
   }
 
   /** Decides and charges as one of several rules, by the reading that the caller has set. */
@@ -170,12 +162,12 @@ export class InlineEngine implements Engine<InlineDecision> {
   #decisionOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
     const { way } = this
     if (way < 0) return this.#newKeyDecisionOf(lo, hi, cost, limit, outcome)
-    const { chargedTick, chargedStamp, lastAdm } = this.#window
+    const { chargedTick, chargedStamp, lastAdm } = this.#algorithm
     const { nowMs } = this.reading
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
-    if (needsDetails(at, nowMs, lastAdm)) keepDetails(made, at, nowMs, this.#window.lastUntil)
+    if (needsDetails(at, nowMs, lastAdm)) keepDetails(made, at, nowMs, this.#algorithm.lastUntil)
     return made
   }
 
@@ -208,14 +200,14 @@ export class InlineEngine implements Engine<InlineDecision> {
    * decision itself.
    */
   #keptReading(nowMs: number): number {
-    return this.#hasWholeGranules ? Math.floor(nowMs) : nowMs
+    return this.#algorithm.hasWholeMs ? Math.floor(nowMs) : nowMs
   }
 
   /** Decides and charges, without an object for the decision: `way` is its way, or -1. */
   decide(lo: number, hi: number, cost: number, limit: number, hint: number): Outcome {
     const way = hint >= 0 ? hint : this.#table.guess(lo, hi)
     if (way >= 0 && cost > 0 && cost <= limit) {
-      const found = this.#window.attempt(way, lo, hi, cost, limit, this.reading)
+      const found = this.#algorithm.attempt(way, lo, hi, cost, limit, this.reading)
       if (found !== UNDECIDED) return this.#finish(way, found, lo, hi, cost)
     }
     return this.#decideByLookup(way, lo, hi, cost, limit)
@@ -224,14 +216,14 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** Decides what the attempt on the guessed way did not: looks the key up, and inserts a new one. */
   #decideByLookup(guess: number, lo: number, hi: number, cost: number, limit: number): Outcome {
     if (cost === 0 || cost > limit) return this.#decideUncharged(lo, hi, cost)
-    const window = this.#window
+    const algorithm = this.#algorithm
     let way = guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess : this.#table.findLive(lo, hi)
     for (;;) {
       if (way < 0) {
         if (!this.#insertion.insert(lo, hi)) return this.#decideWithoutRoom()
       } else {
-        window.enter(window.base(way), this.reading)
-        const found = window.decide(way, lo, hi, cost, limit, this.reading)
+        algorithm.enter(algorithm.base(way), this.reading)
+        const found = algorithm.decide(way, lo, hi, cost, limit, this.reading)
         if (found !== GONE) return this.#finish(way, found, lo, hi, cost)
       }
       way = this.#table.findLive(lo, hi)
@@ -284,7 +276,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** What the figures of the last decision depend on. The key has a way. */
   decided(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Decided {
-    const { chargedTick: tick, lastAdm: adm, lastUntil } = this.#window
+    const { chargedTick: tick, lastAdm: adm, lastUntil } = this.#algorithm
     const until = isRefusal(outcome) ? lastUntil : undefined
     const { era, way } = this
     return { era, lo, hi, cost, limit, at: this.reading.nowMs, outcome, way, tick, adm, until }
@@ -296,12 +288,12 @@ export class InlineEngine implements Engine<InlineDecision> {
     if (used >= 0) return used
     const way = this.#table.findLive(lo, hi)
     this.reading.take()
-    return way < 0 ? 0 : this.#cellEstimates.usedInLast(this.#window.base(way), this.reading, lastMs)
+    return way < 0 ? 0 : this.#algorithm.estimates.usedInLast(this.#algorithm.base(way), this.reading, lastMs)
   }
 
   /** The tick and the stamp of the last charge. */
-  get lastCharge(): Pick<SlidingWindow, 'chargedTick' | 'chargedStamp'> {
-    return this.#window
+  get lastCharge(): Pick<Algorithm, 'chargedTick' | 'chargedStamp'> {
+    return this.#algorithm
   }
 
   statistics(): EngineStatistics {
@@ -324,11 +316,11 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#tally.flush()
   }
 
-  /** The key's way, or -1. Its admission word and tick are copied to the window's `last...` fields. */
+  /** The key's way, or -1. Its admission word and tick are copied to the algorithm's `last...` fields. */
   #lookUp(lo: number, hi: number): number {
     for (;;) {
       const way = this.#table.findLive(lo, hi)
-      if (way < 0 || this.#window.observe(way, lo, hi)) return way
+      if (way < 0 || this.#algorithm.observe(way, lo, hi)) return way
     }
   }
 
@@ -344,8 +336,8 @@ export class InlineEngine implements Engine<InlineDecision> {
     // The total errs high, so a cost that fits with it needs no sum.
     const fits =
       cost === 0 ||
-      (way === this.way && (this.#window.lastAdm & COUNT) + cost <= limit) ||
-      this.#cellEstimates.used(this.#window.base(way), this.reading) + cost <= limit
+      (way === this.way && this.#algorithm.mostUsed(this.#algorithm.lastAdm) + cost <= limit) ||
+      this.#algorithm.estimates.used(this.#algorithm.base(way), this.reading) + cost <= limit
     return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
 
@@ -360,7 +352,11 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Whether the way of the last `#lookUp` is blocked. */
   #isBlocked(): boolean {
-    return this.#window.isBlocked(this.#window.base(this.way), this.#window.lastAdm, this.reading.nowMs)
+    return this.#algorithm.isBlocked(
+      this.#algorithm.base(this.way),
+      this.#algorithm.lastAdm,
+      this.reading.nowMs,
+    )
   }
 
   #decideWithoutRoom(): Outcome {
@@ -383,7 +379,8 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** Refuses by a rule with the option `countRefused` or `shadow`. */
   #refuseByOptions(way: number, lo: number, hi: number, cost: number): Outcome {
     // The figures of the decision are then those of the cell with this charge.
-    if (this.#countsRefused && this.changes.penalizeWay(way, lo, hi, cost)) this.#window.observe(way, lo, hi)
+    if (this.#countsRefused && this.changes.penalizeWay(way, lo, hi, cost))
+      this.#algorithm.observe(way, lo, hi)
     return this.#tallyOutcome(Outcome.REFUSED)
   }
 

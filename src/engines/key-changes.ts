@@ -1,6 +1,5 @@
-import { Adjustments } from '../algorithms/adjustments.js'
+import { type Algorithm, type CellAdjustments, GONE } from '../algorithms/algorithm.js'
 import { BlockBound } from '../algorithms/block-bound.js'
-import { GONE, type SlidingWindow } from '../algorithms/sliding-window.js'
 import { type InlineDecision, Outcome } from '../core/decision.js'
 import type { Reading } from '../core/reading.js'
 import type { Arena } from '../memory/arena.js'
@@ -21,20 +20,20 @@ const WAYS_PER_READING = 64
 export class KeyChanges {
   readonly #arena: Arena
   readonly #table: Table
-  readonly #window: SlidingWindow
+  readonly #algorithm: Algorithm
   readonly #insertion: Insertion
   readonly #reading: Reading
-  readonly #adjustments: Adjustments
+  readonly #adjustments: CellAdjustments
   readonly #blockBound: BlockBound
 
-  constructor(arena: Arena, table: Table, window: SlidingWindow, insertion: Insertion, reading: Reading) {
+  constructor(arena: Arena, table: Table, algorithm: Algorithm, insertion: Insertion, reading: Reading) {
     this.#arena = arena
     this.#table = table
-    this.#window = window
+    this.#algorithm = algorithm
     this.#insertion = insertion
     this.#reading = reading
-    this.#adjustments = new Adjustments(window)
-    this.#blockBound = new BlockBound(table, window)
+    this.#adjustments = algorithm.adjustments
+    this.#blockBound = new BlockBound(arena.words, table, algorithm)
   }
 
   /** Gives back the charge of a decision or a part of it, once. Returns how many units. */
@@ -62,7 +61,7 @@ export class KeyChanges {
   /** The same by the last reading of the clock. */
   takeBackFrom(way: number, tick: number, cost: number, stamp: number): number {
     // The way may have a new owner; expired charges stay expired.
-    this.#window.enter(this.#window.base(way), this.#reading)
+    this.#algorithm.enter(this.#algorithm.base(way), this.#reading)
     return this.#adjustments.giveBack(way, tick, cost, stamp) ? cost : 0
   }
 
@@ -92,7 +91,7 @@ export class KeyChanges {
   /** Refuses the key for `ms`, `Infinity` for ever. False: there is no room for the key. */
   block(lo: number, hi: number, ms: number): boolean {
     const set = (way: number) =>
-      this.#adjustments.block(way, lo, hi, this.#window.until.wordFor(this.#reading.nowMs, ms))
+      this.#adjustments.block(way, lo, hi, this.#algorithm.until.wordFor(this.#reading.nowMs, ms))
     if (!this.#changeOrInsert(lo, hi, set, true)) return false
     const ended = this.#blockBound.hold(lo, hi, this.#reading)
     if (ended > 0) count(this.#arena.words, HEADER.BLOCKS_EVICTED, ended)
@@ -126,12 +125,12 @@ export class KeyChanges {
 
   #clearWay(way: number): void {
     const { words } = this.#arena
-    const base = this.#window.base(way)
+    const base = this.#algorithm.base(way)
     for (;;) {
       if ((load(words, base + ADM) & STATE) !== LIVE) return
       const lo = read(words, NAMES_AT + way) // if the way changes hands now, the refund finds it
       const hi = read(words, base + HI)
-      this.#window.enter(base, this.#reading)
+      this.#algorithm.enter(base, this.#reading)
       if (this.#adjustments.refund(way, lo, hi, Number.MAX_SAFE_INTEGER) === GONE) continue
       if (this.#adjustments.unblock(way, lo, hi, this.#reading) !== GONE) return
     }
@@ -146,7 +145,7 @@ export class KeyChanges {
     for (;;) {
       const way = this.#table.findLive(lo, hi)
       if (way < 0) return absent
-      this.#window.enter(this.#window.base(way), this.#reading)
+      this.#algorithm.enter(this.#algorithm.base(way), this.#reading)
       const changed = change(way)
       if (changed !== GONE) return changed
     }

@@ -39,12 +39,7 @@ export interface RuleEngine extends Engine<RulePart> {
 export const hasUnit = ({ words }: Arena): boolean => unitIn(words) !== undefined
 
 /** The engine of a rule. */
-export function ruleEngineOf(
-  arena: Arena,
-  ruleName: string,
-  clock: Clock,
-  call?: Int32Array,
-): RuleEngine {
+export function ruleEngineOf(arena: Arena, ruleName: string, clock: Clock, call?: Int32Array): RuleEngine {
   const engine = new InlineEngine(arena, ruleName, clock, call)
   const unit = unitIn(arena.words)
   return unit === undefined ? engine : new UnitEngine(engine, unit)

@@ -59,7 +59,8 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   #setReading(nowMs: number): void {
-    for (const engine of this.engines) engine.reading.set(nowMs)
+    const { engines } = this
+    for (let i = 0; i < engines.length; i++) engines[i]!.reading.set(nowMs)
   }
 
   checkNow(lo: number, hi: number, cost: number, hint = NO_WAY): RulesDecision {
@@ -84,7 +85,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     if (cost > 1 && this.#isAboveLimit(cost, limits)) return this.#refuseCost(lo, hi, cost, hint, limits)
     const { engines } = this
     let touched = 0
-    for (const engine of engines) touched |= engine.touch(lo, hint)
+    for (let i = 1; i < engines.length; i++) touched |= engines[i]!.touch(lo, hint)
     this.touched = touched
     return this.#decideFrom(0, new Array(engines.length), lo, hi, cost, hint, limits)
   }

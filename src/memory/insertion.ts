@@ -9,7 +9,6 @@ import {
   HEADER,
   HI,
   LIVE,
-  MAX_TOTAL,
   MOST_BLOCKED,
   NAMED,
   NAMES_AT,
@@ -24,14 +23,16 @@ import { add, compareExchange, load, read, store, type Words, write } from './wo
 
 /** The cells that insertion hands from one key to another. Clocks of threads may differ by a granule. */
 export interface Cells {
-  readonly ring: {
-    /** Whether all counts of a cell with this tick have left the window, by the clock of every thread. */
-    isExpired(base: number, tick: number, reading: Reading): boolean
-    /** Whether `tick` is over by the clock of every thread. Then each thread agrees with a total of 0. */
-    isPast(base: number, tick: number, reading: Reading): boolean
-    /** Gives a way that was never used its first tick. */
-    begin(base: number, reading: Reading): void
-  }
+  /** Whether all counts of a cell with this tick have expired, by the clock of every thread. */
+  isExpired(base: number, tick: number, reading: Reading): boolean
+  /** Whether `tick` is over by the clock of every thread. Then each thread agrees that nothing counts. */
+  isPast(base: number, tick: number, reading: Reading): boolean
+  /** Gives a way that was never used its first tick. */
+  begin(base: number, reading: Reading): void
+  /** The units that count at most, by the admission word `v` alone. More than any limit if it is blocked. */
+  mostUsed(v: number): number
+  /** The payload of `v` that the next key takes over: the counts of the cell, without its block. */
+  inherited(v: number, isExpired: boolean): number
   /** Whether the cell is blocked by its admission word `v`, and the block has not ended. */
   isBlocked(base: number, v: number, nowMs: number): boolean
   /** Milliseconds until the block of a blocked cell ends. */
@@ -195,10 +196,10 @@ export class Insertion {
           blocked++
           continue
         }
-        const total = v & COUNT
+        const total = this.#cells.mostUsed(v)
         const tick = read(this.#words, base + TICK) // plain: the claim checks again
-        const isEmpty = total === 0 && this.#cells.ring.isPast(base, tick, this.#reading)
-        if (state === FREE || isEmpty || this.#cells.ring.isExpired(base, tick, this.#reading)) {
+        const isEmpty = total === 0 && this.#cells.isPast(base, tick, this.#reading)
+        if (state === FREE || isEmpty || this.#cells.isExpired(base, tick, this.#reading)) {
           empties++
           if (empty < 0 || state === FREE) empty = i
         } else if (total < leastTotal || least < 0) {
@@ -235,7 +236,7 @@ export class Insertion {
       const base = this.#table.base(wayOf(i, first, second))
       if ((v & STATE) !== LIVE || !this.#cells.isBlocked(base, v, nowMs)) continue
       const tick = read(this.#words, base + TICK) // plain: the claim checks again
-      if (this.#onFull !== 'evict' && !this.#cells.ring.isExpired(base, tick, this.#reading)) continue
+      if (this.#onFull !== 'evict' && !this.#cells.isExpired(base, tick, this.#reading)) continue
       const ms = this.#cells.blockedMs(base, nowMs)
       if (soonest >= 0 && ms >= soonestMs) continue
       soonest = i
@@ -265,14 +266,14 @@ export class Insertion {
     this.#reading.take() // after the tick: what has expired by this tick has expired by any later one
     const isBlocked = this.#cells.isBlocked(base, v, this.#reading.nowMs)
     if (isBlocked && !this.#endsBlock) return undefined // blocked since it was chosen
-    const expired = this.#cells.ring.isExpired(base, tick, this.#reading)
-    const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
+    const expired = this.#cells.isExpired(base, tick, this.#reading)
+    const payload = this.#cells.inherited(v, expired)
     const wasLive = (v & STATE) === LIVE
-    const stillCounts = wasLive && (total > 0 || !this.#cells.ring.isPast(base, tick, this.#reading))
+    const stillCounts = wasLive && (payload > 0 || !this.#cells.isPast(base, tick, this.#reading))
     if (stillCounts && this.#onFull !== 'evict') return undefined // its key came back meanwhile
 
     add(words, HEADER.CLAIMING, 1)
-    const mine = ((v + ONE_EPOCH) & EPOCH) | CLAIMED | total
+    const mine = ((v + ONE_EPOCH) & EPOCH) | CLAIMED | payload
     if (compareExchange(words, base + ADM, v, mine) !== v) {
       add(words, HEADER.CLAIMING, -1)
       return undefined
@@ -281,7 +282,7 @@ export class Insertion {
     if (wasLive) add(words, HEADER.KEYS, -1)
     // Without a name the way was never used: a former key leaves its name, its tick and the buckets of its
     // laps.
-    if (read(words, NAMES_AT + way) === 0) this.#cells.ring.begin(base, this.#reading)
+    if (read(words, NAMES_AT + way) === 0) this.#cells.begin(base, this.#reading)
     write(words, base + HI, hi) // plain: the store of NAMED publishes both
     write(words, NAMES_AT + way, lo)
     const named = (mine & ~STATE) | NAMED

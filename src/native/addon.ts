@@ -41,11 +41,7 @@ export interface Addon {
    * The same for a decision by several rules, whose calls stand one after the other in `calls`. All arrays of
    * words must be on SharedArrayBuffers. @see NativeSeries
    */
-  series(
-    words: readonly Int32Array[],
-    params: readonly NativeParams[],
-    calls: Int32Array,
-  ): () => void
+  series(words: readonly Int32Array[], params: readonly NativeParams[], calls: Int32Array): () => void
 }
 
 /** The result of loading the addon in this thread. */

@@ -124,16 +124,15 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   'a block ended by clearing its counts': {
     scenario: 'a block ends for another while its key decides',
     edits: [
-      inBlockBound(
-        'if (!window.resum(base, this.#chosen, read(window.words, base + TICK), reading))',
-        'const v = this.#chosen;\n        if (compareExchange(window.words, base + ADM, v, ((v & STATE) + (v & 0xff000000) + (1 << 24)) | 0) !== v)',
+      inWindow(
+        'return this.resum(base, v, read(this.words, base + TICK), reading);',
+        'return compareExchange(this.words, base + ADM, v, ((v & ~COUNT) + ONE_EPOCH) | 0) === v;',
       ),
-      inBlockBound('import { load, read }', 'import { compareExchange, load, read }'),
     ],
   },
   'a block evicted by an admission word that was loaded after its selection': {
     test: 'algorithms/interrupted',
-    edits: [inBlockBound('resum(base, this.#chosen,', 'resum(base, load(window.words, base + ADM),')],
+    edits: [inBlockBound('endBlock(base, this.#chosen,', 'endBlock(base, load(this.#words, base + ADM),')],
   },
   'a block evicted from the key that is being blocked': {
     test: 'limiter/block-bound',

@@ -1,5 +1,14 @@
 // Mistakes in charging, committing, summing and sweeping.
-import { inCharges, inEngine, inPlain, inRing, inWindow, type Mutant, withoutAttempt } from './mutant.js'
+import {
+  inCharges,
+  inEngine,
+  inPlain,
+  inRing,
+  inTally,
+  inWindow,
+  type Mutant,
+  withoutAttempt,
+} from './mutant.js'
 
 /** Moves the first check of an attempt before its read of the admission word. */
 export const checksBeforehand = inWindow(
@@ -152,6 +161,6 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'statistics counted twice': {
     test: 'limiter/stats',
-    edits: [inEngine('this.#allowed = 0;\n        this.#denied = 0;', 'this.#denied = 0;')],
+    edits: [inTally('this.#allowed = 0;\n        this.#denied = 0;', 'this.#denied = 0;')],
   },
 }

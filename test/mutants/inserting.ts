@@ -1,5 +1,5 @@
 // Mistakes in insertion.
-import { inInsertion, inRing, inTable, type Mutant } from './mutant.js'
+import { inInsertion, inRing, inTable, inWindow, type Mutant } from './mutant.js'
 
 export const inserting: Readonly<Record<string, Mutant>> = {
   'a way that does not settle its tick': {
@@ -23,10 +23,10 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   'an empty way claimed that another clock may still count': {
     scenario: 'an empty way is claimed, beside a clock that is a granule behind',
     edits: [
-      inInsertion('total === 0 && this.#cells.ring.isPast(base, tick, this.#reading)', 'total === 0'),
+      inInsertion('total === 0 && this.#cells.isPast(base, tick, this.#reading)', 'total === 0'),
       inInsertion(
-        'wasLive && (total > 0 || !this.#cells.ring.isPast(base, tick, this.#reading))',
-        'wasLive && total > 0',
+        'wasLive && (payload > 0 || !this.#cells.isPast(base, tick, this.#reading))',
+        'wasLive && payload > 0',
       ),
     ],
   },
@@ -74,7 +74,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   },
   'a block that is inherited': {
     scenario: 'a blocked way goes to a new key while its own decides',
-    edits: [inInsertion('Math.min(v & COUNT, MAX_TOTAL)', 'v & COUNT')],
+    edits: [inWindow('Math.min(v & COUNT, MAX_TOTAL)', 'v & COUNT')],
   },
   'a block that keeps a new key out': {
     test: 'limiter/block-bound',
@@ -112,7 +112,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   },
   'inherited counts that are dropped': {
     scenario: 'a live way is evicted, and its counts are taken over',
-    edits: [inInsertion('const total = expired ? 0 : Math.min(v & COUNT, MAX_TOTAL);', 'const total = 0;')],
+    edits: [inInsertion('const payload = this.#cells.inherited(v, expired);', 'const payload = 0;')],
   },
   'a scan of the first set only': {
     scenario: 'two insert one new key, each another way',

@@ -5,6 +5,7 @@ import { runInNewContext } from 'node:vm'
 import { createLimiter, manualClock } from 'millrace'
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
+import { MOST_RULES } from '#millrace/core/rule.js'
 import { shapeFor } from '#millrace/memory/layout.js'
 import { addonFor } from '#millrace/native/addon.js'
 import { CALL_WORDS, PARAM } from '#millrace/native/native-params.js'
@@ -121,6 +122,63 @@ test('a decision of the addon can be refunded, and a changed limit applies at on
   limiter.update('default', { limit: 1 })
   const refused = limiter.check(handle)
   assert.equal([refused.allowed, refused.limit, refused.retryAfterMs], [false, 1, 61_000 - (1e6 % 1_000)])
+})
+
+const makeSeries = (...args: unknown[]) =>
+  (addonFor({ MILLRACE_NATIVE: '1' })!.series as (...a: unknown[]) => unknown)(...args)
+
+test('a series takes as many arenas as params, on shared memory, and holds them', () => {
+  const calls = onShared(2 * CALL_WORDS)
+  const arenas = [onShared(WORDS), onShared(WORDS)]
+  const params = [rightParams(), rightParams()]
+  const run = makeSeries(arenas, params, calls) as (() => unknown) & Record<string, unknown>
+  assert.is(run(), undefined)
+  assert.equal([run.words0 === arenas[0], run.words1 === arenas[1], run.calls === calls], [true, true, true])
+  for (const wrong of [undefined, 1, {}, onShared(WORDS)]) {
+    assert.throws(() => makeSeries(wrong, params, calls), TypeError)
+    assert.throws(() => makeSeries(arenas, wrong, calls), TypeError)
+  }
+  assert.throws(() => makeSeries([onShared(WORDS), 1], params, calls), TypeError)
+  assert.throws(() => makeSeries([new Int32Array(WORDS), arenas[1]], params, calls), TypeError)
+  assert.throws(() => makeSeries([], [], calls), RangeError)
+  assert.throws(() => makeSeries(arenas, params.slice(1), calls), RangeError)
+  assert.throws(() => makeSeries(arenas, params, onShared(2 * CALL_WORDS - 1)), RangeError)
+  const most = Array.from({ length: MOST_RULES + 1 }, () => onShared(WORDS))
+  assert.throws(() => makeSeries(most, most.map(rightParams), onShared(20 * CALL_WORDS)), RangeError)
+})
+
+test('a series decides several rules as TypeScript does, also where it leaves some to TypeScript', () => {
+  const played = (side: Side) => {
+    const clock = manualClock(1e6)
+    const rules = [
+      { name: 'burst', limit: 3, window: '1s' },
+      { name: 'minute', limit: 5, window: '1m' },
+      { name: 'watched', limit: 4, window: '1h', shadow: true },
+    ] as const
+    const limiter = onSide(side, () => createLimiter({ rules, maxKeys: 20, clock }))
+    // New keys, known ones, a refusal by each rule, costs that are never charged, and a clock that moves.
+    const calls = Array.from({ length: 60 }, (_, i) => {
+      clock.advance(i % 7 === 0 ? 700 : 0)
+      const decision = limiter.check(`key ${i % 3}`, [1, 1, 2, 0, 1, 6][i % 6]!)
+      return { ...decision.toJSON(), allowed: decision.allowed }
+    })
+    return [calls, limiter.stats().allowed, limiter.stats().denied, limiter.stats().shadowDenied]
+  }
+  assert.equal(played('addon'), played('typescript'))
+})
+
+test('a clock that no rule can use charges none of them', () => {
+  let nowMs = 1e6
+  const rules = [
+    { name: 'day', limit: 9, window: '1d' },
+    { name: 'fine', limit: 9, window: 1, granularity: 1 / 64 },
+  ]
+  const limiter = onSide('addon', () => createLimiter({ rules, maxKeys: 20, clock: { now: () => nowMs } }))
+  assert.ok(limiter.check('key').allowed)
+  nowMs = 2 ** 50 // too coarse for 64ths of a millisecond
+  assert.throws(() => limiter.check('key'), /clock/)
+  nowMs = 1e6
+  assert.is(limiter.usage('key', undefined, { rule: 'day' }), 1)
 })
 
 always.run()

@@ -1,0 +1,111 @@
+/**
+ * The contract of an algorithm: what it owns of a cell, and what it does not.
+ *
+ * Every cell begins with the same words (`memory/layout.ts`): name, admission word, tick, note, end of the
+ * block. Of the admission word, the epoch and the state belong to all algorithms. Its total is the *payload*:
+ * only the algorithm knows what it means, except that all ones stand for a block. The words after the head
+ * are the algorithm's own.
+ *
+ * The algorithm decides, gives charges back, refunds, penalizes, blocks, and estimates what happens later. It
+ * does not look up keys, insert or evict them, count statistics, or read the clock. The engines do that, and
+ * know no algorithm by name.
+ *
+ * Methods that take a way and a fingerprint (`lo`, `hi`) find out themselves whether the way is still the
+ * key's. They return GONE, or false, if another key has taken it. The caller then looks the key up again.
+ * `base` is the index of a cell's first word. A cost is 1 to `COUNT` units.
+ */
+import type { Reading } from '../core/reading.js'
+import type { Cells } from '../memory/insertion.js'
+import type { BlockTime } from './block-time.js'
+import type { Epochs } from './epochs.js'
+
+/** Results of `attempt` and `decide`. */
+export const UNDECIDED = -2
+export const GONE = -1 // not the key's way: the caller reads the clock and looks the key up again
+export const FULL = 0
+export const ADMITTED = 1
+
+/** An algorithm on the cells of one arena. `Cells` is the part of it that insertion uses. */
+export interface Algorithm extends Cells {
+  readonly estimates: CellEstimates
+  readonly adjustments: CellAdjustments
+  readonly epochs: Epochs
+  /** Converts the ends of blocks to and from words. */
+  readonly until: BlockTime
+  /**
+   * Whether all figures of a reading are those of the whole millisecond before it. A decision then keeps only
+   * that.
+   */
+  readonly hasWholeMs: boolean
+  /** The cell's tick at the last decision. An admission was charged there. */
+  readonly chargedTick: number
+  /** The receipt of the last charge: a word that only the algorithm understands. Giving back needs it. */
+  readonly chargedStamp: number
+  /** The admission word that the last decision left or read. */
+  readonly lastAdm: number
+  /** The last UNTIL that was read. If `lastAdm` is blocked, it is the block that refused. */
+  readonly lastUntil: number
+
+  base(way: number): number
+  /** Reads the words of a cell that a decision in `tick` reads first. @see InlineEngine.touch */
+  touch(way: number, tick: number): number
+  /**
+   * Tries the usual case of `decide` once, without `enter`. Returns ADMITTED, FULL, or UNDECIDED, which
+   * changes nothing and proves nothing. The code is short enough for V8 to inline.
+   */
+  attempt(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number
+  /** Decides on a cost of at most `limit`, after `enter`. Returns ADMITTED, FULL or GONE. */
+  decide(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number
+  /** Sets `lastAdm` and `chargedTick` as a refusal does. Returns false if the way is not the key's. */
+  observe(way: number, lo: number, hi: number): boolean
+  /** Whether the way is as it was when its admission word was `v` and its tick was `e`. */
+  isUnchanged(way: number, lo: number, hi: number, v: number, e: number): boolean
+  /** The same, after the caller has read the cell. Valid only if `isUnchanged` was true before. */
+  isStillUnchanged(way: number, v: number, e: number): boolean
+  /** Ends the block that the admission word `v` says, with the counts that the cell has. False: v has changed. */
+  endBlock(base: number, v: number, reading: Reading): boolean
+}
+
+/** Changes of a key's counts in other ways than by admission. */
+export interface CellAdjustments {
+  /**
+   * Gives back `cost` units of one admission, charged in tick `e` with this receipt. Returns false if it does
+   * not count any more, or if a refund by key may have taken it.
+   */
+  giveBack(way: number, e: number, cost: number, stamp: number): boolean
+  /** Takes up to `most` units out, the oldest first. Returns their number, or GONE. */
+  refund(way: number, lo: number, hi: number, most: number): number
+  /** Charges `cost` units even if there is no room. Returns true, or GONE. */
+  penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE
+  /** Blocks the key until `until`, a word of UNTIL. Returns true, or GONE. */
+  block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE
+  /** Ends the key's block. Returns whether there was one, or GONE. */
+  unblock(way: number, lo: number, hi: number, reading: Reading): boolean | typeof GONE
+}
+
+/**
+ * What happens to a cell if no other operation changes it. Nothing here writes. A time is in whole
+ * milliseconds after the reading, and exact: one millisecond less is too early.
+ */
+export interface CellEstimates {
+  /** Units that count against a decision at the reading. */
+  used(base: number, reading: Reading): number
+  /** Units that count just after a charge in `tick`, the cell's tick. */
+  usedAtCharge(base: number, tick: number, reading: Reading): number
+  /** Units charged in the last `lastMs`, at most the window. */
+  usedInLast(base: number, reading: Reading, lastMs: number): number
+  /** Until `cost`, at most `limit`, would be admitted; 0 if it would be now. */
+  untilAdmitted(base: number, cost: number, limit: number, reading: Reading): number
+  /** The same if a block is ignored. */
+  untilFits(base: number, cost: number, limit: number, reading: Reading): number
+  /** Until nothing counts any more, 0 if nothing does. A block is ignored. */
+  untilEmpty(base: number, reading: Reading): number
+  /** Until no charge of this tick, or an earlier one, counts any more. */
+  untilGone(tick: number, reading: Reading): number
+  /** Until the key's block ends: 0 if it is not blocked, `Infinity` if the block is for ever. */
+  untilUnblocked(base: number, reading: Reading): number
+  /** Until a new key may take this way of a full table, if it is not blocked then. */
+  untilExpired(base: number, reading: Reading): number
+  /** The moment in milliseconds at which a charge in `tick` took effect, of a decision at this reading. */
+  effectMs(tick: number, readingMs: number): number
+}
