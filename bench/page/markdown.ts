@@ -72,7 +72,7 @@ function renderCase({ name, title, units, figures, verdicts, skipped }: CaseRepo
     .filter(({ target }) => target === undefined)
     .map((verdict) => {
       const { value, unit } = verdict
-      return `- ${judgedLabel(verdict)}: ${number(value.median)} ${unit} (${spread(value)})`
+      return wrapped(`- ${judgedLabel(verdict)}: ${number(value.median)} ${unit} (${spread(value)})`)
     })
   return [
     heading,
@@ -85,4 +85,18 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [head, head.map(() => '---'), ...rows]
     .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
     .join('\n')
+}
+
+const WIDTH = 100
+
+/** The text of a list item in lines of at most `WIDTH` columns, if its words allow that. */
+function wrapped(item: string): string {
+  const lines: string[] = ['']
+  for (const word of item.split(' ')) {
+    const last = lines.at(-1)!
+    if (last === '') lines[lines.length - 1] = word
+    else if (last.length + 1 + word.length <= WIDTH) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(`  ${word}`)
+  }
+  return lines.join('\n')
 }
