@@ -28,19 +28,7 @@ import {
   type Scenario,
   ticksOf,
 } from './scenario.js'
-
-/** The notes of a thread's pending charge: tick + 1, units, the units owed to a refund, the key. */
-const TICK_OF = 0
-const UNITS_OF = 1
-const OWED_OF = 2
-const KEY_OF = 3
-/** Whether a refund by key may have taken it. */
-const ROBBED_OF = 4
-/** The same notes of an admission that the thread gives back or settles later, without the units owed. */
-const HELD = 5
-const NOTES_OF_THREAD = 10
-/** The key of a batch, which has several. */
-const ANY_KEY = 0
+import { ANY_KEY, ThreadCharges } from './thread-charges.js'
 
 /**
  * Judges the promises. The ledger records every decision at the moment at which it takes effect. All that it
@@ -67,7 +55,7 @@ export class Ledger {
   readonly #buckets: number
   readonly #presence: Presence
   readonly #keyOf: (way: number) => number | undefined
-  readonly #first: number
+  readonly #charges: ThreadCharges
   readonly #admittedAt: number
   readonly #penaltiesAt: number
   readonly #blocksAt: number
@@ -77,7 +65,7 @@ export class Ledger {
 
   static notesFor(scenario: Scenario, ring: number): number {
     const keys = keysOf(scenario).length
-    return NOTES_OF_THREAD * scenario.threads.length + 2 * keys * ticksOf(scenario, ring).length + keys
+    return ThreadCharges.notesFor(scenario.threads.length) + 2 * keys * ticksOf(scenario, ring).length + keys
   }
 
   /**
@@ -101,8 +89,8 @@ export class Ledger {
     this.keys = keysOf(scenario)
     this.#presence = presence
     this.#keyOf = keyOf
-    this.#first = first
-    this.#admittedAt = first + NOTES_OF_THREAD * scenario.threads.length
+    this.#charges = new ThreadCharges(machine, first)
+    this.#admittedAt = first + ThreadCharges.notesFor(scenario.threads.length)
     this.#penaltiesAt = this.#admittedAt + this.keys.length * this.ticks.length
     this.#blocksAt = this.#penaltiesAt + this.keys.length * this.ticks.length
     this.#blockJudge = new BlockJudge(scenario, machine, arena, {
@@ -124,7 +112,7 @@ export class Ledger {
 
   /** The operation of the running thread has returned. */
   ends(): void {
-    this.#setCharge(this.thread, -1, 0)
+    this.#charges.end(this.thread)
   }
 
   penalized(key: number, tick: number, cost: number): void {
@@ -145,7 +133,7 @@ export class Ledger {
   decided(decided: Decided): void {
     const { key, cost, limit, outcome, nowMs } = decided
     if (outcome === Outcome.CHARGED) {
-      const owed = Math.min(this.#owed(this.thread), cost)
+      const owed = Math.min(this.#charges.owed(this.thread), cost)
       const tick = this.#indexOf(decided.tick)
       this.#add(this.#admittedAt, key, tick, cost - owed)
       // A charge counts at its reading, or at the tick to which another thread had advanced the cell.
@@ -158,7 +146,7 @@ export class Ledger {
         this.fail('over', `key ${key}: read ${nowMs} ms, charged in tick ${charged}`)
       this.#judge(key, tick, limit)
       if (!this.#used.has(key)) this.fail('fresh quota', `key ${key}`)
-      if (this.#isGivenBackLater) this.#hold(tick, cost, key)
+      if (this.#isGivenBackLater) this.#charges.hold(this.thread, tick, cost, key)
     } else if (outcome === Outcome.REFUSED && cost <= limit) this.#judgeRefusal(decided)
   }
 
@@ -166,12 +154,6 @@ export class Ledger {
   get #isGivenBackLater(): boolean {
     const later = this.#scenario.threads[this.thread]!.slice(this.position + 1)
     return later.some((op) => op.do === 'give back' || op.do === 'commit' || op.do === 'cancel')
-  }
-
-  #hold(tick: number, units: number, key: number): void {
-    const isRobbed = this.#noteOf(this.thread, ROBBED_OF)
-    for (const [i, value] of [tick + 1, units, 0, key, isRobbed].entries())
-      this.#machine.setNote(this.#at(this.thread) + HELD + i, value)
   }
 
   /** Before the threads start: a dead thread has left the way of the key claimed. */
@@ -244,7 +226,7 @@ export class Ledger {
     if (op === undefined || tick < 0) return // the sweep has cleared a bucket of an old lap
     const unmarked = refundsOf(before) === refundsOf(after)
     if (isDecision(op)) {
-      if (more > 0) this.#setCharge(thread, tick, more)
+      if (more > 0) this.#charges.set(thread, tick, more, 'key' in op ? op.key : ANY_KEY)
       else if (unmarked) this.#takesOutPending(more)
     } else if (op.do === 'refund' || op.do === 'clear') {
       if (more < 0) this.#takes(op.key, tick, -more, true)
@@ -254,7 +236,11 @@ export class Ledger {
     else if (op.do === 'give back' || op.do === 'commit' || op.do === 'cancel') {
       const { key, cost } = this.#lastDecision(thread)
       if (op.do === 'commit' && op.actualCost > cost) this.#add(this.#penaltiesAt, key, tick, more)
-      else if (unmarked && more < 0) this.#givesBack(key, tick, -more)
+      else if (unmarked && more < 0) {
+        if (op.do === 'commit' && -more > cost - op.actualCost)
+          this.fail('lost charge', `${-more} of ${cost} given back, ${op.actualCost} were used`)
+        this.#givesBack(key, tick, -more)
+      }
     }
   }
 
@@ -267,20 +253,18 @@ export class Ledger {
 
   /** The running thread takes its charge out again, before it has decided. */
   #takesOutPending(more: number): void {
-    if (more < 0 && this.#noteOf(this.thread, ROBBED_OF) === 1)
+    if (more < 0 && this.#charges.isRobbed(this.thread))
       this.fail('lost charge', 'a charge taken out after a refund by key')
-    this.#setCharge(this.thread, -1, 0)
+    this.#charges.end(this.thread)
   }
 
   /** The running thread gives back units of an earlier admission. */
   #givesBack(key: number, tick: number, units: number): void {
-    const at = this.#at(this.thread) + HELD
-    const held = this.#machine.getNote(at + UNITS_OF)
-    if (this.#machine.getNote(at + TICK_OF) !== tick + 1 || units > held)
-      this.fail('lost charge', `${units} given back in tick ${this.ticks[tick]}, of ${held} charged`)
-    if (this.#machine.getNote(at + ROBBED_OF) === 1)
-      this.fail('lost charge', `key ${key}: given back after a refund by key`)
-    this.#machine.setNote(at + UNITS_OF, held - units)
+    const held = this.#charges.held(this.thread)
+    if (held.tick !== tick || units > held.units)
+      this.fail('lost charge', `${units} given back in tick ${this.ticks[tick]}, of ${held.units} charged`)
+    if (held.isRobbed) this.fail('lost charge', `key ${key}: given back after a refund by key`)
+    this.#charges.release(this.thread, units)
     this.#takes(key, tick, units, false)
   }
 
@@ -290,27 +274,10 @@ export class Ledger {
     // The units of a bucket have no owner. If more was taken than was admitted, the rest was penalties first.
     const penalties = byKey ? Math.min(units - own, this.#get(this.#penaltiesAt, key, tick)) : 0
     this.#add(this.#penaltiesAt, key, tick, -penalties)
-    let rest = byKey ? units - own - penalties : 0
-    for (let thread = 0; thread < this.#scenario.threads.length; thread++) {
-      const note = this.#at(thread)
-      if (byKey) this.#robs(note + HELD, key, tick)
-      if (thread === this.thread || !this.#isChargeOf(note, key, tick)) continue
-      if (byKey) this.#robs(note, key, tick)
-      const charged = this.#noteOf(thread, UNITS_OF)
-      const owed = Math.min(rest, charged - this.#owed(thread))
-      this.#machine.setNote(note + OWED_OF, this.#owed(thread) + owed)
-      rest -= owed
-    }
-  }
-
-  /** A refund by key may have taken the charge of these notes. */
-  #robs(note: number, key: number, tick: number): void {
-    if (this.#isChargeOf(note, key, tick)) this.#machine.setNote(note + ROBBED_OF, 1)
-  }
-
-  #isChargeOf(note: number, key: number, tick: number): boolean {
-    const isOfKey = [ANY_KEY, key].includes(this.#machine.getNote(note + KEY_OF))
-    return isOfKey && this.#machine.getNote(note + TICK_OF) === tick + 1
+    if (!byKey) return
+    const threads = this.#scenario.threads.length
+    this.#charges.rob(threads, this.thread, key, tick)
+    this.#charges.owe(threads, this.thread, key, tick, units - own - penalties)
   }
 
   #judge(key: number, tick: number, limit: number): void {
@@ -377,24 +344,5 @@ export class Ledger {
 
   #block(key: number): number {
     return this.#blocksAt + this.keys.indexOf(key)
-  }
-
-  #at(thread: number): number {
-    return this.#first + NOTES_OF_THREAD * thread
-  }
-
-  #noteOf(thread: number, which: number): number {
-    return this.#machine.getNote(this.#at(thread) + which)
-  }
-
-  #owed(thread: number): number {
-    return this.#noteOf(thread, OWED_OF)
-  }
-
-  #setCharge(thread: number, tick: number, units: number): void {
-    const { op } = this
-    const key = tick >= 0 && (op?.do === 'check' || op?.do === 'reserve') ? op.key : ANY_KEY
-    for (const [i, value] of [tick + 1, units, 0, key, 0].entries())
-      this.#machine.setNote(this.#at(thread) + i, value)
   }
 }

@@ -1,7 +1,10 @@
 // Explores every interleaving of a scenario (`scenarios.mjs`): depth first, each state once. Judges each
 // admission, each state, and each state at rest.
+
+import { cell, Oracle, usedIn } from './oracle.mjs'
 import { phases } from './protocol.mjs'
 import { pathOf } from './range-sum.mjs'
+import { afterRefusal } from './several.mjs'
 import { sumOf } from './sums.mjs'
 import {
   ADM,
@@ -19,6 +22,7 @@ import {
   LO,
   lap,
   lapOf,
+  limitOf,
   MAX,
   N,
   NAMED,
@@ -29,67 +33,11 @@ import {
   state,
   TICK,
   tickOf,
+  to,
   total,
   UNTIL,
   WAY,
 } from './words.mjs'
-
-// The oracle records each admission when it takes effect. It knows nothing of the protocol.
-// An index into the oracle's array. The array ends with an entry for each key's block.
-const cell = (key, tick) => key * S.ticks + tick
-class Oracle {
-  // backed by a plain array, so that it is part of the state
-  constructor(a, threads, me) {
-    this.a = a
-    this.threads = threads
-    this.me = me
-  }
-  admit(key, e, cost) {
-    const t = this.threads[this.me]
-    if (this.a[cell(S.keys, key)] > this.now) this.wrong = 'admitted while blocked'
-    const owed = t.owed // the units that a refund took while the charge was pending
-    const absorbed = Math.min(owed, cost)
-    t.owed = 0
-    this.a[cell(key, e)] += cost - absorbed
-    const wide = S.smooth ? N : N + 1
-    for (let last = e; last < e + wide; last++) {
-      let s = 0
-      for (let u = last; u > last - wide; u--) if (u >= 0) s += this.a[cell(key, u)]
-      if (s > S.limit && !S.evictLive) this.wrong = `over: ${s} in ${wide} ticks, limit ${S.limit}`
-    }
-  }
-  giveBack(key, e, cost) {
-    if (this.threads[this.me].robbed) this.wrong = 'given back after a refund by key'
-    this.a[cell(key, e)] -= Math.min(cost, this.a[cell(key, e)])
-  }
-  /** Records that nothing was given back. */
-  keeps(r) {
-    if (S.gives && !this.threads[this.me].robbed && r !== 3)
-      this.wrong = 'not given back, though no refund by key came'
-  }
-  refund(key, u, n) {
-    // The refund may take the units of any charge in this bucket, admitted or not.
-    this.threads.forEach((t, k) => {
-      if (t.carried.e === u && t.carried.r !== undefined && t.op.key === key && k !== this.me)
-        this.threads[k] = { ...t, robbed: 1 }
-    })
-    // Units beyond those admitted came from pending charges: an admission of such a charge counts that much
-    // less.
-    const c = cell(key, u),
-      own = Math.min(n, this.a[c])
-    this.a[c] -= own
-    let rest = n - own
-    this.threads.forEach((t, k) => {
-      if (rest === 0 || t.carried.e !== u || !isUnderWay(t.phase) || k === this.me) return
-      const owed = Math.min(rest, t.op.cost - t.owed) // earlier refunds took `t.owed`
-      rest -= owed
-      this.threads[k] = { ...t, owed: t.owed + owed }
-    })
-  }
-  block(key, until) {
-    this.a[cell(S.keys, key)] = until
-  }
-}
 
 function wrongNow(s) {
   for (let key = 1; key < S.keys; key++) {
@@ -125,7 +73,7 @@ function wrongAtRest(s) {
       if (c < s.o[cell(key, u)] && !S.evictLive)
         return `bucket below what was admitted: ${c} < ${s.o[cell(key, u)]} at ${u}`
       sum += u === T - N && S.smooth ? 0 : c
-      admitted += u === T - N && S.smooth ? 0 : s.o[cell(key, u)]
+      admitted += u === T - N && S.smooth ? 0 : dead ? s.o[cell(key, u)] : usedIn(s.o, key, u)
     }
     if (total(v) < admitted && !S.evictLive) return `total ${total(v)} below what was admitted: ${admitted}`
     // After overlapping refunds by key, a charge may stay although it was not admitted.
@@ -136,13 +84,13 @@ function wrongAtRest(s) {
       // a decision alone must be admitted if the oracle has room
       const now = tickOf(s.m[CLOCK])
       let used = 0
-      for (let u = Math.max(0, now - N); u <= now; u++) used += s.o[cell(key, u)]
+      for (let u = Math.max(0, now - N); u <= now; u++) used += usedIn(s.o, key, u)
       if (
-        used < S.limit &&
+        used < limitOf(key) &&
         s.o[cell(S.keys, key)] <= s.m[CLOCK] &&
         /refused|blocked|hang/.test(alone(lone(s, key, 0)))
       )
-        return `refused with ${used} of ${S.limit} used`
+        return `refused with ${used} of ${limitOf(key)} used, key ${key}`
     }
   for (const gap of S.gaps)
     for (let key = 1; key <= S.restKeys; key++) {
@@ -161,11 +109,12 @@ function lone(s, key, gap) {
   const q = {
     m: s.m.slice(),
     o: s.o.slice().fill(0),
-    t: [{ op: { kind: 'check', key, cost: 1 }, ops: [], phase: 'lookup', carried: {}, log: [], owed: 0 }],
+    t: [threadOf([{ kind: 'check', key, cost: 1 }])],
   }
   q.m[CLOCK] += gap * S.sub
   return q
 }
+const threadOf = ([op, ...ops]) => ({ op, ops, phase: 'lookup', carried: {}, log: [], owed: 0, parts: [] })
 function alone(q) {
   // one choice of a way that leads to an admission is enough
   for (let n = 0; n < 3000; n++) {
@@ -199,16 +148,27 @@ function step(s, k) {
     r = gen.next(x)
   }
   if (!r.done) return [n]
-  const follow = (st, { phase, carried, result, split }) => {
+  const follow = (st, { phase, carried, result, split, become }) => {
     const me = st.t[k]
+    if (result && me.op.kind === 'take back') me.parts = me.parts.slice(1)
+    const then = become
+      ? { become, phase, carried }
+      : result && afterRefusal(me.op, result, me.parts, me.carried)
+    if (then) {
+      const robbed = then.become.kind === 'take back' ? me.parts[0]?.robbed : me.robbed
+      return follow(
+        { ...st, t: st.t.with(k, { ...me, op: then.become, robbed }) },
+        to(then.phase, then.carried),
+      )
+    }
     if (split)
       return split.flatMap((x) =>
         follow({ m: st.m.slice(), o: st.o.slice(), t: st.t.map((y) => ({ ...y })), wrong: st.wrong }, x),
       )
     if (result) {
       const [op, ...ops] = me.ops
-      if (op) Object.assign(me, { op, ops, phase: 'lookup', carried: {}, log: [], owed: 0, robbed: 0 })
-      else Object.assign(me, { phase: 'done', carried: {}, log: [], result, owed: 0 })
+      if (op) Object.assign(me, { ...threadOf([op, ...ops]), robbed: 0 })
+      else Object.assign(me, { phase: 'done', carried: {}, log: [], result, owed: 0, parts: [] })
     } else
       Object.assign(me, {
         phase,
@@ -233,6 +193,7 @@ const mix = (x) => {
   h1 ^= h1 >>> 15
   h2 = Math.imul(h2 + x, 0x85ebca6b) ^ (h2 >>> 13)
 }
+const KINDS = ['take back', 'settle', 'reserve', 'rules', 'penalize'] // none other follows another operation
 const PHASES = Object.fromEntries(['done', 'dead', ...Object.keys(phases)].map((p, i) => [p, i + 1]))
 function hashOf(s) {
   // the hash has 53 bits
@@ -244,6 +205,11 @@ function hashOf(s) {
     mix(
       PHASES[t.phase] | (t.ops.length << 8) | (t.owed << 12) | ((t.robbed ?? 0) << 15) | (t.log.length << 16),
     )
+    mix(KINDS.indexOf(t.op.kind) | (t.op.key << 4))
+    for (const { key, w, e, r, owed, robbed } of t.parts) {
+      mix(key | (w << 4) | (e << 8) | (owed << 16) | ((robbed ?? 0) << 20))
+      mix(r)
+    }
     for (const name in t.carried) mix(t.carried[name] ?? -7)
     for (const x of t.log) mix(x === undefined ? -9 : +x)
   }
@@ -288,7 +254,7 @@ export function explore(scenario, variant, most = 6e7) {
   S.keys = 1 + Math.max(1, ...S.threads.flat().map((op) => op.key), ...(S.init ?? []).map(([key]) => key))
   S.ticks = S.start + S.clock + 2 * N + 1
   const m = new Array(1 + S.ways * WAY).fill(0),
-    o = new Array(cell(S.keys, S.keys)).fill(0)
+    o = new Array(cell(S.keys, S.keys) + (S.penalties ? cell(S.keys, 0) : 0)).fill(0)
   m[CLOCK] = S.start * S.sub
   ;(S.init ?? []).forEach(([key, c, tick, mark = 0], w) => {
     m[at(w, LO)] = m[at(w, HI)] = key
@@ -301,7 +267,7 @@ export function explore(scenario, variant, most = 6e7) {
       o[cell(key, tick)] += c
     }
   })
-  const t = S.threads.map(([op, ...ops]) => ({ op, ops, phase: 'lookup', carried: {}, log: [], owed: 0 }))
+  const t = S.threads.map(threadOf)
   const end = (S.start + S.clock) * S.sub
   const seen = new Seen(),
     stack = [{ s: { m, o, t }, next: null, i: 0, how: '' }]

@@ -13,6 +13,7 @@
 // `words.mjs` has the words and the operations on them. `insertion.mjs` has the phases that give a key a way.
 import { insertion } from './insertion.mjs'
 import { cleanBlock, lapIn, pathOf, sweepBlock } from './range-sum.mjs'
+import { admitted } from './several.mjs'
 import { stamp, sumOf } from './sums.mjs'
 import {
   ADM,
@@ -38,6 +39,7 @@ import {
   lap,
   lapOf,
   lastSwept,
+  limitOf,
   load,
   MAX,
   N,
@@ -66,7 +68,7 @@ const still = function* (w, key) {
   return yield* isKeyOf(w, yield load(w, ADM), key)
 }
 /** The operations that change a key without deciding. */
-const changes = new Set(['refund', 'block', 'end block'])
+const changes = new Set(['refund', 'block', 'end block', 'penalize'])
 
 /** Takes out a charge that was not admitted, unless a refund may have taken it already. */
 const undone = ({ w, now, e, r, tries }) =>
@@ -94,7 +96,7 @@ export const phases = {
       return to('enter', { w, tries, early })
     const b = yield load(w, slot(e)),
       v = yield load(w, ADM),
-      hasRoom = state(v) === LIVE && total(v) + cost <= S.limit
+      hasRoom = state(v) === LIVE && total(v) + cost <= limitOf(key)
     return lap(b) === lapOf(e) && refunds(b) === 0 && hasRoom && (yield cas(w, slot(e), b, b + cost))
       ? to(stands ? 'commit' : 'verify', { w, now: early, v, e, r: 0, tries })
       : to('enter', { w, tries, early })
@@ -148,7 +150,7 @@ export const phases = {
     if (kind === 'block') return to('block', { w, now, v, tries })
     if (kind === 'end block') return to('endBlock', { w })
     const e = broken === 'tick before adm' ? tickOf(now) : yield load(w, TICK)
-    if (total(v) + cost > S.limit) return to('full', { w, now, v, e, tries })
+    if (kind !== 'penalize' && total(v) + cost > limitOf(key)) return to('full', { w, now, v, e, tries })
     return broken === 'adm before bucket'
       ? to('commit', { w, now, v, e, tries })
       : to(S.sums && broken !== 'bucket before its nodes' ? 'chargeNode' : 'charge', {
@@ -251,25 +253,24 @@ export const phases = {
     if (!(yield cas(w, GIVING, x, x - ONE_TURN))) return to('endTurn', { w, now, v, e, left, u, tries })
     return u === undefined ? to('charge', { w, now, v, e, tries }) : to('refund', { w, left, u })
   },
-  *commit({ key, kind, cost, w, now, v, e, r, again = 0, tries }) {
+  *commit({ w, now, v, e, r, again = 0, tries, ...op }) {
+    const { key, kind, cost } = op
     // On a second try a sum may have counted the charge already: the new epoch ends its note.
-    const next =
-      again && broken !== 'second commit without epoch' ? adm(epoch(v) + 1, LIVE, total(v) + cost) : v + cost
+    const isNew = kind === 'penalize' || (again && broken !== 'second commit without epoch')
+    const next = isNew ? adm(epoch(v) + 1, LIVE, total(v) + cost) : v + cost
     const admit = (m, oracle) =>
-      m[at(w, ADM)] === v && ((m[at(w, ADM)] = next), oracle.admit(key, e, cost), true)
+      m[at(w, ADM)] === v && ((m[at(w, ADM)] = next), oracle.commit(key, e, cost, w, r), true)
     if (yield admit)
       return broken === 'adm before bucket'
         ? to('charge', { w, now, v, e, tries })
-        : kind === 'borrow'
-          ? to('giveBack', { w, e, r })
-          : done('admitted')
+        : admitted(op, { w, now, e, r })
     const x = yield load(w, ADM)
     if (
       state(x) === LIVE &&
       (yield load(w, LO)) === key &&
       (yield load(w, HI)) === key &&
       (yield load(w, TICK)) === e &&
-      total(x) + cost <= S.limit
+      (kind === 'penalize' || total(x) + cost <= limitOf(key))
     )
       return to('commit', { w, now, v: x, e, r, again: 1, tries })
     return undone({ w, now, e, r, tries })
@@ -296,7 +297,8 @@ export const phases = {
   *remove({ key, cost, w, now, e, r, own, tries }) {
     const b = yield load(w, slot(e)),
       after = { w, now, e, r, own, tries }
-    if (lap(b) !== lapOf(e) || (broken !== 'refund without mark' && refunds(b) !== r % 4))
+    const isMarked = broken !== 'refund without mark' && !(own && broken === 'given back by units alone')
+    if (lap(b) !== lapOf(e) || count(b) < cost || (isMarked && refunds(b) !== r % 4))
       return to(r === 0 ? 'removed' : 'withdraw', after)
     const take = (m, oracle) =>
       m[at(w, slot(e))] === b && ((m[at(w, slot(e))] = b - cost), own && oracle.giveBack(key, e, cost), true)

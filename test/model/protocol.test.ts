@@ -27,6 +27,8 @@ const QUICK = [
   'an epoch goes round by blocks',
   'refunds before and after',
   'block sums: one bucket idle for exactly all laps',
+  'two rules: two admit on the last units',
+  'a reservation and a refund by key',
 ]
 /** These scenarios take up to fifteen seconds each. */
 const FULL = [
@@ -43,6 +45,14 @@ const FULL = [
   'a block among decisions',
   'a key blocked again while its way goes to another',
   'a death while deciding',
+  'two rules: the second refuses',
+  'two rules: a rollover between the two charges',
+  'two rules: a refund by key before a charge is given back',
+  'two rules: a death',
+  'groups with their members in opposite orders',
+  'a reservation settled by less',
+  'a reservation settled by more',
+  'a reservation and a death',
   ...['block sums', 'block sums on two levels', 'a Fenwick tree'].flatMap((sums) =>
     [
       'two charges at the turn of a lap',
@@ -75,6 +85,11 @@ const SHORT = [
   'claim without epoch',
   'no scan',
   'new lap above old counts',
+  'a refusal keeps its charges',
+  'the refused rule given back',
+  'rules decided after a refusal',
+  'given back by units alone',
+  'a part given back as a whole',
 ]
 
 for (const mistake of sized({ quick: SHORT, full: shareOfToday(Object.keys(mistakes)) })) {

@@ -1,5 +1,6 @@
 // The scenarios, and the mistakes: for each rule of the protocol a scenario that fails without it.
 import { ringFor } from './range-sum.mjs'
+import { several } from './several-scenarios.mjs'
 
 const check = (key, cost = 1) => ({ kind: 'check', key, cost })
 const refund = (key, cost) => ({ kind: 'refund', key, cost })
@@ -345,7 +346,8 @@ for (const [name, structure] of Object.entries(structures)) {
     laps: 4,
   })
 }
-export const scenarios = { ...plain, ...summed }
+
+export const scenarios = { ...plain, ...summed, ...several }
 export const mistakes = {
   'adm before bucket': 'three decisions, limit 1',
   'tick before adm': 'three decisions, limit 1',
@@ -385,4 +387,9 @@ export const mistakes = {
   'new lap above old counts': 'block sums: one bucket idle for exactly all laps',
   'sweep above old counts': 'block sums: idle for exactly all laps',
   'fenwick sum unchecked': 'a Fenwick tree: a sum that takes as long as the rest of a lap',
+  'a refusal keeps its charges': 'two rules: the second refuses',
+  'the refused rule given back': 'two rules: the second refuses',
+  'rules decided after a refusal': 'two rules: two admit on the last units',
+  'given back by units alone': 'two rules: a refund by key before a charge is given back',
+  'a part given back as a whole': 'a reservation settled by less',
 }

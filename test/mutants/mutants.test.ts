@@ -14,6 +14,7 @@ import { grouping } from './grouping.js'
 import { inserting } from './inserting.js'
 import type { Mutant } from './mutant.js'
 import { isCaughtBy } from './package-copy.js'
+import { several } from './several.js'
 import { summing } from './summing.js'
 import { waiting } from './waiting.js'
 
@@ -23,6 +24,7 @@ const all: Readonly<Record<string, Mutant>> = {
   ...adjusting,
   ...summing,
   ...waiting,
+  ...several,
   ...grouping,
 }
 const mutants = shareOfToday(Object.entries(all))

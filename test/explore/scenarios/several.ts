@@ -140,7 +140,7 @@ export const several: Readonly<Record<string, Scenario>> = {
   'two rules: a key takes the way of another in between': {
     // The way of an admission may have another key when the last rule decides.
     forbidden: ALL.filter((what) => what !== 'wrong cell' && what !== 'refused at rest' && what !== 'early'),
-    times: [20, 22],
+    times: [22],
     ways: 2,
     before: [[20, check()]],
     limit: 2,
@@ -182,7 +182,7 @@ export const several: Readonly<Record<string, Scenario>> = {
   },
   'two rules: a block and its end among decisions': {
     forbidden: AMONG_BLOCKS,
-    times: [20, 21],
+    times: [20],
     limit: 2,
     further: [{ limit: 1 }],
     threads: [[check()], [block(1), unblock, check()]],
@@ -216,6 +216,17 @@ export const several: Readonly<Record<string, Scenario>> = {
     further: [{ limit: 1 }],
     threads: [[checkBy('group')], [checkBy('reversed group')], [checkBy(second)]],
   },
+  'a group: three members of which the last refuses': {
+    forbidden: ALL,
+    times: [20],
+    before: [
+      [20, checkBy({ rule: 0 })],
+      [20, checkBy({ rule: 2 })],
+    ],
+    limit: 2,
+    further: [{ limit: 2 }, { limit: 1 }],
+    threads: [[checkBy('group')], [checkBy(second)]],
+  },
   'a group: a rollover between the two charges': {
     forbidden: ALL,
     times: [20, 21],
@@ -234,7 +245,7 @@ export const several: Readonly<Record<string, Scenario>> = {
   },
   'a group: an admission given back': {
     forbidden: ALL,
-    times: [20, 21],
+    times: [20],
     limit: 1,
     further: [{ limit: 2 }],
     threads: [[checkBy('group'), giveBack], [checkBy('reversed group')]],
@@ -255,7 +266,7 @@ export const several: Readonly<Record<string, Scenario>> = {
   },
   'a reservation cancelled among decisions': {
     forbidden: ALL,
-    times: [20, 21],
+    times: [20],
     limit: 2,
     further: [],
     threads: [[reserve(2), cancel], [check()], [check()]],
@@ -301,7 +312,7 @@ export const several: Readonly<Record<string, Scenario>> = {
   },
   'two rules: a reservation settled by less': {
     forbidden: ALL,
-    times: [20, 21],
+    times: [20],
     limit: 3,
     further: [{ limit: 2 }],
     threads: [[reserve(2), commit(1)], [check()]],

@@ -1,0 +1,147 @@
+// Mistakes in decisions by several rules, in groups and in reservations.
+import {
+  inCharges,
+  inEngine,
+  inGroup,
+  inGroupBase,
+  inGroupMember,
+  inKeyChanges,
+  inLimiter,
+  inReservation,
+  inRulesChanges,
+  inRulesEngine,
+  type Mutant,
+} from './mutant.js'
+
+const refused = 'two rules: the second refuses while another thread takes its unit of the first back'
+
+export const several: Readonly<Record<string, Mutant>> = {
+  'charges that stay after a refusal': {
+    scenario: refused,
+    edits: [
+      inRulesEngine(
+        'for (let i = 0; i < refusing; i++)\n            parts[i] = engines[i].takeBack(parts[i]);',
+        '',
+      ),
+    ],
+  },
+  'only the last charge taken back': {
+    scenario: 'three rules, of which the last refuses',
+    edits: [
+      inRulesEngine(
+        'for (let i = 0; i < refusing; i++)\n            parts[i] = engines',
+        'for (let i = refusing - 1; i < refusing; i++)\n            parts[i] = engines',
+      ),
+    ],
+  },
+  'a charge of the wrong rule taken back': {
+    scenario: 'three rules, of which the last refuses',
+    edits: [
+      inRulesEngine('parts[i] = engines[i].takeBack(parts[i]);', 'parts[i] = engines[0].takeBack(parts[i]);'),
+    ],
+  },
+  'a refusal by a rule that does not end the decision': {
+    scenario: 'two rules: three admit on the last units',
+    edits: [inRulesEngine('if (!part.allowed)\n                    break;', '')],
+  },
+  'a charge taken back twice': {
+    scenario: refused,
+    edits: [
+      inEngine(
+        'this.changes.takeBack(admitted);',
+        '{\n this.changes.takeBack(admitted);\n this.changes.takeBack(admitted);\n }',
+      ),
+    ],
+  },
+  'a charge taken back from the tick of the reading': {
+    scenario: 'two rules: a rollover before a charge is taken back',
+    edits: [
+      inKeyChanges(
+        'this.takeBackFrom(decision.way, decision.tick, units, decision.stamp)',
+        'this.takeBackFrom(decision.way, this.#reading.tick, units, decision.stamp)',
+      ),
+    ],
+  },
+  'a charge taken back by its units alone': {
+    scenario: 'two rules: a refund by key between a charge and its taking back',
+    edits: [inCharges('(b & (LAP | REFUNDS)) !== expected', '(b & LAP) !== ring.lap')],
+  },
+  'a reservation settled by its units alone': {
+    scenario: 'a reservation and a refund by key',
+    edits: [inCharges('(b & (LAP | REFUNDS)) !== expected', '(b & LAP) !== ring.lap')],
+  },
+  'a reservation settled without a generation': {
+    scenario: 'a reservation and refunds by key that turn a mark',
+    edits: [inCharges('(!isMarked || marks.beginGiveBack(base, stamp))', '(!isMarked || stamp >= 0)')],
+  },
+  'a part of a charge given back as a whole': {
+    scenario: 'a reservation settled by less while another thread decides',
+    edits: [inLimiter('engine.giveBack(decision, cost - actualCost)', 'engine.giveBack(decision)')],
+  },
+  'a part of a charge of two rules given back as a whole': {
+    scenario: 'two rules: a reservation settled by less',
+    edits: [inRulesEngine('changes.takeBack(part, units)', 'changes.takeBack(part)')],
+  },
+  'members that keep the charges of a refusal': {
+    scenario: 'groups with their members in opposite orders',
+    edits: [
+      inGroup(
+        'this.undo(parts);\n        return this.refusal(requests, parts',
+        'return this.refusal(requests, parts',
+      ),
+    ],
+  },
+  'a charge taken back in the wrong member': {
+    scenario: 'a group: three members of which the last refuses',
+    edits: [inGroupBase('this.own[i].undo(part)', 'this.own[0].undo(part)')],
+  },
+  'a group that goes on after a refusal': {
+    scenario: 'groups in opposite orders, and a member alone',
+    edits: [inGroup('if (!part.allowed)\n                    break;', '')],
+  },
+  'a member that keeps its charge': {
+    scenario: 'groups with their members in opposite orders',
+    edits: [inGroupMember('engines[i].changes.takeBack(charge);', '')],
+  },
+  'a decision of several rules given back in the first only': {
+    test: 'engines/several-rules-changes',
+    edits: [
+      inRulesEngine(
+        'most = Math.max(most, this.engines[i].changes.takeBack(part, units));',
+        'if (i === 0)\n                most = Math.max(most, this.engines[i].changes.takeBack(part, units));',
+      ),
+    ],
+  },
+  'charges that stay when the clock fails between two rules': {
+    test: 'limiter/bad-rules',
+    edits: [
+      inRulesEngine('for (let i = 0; i < decided; i++)\n                engines[i].takeBack(parts[i]);', ''),
+    ],
+  },
+  'a change of a key in the first rule only': {
+    test: 'engines/several-rules-changes',
+    edits: [
+      inRulesChanges('return this.#engines.map(change);', 'return this.#engines.slice(0, 1).map(change);'),
+    ],
+  },
+  'a reservation settled twice': {
+    test: 'engines/per-call',
+    edits: [inReservation('this.#isSettled = true;', '')],
+  },
+  'a larger cost that is not charged': {
+    test: 'engines/per-call',
+    edits: [
+      inLimiter('return engine.changes.chargeMore(lo, hi, cost, actualCost);', 'return actualCost - cost;'),
+    ],
+  },
+  'a larger cost charged as a whole': {
+    test: 'engines/per-call',
+    edits: [inKeyChanges('const more = actualCost - cost;', 'const more = actualCost;')],
+  },
+  'a reservation that gives back the cost that was used': {
+    test: 'engines/per-call',
+    edits: [
+      inLimiter('engine.giveBack(decision, cost - actualCost)', 'engine.giveBack(decision, actualCost)'),
+    ],
+  },
+}
