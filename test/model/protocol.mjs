@@ -288,7 +288,7 @@ export const phases = {
       const x = yield load(w, GIVING)
       if (!(yield cas(w, GIVING, x, x + 1))) return to('announce', { w, now, e, r, own, tries })
       if (x >= ONE_TURN && broken !== 'given back under a turn')
-        return to('withdraw', { w, now, e, r, own, tries })
+        return to('withdraw', { w, now, e, r, own, tries, turned: 1 })
     }
     const isSame = broken === 'generation unread' || (yield load(w, GENERATION)) === Math.floor(r / 4) - 1
     return to(isSame ? 'remove' : 'withdraw', { w, now, e, r, own, tries })
@@ -305,17 +305,17 @@ export const phases = {
     if (!(yield take)) return to('remove', after)
     return to(r === 0 ? 'removed' : 'withdraw', { ...after, took: 1 })
   },
-  *withdraw({ w, now, e, r, own, tries, took }) {
+  *withdraw({ w, now, e, r, own, tries, took, turned }) {
     if (broken !== 'given back unannounced') {
       const x = yield load(w, GIVING)
-      if (!(yield cas(w, GIVING, x, x - 1))) return to('withdraw', { w, now, e, r, own, tries, took })
+      if (!(yield cas(w, GIVING, x, x - 1))) return to('withdraw', { w, now, e, r, own, tries, took, turned })
     }
-    return to('removed', { w, now, e, r, own, tries, took })
+    return to('removed', { w, now, e, r, own, tries, took, turned })
   },
-  *removed({ cost, w, now, e, r, own, tries, took }) {
+  *removed({ cost, w, now, e, r, own, tries, took, turned }) {
     if (took) return taken({ w, now, e, amount: cost, tries })
     if (!own) return to('decide', { w, now, tries })
-    yield (_m, oracle) => oracle.keeps(r)
+    if (!turned) yield (_m, oracle) => oracle.keeps(r) // while a mark is turned, every charge stays
     return done('not given back')
   },
   *bumpEpoch({ w, now, tries }) {

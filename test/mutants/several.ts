@@ -124,6 +124,10 @@ export const several: Readonly<Record<string, Mutant>> = {
       inRulesChanges('return this.#engines.map(change);', 'return this.#engines.slice(0, 1).map(change);'),
     ],
   },
+  'all keys cleared in the first rule only': {
+    test: 'engines/clear-all-threads',
+    edits: [inRulesChanges('this.#engines.toReversed()', 'this.#engines.slice(0, 1)')],
+  },
   'a reservation settled twice': {
     test: 'engines/per-call',
     edits: [inReservation('this.#isSettled = true;', '')],
