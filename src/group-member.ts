@@ -40,7 +40,8 @@ export interface MemberParts {
 
 /**
  * A limiter as a member of groups. All methods but `check` run on the calling thread, also for a limiter whose
- * decisions run on a pool: a group can then give back its charges at once, whatever the state of the pool.
+ * decisions run on a pool. So a group can give back its charges at once, even if the pool is overloaded or
+ * has lost its workers.
  */
 export interface GroupMember {
   readonly name: string
