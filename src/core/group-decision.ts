@@ -1,5 +1,6 @@
-import type { Decision, DecisionFields, RuleDecision, ShadowDecision } from './decision.js'
-import { fieldsOf, indexOfLeast, jsonOf, secondsOf } from './decision-fields.js'
+import { CompositeDecision } from './composite-decision.js'
+import type { Decision, DecisionFields, RuleDecision } from './decision.js'
+import { fieldsOf, indexOfLeast, jsonOf } from './decision-fields.js'
 
 /**
  * The result of one request to a group: a snapshot. `limit`, `remaining`, `resetMs` and `rule` are those of
@@ -44,14 +45,9 @@ const UNKNOWN = -1
 
 /**
  * A decision of a group. Each part is the decision of one member, and computes its figures when they are read.
- *
- * If a member refused, the others charged nothing, or gave their charges back. Their parts are peeks after
- * that. A member whose part is allowed goes on fitting while nothing else is charged, so the request fits all
- * members when it fits the last of those that refuse.
- *
- * Its own properties are `allowed` and `members`, and a copy has only these.
+ * The decision's own properties are `allowed` and `members`, and a copy has only these.
  */
-export class MembersDecision implements GroupDecision {
+export class MembersDecision extends CompositeDecision<Decision> implements GroupDecision {
   readonly allowed: boolean
   readonly members: Readonly<Record<string, Decision>>
   readonly #group: object
@@ -62,6 +58,7 @@ export class MembersDecision implements GroupDecision {
 
   /** @param refusing the index of the member that refused, or -1 for an admission */
   constructor(group: object, names: readonly string[], parts: readonly Decision[], refusing: number) {
+    super()
     this.allowed = refusing < 0
     this.members = byName(names, parts)
     this.#group = group
@@ -75,46 +72,12 @@ export class MembersDecision implements GroupDecision {
     return this.#group
   }
 
-  /** @internal The decisions of the members, in order. */
   get parts(): readonly Decision[] {
     return this.#parts
   }
 
   get member(): string {
     return this.#names[this.#decidingIndex()]!
-  }
-
-  get rule(): string {
-    return this.#decidingPart().rule
-  }
-
-  get limit(): number {
-    return this.#decidingPart().limit
-  }
-
-  get remaining(): number {
-    return this.#decidingPart().remaining
-  }
-
-  get retryAfterMs(): number {
-    return this.allowed ? 0 : Math.max(...this.#parts.map(({ retryAfterMs }) => retryAfterMs))
-  }
-
-  get retryAfterSeconds(): number {
-    return secondsOf(this.retryAfterMs)
-  }
-
-  get resetMs(): number {
-    return this.#decidingPart().resetMs
-  }
-
-  /** As if the rules with the option `shadow` were enforced, too. */
-  get shadow(): ShadowDecision | undefined {
-    const parts = this.#parts
-    if (parts.every(({ shadow }) => shadow === undefined)) return undefined
-    const allowed = this.allowed && parts.every(({ shadow }) => shadow?.allowed !== false)
-    const ms = parts.map((part) => Math.max(part.retryAfterMs, part.shadow?.retryAfterMs ?? 0))
-    return { allowed, retryAfterMs: Math.max(...ms) }
   }
 
   get rules(): readonly RuleDecision[] {
@@ -131,7 +94,7 @@ export class MembersDecision implements GroupDecision {
     return { ...fieldsOf(this), member: this.member, members: this.members }
   }
 
-  #decidingPart(): Decision {
+  protected get decidingPart(): Decision {
     return this.#parts[this.#decidingIndex()]!
   }
 

@@ -1,5 +1,6 @@
-import type { Decision, DecisionFields, Outcome, RuleDecision, ShadowDecision } from './decision.js'
-import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf, secondsOf } from './decision-fields.js'
+import { CompositeDecision } from './composite-decision.js'
+import type { Decision, DecisionFields, Outcome, RuleDecision } from './decision.js'
+import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf } from './decision-fields.js'
 
 /** The index of the deciding rule before it is known. */
 const UNKNOWN = -1
@@ -23,14 +24,11 @@ export interface RulePart extends Decision, Part {
 export type Parts<P extends Part = RulePart> = readonly [P, ...P[]]
 
 /**
- * A decision of several rules. Each part is a decision of one rule. Inline, a part computes its figures when
- * they are read; the parts of a pool have theirs from the reply.
- *
- * If a rule refused, the others charged nothing, or gave their charges back. Their parts are peeks by the
- * same reading, after that. A rule whose part is allowed goes on fitting while nothing else is charged, so
- * the request fits all rules when it fits the last of those that refuse.
+ * A decision of several rules. Inline, a part computes its figures when they are read. A part from a pool has
+ * them from the reply. The parts of a refusal that are peeks have the same reading of the clock as the
+ * others.
  */
-export class RulesDecision<P extends Part = RulePart> implements Decision {
+export class RulesDecision<P extends Part = RulePart> extends CompositeDecision<P> implements Decision {
   readonly allowed: boolean
   readonly rules: Parts<P>
   readonly #engine: object
@@ -39,6 +37,7 @@ export class RulesDecision<P extends Part = RulePart> implements Decision {
 
   /** @param refusing the index of the rule that refused, or -1 for an admission */
   constructor(engine: object, parts: Parts<P>, refusing: number) {
+    super()
     this.allowed = refusing < 0
     this.rules = parts
     this.#engine = engine
@@ -53,6 +52,10 @@ export class RulesDecision<P extends Part = RulePart> implements Decision {
   /** @internal The index of the rule that refused, or -1 for an admission. */
   get refusing(): number {
     return this.allowed ? UNKNOWN : this.#deciding
+  }
+
+  get parts(): Parts<P> {
+    return this.rules
   }
 
   /** @internal */
@@ -80,41 +83,6 @@ export class RulesDecision<P extends Part = RulePart> implements Decision {
     return false
   }
 
-  /** As if the rules with the option `shadow` were enforced, too. */
-  get shadow(): ShadowDecision | undefined {
-    if (this.rules.every(({ shadow }) => shadow === undefined)) return undefined
-    const allowed = this.allowed && this.rules.every(({ shadow }) => shadow?.allowed !== false)
-    const ms = this.rules.map((part) => Math.max(part.retryAfterMs, part.shadow?.retryAfterMs ?? 0))
-    return { allowed, retryAfterMs: Math.max(...ms) }
-  }
-
-  get rule(): string {
-    return this.#decidingPart().rule
-  }
-
-  get limit(): number {
-    return this.#decidingPart().limit
-  }
-
-  get remaining(): number {
-    return this.#decidingPart().remaining
-  }
-
-  get retryAfterMs(): number {
-    if (this.allowed) return 0
-    let longest = 0
-    for (const part of this.rules) longest = Math.max(longest, part.retryAfterMs)
-    return longest
-  }
-
-  get retryAfterSeconds(): number {
-    return secondsOf(this.retryAfterMs)
-  }
-
-  get resetMs(): number {
-    return this.#decidingPart().resetMs
-  }
-
   toJSON(): DecisionFields {
     return { ...jsonOf(this), rules: this.rules.map(ruleJsonOf) }
   }
@@ -124,7 +92,7 @@ export class RulesDecision<P extends Part = RulePart> implements Decision {
     return { ...fieldsOf(this), rules: this.rules.map(ruleFieldsOf) as RuleDecision[] }
   }
 
-  #decidingPart(): P {
+  protected get decidingPart(): P {
     if (this.#deciding === UNKNOWN) this.#deciding = indexOfLeast(this.rules)
     return this.rules[this.#deciding]!
   }
