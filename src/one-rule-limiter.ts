@@ -1,8 +1,9 @@
+import type { LimiterFile } from './base-limiter.js'
 import { closedError, invalidCostError } from './checks.js'
 import type { Clock } from './core/clock.js'
 import type { Decision, InlineDecision } from './core/decision.js'
 import { InlineEngine } from './engines/inline.js'
-import { InlineLimiter, type LimiterFile } from './inline-limiter.js'
+import { InlineLimiter } from './inline-limiter.js'
 import type { CheckOptions } from './limiter-options.js'
 import type { Arena } from './memory/arena.js'
 import type { Hasher } from './memory/hash.js'
@@ -19,7 +20,7 @@ export class OneRuleLimiter extends InlineLimiter<InlineDecision> {
   constructor(arena: Arena, ruleName: string, clock: Clock, file?: LimiterFile) {
     const engine = new InlineEngine(arena, ruleName, clock)
     super({ arenas: [arena], names: [ruleName] }, [engine], engine, clock, file)
-    this.#keys = this.keyReader()
+    this.#keys = this.parts.keys
     this.#hasher = this.#keys.hasher
     this.#engine = engine
   }

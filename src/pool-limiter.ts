@@ -1,4 +1,5 @@
 import type { AsyncLimiter } from './async-limiter.js'
+import { BaseLimiter, type LimiterFile } from './base-limiter.js'
 import {
   blockMs,
   checkCallOptions,
@@ -6,56 +7,40 @@ import {
   checkOptions,
   checkPenalty,
   checkRemaining,
-  checkRuleName,
   checkSignal,
-  checkUpdate,
-  checkUsageRule,
-  checkWaitOptions,
   closedError,
   foreignDecisionError,
   isDecision,
   mostPenalty,
-  neverAdmittedError,
   ownCosts,
-  type RuleNames,
-  rulesWithin,
-  usageMs,
 } from './checks.js'
 import type { Clock } from './core/clock.js'
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
-import { type Inspect, inspectAs } from './core/inspect.js'
 import { admitted } from './core/limited.js'
-import type { Signal } from './core/on-abort.js'
 import type { Size } from './core/sizes.js'
 import { countedOf, type UnitDecision } from './core/unit-decision.js'
-import { WordWatch } from './core/word-watch.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
 import type { PoolSettings } from './engines/pool.js'
 import type { AnyPoolDecision, PoolDecision } from './engines/pool-decision.js'
+import type { RequestOptions } from './engines/request.js'
 import { type RuleEngine, ruleEngineOf } from './engines/rule-engine.js'
 import { RulesEngine } from './engines/rules-engine.js'
-import { type SharedLimiter, shareOf } from './engines/share.js'
 import type { Pool } from './engines/unit-pool.js'
 import { poolOf } from './engines/unit-rules-pool.js'
-import { WaitQueues } from './engines/wait-queues.js'
-import type { LimiterFile } from './inline-limiter.js'
 import type { LimiterStats } from './limiter.js'
 import type {
   CallOptions,
   CheckManyOptions,
   CheckOptions,
-  LimiterRule,
   UsageOptions,
   WaitOptions,
 } from './limiter-options.js'
-import { ruleNamesOf, ruleOf, shownRules } from './limiter-rules.js'
-import { changeLimitOf, type RuleMemory } from './memory/arenas.js'
-import { KeyReader } from './memory/key-reader.js'
-import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
-import { HEADER } from './memory/layout.js'
+import type { RuleMemory } from './memory/arenas.js'
+import type { KeyReader } from './memory/key-reader.js'
+import type { Key, PackedKeys } from './memory/keys.js'
 import { Op } from './memory/request-ring.js'
 import { PoolMember } from './pool-member.js'
 import { type AsyncReservation, PoolReservation } from './reservation.js'
@@ -67,51 +52,39 @@ type Decided = AnyPoolDecision | UnitDecision<PoolDecision>
  * Decides on the workers of a pool. Every method checks its arguments and hashes its key on the calling
  * thread, and `engines/pool.ts` sends the request.
  */
-export class PoolLimiter implements AsyncLimiter {
-  readonly #memory: RuleMemory
-  readonly #rules: RuleNames
-  readonly #clock: Clock
-  readonly #file: LimiterFile | undefined
+export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
   readonly #keys: KeyReader
-  readonly #updates: WordWatch
-  readonly #waiters: WaitQueues
   /** Reads the limits and the statistics on this thread. */
   readonly #inline: RuleEngine | RulesEngine
-  /** One for each rule. */
-  readonly #engines: readonly RuleEngine[]
   readonly #pool: Pool
   #closing: Promise<void> | undefined = undefined
-  /** Whether the memory is unmapped. */
   #isReleased = false
 
   /** @internal @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
   constructor(memory: RuleMemory, clock: Clock, settings: PoolSettings, file?: LimiterFile) {
     const { arenas, names } = memory
-    const [first] = arenas
-    this.#memory = memory
-    this.#rules = ruleNamesOf(memory)
-    this.#clock = clock
-    this.#file = file
-    this.#keys = new KeyReader(this, first)
-    this.#updates = new WordWatch(first.words, HEADER.UPDATES)
-    this.#waiters = new WaitQueues(clock, this.#updates)
-    this.#inline =
-      arenas.length === 1 ? ruleEngineOf(first, names[0], clock) : new RulesEngine(arenas, names, clock)
-    this.#engines = this.#inline instanceof RulesEngine ? this.#inline.engines : [this.#inline]
-    this.#pool = poolOf(memory, this.#shared(), settings)
+    const inline =
+      arenas.length === 1 ? ruleEngineOf(arenas[0], names[0], clock) : new RulesEngine(arenas, names, clock)
+    super(memory, inline instanceof RulesEngine ? inline.engines : [inline], clock, file)
+    this.#keys = this.parts.keys
+    this.#inline = inline
+    this.#pool = poolOf(memory, this.share(), settings)
+  }
+
+  protected get kind(): string {
+    return 'AsyncLimiter'
+  }
+
+  protected get isOpen(): boolean {
+    return this.#closing === undefined
+  }
+
+  protected get isReleased(): boolean {
+    return this.#isReleased
   }
 
   async ready(): Promise<void> {
     await this.#openPool().ready()
-  }
-
-  get rule(): LimiterRule {
-    return this.rules[0]!
-  }
-
-  get rules(): readonly LimiterRule[] {
-    this.#openPool()
-    return this.#engines.map(({ limit }, i) => ruleOf(this.#memory, i, limit))
   }
 
   check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
@@ -123,13 +96,13 @@ export class PoolLimiter implements AsyncLimiter {
   }
 
   async reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation> {
-    this.#openPool()
+    this.checkOpen()
     checkCost(cost) // it has no default
     const decision = (await this.check(key, cost, options)) as Decided
     return new PoolReservation({
       decision,
       cost,
-      mostMore: mostPenalty(this.#rules),
+      mostMore: mostPenalty(this.parts.rules),
       isGivenBack: () => decision.isGivenBack,
       change: (actualCost) => this.#change(decision, cost, actualCost),
     })
@@ -144,7 +117,7 @@ export class PoolLimiter implements AsyncLimiter {
     costs: Costs = 1,
     options: CheckManyOptions & CallOptions = {},
   ): Promise<BatchDecision> {
-    this.#openPool()
+    this.checkOpen()
     const { fingerprints } = this.#keys.pack(keys)
     checkOptions(options, ['remaining', 'signal'])
     const { remaining = false, signal } = options
@@ -154,39 +127,13 @@ export class PoolLimiter implements AsyncLimiter {
     return (await this.#openPool().checkMany(fingerprints, own, remaining, signal)) as BatchDecision
   }
 
-  pack(keys: readonly Key[]): PackedKeys {
-    this.#openPool()
-    return this.#keys.pack(keys)
-  }
-
-  handle(key: string): KeyHandle {
-    this.#openPool()
-    return this.#keys.handle(key)
-  }
-
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
-    this.#openPool()
-    const { cost, limit, signal } = checkWaitOptions(options, this.#rules)
-    const { lo, hi } = this.#keys.read(key)
-    this.#openPool() // once more: a getter may have closed the limiter
-    const request = {
-      lo,
-      hi,
-      decide: () => this.#attempt(lo, hi, cost, limit),
-      giveBack: (decision: Decision) => this.#giveBack(decision as Decided),
-      neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
-    }
-    return this.#waiters.wait(request, signal)
+    return this.waitFor(key, options, (decision) => this.#giveBack(decision as Decided))
   }
 
   async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {
-    this.#openPool()
-    const rule = checkUsageRule(options, this.#memory.names)
-    const { windowMs } = this.#memory.arenas[rule]!.shape
-    const ms = lastMs === undefined ? windowMs : usageMs(lastMs, windowMs)
-    const { lo, hi } = this.#keys.read(key)
-    // `#openPool` once more: a getter may have closed the limiter.
-    return (await this.#openPool().requestWithMs(Op.USAGE, lo, hi, ms, rule)) as number
+    const { rule, lo, hi, ms } = this.usageRequest(key, lastMs, options)
+    return (await this.#pool.requestWithMs(Op.USAGE, lo, hi, ms, rule)) as number
   }
 
   refund(decision: Decision): Promise<number>
@@ -196,7 +143,7 @@ export class PoolLimiter implements AsyncLimiter {
     if (pool.owns(what)) {
       const { lo, hi } = what
       const given = (await pool.giveBack(what)) as number
-      this.#waiters.wake(lo, hi)
+      this.parts.waiters.wake(lo, hi)
       return given
     }
     if (this.#inline.owns(what)) return 0 // a peek of this thread, for a group
@@ -205,8 +152,8 @@ export class PoolLimiter implements AsyncLimiter {
   }
 
   async penalize(key: Key, cost: number): Promise<boolean> {
-    this.#openPool()
-    checkPenalty(cost, this.#rules)
+    this.checkOpen()
+    checkPenalty(cost, this.parts.rules)
     return (await this.#request<number>(Op.PENALIZE, key, cost)) === 1
   }
 
@@ -215,7 +162,7 @@ export class PoolLimiter implements AsyncLimiter {
     const forMs = blockMs(ms)
     const { lo, hi } = this.#keys.read(key)
     const isBlocked = (await pool.requestWithMs(Op.BLOCK, lo, hi, forMs)) === 1
-    this.#waiters.wake(lo, hi) // the new block may end earlier
+    this.parts.waiters.wake(lo, hi) // the new block may end earlier
     return isBlocked
   }
 
@@ -229,21 +176,11 @@ export class PoolLimiter implements AsyncLimiter {
 
   async clearAll(): Promise<void> {
     await this.#openPool().request(Op.CLEAR_ALL, 0, 0, 0)
-    this.#updates.check()
+    this.parts.updates.check()
   }
 
   async update(rule: string, change: { limit: Size }): Promise<void> {
-    this.#openPool()
-    const index = checkRuleName(rule, this.#memory.names)
-    const limit = checkUpdate(change, this.#rules.units[index])
-    this.#openPool() // once more: a getter may have closed the limiter
-    changeLimitOf(this.#memory.arenas, index, limit)
-    this.#updates.check()
-  }
-
-  share(): SharedLimiter {
-    this.#openPool()
-    return this.#shared()
+    this.changeLimit(rule, change)
   }
 
   async stats(): Promise<LimiterStats> {
@@ -259,25 +196,16 @@ export class PoolLimiter implements AsyncLimiter {
    */
   effectMs(decision: Decision, requestedMs: number, repliedMs: number): number {
     const first = countedOf((decision as Decided).rules[0]!) as PoolDecision
-    return Math.max(requestedMs, this.#engines[0]!.estimates.effectOf(first, repliedMs))
+    return Math.max(requestedMs, this.parts.engines[0]!.estimates.effectOf(first, repliedMs))
   }
 
-  /** @internal This limiter as a member of a group. */
+  /** This limiter as a member of a group. @internal */
   toMember(name: string): PoolMember {
-    if (this.#closing !== undefined) throw closedError(`members.${name}`)
-    const parts = {
-      name,
-      memory: this.#memory,
-      engines: this.#engines,
-      keys: this.#keys,
-      waiters: this.#waiters,
-      isOpen: () => this.#closing === undefined,
-      isReleased: () => this.#isReleased,
-    }
+    const parts = this.memberParts(name, () => this.#closing === undefined)
     return new PoolMember(parts, this.#inline, ({ lo, hi, cost, limit, isAttempt }) =>
       isAttempt
-        ? this.#attempt(lo, hi, cost, limit)
-        : (this.#decide(Op.CHECK, lo, hi, cost, limit) as Promise<Decision>),
+        ? this.attempt(lo, hi, cost, limit)
+        : (this.#decide(Op.CHECK, lo, hi, cost, { limit }) as Promise<Decision>),
     )
   }
 
@@ -286,22 +214,12 @@ export class PoolLimiter implements AsyncLimiter {
     return this.#closing
   }
 
-  /** The text for `console.log`. */
-  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const fields = this.#closing !== undefined ? { isClosed: true } : shownRules(this.rules)
-    return inspectAs('AsyncLimiter', fields, options, inspect)
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
   async #close(): Promise<void> {
-    this.#waiters.close(closedError())
+    this.parts.waiters.close(closedError())
     await this.#pool.close()
     this.#inline.close()
-    this.#isReleased = this.#file !== undefined
-    this.#file?.release()
+    this.#isReleased = this.parts.file !== undefined
+    this.parts.file?.release()
   }
 
   #request<T>(op: Op, key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<T> {
@@ -318,30 +236,22 @@ export class PoolLimiter implements AsyncLimiter {
   }
 
   #requestBy(options: CheckOptions & CallOptions, op: Op, key: Key, cost: number): Promise<unknown> {
-    const { limit, signal } = checkCallOptions(options, ['limit', 'signal'], this.#rules)
+    const own = checkCallOptions(options, ['limit', 'signal'], this.parts.rules)
     const { lo, hi } = this.#keys.read(key)
-    return this.#decide(op, lo, hi, cost, limit, signal)
+    return this.#decide(op, lo, hi, cost, own)
   }
 
-  /** Sends a CHECK or a PEEK by the limit of one call, or by the rule's. */
-  #decide(
-    op: Op,
-    lo: number,
-    hi: number,
-    cost: number,
-    limit: CallLimit | undefined,
-    signal?: Signal,
-  ): Promise<unknown> {
+  /** Sends a CHECK, an ATTEMPT or a PEEK. */
+  #decide(op: Op, lo: number, hi: number, cost: number, options: RequestOptions): Promise<unknown> {
     const pool = this.#openPool()
-    if (limit !== undefined) return pool.requestWithin(limit, op, lo, hi, cost, signal)
-    if (op === Op.CHECK && signal === undefined) return pool.check(lo, hi, cost)
-    return pool.request(op, lo, hi, cost, signal)
+    const isPlain = op === Op.CHECK && options.limit === undefined && options.signal === undefined
+    return isPlain ? pool.check(lo, hi, cost) : pool.request(op, lo, hi, cost, options)
   }
 
-  /** Decides for `wait`: a refusal is never charged. */
-  #attempt(lo: number, hi: number, cost: number, limit: CallLimit | undefined): Promise<Decision> {
-    const isCharged = this.#memory.arenas.some(({ countRefused }) => countRefused)
-    return this.#decide(isCharged ? Op.ATTEMPT : Op.CHECK, lo, hi, cost, limit) as Promise<Decision>
+  /** @internal */
+  protected attempt(lo: number, hi: number, cost: number, limit: CallLimit | undefined): Promise<Decision> {
+    const isCharged = this.parts.memory.arenas.some(({ countRefused }) => countRefused)
+    return this.#decide(isCharged ? Op.ATTEMPT : Op.CHECK, lo, hi, cost, { limit }) as Promise<Decision>
   }
 
   /** Charges the key of a decision in addition, or gives back a part of the decision's charge. */
@@ -351,7 +261,7 @@ export class PoolLimiter implements AsyncLimiter {
     if (decision.isShadowed) return 0 // it would not have run
     if (actualCost > cost) return (await pool.chargeMore(lo, hi, cost, actualCost)) as number
     const given = (await pool.giveBack(decision, cost - actualCost)) as number
-    this.#waiters.wake(lo, hi)
+    this.parts.waiters.wake(lo, hi)
     return 0 - given
   }
 
@@ -370,16 +280,12 @@ export class PoolLimiter implements AsyncLimiter {
     checkCost(cost)
     const { lo, hi } = this.#keys.read(key)
     const changed = (await pool.request(op, lo, hi, cost)) as number
-    this.#waiters.wake(lo, hi)
+    this.parts.waiters.wake(lo, hi)
     return changed
   }
 
   #openPool(): Pool {
     if (this.#closing !== undefined) throw closedError()
     return this.#pool
-  }
-
-  #shared(): SharedLimiter {
-    return shareOf(this.#memory, this.#clock, this.#file?.place)
   }
 }

@@ -1,9 +1,10 @@
+import type { LimiterFile } from './base-limiter.js'
 import { closedError, invalidCostError } from './checks.js'
 import type { Clock } from './core/clock.js'
 import type { Decision } from './core/decision.js'
 import type { RulesDecision } from './core/rules-decision.js'
 import { RulesEngine } from './engines/rules-engine.js'
-import { InlineLimiter, type LimiterFile } from './inline-limiter.js'
+import { InlineLimiter } from './inline-limiter.js'
 import type { CheckOptions } from './limiter-options.js'
 import type { RuleMemory } from './memory/arenas.js'
 import type { Hasher } from './memory/hash.js'
@@ -20,7 +21,7 @@ export class RulesLimiter extends InlineLimiter<RulesDecision> {
   constructor(memory: RuleMemory, clock: Clock, file?: LimiterFile) {
     const engine = new RulesEngine(memory.arenas, memory.names, clock)
     super(memory, engine.engines, engine, clock, file)
-    this.#keys = this.keyReader()
+    this.#keys = this.parts.keys
     this.#hasher = this.#keys.hasher
     this.#engine = engine
   }

@@ -1,10 +1,11 @@
+import type { LimiterFile } from './base-limiter.js'
 import { closedError, invalidCostError } from './checks.js'
 import type { Clock } from './core/clock.js'
 import type { Decision, InlineDecision } from './core/decision.js'
 import type { UnitDecision } from './core/unit-decision.js'
 import { InlineEngine } from './engines/inline.js'
 import { UnitEngine } from './engines/unit-engine.js'
-import { InlineLimiter, type LimiterFile } from './inline-limiter.js'
+import { InlineLimiter } from './inline-limiter.js'
 import type { CheckOptions } from './limiter-options.js'
 import type { Arena } from './memory/arena.js'
 import type { KeyReader } from './memory/key-reader.js'
@@ -19,7 +20,7 @@ export class UnitLimiter extends InlineLimiter<UnitDecision<InlineDecision>> {
   constructor(arena: Arena, ruleName: string, unit: number, clock: Clock, file?: LimiterFile) {
     const engine = new UnitEngine(new InlineEngine(arena, ruleName, clock), unit)
     super({ arenas: [arena], names: [ruleName] }, [engine], engine, clock, file)
-    this.#keys = this.keyReader()
+    this.#keys = this.parts.keys
     this.#engine = engine
   }
 

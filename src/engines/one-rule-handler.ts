@@ -13,6 +13,7 @@ import {
 } from '../memory/request-ring.js'
 import { NativeRequestServer } from '../native/request-server.js'
 import { InlineEngine } from './inline.js'
+import { writeDecision } from './pool-decision.js'
 import { RequestHandler } from './request-handler.js'
 import type { RingMemory } from './ring-transport.js'
 
@@ -51,14 +52,7 @@ export class OneRuleHandler extends RequestHandler {
   }
 
   protected peek(slot: number, lo: number, hi: number, cost: number): void {
-    const { words, doubles } = this.memory
-    const decision = this.engine.peek(lo, hi, cost, this.#limitIn(slot))
-    const double = slot >>> 1
-    words[slot + LIMIT] = decision.limit
-    words[slot + OUTCOME] = decision.outcome
-    words[slot + REMAINING] = decision.remaining
-    doubles[double + RETRY_AFTER_MS] = (decision.shadow ?? decision).retryAfterMs
-    doubles[double + RESET_MS] = decision.resetMs
+    writeDecision(this.memory, slot, this.engine.peek(lo, hi, cost, this.#limitIn(slot)))
   }
 
   protected usage(_rule: number, lo: number, hi: number, ms: number): number {

@@ -1,4 +1,10 @@
-import { type Decision, type DecisionFields, Outcome, type ShadowDecision } from '../core/decision.js'
+import {
+  type Decision,
+  type DecisionFields,
+  type InlineDecision,
+  Outcome,
+  type ShadowDecision,
+} from '../core/decision.js'
 import { fieldsOf, jsonOf, secondsOf } from '../core/decision-fields.js'
 import { type Parts, RulesDecision } from '../core/rules-decision.js'
 import { UnitDecision } from '../core/unit-decision.js'
@@ -66,6 +72,22 @@ export function decisionIn(memory: RingMemory, slot: number, engine: DecidingEng
   })
   const refusing = memory.words[slot + REFUSING]!
   return new RulesDecision(engine, parts as unknown as Parts<PoolPart>, refusing)
+}
+
+/**
+ * Writes the decision of one rule into its slot. Reading the estimates computes them here, before anything
+ * changes the key.
+ */
+export function writeDecision({ words, doubles }: RingMemory, slot: number, decision: InlineDecision): void {
+  const double = slot >>> 1
+  words[slot + LIMIT] = decision.limit
+  words[slot + OUTCOME] = decision.outcome
+  words[slot + WAY] = decision.way
+  words[slot + CHARGED_TICK] = decision.tick
+  words[slot + REFUNDS] = decision.stamp
+  words[slot + REMAINING] = decision.remaining
+  doubles[double + RETRY_AFTER_MS] = (decision.shadow ?? decision).retryAfterMs
+  doubles[double + RESET_MS] = decision.resetMs
 }
 
 /**

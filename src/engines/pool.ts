@@ -3,7 +3,6 @@ import type { Signal } from '../core/on-abort.js'
 import { Op } from '../memory/request-ring.js'
 import { Backlog } from './backlog.js'
 import type { Costs } from './batch.js'
-import type { CallLimit } from './engine.js'
 import { type Chunk, PartitionedBatch } from './partitioned-batch.js'
 import {
   type AnyPoolDecision,
@@ -14,7 +13,7 @@ import {
   isPoolDecision,
 } from './pool-decision.js'
 import { abortedError, noThreadsError, overloadedError, workerLostError } from './pool-errors.js'
-import { PoolRequest, type Resolve, writeCheck } from './request.js'
+import { PoolRequest, type RequestOptions, type Resolve, writeCheck } from './request.js'
 import { RingClient } from './ring-client.js'
 import type { SharedLimiter } from './share.js'
 import { type ThreadOptions, Threads } from './threads.js'
@@ -110,22 +109,11 @@ export class PoolEngine implements DecidingEngine {
   }
 
   /** Sends a request about one key. Rejects with an error of `pool-errors.ts`. */
-  request(op: Op, lo: number, hi: number, cost: number, signal?: Signal): Promise<unknown> {
+  request(op: Op, lo: number, hi: number, cost: number, options?: RequestOptions): Promise<unknown> {
+    const { limit, signal } = options ?? {}
     if (signal?.aborted) return Promise.reject(abortedError(signal.reason, false))
-    return this.#submit(new PoolRequest(this, op, lo, hi, cost), signal)
-  }
-
-  /** Sends a CHECK, an ATTEMPT or a PEEK by a limit of this call. */
-  requestWithin(
-    limit: CallLimit,
-    op: Op,
-    lo: number,
-    hi: number,
-    cost: number,
-    signal?: Signal,
-  ): Promise<unknown> {
-    if (signal?.aborted) return Promise.reject(abortedError(signal.reason, false))
-    const request = new PoolRequest(this, op === Op.CHECK ? Op.CHECK_WITHIN : op, lo, hi, cost)
+    const sent = op === Op.CHECK && limit !== undefined ? Op.CHECK_WITHIN : op
+    const request = new PoolRequest(this, sent, lo, hi, cost)
     request.limit = limit
     return this.#submit(request, signal)
   }

@@ -1,4 +1,5 @@
 import { Outcome } from '../core/decision.js'
+import type { Signal } from '../core/on-abort.js'
 import { wholeUnitsIn } from '../core/units.js'
 import {
   CHARGED_TICK,
@@ -60,8 +61,15 @@ export function writeCheck({ words }: RingMemory, slot: number, lo: number, hi: 
   words[request + COST] = cost > MOST_COST ? MOST_COST : cost
 }
 
+/** The options of one call. */
+export interface RequestOptions {
+  /** The limit of a CHECK, an ATTEMPT or a PEEK; undefined: that of the rules. */
+  readonly limit?: CallLimit | undefined
+  readonly signal?: Signal | undefined
+}
+
 /** The operations whose reply is a decision. */
-const DECISIONS: readonly Op[] = [Op.CHECK, Op.CHECK_WITHIN, Op.ATTEMPT, Op.PEEK]
+export const DECISIONS: readonly Op[] = [Op.CHECK, Op.CHECK_WITHIN, Op.ATTEMPT, Op.PEEK]
 
 /** One request to the pool about one key, with the promise of its reply. */
 export class PoolRequest extends PendingReply<unknown> implements RingRequest {

@@ -1,8 +1,8 @@
 import { secondsOf } from '../core/decision-fields.js'
-import { type Inspect, inspectAs } from '../core/inspect.js'
+import type { Inspect } from '../core/inspect.js'
 import type { RulesDecision } from '../core/rules-decision.js'
 import { KEYS_PER_READING } from '../native/native-params.js'
-import { type BatchDecision, type Costs, checkEntry } from './batch.js'
+import { type BatchDecision, type Costs, checkEntry, inspectBatch } from './batch.js'
 import type { RulesEngine } from './rules-engine.js'
 
 const NO_LIMITS: readonly undefined[] = []
@@ -59,8 +59,6 @@ class RulesBatch implements BatchDecision {
 
   /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const { length, allowed, remaining } = this
-    const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
-    return inspectAs('BatchDecision', fields, options, inspect)
+    return inspectBatch(this, options, inspect)
   }
 }

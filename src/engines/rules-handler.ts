@@ -9,14 +9,12 @@ import {
   OUTCOME,
   REFUNDS,
   REFUSING,
-  REMAINING,
-  RESET_MS,
-  RETRY_AFTER_MS,
   RULE_LIMIT,
   UNITS,
   WAY,
 } from '../memory/request-ring.js'
 import { unitIn } from '../memory/unit.js'
+import { writeDecision } from './pool-decision.js'
 import { RequestHandler } from './request-handler.js'
 import { type RingMemory, slotOfRule } from './ring-transport.js'
 import { hasUnit } from './rule-engine.js'
@@ -80,22 +78,8 @@ export class RulesHandler extends RequestHandler {
 
   #write(slot: number, { rules, refusing }: RulesDecision): void {
     for (let i = 0; i < rules.length; i++)
-      this.#writePart(slotOfRule(slot, i), countedOf(rules[i]!) as InlineDecision)
+      writeDecision(this.memory, slotOfRule(slot, i), countedOf(rules[i]!) as InlineDecision)
     this.memory.words[slot + REFUSING] = refusing
-  }
-
-  /** Writes a part with all of its figures, which are computed here: nothing has changed the key since. */
-  #writePart(own: number, part: InlineDecision): void {
-    const { words, doubles } = this.memory
-    const double = own >>> 1
-    words[own + LIMIT] = part.limit
-    words[own + OUTCOME] = part.outcome
-    words[own + WAY] = part.way
-    words[own + CHARGED_TICK] = part.tick
-    words[own + REFUNDS] = part.stamp
-    words[own + REMAINING] = part.remaining
-    doubles[double + RETRY_AFTER_MS] = (part.shadow ?? part).retryAfterMs
-    doubles[double + RESET_MS] = part.resetMs
   }
 
   /** The limits of the call, by rule; undefined for a rule without one. */

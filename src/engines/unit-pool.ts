@@ -4,13 +4,10 @@ import { UnitDecision } from '../core/unit-decision.js'
 import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
 import { Op } from '../memory/request-ring.js'
 import type { BatchDecision, Costs } from './batch.js'
-import type { CallLimit } from './engine.js'
 import type { PoolEngine } from './pool.js'
 import type { AnyPoolDecision, PoolDecision } from './pool-decision.js'
+import { DECISIONS, type RequestOptions } from './request.js'
 import { UnitBatch, unitCosts } from './unit-batch.js'
-
-/** The operations of `request` whose reply is a decision. */
-const DECISIONS: readonly Op[] = [Op.CHECK, Op.ATTEMPT, Op.PEEK]
 
 type Decided = UnitDecision<PoolDecision>
 
@@ -20,15 +17,7 @@ type Decided = UnitDecision<PoolDecision>
  */
 export interface Pool {
   check(lo: number, hi: number, cost: number): Promise<unknown>
-  request(op: Op, lo: number, hi: number, cost: number, signal?: Signal): Promise<unknown>
-  requestWithin(
-    limit: CallLimit,
-    op: Op,
-    lo: number,
-    hi: number,
-    cost: number,
-    signal?: Signal,
-  ): Promise<unknown>
+  request(op: Op, lo: number, hi: number, cost: number, options?: RequestOptions): Promise<unknown>
   requestWithMs(op: Op, lo: number, hi: number, ms: number, rule?: number): Promise<unknown>
   chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<unknown>
   owns(decision: unknown): decision is AnyPoolDecision | Decided
@@ -57,27 +46,14 @@ export class UnitPool implements Pool {
     return this.#decided(this.#counting.check(lo, hi, unitsOf(cost, this.#unit)), cost)
   }
 
-  async request(op: Op, lo: number, hi: number, cost: number, signal?: Signal): Promise<unknown> {
+  async request(op: Op, lo: number, hi: number, cost: number, options?: RequestOptions): Promise<unknown> {
     const unit = this.#unit
     if (op === Op.REFUND) {
-      const refunded = await this.#counting.request(op, lo, hi, wholeUnitsIn(cost, unit), signal)
+      const refunded = await this.#counting.request(op, lo, hi, wholeUnitsIn(cost, unit), options)
       return (refunded as number) * unit
     }
-    const reply = this.#counting.request(op, lo, hi, unitsOf(cost, unit), signal)
+    const reply = this.#counting.request(op, lo, hi, unitsOf(cost, unit), this.#inUnits(options))
     return DECISIONS.includes(op) ? this.#decided(reply, cost) : reply
-  }
-
-  requestWithin(
-    limit: CallLimit,
-    op: Op,
-    lo: number,
-    hi: number,
-    cost: number,
-    signal?: Signal,
-  ): Promise<Decided> {
-    const units = wholeUnitsIn(limit as number, this.#unit) // a pool of one rule
-    const reply = this.#counting.requestWithin(units, op, lo, hi, unitsOf(cost, this.#unit), signal)
-    return this.#decided(reply, cost)
   }
 
   async requestWithMs(op: Op, lo: number, hi: number, ms: number): Promise<unknown> {
@@ -126,6 +102,11 @@ export class UnitPool implements Pool {
 
   close(): Promise<void> {
     return this.#counting.close()
+  }
+
+  #inUnits(options: RequestOptions | undefined): RequestOptions | undefined {
+    if (options?.limit === undefined) return options
+    return { ...options, limit: wholeUnitsIn(options.limit as number, this.#unit) } // a pool of one rule
   }
 
   async #decided(reply: Promise<unknown>, cost: number): Promise<Decided> {

@@ -1,8 +1,8 @@
-import type { Signal } from '../core/on-abort.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import { Op } from '../memory/request-ring.js'
 import { unitIn } from '../memory/unit.js'
 import { PoolEngine, type PoolSettings } from './pool.js'
+import type { RequestOptions } from './request.js'
 import type { SharedLimiter } from './share.js'
 import { type Pool, UnitPool } from './unit-pool.js'
 
@@ -16,8 +16,8 @@ export class UnitRulesPool extends PoolEngine {
     return this.request(Op.CHECK, lo, hi, cost)
   }
 
-  override request(op: Op, lo: number, hi: number, cost: number, signal?: Signal): Promise<unknown> {
-    return super.request(op === Op.CHECK ? Op.CHECK_WITHIN : op, lo, hi, cost, signal)
+  override request(op: Op, lo: number, hi: number, cost: number, options?: RequestOptions): Promise<unknown> {
+    return super.request(op === Op.CHECK ? Op.CHECK_WITHIN : op, lo, hi, cost, options)
   }
 }
 
