@@ -44,6 +44,7 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
     return this.giveBack(decision)
   }
 
+  /** The steps of `InlineGroup.decide`, with decisions that are promises. */
   protected async decide(requests: Requests): Promise<MembersDecision> {
     const below = this.indexOfLimitBelow(requests)
     if (below >= 0) {

@@ -38,6 +38,7 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
     return this.giveBack(decision)
   }
 
+  /** The steps of `AsyncGroup.decide`. Promises would take longer than the decisions. */
   protected decide(requests: Requests): MembersDecision {
     const below = this.indexOfLimitBelow(requests)
     if (below >= 0) {

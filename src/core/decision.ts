@@ -43,8 +43,8 @@ export interface Decision {
   readonly rules: readonly RuleDecision[]
   /**
    * Returns all fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`. With one
-   * rule they are seven, without `rules`; with `shadow` one more. `Infinity` becomes `Number.MAX_SAFE_INTEGER`, because JSON would
-   * write `null`, which counts as 0.
+   * rule, `rules` is left out. `Infinity` becomes `Number.MAX_SAFE_INTEGER`, because JSON would write `null`,
+   * which counts as 0.
    * @returns a new object
    * @example
    * ```ts
@@ -172,7 +172,8 @@ const MAX_PACKED = 127
 /**
  * A decision of the inline engine. The engine fills it, and the estimates are computed when they are read:
  * the allocation of a decision is a tenth of its cost. A cost that does not fit is over any limit, and is
- * kept as the largest.
+ * kept as the largest. The class extends no other: V8 inlines the constructor into a decision, and `super()`
+ * would make it longer.
  *
  * Its own properties are the fields that are known at once. A copy by `{ ...decision }` or `structuredClone`
  * has these and nothing private. The estimates are getters of the class: own getters would take ten times as
@@ -342,10 +343,9 @@ export class InlineDecision implements Decision {
    * If another thread had moved the key to a later granule, the decision was charged there, and its moment is
    * the start of that granule.
    *
-   * A log that is used to check a limiter needs this moment. A time taken a little later, when the log is
-      * written, may put an old admission together with new ones. Then windows seem to be over the limit that
-   * are not.
-
+   * A log that is used to check a limiter needs this moment. A time that is taken a little later, when the
+   * log is written, may move an old admission into a window with new ones. That window then seems to be over
+   * the limit.
    */
   effectMs(readingMs: number): number {
     return this.era.estimates.effectOf(this, readingMs)
