@@ -14,7 +14,7 @@ export const grouping: Readonly<Record<string, Mutant>> = {
     test: 'limiter/bad-group',
     edits: [inGroups.member('reading.set(countedOf(charge).at);', 'reading.take();')],
   },
-  'a charge that is taken back and goes on counting as a decision': {
+  'a charge that is taken back but stays in the statistics': {
     test: 'limiter/group-threads',
     edits: [inGroups.member('tally(-1, 0,', 'tally(0, 0,')],
   },
@@ -31,7 +31,7 @@ export const grouping: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
-  'a charge that is taken back without waking those that it held up': {
+  'a charge that is taken back without waking the calls that it refused': {
     test: 'limiter/group-pool',
     edits: [inGroups.async('if (admitted.length > 0)\n            this.wake(requests);', '')],
   },
@@ -44,7 +44,7 @@ export const grouping: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
-  'a reservation that an error settles twice in one member': {
+  'a reservation that is settled twice in one member after an error': {
     test: 'limiter/bad-group',
     edits: [inGroups.base('if (!changes.has(i))\n', '')],
   },

@@ -13,34 +13,32 @@ import {
   type Mutant,
 } from './mutant.js'
 
-const refused = 'two rules: the second refuses while another thread takes its unit of the first back'
+const refused = 'two rules: the second refuses, and the first takes its charge back'
 
 export const several: Readonly<Record<string, Mutant>> = {
   'charges that stay after a refusal': {
     scenario: refused,
-    edits: [
-      inRulesEngine(
-        'for (let i = 0; i < refusing; i++)\n            parts[i] = engines[i].takeBack(parts[i]);',
-        '',
-      ),
-    ],
+    edits: [inRulesEngine('this.#takeBack(parts, refusing);', '')],
   },
   'only the last charge taken back': {
     scenario: 'three rules, of which the last refuses',
     edits: [
       inRulesEngine(
-        'for (let i = 0; i < refusing; i++)\n            parts[i] = engines',
-        'for (let i = refusing - 1; i < refusing; i++)\n            parts[i] = engines',
+        'for (let i = 0; i < count; i++)\n            parts[i] = this.engines',
+        'for (let i = Math.max(0, count - 1); i < count; i++)\n            parts[i] = this.engines',
       ),
     ],
   },
   'a charge of the wrong rule taken back': {
     scenario: 'three rules, of which the last refuses',
     edits: [
-      inRulesEngine('parts[i] = engines[i].takeBack(parts[i]);', 'parts[i] = engines[0].takeBack(parts[i]);'),
+      inRulesEngine(
+        'parts[i] = this.engines[i].takeBack(parts[i]);',
+        'parts[i] = this.engines[0].takeBack(parts[i]);',
+      ),
     ],
   },
-  'a refusal by a rule that does not end the decision': {
+  'a decision that does not stop after a refusal': {
     scenario: 'two rules: three admit on the last units',
     edits: [inRulesEngine('if (!part.allowed)\n                    break;', '')],
   },
@@ -63,7 +61,7 @@ export const several: Readonly<Record<string, Mutant>> = {
     ],
   },
   'a charge taken back by its units alone': {
-    scenario: 'two rules: a refund by key between a charge and its taking back',
+    scenario: 'two rules: a refund by key before a charge is taken back',
     edits: [inCharges('(b & (LAP | REFUNDS)) !== expected', '(b & LAP) !== ring.lap')],
   },
   'a reservation settled by its units alone': {
@@ -95,7 +93,7 @@ export const several: Readonly<Record<string, Mutant>> = {
     scenario: 'a group: three members of which the last refuses',
     edits: [inGroupBase('this.own[i].undo(part)', 'this.own[0].undo(part)')],
   },
-  'a group that goes on after a refusal': {
+  'a group that does not stop after a refusal': {
     scenario: 'groups in opposite orders, and a member alone',
     edits: [inGroup('if (!part.allowed)\n                    break;', '')],
   },
@@ -103,7 +101,7 @@ export const several: Readonly<Record<string, Mutant>> = {
     scenario: 'groups with their members in opposite orders',
     edits: [inGroupMember('engines[i].changes.takeBack(charge);', '')],
   },
-  'a decision of several rules given back in the first only': {
+  'a decision of several rules given back in the first rule only': {
     test: 'engines/several-rules-changes',
     edits: [
       inRulesEngine(
@@ -114,9 +112,7 @@ export const several: Readonly<Record<string, Mutant>> = {
   },
   'charges that stay when the clock fails between two rules': {
     test: 'limiter/bad-rules',
-    edits: [
-      inRulesEngine('for (let i = 0; i < decided; i++)\n                engines[i].takeBack(parts[i]);', ''),
-    ],
+    edits: [inRulesEngine('this.#takeBack(parts, decided);\n            throw error;', 'throw error;')],
   },
   'a change of a key in the first rule only': {
     test: 'engines/several-rules-changes',
@@ -142,7 +138,7 @@ export const several: Readonly<Record<string, Mutant>> = {
     test: 'engines/per-call',
     edits: [inKeyChanges('const more = actualCost - cost;', 'const more = actualCost;')],
   },
-  'a reservation that gives back the cost that was used': {
+  'a reservation that gives back its actual cost': {
     test: 'engines/per-call',
     edits: [
       inLimiter('engine.giveBack(decision, cost - actualCost)', 'engine.giveBack(decision, actualCost)'),

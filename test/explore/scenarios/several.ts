@@ -1,6 +1,6 @@
-// Decisions by several rules, groups and reservations: the limiters and groups that ship, with an arena for each
-// rule in one buffer, as they are in a program. `RulesEngine` decides for the limiter, `InlineGroup` for the
-// groups, and `InlineReservation` settles. Unless a scenario says otherwise, `check` is by a limiter of all rules.
+// Decisions by several rules, by groups, and reservations. The scenarios play the limiters and groups of the
+// package, with an arena for each rule in one buffer. `RulesEngine` decides for a limiter of all rules,
+// `InlineGroup` for a group, and `InlineReservation` settles. `check` uses the limiter of all rules.
 import {
   cancel,
   check,
@@ -18,7 +18,7 @@ import { ANYTHING } from './deciding.js'
 const ALL: readonly Forbidden[] = [...ANYTHING, 'half charged']
 /** A charge that overlaps a refund by key may stay for a window. */
 const AMONG_REFUNDS = ALL.filter((what) => what !== 'refused at rest' && what !== 'early')
-/** A key may be blocked, or lose its way, after one rule has admitted it and before the last one does. */
+/** A key may be blocked, or lose its way, between the admissions of the first and the last rule. */
 const AMONG_BLOCKS = AMONG_REFUNDS.filter((what) => what !== 'past its block')
 const clear: Op = { do: 'clear', key: 1 }
 const clearAll: Op = { do: 'clear all' }
@@ -26,7 +26,7 @@ const block = (granules: number): Op => ({ do: 'block', key: 1, ms: granules * 1
 const unblock: Op = { do: 'unblock', key: 1 }
 const first = { rule: 0 }
 const second = { rule: 1 }
-/** A bucket's mark is 1 after the first of these, 2 after the second, then 1 again. */
+/** The bucket's mark is 1 after these operations, 2 if they are repeated, then 1 again. */
 const CHARGED_AND_REFUNDED: NonNullable<Scenario['before']> = [
   [20, check()],
   [20, refund(1)],
@@ -60,7 +60,7 @@ export const several: Readonly<Record<string, Scenario>> = {
     further: [{ limit: 2 }],
     threads: [[check()], [check()], [check()]],
   },
-  'two rules: the second refuses while another thread takes its unit of the first back': {
+  'two rules: the second refuses, and the first takes its charge back': {
     forbidden: ALL,
     times: [20],
     before: [[20, checkBy(second)]],
@@ -68,7 +68,7 @@ export const several: Readonly<Record<string, Scenario>> = {
     further: [{ limit: 1 }],
     threads: [[check()], [check()], [checkBy(first, 1, 2)]],
   },
-  'two rules: a refusal while its unit of the second is given back': {
+  'two rules: a refusal while the unit of the second is given back': {
     forbidden: ALL,
     times: [20],
     limit: 2,
@@ -138,7 +138,7 @@ export const several: Readonly<Record<string, Scenario>> = {
     threads: [[check()], [check()]],
   },
   'two rules: a key takes the way of another in between': {
-    // The way of an admission may have another key when the last rule decides.
+    // When the last rule decides, the way of an admission may belong to another key.
     forbidden: ALL.filter((what) => what !== 'wrong cell' && what !== 'refused at rest' && what !== 'early'),
     times: [22],
     ways: 2,
@@ -148,7 +148,7 @@ export const several: Readonly<Record<string, Scenario>> = {
     threads: [[check()], [check(2), check(3)]],
     restKeys: [],
   },
-  'two rules: a refund by key between a charge and its taking back': {
+  'two rules: a refund by key before a charge is taken back': {
     forbidden: AMONG_REFUNDS,
     times: [20],
     before: [...CHARGED_AND_REFUNDED, [20, checkBy(second)]],
@@ -235,7 +235,7 @@ export const several: Readonly<Record<string, Scenario>> = {
     further: [{ limit: 1, buckets: 2 }],
     threads: [[checkBy('group')], [checkBy('reversed group')]],
   },
-  'a group: a refund by key between a charge and its taking back': {
+  'a group: a refund by key before a charge is taken back': {
     forbidden: AMONG_REFUNDS,
     times: [20],
     before: [...CHARGED_AND_REFUNDED, [20, checkBy(second)]],
