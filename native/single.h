@@ -178,9 +178,10 @@ class SingleBy final : public Single {
 };
 
 /**
- * Decides one request by several rules in order. `calls` has a `Call` for each rule. The first one has the
- * key, the hint and the reading for all. Each has its own COST, OPERATION and LIMIT. Stops at the first rule
- * whose STATUS is not DONE. Their cache lines are fetched together, before the first rule decides.
+ * Decides one request by several rules in order. `calls` has a `Call` for each rule. The first `Call` has the
+ * key, the hint and the reading for all rules. Each `Call` has its own COST, OPERATION and LIMIT. The
+ * function stops at the first rule whose STATUS is not DONE. Before the first rule decides, the cache lines
+ * of the others are prefetched.
  */
 inline void runInOrder(const std::vector<std::unique_ptr<Single>>& rules, Word* calls) {
   const Call first(calls);

@@ -117,7 +117,7 @@ Napi::Value single(const Napi::CallbackInfo& info) {
 
 /**
  * series(words, params, calls): returns the function that decides by several rules (`runInOrder`). `words`
- * and `params` are arrays of as many.
+ * and `params` are arrays with an element for each rule.
  */
 Napi::Value series(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
@@ -127,7 +127,7 @@ Napi::Value series(const Napi::CallbackInfo& info) {
   const auto params = info[1].As<Napi::Array>();
   const uint32_t count = words.Length();
   if (count < 1 || count > MOST_RULES || params.Length() != count) {
-    throwRangeError(info, "words: expected as many as params");
+    throwRangeError(info, "words: expected an array as long as params");
   }
   auto binding = std::make_unique<Binding>();
   std::vector<Held> held;

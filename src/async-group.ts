@@ -73,7 +73,7 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
     return this.own[index]!.check(requests[index]!)
   }
 
-  /** Calls of `wait` may have been refused meanwhile because of these charges. */
+  /** Also wakes pending `wait` calls, which may have been refused because of these charges. */
   #undo(requests: Requests, admitted: readonly Decision[]): void {
     this.undo(admitted)
     if (admitted.length > 0) this.wake(requests)

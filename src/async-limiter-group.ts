@@ -5,8 +5,8 @@ import type { AsyncReservation } from './reservation.js'
 /**
  * A {@link LimiterGroup} with a member that decides on a pool: its methods return promises.
  *
- * The workers of the pool decide. This thread peeks, and gives charges back. While a worker decides, other
- * requests see the charges of the members before it.
+ * The workers of the pool decide. The calling thread peeks, and gives charges back. While a worker decides,
+ * other requests see the charges of the members before it.
  *
  * @example
  * ```ts
@@ -28,8 +28,8 @@ export interface AsyncLimiterGroup<Name extends string = string> {
    * @param options limits for this call only
    * @returns a promise of the decision
    * @throws {MillraceError} (rejects) the errors of {@link LimiterGroup.check}, `ERR_MILLRACE_OVERLOADED`,
-   * `ERR_MILLRACE_NO_THREADS`; and `ERR_MILLRACE_WORKER_LOST`, where only the member of the lost worker may
-   * stay charged. All others have their charges back
+   * `ERR_MILLRACE_NO_THREADS`, and `ERR_MILLRACE_WORKER_LOST`. After the latter only the member of the lost
+   * worker may stay charged. All others have taken their charges back
    * @example
    * ```ts
    * const { allowed, member } = await logins.check({ account: 'alice', address: '192.0.2.1' })
@@ -73,7 +73,7 @@ export interface AsyncLimiterGroup<Name extends string = string> {
   peek(keys: GroupKeys<Name>, cost?: number, options?: GroupOptions<Name>): Promise<GroupDecision<Name>>
 
   /**
-   * Charges a cost that is known only afterwards, like {@link LimiterGroup.reserve}.
+   * Charges `cost` units, to be settled when the actual cost is known, like {@link LimiterGroup.reserve}.
    * @param keys a key for each member, by its name
    * @param cost units to charge in each member, an integer of 0 or more: the most that the request may use
    * @param options limits for this call only

@@ -9,14 +9,14 @@ import type { GroupMember, MemberRequest } from './group-member.js'
 import type { GroupKeys, GroupOptions, GroupWaitOptions } from './limiter-group.js'
 import type { Reserved } from './reservation.js'
 
-/** The checked arguments of one call: the requests to the members, in their order. */
+/** The checked arguments of one call: a request to each member, in order. */
 export type Requests = readonly MemberRequest[]
 
 /**
- * The part of a group that decides nothing: it checks arguments, refuses, gives back. The members are charged
- * in order. If one refuses, those before it take their charges back, and all others are peeked at. Until then
- * other decisions see these charges. So of two requests at the same time each may be refused, although one of
- * them would fit alone. No limit is exceeded: each member admits by itself.
+ * The part of a group that decides nothing: it checks arguments, peeks, waits and gives back. A decision
+ * charges the members in order. If one refuses, the members before it take their charges back, and all others
+ * are peeked at. Until then other decisions see these charges. So two requests at the same time may both be
+ * refused, although one of them would fit alone. No limit is exceeded: each member admits by itself.
  */
 export abstract class BaseGroup {
   protected readonly own: readonly GroupMember[]
@@ -33,7 +33,7 @@ export abstract class BaseGroup {
   /** Decides and charges. */
   protected abstract decide(requests: Requests): MembersDecision | Promise<MembersDecision>
 
-  /** Checks the arguments of a call. Nothing is charged before. @throws MillraceError */
+  /** Checks the arguments of a call, before anything is charged. @throws MillraceError */
   protected requestsFor(keys: GroupKeys, cost: unknown, options: GroupOptions | undefined): Requests {
     checkCost(cost)
     if (options !== undefined) checkOptions(options, ['limit'])
@@ -47,8 +47,8 @@ export abstract class BaseGroup {
   }
 
   /**
-   * The index of the first member with a limit below the cost, or -1: it decides alone, and refuses. With
-   * `peeks`, only of those that have refused: a limit may have been raised meanwhile.
+   * The index of the first member with a limit below the cost, or -1. That member decides alone, and refuses.
+   * With `peeks`, only a member that has refused counts: a limit may have been raised meanwhile.
    */
   protected indexOfLimitBelow(requests: Requests, peeks?: readonly Decision[]): number {
     if (requests[0]!.cost <= 1) return -1 // no limit is lower
@@ -57,12 +57,12 @@ export abstract class BaseGroup {
     )
   }
 
-  /** All members have admitted it. */
+  /** The decision of a request that all members admitted. */
   protected admission(parts: readonly Decision[]): MembersDecision {
     return this.#decisionOf(parts, -1)
   }
 
-  /** A member has refused it. All others are peeked at. */
+  /** The decision of a request that one member refused. Peeks at all others. */
   protected refusal(requests: Requests, refusing: number, refused: Decision): MembersDecision {
     const parts = this.own.map((member, i) => (i === refusing ? refused : member.peek(requests[i]!)))
     return this.#decisionOf(parts, refusing)
@@ -83,7 +83,7 @@ export abstract class BaseGroup {
   /** The charge of a decision, for a reservation. */
   protected reserved(decision: MembersDecision, cost: number): Reserved<number, MembersDecision> {
     const { parts } = decision
-    // If a clock fails in between, the next call settles the others.
+    // If a clock fails, some members are settled already. The next call settles the others.
     const changes = new Map<number, number>()
     return {
       decision,
@@ -127,7 +127,7 @@ export abstract class BaseGroup {
     return inspectAs(this.#kind, { members: this.#names }, options, inspect)
   }
 
-  /** Charges only what fits all members: other calls of `wait` then see no charge that is taken back. */
+  /** Charges only what fits all members: other `wait` calls would see charges that are taken back. */
   #attempt(requests: Requests): MembersDecision | Promise<MembersDecision> {
     const peeked = this.peekAll(requests)
     return peeked.allowed ? this.decide(requests) : peeked
@@ -138,7 +138,7 @@ export abstract class BaseGroup {
     this.wake(requests)
   }
 
-  /** The pending calls of the members' keys may have been refused because of charges that are taken back. */
+  /** Wakes the pending calls of these keys: charges that are now taken back may have refused them. */
   protected wake(requests: Requests): void {
     for (const [i, { waiters }] of this.own.entries()) waiters.wake(requests[i]!.lo, requests[i]!.hi)
   }

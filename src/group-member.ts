@@ -11,7 +11,7 @@ import type { RuleMemory } from './memory/arenas.js'
 import type { KeyReader } from './memory/key-reader.js'
 import { type Key, KeyHandle } from './memory/keys.js'
 
-/** What one call to a group asks of one member. */
+/** The request of one call to one member. */
 export interface MemberRequest {
   readonly lo: number
   readonly hi: number
@@ -20,7 +20,7 @@ export interface MemberRequest {
   readonly limit: CallLimit | undefined
   /** The handle that was given as the key. */
   readonly handle: KeyHandle | undefined
-  /** Whether it is an attempt of `wait`, whose refusal is never charged. */
+  /** Whether the request is an attempt of `wait`. Its refusal is never charged. */
   readonly isAttempt: boolean
 }
 
@@ -39,9 +39,9 @@ export interface MemberParts {
 }
 
 /**
- * A limiter as a member of groups. All methods but `check` run on the calling thread, also for a limiter whose
- * decisions run on a pool. So a group can give back its charges at once, even if the pool is overloaded or
- * has lost its workers.
+ * A limiter as a member of groups. All methods but `check` run on the calling thread, also for a limiter
+ * whose decisions run on a pool. So a group can give back its charges at once, even if the pool is overloaded
+ * or has lost its workers.
  */
 export interface GroupMember {
   readonly name: string
@@ -50,9 +50,9 @@ export interface GroupMember {
   checkOpen(): void
   /** Checks a key and the limit of a call. */
   request(key: Key, cost: number, limit: unknown, isAttempt: boolean): MemberRequest
-  /** Whether the cost is above the limit of a rule, of those that are enforced. */
+  /** Whether the cost is above the limit of an enforced rule. */
   isAboveLimit(request: MemberRequest): boolean
-  /** The rules that are enforced, with the limits of the call, and named with the name of the member. */
+  /** The enforced rules, with the limits of the call. Their names begin with the name of the member. */
   rulesFor(request: MemberRequest): LimiterRule[]
   /** Decides and charges. */
   check(request: MemberRequest): Decision | Promise<Decision>
@@ -62,13 +62,13 @@ export interface GroupMember {
   isGivenBack(decision: Decision): boolean
   /** Gives back the charge of a decision. Returns how many units. */
   giveBack(decision: Decision): number
-  /** The cost of a reservation may become this much larger. */
+  /** The most units that the commit of a reservation may charge in addition. */
   readonly mostMore: number
-  /** Changes the charge to that of another cost. Returns what was charged in addition; below 0: given back. */
+  /** Changes the charge to `actualCost`. Returns the units charged in addition; below 0: given back. */
   change(decision: Decision, cost: number, actualCost: number): number
 }
 
-/** The part of a member that does not depend on its class of decisions. */
+/** The part of a member that is the same for both engines. */
 export abstract class BaseMember {
   readonly name: string
   readonly waiters: WaitQueues
@@ -142,7 +142,7 @@ export class InlineMember<D extends OwnDecision> extends BaseMember implements G
     return this.#engine.peek(lo, hi, cost, limit)
   }
 
-  /** Each charge is taken back by its own reading: the clock is not read, which might fail. */
+  /** Takes back each charge by the reading of its decision: reading the clock might fail. */
   undo(decision: Decision): void {
     const { engines, isReleased } = this.parts
     if (isReleased()) return

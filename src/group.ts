@@ -13,8 +13,8 @@ import { PoolLimiter } from './pool-limiter.js'
 export type GroupMembers = Readonly<Record<string, Limiter | AsyncLimiter>>
 
 /**
- * The group of some members: {@link LimiterGroup} if all decide on the calling thread,
- * {@link AsyncLimiterGroup} if one decides on a pool.
+ * The type of the group of these members: {@link LimiterGroup} if all decide on the calling thread,
+ * {@link AsyncLimiterGroup} if at least one decides on a pool.
  */
 export type GroupOf<Members extends GroupMembers> = Members[keyof Members] extends Limiter
   ? LimiterGroup<keyof Members & string>
@@ -23,14 +23,14 @@ export type GroupOf<Members extends GroupMembers> = Members[keyof Members] exten
     : LimiterGroup<keyof Members & string> | AsyncLimiterGroup<keyof Members & string>
 
 /**
- * Joins several limiters, which then decide together, all or nothing, each by a key of its own: a login by its
- * account and by its address. The members are charged in the order of the object. Put the one first that
- * refuses most: its refusals charge nothing.
+ * Joins several limiters, so that they decide together, all or nothing. Each member has a key of its own: for
+ * a login, the account and the address. The members are charged in the order of the object. Put the member
+ * that refuses most first: its refusals charge nothing.
  * @param members the limiters by their names. They may have one rule or several, be attached, or have a file
- * or a pool. Names that are whole numbers come first in every object
+ * or a pool. In a JavaScript object, names that are whole numbers come first
  * @returns a {@link LimiterGroup}; with a limiter of `engine: 'pool'` an {@link AsyncLimiterGroup}
- * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for no member, for another value than a limiter, and
- * for the same limiter twice; `ERR_MILLRACE_CLOSED`
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for an empty object, for a value that is not a
+ * limiter, and for the same limiter twice; `ERR_MILLRACE_CLOSED`
  * @example
  * ```ts
  * import { createLimiter, group } from 'millrace'
@@ -53,7 +53,7 @@ export function group<Members extends GroupMembers>(members: Members): GroupOf<M
 function membersOf(members: unknown): GroupMember[] {
   const given: unknown = members
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw invalid('members', given, 'an object of limiters by their names')
+    throw invalid('members', given, 'an object with limiters by their names')
   }
   const entries = Object.entries(given) as [name: string, limiter: unknown][]
   if (entries.length === 0) throw invalid('members', given, 'an object with at least one limiter')
@@ -62,7 +62,7 @@ function membersOf(members: unknown): GroupMember[] {
     const option = `members.${name}`
     if (!isOwn(limiter)) throw invalid(option, limiter, 'a limiter of createLimiter or attachLimiter')
     const earlier = names.get(limiter)
-    if (earlier !== undefined) throw invalid(option, limiter, `another limiter than members.${earlier}`)
+    if (earlier !== undefined) throw invalid(option, limiter, `a limiter other than members.${earlier}`)
     names.set(limiter, name)
     return limiter.toMember(name)
   })

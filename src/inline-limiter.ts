@@ -219,7 +219,7 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
   #change(decision: D, cost: number, actualCost: number): number {
     const { lo, hi } = decision
     const engine = this.#openEngine()
-    if (decision.isShadowed) return 0 // it would not have run
+    if (decision.isShadowed) return 0 // enforced, the rule would have refused it
     if (actualCost > cost) return engine.changes.chargeMore(lo, hi, cost, actualCost)
     const given = engine.giveBack(decision, cost - actualCost)
     this.parts.waiters.wake(lo, hi)

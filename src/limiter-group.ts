@@ -10,8 +10,8 @@ export type GroupKeys<Name extends string = string> = Readonly<Record<Name, Key>
 /** Options of one decision of a group. */
 export interface GroupOptions<Name extends string = string> {
   /**
-   * Limits for this call only, by the names of members: `{ account: 20 }`. For a member of several rules, an
-   * object with limits by the names of its rules.
+   * Limits for this call only, by the names of members: `{ account: 20 }`. A member with several rules takes
+   * an object with limits by the names of its rules.
    * @default the limits of the rules
    */
   limit?: Readonly<Partial<Record<Name, Size | Readonly<Record<string, Size>>>>>
@@ -32,11 +32,12 @@ export interface GroupWaitOptions<Name extends string = string> extends GroupOpt
 }
 
 /**
- * Several limiters that decide together, all or nothing, each by a key of its own. {@link group} creates it.
+ * Several limiters that decide together, all or nothing. Each member has a key of its own. {@link group}
+ * creates a group.
  *
- * A request is admitted if every member admits it, and then each is charged. If one refuses, none is charged:
- * the members before it take their charges back. The limiters stay usable on their own, and closing them is
- * up to their owner.
+ * A request is admitted if every member admits it. Then each member is charged. If one refuses, none is
+ * charged: the members before it take their charges back. Each limiter can still be used on its own. A group
+ * has nothing to close: close the limiters.
  *
  * @example
  * ```ts
@@ -54,14 +55,14 @@ export interface LimiterGroup<Name extends string = string> {
   /**
    * Decides whether the keys may use `cost` units now, each in its member. If so, charges all of them.
    *
-   * A cost above the limit of one member is refused with `retryAfterMs: Infinity`, and charges none.
+   * A cost above the limit of one member is refused with `retryAfterMs: Infinity`, and no member is charged.
    * @param keys a key for each member, by its name
    * @param cost units to charge in each member, an integer of 0 or more. Default: 1
    * @param options limits for this call only
    * @returns the decision. Being over a limit is no error: `allowed` is false
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_COST`,
    * `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`,
-   * `ERR_MILLRACE_CLOSED`; no member is charged then
+   * `ERR_MILLRACE_CLOSED`. After an error no member is charged
    * @example
    * ```ts
    * const { allowed, member } = logins.check({ account: 'alice', address: '192.0.2.1' })
@@ -106,7 +107,8 @@ export interface LimiterGroup<Name extends string = string> {
    * @param keys a key for each member, by its name
    * @param cost units to charge in each member, an integer of 0 or more: the most that the request may use
    * @param options limits for this call only
-   * @returns the decision, with `commit` and `cancel`. They return the most units that any member changed
+   * @returns the decision, with `commit` and `cancel`. These return the largest change of any member, in
+   * units
    * @throws {MillraceError} the same errors as {@link LimiterGroup.check}
    * @example
    * ```ts
@@ -118,8 +120,8 @@ export interface LimiterGroup<Name extends string = string> {
 
   /**
    * Waits until all members admit the request. Pending calls of this group with the same keys are served in
-   * the order of the calls. Calls with only some keys in common may overtake each other. An attempt charges
-   * and counts nothing unless all members seem to have room.
+   * the order of the calls. Calls with only some keys in common may overtake each other. An attempt that
+   * finds no room charges nothing, and does not count in the statistics.
    * @param keys a key for each member, by its name
    * @param options the cost, limits for this call only, and a signal that ends the wait
    * @returns a promise of the decision, which is always an admission

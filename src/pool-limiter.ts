@@ -258,7 +258,7 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
   async #change(decision: Decided, cost: number, actualCost: number): Promise<number> {
     const { lo, hi } = decision
     const pool = this.#openPool()
-    if (decision.isShadowed) return 0 // it would not have run
+    if (decision.isShadowed) return 0 // enforced, the rule would have refused it
     if (actualCost > cost) return (await pool.chargeMore(lo, hi, cost, actualCost)) as number
     const given = (await pool.giveBack(decision, cost - actualCost)) as number
     this.parts.waiters.wake(lo, hi)

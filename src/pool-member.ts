@@ -6,11 +6,11 @@ import type { Engine } from './engines/engine.js'
 import { costOf, type PoolDecision, type PoolPart } from './engines/pool-decision.js'
 import { BaseMember, type GroupMember, type MemberParts, type MemberRequest } from './group-member.js'
 
-/** A decision of a pool. The parts of its rules are like the decision of one. */
+/** A decision of a pool. With several rules, each part is like the decision of one rule. */
 type Decided = PoolPart | RulesDecision<PoolPart>
 
 /**
- * A limiter whose decisions run on a pool. Its workers decide, and this thread does everything else: it has the
+ * A limiter whose decisions run on a pool. The workers decide, and this thread does everything else on the
  * same counts.
  */
 export class PoolMember extends BaseMember implements GroupMember {
@@ -60,17 +60,18 @@ export class PoolMember extends BaseMember implements GroupMember {
   change(decision: Decision, cost: number, actualCost: number): number {
     this.checkOpen()
     const { lo, hi, isShadowed } = decision as Decided
-    if (isShadowed) return 0 // it would not have run
+    if (isShadowed) return 0 // enforced, the rule would have refused it
     if (actualCost > cost) return this.#inline.changes.chargeMore(lo, hi, cost, actualCost)
     const given = this.#giveBack(decision.rules as readonly PoolPart[], cost, actualCost)
     this.waiters.wake(lo, hi)
     return 0 - given
   }
 
-  /** Gives back what a charge of `cost` has too much for `actualCost`. Returns the most that any rule did. */
+  /** Reduces a charge of `cost` to `actualCost`. Returns the most units that any rule gave back. */
   #giveBack(parts: readonly PoolPart[], cost: number, actualCost: number): number {
     const { engines } = this.parts
-    for (const { reading } of engines) reading.take() // may throw, and the decision can then be given back later
+    // May throw. The decision can then be given back later.
+    for (const { reading } of engines) reading.take()
     let most = 0
     for (const [i, part] of parts.entries()) {
       const counted = countedOf(part) as PoolDecision

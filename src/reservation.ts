@@ -3,9 +3,9 @@ import type { Decision } from './core/decision.js'
 import { MillraceError } from './core/errors.js'
 
 /**
- * A charge whose cost is only known afterwards. `limiter.reserve` returns one. Settle it once: by `commit`
- * when the cost is known, by `cancel` when nothing was used. One that is never settled keeps its charge,
- * which expires like any other.
+ * A charge whose actual cost is only known afterwards. `limiter.reserve` returns one. Settle it once: by
+ * `commit` when the cost is known, by `cancel` when nothing was used. A reservation that is never settled
+ * keeps its charge, which expires like any other.
  */
 export interface Reservation<D extends Decision = Decision> {
   /** The decision on the reserved cost. If it is a refusal, nothing is reserved. */
@@ -78,11 +78,11 @@ export interface AsyncReservation<D extends Decision = Decision> {
 export interface Reserved<Change, D extends Decision = Decision> {
   readonly decision: D
   readonly cost: number
-  /** Whether `refund(decision)` has given it back. */
+  /** Whether `refund(decision)` has given the charge back. */
   isGivenBack(): boolean
-  /** The actual cost may be this much above the reserved one. */
+  /** The most units that the actual cost may be above the reserved cost. */
   readonly mostMore: number
-  /** Changes the charge to that of another cost. Returns what was charged in addition; below 0: given back. */
+  /** Changes the charge to `actualCost`. Returns the units charged in addition; below 0: given back. */
   change(actualCost: number): Change
 }
 

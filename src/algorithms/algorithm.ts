@@ -1,10 +1,10 @@
 /**
- * The contract of an algorithm: what it owns of a cell, and what it does not.
+ * The contract of an algorithm, and the words of a cell that it owns.
  *
  * Every cell begins with the same words (`memory/layout.ts`): name, admission word, tick, note, end of the
- * block. Of the admission word, the epoch and the state belong to all algorithms. Its total is the *payload*:
- * only the algorithm knows what it means, except that all ones stand for a block. The words after the head
- * are the algorithm's own.
+ * block. In the admission word, the epoch and the state mean the same for all algorithms. The rest, its
+ * total, is the *payload*: only the algorithm knows what it means, except that all ones stand for a block.
+ * The algorithm owns the words after these.
  *
  * The algorithm decides, gives charges back, refunds, penalizes, blocks, and estimates what happens later. It
  * does not look up keys, insert or evict them, count statistics, or read the clock. The engines do that, and
@@ -62,18 +62,21 @@ export interface Algorithm extends Cells {
   isUnchanged(way: number, lo: number, hi: number, v: number, e: number): boolean
   /** The same, after the caller has read the cell. Valid only if `isUnchanged` was true before. */
   isStillUnchanged(way: number, v: number, e: number): boolean
-  /** Ends the block that the admission word `v` says, with the counts that the cell has. False: v has changed. */
+  /**
+   * Ends the block of the admission word `v`, and computes the payload from the cell's counts. Returns false
+   * if the word has changed.
+   */
   endBlock(base: number, v: number, reading: Reading): boolean
 }
 
-/** Changes of a key's counts in other ways than by admission. */
+/** Changes of a key's counts other than by admissions. */
 export interface CellAdjustments {
   /**
    * Gives back `cost` units of one admission, charged in tick `e` with this receipt. Returns false if it does
    * not count any more, or if a refund by key may have taken it.
    */
   giveBack(way: number, e: number, cost: number, stamp: number): boolean
-  /** Takes up to `most` units out, the oldest first. Returns their number, or GONE. */
+  /** Takes up to `most` units out, the oldest first. Returns how many, or GONE. */
   refund(way: number, lo: number, hi: number, most: number): number
   /** Charges `cost` units even if there is no room. Returns true, or GONE. */
   penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE

@@ -45,10 +45,10 @@ export function secondsOf(retryAfterMs: number): number {
   return Math.min(Math.ceil(retryAfterMs / 1000), MAX_RETRY_SECONDS)
 }
 
-/** The figures that a part is compared by. */
+/** The figures by which parts are compared. */
 type Shown = Pick<Decision, 'remaining' | 'limit'>
 
-/** The index of the first part with the smallest part of its limit left. */
+/** The index of the first part with the smallest share of its limit left. */
 export function indexOfLeast(parts: readonly Shown[]): number {
   let least = 0
   for (let i = 1; i < parts.length; i++) if (hasLess(parts[i]!, parts[least]!)) least = i
@@ -56,8 +56,9 @@ export function indexOfLeast(parts: readonly Shown[]): number {
 }
 
 /**
- * Whether a part has a smaller part of its limit left. By products: quotients are rounded. Products of counts
- * are exact. With units they may be rounded, too, but those that differ do so by a 2^44th of them or more.
+ * Whether a part has a smaller share of its limit left. It compares products, because quotients are rounded.
+ * Products of counts are exact. Products of quantities may be rounded, but two that differ do so by 2^-44 of
+ * their size or more, which rounding does not hide.
  */
 function hasLess(part: Shown, other: Shown): boolean {
   return part.remaining * other.limit < other.remaining * part.limit

@@ -17,9 +17,9 @@ export interface Decision {
   /** Units left in the window of `rule` after this decision, 0 to `limit`. */
   readonly remaining: number
   /**
-   * Whole milliseconds from the decision to the first moment at which the same request would be admitted, by
-   * all rules, if no other one is before: 0 if allowed, else at least 1. `Infinity` for a cost above a limit,
-   * and for a key that is blocked for ever. For headers use `retryAfterSeconds`.
+   * Whole milliseconds from the decision until all rules would admit the same request, if nothing else is
+   * charged before: 0 if allowed, else at least 1. `Infinity` for a cost above a limit, and for a key that is
+   * blocked for ever. For headers use `retryAfterSeconds`.
    */
   readonly retryAfterMs: number
   /**
@@ -33,8 +33,8 @@ export interface Decision {
    */
   readonly resetMs: number
   /**
-   * The name of the rule that decided. If there are several: of those that refused, the first one, or the
-   * first whose limit is below the cost. Of an admission, the one with the smallest part of its limit left.
+   * The name of the rule that decided. With several rules: of a refusal, the first rule that refused, or the
+   * first with a limit below the cost; of an admission, the rule with the smallest part of its limit left.
    */
   readonly rule: string
   /** What the rules with the option `shadow` would have decided; undefined without such a rule. */
@@ -63,15 +63,16 @@ export interface ShadowDecision {
 }
 
 /**
- * The part of one rule in a {@link Decision}. If another rule refused, this one charged nothing: `allowed`
- * says whether it would have admitted the request, and the figures are those without the charge.
+ * The part of one rule in a {@link Decision}. If another rule refused, this one charged nothing. `allowed`
+ * then says whether this rule alone would have admitted the request, and the figures are those without the
+ * charge.
  */
 export type RuleDecision = Pick<
   Decision,
   'rule' | 'allowed' | 'limit' | 'remaining' | 'retryAfterMs' | 'resetMs' | 'shadow'
 >
 
-/** A {@link Decision} as plain data. With several rules it has the part of each. */
+/** A {@link Decision} as plain data. `rules` is present only with several rules. */
 export type DecisionFields = Omit<Decision, 'toJSON' | 'rules'> & {
   readonly rules?: readonly RuleDecision[]
 }
@@ -173,7 +174,7 @@ const MAX_PACKED = 127
  * A decision of the inline engine. The engine fills it, and the estimates are computed when they are read:
  * the allocation of a decision is a tenth of its cost. A cost that does not fit is over any limit, and is
  * kept as the largest. The class extends no other: V8 inlines the constructor into a decision, and `super()`
- * would make it longer.
+ * would add to the bytecode, which has a bound (`docs/measurements/tuning-diary.md`).
  *
  * Its own properties are the fields that are known at once. A copy by `{ ...decision }` or `structuredClone`
  * has these and nothing private. The estimates are getters of the class: own getters would take ten times as

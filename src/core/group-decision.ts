@@ -8,21 +8,22 @@ import { fieldsOf, indexOfLeast, jsonOf } from './decision-fields.js'
  */
 export interface GroupDecision<Name extends string = string> extends Decision {
   /**
-   * The name of the member that decided: of those that refused, the first one, or the first with a limit below
-   * the cost. Of an admission, the one with the smallest part of its limit left.
+   * The name of the member that decided. Of a refusal: the first member that refused, or the first with a
+   * limit below the cost. Of an admission: the member with the smallest part of its limit left.
    */
   readonly member: Name
   /**
-   * What each member decided, by its name. If another member refused, this one charged nothing: `allowed` says
-   * whether it would have admitted the request, and the figures are those without the charge.
+   * The decision of each member, by its name. If another member refused, this one charged nothing. `allowed`
+   * then says whether this member alone would have admitted the request, and the figures are those without
+   * the charge.
    */
   readonly members: Readonly<Record<Name, Decision>>
-  /** What each rule of each member decided, in the order of the members. `toJSON` leaves it out. */
+  /** The figures of each rule of each member, in the order of the members. `toJSON` leaves them out. */
   readonly rules: readonly RuleDecision[]
   /**
-   * Returns all fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`: those of a
-   * decision of one rule, `member`, and `members` with the fields of each. `Infinity` becomes
-   * `Number.MAX_SAFE_INTEGER`.
+   * Returns all fields as plain data, for `JSON.stringify`, `structuredClone` and `postMessage`. The fields
+   * are those of a decision of one rule, `member`, and `members` with the fields of each member's decision.
+   * `Infinity` becomes `Number.MAX_SAFE_INTEGER`.
    * @returns a new object
    * @example
    * ```ts
@@ -44,8 +45,8 @@ export interface GroupDecisionFields<Name extends string = string> extends Omit<
 const UNKNOWN = -1
 
 /**
- * A decision of a group. Each part is the decision of one member, and computes its figures when they are read.
- * The decision's own properties are `allowed` and `members`, and a copy has only these.
+ * A decision of a group. Each part is the decision of one member, and computes its figures when they are
+ * read. The decision's own properties are `allowed` and `members`, and a copy has only these.
  */
 export class MembersDecision extends CompositeDecision<Decision> implements GroupDecision {
   readonly allowed: boolean
@@ -53,7 +54,7 @@ export class MembersDecision extends CompositeDecision<Decision> implements Grou
   readonly #group: object
   readonly #names: readonly string[]
   readonly #parts: readonly Decision[]
-  /** The index of the member that refused. Of an admission: of the one with the smallest part left. */
+  /** The index of the member that decided. For an admission it is computed when it is read. */
   #deciding: number
 
   /** @param refusing the index of the member that refused, or -1 for an admission */

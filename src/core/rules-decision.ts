@@ -5,7 +5,7 @@ import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf } from './deci
 /** The index of the deciding rule before it is known. */
 const UNKNOWN = -1
 
-/** The part of one rule, with its key and where it is charged. */
+/** The decision of one rule in a decision of several, with its key and the place of its charge. */
 export interface Part extends RuleDecision {
   readonly lo: number
   readonly hi: number
@@ -13,14 +13,14 @@ export interface Part extends RuleDecision {
   readonly isGivenBack: boolean
 }
 
-/** The decision of one rule on the calling thread: of `InlineEngine`, or of `UnitEngine`. */
+/** A decision of one rule on the calling thread, by `InlineEngine` or `UnitEngine`. */
 export interface RulePart extends Decision, Part {
   readonly cost: number
   readonly outcome: Outcome
   readonly isShadowed: boolean
 }
 
-/** The parts of a decision, one for each rule. */
+/** The parts of a decision: one for each rule, in order. */
 export type Parts<P extends Part = RulePart> = readonly [P, ...P[]]
 
 /**
@@ -32,7 +32,7 @@ export class RulesDecision<P extends Part = RulePart> extends CompositeDecision<
   readonly allowed: boolean
   readonly rules: Parts<P>
   readonly #engine: object
-  /** The index of the rule that refused. Of an admission: of the one with the smallest part left. */
+  /** The index of the rule that decided. For an admission it is computed when it is read. */
   #deciding: number
 
   /** @param refusing the index of the rule that refused, or -1 for an admission */
@@ -78,7 +78,7 @@ export class RulesDecision<P extends Part = RulePart> extends CompositeDecision<
     return this.rules.some((part) => part.isGivenBack)
   }
 
-  /** @internal The rules without the option `shadow` have charged it. */
+  /** @internal False: the rules without the option `shadow` charge the request. */
   get isShadowed(): boolean {
     return false
   }

@@ -16,7 +16,7 @@ export interface CountedDecision extends Decision {
   readonly outcome: Outcome
 }
 
-/** The decision in whole units of any decision of one rule. */
+/** Returns the decision in whole units. A decision of a rule without a unit is one already. */
 export const countedOf = (decision: object): object =>
   decision instanceof UnitDecision ? decision.counted : decision
 
@@ -29,7 +29,7 @@ export class UnitDecision<D extends CountedDecision = CountedDecision> implement
   readonly #cost: number
   readonly #unit: number
 
-  /** @param cost the quantity that was asked for */
+  /** @param cost the requested quantity */
   constructor(counted: D, cost: number, unit: number) {
     this.allowed = counted.allowed
     this.limit = counted.limit * unit
@@ -49,7 +49,7 @@ export class UnitDecision<D extends CountedDecision = CountedDecision> implement
     return this.#cost
   }
 
-  /** @internal The whole units that it gives back of its charge with a part of its cost. */
+  /** @internal The whole units to give back for a part of the cost. */
   unitsOf(part: number): number {
     return unitsBetween(this.#cost, this.#cost - part, this.#unit)
   }

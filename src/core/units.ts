@@ -2,9 +2,10 @@
  * Quantities in whole units, for a rule with the option `unit`. Every conversion rounds against the client.
  *
  * `Math.ceil` and `Math.floor` of the quotient are exact for quantities up to 2^53 - 1. Let k be a whole
- * number next to a quotient that is none. They differ by at least k / 2^53, because quantities differ by 1 or
- * more. That is more than half of the distance from k to the next double, so the quotient is not rounded to
- * k. A cost above 2^53 - 1 has more units than any limit, also when it is rounded.
+ * number next to a fractional quotient. The two differ by at least k / 2^53, because the quantity differs
+ * from the multiple of the unit by 1 or more. That is more than half of the distance from k to the next
+ * double, so the division does not round to k. A cost above 2^53 - 1 may be rounded. It still takes more
+ * units than any limit has.
  */
 
 /** The units that a cost takes: rounded up. */
@@ -13,6 +14,6 @@ export const unitsOf = (cost: number, unit: number): number => Math.ceil(cost / 
 /** The whole units in a quantity: rounded down. */
 export const wholeUnitsIn = (quantity: number, unit: number): number => Math.floor(quantity / unit)
 
-/** The units that a charge of `cost` has too many if its cost was `actualCost`; below 0: too few. */
+/** The units to give back if `actualCost` replaces `cost`; below 0: to charge in addition. */
 export const unitsBetween = (cost: number, actualCost: number, unit: number): number =>
   unitsOf(cost, unit) - unitsOf(actualCost, unit)

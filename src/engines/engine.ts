@@ -11,13 +11,13 @@ export interface EngineStatistics extends Statistics {
   native: 'addon' | 'none'
 }
 
-/** The changes of keys that are no decisions. Those of several rules act on all of them. */
+/** Changes of keys other than decisions. With several rules, a change acts on all of them. */
 export interface Changes {
   /** Takes up to `most` units out of the key's counts, the oldest first. Returns how many. */
   refund(lo: number, hi: number, most: number): number
   /** Charges `cost` units, also beyond the limit. False: there is no room for the key. */
   penalize(lo: number, hi: number, cost: number): boolean
-  /** Charges the rest of a cost of which `cost` has been charged. Returns how much; 0: there is no room. */
+  /** Charges the units of `actualCost` beyond `cost`, which is charged. Returns them; 0: there is no room. */
   chargeMore(lo: number, hi: number, cost: number, actualCost: number): number
   /** Refuses the key for `ms`, `Infinity` for ever. False: there is no room for the key. */
   block(lo: number, hi: number, ms: number): boolean
@@ -25,7 +25,7 @@ export interface Changes {
   unblock(lo: number, hi: number): boolean
   /** Forgets the key's counts, and ends its block. */
   clear(lo: number, hi: number): void
-  /** Does so for every key. */
+  /** Forgets the counts of all keys, and ends their blocks. */
   clearAll(): void
 }
 
@@ -37,11 +37,11 @@ export interface OwnDecision extends Decision {
   readonly way: number
   /** Whether a refund has given back its charge. */
   readonly isGivenBack: boolean
-  /** Whether its one rule would have refused it, and charged nothing (the option `shadow`). */
+  /** Whether the only rule has the option `shadow`, would have refused the request, and charged nothing. */
   readonly isShadowed: boolean
 }
 
-/** The limit of one call: of the one rule, or of several rules those that have one, by index. */
+/** The limit of one call: for one rule a number, for several an array by the index of the rule. */
 export type CallLimit = number | readonly (number | undefined)[]
 
 /**
@@ -56,7 +56,7 @@ export interface Engine<D extends OwnDecision> {
   checkWithin(limit: CallLimit, lo: number, hi: number, cost: number, hint?: number): D
   /** Decides, but charges and inserts nothing. */
   peek(lo: number, hi: number, cost: number, limit?: CallLimit): D
-  /** Runs a decision, an attempt of `wait`. Its refusal is not charged, also with `countRefused`. */
+  /** Runs a decision for `wait`. Its refusal is not charged, even with `countRefused`. */
   withoutCharge<T>(decide: () => T): T
   /** Decides many keys in order. */
   checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision
@@ -65,8 +65,8 @@ export interface Engine<D extends OwnDecision> {
   /** Gives back the charge of a decision or `units` of it, once. Returns how many units. */
   giveBack(decision: D, units?: number): number
   /**
-   * Counts decisions that another engine or the addon has made. Below 0: takes back decisions that this engine
-   * or a worker has counted.
+   * Counts decisions that another engine or the addon has made. Below 0: takes back decisions that this
+   * engine or a worker has counted.
    */
   tally(allowed: number, denied: number, shadowDenied?: number): void
   statistics(): EngineStatistics

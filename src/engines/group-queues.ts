@@ -11,12 +11,12 @@ export interface AwaitedKey {
 }
 
 /**
- * The pending `wait()` calls on a group, in a queue for each combination of keys. A change of any of its keys
- * in this thread wakes the queue, and so does a change for all keys of a member. Closing a member rejects all
+ * The pending `wait()` calls on a group, in a queue for each combination of keys. A change of one of its keys
+ * in this thread wakes the queue. So does a change for all keys of a member. Closing a member rejects all
  * calls.
  *
- * Calls with only some keys in common are in different queues, and may overtake each other: a key that is full
- * for an hour does not hold up the requests of another.
+ * Calls with only some keys in common are in different queues, and may overtake each other. So a key that is
+ * full for an hour does not block the requests of another key.
  */
 export class GroupQueues<D extends Decision> {
   readonly #queues = new Map<string, WaitQueue<D>>()

@@ -35,7 +35,7 @@ export interface DecidingRule {
   readonly unit?: number | undefined
 }
 
-/** The engine that sent the request. It also stands for its rule, the first one if there are several. */
+/** The engine that sent the request. `ruleName` and `isShadow` are those of its first rule. */
 export interface DecidingEngine extends DecidingRule {
   /** All rules, if there are several. */
   readonly rules?: readonly DecidingRule[] | undefined
@@ -43,10 +43,10 @@ export interface DecidingEngine extends DecidingRule {
   readonly countsInUnits?: boolean
 }
 
-/** The part of one of several rules. */
+/** The part of one rule in a decision of several. */
 export type PoolPart = PoolDecision | UnitDecision<PoolDecision>
 
-/** A decision of a pool: of one rule, or of several. */
+/** A decision of a pool, by one rule or by several. */
 export type AnyPoolDecision = PoolDecision | RulesDecision<PoolPart>
 
 export const isPoolDecision = (what: unknown): what is PoolDecision | RulesDecision<PoolPart> =>
@@ -57,7 +57,7 @@ export function isCharged({ rules }: AnyPoolDecision): boolean {
   return rules.some(({ outcome }) => outcome === Outcome.CHARGED)
 }
 
-/** The cost of a decision, by its parts: one without a unit has 32 bits of it. */
+/** The cost of a decision: the largest of its parts, because a part without a unit has only 32 bits. */
 export function costOf(parts: readonly PoolPart[]): number {
   return Math.max(...parts.map(({ cost }) => cost))
 }
@@ -91,8 +91,8 @@ export function writeDecision({ words, doubles }: RingMemory, slot: number, deci
 }
 
 /**
- * A decision by a worker, or the part of one rule in it. All of its figures came with the reply. Its internals
- * are private, so that a copy has only the public fields.
+ * A decision by a worker, or the part of one rule in it. All of its figures come with the reply. Its
+ * internals are private, so that a copy has only the public fields.
  */
 export class PoolDecision implements Decision {
   readonly allowed: boolean
@@ -136,7 +136,7 @@ export class PoolDecision implements Decision {
     this.#outcome = outcome
   }
 
-  /** @internal The engine that sent the request. Of the part of one of several rules: only that rule. */
+  /** @internal The engine that sent the request, or for a part of several rules, its rule. */
   get engine(): DecidingRule {
     return this.#engine
   }

@@ -29,7 +29,7 @@ export interface PoolSettings extends ThreadOptions {
  * it ends, piscina keeps the process alive.
  */
 const IDLE_MS = 50
-/** After so long without a request, the keys are partitioned over `minThreads` rings again. */
+/** After this long without a request, the keys are partitioned over `minThreads` rings again. */
 export const SHRINK_AFTER_MS = 1_000
 /** After a reply, the client polls in this many turns of the event loop: a wake-up would cost more. */
 const POLLS_AFTER_REPLY = 5
@@ -126,19 +126,19 @@ export class PoolEngine implements DecidingEngine {
     return this.#submit(request)
   }
 
-  /** Whether this engine has made the decision. The part of one of several rules is none. */
+  /** Whether this engine made the decision. False for the part of one of several rules. */
   owns(decision: unknown): decision is AnyPoolDecision {
     return isPoolDecision(decision) && decision.engine === this
   }
 
-  /** Charges the rest of a cost of which `cost` has been charged. Returns how much; 0: there is no room. */
+  /** Charges the units of `actualCost` beyond `cost`, which is charged. Returns them; 0: there is no room. */
   chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<unknown> {
     const request = new PoolRequest(this, Op.CHARGE_MORE, lo, hi, actualCost)
     request.number = cost
     return this.#submit(request)
   }
 
-  /** Gives back the charge of a decision or a part of it, once. */
+  /** Gives back the charge of a decision, or `units` of it, once. */
   giveBack(decision: AnyPoolDecision, units?: number): Promise<unknown> {
     const refusal = isCharged(decision) ? this.#refusal() : undefined
     return refusal === undefined ? this.forceGiveBack(decision, units) : Promise.reject(refusal)
@@ -152,7 +152,7 @@ export class PoolEngine implements DecidingEngine {
     return this.#enqueue(request)
   }
 
-  /** Decides many keys; those of one ring in order. */
+  /** Decides many keys. The keys of one ring are decided in order. */
   checkMany(
     fingerprints: Int32Array,
     costs: Costs,

@@ -24,16 +24,16 @@ import { AREAS, type Area, type RingMemory } from './ring-transport.js'
 const REQUESTS_PER_READING = 16
 
 /**
- * Handles the requests of a ring. Each subclass has the requests whose replies depend on the number of rules.
- * A worker serves one pool, so it has handlers of one class.
+ * Handles the requests of a ring. Each subclass handles those whose replies depend on the number of rules. A
+ * worker serves one pool, so all of its handlers have one class.
  */
 export abstract class RequestHandler implements RingHandler {
   readonly memory: RingMemory
   protected abstract readonly engine: Engine<OwnDecision>
-  /** Whether costs are quantities, which 32 bits are too short for: any of several rules has a unit. */
+  /** Whether costs are quantities, which may need more than 32 bits: any of several rules has a unit. */
   protected readonly countsInUnits: boolean
   readonly #areas: readonly Area[]
-  /** Whether a request just before has taken a reading of the clock. */
+  /** Whether the next request decides by the last reading of the clock. */
   protected hasReading = false
 
   constructor(memory: RingMemory, countsInUnits: boolean) {
@@ -111,9 +111,9 @@ export abstract class RequestHandler implements RingHandler {
 
   /** Decides and charges, and writes the decision into the slot. */
   protected abstract check(slot: number, lo: number, hi: number, cost: number): void
-  /** The same by the limits in the slot, where the call has limits of its own. */
+  /** The same by the limits of the call, which are in the slot. */
   protected abstract checkWithin(slot: number, lo: number, hi: number, cost: number): void
-  /** Decides by the limits in the slot, but charges nothing. */
+  /** Decides by the limits of the call, but charges nothing. */
   protected abstract peek(slot: number, lo: number, hi: number, cost: number): void
   /** The units that the key has used in the last `ms`, by the rule of this index. */
   protected abstract usage(rule: number, lo: number, hi: number, ms: number): number

@@ -63,7 +63,7 @@ export function writeCheck({ words }: RingMemory, slot: number, lo: number, hi: 
 
 /** The options of one call. */
 export interface RequestOptions {
-  /** The limit of a CHECK, an ATTEMPT or a PEEK; undefined: that of the rules. */
+  /** The limit of a CHECK, an ATTEMPT or a PEEK. Without it, the limits of the rules hold. */
   readonly limit?: CallLimit | undefined
   readonly signal?: Signal | undefined
 }
@@ -87,7 +87,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   rule = 0
   /** The limit of CHECK_WITHIN, ATTEMPT and PEEK, if the call has one. */
   limit: CallLimit | undefined = undefined
-  /** By rule: the charge that is given back; undefined if there is none. */
+  /** By the index of the rule: the charge to give back, or undefined. */
   #charges: readonly (Charge | undefined)[] | undefined = undefined
   protected isSent = false
 
@@ -100,7 +100,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     this.cost = cost
   }
 
-  /** Takes the charges of a decision, to give them back in whole or by the cost of this request. */
+  /** Takes the charges of a decision. The cost of this request is what each gives back. */
   takeCharges({ rules }: AnyPoolDecision): void {
     const parts: readonly PoolPart[] = rules
     this.#charges = parts.map((part) => chargeOf(part, this.cost))
@@ -150,13 +150,13 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   }
 }
 
-/** The charge of one rule, and how many units of it are given back. */
+/** The charge of one rule, and the units of it to give back. */
 interface Charge {
   readonly part: PoolDecision
   readonly units: number
 }
 
-/** The charge of a part by which it gives back `cost`; undefined if there is none. */
+/** The charge of one rule, with the units to give back for `cost`; undefined if there are none. */
 function chargeOf(part: PoolPart, cost: number): Charge | undefined {
   if (part.outcome !== Outcome.CHARGED) return undefined
   if (part instanceof PoolDecision) return { part, units: cost }

@@ -54,16 +54,16 @@ export const AREA_KEYS = 256
 const AREAS_AT = SLOTS_AT + SLOTS * SLOT_WORDS
 const AREA_WORDS = 7 * AREA_KEYS
 /**
- * Where the slots of the second rule begin, those of the third behind them, and so on: for each rule after the
- * first as many slots as the ring has, behind the areas. So a decision of several rules has a slot for each of
- * them, at one position, with the figures and the charge of that rule. A GIVE_BACK has the charges there, a
- * request with limits of its own the limits.
+ * The index of the first further slot. Behind the areas, each rule after the first has as many slots as the
+ * ring: first those of the second rule, then those of the third, and so on. So a decision of several rules
+ * has a slot for each rule, at the same position, with the figures and the charge of that rule. A GIVE_BACK
+ * has its charges there, and a request with limits of its own has its limits there.
  *
- * A slot of more words would move the slots of the ring apart, so the addon and the loops over one rule would
- * multiply by a variable. A table of decisions would need an index, and an owner that frees its entries; these
- * slots are free when the slot of the ring is. A ring of one rule has none of them: it is as long as it would
- * be without this, and is read and written by the same code. The price is a cache line for each rule and
- * decision, and 64 KiB for each rule and ring, of which the operating system provides what is used.
+ * Alternatives are worse. Longer slots would move the slots of the ring apart, and the addon and the loops
+ * over one rule would multiply by a variable. A table of decisions would need an index, and an owner that
+ * frees its entries. A further slot is free when the slot of the ring is. A ring of one rule has no further
+ * slots, and the same code reads and writes it. Further slots cost a cache line for each rule and decision,
+ * and 64 KiB for each rule and ring. The operating system provides only the pages that are used.
  */
 const FURTHER_AT = AREAS_AT + AREAS * AREA_WORDS
 const FURTHER_WORDS = SLOTS * SLOT_WORDS
@@ -91,7 +91,7 @@ export class RingMemory {
   readonly words: Int32Array
   readonly doubles: Float64Array
 
-  /** New memory for so many rules, or that of a ring. */
+  /** Allocates memory for this many rules, or uses that of an existing ring. */
   constructor(memory: number | SharedArrayBuffer = 1) {
     const buffer = typeof memory === 'number' ? allocate(memory) : memory
     const bytes = buffer.byteLength

@@ -18,7 +18,7 @@ export interface RuleChanges extends Changes {
 
 /**
  * Decides by one rule, alone or as one of several: `InlineEngine`, or `UnitEngine` for a rule with the option
- * `unit`. The methods of `InlineEngine` say what each does.
+ * `unit`. `InlineEngine` documents the methods.
  */
 export interface RuleEngine extends Engine<RulePart> {
   readonly changes: RuleChanges
@@ -35,7 +35,7 @@ export interface RuleEngine extends Engine<RulePart> {
   usage(lo: number, hi: number, lastMs: number): number
 }
 
-/** Whether a rule counts in units. */
+/** Whether the rule of an arena has the option `unit`. */
 export const hasUnit = ({ words }: Arena): boolean => unitIn(words) !== undefined
 
 /** The engine of a rule. */

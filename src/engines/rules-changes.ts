@@ -19,12 +19,12 @@ export class RulesChanges implements Changes {
     return this.#inAll(({ changes }) => changes.penalize(lo, hi, cost)).every(Boolean)
   }
 
-  /** Returns the most that any rule charged. */
+  /** Returns the most units that any rule charged. */
   chargeMore(lo: number, hi: number, cost: number, actualCost: number): number {
     return Math.max(...this.#inAll(({ changes }) => changes.chargeMore(lo, hi, cost, actualCost)))
   }
 
-  /** False if no rule has room for the key: one that has refuses the key. */
+  /** False if no rule has room for the key. A block by one rule is enough to refuse the key. */
   block(lo: number, hi: number, ms: number): boolean {
     return this.#inAll(({ changes }) => changes.block(lo, hi, ms)).some(Boolean)
   }
@@ -37,7 +37,7 @@ export class RulesChanges implements Changes {
     this.#inAll(({ changes }) => changes.clear(lo, hi))
   }
 
-  /** The first rule last: it announces the change to pending calls of `wait`. */
+  /** Clears the first rule last: that wakes the pending calls of `wait`. */
   clearAll(): void {
     for (const { changes } of this.#engines.toReversed()) changes.clearAll()
   }

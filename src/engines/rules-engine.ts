@@ -22,7 +22,7 @@ export const NO_LIMITS: Limits = []
 /**
  * Decides for several rules, all or nothing. It charges the rules in order, by one reading of the clock. If
  * one refuses, the rules before it take their charges back. Until then other threads see these charges. So
- * of two decisions at the same time each may be refused, although one of them would fit alone. No limit is
+ * two decisions at the same time may both refuse, although one of the requests would fit alone. No limit is
  * exceeded: each rule admits by itself.
  *
  * Each rule has an engine of one rule, whose decisions do not count in the statistics.
@@ -53,7 +53,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     this.#clock = clock
   }
 
-  /** Reads the clock, once for all rules. Before a charge: a reading may be too far off for one of them. */
+  /** Reads the clock once for all rules, before any charge: the reading may be too far off for one rule. */
   takeReading(): void {
     this.#setReading(this.#clock.now())
   }
@@ -79,7 +79,7 @@ export class RulesEngine implements Engine<RulesDecision> {
 
   /**
    * Decides and charges, by the reading that the caller has taken. `hint` is the last way of the key, or -1.
-   * The tables of the rules are alike, so a key mostly has the same way in each.
+   * The tables of all rules have the same size, so a key usually has the same way in each.
    */
   check(lo: number, hi: number, cost: number, hint: number, limits: Limits): RulesDecision {
     if (cost > 1 && this.#isAboveLimit(cost, limits)) return this.#refuseCost(lo, hi, cost, hint, limits)
@@ -151,7 +151,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     return new RulesDecision(this, parts as unknown as Parts, NO_RULE)
   }
 
-  /** The first rules take their charges back. */
+  /** Lets the first `count` rules take their charges back. */
   #takeBack(parts: RulePart[], count: number): void {
     for (let i = 0; i < count; i++) parts[i] = this.engines[i]!.takeBack(parts[i]!)
   }
@@ -188,7 +188,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     return most
   }
 
-  /** Counts of decisions and keys are those of the limiter, and all others are sums over its rules. */
+  /** The numbers of decisions and keys are those of the first rule. All others are sums over the rules. */
   statistics(): EngineStatistics {
     this.flush()
     const [first, ...others] = this.engines.map((engine) => engine.statistics())
@@ -213,7 +213,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     this.#tally.flush()
   }
 
-  /** A rule refused: those before it take their charges back, and those after it are only peeked at. */
+  /** A rule refused. The rules before it take their charges back, and the rules after it are peeked at. */
   #refuse(
     parts: RulePart[],
     refusing: number,
@@ -257,7 +257,7 @@ export class RulesEngine implements Engine<RulesDecision> {
 
 const SUMMED = ['evicted', 'evictedLive', 'noRoom', 'blocksEvicted', 'lostWays'] as const
 
-/** The index of the first rule, of those that are enforced, whose limit is below the cost, or -1. */
+/** The index of the first enforced rule with a limit below the cost, or -1. */
 function indexOfLimitBelow(parts: Parts, cost: number): number {
   return parts.findIndex(({ limit, shadow }) => shadow === undefined && cost > limit)
 }

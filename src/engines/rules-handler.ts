@@ -23,8 +23,8 @@ import { NO_LIMITS, RulesEngine } from './rules-engine.js'
 const NO_WAY = -1
 
 /**
- * Handles the requests of a ring by several rules. The addon answers none of them in the ring: it decides one
- * rule after the other, for `RulesEngine`.
+ * Handles the requests of a ring by several rules. The addon does not read this ring: `RulesEngine` calls it
+ * for each rule.
  */
 export class RulesHandler extends RequestHandler {
   protected readonly engine: RulesEngine
@@ -53,7 +53,7 @@ export class RulesHandler extends RequestHandler {
     return this.engine.engines[rule]!.usage(lo, hi, ms)
   }
 
-  /** Returns the most that any rule gave back. */
+  /** Returns the most units that any rule gave back. */
   protected giveBack(slot: number): number {
     const { words } = this.memory
     this.engine.takeReading()

@@ -12,9 +12,9 @@ import { UnitBatch, unitCosts } from './unit-batch.js'
 type Decided = UnitDecision<InlineDecision>
 
 /**
- * Decides by one rule with the option `unit`. Costs, limits and counts of its methods are quantities. An
- * `InlineEngine` decides and counts in whole units. It is no subclass: V8 compiles the methods of
- * `InlineEngine` for one class only, so limiters without units stay as fast beside others.
+ * Decides by one rule with the option `unit`. Its methods take and return quantities, and an `InlineEngine`
+ * decides in whole units. This class does not extend `InlineEngine`. So V8 compiles the methods of
+ * `InlineEngine` for one class, and limiters without units keep their speed in a process with both.
  */
 export class UnitEngine implements Engine<Decided> {
   readonly changes: UnitChanges
@@ -143,7 +143,7 @@ export class UnitChanges implements Changes {
     return this.#counting.penalize(lo, hi, unitsOf(cost, this.#unit))
   }
 
-  /** So many units that the key is charged as if `actualCost` had been the cost. */
+  /** Charges the units that `actualCost` takes beyond those of `cost`. */
   chargeMore(lo: number, hi: number, cost: number, actualCost: number): number {
     const units = unitsBetween(actualCost, cost, this.#unit)
     return this.#counting.penalize(lo, hi, units) ? units * this.#unit : 0
@@ -165,7 +165,7 @@ export class UnitChanges implements Changes {
     this.#counting.clearAll()
   }
 
-  /** Of a part, so many units that the rest is charged as if it had been the cost. */
+  /** For a part of the cost, gives back the units that the rest of the cost does not take. */
   takeBack(decision: Decided, part = decision.cost): number {
     const units = decision.unitsOf(part)
     return units === 0 ? 0 : this.#counting.takeBack(decision.counted, units) * this.#unit

@@ -12,8 +12,8 @@ import { UnitBatch, unitCosts } from './unit-batch.js'
 type Decided = UnitDecision<PoolDecision>
 
 /**
- * The pool of a limiter: `PoolEngine`, or `UnitPool` for a rule with the option `unit`. The methods of
- * `PoolEngine` say what each does.
+ * The pool of a limiter: `PoolEngine`, or `UnitPool` for one rule with the option `unit`. `PoolEngine`
+ * documents the methods.
  */
 export interface Pool {
   check(lo: number, hi: number, cost: number): Promise<unknown>
@@ -30,8 +30,8 @@ export interface Pool {
 }
 
 /**
- * Sends the requests of a rule with the option `unit` to a pool. Costs, limits and replies of its methods are
- * quantities. The workers decide and count in whole units, and know of no quantities.
+ * Sends the requests of a rule with the option `unit` to a pool. Its methods take and return quantities. The
+ * requests and replies in the ring are in whole units.
  */
 export class UnitPool implements Pool {
   readonly #counting: PoolEngine
@@ -70,7 +70,7 @@ export class UnitPool implements Pool {
     return decision instanceof UnitDecision && this.#counting.owns(decision.counted)
   }
 
-  /** Of a part, so many units that the rest is charged as if it had been the cost. */
+  /** For a part of the cost, gives back the units that the rest of the cost does not take. */
   async giveBack(decision: Decided, part = decision.cost): Promise<unknown> {
     const units = decision.unitsOf(part)
     if (decision.outcome !== Outcome.CHARGED || units === 0) return 0

@@ -7,9 +7,8 @@ import type { SharedLimiter } from './share.js'
 import { type Pool, UnitPool } from './unit-pool.js'
 
 /**
- * The pool of several rules of which one has the option `unit`. Costs are quantities also in the ring, and
- * workers convert them for each rule. A CHECK has 32 bits for its cost, so none is sent: a CHECK_WITHIN takes
- * its place.
+ * The pool of several rules of which at least one has the option `unit`. The ring carries quantities, and the
+ * workers convert them for each rule. A CHECK has only 32 bits for its cost, so this pool sends CHECK_WITHIN.
  */
 export class UnitRulesPool extends PoolEngine {
   override check(lo: number, hi: number, cost: number): Promise<unknown> {

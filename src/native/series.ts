@@ -4,18 +4,18 @@ import { COUNT } from '../memory/layout.js'
 import { addonForArena } from './addon.js'
 import { CALL, CALL_WORDS, paramsFor, STATUS } from './native-params.js'
 
-/** The memory of the calls of as many rules, one after the other. */
+/** Allocates the memory of one call for each of `rules` rules. */
 export const callsFor = (rules: number): Int32Array =>
   new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS * rules))
 
-/** The memory of one rule's calls. */
+/** The part of that memory for one rule. */
 export const callOf = (calls: Int32Array, rule: number): Int32Array =>
   calls.subarray(rule * CALL_WORDS, (rule + 1) * CALL_WORDS)
 
 /**
- * Decides by several rules in one call of the addon, which takes as long as a decision. It has the cache
- * lines of all rules fetched at once. Each rule's `NativeSingle` has the part of its rule in `calls`, and
- * reads the result there.
+ * Decides by several rules in one call of the addon, because a call takes as long as a decision. The addon
+ * prefetches the cache lines of all rules at once. The `NativeSingle` of each rule has the part of its rule
+ * in `calls`, and reads the result there.
  */
 export class NativeSeries {
   /** Whether the addon reads the clock. Otherwise the caller has taken the reading. */
@@ -44,14 +44,15 @@ export class NativeSeries {
     this.#doubles = new Float64Array(calls.buffer)
   }
 
-  /** Whether the addon takes such a cost. */
+  /** Whether the addon accepts this cost. */
   accepts(cost: number): boolean {
     return cost > 0 && cost < COUNT
   }
 
   /**
-   * Decides by the rules in order, up to the first that does not admit the cost. Returns the number of rules
-   * before that one: each has charged it. `nowMs` is the reading, unless the addon reads the clock.
+   * Decides by the rules in order, up to the first rule that does not admit the cost. Returns the number of
+   * rules before that one. Each of them has charged the cost. `nowMs` is the reading, unless the addon reads
+   * the clock.
    */
   decide(lo: number, hi: number, cost: number, hint: number, nowMs: number): number {
     const words = this.#words
@@ -62,13 +63,13 @@ export class NativeSeries {
     this.#doubles[CALL.NOW_MS] = nowMs
     words[CALL.READS_CLOCK] = this.readsClock ? 1 : 0
     this.#run()
-    words[CALL.READS_CLOCK] = 0 // for the calls of one rule
+    words[CALL.READS_CLOCK] = 0 // the calls of one rule use this word, too
     let admitted = 0
     while (admitted < this.#rules && this.#statusOf(admitted) === STATUS.DONE) admitted++
     return admitted
   }
 
-  /** Whether the last call refused by this rule. Otherwise TypeScript decides by it. */
+  /** Whether this rule refused the last call and so ended it. If not, TypeScript has to decide by it. */
   isRefusedBy(rule: number): boolean {
     return this.#statusOf(rule) === STATUS.REFUSED
   }

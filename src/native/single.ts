@@ -22,8 +22,8 @@ export class NativeSingle {
   readonly #doubles: Float64Array
 
   /**
-   * Returns undefined if there is no addon, or if the arena is in a file. With `call`, the memory of its calls
-   * is part of that of a `NativeSeries`, and it leaves the clock to `reading`.
+   * Returns undefined if there is no addon, or if the arena is in a file. With `call`, it uses
+   * that part of the memory of a `NativeSeries`, and takes the time from `reading`.
    */
   static for(arena: Arena, reading: Reading, call?: Int32Array): NativeSingle | undefined {
     const addon = arena.buffer instanceof SharedArrayBuffer ? addonForArena(arena) : undefined
@@ -78,7 +78,7 @@ export class NativeSingle {
     return isDecided
   }
 
-  /** Carries out the operation in OPERATION, which is CHECK between all others: a decision need not set it. */
+  /** Carries out the operation in OPERATION. Between operations it is CHECK, so a decision need not set it. */
   #runs(lo: number, hi: number, cost: number, hint: number): boolean {
     const words = this.#words
     words[CALL.LO] = lo
