@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { formatSize, parseSize } from '#millrace/core/sizes.js'
 
-test('a size is a number, or a number and a unit: KB is 1,000, and KiB is 1,024', () => {
+test('a size is a number, or a number and a suffix: KB is 1,000, and KiB is 1,024', () => {
   const sizes: [unknown, number][] = [
     [1, 1],
     [1e9, 1_000_000_000],
@@ -30,7 +30,7 @@ test('a size is a number, or a number and a unit: KB is 1,000, and KiB is 1,024'
   for (const [text, size] of sizes) assert.is(parseSize(text), size, `${text}`)
 })
 
-test('everything else is no size: fractions of one, other spellings, 0, more than 2^53 - 1', () => {
+test('fractions of a byte, other spellings, 0 and more than 2^53 - 1 are not sizes', () => {
   const values = [
     0,
     -1,
@@ -73,7 +73,7 @@ test('everything else is no size: fractions of one, other spellings, 0, more tha
   for (const value of values) assert.is(parseSize(value), undefined, inspect(value).slice(0, 50))
 })
 
-test('a size that was formatted is parsed as the same number', () => {
+test('a formatted size is parsed as the same number', () => {
   assert.equal([1, 999, 1_000, 5_000, 1_500_000, 2e9, 3e12].map(formatSize), [
     '1B',
     '999B',

@@ -1,4 +1,4 @@
-// The arithmetic of units against that of BigInt, which is exact.
+// Compares the arithmetic of units with that of BigInt, which is exact.
 import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,12 +7,12 @@ import { unitsBetween, unitsOf, wholeUnitsIn } from '#millrace/core/units.js'
 const ceil = (cost: number, unit: number) => Number((BigInt(cost) + BigInt(unit) - 1n) / BigInt(unit))
 const floor = (quantity: number, unit: number) => Number(BigInt(quantity) / BigInt(unit))
 
-/** Whole numbers up to 2^53 - 1, as many small ones as large ones. */
+/** Whole numbers up to 2^53 - 1. Small ones are as frequent as large ones. */
 const quantity = fc
   .record({ bits: fc.integer({ min: 0, max: 53 }), rest: fc.maxSafeNat() })
   .map(({ bits, rest }) => Number(BigInt(rest) >> BigInt(53 - bits)))
 
-/** A unit, and a quantity that is at or next to a multiple of it, or anywhere. */
+/** A unit, and a quantity: a multiple of the unit, next to a multiple, or any other. */
 const pair = fc.record({ unit: quantity, count: quantity, off: fc.integer({ min: -2, max: 2 }) })
 
 function assertExact(cost: number, unit: number): void {
@@ -40,7 +40,7 @@ test('quantities are rounded exactly, also next to a multiple of the unit and at
   assert.ok(near > 500, `${near} multiples were close to 2^53`)
 })
 
-test('a cost above 2^53 - 1 has more units than any limit', () => {
+test('a cost above 2^53 - 1 takes more units than any limit has', () => {
   const most = Number.MAX_SAFE_INTEGER
   for (const unit of [1, 7, 64_000, 2 ** 31 + 1, 2 ** 52 + 1, most]) {
     for (const cost of [2 ** 53, 2 ** 53 + 2, 2 ** 60, 1e300]) {
@@ -49,7 +49,7 @@ test('a cost above 2^53 - 1 has more units than any limit', () => {
   }
 })
 
-test('a smaller cost leaves the units that it would have taken by itself', () => {
+test('a smaller actual cost keeps the units that it would have taken alone', () => {
   fc.assert(
     fc.property(quantity, quantity, quantity, (one, other, unit) => {
       if (unit === 0) return

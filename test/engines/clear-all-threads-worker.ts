@@ -1,4 +1,4 @@
-// A thread that decides by two rules, or the one that clears all keys meanwhile.
+// A thread that decides by two rules, or the thread that clears all keys meanwhile.
 import { workerData } from 'node:worker_threads'
 import { attachLimiter } from 'millrace'
 import { SharedManualClock } from '#millrace/core/clock.js'
@@ -27,7 +27,7 @@ function decide(): void {
   Atomics.notify(counters, DECISIONS)
 }
 
-/** Waits for so many decisions, more than one by each thread, so that most began after the last event. */
+/** Waits for this many decisions, more than one by each thread, so that most began after the last event. */
 function awaitDecisions(many: number): void {
   const from = Atomics.load(counters, DECISIONS)
   for (let now = from; now - from < many; now = Atomics.load(counters, DECISIONS)) {

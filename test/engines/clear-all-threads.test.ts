@@ -19,7 +19,7 @@ export interface ClearTask {
   readonly seed: number
   readonly keys: number
   readonly events: number
-  /** Clears and moves of the clock; clears alone; decisions; whether the threads must end. */
+  /** Events (clears and clock moves), clears, decisions, and whether the threads must end. */
   readonly counters: Int32Array
   /** Units by event and key, of decisions that no event overlapped. */
   readonly byEvent: Int32Array

@@ -1,5 +1,5 @@
 // run: once
-// Both engines: limits of one call, refusals that are thrown, reservations.
+// Both engines: limits of one call, `checkOrThrow`, and reservations.
 import { type AsyncReservation, MillraceError, MillraceLimited, type Reservation } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
@@ -48,7 +48,7 @@ const CLAIMS: Claims = {
     const never = codeOf(() => limiter.wait('key', { cost: 3, limit: 2 }))
     assert.is(await never, 'ERR_MILLRACE_NEVER_ADMITTED')
   },
-  'throws a refusal that carries its decision, for callers who like exceptions': async (limiter) => {
+  'checkOrThrow throws an error that has the decision': async (limiter) => {
     assert.is((await limiter.checkOrThrow('key', 5)).remaining, 0)
     assert.is((await limiter.checkOrThrow('key', 1, { limit: 6 })).limit, 6)
     const error = await thrownBy(async () => limiter.checkOrThrow('key'))
@@ -61,7 +61,7 @@ const CLAIMS: Claims = {
     assert.is(await limiter.refund(decision), 0)
     assert.is(await codeOf(async () => limiter.checkOrThrow('')), 'ERR_MILLRACE_INVALID_KEY')
   },
-  'settles a reservation with the cost that was used, with more, or with nothing': async (limiter) => {
+  'settles a reservation with a smaller cost, a larger one, or 0': async (limiter) => {
     const less = await limiter.reserve('less', 4)
     assert.equal([less.decision.allowed, less.decision.remaining], [true, 1])
     assert.is(await less.commit(1), -3)
@@ -79,7 +79,7 @@ const CLAIMS: Claims = {
     assert.is(await unknown.commit(3), 3)
     assert.is(await limiter.usage('unknown'), 3)
   },
-  'settles a reservation once, and none that was refused': async (limiter) => {
+  'settles a reservation once, and no refused reservation': async (limiter) => {
     for (const settle of ['commit', 'cancel'] as const) {
       const reservation = await limiter.reserve('key', 2)
       await reservation[settle]()
@@ -111,7 +111,7 @@ const CLAIMS: Claims = {
     assert.is(await limiter.refund(reservation.decision), 0)
     assert.is(await limiter.usage('key'), 3)
   },
-  'gives back nothing of a reservation that has left the window, or was taken by a refund by key': async (
+  'gives back nothing of a reservation that has left the window or was refunded by key': async (
     limiter,
     clock,
   ) => {

@@ -1,12 +1,12 @@
 // run: once
-// Both engines: rules that charge what they refuse (`countRefused`), and rules that allow it (`shadow`).
+// Both engines: rules that charge their refusals (`countRefused`), and rules that never refuse (`shadow`).
 import { attachLimiter } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
 import { type Claims, codeOf, END_MS, testWithBoth } from './claims.js'
 
 const COUNTING: Claims = {
-  'charges a refusal, and says exactly when the same request fits': async (limiter, clock) => {
+  'charges a refusal, and computes exactly when the same request fits': async (limiter, clock) => {
     for (let i = 0; i < 5; i++) assert.ok((await limiter.check('key')).allowed)
     clock.advance(10_000)
     const refused = await limiter.check('key')
@@ -20,7 +20,7 @@ const COUNTING: Claims = {
     clock.advance(1)
     assert.ok((await limiter.check('key', 5)).allowed)
   },
-  'refuses a client that never pauses for ever, and admits one that pauses': async (limiter, clock) => {
+  'never admits a client that does not pause, and admits one that pauses': async (limiter, clock) => {
     for (let i = 0; i < 5; i++) await limiter.check('key')
     for (let i = 0; i < 100; i++) {
       clock.advance(10_000)
@@ -94,7 +94,7 @@ const COUNTING: Claims = {
 }
 
 const SHADOWED: Claims = {
-  'allows everything, counts, and says what it would have been': async (limiter, clock) => {
+  'allows everything, counts, and has the refusal in `shadow`': async (limiter, clock) => {
     for (let left = 4; left >= 0; left--) {
       const { allowed, remaining, shadow } = await limiter.check('key')
       assert.equal([allowed, remaining, shadow], [true, left, { allowed: true, retryAfterMs: 0 }])
@@ -164,7 +164,7 @@ const SHADOWED: Claims = {
 }
 
 const BOTH: Claims = {
-  'a rule with both options charges what it would have refused, and allows it': async (limiter) => {
+  'a rule with both options charges and allows the requests that it would have refused': async (limiter) => {
     for (let i = 0; i < 8; i++) assert.ok((await limiter.check('key')).allowed)
     assert.is(await limiter.usage('key'), 8)
     assert.equal((await limiter.check('key')).shadow, { allowed: false, retryAfterMs: END_MS })
@@ -172,7 +172,7 @@ const BOTH: Claims = {
 }
 
 const WITHOUT_ROOM: Claims = {
-  'a new key without a place is allowed in shadow mode, and its refusal counted': async (limiter) => {
+  'a new key without a place is allowed in shadow mode, and counted as shadowDenied': async (limiter) => {
     const keys = Array.from({ length: 200 }, (_, i) => `key ${i}`)
     assert.equal(
       [...(await limiter.checkMany(keys)).allowed],
@@ -186,7 +186,7 @@ const WITHOUT_ROOM: Claims = {
 }
 
 const PLAIN: Claims = {
-  'a rule without these options has no shadow, and charges no refusal': async (limiter) => {
+  'a rule without these options has no field `shadow`, and charges no refusal': async (limiter) => {
     for (let i = 0; i < 7; i++) assert.is((await limiter.check('key')).shadow, undefined)
     assert.not('shadow' in (await limiter.check('key')).toJSON())
     assert.equal([await limiter.usage('key'), (await limiter.stats()).shadowDenied], [5, 0])

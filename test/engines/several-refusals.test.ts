@@ -1,5 +1,6 @@
 // run: once
-// Both engines: several rules, of which some charge what they refuse (`countRefused`) or allow it (`shadow`).
+// Both engines: several rules, some of which charge their refusals (`countRefused`) or never refuse
+// (`shadow`).
 import { attachLimiter, createLimiter, manualClock, type RuleOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -41,36 +42,31 @@ function testBoth(claim: string, burst: Own, minute: Own, verify: Verify): void 
 const SHADOW = { shadow: true }
 const COUNTING = { countRefused: true }
 
-testBoth(
-  'a rule in shadow mode refuses nothing, and the others go on deciding',
-  SHADOW,
-  {},
-  async (several) => {
-    const { limiter } = several
-    const decisions = []
-    for (let i = 0; i < 6; i++) decisions.push(await limiter.check('key'))
-    assert.equal(
-      decisions.map(({ allowed, shadow }) => [allowed, shadow!.allowed]),
-      [
-        [true, true],
-        [true, true],
-        [true, false],
-        [true, false],
-        [true, false],
-        [false, false],
-      ],
-    )
-    assert.equal(decisions[2]!.rules[0]!.shadow, { allowed: false, retryAfterMs: 11_000 })
-    assert.is(decisions[2]!.rules[1]!.shadow, undefined)
-    assert.equal([decisions[5]!.rule, decisions[5]!.shadow!.retryAfterMs], ['minute', 61_000])
-    assert.equal(await usageOf(limiter), [2, 5])
-    const { allowed, denied, shadowDenied } = await limiter.stats()
-    assert.equal([allowed, denied, shadowDenied], [5, 1, 3])
-    assert.ok(JSON.stringify(decisions[2]).includes('"shadow":{"allowed":false,"retryAfterMs":11000}'))
-    assert.is(await limiter.refund(decisions[2]!), 1, 'the rule in shadow mode has charged nothing')
-    assert.equal(await usageOf(limiter), [2, 4])
-  },
-)
+testBoth('a rule in shadow mode refuses nothing, and the other rules decide', SHADOW, {}, async (several) => {
+  const { limiter } = several
+  const decisions = []
+  for (let i = 0; i < 6; i++) decisions.push(await limiter.check('key'))
+  assert.equal(
+    decisions.map(({ allowed, shadow }) => [allowed, shadow!.allowed]),
+    [
+      [true, true],
+      [true, true],
+      [true, false],
+      [true, false],
+      [true, false],
+      [false, false],
+    ],
+  )
+  assert.equal(decisions[2]!.rules[0]!.shadow, { allowed: false, retryAfterMs: 11_000 })
+  assert.is(decisions[2]!.rules[1]!.shadow, undefined)
+  assert.equal([decisions[5]!.rule, decisions[5]!.shadow!.retryAfterMs], ['minute', 61_000])
+  assert.equal(await usageOf(limiter), [2, 5])
+  const { allowed, denied, shadowDenied } = await limiter.stats()
+  assert.equal([allowed, denied, shadowDenied], [5, 1, 3])
+  assert.ok(JSON.stringify(decisions[2]).includes('"shadow":{"allowed":false,"retryAfterMs":11000}'))
+  assert.is(await limiter.refund(decisions[2]!), 1, 'the rule in shadow mode has charged nothing')
+  assert.equal(await usageOf(limiter), [2, 4])
+})
 
 testBoth(
   'a cost above the limit of a rule in shadow mode is charged in the others',
@@ -99,7 +95,7 @@ testBoth('rules that are all in shadow mode allow batches', SHADOW, SHADOW, asyn
 })
 
 testBoth(
-  'a rule charges its own refusals, and the others do not',
+  'a rule with countRefused charges its own refusals, and other rules do not',
   COUNTING,
   {},
   async ({ limiter, clock }) => {

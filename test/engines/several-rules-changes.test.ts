@@ -1,6 +1,6 @@
 // run: once
-// The contract of several rules: changes of keys, of limits, waits and reservations. Every test here runs inline, in
-// a shared file, and on a pool.
+// The contract of several rules: changes of keys and limits, waits and reservations. Every test runs inline,
+// in a shared file, and on a pool.
 import { MillraceError } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
@@ -27,7 +27,9 @@ const CLAIMS: Claims = {
     assert.equal(await usageOf(limiter), [0, 0])
     assert.ok(decision.allowed)
   },
-  'gives back nothing for a decision without a charge, nor for the part of one rule': async ({ limiter }) => {
+  'gives back nothing for a decision without a charge, and refuses the part of one rule': async ({
+    limiter,
+  }) => {
     const decision = await limiter.check('key', 5)
     assert.is(await limiter.refund(await limiter.check('key')), 0)
     assert.is(await limiter.refund(await limiter.peek('key')), 0)
@@ -78,7 +80,7 @@ const CLAIMS: Claims = {
     const unknown = () => limiter.usage('key', '1s', { rule: 'daily' })
     assert.match((await raised(unknown, 'ERR_MILLRACE_INVALID_RULE', 'rule')).expected, "'burst', 'hourly'")
   },
-  'lists its rules, and changes the limit of any': async ({ limiter }) => {
+  'lists its rules, and changes the limit of each': async ({ limiter }) => {
     const burst = { name: 'burst', limit: 5, windowMs: 10_000, granularityMs: 1_000, edge: 'strict' }
     const hourly = {
       name: 'hourly',
@@ -129,7 +131,7 @@ const CLAIMS: Claims = {
     for (const key of ['key', 'other', 'blocked']) assert.equal(await usageOf(limiter, key), [0, 0])
     assert.ok((await limiter.check('blocked', 5)).allowed)
   },
-  'waits by limits of the call': async ({ limiter }) => {
+  'a wait uses the limits of its call': async ({ limiter }) => {
     assert.ok((await limiter.check('key', 5)).allowed)
     assert.ok((await limiter.wait('key', { cost: 2, limit: { burst: 7 } })).allowed)
     const [outcome] = await Promise.allSettled([limiter.wait('key', { cost: 3, limit: { hourly: 2 } })])
@@ -170,7 +172,7 @@ const CLAIMS: Claims = {
     const [blocked] = await Promise.allSettled([limiter.wait('key')])
     assert.match((blocked as PromiseRejectedResult).reason.message, 'blocked for ever')
   },
-  'counts each decision once, and the keys of the first rule': async (several) => {
+  'the statistics count each decision once, and the keys of the first rule': async (several) => {
     const { limiter } = several
     await exhaustHourly(several)
     for (let i = 0; i < 300; i++) await limiter.check('key')

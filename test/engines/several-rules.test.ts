@@ -1,6 +1,6 @@
 // run: once
-// The contract of several rules, as far as they decide: every test here runs inline, in a shared file, and on a
-// pool. Changes of keys, waits and reservations are in several-rules-changes.test.ts.
+// The contract of decisions by several rules. Every test runs inline, in a shared file, and on a pool.
+// Changes of keys, waits and reservations are in several-rules-changes.test.ts.
 import { MillraceLimited } from 'millrace'
 import * as assert from 'uvu/assert'
 import { thrownBy } from './claims.js'
@@ -16,7 +16,7 @@ import {
 } from './several-rules.js'
 
 const CLAIMS: Claims = {
-  'admits where every rule admits, with the figures of each': async ({ limiter }) => {
+  'admits if every rule admits, with the figures of each': async ({ limiter }) => {
     const decision = await limiter.check('key', 2)
     const burst = {
       rule: 'burst',
@@ -32,7 +32,7 @@ const CLAIMS: Claims = {
     assert.equal(JSON.parse(JSON.stringify(decision)), json)
     assert.equal(await usageOf(limiter), [2, 2])
   },
-  'names the rule with the smallest part of its limit left, or the first of those': async (several) => {
+  'names the first rule with the smallest part of its limit left': async (several) => {
     const { limiter, clock } = several
     assert.is((await limiter.peek('key')).rule, 'burst', 'both are free')
     await exhaustHourly(several)
@@ -46,7 +46,7 @@ const CLAIMS: Claims = {
       '2/5 < 5/12',
     )
   },
-  'refuses where the first rule refuses, and charges none': async ({ limiter, clock }) => {
+  'refuses if the first rule refuses, and charges no rule': async ({ limiter, clock }) => {
     await limiter.check('key', 4)
     clock.advance(1_000)
     const { rules, ...refused } = (await limiter.check('key', 2)).toJSON()
@@ -60,7 +60,7 @@ const CLAIMS: Claims = {
     ])
     assert.equal(await usageOf(limiter), [4, 4])
   },
-  'refuses where a later rule refuses, and the earlier one has its charge back': async (several) => {
+  'refuses if a later rule refuses, and the earlier rule takes its charge back': async (several) => {
     await exhaustHourly(several)
     const { limiter, clock } = several
     const passed = 3 * FREE_MS
@@ -78,7 +78,7 @@ const CLAIMS: Claims = {
     clock.advance(1)
     assert.ok((await limiter.check('key')).allowed)
   },
-  'waits for the last of the rules that refuse': async ({ limiter, clock }) => {
+  'retryAfterMs is the longest time of the rules that refuse': async ({ limiter, clock }) => {
     for (const [cost, ms] of [
       [4, FREE_MS],
       [4, FREE_MS],
@@ -136,7 +136,7 @@ const CLAIMS: Claims = {
     const { allowed, rule, rules } = await limiter.peek('key')
     assert.equal([allowed, rule, rules.map((part) => part.remaining)], [false, 'hourly', [5, 0]])
   },
-  'decides by limits of the call, of any rules by their names': async ({ limiter }) => {
+  'decides by limits of the call for any rules, by their names': async ({ limiter }) => {
     assert.ok((await limiter.check('key', 5)).allowed)
     assert.is((await limiter.check('key', 3, { limit: {} })).rule, 'burst')
     const own = { limit: { burst: 20 } }
@@ -161,7 +161,7 @@ const CLAIMS: Claims = {
     )
     assert.ok((await limiter.checkOrThrow('key', 6, both)).allowed)
   },
-  'refuses a limit of the call that names no rule, and a bare number': async ({ limiter }) => {
+  'refuses a wrong limit of the call: a number, an unknown rule, a bad value': async ({ limiter }) => {
     const wrong: [limit: unknown, option: string][] = [
       [20, 'limit'],
       [null, 'limit'],

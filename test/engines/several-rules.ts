@@ -1,4 +1,4 @@
-// Limiters of several rules: inline in memory or in a shared file, or on a pool, on a clock that the test turns.
+// Limiters of several rules: inline in memory, inline in a shared file, or on a pool.
 import { createLimiter, type ErrorCode, manualClock, type RulesEngineOptions } from 'millrace'
 import { test as any } from 'uvu'
 import { createLimiterOn } from '#millrace/create.js'
@@ -7,11 +7,11 @@ import { test as withAddon } from '../native/addon-test.js'
 import { folder } from '../shared-file/processes.js'
 import type { Either } from './both.js'
 
-/** Where the counts are, or which threads decide on them. The threads of a pool read the machine's file clock. */
+/** The memory and the engine of a limiter. The threads of a pool read the machine's file clock. */
 export const PLACES = ['memory', 'file', 'pool'] as const
 export type Place = (typeof PLACES)[number]
 
-/** A limiter and its clock, which also makes limiters on the same counts where these are in a file. */
+/** A limiter, and the clock that the test sets. */
 export interface Several<T extends Either = Either> {
   readonly limiter: T
   readonly clock: { advance(ms: number): void; now(): number }
@@ -23,11 +23,11 @@ export type Claims = Readonly<Record<string, (several: Several) => Promise<void>
 export const BURST = { name: 'burst', limit: 5, window: '10s', granularity: '1s' } as const
 export const HOURLY = { name: 'hourly', limit: 12, window: '1h', granularity: '1m' } as const
 
-/** When a charge at the start has left the window of each rule, in milliseconds from there. */
+/** The milliseconds after which a charge at the start has left the window of each rule. */
 export const BURST_MS = 11_000 - (START_MS % 1_000)
 export const HOURLY_MS = 61 * 60_000 - (START_MS % 60_000)
 
-/** After this long, the burst limit is free, whenever it was used. */
+/** After this many milliseconds, no charge of the burst limit counts. */
 export const FREE_MS = 11_000
 
 const at = folder()
@@ -78,7 +78,7 @@ export function testInAll(claims: Claims, options: Options = {}): void {
   any.run()
 }
 
-/** What the key has used by each rule. */
+/** The units that the key has used, by each rule. */
 export function usageOf(limiter: Either, key = 'key'): Promise<number[]> {
   const usages = limiter.rules.map(({ name }) => limiter.usage(key, undefined, { rule: name }))
   return Promise.all(usages)

@@ -8,11 +8,11 @@ import type { Forbidden, Op } from './scenario.js'
 export interface DecidedPart extends Decided {
   /** The index of the rule. */
   readonly rule: number
-  /** Whether this rule decided: a rule after the one that refused is only peeked at. */
+  /** Whether this rule decided. A rule after the one that refused is only peeked at. */
   readonly isDeciding: boolean
 }
 
-/** The ledgers of all rules, one for each. They judge apart: each rule has an arena of its own. */
+/** The ledgers of all rules. Each rule has its own arena, so each ledger judges its rule alone. */
 export class Ledgers {
   readonly each: readonly Ledger[]
   readonly #presence: Presence
@@ -67,7 +67,7 @@ export class Ledgers {
     this.#presence.ends(this.#thread)
   }
 
-  /** The decision of the running thread has returned. All rules or none may be charged. */
+  /** The decision of the running thread has returned. Either all rules or no rule may be charged. */
   decided(allowed: boolean, parts: readonly DecidedPart[]): void {
     for (const part of parts) {
       const isCharged = part.outcome === Outcome.CHARGED

@@ -23,15 +23,15 @@ interface Fingerprint {
 }
 
 /**
- * Plays the operations of one thread on what ships: a limiter of all rules, and one for each rule, which groups
- * have as members. All count in the same arenas.
+ * Plays the operations of one thread on the limiters and groups of the package. One limiter has all rules.
+ * Each rule also has a limiter of its own, a member of the groups. All of them count in the same arenas.
  */
 export class LimiterPlayer {
   readonly #built: Built
   readonly #arenas: Arenas
   readonly #clock: Clock
   readonly #fingerprintOf: (key: number) => Fingerprint
-  /** Those that the thread has used so far: a limiter of one rule by its index, a group by its order. */
+  /** The limiters that the thread has used, by the index of their rule; undefined: of all rules. */
   readonly #limiters = new Map<number | undefined, Limiter>()
   readonly #groups = new Map<By, LimiterGroup>()
   readonly #made: Played[] = []

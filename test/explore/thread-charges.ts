@@ -5,27 +5,27 @@ const TICK = 0
 const UNITS = 1
 const OWED = 2
 const KEY = 3
-/** Whether a refund by key may have taken it. */
+/** Whether a refund by key may have taken the charge. */
 const ROBBED = 4
 /** The same notes of an admission that the thread gives back or settles later. */
 const HELD = 5
 const NOTES_OF_THREAD = 10
-/** The key of a batch, which has several. */
+/** Stands for all keys of a batch. */
 export const ANY_KEY = 0
 
-/** An admission that its thread gives back or settles later. Its tick is an index, -1: there is none. */
+/** An admission that its thread gives back or settles later. `tick` is an index; -1: no admission. */
 export interface Held {
   readonly tick: number
   readonly units: number
   readonly isRobbed: boolean
 }
 
-/** What one ledger knows of each thread's charge that is not admitted yet, and of the one to be given back. */
+/** The notes of one ledger about each thread: its pending charge, and the admission that it holds. */
 export class ThreadCharges {
   readonly #machine: Machine
   readonly #first: number
 
-  /** The number of notes for so many threads. */
+  /** The number of notes for this many threads. */
   static notesFor(threads: number): number {
     return NOTES_OF_THREAD * threads
   }

@@ -1,4 +1,4 @@
-// Mistakes and failures in groups: each has an error by name, and nothing stays charged.
+// Wrong arguments and failures in groups: each has an error that names it, and nothing stays charged.
 import { inspect } from 'node:util'
 import { attachLimiter, createLimiter, group, type LimiterGroup, MillraceError, manualClock } from 'millrace'
 import { test } from 'uvu'
@@ -31,7 +31,7 @@ function attempt(act: () => unknown): unknown {
   }
 }
 
-test('members that are no object of limiters are refused', () => {
+test('members that are not an object with limiters are refused', () => {
   const { byAccount, both } = logins()
   for (const members of [undefined, null, 5, 'account', [], [byAccount], {}, () => {}]) {
     assertRaises(() => group(members as never), 'ERR_MILLRACE_INVALID_OPTION', 'members', inspect(members))
@@ -42,7 +42,7 @@ test('members that are no object of limiters are refused', () => {
   }
 })
 
-test('a limiter that stands twice is refused, and the other place is named', () => {
+test('a limiter given twice is refused, and the error names the first member', () => {
   const { byAccount, byAddress } = logins()
   const act = () => group({ account: byAccount, address: byAddress, name: byAccount })
   assert.match(assertRaises(act, 'ERR_MILLRACE_INVALID_OPTION', 'members.name').expected, 'members.account')
@@ -64,14 +64,14 @@ test('each member is read once', () => {
   assert.equal(reads, ['account', 'address'])
 })
 
-test('a closed limiter can be no member', async () => {
+test('a closed limiter is refused as a member', async () => {
   const { byAccount, byAddress } = logins()
   await byAddress.close()
   const act = () => group({ account: byAccount, address: byAddress })
   assertRaises(act, 'ERR_MILLRACE_CLOSED', 'members.address')
 })
 
-test('keys that are no object, lack a member, or have one too many are refused', async () => {
+test('keys that are not an object, lack a member, or have an unknown one are refused', async () => {
   const { both, used } = logins()
   const wrong: [keys: unknown, option: string][] = [
     [undefined, 'keys'],
@@ -144,7 +144,7 @@ test('wrong costs and options are refused', async () => {
   assert.equal(used(), [0, 0])
 })
 
-test('a limit for a member of several rules names them', () => {
+test('a limit for a member with several rules names its rules', () => {
   const rules = [
     { name: 'burst', limit: 2, window: '10s' },
     { name: 'hourly', limit: 6, window: '1h' },
@@ -160,7 +160,7 @@ test('a limit for a member of several rules names them', () => {
   }
 })
 
-test('every method of a group with a closed member throws ERR_MILLRACE_CLOSED, and charges none', async () => {
+test('every method of a group with a closed member throws ERR_MILLRACE_CLOSED, and charges nothing', async () => {
   const { both, byAccount, byAddress } = logins()
   const decision = both.check(KEYS, 2)
   const reservation = both.reserve(KEYS, 2)
@@ -174,7 +174,7 @@ test('every method of a group with a closed member throws ERR_MILLRACE_CLOSED, a
   assert.is(byAccount.usage('alice'), 4)
 })
 
-test('a member that a getter of the keys closes is noticed before any is charged', () => {
+test('if a getter of the keys closes a member, no member is charged', () => {
   const { both, byAccount, byAddress } = logins()
   const keys = {
     account: 'alice',
@@ -187,7 +187,7 @@ test('a member that a getter of the keys closes is noticed before any is charged
   assert.is(byAccount.usage('alice'), 0)
 })
 
-test('a clock that fails leaves no charge and no count, whichever reading fails', () => {
+test('after a clock fails in any reading, nothing is charged or counted', () => {
   let [nowMs, readings] = [1e6, 0]
   let failAt = Number.POSITIVE_INFINITY
   const clock = { now: () => (++readings >= failAt ? Number.NaN : nowMs) }
@@ -212,7 +212,7 @@ test('a clock that fails leaves no charge and no count, whichever reading fails'
   assert.ok(failures >= 2 && failures < 10, `${failures} failures`)
 })
 
-test('a clock that closes the first member while the second decides leaves no charge', () => {
+test('if a clock closes the first member while the second decides, nothing stays charged', () => {
   const first = createLimiter({ limit: 5, window: '1m', maxKeys: 20 })
   const attached = attachLimiter(first.share())
   let isArmed = false
@@ -231,7 +231,7 @@ test('a clock that closes the first member while the second decides leaves no ch
   assert.equal([attached.usage('a'), second.usage('b')], [0, 0])
 })
 
-test('a reservation that a clock interrupts is settled by the next call, each member once', () => {
+test('if a clock fails in a commit, the next commit settles the other members', () => {
   let isBroken = false
   const clock = { now: () => (isBroken ? Number.NaN : 1e6) }
   const byAccount = createLimiter({ limit: 5, window: '1m', maxKeys: 20, clock: manualClock(1e6) })
@@ -255,7 +255,7 @@ test('a reservation that a clock interrupts is settled by the next call, each me
   }
 })
 
-test('a refund that a clock interrupts is finished by the next call', async () => {
+test('if a clock fails in a refund, the next refund finishes it', async () => {
   let isBroken = false
   const clock = { now: () => (isBroken ? Number.NaN : 1e6) }
   const byAccount = createLimiter({ limit: 5, window: '1m', maxKeys: 20, clock: manualClock(1e6) })

@@ -25,7 +25,7 @@ test('rules that are not an array of 1 to 16 are refused', () => {
   assert.is(create(many.slice(1)).rules.length, 16)
 })
 
-test('a wrong option of one rule is named with the index of the rule', () => {
+test('the error for a wrong option of a rule names the index of the rule', () => {
   const wrong: [option: string, value: unknown][] = [
     ['limit', 0],
     ['limit', undefined],
@@ -46,7 +46,7 @@ test('a wrong option of one rule is named with the index of the rule', () => {
   }
 })
 
-test('a rule that is no object, or has an unknown option, is refused', () => {
+test('a rule that is not an object, or has an unknown option, is refused', () => {
   for (const rule of [undefined, null, 5, 'first']) {
     assertRaises(() => create([FIRST, rule]), 'ERR_MILLRACE_INVALID_RULE', 'rules[1]', inspect(rule))
   }
@@ -58,7 +58,7 @@ test('a rule that is no object, or has an unknown option, is refused', () => {
   }
 })
 
-test('two rules of one name, and one of several without a name, are refused', () => {
+test('two rules with the same name, or a rule without a name among several, are refused', () => {
   const twice = () => create([FIRST, SECOND, { ...SECOND, limit: 7 }])
   assert.match(assertRaises(twice, 'ERR_MILLRACE_INVALID_RULE', 'rules[2].name').message, 'that of rules[1]')
   const { name, ...nameless } = SECOND
@@ -66,7 +66,7 @@ test('two rules of one name, and one of several without a name, are refused', ()
   assert.is(create([nameless]).rule.name, 'default')
 })
 
-test('an option of one rule beside rules is refused by its name', () => {
+test('an option of a single rule next to `rules` is refused by its name', () => {
   for (const [option, value] of Object.entries({ ...SECOND, granularity: '1s', edge: 'smooth' })) {
     const act = () => create([FIRST], { [option]: value })
     const { expected } = assertRaises(act, 'ERR_MILLRACE_INVALID_OPTION', option)
@@ -74,7 +74,7 @@ test('an option of one rule beside rules is refused by its name', () => {
   }
 })
 
-test('rules that together need more memory than can be had are refused with their bytes', () => {
+test('rules that need more memory than can be allocated are refused, and the error has the bytes', () => {
   const daily = { name: 'daily', limit: 5, window: '1d', granularity: '1s', rangeSum: 'blocks' } as const
   for (const rules of [
     [FIRST, daily],
@@ -104,7 +104,7 @@ test('each option of each rule is read once', () => {
   )
 })
 
-test('a reading that is too far off for one rule charges none', () => {
+test('if a reading is too far off for one rule, no rule is charged', () => {
   let nowMs = 1e6
   const coarse = { name: 'coarse', limit: 5, window: '10000d', granularity: '1000d' } as const
   const limiter = create([coarse, { ...FIRST, window: 1 }], { clock: { now: () => nowMs } })
@@ -115,7 +115,7 @@ test('a reading that is too far off for one rule charges none', () => {
   assert.is(limiter.usage('key'), 1)
 })
 
-test('a clock that fails when a later rule inserts its key leaves no charge', () => {
+test('if the clock fails when a later rule inserts its key, nothing stays charged', () => {
   let [nowMs, readings] = [1e6, 0]
   let failAt = Number.POSITIVE_INFINITY
   const clock = { now: () => (++readings >= failAt ? Number.NaN : nowMs) }
@@ -161,7 +161,7 @@ test('a share of several rules is structured-cloneable, with the names of the ru
   assert.equal(attachLimiter(attached.share()).rules, attached.rules, 'it can be shared again')
 })
 
-test('a share with other names than its rules have is refused', () => {
+test('a share whose names are not those of its rules is refused', () => {
   const { share } = copyOfShare()
   for (const rules of [null, 5, 'first', [], ['second', 'first'], ['first', 5], ['first', 'first']]) {
     const act = () => attachLimiter({ ...share, rules: rules as never })
@@ -173,7 +173,7 @@ test('a share with other names than its rules have is refused', () => {
   }
 })
 
-test('memory whose second arena is damaged, missing or cut is refused', () => {
+test('memory whose second arena is damaged, missing or cut short is refused', () => {
   const damages: [at: (second: number) => number, value: number][] = [
     [() => HEADER.FOLLOWING, 0],
     [() => HEADER.FOLLOWING, 2],

@@ -1,4 +1,4 @@
-// Groups against one exact log for each member: all or nothing, and the time when all fit together.
+// Compares groups with one exact log for each member: all or nothing, and the exact `retryAfterMs`.
 import fc from 'fast-check'
 import { createLimiter, type GroupDecision, group, manualClock } from 'millrace'
 import { test } from 'uvu'
@@ -70,7 +70,7 @@ const operation = fc.oneof(
   },
 )
 
-/** Asserts that a decision at this moment is what the logs say. */
+/** Asserts that a decision at this moment agrees with the logs. */
 function assertDecided(
   decision: GroupDecision,
   logged: readonly LoggedMember[],

@@ -1,5 +1,5 @@
 // run: once
-// Groups with members that decide on a pool, alone and beside inline ones.
+// Groups whose members decide on a pool, alone and together with inline members.
 import { inspect } from 'node:util'
 import {
   type AsyncLimiter,
@@ -55,7 +55,7 @@ const countsOf = async (limiter: AsyncLimiter) => {
   return [allowed, denied, shadowDenied]
 }
 
-test('all members are charged, or none', () =>
+test('all members are charged, or no member', () =>
   logins(async ({ all, used, byDevice, byAccount, byAddress }) => {
     const decision = await resolved(all.check(KEYS, 2))
     assert.equal([decision.allowed, decision.remaining, decision.member], [true, 3, 'account'])
@@ -76,7 +76,7 @@ test('all members are charged, or none', () =>
     assert.is(inspect(all), "AsyncLimiterGroup { members: [ 'account', 'address', 'device' ] }")
   }))
 
-test('a refusal of the first member charges no other', () =>
+test('if the first member refuses, no other member is charged', () =>
   logins(async ({ all, used, byAccount }) => {
     await byAccount.check('alice', 5)
     const refused = await resolved(all.check(KEYS))
@@ -100,7 +100,7 @@ test('a cost above a limit is refused by that member, and charges none', () =>
     { limit: 9 },
   ))
 
-test('mistakes reject, and charge none', () =>
+test('wrong arguments reject, and charge no member', () =>
   logins(async ({ all, used, byDevice }) => {
     const { device, ...missing } = KEYS
     assert.is(device, 'phone')
@@ -130,7 +130,7 @@ test('a reservation settles all members, once', () =>
     assert.is(await refunded.commit(), 0)
   }))
 
-test('a worker that is lost leaves no charge in the members before it', () =>
+test('after a worker is lost, the members before it take their charges back', () =>
   logins(async ({ all, clock, byAccount, byDevice, byAddress }) => {
     const lostClock = manualClock(0)
     const doomed = createLimiter({ limit: 5, window: '1m', maxKeys: 20, engine: 'pool', clock: lostClock })
@@ -147,7 +147,7 @@ test('a worker that is lost leaves no charge in the members before it', () =>
     assert.is(await byDevice.usage('phone'), 1)
     await doomed.close()
   }))
-test('a pool that is overloaded leaves no charge', async () => {
+test('if a pool is overloaded, the members before it take their charges back', async () => {
   const options = { limit: 100, window: '1m', maxKeys: 20 } as const
   const first = createLimiter(options)
   const second = createLimiter({ ...options, engine: 'pool', pool: { maxPending: 3 } })
@@ -161,13 +161,13 @@ test('a pool that is overloaded leaves no charge', async () => {
   await second.close()
 })
 
-test('a member that is closed while another decides leaves no charge, and none is taken twice', () =>
+test('if a member is closed while another decides, each charge is taken back once', () =>
   logins(async ({ all, byAccount, byAddress, byDevice }) => {
     const [refunds, calls] = [
       [0, 0],
       [all.check(KEYS), all.check(KEYS, 5)],
     ]
-    const closing = byDevice.close() // the workers still decide what they have been sent
+    const closing = byDevice.close() // the workers still decide the requests in their rings
     const outcomes = await Promise.all(calls.map((each) => settled(each)))
     await closing
     for (const [i, outcome] of outcomes.entries()) {
@@ -180,11 +180,11 @@ test('a member that is closed while another decides leaves no charge, and none i
     await assertRejects(() => all.check(KEYS), 'ERR_MILLRACE_CLOSED', 'members.device')
   }))
 
-test('members with countRefused and shadow count what they refuse themselves', () =>
+test('members with countRefused and shadow count only their own refusals', () =>
   logins(
     async ({ all, used, byAccount, byDevice }) => {
       for (let i = 0; i < 7; i++) await all.check(KEYS)
-      assert.equal(await used(), [7, 5, 5], 'the first refuses and charges it')
+      assert.equal(await used(), [7, 5, 5], 'the first member charges its refusals')
       await byAccount.clear('alice')
       const refused = await all.check(KEYS)
       assert.equal([refused.member, refused.shadow], ['address', { allowed: false, retryAfterMs: MINUTE_MS }])
@@ -198,7 +198,7 @@ test('members with countRefused and shadow count what they refuse themselves', (
     { shadow: true },
   ))
 
-test('a shadowed admission that a later member refuses counts in no statistics', async () => {
+test('an admission in shadow mode is not counted if a later member refuses', async () => {
   const clock = manualClock(0)
   const options = { limit: 2, window: '1m', maxKeys: 20, clock } as const
   const shadow = createLimiter({ ...options, shadow: true, engine: 'pool' })
@@ -207,7 +207,11 @@ test('a shadowed admission that a later member refuses counts in no statistics',
   for (let i = 0; i < 5; i++) await both.check({ shadow: 'a', strict: 'b' })
   assert.equal([await countsOf(shadow), strict.stats().denied], [[3, 0, 1], 2])
   const reservation = await both.reserve({ shadow: 'a', strict: 'c' }, 1)
-  assert.equal([await reservation.commit(3), await shadow.usage('a')], [2, 2], 'it would not have run')
+  assert.equal(
+    [await reservation.commit(3), await shadow.usage('a')],
+    [2, 2],
+    'enforced, the rule would have refused it',
+  )
   assert.is(await both.refund((await both.reserve({ shadow: 'a', strict: 'd' }, 1)).decision), 1)
   await shadow.close()
 })
@@ -263,7 +267,7 @@ test('a pool with a unit takes back and settles in whole units', async () => {
   await traffic.close()
 })
 
-test('a wait is woken by any member, and its attempts charge nothing', () =>
+test('any member wakes a wait, and refused attempts charge nothing', () =>
   logins(
     async ({ all, used, byAddress, byDevice }) => {
       await byDevice.check('phone', 5)
@@ -281,7 +285,7 @@ test('a wait is woken by any member, and its attempts charge nothing', () =>
     { countRefused: true },
   ))
 
-test('a wait that is aborted while a worker decides gives its charges back', () =>
+test('a wait that is aborted while a worker decides takes its charges back', () =>
   logins(async ({ all, used, byAccount, byAddress }) => {
     const controller = new AbortController()
     const waiting = settled(all.wait(KEYS, { signal: controller.signal }))
@@ -292,10 +296,10 @@ test('a wait that is aborted while a worker decides gives its charges back', () 
     assert.equal([(await countsOf(byAccount))[0], byAddress.stats().allowed], [1, 1])
   }))
 
-test('a wait that a charge on its way held up is woken when that charge is taken back', () =>
+test('a wait that was refused because of a charge is woken when that charge is taken back', () =>
   logins(async ({ all, byAccount, byAddress }) => {
     byAddress.check('home', 5)
-    const refused = all.check(KEYS, 5) // charges the account until the address refuses
+    const refused = all.check(KEYS, 5) // keeps a charge of the account until the address refuses
     const waits = [byAccount.wait('alice'), byAccount.wait('alice')]
     assert.not((await resolved(refused)).allowed)
     for (const waiting of waits) assert.ok((await resolved(waiting)).allowed)

@@ -1,4 +1,4 @@
-// A thread that checks overlapping groups, and logs what was admitted.
+// A thread that checks overlapping groups, and logs the admissions.
 import { workerData } from 'node:worker_threads'
 import { attachLimiter, type GroupDecision, group, type Limiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
@@ -11,7 +11,7 @@ const names = Object.keys(shared)
 const limiters = names.map((name) => attachLimiter(shared[name]!))
 const memberOf = (i: number): [string, Limiter] => [names[i]!, limiters[i]!]
 const next = random(thread + 1)
-/** Every two of the members, in either order, and all of them. */
+/** Groups of every two members in both orders, and of all members. */
 const groups = [
   [0, 1],
   [1, 0],

@@ -1,5 +1,5 @@
 // run: also-full
-// Threads that check overlapping groups at once, whose members are charged in different orders.
+// Threads check overlapping groups at once. The members are charged in different orders.
 import { Worker } from 'node:worker_threads'
 import { createLimiter, type LimiterOptions, manualClock, type SharedLimiter } from 'millrace'
 import { test } from 'uvu'
@@ -77,7 +77,7 @@ async function run(
   await Promise.all(ends)
 }
 
-test('no member is over its limit, and all that was taken back is free again and not counted', async () => {
+test('no member exceeds its limit, and charges that were taken back do not count', async () => {
   const limiters = limitersOf({ clock: manualClock(1e6) })
   const tally = tallyOf(1)
   await run(limiters, tally, { firstTick: 0, lastMs: 0, refunds: 0.3 })
@@ -88,13 +88,13 @@ test('no member is over its limit, and all that was taken back is free again and
       assert.ok(admitted <= LIMITS[i]!, `${admitted} of ${LIMITS[i]}`)
       assert.is(limiter.usage(`key ${key}`), admitted, `${NAMES[i]} ${key}`)
       const left = LIMITS[i]! - admitted
-      assert.ok(limiter.check(`key ${key}`, left).allowed, 'all that is left')
+      assert.ok(limiter.check(`key ${key}`, left).allowed, 'the rest of the limit is free')
       assert.not(limiter.check(`key ${key}`).allowed)
     }
   }
 })
 
-test('no window of a member is over its limit while time passes', async () => {
+test('no window of a member exceeds its limit while time passes', async () => {
   const limiters = limitersOf({ window: 20, granularity: 1 })
   const startMs = monotonicClock.now()
   const tally = tallyOf(60_000)

@@ -1,4 +1,4 @@
-// `wait` of a group: calls with the same keys in order, woken by any member.
+// `wait` of a group: serves calls with the same keys in order, and any member can wake them.
 import { createLimiter, type GroupDecision, group, type MillraceError, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -31,7 +31,7 @@ test('a wait that fits resolves at once, with the decision', async () => {
   assert.is(both.refund(decision), 5)
 })
 
-test('a wait resolves when the clock has reached the last of the members', async () => {
+test('a wait resolves when the last of the members has room', async () => {
   const { both, used, clock, byAccount, byAddress } = logins()
   byAccount.check('alice', 5)
   clock.advance(10_000)
@@ -109,7 +109,7 @@ test('calls with the same keys are served in order, so a small cost does not ove
   )
 })
 
-test('calls with another key of one member are served by themselves', async () => {
+test('calls that differ in the key of one member do not wait for each other', async () => {
   const { both, byAddress } = logins()
   byAddress.check('home', 5)
   const blocked = both.wait(KEYS)
@@ -136,7 +136,7 @@ test('an aborted wait leaves no charge, and the next one is served', async () =>
   assert.equal(used(), [1, 5])
 })
 
-test('a wait without an end is rejected, and the limit is named by its member', async () => {
+test('a wait that can never end is rejected, and the error names the member', async () => {
   const { both, byAccount } = logins({ limit: 9 })
   const above = (await rejectionOf(both.wait(KEYS, { cost: 6 }))) as MillraceError
   assertIsError(above, 'ERR_MILLRACE_NEVER_ADMITTED', 'cost')
@@ -148,7 +148,7 @@ test('a wait without an end is rejected, and the limit is named by its member', 
   assertIsError(await rejectionOf(both.wait(KEYS)), 'ERR_MILLRACE_NEVER_ADMITTED', 'key')
 })
 
-test('a rule of a member of several rules is named, and one in shadow mode is not', async () => {
+test('the error of a wait names a rule of a member, but none in shadow mode', async () => {
   const rules = [
     { name: 'burst', limit: 2, window: '10s', shadow: true },
     { name: 'hourly', limit: 6, window: '1h' },
@@ -159,7 +159,7 @@ test('a rule of a member of several rules is named, and one in shadow mode is no
   assert.match(String(never), "at most the limit of 'user.hourly', 6")
 })
 
-test('closing a member rejects the pending calls, and leaves those of others', async () => {
+test('closing a member rejects the pending calls of its group, and no calls of other limiters', async () => {
   const { both, byAccount, byAddress } = logins()
   byAddress.check('home', 5)
   const grouped = both.wait(KEYS)
@@ -171,7 +171,7 @@ test('closing a member rejects the pending calls, and leaves those of others', a
   assert.ok((await resolved(alone)).allowed)
 })
 
-test('attempts charge no refusal of a member with countRefused, and count in no statistics', async () => {
+test('refused attempts are not charged by countRefused, and do not count in the statistics', async () => {
   const { both, byAccount, byAddress, used } = logins({ countRefused: true }, { countRefused: true })
   byAddress.check('home', 5)
   const waiting = both.wait(KEYS)
@@ -206,7 +206,7 @@ test('two groups that wait for each other’s keys do not keep each other awake'
   for (const waiting of waits) assert.ok((await resolved(waiting)).allowed)
 })
 
-test('a member with a real clock is asked again by a timer', async () => {
+test('a timer retries a wait on a member with a real clock', async () => {
   const clock = manualClock(0)
   const manual = createLimiter({ limit: 1, window: '1h', maxKeys: 20, clock })
   const real = createLimiter({ limit: 1, window: 40, granularity: 1, maxKeys: 20 })
@@ -214,7 +214,7 @@ test('a member with a real clock is asked again by a timer', async () => {
   real.check('b')
   assert.ok((await resolved(both.wait({ manual: 'a', real: 'b' }))).allowed)
   const waiting = both.wait({ manual: 'a', real: 'c' })
-  assert.ok(await isPending(waiting), 'only the manual clock can end this')
+  assert.ok(await isPending(waiting), 'only a manual clock can end this wait')
   clock.advance(3_660_000)
   assert.ok((await resolved(waiting)).allowed)
 })

@@ -1,4 +1,4 @@
-// Several limiters that decide together, all or nothing, each by a key of its own.
+// Several limiters that decide together, all or nothing. Each has a key of its own.
 import { inspect } from 'node:util'
 import {
   attachLimiter,
@@ -52,16 +52,16 @@ test('a request that all members admit charges each of them', () => {
   )
 })
 
-test('a member is named that has the smallest part of its limit left', () => {
+test('an admission names the member with the smallest part of its limit left', () => {
   const { both, clock } = logins()
-  assert.is(both.peek(KEYS).member, 'account', 'both are free: the first')
+  assert.is(both.peek(KEYS).member, 'account', 'both are free, so the first is named')
   both.check(KEYS, 5)
   clock.advance(MINUTE_MS)
   assert.is(both.peek(KEYS).member, 'address')
   assert.is(both.check(KEYS).remaining, 2)
 })
 
-test('the first member refuses, and none is charged', () => {
+test('if the first member refuses, no member is charged', () => {
   const { both, used, clock } = logins()
   both.check(KEYS, 4)
   clock.advance(1_000)
@@ -73,7 +73,7 @@ test('the first member refuses, and none is charged', () => {
   assert.equal(used(), [4, 4])
 })
 
-test('a later member refuses, and those before it have their charges back', () => {
+test('if a later member refuses, the members before it take their charges back', () => {
   const { both, used, clock, byAddress } = logins()
   byAddress.check('home', 8)
   clock.advance(5_000)
@@ -89,13 +89,13 @@ test('a later member refuses, and those before it have their charges back', () =
   assert.ok(both.check(KEYS).allowed)
 })
 
-test('the wait is for the last of the members that refuse', () => {
+test('retryAfterMs is the longest time of the members that refuse', () => {
   const { both, clock, byAddress } = logins()
   byAddress.check('home', 4)
   clock.advance(10_000)
   both.check(KEYS, 4)
   const { member, members, retryAfterMs } = both.check(KEYS, 3)
-  assert.is(member, 'account', 'the first that refuses')
+  assert.is(member, 'account', 'the first member that refuses')
   assert.equal([members.account.retryAfterMs, members.address.allowed], [MINUTE_MS, false])
   assert.is(retryAfterMs, members.address.retryAfterMs)
   clock.advance(retryAfterMs - 1)
@@ -118,14 +118,14 @@ test('a cost above the limit of one member is refused for ever, and charges and 
   assert.equal([byAccount.stats().keys, byAddress.stats().keys], [0, 0])
 })
 
-test('the member whose limit is below the cost is named, also if one before it is full', () => {
+test('a refusal names the member with a limit below the cost, even if an earlier member is full', () => {
   const { both, byAccount } = logins({ limit: 10 })
   byAccount.check('alice', 10)
   assert.equal([both.check(KEYS, 9).member, both.peek(KEYS, 9).member], ['address', 'address'])
   assert.is(both.check(KEYS, 8).member, 'account')
 })
 
-test('keys of one member are counted by themselves', () => {
+test('each key of a member is counted on its own', () => {
   const { both, used } = logins()
   for (let i = 0; i < 4; i++) both.check({ account: `account ${i}`, address: 'home' }, 2)
   const refused = both.check({ account: 'account 4', address: 'home' })
@@ -173,7 +173,7 @@ test('a refund of the decision gives back the charge of every member, once', () 
   assert.equal([both.refund(decision), both.refund(decision)], [3, 0])
   assert.equal(used(), [1, 1])
   clock.advance(MINUTE_MS)
-  assert.is(both.refund(other), 1, 'it has left one window, and counts in the other')
+  assert.is(both.refund(other), 1, 'the charge has left one window, and counts in the other')
   assert.equal(used(), [0, 0])
   const third = both.check(KEYS, 2)
   assert.is(byAccount.refund(third.members.account), 2, 'a member gives back its own part')
@@ -191,7 +191,7 @@ test('a refusal and a peek have no charge to give back', () => {
   assert.equal(used(), [5, 5])
 })
 
-test('a group takes no decision of a limiter or of another group', () => {
+test('a group refuses to refund a decision of a limiter or of another group', () => {
   const { both, byAccount } = logins()
   const decision = both.check(KEYS)
   const others = [
@@ -315,7 +315,7 @@ test('a member with a unit decides, takes back and settles in whole units', () =
   assert.equal([both.reserve(keys, 50).commit(160), used()], [110, [400, 280]])
 })
 
-test('handles of the members stand for their keys', () => {
+test('a handle of a member replaces the key', () => {
   const { both, byAccount, byAddress, used } = logins()
   const keys = { account: byAccount.handle('alice'), address: byAddress.handle('home') }
   for (let i = 0; i < 3; i++) assert.ok(both.check(keys).allowed)
@@ -326,7 +326,7 @@ test('handles of the members stand for their keys', () => {
   assertRaises(() => both.check(foreign), 'ERR_MILLRACE_FOREIGN_HANDLE', 'keys.account')
 })
 
-test('attached limiters join a group, and count with the others', () => {
+test('attached limiters can be members, and share their counts', () => {
   const { both, byAccount, byAddress } = logins()
   const attached = group({
     account: attachLimiter(byAccount.share()),
@@ -346,7 +346,7 @@ test('a limiter may be a member of several groups', () => {
   assert.equal([both.check(KEYS).member, alone.check({ name: 'alice' }).member], ['account', 'name'])
 })
 
-test('a member counts a decision if all admitted it, or if it refused', () => {
+test('the statistics of a member count a decision that all admitted or that it refused', () => {
   const { both, byAccount, byAddress } = logins()
   const counts = ({ allowed, denied, shadowDenied }: ReturnType<Limiter['stats']>) =>
     [allowed, denied, shadowDenied] as const
@@ -371,7 +371,7 @@ test('a member counts a decision if all admitted it, or if it refused', () => {
   )
 })
 
-test('a member with countRefused charges the refusals of its own, and only those', () => {
+test('a member with countRefused charges only its own refusals', () => {
   const { both, used, byAddress } = logins({ countRefused: true }, { countRefused: true })
   for (let i = 0; i < 7; i++) both.check(KEYS)
   assert.equal(used(), [7, 5])
@@ -382,7 +382,7 @@ test('a member with countRefused charges the refusals of its own, and only those
   assert.equal(used({ account: 'bob', address: 'home' }), [0, 9])
 })
 
-test('a member in shadow mode refuses nothing, and the decision says what it would have done', () => {
+test('a member in shadow mode refuses nothing, and `decision.shadow` has its refusal', () => {
   const { both, used, byAccount, byAddress } = logins({ shadow: true })
   assert.equal(both.check(KEYS, 5).shadow, { allowed: true, retryAfterMs: 0 })
   const shadowed = both.check(KEYS, 2)
@@ -392,10 +392,14 @@ test('a member in shadow mode refuses nothing, and the decision says what it wou
   assert.equal([above.allowed, above.member, above.shadow!.retryAfterMs], [false, 'address', HOUR_MS])
   assert.equal(used(), [5, 7])
   const { allowed, denied, shadowDenied } = byAccount.stats()
-  assert.equal([allowed, denied, shadowDenied], [2, 0, 1], 'the one that the address refused does not count')
+  assert.equal(
+    [allowed, denied, shadowDenied],
+    [2, 0, 1],
+    'a decision that the address refused does not count',
+  )
   assert.equal(byAddress.stats().denied, 1)
   assert.is(both.reserve(KEYS, 1).commit(4), 3)
-  assert.equal(used(), [5, 11], 'it would not have run in the account')
+  assert.equal(used(), [5, 11], 'enforced, the account would have refused it')
 })
 
 test('a decision is printed, serialized and copied without its internals', () => {

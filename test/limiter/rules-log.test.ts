@@ -1,4 +1,4 @@
-// Several rules against one exact log for each: all or nothing, and the time when all fit together.
+// Compares several rules with one exact log for each: all or nothing, and the exact `retryAfterMs`.
 import fc from 'fast-check'
 import { createLimiter, type Decision, manualClock, type RuleOptions } from 'millrace'
 import { test } from 'uvu'
@@ -72,7 +72,7 @@ const operation = fc.oneof(
   },
 )
 
-/** Asserts that a decision at this moment is what the logs say. */
+/** Asserts that a decision at this moment agrees with the logs. */
 function assertDecided(
   decision: Decision,
   rules: readonly LoggedRule[],
@@ -102,7 +102,7 @@ function assertDecided(
   assert.not(fitAt(nowMs + retryAfterMs - 1), `does not fit after ${retryAfterMs - 1} ms`)
 }
 
-test('several rules decide like one exact log each, all or nothing', () => {
+test('several rules decide like one exact log for each rule, all or nothing', () => {
   const seen = { allowed: 0, refusedByLater: 0, refunded: 0 }
   const runs = fc.property(
     fc.array(rule, { minLength: 2, maxLength: 4 }),

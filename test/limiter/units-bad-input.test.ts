@@ -25,7 +25,7 @@ const NO_SIZES = [
   'ten',
 ]
 
-test('a unit or a limit that is no size is refused by name', () => {
+test('a unit or a limit that is not a size is refused by name', () => {
   for (const value of NO_SIZES) {
     for (const [option, other] of [
       ['unit', { limit: 100 }],
@@ -74,14 +74,14 @@ test('a limit of more than 2^22 - 2 units is refused, and the error names a unit
   assert.is(create({ limit: 4_194_302_999, unit: 1_000 }).rule.limit, 4_194_302_000)
 })
 
-test('without a unit a limit is an integer: a size is refused, and the error says that it needs a unit', () => {
+test('without a unit, a size as the limit is refused, and the error says that it needs a unit', () => {
   for (const limit of ['5', '1KB', '4MB']) {
     const { expected } = assertRaises(() => create({ limit }), 'ERR_MILLRACE_INVALID_RULE', 'limit')
     assert.match(expected, 'option unit')
   }
 })
 
-test('a wrong unit of one of several rules is named with the index of the rule', () => {
+test('the error for a wrong unit of a rule names the index of the rule', () => {
   const rules = (unit: unknown, limit: unknown) =>
     [
       { name: 'a', limit: 5, window: '1m' },
@@ -110,7 +110,7 @@ test('limit and unit are read once', () => {
 })
 
 for (const engine of ENGINES) {
-  test(`${engine}: costs that are no integers of 0 or more are refused, and nothing is charged`, async () => {
+  test(`${engine}: costs that are not integers of 0 or more are refused, and nothing is charged`, async () => {
     await using made = decidedBy(engine, { limit: '640KB', unit: '64KB' })
     const { limiter } = made
     const call = (act: () => unknown) => async () => act()
@@ -132,7 +132,7 @@ for (const engine of ENGINES) {
     assert.is(await limiter.usage('key'), 0)
   })
 
-  test(`${engine}: a penalty and an actual cost have the bucket's bound as a quantity`, async () => {
+  test(`${engine}: the bound of a penalty and of an actual cost is that of a bucket, as a quantity`, async () => {
     await using made = decidedBy(engine, { limit: '640KB', unit: '64KB' })
     const { limiter } = made
     const most = 4_194_303 * 64_000
@@ -145,7 +145,7 @@ for (const engine of ENGINES) {
     assert.is(await reservation.commit(100 + most), most)
   })
 
-  test(`${engine}: limits that are no sizes of 1 to 2^22 - 2 units are refused by update and in a call`, async () => {
+  test(`${engine}: limits that are not sizes of 1 to 2^22 - 2 units are refused by update and in a call`, async () => {
     await using made = decidedBy(engine, { limit: '640KB', unit: '64KB' })
     const { limiter } = made
     const most = 4_194_302 * 64_000

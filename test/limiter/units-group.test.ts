@@ -1,5 +1,5 @@
 // run: once
-// Groups whose members count in different units: one cost, and each member charges whole units of its own.
+// Groups whose members have different units: each member charges the same cost in its own whole units.
 import { createLimiter, group, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -66,7 +66,7 @@ for (const engine of ['inline', 'pool'] as const) {
   })
 }
 
-test('limits that are no sizes for the member are refused by its name', () => {
+test('limits that are not sizes for a member are refused, and the error names the member', () => {
   const { exact, bytes, mixed } = members('inline')
   const together = group({ exact, bytes, mixed })
   for (const [limit, option] of [

@@ -1,5 +1,5 @@
 // run: once
-// A limiter with a unit against a model in BigInt: a log of charges in whole units.
+// Compares a limiter with a unit with a model in BigInt, a log of charges in whole units.
 import fc from 'fast-check'
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
@@ -58,7 +58,7 @@ class Model {
   }
 }
 
-/** A limit of 1 to 40 units of any size, and a little more that is no whole unit. */
+/** A limit of 1 to 40 units of any size, plus a fraction of a unit. */
 const rule = fc
   .record({
     bits: fc.constantFrom(0, 1, 4, 10, 16, 25, 30, 32, 33, 36, 40, 43, 45, 46),
@@ -145,7 +145,7 @@ test('admissions, remaining, usage and refunds are those of a model in BigInt', 
   assert.ok(admitted > 500 && refused > 500 && above32Bits > 500, `${admitted}, ${refused}, ${above32Bits}`)
 })
 
-test('in any window the admitted quantities stay below the limit, though each is rounded', () => {
+test('in any window the admitted quantities stay within the limit, although each is rounded', () => {
   const costs = fc.array(fc.integer({ min: 0, max: 3e9 }), { minLength: 20, maxLength: 100 })
   fc.assert(
     fc.property(costs, fc.integer({ min: 1, max: 1e9 }), (quantities, unit) => {

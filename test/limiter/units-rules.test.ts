@@ -1,5 +1,5 @@
 // run: once
-// Several rules of which some have the option `unit`: each rule counts the one cost in its own units. Every
+// Several rules, some of them with the option `unit`: each rule counts the same cost in its own units. Every
 // claim is tested inline, in a shared file, and on a pool.
 import { inspect } from 'node:util'
 import { attachLimiter, createLimiter, type Decision, MillraceLimited, manualClock } from 'millrace'
@@ -50,7 +50,10 @@ const CLAIMS: Claims = {
     assert.equal([allowed, denied, keys], [1, 0, 1])
   },
 
-  'the rule that decides has the smallest part left, whatever its unit': async ({ limiter, clock }) => {
+  'an admission names the rule with the smallest part left, also if the units differ': async ({
+    limiter,
+    clock,
+  }) => {
     for (let i = 0; i < 9; i++) {
       assert.ok((await limiter.check('key', 1)).allowed)
       clock.advance(1_100)
@@ -98,7 +101,7 @@ const CLAIMS: Claims = {
     assert.is((await limiter.stats()).keys, 0)
   },
 
-  'limits of a call and of update are sizes for rules with a unit, integers for others': async ({
+  'limits of a call and of update are sizes for rules with a unit, and integers for others': async ({
     limiter,
   }) => {
     const decision = await limiter.peek('key', 1, { limit: { exact: 7, fine: '2.999KB', coarse: 200_000 } })
@@ -127,7 +130,9 @@ const CLAIMS: Claims = {
     assert.is((await limiter.peek('key', 1)).rules[2]!.limit, 1_280_000_000)
   },
 
-  'refunds and penalties act on each rule in its units, and return the most': async ({ limiter }) => {
+  'refunds and penalties act on each rule in its units, and return the largest quantity': async ({
+    limiter,
+  }) => {
     const decision = await limiter.check('key', 100_001)
     assert.is(await limiter.refund(decision), 128_000)
     assert.is(await limiter.refund(decision), 0)
@@ -149,7 +154,7 @@ const CLAIMS: Claims = {
     assert.match(expected, `${most}`)
   },
 
-  'a reservation leaves in each rule the units of the actual cost': async ({ limiter }) => {
+  'a settled reservation keeps, in each rule, the units that its actual cost takes': async ({ limiter }) => {
     const settlements: [cost: number, actual: number, change: number, used: number[]][] = [
       [100_000, 70_000, -30_000, [70_000, 70_000, 128_000]],
       [100_000, 63_999, -64_000, [63_999, 64_000, 64_000]],
@@ -247,7 +252,7 @@ for (const engine of ['inline', 'pool'] as const) {
     await limiter.close()
   })
 
-  test(`${engine}: a rule with shadow and a unit refuses nothing`, async () => {
+  test(`${engine}: a rule with a unit in shadow mode refuses nothing`, async () => {
     const rules = [
       { name: 'tried', limit: 20, unit: 10, window: '1m', shadow: true },
       { name: 'held', limit: 10_000_000, unit: 10, window: '1m' },
@@ -265,7 +270,7 @@ for (const engine of ['inline', 'pool'] as const) {
   })
 }
 
-test('the smallest part left is found also where the products of quantities exceed 2^53', () => {
+test('the smallest part left is found even if products of quantities exceed 2^53', () => {
   const unit = 2 ** 30 + 1
   const more = { name: 'more', limit: 4_194_302 * unit, unit, window: '1m' } as const
   const less = { name: 'less', limit: 4_194_301 * unit, unit, window: '1m' } as const

@@ -1,5 +1,5 @@
 // run: once
-// Rules with the option `unit`: quantities in and out, whole units inside.
+// Rules with the option `unit`: callers pass and read quantities, and the limiter counts whole units.
 import { inspect } from 'node:util'
 import {
   attachLimiter,
@@ -59,7 +59,7 @@ for (const engine of ENGINES) {
     },
   )
 
-  testBoth('a cost without a value is 1, which takes one unit', async (limiter) => {
+  testBoth('the default cost is 1, which takes one unit', async (limiter) => {
     assert.is((await limiter.check('key')).remaining, 576_000)
     assert.is((await limiter.wait('key')).remaining, 512_000)
     assert.is((await limiter.checkMany(['key'], undefined, { remaining: true })).remaining![0], 448_000)
@@ -99,7 +99,7 @@ for (const engine of ENGINES) {
     { limit: 4_194_302 * 2e9, unit: 2e9 },
   )
 
-  testBoth('toJSON has the quantities, and Infinity becomes a number', async (limiter) => {
+  testBoth('toJSON has quantities, and Infinity becomes a number', async (limiter) => {
     const { resetMs, ...fields } = (await limiter.check('key', 100_000)).toJSON()
     assert.equal(fields, {
       allowed: true,
@@ -152,7 +152,7 @@ for (const engine of ENGINES) {
     assert.is(await limiter.usage('other'), 4_194_303 * 64_000)
   })
 
-  testBoth('a reservation is settled as if the actual cost had been asked for', async (limiter) => {
+  testBoth('a settled reservation keeps the units that its actual cost takes', async (limiter) => {
     const settlements: [cost: number, actual: number | undefined, change: number][] = [
       [100_000, undefined, 0],
       [100_000, 100_000, 0],
@@ -184,7 +184,7 @@ for (const engine of ENGINES) {
     assert.is((error.reason as MillraceError).code, 'ERR_MILLRACE_SETTLED')
   })
 
-  testBoth('a commit that changes no unit leaves the charge to refund(decision)', async (limiter) => {
+  testBoth('after a commit that changes no unit, refund(decision) gives back the charge', async (limiter) => {
     const reservation = await limiter.reserve('key', 100_000)
     assert.is(await reservation.commit(70_000), 0)
     assert.is(await limiter.refund(reservation.decision), 128_000)
@@ -202,7 +202,7 @@ for (const engine of ENGINES) {
     assert.match((waiting as PromiseRejectedResult).reason.message, 'at most the limit, 192000')
   })
 
-  testBoth('update takes a size, and never a new unit', async (limiter) => {
+  testBoth('update accepts a size, but no other unit', async (limiter) => {
     await limiter.update('default', { limit: '10GB' })
     assert.equal([limiter.rule.limit, limiter.rule.unit], [10e9, 64_000])
     assert.is((await limiter.check('key', 10e9)).remaining, 0)
@@ -210,7 +210,7 @@ for (const engine of ENGINES) {
     assert.is((await limiter.peek('key')).limit, 64_000)
   })
 
-  testBoth('checkMany takes quantities, and returns them as doubles', async (limiter) => {
+  testBoth('checkMany accepts quantities, and returns them as doubles', async (limiter) => {
     const keys = Array.from({ length: 130 }, (_, i) => `key ${i % 13}`)
     const same = await limiter.checkMany(keys, 64_001, { remaining: true })
     assert.instance(same.remaining, Float64Array)
@@ -283,7 +283,7 @@ for (const engine of ENGINES) {
   )
 
   testBoth(
-    'shadow says what the rule would have done',
+    '`shadow` has the decision of the rule as if it were enforced',
     async (limiter) => {
       assert.equal((await limiter.check('key', 640_000)).shadow, { allowed: true, retryAfterMs: 0 })
       const { allowed, shadow, remaining } = await limiter.check('key', 1)
@@ -333,13 +333,13 @@ test('an attached thread and an attached pool know the unit, and share the count
   assert.throws(() => attached.check('key', 1), /closed limiter/)
 })
 
-test('a unit of 1 takes sizes, and counts as without a unit', () => {
+test('a rule with a unit of 1 accepts sizes, and counts like a rule without a unit', () => {
   const limiter = createLimiter({ limit: '4MB', unit: '1B', window: '1m' })
   assert.is(limiter.check('key', 1_234_567).remaining, 4e6 - 1_234_567)
   assert.is(limiter.rule.unit, 1)
 })
 
-test('a rule without a unit has none in its figures', () => {
+test('a rule without a unit has no field `unit`', () => {
   const limiter = createLimiter({ limit: 10, window: '1m' })
   assert.not('unit' in limiter.rule)
   assert.instance(limiter.checkMany(['key'], 1, { remaining: true }).remaining, Int32Array)

@@ -56,7 +56,7 @@ test('all words of a reply, and of the request of a batch in the same slot, are 
   assert.is(slots.SLOTS & (slots.SLOTS - 1), 0)
 })
 
-test('each further rule has slots of its own behind all else, and a ring of one rule has none', () => {
+test('each further rule has its own slots behind the areas, and a ring of one rule has no further slots', () => {
   const { SLOTS, SLOTS_AT, SLOT_WORDS } = slots
   const one = new RingMemory().words.length
   const slotsOf = (rule: number) => [0, 1, SLOTS - 1].map((i) => slotOfRule(SLOTS_AT + i * SLOT_WORDS, rule))

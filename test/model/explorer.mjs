@@ -193,7 +193,7 @@ const mix = (x) => {
   h1 ^= h1 >>> 15
   h2 = Math.imul(h2 + x, 0x85ebca6b) ^ (h2 >>> 13)
 }
-const KINDS = ['take back', 'settle', 'reserve', 'rules', 'penalize'] // none other follows another operation
+const KINDS = ['take back', 'settle', 'reserve', 'rules', 'penalize'] // no other kind follows another
 const PHASES = Object.fromEntries(['done', 'dead', ...Object.keys(phases)].map((p, i) => [p, i + 1]))
 function hashOf(s) {
   // the hash has 53 bits

@@ -3,7 +3,7 @@ import { isUnderWay, limitOf, N, S } from './words.mjs'
 // The oracle records each admission when it takes effect. It knows nothing of the protocol.
 // An index into the oracle's array. The array ends with an entry for each key's block.
 export const cell = (key, tick) => key * S.ticks + tick
-// Behind them, in scenarios with a reservation that may cost more: the units charged without a decision.
+// The units charged without a decision come next, in scenarios with a reservation that may cost more.
 const penalty = (key, tick) => cell(S.keys, S.keys) + cell(key, tick)
 export const usedIn = (o, key, tick) => o[cell(key, tick)] + (o[penalty(key, tick)] ?? 0)
 export class Oracle {
@@ -14,8 +14,8 @@ export class Oracle {
     this.me = me
   }
   /**
-   * The running thread has committed a charge in way w, with stamp r. Of several rules, all admit when the
-   * last one commits.
+   * The running thread has committed a charge in way w, with stamp r. With several rules, all of them admit
+   * when the last one commits.
    */
   commit(key, e, cost, w, r) {
     const t = this.threads[this.me]

@@ -1,4 +1,4 @@
-// Scenarios of several rules, of groups and of reservations (`several.mjs`).
+// Scenarios of several rules, groups and reservations (`several.mjs`).
 const check = (key, cost = 1) => ({ kind: 'check', key, cost })
 const refund = (key, cost) => ({ kind: 'refund', key, cost })
 const live = (c = 0, tick = 0, mark = 0) => [1, c, tick, mark]
@@ -11,7 +11,7 @@ const rules = (keys, cost = 1) => ({
 })
 const reserve = (key, cost, actualCost) => ({ kind: 'reserve', key, cost, actualCost })
 
-// Two rules: a key for each, in a way of its own.
+// Two rules. Each has its own key, in its own way.
 const two = { ways: 2, restKeys: 2, start: 2 }
 export const several = {
   'two rules: two admit on the last units': {

@@ -1,18 +1,20 @@
 // Decisions by several rules, and reservations, made of the steps of one decision.
 //
-// A rule has a cell of its own, so it is modelled as a key of its own: `{ kind: 'rules', key, rest }` decides for
-// `key`, then for the keys of `rest`, in order. Each admission keeps its place, tick and stamp. The oracle
-// admits all of them when the last one commits. A refusal gives back those before it. The members of a group
-// are the same; another order of the keys is a group with another order of its members.
+// Each rule has its own cell, so the model gives it its own key. `{ kind: 'rules', key, rest }` decides for
+// `key`, then for the keys of `rest`, in order. The thread keeps the way, tick and stamp of each admission.
+// The oracle admits all of them when the last rule commits. A refusal gives back the admissions before it.
+// The members of a group are keys, too. A group with another order of its members is another order of the
+// keys.
 import { become, broken, done, to } from './words.mjs'
 
-/** What follows the admission of one key. */
+/** Returns the step after the admission of one key. */
 export function admitted(op, { w, now, e, r }) {
   const { kind, key, cost, rest, actualCost } = op
   if (kind === 'borrow') return to('giveBack', { w, e, r })
   if (kind === 'rules' && rest.length > 0) return decideNext(op, now)
   if (kind !== 'reserve' || actualCost === cost) return done('admitted')
-  // A smaller cost gives back a part of the charge. The rest of a larger one is charged without a limit.
+  // A smaller actual cost gives back a part of the charge. A larger one is charged in addition, without a
+  // limit.
   if (actualCost < cost) {
     const units = broken === 'a part given back as a whole' ? cost : cost - actualCost
     return become({ kind: 'settle', key, cost: units, most: cost - actualCost }, 'giveBack', { w, e, r })
@@ -25,8 +27,8 @@ const decideNext = ({ kind, cost, of, rest: [key, ...rest] }, now) =>
   become({ kind, cost, of, key, rest }, 'lookup', { early: now })
 
 /**
- * What follows the end of an operation whose thread has charged `parts` that are not admitted. Undefined: it
- * is over. `w` and `e` are the way and the tick at its end.
+ * Returns the step after the end of an operation, or undefined. `parts` are the charges of its thread that
+ * are not admitted. `w` and `e` are the way and the tick at the end.
  */
 export function afterRefusal(op, result, parts, { w, e }) {
   if (op.kind === 'rules' && result !== 'admitted') {

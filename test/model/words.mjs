@@ -69,7 +69,7 @@ export const done = (result) => ({ result })
 /** The thread goes on with another operation, as a part of the present one. */
 export const become = (op, phase, carried) => ({ become: op, phase, carried })
 
-/** The limit of a key: cells of several rules are those of several keys. */
+/** The limit of a key. Each of several rules has its own key. */
 export const limitOf = (key) => S.limits?.[key] ?? S.limit
 
 // A move over many laps stops first at a tick whose laps no old count has.

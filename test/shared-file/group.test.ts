@@ -10,7 +10,7 @@ const at = folder()
 const options = (file: string) => ({ limit: 5, window: '1h', maxKeys: 100, shared: { file } }) as const
 const KEYS = { account: 'alice', address: 'home' }
 
-test('a member in a file is charged, refused and taken back, and another opening sees it', async () => {
+test('a member in a file charges, refuses and takes back, and another limiter on the file sees it', async () => {
   const file = at('account')
   const byAccount = await openLimiter(options(file))
   const byAddress = createLimiter({ limit: 3, window: '1h', maxKeys: 100 })
@@ -25,7 +25,7 @@ test('a member in a file is charged, refused and taken back, and another opening
   await Promise.all([byAccount.close(), other.close()])
 })
 
-test('a file that is unmapped while another member decides is not touched any more', async () => {
+test('a file that is unmapped while another member decides is not accessed any more', async () => {
   const byAccount = createLimiter(options(at('closed')))
   let isArmed = false
   const clock = {
@@ -45,7 +45,7 @@ test('a file that is unmapped while another member decides is not touched any mo
   await again.close()
 })
 
-test('a pool on a file that is closed meanwhile is not touched any more', async () => {
+test('the memory of a pool on a file is not accessed after the pool is closed', async () => {
   const file = at('pool')
   const byAccount = createLimiter({ ...options(file), engine: 'pool' })
   const byAddress = createLimiter({ limit: 1, window: '1h', maxKeys: 100, engine: 'pool' })

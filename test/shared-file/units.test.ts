@@ -1,4 +1,4 @@
-// The unit belongs to the file's rule.
+// A shared file keeps the unit of its rule.
 // run: addon
 import { attachLimiter, createLimiter, type LimiterOptions, type RuleOptions } from 'millrace'
 import * as assert from 'uvu/assert'
@@ -11,7 +11,7 @@ const options = { limit: '10GB', unit: '64KB', window: '1d', maxKeys: 100 } as c
 const open = (file: string, more: Partial<LimiterOptions> = {}) =>
   createLimiter({ ...options, shared: { file }, ...more })
 
-test('another unit, or none, is a mismatch that names both; the limit stays', () => {
+test('opening a file with another unit, or without one, throws an error with both, and changes no limit', () => {
   const file = at('one')
   const first = open(file)
   for (const [unit, limit, shown] of [
@@ -32,7 +32,7 @@ test('another unit, or none, is a mismatch that names both; the limit stays', ()
   void plain.close()
 })
 
-test('the same unit in other words opens the file again: counts stay, and the last limit holds', async () => {
+test('the same unit in another notation opens the file again: counts stay, and the last limit holds', async () => {
   const file = at('again')
   const first = open(file)
   first.check('key', 100_000)
@@ -49,7 +49,7 @@ test('the same unit in other words opens the file again: counts stay, and the la
   await third.close()
 })
 
-test('the unit of one of several rules is named with the index of the rule', async () => {
+test('the error for another unit of a rule names the index of the rule', async () => {
   const file = at('rules')
   const rules = (unit: RuleOptions['unit']): RuleOptions[] => [
     { name: 'requests', limit: 1_000, window: '1m' },

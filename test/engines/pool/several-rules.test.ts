@@ -1,5 +1,5 @@
-// Several rules on a pool: what differs from a limiter that decides on the calling thread. The contract is in
-// test/engines/several-rules.test.ts and several-rules-changes.test.ts.
+// Several rules on a pool: the differences from a limiter that decides on the calling thread. The contract is
+// in test/engines/several-rules.test.ts and several-rules-changes.test.ts.
 import { inspect } from 'node:util'
 import {
   type AsyncLimiter,
@@ -97,7 +97,7 @@ test('a pool on the counts of another limiter decides by the same rules', async 
   for (const each of [third, pool, inline]) await each.close()
 })
 
-test('rules of which there is one are one rule', async () => {
+test('`rules` with one rule is the same as the options of one rule', async () => {
   await using made = severalOf([BURST])
   const decision = await made.limiter.check('key', 1, { limit: 7 })
   assert.equal([decision.limit, decision.toJSON().rules], [7, undefined])
@@ -127,7 +127,7 @@ test('a call that is aborted in flight stays charged in every rule, and one that
   assert.equal(await usageOf(limiter), [7, 7])
 })
 
-test('a refund that was rejected for lack of room can be made later, in every rule', async () => {
+test('a refund that was rejected for lack of room can be repeated, in every rule', async () => {
   await using made = severalOf([BURST, HOURLY], { maxPending: 2 })
   const { limiter, clock } = made
   const decision = await limiter.check('key', 4)
@@ -141,13 +141,13 @@ test('a refund that was rejected for lack of room can be made later, in every ru
 })
 
 for (const several of [false, true]) {
-  test(`an aborted wait gives back nothing of what a rule in shadow mode has allowed: ${several ? 2 : 1} rules`, async () => {
+  test(`an aborted wait gives back nothing if a rule in shadow mode has not charged it: ${several ? 2 : 1} rules`, async () => {
     const rules = [{ ...BURST, shadow: true }, ...(several ? [{ ...HOURLY, shadow: true }] : [])]
     await using made = severalOf(rules)
     const { limiter } = made
     await limiter.check('key', 5)
     const controller = new AbortController()
-    // The limit of the call refuses it, so the decision charges nothing.
+    // Enforced, the limit of the call would refuse the request. So the decision charges nothing.
     const limit = several ? { burst: 4, hourly: 4 } : 4
     const waiting = limiter.wait('key', { cost: 3, limit, signal: controller.signal })
     await undefined // by now its request is in flight
@@ -158,7 +158,7 @@ for (const several of [false, true]) {
   })
 }
 
-test('console.log of the limiter and of its decision has all rules', async () => {
+test('console.log of the limiter and of its decision shows all rules', async () => {
   await using made = severalOf([BURST, HOURLY])
   const { limiter } = made
   const decision = await limiter.check('key')
@@ -173,7 +173,7 @@ test('console.log of the limiter and of its decision has all rules', async () =>
   assert.equal([allowed, rules[1]!.remaining], [true, 11], 'a part has all of its figures')
 })
 
-test('a call whose reading of the clock is bad for one rule charges none, and the pool keeps working', async () => {
+test('if a reading is too far off for one rule, no rule is charged, and the pool keeps working', async () => {
   await using made = severalOf([
     { ...HOURLY, window: '10000d', granularity: '1000d' },
     { ...BURST, window: 1, granularity: 1 },
@@ -193,7 +193,7 @@ test('a call whose reading of the clock is bad for one rule charges none, and th
   assert.equal(await usageOf(limiter), [1, 1])
 })
 
-test('options that are wrong on a pool are refused by name, as without several rules', async () => {
+test('options that a pool does not accept are refused by name, as with one rule', async () => {
   const rules = [BURST, HOURLY]
   const create = (more: object) => createLimiter({ rules, engine: 'pool', ...more })
   for (const [more, code, option] of [
@@ -213,7 +213,7 @@ test('options that are wrong on a pool are refused by name, as without several r
   assertRaises(() => attachPool(renamed), 'ERR_MILLRACE_INVALID_SHARE', 'shared.rules')
 })
 
-test('options of usage that are wrong are refused by name, also with one rule', async () => {
+test('wrong options of usage are refused by name, also with one rule', async () => {
   await using made = pooled()
   for (const [options, code, option] of [
     [{ rule: 'hourly' }, 'ERR_MILLRACE_INVALID_RULE', 'rule'],
