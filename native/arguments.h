@@ -71,8 +71,13 @@ inline Shape shapeOf(const Napi::CallbackInfo& info, const NativeParams& params,
   const auto buckets = wholeFrom(info, params[PARAM_BUCKETS], 1, MAX_BUCKETS, "params: buckets");
   const auto sets = wholeFrom(info, params[PARAM_SETS], MIN_SETS, MOST_SETS, "params: sets");
   const auto sums = wholeFrom(info, params[PARAM_SUMS], SUMS_LINEAR, SUMS_FENWICK, "params: sums");
+  const auto cellBuckets = wholeFrom(info, params[PARAM_CELL_BUCKETS], 1, MAX_BUCKETS, "params: cellBuckets");
+  const auto record = wholeFrom(info, params[PARAM_RECORD], 0, MOST_RECORDS - 1, "params: record");
+  const auto shift = wholeFrom(info, params[PARAM_SHIFT], 0, 4294967295.0, "params: shift");
   const Shape shape(windowMs, static_cast<uint32_t>(buckets), static_cast<uint32_t>(sets), originMs,
-                    params[PARAM_IS_SMOOTH] != 0, static_cast<Word>(sums));
+                    params[PARAM_IS_SMOOTH] != 0, static_cast<Word>(sums), static_cast<uint32_t>(cellBuckets),
+                    static_cast<Word>(record), static_cast<Word>(shift));
+  if (shape.buckets > shape.mostBuckets) throwRangeError(info, "params: buckets");
   if (words.length < shape.words) throwRangeError(info, "words: too short for that many sets and buckets");
   return shape;
 }

@@ -64,6 +64,7 @@ class BatchDecider {
   BatchResult run(const Batch& batch, double nowMs) {
     Reading reading(shape_, nowMs);
     uint32_t admitted = 0;
+    const Word current = shape_.record << CURRENT_RECORD_SHIFT | batch.limit;
     slot_ = cells_.ring().slot(reading.tick);
     beginPipeline(batch);
     for (size_t i = batch.from; i < batch.to; i++) {
@@ -71,9 +72,8 @@ class BatchDecider {
         reading = Reading(shape_, monotonicMs());
         slot_ = cells_.ring().slot(reading.tick);
       }
-      // Each decision uses the present limit. If the limit has changed, TypeScript calls again with the new
-      // one.
-      if (read(words_, HEADER_LIMIT) != batch.limit) return {i, admitted, false};
+      // Each decision uses the present rule. If it has changed, TypeScript calls again with the new one.
+      if (read(words_, HEADER_CURRENT) != current) return {i, admitted, false};
       advancePipeline(batch, i);
       int64_t way = ways_[i % IN_FLIGHT];
       const Result result = decide(batch, i, way, reading);
@@ -177,8 +177,9 @@ class BatchDecider {
    */
   Result decideUncharged(const Batch& batch, Name name, double cost, int64_t& way, const Reading& reading) {
     way = table_.findLive(name);
-    // TypeScript computes what is left for a new key, because that needs the whole table.
-    if (way == NO_WAY && batch.remaining != nullptr) return Result::GONE;
+    // TypeScript computes what is left for a new key, because that needs the whole table. It also converts a
+    // cell of another record. By the first record there is none.
+    if (way == NO_WAY && (batch.remaining != nullptr || shape_.record != 0)) return Result::GONE;
     if (way == NO_WAY) return cost > 0 ? Result::FULL : Result::ADMITTED;
     const size_t base = cells_.base(static_cast<size_t>(way));
     const Word v = load(words_, base + ADM);

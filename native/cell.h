@@ -89,10 +89,10 @@ class Cells {
     }
   }
 
-  /** Whether the way is LIVE and the key's. Reads the name after the admission word `v`. */
+  /** Whether the way is LIVE and the key's, by this record. Reads the name after the admission word `v`. */
   bool isOf(Word v, size_t way, Name name) const {
     if ((v & STATE) != LIVE || read(words_, NAMES_AT + way) != name.lo) return false;
-    return read(words_, base(way) + HI) == name.hi;
+    return read(words_, base(way) + HI) == (name.hi | shape_.record);
   }
 
   /** Whether no operation on the way has ended since its admission word was `v` and its tick `e`. */

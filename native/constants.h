@@ -8,10 +8,14 @@ namespace millrace {
 /** A word of shared memory. */
 using Word = uint32_t;
 
-inline constexpr Word LAYOUT_VERSION = 5;
-inline constexpr Word HEADER_LIMIT = 12;
+inline constexpr Word LAYOUT_VERSION = 6;
+inline constexpr Word HEADER_CURRENT = 12;
+inline constexpr Word CURRENT_RECORD_SHIFT = 24;
+inline constexpr Word CURRENT_LIMIT = 0xffffff;
+inline constexpr Word MOST_RECORDS = 64;
+inline constexpr Word CELL_RECORD = 63;
 inline constexpr Word HEADER_NEWEST = 16;
-inline constexpr Word NAMES_AT = 128;
+inline constexpr Word NAMES_AT = 640;
 inline constexpr Word MAX_BUCKETS = 0x100000;
 inline constexpr Word SUMS_LINEAR = 0;
 inline constexpr Word SUMS_BLOCKS = 1;
@@ -70,7 +74,10 @@ inline constexpr Word PARAM_TO = 8;
 inline constexpr Word PARAM_NOW_MS = 9;
 inline constexpr Word PARAM_READS_CLOCK = 10;
 inline constexpr Word PARAM_ADMITTED = 11;
-inline constexpr Word PARAM_COUNT = 12;
+inline constexpr Word PARAM_RECORD = 12;
+inline constexpr Word PARAM_SHIFT = 13;
+inline constexpr Word PARAM_CELL_BUCKETS = 14;
+inline constexpr Word PARAM_COUNT = 15;
 inline constexpr Word CALL_NOW_MS = 0;
 inline constexpr Word CALL_MS = 1;
 inline constexpr Word CALL_ANSWER = 2;
@@ -128,6 +135,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "221078414b81853d";
+inline constexpr char CONSTANTS_HASH[] = "600c5013dbb6c318";
 
 }  // namespace millrace

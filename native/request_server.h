@@ -27,8 +27,10 @@ class RequestServer {
       const Word end = prefetchNames(first, last);
       for (Word i = first; i != end; i++) prefetchCell(i, reading);
       for (Word i = first; i != end; i++) {
-        const Word limit = read(words_, HEADER_LIMIT);  // each decision uses the present limit
-        if (limit > MAX_TOTAL || !serve(i, limit, reading)) return i;
+        const Word current = read(words_, HEADER_CURRENT);  // each decision uses the present rule
+        const Word limit = current & CURRENT_LIMIT;
+        if (current >> CURRENT_RECORD_SHIFT != shape_.record || limit > MAX_TOTAL) return i;
+        if (!serve(i, limit, reading)) return i;
       }
       // Published after each group, so that the client can process these replies in the meantime.
       store(ring_, RING_REPLIED, end);

@@ -120,6 +120,8 @@ class Ring {
     // This load acquires. The thread that moved the tick raised NEWEST before, so NEWEST is read after the
     // tick.
     load(words_, base + TICK);
+    // The tick of a newer record is ahead of every reading by this one. Its name changed before its tick.
+    if ((load(words_, base + HI) & CELL_RECORD) != shape_.record) return Side::STANDS_AHEAD;
     const Word word = load(words_, HEADER_NEWEST);
     const double newest = (word + 2.0) * (1000.0 / PER_SECOND);
     const double aheadMs = (reading.absoluteTick + static_cast<double>(ahead)) * shape_.granuleMs;

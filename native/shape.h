@@ -14,9 +14,12 @@ struct Shape {
   /** The clock's reading at the arena's creation. UNTIL and NEWEST count from it. */
   double originMs;
   bool isSmooth;
-  /** Granules in a window. */
+  /** Granules in a window of the record. */
   uint32_t buckets;
   uint32_t sets;
+  /** The index of the record, and what it adds to each tick. */
+  Word record;
+  Word shift;
   /** How buckets are summed: SUMS_LINEAR, SUMS_BLOCKS or SUMS_FENWICK. */
   Word sums;
   /** Buckets in a way. */
@@ -25,6 +28,8 @@ struct Shape {
   uint32_t blocks;
   /** Nodes of the second level. */
   uint32_t upper;
+  /** The most granules of a window that a cell can count. */
+  uint32_t mostBuckets;
   /** Ticks in shared memory count modulo this. It is at most 2^32, and a multiple of 256 rings. */
   int64_t modulus;
   uint32_t wayWords;
@@ -34,13 +39,23 @@ struct Shape {
   double granuleMs;
   bool isWhole;
 
+  /** `cellBuckets`: the granules of the window for which the cells are made. 0: `buckets`. */
   Shape(double windowMs, uint32_t buckets, uint32_t sets, double originMs, bool isSmooth,
-        Word sums = SUMS_LINEAR)
-      : windowMs(windowMs), originMs(originMs), isSmooth(isSmooth), buckets(buckets), sets(sets), sums(sums) {
+        Word sums = SUMS_LINEAR, uint32_t cellBuckets = 0, Word record = 0, Word shift = 0)
+      : windowMs(windowMs),
+        originMs(originMs),
+        isSmooth(isSmooth),
+        buckets(buckets),
+        sets(sets),
+        record(record),
+        shift(shift),
+        sums(sums) {
+    if (cellBuckets == 0) cellBuckets = buckets;
     const bool isLinear = sums == SUMS_LINEAR;
-    const bool hasUpper = sums == SUMS_BLOCKS && buckets > MOST_BLOCKS * BLOCK;
+    const bool hasUpper = sums == SUMS_BLOCKS && cellBuckets > MOST_BLOCKS * BLOCK;
     const uint32_t span = hasUpper ? BLOCK * BLOCK : BLOCK;
-    ring = isLinear ? buckets + 1 : ((buckets + span) / span + 1) * span;
+    ring = isLinear ? cellBuckets + 1 : ((cellBuckets + span) / span + 1) * span;
+    mostBuckets = isLinear ? cellBuckets : ring - span - 1;
     blocks = isLinear ? 0 : ring / BLOCK;
     upper = hasUpper ? ring / span : 0;
     const uint64_t ways = uint64_t{sets} * WAYS_PER_SET;
@@ -92,7 +107,7 @@ struct Reading {
   Reading(const Shape& shape, double nowMs) : nowMs(nowMs) {
     const double position = shape.position(nowMs);
     absoluteTick = std::floor(position);
-    const int64_t rest = static_cast<int64_t>(absoluteTick) % shape.modulus;
+    const int64_t rest = (static_cast<int64_t>(absoluteTick) + shape.shift) % shape.modulus;
     tick = static_cast<Word>(rest < 0 ? rest + shape.modulus : rest);
     sixteenth = static_cast<int64_t>(std::floor(position * SIXTEENTHS)) & (SIXTEENTHS - 1);
   }

@@ -77,8 +77,9 @@ class SingleBy final : public Single {
     prefetchCell(hint);
     call.put(CALL_STATUS, STATUS_UNANSWERED);
     const Word cost = call.word(CALL_COST);
-    const Word limit = operation == OPERATION_CHECK ? read(words_, HEADER_LIMIT) : call.word(CALL_LIMIT);
-    if (!takeReading(call) || cost == 0 || cost > limit || limit > MAX_TOTAL) return;
+    const Word current = read(words_, HEADER_CURRENT);
+    const Word limit = operation == OPERATION_CHECK ? current & CURRENT_LIMIT : call.word(CALL_LIMIT);
+    if (!takeReading(call) || current >> CURRENT_RECORD_SHIFT != shape_.record || cost == 0 || cost > limit || limit > MAX_TOTAL) return;
     auto way = static_cast<int64_t>(hint);
     if (read(words_, NAMES_AT + hint) != name.lo) {
       way = decider_.table().guess(name);
@@ -101,7 +102,8 @@ class SingleBy final : public Single {
   void usage(Call call) {
     const double lastMs = call.number(CALL_MS);
     const int64_t way = decider_.table().findLive({call.word(CALL_LO), call.word(CALL_HI)});
-    const bool isSound = takeReading(call);
+    // TypeScript converts a cell of another record. By the first record there is none.
+    const bool isSound = takeReading(call) && (way != NO_WAY || shape_.record == 0);
     double used = 0;
     if (isSound && way != NO_WAY) {
       const size_t base = decider_.cells().base(static_cast<size_t>(way));

@@ -73,7 +73,7 @@ void answersRetryAfterOnlyWhileTheCellIsUnchanged() {
     single.run(call);
     return call.word(CALL_STATUS);
   };
-  arena.words[HEADER_LIMIT] = 5;
+  arena.words[HEADER_CURRENT] = 5;
   CHECK(run(OPERATION_CHECK, 5) == STATUS_DONE, "the limit is admitted");
   CHECK(run(OPERATION_CHECK, 1) == STATUS_REFUSED, "full");
   CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_DONE, "answered");

@@ -97,7 +97,7 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   const BatchResult none = BatchDecider<Sums>(arena.data(), arena.shape).run(batch, START_MS);
   CHECK(none.stopped == 0 && none.admitted == 0 && !none.isBadCost,
         "the arena has another limit: stopped at %zu", none.stopped);
-  arena.data()[HEADER_LIMIT] = batch.limit;
+  arena.data()[HEADER_CURRENT] = batch.limit;
   const BatchResult tally = BatchDecider<Sums>(arena.data(), arena.shape).run(batch, START_MS);
   CHECK(tally.stopped == 400, "stopped at %zu", tally.stopped);
   CHECK(tally.admitted == 200, "%u admitted", tally.admitted);

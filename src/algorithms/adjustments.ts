@@ -119,23 +119,13 @@ export class Adjustments implements CellAdjustments {
    * always new, because a total at MAX_TOTAL does not change.
    */
   penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE {
-    const { ring, words } = this.#window
+    const { words } = this.#window
     const base = this.#window.base(way)
     for (;;) {
-      const e = this.#tickOf(way, lo, hi)
-      if (e === undefined) return GONE
-      let amount = cost
-      let charged = this.#window.charges.charge(base, e, amount)
-      if (charged === LATE) continue
-      if (charged === OVERFLOWN) {
-        const b = load(words, base + BUCKETS + ring.slot(e))
-        const { lap } = ring
-        const counted = (b & LAP) === lap ? b & COUNT : 0
-        amount = Math.min(amount, COUNT - counted, ring.sums.roomAbove(base, ring.slot(e), lap))
-        if (amount === 0) return true
-        charged = this.#window.charges.charge(base, e, amount)
-        if (charged === LATE || charged === OVERFLOWN) continue
-      }
+      const charged = this.chargeAsFits(base, cost, () => this.#tickOf(way, lo, hi))
+      if (charged === undefined) return GONE
+      const { amount, e } = charged
+      if (amount === 0) return true
       const { stamp } = this.#window.charges
       for (;;) {
         const v = load(words, base + ADM)
@@ -147,6 +137,32 @@ export class Adjustments implements CellAdjustments {
         return true
       }
       this.#window.charges.undo(base, e, amount, stamp)
+    }
+  }
+
+  /**
+   * Charges as many of `units` as fit, in the tick that `tickOf` returns. Returns the charge, or undefined if
+   * `tickOf` returns undefined.
+   */
+  chargeAsFits(
+    base: number,
+    units: number,
+    tickOf: () => number | undefined,
+  ): { amount: number; e: number } | undefined {
+    const { charges, ring, words } = this.#window
+    for (;;) {
+      const e = tickOf()
+      if (e === undefined) return undefined
+      const charged = charges.charge(base, e, units)
+      if (charged === LATE) continue
+      if (charged !== OVERFLOWN) return { amount: units, e }
+      const b = load(words, base + BUCKETS + ring.slot(e))
+      const { lap } = ring
+      const counted = (b & LAP) === lap ? b & COUNT : 0
+      const amount = Math.min(units, COUNT - counted, ring.sums.roomAbove(base, ring.slot(e), lap))
+      if (amount === 0) return { amount, e }
+      const chargedLess = charges.charge(base, e, amount)
+      if (chargedLess !== LATE && chargedLess !== OVERFLOWN) return { amount, e }
     }
   }
 

@@ -1,10 +1,10 @@
 /**
  * The contract of an algorithm, and the words of a cell that it owns.
  *
- * Every cell begins with the same words (`memory/layout.ts`): name, admission word, tick, note, end of the
- * block. In the admission word, the epoch and the state mean the same for all algorithms. The rest, its
- * total, is the *payload*: only the algorithm knows what it means, except that all ones stand for a block.
- * The algorithm owns the words after these.
+ * Every cell begins with the same words (`memory/layout.ts`): name with the cell's record, admission word,
+ * tick, note, end of the block. In the admission word, the epoch and the state mean the same for all
+ * algorithms. The rest, its total, is the *payload*: only the algorithm knows what it means, except that all
+ * ones stand for a block. The algorithm owns the words after these.
  *
  * The algorithm decides, gives charges back, refunds, penalizes, blocks, and estimates what happens later. It
  * does not look up keys, insert or evict them, count statistics, or read the clock. The engines do that, and
@@ -25,7 +25,7 @@ export const GONE = -1 // not the key's way: the caller reads the clock and look
 export const FULL = 0
 export const ADMITTED = 1
 
-/** An algorithm on the cells of one arena. `Cells` is the part of it that insertion uses. */
+/** An algorithm on the cells of one record of an arena. It takes the cells of other records for other keys'. `Cells` is the part of it that insertion uses. */
 export interface Algorithm extends Cells {
   readonly estimates: CellEstimates
   readonly adjustments: CellAdjustments
@@ -63,10 +63,15 @@ export interface Algorithm extends Cells {
   /** The same, after the caller has read the cell. Valid only if `isUnchanged` was true before. */
   isStillUnchanged(way: number, v: number, e: number): boolean
   /**
-   * Ends the block of the admission word `v`, and computes the payload from the cell's counts. Returns false
-   * if the word has changed.
+   * Replaces the payload of the admission word `v` by what the cell counts now. This ends a block. Returns
+   * false if `v` has changed.
    */
-  endBlock(base: number, v: number, reading: Reading): boolean
+  recount(base: number, v: number, reading: Reading): boolean
+  /**
+   * Charges what the cell counted by another record, in the cell's tick. The admission word has these units.
+   * No thread decides on the cell meanwhile.
+   */
+  carry(base: number, units: number): void
 }
 
 /** Changes of a key's counts other than by admissions. */

@@ -3,6 +3,7 @@ import { ADM, LIVE, MOST_BLOCKED, STATE } from '../memory/layout.js'
 import type { Table } from '../memory/table.js'
 import { load, type Words } from '../memory/words.js'
 import type { Algorithm } from './algorithm.js'
+import type { Conversion } from './conversion.js'
 
 /**
  * Keeps blocks from filling the table: at most half of a key's 32 ways stay blocked. Beyond that, the block
@@ -23,13 +24,15 @@ export class BlockBound {
   readonly #words: Words
   readonly #table: Table
   readonly #algorithm: Algorithm
+  readonly #conversion: Conversion | undefined
   /** The admission word with which `#surplus` chose its way. */
   #chosen = 0
 
-  constructor(words: Words, table: Table, algorithm: Algorithm) {
+  constructor(words: Words, table: Table, algorithm: Algorithm, conversion?: Conversion) {
     this.#words = words
     this.#table = table
     this.#algorithm = algorithm
+    this.#conversion = conversion
   }
 
   /**
@@ -76,12 +79,16 @@ export class BlockBound {
    *    the new block, which may be for ever.
    *  - after this CAS: that write fails, and the block is set again.
    *
-   * `endBlock` reads the counts after v.
+   * `recount` reads the counts after v. A cell of another record is converted first, so the CAS fails.
    */
   #end(way: number, reading: Reading): boolean {
     const algorithm = this.#algorithm
     const base = algorithm.base(way)
-    if (!algorithm.endBlock(base, this.#chosen, reading)) return false
+    if (this.#conversion?.isOther(base)) {
+      this.#conversion.convert(way)
+      return false
+    }
+    if (!algorithm.recount(base, this.#chosen, reading)) return false
     algorithm.epochs.count(base)
     return true
   }

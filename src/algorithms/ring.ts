@@ -2,8 +2,10 @@ import type { Reading } from '../core/reading.js'
 import { SIXTEENTHS } from '../core/ticks.js'
 import {
   BUCKETS,
+  CELL_RECORD,
   COUNT,
   HEADER,
+  HI,
   LAP,
   LAPS,
   MAX_TOTAL,
@@ -56,6 +58,7 @@ export class Ring implements Laps {
   readonly #aheadTicks: number
   readonly #granuleMs: number
   readonly #originMs: number
+  readonly #record: number
   #locatedTick = 0
   #slot = 0
   #lap = 0
@@ -68,6 +71,7 @@ export class Ring implements Laps {
     this.#modulus = shape.modulus
     this.#granuleMs = shape.windowMs / shape.buckets
     this.#originMs = originMs
+    this.#record = shape.record
     const aheadTicks = Math.max(Math.ceil(MAX_AHEAD_MS / this.#granuleMs), MIN_AHEAD_TICKS)
     this.#aheadTicks = Math.min(aheadTicks, MAX_AHEAD_TICKS)
   }
@@ -194,6 +198,8 @@ export class Ring implements Laps {
     if (behind <= this.#modulus / 2) return BEHIND
     const ahead = this.#modulus - behind
     load(this.#words, base + TICK) // acquires: NEWEST rose before this tick did, and is read after it
+    // The tick of a newer record is ahead of every reading by this one. The name changed before the tick did.
+    if ((load(this.#words, base + HI) & CELL_RECORD) !== this.#record) return STANDS_AHEAD
     const word = load(this.#words, HEADER.NEWEST) >>> 0
     const newest = (word + 2) * (1000 / PER_SECOND)
     // 8 years after the origin NEWEST stays at its largest value and proves nothing. Then the tick stays.

@@ -130,6 +130,7 @@ export class SlidingWindow implements Algorithm {
   readonly words: Words
   readonly shape: Shape
   readonly #smooth: boolean
+  readonly #record: number
   readonly hasNodes: boolean
   readonly until: BlockTime
   readonly epochs: Epochs
@@ -145,6 +146,7 @@ export class SlidingWindow implements Algorithm {
     this.marks = new RefundMarks(words, shape)
     this.charges = new Charges(words, shape, this.ring, this.marks, this)
     this.#smooth = edge === 'smooth'
+    this.#record = shape.record
     this.hasNodes = shape.sums !== 'linear'
     this.until = new BlockTime(originMs)
     this.epochs = new Epochs(shape)
@@ -223,7 +225,7 @@ export class SlidingWindow implements Algorithm {
   /** Whether the way is LIVE by its admission word `v`, and has the key's name, read after `v`. */
   isOf(v: number, way: number, lo: number, hi: number): boolean {
     if ((v & STATE) !== LIVE || read(this.words, NAMES_AT + way) !== lo) return false
-    return read(this.words, this.base(way) + HI) === hi
+    return read(this.words, this.base(way) + HI) === (hi | this.#record)
   }
 
   observe(way: number, lo: number, hi: number): boolean {
@@ -348,9 +350,13 @@ export class SlidingWindow implements Algorithm {
     return isExpired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
   }
 
-  /** A sum ends it. The tick and the buckets are read after v, as in `decide`. */
-  endBlock(base: number, v: number, reading: Reading): boolean {
+  /** A sum. The tick and the buckets are read after v, as in `decide`. */
+  recount(base: number, v: number, reading: Reading): boolean {
     return this.resum(base, v, read(this.words, base + TICK), reading)
+  }
+
+  carry(base: number, units: number): void {
+    this.adjustments.chargeAsFits(base, units, () => load(this.words, base + TICK))
   }
 
   /** Sums the window that ends in tick e, and writes the note. Returns false if `v` has changed. */
@@ -391,4 +397,5 @@ export class SlidingWindow implements Algorithm {
   }
 }
 
-const ticksOf = ({ windowMs, buckets, modulus }: Shape): Ticks => new Ticks(windowMs, buckets, modulus)
+const ticksOf = ({ windowMs, buckets, modulus, shift }: Shape): Ticks =>
+  new Ticks(windowMs, buckets, modulus, shift)

@@ -11,7 +11,7 @@ export const TICK_END_MARGIN = 2 ** -50
  */
 export class Reading {
   readonly clock: Clock
-  readonly ticks: Ticks
+  ticks: Ticks
   /** The reading in milliseconds. */
   nowMs = 0
   /** The reading's tick as a word of shared memory: wrapped, as a signed integer. */
@@ -22,6 +22,14 @@ export class Reading {
   constructor(clock: Clock, ticks: Ticks) {
     this.clock = clock
     this.ticks = ticks
+  }
+
+  /** Goes on with other ticks: another record holds. The tick of the present reading follows. */
+  use(ticks: Ticks): void {
+    this.ticks = ticks
+    this.#from = 1
+    this.#to = 0
+    this.#enterTick(this.nowMs)
   }
 
   /** Reads the clock and sets `nowMs` and `tick`. @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK` */

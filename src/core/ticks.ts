@@ -3,7 +3,7 @@ export const SIXTEENTHS = 16
 
 /**
  * Converts a clock's readings to ticks and back. The tick is floor(now * n / W), for a window of W
- * milliseconds in n granules. A word of shared memory holds a tick modulo `modulus`.
+ * milliseconds in n granules. A word of shared memory holds a tick plus `shift`, modulo `modulus`.
  */
 export class Ticks {
   readonly windowMs: number
@@ -11,15 +11,18 @@ export class Ticks {
   readonly granuleMs: number
   /** Ticks in shared memory wrap at this number (`memory/layout.ts`). */
   readonly modulus: number
+  /** Added to each tick in shared memory (`memory/layout.ts`). */
+  readonly shift: number
   /**
    * A granule of whole milliseconds divides exactly. Otherwise multiplying by n first keeps the most bits.
    */
   readonly #isExact: boolean
 
-  constructor(windowMs: number, buckets: number, modulus: number) {
+  constructor(windowMs: number, buckets: number, modulus: number, shift = 0) {
     this.windowMs = windowMs
     this.buckets = buckets
     this.modulus = modulus
+    this.shift = shift
     this.granuleMs = windowMs / buckets
     this.#isExact = Number.isInteger(this.granuleMs)
   }
@@ -29,9 +32,9 @@ export class Ticks {
     return this.#isExact ? nowMs / this.granuleMs : (nowMs * this.buckets) / this.windowMs
   }
 
-  /** A tick, or a number of ticks, modulo `modulus`. */
+  /** A tick as shared memory has it: shifted, modulo `modulus`. */
   wrap(tick: number): number {
-    const rest = tick % this.modulus
+    const rest = (tick + this.shift) % this.modulus
     return rest < 0 ? rest + this.modulus : rest
   }
 

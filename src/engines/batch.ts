@@ -2,7 +2,6 @@ import { type Decided, Outcome } from '../core/decision.js'
 import { secondsOf } from '../core/decision-fields.js'
 import { MillraceError } from '../core/errors.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
-import type { NativeBatches } from '../native/batches.js'
 import { KEYS_PER_READING, SEEN_WORDS } from '../native/native-params.js'
 import type { Era } from './era.js'
 import type { InlineEngine } from './inline.js'
@@ -102,7 +101,7 @@ class InlineBatch implements BatchDecision {
     const { length } = this
     const { native, reading } = this.#engine
     if (length === 0) return
-    if (native !== undefined && length >= native.leastKeys) this.#decideNatively(native)
+    if (native !== undefined && length >= native.leastKeys) this.#decideNatively()
     else {
       reading.take()
       this.#decideFrom(0, length)
@@ -113,7 +112,7 @@ class InlineBatch implements BatchDecision {
     checkEntry(i, this.length)
     if (this.allowed[i] === 1) return 0
     this.#retryAfterMs ??= new Float64Array(this.length)
-    const found = this.#retryAfterMs[i]! || this.#engine.estimates.retryAfter(this.#decided(i))
+    const found = this.#retryAfterMs[i]! || this.#untilAdmitted(this.#decided(i))
     this.#retryAfterMs[i] = found
     return found
   }
@@ -125,6 +124,10 @@ class InlineBatch implements BatchDecision {
   /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     return inspectBatch(this, options, inspect)
+  }
+
+  #untilAdmitted(decided: Decided): number {
+    return decided.era.estimates.retryAfter(decided)
   }
 
   /** The decision at an index. It is a refusal. */
@@ -146,7 +149,7 @@ class InlineBatch implements BatchDecision {
   }
 
   /** Decides all keys: the addon those that it can, TypeScript the others. */
-  #decideNatively(native: NativeBatches): void {
+  #decideNatively(): void {
     const { length } = this
     const engine = this.#engine
     const { reading } = engine
@@ -159,10 +162,11 @@ class InlineBatch implements BatchDecision {
       remaining: this.remaining,
     }
     for (let from = 0; from < length; ) {
-      if (native.readsClock || from % KEYS_PER_READING === 0) reading.take()
+      const { limit, native } = engine // the addon stops if the limit or the record changes
+      if (native?.readsClock !== false || from % KEYS_PER_READING === 0) reading.take()
+      if (native === undefined) return void this.#decideFrom(from, length) // it can't handle another record
       const to = native.readsClock ? length : Math.min(length, nextReading(from))
       this.#recordEra(from)
-      const { limit } = engine // the addon stops if the limit changes
       const stopped = native.admit(entries, from, to, limit, reading.nowMs)
       this.#limits.fill(limit, from, stopped)
       engine.tally(native.admitted, stopped - from - native.admitted)

@@ -13,7 +13,7 @@ import type { NativeSingle } from '../native/single.js'
  * the admission word and the tick of its cell. While the cell has the same word, tick and key, its buckets
  * are unchanged. The figures are then exact: sums of the buckets, for a window that ends at the decision's
  * reading. Otherwise the figures are bounds, from the kept values alone. They are also bounds once this
- * thread may have restored the word (`algorithms/epochs.ts`):
+ * thread may have restored the word (`algorithms/epochs.ts`), and once the memory may be unmapped:
  *
  *     remaining     the limit minus the word's total, which errs high
  *     retryAfterMs  until all charges up to the tick have left the window, and the block has ended
@@ -34,7 +34,7 @@ export class DecisionEstimates {
   readonly #decisionReading: Reading
   #at = 0
   readonly #figuresOfLast = { remaining: 0, retryAfterMs: 0, resetMs: 0 }
-  #isDetached = false
+  readonly #memory: { readonly isReleased: boolean }
 
   constructor(
     arena: Arena,
@@ -43,6 +43,7 @@ export class DecisionEstimates {
     insertion: Insertion,
     reading: Reading,
     single: NativeSingle | undefined,
+    memory: { readonly isReleased: boolean },
   ) {
     this.#arena = arena
     this.#table = table
@@ -51,12 +52,8 @@ export class DecisionEstimates {
     this.#insertion = insertion
     this.#reading = reading
     this.#single = single
+    this.#memory = memory
     this.#decisionReading = new Reading({ now: () => this.#at }, reading.ticks)
-  }
-
-  /** The memory may be unmapped: all later figures are bounds, without an access to a cell. */
-  detach(): void {
-    this.#isDetached = true
   }
 
   /**
@@ -197,7 +194,7 @@ export class DecisionEstimates {
   }
 
   #canTrustEpoch({ era, way }: Decided): boolean {
-    return !this.#isDetached && era.canTrustEpoch(way)
+    return !this.#memory.isReleased && era.canTrustEpoch(way)
   }
 }
 

@@ -1,17 +1,15 @@
 import { ADMITTED, type Algorithm, FULL, GONE, UNDECIDED } from '../algorithms/algorithm.js'
-import { algorithmFor } from '../algorithms/select.js'
 import type { Clock } from '../core/clock.js'
 import { type Decided, type Figures, InlineDecision, isRefusal, Outcome } from '../core/decision.js'
-import { Reading } from '../core/reading.js'
-import { Ticks } from '../core/ticks.js'
+import type { Reading } from '../core/reading.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
-import { Insertion } from '../memory/insertion.js'
+import type { Insertion } from '../memory/insertion.js'
 import { HEADER, NAMES_AT } from '../memory/layout.js'
-import { RuleLimit } from '../memory/limit.js'
+import { changeLimit } from '../memory/limit.js'
 import { readStatistics } from '../memory/statistics.js'
-import { Table } from '../memory/table.js'
-import { read } from '../memory/words.js'
+import type { Table } from '../memory/table.js'
+import { read, type Words } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
 import { NativeSingle } from '../native/single.js'
 import { type BatchDecision, type Costs, decideBatch } from './batch.js'
@@ -20,12 +18,14 @@ import type { Engine, EngineStatistics } from './engine.js'
 import { Era } from './era.js'
 import { KeyChanges } from './key-changes.js'
 import { Tally } from './tally.js'
+import { type View, Views } from './views.js'
 
 const NO_WAY = -1
 /**
  * Decides on the calling thread. Keys are fingerprints, and the facade has checked all arguments. Every
  * method reads the clock, except `check` and `decide`, whose callers have read it. It finds the key's way,
- * and starts over if another key has taken the way meanwhile.
+ * and starts over if another key has taken the way meanwhile. It counts by the present record. A change of
+ * the record replaces what depends on it (`#use`).
  */
 export class InlineEngine implements Engine<InlineDecision> {
   readonly ruleName: string
@@ -33,79 +33,92 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly isShadow: boolean
   readonly reading: Reading
   /** Decides large batches; undefined without the addon, and if TypeScript handles all refusals. */
-  readonly native: NativeBatches | undefined
+  native: NativeBatches | undefined
   /** The way of the last decision, or -1: a hint for the next one on the same key. */
   way = NO_WAY
-  readonly #arena: Arena
-  readonly #table: Table
-  readonly #algorithm: Algorithm
-  readonly #insertion: Insertion
-  readonly #single: NativeSingle | undefined
+  /** The arena by the present record. */
+  arena: Arena
+  readonly #words: Words
+  readonly #views: Views
+  readonly #call: Int32Array | undefined
+  /** Whether the memory may be unmapped. */
+  readonly #memory = { isReleased: false }
+  #table: Table
+  #algorithm: Algorithm
+  #insertion: Insertion
+  #single: NativeSingle | undefined
   /** Refunds, penalties and blocks. */
   readonly changes: KeyChanges
   /** The figures of decisions. */
-  readonly estimates: DecisionEstimates
+  estimates!: DecisionEstimates
   /** The era of new decisions. */
-  era: Era
-  readonly #isNative: boolean
+  era!: Era
+  #isNative = false
   readonly #tally: Tally
   /** Whether the rule has the option `countRefused` or `shadow`. */
   readonly #changesRefusals: boolean
   /** Whether refusals are charged. */
   #countsRefused: boolean
-  readonly #limit: RuleLimit
 
   /**
    * With `call`, memory for calls of the addon, it decides for `RulesEngine`, which reads the clock for all
    * rules, and counts their decisions.
    */
   constructor(arena: Arena, ruleName: string, clock: Clock, call?: Int32Array) {
-    const { words, shape } = arena
-    const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
     this.ruleName = ruleName
     this.isShadow = arena.shadow
     this.#changesRefusals = changesRefusals(arena)
     this.#countsRefused = arena.countRefused
-    this.reading = new Reading(clock, ticks)
-    const batches = NativeBatches.for(arena, clock)
+    this.#words = arena.words
+    this.#call = call
+    this.#tally = new Tally(call === undefined ? arena : undefined)
+    this.#views = new Views(arena, clock, (view) => this.#use(view))
+    this.reading = this.#views.reading
+    this.changes = new KeyChanges(this.#views)
+    const { present } = this.#views
+    this.arena = arena
+    this.#table = present.table
+    this.#algorithm = present.algorithm
+    this.#insertion = present.insertion
+    this.#use(present)
+  }
+
+  /** Counts by this record from here on. */
+  #use({ arena, table, algorithm, insertion }: View): void {
+    const { reading } = this
+    const batches = NativeBatches.for(arena, reading.clock)
+    const single = NativeSingle.for(arena, reading, this.#call)
     this.#isNative = batches !== undefined
     this.native = this.#changesRefusals ? undefined : batches
-    this.#arena = arena
-    this.#limit = new RuleLimit(words)
-    this.#table = new Table(words, shape)
-    this.#algorithm = algorithmFor(arena, ticks)
-    this.#insertion = new Insertion(words, this.#table, this.#algorithm, this.reading, arena.onFull)
-    this.changes = new KeyChanges(arena, this.#table, this.#algorithm, this.#insertion, this.reading)
-    this.#single = NativeSingle.for(arena, this.reading, call)
-    this.#tally = new Tally(call === undefined ? arena : undefined)
-    this.estimates = new DecisionEstimates(
-      arena,
-      this.#table,
-      this.#algorithm,
-      this.#insertion,
-      this.reading,
-      this.#single,
-    )
-    const { epochs } = this.#algorithm
+    this.arena = arena
+    this.#table = table
+    this.#algorithm = algorithm
+    this.#insertion = insertion
+    this.#single = single
+    this.estimates = new DecisionEstimates(arena, table, algorithm, insertion, reading, single, this.#memory)
+    const { epochs } = algorithm
     this.era = new Era(this, epochs)
     epochs.onEra = () => {
       this.era = new Era(this, epochs)
     }
   }
 
+  /** The present limit. Goes on with the present record. */
   get limit(): number {
-    return this.#limit.value
+    return this.#views.limit
   }
 
   set limit(limit: number) {
-    this.#limit.value = limit
+    changeLimit(this.#words, limit)
   }
 
   /**
    * Decides and charges, by the reading that the caller has just taken. `cost` is an integer of 0 or more, of
    * any size; `hint` is the last way of the key, or -1.
    */
-  check(lo: number, hi: number, cost: number, hint: number, limit = this.limit): InlineDecision {
+  check(lo: number, hi: number, cost: number, hint: number, ownLimit?: number): InlineDecision {
+    const present = this.limit // in any case: the record may have changed
+    const limit = ownLimit ?? present
     return this.#decisionOf(lo, hi, cost, limit, this.decide(lo, hi, cost, limit, hint))
   }
 
@@ -131,7 +144,7 @@ export class InlineEngine implements Engine<InlineDecision> {
    * Returns any number, which the caller must use: V8 leaves out a read without a use.
    */
   touch(lo: number, hint: number): number {
-    const { words } = this.#arena
+    const words = this.#words
     const way = hint >= 0 ? hint : this.#table.home(lo)
     return read(words, NAMES_AT + way) | this.#algorithm.touch(way, this.reading.tick)
   }
@@ -216,29 +229,31 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** Decides what the attempt on the guessed way did not: looks the key up, and inserts a new one. */
   #decideByLookup(guess: number, lo: number, hi: number, cost: number, limit: number): Outcome {
     if (cost === 0 || cost > limit) return this.#decideUncharged(lo, hi, cost)
-    const algorithm = this.#algorithm
-    let way = guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess : this.#table.findLive(lo, hi)
+    let way = guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess : this.#views.findLive(lo, hi)
     for (;;) {
       if (way < 0) {
         if (!this.#insertion.insert(lo, hi)) return this.#decideWithoutRoom()
       } else {
+        const algorithm = this.#algorithm // `findLive` may have changed it
         algorithm.enter(algorithm.base(way), this.reading)
         const found = algorithm.decide(way, lo, hi, cost, limit, this.reading)
         if (found !== GONE) return this.#finish(way, found, lo, hi, cost)
       }
-      way = this.#table.findLive(lo, hi)
+      way = this.#views.findLive(lo, hi)
     }
   }
 
   /** Decides, but charges and inserts nothing. */
-  peek(lo: number, hi: number, cost: number, limit = this.limit): InlineDecision {
+  peek(lo: number, hi: number, cost: number, ownLimit?: number): InlineDecision {
     this.reading.take()
-    return this.peekSet(lo, hi, cost, limit)
+    return this.peekSet(lo, hi, cost, ownLimit)
   }
 
   /** The same by the reading that the caller has set, as one of several rules. */
-  peekSet(lo: number, hi: number, cost: number, limit = this.limit): InlineDecision {
-    this.way = this.#lookUp(lo, hi)
+  peekSet(lo: number, hi: number, cost: number, ownLimit?: number): InlineDecision {
+    const present = this.limit // in any case: the record may have changed
+    const limit = ownLimit ?? present
+    this.way = this.#views.lookUp(lo, hi)
     const outcome = this.#outcomeOf(lo, hi, cost, limit)
     const isShadowed = this.isShadow && isRefusal(outcome)
     return this.#decisionOf(lo, hi, cost, limit, isShadowed ? Outcome.SHADOWED : outcome)
@@ -251,7 +266,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   takeBack(admitted: InlineDecision): InlineDecision {
     const { lo, hi, cost, limit } = admitted
     if (admitted.outcome === Outcome.CHARGED) this.changes.takeBack(admitted)
-    this.way = this.#lookUp(lo, hi)
+    this.way = this.#views.lookUp(lo, hi)
     const outcome = admitted.isShadowed ? Outcome.SHADOWED : Outcome.UNCOUNTED
     return this.#decisionOf(lo, hi, cost, limit, outcome)
   }
@@ -284,9 +299,10 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** The units that the key has used in the last `lastMs`. */
   usage(lo: number, hi: number, lastMs: number): number {
+    this.#views.refresh()
     const used = this.#single?.usage(lo, hi, lastMs) ?? -1
     if (used >= 0) return used
-    const way = this.#table.findLive(lo, hi)
+    const way = this.#views.findLive(lo, hi)
     this.reading.take()
     return way < 0 ? 0 : this.#algorithm.estimates.usedInLast(this.#algorithm.base(way), this.reading, lastMs)
   }
@@ -298,7 +314,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   statistics(): EngineStatistics {
     this.flush()
-    return { ...readStatistics(this.#arena), native: this.#isNative ? 'addon' : 'none' }
+    return { ...readStatistics(this.arena), native: this.#isNative ? 'addon' : 'none' }
   }
 
   tally(allowed: number, denied: number, shadowDenied = 0): void {
@@ -308,20 +324,12 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** Ends the engine: a file may be unmapped now. Decisions can still be read. */
   close(): void {
     this.flush()
-    if (!(this.#arena.buffer instanceof SharedArrayBuffer)) this.estimates.detach()
+    if (!(this.arena.buffer instanceof SharedArrayBuffer)) this.#memory.isReleased = true
   }
 
   /** Adds the counts of this thread to the shared statistics. */
   flush(): void {
     this.#tally.flush()
-  }
-
-  /** The key's way, or -1. Its admission word and tick are copied to the algorithm's `last...` fields. */
-  #lookUp(lo: number, hi: number): number {
-    for (;;) {
-      const way = this.#table.findLive(lo, hi)
-      if (way < 0 || this.#algorithm.observe(way, lo, hi)) return way
-    }
   }
 
   #outcomeOf(lo: number, hi: number, cost: number, limit: number): Outcome {
@@ -331,7 +339,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     if (way < 0) {
       if (cost === 0) return Outcome.UNCOUNTED
       way = this.#insertion.choose(lo, hi)
-      if (way < 0) return this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
+      if (way < 0) return this.arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
     }
     // The total errs high, so a cost that fits with it needs no sum.
     const fits =
@@ -345,24 +353,21 @@ export class InlineEngine implements Engine<InlineDecision> {
    * Admits cost 0 unless the key is blocked, and refuses a cost above the limit. Neither changes the table.
    */
   #decideUncharged(lo: number, hi: number, cost: number): Outcome {
-    this.way = this.#lookUp(lo, hi)
+    this.way = this.#views.lookUp(lo, hi)
     const isBlocked = this.way >= 0 && this.#isBlocked()
     return this.#tallyOutcome(cost > 0 || isBlocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
   }
 
-  /** Whether the way of the last `#lookUp` is blocked. */
+  /** Whether the way of the last `lookUp` is blocked. */
   #isBlocked(): boolean {
-    return this.#algorithm.isBlocked(
-      this.#algorithm.base(this.way),
-      this.#algorithm.lastAdm,
-      this.reading.nowMs,
-    )
+    const algorithm = this.#algorithm
+    return algorithm.isBlocked(algorithm.base(this.way), algorithm.lastAdm, this.reading.nowMs)
   }
 
   #decideWithoutRoom(): Outcome {
     this.way = NO_WAY
-    count(this.#arena.words, HEADER.NO_ROOM, 1)
-    return this.#tallyOutcome(this.#arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM)
+    count(this.#words, HEADER.NO_ROOM, 1)
+    return this.#tallyOutcome(this.arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM)
   }
 
   #finish(way: number, found: number, lo: number, hi: number, cost: number): Outcome {

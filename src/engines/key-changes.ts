@@ -1,45 +1,32 @@
-import { type Algorithm, type CellAdjustments, GONE } from '../algorithms/algorithm.js'
-import { BlockBound } from '../algorithms/block-bound.js'
+import { type CellAdjustments, GONE } from '../algorithms/algorithm.js'
 import { type InlineDecision, Outcome } from '../core/decision.js'
-import type { Reading } from '../core/reading.js'
-import type { Arena } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
-import type { Insertion } from '../memory/insertion.js'
-import { ADM, HEADER, HI, LIVE, NAMES_AT, STATE } from '../memory/layout.js'
+import { ADM, CONVERTING, HASH, HEADER, HI, LIVE, NAMES_AT, STATE } from '../memory/layout.js'
 import { announceChange } from '../memory/limit.js'
-import type { Table } from '../memory/table.js'
-import { load, read } from '../memory/words.js'
+import { load, read, type Words } from '../memory/words.js'
+import type { Views } from './views.js'
 
 /** One reading of the clock holds for this many ways. */
 const WAYS_PER_READING = 64
 
 /**
  * Changes the counts and the blocks of keys, on the calling thread. The arguments have been checked. Every
- * method reads the clock, finds the key's way, and starts over if another key has taken the way meanwhile.
+ * method reads the clock, finds the key's way, and starts over if another key has taken the way meanwhile,
+ * or if the cell has changed its record.
  */
 export class KeyChanges {
-  readonly #arena: Arena
-  readonly #table: Table
-  readonly #algorithm: Algorithm
-  readonly #insertion: Insertion
-  readonly #reading: Reading
-  readonly #adjustments: CellAdjustments
-  readonly #blockBound: BlockBound
+  readonly #views: Views
+  readonly #words: Words
 
-  constructor(arena: Arena, table: Table, algorithm: Algorithm, insertion: Insertion, reading: Reading) {
-    this.#arena = arena
-    this.#table = table
-    this.#algorithm = algorithm
-    this.#insertion = insertion
-    this.#reading = reading
-    this.#adjustments = algorithm.adjustments
-    this.#blockBound = new BlockBound(arena.words, table, algorithm)
+  constructor(views: Views) {
+    this.#views = views
+    this.#words = views.present.arena.words
   }
 
   /** Gives back the charge of a decision or a part of it, once. Returns how many units. */
   giveBack(decision: InlineDecision, units = decision.cost): number {
     if (decision.outcome !== Outcome.CHARGED) return 0
-    this.#reading.take() // may throw, and the decision can then be given back later
+    this.#views.reading.take() // may throw, and the decision can then be given back later
     return this.takeBack(decision, units)
   }
 
@@ -54,15 +41,24 @@ export class KeyChanges {
    * Returns how many units.
    */
   giveBackFrom(way: number, tick: number, cost: number, stamp: number): number {
-    this.#reading.take()
+    this.#views.reading.take()
     return this.takeBackFrom(way, tick, cost, stamp)
   }
 
-  /** The same by the last reading of the clock. */
+  /**
+   * The same by the last reading of the clock. The way may have a new owner; expired charges stay expired. A
+   * cell of another record gives back by that record. A charge of an earlier record than the cell's is in no
+   * bucket that counts: nothing is given back.
+   */
   takeBackFrom(way: number, tick: number, cost: number, stamp: number): number {
-    // The way may have a new owner; expired charges stay expired.
-    this.#algorithm.enter(this.#algorithm.base(way), this.#reading)
-    return this.#adjustments.giveBack(way, tick, cost, stamp) ? cost : 0
+    const { present } = this.#views
+    const base = present.algorithm.base(way)
+    const name = load(this.#words, base + HI)
+    const isOwn = (name & ~HASH) === present.arena.shape.record
+    const view = isOwn ? present : present.conversion?.ownView(base, name)
+    if (view === undefined || (name & CONVERTING) !== 0) return 0
+    view.algorithm.enter(base, view.reading)
+    return view.algorithm.adjustments.giveBack(way, tick, cost, stamp) ? cost : 0
   }
 
   /** Takes up to `most` units out of the key's counts, the oldest first. Returns how many. */
@@ -88,19 +84,28 @@ export class KeyChanges {
     return this.#adjustments.penalize(way, lo, hi, cost) === true
   }
 
+  get #adjustments(): CellAdjustments {
+    return this.#views.present.algorithm.adjustments
+  }
+
   /** Refuses the key for `ms`, `Infinity` for ever. False: there is no room for the key. */
   block(lo: number, hi: number, ms: number): boolean {
-    const set = (way: number) =>
-      this.#adjustments.block(way, lo, hi, this.#algorithm.until.wordFor(this.#reading.nowMs, ms))
+    const set = (way: number) => {
+      const { algorithm, reading } = this.#views.present
+      return algorithm.adjustments.block(way, lo, hi, algorithm.until.wordFor(reading.nowMs, ms))
+    }
     if (!this.#changeOrInsert(lo, hi, set, true)) return false
-    const ended = this.#blockBound.hold(lo, hi, this.#reading)
-    if (ended > 0) count(this.#arena.words, HEADER.BLOCKS_EVICTED, ended)
+    const { blockBound, reading } = this.#views.present
+    const ended = blockBound.hold(lo, hi, reading)
+    if (ended > 0) count(this.#words, HEADER.BLOCKS_EVICTED, ended)
     return true
   }
 
   /** Ends the key's block. Returns whether there was one. */
   unblock(lo: number, hi: number): boolean {
-    return this.#changeExisting(lo, hi, false, (way) => this.#adjustments.unblock(way, lo, hi, this.#reading))
+    return this.#changeExisting(lo, hi, false, (way) =>
+      this.#adjustments.unblock(way, lo, hi, this.#views.reading),
+    )
   }
 
   /** Forgets the key's counts, and ends its block. */
@@ -114,25 +119,33 @@ export class KeyChanges {
    * threads. A key that another thread inserts at this moment may keep the counts that it takes over.
    */
   clearAll(): void {
-    const { ways } = this.#arena.shape
+    const words = this.#words
+    const { ways } = this.#views.present.arena.shape
     for (let way = 0; way < ways; way++) {
-      if (way % WAYS_PER_READING === 0) this.#reading.take()
+      if (way % WAYS_PER_READING === 0) this.#views.reading.take()
       // Without a name it was never used. Then its cell is not read, as that would touch a new page.
-      if (read(this.#arena.words, NAMES_AT + way) !== 0) this.#clearWay(way)
+      if (read(words, NAMES_AT + way) !== 0) this.#clearWay(way)
     }
-    announceChange(this.#arena.words)
+    announceChange(words)
   }
 
   #clearWay(way: number): void {
-    const { words } = this.#arena
-    const base = this.#algorithm.base(way)
+    const words = this.#words
     for (;;) {
+      this.#views.refresh()
+      const { algorithm, conversion, reading } = this.#views.present
+      const base = algorithm.base(way)
       if ((load(words, base + ADM) & STATE) !== LIVE) return
       const lo = read(words, NAMES_AT + way) // if the way changes hands now, the refund finds it
-      const hi = read(words, base + HI)
-      this.#algorithm.enter(base, this.#reading)
-      if (this.#adjustments.refund(way, lo, hi, Number.MAX_SAFE_INTEGER) === GONE) continue
-      if (this.#adjustments.unblock(way, lo, hi, this.#reading) !== GONE) return
+      const hi = read(words, base + HI) & HASH
+      if (conversion?.isOther(base)) {
+        // By this record nothing may be done on a cell of another one.
+        if (conversion.convert(way) || this.#views.refresh()) continue
+        return
+      }
+      algorithm.enter(base, reading)
+      if (algorithm.adjustments.refund(way, lo, hi, Number.MAX_SAFE_INTEGER) === GONE) continue
+      if (algorithm.adjustments.unblock(way, lo, hi, reading) !== GONE) return
     }
   }
 
@@ -141,11 +154,12 @@ export class KeyChanges {
    * the key's. Returns its result, or `absent` if the key has no way.
    */
   #changeExisting<T>(lo: number, hi: number, absent: T, change: (way: number) => T | typeof GONE): T {
-    this.#reading.take()
+    this.#views.reading.take()
     for (;;) {
-      const way = this.#table.findLive(lo, hi)
+      const way = this.#views.findLive(lo, hi)
       if (way < 0) return absent
-      this.#algorithm.enter(this.#algorithm.base(way), this.#reading)
+      const { algorithm, reading } = this.#views.present
+      algorithm.enter(algorithm.base(way), reading)
       const changed = change(way)
       if (changed !== GONE) return changed
     }
@@ -161,8 +175,8 @@ export class KeyChanges {
     for (;;) {
       const changed = this.#changeExisting<boolean | undefined>(lo, hi, undefined, change)
       if (changed !== undefined) return changed
-      if (!this.#insertion.insert(lo, hi, isToBlock)) {
-        count(this.#arena.words, HEADER.NO_ROOM, 1)
+      if (!this.#views.present.insertion.insert(lo, hi, isToBlock)) {
+        count(this.#words, HEADER.NO_ROOM, 1)
         return false
       }
     }

@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.js'
+import type { Arena } from '../memory/arena.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import {
   CHARGED_TICK,
@@ -20,12 +21,15 @@ import type { RingMemory } from './ring-transport.js'
 /** Handles the requests of a ring by one rule. */
 export class OneRuleHandler extends RequestHandler {
   protected readonly engine: InlineEngine
-  readonly #native: NativeRequestServer | undefined
+  #native: NativeRequestServer | undefined
+  /** The arena, by its record, that `#native` decides on. */
+  #arena: Arena
 
   constructor(ring: RingMemory, { arenas: [arena], names: [name] }: RuleMemory, clock: Clock) {
     super(ring, false)
     this.engine = new InlineEngine(arena, name, clock)
-    this.#native = NativeRequestServer.for(arena, ring.words)
+    this.#arena = this.engine.arena
+    this.#native = NativeRequestServer.for(this.#arena, ring.words)
   }
 
   /**
@@ -33,6 +37,11 @@ export class OneRuleHandler extends RequestHandler {
    * does not admit.
    */
   override handleMany(from: number, to: number): number {
+    const { arena } = this.engine
+    if (arena !== this.#arena) {
+      this.#arena = arena
+      this.#native = NativeRequestServer.for(arena, this.memory.words)
+    }
     const native = this.#native
     if (native === undefined || ((to - from) | 0) < native.least) return from
     const { reading } = this.engine
@@ -87,7 +96,8 @@ export class OneRuleHandler extends RequestHandler {
 
   /** The limit of the call, or the rule's. */
   #limitIn(slot: number): number {
+    const present = this.engine.limit // in any case: the record may have changed
     const limit = this.memory.words[slot + LIMIT]!
-    return limit === RULE_LIMIT ? this.engine.limit : limit
+    return limit === RULE_LIMIT ? present : limit
   }
 }

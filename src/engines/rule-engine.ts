@@ -23,6 +23,8 @@ export interface RuleChanges extends Changes {
 export interface RuleEngine extends Engine<RulePart> {
   readonly changes: RuleChanges
   readonly isShadow: boolean
+  /** The arena by the present record. */
+  readonly arena: Arena
   readonly reading: Reading
   readonly limit: number
   readonly estimates: DecisionEstimates

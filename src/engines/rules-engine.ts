@@ -35,7 +35,8 @@ export class RulesEngine implements Engine<RulesDecision> {
   readonly #clock: Clock
   /** Whether any rule has the option `unit`. */
   readonly countsInUnits: boolean
-  readonly #series: NativeSeries | undefined
+  readonly #calls: Int32Array
+  #series: NativeSeries | undefined
   readonly #tally: Tally
   readonly #hasShadow: boolean
   /** Only written: see `InlineEngine.touch`. */
@@ -46,11 +47,17 @@ export class RulesEngine implements Engine<RulesDecision> {
     this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, callOf(calls, i)))
     this.changes = new RulesChanges(this.engines)
     this.countsInUnits = arenas.some(hasUnit)
-    // With units, each rule has a cost of its own.
-    this.#series = this.countsInUnits ? undefined : NativeSeries.for(arenas, clock, calls)
+    this.#calls = calls
+    this.#clock = clock
+    this.#series = this.#newSeries()
     this.#tally = new Tally(arenas[0])
     this.#hasShadow = arenas.some(({ shadow }) => shadow)
-    this.#clock = clock
+  }
+
+  /** With units, each rule has a cost of its own. */
+  #newSeries(): NativeSeries | undefined {
+    const arenas = this.engines.map(({ arena }) => arena) as unknown as Arenas
+    return this.countsInUnits ? undefined : NativeSeries.for(arenas, this.#clock, this.#calls)
   }
 
   /** Reads the clock once for all rules, before any charge: the reading may be too far off for one rule. */
@@ -139,7 +146,12 @@ export class RulesEngine implements Engine<RulesDecision> {
       this.#takeBack(parts, admitted)
       throw error
     }
-    if (!series.isRefusedBy(admitted)) return this.#decideFrom(admitted, parts, lo, hi, cost, hint, NO_LIMITS)
+    if (!series.isRefusedBy(admitted)) {
+      const decision = this.#decideFrom(admitted, parts, lo, hi, cost, hint, NO_LIMITS)
+      // A rule may have changed its record.
+      if (!series.isOf(this.engines)) this.#series = this.#newSeries()
+      return decision
+    }
     parts[admitted] = engines[admitted]!.decidedInSeries(lo, hi, cost)
     this.way = engines[0]!.way
     return this.#refuse(parts, admitted, lo, hi, cost, NO_LIMITS)

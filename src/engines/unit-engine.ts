@@ -2,6 +2,7 @@ import { type InlineDecision, Outcome } from '../core/decision.js'
 import type { Reading } from '../core/reading.js'
 import { UnitDecision } from '../core/unit-decision.js'
 import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
+import type { Arena } from '../memory/arena.js'
 import type { BatchDecision, Costs } from './batch.js'
 import type { DecisionEstimates } from './decision-estimates.js'
 import type { Changes, Engine, EngineStatistics } from './engine.js'
@@ -20,7 +21,6 @@ export class UnitEngine implements Engine<Decided> {
   readonly changes: UnitChanges
   readonly reading: Reading
   readonly isShadow: boolean
-  readonly estimates: DecisionEstimates
   readonly #counting: InlineEngine
   readonly #unit: number
 
@@ -28,13 +28,20 @@ export class UnitEngine implements Engine<Decided> {
     this.changes = new UnitChanges(counting.changes, unit)
     this.reading = counting.reading
     this.isShadow = counting.isShadow
-    this.estimates = counting.estimates
     this.#counting = counting
     this.#unit = unit
   }
 
   get limit(): number {
     return this.#counting.limit * this.#unit
+  }
+
+  get arena(): Arena {
+    return this.#counting.arena
+  }
+
+  get estimates(): DecisionEstimates {
+    return this.#counting.estimates
   }
 
   /** The way of the last decision, or -1. */

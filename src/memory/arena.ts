@@ -1,14 +1,14 @@
 import { randomFillSync } from 'node:crypto'
 import { MillraceError } from '../core/errors.js'
-import { isLimit, type Rule } from '../core/rule.js'
+import { MAX_BUCKETS, type Rule } from '../core/rule.js'
 import {
   COUNT_REFUSED,
-  EDGES,
   HEADER,
   HEADER_WORDS,
-  isShape,
   LAYOUT_VERSION,
   MAGIC,
+  MIN_SETS,
+  NAMES_AT,
   ON_FULL,
   type OnFull,
   SHADOW,
@@ -19,9 +19,10 @@ import {
   shapeFor,
   sumsFor,
 } from './layout.js'
+import { arenaBy, currentWord, isCurrent, readRecord, recordIn, writeRecord } from './records.js'
 import { load, read, store, type Words, write } from './words.js'
 
-/** The shared memory of one rule, and the values of its header. */
+/** The shared memory of one rule, the values of its header, and one of its records. */
 export interface Arena {
   /** A SharedArrayBuffer, or an ArrayBuffer that maps a file. Other rules may have arenas in it, too. */
   readonly buffer: ArrayBufferLike
@@ -80,7 +81,7 @@ export function shapeOf(
   return shape
 }
 
-/** Writes the header of an arena whose other words are all 0. */
+/** Writes the header and the first record of an arena whose other words are all 0. */
 export function writeHeader(
   words: Int32Array,
   shape: Shape,
@@ -92,14 +93,13 @@ export function writeHeader(
   write(words, HEADER.BUCKETS, shape.buckets)
   write(words, HEADER.SETS, shape.sets)
   write(words, HEADER.RANGE_SUM, SUMS.indexOf(shape.sums))
-  write(words, HEADER.EDGE, EDGES.indexOf(rule.edge))
   write(words, HEADER.ON_FULL, ON_FULL.indexOf(onFull))
-  write(words, HEADER.LIMIT, rule.limit)
+  write(words, HEADER.RECORDS_USED, 1)
+  writeRecord(words, 0, rule, 0)
+  write(words, HEADER.CURRENT, currentWord(0, rule.limit))
   write(words, HEADER.FLAGS, flagsFor(rule))
   randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))
-  const doubles = headerDoubles(words)
-  doubles[HEADER.WINDOW_MS / 2] = rule.windowMs
-  doubles[HEADER.ORIGIN_MS / 2] = originMs
+  headerDoubles(words)[HEADER.ORIGIN_MS / 2] = originMs
   store(words, HEADER.MAGIC, MAGIC) // last: a thread that reads MAGIC can read the rest
 }
 
@@ -122,7 +122,7 @@ export function shareError(expected: string, value: unknown): MillraceError {
 }
 
 /**
- * Reads the arena that begins at word `from` of the buffer.
+ * Reads the arena that begins at word `from` of the buffer, by its present record.
  * @throws the error of `invalid` if there is none of this version
  */
 export function arenaIn(
@@ -131,38 +131,39 @@ export function arenaIn(
   from = 0,
 ): Arena {
   const bytes = buffer.byteLength - 4 * from
-  if (bytes < 4 * HEADER_WORDS) throw invalid('an arena of Millrace', `${buffer.byteLength} bytes`)
-  const header = new Int32Array(buffer, 4 * from, HEADER_WORDS)
+  if (bytes < 4 * NAMES_AT) throw invalid('an arena of Millrace', `${buffer.byteLength} bytes`)
+  const header = new Int32Array(buffer, 4 * from, NAMES_AT)
   if (load(header, HEADER.MAGIC) !== MAGIC) throw invalid('an arena of Millrace')
   const version = read(header, HEADER.VERSION)
   if (version !== LAYOUT_VERSION) throw invalid(`layout version ${LAYOUT_VERSION}`, version)
-  const doubles = headerDoubles(header)
-  const windowMs = doubles[HEADER.WINDOW_MS / 2]!
-  const originMs = doubles[HEADER.ORIGIN_MS / 2]!
+  const originMs = headerDoubles(header)[HEADER.ORIGIN_MS / 2]!
   const buckets = read(header, HEADER.BUCKETS)
   const sets = read(header, HEADER.SETS)
-  const limit = read(header, HEADER.LIMIT)
-  const edge = EDGES[read(header, HEADER.EDGE)]
+  const current = read(header, HEADER.CURRENT)
+  const first = readRecord(header, 0)
   const onFull = ON_FULL[read(header, HEADER.ON_FULL)]
   const sums = SUMS[read(header, HEADER.RANGE_SUM)]
   const flags = read(header, HEADER.FLAGS)
-  const isSound = isShape(buckets, sets, windowMs) && isLimit(limit)
   if (
-    !isSound ||
+    !(buckets >= 1 && buckets <= MAX_BUCKETS && sets >= MIN_SETS) ||
+    first?.buckets !== buckets ||
+    !isCurrent(header, current) ||
     !Number.isFinite(originMs) ||
-    edge === undefined ||
     onFull === undefined ||
     sums === undefined ||
     (flags & ~(COUNT_REFUSED | SHADOW)) !== 0
   ) {
     throw invalid('an arena of Millrace with a valid header')
   }
-  const shape = shapeFor(windowMs, buckets, sets, sums)
+  const shape = shapeFor(first.windowMs, buckets, sets, sums)
   if (bytes < 4 * shape.words) {
     throw invalid(`${4 * (from + shape.words)} bytes for its shape`, `${buffer.byteLength} bytes`)
   }
   const words = new Int32Array(buffer, 4 * from, shape.words)
-  return { buffer, words, shape, originMs, edge, onFull, ...flagsOf(flags) }
+  const arena = { buffer, words, shape, originMs, edge: first.edge, onFull, ...flagsOf(flags) }
+  const present = arenaBy(arena, recordIn(current))
+  if (present === undefined) throw invalid('an arena of Millrace with valid records')
+  return present
 }
 
 /** The header as doubles. The index of a double is half of its index in words. */

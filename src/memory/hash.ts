@@ -1,5 +1,7 @@
+import { HASH } from './layout.js'
+
 /**
- * Computes fingerprints: HalfSipHash-1-3 with 64 bits of output (J.-P. Aumasson and D. J. Bernstein's SipHash
+ * Computes fingerprints: HalfSipHash-1-3 with 57 of its 64 bits of output (J.-P. Aumasson and D. J. Bernstein's SipHash
  * in 32-bit arithmetic, https://github.com/veorq/SipHash). The arena's random seed is its key, so a client
  * that does not know the seed can't choose keys that collide. Multiplicative hashes (Murmur, FNV, xxHash)
  * have collisions that hold for every seed.
@@ -112,6 +114,6 @@ export class Hasher {
         v1 ^= 0xdd
       }
     }
-    this.hi = v1 ^ v3
+    this.hi = (v1 ^ v3) & HASH
   }
 }

@@ -41,6 +41,24 @@ export interface Cells {
   enter(base: number, reading: Reading): void
   /** Counts the epochs that cells get from operations other than decisions. */
   readonly epochs: { count(base: number): void }
+  /** Charges counts that a cell had by another record. @see Algorithm.carry */
+  carry(base: number, units: number): void
+}
+
+/** The cells that count by other records. There are none before the first change of the window. */
+export interface OtherCells {
+  isOther(base: number): boolean
+  hasExpired(base: number): boolean
+  convert(way: number): boolean
+}
+
+export interface InsertionOptions {
+  readonly onFull: OnFull
+  /** The record that new keys count by. */
+  readonly record?: number
+  /** Whether another record is the present one. */
+  readonly isOutdated?: () => boolean
+  readonly others?: OtherCells | undefined
 }
 
 /**
@@ -87,6 +105,10 @@ function wayOf(i: number, first: number, second: number): number {
  * dies while it has the way CLAIMED (`stats().lostWays`). A NAMED way is taken by the next thread that needs
  * room. The header's count KEYS is changed just after the CAS that makes a way LIVE or ends that. A thread
  * that dies in between leaves KEYS wrong by one.
+ *
+ * A cell of another record is converted before its counts are compared with those of others, unless they have
+ * expired (`algorithms/conversion.ts`). The scan compares names without their records: a key has one cell by
+ * all records together.
  */
 export class Insertion {
   readonly #words: Words
@@ -94,6 +116,9 @@ export class Insertion {
   readonly #cells: Cells
   readonly #reading: Reading
   readonly #onFull: OnFull
+  readonly #record: number
+  readonly #isOutdated: () => boolean
+  readonly #others: OtherCells | undefined
   /** The admission word with which the last way was chosen. The claim expects it. */
   #chosen = 0
   /** Whether the chosen way is blocked, and its block ends early. */
@@ -101,12 +126,21 @@ export class Insertion {
   /** The admission words of both sets' ways, as `choose` read them. */
   readonly #adms = new Int32Array(2 * WAYS_PER_SET)
 
-  constructor(words: Words, table: Table, cells: Cells, reading: Reading, onFull: OnFull) {
+  constructor(
+    words: Words,
+    table: Table,
+    cells: Cells,
+    reading: Reading,
+    { onFull, record = 0, isOutdated = () => false, others }: InsertionOptions,
+  ) {
     this.#words = words
     this.#table = table
     this.#cells = cells
     this.#reading = reading
     this.#onFull = onFull
+    this.#record = record
+    this.#isOutdated = isOutdated
+    this.#others = others
   }
 
   /**
@@ -121,7 +155,7 @@ export class Insertion {
     const v = this.#chosen
     const wasLive = (v & STATE) === LIVE
     if (wasLive && load(this.#words, this.#table.base(way) + ADM) !== v) return true
-    if (wasLive && this.#table.isNamed(way, lo, hi)) return true
+    if (wasLive && this.#table.isOfKey(way, lo, hi)) return true
     const named = this.#claim(way, lo, hi)
     if (named !== undefined && this.#isOnly(way, named, lo, hi)) {
       const base = this.#table.base(way)
@@ -177,6 +211,7 @@ export class Insertion {
     this.#reading.take()
     this.#readWords(first, 0)
     this.#readWords(second, WAYS_PER_SET)
+    if (this.#others !== undefined) this.#convertLive(this.#others, first, second)
     let named = -1
     let least = -1
     let leastTotal = COUNT
@@ -199,7 +234,7 @@ export class Insertion {
         const total = this.#cells.mostUsed(v)
         const tick = read(this.#words, base + TICK) // plain: the claim checks again
         const isEmpty = total === 0 && this.#cells.isPast(base, tick, this.#reading)
-        if (state === FREE || isEmpty || this.#cells.isExpired(base, tick, this.#reading)) {
+        if (state === FREE || isEmpty || this.#isExpired(base, tick)) {
           empties++
           if (empty < 0 || state === FREE) empty = i
         } else if (total < leastTotal || least < 0) {
@@ -223,6 +258,24 @@ export class Insertion {
     return wayOf(best, first, second)
   }
 
+  /** Converts the cells of other records that still count. */
+  #convertLive(others: OtherCells, first: number, second: number): void {
+    for (let i = 0; i < 2 * WAYS_PER_SET; i++) {
+      const way = wayOf(i, first, second)
+      const base = this.#table.base(way)
+      if ((this.#adms[i]! & STATE) !== LIVE || !others.isOther(base)) continue
+      if (others.hasExpired(base)) continue
+      others.convert(way)
+      this.#adms[i] = load(this.#words, base + ADM)
+    }
+  }
+
+  /** Whether all counts of a cell have expired, by its own record. */
+  #isExpired(base: number, tick: number): boolean {
+    if (this.#others?.isOther(base)) return this.#others.hasExpired(base)
+    return this.#cells.isExpired(base, tick, this.#reading)
+  }
+
   /**
    * The blocked way whose block ends soonest, or -1. Unless `onFull` is 'evict', a key that still counts
    * keeps its way, so only expired ways are considered.
@@ -236,7 +289,7 @@ export class Insertion {
       const base = this.#table.base(wayOf(i, first, second))
       if ((v & STATE) !== LIVE || !this.#cells.isBlocked(base, v, nowMs)) continue
       const tick = read(this.#words, base + TICK) // plain: the claim checks again
-      if (this.#onFull !== 'evict' && !this.#cells.isExpired(base, tick, this.#reading)) continue
+      if (this.#onFull !== 'evict' && !this.#isExpired(base, tick)) continue
       const ms = this.#cells.blockedMs(base, nowMs)
       if (soonest >= 0 && ms >= soonestMs) continue
       soonest = i
@@ -266,7 +319,9 @@ export class Insertion {
     this.#reading.take() // after the tick: what has expired by this tick has expired by any later one
     const isBlocked = this.#cells.isBlocked(base, v, this.#reading.nowMs)
     if (isBlocked && !this.#endsBlock) return undefined // blocked since it was chosen
-    const expired = this.#cells.isExpired(base, tick, this.#reading)
+    const isOther = this.#others?.isOther(base) === true
+    const expired = this.#isExpired(base, tick)
+    if (isOther && !expired && (v & STATE) === LIVE) return undefined // to be converted first
     const payload = this.#cells.inherited(v, expired)
     const wasLive = (v & STATE) === LIVE
     const stillCounts = wasLive && (payload > 0 || !this.#cells.isPast(base, tick, this.#reading))
@@ -280,18 +335,36 @@ export class Insertion {
     }
     this.#cells.epochs.count(base)
     if (wasLive) add(words, HEADER.KEYS, -1)
+    // After the claim: so the record of a way only rises (`algorithms/conversion.ts`).
+    if (this.#isOutdated()) {
+      store(words, base + ADM, (mine & ~STATE) | FREE)
+      add(words, HEADER.CLAIMING, -1)
+      this.#countEvicted(wasLive, stillCounts, isBlocked)
+      return undefined
+    }
     // Without a name the way was never used: a former key leaves its name, its tick and the buckets of its
     // laps.
     if (read(words, NAMES_AT + way) === 0) this.#cells.begin(base, this.#reading)
-    write(words, base + HI, hi) // plain: the store of NAMED publishes both
+    write(words, base + HI, hi | this.#record) // plain: the store of NAMED publishes both
     write(words, NAMES_AT + way, lo)
+    if (isOther) this.#carry(base, payload)
     const named = (mine & ~STATE) | NAMED
     store(words, base + ADM, named)
     add(words, HEADER.CLAIMING, -1)
-    if (wasLive) count(words, HEADER.EVICTED, 1)
-    if (stillCounts) count(words, HEADER.EVICTED_LIVE, 1)
-    if (isBlocked) count(words, HEADER.BLOCKS_EVICTED, 1)
+    this.#countEvicted(wasLive, stillCounts, isBlocked)
     return named
+  }
+
+  #countEvicted(wasLive: boolean, stillCounts: boolean, isBlocked: boolean): void {
+    if (wasLive) count(this.#words, HEADER.EVICTED, 1)
+    if (stillCounts) count(this.#words, HEADER.EVICTED_LIVE, 1)
+    if (isBlocked) count(this.#words, HEADER.BLOCKS_EVICTED, 1)
+  }
+
+  /** Keeps the counts of a claimed cell of another record: its buckets count nothing by this one. */
+  #carry(base: number, units: number): void {
+    this.#cells.enter(base, this.#reading)
+    if (units > 0) this.#cells.carry(base, units)
   }
 
   /**
@@ -309,7 +382,7 @@ export class Insertion {
       for (;;) {
         const x = load(words, adm)
         const state = x & STATE
-        if ((state !== NAMED && state !== LIVE) || !this.#table.isNamed(other, lo, hi)) break
+        if ((state !== NAMED && state !== LIVE) || !this.#table.isOfKey(other, lo, hi)) break
         if (state === LIVE) {
           compareExchange(words, this.#table.base(way) + ADM, named, (named & ~STATE) | FREE)
           return false

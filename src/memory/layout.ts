@@ -2,11 +2,17 @@
  * The map of an arena, and the words for its parts. Other files use these words without explaining them.
  *
  * **Arena.** An arena is one run of 32-bit words in a SharedArrayBuffer or a mapped file. It holds the counts
- * of all keys of one rule. An arena that is all zeros, except for its header, is valid and empty.
+ * of all keys of one rule. An arena that is all zeros, except for its header and its first record, is valid
+ * and empty.
  *
- * **Time.** A rule divides its window into n *granules* of equal length. A granule is the smallest span of
+ * **Records.** A *record* is one version of the rule: its window, its granules, its edge. A changed window
+ * makes a new record. The header says which record holds at present (CURRENT). Each cell says in its name by
+ * which record it counts. `engines/conversion.ts` brings a cell from one record to another.
+ *
+ * **Time.** A record divides its window into n *granules* of equal length. A granule is the smallest span of
  * time that the limiter distinguishes. Its length is the granularity. A *tick* is the number of a granule:
- * floor(now * n / window).
+ * floor(now * n / window) + the record's SHIFT. The shift makes each tick of a record at least two rings
+ * greater than all ticks of earlier records, so the ticks of a cell only rise when it changes its record.
  *
  * **Counts.** A *bucket* is a word that counts the units charged in one tick. The buckets of a key form a
  * *ring*: slot t mod ring holds the bucket of tick t. A ring has n + 1 buckets, because a window that ends
@@ -16,9 +22,9 @@
  * a word that counts a whole range of buckets. Only windows of more than 256 granules have nodes
  * (`range-sum/`), and their rings have some spare buckets.
  *
- * **Keys.** A *fingerprint* is the 64-bit hash of a key. The arena holds fingerprints, never keys. A *way* is
- * a place for one key. Its *name* is the fingerprint of the key that has it, and its *cell* is the words that
- * hold the state of that key. `base` is the index of a cell's first word. A *set* is 16 ways whose names
+ * **Keys.** A *fingerprint* is the 57-bit hash of a key. The arena holds fingerprints, never keys. A *way* is
+ * a place for one key. Its *name* is the fingerprint of the key that has it together with the cell's record,
+ * and its *cell* is the words that hold the state of that key. `base` is the index of a cell's first word. A *set* is 16 ways whose names
  * share a cache line. A key may have a way in either of two sets.
  *
  * **The admission word** (ADM) of a cell decides whether the key has room. Its parts:
@@ -38,9 +44,10 @@
  * whether a refund by key has taken from the bucket since.
  *
  *     header   128 words, 8 cache lines: what the arena is, its limit, its statistics (`HEADER`)
+ *     records  64 records of 8 words (`RECORD`)
  *     names    sets of 16 words: for each way the low half of its name; one cache line for each set
  *     cells    one for each way, in the same order:
- *                HI       the high half of the name
+ *                HI       the high half of the name: hash:25 | converting:1 | record:6
  *                ADM      epoch:8 | state:2 | total:22
  *                TICK     the cell's tick: the newest tick that any thread has brought it to
  *                AS_OF    epoch:8 | noted:1 | time:23     time: the tick; with the smooth edge, in sixteenths
@@ -63,30 +70,31 @@ import { MAX_BUCKETS, MOST_LINEAR } from '../core/rule.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes if a word changes its place or its meaning. */
-export const LAYOUT_VERSION = 5
+export const LAYOUT_VERSION = 6
 
 export const HEADER = {
   MAGIC: 0,
   VERSION: 1,
-  /** Granules in a window, 1 to 2^20. */
+  /** The granules of a window for which the cells are made, 1 to 2^20: those of the first record. */
   BUCKETS: 2,
   SETS: 3,
-  /** The window in milliseconds, a double: words 4 and 5. */
-  WINDOW_MS: 4,
+  /** The number of records that have been given out, 1 to `MOST_RECORDS` or more. It only rises. */
+  RECORDS_USED: 4,
   /** The arena's origin: the clock's reading at creation, in milliseconds, a double: words 6 and 7. */
   ORIGIN_MS: 6,
   SEED_0: 8,
   SEED_1: 9,
-  /** An index into `EDGES`. */
-  EDGE: 10,
   /** An index into `ON_FULL`. */
   ON_FULL: 11,
-  /** The limit. Any thread may store another one at any time. Each decision reads it. */
-  LIMIT: 12,
+  /**
+   * The rule that holds at present: record:8 | limit:24. Any thread may replace it at any time. Each decision
+   * reads it. Both are in one word, so that they change together.
+   */
+  CURRENT: 12,
   /** An index into `SUMS`. */
   RANGE_SUM: 13,
   /**
-   * Counts changes of the limit, and calls of `clearAll`. A thread with pending calls of `wait` waits on this
+   * Counts changes of the rule, and calls of `clearAll`. A thread with pending calls of `wait` waits on this
    * word (`memory/limit.ts`).
    */
   UPDATES: 14,
@@ -138,7 +146,7 @@ export const HEADER = {
   SHADOW_DENIED: 112,
   /** `COUNT_REFUSED` and `SHADOW`. They never change. */
   FLAGS: 114,
-  /** The rule's option `unit`, or 0: words 116 and 117 (`memory/unit.ts`). LIMIT is in such units. */
+  /** The rule's option `unit`, or 0: words 116 and 117 (`memory/unit.ts`). The limit is in such units. */
   UNIT: 116,
 } as const
 export const HEADER_WORDS = 128
@@ -149,6 +157,28 @@ export const RULE_NAME_WORDS = 32
 export const COUNT_REFUSED = 1
 export const SHADOW = 2
 
+/** CURRENT: the index of the record above, the limit below. */
+export const CURRENT_RECORD_SHIFT = 24
+export const CURRENT_LIMIT = 0xffffff
+
+/** Offsets in a record. */
+export const RECORD = {
+  /** The window in milliseconds, a double: words 0 and 1. */
+  WINDOW_MS: 0,
+  /** Granules in the window, 1 to 2^20. */
+  BUCKETS: 2,
+  /** Added to each tick, modulo `Shape.modulus`. */
+  SHIFT: 3,
+  /** An index into `EDGES`. */
+  EDGE: 4,
+  /** An index into `ALGORITHMS`. */
+  ALGORITHM: 5,
+} as const
+export const RECORD_WORDS = 8
+/** A record is never used again, so a rule can have this many windows in its life. */
+export const MOST_RECORDS = 64
+
+export const ALGORITHMS = ['sliding-window'] as const
 export const EDGES = ['strict', 'smooth'] as const
 export const ON_FULL = ['evict', 'deny', 'allow'] as const
 /**
@@ -167,6 +197,12 @@ export const MOST_BLOCKED = WAYS_PER_SET
 
 /** Offsets in a cell. */
 export const HI = 0
+/** HI: the bits of the key's hash. The others are 0 in a fingerprint. */
+export const HASH = ~0x7f
+/** HI: set while the cell changes to the record that the lower bits name (`engines/conversion.ts`). */
+export const CONVERTING = 0x40
+/** HI: the record of the cell. */
+export const CELL_RECORD = 0x3f
 export const ADM = 1
 export const TICK = 2
 export const AS_OF = 3
@@ -227,11 +263,20 @@ export const PER_SECOND = 16
 /** UNTIL: blocked for ever. */
 export const FOR_EVER = 0xffffffff
 
-/** The size of each part of an arena, and where it begins, in words. */
+/** The size of each part of an arena, where it begins, in words, and how one of its records counts time. */
 export interface Shape {
   readonly windowMs: number
   /** Granules in a window. */
   readonly buckets: number
+  /** The index of the record, 0 to `MOST_RECORDS` - 1. */
+  readonly record: number
+  /** Added to each tick of the record. */
+  readonly shift: number
+  /** The granules of the window for which the cells are made: those of the first record. */
+  readonly cellBuckets: number
+  /** The fewest and the most granules of a window that the cells can count. */
+  readonly leastBuckets: number
+  readonly mostBuckets: number
   readonly sums: Sums
   /** Buckets in a cell: `buckets` + 1, or more if there are nodes. */
   readonly ring: number
@@ -249,7 +294,8 @@ export interface Shape {
   readonly words: number
 }
 
-export const NAMES_AT = HEADER_WORDS
+export const RECORDS_AT = HEADER_WORDS
+export const NAMES_AT = RECORDS_AT + MOST_RECORDS * RECORD_WORDS
 /**
  * The load of a table with `maxKeys` keys. With two sets of 16 ways none overflowed. Sets of 8 ways overflow
  * from a load of 0.71.
@@ -277,7 +323,7 @@ export function sumsFor(buckets: number, requested?: Sums): Sums {
 export const MOST_BLOCKS = 64
 
 /**
- * The shape of an arena. With nodes, the ring is a multiple of the span of its largest blocks, and at least
+ * The shape of an arena, by its first record. With nodes, the ring is a multiple of the span of its largest blocks, and at least
  * one such span longer than the window. So all that a block counted in its last lap has left the window when
  * it takes the next lap.
  */
@@ -294,8 +340,23 @@ export function shapeFor(windowMs: number, buckets: number, sets: number, sums: 
   const extraAt = waysAt + ways * wayWords
   const extraWords = EXTRA_WORDS
   const words = extraAt + ways * extraWords
-  const counts = { windowMs, buckets, sums, ring, blocks, upper, modulus, sets, ways }
+  const time = { windowMs, buckets, record: 0, shift: 0, cellBuckets: buckets }
+  const limits = {
+    leastBuckets: leastBuckets(buckets, sums, hasUpper),
+    mostBuckets: ring - (blocks && span) - 1,
+  }
+  const counts = { ...time, ...limits, sums, ring, blocks, upper, modulus, sets, ways }
   return { ...counts, wayWords, waysAt, extraAt, extraWords, words }
+}
+
+/**
+ * The fewest granules of a window that the nodes of such cells can count: no node may span more than three
+ * windows, or it could count more than fits into 24 bits. The largest node of a Fenwick tree spans the ring.
+ */
+function leastBuckets(cellBuckets: number, sums: Sums, hasUpper: boolean): number {
+  if (sums === 'linear') return 1
+  if (sums === 'fenwick') return Math.max(MOST_LINEAR + 1, Math.ceil(cellBuckets / 2))
+  return hasUpper ? MOST_BLOCKS * BLOCK + 1 : MOST_LINEAR + 1
 }
 
 /** Every key has two sets to choose from. */
@@ -306,9 +367,7 @@ export function setsFor(maxKeys: number): number {
   return Math.max(MIN_SETS, Math.ceil(maxKeys / MAX_LOAD / WAYS_PER_SET))
 }
 
-/** Whether a header may have these values. */
-export function isShape(buckets: number, sets: number, windowMs: number): boolean {
-  return (
-    buckets >= 1 && buckets <= MAX_BUCKETS && sets >= MIN_SETS && windowMs >= 1 && Number.isFinite(windowMs)
-  )
+/** Whether a record may have these values. */
+export function isWindow(buckets: number, windowMs: number): boolean {
+  return buckets >= 1 && buckets <= MAX_BUCKETS && windowMs >= 1 && Number.isFinite(windowMs)
 }

@@ -1,6 +1,6 @@
-import { isLimit } from '../core/rule.js'
 import { HEADER } from './layout.js'
-import { add, notify, read, store, type Words } from './words.js'
+import { changeCurrentLimit, isCurrent, limitIn, recordIn } from './records.js'
+import { add, notify, read, type Words } from './words.js'
 
 /**
  * Changes the limit for all threads. The limit is stored before the count of updates. A thread that reads the
@@ -8,7 +8,7 @@ import { add, notify, read, store, type Words } from './words.js'
  * (`core/word-watch.ts`). Threads watch the count of `first`, the first arena of the buffer.
  */
 export function changeLimit(words: Words, limit: number, first: Words = words): void {
-  store(words, HEADER.LIMIT, limit)
+  changeCurrentLimit(words, limit)
   announceChange(first)
 }
 
@@ -18,29 +18,40 @@ export function announceChange(words: Words): void {
   notify(words, HEADER.UPDATES)
 }
 
-/** The limit of a rule, for one thread. */
-export class RuleLimit {
+/** The rule that holds at present, for one thread: its limit, and the record that it counts by. */
+export class PresentRule {
   readonly #words: Words
-  #lastValid = 1
+  readonly #takeRecord: (record: number) => boolean
+  #record: number
+  #word = -1
+  #limit = 1
 
-  constructor(words: Words) {
+  /**
+   * `record` is the record that the thread counts by. `takeRecord` goes on with another one. It returns false
+   * if it can't, because something else has written to the record.
+   */
+  constructor(words: Words, record: number, takeRecord: (record: number) => boolean) {
     this.#words = words
+    this.#record = record
+    this.#takeRecord = takeRecord
   }
 
-  get value(): number {
-    const limit = read(this.#words, HEADER.LIMIT)
-    return limit === this.#lastValid ? limit : this.#changed(limit)
-  }
-
-  set value(limit: number) {
-    changeLimit(this.#words, limit)
+  /** The limit. Notices a change, and then calls `takeRecord` if the record is another one. */
+  get limit(): number {
+    const word = read(this.#words, HEADER.CURRENT)
+    if (word !== this.#word) this.#change(word)
+    return this.#limit
   }
 
   /**
-   * An invalid limit means that something else has written to the memory: the last valid one stays in force.
+   * An invalid rule means that something else has written to the memory: the last valid one stays in force.
    */
-  #changed(limit: number): number {
-    if (isLimit(limit)) this.#lastValid = limit
-    return this.#lastValid
+  #change(word: number): void {
+    if (!isCurrent(this.#words, word)) return
+    const record = recordIn(word)
+    if (record !== this.#record && !this.#takeRecord(record)) return
+    this.#record = record
+    this.#word = word
+    this.#limit = limitIn(word)
   }
 }

@@ -1,9 +1,9 @@
-import { ADM, HI, LIVE, NAMES_AT, type Shape, STATE, WAYS_PER_SET } from './layout.js'
+import { ADM, HASH, HI, LIVE, NAMES_AT, type Shape, STATE, WAYS_PER_SET } from './layout.js'
 import { load, read, type Words } from './words.js'
 
 /**
  * Finds a key's way. A key has two sets, chosen from its fingerprint by multiply-shift. (A mask would round
- * the table up to a power of two.) In each set it has a *home*, the way at which a lookup starts. Names are
+ * the table up to a power of two.) It finds the cells of one record. In each set it has a *home*, the way at which a lookup starts. Names are
  * read plainly. They are only a hint: the caller reads them again after the way's admission word.
  */
 export class Table {
@@ -11,12 +11,14 @@ export class Table {
   readonly #sets: number
   readonly #waysAt: number
   readonly #wayWords: number
+  readonly #record: number
 
   constructor(words: Words, shape: Shape) {
     this.#words = words
     this.#sets = shape.sets
     this.#waysAt = shape.waysAt
     this.#wayWords = shape.wayWords
+    this.#record = shape.record
   }
 
   /** The index of a way's first word. */
@@ -37,9 +39,16 @@ export class Table {
     return set < end ? set : set - end
   }
 
-  /** Whether the way has this name, by plain reads. */
+  /** Whether the way has this name and this record, by plain reads. */
   isNamed(way: number, lo: number, hi: number): boolean {
-    return read(this.#words, NAMES_AT + way) === lo && read(this.#words, this.base(way) + HI) === hi
+    const words = this.#words
+    return read(words, NAMES_AT + way) === lo && read(words, this.base(way) + HI) === (hi | this.#record)
+  }
+
+  /** Whether the way has this name, by plain reads, with any record. */
+  isOfKey(way: number, lo: number, hi: number): boolean {
+    const words = this.#words
+    return read(words, NAMES_AT + way) === lo && ((read(words, this.base(way) + HI) ^ hi) & HASH) === 0
   }
 
   /** The way in the key's first set at which a lookup starts. */
@@ -88,10 +97,11 @@ export class Table {
   #scan(set: number, lo: number, hi: number): number {
     const words = this.#words
     const names = NAMES_AT + set
+    const named = hi | this.#record
     const home = lo & (WAYS_PER_SET - 1)
     for (let i = 0; i < WAYS_PER_SET; i++) {
       const place = (home + i) & (WAYS_PER_SET - 1)
-      if (read(words, names + place) === lo && read(words, this.base(set + place) + HI) === hi)
+      if (read(words, names + place) === lo && read(words, this.base(set + place) + HI) === named)
         return set + place
     }
     return -1

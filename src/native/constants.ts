@@ -32,7 +32,11 @@ type Numbers = Readonly<Record<string, number>>
 export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>> = {
   Word: {
     LAYOUT_VERSION: layout.LAYOUT_VERSION,
-    HEADER_LIMIT: layout.HEADER.LIMIT,
+    HEADER_CURRENT: layout.HEADER.CURRENT,
+    CURRENT_RECORD_SHIFT: layout.CURRENT_RECORD_SHIFT,
+    CURRENT_LIMIT: layout.CURRENT_LIMIT,
+    MOST_RECORDS: layout.MOST_RECORDS,
+    CELL_RECORD: layout.CELL_RECORD,
     HEADER_NEWEST: layout.HEADER.NEWEST,
     NAMES_AT: layout.NAMES_AT,
     MAX_BUCKETS,

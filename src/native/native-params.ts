@@ -25,6 +25,11 @@ export const PARAM = {
   READS_CLOCK: 10,
   /** Written by the addon: how many it admitted. */
   ADMITTED: 11,
+  /** The record, and what it adds to each tick. */
+  RECORD: 12,
+  SHIFT: 13,
+  /** The granules of the window for which the cells are made. */
+  CELL_BUCKETS: 14,
 } as const
 export const PARAM_COUNT = Object.keys(PARAM).length
 
@@ -77,13 +82,16 @@ export const SEEN_WORDS = 4
 /** One reading of the clock holds for this many keys of a batch. The clock costs a third of a decision. */
 export const KEYS_PER_READING = 64
 
-/** Params that describe the arena; the caller sets the rest for each call. */
+/** Params that describe the arena by one of its records; the caller sets the rest for each call. */
 export function paramsFor({ shape, originMs, edge }: Arena): NativeParams {
   const params = new Float64Array(PARAM_COUNT)
   params[PARAM.WINDOW_MS] = shape.windowMs
   params[PARAM.ORIGIN_MS] = originMs
   params[PARAM.BUCKETS] = shape.buckets
   params[PARAM.SETS] = shape.sets
+  params[PARAM.RECORD] = shape.record
+  params[PARAM.SHIFT] = shape.shift
+  params[PARAM.CELL_BUCKETS] = shape.cellBuckets
   params[PARAM.IS_SMOOTH] = edge === 'smooth' ? 1 : 0
   params[PARAM.SUMS] = SUMS.indexOf(shape.sums)
   return params

@@ -1,4 +1,5 @@
 import { type Clock, monotonicClock } from '../core/clock.js'
+import type { Arena } from '../memory/arena.js'
 import type { Arenas } from '../memory/arenas.js'
 import { COUNT } from '../memory/layout.js'
 import { addonForArena } from './addon.js'
@@ -21,7 +22,7 @@ export class NativeSeries {
   /** Whether the addon reads the clock. Otherwise the caller has taken the reading. */
   readonly readsClock: boolean
   readonly #run: () => void
-  readonly #rules: number
+  readonly #arenas: Arenas
   readonly #words: Int32Array
   readonly #doubles: Float64Array
 
@@ -33,13 +34,14 @@ export class NativeSeries {
     const [addon] = addons
     if (addon === undefined || addons.includes(undefined)) return undefined
     const words = arenas.map((arena) => arena.words)
-    return new NativeSeries(addon.series(words, arenas.map(paramsFor), calls), addon.readsClock, clock, calls)
+    const run = addon.series(words, arenas.map(paramsFor), calls)
+    return new NativeSeries(run, arenas, addon.readsClock, clock, calls)
   }
 
-  constructor(run: () => void, canReadClock: boolean, clock: Clock, calls: Int32Array) {
+  constructor(run: () => void, arenas: Arenas, canReadClock: boolean, clock: Clock, calls: Int32Array) {
     this.readsClock = canReadClock && clock === monotonicClock
     this.#run = run
-    this.#rules = calls.length / CALL_WORDS
+    this.#arenas = arenas
     this.#words = calls
     this.#doubles = new Float64Array(calls.buffer)
   }
@@ -65,11 +67,16 @@ export class NativeSeries {
     this.#run()
     words[CALL.READS_CLOCK] = 0 // the calls of one rule use this word, too
     let admitted = 0
-    while (admitted < this.#rules && this.#statusOf(admitted) === STATUS.DONE) admitted++
+    while (admitted < this.#arenas.length && this.#statusOf(admitted) === STATUS.DONE) admitted++
     return admitted
   }
 
-  /** Whether this rule refused the last call and so ended it. If not, TypeScript has to decide by it. */
+  /** Whether these are the arenas, by their records, that it decides on. */
+  isOf(rules: readonly { readonly arena: Arena }[]): boolean {
+    return this.#arenas.every((arena, i) => arena === rules[i]!.arena)
+  }
+
+  /** Whether the last call refused by this rule. Otherwise TypeScript decides by it. */
   isRefusedBy(rule: number): boolean {
     return this.#statusOf(rule) === STATUS.REFUSED
   }

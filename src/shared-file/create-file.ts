@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { planFor, writeHeaders } from '../memory/arenas.js'
-import { HEADER, HEADER_WORDS, MAGIC } from '../memory/layout.js'
+import { HEADER, MAGIC, NAMES_AT } from '../memory/layout.js'
 import { write } from '../memory/words.js'
 import type { NativeFiles } from '../native/files.js'
 import { beginTime } from './file-clock.js'
@@ -66,7 +66,7 @@ function fill(files: NativeFiles, { path, fd }: OpenFile, bytes: number, headers
   ftruncateSync(fd, 0)
   try {
     files.allocate(fd, bytes)
-    for (const { header, start } of headers) writeSync(fd, header, 0, 4 * HEADER_WORDS, 4 * start)
+    for (const { header, start } of headers) writeSync(fd, header, 0, header.byteLength, 4 * start)
     fsyncSync(fd)
   } catch (error) {
     unlinkSync(path) // also frees the space that could be allocated
@@ -98,7 +98,7 @@ function isAllZeros(fd: number): boolean {
   }
 }
 
-/** The header of an arena, which begins at word `start` of the file. */
+/** The header and the first record of an arena, which begins at word `start` of the file. */
 interface PlacedHeader {
   readonly header: Int32Array
   readonly start: number
@@ -106,7 +106,7 @@ interface PlacedHeader {
 
 function headersFor({ rules, maxKeys, onFull }: ArenaOptions, machine: Machine): PlacedHeader[] {
   const { shapes, starts } = planFor(rules, maxKeys)
-  const headers = rules.map(() => new Int32Array(HEADER_WORDS))
+  const headers = rules.map(() => new Int32Array(NAMES_AT))
   writeHeaders(headers, shapes, rules, onFull, machine.monotonicMs())
   for (const [i, header] of headers.entries()) {
     write(header, HEADER.MAX_KEYS, maxKeys)

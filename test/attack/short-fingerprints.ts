@@ -12,7 +12,7 @@ const BUILT = fileURLToPath(new URL('../../../esm', import.meta.url))
  */
 const PATCHES = [
   ['this.lo = v1 ^ v3 || 1;', 'this.lo = Math.imul((v1 ^ v3) & 0xff, 0x01010101) || 1;'],
-  ['this.hi = v1 ^ v3;', 'this.hi = this.lo;'],
+  ['this.hi = (v1 ^ v3) & HASH;', 'this.hi = 0;'],
 ] as const
 
 export interface ShortBuild {

@@ -4,7 +4,7 @@ import type { Rule as CheckedRule } from '#millrace/core/rule.js'
 import type { InlineEngine } from '#millrace/engines/inline.js'
 import type { Arena } from '#millrace/memory/arena.js'
 import type { Arenas } from '#millrace/memory/arenas.js'
-import { ADM, CLAIMED, HI, NAMES_AT, TICK } from '#millrace/memory/layout.js'
+import { ADM, CLAIMED, HASH, HI, NAMES_AT, TICK } from '#millrace/memory/layout.js'
 import type { Built } from './copy.js'
 import type { Decided } from './decided.js'
 import { Ledger } from './ledger.js'
@@ -178,7 +178,7 @@ export class Simulation {
   #keyOf({ words, shape }: Arena, way: number): number | undefined {
     const base = shape.waysAt + way * shape.wayWords
     for (const [key, { lo, hi }] of this.#fingerprints) {
-      if (words[NAMES_AT + way] === lo && words[base + HI] === hi) return key
+      if (words[NAMES_AT + way] === lo && (words[base + HI]! & HASH) === hi) return key
     }
     return undefined
   }
@@ -405,8 +405,8 @@ export class Simulation {
     const [first, second] = this.scenario.homes?.[key] ?? [0, 1]
     const step = (second - first - 1 + sets) % sets
     const lo = Math.ceil((first / sets) * 2 ** 32) + 64 * key
-    const hi = sets === 2 ? 64 * key : Math.ceil((step / (sets - 1)) * 2 ** 32) + 64 * key
-    return { lo: lo | 0, hi: hi | 0 }
+    const hi = (sets === 2 ? 0 : Math.ceil((step / (sets - 1)) * 2 ** 32) + ~HASH) + 128 * key
+    return { lo: lo | 0, hi: hi & HASH }
   }
 }
 

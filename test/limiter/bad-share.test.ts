@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { attachLimiter, MillraceError, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { HEADER, HEADER_WORDS } from '#millrace/memory/layout.js'
+import { HEADER, NAMES_AT, RECORD, RECORDS_AT } from '#millrace/memory/layout.js'
 import { assertRaises, limiterWith } from './support.js'
 
 /** A share with a copy of the memory, which the test may damage. */
@@ -32,7 +32,7 @@ test('memory that is not an arena is refused: unshared, small, empty, foreign', 
   const foreign = new SharedArrayBuffer(share.buffer.byteLength)
   new Uint8Array(foreign).fill(0x55)
   const unshared = new ArrayBuffer(share.buffer.byteLength)
-  const sizes = [0, 1, 3, 4, 255, 4 * HEADER_WORDS, 1 << 16].map((bytes) => new SharedArrayBuffer(bytes))
+  const sizes = [0, 1, 3, 4, 255, 4 * NAMES_AT, 1 << 16].map((bytes) => new SharedArrayBuffer(bytes))
   for (const buffer of [null, undefined, {}, 5, unshared, new Uint8Array(8), foreign, ...sizes]) {
     const act = () => attachLimiter({ ...share, buffer: buffer as never })
     assertRaises(act, 'ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', inspect(buffer))
@@ -42,7 +42,7 @@ test('memory that is not an arena is refused: unshared, small, empty, foreign', 
 test('a truncated arena is refused with the number of bytes that it should have', () => {
   const { share } = copyOfShare()
   const { byteLength } = share.buffer
-  for (const bytes of [4 * HEADER_WORDS, byteLength / 2, byteLength - 4]) {
+  for (const bytes of [4 * NAMES_AT, byteLength / 2, byteLength - 4]) {
     const cut = new SharedArrayBuffer(bytes)
     new Int32Array(cut).set(new Int32Array(share.buffer, 0, bytes / 4))
     const act = () => attachLimiter({ ...share, buffer: cut })
@@ -53,12 +53,12 @@ test('a truncated arena is refused with the number of bytes that it should have'
 
 const TAMPERED: Record<string, number[]> = {
   MAGIC: [0, 1, -1],
-  VERSION: [0, 1, 4, 6, -1],
+  VERSION: [0, 1, 5, 7, -1],
   BUCKETS: [0, -1, 61, 2 ** 20 + 1, 2 ** 31 - 1],
   SETS: [0, 1, -2, 3, 2 ** 31 - 1],
-  LIMIT: [0, -1, 2 ** 22 - 1],
   RANGE_SUM: [-1, 3],
-  EDGE: [-1, 2],
+  RECORDS_USED: [0, -1],
+  CURRENT: [0, -1, (1 << 24) | 5, 2 ** 22 - 1],
   ON_FULL: [-1, 3],
   FLAGS: [-1, 4],
 }
@@ -75,13 +75,28 @@ for (const [name, values] of Object.entries(TAMPERED)) {
 test('an arena with an impossible window or origin is refused', () => {
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, 0, -60_000]) {
     const { share, doubles } = copyOfShare()
-    doubles[HEADER.WINDOW_MS / 2] = value
+    doubles[(RECORDS_AT + RECORD.WINDOW_MS) / 2] = value
     assertRaises(() => attachLimiter(share), 'ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', `window ${value}`)
   }
   for (const value of [Number.NaN, Number.NEGATIVE_INFINITY]) {
     const { share, doubles } = copyOfShare()
     doubles[HEADER.ORIGIN_MS / 2] = value
     assertRaises(() => attachLimiter(share), 'ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', `origin ${value}`)
+  }
+})
+
+test('an arena with a damaged record is refused', () => {
+  for (const [name, values] of Object.entries({ BUCKETS: [0, 59, 61], EDGE: [-1, 2], ALGORITHM: [-1, 1] })) {
+    for (const value of values) {
+      const { share, words } = copyOfShare()
+      words[RECORDS_AT + RECORD[name as keyof typeof RECORD]] = value
+      assertRaises(
+        () => attachLimiter(share),
+        'ERR_MILLRACE_INVALID_SHARE',
+        'shared.buffer',
+        `${name} ${value}`,
+      )
+    }
   }
 })
 

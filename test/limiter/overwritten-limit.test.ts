@@ -10,7 +10,7 @@ function made(limit = 3): { limiter: Limiter; overwrite(word: number): void } {
   const limiter = createLimiter({ limit, window: '1h', maxKeys: 100, clock: manualClock() })
   limiter.peek('nobody') // reads the limit
   const words = new Int32Array(limiter.share().buffer)
-  return { limiter, overwrite: (word) => void Atomics.store(words, HEADER.LIMIT, word) }
+  return { limiter, overwrite: (word) => void Atomics.store(words, HEADER.CURRENT, word) }
 }
 
 for (const word of NO_LIMITS) {
@@ -35,7 +35,7 @@ test('the threads of a pool keep deciding by the previous limit', async () => {
   assert.ok((await limiter.check('key')).allowed)
   const words = new Int32Array(limiter.share().buffer)
   for (const word of NO_LIMITS) {
-    Atomics.store(words, HEADER.LIMIT, word)
+    Atomics.store(words, HEADER.CURRENT, word)
     const batch = await limiter.checkMany(Array(20).fill(`many ${word}`))
     assert.is(
       batch.allowed.reduce((sum, one) => sum + one, 0),

@@ -17,7 +17,7 @@ for (const edge of EDGES) {
         assert.is(found.shape.sums, sums)
         assert.is(found.words.length, made.shape.words)
         assert.equal([found.edge, found.onFull, found.originMs], [edge, onFull, 123.5])
-        assert.is(found.words[HEADER.LIMIT], 7)
+        assert.is(found.words[HEADER.CURRENT], 7)
       })
     }
   }
@@ -30,7 +30,7 @@ test('every arena has a hash seed of its own, of 64 bits', () => {
     assert.is(new Set(arenas.map(({ words }) => words[half])).size, arenas.length)
   }
   // The seed does not overlap the next word.
-  for (const { words } of arenas) assert.is(words[HEADER.EDGE], EDGES.indexOf('strict'))
+  for (const { words } of arenas) assert.is(words[HEADER.SEED_1 + 1], 0)
 })
 
 test('an arena that is too large to allocate is refused with its size in bytes', () => {

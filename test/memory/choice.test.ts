@@ -145,7 +145,7 @@ for (const onFull of ON_FULL) {
     const table = new Table(words, shape)
     const window = new SlidingWindow(words, shape, 'strict', 0)
     const reading = new Reading({ now: () => NOW * 1_000 }, new Ticks(rule.windowMs, WINDOW, shape.modulus))
-    const insertion = new Insertion(words, table, window, reading, onFull)
+    const insertion = new Insertion(words, table, window, reading, { onFull })
     words[HEADER.NEWEST] = NOW * 16 + 16
     const rooms = new Set<boolean>()
     for (let round = 0; round < 5_000; round++) {

@@ -38,11 +38,11 @@ export function halfSipHash(
   return [lo, v1 ^ v3]
 }
 
-/** The documented fingerprint of a key. */
+/** The documented fingerprint of a key: the last 7 bits of its hash are 0. */
 export function fingerprint(k0: number, k1: number, key: string): [lo: number, hi: number] {
   const isWide = [...key].some((c) => c > '\u00ff')
   const [lo, hi] = isWide
     ? halfSipHash(1, 3, k0 ^ 0x77696465, k1, Buffer.from(key, 'utf16le'))
     : halfSipHash(1, 3, k0, k1, Buffer.from(key, 'latin1'))
-  return [lo || 1, hi]
+  return [lo || 1, hi & ~0x7f]
 }

@@ -4,20 +4,19 @@ import * as assert from 'uvu/assert'
 import layout from '#millrace/memory/layout.js'
 
 /** The index and the range of each word. Versions of this package that agree on them may share one arena. */
-const VERSION_5 = {
+const VERSION_6 = {
   MAGIC: 0x6d696c6c,
   HEADER: {
     MAGIC: 0,
     VERSION: 1,
     BUCKETS: 2,
     SETS: 3,
-    WINDOW_MS: 4,
+    RECORDS_USED: 4,
     ORIGIN_MS: 6,
     SEED_0: 8,
     SEED_1: 9,
-    EDGE: 10,
     ON_FULL: 11,
-    LIMIT: 12,
+    CURRENT: 12,
     RANGE_SUM: 13,
     UPDATES: 14,
     FOLLOWING: 15,
@@ -82,7 +81,17 @@ const VERSION_5 = {
   EXTRA_WORDS: 2,
   PER_SECOND: 16,
   FOR_EVER: 0xffffffff,
-  NAMES_AT: 128,
+  RECORDS_AT: 128,
+  RECORD: { WINDOW_MS: 0, BUCKETS: 2, SHIFT: 3, EDGE: 4, ALGORITHM: 5 },
+  RECORD_WORDS: 8,
+  MOST_RECORDS: 64,
+  CURRENT_RECORD_SHIFT: 24,
+  CURRENT_LIMIT: 0xffffff,
+  HASH: ~0x7f,
+  CONVERTING: 0x40,
+  CELL_RECORD: 0x3f,
+  ALGORITHMS: ['sliding-window'],
+  NAMES_AT: 640,
   MOST_BLOCKS: 64,
   MOST_BLOCKED: 16,
   MIN_SETS: 2,
@@ -90,10 +99,10 @@ const VERSION_5 = {
   SHADOW: 2,
 }
 
-test('the map of an arena of version 5 has not changed: a change needs a new version', () => {
-  const { LAYOUT_VERSION, setsFor, isShape, shapeFor, sumsFor, refundsOf, ...map } = layout
-  assert.is(LAYOUT_VERSION, 5)
-  assert.equal({ ...map }, VERSION_5)
+test('the map of an arena of version 6 has not changed: a change needs a new version', () => {
+  const { LAYOUT_VERSION, setsFor, isWindow, shapeFor, sumsFor, refundsOf, ...map } = layout
+  assert.is(LAYOUT_VERSION, 6)
+  assert.equal({ ...map }, VERSION_6)
 })
 
 test('the refunds of a bucket lie between its lap and its count', () => {
@@ -106,22 +115,21 @@ test('the refunds of a bucket lie between its lap and its count', () => {
   }
 })
 
-test('a header must have 1 to 2^20 buckets, 2 or more sets, and a window of a millisecond or more', () => {
-  for (const [buckets, sets, windowMs] of [
-    [1, 2, 1],
-    [2 ** 20, 2, 1],
-    [60, 2 ** 20, 1e12],
+test('a record must have 1 to 2^20 buckets, and a window of a millisecond or more', () => {
+  for (const [buckets, windowMs] of [
+    [1, 1],
+    [2 ** 20, 1],
+    [60, 1e12],
   ] as const) {
-    assert.is(layout.isShape(buckets, sets, windowMs), true)
+    assert.is(layout.isWindow(buckets, windowMs), true)
   }
-  for (const [buckets, sets, windowMs] of [
-    [0, 2, 1],
-    [2 ** 20 + 1, 2, 1],
-    [1, 1, 1],
-    [1, 2, 0.5],
-    [1, 2, Number.POSITIVE_INFINITY],
+  for (const [buckets, windowMs] of [
+    [0, 1],
+    [2 ** 20 + 1, 1],
+    [1, 0.5],
+    [1, Number.POSITIVE_INFINITY],
   ] as const) {
-    assert.is(layout.isShape(buckets, sets, windowMs), false)
+    assert.is(layout.isWindow(buckets, windowMs), false)
   }
 })
 
@@ -147,6 +155,11 @@ test('an arena has ways for its keys at a load of 80 %, and memory for all words
   assert.equal(layout.shapeFor(60_000, 60, 1_000), {
     windowMs: 60_000,
     buckets: 60,
+    record: 0,
+    shift: 0,
+    cellBuckets: 60,
+    leastBuckets: 1,
+    mostBuckets: 60,
     sums: 'linear',
     ring: 61,
     blocks: 0,
@@ -155,10 +168,10 @@ test('an arena has ways for its keys at a load of 80 %, and memory for all words
     sets: 1_000,
     ways: 16_000,
     wayWords: 66,
-    waysAt: 16_128,
-    extraAt: 16_128 + 16_000 * 66,
+    waysAt: 16_640,
+    extraAt: 16_640 + 16_000 * 66,
     extraWords: 2,
-    words: 16_128 + 16_000 * 68,
+    words: 16_640 + 16_000 * 68,
   })
 })
 

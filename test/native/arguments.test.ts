@@ -13,7 +13,7 @@ const LIMIT = 5
 /** An empty arena with the limit of the params. A batch stops if the two limits differ. */
 function emptyArena(buffer: ArrayBufferLike): Int32Array {
   const words = new Int32Array(buffer)
-  words[HEADER.LIMIT] = LIMIT
+  words[HEADER.CURRENT] = LIMIT
   return words
 }
 
@@ -27,7 +27,7 @@ function rightArguments() {
     allowed: new Uint8Array(2) as unknown,
     at: new Float64Array(2) as unknown,
     seen: new Int32Array(8) as unknown,
-    params: new Float64Array([60_000, 0, 60, 2, 0, 0, LIMIT, 0, 2, 1e6, 0, 0]) as unknown,
+    params: new Float64Array([60_000, 0, 60, 2, 0, 0, LIMIT, 0, 2, 1e6, 0, 0, 0, 0, 60]) as unknown,
     remaining: new Int32Array(2) as unknown,
   }
 }
@@ -158,7 +158,7 @@ function writesOnlyToTheArena(sums: Sums): void {
     const all = new Int32Array(words + 2 * beside)
     const arena = all.subarray(beside, beside + words)
     crypto.getRandomValues(arena)
-    arena[HEADER.LIMIT] = LIMIT
+    arena[HEADER.CURRENT] = LIMIT
     const given = rightArguments()
     ;(given.params as Float64Array)[PARAM.SUMS] = SUMS.indexOf(sums)
     const keys = [3, 20].map((way) => {

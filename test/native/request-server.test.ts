@@ -15,11 +15,11 @@ const RING_WORDS = SLOTS_AT + SLOTS * SLOT_WORDS
 
 function rightArguments() {
   const words = new Int32Array(new SharedArrayBuffer(4 * shapeFor(60_000, 60, 2).words))
-  words[HEADER.LIMIT] = 5
+  words[HEADER.CURRENT] = 5
   return {
     words: words as unknown,
     ring: new Int32Array(new SharedArrayBuffer(4 * RING_WORDS)) as unknown,
-    params: new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0]) as unknown,
+    params: new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0, 0, 0, 60]) as unknown,
   }
 }
 

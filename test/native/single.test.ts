@@ -14,7 +14,7 @@ import { isLeftOut, onSide, type Side } from './sides.js'
 const test = isLeftOut() ? always.skip : always
 const WORDS = shapeFor(60_000, 60, 2).words
 const onShared = (words: number) => new Int32Array(new SharedArrayBuffer(4 * words))
-const rightParams = () => new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0])
+const rightParams = () => new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0, 0, 0, 60])
 const make = (...args: unknown[]) =>
   (addonFor({ MILLRACE_NATIVE: '1' })!.single as (...a: unknown[]) => unknown)(...args)
 
@@ -53,6 +53,9 @@ test('an array that is too short or not aligned, and a param out of range, throw
     [PARAM.WINDOW_MS, 0],
     [PARAM.ORIGIN_MS, Number.NaN],
     [PARAM.BUCKETS, 61],
+    [PARAM.RECORD, 64],
+    [PARAM.SHIFT, 2 ** 32],
+    [PARAM.CELL_BUCKETS, 61],
     [PARAM.SETS, 3],
     [PARAM.SUMS, 3],
   ] as const) {
@@ -62,7 +65,7 @@ test('an array that is too short or not aligned, and a param out of range, throw
       onShared(WORDS),
       params,
       onShared(CALL_WORDS),
-      field === PARAM.SETS || field === PARAM.BUCKETS ? 'words' : 'params',
+      field === PARAM.SETS || field === PARAM.CELL_BUCKETS ? 'words' : 'params',
     )
   }
 })

@@ -62,9 +62,10 @@ export function playOn(values: Values, on?: SharedArrayBuffer | ArrayBuffer): Pl
   params[PARAM.ORIGIN_MS] = values.chance(0.8) ? 1e9 - values.below(1e6) : values.of(NUMBERS)
   params[PARAM.BUCKETS] = buckets
   params[PARAM.SETS] = sets
+  params[PARAM.CELL_BUCKETS] = buckets
   params[PARAM.IS_SMOOTH] = values.below(2)
   params[PARAM.LIMIT] = values.chance(0.8) ? 1 + values.below(40) : MAX_TOTAL
-  words[HEADER.LIMIT] = params[PARAM.LIMIT]! // with another limit the batch would stop at once
+  words[HEADER.CURRENT] = params[PARAM.LIMIT]! // with another limit the batch would stop at once
   params[PARAM.TO] = count
   params[PARAM.FROM] = values.chance(0.7) ? 0 : values.below(count + 1)
   params[PARAM.NOW_MS] = nowMs

@@ -47,7 +47,7 @@ export class RequestCalls {
     const from = values.chance(0.2) ? 2 ** 31 - 1 - values.below(50) : values.below(3_000)
     const count = values.below(MOST_REQUESTS)
     this.#request(given.fingerprints as Int32Array, from, count)
-    words[HEADER.LIMIT] = values.chance(0.9) ? 1 + values.below(40) : values.word()
+    words[HEADER.CURRENT] = values.chance(0.9) ? 1 + values.below(40) : values.word()
     params[PARAM.FROM] = from
     params[PARAM.TO] = (from + count) | 0
     if (values.chance(0.9)) params[PARAM.IS_SMOOTH] = 0

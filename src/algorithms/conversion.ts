@@ -1,0 +1,179 @@
+import type { Reading } from '../core/reading.js'
+import {
+  ADM,
+  BLOCKED,
+  CELL_RECORD,
+  CONVERTING,
+  COUNT,
+  HASH,
+  HI,
+  LIVE,
+  MAX_TOTAL,
+  ONE_EPOCH,
+  type Shape,
+  STATE,
+  TICK,
+} from '../memory/layout.js'
+import type { Table } from '../memory/table.js'
+import { compareExchange, load, read, type Words } from '../memory/words.js'
+import type { Algorithm } from './algorithm.js'
+
+/** How this thread counts by one record. */
+export interface CellView {
+  readonly algorithm: Algorithm
+  readonly reading: Reading
+}
+
+/** How this thread counts by the present record, and by others. */
+export interface CellViews {
+  readonly present: CellView
+  /** Undefined if no sound record has this index. */
+  of(record: number): CellView | undefined
+  /** Goes on with the present rule. Returns whether the record has changed. */
+  refresh(): boolean
+}
+
+/**
+ * Brings a cell from the record it counts by to the present one. A changed window makes a new record. A cell
+ * is converted in its place when a decision next looks for its key. All that it counts at that moment counts
+ * for one window of the new record, from that moment on. So a conversion forgets nothing, and it errs to
+ * refusal for at most one window.
+ *
+ * The name of a cell bears its record (`memory/layout.ts`). A thread knows a cell only by the record that the
+ * thread counts by: to all others the way is not the key's. The steps, to record r:
+ *
+ *  1. *Recount*, by the old record. The total is then what counts, if no other thread adds to it. If the new
+ *     window is longer, the recount is for an earlier moment, so that it has all units of the new window that
+ *     the cell still counts.
+ *  2. *Flip*: CAS(name, old record -> CONVERTING, r). No decision begins on the cell from here on.
+ *  3. *Fence*: load the admission word v, then check that the name is still that of step 2, then CAS(v -> v
+ *     with a new epoch). A decision by the old record that is still under way has loaded its admission word
+ *     before the fence, or it reads the name after the flip. So it can't commit after the fence. The total of
+ *     v now contains every admitted unit, and does not change before step 7.
+ *  4. *Read the clock*, after the fence. Every unit in v was admitted before this reading.
+ *  5. *Advance* the cell's tick to the reading, by r. Its ticks are two rings or more after those of the old
+ *     record. So the old buckets count nothing any more. A thread that still charges one of them finds that
+ *     it is late, as if it had stalled for two laps.
+ *  6. *Carry*: charge the total to the bucket of the tick.
+ *  7. *Finish*: CAS(name, CONVERTING, r -> r).
+ *
+ * A thread that finds a name with CONVERTING does steps 3 to 7 itself, so a dead thread holds up no one. Two
+ * threads at once do no harm: each step may be repeated. If both carry, the total may count twice, for one
+ * window. If the way goes to another key meanwhile, the fence or the last step fails.
+ *
+ * The record of a way only rises: a thread gives a key a way only if its record is still the present one
+ * after its claim (`memory/insertion.ts`). So a thread that stalls after its fence can't advance the tick of
+ * an earlier record's cell, and can't finish another conversion than its own.
+ */
+export class Conversion {
+  readonly #words: Words
+  readonly #table: Table
+  readonly #views: CellViews
+  readonly #record: number
+
+  constructor(words: Words, shape: Shape, table: Table, views: CellViews) {
+    this.#words = words
+    this.#table = table
+    this.#views = views
+    this.#record = shape.record
+  }
+
+  /** Whether the cell counts by another record, or is being converted. By a plain read. */
+  isOther(base: number): boolean {
+    return (read(this.#words, base + HI) & ~HASH) !== this.#record
+  }
+
+  /**
+   * Whether all counts of a cell of another record have expired, at the present reading. A cell that is being
+   * converted has not expired.
+   */
+  hasExpired(base: number): boolean {
+    const name = load(this.#words, base + HI)
+    if ((name & CONVERTING) !== 0) return false
+    const tick = load(this.#words, base + TICK)
+    const view = this.ownView(base, name)
+    return view === undefined || view.algorithm.isExpired(base, tick, view.reading)
+  }
+
+  /**
+   * How the cell's own record counts it. The reading is such that all units count that the present window
+   * covers, and that the cell still has: the present one, or earlier if the present window is longer, but not
+   * before the cell's tick. Undefined if there is no such record, or if `name` is not the cell's name.
+   */
+  ownView(base: number, name: number): CellView | undefined {
+    const view = this.#views.of(name & CELL_RECORD)
+    const tick = load(this.#words, base + TICK)
+    // The name changes before the tick does. So with this name, it is a tick of this record.
+    if (view === undefined || load(this.#words, base + HI) !== name) return undefined
+    const { nowMs, ticks } = this.#views.present.reading
+    const fromMs = nowMs - Math.max(0, ticks.windowMs - view.reading.ticks.windowMs)
+    view.reading.set(Math.max(fromMs, view.algorithm.estimates.effectMs(tick, nowMs)))
+    return view
+  }
+
+  /**
+   * Converts the key's cell, if it has one by another record. Returns whether the caller must look the key up
+   * again.
+   */
+  find(lo: number, hi: number): boolean {
+    for (const way of this.#table.waysOf(lo, hi)) {
+      const base = this.#table.base(way)
+      if (!this.#table.isOfKey(way, lo, hi) || !this.isOther(base)) continue
+      if ((load(this.#words, base + ADM) & STATE) !== LIVE) continue
+      return this.convert(way) || this.#views.refresh()
+    }
+    return false
+  }
+
+  /**
+   * Converts the cell of a LIVE way. Does nothing if another thread changes the cell meanwhile: the caller
+   * looks again. Returns false if the cell counts by a later record: the caller has to go on with that.
+   */
+  convert(way: number): boolean {
+    const words = this.#words
+    const base = this.#table.base(way)
+    const name = load(words, base + HI)
+    const record = name & CELL_RECORD
+    if ((name & CONVERTING) !== 0) {
+      const view = this.#views.of(record)
+      if (view !== undefined) this.#complete(base, name, view)
+      return view !== undefined
+    }
+    if (record >= this.#record) return record === this.#record
+    const old = this.ownView(base, name)
+    old?.algorithm.enter(base, old.reading)
+    const v = load(words, base + ADM)
+    if ((v & STATE) !== LIVE || load(words, base + HI) !== name) return true
+    const isBlocked = (v & COUNT) === BLOCKED
+    const used = isBlocked ? old?.algorithm.estimates.used(base, old.reading) : undefined
+    if (!isBlocked && old?.algorithm.recount(base, v, old.reading) === false) return true
+    const converting = (name & HASH) | CONVERTING | this.#record
+    if (compareExchange(words, base + HI, name, converting) === name)
+      this.#complete(base, converting, this.#views.present, v, used)
+    return true
+  }
+
+  /**
+   * Steps 3 to 7. `name` has CONVERTING. The total of a blocked cell says nothing: `used` are the units that
+   * the cell counted when its admission word was `blocked`. Without them it carries the most.
+   */
+  #complete(
+    base: number,
+    name: number,
+    { algorithm, reading }: CellView,
+    blocked?: number,
+    used?: number,
+  ): void {
+    const words = this.#words
+    const v = load(words, base + ADM)
+    if ((v & STATE) !== LIVE || load(words, base + HI) !== name) return
+    if (compareExchange(words, base + ADM, v, (v + ONE_EPOCH) | 0) !== v) return
+    algorithm.epochs.count(base)
+    reading.take()
+    algorithm.enter(base, reading)
+    const units = v === blocked && used !== undefined ? used : Math.min(algorithm.mostUsed(v), MAX_TOTAL)
+    if (load(words, base + HI) !== name) return // another thread has finished
+    if (units > 0) algorithm.carry(base, units)
+    compareExchange(words, base + HI, name, name & ~CONVERTING)
+  }
+}

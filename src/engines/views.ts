@@ -1,0 +1,130 @@
+import type { Algorithm } from '../algorithms/algorithm.js'
+import { BlockBound } from '../algorithms/block-bound.js'
+import { type CellView, type CellViews, Conversion } from '../algorithms/conversion.js'
+import { algorithmFor } from '../algorithms/select.js'
+import type { Clock } from '../core/clock.js'
+import { Reading } from '../core/reading.js'
+import { Ticks } from '../core/ticks.js'
+import type { Arena } from '../memory/arena.js'
+import { Insertion } from '../memory/insertion.js'
+import { HEADER } from '../memory/layout.js'
+import { PresentRule } from '../memory/limit.js'
+import { arenaBy, isCurrent, recordIn } from '../memory/records.js'
+import { Table } from '../memory/table.js'
+import { load, type Words } from '../memory/words.js'
+
+/** How this thread counts by the present record. */
+export interface View extends CellView {
+  /** The arena by this record. */
+  readonly arena: Arena
+  readonly table: Table
+  readonly insertion: Insertion
+  readonly blockBound: BlockBound
+  /** Undefined by the first record: there are no cells of others. */
+  readonly conversion: Conversion | undefined
+}
+
+/** How one thread counts by each record of an arena. Others than the present one are for cells of that record. */
+export class Views implements CellViews {
+  /** The reading of the present view. It stays when the view changes. */
+  readonly reading: Reading
+  readonly #arena: Arena
+  readonly #clock: Clock
+  readonly #rule: PresentRule
+  readonly #onChange: (view: View) => void
+  readonly #others = new Map<number, CellView>()
+  #present: View
+
+  /** `onChange` is called after a change of the record. */
+  constructor(arena: Arena, clock: Clock, onChange: (view: View) => void) {
+    this.#arena = arena
+    this.#clock = clock
+    this.#onChange = onChange
+    const ticks = ticksOf(arena)
+    this.reading = new Reading(clock, ticks)
+    this.#present = this.#viewOf(arena, ticks)
+    this.#rule = new PresentRule(arena.words, arena.shape.record, (record) => this.#take(record))
+  }
+
+  get present(): View {
+    return this.#present
+  }
+
+  /** The present limit. Goes on with the present record. */
+  get limit(): number {
+    return this.#rule.limit
+  }
+
+  refresh(): boolean {
+    const before = this.#present
+    this.#rule.limit
+    return this.#present !== before
+  }
+
+  /**
+   * The key's way, or -1. If the key has a cell of another record, converts it first. If the rule has changed,
+   * goes on with the present one first.
+   */
+  findLive(lo: number, hi: number): number {
+    for (;;) {
+      this.refresh()
+      const way = this.#present.table.findLive(lo, hi)
+      if (way >= 0 || this.#present.conversion?.find(lo, hi) !== true) return way
+    }
+  }
+
+  /** The same. The way's admission word and tick are copied to the algorithm's `last...` fields. */
+  lookUp(lo: number, hi: number): number {
+    for (;;) {
+      const way = this.findLive(lo, hi)
+      if (way < 0 || this.#present.algorithm.observe(way, lo, hi)) return way
+    }
+  }
+
+  /** The view by which a cell of this record counts. */
+  of(record: number): CellView | undefined {
+    if (record === this.#present.arena.shape.record) return this.#present
+    const known = this.#others.get(record)
+    if (known !== undefined) return known
+    const arena = arenaBy(this.#arena, record)
+    if (arena === undefined) return undefined
+    const ticks = ticksOf(arena)
+    const view = { algorithm: algorithmFor(arena, ticks), reading: new Reading(this.#clock, ticks) }
+    this.#others.set(record, view)
+    return view
+  }
+
+  #take(record: number): boolean {
+    const arena = arenaBy(this.#arena, record)
+    if (arena === undefined) return false
+    const ticks = ticksOf(arena)
+    this.reading.use(ticks)
+    this.#present = this.#viewOf(arena, ticks)
+    this.#onChange(this.#present)
+    return true
+  }
+
+  /** Whether the present record is another one than this. Not if something else has written to it. */
+  #isOutdated(words: Words, record: number): boolean {
+    const current = load(words, HEADER.CURRENT)
+    const present = recordIn(current)
+    return present !== record && isCurrent(words, current) && this.of(present) !== undefined
+  }
+
+  #viewOf(arena: Arena, ticks: Ticks): View {
+    const { words, shape, onFull } = arena
+    const { reading } = this
+    const { record } = shape
+    const table = new Table(words, shape)
+    const algorithm: Algorithm = algorithmFor(arena, ticks)
+    const conversion = record === 0 ? undefined : new Conversion(words, shape, table, this)
+    const isOutdated = () => this.#isOutdated(words, record)
+    const options = { onFull, record, isOutdated, others: conversion }
+    const insertion = new Insertion(words, table, algorithm, reading, options)
+    const blockBound = new BlockBound(words, table, algorithm, conversion)
+    return { arena, table, algorithm, reading, insertion, conversion, blockBound }
+  }
+}
+
+const ticksOf = ({ shape }: Arena): Ticks =>
+  new Ticks(shape.windowMs, shape.buckets, shape.modulus, shape.shift)

@@ -1,0 +1,161 @@
+import { MillraceError } from '../core/errors.js'
+import { isLimit, type Rule } from '../core/rule.js'
+import { Ticks } from '../core/ticks.js'
+import type { Arena } from './arena.js'
+import {
+  ALGORITHMS,
+  CURRENT_LIMIT,
+  CURRENT_RECORD_SHIFT,
+  EDGES,
+  HEADER,
+  isWindow,
+  MOST_RECORDS,
+  RECORD,
+  RECORD_WORDS,
+  RECORDS_AT,
+  type Shape,
+} from './layout.js'
+import { add, compareExchange, load, read, type Words, write } from './words.js'
+
+/** Ticks of a new record begin so much later that a thread may stall for this time before it notices it. */
+const STALL_MS = 3_600_000
+const MOST_STALL_TICKS = 2 ** 20
+
+/** What a record says of the rule. */
+export interface RecordedRule {
+  readonly windowMs: number
+  /** Granules in the window. */
+  readonly buckets: number
+  readonly edge: Rule['edge']
+}
+
+/** The rule that holds at present. */
+export interface Current {
+  readonly record: number
+  readonly limit: number
+}
+
+/** CURRENT for a record and a limit. */
+export const currentWord = (record: number, limit: number): number => (record << CURRENT_RECORD_SHIFT) | limit
+export const recordIn = (current: number): number => current >>> CURRENT_RECORD_SHIFT
+export const limitIn = (current: number): number => current & CURRENT_LIMIT
+
+/** Whether CURRENT has a valid limit, and a record that has been given out. */
+export function isCurrent(words: Words, current: number): boolean {
+  return isLimit(limitIn(current)) && isGivenOut(words, recordIn(current))
+}
+
+const isGivenOut = (words: Words, record: number): boolean =>
+  record < Math.min(MOST_RECORDS, load(words, HEADER.RECORDS_USED))
+
+/** Writes a record. No other thread uses it yet. */
+export function writeRecord(words: Words, record: number, rule: RecordedRule, shift: number): void {
+  const at = recordAt(record)
+  windowsOf(words)[(at + RECORD.WINDOW_MS) / 2] = rule.windowMs
+  write(words, at + RECORD.BUCKETS, rule.buckets)
+  write(words, at + RECORD.SHIFT, shift | 0)
+  write(words, at + RECORD.EDGE, EDGES.indexOf(rule.edge))
+  write(words, at + RECORD.ALGORITHM, ALGORITHMS.indexOf('sliding-window'))
+}
+
+/** A record's rule, or undefined if the record was never given out, or something else has written to it. */
+export function readRecord(words: Words, record: number): RecordedRule | undefined {
+  if (!isGivenOut(words, record)) return undefined
+  const at = recordAt(record)
+  const windowMs = windowsOf(words)[(at + RECORD.WINDOW_MS) / 2]!
+  const buckets = read(words, at + RECORD.BUCKETS)
+  const edge = EDGES[read(words, at + RECORD.EDGE)]
+  const hasAlgorithm = ALGORITHMS[read(words, at + RECORD.ALGORITHM)] !== undefined
+  const isSound = isWindow(buckets, windowMs) && edge !== undefined && hasAlgorithm
+  return isSound ? { windowMs, buckets, edge } : undefined
+}
+
+/** The arena as one of its records counts, or undefined if there is no sound record of this index. */
+export function arenaBy(arena: Arena, record: number): Arena | undefined {
+  if (record === arena.shape.record) return arena
+  const rule = readRecord(arena.words, record)
+  if (rule === undefined || !canHold(arena.shape, rule.buckets)) return undefined
+  const { windowMs, buckets, edge } = rule
+  const shift = read(arena.words, recordAt(record) + RECORD.SHIFT) >>> 0
+  return { ...arena, edge, shape: { ...arena.shape, windowMs, buckets, record, shift } }
+}
+
+/** The arena as the present record counts. */
+export function presentArena(arena: Arena): Arena {
+  return arenaBy(arena, recordIn(load(arena.words, HEADER.CURRENT))) ?? arena
+}
+
+/** Whether the cells of this shape can count a window of `buckets` granules. */
+export function canHold({ leastBuckets, mostBuckets }: Shape, buckets: number): boolean {
+  return buckets >= leastBuckets && buckets <= mostBuckets
+}
+
+/**
+ * Makes another window the present one, with `limit`. `nowMs` is a reading of the clock. Threads and
+ * processes notice it at their next decision.
+ *
+ * Ticks of the new record begin two rings and a margin after those of the present one, at this reading. So
+ * they stay ahead of each tick that a thread takes by the present record, even if it stalls for an hour, or
+ * 2^20 granules, before it notices the change.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if all records have been used
+ */
+export function changeRecord(arena: Arena, rule: RecordedRule, limit: number, nowMs: number): void {
+  const { words } = arena
+  for (;;) {
+    const current = load(words, HEADER.CURRENT)
+    const present = arenaBy(arena, presentRecord(words, current)) ?? arena
+    const { shape, edge } = present
+    if (rule.windowMs === shape.windowMs && rule.buckets === shape.buckets && rule.edge === edge) {
+      if (compareExchange(words, HEADER.CURRENT, current, currentWord(shape.record, limit)) === current)
+        return
+      continue
+    }
+    // After the load of CURRENT: so a record that becomes the present one has a greater index than before.
+    const record = add(words, HEADER.RECORDS_USED, 1)
+    if (record >= MOST_RECORDS) {
+      add(words, HEADER.RECORDS_USED, -1)
+      throw noRecordError(rule.windowMs)
+    }
+    writeRecord(words, record, rule, shiftFrom(shape, rule, nowMs))
+    if (compareExchange(words, HEADER.CURRENT, current, currentWord(record, limit)) === current) return
+  }
+}
+
+/** Changes the limit, and keeps the record. */
+export function changeCurrentLimit(words: Words, limit: number): void {
+  for (;;) {
+    const current = load(words, HEADER.CURRENT)
+    const next = currentWord(presentRecord(words, current), limit)
+    if (compareExchange(words, HEADER.CURRENT, current, next) === current) return
+  }
+}
+
+/** The record in CURRENT. If something else has written to CURRENT: the last one that was given out. */
+function presentRecord(words: Words, current: number): number {
+  if (isCurrent(words, current)) return recordIn(current)
+  let record = Math.min(MOST_RECORDS, load(words, HEADER.RECORDS_USED)) - 1
+  while (record > 0 && readRecord(words, record) === undefined) record--
+  return Math.max(0, record)
+}
+
+/** SHIFT of a record that follows the record of `shape`. */
+function shiftFrom(shape: Shape, { windowMs, buckets }: RecordedRule, nowMs: number): number {
+  const { modulus, ring } = shape
+  const present = new Ticks(shape.windowMs, shape.buckets, modulus, shape.shift)
+  const next = new Ticks(windowMs, buckets, modulus)
+  const finest = Math.min(present.granuleMs, next.granuleMs)
+  const margin = Math.min(Math.ceil(STALL_MS / finest), MOST_STALL_TICKS)
+  const goal = Math.floor(present.position(nowMs)) + shape.shift + 2 * ring + 1 + margin
+  return new Ticks(windowMs, buckets, modulus, goal - Math.floor(next.position(nowMs))).wrap(0)
+}
+
+const recordAt = (record: number): number => RECORDS_AT + record * RECORD_WORDS
+
+/** The words as doubles, up to the end of the records. */
+const windowsOf = ({ buffer, byteOffset }: Words): Float64Array =>
+  new Float64Array(buffer, byteOffset, recordAt(MOST_RECORDS) / 2)
+
+function noRecordError(windowMs: number): MillraceError {
+  const expected = `a window that it has: it has had ${MOST_RECORDS}, as many as there can be. Create a new limiter`
+  return new MillraceError('ERR_MILLRACE_INVALID_RULE', 'window', windowMs, expected)
+}
