@@ -316,8 +316,7 @@ export class SlidingWindow implements Algorithm {
 
   /**
    * Ends the note, after a new epoch. The write is plain. A thread that still reads the note sees that its
-   * epoch is old. The thread that gives the next epoch does so by a compare-exchange, which comes after this
-   * write.
+   * epoch is old. The next epoch is given by a compare-exchange, which comes after this write.
    */
   endNote(base: number): void {
     write(this.words, base + AS_OF, NO_NOTE)

@@ -1,10 +1,10 @@
 import { HASH } from './layout.js'
 
 /**
- * Computes fingerprints: HalfSipHash-1-3 with 57 of its 64 bits of output (J.-P. Aumasson and D. J. Bernstein's SipHash
- * in 32-bit arithmetic, https://github.com/veorq/SipHash). The arena's random seed is its key, so a client
- * that does not know the seed can't choose keys that collide. Multiplicative hashes (Murmur, FNV, xxHash)
- * have collisions that hold for every seed.
+ * Computes fingerprints: HalfSipHash-1-3 with 64 bits of output (J.-P. Aumasson and D. J. Bernstein's SipHash
+ * in 32-bit arithmetic, https://github.com/veorq/SipHash), of which 57 are used. The arena's random seed is
+ * its key, so a client that does not know the seed can't choose keys that collide. Multiplicative hashes
+ * (Murmur, FNV, xxHash) have collisions that hold for every seed.
  *
  * The message is the key's characters as bytes, four for each step, if all are below 256 (addresses, ids,
  * paths). Any other key is hashed as UTF-16LE with another seed, so no two keys have the same message.
