@@ -73,7 +73,7 @@ function expectedPairs(keys: number, bits: number): number {
   return (keys * (keys - 1)) / 2 / 2 ** bits
 }
 
-test('the number of pairs with one 8-bit fingerprint matches n²/2^9; the odds for 64 bits follow', () =>
+test('the number of pairs with one 8-bit fingerprint matches n²/2^9; the odds for 57 bits follow', () =>
   withShortFingerprints((build) => {
     const keys = 400
     const rounds = 20
