@@ -4,7 +4,10 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRaises, assertRejects, limiterWith, resolved } from './support.js'
 
-const METHODS: Record<string, (limiter: Limiter) => unknown> = {
+type Async = 'wait' | 'ready' | 'close' | typeof Symbol.asyncDispose
+
+/** Every member of a limiter that returns no promise. A member that is missing here is a compile error. */
+const MEMBERS: Record<Exclude<keyof Limiter, Async>, (limiter: Limiter) => unknown> = {
   check: (limiter) => limiter.check('key'),
   checkOrThrow: (limiter) => limiter.checkOrThrow('key'),
   reserve: (limiter) => limiter.reserve('key', 1),
@@ -21,12 +24,12 @@ const METHODS: Record<string, (limiter: Limiter) => unknown> = {
   clearAll: (limiter) => limiter.clearAll(),
   update: (limiter) => limiter.update('default', { limit: 1 }),
   rule: (limiter) => limiter.rule,
+  rules: (limiter) => limiter.rules,
   share: (limiter) => limiter.share(),
   stats: (limiter) => limiter.stats(),
 }
-const ASYNC = ['wait', 'checkAsync', 'ready']
 
-for (const [name, act] of Object.entries(METHODS)) {
+for (const [name, act] of Object.entries(MEMBERS)) {
   test(`${name} of a closed limiter throws ERR_MILLRACE_CLOSED`, async () => {
     const { limiter } = limiterWith()
     act(limiter)
@@ -34,16 +37,6 @@ for (const [name, act] of Object.entries(METHODS)) {
     assertRaises(() => act(limiter), 'ERR_MILLRACE_CLOSED', 'limiter')
   })
 }
-
-test('the table of closed methods has every public method', () => {
-  const { limiter } = limiterWith()
-  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(limiter))
-  const held = [...Object.keys(METHODS), ...ASYNC, 'constructor', 'close']
-  assert.equal(
-    methods.filter((name) => !held.includes(name)),
-    [],
-  )
-})
 
 test('wait and ready of a closed limiter reject with ERR_MILLRACE_CLOSED', async () => {
   const { limiter } = limiterWith()
