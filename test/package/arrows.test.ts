@@ -1,5 +1,5 @@
-// Arrows point inward: http -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum ->
-// memory -> core.
+// Arrows point inward: limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory
+// -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
 import { test } from 'uvu'
@@ -15,12 +15,8 @@ const ARROWS: Record<string, string[]> = {
   native: ['algorithms', 'range-sum', 'memory', 'core'],
   'shared-file': ['native', 'memory', 'core'],
   engines: ['shared-file', 'native', 'algorithms', 'range-sum', 'memory', 'core'],
-  config: ['core'],
-  limiter: ['shared-file', 'engines', 'config', 'algorithms', 'range-sum', 'memory', 'core'],
-  http: ['limiter', 'core'],
+  limiter: ['shared-file', 'engines', 'algorithms', 'range-sum', 'memory', 'core'],
 }
-/** The files of `config` that the facade may import; callers pass the backends. */
-const CONFIG_FOR_LIMITER = ['config/contract.ts', 'config/cache.ts']
 
 const partOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : 'limiter')
 
@@ -38,8 +34,7 @@ function wrongArrow(file: string, specifier: string): string | undefined {
   const from = partOf(file)
   const to = partOf(target)
   if (ARROWS[from] === undefined) return `src/${file} is in no part of ARROWS`
-  const isBackend = to === 'config' && from === 'limiter' && !CONFIG_FOR_LIMITER.includes(target)
-  if ((from === to || ARROWS[from].includes(to)) && !isBackend) return undefined
+  if (from === to || ARROWS[from].includes(to)) return undefined
   return `src/${file} imports ${specifier}: ${from} must not know ${to}`
 }
 
@@ -66,9 +61,7 @@ test('the check finds imports that point outward', () => {
     ['algorithms/ring.ts', '../limiter.js'],
     ['engines/inline.ts', '../index.js'],
     ['engines/inline.ts', 'millrace'],
-    ['limiter.ts', './http/policy.js'],
-    ['limiter.ts', './config/redis.js'],
-    ['http/policy.ts', '../memory/arena.js'],
+    ['limiter.ts', './native/addon.js'],
     ['nowhere/new.ts', './other.js'],
   ] as const) {
     assert.type(wrongArrow(file, specifier), 'string', `${file} -> ${specifier}`)
@@ -79,8 +72,6 @@ test('the check finds imports that point outward', () => {
     ['memory/arena.ts', '../core/rule.js'],
     ['engines/inline.ts', '../algorithms/ring.js'],
     ['index.ts', './create.js'],
-    ['limiter.ts', './config/contract.js'],
-    ['http/policy.ts', '../create.js'],
   ] as const) {
     assert.is(wrongArrow(file, specifier), undefined, `${file} -> ${specifier}`)
   }
