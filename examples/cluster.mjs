@@ -1,6 +1,11 @@
-// One limit for the processes of `cluster`. Four workers behind one port count in one file, which each of them maps. The primary
-// process sends three times as many requests as the limit allows, and prints how many were served: exactly the limit.
+// One limit for the processes of `cluster`. Four workers behind one port count in one file, which each of
+// them maps. The primary process sends three times as many requests as the limit allows, and prints how many
+// were served: exactly the limit.
 //
+// Run it in a clone, on Linux or macOS. It needs the C++ addon, and the load generator autocannon, which
+// `npm ci` installs.
+//
+//   npm run build:native
 //   node examples/cluster.mjs
 import cluster from 'node:cluster'
 import { once } from 'node:events'

@@ -80,8 +80,11 @@ for (const { code, page, line, needsAddon } of blocks) {
   })
 }
 
+/** The commands of npm itself that the README has. */
+const NPM_COMMANDS = ['ci', 'install', 'pack', 'test']
+
 test('the commands of the sh blocks of the README exist: scripts of the package, or lines of millrace that run', async () => {
-  const { scripts } = JSON.parse(readText('package.json'))
+  const { scripts, repository } = JSON.parse(readText('package.json'))
   const lines = [...readme.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(({ 1: code = '' }) =>
     code.trim().split('\n'),
   )
@@ -94,9 +97,12 @@ test('the commands of the sh blocks of the README exist: scripts of the package,
         cwd: root,
       })
       assert.is(child.status, 0, `${command}: ${child.stderr}`)
-    } else {
+    } else if (program === 'git') {
+      assert.equal(args, ['clone', repository.url.replace(/^git\+|\.git$/g, '')], command)
+    } else if (program !== 'cd') {
       assert.is(program, 'npm', command)
-      assert.ok(args[0] === 'ci' || args[0] === 'test' || scripts[args[1]!] !== undefined, command)
+      const [name, script] = args
+      assert.ok(name === 'run' ? script! in scripts : NPM_COMMANDS.includes(name!), command)
     }
   }
 })
