@@ -2,11 +2,11 @@
 // Interrupts an operation of one thread at each of its operations on shared memory in turn, and runs
 // operations of another thread there. `test/explore` covers more interleavings, but judges only the promises
 // about decisions. These tests judge what the callers get.
-import { attachLimiter, type Limiter, type LimiterOptions, type ManualClock } from 'millrace'
+import { attachLimiter, type Decision, type Limiter, type LimiterOptions, type ManualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { attachArena } from '#millrace/memory/arena.js'
-import { ADM, CLAIMED } from '#millrace/memory/layout.js'
+import { ADM, BUCKETS, CLAIMED, refundsOf, SUNK } from '#millrace/memory/layout.js'
 import { limiterWith } from '../limiter/support.js'
 import { sized } from '../size.js'
 import { diesAt, interrupted } from './interrupted.js'
@@ -88,6 +88,37 @@ test('a refund whose key is displaced halfway returns the units that it took', (
     },
   })
   assert.equal([...returned].sort(), [0, 1, 2, 3])
+})
+
+test('in a bucket that refunds by several threads have sunk, every unit can still be refunded, and no other', () => {
+  let sunk = 0
+  let admission: Decision
+  everywhere({
+    options: { limit: 10 },
+    before: ({ limiter }) => {
+      admission = limiter.check('key')
+      limiter.check('key', 9)
+      for (let i = 0; i < 2; i++) limiter.refund('key', 1)
+    },
+    act: (limiter) => limiter.refund('key', 1),
+    between: ({ other }) => {
+      for (let i = 0; i < 2; i++) other.refund('key', 1)
+    },
+    judge: ({ limiter, other }, refunded, at) => {
+      const { words, shape } = attachArena(limiter.share().buffer)
+      const buckets = words.subarray(shape.waysAt + BUCKETS, shape.waysAt + shape.wayWords)
+      if (buckets.some((bucket) => refundsOf(bucket) === SUNK)) sunk++
+      assert.is(refunded, 1, at)
+      assert.is(limiter.usage('key'), 5, at)
+      assert.is(limiter.refund('key', 2), 2, at)
+      assert.is(limiter.refund(admission), 0, at)
+      assert.is(limiter.usage('key'), 3, at)
+      assert.ok(other.check('key', 7).allowed, at)
+      assert.not(limiter.check('key').allowed, at)
+      assert.is(other.refund('key', 11), 10, at)
+    },
+  })
+  assert.ok(sunk > 0, 'no bucket was sunk')
 })
 
 for (const [what, charge] of [

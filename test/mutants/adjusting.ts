@@ -52,6 +52,19 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     test: 'limiter/refund',
     edits: [inRefundMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = SUNK;')],
   },
+  'a refund that overflows the mark of a sunk bucket': {
+    test: 'algorithms/interrupted',
+    edits: [inAdjustments('refundsOf(b) < 2 ? b + ONE_REFUND', 'refundsOf(b) !== 2 ? b + ONE_REFUND')],
+  },
+  'a sunk bucket that is raised to no mark': {
+    test: 'algorithms/interrupted',
+    edits: [
+      inRefundMarks(
+        'const mark = isAlone ? 1 : SUNK;',
+        'const mark = isAlone ? (refundsOf(b) === SUNK ? 0 : 1) : SUNK;',
+      ),
+    ],
+  },
   'a charge given back to nodes after its window': {
     test: 'limiter/refund',
     edits: [
