@@ -77,9 +77,11 @@ class SingleBy final : public Single {
     prefetchCell(hint);
     call.put(CALL_STATUS, STATUS_UNANSWERED);
     const Word cost = call.word(CALL_COST);
-    const Word current = read(words_, HEADER_CURRENT);
+    if (!takeReading(call)) return;
+    // After the reading: see "The reading" in src/algorithms/conversion.ts.
+    const Word current = load(words_, HEADER_CURRENT);
     const Word limit = operation == OPERATION_CHECK ? current & CURRENT_LIMIT : call.word(CALL_LIMIT);
-    if (!takeReading(call) || current >> CURRENT_RECORD_SHIFT != shape_.record || cost == 0 || cost > limit || limit > MAX_TOTAL) return;
+    if (current >> CURRENT_RECORD_SHIFT != shape_.record || cost == 0 || cost > limit || limit > MAX_TOTAL) return;
     auto way = static_cast<int64_t>(hint);
     if (read(words_, NAMES_AT + hint) != name.lo) {
       way = decider_.table().guess(name);

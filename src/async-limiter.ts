@@ -2,7 +2,6 @@
 
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
-import type { Size } from './core/sizes.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { SharedLimiter } from './engines/share.js'
 import type { LimiterStats } from './limiter.js'
@@ -11,6 +10,7 @@ import type {
   CheckManyOptions,
   CheckOptions,
   LimiterRule,
+  RuleChange,
   UsageOptions,
   WaitOptions,
 } from './limiter-options.js'
@@ -332,20 +332,28 @@ export interface AsyncLimiter extends AsyncDisposable {
   clearAll(): Promise<void>
 
   /**
-   * Changes the limit, for all threads and processes of this limiter at once. Earlier admissions stay.
+   * Changes a rule, for all threads and processes of this limiter at once. Earlier admissions stay. If the
+   * window changes, all that a key has used and that a window as long as the new one still covers counts for
+   * one new window from the key's next decision on. So a key may be refused too early for one window at most,
+   * and nothing is forgotten. A decision from before the change can't be given back after that.
+   *
+   * A limiter can have 64 windows in its life.
    * Pending decisions may still use the earlier limit.
    * @param rule the name of the rule: `'default'` unless the options gave another
    * @param change the new settings of the rule
-   * @param change.limit the new limit, an integer from 1 to 4,194,302; with `unit`, a size of as many units
+   * @param change.limit the new limit
+   * @param change.window the new window
+   * @param change.granularity the new granularity
    * @returns a promise without a value
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`,
    * `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
+   * await limiter.update('default', { limit: 1_000, window: '1h' })
    * await limiter.update('default', { limit: 200 })
    * ```
    */
-  update(rule: string, change: { limit: Size }): Promise<void>
+  update(rule: string, change: RuleChange): Promise<void>
 
   /**
    * Returns what {@link attachLimiter} needs to join this limiter from another thread. The attached limiter

@@ -9,20 +9,19 @@ import {
   rulesWithin,
   usageMs,
 } from './checks.js'
-import type { Clock } from './core/clock.js'
+import { type Clock, readingOf } from './core/clock.js'
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
-import type { Size } from './core/sizes.js'
 import { WordWatch } from './core/word-watch.js'
 import type { CallLimit } from './engines/engine.js'
 import type { RuleEngine } from './engines/rule-engine.js'
 import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
 import type { MemberParts } from './group-member.js'
-import type { LimiterRule, UsageOptions, WaitOptions } from './limiter-options.js'
-import { ruleNamesOf, ruleOf, shownRules } from './limiter-rules.js'
-import { changeLimitOf, type RuleMemory } from './memory/arenas.js'
+import type { LimiterRule, RuleChange, UsageOptions, WaitOptions } from './limiter-options.js'
+import { presentShape, ruleNamesOf, ruleOf, shownRules } from './limiter-rules.js'
+import { changeLimitOf, changeWindowOf, type RuleMemory } from './memory/arenas.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { HEADER } from './memory/layout.js'
@@ -98,7 +97,7 @@ export abstract class BaseLimiter {
   get rules(): readonly LimiterRule[] {
     this.checkOpen()
     const { engines, memory } = this.#parts
-    return engines.map(({ limit }, i) => ruleOf(memory, i, limit))
+    return engines.map((engine, i) => ruleOf(memory.names[i]!, engine))
   }
 
   pack(keys: readonly Key[]): PackedKeys {
@@ -159,9 +158,9 @@ export abstract class BaseLimiter {
     options: UsageOptions,
   ): { rule: number; lo: number; hi: number; ms: number } {
     this.checkOpen()
-    const { memory, keys } = this.#parts
+    const { engines, memory, keys } = this.#parts
     const rule = checkUsageRule(options, memory.names)
-    const { windowMs } = memory.arenas[rule]!.shape
+    const { windowMs } = presentShape(engines[rule]!)
     const ms = lastMs === undefined ? windowMs : usageMs(lastMs, windowMs)
     const { lo, hi } = keys.read(key)
     this.checkOpen() // once more: a getter may have closed the limiter
@@ -169,13 +168,15 @@ export abstract class BaseLimiter {
   }
 
   /** @internal */
-  protected changeLimit(rule: string, change: { limit: Size }): void {
+  protected changeRule(rule: string, change: RuleChange): void {
     this.checkOpen()
-    const { memory, rules, updates } = this.#parts
+    const { clock, engines, memory, rules, updates } = this.#parts
     const index = checkRuleName(rule, memory.names)
-    const limit = checkUpdate(change, rules.units[index])
-    this.checkOpen() // once more: a getter may have closed the limiter
-    changeLimitOf(memory.arenas, index, limit)
+    const own = checkUpdate(change, rules.units[index], presentShape(engines[index]!))
+    const nowMs = own.window === undefined ? 0 : readingOf(clock)
+    this.checkOpen() // once more: a getter or a clock may have closed the limiter
+    if (own.window === undefined) changeLimitOf(memory.arenas, index, own.limit!)
+    else changeWindowOf(memory.arenas, index, own.window, own.limit, nowMs)
     updates.check()
   }
 

@@ -2,12 +2,19 @@
 import { type Duration, formatDuration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
-import { isLimit, limitIn } from './core/rule.js'
-import type { Size } from './core/sizes.js'
+import { checkChangedWindow, granularityFrom, isLimit, limitIn } from './core/rule.js'
 import type { Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
-import type { CallOptions, CheckOptions, LimiterRule, UsageOptions, WaitOptions } from './limiter-options.js'
-import { COUNT } from './memory/layout.js'
+import type {
+  CallOptions,
+  CheckOptions,
+  LimiterRule,
+  RuleChange,
+  UsageOptions,
+  WaitOptions,
+} from './limiter-options.js'
+import { COUNT, type Shape } from './memory/layout.js'
+import { canHold } from './memory/records.js'
 
 export function checkCost(cost: unknown, option = 'cost'): asserts cost is number {
   if (!isCost(cost)) throw invalidCostError(cost, option)
@@ -217,11 +224,41 @@ export function checkUsageRule(options: UsageOptions, names: readonly string[]):
   return rule === undefined ? 0 : checkRuleName(rule, names)
 }
 
-/** Returns the new limit of a rule, in whole units. */
-export function checkUpdate(change: { limit: Size }, unit: number | undefined): number {
-  const limit = limitIn(unit, change?.limit)
-  checkOptions(change, ['limit'], 'change')
-  return limit
+/** A change of a rule that has been checked. */
+export interface OwnChange {
+  /** The new limit, in whole units; undefined: the present one. */
+  readonly limit: number | undefined
+  /** The new window and its number of buckets, if either is new. */
+  readonly window: { readonly windowMs: number; readonly buckets: number } | undefined
+}
+
+const CHANGES = ['limit', 'window', 'granularity']
+
+/** Reads and checks the change of a rule with this unit, whose present window and cells `shape` has. */
+export function checkUpdate(change: RuleChange, unit: number | undefined, shape: Shape): OwnChange {
+  const { limit, window, granularity } = change ?? {}
+  if (limit === undefined && window === undefined && granularity === undefined) limitIn(unit, limit) // throws
+  checkOptions(change, CHANGES, 'change')
+  const own = limit === undefined ? undefined : limitIn(unit, limit)
+  if (window === undefined && granularity === undefined) return { limit: own, window: undefined }
+  const changed = checkChangedWindow(window, granularity, shape)
+  if (!canHold(shape, changed.buckets)) throw cellsError(granularity, changed, shape)
+  return { limit: own, window: changed }
+}
+
+/** The error of a window that the cells of a limiter have no room for. */
+function cellsError(
+  granularity: Duration | undefined,
+  { windowMs, buckets }: { readonly windowMs: number; readonly buckets: number },
+  { leastBuckets, mostBuckets }: Shape,
+): MillraceError {
+  const most = `a window of ${leastBuckets} to ${mostBuckets} buckets, and not ${buckets}`
+  const remedy =
+    buckets > mostBuckets
+      ? `the finest granularity is ${granularityFrom(windowMs / mostBuckets, windowMs)}`
+      : `the coarsest granularity is ${formatDuration(windowMs / leastBuckets)}`
+  const expected = `one that the cells of this limiter have room for: ${most}; ${remedy}. A new limiter may have it`
+  return new MillraceError('ERR_MILLRACE_INVALID_RULE', 'granularity', granularity, expected)
 }
 
 /** Returns the milliseconds of `usage`. @throws MillraceError `ERR_MILLRACE_INVALID_DURATION` */

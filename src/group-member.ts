@@ -107,9 +107,12 @@ export abstract class BaseMember {
 
   rulesFor({ limit }: MemberRequest): LimiterRule[] {
     const { engines, memory, name } = this.parts
-    const rules = engines.map(({ limit: own }, i) => ruleOf(memory, i, limitAt(limit, i) ?? own))
-    const named = rules.map((rule) => ({ ...rule, name: rules.length === 1 ? name : `${name}.${rule.name}` }))
-    return named.filter((_, i) => !engines[i]!.isShadow)
+    const rules = engines.map((engine, i) => {
+      const rule = ruleOf(memory.names[i]!, engine)
+      const ownName = engines.length === 1 ? name : `${name}.${rule.name}`
+      return { ...rule, name: ownName, limit: limitAt(limit, i) ?? rule.limit }
+    })
+    return rules.filter((_, i) => !engines[i]!.isShadow)
   }
 }
 

@@ -38,6 +38,7 @@ export type {
   CheckManyOptions,
   CheckOptions,
   LimiterRule,
+  RuleChange,
   UsageOptions,
   WaitOptions,
 } from './limiter-options.js'

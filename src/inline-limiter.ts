@@ -16,13 +16,18 @@ import type { Clock } from './core/clock.js'
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { admitted } from './core/limited.js'
-import type { Size } from './core/sizes.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { CallLimit, Engine, OwnDecision } from './engines/engine.js'
 import type { RuleEngine } from './engines/rule-engine.js'
 import { InlineMember } from './group-member.js'
 import type { Limiter, LimiterStats } from './limiter.js'
-import type { CheckManyOptions, CheckOptions, UsageOptions, WaitOptions } from './limiter-options.js'
+import type {
+  CheckManyOptions,
+  CheckOptions,
+  RuleChange,
+  UsageOptions,
+  WaitOptions,
+} from './limiter-options.js'
 import type { RuleMemory } from './memory/arenas.js'
 import type { Key, PackedKeys } from './memory/keys.js'
 import { InlineReservation, type Reservation } from './reservation.js'
@@ -168,8 +173,8 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
     this.parts.updates.check()
   }
 
-  update(rule: string, change: { limit: Size }): void {
-    this.changeLimit(rule, change)
+  update(rule: string, change: RuleChange): void {
+    this.changeRule(rule, change)
   }
 
   stats(): LimiterStats {

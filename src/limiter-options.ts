@@ -1,4 +1,5 @@
 /** The options and the plain data of a limiter's methods. */
+import type { Duration } from './core/duration.js'
 import type { Signal } from './core/on-abort.js'
 import type { Edge } from './core/rule.js'
 import type { Size } from './core/sizes.js'
@@ -17,6 +18,27 @@ export interface LimiterRule {
   readonly edge: Edge
   /** The option `unit` of the rule, if it has one. */
   readonly unit?: number
+}
+
+/** The change of a rule, for `update`: at least one of these. */
+export interface RuleChange {
+  /**
+   * The new limit: an integer from 1 to 4,194,302; with the option `unit`, a size of as many units.
+   * @default the present limit
+   */
+  limit?: Size
+  /**
+   * The new window: from 1 ms to 10,000 years. What a key has used counts in it for one new window from its
+   * next decision on.
+   * @default the present window
+   */
+  window?: Duration
+  /**
+   * The new granularity. The cells of a limiter have room for the buckets that it was created with: a window
+   * of more buckets is refused by an error that names the finest granularity.
+   * @default as many buckets as the present window has
+   */
+  granularity?: Duration
 }
 
 /** Options of one decision: of {@link Limiter.check} and the methods like it. */

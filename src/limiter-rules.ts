@@ -1,14 +1,23 @@
 import type { RuleNames } from './checks.js'
+import type { RuleEngine } from './engines/rule-engine.js'
 import type { LimiterRule } from './limiter-options.js'
 import type { RuleMemory } from './memory/arenas.js'
+import type { Shape } from './memory/layout.js'
 import { unitIn } from './memory/unit.js'
 
-/** The rule of a limiter at an index, with its present limit. */
-export function ruleOf({ arenas, names }: RuleMemory, index: number, limit: number): LimiterRule {
-  const { shape, edge, words } = arenas[index]!
+/** The window and the cells of a rule at present. */
+export function presentShape(engine: RuleEngine): Shape {
+  engine.limit // goes on with the present record
+  return engine.arena.shape
+}
+
+/** The rule of an engine, as it is at present. */
+export function ruleOf(name: string, engine: RuleEngine): LimiterRule {
+  const { limit } = engine // goes on with the present record
+  const { shape, edge, words } = engine.arena
   const { windowMs, buckets } = shape
   const unit = unitIn(words)
-  const rule = { name: names[index]!, limit, windowMs, granularityMs: windowMs / buckets, edge }
+  const rule = { name, limit, windowMs, granularityMs: windowMs / buckets, edge }
   return unit === undefined ? rule : { ...rule, unit }
 }
 

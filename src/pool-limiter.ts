@@ -19,7 +19,6 @@ import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import { admitted } from './core/limited.js'
-import type { Size } from './core/sizes.js'
 import { countedOf, type UnitDecision } from './core/unit-decision.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
@@ -35,6 +34,7 @@ import type {
   CallOptions,
   CheckManyOptions,
   CheckOptions,
+  RuleChange,
   UsageOptions,
   WaitOptions,
 } from './limiter-options.js'
@@ -179,8 +179,8 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
     this.parts.updates.check()
   }
 
-  async update(rule: string, change: { limit: Size }): Promise<void> {
-    this.changeLimit(rule, change)
+  async update(rule: string, change: RuleChange): Promise<void> {
+    this.changeRule(rule, change)
   }
 
   async stats(): Promise<LimiterStats> {

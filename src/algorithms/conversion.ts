@@ -29,6 +29,8 @@ export interface CellViews {
   readonly present: CellView
   /** Undefined if no sound record has this index. */
   of(record: number): CellView | undefined
+  /** Whether the rule has another record by now. */
+  isOutdated(): boolean
   /** Goes on with the present rule. Returns whether the record has changed. */
   refresh(): boolean
 }
@@ -61,7 +63,12 @@ export interface CellViews {
  * threads at once do no harm: each step may be repeated. If both carry, the total may count twice, for one
  * window. If the way goes to another key meanwhile, the fence or the last step fails.
  *
- * The record of a way only rises: a thread gives a key a way only if its record is still the present one
+ * **The reading** of a decision is taken before its thread loads CURRENT. So no thread counts by a record, or
+ * lets a cell of it expire, at a reading from after the end of that record. Otherwise it could forget what the
+ * next record, whose window may be longer, has to carry. A conversion, and a claim of another key's way, load
+ * CURRENT once more after their reading.
+ *
+ * **The record of a way only rises**: a thread gives a key a way only if its record is still the present one
  * after its claim (`memory/insertion.ts`). So a thread that stalls after its fence can't advance the tick of
  * an earlier record's cell, and can't finish another conversion than its own.
  */
@@ -106,7 +113,8 @@ export class Conversion {
     // The name changes before the tick does. So with this name, it is a tick of this record.
     if (view === undefined || load(this.#words, base + HI) !== name) return undefined
     const { nowMs, ticks } = this.#views.present.reading
-    const fromMs = nowMs - Math.max(0, ticks.windowMs - view.reading.ticks.windowMs)
+    const coveredMs = ticks.windowMs + ticks.granuleMs
+    const fromMs = nowMs - Math.max(0, coveredMs - view.reading.ticks.windowMs)
     view.reading.set(Math.max(fromMs, view.algorithm.estimates.effectMs(tick, nowMs)))
     return view
   }
@@ -140,6 +148,7 @@ export class Conversion {
       return view !== undefined
     }
     if (record >= this.#record) return record === this.#record
+    if (this.#views.isOutdated()) return true // after the reading: see "The reading"
     const old = this.ownView(base, name)
     old?.algorithm.enter(base, old.reading)
     const v = load(words, base + ADM)

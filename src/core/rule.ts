@@ -222,10 +222,7 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
   }
   checkFlag(countRefused, `${path}countRefused`)
   checkFlag(shadow, `${path}shadow`)
-  const windowMs = parseDuration(window, `${path}window`, 'ERR_MILLRACE_INVALID_RULE')
-  if (windowMs < 1 || windowMs > MAX_WINDOW_MS) {
-    throw invalid(`${path}window`, window, 'a duration of 1 ms to 10,000 years')
-  }
+  const windowMs = checkWindow(window, `${path}window`)
   const buckets = checkGranularity(granularity, windowMs, `${path}granularity`)
   if (rangeSum !== undefined && buckets <= MOST_LINEAR) {
     throw invalid(
@@ -257,8 +254,33 @@ function checkFlag(value: unknown, option: string): void {
   if (typeof value !== 'boolean') throw invalid(option, value, 'true or false')
 }
 
-function checkGranularity(granularity: Duration | undefined, windowMs: number, option: string): number {
-  if (granularity === undefined) return DEFAULT_BUCKETS
+/**
+ * Checks a changed window, and returns it with its number of granules. What is not given stays as it is in
+ * `present`.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`
+ */
+export function checkChangedWindow(
+  window: Duration | undefined,
+  granularity: Duration | undefined,
+  present: Pick<Rule, 'windowMs' | 'buckets'>,
+): Pick<Rule, 'windowMs' | 'buckets'> {
+  const windowMs = window === undefined ? present.windowMs : checkWindow(window, 'window')
+  return { windowMs, buckets: checkGranularity(granularity, windowMs, 'granularity', present.buckets) }
+}
+
+function checkWindow(window: Duration, option: string): number {
+  const windowMs = parseDuration(window, option, 'ERR_MILLRACE_INVALID_RULE')
+  if (windowMs >= 1 && windowMs <= MAX_WINDOW_MS) return windowMs
+  throw invalid(option, window, 'a duration of 1 ms to 10,000 years')
+}
+
+function checkGranularity(
+  granularity: Duration | undefined,
+  windowMs: number,
+  option: string,
+  otherwise = DEFAULT_BUCKETS,
+): number {
+  if (granularity === undefined) return otherwise
   const granuleMs = parseDuration(granularity, option, 'ERR_MILLRACE_INVALID_RULE')
   if (granuleMs > windowMs) {
     throw invalid(option, granularity, `at most the window, ${formatDuration(windowMs)}`)

@@ -11,7 +11,7 @@ import { HEADER } from '../memory/layout.js'
 import { PresentRule } from '../memory/limit.js'
 import { arenaBy, isCurrent, recordIn } from '../memory/records.js'
 import { Table } from '../memory/table.js'
-import { load, type Words } from '../memory/words.js'
+import { load } from '../memory/words.js'
 
 /** How this thread counts by the present record. */
 export interface View extends CellView {
@@ -53,6 +53,14 @@ export class Views implements CellViews {
   /** The present limit. Goes on with the present record. */
   get limit(): number {
     return this.#rule.limit
+  }
+
+  /** Not if something else has written to the rule. */
+  isOutdated(): boolean {
+    const { words, shape } = this.#present.arena
+    const current = load(words, HEADER.CURRENT)
+    const record = recordIn(current)
+    return record !== shape.record && isCurrent(words, current) && this.of(record) !== undefined
   }
 
   refresh(): boolean {
@@ -104,13 +112,6 @@ export class Views implements CellViews {
     return true
   }
 
-  /** Whether the present record is another one than this. Not if something else has written to it. */
-  #isOutdated(words: Words, record: number): boolean {
-    const current = load(words, HEADER.CURRENT)
-    const present = recordIn(current)
-    return present !== record && isCurrent(words, current) && this.of(present) !== undefined
-  }
-
   #viewOf(arena: Arena, ticks: Ticks): View {
     const { words, shape, onFull } = arena
     const { reading } = this
@@ -118,8 +119,7 @@ export class Views implements CellViews {
     const table = new Table(words, shape)
     const algorithm: Algorithm = algorithmFor(arena, ticks)
     const conversion = record === 0 ? undefined : new Conversion(words, shape, table, this)
-    const isOutdated = () => this.#isOutdated(words, record)
-    const options = { onFull, record, isOutdated, others: conversion }
+    const options = { onFull, record, isOutdated: () => this.isOutdated(), others: conversion }
     const insertion = new Insertion(words, table, algorithm, reading, options)
     const blockBound = new BlockBound(words, table, algorithm, conversion)
     return { arena, table, algorithm, reading, insertion, conversion, blockBound }

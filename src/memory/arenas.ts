@@ -18,7 +18,8 @@ import {
   writeHeader,
 } from './arena.js'
 import { HEADER, type OnFull, type Shape } from './layout.js'
-import { changeLimit } from './limit.js'
+import { announceChange, changeLimit } from './limit.js'
+import { changeRecord, type RecordedRule } from './records.js'
 import { hasValidUnit, writeUnit } from './unit.js'
 import { read, type Words, write } from './words.js'
 
@@ -132,6 +133,22 @@ function isNext(words: Words, first: Words, following: number): boolean {
 export function wordsOf(arenas: Arenas): number {
   const { words } = arenas.at(-1)!
   return words.byteOffset / 4 + words.length
+}
+
+/**
+ * Changes the window of one rule, for all threads, and its limit if one is given. `nowMs` is a reading of the
+ * clock.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_CLOCK`
+ */
+export function changeWindowOf(
+  arenas: Arenas,
+  rule: number,
+  window: Pick<RecordedRule, 'windowMs' | 'buckets'>,
+  limit: number | undefined,
+  nowMs: number,
+): void {
+  changeRecord(arenas[rule]!, window, limit, nowMs)
+  announceChange(arenas[0].words)
 }
 
 /** Changes the limit of one rule, for all threads. */

@@ -326,6 +326,7 @@ export class Insertion {
     const wasLive = (v & STATE) === LIVE
     const stillCounts = wasLive && (payload > 0 || !this.#cells.isPast(base, tick, this.#reading))
     if (stillCounts && this.#onFull !== 'evict') return undefined // its key came back meanwhile
+    if (this.#isOutdated()) return undefined // after the reading: see `algorithms/conversion.ts`
 
     add(words, HEADER.CLAIMING, 1)
     const mine = ((v + ONE_EPOCH) & EPOCH) | CLAIMED | payload
@@ -335,7 +336,7 @@ export class Insertion {
     }
     this.#cells.epochs.count(base)
     if (wasLive) add(words, HEADER.KEYS, -1)
-    // After the claim: so the record of a way only rises (`algorithms/conversion.ts`).
+    // After the claim, too: so the record of a way only rises.
     if (this.#isOutdated()) {
       store(words, base + ADM, (mine & ~STATE) | FREE)
       add(words, HEADER.CLAIMING, -1)

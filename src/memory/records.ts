@@ -1,5 +1,6 @@
 import { MillraceError } from '../core/errors.js'
-import { isLimit, type Rule } from '../core/rule.js'
+import { Reading } from '../core/reading.js'
+import { isLimit, MAX_LIMIT, type Rule } from '../core/rule.js'
 import { Ticks } from '../core/ticks.js'
 import type { Arena } from './arena.js'
 import {
@@ -70,6 +71,15 @@ export function readRecord(words: Words, record: number): RecordedRule | undefin
   return isSound ? { windowMs, buckets, edge } : undefined
 }
 
+/** Whether a rule's window is or was that of any record. */
+export function hasHadWindow(words: Words, { windowMs, buckets }: Omit<RecordedRule, 'edge'>): boolean {
+  for (let record = 0; record < MOST_RECORDS; record++) {
+    const rule = readRecord(words, record)
+    if (rule?.windowMs === windowMs && rule.buckets === buckets) return true
+  }
+  return false
+}
+
 /** The arena as one of its records counts, or undefined if there is no sound record of this index. */
 export function arenaBy(arena: Arena, record: number): Arena | undefined {
   if (record === arena.shape.record) return arena
@@ -91,21 +101,31 @@ export function canHold({ leastBuckets, mostBuckets }: Shape, buckets: number): 
 }
 
 /**
- * Makes another window the present one, with `limit`. `nowMs` is a reading of the clock. Threads and
- * processes notice it at their next decision.
+ * Makes another window the present one, with `ownLimit` or with the present limit. `nowMs` is a reading of
+ * the clock. Threads and processes notice it at their next decision.
  *
  * Ticks of the new record begin two rings and a margin after those of the present one, at this reading. So
  * they stay ahead of each tick that a thread takes by the present record, even if it stalls for an hour, or
  * 2^20 granules, before it notices the change.
- * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if all records have been used
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if all records have been used;
+ * `ERR_MILLRACE_INVALID_CLOCK` if doubles can't tell one granule of the window from the next
  */
-export function changeRecord(arena: Arena, rule: RecordedRule, limit: number, nowMs: number): void {
-  const { words } = arena
+export function changeRecord(
+  arena: Arena,
+  window: Pick<RecordedRule, 'windowMs' | 'buckets'>,
+  ownLimit: number | undefined,
+  nowMs: number,
+): void {
+  const { words, edge } = arena
+  const rule = { ...window, edge }
+  const { modulus } = arena.shape
+  new Reading({ now: () => nowMs }, new Ticks(rule.windowMs, rule.buckets, modulus)).take() // or it throws
   for (;;) {
     const current = load(words, HEADER.CURRENT)
     const present = arenaBy(arena, presentRecord(words, current)) ?? arena
-    const { shape, edge } = present
-    if (rule.windowMs === shape.windowMs && rule.buckets === shape.buckets && rule.edge === edge) {
+    const { shape } = present
+    const limit = ownLimit ?? Math.max(1, Math.min(limitIn(current), MAX_LIMIT))
+    if (rule.windowMs === shape.windowMs && rule.buckets === shape.buckets) {
       if (compareExchange(words, HEADER.CURRENT, current, currentWord(shape.record, limit)) === current)
         return
       continue

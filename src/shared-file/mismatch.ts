@@ -4,6 +4,7 @@ import type { Rule, Rules } from '../core/rule.js'
 import type { Arena } from '../memory/arena.js'
 import type { Arenas } from '../memory/arenas.js'
 import { HEADER, type OnFull, setsFor, sumsFor } from '../memory/layout.js'
+import { hasHadWindow } from '../memory/records.js'
 import { unitIn } from '../memory/unit.js'
 import { read } from '../memory/words.js'
 import { isRuleName, quoted, ruleNameIn } from './rule-name.js'
@@ -19,7 +20,8 @@ export interface ArenaOptions {
 type Compared = readonly [name: string, expected: string, found: string, isSame: boolean]
 
 /**
- * Checks that a file's arenas match the options. Limits need not match: they may change at any time.
+ * Checks that a file's arenas match the options. Limits need not match: they may change at any time. Nor need
+ * the windows, if the file has had them.
  * @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` with all options that differ, and both values of each
  */
 export function checkMatch(path: string, arenas: Arenas, { rules, maxKeys, onFull }: ArenaOptions): void {
@@ -40,12 +42,16 @@ export function checkMatch(path: string, arenas: Arenas, { rules, maxKeys, onFul
   throw mismatchError(path, listed(differing.map(([name]) => name)), list(1), list(2))
 }
 
-/** Compares one rule with its arena. `at` stands before the names of its options. */
+/**
+ * Compares one rule with its arena. `at` stands before the names of its options. The window may be any that the
+ * rule has had: `update` may have changed it since the options were written.
+ */
 function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
   const { shape, words, edge } = arena
   const unit = unitIn(words)
   const shown = (size: number | undefined) => (size === undefined ? 'none' : `${size}`)
-  const sums = sumsFor(rule.buckets, rule.rangeSum)
+  const sums = sumsFor(shape.cellBuckets, rule.rangeSum)
+  const hadWindow = hasHadWindow(words, rule)
   const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
   return [
     [`${at}name`, quoted(rule.name), ruleNameIn(words), isRuleName(words, rule.name)],
@@ -53,13 +59,13 @@ function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
       `${at}window`,
       formatDuration(rule.windowMs),
       formatDuration(shape.windowMs),
-      rule.windowMs === shape.windowMs,
+      hadWindow || rule.windowMs === shape.windowMs,
     ],
     [
       `${at}granularity`,
       granule(rule.windowMs, rule.buckets),
       granule(shape.windowMs, shape.buckets),
-      rule.buckets === shape.buckets,
+      hadWindow || rule.buckets === shape.buckets,
     ],
     [`${at}unit`, shown(rule.unit), shown(unit), rule.unit === unit],
     [`${at}rangeSum`, sums, shape.sums, sums === shape.sums],

@@ -44,7 +44,7 @@ export interface SharedFile {
 
 /**
  * Opens the file, or creates it. The limits in `options` become those of all processes that have the file
- * open. The caller runs the generator by `openNow` or `openWithRetries`.
+ * open, except those of rules whose window has been changed since by `update`. The caller runs the generator by `openNow` or `openWithRetries`.
  * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`, `ERR_MILLRACE_NO_ADDON`,
  * `ERR_MILLRACE_ARENA_TOO_LARGE`
  */
@@ -126,7 +126,11 @@ function* openArenas(
     }
     const clock = new FileClock(arenas, machine)
     checkTime(path, arenas, clock.now())
-    for (const [i, { limit }] of options?.rules.entries() ?? []) changeLimitOf(arenas, i, limit)
+    // The limits belong to the windows of the options, which may not be the present ones.
+    for (const [i, { limit, windowMs, buckets }] of options?.rules.entries() ?? []) {
+      const { shape } = arenas[i]!
+      if (shape.windowMs === windowMs && shape.buckets === buckets) changeLimitOf(arenas, i, limit)
+    }
     const release = () => {
       clock.recordWallClock()
       unmap()
