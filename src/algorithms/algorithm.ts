@@ -63,10 +63,10 @@ export interface Algorithm extends Cells {
   /** The same, after the caller has read the cell. Valid only if `isUnchanged` was true before. */
   isStillUnchanged(way: number, v: number, e: number): boolean
   /**
-   * Replaces the payload of the admission word `v` by what the cell counts now. This ends a block. Returns
-   * false if `v` has changed.
+   * Ends the block of the admission word `v`, and computes the payload from the cell's counts. Returns false
+   * if the word has changed.
    */
-  recount(base: number, v: number, reading: Reading): boolean
+  endBlock(base: number, v: number, reading: Reading): boolean
   /**
    * Charges what the cell counted by another record, in the cell's tick. The admission word has these units.
    * No thread decides on the cell meanwhile.

@@ -79,7 +79,7 @@ export class BlockBound {
    *    the new block, which may be for ever.
    *  - after this CAS: that write fails, and the block is set again.
    *
-   * `recount` reads the counts after v. A cell of another record is converted first, so the CAS fails.
+   * `endBlock` reads the counts after v. A cell of another record is converted first, so the CAS fails.
    */
   #end(way: number, reading: Reading): boolean {
     const algorithm = this.#algorithm
@@ -88,7 +88,7 @@ export class BlockBound {
       this.#conversion.convert(way)
       return false
     }
-    if (!algorithm.recount(base, this.#chosen, reading)) return false
+    if (!algorithm.endBlock(base, this.#chosen, reading)) return false
     algorithm.epochs.count(base)
     return true
   }

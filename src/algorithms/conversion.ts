@@ -1,10 +1,8 @@
-import type { Reading } from '../core/reading.js'
+import { Reading } from '../core/reading.js'
 import {
   ADM,
-  BLOCKED,
   CELL_RECORD,
   CONVERTING,
-  COUNT,
   HASH,
   HI,
   LIVE,
@@ -27,6 +25,8 @@ export interface CellView {
 /** How this thread counts by the present record, and by others. */
 export interface CellViews {
   readonly present: CellView
+  /** The reading of the present view. */
+  readonly reading: Reading
   /** Undefined if no sound record has this index. */
   of(record: number): CellView | undefined
   /** Whether the rule has another record by now. */
@@ -37,26 +37,27 @@ export interface CellViews {
 
 /**
  * Brings a cell from the record it counts by to the present one. A changed window makes a new record. A cell
- * is converted in its place when a decision next looks for its key. All that it counts at that moment counts
- * for one window of the new record, from that moment on. So a conversion forgets nothing, and it errs to
- * refusal for at most one window.
+ * is converted in its place when a decision next looks for its key. All that it then counts counts for one
+ * window of the new record from its last charge on, or at the latest from the conversion on. So a conversion
+ * forgets nothing, and it errs to refusal for at most one window.
  *
  * The name of a cell bears its record (`memory/layout.ts`). A thread knows a cell only by the record that the
  * thread counts by: to all others the way is not the key's. The steps, to record r:
  *
- *  1. *Recount*, by the old record. The total is then what counts, if no other thread adds to it. If the new
- *     window is longer, the recount is for an earlier moment, so that it has all units of the new window that
- *     the cell still counts.
+ *  1. *Count*: load the admission word v and the tick e, then sum by the old record what the present window
+ *     covers.
  *  2. *Flip*: CAS(name, old record -> CONVERTING, r). No decision begins on the cell from here on.
  *  3. *Fence*: load the admission word v, then check that the name is still that of step 2, then CAS(v -> v
  *     with a new epoch). A decision by the old record that is still under way has loaded its admission word
  *     before the fence, or it reads the name after the flip. So it can't commit after the fence. The total of
- *     v now contains every admitted unit, and does not change before step 7.
- *  4. *Read the clock*, after the fence. Every unit in v was admitted before this reading.
- *  5. *Advance* the cell's tick to the reading, by r. Its ticks are two rings or more after those of the old
+ *     this v contains every admitted unit, and does not change before step 7.
+ *  4. *Place*: if v and e are still those of step 1, all units of the sum were charged by the end of e. So they
+ *     count from there, if the decision's reading is later. Otherwise they count from a new reading of the
+ *     clock, taken after the fence: other threads may have charged units after the decision's reading.
+ *  5. *Advance* the cell's tick to that place, by r. Its ticks are two rings or more after those of the old
  *     record. So the old buckets count nothing any more. A thread that still charges one of them finds that
  *     it is late, as if it had stalled for two laps.
- *  6. *Carry*: charge the total to the bucket of the tick.
+ *  6. *Carry*: charge the sum to the bucket of the tick, or the total if v or e have changed.
  *  7. *Finish*: CAS(name, CONVERTING, r -> r).
  *
  * A thread that finds a name with CONVERTING does steps 3 to 7 itself, so a dead thread holds up no one. Two
@@ -77,12 +78,16 @@ export class Conversion {
   readonly #table: Table
   readonly #views: CellViews
   readonly #record: number
+  /** A reading before the present one. */
+  readonly #placed: Reading
 
   constructor(words: Words, shape: Shape, table: Table, views: CellViews) {
     this.#words = words
     this.#table = table
     this.#views = views
     this.#record = shape.record
+    const { clock, ticks } = views.reading
+    this.#placed = new Reading(clock, ticks)
   }
 
   /** Whether the cell counts by another record, or is being converted. By a plain read. */
@@ -112,9 +117,9 @@ export class Conversion {
     const tick = load(this.#words, base + TICK)
     // The name changes before the tick does. So with this name, it is a tick of this record.
     if (view === undefined || load(this.#words, base + HI) !== name) return undefined
-    const { nowMs, ticks } = this.#views.present.reading
-    const coveredMs = ticks.windowMs + ticks.granuleMs
-    const fromMs = nowMs - Math.max(0, coveredMs - view.reading.ticks.windowMs)
+    const { present } = this.#views
+    const { nowMs } = present.reading
+    const fromMs = nowMs - Math.max(0, coveredMs(present) - view.reading.ticks.windowMs)
     view.reading.set(Math.max(fromMs, view.algorithm.estimates.effectMs(tick, nowMs)))
     return view
   }
@@ -130,7 +135,7 @@ export class Conversion {
       if ((load(this.#words, base + ADM) & STATE) !== LIVE) continue
       return this.convert(way) || this.#views.refresh()
     }
-    return false
+    return this.#views.refresh() // another thread may have converted it to a later record
   }
 
   /**
@@ -149,40 +154,66 @@ export class Conversion {
     }
     if (record >= this.#record) return record === this.#record
     if (this.#views.isOutdated()) return true // after the reading: see "The reading"
-    const old = this.ownView(base, name)
-    old?.algorithm.enter(base, old.reading)
     const v = load(words, base + ADM)
+    const tick = load(words, base + TICK)
     if ((v & STATE) !== LIVE || load(words, base + HI) !== name) return true
-    const isBlocked = (v & COUNT) === BLOCKED
-    const used = isBlocked ? old?.algorithm.estimates.used(base, old.reading) : undefined
-    if (!isBlocked && old?.algorithm.recount(base, v, old.reading) === false) return true
+    const { present } = this.#views
+    const counted = this.#count(base, name, v, tick)
     const converting = (name & HASH) | CONVERTING | this.#record
     if (compareExchange(words, base + HI, name, converting) === name)
-      this.#complete(base, converting, this.#views.present, v, used)
+      this.#complete(base, converting, present, counted)
     return true
   }
 
-  /**
-   * Steps 3 to 7. `name` has CONVERTING. The total of a blocked cell says nothing: `used` are the units that
-   * the cell counted when its admission word was `blocked`. Without them it carries the most.
-   */
-  #complete(
-    base: number,
-    name: number,
-    { algorithm, reading }: CellView,
-    blocked?: number,
-    used?: number,
-  ): void {
+  /** Step 1. Undefined if there is no sound record of the cell. */
+  #count(base: number, name: number, v: number, tick: number): Counted | undefined {
+    const old = this.ownView(base, name)
+    if (old === undefined) return undefined
+    const { nowMs } = this.#views.reading
+    const { estimates } = old.algorithm
+    const endMs = estimates.effectMs(tick, nowMs) + old.reading.ticks.granuleMs
+    const used = estimates.usedInLast(base, old.reading, coveredMs(this.#views.present))
+    return { v, tick, used, endMs: endMs <= nowMs ? endMs : undefined }
+  }
+
+  /** Steps 3 to 7. `name` has CONVERTING. Without `counted`, a blocked cell carries as much as fits. */
+  #complete(base: number, name: number, { algorithm, reading }: CellView, counted?: Counted): void {
     const words = this.#words
     const v = load(words, base + ADM)
     if ((v & STATE) !== LIVE || load(words, base + HI) !== name) return
     if (compareExchange(words, base + ADM, v, (v + ONE_EPOCH) | 0) !== v) return
     algorithm.epochs.count(base)
-    reading.take()
-    algorithm.enter(base, reading)
-    const units = v === blocked && used !== undefined ? used : Math.min(algorithm.mostUsed(v), MAX_TOTAL)
+    const isCounted = v === counted?.v && load(words, base + TICK) === counted.tick
+    if (isCounted && counted.endMs !== undefined) this.#place(base, algorithm, counted.endMs)
+    else {
+      reading.take()
+      algorithm.enter(base, reading)
+    }
+    const units = isCounted ? counted.used : Math.min(algorithm.mostUsed(v), MAX_TOTAL)
     if (load(words, base + HI) !== name) return // another thread has finished
     if (units > 0) algorithm.carry(base, units)
     compareExchange(words, base + HI, name, name & ~CONVERTING)
   }
+
+  /** Advances the cell's tick to a moment before the present reading. The reading stays as it is. */
+  #place(base: number, algorithm: Algorithm, endMs: number): void {
+    this.#placed.use(this.#views.reading.ticks)
+    this.#placed.set(endMs)
+    algorithm.enter(base, this.#placed)
+  }
+}
+
+/** What a cell counted by its old record. */
+interface Counted {
+  /** The admission word and the tick at that moment. */
+  readonly v: number
+  readonly tick: number
+  readonly used: number
+  /** The end of the tick. All these units were charged before. Undefined if it is after the reading. */
+  readonly endMs: number | undefined
+}
+
+/** How long ago a unit can have been charged that a window of this record covers. */
+function coveredMs({ reading: { ticks } }: CellView): number {
+  return ticks.windowMs + ticks.granuleMs
 }

@@ -349,8 +349,8 @@ export class SlidingWindow implements Algorithm {
     return isExpired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
   }
 
-  /** A sum. The tick and the buckets are read after v, as in `decide`. */
-  recount(base: number, v: number, reading: Reading): boolean {
+  /** A sum ends it. The tick and the buckets are read after v, as in `decide`. */
+  endBlock(base: number, v: number, reading: Reading): boolean {
     return this.resum(base, v, read(this.words, base + TICK), reading)
   }
 

@@ -302,8 +302,8 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#views.refresh()
     const used = this.#single?.usage(lo, hi, lastMs) ?? -1
     if (used >= 0) return used
-    const way = this.#views.findLive(lo, hi)
     this.reading.take()
+    const way = this.#views.findLive(lo, hi)
     return way < 0 ? 0 : this.#algorithm.estimates.usedInLast(this.#algorithm.base(way), this.reading, lastMs)
   }
 

@@ -51,6 +51,7 @@ export class KeyChanges {
    * bucket that counts: nothing is given back.
    */
   takeBackFrom(way: number, tick: number, cost: number, stamp: number): number {
+    this.#views.refresh()
     const { present } = this.#views
     const base = present.algorithm.base(way)
     const name = load(this.#words, base + HI)

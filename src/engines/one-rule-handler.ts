@@ -53,10 +53,12 @@ export class OneRuleHandler extends RequestHandler {
   }
 
   protected check(slot: number, lo: number, hi: number, cost: number): void {
+    this.#takeReading()
     this.#decide(slot, lo, hi, cost, this.engine.limit)
   }
 
   protected checkWithin(slot: number, lo: number, hi: number, cost: number): void {
+    this.#takeReading()
     this.#decide(slot, lo, hi, cost, this.#limitIn(slot))
   }
 
@@ -74,13 +76,16 @@ export class OneRuleHandler extends RequestHandler {
     return this.engine.changes.giveBackFrom(way, tick, units, stamp)
   }
 
+  /** Before the rule is read: see "The reading" in `algorithms/conversion.ts`. */
+  #takeReading(): void {
+    if (this.hasReading) return
+    this.engine.reading.take()
+    this.hasReading = true
+  }
+
   #decide(slot: number, lo: number, hi: number, cost: number, limit: number): void {
     const { words, doubles } = this.memory
     const { engine } = this
-    if (!this.hasReading) {
-      engine.reading.take()
-      this.hasReading = true
-    }
     const outcome = engine.decide(lo, hi, cost, limit, -1)
     words[slot + LIMIT] = limit
     words[slot + OUTCOME] = outcome

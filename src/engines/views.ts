@@ -77,8 +77,14 @@ export class Views implements CellViews {
     for (;;) {
       this.refresh()
       const way = this.#present.table.findLive(lo, hi)
-      if (way >= 0 || this.#present.conversion?.find(lo, hi) !== true) return way
+      if (way >= 0 || !this.#isToLookAgain(lo, hi)) return way
     }
+  }
+
+  /** Whether the key has been found under another record, or the record has changed. */
+  #isToLookAgain(lo: number, hi: number): boolean {
+    const { conversion } = this.#present
+    return conversion === undefined ? this.refresh() : conversion.find(lo, hi)
   }
 
   /** The same. The way's admission word and tick are copied to the algorithm's `last...` fields. */

@@ -104,9 +104,9 @@ export function canHold({ leastBuckets, mostBuckets }: Shape, buckets: number): 
  * Makes another window the present one, with `ownLimit` or with the present limit. `nowMs` is a reading of
  * the clock. Threads and processes notice it at their next decision.
  *
- * Ticks of the new record begin two rings and a margin after those of the present one, at this reading. So
- * they stay ahead of each tick that a thread takes by the present record, even if it stalls for an hour, or
- * 2^20 granules, before it notices the change.
+ * Ticks of the new record begin four rings and a margin after those of the present one, at this reading. So
+ * two rings are left for a tick that lies a window before this reading, and for one that a thread takes by
+ * the present record although it stalls for an hour, or 2^20 granules, before it notices the change.
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if all records have been used;
  * `ERR_MILLRACE_INVALID_CLOCK` if doubles can't tell one granule of the window from the next
  */
@@ -165,7 +165,7 @@ function shiftFrom(shape: Shape, { windowMs, buckets }: RecordedRule, nowMs: num
   const next = new Ticks(windowMs, buckets, modulus)
   const finest = Math.min(present.granuleMs, next.granuleMs)
   const margin = Math.min(Math.ceil(STALL_MS / finest), MOST_STALL_TICKS)
-  const goal = Math.floor(present.position(nowMs)) + shape.shift + 2 * ring + 1 + margin
+  const goal = Math.floor(present.position(nowMs)) + shape.shift + 4 * ring + margin
   return new Ticks(windowMs, buckets, modulus, goal - Math.floor(next.position(nowMs))).wrap(0)
 }
 
