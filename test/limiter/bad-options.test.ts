@@ -24,7 +24,7 @@ test('an unknown option of a method is refused by name, and nothing is charged',
     'options',
   )
   assertRaises(
-    () => limiter.update('default', untyped({ limit: 9, window: '1h' })),
+    () => limiter.update('default', untyped({ limit: 9, edge: 'smooth' })),
     'ERR_MILLRACE_INVALID_OPTION',
     'change',
   )
