@@ -120,6 +120,8 @@ export const Outcome = {
   GIVEN_BACK: 4,
   /** Admitted without a charge by a rule with the option `shadow`, which would have refused it. */
   SHADOWED: 5,
+  /** Not decided: the rule has changed meanwhile. No decision has this outcome. */
+  OUTDATED: 6,
 } as const
 export type Outcome = (typeof Outcome)[keyof typeof Outcome]
 

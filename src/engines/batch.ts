@@ -194,9 +194,14 @@ class InlineBatch implements BatchDecision {
     const hi = this.#fingerprints[2 * i + 1]!
     const cost = this.#costOf(i)
     this.#recordEra(i)
-    const { limit } = engine
+    let { limit } = engine
+    let outcome = engine.decide(lo, hi, cost, limit, -1)
+    while (outcome === Outcome.OUTDATED) {
+      limit = engine.limit
+      this.#recordEra(i)
+      outcome = engine.decide(lo, hi, cost, limit, -1)
+    }
     this.#limits[i] = limit
-    const outcome = engine.decide(lo, hi, cost, limit, -1)
     this.allowed[i] = outcome >= Outcome.UNCOUNTED ? 1 : 0
     if (engine.way < 0) this.#keepNewKey(i, lo, hi, cost, outcome)
     else this.#keep(i, engine.decided(lo, hi, cost, limit, outcome))

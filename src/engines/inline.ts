@@ -4,9 +4,8 @@ import { type Decided, type Figures, InlineDecision, isRefusal, Outcome } from '
 import type { Reading } from '../core/reading.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
-import type { Insertion } from '../memory/insertion.js'
 import { HEADER, NAMES_AT } from '../memory/layout.js'
-import { changeLimit } from '../memory/limit.js'
+import { changeLimit, type PresentRule } from '../memory/limit.js'
 import { readStatistics } from '../memory/statistics.js'
 import type { Table } from '../memory/table.js'
 import { read, type Words } from '../memory/words.js'
@@ -40,12 +39,14 @@ export class InlineEngine implements Engine<InlineDecision> {
   arena: Arena
   readonly #words: Words
   readonly #views: Views
+  readonly #rule: PresentRule
+  /** The limit of a call that has one, while it is decided. */
+  #ownLimit: number | undefined
   readonly #call: Int32Array | undefined
   /** Whether the memory may be unmapped. */
   readonly #memory = { isReleased: false }
   #table: Table
   #algorithm: Algorithm
-  #insertion: Insertion
   #single: NativeSingle | undefined
   /** Refunds, penalties and blocks. */
   readonly changes: KeyChanges
@@ -74,12 +75,12 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#tally = new Tally(call === undefined ? arena : undefined)
     this.#views = new Views(arena, clock, (view) => this.#use(view))
     this.reading = this.#views.reading
+    this.#rule = this.#views.rule
     this.changes = new KeyChanges(this.#views)
     const { present } = this.#views
     this.arena = arena
     this.#table = present.table
     this.#algorithm = present.algorithm
-    this.#insertion = present.insertion
     this.#use(present)
   }
 
@@ -93,7 +94,6 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.arena = arena
     this.#table = table
     this.#algorithm = algorithm
-    this.#insertion = insertion
     this.#single = single
     this.estimates = new DecisionEstimates(arena, table, algorithm, insertion, reading, single, this.#memory)
     const { epochs } = algorithm
@@ -105,7 +105,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** The present limit. Goes on with the present record. */
   get limit(): number {
-    return this.#views.limit
+    return this.#rule.limit
   }
 
   set limit(limit: number) {
@@ -116,10 +116,19 @@ export class InlineEngine implements Engine<InlineDecision> {
    * Decides and charges, by the reading that the caller has just taken. `cost` is an integer of 0 or more, of
    * any size; `hint` is the last way of the key, or -1.
    */
-  check(lo: number, hi: number, cost: number, hint: number, ownLimit?: number): InlineDecision {
-    const present = this.limit // in any case: the record may have changed
-    const limit = ownLimit ?? present
+  check(lo: number, hi: number, cost: number, hint: number, limit = this.limit): InlineDecision {
     return this.#decisionOf(lo, hi, cost, limit, this.decide(lo, hi, cost, limit, hint))
+  }
+
+  /** The same by a limit of this call. */
+  #checkBy(limit: number, lo: number, hi: number, cost: number, hint: number): InlineDecision {
+    this.#views.refresh()
+    this.#ownLimit = limit
+    try {
+      return this.check(lo, hi, cost, hint, limit)
+    } finally {
+      this.#ownLimit = undefined
+    }
   }
 
   /** Reads the clock, decides and charges. The addon, if it is loaded, decides keys that are in the table. */
@@ -136,7 +145,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     if (single === undefined) this.reading.take()
     else if (single.decidesWithin(limit, lo, hi, cost, hint))
       return this.#nativeDecisionOf(single, lo, hi, cost)
-    return this.check(lo, hi, cost, hint, limit)
+    return this.#checkBy(limit, lo, hi, cost, hint)
   }
 
   /**
@@ -153,7 +162,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   checkSet(lo: number, hi: number, cost: number, hint: number, limit: number | undefined): InlineDecision {
     const single = this.#single
     if (single?.decidesNow(lo, hi, cost, hint, limit)) return this.#nativeDecisionOf(single, lo, hi, cost)
-    return this.check(lo, hi, cost, hint, limit)
+    return limit === undefined ? this.check(lo, hi, cost, hint) : this.#checkBy(limit, lo, hi, cost, hint)
   }
 
   /** What the addon has decided for `RulesEngine`, in the memory of this rule's calls. */
@@ -194,11 +203,9 @@ export class InlineEngine implements Engine<InlineDecision> {
     return made
   }
 
-  /**
-   * The decision on a key without a way. It has its figures at once: the table has nothing to compute them
-   * from later.
-   */
+  /** The decision on a key without a way. Its figures can't be computed later from the table. */
   #newKeyDecisionOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
+    if (outcome === Outcome.OUTDATED) return this.check(lo, hi, cost, NO_WAY, this.#ownLimit ?? this.limit)
     const figures = this.estimates.ofNewKey(lo, hi, cost, limit, outcome)
     const { nowMs } = this.reading
     // biome-ignore format: one line
@@ -216,7 +223,10 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#algorithm.hasWholeMs ? Math.floor(nowMs) : nowMs
   }
 
-  /** Decides and charges, without an object for the decision: `way` is its way, or -1. */
+  /**
+   * Decides and charges, without an object for the decision: `way` is its way, or -1. OUTDATED: the record has
+   * changed since the caller read the limit, and nothing was charged.
+   */
   decide(lo: number, hi: number, cost: number, limit: number, hint: number): Outcome {
     const way = hint >= 0 ? hint : this.#table.guess(lo, hi)
     if (way >= 0 && cost > 0 && cost <= limit) {
@@ -228,13 +238,18 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Decides what the attempt on the guessed way did not: looks the key up, and inserts a new one. */
   #decideByLookup(guess: number, lo: number, hi: number, cost: number, limit: number): Outcome {
+    const { arena } = this
     if (cost === 0 || cost > limit) return this.#decideUncharged(lo, hi, cost)
     let way = guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess : this.#views.findLive(lo, hi)
     for (;;) {
+      if (this.arena !== arena) {
+        this.way = NO_WAY
+        return Outcome.OUTDATED
+      }
       if (way < 0) {
-        if (!this.#insertion.insert(lo, hi)) return this.#decideWithoutRoom()
+        if (!this.#views.present.insertion.insert(lo, hi)) return this.#decideWithoutRoom()
       } else {
-        const algorithm = this.#algorithm // `findLive` may have changed it
+        const algorithm = this.#algorithm
         algorithm.enter(algorithm.base(way), this.reading)
         const found = algorithm.decide(way, lo, hi, cost, limit, this.reading)
         if (found !== GONE) return this.#finish(way, found, lo, hi, cost)
@@ -251,10 +266,14 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** The same by the reading that the caller has set, as one of several rules. */
   peekSet(lo: number, hi: number, cost: number, ownLimit?: number): InlineDecision {
-    const present = this.limit // in any case: the record may have changed
-    const limit = ownLimit ?? present
-    this.way = this.#views.lookUp(lo, hi)
-    const outcome = this.#outcomeOf(lo, hi, cost, limit)
+    let limit: number
+    let arena: Arena
+    do {
+      limit = ownLimit ?? this.limit
+      arena = this.arena
+      this.way = this.#views.lookUp(lo, hi)
+    } while (this.arena !== arena) // the limit belongs to another record
+    const outcome = this.#views.outcomeOf(this.way, lo, hi, cost, limit)
     const isShadowed = this.isShadow && isRefusal(outcome)
     return this.#decisionOf(lo, hi, cost, limit, isShadowed ? Outcome.SHADOWED : outcome)
   }
@@ -332,36 +351,16 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#tally.flush()
   }
 
-  #outcomeOf(lo: number, hi: number, cost: number, limit: number): Outcome {
-    let { way } = this
-    if (way >= 0 && this.#isBlocked()) return Outcome.REFUSED
-    if (cost > limit) return Outcome.REFUSED
-    if (way < 0) {
-      if (cost === 0) return Outcome.UNCOUNTED
-      way = this.#insertion.choose(lo, hi)
-      if (way < 0) return this.arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
-    }
-    // The total errs high, so a cost that fits with it needs no sum.
-    const fits =
-      cost === 0 ||
-      (way === this.way && this.#algorithm.mostUsed(this.#algorithm.lastAdm) + cost <= limit) ||
-      this.#algorithm.estimates.used(this.#algorithm.base(way), this.reading) + cost <= limit
-    return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
-  }
-
   /**
    * Admits cost 0 unless the key is blocked, and refuses a cost above the limit. Neither changes the table.
    */
   #decideUncharged(lo: number, hi: number, cost: number): Outcome {
+    const { arena } = this
     this.way = this.#views.lookUp(lo, hi)
-    const isBlocked = this.way >= 0 && this.#isBlocked()
+    if (this.arena !== arena) this.way = NO_WAY
+    if (this.arena !== arena) return Outcome.OUTDATED
+    const isBlocked = this.#views.isBlocked(this.way)
     return this.#tallyOutcome(cost > 0 || isBlocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
-  }
-
-  /** Whether the way of the last `lookUp` is blocked. */
-  #isBlocked(): boolean {
-    const algorithm = this.#algorithm
-    return algorithm.isBlocked(algorithm.base(this.way), algorithm.lastAdm, this.reading.nowMs)
   }
 
   #decideWithoutRoom(): Outcome {

@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.js'
+import { Outcome } from '../core/decision.js'
 import type { Arena } from '../memory/arena.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import {
@@ -54,16 +55,16 @@ export class OneRuleHandler extends RequestHandler {
 
   protected check(slot: number, lo: number, hi: number, cost: number): void {
     this.#takeReading()
-    this.#decide(slot, lo, hi, cost, this.engine.limit)
+    this.#decide(slot, lo, hi, cost, undefined)
   }
 
   protected checkWithin(slot: number, lo: number, hi: number, cost: number): void {
     this.#takeReading()
-    this.#decide(slot, lo, hi, cost, this.#limitIn(slot))
+    this.#decide(slot, lo, hi, cost, this.#ownLimitIn(slot))
   }
 
   protected peek(slot: number, lo: number, hi: number, cost: number): void {
-    writeDecision(this.memory, slot, this.engine.peek(lo, hi, cost, this.#limitIn(slot)))
+    writeDecision(this.memory, slot, this.engine.peek(lo, hi, cost, this.#ownLimitIn(slot)))
   }
 
   protected usage(_rule: number, lo: number, hi: number, ms: number): number {
@@ -83,10 +84,16 @@ export class OneRuleHandler extends RequestHandler {
     this.hasReading = true
   }
 
-  #decide(slot: number, lo: number, hi: number, cost: number, limit: number): void {
+  #decide(slot: number, lo: number, hi: number, cost: number, ownLimit: number | undefined): void {
     const { words, doubles } = this.memory
     const { engine } = this
-    const outcome = engine.decide(lo, hi, cost, limit, -1)
+    let limit: number
+    let outcome: Outcome
+    do {
+      const present = engine.limit // in any case: the record may have changed
+      limit = ownLimit ?? present
+      outcome = engine.decide(lo, hi, cost, limit, -1)
+    } while (outcome === Outcome.OUTDATED)
     words[slot + LIMIT] = limit
     words[slot + OUTCOME] = outcome
     words[slot + WAY] = engine.way
@@ -99,10 +106,9 @@ export class OneRuleHandler extends RequestHandler {
     doubles[double + RESET_MS] = resetMs
   }
 
-  /** The limit of the call, or the rule's. */
-  #limitIn(slot: number): number {
-    const present = this.engine.limit // in any case: the record may have changed
+  /** The limit of the call, if it has one. */
+  #ownLimitIn(slot: number): number | undefined {
     const limit = this.memory.words[slot + LIMIT]!
-    return limit === RULE_LIMIT ? present : limit
+    return limit === RULE_LIMIT ? undefined : limit
   }
 }

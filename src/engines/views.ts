@@ -3,6 +3,7 @@ import { BlockBound } from '../algorithms/block-bound.js'
 import { type CellView, type CellViews, Conversion } from '../algorithms/conversion.js'
 import { algorithmFor } from '../algorithms/select.js'
 import type { Clock } from '../core/clock.js'
+import { Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
 import { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
@@ -30,7 +31,7 @@ export class Views implements CellViews {
   readonly reading: Reading
   readonly #arena: Arena
   readonly #clock: Clock
-  readonly #rule: PresentRule
+  readonly rule: PresentRule
   readonly #onChange: (view: View) => void
   readonly #others = new Map<number, CellView>()
   #present: View
@@ -43,16 +44,11 @@ export class Views implements CellViews {
     const ticks = ticksOf(arena)
     this.reading = new Reading(clock, ticks)
     this.#present = this.#viewOf(arena, ticks)
-    this.#rule = new PresentRule(arena.words, arena.shape.record, (record) => this.#take(record))
+    this.rule = new PresentRule(arena.words, arena.shape.record, (record) => this.#take(record))
   }
 
   get present(): View {
     return this.#present
-  }
-
-  /** The present limit. Goes on with the present record. */
-  get limit(): number {
-    return this.#rule.limit
   }
 
   /** Not if something else has written to the rule. */
@@ -65,7 +61,7 @@ export class Views implements CellViews {
 
   refresh(): boolean {
     const before = this.#present
-    this.#rule.limit
+    this.rule.limit
     return this.#present !== before
   }
 
@@ -93,6 +89,30 @@ export class Views implements CellViews {
       const way = this.findLive(lo, hi)
       if (way < 0 || this.#present.algorithm.observe(way, lo, hi)) return way
     }
+  }
+
+  /** Whether a way that `lookUp` has returned is blocked. */
+  isBlocked(way: number): boolean {
+    const { algorithm, reading } = this.#present
+    return way >= 0 && algorithm.isBlocked(algorithm.base(way), algorithm.lastAdm, reading.nowMs)
+  }
+
+  /** The outcome of a decision on a way that `lookUp` has returned, or on a new key, if it charged nothing. */
+  outcomeOf(found: number, lo: number, hi: number, cost: number, limit: number): Outcome {
+    const { algorithm, arena, insertion, reading } = this.#present
+    let way = found
+    if (this.isBlocked(way) || cost > limit) return Outcome.REFUSED
+    if (way < 0) {
+      if (cost === 0) return Outcome.UNCOUNTED
+      way = insertion.choose(lo, hi)
+      if (way < 0) return arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
+    }
+    // The total errs high, so a cost that fits with it needs no sum.
+    const fits =
+      cost === 0 ||
+      (way === found && algorithm.mostUsed(algorithm.lastAdm) + cost <= limit) ||
+      algorithm.estimates.used(algorithm.base(way), reading) + cost <= limit
+    return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
 
   /** The view by which a cell of this record counts. */
