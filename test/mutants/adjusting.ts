@@ -129,9 +129,9 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     edits: [
       inKeyChanges(
         'const set = (way) =>',
-        'count(this.#arena.words, HEADER.BLOCKS_EVICTED, this.#blockBound.hold(lo, hi, this.#reading));\n        const set = (way) =>',
+        'count(this.#words, HEADER.BLOCKS_EVICTED, this.#views.present.blockBound.hold(lo, hi, this.#views.reading));\n        const set = (way) =>',
       ),
-      inKeyChanges('const ended = this.#blockBound.hold(lo, hi, this.#reading);', 'const ended = 0;'),
+      inKeyChanges('const ended = blockBound.hold(lo, hi, reading);', 'const ended = 0;'),
     ],
   },
   'a block ended by clearing its counts': {

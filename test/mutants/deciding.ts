@@ -89,7 +89,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   'a decision that does not check the name': {
     scenario: 'an expired way is claimed while its old key decides',
     edits: [
-      inWindow('return read(this.words, this.base(way) + HI) === hi;', 'return true;'),
+      inWindow('return read(this.words, this.base(way) + HI) === (hi | this.#record);', 'return true;'),
       inWindow('|| read(this.words, NAMES_AT + way) !== lo)', '|| lo === 0)'),
     ],
   },

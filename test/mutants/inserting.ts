@@ -6,7 +6,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
     scenario: 'a way lost to another key and won back',
     edits: [
       inInsertion('this.#reading.take(); // after the scan: see "Why settle"', ''),
-      inInsertion('this.#cells.enter(base, this.#reading);', ''),
+      inInsertion('this.#cells.enter(base, this.#reading);\n            const isLive', 'const isLive'),
     ],
   },
   'a way that settles before it looks for others': {
@@ -108,7 +108,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   },
   'a key that displaces itself': {
     scenario: 'three insert one new key',
-    edits: [inInsertion('if (wasLive && this.#table.isNamed(way, lo, hi))\n            return true;', '')],
+    edits: [inInsertion('if (wasLive && this.#table.isOfKey(way, lo, hi))\n            return true;', '')],
   },
   'inherited counts that are dropped': {
     scenario: 'a live way is evicted, and its counts are taken over',
