@@ -57,7 +57,9 @@ export interface CellViews {
  *  5. *Advance* the cell's tick to that place, by r. Its ticks are two rings or more after those of the old
  *     record. So the old buckets count nothing any more. A thread that still charges one of them finds that
  *     it is late, as if it had stalled for two laps.
- *  6. *Carry*: charge the sum to the bucket of the tick, or the total if v or e have changed.
+ *  6. *Carry*: charge the sum to the bucket of the tick, or the total if v or e have changed. Then bring the
+ *     tick to the decision's reading, for which the sum was made: a thread with an older reading must not be
+ *     admitted at a moment at which more counted.
  *  7. *Finish*: CAS(name, CONVERTING, r -> r).
  *
  * A thread that finds a name with CONVERTING does steps 3 to 7 itself, so a dead thread holds up no one. Two
@@ -192,6 +194,7 @@ export class Conversion {
     const units = isCounted ? counted.used : Math.min(algorithm.mostUsed(v), MAX_TOTAL)
     if (load(words, base + HI) !== name) return // another thread has finished
     if (units > 0) algorithm.carry(base, units)
+    if (isCounted) algorithm.enter(base, reading)
     compareExchange(words, base + HI, name, name & ~CONVERTING)
   }
 
