@@ -334,8 +334,9 @@ export interface AsyncLimiter extends AsyncDisposable {
   /**
    * Changes a rule, for all threads and processes of this limiter at once. Earlier admissions stay. If the
    * window changes, all that a key has used and that a window as long as the new one still covers counts for
-   * one new window from the key's next decision on. So a key may be refused too early for one window at most,
-   * and nothing is forgotten. A decision from before the change can't be given back after that.
+   * one new window: from the key's last charge on, at the latest from its next decision on. So nothing is
+   * forgotten, and a key may be refused too early for one window at most. A decision from before the change
+   * can't be given back after that.
    *
    * A limiter can have 64 windows in its life.
    * Pending decisions may still use the earlier limit.

@@ -28,8 +28,8 @@ export interface RuleChange {
    */
   limit?: Size
   /**
-   * The new window: from 1 ms to 10,000 years. What a key has used counts in it for one new window from its
-   * next decision on.
+   * The new window: from 1 ms to 10,000 years. What a key has used counts in it for one new window, see
+   * {@link Limiter.update}.
    * @default the present window
    */
   window?: Duration

@@ -133,8 +133,9 @@ export class Conversion {
   find(lo: number, hi: number): boolean {
     for (const way of this.#table.waysOf(lo, hi)) {
       const base = this.#table.base(way)
-      if (!this.#table.isOfKey(way, lo, hi) || !this.isOther(base)) continue
+      if (!this.#table.isOfKey(way, lo, hi)) continue
       if ((load(this.#words, base + ADM) & STATE) !== LIVE) continue
+      if (!this.isOther(base)) return true // another thread has just converted it
       return this.convert(way) || this.#views.refresh()
     }
     return this.#views.refresh() // another thread may have converted it to a later record

@@ -7,7 +7,7 @@
  *
  * **Records.** A *record* is one version of the rule: its window, its granules, its edge. A changed window
  * makes a new record. The header says which record holds at present (CURRENT). Each cell says in its name by
- * which record it counts. `engines/conversion.ts` brings a cell from one record to another.
+ * which record it counts. `algorithms/conversion.ts` brings a cell from one record to another.
  *
  * **Time.** A record divides its window into n *granules* of equal length. A granule is the smallest span of
  * time that the limiter distinguishes. Its length is the granularity. A *tick* is the number of a granule:
@@ -199,7 +199,7 @@ export const MOST_BLOCKED = WAYS_PER_SET
 export const HI = 0
 /** HI: the bits of the key's hash. The others are 0 in a fingerprint. */
 export const HASH = ~0x7f
-/** HI: set while the cell changes to the record that the lower bits name (`engines/conversion.ts`). */
+/** HI: set while the cell changes to the record that the lower bits name (`algorithms/conversion.ts`). */
 export const CONVERTING = 0x40
 /** HI: the record of the cell. */
 export const CELL_RECORD = 0x3f
