@@ -64,7 +64,7 @@ class BatchDecider {
   BatchResult run(const Batch& batch, double nowMs) {
     Reading reading(shape_, nowMs);
     uint32_t admitted = 0;
-    const Word current = shape_.record << CURRENT_RECORD_SHIFT | batch.limit;
+    const Word current = currentOf(batch);
     slot_ = cells_.ring().slot(reading.tick);
     beginPipeline(batch);
     for (size_t i = batch.from; i < batch.to; i++) {
@@ -103,6 +103,9 @@ class BatchDecider {
     seen[3] = decided.until;
     static_assert(SEEN_WORDS == 4);
   }
+
+  /** CURRENT, as long as the batch can decide. */
+  Word currentOf(const Batch& batch) const { return shape_.record << CURRENT_RECORD_SHIFT | batch.limit; }
 
   static Name nameAt(const Batch& batch, size_t i) {
     return {batch.fingerprints[2 * i], batch.fingerprints[2 * i + 1]};
@@ -178,9 +181,11 @@ class BatchDecider {
   Result decideUncharged(const Batch& batch, Name name, double cost, int64_t& way, const Reading& reading) {
     way = table_.findLive(name);
     // TypeScript computes what is left for a new key, because that needs the whole table. It also converts a
-    // cell of another record. By the first record there is none.
-    if (way == NO_WAY && (batch.remaining != nullptr || shape_.record != 0)) return Result::GONE;
-    if (way == NO_WAY) return cost > 0 ? Result::FULL : Result::ADMITTED;
+    // cell of another record.
+    if (way == NO_WAY) {
+      if (batch.remaining != nullptr || !decider_.isAbsent(currentOf(batch))) return Result::GONE;
+      return cost > 0 ? Result::FULL : Result::ADMITTED;
+    }
     const size_t base = cells_.base(static_cast<size_t>(way));
     const Word v = load(words_, base + ADM);
     cells_.see(static_cast<size_t>(way), v);

@@ -9,7 +9,7 @@ namespace millrace {
 /** The result of `attempt` and `decide`. The last two are only returned by the classes above Cells. */
 enum class Result { UNDECIDED, GONE, FULL, ADMITTED, NEEDS_READING, BAD_COST };
 
-/** A key's fingerprint. */
+/** A key's fingerprint. In `hi`, only the bits of HASH count. */
 struct Name {
   Word lo;
   Word hi;
@@ -92,7 +92,7 @@ class Cells {
   /** Whether the way is LIVE and the key's, by this record. Reads the name after the admission word `v`. */
   bool isOf(Word v, size_t way, Name name) const {
     if ((v & STATE) != LIVE || read(words_, NAMES_AT + way) != name.lo) return false;
-    return read(words_, base(way) + HI) == (name.hi | shape_.record);
+    return read(words_, base(way) + HI) == ((name.hi & HASH) | shape_.record);
   }
 
   /** Whether no operation on the way has ended since its admission word was `v` and its tick `e`. */

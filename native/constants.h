@@ -13,6 +13,7 @@ inline constexpr Word HEADER_CURRENT = 12;
 inline constexpr Word CURRENT_RECORD_SHIFT = 24;
 inline constexpr Word CURRENT_LIMIT = 0xffffff;
 inline constexpr Word MOST_RECORDS = 64;
+inline constexpr Word HASH = 0xffffff80;
 inline constexpr Word CELL_RECORD = 63;
 inline constexpr Word HEADER_NEWEST = 16;
 inline constexpr Word NAMES_AT = 640;
@@ -135,6 +136,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "600c5013dbb6c318";
+inline constexpr char CONSTANTS_HASH[] = "1e3aac81daff4889";
 
 }  // namespace millrace

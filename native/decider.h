@@ -11,7 +11,11 @@ class Decider {
  public:
   Decider(const Decider&) = delete;
   Decider(Word* words, const Shape& shape)
-      : cells_(words, shape), table_(words, shape, cells_), estimates_(words, shape, cells_) {}
+      : words_(words),
+        shape_(shape),
+        cells_(words, shape),
+        table_(words, shape, cells_),
+        estimates_(words, shape, cells_) {}
 
   Cells<Sums>& cells() { return cells_; }
   Table<Sums>& table() { return table_; }
@@ -36,7 +40,18 @@ class Decider {
     }
   }
 
+  /**
+   * Whether a key that `findLive` has not found has no cell by another record either. While the first record
+   * is the present one, there are no others. `current` is CURRENT from before the search: if it has changed,
+   * another thread may have converted the key's cell meanwhile.
+   */
+  bool isAbsent(Word current) const {
+    return shape_.record == 0 && isStill(words_, HEADER_CURRENT, current);
+  }
+
  private:
+  Word* const words_;
+  const Shape& shape_;
   Cells<Sums> cells_;
   Table<Sums> table_;
   Estimates<Sums> estimates_;

@@ -29,7 +29,7 @@ class RequestServer {
       for (Word i = first; i != end; i++) {
         const Word current = read(words_, HEADER_CURRENT);  // each decision uses the present rule
         const Word limit = current & CURRENT_LIMIT;
-        if (current >> CURRENT_RECORD_SHIFT != shape_.record || limit > MAX_TOTAL) return i;
+        if (recordIn(current) != shape_.record || limit > MAX_TOTAL) return i;
         if (!serve(i, limit, reading)) return i;
       }
       // Published after each group, so that the client can process these replies in the meantime.

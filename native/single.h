@@ -81,7 +81,7 @@ class SingleBy final : public Single {
     // After the reading: see "The reading" in src/algorithms/conversion.ts.
     const Word current = load(words_, HEADER_CURRENT);
     const Word limit = operation == OPERATION_CHECK ? current & CURRENT_LIMIT : call.word(CALL_LIMIT);
-    if (current >> CURRENT_RECORD_SHIFT != shape_.record || cost == 0 || cost > limit || limit > MAX_TOTAL) return;
+    if (recordIn(current) != shape_.record || cost == 0 || cost > limit || limit > MAX_TOTAL) return;
     auto way = static_cast<int64_t>(hint);
     if (read(words_, NAMES_AT + hint) != name.lo) {
       way = decider_.table().guess(name);
@@ -102,17 +102,25 @@ class SingleBy final : public Single {
 
   /** Sets ANSWER to the key's units in the last MS, which is at most the window. */
   void usage(Call call) {
+    const Name name{call.word(CALL_LO), call.word(CALL_HI)};
     const double lastMs = call.number(CALL_MS);
-    const int64_t way = decider_.table().findLive({call.word(CALL_LO), call.word(CALL_HI)});
-    // TypeScript converts a cell of another record. By the first record there is none.
-    const bool isSound = takeReading(call) && (way != NO_WAY || shape_.record == 0);
+    call.put(CALL_STATUS, STATUS_UNANSWERED);
+    if (!takeReading(call)) return;
+    const Word current = load(words_, HEADER_CURRENT);
+    if (recordIn(current) != shape_.record) return;
+    const int64_t way = decider_.table().findLive(name);
     double used = 0;
-    if (isSound && way != NO_WAY) {
-      const size_t base = decider_.cells().base(static_cast<size_t>(way));
+    if (way == NO_WAY) {
+      if (!decider_.isAbsent(current)) return;  // TypeScript converts a cell of another record
+    } else {
+      const Cells<Sums>& cells = decider_.cells();
+      const size_t base = cells.base(static_cast<size_t>(way));
       used = decider_.estimates().usedInLast(base, reading_, lastMs);
+      // The name is read after the cell's tick, which a conversion changes after the name.
+      if (!cells.isOf(load(words_, base + ADM), static_cast<size_t>(way), name)) return;
     }
     call.put(CALL_ANSWER, used);
-    call.put(CALL_STATUS, isSound ? STATUS_DONE : STATUS_UNANSWERED);
+    call.put(CALL_STATUS, STATUS_DONE);
   }
 
   /**

@@ -68,7 +68,8 @@ View<Word> sharedWordsOf(const Napi::CallbackInfo& info, const Napi::Value& valu
 /** The operations on one arena. */
 std::unique_ptr<Single> singleOf(const Napi::CallbackInfo& info, const Napi::Value& wordsOfArena,
                                  const Napi::Value& paramsOfArena) {
-  const auto words = sharedWordsOf(info, wordsOfArena, "words: expected an Int32Array on a SharedArrayBuffer");
+  const auto words =
+      sharedWordsOf(info, wordsOfArena, "words: expected an Int32Array on a SharedArrayBuffer");
   const auto params =
       viewOf<double>(info, paramsOfArena, napi_float64_array, "params: expected a Float64Array");
   const Shape shape = shapeOf(info, paramsOf(info, params), words);

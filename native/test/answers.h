@@ -1,5 +1,6 @@
-// Tests of the waiting time after a refusal, and of charges that a refund by key may have taken. interrupted.h
-// comes before single.h, because the faults of seeds.h must precede the headers that they change.
+// Tests of the waiting time after a refusal, and of charges that a refund by key may have taken.
+// interrupted.h comes before single.h, because the faults of seeds.h must precede the headers that they
+// change.
 #pragma once
 
 #include <array>
@@ -85,9 +86,9 @@ void answersRetryAfterOnlyWhileTheCellIsUnchanged() {
   arena.words[base + TICK] += 1;
   CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_UNANSWERED, "another tick");
   arena.words[base + TICK] -= 1;
-  arena.words[base + HI] += 1;
+  arena.words[base + HI] += ONE_HASH;
   CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_UNANSWERED, "another key");
-  arena.words[base + HI] -= 1;
+  arena.words[base + HI] -= ONE_HASH;
   CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_DONE, "the cell is restored");
 }
 

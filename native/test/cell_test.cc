@@ -7,12 +7,14 @@
 
 #include "answers.h"
 #include "clock.h"
+#include "records.h"
 
 namespace {
 
 template <typename Sums>
-void admitsExactlyTheLimitInAnyWindow(uint32_t granules) {
-  Arena<Sums> arena(2, false, granules);
+void admitsExactlyTheLimitInAnyWindow(const Shape& shape) {
+  Arena<Sums> arena(shape);
+  const uint32_t granules = shape.buckets;
   const size_t way = arena.insert(KEY, START_MS);
   Cells<Sums> cells(arena.data(), arena.shape);
   // One unit in each granule, over many laps: never more than the limit in a window and a granule, and never
@@ -28,6 +30,24 @@ void admitsExactlyTheLimitInAnyWindow(uint32_t granules) {
     if (tick <= 2 * granules) continue;
     CHECK(sum == static_cast<int>(limit), "only %d in the window that ends in %u", sum, tick);
   }
+}
+
+template <typename Sums>
+void admitsExactlyTheLimitInAnyWindow(uint32_t granules) {
+  admitsExactlyTheLimitInAnyWindow<Sums>(Arena<Sums>(2, false, granules).shape);
+}
+
+/** Its cells are made for twice as many granules, and its ticks wrap on the way. */
+template <typename Sums>
+void aLaterRecordAdmitsExactlyTheLimitInAnyWindow(uint32_t granules) {
+  const uint32_t cellBuckets = 2 * granules;
+  const Shape first = shapeBy<Sums>(0, 0, cellBuckets, cellBuckets);
+  const Word tick = Reading(first, START_MS).tick;
+  const auto toWrap = static_cast<Word>(first.modulus - tick - 3 * granules);
+  const Shape shape = shapeBy<Sums>(7, toWrap, granules, cellBuckets);
+  CHECK(Reading(shape, START_MS).tick == first.modulus - 3 * granules, "it begins before the wrap");
+  CHECK(Reading(shape, START_MS + 4 * granules * GRANULE_MS).tick == granules, "it ends after the wrap");
+  admitsExactlyTheLimitInAnyWindow<Sums>(shape);
 }
 
 template <typename Sums>
@@ -79,7 +99,7 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   for (Word i = 0; i < 500; i++) {
     const uint64_t key = i / 2;  // each key twice, and no two keys in one way
     const Word set = static_cast<Word>(((key % 100 << 32) + 99) / 100);
-    const Name name{((set + 16) & ~15u) | static_cast<Word>(key / 100), i / 2};
+    const Name name{((set + 16) & ~15u) | static_cast<Word>(key / 100), i / 2 * ONE_HASH};
     if (i % 2 == 0 && i != 400) arena.insert(name, START_MS);
     fingerprints.insert(fingerprints.end(), {name.lo, name.hi});
   }
@@ -186,7 +206,7 @@ void threadsNeverExceedTheLimitInMovingWindows(uint32_t granules) {
 template <typename Sums>
 void theLastCellStaysWithinTheArena() {
   Arena<Sums> arena(2);
-  constexpr Name last{0xffffffff, 0xffffffff};
+  constexpr Name last{0xffffffff, HASH};
   const size_t way = arena.insert(last, START_MS);
   Cells<Sums> cells(arena.data(), arena.shape);
   CHECK(cells.base(way) + arena.shape.wayWords == arena.shape.extraAt, "way %zu is the last", way);
@@ -295,6 +315,8 @@ void addTestsOfNodes(Tests& tests, const std::string& name) {
         [=] { admitsExactlyTheLimitInAnyWindow<Sums>(granules); });
     add(many + ": admits the whole limit after any number of laps",
         [=] { admitsTheWholeLimitAfterAnyNumberOfLaps<Sums>(granules); });
+    add(many + ": a later record admits exactly the limit in any window",
+        [=] { aLaterRecordAdmitsExactlyTheLimitInAnyWindow<Sums>(granules); });
     add(many + ": nodes count the sum of their buckets",
         [=] { nodesCountTheSumOfTheirBuckets<Sums>(granules); });
     add(many + ": threads never exceed the limit",
@@ -313,6 +335,8 @@ void addTestsOfNodes(Tests& tests, const std::string& name) {
   add(": threads never exceed the limit while the clock advances, smooth",
       [] { threadsNeverExceedTheLimitWhileTheClockAdvances<Sums>(true); });
   add(": the last cell stays within the arena", theLastCellStaysWithinTheArena<Sums>);
+  add(": a cell of another record is left as it is", aCellOfAnotherRecordIsLeftAsItIs<Sums>);
+  add(": the tick of a later record stays", theTickOfALaterRecordStays<Sums>);
   add(": a batch decides in order and stops at a new key", aBatchDecidesInOrderAndStopsAtANewKey<Sums>);
 }
 
@@ -327,6 +351,11 @@ int main() {
        [] { admitsTheWholeLimitAfterAnyNumberOfLaps<Linear>(GRANULES); }},
       {"needs a new reading if the tick is far ahead", needsANewReadingIfTheTickIsFarAhead},
       {"answers retryAfter only while the cell is unchanged", answersRetryAfterOnlyWhileTheCellIsUnchanged},
+      {"a tick has the shift of its record, and wraps", aTickHasTheShiftOfItsRecordAndWraps},
+      {"a batch stops as soon as another record holds", aBatchStopsAsSoonAsAnotherRecordHolds},
+      {"the request server stops as soon as another record holds", theServerStopsAsSoonAsAnotherRecordHolds},
+      {"a key is absent only while the first record holds", aKeyIsAbsentOnlyWhileTheFirstRecordHolds},
+      {"usage is left if the cell is converted meanwhile", usageIsLeftIfTheCellIsConvertedMeanwhile},
       {"takes a charge out unless a refund by key may have taken it",
        takesAChargeOutUnlessARefundByKeyMayHaveTakenIt},
       {"a note ends before its time wraps", aNoteEndsBeforeItsTimeWraps},
@@ -342,6 +371,10 @@ int main() {
       {"threads never exceed the limit in moving windows",
        [] { threadsNeverExceedTheLimitInMovingWindows<Linear>(GRANULES); }},
       {"the last cell stays within the arena", theLastCellStaysWithinTheArena<Linear>},
+      {"a later record admits exactly the limit in any window",
+       [] { aLaterRecordAdmitsExactlyTheLimitInAnyWindow<Linear>(GRANULES); }},
+      {"a cell of another record is left as it is", aCellOfAnotherRecordIsLeftAsItIs<Linear>},
+      {"the tick of a later record stays", theTickOfALaterRecordStays<Linear>},
       {"threads never exceed the limit while the clock advances",
        [] { threadsNeverExceedTheLimitWhileTheClockAdvances<Linear>(false); }},
       {"threads never exceed the limit while the clock advances, smooth",

@@ -46,15 +46,25 @@ constexpr Word SUMS_OF<Blocks> = SUMS_BLOCKS;
 template <>
 constexpr Word SUMS_OF<Fenwick> = SUMS_FENWICK;
 
+/** HI: the lowest bit of the hash. */
+constexpr Word ONE_HASH = HASH & (~HASH + 1);
+
+/** The shape of a record of that many granules, in cells that are made for `cellBuckets`. */
+template <typename Sums>
+Shape shapeBy(Word record, Word shift, uint32_t granules = GRANULES, uint32_t cellBuckets = GRANULES) {
+  const double windowMs = granules * GRANULE_MS;
+  return Shape(windowMs, granules, 2, START_MS, false, SUMS_OF<Sums>, cellBuckets, record, shift);
+}
+
 /** An arena and its keys. In production TypeScript inserts the keys. */
 template <typename Sums>
 struct Arena {
   Shape shape;
   std::vector<Word> words;
 
+  explicit Arena(const Shape& shape) : shape(shape), words(seededLength(shape)) {}
   explicit Arena(uint32_t sets, bool isSmooth = false, uint32_t granules = GRANULES)
-      : shape(granules * GRANULE_MS, granules, sets, START_MS, isSmooth, SUMS_OF<Sums>),
-        words(seededLength(shape)) {}
+      : Arena(Shape(granules * GRANULE_MS, granules, sets, START_MS, isSmooth, SUMS_OF<Sums>)) {}
 
   Word* data() { return seededShift(words.data()); }
 
@@ -62,14 +72,14 @@ struct Arena {
     const size_t way = (uint64_t{name.lo} * shape.sets >> 32) * WAYS_PER_SET + (name.lo & (WAYS_PER_SET - 1));
     const size_t base = shape.waysAt + way * shape.wayWords;
     words[NAMES_AT + way] = name.lo;
-    words[base + HI] = name.hi;
+    words[base + HI] = name.hi | shape.record;
     words[base + TICK] = Reading(shape, nowMs).tick;
     words[base + ADM] = LIVE;
     return way;
   }
 };
 
-constexpr Name KEY{0x1234, 0x5678};
+constexpr Name KEY{0x1234, 0x5600};
 
 /** Decides as Decider does, on a way that is known. */
 template <typename Sums>

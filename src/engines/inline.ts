@@ -318,12 +318,17 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** The units that the key has used in the last `lastMs`. */
   usage(lo: number, hi: number, lastMs: number): number {
-    this.#views.refresh()
-    const used = this.#single?.usage(lo, hi, lastMs) ?? -1
-    if (used >= 0) return used
-    this.reading.take()
-    const way = this.#views.findLive(lo, hi)
-    return way < 0 ? 0 : this.#algorithm.estimates.usedInLast(this.#algorithm.base(way), this.reading, lastMs)
+    const single = this.#single
+    if (single === undefined) this.reading.take()
+    const answer = single?.usage(lo, hi, lastMs) ?? -1
+    if (answer >= 0) return answer
+    for (;;) {
+      const way = this.#views.findLive(lo, hi)
+      if (way < 0) return 0
+      const algorithm = this.#algorithm // `findLive` may have changed it
+      const used = algorithm.estimates.usedInLast(algorithm.base(way), this.reading, lastMs)
+      if (this.#table.isLive(way, lo, hi)) return used // another thread may have converted the cell meanwhile
+    }
   }
 
   /** The tick and the stamp of the last charge. */

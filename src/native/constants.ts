@@ -36,6 +36,7 @@ export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>>
     CURRENT_RECORD_SHIFT: layout.CURRENT_RECORD_SHIFT,
     CURRENT_LIMIT: layout.CURRENT_LIMIT,
     MOST_RECORDS: layout.MOST_RECORDS,
+    HASH: layout.HASH,
     CELL_RECORD: layout.CELL_RECORD,
     HEADER_NEWEST: layout.HEADER.NEWEST,
     NAMES_AT: layout.NAMES_AT,

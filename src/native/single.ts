@@ -134,7 +134,11 @@ export class NativeSingle {
     return this.#words[CALL.UNTIL]!
   }
 
-  /** Reads the clock. Returns the key's units in the last `lastMs`, or -1 if the reading is out of range. */
+  /**
+   * Reads the clock. Returns the key's units in the last `lastMs`, or -1 if TypeScript has to answer: the
+   * reading is out of range, or another record holds, or the key may have a cell of another record. The reading
+   * is taken in either case.
+   */
   usage(lo: number, hi: number, lastMs: number): number {
     const words = this.#words
     if (!this.#readsClock) this.#takeReading()
@@ -144,7 +148,9 @@ export class NativeSingle {
     this.#doubles[CALL.MS] = lastMs
     this.#run()
     words[CALL.OPERATION] = OPERATION.CHECK
-    return words[CALL.STATUS] === STATUS.UNANSWERED ? -1 : this.#doubles[CALL.ANSWER]!
+    if (words[CALL.STATUS] !== STATUS.UNANSWERED) return this.#doubles[CALL.ANSWER]!
+    if (this.#readsClock) this.#reading.take()
+    return -1
   }
 
   /** Milliseconds from a refusal until its cost fits, or undefined if the cell has changed since. */
