@@ -1,7 +1,18 @@
 // With any arguments `admitMany` decides or throws, and writes only to the arrays of its arguments.
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ADM, HEADER, HI, LIVE, NAMES_AT, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
+import {
+  ADM,
+  HASH,
+  HEADER,
+  HI,
+  LIVE,
+  MOST_RECORDS,
+  NAMES_AT,
+  SUMS,
+  type Sums,
+  shapeFor,
+} from '#millrace/memory/layout.js'
 import { addonFor } from '#millrace/native/addon.js'
 import { PARAM } from '#millrace/native/native-params.js'
 import { isLeftOut } from './sides.js'
@@ -125,6 +136,9 @@ test('a param out of range throws a RangeError', () => {
     [PARAM.FROM, [-1, 0.5, 3, Number.NaN]],
     [PARAM.TO, [-1, 1.5, 3, 2 ** 53, Number.NaN]],
     [PARAM.NOW_MS, [Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300]],
+    [PARAM.RECORD, [-1, 0.5, MOST_RECORDS, 2 ** 32, Number.NaN]],
+    [PARAM.SHIFT, [-1, 0.5, 2 ** 32, Number.NaN]],
+    [PARAM.CELL_BUCKETS, [0, -1, 59, 59.5, 61, 2 ** 20, 2 ** 20 + 1, 2 ** 32, Number.NaN]],
   ]
   for (const [field, values] of wrong) {
     for (const value of values) {
@@ -163,6 +177,7 @@ function writesOnlyToTheArena(sums: Sums): void {
     ;(given.params as Float64Array)[PARAM.SUMS] = SUMS.indexOf(sums)
     const keys = [3, 20].map((way) => {
       arena[waysAt + way * wayWords + ADM]! |= LIVE
+      arena[waysAt + way * wayWords + HI]! &= HASH // the first record
       arena[NAMES_AT + way]! = (arena[NAMES_AT + way]! & 0x7fffffff) | (way < 16 ? 0 : 1 << 31) // in this way's set
       return [arena[NAMES_AT + way]!, arena[waysAt + way * wayWords + HI]!]
     })
