@@ -90,12 +90,18 @@ export class Fuzz {
   /** Valid arguments, but sometimes with one wrong param. */
   #admitOnRandomMemory(): void {
     const values = this.#values
-    const { call, beside } = playOn(values, values.chance(0.1) ? this.#files?.mapped() : undefined)
+    const { call, beside, given } = playOn(values, values.chance(0.1) ? this.#files?.mapped() : undefined)
     const params = call.params as Float64Array
-    if (values.chance(0.2)) params[values.below(PARAM_COUNT)] = values.of(NUMBERS)
-    this.#judge(Object.values(call), params)
+    const isRight = values.chance(0.8)
+    if (!isRight) params[values.below(PARAM_COUNT)] = values.of(NUMBERS)
+    const stopped = this.#judge(Object.values(call), params)
     if (beside.some((words) => words.some((word) => word !== 0)))
       this.#complain('wrote beside the arena', call)
+    if (!isRight) return
+    const changed = given.changedOther()
+    if (changed !== undefined) this.#complain(changed, call)
+    if (given.isOutdated && stopped !== undefined && stopped !== params[PARAM.FROM])
+      this.#complain('decided by a record that is not the present one', call)
   }
 
   /** Some arguments have a wrong type or length, or are detached; or their number is wrong. */
@@ -153,8 +159,8 @@ export class Fuzz {
     if (wrong !== undefined) this.#complain(wrong, [])
   }
 
-  /** Checks the result against `params`, unless another thread writes to them. */
-  #judge(args: unknown[], params?: Float64Array): void {
+  /** Checks the result against `params`, unless another thread writes to them. Returns it. */
+  #judge(args: unknown[], params?: Float64Array): unknown {
     try {
       const stopped = (this.#addon.admitMany as (...args: unknown[]) => unknown)(...args)
       this.found.decided++
@@ -162,10 +168,12 @@ export class Fuzz {
       if (!(Number.isInteger(stopped) && (stopped as number) >= 0 && (stopped as number) <= most)) {
         this.#complain(`returned ${String(stopped)}`, args)
       }
+      return stopped
     } catch (error) {
       this.found.threw++
       if (!(error instanceof TypeError || error instanceof RangeError))
         this.#complain(`threw ${inspect(error)}`, args)
+      return undefined
     }
   }
 

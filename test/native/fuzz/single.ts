@@ -1,11 +1,11 @@
 // Random calls of `single` and `series`, and of the functions that they return. Some functions are the last
 // holders of their memory.
 import { inspect } from 'node:util'
-import { ADM, EXTRA_WORDS, NAMES_AT, TICK } from '#millrace/memory/layout.js'
+import { ADM, EXTRA_WORDS, HEADER, NAMES_AT, TICK } from '#millrace/memory/layout.js'
 import type { Addon } from '#millrace/native/addon.js'
 import { CALL, CALL_WORDS, OPERATION, PARAM, PARAM_COUNT, STATUS } from '#millrace/native/native-params.js'
 import { random } from '../../algorithms/random.js'
-import { playOn } from './arena.js'
+import { anyCurrent, type Given, playOn } from './arena.js'
 import { NUMBERS, Values } from './values.js'
 
 /** The function of one limiter, and its memory. */
@@ -16,6 +16,7 @@ interface Made {
   readonly fingerprints: Int32Array
   readonly nowMs: number
   readonly ways: number
+  readonly given: Given
   /** The memory after the arena, unless another thread writes to it. */
   readonly behind: Int32Array | undefined
 }
@@ -67,9 +68,9 @@ export class SingleCalls {
 
   #make(values: Values, kept: Made[], isRaced: boolean): void {
     const memory = isRaced ? this.#raced : new SharedArrayBuffer(BYTES)
-    const { call: given } = playOn(values, memory)
-    const words = given.words as Int32Array
-    const params = given.params as Float64Array
+    const { call: played, given } = playOn(values, memory)
+    const words = played.words as Int32Array
+    const params = played.params as Float64Array
     const call = isRaced
       ? new Int32Array(memory, 64, CALL_BYTES / 4)
       : new Int32Array(new SharedArrayBuffer(CALL_BYTES))
@@ -83,16 +84,18 @@ export class SingleCalls {
       run: run as () => void,
       words,
       call,
-      fingerprints: given.fingerprints as Int32Array,
+      fingerprints: played.fingerprints as Int32Array,
       nowMs: params[PARAM.NOW_MS]!,
       ways,
+      given,
       behind,
     }
     if (kept.length < MOST_KEPT) kept.push(made)
     else kept[values.below(MOST_KEPT)] = made
   }
 
-  #runOne(values: Values, { run, words, call, fingerprints, nowMs, ways, behind }: Made): string | undefined {
+  #runOne(values: Values, made: Made): string | undefined {
+    const { run, words, call, fingerprints, nowMs, ways, given, behind } = made
     const doubles = new Float64Array(call.buffer, call.byteOffset, 3)
     const key = values.below(Math.max(1, fingerprints.length / 2))
     call[CALL.OPERATION] = values.chance(0.9) ? values.below(Object.keys(OPERATION).length) : values.word()
@@ -119,6 +122,8 @@ export class SingleCalls {
     // The second rule of a series.
     call.copyWithin(CALL_WORDS, 0, CALL_WORDS)
     if (values.chance(0.3)) call[CALL_WORDS + CALL.COST] = values.below(40)
+    words[HEADER.CURRENT] = anyCurrent(values, given.record, 1 + values.below(40))
+    const operation = call[CALL.OPERATION]
     const found = run()
     if (found !== undefined) return `returned ${inspect(found)}`
     if (behind === undefined) return undefined // another thread may have written the result
@@ -126,8 +131,11 @@ export class SingleCalls {
     for (const status of [call[CALL.STATUS], call[CALL_WORDS + CALL.STATUS]]) {
       if (!Object.values(STATUS).includes(status as 0)) return `found ${status}`
     }
-    if (call[CALL.STATUS] !== STATUS.UNANSWERED) this.decided++
-    return undefined
+    const isAnswered = call[CALL.STATUS] !== STATUS.UNANSWERED
+    if (isAnswered) this.decided++
+    if (isAnswered && given.isOutdated && operation !== OPERATION.RETRY_AFTER)
+      return `answered ${operation} by a record that is not the present one`
+    return given.changedOther()
   }
 
   /** Some arguments have a wrong type or length, or are on memory that can be transferred away. */
