@@ -321,14 +321,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     const single = this.#single
     if (single === undefined) this.reading.take()
     const answer = single?.usage(lo, hi, lastMs) ?? -1
-    if (answer >= 0) return answer
-    for (;;) {
-      const way = this.#views.findLive(lo, hi)
-      if (way < 0) return 0
-      const algorithm = this.#algorithm // `findLive` may have changed it
-      const used = algorithm.estimates.usedInLast(algorithm.base(way), this.reading, lastMs)
-      if (this.#table.isLive(way, lo, hi)) return used // another thread may have converted the cell meanwhile
-    }
+    return answer >= 0 ? answer : this.#views.usage(lo, hi, lastMs)
   }
 
   /** The tick and the stamp of the last charge. */

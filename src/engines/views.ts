@@ -91,6 +91,17 @@ export class Views implements CellViews {
     }
   }
 
+  /** The units that the key has used in the last `lastMs`, by the reading that the caller has taken. */
+  usage(lo: number, hi: number, lastMs: number): number {
+    for (;;) {
+      const way = this.findLive(lo, hi)
+      if (way < 0) return 0
+      const { algorithm, reading, table } = this.#present
+      const used = algorithm.estimates.usedInLast(algorithm.base(way), reading, lastMs)
+      if (table.isLive(way, lo, hi)) return used // another thread may have converted the cell meanwhile
+    }
+  }
+
   /** Whether a way that `lookUp` has returned is blocked. */
   isBlocked(way: number): boolean {
     const { algorithm, reading } = this.#present
