@@ -1,7 +1,7 @@
 import type { Arena } from '#millrace/memory/arena.js'
 import { ADM, BLOCKED, CLAIMED, COUNT, LIVE, STATE, UNTIL } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
-import { type Forbidden, GRANULE_MS, msOf, type Op, type Scenario } from './scenario.js'
+import { type Forbidden, latestMs, msOf, type Op, type Scenario } from './scenario.js'
 
 /** The part of the ledger that the judge of blocks reads. */
 export interface Blocks {
@@ -38,7 +38,7 @@ export class BlockJudge {
     const isClaim = (after & STATE) === CLAIMED
     const isForAnother = op?.do === 'block' && op.key !== key
     if (key === undefined || !(isClaim || isForAnother)) return undefined
-    if (this.#blocks.untilOf(key) <= this.#latestMs) return undefined // the block had expired
+    if (this.#blocks.untilOf(key) <= latestMs(this.#scenario, this.#machine)) return undefined // the block had expired
     const { ways, sets } = this.#arena.shape
     const blocked = this.#countBlocked(way) + 1 + (isClaim && isForAnother ? 1 : 0)
     if (isAlone && blocked <= ways / sets)
@@ -65,7 +65,7 @@ export class BlockJudge {
       const requested = this.#blocks.untilOf(key)
       // Notes hold whole milliseconds.
       const found = (this.#word(way, ADM) & COUNT) === BLOCKED ? Math.floor(msOf(this.#word(way, UNTIL))) : 0
-      if (found !== requested && Math.max(found, requested) > this.#latestMs)
+      if (found !== requested && Math.max(found, requested) > latestMs(this.#scenario, this.#machine))
         this.#blocks.fail('wrong block', `key ${key} until ${found} ms, not ${requested}`)
     }
   }
@@ -76,15 +76,14 @@ export class BlockJudge {
     for (let way = 0; way < this.#arena.shape.ways; way++) {
       const v = this.#word(way, ADM)
       const isBlocked = (v & STATE) === LIVE && (v & COUNT) === BLOCKED
-      if (way !== except && isBlocked && msOf(this.#word(way, UNTIL)) > this.#latestMs) blocked++
+      if (
+        way !== except &&
+        isBlocked &&
+        msOf(this.#word(way, UNTIL)) > latestMs(this.#scenario, this.#machine)
+      )
+        blocked++
     }
     return blocked
-  }
-
-  /** The latest reading of any clock. */
-  get #latestMs(): number {
-    const { times, ahead = [] } = this.#scenario
-    return (times[this.#machine.getNote(0)]! + Math.max(0, ...ahead)) * GRANULE_MS
   }
 
   #word(way: number, field: number): number {

@@ -4,10 +4,12 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { algorithmFor } from '#millrace/algorithms/select.js'
+import { Ticks } from '#millrace/core/ticks.js'
 import type { InlineEngine } from '#millrace/engines/inline.js'
 import type { InlineGroup } from '#millrace/inline-group.js'
 import type { attachArena, createArena } from '#millrace/memory/arena.js'
-import type { createArenas } from '#millrace/memory/arenas.js'
+import type { changeWindowOf, createArenas } from '#millrace/memory/arenas.js'
 import type { KeyHandle } from '#millrace/memory/keys.js'
 import type { OneRuleLimiter } from '#millrace/one-rule-limiter.js'
 import type { RulesLimiter } from '#millrace/rules-limiter.js'
@@ -32,6 +34,8 @@ export interface Built {
   readonly KeyHandle: typeof KeyHandle
   readonly OneRuleLimiter: typeof OneRuleLimiter
   readonly RulesLimiter: typeof RulesLimiter
+  readonly algorithmFor: typeof algorithmFor
+  readonly changeWindowOf: typeof changeWindowOf
   readonly createArena: typeof createArena
   readonly createArenas: typeof createArenas
   readonly attachArena: typeof attachArena
@@ -39,6 +43,7 @@ export interface Built {
 }
 
 const PARTS = [
+  'algorithms/select',
   'engines/inline',
   'inline-group',
   'memory/arena',
@@ -61,10 +66,35 @@ export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> 
     await applyEdits(folder, edits)
     await cp(STEPPED_WORDS, join(folder, 'memory', 'words.js'))
     const parts = await Promise.all(PARTS.map((file) => import(join(folder, `${file}.js`))))
-    return Object.assign({}, ...parts) as Built
+    return watchingCarries(Object.assign({}, ...parts))
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/**
+ * Lets a machine know when its thread charges what a cell counted by another record. The ledger takes other
+ * charges for those of the thread's operation.
+ */
+function watchingCarries(built: Built): Built {
+  let machine: Machine | undefined
+  const rule = { name: 'any', limit: 1, windowMs: 1, buckets: 1, edge: 'strict' } as const
+  const arena = built.createArena(rule, 1, 'evict', 0)
+  const algorithm = Object.getPrototypeOf(built.algorithmFor(arena, new Ticks(1, 1, arena.shape.modulus)))
+  const { carry } = algorithm
+  algorithm.carry = function (base: number, units: number) {
+    machine!.isCarrying = true
+    try {
+      carry.call(this, base, units)
+    } finally {
+      machine!.isCarrying = false
+    }
+  }
+  const playOn = (next: Machine | undefined) => {
+    machine = next
+    built.playOn(next)
+  }
+  return { ...built, playOn }
 }
 
 /** @throws Error if the text does not occur exactly once: the code has changed, and the edit must follow */
@@ -82,17 +112,17 @@ export async function applyEdits(folder: string, edits: readonly Edit[]): Promis
 }
 
 /**
- * Sets the number of ways in a set. With few ways an insertion is short, and all interleavings can be
- * explored.
+ * Smaller constants, with which operations are so short that all interleavings can be explored: sets of one
+ * way; blocks of two buckets, and two levels of block sums from three buckets on; and ticks of a new record
+ * that begin so soon after those of the old one that a cell's tick gets there in one hop. A thread of a
+ * scenario must not stall for longer than that before it notices a change.
  */
-export function waysPerSet(ways: number): Edit {
-  return layout('export const WAYS_PER_SET = 16;', `export const WAYS_PER_SET = ${ways};`)
-}
-
-/** Makes blocks of two buckets, and two levels of block sums from three buckets on, for the same reason. */
-export const SMALL_BLOCKS: readonly Edit[] = [
+export const SMALL_SIZES: readonly Edit[] = [
+  layout('export const WAYS_PER_SET = 16;', 'export const WAYS_PER_SET = 1;'),
   layout('export const BLOCK_BITS = 6;', 'export const BLOCK_BITS = 1;'),
   layout('const MOST_BLOCKS = 64;', 'const MOST_BLOCKS = 1;'),
+  layout('Math.max(MOST_LINEAR + 1, Math.ceil(cellBuckets / 2))', 'Math.ceil(cellBuckets / 2)'),
+  { file: 'memory/records.js', find: 'const STALL_MS = 3_600_000;', replace: 'const STALL_MS = 8_000;' },
 ]
 
 function layout(find: string, replace: string): Edit {

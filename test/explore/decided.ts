@@ -6,11 +6,9 @@ export interface Decided {
   readonly cost: number
   readonly limit: number
   readonly outcome: Outcome
-  /** The charged tick as a tick word: modulo the ticks' modulus. */
+  /** The charged tick as a tick word: shifted by its record, modulo the ticks' modulus. */
   readonly tick: number
   readonly nowMs: number
-  /** Whether the charged way has the name of the key. */
-  readonly isOwnCell: boolean
-  /** The tick of the reading or the newest tick of the cell, whichever is later. */
-  readonly effectTick: number
+  /** The way of the key, or -1. */
+  readonly way: number
 }

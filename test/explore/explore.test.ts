@@ -5,7 +5,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { atFullSize, shareOfToday, sized } from '../size.js'
-import { playableCopy, SMALL_BLOCKS, waysPerSet } from './copy.js'
+import { playableCopy, SMALL_SIZES } from './copy.js'
 import { scenarios } from './scenarios/index.js'
 import { replay, Schedule, shrink } from './schedule.js'
 import { search } from './search.js'
@@ -26,9 +26,12 @@ const QUICK = [
   'block sums: idle for all laps',
   'two rules: three admit on the last units',
   'a group: reservations in opposite orders',
+  'a change beside a decision',
+  'a key is converted by two threads, to a window that is longer',
+  'a check by an older reading in a converted cell',
 ]
 
-const small = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS])
+const small = await playableCopy(SMALL_SIZES)
 const full = await playableCopy()
 
 for (const name of sized({ quick: QUICK, full: shareOfToday(Object.keys(scenarios)) })) {

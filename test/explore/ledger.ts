@@ -4,7 +4,13 @@ import {
   ADM,
   BLOCKED,
   BUCKETS,
+  CELL_RECORD,
+  CLAIMED,
+  CONVERTING,
   COUNT,
+  HASH,
+  HEADER,
+  HI,
   LAP,
   LIVE,
   refundsOf,
@@ -20,15 +26,17 @@ import type { Presence } from './presence.js'
 import {
   FOR_EVER,
   type Forbidden,
-  GRANULE_MS,
   isDecision,
   keysOf,
+  latestMs,
   msOf,
   type Op,
   type Scenario,
-  ticksOf,
 } from './scenario.js'
 import { ANY_KEY, ThreadCharges } from './thread-charges.js'
+import { Timeline } from './timeline.js'
+import { ADMITTED, CARRIED, PENALTIES, Units } from './units.js'
+import { WindowJudge } from './window-judge.js'
 
 /**
  * Judges the promises. The ledger records every decision at the moment at which it takes effect. All that it
@@ -44,36 +52,37 @@ export class Ledger {
   thread = 0
   op: Op | undefined
   position = 0
-  readonly ticks: readonly number[]
   readonly keys: readonly number[]
+  readonly timeline: Timeline
   readonly #scenario: Scenario
   readonly #forbidden: ReadonlySet<Forbidden>
   readonly #machine: Machine
   /** Keys that had a cell before the threads started. */
   readonly #used = new Set<number>()
   readonly #arena: Arena
-  readonly #buckets: number
   readonly #presence: Presence
   readonly #keyOf: (way: number) => number | undefined
   readonly #charges: ThreadCharges
-  readonly #admittedAt: number
-  readonly #penaltiesAt: number
+  readonly #units: Units
   readonly #blocksAt: number
   readonly #blockJudge: BlockJudge
   readonly #memoryJudge: MemoryJudge
+  readonly #windowJudge: WindowJudge
   readonly #lost = new Set<number>()
 
-  static notesFor(scenario: Scenario, ring: number): number {
+  static notesFor(scenario: Scenario, rule: number, ring: number): number {
     const keys = keysOf(scenario).length
-    return ThreadCharges.notesFor(scenario.threads.length) + 2 * keys * ticksOf(scenario, ring).length + keys
+    const units = Units.notesFor(keys, Timeline.sizeFor(scenario, rule, ring))
+    return 1 + ThreadCharges.notesFor(scenario.threads.length) + units + keys
   }
 
   /**
-   * `scenario` has the limit and the window of the ledger's rule, `first` is the index of its first note, and
-   * `keyOf` returns the key whose name a way has.
+   * `scenario` has the limit and the first window of the rule with this index, `first` is the index of the
+   * ledger's first note, and `keyOf` returns the key whose name a way has.
    */
   constructor(
     scenario: Scenario,
+    rule: number,
     machine: Machine,
     arena: Arena,
     presence: Presence,
@@ -84,70 +93,96 @@ export class Ledger {
     this.#forbidden = new Set(scenario.forbidden)
     this.#machine = machine
     this.#arena = arena
-    this.#buckets = scenario.buckets ?? 1
-    this.ticks = ticksOf(scenario, arena.shape.ring)
     this.keys = keysOf(scenario)
+    this.timeline = new Timeline(scenario, rule, machine, arena, first)
     this.#presence = presence
     this.#keyOf = keyOf
-    this.#charges = new ThreadCharges(machine, first)
-    this.#admittedAt = first + ThreadCharges.notesFor(scenario.threads.length)
-    this.#penaltiesAt = this.#admittedAt + this.keys.length * this.ticks.length
-    this.#blocksAt = this.#penaltiesAt + this.keys.length * this.ticks.length
+    this.#charges = new ThreadCharges(machine, first + 1)
+    const unitsAt = first + 1 + ThreadCharges.notesFor(scenario.threads.length)
+    this.#units = new Units(machine, this.timeline, this.keys, unitsAt)
+    this.#blocksAt = unitsAt + Units.notesFor(this.keys.length, this.timeline.size)
     this.#blockJudge = new BlockJudge(scenario, machine, arena, {
       keyOf,
       untilOf: (key) => machine.getNote(this.#block(key)),
       fail: (what, how) => this.fail(what, how),
     })
+    this.#windowJudge = new WindowJudge(scenario, this.timeline, this.#units, (what, how) =>
+      this.fail(what, how),
+    )
     this.#memoryJudge = new MemoryJudge(scenario, arena, {
-      ticks: this.ticks,
+      timeline: this.timeline,
+      units: this.#units,
       anyDead: () => presence.dead !== 0,
+      latestMs: () => latestMs(scenario, machine),
       keyOf,
       isLost: (way) => this.#lost.has(way),
-      admitted: (key, tick) => this.#get(this.#admittedAt, key, tick),
-      penalties: (key, tick) => this.#get(this.#penaltiesAt, key, tick),
-      tickAt: (slot, bucket, newest) => this.#tickAt(slot, bucket, newest),
       fail: (what, how) => this.fail(what, how),
     })
   }
 
   /** The operation of the running thread has returned. */
   ends(): void {
+    const key = this.#penalizedKey
+    const { place, units } = this.#charges.pending(this.thread)
+    const owed = this.#charges.owed(this.thread)
+    if (key !== undefined && units > owed) this.#units.add(PENALTIES, key, place, units - owed)
     this.#charges.end(this.thread)
   }
 
-  penalized(key: number, tick: number, cost: number): void {
-    this.#add(this.#penaltiesAt, key, this.ticks.indexOf(tick), cost)
+  /** The key that the current operation charges without a decision, or undefined. */
+  get #penalizedKey(): number | undefined {
+    const { op } = this
+    if (op?.do === 'penalize') return op.key
+    const { key, cost } = this.#lastDecision(this.thread)
+    return op?.do === 'commit' && op.actualCost > cost ? key : undefined
+  }
+
+  /** Records a penalty from before the threads started. */
+  penalized(key: number, ms: number, cost: number): void {
+    this.#units.add(PENALTIES, key, this.#tickPlaceAt(ms), cost)
   }
 
   /** Records units of one tick that were refunded before the threads started. */
-  refunded(key: number, tick: number, units: number): void {
-    this.#add(this.#admittedAt, key, this.ticks.indexOf(tick), -units)
+  refunded(key: number, ms: number, units: number): void {
+    this.#units.take(ADMITTED, key, this.#tickPlaceAt(ms), units)
   }
 
   /** Records a decision from before the threads started. */
-  remember({ key, cost, outcome, tick }: Decided): void {
-    this.#used.add(key)
-    if (outcome === Outcome.CHARGED) this.#add(this.#admittedAt, key, this.#indexOf(tick), cost)
+  remember(decided: Decided): void {
+    this.#used.add(decided.key)
+    if (decided.outcome === Outcome.CHARGED) this.#admit(decided, decided.cost)
   }
 
   decided(decided: Decided): void {
     const { key, cost, limit, outcome, nowMs } = decided
     if (outcome === Outcome.CHARGED) {
       const owed = Math.min(this.#charges.owed(this.thread), cost)
-      const tick = this.#indexOf(decided.tick)
-      this.#add(this.#admittedAt, key, tick, cost - owed)
-      // A charge counts at its reading, or at the tick to which another thread had advanced the cell.
-      const effectMs = Math.max(nowMs, this.ticks[tick]! * GRANULE_MS)
-      if (!decided.isOwnCell) this.fail('wrong cell', `key ${key}`)
-      if (this.isBlocked(key, effectMs)) this.fail('past its block', `key ${key}`)
+      const place = this.#admit(decided, cost - owed)
+      if (this.#keyOf(decided.way) !== key) this.fail('wrong cell', `key ${key}`)
+      if (this.isBlocked(key, this.timeline.msOf(place))) this.fail('past its block', `key ${key}`)
       // A charge at an earlier tick would leave the window of its own admission too soon.
-      const charged = this.ticks[tick]!
-      if (charged < Math.floor(nowMs / GRANULE_MS))
-        this.fail('over', `key ${key}: read ${nowMs} ms, charged in tick ${charged}`)
-      this.#judge(key, tick, limit)
+      const tick = this.timeline.tickOf(place)
+      if (tick < this.timeline.tickAt(this.timeline.recordOf(place), nowMs))
+        this.fail('over', `key ${key}: read ${nowMs} ms, charged in tick ${tick}`)
+      this.#windowJudge.judge(key, place, limit)
       if (!this.#used.has(key)) this.fail('fresh quota', `key ${key}`)
-      if (this.#isGivenBackLater) this.#charges.hold(this.thread, tick, cost, key)
+      const [tickPlace] = this.timeline.placesOfTick(place)
+      if (this.#isGivenBackLater) this.#charges.hold(this.thread, tickPlace!, cost, key)
     } else if (outcome === Outcome.REFUSED && cost <= limit) this.#judgeRefusal(decided)
+  }
+
+  /** Records an admission of `units`. Returns its place. */
+  #admit({ key, limit, tick, nowMs }: Decided, units: number): number {
+    const { timeline } = this
+    const tickPlace = Math.max(0, timeline.placeOfWord(tick))
+    const record = timeline.recordOf(tickPlace)
+    if (timeline.shiftedTickOf(tickPlace) !== tick >>> 0) this.wrong ??= `a tick of its own: ${tick}`
+    // A charge counts at its reading, or at the tick to which another thread had advanced the cell.
+    const isOfReading = timeline.tickAt(record, nowMs) === timeline.tickOf(tickPlace)
+    const place = isOfReading ? timeline.placeAt(record, nowMs) : tickPlace
+    this.#units.add(ADMITTED, key, place, units)
+    this.#units.raiseLimit(key, record, limit)
+    return place
   }
 
   /** Whether the thread gives back or settles its current decision later. */
@@ -167,16 +202,17 @@ export class Ledger {
   }
 
   /**
-   * Units admitted and penalized for a key in the window of whole buckets that ends in `tick` (not wrapped).
+   * The units in the key's buckets that count by the present record at this reading. Undefined if the key has
+   * a cell that counts by another record.
    */
-  used(key: number, tick: number): number {
-    let used = 0
-    for (let i = 0; i < this.ticks.length; i++) {
-      const age = tick - this.ticks[i]!
-      if (age >= 0 && age <= this.#buckets)
-        used += this.#get(this.#admittedAt, key, i) + this.#get(this.#penaltiesAt, key, i)
+  used(key: number, nowMs: number): number | undefined {
+    const { current } = this.timeline
+    const { ways } = this.#arena.shape
+    for (let way = 0; way < ways; way++) {
+      const isLive = (this.#word(way, ADM) & STATE) === LIVE && this.#keyOf(way) === key
+      if (isLive && (this.#word(way, HI) & ~HASH) !== current) return undefined
     }
-    return used
+    return this.#windowJudge.inBuckets(key, current, this.timeline.tickAt(current, nowMs))
   }
 
   isBlocked(key: number, nowMs: number): boolean {
@@ -186,22 +222,35 @@ export class Ledger {
   /** @see Machine.watch. The index is that of the arena's word. */
   observe(index: number, before: number, after: number): void {
     const { shape } = this.#arena
+    if (index === HEADER.CURRENT) this.timeline.changes(after)
     if (index < shape.waysAt || index >= shape.extraAt) return
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
     const field = (index - shape.waysAt) % shape.wayWords
-    if (field === ADM) this.#observeAdmission(way, before, after)
-    else if (field === UNTIL && this.op?.do === 'block') this.#observeUntil(way, this.op.key, after)
+    if (field === HI) this.#observeName(way, before, after)
     else if (field >= BUCKETS && field < BUCKETS + shape.ring) {
-      const newest = this.#arena.words[index - field + TICK]!
-      this.#observeBucket(way, this.#tickAt(field - BUCKETS, after, newest), before, after)
-    }
+      const newest = this.#word(way, TICK)
+      const place = this.timeline.placeOfBucket(field - BUCKETS, after, newest)
+      // The sweep clears buckets that are a lap old or more.
+      const isSwept = place < 0 || (newest >>> 0) - this.timeline.shiftedTickOf(place) >= shape.ring
+      if (!isSwept) this.#observeBucket(way, place, before, after)
+    } else if (this.op === undefined) return
+    else if (field === ADM) this.#observeAdmission(way, before, after)
+    else if (field === UNTIL && this.op.do === 'block') this.#observeUntil(way, this.op.key, after)
+  }
+
+  /** A conversion has begun. */
+  #observeName(way: number, before: number, after: number): void {
+    const key = this.#keyOf(way)
+    if ((after & CONVERTING) === 0 || (before & CONVERTING) !== 0 || key === undefined) return
+    const record = before & CELL_RECORD
+    this.#windowJudge.converts(key, record, this.timeline.tickOfWord(record, this.#word(way, TICK)))
   }
 
   #observeAdmission(way: number, before: number, after: number): void {
     if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#memoryJudge.checkLive(way)
+    if ((after & STATE) === CLAIMED && (before & STATE) === LIVE) this.#observeClaim(way)
     if ((after & COUNT) === BLOCKED && this.op?.do === 'block') {
-      const until = this.#arena.words[this.#arena.shape.waysAt + way * this.#arena.shape.wayWords + UNTIL]!
-      this.blocked(this.op.key, msOf(until))
+      this.blocked(this.op.key, msOf(this.#word(way, UNTIL)))
     }
     if ((before & COUNT) !== BLOCKED || (after & COUNT) === BLOCKED) return
     const { op } = this
@@ -212,6 +261,17 @@ export class Ledger {
   }
 
   /**
+   * A thread has claimed the way of a key for another one. Its record may be that of the cell, if a change
+   * overlaps the claim.
+   */
+  #observeClaim(way: number): void {
+    const key = this.#keyOf(way)
+    const own = this.#word(way, HI) & CELL_RECORD
+    const records = this.#isOverlapped ? [own] : [own, this.timeline.current]
+    if (key !== undefined) this.#windowJudge.losesCell(key, records, latestMs(this.#scenario, this.#machine))
+  }
+
+  /**
    * A block holds from the admission word on. A new UNTIL before that may shorten the block that was there.
    */
   #observeUntil(way: number, key: number, until: number): void {
@@ -219,29 +279,44 @@ export class Ledger {
     this.blocked(key, Math.min(this.#machine.getNote(this.#block(key)), msOf(until)))
   }
 
-  #observeBucket(way: number, tick: number, before: number, after: number): void {
+  #observeBucket(way: number, place: number, before: number, after: number): void {
     const { op, thread } = this
     const sameLap = (before & LAP) === (after & LAP)
     const more = (after & COUNT) - (sameLap ? before & COUNT : 0)
-    if (op === undefined || tick < 0) return // the sweep has cleared a bucket of an old lap
+    if (this.#machine.isCarrying) {
+      this.#carries(way, place, more)
+      return
+    }
+    if (op === undefined) return
     const unmarked = refundsOf(before) === refundsOf(after)
-    if (isDecision(op)) {
-      if (more > 0) this.#charges.set(thread, tick, more, 'key' in op ? op.key : ANY_KEY)
+    const penalized = this.#penalizedKey
+    if (isDecision(op) || penalized !== undefined) {
+      const key = penalized ?? ('key' in op ? op.key : ANY_KEY)
+      if (more > 0) this.#charges.set(thread, place, more, key)
       else if (unmarked) this.#takesOutPending(more)
     } else if (op.do === 'refund' || op.do === 'clear') {
-      if (more < 0) this.#takes(op.key, tick, -more, true)
+      if (more < 0) this.#takes(op.key, place, -more, true)
     } else if (op.do === 'clear all') {
-      if (more < 0) this.#takes(this.#keyOf(way) ?? ANY_KEY, tick, -more, true)
-    } else if (op.do === 'penalize') this.#add(this.#penaltiesAt, op.key, tick, more)
-    else if (op.do === 'give back' || op.do === 'commit' || op.do === 'cancel') {
+      if (more < 0) this.#takes(this.#keyOf(way) ?? ANY_KEY, place, -more, true)
+    } else if (op.do === 'give back' || op.do === 'commit' || op.do === 'cancel') {
       const { key, cost } = this.#lastDecision(thread)
-      if (op.do === 'commit' && op.actualCost > cost) this.#add(this.#penaltiesAt, key, tick, more)
-      else if (unmarked && more < 0) {
+      if (unmarked && more < 0) {
         if (op.do === 'commit' && -more > cost - op.actualCost)
           this.fail('lost charge', `${-more} of ${cost} given back, ${op.actualCost} were used`)
-        this.#givesBack(key, tick, -more)
+        this.#givesBack(key, place, -more)
       }
     }
+  }
+
+  /** A conversion brings units of earlier records to the tick of a place. Two at once may bring them twice. */
+  #carries(way: number, place: number, units: number): void {
+    const key = this.#keyOf(way)
+    if (key === undefined) return
+    this.#units.add(CARRIED, key, place, units)
+    const isOfKey = (this.#word(way, ADM) & STATE) === LIVE && (this.#word(way, ADM) & COUNT) !== BLOCKED
+    if (!isOfKey || this.#isOverlapped || this.#presence.dead !== 0) return
+    const all = this.#units.ever(key)
+    if (units > all) this.fail('early', `key ${key}: ${units} carried, ${all} were charged`)
   }
 
   /** The decision that a thread gives back: its last one before the current operation. */
@@ -259,44 +334,39 @@ export class Ledger {
   }
 
   /** The running thread gives back units of an earlier admission. */
-  #givesBack(key: number, tick: number, units: number): void {
+  #givesBack(key: number, place: number, units: number): void {
     const held = this.#charges.held(this.thread)
-    if (held.tick !== tick || units > held.units)
-      this.fail('lost charge', `${units} given back in tick ${this.ticks[tick]}, of ${held.units} charged`)
+    if (held.place !== place || units > held.units) {
+      const where = `in tick ${this.timeline.tickOf(place)}`
+      this.fail('lost charge', `${units} given back ${where}, of ${held.units} charged`)
+    }
     if (held.isRobbed) this.fail('lost charge', `key ${key}: given back after a refund by key`)
     this.#charges.release(this.thread, units)
-    this.#takes(key, tick, units, false)
+    this.#takes(key, place, units, false)
   }
 
-  #takes(key: number, tick: number, units: number, byKey: boolean): void {
-    const own = Math.min(units, this.#get(this.#admittedAt, key, tick))
-    this.#add(this.#admittedAt, key, tick, -own)
-    // The units of a bucket have no owner. If more was taken than was admitted, the rest was penalties first.
-    const penalties = byKey ? Math.min(units - own, this.#get(this.#penaltiesAt, key, tick)) : 0
-    this.#add(this.#penaltiesAt, key, tick, -penalties)
+  #takes(key: number, place: number, units: number, byKey: boolean): void {
+    let left = units - this.#units.take(ADMITTED, key, place, units)
     if (!byKey) return
+    // The units of a bucket have no owner. If more was taken than was admitted, the rest was penalties first.
+    left -= this.#units.take(PENALTIES, key, place, left)
+    left -= this.#units.takeCarried(key, place, left)
     const threads = this.#scenario.threads.length
-    this.#charges.rob(threads, this.thread, key, tick)
-    this.#charges.owe(threads, this.thread, key, tick, units - own - penalties)
+    this.#charges.rob(threads, this.thread, key, place)
+    this.#charges.owe(threads, this.thread, key, place, left)
   }
 
-  #judge(key: number, tick: number, limit: number): void {
-    if (!this.#forbidden.has('over')) return
-    const wide = this.#scenario.edge === 'smooth' ? this.#buckets : this.#buckets + 1
-    for (let last = tick; last < this.ticks.length; last++) {
-      if (this.ticks[last]! - this.ticks[tick]! >= wide) break
-      let sum = 0
-      for (let i = 0; i <= last; i++) {
-        if (this.ticks[last]! - this.ticks[i]! < wide) sum += this.#get(this.#admittedAt, key, i)
-      }
-      if (sum > limit) this.fail('over', `key ${key}: ${sum} in ${wide} ticks, the limit is ${limit}`)
-    }
-  }
-
-  #judgeRefusal({ key, cost, limit, nowMs, effectTick }: Decided): void {
+  /** A refusal is too early if the key's cell has room, by the cell's tick or by the reading. */
+  #judgeRefusal({ key, cost, limit, nowMs, way }: Decided): void {
     if (this.#isOverlapped) return
     if (this.isBlocked(key, nowMs)) return
-    const used = this.used(key, effectTick)
+    const record = this.#word(way, HI) & CELL_RECORD
+    const newest = this.timeline.tickOfWord(record, this.#word(way, TICK))
+    const used = this.#windowJudge.inBuckets(
+      key,
+      record,
+      Math.max(this.timeline.tickAt(record, nowMs), newest),
+    )
     if (used + cost <= limit) this.fail('early', `key ${key}: ${used} of ${limit} used, ${cost} refused`)
   }
 
@@ -314,32 +384,15 @@ export class Ledger {
     if (this.#forbidden.has(what)) this.wrong ??= `${what}: ${how}`
   }
 
-  /**
-   * The tick of a bucket in a cell whose tick is `newest`. Laps have eight bits: the latest possible tick is
-   * taken.
-   */
-  #tickAt(slot: number, bucket: number, newest: number): number {
-    const { ring } = this.#arena.shape
-    const lap = bucket >>> 24
-    return this.ticks.findLastIndex(
-      (tick) => tick <= newest && tick % ring === slot && (Math.floor(tick / ring) & 255) === lap,
-    )
+  /** The tick place of a moment by the present record. */
+  #tickPlaceAt(ms: number): number {
+    const { current } = this.timeline
+    return this.timeline.placeOfTick(current, this.timeline.tickAt(current, ms))
   }
 
-  #indexOf(tickWord: number): number {
-    const { modulus } = this.#arena.shape
-    const index = this.ticks.findIndex((tick) => ((tick % modulus) | 0) === tickWord)
-    if (index < 0) this.wrong ??= `a tick of its own: ${tickWord}`
-    return index
-  }
-
-  #get(at: number, key: number, tick: number): number {
-    return this.#machine.getNote(at + this.keys.indexOf(key) * this.ticks.length + tick)
-  }
-
-  #add(at: number, key: number, tick: number, units: number): void {
-    const note = at + this.keys.indexOf(key) * this.ticks.length + tick
-    this.#machine.setNote(note, this.#machine.getNote(note) + units)
+  #word(way: number, field: number): number {
+    const { waysAt, wayWords } = this.#arena.shape
+    return this.#arena.words[waysAt + way * wayWords + field]!
   }
 
   #block(key: number): number {

@@ -77,6 +77,8 @@ export class Machine {
   /** Operations done by the last {@link run}, on shared words and on others. */
   done = 0
   watch: Watch = () => {}
+  /** Whether a conversion of a cell is charging what the cell counted by another record (`copy.ts`). */
+  isCarrying = false
   /** Called after every operation of a thread, with the word's value before and after it. */
   trace: ((thread: number, index: number, before: number, after: number) => void) | undefined
   /** Called before every operation of a thread. */
@@ -161,7 +163,7 @@ export class Machine {
   }
 
   write(index: number, value: number): void {
-    if (!this.#running) this.set(index, value)
+    if (!this.#running) this.#change(index, value)
     else if (!this.isNew) this.#at++
     else {
       this.#take(index, true)
@@ -176,7 +178,7 @@ export class Machine {
     const found = this.#get(index)
     const hit = found === (expected | 0)
     if (!this.#running) {
-      if (hit) this.set(index, next)
+      if (hit) this.#change(index, next | 0)
       return found
     }
     this.#take(index, hit)

@@ -4,7 +4,7 @@ import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { readFlag } from '../long-runs/flags.js'
 import { inCommas, progressOn } from '../long-runs/progress.js'
-import { type Built, playableCopy, SMALL_BLOCKS, waysPerSet } from './copy.js'
+import { type Built, playableCopy, SMALL_SIZES } from './copy.js'
 import type { Scenario } from './scenario.js'
 import { scenarios } from './scenarios/index.js'
 import { explain, Schedule, shrink } from './schedule.js'
@@ -46,11 +46,11 @@ else await exploreAll(new RegExp(positionals[0] ?? ''))
 async function play(name: string, text: string): Promise<void> {
   const scenario = scenarios[name]
   if (scenario === undefined) throw new Error(`no scenario is called '${name}'`)
-  explain(await playableCopy([waysPerSet(1), ...SMALL_BLOCKS]), scenario, Schedule.parse(text), console.log)
+  explain(await playableCopy(SMALL_SIZES), scenario, Schedule.parse(text), console.log)
 }
 
 async function exploreAll(pattern: RegExp): Promise<void> {
-  const built = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS])
+  const built = await playableCopy(SMALL_SIZES)
   const names = Object.keys(scenarios).filter((name) => pattern.test(name))
   if (names.length === 0) throw new Error(`no scenario matches ${pattern}`)
   let schedules = 0

@@ -2,8 +2,11 @@ import type { Arena } from '#millrace/memory/arena.js'
 import {
   ADM,
   BUCKETS,
+  CELL_RECORD,
   CLAIMED,
+  CONVERTING,
   COUNT,
+  HASH,
   HI,
   LIVE,
   MAX_TOTAL,
@@ -15,21 +18,21 @@ import {
 } from '#millrace/memory/layout.js'
 import { nodesAbove } from './nodes.js'
 import type { Forbidden, Scenario } from './scenario.js'
+import type { Timeline } from './timeline.js'
+import { ADMITTED, CARRIED, PENALTIES, type Units } from './units.js'
 
-/** The part of the ledger that the judge of memory reads. Ticks are indices into `ticks`. */
+/** The part of the ledger that the judge of memory reads. */
 export interface Known {
-  readonly ticks: readonly number[]
+  readonly timeline: Timeline
+  readonly units: Units
   /** Whether a thread has died. */
   anyDead(): boolean
+  /** The latest reading of any clock. */
+  latestMs(): number
   /** The key whose name the way has. */
   keyOf(way: number): number | undefined
   /** Whether a thread died with the way claimed before the scenario began. */
   isLost(way: number): boolean
-  /** Units of that key and tick. */
-  admitted(key: number, tick: number): number
-  penalties(key: number, tick: number): number
-  /** The tick of a bucket, in a cell whose tick word is `newest`. */
-  tickAt(slot: number, bucket: number, newest: number): number
   fail(what: Forbidden, how: string): void
 }
 
@@ -38,13 +41,11 @@ export class MemoryJudge {
   readonly #scenario: Scenario
   readonly #arena: Arena
   readonly #known: Known
-  readonly #buckets: number
 
   constructor(scenario: Scenario, arena: Arena, known: Known) {
     this.#scenario = scenario
     this.#arena = arena
     this.#known = known
-    this.#buckets = scenario.buckets ?? 1
   }
 
   /** The way has become LIVE: no other live way may have the same name. */
@@ -54,7 +55,8 @@ export class MemoryJudge {
     for (let other = 0; other < shape.ways; other++) {
       if (other === way || (words[base(other) + ADM]! & STATE) !== LIVE) continue
       const same =
-        words[NAMES_AT + other] === words[NAMES_AT + way] && words[base(other) + HI] === words[base(way) + HI]
+        words[NAMES_AT + other] === words[NAMES_AT + way] &&
+        ((words[base(other) + HI]! ^ words[base(way) + HI]!) & HASH) === 0
       if (same) this.#known.fail('two cells', `ways ${way} and ${other}`)
     }
   }
@@ -74,42 +76,58 @@ export class MemoryJudge {
 
   #judgeCell(base: number, v: number, key: number): void {
     const { words } = this.#arena
-    const { ticks } = this.#known
-    const { ring, modulus } = this.#arena.shape
-    const newest = words[base + TICK]!
-    let sum = 0
-    for (let i = 0; i < ticks.length; i++) {
-      const age = newest - (ticks[i]! % modulus)
-      if (age < 0 || age > this.#buckets) continue
-      const b = words[base + BUCKETS + (ticks[i]! % ring)]!
-      const counted = this.#known.tickAt(ticks[i]! % ring, b, newest) === i ? b & COUNT : 0
-      const admitted = this.#known.admitted(key, i)
-      if (counted < admitted)
-        this.#known.fail('lost charge', `key ${key}, tick ${ticks[i]}: ${counted} of ${admitted}`)
-      // A dead thread may have charged a penalty without committing it.
-      const penalties = this.#known.anyDead() ? 0 : this.#known.penalties(key, i)
-      const used = admitted + penalties
-      sum += this.#scenario.edge === 'smooth' && age === this.#buckets ? 0 : used
+    const { timeline, units } = this.#known
+    const name = words[base + HI]!
+    const record = name & CELL_RECORD
+    const isConverting = (name & CONVERTING) !== 0
+    // A cell that is being converted may still have the tick of its old record.
+    const newest = isConverting ? -1 : timeline.tickOfWord(record, words[base + TICK]!)
+    const now = Math.max(newest, timeline.tickAt(record, this.#known.latestMs()))
+    const buckets = timeline.bucketsOf(record)
+    const isSmooth = this.#scenario.edge === 'smooth'
+    // A dead thread may have charged a penalty without committing it.
+    const kinds = this.#known.anyDead() ? ([ADMITTED] as const) : ([ADMITTED, PENALTIES] as const)
+    const before = units.chargedBefore(kinds, key, record, now, isSmooth ? buckets : buckets + 1)
+    let sum = before
+    if (!isConverting) {
+      sum += units.charged(kinds, key, record, newest, isSmooth ? buckets : buckets + 1)
+      this.#judgeBuckets(base, key, record, newest, before)
+      this.#judgeNodes(base, key, record, newest)
     }
-    this.#judgeNodes(base, key, newest)
     if ((v & COUNT) < Math.min(sum, MAX_TOTAL))
       this.#known.fail('low total', `key ${key}: ${v & COUNT}, ${sum} were admitted`)
   }
 
-  /** Every node counts at least the units that were admitted in the ticks of the window below it. */
-  #judgeNodes(base: number, key: number, newest: number): void {
+  /** The buckets of the window count all that was admitted in them, and `before` by earlier records. */
+  #judgeBuckets(base: number, key: number, record: number, newest: number, before: number): void {
+    const { units } = this.#known
+    let counts = 0
+    let sum = before
+    for (const { place, slot, tick } of this.#ticksOf(record, newest)) {
+      const b = this.#arena.words[base + BUCKETS + slot]!
+      const word = this.#arena.words[base + TICK]!
+      const counted = this.#known.timeline.placeOfBucket(slot, b, word) === place ? b & COUNT : 0
+      const admitted = units.inTick(ADMITTED, key, place)
+      if (counted < admitted)
+        this.#known.fail('lost charge', `key ${key}, tick ${tick}: ${counted} of ${admitted}`)
+      counts += counted
+      sum += admitted
+    }
+    if (counts < Math.min(sum, COUNT))
+      this.#known.fail('lost charge', `key ${key}: ${counts} of ${sum}, ${before} by earlier records`)
+  }
+
+  /** Every node counts at least the units of the ticks of the window below it. */
+  #judgeNodes(base: number, key: number, record: number, newest: number): void {
     const { shape } = this.#arena
-    const { ticks } = this.#known
-    const admitted = new Map<string, number>()
-    for (let i = 0; i < ticks.length; i++) {
-      const age = newest - (ticks[i]! % shape.modulus)
-      const units = this.#known.admitted(key, i)
-      if (age < 0 || age > this.#buckets || units === 0) continue
-      const slot = ticks[i]! % shape.ring
-      const lap = Math.floor(ticks[i]! / shape.ring) & 255
+    const { units } = this.#known
+    const charged = new Map<string, number>()
+    for (const { place, slot, lap } of this.#ticksOf(record, newest)) {
+      const more = units.inTick(ADMITTED, key, place) + units.inTick(CARRIED, key, place)
+      if (more === 0) continue
       for (const node of nodesAbove(shape, slot)) {
-        const below = (admitted.get(`${node} ${lap}`) ?? 0) + units
-        admitted.set(`${node} ${lap}`, below)
+        const below = (charged.get(`${node} ${lap}`) ?? 0) + more
+        charged.set(`${node} ${lap}`, below)
         const x = this.#arena.words[base + BUCKETS + shape.ring + node]!
         // A node of a later lap counts the head of this window. Smaller nodes count the rest of the window's
         // tail.
@@ -117,6 +135,23 @@ export class MemoryJudge {
         if (!isLater && (x >>> 24 !== lap || (x & NODE_COUNT) < below))
           this.#known.fail('lost charge', `key ${key}, node ${node}: ${below} admitted in the window`)
       }
+    }
+  }
+
+  /** The ticks of the window that ends in the tick `newest` of a record. */
+  *#ticksOf(
+    record: number,
+    newest: number,
+  ): Generator<{ place: number; tick: number; slot: number; lap: number }> {
+    const { timeline } = this.#known
+    const { ring } = this.#arena.shape
+    let last = -1
+    for (const place of timeline.placesOf(record)) {
+      const tick = timeline.tickOf(place)
+      if (tick === last || tick > newest || tick < newest - timeline.bucketsOf(record)) continue
+      last = tick
+      const shifted = timeline.shiftedTickOf(place)
+      yield { place, tick, slot: shifted % ring, lap: Math.floor(shifted / ring) & 255 }
     }
   }
 }

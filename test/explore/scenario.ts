@@ -1,5 +1,14 @@
 import type { Edge } from '#millrace/core/rule.js'
 import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace/memory/layout.js'
+import type { Machine } from './machine.js'
+
+/** A window that a rule has or takes. */
+export interface Window {
+  /** Granules in the window. */
+  readonly buckets: number
+  /** The length of a granule in seconds. @default 1 */
+  readonly granule?: number
+}
 
 /** An operation of one thread; a thread does its operations in order. A key is a small number. */
 export type Op =
@@ -21,6 +30,8 @@ export type Op =
   | { do: 'clear'; key: number }
   | { do: 'clear all' }
   | { do: 'update'; limit: number }
+  /** Changes a rule's window, and its limit if one is given. */
+  | ({ do: 'change'; limit?: number; rule?: number } & Window)
   | { do: 'attach' } // attaches to the arena again, without any cached state
 
 /**
@@ -46,6 +57,12 @@ export const reserve = (cost: number, by?: By, key = 1): Op => ({
 })
 export const commit = (actualCost: number): Op => ({ do: 'commit', actualCost })
 export const cancel: Op = { do: 'cancel' }
+/** Changes the window to `buckets` granules of `granule` seconds. */
+export const change = (
+  buckets: number,
+  granule = 1,
+  more: { readonly limit?: number; readonly rule?: number } = {},
+): Op => ({ do: 'change', buckets, granule, ...more })
 
 /** The operations that make a decision, which the thread may give back or settle. */
 export const isDecision = (op: Op): op is Extract<Op, { do: 'check' | 'batch' | 'reserve' }> =>
@@ -96,7 +113,10 @@ export interface FurtherRule {
   readonly buckets?: number
 }
 
-/** Times are in granules. A granule is a second. The clock only moves when the schedule moves it. */
+/**
+ * Times are in granules of the first window, which are seconds. The clock only moves when the schedule moves
+ * it.
+ */
 export interface Scenario {
   readonly forbidden: readonly Forbidden[]
   /** The readings of the clock, in order: it may advance to the next one at any moment. */
@@ -146,6 +166,11 @@ export function msOf(until: number): number {
   return until >>> 0 === NEVER ? FOR_EVER : ((until >>> 0) * 1000) / PER_SECOND
 }
 
+/** The latest reading of any clock. Note 0 of the machine is the position of the clock. */
+export function latestMs({ times, ahead = [] }: Scenario, machine: Machine): number {
+  return (times[machine.getNote(0)]! + Math.max(0, ...ahead)) * GRANULE_MS
+}
+
 export function keysOf({ threads, before = [] }: Scenario): number[] {
   const keys = new Set<number>([1])
   for (const op of [...threads.flat(), ...before.map(([, op]) => op)]) {
@@ -155,20 +180,8 @@ export function keysOf({ threads, before = [] }: Scenario): number[] {
   return [...keys].sort((a, b) => a - b)
 }
 
-/**
- * Every tick that a cell may have, in order: the ticks of all readings, and the ticks at which a long move
- * stops.
- */
-export function ticksOf({ times, before = [], ahead = [] }: Scenario, ring: number): number[] {
-  const ticks = new Set<number>()
-  for (const time of [...times, ...before.map(([time]) => time)]) {
-    for (const more of [0, ...ahead]) ticks.add(Math.floor(time + more))
-  }
-  for (const from of ticks) {
-    for (const to of ticks) {
-      const beyond = to - from - 64 * ring
-      if (beyond > 0) ticks.add(from + 64 * ring + 256 * ring * Math.floor(beyond / (256 * ring)))
-    }
-  }
-  return [...ticks].sort((a, b) => a - b)
+/** The changes of a rule's window, by its threads or before they start. */
+export function changesOf({ threads, before = [] }: Scenario, rule: number): Window[] {
+  const ops = [...before.map(([, op]) => op), ...threads.flat()]
+  return ops.filter((op) => op.do === 'change' && (op.rule ?? 0) === rule) as (Op & Window)[]
 }

@@ -1,10 +1,9 @@
 import type { InlineDecision } from '#millrace/core/decision.js'
 import { Outcome } from '#millrace/core/decision.js'
-import type { Rule as CheckedRule } from '#millrace/core/rule.js'
 import type { InlineEngine } from '#millrace/engines/inline.js'
 import type { Arena } from '#millrace/memory/arena.js'
 import type { Arenas } from '#millrace/memory/arenas.js'
-import { ADM, CLAIMED, HASH, HI, NAMES_AT, TICK } from '#millrace/memory/layout.js'
+import { ADM, CLAIMED, HASH, HI, NAMES_AT } from '#millrace/memory/layout.js'
 import type { Built } from './copy.js'
 import type { Decided } from './decided.js'
 import { Ledger } from './ledger.js'
@@ -12,7 +11,9 @@ import { type DecidedPart, Ledgers } from './ledgers.js'
 import { LimiterPlayer, type Played } from './limiter-player.js'
 import { Log, type LogMark, Machine } from './machine.js'
 import { FIRST_OF_LEDGERS, Presence } from './presence.js'
+import { type IsAdmitted, RestJudge } from './rest-judge.js'
 import { GRANULE_MS, keysOf, type Op, type Scenario } from './scenario.js'
+import { arenasFor, type Fingerprint, fingerprintOf } from './table-for.js'
 import { describeWord, nameOfWord } from './word-names.js'
 
 /** The state of one thread of the scenario. */
@@ -30,11 +31,6 @@ export interface ThreadMark extends LogMark {
 
 const { hash1, hash2 } = new Log()
 const FRESH: ThreadMark = { length: 0, hash1, hash2, reported: 0, finished: false }
-
-interface Fingerprint {
-  lo: number
-  hi: number
-}
 
 /** A rule of the scenario, with the memory in which it counts. */
 interface Rule {
@@ -69,7 +65,7 @@ export class Simulation {
       scenario,
       ...(scenario.further ?? []).map((rule) => ({ ...scenario, buckets: 1, ...rule })),
     ]
-    const notes = ofRules.map((own, i) => Ledger.notesFor(own, this.#arenas[i]!.shape.ring))
+    const notes = ofRules.map((own, i) => Ledger.notesFor(own, i, this.#arenas[i]!.shape.ring))
     const all = notes.reduce((sum, own) => sum + own, FIRST_OF_LEDGERS)
     const words = new Int32Array(buffer, 0, buffer.byteLength / 4)
     this.machine = new Machine(words, all, shared, starts)
@@ -79,7 +75,7 @@ export class Simulation {
     this.#rules = ofRules.map((own, rule) => {
       const arena = this.#arenas[rule]!
       const keyOf = (way: number) => this.#keyOf(arena, way)
-      const ledger = new Ledger(own, this.machine, arena, presence, first, keyOf)
+      const ledger = new Ledger(own, rule, this.machine, arena, presence, first, keyOf)
       first += notes[rule]!
       return { rule, arena, ledger, start: starts[rule]! }
     })
@@ -87,13 +83,14 @@ export class Simulation {
     this.ledger = new Ledgers(ledgers, presence, scenario.forbidden)
     this.readings = scenario.times.map((time) => time * GRANULE_MS)
     this.threads = scenario.threads.map(() => ({ log: new Log(), reported: 0, finished: false }))
-    for (const key of keysOf(scenario)) this.#fingerprints.set(key, this.#fingerprintOf(key))
-    built.playOn(this.machine)
-    this.#prepare()
+    for (const key of keysOf(scenario))
+      this.#fingerprints.set(key, fingerprintOf(scenario, this.#arenas[0], key))
     this.machine.watch = (index, before, after) => {
       const { ledger, start } = this.#ruleAt(index)
       ledger.observe(index - start, before, after)
     }
+    built.playOn(this.machine)
+    this.#prepare()
     this.machine.beforeEach = (thread) => this.ledger.beforeOperation(thread)
     if (this.readings.length > 1) this.machine.shareClock()
     this.#start = this.machine.mark()
@@ -148,12 +145,16 @@ export class Simulation {
 
   /** Judges the state in which no thread is inside an operation. The ledgers record violations. */
   judgeAtRest(): void {
-    const { forbidden } = this.scenario
-    for (const rule of this.#rules) {
-      rule.ledger.judgeMemory()
+    const nowMs = this.readings[this.machine.getNote(0)]!
+    for (const { arena, ledger } of this.#rules) {
+      ledger.judgeMemory()
+      const { limit } = this.#engine(() => 0, arena)
+      const isAdmitted: IsAdmitted = (key, cost, fromMs, atMs) =>
+        this.#isAdmittedAlone(arena, key, cost, fromMs, atMs)
+      const judge = new RestJudge(this.scenario, ledger, limit, isAdmitted)
       // A dead thread may have left a charge.
-      if (forbidden.includes('refused at rest') && this.ledger.dead === 0) this.#judgeRoom(rule)
-      if (forbidden.includes('locked out')) this.#judgeIdle(rule)
+      if (this.ledger.dead === 0) judge.judgeRoom(nowMs)
+      judge.judgeIdle(nowMs)
     }
   }
 
@@ -183,38 +184,16 @@ export class Simulation {
     return undefined
   }
 
-  #judgeRoom({ arena, ledger }: Rule): void {
-    const now = this.readings[this.machine.getNote(0)]!
-    const { limit } = this.#engine(() => 0, arena)
-    for (const key of ledger.keys) {
-      const used = ledger.used(key, Math.floor(now / GRANULE_MS))
-      if (used >= limit || ledger.isBlocked(key, now)) continue
-      if (!this.#isAdmittedAlone(arena, key, limit - used, now))
-        ledger.fail('refused at rest', `key ${key}: ${used} of ${limit} used, and no room for the rest`)
-    }
-  }
-
-  #judgeIdle({ arena, ledger }: Rule): void {
-    const { gaps = [], restKeys = [1], ahead = [] } = this.scenario
-    const now = this.readings[this.machine.getNote(0)]!
-    const { limit } = this.#engine(() => 0, arena)
-    for (const gap of [arena.shape.buckets + 1 + Math.max(0, ...ahead), ...gaps]) {
-      for (const key of restKeys) {
-        const later = now + gap * GRANULE_MS
-        if (ledger.isBlocked(key, later)) continue
-        if (!this.#isAdmittedAlone(arena, key, limit, later))
-          ledger.fail('locked out', `key ${key}, ${gap} granules later`)
-      }
-    }
-  }
-
-  #isAdmittedAlone(arena: Arena, key: number, cost: number, atMs: number): boolean {
+  /** Decides alone, at the reading `atMs`, and undoes it. Returns whether it was admitted. */
+  #isAdmittedAlone(arena: Arena, key: number, cost: number, fromMs: number, atMs: number): boolean {
     const { machine } = this
     const mark = machine.mark()
     const { lo, hi } = this.#fingerprints.get(key)!
     let allowed = false
     this.#built.playOn(machine)
     machine.runAtRest(() => {
+      // This converts a cell of another record.
+      if (fromMs !== atMs) this.#engine(() => fromMs, arena).usage(lo, hi, 1)
       allowed = this.#engine(() => atMs, arena).checkNow(lo, hi, cost).allowed
     })
     machine.backTo(mark)
@@ -224,7 +203,8 @@ export class Simulation {
   #prepare(): void {
     for (const [time, op] of this.scenario.before ?? []) {
       const now = () => time * GRANULE_MS
-      if (this.scenario.further !== undefined && op.do !== 'lose') {
+      if (op.do === 'change') this.#change(op, now)
+      else if (this.scenario.further !== undefined && op.do !== 'lose') {
         for (const part of this.#partsOf(this.#player(now).play(op), op)) {
           this.#rules[part.rule]!.ledger.remember(part)
         }
@@ -237,9 +217,9 @@ export class Simulation {
       for (const { arena, ledger } of this.#rules) {
         if (op.do === 'block') ledger.blocked(op.key, now() + op.ms)
         if (op.do === 'unblock') ledger.blocked(op.key, 0)
-        if (op.do === 'refund') ledger.refunded(op.key, Math.floor(time), op.cost)
+        if (op.do === 'refund') ledger.refunded(op.key, now(), op.cost)
         if (op.do === 'lose') this.#lose(op.key, arena, ledger)
-        if (op.do === 'penalize') ledger.penalized(op.key, Math.floor(time), op.cost)
+        if (op.do === 'penalize') ledger.penalized(op.key, now(), op.cost)
       }
     }
   }
@@ -262,10 +242,11 @@ export class Simulation {
   #playOnLimiter(thread: number): void {
     const { machine, ledger } = this
     const own = this.threads[thread]!
-    const player = this.#player(() => machine.readClock(this.readings))
+    const now = () => machine.readClock(this.readings)
+    const player = this.#player(now)
     for (const [position, op] of this.scenario.threads[thread]!.entries()) {
       ledger.goesOn(thread, position, op)
-      const played = player.play(op)
+      const played = op.do === 'change' ? this.#change(op, now) : player.play(op)
       if (position !== own.reported || !machine.isNew) continue
       own.reported++
       machine.pause([position, ...player.state])
@@ -283,7 +264,7 @@ export class Simulation {
     if (played === undefined) return []
     const key = 'key' in op ? op.key : 1
     return [...played.parts].map(([rule, decision]) => {
-      return { ...this.#decided(key, decision, rule), rule, isDeciding: rule === played.refusing }
+      return { ...this.#decided(key, decision), rule, isDeciding: rule === played.refusing }
     })
   }
 
@@ -370,62 +351,35 @@ export class Simulation {
       case 'clear':
         engine.changes.clear(lo, hi)
         return []
+      case 'clear all':
+        engine.changes.clearAll()
+        return []
       case 'update':
         engine.limit = op.limit
+        return []
+      case 'change':
+        this.#change(op, engine.reading.clock.now)
         return []
       default:
         return []
     }
   }
 
+  #change({ buckets, granule = 1, limit, rule = 0 }: Extract<Op, { do: 'change' }>, now: () => number): void {
+    const window = { windowMs: buckets * granule * GRANULE_MS, buckets }
+    this.#built.changeWindowOf(this.#arenas, rule, window, limit, now())
+  }
+
   #partOf(key: number, decision: InlineDecision): DecidedPart {
     return { ...this.#decided(key, decision), rule: 0, isDeciding: true }
   }
 
-  #decided(key: number, decision: InlineDecision, rule = 0): Decided {
+  #decided(key: number, decision: InlineDecision): Decided {
     const { cost, limit, outcome, tick, way, at: nowMs } = decision
-    const { arena } = this.#rules[rule]!
-    const { waysAt, wayWords } = arena.shape
-    const newest = way < 0 ? 0 : arena.words[waysAt + way * wayWords + TICK]!
-    const isOwnCell = way >= 0 && this.#keyOf(arena, way) === key
-    const effectTick = Math.max(Math.floor(nowMs / GRANULE_MS), newest)
-    return { key, cost, limit, outcome, tick, nowMs, isOwnCell, effectTick }
+    return { key, cost, limit, outcome, tick, nowMs, way }
   }
 
   #engine(now: () => number, arena = this.#arenas[0]): InlineEngine {
     return new this.#built.InlineEngine(arena, 'default', { now })
   }
-
-  /**
-   * A fingerprint that the table maps to the wanted sets: it multiplies and shifts the halves
-   * (`memory/table.ts`).
-   */
-  #fingerprintOf(key: number): Fingerprint {
-    const { sets } = this.#arenas[0].shape
-    const [first, second] = this.scenario.homes?.[key] ?? [0, 1]
-    const step = (second - first - 1 + sets) % sets
-    const lo = Math.ceil((first / sets) * 2 ** 32) + 64 * key
-    const hi = (sets === 2 ? 0 : Math.ceil((step / (sets - 1)) * 2 ** 32) + ~HASH) + 128 * key
-    return { lo: lo | 0, hi: hi & HASH }
-  }
-}
-
-/** The arenas of the scenario's rules, in one buffer. */
-function arenasFor(built: Built, scenario: Scenario): Arenas {
-  const { edge = 'strict', onFull = 'evict', ways = 2, sums = 'linear', further } = scenario
-  const rules = [scenario, ...(further ?? [])].map(({ limit = 1, buckets = 1 }, i) => {
-    return { name: `rule ${i}`, limit, windowMs: buckets * GRANULE_MS, buckets, edge }
-  }) as [CheckedRule, ...CheckedRule[]]
-  const keys = keysFor(built, rules[0], ways)
-  return further === undefined
-    ? [built.createArena(rules[0], keys, onFull, 0, sums)]
-    : built.createArenas(rules, keys, onFull, 0)
-}
-
-/** The `maxKeys` for which a table has this number of sets: a table is sized for 80 % load. */
-function keysFor(built: Built, rule: Parameters<Built['createArena']>[0], sets: number): number {
-  for (let keys = 1; keys <= 64 * sets; keys++) {
-    if (built.createArena(rule, keys, 'evict', 0).shape.sets === sets) return keys
-  }
-  throw new Error(`no table has ${sets} sets`)
 }

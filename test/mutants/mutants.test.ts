@@ -3,7 +3,7 @@
 // catch. The full tests take a fifth of the mistakes each day, `npm run test:long -- mutants` all of them.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { playableCopy, SMALL_BLOCKS, waysPerSet } from '../explore/copy.js'
+import { playableCopy, SMALL_SIZES } from '../explore/copy.js'
 import { scenarios } from '../explore/scenarios/index.js'
 import { replay, Schedule, shrink } from '../explore/schedule.js'
 import { search } from '../explore/search.js'
@@ -40,7 +40,7 @@ for (const [name, mutant] of mutants) {
     continue
   }
   test(`the explorer catches, with a schedule that fails again when replayed: ${name}`, async () => {
-    const built = await playableCopy([waysPerSet(1), ...SMALL_BLOCKS, ...mutant.edits])
+    const built = await playableCopy([...SMALL_SIZES, ...mutant.edits])
     const scenario = scenarios[mutant.scenario]!
     for (let preemptions = 1; preemptions <= MOST_PREEMPTIONS; preemptions++) {
       const { wrong, schedule } = search(built, scenario, { preemptions })

@@ -1,6 +1,7 @@
 import type { Scenario } from '../scenario.js'
 import { adjusting } from './adjusting.js'
 import { blocking } from './blocking.js'
+import { changing } from './changing.js'
 import { deciding } from './deciding.js'
 import { inserting } from './inserting.js'
 import { several } from './several.js'
@@ -13,6 +14,7 @@ const alive: Readonly<Record<string, Scenario>> = {
   ...adjusting,
   ...summing,
   ...several,
+  ...changing,
 }
 
 /** Each scenario, and each once more with a thread that may die at any of its steps. */

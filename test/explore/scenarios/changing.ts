@@ -1,0 +1,157 @@
+// Changes of a rule's window, and the conversion of cells. A window has one granule of a second at first,
+// unless the scenario says otherwise. A thread reads each record that it goes on with, word by word, so most
+// changes come before the threads start.
+import {
+  byHandle,
+  change,
+  check,
+  checkLate,
+  type Forbidden,
+  giveBack,
+  type Op,
+  readClock,
+  refund,
+  type Scenario,
+} from '../scenario.js'
+import { ANYTHING } from './deciding.js'
+
+const except = (...what: readonly Forbidden[]) => ANYTHING.filter((one) => !what.includes(one))
+/** A charge that overlaps a refund by key may stay for a window. */
+const AMONG_REFUNDS = except('refused at rest', 'early')
+
+const penalize = (cost: number): Op => ({ do: 'penalize', key: 1, cost })
+const block = (seconds: number, key = 1): Op => ({ do: 'block', key, ms: seconds * 1_000 })
+const clear: Op = { do: 'clear', key: 1 }
+const clearAll: Op = { do: 'clear all' }
+const peek: Op = { do: 'peek', key: 1, cost: 1 }
+const batch: Op = { do: 'batch', keys: [1, 1] }
+const update = (limit: number): Op => ({ do: 'update', limit })
+const attach: Op = { do: 'attach' }
+
+/** What one thread does while another one changes the window and then converts the key's cell. */
+const STALE: Readonly<Record<string, { forbidden?: readonly Forbidden[]; ops: readonly Op[] }>> = {
+  'a decision': { ops: [check()] },
+  'a batch': { ops: [batch] },
+  'a look': { ops: [peek] },
+  'a penalty': { ops: [penalize(1)] },
+  'a refund by key': { forbidden: AMONG_REFUNDS, ops: [refund(1)] },
+  'a decision that is given back': { forbidden: AMONG_REFUNDS, ops: [check(), giveBack] },
+  'a block': { forbidden: AMONG_REFUNDS, ops: [block(1)] },
+  'a new limit': { forbidden: AMONG_REFUNDS, ops: [update(3)] },
+  'the clearing of a key': { forbidden: AMONG_REFUNDS, ops: [clear] },
+}
+
+/** What two threads do at once on a key whose cell counts by the old record. */
+const CONVERTING: Readonly<Record<string, { forbidden?: readonly Forbidden[]; ops: readonly Op[] }>> = {
+  'a decision': { ops: [check()] },
+  'a batch': { ops: [batch] },
+  'a decision by a handle': { ops: [byHandle(), byHandle()] },
+  'a look': { ops: [peek] },
+  'a penalty': { ops: [penalize(1)] },
+  'a refund by key': { forbidden: AMONG_REFUNDS, ops: [refund(1)] },
+  'a decision that is given back': { forbidden: AMONG_REFUNDS, ops: [check(), giveBack] },
+  'a block': { forbidden: AMONG_REFUNDS, ops: [block(1)] },
+  'the clearing of all keys': { forbidden: AMONG_REFUNDS, ops: [clearAll] },
+  'a new thread': { ops: [attach, check()] },
+}
+
+/** The windows before and after: granules and their length in seconds. Cells are made for three granules. */
+const WINDOWS = {
+  shorter: { from: change(3), to: change(1) },
+  longer: { from: change(1), to: change(3) },
+  'as long, coarser': { from: change(2), to: change(1, 2) },
+  'as long, finer': { from: change(1, 2), to: change(2) },
+  'longer, of coarser granules': { from: change(1), to: change(1, 2) },
+  'shorter, of coarser granules': { from: change(3), to: change(1, 2) },
+  'longer, of finer granules': { from: change(1, 2), to: change(3) },
+  'shorter, of finer granules': { from: change(1, 3), to: change(1) },
+} as const
+
+function named<T>(
+  of: Readonly<Record<string, T>>,
+  name: (one: string) => string,
+  make: (one: T) => Scenario,
+) {
+  return Object.fromEntries(Object.entries(of).map(([one, value]) => [name(one), make(value)]))
+}
+
+export const changing: Readonly<Record<string, Scenario>> = {
+  ...named(
+    STALE,
+    (one) => `a change beside ${one}`,
+    ({ forbidden = ANYTHING, ops }) => ({
+      forbidden,
+      times: [20, 22],
+      before: [[20, check()]],
+      limit: 2,
+      threads: [[change(1, 2), check()], ops],
+    }),
+  ),
+  ...named(
+    CONVERTING,
+    (one) => `a conversion beside ${one}`,
+    ({ forbidden = ANYTHING, ops }) => ({
+      forbidden,
+      times: [21, 23],
+      before: [
+        [20, check()],
+        [20, change(1, 2)],
+      ],
+      limit: 3,
+      threads: [[check(1, 2)], ops],
+    }),
+  ),
+  ...named(
+    WINDOWS,
+    (one) => `a key is converted by two threads, to a window that is ${one}`,
+    ({ from, to }) => ({
+      forbidden: ANYTHING,
+      times: [20, 21, 22],
+      buckets: 3,
+      before: [
+        [18, from],
+        [18, check()],
+        [19, check()],
+        [19, to],
+      ],
+      limit: 3,
+      threads: [[check(1, 2)], [check()]],
+    }),
+  ),
+  ...named(
+    WINDOWS,
+    (one) => `decisions around a change to a window that is ${one}`,
+    ({ from, to }) => ({
+      forbidden: ANYTHING,
+      times: [20, 21],
+      buckets: 3,
+      before: [
+        [19, from],
+        [19, check()],
+      ],
+      limit: 2,
+      threads: [[to], [check(), check()]],
+    }),
+  ),
+  'a conversion beside a check by an older reading': {
+    forbidden: ANYTHING,
+    times: [20, 22],
+    buckets: 2,
+    before: [
+      [19, check()],
+      [20, change(1)],
+    ],
+    threads: [[check()], [check()]],
+  },
+  'a check by an older reading in a converted cell': {
+    forbidden: ANYTHING,
+    times: [20, 21, 22],
+    buckets: 2,
+    before: [
+      [19, check()],
+      [20, change(1)],
+    ],
+    limit: 2,
+    threads: [[readClock, checkLate(1, 2)], [check()]],
+  },
+}
