@@ -67,6 +67,7 @@ export const LONG: readonly Part[] = [
     budgetSeconds: HOUR,
   },
   { name: 'stress', args: [`${tests}/stress/oracle/main.js`], budgetSeconds: 0.5 * HOUR, isAlone: true },
+  { name: 'changes', args: [`${tests}/stress/changes/main.js`], budgetSeconds: 0.5 * HOUR, isAlone: true },
   { name: 'deaths', args: [`${tests}/stress/deaths/main.js`], budgetSeconds: 0.5 * HOUR, isAlone: true },
   {
     name: 'pool-deaths',

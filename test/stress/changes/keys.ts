@@ -1,0 +1,1 @@
+export const keyOf = (key: number): string => `key ${key}`
