@@ -50,7 +50,7 @@ export interface CellViews {
  *  3. *Fence*: load the admission word v, then check that the name is still that of step 2, then CAS(v -> v
  *     with a new epoch). A decision by the old record that is still under way has loaded its admission word
  *     before the fence, or it reads the name after the flip. So it can't commit after the fence. The total of
- *     this v contains every admitted unit, and does not change before step 8.
+ *     this v contains every admitted unit, and does not change before step 7.
  *  4. *Place*: if v and e are still those of step 1, all units of the sum were charged by the end of e. So they
  *     count from there, if the decision's reading is later. Otherwise they count from a new reading of the
  *     clock, taken after the fence: other threads may have charged units after the decision's reading.
@@ -62,7 +62,7 @@ export interface CellViews {
  *     admitted at a moment at which more counted.
  *  7. *Finish*: CAS(name, CONVERTING, r -> r).
  *
- * A thread that finds a name with CONVERTING does steps 3 to 8 itself, so a dead thread holds up no one. Two
+ * A thread that finds a name with CONVERTING does steps 3 to 7 itself, so a dead thread holds up no one. Two
  * threads at once do no harm: each step may be repeated. If both carry, the total may count twice, for one
  * window. If the way goes to another key meanwhile, the fence or the last step fails.
  *
@@ -179,7 +179,7 @@ export class Conversion {
     return { v, tick, used, endMs: endMs <= nowMs ? endMs : undefined }
   }
 
-  /** Steps 3 to 8. `name` has CONVERTING. Without `counted`, a blocked cell carries as much as fits. */
+  /** Steps 3 to 7. `name` has CONVERTING. Without `counted`, a blocked cell carries as much as fits. */
   #complete(base: number, name: number, { algorithm, reading }: CellView, counted?: Counted): void {
     const words = this.#words
     const v = load(words, base + ADM)
