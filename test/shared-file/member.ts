@@ -2,6 +2,7 @@
 
 import { type Decision, type Limiter, type LimiterOptions, MillraceError, openLimiter } from 'millrace'
 import { createLimiterOn } from '#millrace/create.js'
+import { CONVERTING, HASH } from '#millrace/memory/layout.js'
 import type { Machine } from '#millrace/shared-file/machine.js'
 import { bootIdOf } from '#millrace/shared-file/machine.js'
 import type { Answer, MachineState, Order } from './processes.js'
@@ -28,7 +29,7 @@ answer({ value: 'ready' })
 function obey(order: Order): unknown {
   switch (order.do) {
     case 'open':
-      return open(order.options, order.machine)
+      return open(order.options as LimiterOptions, order.machine) // or of several rules
     case 'turn':
       Object.assign(state, order.machine)
       return undefined
@@ -45,8 +46,13 @@ function obey(order: Order): unknown {
           : value,
       )
     }
+    case 'rules':
+      return limiter.rules
     case 'die at':
       dieAt(order.state)
+      return undefined
+    case 'die converting':
+      dieConverting()
       return undefined
   }
 }
@@ -64,6 +70,19 @@ function dieAt(wayState: number): void {
     return store(words, index, value)
   }
   Atomics.store = dying as typeof Atomics.store
+}
+
+/** Kills this process just after it has flipped the name of a cell of record 0, to convert it to record 1. */
+function dieConverting(): void {
+  const { compareExchange } = Atomics
+  const flip = CONVERTING | 1
+  const dying = (words: Int32Array, index: number, expected: number, replacement: number) => {
+    const found = compareExchange(words, index, expected, replacement)
+    const isFlip = (expected & ~HASH) === 0 && replacement === (expected | flip)
+    if (isFlip && found === expected) process.kill(process.pid, 'SIGKILL')
+    return found
+  }
+  Atomics.compareExchange = dying as typeof Atomics.compareExchange
 }
 
 function errorOf(error: unknown): Answer {

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Limiter, LimiterOptions } from 'millrace'
+import type { Limiter, LimiterOptions, RulesLimiterOptions } from 'millrace'
 
 /** The machine that a process observes. */
 export interface MachineState {
@@ -18,11 +18,13 @@ export interface MachineState {
 }
 
 export type Order =
-  | { do: 'open'; options: LimiterOptions; machine?: MachineState }
+  | { do: 'open'; options: LimiterOptions | RulesLimiterOptions; machine?: MachineState }
   | { do: 'turn'; machine: Partial<MachineState> }
   | { do: 'check'; key: string; times: number }
   | { do: 'call'; method: keyof Limiter; args: unknown[] }
+  | { do: 'rules' }
   | { do: 'die at'; state: number }
+  | { do: 'die converting' }
 
 export interface Answer {
   value?: unknown
@@ -81,7 +83,7 @@ export class Member {
     return answer.value
   }
 
-  open(options: LimiterOptions, machine?: MachineState): Promise<unknown> {
+  open(options: LimiterOptions | RulesLimiterOptions, machine?: MachineState): Promise<unknown> {
     return this.request({ do: 'open', options, ...(machine && { machine }) })
   }
 
