@@ -19,7 +19,7 @@ export type Requests = readonly MemberRequest[]
  * refused, although one of them would fit alone. No limit is exceeded: each member admits by itself.
  */
 export abstract class BaseGroup {
-  protected readonly own: readonly GroupMember[]
+  readonly #own: readonly GroupMember[]
   readonly #names: readonly string[]
   readonly #kind: string
   readonly #queues = new GroupQueues<MembersDecision>()
@@ -27,7 +27,13 @@ export abstract class BaseGroup {
   constructor(kind: string, members: readonly GroupMember[]) {
     this.#kind = kind
     this.#names = members.map(({ name }) => name)
-    this.own = members
+    this.#own = members
+    // `structuredClone` and `postMessage` read an own property, and throw what it throws.
+    Object.defineProperty(this, 'share', { enumerable: true, get: () => throwNotShared(this) })
+  }
+
+  protected get own(): readonly GroupMember[] {
+    return this.#own
   }
 
   /** Decides and charges. */
@@ -122,6 +128,11 @@ export abstract class BaseGroup {
     return this.#queues.wait(awaited, request, timerMs, signal)
   }
 
+  /** The value for `JSON.stringify`. */
+  toJSON(): object {
+    return { members: this.#names }
+  }
+
   /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     return inspectAs(this.#kind, { members: this.#names }, options, inspect)
@@ -173,4 +184,11 @@ export abstract class BaseGroup {
     if (decision instanceof MembersDecision && decision.group === this) return decision.parts
     throw foreignDecisionError(decision, 'group')
   }
+}
+
+function throwNotShared(group: BaseGroup): never {
+  const expected =
+    'its members one by one, because a group is not shared between threads: send limiter.share() of each ' +
+    'member, attach them in the other thread by attachLimiter, and join them there by group()'
+  throw new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'group', group, expected)
 }

@@ -1,5 +1,6 @@
 // Wrong arguments and failures in groups: each has an error that names it, and nothing stays charged.
 import { inspect } from 'node:util'
+import { MessageChannel, Worker } from 'node:worker_threads'
 import { attachLimiter, createLimiter, group, type LimiterGroup, MillraceError, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -269,6 +270,32 @@ test('if a clock fails in a refund, the next refund finishes it', async () => {
   assert.is(status, 'rejected')
   assert.is(both.refund(decision), 3)
   assert.equal([byAccount.usage('alice'), byAddress.usage('home')], [0, 0])
+})
+
+test('a group is not shared between threads: sending or copying it throws an error that says what to share', () => {
+  const limiter = createLimiter({ limit: 5, window: '1m' })
+  const pooled = createLimiter({ limit: 5, window: '1m', engine: 'pool', pool: { maxThreads: 1 } })
+  const { port1, port2 } = new MessageChannel()
+  for (const both of [group({ limiter }), group({ pooled }), group({ limiter, pooled })]) {
+    for (const act of [
+      () => structuredClone(both),
+      () => structuredClone({ both: [both] }),
+      () => port1.postMessage(both),
+      () => new Worker('', { eval: true, workerData: both }),
+      () => (both as unknown as { share(): unknown }).share(),
+    ]) {
+      const { message } = assertRaises(act, 'ERR_MILLRACE_INVALID_SHARE', 'group')
+      assert.match(message, 'limiter.share() of each member')
+      assert.not.match(message, '=>')
+    }
+    assertRaises(() => attachLimiter(both as never), 'ERR_MILLRACE_INVALID_SHARE', 'shared.buffer')
+    assert.match(inspect(both), 'members')
+    assert.match(JSON.stringify({ both }), '"members":[')
+  }
+  assert.is(limiter.stats().keys, 0)
+  port1.close()
+  port2.close()
+  return pooled.close()
 })
 
 test.run()
