@@ -16,6 +16,7 @@ import type { Clock } from './core/clock.js'
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { admitted } from './core/limited.js'
+import { shadowedRules } from './core/rules-decision.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { CallLimit, Engine, OwnDecision } from './engines/engine.js'
 import type { RuleEngine } from './engines/rule-engine.js'
@@ -224,8 +225,9 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
   #change(decision: D, cost: number, actualCost: number): number {
     const { lo, hi } = decision
     const engine = this.#openEngine()
-    if (decision.isShadowed) return 0 // enforced, the rule would have refused it
-    if (actualCost > cost) return engine.changes.chargeMore(lo, hi, cost, actualCost)
+    if (actualCost > cost) {
+      return engine.changes.chargeMore(lo, hi, cost, actualCost, shadowedRules(decision))
+    }
     const given = engine.giveBack(decision, cost - actualCost)
     this.parts.waiters.wake(lo, hi)
     return 0 - given

@@ -19,6 +19,7 @@ import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import { admitted } from './core/limited.js'
+import { shadowedRules } from './core/rules-decision.js'
 import { countedOf, type UnitDecision } from './core/unit-decision.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
@@ -258,8 +259,9 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
   async #change(decision: Decided, cost: number, actualCost: number): Promise<number> {
     const { lo, hi } = decision
     const pool = this.#openPool()
-    if (decision.isShadowed) return 0 // enforced, the rule would have refused it
-    if (actualCost > cost) return (await pool.chargeMore(lo, hi, cost, actualCost)) as number
+    if (actualCost > cost) {
+      return (await pool.chargeMore(lo, hi, cost, actualCost, shadowedRules(decision))) as number
+    }
     const given = (await pool.giveBack(decision, cost - actualCost)) as number
     this.parts.waiters.wake(lo, hi)
     return 0 - given

@@ -1,5 +1,5 @@
 import { type Decision, Outcome } from './core/decision.js'
-import type { RulePart, RulesDecision } from './core/rules-decision.js'
+import { type RulePart, type RulesDecision, shadowedRules } from './core/rules-decision.js'
 import { countedOf } from './core/unit-decision.js'
 import { unitsBetween } from './core/units.js'
 import type { Engine } from './engines/engine.js'
@@ -59,9 +59,10 @@ export class PoolMember extends BaseMember implements GroupMember {
 
   change(decision: Decision, cost: number, actualCost: number): number {
     this.checkOpen()
-    const { lo, hi, isShadowed } = decision as Decided
-    if (isShadowed) return 0 // enforced, the rule would have refused it
-    if (actualCost > cost) return this.#inline.changes.chargeMore(lo, hi, cost, actualCost)
+    const { lo, hi } = decision as Decided
+    if (actualCost > cost) {
+      return this.#inline.changes.chargeMore(lo, hi, cost, actualCost, shadowedRules(decision))
+    }
     const given = this.#giveBack(decision.rules as readonly PoolPart[], cost, actualCost)
     this.waiters.wake(lo, hi)
     return 0 - given

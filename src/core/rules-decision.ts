@@ -11,13 +11,14 @@ export interface Part extends RuleDecision {
   readonly hi: number
   readonly way: number
   readonly isGivenBack: boolean
+  /** Whether the rule has the option `shadow`, would have refused the request, and charged nothing. */
+  readonly isShadowed: boolean
 }
 
 /** A decision of one rule on the calling thread, by `InlineEngine` or `UnitEngine`. */
 export interface RulePart extends Decision, Part {
   readonly cost: number
   readonly outcome: Outcome
-  readonly isShadowed: boolean
 }
 
 /** The parts of a decision: one for each rule, in order. */
@@ -78,11 +79,6 @@ export class RulesDecision<P extends Part = RulePart> extends CompositeDecision<
     return this.rules.some((part) => part.isGivenBack)
   }
 
-  /** @internal False: the rules without the option `shadow` charge the request. */
-  get isShadowed(): boolean {
-    return false
-  }
-
   toJSON(): DecisionFields {
     return { ...jsonOf(this), rules: this.rules.map(ruleJsonOf) }
   }
@@ -96,4 +92,10 @@ export class RulesDecision<P extends Part = RulePart> extends CompositeDecision<
     if (this.#deciding === UNKNOWN) this.#deciding = indexOfLeast(this.rules)
     return this.rules[this.#deciding]!
   }
+}
+
+/** A bit for each rule, by its index, that is shadowed in a decision of an engine. */
+export function shadowedRules(decision: Decision): number {
+  const parts = decision.rules as readonly Part[]
+  return parts.reduce((bits, { isShadowed }, i) => (isShadowed ? bits | (1 << i) : bits), 0)
 }

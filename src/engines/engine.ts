@@ -17,8 +17,11 @@ export interface Changes {
   refund(lo: number, hi: number, most: number): number
   /** Charges `cost` units, also beyond the limit. False: there is no room for the key. */
   penalize(lo: number, hi: number, cost: number): boolean
-  /** Charges the units of `actualCost` beyond `cost`, which is charged. Returns them; 0: there is no room. */
-  chargeMore(lo: number, hi: number, cost: number, actualCost: number): number
+  /**
+   * Charges the units of `actualCost` beyond `cost`, which is charged. `shadowed` has a bit for each rule that
+   * charges nothing, because it would have refused `cost`. Returns the units; 0: none, or there is no room.
+   */
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number, shadowed: number): number
   /** Refuses the key for `ms`, `Infinity` for ever. False: there is no room for the key. */
   block(lo: number, hi: number, ms: number): boolean
   /** Ends the key's block. Returns whether there was one. */
@@ -37,8 +40,6 @@ export interface OwnDecision extends Decision {
   readonly way: number
   /** Whether a refund has given back its charge. */
   readonly isGivenBack: boolean
-  /** Whether the only rule has the option `shadow`, would have refused the request, and charged nothing. */
-  readonly isShadowed: boolean
 }
 
 /** The limit of one call: for one rule a number, for several an array by the index of the rule. */

@@ -74,10 +74,13 @@ export class KeyChanges {
     return this.#changeOrInsert(lo, hi, (way) => this.#adjustments.penalize(way, lo, hi, cost))
   }
 
-  /** Charges the rest of a cost of which `cost` has been charged. Returns how much; 0: there is no room. */
-  chargeMore(lo: number, hi: number, cost: number, actualCost: number): number {
+  /**
+   * Charges the rest of a cost of which `cost` has been charged, unless it was shadowed. Returns how much; 0:
+   * none, or there is no room.
+   */
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number, shadowed: number): number {
     const more = actualCost - cost
-    return this.penalize(lo, hi, more) ? more : 0
+    return shadowed === 0 && this.penalize(lo, hi, more) ? more : 0
   }
 
   /** Charges a refusal on the key's way, whose tick is the clock's. False: the way has another key. */

@@ -131,10 +131,11 @@ export class PoolEngine implements DecidingEngine {
     return isPoolDecision(decision) && decision.engine === this
   }
 
-  /** Charges the units of `actualCost` beyond `cost`, which is charged. Returns them; 0: there is no room. */
-  chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<unknown> {
+  /** @see Changes.chargeMore */
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number, shadowed: number): Promise<unknown> {
     const request = new PoolRequest(this, Op.CHARGE_MORE, lo, hi, actualCost)
     request.number = cost
+    request.rule = shadowed
     return this.#submit(request)
   }
 

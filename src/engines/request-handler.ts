@@ -86,7 +86,13 @@ export abstract class RequestHandler implements RingHandler {
         doubles[double + NUMBER] = Number(engine.changes.penalize(lo, hi, cost))
         break
       case Op.CHARGE_MORE:
-        doubles[double + NUMBER] = engine.changes.chargeMore(lo, hi, doubles[double + NUMBER]!, cost)
+        doubles[double + NUMBER] = engine.changes.chargeMore(
+          lo,
+          hi,
+          doubles[double + NUMBER]!,
+          cost,
+          words[slot + WAY]!,
+        )
         break
       case Op.BLOCK:
         doubles[double + NUMBER] = Number(engine.changes.block(lo, hi, doubles[double + NUMBER]!))

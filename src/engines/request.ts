@@ -83,7 +83,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   ring = -1
   /** The milliseconds of USAGE and BLOCK, or the cost that a CHARGE_MORE begins at. */
   number = 0
-  /** The index of the rule of USAGE. */
+  /** The index of the rule of USAGE, or the bits of the rules that a CHARGE_MORE does not charge. */
   rule = 0
   /** The limit of CHECK_WITHIN, ATTEMPT and PEEK, if the call has one. */
   limit: CallLimit | undefined = undefined

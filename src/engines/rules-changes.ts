@@ -20,8 +20,10 @@ export class RulesChanges implements Changes {
   }
 
   /** Returns the most units that any rule charged. */
-  chargeMore(lo: number, hi: number, cost: number, actualCost: number): number {
-    return Math.max(...this.#inAll(({ changes }) => changes.chargeMore(lo, hi, cost, actualCost)))
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number, shadowed: number): number {
+    const charged = ({ changes }: RuleEngine, i: number) =>
+      changes.chargeMore(lo, hi, cost, actualCost, shadowed & (1 << i))
+    return Math.max(...this.#inAll(charged))
   }
 
   /** False if no rule has room for the key. A block by one rule is enough to refuse the key. */
@@ -42,7 +44,7 @@ export class RulesChanges implements Changes {
     for (const { changes } of this.#engines.toReversed()) changes.clearAll()
   }
 
-  #inAll<T>(change: (engine: RuleEngine) => T): T[] {
+  #inAll<T>(change: (engine: RuleEngine, index: number) => T): T[] {
     return this.#engines.map(change)
   }
 }

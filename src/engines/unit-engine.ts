@@ -151,9 +151,9 @@ export class UnitChanges implements Changes {
   }
 
   /** Charges the units that `actualCost` takes beyond those of `cost`. */
-  chargeMore(lo: number, hi: number, cost: number, actualCost: number): number {
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number, shadowed: number): number {
     const units = unitsBetween(actualCost, cost, this.#unit)
-    return this.#counting.penalize(lo, hi, units) ? units * this.#unit : 0
+    return this.#counting.chargeMore(lo, hi, 0, units, shadowed) * this.#unit
   }
 
   block(lo: number, hi: number, ms: number): boolean {

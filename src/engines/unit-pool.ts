@@ -19,7 +19,7 @@ export interface Pool {
   check(lo: number, hi: number, cost: number): Promise<unknown>
   request(op: Op, lo: number, hi: number, cost: number, options?: RequestOptions): Promise<unknown>
   requestWithMs(op: Op, lo: number, hi: number, ms: number, rule?: number): Promise<unknown>
-  chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<unknown>
+  chargeMore(lo: number, hi: number, cost: number, actualCost: number, shadowed: number): Promise<unknown>
   owns(decision: unknown): decision is AnyPoolDecision | Decided
   giveBack(decision: AnyPoolDecision | Decided, part?: number): Promise<unknown>
   forceGiveBack(decision: AnyPoolDecision | Decided): Promise<unknown>
@@ -61,9 +61,15 @@ export class UnitPool implements Pool {
     return op === Op.USAGE ? (reply as number) * this.#unit : reply
   }
 
-  async chargeMore(lo: number, hi: number, cost: number, actualCost: number): Promise<number> {
+  async chargeMore(
+    lo: number,
+    hi: number,
+    cost: number,
+    actualCost: number,
+    shadowed: number,
+  ): Promise<number> {
     const units = unitsBetween(actualCost, cost, this.#unit)
-    return ((await this.#counting.chargeMore(lo, hi, 0, units)) as number) * this.#unit
+    return ((await this.#counting.chargeMore(lo, hi, 0, units, shadowed)) as number) * this.#unit
   }
 
   owns(decision: unknown): decision is Decided {

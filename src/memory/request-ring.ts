@@ -37,7 +37,7 @@ export const EACH = -1
  * The fields of a slot, as offsets in words. Of a decision: where its charge is. The request of a batch has
  * its area in WAY, its number of keys in CHARGED_TICK, and in REFUNDS 1 if it asks for `remaining`. A PEEK
  * and an ATTEMPT have the limit of their call in LIMIT, or RULE_LIMIT. A USAGE has the index of its rule in
- * WAY.
+ * WAY, and a CHARGE_MORE a bit for each rule that charges nothing.
  *
  * With several rules, the slot has the decision of the first rule, and `engines/ring-transport.ts` says where
  * those of the others are.

@@ -1,7 +1,7 @@
 // run: once
 // Both engines: several rules, some of which charge their refusals (`countRefused`) or never refuse
 // (`shadow`).
-import { attachLimiter, createLimiter, manualClock, type RuleOptions } from 'millrace'
+import { attachLimiter, createLimiter, group, manualClock, type RuleOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
@@ -93,6 +93,55 @@ testBoth('rules that are all in shadow mode allow batches', SHADOW, SHADOW, asyn
   assert.equal(peeked.shadow, { allowed: false, retryAfterMs: 61_000 })
   assert.is((await limiter.stats()).shadowDenied, 2)
 })
+
+/** Reservations of 2, 2 and 2 units, and what each of the rules counts. */
+async function settlesInShadow({ limiter }: Several, unit: number): Promise<void> {
+  const both = group({ limiter })
+  const used = async () => (await usageOf(limiter)).map((units) => units / unit)
+  for (const [by, clear] of [
+    [(cost: number) => limiter.reserve('key', cost), () => limiter.clear('key')],
+    [(cost: number) => both.reserve({ limiter: 'key' }, cost), () => limiter.clear('key')],
+  ] as const) {
+    const passing = await by(2 * unit)
+    assert.equal([await passing.commit(unit), await used()], [-unit, [1, 1]])
+    await limiter.penalize('key', unit)
+    const half = await by(2 * unit)
+    assert.equal([half.decision.allowed, half.decision.shadow!.allowed, await used()], [true, false, [2, 4]])
+    assert.equal([await half.commit(3 * unit), await used()], [unit, [2, 5]], 'only the rule that it passed')
+    for (const cost of [7 * unit, 2 * unit, unit, 0]) {
+      const none = await by(2 * unit)
+      assert.equal([none.decision.allowed, await none.commit(cost), await used()], [true, 0, [2, 5]])
+    }
+    const unknown = await by(0)
+    assert.equal([await unknown.commit(unit), await used()], [unit, [3, 6]], 'no rule refuses cost 0')
+    await clear()
+  }
+}
+
+testBoth(
+  'a reservation charges and settles by each rule in shadow mode what this rule would have admitted',
+  SHADOW,
+  SHADOW,
+  (several) => settlesInShadow(several, 1),
+)
+
+testBoth(
+  'the same by rules that count quantities',
+  { ...SHADOW, limit: 20, unit: 10 },
+  { ...SHADOW, limit: 50, unit: 10 },
+  (several) => settlesInShadow(several, 10),
+)
+
+testBoth(
+  'a commit that a rule in shadow mode would not have seen is charged in the enforced rule',
+  SHADOW,
+  {},
+  async ({ limiter }) => {
+    const reservation = await limiter.reserve('key', 3)
+    assert.equal([reservation.decision.allowed, await usageOf(limiter)], [true, [0, 3]])
+    assert.equal([await reservation.commit(5), await usageOf(limiter)], [2, [0, 5]])
+  },
+)
 
 testBoth(
   'a rule with countRefused charges its own refusals, and other rules do not',
