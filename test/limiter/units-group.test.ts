@@ -3,7 +3,7 @@
 import { createLimiter, group, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { usageOf } from '../engines/several-rules.js'
+import { usageOf } from '../conformance/several-rules.js'
 import { assertRaises, START_MS } from './support.js'
 
 const KEYS = { exact: 'e', bytes: 'b', mixed: 'm' }

@@ -19,7 +19,7 @@ export const grouping: Readonly<Record<string, Mutant>> = {
     edits: [inGroups.member('tally(-1, 0,', 'tally(0, 0,')],
   },
   'a cost above the limit of a later member that is charged for a moment': {
-    test: 'limiter/group',
+    test: 'conformance/groups',
     edits: [inGroups.inline('if (below >= 0) {', 'if (below > requests.length) {')],
   },
   'a wait that charges before all members have room': {

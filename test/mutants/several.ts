@@ -102,7 +102,7 @@ export const several: Readonly<Record<string, Mutant>> = {
     edits: [inGroupMember('engines[i].changes.takeBack(charge);', '')],
   },
   'a decision of several rules given back in the first rule only': {
-    test: 'engines/several-rules-changes',
+    test: 'conformance/several-rules-changes',
     edits: [
       inRulesEngine(
         'most = Math.max(most, this.engines[i].changes.takeBack(part, units));',
@@ -115,7 +115,7 @@ export const several: Readonly<Record<string, Mutant>> = {
     edits: [inRulesEngine('this.#takeBack(parts, decided);\n            throw error;', 'throw error;')],
   },
   'a change of a key in the first rule only': {
-    test: 'engines/several-rules-changes',
+    test: 'conformance/several-rules-changes',
     edits: [
       inRulesChanges('return this.#engines.map(change);', 'return this.#engines.slice(0, 1).map(change);'),
     ],
@@ -125,21 +125,28 @@ export const several: Readonly<Record<string, Mutant>> = {
     edits: [inRulesChanges('this.#engines.toReversed()', 'this.#engines.slice(0, 1)')],
   },
   'a reservation settled twice': {
-    test: 'engines/per-call',
+    test: 'conformance/per-call',
     edits: [inReservation('this.#isSettled = true;', '')],
   },
   'a larger cost that is not charged': {
-    test: 'engines/per-call',
+    test: 'conformance/per-call',
     edits: [
-      inLimiter('return engine.changes.chargeMore(lo, hi, cost, actualCost);', 'return actualCost - cost;'),
+      inLimiter(
+        'return engine.changes.chargeMore(lo, hi, cost, actualCost, shadowedRules(decision));',
+        'return actualCost - cost;',
+      ),
     ],
   },
+  'a larger cost charged in a rule that refused the reservation in shadow mode': {
+    test: 'conformance/several-refusals',
+    edits: [inRulesChanges('shadowed & (1 << i)', '0')],
+  },
   'a larger cost charged as a whole': {
-    test: 'engines/per-call',
+    test: 'conformance/per-call',
     edits: [inKeyChanges('const more = actualCost - cost;', 'const more = actualCost;')],
   },
   'a reservation that gives back its actual cost': {
-    test: 'engines/per-call',
+    test: 'conformance/per-call',
     edits: [
       inLimiter('engine.giveBack(decision, cost - actualCost)', 'engine.giveBack(decision, actualCost)'),
     ],

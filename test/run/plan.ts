@@ -14,8 +14,8 @@ export interface Run {
  * Folders whose tests run with and without the addon. Other files run once: with the addon if it is built.
  */
 const TWICE = {
-  quick: /^(algorithms|engines(?!\/pool)|limiter)\//,
-  full: /^(algorithms|attack|clock|engines|limiter|range-sum|soak|stress)\//,
+  quick: /^(algorithms|conformance|engines(?!\/pool)|limiter)\//,
+  full: /^(algorithms|attack|clock|conformance|engines|limiter|range-sum|soak|stress)\//,
 }
 
 export interface Selection {

@@ -1,5 +1,5 @@
 // Several rules on a pool: the differences from a limiter that decides on the calling thread. The contract is
-// in test/engines/several-rules.test.ts and several-rules-changes.test.ts.
+// in test/conformance/several-rules.test.ts and several-rules-changes.test.ts.
 import { inspect } from 'node:util'
 import {
   type AsyncLimiter,
@@ -14,9 +14,9 @@ import {
 import { attachPool } from 'millrace/internal'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { BURST, HOURLY, usageOf } from '../../conformance/several-rules.js'
 import { assertRaises, assertRejects, START_MS, settled } from '../../limiter/support.js'
 import { pooled } from '../both.js'
-import { BURST, HOURLY, usageOf } from '../several-rules.js'
 
 interface Made extends AsyncDisposable {
   readonly clock: ManualClock

@@ -1,47 +1,52 @@
-// run: once
-// Both engines: rules that charge their refusals (`countRefused`), and rules that never refuse (`shadow`).
-import { attachLimiter } from 'millrace'
+// run: once, also-full
+// Rules that charge their refusals (`countRefused`), and rules that never refuse (`shadow`).
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
-import { type Claims, codeOf, END_MS, testWithBoth } from './claims.js'
+import { type Claims, codeOf, conform, FIVE } from './suite.js'
 
 const COUNTING: Claims = {
-  'charges a refusal, and computes exactly when the same request fits': async (limiter, clock) => {
+  'charges a refusal, and computes exactly when the same request fits': async ({ limiter, clock, times }) => {
     for (let i = 0; i < 5; i++) assert.ok((await limiter.check('key')).allowed)
     clock.advance(10_000)
     const refused = await limiter.check('key')
-    assert.equal([refused.allowed, refused.remaining, refused.retryAfterMs], [false, 0, END_MS - 10_000])
+    const six = times().untilFits(1, [0, 5], [10_000, 1])
+    assert.equal([refused.allowed, refused.remaining, refused.retryAfterMs], [false, 0, six])
     assert.is(await limiter.usage('key'), 6)
     const large = await limiter.check('key', 5)
-    assert.is(large.retryAfterMs, END_MS, 'until the refusals themselves have left the window')
+    const eleven = times().untilFits(5, [0, 5], [10_000, 6])
+    assert.is(large.retryAfterMs, eleven, 'until the refusals themselves have left the window')
     assert.is(await limiter.usage('key'), 11)
-    clock.advance(END_MS - 1)
+    clock.advance(eleven - 1)
     assert.not((await limiter.peek('key', 5)).allowed)
     clock.advance(1)
     assert.ok((await limiter.check('key', 5)).allowed)
   },
-  'never admits a client that does not pause, and admits one that pauses': async (limiter, clock) => {
+  'never admits a client that does not pause, and admits one that pauses': async ({
+    limiter,
+    clock,
+    times,
+  }) => {
     for (let i = 0; i < 5; i++) await limiter.check('key')
     for (let i = 0; i < 100; i++) {
       clock.advance(10_000)
       assert.not((await limiter.check('key')).allowed)
     }
-    clock.advance(END_MS)
+    clock.advance(times().untilEmpty([1_000_000, 105]))
     assert.ok((await limiter.check('key')).allowed)
     const { allowed, denied } = await limiter.stats()
     assert.equal([allowed, denied], [6, 100])
   },
-  'charges refusals of batches, in order': async (limiter) => {
+  'charges refusals of batches, in order': async ({ limiter, times }) => {
     const batch = await limiter.checkMany(['a', 'a', 'b', 'a'], [4, 2, 1, 1], { remaining: true })
     assert.equal([...batch.allowed], [1, 0, 1, 0], 'the refused 2 leave no room for the last 1')
     assert.equal([...batch.remaining!], [1, 0, 4, 0])
-    assert.is(batch.retryAfterMs(3), END_MS)
+    assert.is(batch.retryAfterMs(3), times().untilFits(1, [0, 7]))
     assert.equal([await limiter.usage('a'), await limiter.usage('b')], [7, 1])
     const many = Array.from({ length: 100 }, () => 'c')
     assert.is((await limiter.checkMany(many)).allowed.filter(Boolean).length, 5)
     assert.is(await limiter.usage('c'), 100)
   },
-  'charges refusals of handles, of reservations and of limits of a call': async (limiter) => {
+  'charges refusals of handles, of reservations and of limits of a call': async ({ limiter }) => {
     const handle = limiter.handle('key')
     for (let i = 0; i < 7; i++) await limiter.check(handle)
     assert.not((await limiter.reserve('key', 3)).decision.allowed)
@@ -49,9 +54,9 @@ const COUNTING: Claims = {
     assert.is(await codeOfLimited(() => limiter.checkOrThrow('key')), 'ERR_MILLRACE_LIMITED')
     assert.is(await limiter.usage('key'), 12)
   },
-  'charges no peek, no cost above the limit, no attempt of wait, and no key without a place': async (
+  'charges no peek, no cost above the limit, no attempt of wait, and no key without a place': async ({
     limiter,
-  ) => {
+  }) => {
     await limiter.check('key', 5)
     await limiter.peek('key', 5)
     assert.is((await limiter.check('key', 6)).retryAfterMs, Number.POSITIVE_INFINITY)
@@ -67,7 +72,7 @@ const COUNTING: Claims = {
     assert.ok((await resolved(waiting)).allowed)
     assert.is(await limiter.usage('key'), 1)
   },
-  'charges no cost above the limit to a key whose window was summed just now': async (limiter) => {
+  'charges no cost above the limit to a key whose window was summed just now': async ({ limiter }) => {
     await limiter.check('key', 5)
     await limiter.refund('key', 1)
     assert.ok((await limiter.check('key')).allowed, 'by a sum, which is noted')
@@ -76,25 +81,24 @@ const COUNTING: Claims = {
       assert.is(await limiter.usage('key'), 5)
     }
   },
-  'charges refusals of a block, and refunds none of them': async (limiter, clock) => {
+  'charges refusals of a block, and refunds none of them': async ({ limiter, clock, times }) => {
     await limiter.block('key', '20s')
     const refused = await limiter.check('key', 5)
     assert.is(await limiter.refund(refused), 0)
     assert.is(await limiter.usage('key'), 5)
     clock.advance(21_000)
-    assert.is((await limiter.check('key')).retryAfterMs, END_MS - 21_000)
+    assert.is((await limiter.check('key')).retryAfterMs, times().untilFits(1, [0, 5], [21_000, 1]))
   },
-  'charges refusals of attached limiters': async (limiter) => {
-    const attached = attachLimiter(limiter.share())
+  'charges refusals of another limiter on the same counts': async ({ limiter, second }) => {
+    const attached = second()
     for (let i = 0; i < 8; i++) attached.check('key')
     attached.checkMany(['key', 'key'])
     assert.is(await limiter.usage('key'), 10)
-    await attached.close()
   },
 }
 
 const SHADOWED: Claims = {
-  'allows everything, counts, and has the refusal in `shadow`': async (limiter, clock) => {
+  'allows everything, counts, and has the refusal in `shadow`': async ({ limiter, clock, times }) => {
     for (let left = 4; left >= 0; left--) {
       const { allowed, remaining, shadow } = await limiter.check('key')
       assert.equal([allowed, remaining, shadow], [true, left, { allowed: true, retryAfterMs: 0 }])
@@ -102,16 +106,16 @@ const SHADOWED: Claims = {
     const decision = await limiter.check('key', 2)
     const { allowed, remaining, retryAfterMs, retryAfterSeconds, shadow } = decision
     assert.equal([allowed, remaining, retryAfterMs, retryAfterSeconds], [true, 0, 0, 0])
-    assert.equal(shadow, { allowed: false, retryAfterMs: END_MS })
+    assert.equal(shadow, { allowed: false, retryAfterMs: times().untilFits(2, [0, 5]) })
     assert.equal(decision.toJSON().shadow, shadow)
     assert.is(await limiter.usage('key'), 5, 'the request would not have run')
     assert.is(await limiter.refund(decision), 0)
-    clock.advance(END_MS)
+    clock.advance(times().untilEmpty([0, 5]))
     assert.ok((await limiter.check('key', 2)).shadow!.allowed)
     const stats = await limiter.stats()
     assert.equal([stats.allowed, stats.denied, stats.shadowDenied], [7, 0, 1])
   },
-  'allows a cost above the limit and a blocked key': async (limiter) => {
+  'allows a cost above the limit and a blocked key': async ({ limiter }) => {
     const above = await limiter.check('key', 6)
     assert.equal([above.allowed, above.shadow], [true, { allowed: false, retryAfterMs: Infinity }])
     assert.is(above.toJSON().shadow!.retryAfterMs, Number.MAX_SAFE_INTEGER)
@@ -122,7 +126,7 @@ const SHADOWED: Claims = {
     }
     assert.is((await limiter.stats()).shadowDenied, 3)
   },
-  'allows batches': async (limiter) => {
+  'allows batches': async ({ limiter }) => {
     const keys = Array.from({ length: 20 }, (_, i) => (i < 12 ? 'a' : 'b'))
     const batch = await limiter.checkMany(keys, 1, { remaining: true })
     assert.equal(
@@ -134,17 +138,19 @@ const SHADOWED: Claims = {
     const { allowed, denied, shadowDenied } = await limiter.stats()
     assert.equal([allowed, denied, shadowDenied], [20, 0, 10])
   },
-  'never waits, and never throws a refusal': async (limiter) => {
+  'never waits, and never throws a refusal': async ({ limiter, times }) => {
     await limiter.check('key', 5)
     const waited = await resolved(limiter.wait('key', { cost: 5 }))
-    assert.equal([waited.allowed, waited.shadow], [true, { allowed: false, retryAfterMs: END_MS }])
+    const retryAfterMs = times().untilFits(5, [0, 5])
+    assert.equal([waited.allowed, waited.shadow], [true, { allowed: false, retryAfterMs }])
     assert.ok((await resolved(limiter.wait('key', { cost: 9 }))).allowed)
     assert.ok((await limiter.checkOrThrow('key', 3, { limit: 7 })).allowed)
   },
-  'peeks, and reserves': async (limiter) => {
+  'peeks, and reserves': async ({ limiter, times }) => {
     await limiter.check('key', 4)
     assert.equal((await limiter.peek('key')).shadow, { allowed: true, retryAfterMs: 0 })
-    assert.equal((await limiter.peek('key', 2)).shadow, { allowed: false, retryAfterMs: END_MS })
+    const retryAfterMs = times().untilFits(2, [0, 4])
+    assert.equal((await limiter.peek('key', 2)).shadow, { allowed: false, retryAfterMs })
     assert.is((await limiter.stats()).shadowDenied, 0)
     const reserved = await limiter.reserve('key', 2)
     assert.ok(reserved.decision.allowed)
@@ -154,25 +160,30 @@ const SHADOWED: Claims = {
     assert.is(await other.commit(3), 1)
     assert.equal([await limiter.usage('key'), await limiter.usage('other')], [4, 3])
   },
-  'allows in attached limiters': async (limiter) => {
-    const attached = attachLimiter(limiter.share())
+  'allows in another limiter on the same counts': async ({ limiter, second, times }) => {
+    const attached = second()
     for (let i = 0; i < 8; i++) assert.ok(attached.check('key').allowed)
-    assert.equal(attached.peek('key').shadow, { allowed: false, retryAfterMs: END_MS })
-    await attached.close()
+    const retryAfterMs = times().untilFits(1, [0, 5])
+    assert.equal(attached.peek('key').shadow, { allowed: false, retryAfterMs })
+    await attached.stats() // counts its decisions in the shared statistics
     assert.is((await limiter.stats()).shadowDenied, 3)
   },
 }
 
 const BOTH: Claims = {
-  'a rule with both options charges and allows the requests that it would have refused': async (limiter) => {
+  'a rule with both options charges and allows the requests that it would have refused': async ({
+    limiter,
+    times,
+  }) => {
     for (let i = 0; i < 8; i++) assert.ok((await limiter.check('key')).allowed)
     assert.is(await limiter.usage('key'), 8)
-    assert.equal((await limiter.check('key')).shadow, { allowed: false, retryAfterMs: END_MS })
+    const retryAfterMs = times().untilFits(1, [0, 9])
+    assert.equal((await limiter.check('key')).shadow, { allowed: false, retryAfterMs })
   },
 }
 
 const WITHOUT_ROOM: Claims = {
-  'a new key without a place is allowed in shadow mode, and counted as shadowDenied': async (limiter) => {
+  'a new key without a place is allowed in shadow mode, and counted as shadowDenied': async ({ limiter }) => {
     const keys = Array.from({ length: 200 }, (_, i) => `key ${i}`)
     assert.equal(
       [...(await limiter.checkMany(keys)).allowed],
@@ -186,7 +197,7 @@ const WITHOUT_ROOM: Claims = {
 }
 
 const PLAIN: Claims = {
-  'a rule without these options has no field `shadow`, and charges no refusal': async (limiter) => {
+  'a rule without these options has no field `shadow`, and charges no refusal': async ({ limiter }) => {
     for (let i = 0; i < 7; i++) assert.is((await limiter.check('key')).shadow, undefined)
     assert.not('shadow' in (await limiter.check('key')).toJSON())
     assert.equal([await limiter.usage('key'), (await limiter.stats()).shadowDenied], [5, 0])
@@ -202,10 +213,10 @@ async function codeOfLimited(act: () => unknown): Promise<unknown> {
   return undefined
 }
 
-testWithBoth([
-  [COUNTING, { countRefused: true }],
-  [SHADOWED, { shadow: true }],
-  [BOTH, { countRefused: true, shadow: true }],
-  [WITHOUT_ROOM, { shadow: true, onFull: 'deny' }],
-  [PLAIN, { countRefused: false, shadow: false }],
+conform([
+  [COUNTING, { ...FIVE, countRefused: true }],
+  [SHADOWED, { ...FIVE, shadow: true }],
+  [BOTH, { ...FIVE, countRefused: true, shadow: true }],
+  [WITHOUT_ROOM, { ...FIVE, shadow: true, onFull: 'deny' }],
+  [PLAIN, { ...FIVE, countRefused: false, shadow: false }],
 ])

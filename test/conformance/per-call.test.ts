@@ -1,12 +1,12 @@
-// run: once
-// Both engines: limits of one call, `checkOrThrow`, and reservations.
+// run: once, also-full
+// Limits of one call, `checkOrThrow`, and reservations.
 import { type AsyncReservation, MillraceError, MillraceLimited, type Reservation } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
-import { type Claims, codeOf, END_MS, testWithBoth, thrownBy } from './claims.js'
+import { type Claims, codeOf, conform, FIVE, thrownBy } from './suite.js'
 
 const CLAIMS: Claims = {
-  'decides by the limit of a call, and keeps one count': async (limiter) => {
+  'decides by the limit of a call, and keeps one count': async ({ limiter, times }) => {
     assert.ok((await limiter.check('key', 7, { limit: 10 })).allowed)
     const { allowed, limit, remaining } = await limiter.check('key')
     assert.equal([allowed, limit, remaining], [false, 5, 0], 'by the limit of the rule')
@@ -15,7 +15,8 @@ const CLAIMS: Claims = {
       assert.equal([admitted.allowed, admitted.limit, admitted.remaining], [true, 10, left])
     }
     const refused = await limiter.check(limiter.handle('key'), 1, { limit: 10 })
-    assert.equal([refused.allowed, refused.limit, refused.retryAfterMs], [false, 10, END_MS])
+    const retryAfterMs = times({ ...limiter.rule, limit: 10 }).untilFits(1, [0, 10])
+    assert.equal([refused.allowed, refused.limit, refused.retryAfterMs], [false, 10, retryAfterMs])
     assert.is(await limiter.usage('key'), 10)
     assert.ok((await limiter.check('key', 1, { limit: 11 })).allowed)
     assert.is((await limiter.check('key', 4, { limit: 3 })).retryAfterMs, Number.POSITIVE_INFINITY)
@@ -23,7 +24,7 @@ const CLAIMS: Claims = {
     await limiter.check('other', 1, {})
     assert.is((await limiter.check('other')).limit, 5)
   },
-  'peeks by the limit of a call': async (limiter) => {
+  'peeks by the limit of a call': async ({ limiter }) => {
     await limiter.check('key', 5)
     for (const [cost, limit, allowed] of [
       [1, undefined, false],
@@ -36,32 +37,32 @@ const CLAIMS: Claims = {
     }
     assert.equal([await limiter.usage('key'), (await limiter.peek('new', 1, { limit: 9 })).remaining], [5, 9])
   },
-  'waits by the limit of a call': async (limiter, clock) => {
+  'waits by the limit of a call': async ({ limiter, clock, times }) => {
     await limiter.check('key', 5)
     assert.is((await limiter.wait('key', { cost: 2, limit: 7 })).remaining, 0)
     let isServed = false
     const waiting = limiter.wait('key', { limit: 7 }).then(() => (isServed = true))
     await limiter.peek('key')
     assert.not(isServed)
-    clock.advance(END_MS)
+    clock.advance(times().untilEmpty([0, 7]))
     await resolved(waiting)
     const never = codeOf(() => limiter.wait('key', { cost: 3, limit: 2 }))
     assert.is(await never, 'ERR_MILLRACE_NEVER_ADMITTED')
   },
-  'checkOrThrow throws an error that has the decision': async (limiter) => {
+  'checkOrThrow throws an error that has the decision': async ({ limiter, times }) => {
     assert.is((await limiter.checkOrThrow('key', 5)).remaining, 0)
     assert.is((await limiter.checkOrThrow('key', 1, { limit: 6 })).limit, 6)
     const error = await thrownBy(async () => limiter.checkOrThrow('key'))
     assert.ok(error instanceof MillraceLimited && !(error instanceof MillraceError))
     const { code, name, decision } = error
-    const seconds = Math.ceil(END_MS / 1_000)
+    const seconds = Math.ceil(times().untilFits(1, [0, 6]) / 1_000)
     assert.equal([code, name], ['ERR_MILLRACE_LIMITED', 'MillraceLimited'])
     assert.equal([decision.allowed, decision.retryAfterSeconds], [false, seconds])
     assert.is(error.message, `refused by rule "default" of 5: retry after ${seconds} s`)
     assert.is(await limiter.refund(decision), 0)
     assert.is(await codeOf(async () => limiter.checkOrThrow('')), 'ERR_MILLRACE_INVALID_KEY')
   },
-  'settles a reservation with a smaller cost, a larger one, or 0': async (limiter) => {
+  'settles a reservation with a smaller cost, a larger one, or 0': async ({ limiter }) => {
     const less = await limiter.reserve('less', 4)
     assert.equal([less.decision.allowed, less.decision.remaining], [true, 1])
     assert.is(await less.commit(1), -3)
@@ -79,7 +80,7 @@ const CLAIMS: Claims = {
     assert.is(await unknown.commit(3), 3)
     assert.is(await limiter.usage('unknown'), 3)
   },
-  'settles a reservation once, and no refused reservation': async (limiter) => {
+  'settles a reservation once, and no refused reservation': async ({ limiter }) => {
     for (const settle of ['commit', 'cancel'] as const) {
       const reservation = await limiter.reserve('key', 2)
       await reservation[settle]()
@@ -102,30 +103,31 @@ const CLAIMS: Claims = {
       assert.is(await codeOf(async () => refused[settle]()), 'ERR_MILLRACE_NOT_RESERVED')
     assert.is(await limiter.usage('key'), 3)
   },
-  'gives back only what a commit has left, and nothing by a refund of the decision afterwards': async (
+  'gives back only what a commit has left, and nothing by a refund of the decision afterwards': async ({
     limiter,
-  ) => {
+  }) => {
     const reservation = await limiter.reserve('key', 3)
     await limiter.check('key', 2)
     assert.is(await reservation.commit(1), -2)
     assert.is(await limiter.refund(reservation.decision), 0)
     assert.is(await limiter.usage('key'), 3)
   },
-  'gives back nothing of a reservation that has left the window or was refunded by key': async (
+  'gives back nothing of a reservation that has left the window or was refunded by key': async ({
     limiter,
     clock,
-  ) => {
+    times,
+  }) => {
     const taken = await limiter.reserve('key', 3)
     await limiter.refund('key', 1)
     assert.is(await taken.commit(1), 0)
     assert.is(await limiter.usage('key'), 2)
     const expired = await limiter.reserve('other', 3)
-    clock.advance(END_MS)
+    clock.advance(times().untilEmpty([0, 3]))
     await limiter.check('other', 2)
     assert.is(await expired.cancel(), 0)
     assert.is(await limiter.usage('other'), 2)
   },
-  'leaves a reservation unsettled after a bad cost': async (limiter) => {
+  'leaves a reservation unsettled after a bad cost': async ({ limiter }) => {
     const reservation = await limiter.reserve('key', 3, { limit: 3 })
     for (const cost of [-1, 0.5, Number.NaN, '1', null, 1n, 3 + 4_194_304]) {
       const code = await codeOf(async () => reservation.commit(cost as never))
@@ -135,7 +137,7 @@ const CLAIMS: Claims = {
     for (const cost of [undefined, -1, 0.5, '1'])
       assert.is(await codeOf(async () => limiter.reserve('key', cost as never)), 'ERR_MILLRACE_INVALID_COST')
   },
-  'wakes a pending call for the key of a reservation that gives units back': async (limiter) => {
+  'wakes a pending call for the key of a reservation that gives units back': async ({ limiter }) => {
     for (const settle of [
       (reservation: Reservation | AsyncReservation) => reservation.commit(2),
       (reservation: Reservation | AsyncReservation) => reservation.cancel(),
@@ -148,7 +150,7 @@ const CLAIMS: Claims = {
       await limiter.clear('key')
     }
   },
-  'settles no reservation after close': async (limiter) => {
+  'settles no reservation after close': async ({ limiter }) => {
     const reservation = await limiter.reserve('key', 3)
     await limiter.close()
     assert.is(await codeOf(async () => reservation.commit(1)), 'ERR_MILLRACE_CLOSED')
@@ -156,4 +158,4 @@ const CLAIMS: Claims = {
   },
 }
 
-testWithBoth([[CLAIMS, {}]])
+conform([[CLAIMS, FIVE]])

@@ -1,22 +1,15 @@
-// run: once
-// The contract of decisions by several rules. Every test runs inline, in a shared file, and on a pool.
+// run: once, also-full
+// Decisions by several rules.
 // Changes of keys, waits and reservations are in several-rules-changes.test.ts.
 import { MillraceLimited } from 'millrace'
 import * as assert from 'uvu/assert'
-import { thrownBy } from './claims.js'
-import {
-  BURST_MS,
-  type Claims,
-  exhaustHourly,
-  FREE_MS,
-  HOURLY_MS,
-  raised,
-  testInAll,
-  usageOf,
-} from './several-rules.js'
+import { EXHAUSTED, exhaustHourly, FREE_MS, raised, TWO, timesOf, usageOf } from './several-rules.js'
+import { type Claims, conform, thrownBy } from './suite.js'
 
 const CLAIMS: Claims = {
-  'admits if every rule admits, with the figures of each': async ({ limiter }) => {
+  'admits if every rule admits, with the figures of each': async (subject) => {
+    const { limiter } = subject
+    const times = timesOf(subject)
     const decision = await limiter.check('key', 2)
     const burst = {
       rule: 'burst',
@@ -24,9 +17,10 @@ const CLAIMS: Claims = {
       limit: 5,
       remaining: 3,
       retryAfterMs: 0,
-      resetMs: BURST_MS,
+      resetMs: times.burst.untilEmpty([0, 2]),
     }
-    const hourly = { ...burst, rule: 'hourly', limit: 12, remaining: 10, resetMs: HOURLY_MS }
+    const resetMs = times.hourly.untilEmpty([0, 2])
+    const hourly = { ...burst, rule: 'hourly', limit: 12, remaining: 10, resetMs }
     const json = { retryAfterSeconds: 0, ...burst, rules: [burst, hourly] }
     assert.equal(decision.toJSON(), json)
     assert.equal(JSON.parse(JSON.stringify(decision)), json)
@@ -46,27 +40,32 @@ const CLAIMS: Claims = {
       '2/5 < 5/12',
     )
   },
-  'refuses if the first rule refuses, and charges no rule': async ({ limiter, clock }) => {
+  'refuses if the first rule refuses, and charges no rule': async (subject) => {
+    const { limiter, clock } = subject
+    const times = timesOf(subject)
     await limiter.check('key', 4)
     clock.advance(1_000)
     const { rules, ...refused } = (await limiter.check('key', 2)).toJSON()
     const expected = { rule: 'burst', allowed: false, limit: 5, remaining: 1 }
-    const figures = { retryAfterMs: BURST_MS - 1_000, resetMs: BURST_MS - 1_000 }
-    assert.equal(refused, { ...expected, ...figures, retryAfterSeconds: 10 })
+    const figures = {
+      retryAfterMs: times.burst.untilFits(2, [0, 4]),
+      resetMs: times.burst.untilEmpty([0, 4]),
+    }
+    const retryAfterSeconds = Math.ceil(figures.retryAfterMs / 1_000)
+    assert.equal(refused, { ...expected, ...figures, retryAfterSeconds })
     const hourly = { rule: 'hourly', allowed: true, limit: 12, remaining: 8 }
     assert.equal(rules, [
       { ...expected, ...figures },
-      { ...hourly, retryAfterMs: 0, resetMs: HOURLY_MS - 1_000 },
+      { ...hourly, retryAfterMs: 0, resetMs: times.hourly.untilEmpty([0, 4]) },
     ])
     assert.equal(await usageOf(limiter), [4, 4])
   },
   'refuses if a later rule refuses, and the earlier rule takes its charge back': async (several) => {
     await exhaustHourly(several)
     const { limiter, clock } = several
-    const passed = 3 * FREE_MS
     const refused = await limiter.check('key')
     assert.equal([refused.allowed, refused.rule, refused.limit, refused.remaining], [false, 'hourly', 12, 0])
-    assert.is(refused.retryAfterMs, HOURLY_MS - passed)
+    assert.is(refused.retryAfterMs, timesOf(several).hourly.untilFits(1, ...EXHAUSTED))
     const [burst, hourly] = refused.rules
     assert.equal([burst!.allowed, burst!.remaining, burst!.retryAfterMs, burst!.resetMs], [true, 5, 0, 0])
     assert.equal([hourly!.allowed, hourly!.remaining], [false, 0])
@@ -78,7 +77,8 @@ const CLAIMS: Claims = {
     clock.advance(1)
     assert.ok((await limiter.check('key')).allowed)
   },
-  'retryAfterMs is the longest time of the rules that refuse': async ({ limiter, clock }) => {
+  'retryAfterMs is the longest time of the rules that refuse': async (subject) => {
+    const { limiter, clock } = subject
     for (const [cost, ms] of [
       [4, FREE_MS],
       [4, FREE_MS],
@@ -87,15 +87,15 @@ const CLAIMS: Claims = {
       assert.ok((await limiter.check('key', cost)).allowed)
       clock.advance(ms)
     }
-    const passed = 2 * FREE_MS + 500
     const { rule, rules, retryAfterMs } = await limiter.check('key', 3)
     assert.is(rule, 'burst', 'the first that refuses')
     assert.equal(
       rules.map(({ allowed }) => allowed),
       [false, false],
     )
-    assert.is(rules[1]!.retryAfterMs, HOURLY_MS - passed)
-    assert.is(retryAfterMs, HOURLY_MS - passed)
+    const longest = timesOf(subject).hourly.untilFits(3, [0, 4], [FREE_MS, 4], [2 * FREE_MS, 3])
+    assert.is(rules[1]!.retryAfterMs, longest)
+    assert.is(retryAfterMs, longest)
     clock.advance(retryAfterMs - 1)
     assert.not((await limiter.peek('key', 3)).allowed)
     clock.advance(1)
@@ -136,7 +136,8 @@ const CLAIMS: Claims = {
     const { allowed, rule, rules } = await limiter.peek('key')
     assert.equal([allowed, rule, rules.map((part) => part.remaining)], [false, 'hourly', [5, 0]])
   },
-  'decides by limits of the call for any rules, by their names': async ({ limiter }) => {
+  'decides by limits of the call for any rules, by their names': async (subject) => {
+    const { limiter } = subject
     assert.ok((await limiter.check('key', 5)).allowed)
     assert.is((await limiter.check('key', 3, { limit: {} })).rule, 'burst')
     const own = { limit: { burst: 20 } }
@@ -144,7 +145,8 @@ const CLAIMS: Claims = {
     assert.equal([admitted.allowed, admitted.rules.map(({ limit }) => limit)], [true, [20, 12]])
     assert.equal(await usageOf(limiter), [8, 8])
     const { rule, limit, remaining, retryAfterMs } = await limiter.check('key', 5, own)
-    assert.equal([rule, limit, remaining, retryAfterMs], ['hourly', 12, 4, HOURLY_MS])
+    const untilFits = timesOf(subject).hourly.untilFits(5, [0, 8])
+    assert.equal([rule, limit, remaining, retryAfterMs], ['hourly', 12, 4, untilFits])
     assert.equal(await usageOf(limiter), [8, 8])
     const both = { limit: { hourly: 30, burst: 25 } }
     assert.is((await limiter.peek('key', 17, both)).allowed, true)
@@ -192,17 +194,18 @@ const CLAIMS: Claims = {
   'decides a batch in order, all or nothing for each key': async (several) => {
     const { limiter } = several
     await limiter.update('hourly', { limit: 4 })
+    const { hourly } = timesOf(several)
     const keys = ['a', 'b', 'a', 'a', 'a', 'b']
     const batch = await limiter.checkMany(keys, [3, 5, 2, 6, 1, 4], { remaining: true })
     assert.equal([...batch.allowed], [1, 0, 0, 0, 1, 1])
     assert.equal([...batch.remaining!], [1, 4, 1, 2, 0, 0], 'of the rule that decides each')
-    assert.equal(
-      [0, 1, 2, 3, 4].map((i) => batch.retryAfterMs(i)),
-      [0, Infinity, HOURLY_MS, Infinity, 0],
-    )
+    const [first, above, later, most, last] = [0, 1, 2, 3, 4].map((i) => batch.retryAfterMs(i))
+    assert.equal([first, above, most, last], [0, Infinity, Infinity, 0])
+    // The key was charged after this refusal: then the time may be too long.
+    assert.ok(later! >= hourly.untilFits(2, [0, 3]) && later! <= hourly.untilEmpty([0, 4]), `${later}`)
     assert.equal(
       [batch.retryAfterSeconds(2), batch.retryAfterSeconds(1)],
-      [Math.ceil(HOURLY_MS / 1_000), 2_147_483],
+      [Math.ceil(later! / 1_000), 2_147_483],
     )
     assert.equal(
       [await usageOf(limiter, 'a'), await usageOf(limiter, 'b')],
@@ -218,4 +221,4 @@ const CLAIMS: Claims = {
   },
 }
 
-testInAll(CLAIMS)
+conform([[CLAIMS, TWO]])

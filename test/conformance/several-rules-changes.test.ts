@@ -1,28 +1,19 @@
-// run: once
-// The contract of several rules: changes of keys and limits, waits and reservations. Every test runs inline,
-// in a shared file, and on a pool.
+// run: once, also-full
+// Several rules: changes of keys and limits, waits and reservations.
 import { MillraceError } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
-import {
-  BURST,
-  BURST_MS,
-  type Claims,
-  exhaustHourly,
-  HOURLY,
-  raised,
-  severalIn,
-  testInAll,
-  usageOf,
-} from './several-rules.js'
+import { BURST, exhaustHourly, HOURLY, raised, TWO, timesOf, usageOf } from './several-rules.js'
+import { type Claims, conform } from './suite.js'
 
 const CLAIMS: Claims = {
-  'gives back a decision in every rule, once': async ({ limiter, clock }) => {
+  'gives back a decision in every rule, once': async (subject) => {
+    const { limiter, clock } = subject
     const decision = await limiter.check('key', 3)
     const other = await limiter.check('key', 2)
     assert.equal([await limiter.refund(decision), await limiter.refund(decision)], [3, 0])
     assert.equal(await usageOf(limiter), [2, 2])
-    clock.advance(BURST_MS)
+    clock.advance(timesOf(subject).burst.untilEmpty([0, 5]))
     assert.is(await limiter.refund(other), 2, 'it has left one window, and counts in the other')
     assert.equal(await usageOf(limiter), [0, 0])
     assert.ok(decision.allowed)
@@ -38,9 +29,10 @@ const CLAIMS: Claims = {
     }
     assert.equal(await usageOf(limiter), [5, 5])
   },
-  'refunds by key, penalizes and clears in every rule': async ({ limiter, clock }) => {
+  'refunds by key, penalizes and clears in every rule': async (subject) => {
+    const { limiter, clock } = subject
     await limiter.check('key', 3)
-    clock.advance(BURST_MS)
+    clock.advance(timesOf(subject).burst.untilEmpty([0, 3]))
     await limiter.check('key', 1)
     assert.is(await limiter.refund('key', 2), 2, 'the most that any rule took out')
     assert.equal(await usageOf(limiter), [0, 2])
@@ -81,13 +73,14 @@ const CLAIMS: Claims = {
     assert.match((await raised(unknown, 'ERR_MILLRACE_INVALID_RULE', 'rule')).expected, "'burst', 'hourly'")
   },
   'lists its rules, and changes the limit of each': async ({ limiter }) => {
-    const burst = { name: 'burst', limit: 5, windowMs: 10_000, granularityMs: 1_000, edge: 'strict' }
+    const { edge } = limiter.rule
+    const burst = { name: 'burst', limit: 5, windowMs: 10_000, granularityMs: 1_000, edge }
     const hourly = {
       name: 'hourly',
       limit: 12,
       windowMs: 3_600_000,
       granularityMs: 60_000,
-      edge: 'strict',
+      edge,
     } as const
     assert.equal(limiter.rules, [burst, hourly])
     assert.equal(limiter.rule, burst)
@@ -117,9 +110,10 @@ const CLAIMS: Claims = {
     await limiter.refund(refunded.decision)
     await raised(() => refunded.commit(), 'ERR_MILLRACE_SETTLED', 'reservation')
   },
-  'gives back a part of a charge that has left one window': async ({ limiter, clock }) => {
+  'gives back a part of a charge that has left one window': async (subject) => {
+    const { limiter, clock } = subject
     const reserved = await limiter.reserve('key', 5)
-    clock.advance(BURST_MS)
+    clock.advance(timesOf(subject).burst.untilEmpty([0, 5]))
     await limiter.check('key', 2)
     assert.is(await reserved.commit(1), -4)
     assert.equal(await usageOf(limiter), [2, 3])
@@ -173,7 +167,7 @@ const CLAIMS: Claims = {
     assert.match((blocked as PromiseRejectedResult).reason.message, 'blocked for ever')
   },
   'the statistics count each decision once, and the keys of the first rule': async (several) => {
-    const { limiter } = several
+    const { limiter, make } = several
     await exhaustHourly(several)
     for (let i = 0; i < 300; i++) await limiter.check('key')
     for (let i = 0; i < 300; i++) await limiter.check('free', 0)
@@ -184,7 +178,7 @@ const CLAIMS: Claims = {
     assert.equal({ keys, allowed, denied }, { keys: 2, allowed: 304, denied: 302 })
     const sizes: number[] = []
     for (const rule of [BURST, HOURLY]) {
-      sizes.push((await severalIn('memory', { rules: [rule] }).limiter.stats()).bytes)
+      sizes.push((await make({ rules: [rule], maxKeys: 20 }).stats()).bytes)
     }
     assert.is(bytes, Math.ceil(sizes[0]! / 4_096) * 4_096 + sizes[1]!)
   },
@@ -210,4 +204,4 @@ const CLAIMS: Claims = {
   },
 }
 
-testInAll(CLAIMS)
+conform([[CLAIMS, TWO]])

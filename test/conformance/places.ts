@@ -1,0 +1,142 @@
+// Where limiters of the conformance suite keep their counts and who decides. A new engine joins PLACES.
+import {
+  attachLimiter,
+  createLimiter,
+  group,
+  type Limiter,
+  type LimiterOptions,
+  manualClock,
+  type RulesLimiterOptions,
+} from 'millrace'
+import { createLimiterOn } from '#millrace/create.js'
+import type { Either } from '../engines/both.js'
+import { START_MS } from '../limiter/support.js'
+import { folder } from '../shared-file/processes.js'
+import { OtherThread } from './thread.js'
+
+/**
+ * inline: this thread decides, on memory of its own. thread: another thread decides, attached to that memory.
+ * pool: workers decide. file: this thread decides, on a file. (The threads of a pool on a file read the clock
+ * of the machine, which a test can't set.)
+ */
+export const PLACES = ['inline', 'thread', 'pool', 'file'] as const
+export type Place = (typeof PLACES)[number]
+
+/** The options of a limiter. */
+export type Options = LimiterOptions | RulesLimiterOptions
+
+export type Group = ReturnType<typeof group<{ [name: string]: Either }>>
+
+export interface TestClock {
+  now(): number
+  /** Moves the clock, and wakes the pending calls of `wait`. */
+  advance(ms: number): void
+}
+
+/** Makes limiters of one place, on one clock. */
+export interface Maker {
+  readonly clock: TestClock
+  make(options: Options): Either
+  /** Another limiter on the counts of one that it has made. It decides on this thread. */
+  second(limiter: Either): Limiter
+  /** Joins limiters of this place. */
+  group(members: Readonly<Record<string, Either>>): Group
+  close(): Promise<void>
+}
+
+/** The first limiter of a claim has two workers, so keys have different rings. The others have one each. */
+const POOLS = [2, 1].map((threads) => ({ minThreads: threads, maxThreads: threads }))
+
+export function makerIn(place: Place): Maker {
+  switch (place) {
+    case 'inline':
+      return inMemory((options) => createLimiter(options as LimiterOptions))
+    case 'pool':
+      return inMemory((options, earlier) => {
+        const pool = POOLS[Math.min(earlier, 1)]!
+        return createLimiter({ ...(options as LimiterOptions), engine: 'pool', pool })
+      })
+    case 'thread':
+      return inThread()
+    case 'file':
+      return inFile()
+  }
+}
+
+function inMemory(create: (options: Options, earlier: number) => Either): Maker {
+  const clock = manualClock(START_MS)
+  const all: Either[] = []
+  return {
+    clock,
+    make: (options) => kept(all, create({ ...options, clock }, all.length)),
+    second: (limiter) => kept(all, attachLimiter(limiter.share())),
+    group,
+    close: () => closeAll(all),
+  }
+}
+
+let thread: OtherThread | undefined
+
+function inThread(): Maker {
+  thread ??= new OtherThread()
+  const { library } = thread
+  const clock = manualClock(START_MS)
+  const all: Either[] = []
+  const own = new Map<Either, Limiter>()
+  return {
+    clock,
+    make(options) {
+      const limiter = kept(all, createLimiter({ ...(options as LimiterOptions), clock }))
+      const attached = kept(all, library.attachLimiter(limiter.share()))
+      own.set(attached, limiter)
+      return attached
+    },
+    second: (limiter) => own.get(limiter)!,
+    group: (members) => library.group(members) as Group,
+    close: () => closeAll(all),
+  }
+}
+
+const at = folder()
+let files = 0
+
+function inFile(): Maker {
+  let nowMs = START_MS
+  const machine = {
+    bootId: () => Int32Array.of(1, 2, 3, 4),
+    monotonicMs: () => nowMs,
+    wallMs: () => nowMs,
+    wallErrorMs: () => 0,
+  }
+  const all: Limiter[] = []
+  const opened = new Map<Either, () => Limiter>()
+  return {
+    clock: {
+      now: () => nowMs,
+      advance(ms) {
+        nowMs += ms
+        // The timers of a wait run by the real clock. A change of the limit ends them.
+        for (const limiter of all) limiter.update(limiter.rule.name, { limit: limiter.rule.limit })
+      },
+    },
+    make(options) {
+      const shared = { file: at(`${++files}.arena`) }
+      const open = () => kept(all, createLimiterOn(machine, { ...(options as LimiterOptions), shared }))
+      const limiter = open()
+      opened.set(limiter, open)
+      return limiter
+    },
+    second: (limiter) => opened.get(limiter)!(),
+    group,
+    close: () => closeAll(all),
+  }
+}
+
+function kept<T extends Either>(all: Either[], limiter: T): T {
+  all.push(limiter)
+  return limiter
+}
+
+async function closeAll(limiters: readonly Either[]): Promise<void> {
+  await Promise.all(limiters.map((limiter) => limiter.close()))
+}

@@ -1,0 +1,93 @@
+// The conformance suite: claims about limiters, which hold in every place and for every algorithm.
+import { type Limiter, type LimiterRule, MillraceError, type RuleOptions } from 'millrace'
+import { test as any } from 'uvu'
+import type { Either } from '../engines/both.js'
+import { test as withAddon } from '../native/addon-test.js'
+import { sized } from '../size.js'
+import { ALGORITHMS, type AlgorithmCase, Times } from './algorithms.js'
+import { type Group, makerIn, type Options, PLACES, type Place, type TestClock } from './places.js'
+
+export type { Options } from './places.js'
+
+/** A limiter under test, and what its algorithm promises. */
+export interface Subject {
+  readonly place: Place
+  readonly limiter: Either
+  readonly clock: TestClock
+  /** Another limiter on the same counts, which decides on this thread. */
+  second(): Limiter
+  /** A limiter with counts of its own, with these options, in the same place, on the same clock. */
+  make(options?: Options): Either
+  /** Joins limiters of this place. */
+  group(members: Readonly<Record<string, Either>>): Group
+  /** What a rule must show. @default the first rule of the limiter */
+  times(rule?: LimiterRule): Times
+}
+
+/** Claims about limiters, by their names. */
+export type Claims = Readonly<Record<string, (subject: Subject) => Promise<void>>>
+
+/** 5 a minute, in granules of a second. */
+export const FIVE = { limit: 5, window: '1m', granularity: '1s', maxKeys: 20 } as const
+
+/**
+ * Tests each claim in every place with every algorithm. The options of each group are those of its limiters,
+ * without the algorithm. The quick tests try further algorithms on this thread alone.
+ */
+export function conform(groups: readonly (readonly [Claims, Options])[]): void {
+  const [first] = ALGORITHMS
+  for (const [claims, options] of groups) {
+    for (const [claim, verify] of Object.entries(claims)) {
+      for (const place of PLACES) {
+        const test = place === 'file' ? withAddon : any
+        const quick = place === 'inline' ? ALGORITHMS : [first!]
+        for (const algorithm of sized({ quick, full: ALGORITHMS })) {
+          test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, options, verify))
+        }
+      }
+    }
+  }
+  any.run()
+}
+
+async function tryIn(
+  place: Place,
+  algorithm: AlgorithmCase,
+  options: Options,
+  verify: Claims[string],
+): Promise<void> {
+  const maker = makerIn(place)
+  const { clock } = maker
+  try {
+    const make = (own = options) => maker.make(withAlgorithm(own, algorithm))
+    const limiter = make()
+    const second = () => maker.second(limiter)
+    const times = (rule = limiter.rule) => new Times(algorithm, rule, clock)
+    await verify({ place, limiter, clock, second, make, group: maker.group, times })
+  } finally {
+    await maker.close()
+  }
+}
+
+function withAlgorithm(options: Options, { options: own }: AlgorithmCase): Options {
+  if (!('rules' in options)) return { ...options, ...own } as Options
+  const rules = (options.rules as readonly RuleOptions[]).map((rule) => ({ ...rule, ...own }))
+  return { ...options, rules } as Options
+}
+
+/** The code of the error that `act` rejects with. */
+export async function codeOf(act: () => Promise<unknown>): Promise<string> {
+  const error = await thrownBy(act)
+  if (error === undefined) return 'nothing was thrown'
+  if (error instanceof MillraceError) return error.code
+  throw error
+}
+
+export async function thrownBy(act: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await act()
+  } catch (error) {
+    return error
+  }
+  return undefined
+}

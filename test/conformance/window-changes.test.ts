@@ -1,0 +1,255 @@
+// run: once, also-full
+// `update` changes the window of a rule while it runs.
+import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import * as assert from 'uvu/assert'
+import { attachArenas } from '#millrace/memory/arenas.js'
+import { ADM, CELL_RECORD, HI, LIVE, NAMES_AT, STATE, TICK } from '#millrace/memory/layout.js'
+import { arenaBy } from '#millrace/memory/records.js'
+import type { Either } from '../engines/both.js'
+import { resolved } from '../limiter/support.js'
+import { type Claims, conform, FIVE } from './suite.js'
+
+const left = async (limiter: Either, key = 'key') => (await limiter.peek(key)).remaining
+
+/** The cells in the memory of a limiter, in the order of their records: the tick, not shifted, and all words. */
+function cellsOf(limiter: Either): { record: number; tick: number; words: number[] }[] {
+  const { buffer, file } = limiter.share()
+  const bytes = file === undefined ? new Uint8Array(buffer!) : readFileSync(file.path)
+  const copy = new SharedArrayBuffer(bytes.length)
+  new Uint8Array(copy).set(bytes)
+  const [arena] = attachArenas(copy, 1)
+  const { ways, waysAt, wayWords, modulus } = arena.shape
+  const cells = []
+  for (let way = 0; way < ways; way++) {
+    if (arena.words[NAMES_AT + way] === 0) continue // never used
+    const words = [...arena.words.subarray(waysAt + way * wayWords, waysAt + (way + 1) * wayWords)]
+    assert.is(words[ADM]! & STATE, LIVE)
+    const record = words[HI]! & CELL_RECORD
+    const { shift } = arenaBy(arena, record)!.shape
+    cells.push({ record, tick: ((words[TICK]! >>> 0) - shift + modulus) % modulus, words })
+  }
+  return cells.sort((a, b) => a.record - b.record)
+}
+
+const CLAIMS: Claims = {
+  'one memory holds keys of a window of a second, a minute and an hour, each in ticks of its own, until they are used':
+    async ({ make, clock }) => {
+      const limiter = make({ limit: 9, window: '1s', maxKeys: 20 })
+      const windows = [1_000, 60_000, 3_600_000]
+      const ticks: number[] = []
+      for (const [record, windowMs] of windows.entries()) {
+        await limiter.update('default', { window: windowMs })
+        assert.is(limiter.rule.granularityMs, windowMs / 60)
+        await limiter.check(`key ${record}`, 1)
+        if (record < 2) clock.advance(2 * windowMs) // the charge leaves the window
+        assert.ok((await limiter.check(`key ${record}`, 3 + record)).allowed)
+        ticks.push(Math.floor((clock.now() * 60) / windowMs))
+        clock.advance(windowMs / 4)
+      }
+      const before = cellsOf(limiter)
+      assert.equal(
+        before.map(({ record, tick }) => [record, tick]),
+        ticks.map((tick, record) => [record, tick]),
+      )
+      assert.is(await limiter.usage('key 2'), 6)
+      assert.is(await limiter.usage('key 0'), 3, 'without the first charge')
+      const after = cellsOf(limiter)
+      assert.equal(
+        after.map(({ record }) => record),
+        [1, 2, 2],
+      )
+      assert.equal(
+        [after[0], after.slice(1).some((cell) => isDeepStrictEqual(cell, before[2]))],
+        [before[1], true],
+      )
+      assert.is(await limiter.usage('key 1'), 4, 'without the first charge')
+      assert.is(await left(limiter, 'key 1'), 5)
+    },
+  'a longer window counts what counted at the change, for one new window': async (subject) => {
+    const { limiter, clock } = subject // 5 a minute
+    await limiter.check('key', 3)
+    await limiter.update('default', { window: '1h' })
+    assert.equal([limiter.rule.windowMs, limiter.rule.granularityMs], [3_600_000, 60_000])
+    clock.advance(59 * 60_000)
+    assert.equal([await left(limiter), await limiter.usage('key')], [2, 3])
+    assert.not((await limiter.check('key', 3)).allowed)
+    clock.advance(3 * 60_000)
+    assert.ok((await limiter.check('key', 5)).allowed)
+  },
+  'a longer window also counts what has left the old one since the change': async (subject) => {
+    const { limiter, clock } = subject
+    await limiter.check('key', 5)
+    clock.advance(30_000)
+    await limiter.update('default', { window: '1h' })
+    clock.advance(40_000) // 70 s after the charge: none of the 5 would count in a minute
+    assert.is(await left(limiter), 0)
+    assert.not((await limiter.check('key')).allowed)
+  },
+  'a shorter window admits again after one of its windows, and the figures are exact': async (subject) => {
+    const { make, clock } = subject
+    const limiter = make({ ...FIVE, window: '1h', granularity: '1m' })
+    await limiter.check('key', 5)
+    await limiter.update('default', { window: '1m', limit: 6 })
+    clock.advance(10)
+    const refused = await limiter.check('key', 2)
+    assert.equal([refused.allowed, refused.remaining, refused.limit], [false, 1, 6])
+    clock.advance(refused.retryAfterMs - 1)
+    assert.not((await limiter.check('key', 2)).allowed)
+    clock.advance(1)
+    assert.ok((await limiter.check('key', 2)).allowed)
+  },
+  'the same window again makes no new record, and converts nothing': async (subject) => {
+    const { limiter, clock } = subject
+    await limiter.check('key', 2)
+    clock.advance(30_000)
+    for (let i = 0; i < 100; i++)
+      await limiter.update('default', { window: '1m', granularity: '1s', limit: 10 + i })
+    clock.advance(31_000)
+    assert.is(await left(limiter), 109)
+  },
+  'a key that has rested for several windows and changes starts afresh': async (subject) => {
+    const { limiter, clock } = subject
+    await limiter.check('key', 5)
+    for (const window of ['2m', '10s', '5m'] as const) {
+      await limiter.update('default', { window })
+      clock.advance(3_600_000)
+    }
+    assert.is(await left(limiter), 5)
+    assert.ok((await limiter.check('key', 5)).allowed)
+  },
+  'two limiters on the same counts notice a change of each other at once': async (subject) => {
+    const { limiter, clock, second } = subject
+    const other = second()
+    await limiter.check('key', 2)
+    await other.check('other', 2)
+    await other.update('default', { window: '1h' })
+    assert.equal(
+      [limiter.rule.windowMs, await left(limiter), await left(limiter, 'other')],
+      [3_600_000, 3, 3],
+    )
+    assert.ok((await limiter.check('key')).allowed)
+    assert.is(await left(other), 2)
+    await limiter.update('default', { window: '1m', limit: 10 })
+    clock.advance(123_000) // buckets of a minute, and a window
+    assert.ok((await other.check('key', 10)).allowed)
+    assert.not((await limiter.check('key')).allowed)
+    if (subject.place === 'file') return // opening the file again sets its limit
+    const late = second()
+    assert.equal([late.rule.windowMs, late.rule.limit, await left(late)], [60_000, 10, 0])
+  },
+  'a blocked key stays blocked, and has its counts after the block': async (subject) => {
+    const { limiter, clock } = subject
+    await limiter.check('key', 4)
+    await limiter.block('key', '10m')
+    await limiter.update('default', { window: '1h' })
+    assert.equal(
+      [(await limiter.check('key')).allowed, (await limiter.peek('key', 0)).allowed],
+      [false, false],
+    )
+    assert.ok(await limiter.unblock('key'))
+    assert.is(await left(limiter), 1)
+    await limiter.block('key', '2h')
+    await limiter.update('default', { window: '1m' })
+    clock.advance(7_200_001)
+    assert.is(await left(limiter), 5)
+  },
+  'refund, penalize, clear and clearAll work on cells of an earlier window': async (subject) => {
+    const limiter = subject.make({ ...FIVE, limit: 9 })
+    const keys = ['refund', 'penalize', 'clear', 'all']
+    for (const key of keys) await limiter.check(key, 5)
+    await limiter.update('default', { window: '1h' })
+    assert.is(await limiter.refund('refund', 2), 2)
+    assert.ok(await limiter.penalize('penalize', 3))
+    await limiter.clear('clear')
+    assert.equal(await Promise.all(keys.map((key) => left(limiter, key))), [6, 1, 9, 4])
+    for (const key of keys) await limiter.check(key)
+    await limiter.update('default', { window: '1m' })
+    await limiter.clearAll()
+    assert.equal(await Promise.all(keys.map((key) => left(limiter, key))), [9, 9, 9, 9])
+  },
+  'a decision from before the change is given back as long as its key was not decided since': async (
+    subject,
+  ) => {
+    const { limiter } = subject
+    const [early, late] = [await limiter.check('early', 3), await limiter.check('late', 3)]
+    await limiter.update('default', { window: '1h' })
+    assert.is(await limiter.refund(early), 3)
+    assert.is(await left(limiter, 'early'), 5)
+    assert.is(await left(limiter, 'late'), 2)
+    assert.is(await limiter.refund(late), 0)
+    assert.is(await left(limiter, 'late'), 2, 'what is not given back still counts')
+    const after = await limiter.check('late', 2)
+    assert.is(await limiter.refund(after), 2)
+  },
+  'waiting calls follow a shorter window': async (subject) => {
+    const { make, clock } = subject
+    const limiter = make({ ...FIVE, window: '1h', granularity: '1m' })
+    await limiter.check('key', 5)
+    const waiting = limiter.wait('key')
+    await limiter.update('default', { window: '1m' })
+    clock.advance(123_000) // a bucket of a minute, and a window
+    assert.ok((await resolved(waiting)).allowed)
+  },
+  'each of several rules changes by itself; retryAfterMs is exact for all together': async (subject) => {
+    const { make, clock } = subject
+    const rules = [
+      { name: 'burst', limit: 2, window: '1s' },
+      { name: 'hourly', limit: 6, window: '1h' },
+    ]
+    const limiter = make({ rules, maxKeys: 20 })
+    assert.ok((await limiter.check('key', 2)).allowed)
+    await limiter.update('burst', { limit: 3, window: '10s' })
+    assert.equal(
+      limiter.rules.map(({ windowMs, limit }) => [windowMs, limit]),
+      [
+        [10_000, 3],
+        [3_600_000, 6],
+      ],
+    )
+    assert.not((await limiter.check('key', 2)).allowed)
+    assert.is(await limiter.usage('key', undefined, { rule: 'hourly' }), 2)
+    clock.advance(11_000)
+    assert.ok((await limiter.check('key', 3)).allowed)
+    await limiter.update('hourly', { window: '1m' })
+    const refused = await limiter.check('key', 2)
+    assert.not(refused.allowed)
+    clock.advance(refused.retryAfterMs - 1)
+    assert.not((await limiter.check('key', 2)).allowed)
+    clock.advance(1)
+    assert.ok((await limiter.check('key', 2)).allowed)
+  },
+  'a group goes on by the changed rule of a member': async (subject) => {
+    const { limiter: account, make, group } = subject
+    const address = make({ ...FIVE, limit: 9 })
+    const both = group({ account, address })
+    assert.ok((await both.check({ account: 'a', address: 'b' }, 3)).allowed)
+    await account.update('default', { window: '1h' })
+    await address.update('default', { window: '10s', limit: 20 })
+    assert.not((await both.check({ account: 'a', address: 'b' }, 3)).allowed)
+    assert.equal([await left(account, 'a'), await left(address, 'b')], [2, 17])
+  },
+  'a rule with a unit, and one that counts its refusals': async (subject) => {
+    const limiter = subject.make({ ...FIVE, limit: '100KB', unit: '1KB' })
+    await limiter.check('key', 40_000)
+    await limiter.update('default', { window: '1h', limit: '200KB' })
+    assert.is(await left(limiter), 160_000)
+    const counting = subject.make({ ...FIVE, countRefused: true })
+    await counting.check('key', 5)
+    await counting.update('default', { window: '1h' })
+    await counting.check('key')
+    assert.is(await counting.usage('key'), 6)
+  },
+  'a batch begun before the change decides each key by the present rule': async (subject) => {
+    const { limiter } = subject
+    const keys = Array.from({ length: 40 }, (_, i) => `key ${i % 20}`)
+    await limiter.checkMany(keys, 2)
+    await limiter.update('default', { window: '1h', limit: 6 })
+    const batch = await limiter.checkMany(keys, 1, { remaining: true })
+    assert.equal([...batch.allowed], Array(40).fill(1))
+    assert.equal([...batch.remaining!], [...Array(20).fill(1), ...Array(20).fill(0)])
+    assert.is((await limiter.checkMany(keys)).allowed.indexOf(1), -1)
+  },
+}
+
+conform([[CLAIMS, FIVE]])
