@@ -1,9 +1,27 @@
+import type { AlgorithmName } from '../core/rule.js'
 import type { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
 import type { Algorithm } from './algorithm.js'
 import { SlidingWindow } from './sliding-window.js'
 
-/** The algorithm of an arena's rule. */
-export function algorithmFor({ words, shape, edge, originMs }: Arena, ticks: Ticks): Algorithm {
-  return new SlidingWindow(words, shape, edge, originMs, ticks)
+/** An algorithm by its name. */
+interface Kind {
+  /** Whether the addon has it, too. Otherwise TypeScript decides everything by it. */
+  readonly isNative: boolean
+  make(arena: Arena, ticks: Ticks): Algorithm
 }
+
+const KINDS: Readonly<Record<AlgorithmName, Kind>> = {
+  'sliding-window': {
+    isNative: true,
+    make: ({ words, shape, edge, originMs }, ticks) => new SlidingWindow(words, shape, edge, originMs, ticks),
+  },
+}
+
+/** The algorithm of an arena's present rule, on the cells of its record. */
+export function algorithmFor(arena: Arena, ticks: Ticks): Algorithm {
+  return KINDS[arena.algorithm].make(arena, ticks)
+}
+
+/** Whether the addon can decide by the arena's algorithm. */
+export const isNative = ({ algorithm }: Arena): boolean => KINDS[algorithm].isNative

@@ -102,6 +102,7 @@ export interface Rule {
   /** The window's number of granules, 1 to 2^20. */
   readonly buckets: number
   readonly edge: Edge
+  readonly algorithm: AlgorithmName
   /** Present if the option was given. */
   readonly rangeSum?: RangeSumName
   /** Present if true. */
@@ -109,6 +110,9 @@ export interface Rule {
   /** Present if true. */
   readonly shadow?: true
 }
+
+/** The names of the algorithms. */
+export type AlgorithmName = NonNullable<RuleOptions['algorithm']>
 
 /** The rules of a limiter, in order. Each has a name of its own. */
 export type Rules = readonly [Rule, ...Rule[]]
@@ -238,6 +242,7 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
     windowMs,
     buckets,
     edge,
+    algorithm,
     ...(rangeSum !== undefined && { rangeSum }),
     ...(countRefused && { countRefused }),
     ...(shadow && { shadow }),

@@ -30,6 +30,7 @@ export interface Arena {
   readonly shape: Shape
   readonly originMs: number
   readonly edge: Rule['edge']
+  readonly algorithm: Rule['algorithm']
   readonly onFull: OnFull
   /** Whether refusals of the rule are charged. */
   readonly countRefused: boolean
@@ -55,7 +56,8 @@ export function createArena(
   const buffer = allocate(shape.words, maxKeys)
   const words = new Int32Array(buffer, 0, shape.words)
   writeHeader(words, shape, rule, onFull, originMs)
-  return { buffer, words, shape, originMs, edge: rule.edge, onFull, ...flagsOf(flagsFor(rule)) }
+  const { edge, algorithm } = rule
+  return { buffer, words, shape, originMs, edge, algorithm, onFull, ...flagsOf(flagsFor(rule)) }
 }
 
 /** Whether the rule charges or allows what it refuses. Then TypeScript handles refusals, not the addon. */
@@ -160,7 +162,8 @@ export function arenaIn(
     throw invalid(`${4 * (from + shape.words)} bytes for its shape`, `${buffer.byteLength} bytes`)
   }
   const words = new Int32Array(buffer, 4 * from, shape.words)
-  const arena = { buffer, words, shape, originMs, edge: first.edge, onFull, ...flagsOf(flags) }
+  const { edge, algorithm } = first
+  const arena = { buffer, words, shape, originMs, edge, algorithm, onFull, ...flagsOf(flags) }
   const present = arenaBy(arena, recordIn(current))
   if (present === undefined) throw invalid('an arena of Millrace with valid records')
   return present

@@ -59,10 +59,11 @@ const nextPage = (words: number): number => Math.ceil(words / PAGE_WORDS) * PAGE
 export function createArenas(rules: Rules, maxKeys: number, onFull: OnFull, originMs: number): Arenas {
   const { shapes, starts, words } = planFor(rules, maxKeys)
   const buffer = allocate(words, maxKeys)
-  const arenas = rules.map((rule, i) => {
+  const arenas = rules.map((rule, i): Arena => {
     const shape = shapes[i]!
     const own = new Int32Array(buffer, 4 * starts[i]!, shape.words)
-    return { buffer, words: own, shape, originMs, edge: rule.edge, onFull, ...flagsOf(flagsFor(rule)) }
+    const { edge, algorithm } = rule
+    return { buffer, words: own, shape, originMs, edge, algorithm, onFull, ...flagsOf(flagsFor(rule)) }
   })
   writeHeaders(
     arenas.map((arena) => arena.words),

@@ -66,7 +66,7 @@
  * word of a way is written by compare-exchange, or by an atomic addition to its extra words. There are two
  * exceptions: the note, and the first TICK of a way (`algorithms/sliding-window.ts`, `memory/insertion.ts`).
  */
-import { MAX_BUCKETS, MOST_LINEAR } from '../core/rule.js'
+import { type AlgorithmName, MAX_BUCKETS, MOST_LINEAR } from '../core/rule.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes if a word changes its place or its meaning. */
@@ -178,7 +178,7 @@ export const RECORD_WORDS = 8
 /** A record is never used again, so a rule can have this many windows in its life. */
 export const MOST_RECORDS = 64
 
-export const ALGORITHMS = ['sliding-window'] as const
+export const ALGORITHMS = ['sliding-window'] as const satisfies readonly AlgorithmName[]
 export const EDGES = ['strict', 'smooth'] as const
 export const ON_FULL = ['evict', 'deny', 'allow'] as const
 /**

@@ -28,6 +28,7 @@ export interface RecordedRule {
   /** Granules in the window. */
   readonly buckets: number
   readonly edge: Rule['edge']
+  readonly algorithm: Rule['algorithm']
 }
 
 /** The rule that holds at present. */
@@ -56,7 +57,7 @@ export function writeRecord(words: Words, record: number, rule: RecordedRule, sh
   write(words, at + RECORD.BUCKETS, rule.buckets)
   write(words, at + RECORD.SHIFT, shift | 0)
   write(words, at + RECORD.EDGE, EDGES.indexOf(rule.edge))
-  write(words, at + RECORD.ALGORITHM, ALGORITHMS.indexOf('sliding-window'))
+  write(words, at + RECORD.ALGORITHM, ALGORITHMS.indexOf(rule.algorithm))
 }
 
 /** A record's rule, or undefined if the record was never given out, or something else has written to it. */
@@ -66,13 +67,16 @@ export function readRecord(words: Words, record: number): RecordedRule | undefin
   const windowMs = windowsOf(words)[(at + RECORD.WINDOW_MS) / 2]!
   const buckets = read(words, at + RECORD.BUCKETS)
   const edge = EDGES[read(words, at + RECORD.EDGE)]
-  const hasAlgorithm = ALGORITHMS[read(words, at + RECORD.ALGORITHM)] !== undefined
-  const isSound = isWindow(buckets, windowMs) && edge !== undefined && hasAlgorithm
-  return isSound ? { windowMs, buckets, edge } : undefined
+  const algorithm = ALGORITHMS[read(words, at + RECORD.ALGORITHM)]
+  if (!isWindow(buckets, windowMs) || edge === undefined || algorithm === undefined) return undefined
+  return { windowMs, buckets, edge, algorithm }
 }
 
 /** Whether a rule's window is or was that of any record. */
-export function hasHadWindow(words: Words, { windowMs, buckets }: Omit<RecordedRule, 'edge'>): boolean {
+export function hasHadWindow(
+  words: Words,
+  { windowMs, buckets }: Pick<RecordedRule, 'windowMs' | 'buckets'>,
+): boolean {
   for (let record = 0; record < MOST_RECORDS; record++) {
     const rule = readRecord(words, record)
     if (rule?.windowMs === windowMs && rule.buckets === buckets) return true
@@ -85,9 +89,9 @@ export function arenaBy(arena: Arena, record: number): Arena | undefined {
   if (record === arena.shape.record) return arena
   const rule = readRecord(arena.words, record)
   if (rule === undefined || !canHold(arena.shape, rule.buckets)) return undefined
-  const { windowMs, buckets, edge } = rule
+  const { windowMs, buckets, edge, algorithm } = rule
   const shift = read(arena.words, recordAt(record) + RECORD.SHIFT) >>> 0
-  return { ...arena, edge, shape: { ...arena.shape, windowMs, buckets, record, shift } }
+  return { ...arena, edge, algorithm, shape: { ...arena.shape, windowMs, buckets, record, shift } }
 }
 
 /** The arena as the present record counts. */
@@ -116,8 +120,8 @@ export function changeRecord(
   ownLimit: number | undefined,
   nowMs: number,
 ): void {
-  const { words, edge } = arena
-  const rule = { ...window, edge }
+  const { words, edge, algorithm } = arena
+  const rule = { ...window, edge, algorithm }
   const { modulus } = arena.shape
   new Reading({ now: () => nowMs }, new Ticks(rule.windowMs, rule.buckets, modulus)).take() // or it throws
   for (;;) {

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { isNative } from '../algorithms/select.js'
 import { MillraceError } from '../core/errors.js'
 import { ownFile } from '../core/own-file.js'
 import type { Arena } from '../memory/arena.js'
@@ -68,13 +69,14 @@ export function addonFor(environment: Environment = process.env): Addon | undefi
 }
 
 /**
- * Returns the addon if there is one and it can handle this arena. Beyond these limits doubles cannot tell one
- * granule from the next.
+ * Returns the addon if there is one, and it has the arena's algorithm. Beyond the limits of `isExact` doubles
+ * can't tell one granule from the next.
  */
-export function addonForArena({ shape, originMs }: Arena): Addon | undefined {
+export function addonForArena(arena: Arena): Addon | undefined {
+  const { shape, originMs } = arena
   const addon = addonFor()
   const isExact = shape.windowMs <= Number.MAX_SAFE_INTEGER && Math.abs(originMs) <= Number.MAX_SAFE_INTEGER
-  return isExact ? addon : undefined
+  return isExact && isNative(arena) ? addon : undefined
 }
 
 /**

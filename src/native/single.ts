@@ -114,22 +114,22 @@ export class NativeSingle {
     return this.#doubles[CALL.NOW_MS]!
   }
 
-  /** @see SlidingWindow.chargedTick */
+  /** @see Algorithm.chargedTick */
   get chargedTick(): number {
     return this.#words[CALL.TICK]!
   }
 
-  /** @see SlidingWindow.chargedStamp */
+  /** @see Algorithm.chargedStamp */
   get chargedStamp(): number {
     return this.#words[CALL.STAMP]!
   }
 
-  /** @see SlidingWindow.lastAdm */
+  /** @see Algorithm.lastAdm */
   get lastAdm(): number {
     return this.#words[CALL.ADM]!
   }
 
-  /** @see SlidingWindow.lastUntil */
+  /** @see Algorithm.lastUntil */
   get lastUntil(): number {
     return this.#words[CALL.UNTIL]!
   }

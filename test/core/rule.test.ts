@@ -12,6 +12,7 @@ test('a rule needs a limit and a window; the rest has defaults', () => {
     windowMs: 60_000,
     buckets: 60,
     edge: 'strict',
+    algorithm: 'sliding-window',
   })
 })
 
@@ -30,6 +31,7 @@ test('a rule may set every option', () => {
     windowMs: 2_592_000_000,
     buckets: 720,
     edge: 'smooth',
+    algorithm: 'sliding-window',
   })
 })
 

@@ -5,7 +5,14 @@ import { InlineEngine } from '#millrace/engines/inline.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { CLAIMED, FREE, HI, LIVE, NAMED, NAMES_AT } from '#millrace/memory/layout.js'
 
-const rule = { name: 'default', limit: 2, windowMs: 60_000, buckets: 60, edge: 'strict' } as const
+const rule = {
+  name: 'default',
+  limit: 2,
+  windowMs: 60_000,
+  buckets: 60,
+  edge: 'strict',
+  algorithm: 'sliding-window',
+} as const
 
 test('keys that share half of their fingerprints are different keys, in a full table too', () => {
   for (const onFull of ['evict', 'deny'] as const) {

@@ -11,6 +11,7 @@ import type { InlineGroup } from '#millrace/inline-group.js'
 import type { attachArena, createArena } from '#millrace/memory/arena.js'
 import type { changeWindowOf, createArenas } from '#millrace/memory/arenas.js'
 import type { KeyHandle } from '#millrace/memory/keys.js'
+import { ALGORITHMS } from '#millrace/memory/layout.js'
 import type { OneRuleLimiter } from '#millrace/one-rule-limiter.js'
 import type { RulesLimiter } from '#millrace/rules-limiter.js'
 import type { Machine } from './machine.js'
@@ -78,16 +79,18 @@ export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> 
  */
 function watchingCarries(built: Built): Built {
   let machine: Machine | undefined
-  const rule = { name: 'any', limit: 1, windowMs: 1, buckets: 1, edge: 'strict' } as const
-  const arena = built.createArena(rule, 1, 'evict', 0)
-  const algorithm = Object.getPrototypeOf(built.algorithmFor(arena, new Ticks(1, 1, arena.shape.modulus)))
-  const { carry } = algorithm
-  algorithm.carry = function (base: number, units: number) {
-    machine!.isCarrying = true
-    try {
-      carry.call(this, base, units)
-    } finally {
-      machine!.isCarrying = false
+  for (const name of ALGORITHMS) {
+    const rule = { name: 'any', limit: 1, windowMs: 1, buckets: 1, edge: 'strict', algorithm: name } as const
+    const arena = built.createArena(rule, 1, 'evict', 0)
+    const algorithm = Object.getPrototypeOf(built.algorithmFor(arena, new Ticks(1, 1, arena.shape.modulus)))
+    const { carry } = algorithm
+    algorithm.carry = function (base: number, units: number) {
+      machine!.isCarrying = true
+      try {
+        carry.call(this, base, units)
+      } finally {
+        machine!.isCarrying = false
+      }
     }
   }
   const playOn = (next: Machine | undefined) => {

@@ -3,7 +3,6 @@ import type { Arena } from '#millrace/memory/arena.js'
 import {
   ADM,
   BLOCKED,
-  BUCKETS,
   CELL_RECORD,
   CLAIMED,
   CONVERTING,
@@ -11,17 +10,15 @@ import {
   HASH,
   HEADER,
   HI,
-  LAP,
   LIVE,
-  refundsOf,
   STATE,
   TICK,
   UNTIL,
 } from '#millrace/memory/layout.js'
+import { type AlgorithmJudges, judgesOf, type WrittenCharge } from './algorithm-judges.js'
 import { BlockJudge } from './block-judge.js'
 import type { Decided } from './decided.js'
 import type { Machine } from './machine.js'
-import { MemoryJudge } from './memory-judge.js'
 import type { Presence } from './presence.js'
 import {
   FOR_EVER,
@@ -36,11 +33,10 @@ import {
 import { ANY_KEY, ThreadCharges } from './thread-charges.js'
 import { Timeline } from './timeline.js'
 import { ADMITTED, CARRIED, PENALTIES, Units } from './units.js'
-import { WindowJudge } from './window-judge.js'
 
 /**
  * Judges the promises. The ledger records every decision at the moment at which it takes effect. All that it
- * knows of the protocol is the format of a bucket and of an admission word. It writes to the machine's notes,
+ * knows of the protocol is the format of an admission word. The algorithm's judges know the rest. It writes to the machine's notes,
  * so it is undone together with the memory.
  *
  * A refund by key may take the units of a charge that is not admitted yet. They are then owed: the caller of
@@ -66,8 +62,7 @@ export class Ledger {
   readonly #units: Units
   readonly #blocksAt: number
   readonly #blockJudge: BlockJudge
-  readonly #memoryJudge: MemoryJudge
-  readonly #windowJudge: WindowJudge
+  readonly #judges: AlgorithmJudges
   readonly #lost = new Set<number>()
 
   static notesFor(scenario: Scenario, rule: number, ring: number): number {
@@ -106,10 +101,7 @@ export class Ledger {
       untilOf: (key) => machine.getNote(this.#block(key)),
       fail: (what, how) => this.fail(what, how),
     })
-    this.#windowJudge = new WindowJudge(scenario, this.timeline, this.#units, (what, how) =>
-      this.fail(what, how),
-    )
-    this.#memoryJudge = new MemoryJudge(scenario, arena, {
+    this.#judges = judgesOf(scenario, arena, {
       timeline: this.timeline,
       units: this.#units,
       anyDead: () => presence.dead !== 0,
@@ -164,7 +156,7 @@ export class Ledger {
       const tick = this.timeline.tickOf(place)
       if (tick < this.timeline.tickAt(this.timeline.recordOf(place), nowMs))
         this.fail('over', `key ${key}: read ${nowMs} ms, charged in tick ${tick}`)
-      this.#windowJudge.judge(key, place, limit)
+      this.#judges.admitted(key, place, limit)
       if (!this.#used.has(key)) this.fail('fresh quota', `key ${key}`)
       const [tickPlace] = this.timeline.placesOfTick(place)
       if (this.#isGivenBackLater) this.#charges.hold(this.thread, tickPlace!, cost, key)
@@ -202,7 +194,7 @@ export class Ledger {
   }
 
   /**
-   * The units in the key's buckets that count by the present record at this reading. Undefined if the key has
+   * The units of the key that may count by the present record at this reading. Undefined if the key has
    * a cell that counts by another record.
    */
   used(key: number, nowMs: number): number | undefined {
@@ -212,7 +204,7 @@ export class Ledger {
       const isLive = (this.#word(way, ADM) & STATE) === LIVE && this.#keyOf(way) === key
       if (isLive && (this.#word(way, HI) & ~HASH) !== current) return undefined
     }
-    return this.#windowJudge.inBuckets(key, current, this.timeline.tickAt(current, nowMs))
+    return this.#judges.usedAtMost(key, current, this.timeline.tickAt(current, nowMs))
   }
 
   isBlocked(key: number, nowMs: number): boolean {
@@ -227,15 +219,13 @@ export class Ledger {
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
     const field = (index - shape.waysAt) % shape.wayWords
     if (field === HI) this.#observeName(way, before, after)
-    else if (field >= BUCKETS && field < BUCKETS + shape.ring) {
-      const newest = this.#word(way, TICK)
-      const place = this.timeline.placeOfBucket(field - BUCKETS, after, newest)
-      // The sweep clears buckets that are a lap old or more.
-      const isSwept = place < 0 || (newest >>> 0) - this.timeline.shiftedTickOf(place) >= shape.ring
-      if (!isSwept) this.#observeBucket(way, place, before, after)
-    } else if (this.op === undefined) return
-    else if (field === ADM) this.#observeAdmission(way, before, after)
-    else if (field === UNTIL && this.op.do === 'block') this.#observeUntil(way, this.op.key, after)
+    else {
+      const charge = this.#judges.chargeIn(field, before, after, this.#word(way, TICK))
+      if (charge !== undefined) this.#observeCharge(way, charge)
+      if (this.op === undefined) return
+      if (field === ADM) this.#observeAdmission(way, before, after)
+      else if (field === UNTIL && this.op.do === 'block') this.#observeUntil(way, this.op.key, after)
+    }
   }
 
   /** A conversion has begun. */
@@ -243,11 +233,11 @@ export class Ledger {
     const key = this.#keyOf(way)
     if ((after & CONVERTING) === 0 || (before & CONVERTING) !== 0 || key === undefined) return
     const record = before & CELL_RECORD
-    this.#windowJudge.converts(key, record, this.timeline.tickOfWord(record, this.#word(way, TICK)))
+    this.#judges.converts(key, record, this.timeline.tickOfWord(record, this.#word(way, TICK)))
   }
 
   #observeAdmission(way: number, before: number, after: number): void {
-    if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#memoryJudge.checkLive(way)
+    if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#judges.becomesLive(way)
     if ((after & STATE) === CLAIMED && (before & STATE) === LIVE) this.#observeClaim(way)
     if ((after & COUNT) === BLOCKED && this.op?.do === 'block') {
       this.blocked(this.op.key, msOf(this.#word(way, UNTIL)))
@@ -268,7 +258,7 @@ export class Ledger {
     const key = this.#keyOf(way)
     const own = this.#word(way, HI) & CELL_RECORD
     const records = this.#isOverlapped ? [own] : [own, this.timeline.current]
-    if (key !== undefined) this.#windowJudge.losesCell(key, records, latestMs(this.#scenario, this.#machine))
+    if (key !== undefined) this.#judges.losesCell(key, records, latestMs(this.#scenario, this.#machine))
   }
 
   /**
@@ -279,28 +269,25 @@ export class Ledger {
     this.blocked(key, Math.min(this.#machine.getNote(this.#block(key)), msOf(until)))
   }
 
-  #observeBucket(way: number, place: number, before: number, after: number): void {
+  #observeCharge(way: number, { place, more, isMarked }: WrittenCharge): void {
     const { op, thread } = this
-    const sameLap = (before & LAP) === (after & LAP)
-    const more = (after & COUNT) - (sameLap ? before & COUNT : 0)
     if (this.#machine.isCarrying) {
       this.#carries(way, place, more)
       return
     }
     if (op === undefined) return
-    const unmarked = refundsOf(before) === refundsOf(after)
     const penalized = this.#penalizedKey
     if (isDecision(op) || penalized !== undefined) {
       const key = penalized ?? ('key' in op ? op.key : ANY_KEY)
       if (more > 0) this.#charges.set(thread, place, more, key)
-      else if (unmarked) this.#takesOutPending(more)
+      else if (!isMarked) this.#takesOutPending(more)
     } else if (op.do === 'refund' || op.do === 'clear') {
       if (more < 0) this.#takes(op.key, place, -more, true)
     } else if (op.do === 'clear all') {
       if (more < 0) this.#takes(this.#keyOf(way) ?? ANY_KEY, place, -more, true)
     } else if (op.do === 'give back' || op.do === 'commit' || op.do === 'cancel') {
       const { key, cost } = this.#lastDecision(thread)
-      if (unmarked && more < 0) {
+      if (!isMarked && more < 0) {
         if (op.do === 'commit' && -more > cost - op.actualCost)
           this.fail('lost charge', `${-more} of ${cost} given back, ${op.actualCost} were used`)
         this.#givesBack(key, place, -more)
@@ -362,11 +349,7 @@ export class Ledger {
     if (this.isBlocked(key, nowMs)) return
     const record = this.#word(way, HI) & CELL_RECORD
     const newest = this.timeline.tickOfWord(record, this.#word(way, TICK))
-    const used = this.#windowJudge.inBuckets(
-      key,
-      record,
-      Math.max(this.timeline.tickAt(record, nowMs), newest),
-    )
+    const used = this.#judges.usedAtMost(key, record, Math.max(this.timeline.tickAt(record, nowMs), newest))
     if (used + cost <= limit) this.fail('early', `key ${key}: ${used} of ${limit} used, ${cost} refused`)
   }
 
@@ -377,7 +360,7 @@ export class Ledger {
   /** Judges the memory when no thread is inside an operation. */
   judgeMemory(): void {
     if (this.#presence.dead === 0) this.#blockJudge.judgeAtRest()
-    this.#memoryJudge.judgeAtRest()
+    this.#judges.judgeAtRest()
   }
 
   fail(what: Forbidden, how: string): void {

@@ -1,4 +1,4 @@
-import type { Edge } from '#millrace/core/rule.js'
+import type { AlgorithmName, Edge } from '#millrace/core/rule.js'
 import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
 
@@ -137,6 +137,8 @@ export interface Scenario {
   /** The structure above the buckets, of a scenario without `further`. @default 'linear' */
   readonly sums?: Sums
   readonly edge?: Edge
+  /** @default 'sliding-window' */
+  readonly algorithm?: AlgorithmName
   readonly onFull?: OnFull
   /** The number of ways that keys may use, one in each set. @default 2 */
   readonly ways?: number

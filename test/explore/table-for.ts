@@ -12,9 +12,16 @@ export interface Fingerprint {
 
 /** The arenas of the scenario's rules, in one buffer. */
 export function arenasFor(built: Built, scenario: Scenario): Arenas {
-  const { edge = 'strict', onFull = 'evict', ways = 2, sums = 'linear', further } = scenario
+  const {
+    algorithm = 'sliding-window',
+    edge = 'strict',
+    onFull = 'evict',
+    ways = 2,
+    sums = 'linear',
+    further,
+  } = scenario
   const rules = [scenario, ...(further ?? [])].map(({ limit = 1, buckets = 1 }, i) => {
-    return { name: `rule ${i}`, limit, windowMs: buckets * GRANULE_MS, buckets, edge }
+    return { name: `rule ${i}`, limit, windowMs: buckets * GRANULE_MS, buckets, edge, algorithm }
   }) as [CheckedRule, ...CheckedRule[]]
   const keys = keysFor(built, rules[0], ways)
   return further === undefined

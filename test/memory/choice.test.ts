@@ -33,6 +33,7 @@ const rule = {
   windowMs: 1_000 * WINDOW,
   buckets: WINDOW,
   edge: 'strict',
+  algorithm: 'sliding-window',
 } as const
 
 interface Way {

@@ -187,7 +187,7 @@ test('the ticks of shifted records are those of TypeScript, also where they wrap
     words[base + HI] = hi | record
     words[base + ADM] = LIVE
     words[base + TICK] = reading.tick
-    const arena = { words, shape, originMs: 0, edge: 'strict' } as Arena
+    const arena = { words, shape, originMs: 0, edge: 'strict', algorithm: 'sliding-window' } as Arena
     const described = JSON.stringify({ windowMs, buckets, cellBuckets, shift, nowMs })
     assert.is(chargedTick(arena, { lo, hi, way }, LIMIT, nowMs), reading.tick, described)
     assert.equal([words[base + TICK], words[base + ADM]], [reading.tick, LIVE + 1], described)

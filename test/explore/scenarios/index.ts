@@ -1,3 +1,4 @@
+import { ALGORITHMS } from '#millrace/memory/layout.js'
 import type { Scenario } from '../scenario.js'
 import { adjusting } from './adjusting.js'
 import { blocking } from './blocking.js'
@@ -7,7 +8,7 @@ import { inserting } from './inserting.js'
 import { several } from './several.js'
 import { summing } from './summing.js'
 
-const alive: Readonly<Record<string, Scenario>> = {
+const written: Readonly<Record<string, Scenario>> = {
   ...deciding,
   ...inserting,
   ...blocking,
@@ -16,6 +17,16 @@ const alive: Readonly<Record<string, Scenario>> = {
   ...several,
   ...changing,
 }
+
+/** Each scenario with each algorithm. With the first one it keeps its name. */
+const alive: Readonly<Record<string, Scenario>> = Object.fromEntries(
+  ALGORITHMS.flatMap((algorithm, i) =>
+    Object.entries(written).map(([name, scenario]) => [
+      i === 0 ? name : `${name}; ${algorithm}`,
+      { ...scenario, algorithm },
+    ]),
+  ),
+)
 
 /** Each scenario, and each once more with a thread that may die at any of its steps. */
 export const scenarios: Readonly<Record<string, Scenario>> = Object.fromEntries([

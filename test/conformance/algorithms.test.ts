@@ -1,0 +1,11 @@
+// run: typescript
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ALGORITHMS as NAMES } from '#millrace/memory/layout.js'
+import { ALGORITHMS } from './algorithms.js'
+
+test('the suite tries every algorithm that a rule may name', () => {
+  assert.equal([...new Set(ALGORITHMS.map(({ options }) => options.algorithm))], [...NAMES])
+})
+
+test.run()
