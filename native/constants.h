@@ -95,7 +95,9 @@ inline constexpr Word CALL_READS_CLOCK = 15;
 inline constexpr Word CALL_ADM = 16;
 inline constexpr Word CALL_UNTIL = 17;
 inline constexpr Word CALL_LEAVES_REFUSALS = 18;
-inline constexpr Word CALL_WORDS = 20;
+inline constexpr Word CALL_REMAINING = 19;
+inline constexpr Word CALL_DEMAND = 20;
+inline constexpr Word CALL_WORDS = 22;
 inline constexpr Word OPERATION_CHECK = 0;
 inline constexpr Word OPERATION_USAGE = 1;
 inline constexpr Word OPERATION_RETRY_AFTER = 2;
@@ -103,6 +105,7 @@ inline constexpr Word OPERATION_CHECK_WITHIN = 3;
 inline constexpr Word STATUS_UNANSWERED = 0;
 inline constexpr Word STATUS_REFUSED = 1;
 inline constexpr Word STATUS_DONE = 2;
+inline constexpr Word STATUS_FIGURES = 4;
 inline constexpr Word SEEN_WORDS = 4;
 inline constexpr Word KEYS_PER_READING = 64;
 inline constexpr Word MOST_RULES = 16;
@@ -136,6 +139,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "1e3aac81daff4889";
+inline constexpr char CONSTANTS_HASH[] = "e93499839f1fb618";
 
 }  // namespace millrace

@@ -6,6 +6,13 @@
 
 namespace millrace {
 
+/** The figures of a decision. */
+struct Figures {
+  Word remaining;
+  double retryAfterMs;
+  double resetMs;
+};
+
 template <typename Sums>
 class Estimates {
  public:
@@ -24,6 +31,24 @@ class Estimates {
     uint64_t used = this->used(base, reading);
     if (!cells_.isStillUnchanged(way, decided.adm, decided.tick)) used = decided.adm & COUNT;
     return used < limit ? limit - static_cast<Word>(used) : 0;
+  }
+
+  /**
+   * All figures of the last decision of `cells`, an admission or a refusal of `cost` units that was not by a
+   * block. If the cell has changed since, they are bounds, as in src/engines/decision-estimates.ts. A figure
+   * is NaN if the times are too far apart for this class.
+   */
+  Figures figures(size_t way, bool isAdmitted, Word cost, Word limit, const Reading& reading) {
+    const Decided decided = cells_.decided();
+    const Word remaining = this->remaining(way, limit, reading);
+    if (isAdmitted) return {remaining, 0, untilGone(decided.tick, reading)};
+    const size_t base = cells_.base(way);
+    const double fitsMs = untilFits(base, cost, limit, reading);
+    const double emptyMs = untilEmpty(base, reading);
+    if (cells_.isStillUnchanged(way, decided.adm, decided.tick))
+      return {remaining, fitsMs < 1 ? 1 : fitsMs, emptyMs};
+    const double goneMs = untilGone(decided.tick, reading);
+    return {remaining, goneMs < 1 ? 1 : goneMs, goneMs};
   }
 
   /**
@@ -63,6 +88,17 @@ class Estimates {
         }
       }
       if (read(words_, base + TICK) == view.tick) return free;
+    }
+  }
+
+  /** Whole milliseconds from the reading until nothing counts any more, 0 if nothing does. NaN as above. */
+  double untilEmpty(size_t base, const Reading& reading) {
+    for (;;) {
+      const View view = viewOf(base, reading);
+      const int64_t age = lastToLeave(base, view, 0);
+      const double position = view.newest - static_cast<double>(age) + cells_.ring().size;
+      const double ms = age == NONE ? 0 : shape_.untilPosition(reading.nowMs, position);
+      if (read(words_, base + TICK) == view.tick) return ms < 0 ? 0 : ms;
     }
   }
 

@@ -1,6 +1,10 @@
 // No nodes: the buckets of a short window are added one by one. The counterpart of src/range-sum/linear.ts.
 #pragma once
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "range_sum.h"
 
 namespace millrace {
@@ -56,11 +60,29 @@ class Linear {
   }
 
  private:
+  /** The units of this lap in the words `from` to before `end`, four words at a time. */
   uint64_t sumOf(size_t from, size_t end, Word lap) const {
     uint64_t sum = 0;
-    for (size_t i = from; i < end; i++) {
+    size_t i = from;
+#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
+    // Plain vector loads, as in Table::waysNamed: x64 never tears an aligned word of them. A lane cannot
+    // overflow: it adds at most a quarter of MOST_LINEAR + 1 counts of 22 bits.
+    const __m128i laps = _mm_set1_epi32(static_cast<int>(LAP));
+    const __m128i counts = _mm_set1_epi32(static_cast<int>(COUNT));
+    const __m128i own = _mm_set1_epi32(static_cast<int>(lap));
+    __m128i lanes = _mm_setzero_si128();
+    for (; i + 4 <= end; i += 4) {
+      const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(words_ + i));
+      const __m128i isOwn = _mm_cmpeq_epi32(_mm_and_si128(four, laps), own);
+      lanes = _mm_add_epi32(lanes, _mm_and_si128(_mm_and_si128(four, counts), isOwn));
+    }
+    lanes = _mm_add_epi32(lanes, _mm_shuffle_epi32(lanes, _MM_SHUFFLE(1, 0, 3, 2)));
+    lanes = _mm_add_epi32(lanes, _mm_shuffle_epi32(lanes, _MM_SHUFFLE(2, 3, 0, 1)));
+    sum = static_cast<Word>(_mm_cvtsi128_si32(lanes));
+#endif
+    for (; i < end; i++) {
       const Word b = read(words_, i);
-      if ((b & LAP) == lap) sum += b & COUNT;
+      sum += (b & LAP) == lap ? b & COUNT : 0;  // without a branch: which buckets count is hard to predict
     }
     return sum;
   }

@@ -42,8 +42,8 @@ class Single {
  public:
   virtual ~Single() = default;
   virtual void run(Call call) = 0;
-  /** Fetches the cache lines that a decision on the key reads. */
-  virtual void prefetch(Word lo, Word way) = 0;
+  /** Fetches the cache lines that a decision on the key reads, and those of its figures. */
+  virtual void prefetch(Word lo, Word way, bool withFigures) = 0;
 };
 
 template <typename Sums>
@@ -56,25 +56,35 @@ class SingleBy final : public Single {
         ways_(size_t{shape.sets} * WAYS_PER_SET),
         reading_(shape_, 0) {}
 
-  void prefetch(Word lo, Word way) override { prefetchCell(hintOf(lo, way)); }
+  void prefetch(Word lo, Word way, bool withFigures) override { prefetchCell(hintOf(lo, way), withFigures); }
 
   void run(Call call) override {
     const Word operation = call.word(CALL_OPERATION);
-    if (operation == OPERATION_CHECK || operation == OPERATION_CHECK_WITHIN) check(call, operation);
-    else if (operation == OPERATION_USAGE) usage(call);
+    if (operation == OPERATION_CHECK || operation == OPERATION_CHECK_WITHIN) {
+      const Word demand = call.word(CALL_DEMAND);
+      if (demand == 0) return check<false>(call, operation);
+      call.put(CALL_DEMAND, demand - 1);
+      return check<true>(call, operation);
+    }
+    if (operation == OPERATION_USAGE) usage(call);
     else if (operation == OPERATION_RETRY_AFTER) retryAfter(call);
     else call.put(CALL_STATUS, STATUS_UNANSWERED);
   }
 
  private:
+  /** A cell of up to 8 lines is prefetched whole if its buckets are to be summed. */
+  static constexpr size_t MOST_PREFETCHED = 8 * LINE_WORDS;
+
   /**
    * Sets STATUS to DONE (admitted) or REFUSED; or to UNANSWERED, and then nothing was charged. Flattened,
-   * because calls would take half of its time.
+   * because calls would take half of its time. A template, so that a decision without figures spends no time
+   * on them.
    */
+  template <bool WITH_FIGURES>
   [[gnu::flatten]] void check(Call call, Word operation) {
     const Name name{call.word(CALL_LO), call.word(CALL_HI)};
     const size_t hint = hintOf(name.lo, call.word(CALL_WAY));
-    prefetchCell(hint);
+    prefetchCell(hint, WITH_FIGURES);
     call.put(CALL_STATUS, STATUS_UNANSWERED);
     const Word cost = call.word(CALL_COST);
     if (!takeReading(call)) return;
@@ -97,7 +107,24 @@ class SingleBy final : public Single {
     call.put(CALL_ADM, decided.adm);
     call.put(CALL_UNTIL, decided.until);
     const Word refusal = call.word(CALL_LEAVES_REFUSALS) != 0 ? STATUS_UNANSWERED : STATUS_REFUSED;
-    call.put(CALL_STATUS, result == Result::ADMITTED ? STATUS_DONE : refusal);
+    const Word status = result == Result::ADMITTED ? STATUS_DONE : refusal;
+    const bool hasFigures = WITH_FIGURES && status != STATUS_UNANSWERED &&
+                            putFigures(call, static_cast<size_t>(way), status == STATUS_DONE, cost, limit);
+    call.put(CALL_STATUS, hasFigures ? status | STATUS_FIGURES : status);
+  }
+
+  /**
+   * Computes the figures of the decision that was just made, while its cache lines are near. Returns false
+   * for those that TypeScript computes when they are read: of a refusal by a block, and of times that are too
+   * far apart.
+   */
+  bool putFigures(Call call, size_t way, bool isAdmitted, Word cost, Word limit) {
+    if (!isAdmitted && (decider_.cells().decided().adm & COUNT) == BLOCKED) return false;
+    const Figures figures = decider_.estimates().figures(way, isAdmitted, cost, limit, reading_);
+    call.put(CALL_REMAINING, figures.remaining);
+    call.put(CALL_MS, figures.retryAfterMs);
+    call.put(CALL_ANSWER, figures.resetMs);
+    return !std::isnan(figures.retryAfterMs) && !std::isnan(figures.resetMs);
   }
 
   /** Sets ANSWER to the key's units in the last MS, which is at most the window. */
@@ -149,11 +176,14 @@ class SingleBy final : public Single {
     return static_cast<size_t>(way) < ways_ ? way : decider_.table().homeOf({lo, 0});
   }
 
-  void prefetchCell(size_t way) {
+  void prefetchCell(size_t way, bool withFigures) {
     const size_t head = decider_.cells().base(way);
     millrace::prefetch(words_ + head);
     millrace::prefetch(words_ + head + BUCKETS + decider_.cells().ring().slot(reading_.tick));
     millrace::prefetch(words_ + NAMES_AT + way);
+    if (!withFigures) return;
+    const size_t end = head + std::min<size_t>(shape_.wayWords, MOST_PREFETCHED);
+    for (size_t at = head + LINE_WORDS; at < end; at += LINE_WORDS) millrace::prefetch(words_ + at);
   }
 
   /**
@@ -191,16 +221,18 @@ class SingleBy final : public Single {
 
 /**
  * Decides one request by several rules in order. `calls` has a `Call` for each rule. The first `Call` has the
- * key, the hint and the reading for all rules. Each `Call` has its own COST, OPERATION and LIMIT. The
- * function stops at the first rule whose STATUS is not DONE. Before the first rule decides, the cache lines
- * of the others are prefetched.
+ * key, the hint and the reading for all rules. Each `Call` has its own COST, OPERATION, LIMIT and DEMAND. The
+ * function stops at the first rule that does not admit the cost. Before the first rule decides, the cache
+ * lines of the others are prefetched.
  */
 inline void runInOrder(const std::vector<std::unique_ptr<Single>>& rules, Word* calls) {
   const Call first(calls);
   const Word lo = first.word(CALL_LO);
   const Word hi = first.word(CALL_HI);
   Word hint = first.word(CALL_WAY);
-  for (size_t i = 1; i < rules.size(); i++) rules[i]->prefetch(lo, hint);
+  for (size_t i = 1; i < rules.size(); i++) {
+    rules[i]->prefetch(lo, hint, Call(calls + i * CALL_WORDS).word(CALL_DEMAND) != 0);
+  }
   for (size_t i = 0; i < rules.size(); i++) {
     Call call(calls + i * CALL_WORDS);
     if (i > 0) {
@@ -210,7 +242,7 @@ inline void runInOrder(const std::vector<std::unique_ptr<Single>>& rules, Word* 
       call.put(CALL_NOW_MS, first.number(CALL_NOW_MS));
     }
     rules[i]->run(call);
-    if (call.word(CALL_STATUS) != STATUS_DONE) return;
+    if ((call.word(CALL_STATUS) & STATUS_DONE) == 0) return;
     hint = call.word(CALL_WAY);
   }
 }

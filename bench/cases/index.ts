@@ -7,6 +7,7 @@ import type { Benchmark } from '../benchmark.js'
 export const CASES = {
   check: async () => (await import('./check.js')).check,
   handle: async () => (await import('./handle.js')).handle,
+  figures: async () => (await import('./figures.js')).figures,
   rules: async () => (await import('./rules.js')).rules,
   single: async () => (await import('./single.js')).single,
   batch: async () => (await import('./batch.js')).batch,

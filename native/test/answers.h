@@ -92,6 +92,50 @@ void answersRetryAfterOnlyWhileTheCellIsUnchanged() {
   CHECK(run(OPERATION_RETRY_AFTER, 1) == STATUS_DONE, "the cell is restored");
 }
 
+/** The figures are as of the decision, or bounds if another thread changes the cell before the sum. */
+void sumsTheFiguresOfADecision() {
+  for (const bool isInterrupted : {false, true}) {
+    Arena<Linear> arena(2);
+    const size_t way = arena.insert(KEY, START_MS);
+    Cells<Interrupted<Linear>> cells(arena.words.data(), arena.shape);
+    Estimates<Interrupted<Linear>> estimates(arena.words.data(), arena.shape, cells);
+    CHECK(admits(cells, way, 4, 10, Reading(arena.shape, START_MS)), "the first four");
+    const Reading later(arena.shape, START_MS + WINDOW_MS + 2 * GRANULE_MS);
+    CHECK(admits(cells, way, 2, 10, later), "two more, after the four have left the window");
+    Cells<Linear> other(arena.words.data(), arena.shape);
+    const auto takeOut = [&] { CHECK(other.undo(cells.base(way), later.tick, 2, 0), "taken out"); };
+    if (isInterrupted) cells.ring().sums().beforeSum = takeOut;
+    const Figures admitted = estimates.figures(way, true, 2, 10, later);
+    CHECK(admitted.remaining == (isInterrupted ? 4 : 8), "%u are left", admitted.remaining);
+    CHECK(admitted.retryAfterMs == 0, "an admission waits for nothing");
+    CHECK(admitted.resetMs == estimates.untilGone(later.tick, later), "its own charge leaves last");
+  }
+}
+
+void sumsTheFiguresOfARefusal() {
+  for (const bool isInterrupted : {false, true}) {
+    Arena<Linear> arena(2);
+    const size_t way = arena.insert(KEY, START_MS);
+    Cells<Interrupted<Linear>> cells(arena.words.data(), arena.shape);
+    Estimates<Interrupted<Linear>> estimates(arena.words.data(), arena.shape, cells);
+    const Reading first(arena.shape, START_MS);
+    const Reading second(arena.shape, START_MS + GRANULE_MS);
+    CHECK(admits(cells, way, 4, 5, first), "the first four");
+    CHECK(cells.enter(cells.base(way), second), "the tick moves on");
+    CHECK(admits(cells, way, 1, 5, second), "the fifth");
+    CHECK(!admits(cells, way, 1, 5, second), "full");
+    Cells<Linear> other(arena.words.data(), arena.shape);
+    const auto takeOut = [&] { CHECK(other.undo(cells.base(way), first.tick, 4, 0), "taken out"); };
+    if (isInterrupted) cells.ring().sums().beforeSum = takeOut;
+    const Figures refused = estimates.figures(way, false, 1, 5, second);
+    const double goneMs = estimates.untilGone(second.tick, second);
+    CHECK(refused.remaining == 0, "%u are left", refused.remaining);
+    const double expected = isInterrupted ? goneMs : goneMs - GRANULE_MS;
+    CHECK(refused.retryAfterMs == expected, "%f ms, expected %f", refused.retryAfterMs, expected);
+    CHECK(refused.resetMs == goneMs, "the fifth leaves last: %f ms", refused.resetMs);
+  }
+}
+
 /** The refund words before a charge and when it is taken out, and whether it can be taken out. */
 struct Marked {
   const char* what;

@@ -351,6 +351,8 @@ int main() {
        [] { admitsTheWholeLimitAfterAnyNumberOfLaps<Linear>(GRANULES); }},
       {"needs a new reading if the tick is far ahead", needsANewReadingIfTheTickIsFarAhead},
       {"answers retryAfter only while the cell is unchanged", answersRetryAfterOnlyWhileTheCellIsUnchanged},
+      {"sums the figures of a decision", sumsTheFiguresOfADecision},
+      {"sums the figures of a refusal", sumsTheFiguresOfARefusal},
       {"a tick has the shift of its record, and wraps", aTickHasTheShiftOfItsRecordAndWraps},
       {"a batch stops as soon as another record holds", aBatchStopsAsSoonAsAnotherRecordHolds},
       {"the request server stops as soon as another record holds", theServerStopsAsSoonAsAnotherRecordHolds},

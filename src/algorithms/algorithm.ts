@@ -91,6 +91,16 @@ export interface CellAdjustments {
   unblock(way: number, lo: number, hi: number, reading: Reading): boolean | typeof GONE
 }
 
+/** @see CellEstimates.foresee */
+export interface Foresight {
+  /** Units that count against a decision at the reading. */
+  readonly used: number
+  /** Until at most `room` units count, in milliseconds; 0 if no more do now. */
+  readonly fitsMs: number
+  /** Until nothing counts any more, in milliseconds. */
+  readonly emptyMs: number
+}
+
 /**
  * What happens to a cell if no other operation changes it. Nothing here writes. A time is in whole
  * milliseconds after the reading, and exact: one millisecond less is too early.
@@ -100,6 +110,8 @@ export interface CellEstimates {
   used(base: number, reading: Reading): number
   /** Units that count just after a charge in `tick`, the cell's tick. */
   usedAtCharge(base: number, tick: number, reading: Reading): number
+  /** Several figures from one view of the cell. The next call overwrites the object. */
+  foresee(base: number, room: number, reading: Reading): Foresight
   /** Units charged in the last `lastMs`, at most the window. */
   usedInLast(base: number, reading: Reading, lastMs: number): number
   /** Until `cost`, at most `limit`, would be admitted; 0 if it would be now. */

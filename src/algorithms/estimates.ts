@@ -2,7 +2,7 @@ import type { Reading } from '../core/reading.js'
 import { SIXTEENTHS, type Ticks } from '../core/ticks.js'
 import { ADM, BLOCKED, COUNT, TICK, UNTIL } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
-import type { CellEstimates } from './algorithm.js'
+import type { CellEstimates, Foresight } from './algorithm.js'
 import type { SlidingWindow } from './sliding-window.js'
 
 /** Which buckets of a cell count at a reading. */
@@ -26,6 +26,7 @@ export class Estimates implements CellEstimates {
   readonly #window: SlidingWindow
   readonly #ticks: Ticks
   readonly #smooth: boolean
+  readonly #foresight = { used: 0, fitsMs: 0, emptyMs: 0 }
   /** The last result of `untilGone`: all charges of a tick end at the same time. */
   readonly #lastEnd = { position: Number.NaN, nowMs: 0, ms: 0 }
 
@@ -55,26 +56,58 @@ export class Estimates implements CellEstimates {
 
   /** The same if a block is ignored. */
   untilFits(base: number, cost: number, limit: number, reading: Reading): number {
-    return this.#inOneTick(base, reading, (view) => {
-      const room = limit - cost
-      if (this.#usedIn(base, view) <= room) return 0
-      // The buckets before the one at `age` count whole: they leave the window before it does.
-      const { newest, word, length, now } = view
-      const age = this.#lastToLeave(base, word, length, room)
-      if (age < 0) return 0 // units have been taken out meanwhile
-      const count = this.#window.ring.countAt(base, word, age)
-      const position = this.#leaves(newest - age, count, room - this.#sum(base, word, age))
-      return Math.max(0, this.#ticks.untilPosition(reading.nowMs, Math.max(position, now)))
-    })
+    return this.#inOneTick(base, reading, (view) =>
+      this.#untilRoom(base, view, this.#usedIn(base, view), limit - cost, reading),
+    )
   }
 
   /** Milliseconds until nothing counts any more, 0 if nothing does. A block is ignored. */
   untilEmpty(base: number, reading: Reading): number {
-    return this.#inOneTick(base, reading, ({ newest, word, length }) => {
-      const age = this.#lastToLeave(base, word, length, 0)
-      if (age < 0) return 0
-      return Math.max(0, this.#ticks.untilPosition(reading.nowMs, newest - age + this.#window.ring.size))
+    return this.#inOneTick(base, reading, (view) =>
+      this.#untilEmptyIn(base, view, this.#wholeIn(base, view), reading),
+    )
+  }
+
+  foresee(base: number, room: number, reading: Reading): Foresight {
+    const foresight = this.#foresight
+    this.#inOneTick(base, reading, (view) => {
+      const used = this.#usedIn(base, view)
+      const whole = this.#smooth ? this.#wholeIn(base, view) : used
+      foresight.used = used
+      foresight.fitsMs = this.#untilRoom(base, view, used, room, reading, whole)
+      foresight.emptyMs = this.#untilEmptyIn(base, view, whole, reading)
     })
+    return foresight
+  }
+
+  /** Milliseconds until at most `room` units count. `used` do now, `whole` with the whole oldest bucket. */
+  #untilRoom(
+    base: number,
+    view: View,
+    used: number,
+    room: number,
+    reading: Reading,
+    whole = this.#wholeIn(base, view),
+  ): number {
+    if (used <= room) return 0
+    // The buckets before the one at `age` count whole: they leave the window before it does.
+    const { newest, word, now } = view
+    const age = this.#lastToLeave(base, view, whole, room)
+    if (age < 0) return 0 // units have been taken out meanwhile
+    const position = this.#smooth
+      ? this.#leaves(
+          newest - age,
+          this.#window.ring.countAt(base, word, age),
+          room - this.#sum(base, word, age),
+        )
+      : newest - age + this.#window.ring.size
+    return Math.max(0, this.#ticks.untilPosition(reading.nowMs, Math.max(position, now)))
+  }
+
+  #untilEmptyIn(base: number, view: View, whole: number, reading: Reading): number {
+    const age = this.#lastToLeave(base, view, whole, 0)
+    if (age < 0) return 0
+    return Math.max(0, this.#ticks.untilPosition(reading.nowMs, view.newest - age + this.#window.ring.size))
   }
 
   /** Units that count just after a charge in `tick`, the cell's tick. */
@@ -146,6 +179,11 @@ export class Estimates implements CellEstimates {
     return this.#sum(base, word, length - 1) + this.#counting(newest - length + 1, oldest, now)
   }
 
+  /** The same if the oldest bucket counts whole. */
+  #wholeIn(base: number, { word, length }: View): number {
+    return this.#sum(base, word, length)
+  }
+
   #sum(base: number, word: number, length: number): number {
     const { ring } = this.#window
     const slot = ring.slot(word)
@@ -154,15 +192,15 @@ export class Estimates implements CellEstimates {
 
   /**
    * The age in ticks of the bucket that must leave last before at most `room` units count, or -1 if no more
-   * count now. It is found by sums, because sums decide. If a thread died, a node may count more than the
-   * buckets that `find` reads.
+   * count now. `whole` units are in the window. With nodes it is found by sums, because sums decide. If a
+   * thread died, a node may count more than the buckets that `find` reads.
    */
-  #lastToLeave(base: number, word: number, length: number, room: number): number {
-    const { ring } = this.#window
-    const units = this.#sum(base, word, length)
-    if (units <= room) return -1
+  #lastToLeave(base: number, { word, length }: View, whole: number, room: number): number {
+    if (whole <= room) return -1
+    const { ring, hasNodes } = this.#window
     const slot = ring.slot(word)
-    const found = ring.sums.find(base, slot, ring.lap, length, units - room - 1)
+    const found = ring.sums.find(base, slot, ring.lap, length, whole - room - 1)
+    if (!hasNodes) return found
     const fits = (age: number) => this.#sum(base, word, age) <= room
     if (found >= 0 && fits(found) && !fits(found + 1)) return found
     let low = 0

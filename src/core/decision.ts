@@ -1,4 +1,5 @@
 import { fieldsOf, jsonOf, secondsOf } from './decision-fields.js'
+import type { FiguresDemand } from './figures-demand.js'
 
 /**
  * The result of one request to a limiter: a snapshot.
@@ -94,6 +95,8 @@ export interface EngineEra {
   readonly ruleName: string
   /** Whether its rule has the option `shadow`. */
   readonly isShadow: boolean
+  /** Learns that figures are read. */
+  readonly demand: FiguresDemand
   readonly estimates: {
     remaining(decision: Decided): number
     retryAfter(decision: Decided): number
@@ -173,8 +176,9 @@ const COST = 2 ** COST_BITS - 1
 const MAX_PACKED = 127
 
 /**
- * A decision of the inline engine. The engine fills it, and the estimates are computed when they are read:
- * the allocation of a decision is a tenth of its cost. A cost that does not fit is over any limit, and is
+ * A decision of the inline engine. The engine fills it. The estimates are computed when they are read, or
+ * with the decision while those of others are read (`FiguresDemand`): the allocation of a decision is a tenth
+ * of its cost. A cost that does not fit is over any limit, and is
  * kept as the largest. The class extends no other: V8 inlines the constructor into a decision, and `super()`
  * would add to the bytecode, which has a bound (`docs/measurements/tuning-diary.md`).
  *
@@ -306,13 +310,21 @@ export class InlineDecision implements Decision {
     Object.assign(this.#details(), details)
   }
 
+  /** @internal Keeps the figures, computed at once. `retryAfterMs` is that of a refusal, or 0. */
+  show(remaining: number, retryAfterMs: number, resetMs: number): void {
+    const details = this.#details()
+    details.remaining = remaining
+    details.retryAfterMs = retryAfterMs
+    details.resetMs = resetMs
+  }
+
   #keepStamp(stamp: number): number {
     this.keep({ stamp })
     return MAX_PACKED
   }
 
   get remaining(): number {
-    const details = this.#details()
+    const details = this.#readDetails()
     details.remaining ??= details.era.estimates.remaining(this)
     return details.remaining
   }
@@ -336,7 +348,7 @@ export class InlineDecision implements Decision {
   }
 
   get resetMs(): number {
-    const details = this.#details()
+    const details = this.#readDetails()
     details.resetMs ??= details.era.estimates.reset(this)
     return details.resetMs
   }
@@ -365,9 +377,16 @@ export class InlineDecision implements Decision {
 
   /** How long the request is refused, or would have been. */
   #refusedMs(): number {
-    const details = this.#details()
+    const details = this.#readDetails()
     details.retryAfterMs ??= details.era.estimates.retryAfter(this)
     return details.retryAfterMs
+  }
+
+  /** A figure is read. */
+  #readDetails(): Details {
+    const details = this.#details()
+    details.era.demand.renew()
+    return details
   }
 
   #details(): Details {

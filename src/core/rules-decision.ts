@@ -25,8 +25,8 @@ export interface RulePart extends Decision, Part {
 export type Parts<P extends Part = RulePart> = readonly [P, ...P[]]
 
 /**
- * A decision of several rules. Inline, a part computes its figures when they are read. A part from a pool has
- * them from the reply. The parts of a refusal that are peeks have the same reading of the clock as the
+ * A decision of several rules. Inline, a part computes its figures as `InlineDecision` does. A part from a pool
+ * has them from the reply. The parts of a refusal that are peeks have the same reading of the clock as the
  * others.
  */
 export class RulesDecision<P extends Part = RulePart> extends CompositeDecision<P> implements Decision {

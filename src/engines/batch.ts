@@ -5,6 +5,7 @@ import { type Inspect, inspectAs } from '../core/inspect.js'
 import { KEYS_PER_READING, SEEN_WORDS } from '../native/native-params.js'
 import type { Era } from './era.js'
 import type { InlineEngine } from './inline.js'
+import { lastDecided } from './last-decision.js'
 
 /** The decisions of `checkMany`, by the index of the key. Like a {@link Decision}, it is a snapshot. */
 export interface BatchDecision {
@@ -204,7 +205,7 @@ class InlineBatch implements BatchDecision {
     this.#limits[i] = limit
     this.allowed[i] = outcome >= Outcome.UNCOUNTED ? 1 : 0
     if (engine.way < 0) this.#keepNewKey(i, lo, hi, cost, outcome)
-    else this.#keep(i, engine.decided(lo, hi, cost, limit, outcome))
+    else this.#keep(i, lastDecided(engine, lo, hi, cost, limit, outcome))
     this.#at[i] = engine.reading.nowMs
   }
 

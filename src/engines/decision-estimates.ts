@@ -19,6 +19,9 @@ import type { NativeSingle } from '../native/single.js'
  *     retryAfterMs  until all charges up to the tick have left the window, and the block has ended
  *     resetMs       the same
  *
+ * Figures that are computed with the decision (`giveFigures`) need no proof but that the word and the tick
+ * are the same after the sums.
+ *
  * A refund by another thread takes units out of a bucket before it changes the admission word. A sum in
  * between already has the refund.
  */
@@ -57,10 +60,11 @@ export class DecisionEstimates {
   }
 
   /**
-   * All figures, in an object that the next call overwrites. `retryAfterMs` of a shadow rule's admission is as
-   * it would have been.
+   * All figures of a decision that was just made, in an object that the next call overwrites. `retryAfterMs`
+   * of a shadow rule's admission is as it would have been.
    */
   figuresOf(decided: Decided): Figures {
+    if ((decided.adm & COUNT) !== BLOCKED) return this.#figuresAtOnce(decided)
     const figures = this.#figuresOfLast
     figures.remaining = this.remaining(decided)
     figures.retryAfterMs = isRefusal(decided.outcome) ? this.retryAfter(decided) : 0
@@ -101,6 +105,34 @@ export class DecisionEstimates {
     return Math.max(blockedMs, emptyMs ?? this.#cellEstimates.untilGone(tick, then))
   }
 
+  /** Computes the figures of a decision that was just made, and keeps them in it. */
+  giveFigures(made: InlineDecision): void {
+    if (made.way < 0 || (made.adm & COUNT) === BLOCKED) return // it has them, or what they come from
+    const { remaining, retryAfterMs, resetMs } = this.#figuresAtOnce(made)
+    made.show(remaining, retryAfterMs, resetMs)
+  }
+
+  #figuresAtOnce(decided: Decided): Figures {
+    const { way, adm, tick, limit, cost, outcome } = decided
+    const algorithm = this.#algorithm
+    const estimates = this.#cellEstimates
+    const then = this.#readingOf(decided)
+    const base = algorithm.base(way)
+    if (outcome === Outcome.CHARGED) {
+      const sum = estimates.usedAtCharge(base, tick, then)
+      const used = algorithm.isStillUnchanged(way, adm, tick) ? sum : algorithm.mostUsed(adm)
+      return this.#figures(Math.max(0, limit - used), true, false, 0, estimates.untilGone(tick, then))
+    }
+    const isNever = cost > limit
+    let { used, fitsMs, emptyMs } = estimates.foresee(base, isNever ? limit : limit - cost, then)
+    if (!algorithm.isStillUnchanged(way, adm, tick)) {
+      used = algorithm.mostUsed(adm)
+      emptyMs = used === 0 ? 0 : estimates.untilGone(tick, then)
+      fitsMs = emptyMs
+    }
+    return this.#figures(Math.max(0, limit - used), !isRefusal(outcome), isNever, fitsMs, emptyMs)
+  }
+
   /** @see InlineDecision.effectMs */
   effectOf({ tick }: { readonly tick: number }, readingMs: number): number {
     return this.#cellEstimates.effectMs(tick, readingMs)
@@ -133,8 +165,12 @@ export class DecisionEstimates {
     retryMs: number,
     resetMs: number,
   ): Figures {
+    const figures = this.#figuresOfLast
+    figures.remaining = remaining
     const retryAfterMs = isNever ? Number.POSITIVE_INFINITY : Math.max(1, retryMs)
-    return { remaining, retryAfterMs: isAllowed ? 0 : retryAfterMs, resetMs }
+    figures.retryAfterMs = isAllowed ? 0 : retryAfterMs
+    figures.resetMs = resetMs
+    return figures
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Epochs } from '../algorithms/epochs.js'
 import type { EngineEra } from '../core/decision.js'
+import type { FiguresDemand } from '../core/figures-demand.js'
 import type { DecisionEstimates } from './decision-estimates.js'
 import type { InlineEngine } from './inline.js'
 
@@ -11,6 +12,7 @@ export class Era implements EngineEra {
   readonly engine: InlineEngine
   readonly ruleName: string
   readonly isShadow: boolean
+  readonly demand: FiguresDemand
   readonly estimates: DecisionEstimates
   readonly #epochs: Epochs
   readonly #begun: Uint32Array
@@ -19,6 +21,7 @@ export class Era implements EngineEra {
     this.engine = engine
     this.ruleName = engine.ruleName
     this.isShadow = engine.isShadow
+    this.demand = engine.demand
     this.estimates = engine.estimates
     this.#epochs = epochs
     this.#begun = epochs.begun

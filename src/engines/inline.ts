@@ -1,6 +1,7 @@
 import { ADMITTED, type Algorithm, FULL, GONE, UNDECIDED } from '../algorithms/algorithm.js'
 import type { Clock } from '../core/clock.js'
-import { type Decided, type Figures, InlineDecision, isRefusal, Outcome } from '../core/decision.js'
+import { InlineDecision, isRefusal, Outcome } from '../core/decision.js'
+import { FiguresDemand } from '../core/figures-demand.js'
 import type { Reading } from '../core/reading.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
@@ -10,6 +11,7 @@ import { readStatistics } from '../memory/statistics.js'
 import type { Table } from '../memory/table.js'
 import { read, type Words } from '../memory/words.js'
 import { NativeBatches } from '../native/batches.js'
+import { STATUS } from '../native/native-params.js'
 import { NativeSingle } from '../native/single.js'
 import { type BatchDecision, type Costs, decideBatch } from './batch.js'
 import { DecisionEstimates, keepDetails, needsDetails } from './decision-estimates.js'
@@ -20,6 +22,9 @@ import { Tally } from './tally.js'
 import { type View, Views } from './views.js'
 
 const NO_WAY = -1
+/** The limit of one call, if it has one. */
+type Limit = number | undefined
+
 /**
  * Decides on the calling thread. Keys are fingerprints, and the facade has checked all arguments. Every
  * method reads the clock, except `check` and `decide`, whose callers have read it. It finds the key's way,
@@ -41,7 +46,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly #views: Views
   readonly #rule: PresentRule
   /** The limit of a call that has one, while it is decided. */
-  #ownLimit: number | undefined
+  #ownLimit: Limit
   readonly #call: Int32Array | undefined
   /** Whether the memory may be unmapped. */
   readonly #memory = { isReleased: false }
@@ -52,6 +57,8 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly changes: KeyChanges
   /** The figures of decisions. */
   estimates!: DecisionEstimates
+  /** Whether the figures of decisions are read. */
+  readonly demand = new FiguresDemand()
   /** The era of new decisions. */
   era!: Era
   #isNative = false
@@ -72,7 +79,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#countsRefused = arena.countRefused
     this.#words = arena.words
     this.#call = call
-    this.#tally = new Tally(call === undefined ? arena : undefined)
+    this.#tally = new Tally(call === undefined ? arena : undefined, arena.shadow)
     this.#views = new Views(arena, clock, (view) => this.#use(view))
     this.reading = this.#views.reading
     this.#rule = this.#views.rule
@@ -88,7 +95,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   #use({ arena, table, algorithm, insertion }: View): void {
     const { reading } = this
     const batches = NativeBatches.for(arena, reading.clock)
-    const single = NativeSingle.for(arena, reading, this.#call)
+    const single = NativeSingle.for(arena, reading, this.demand, this.#call)
     this.#isNative = batches !== undefined
     this.native = this.#changesRefusals ? undefined : batches
     this.arena = arena
@@ -120,8 +127,9 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#decisionOf(lo, hi, cost, limit, this.decide(lo, hi, cost, limit, hint))
   }
 
-  /** The same by a limit of this call. */
-  #checkBy(limit: number, lo: number, hi: number, cost: number, hint: number): InlineDecision {
+  /** The same by a limit of this call, if it has one. */
+  #checkBy(limit: Limit, lo: number, hi: number, cost: number, hint: number): InlineDecision {
+    if (limit === undefined) return this.check(lo, hi, cost, hint)
     this.#views.refresh()
     this.#ownLimit = limit
     try {
@@ -136,6 +144,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     const single = this.#single
     if (single === undefined) this.reading.take()
     else if (single.decides(lo, hi, cost, hint)) return this.#nativeDecisionOf(single, lo, hi, cost)
+    if (this.demand.left > 0) return this.#checkWithFigures(undefined, lo, hi, cost, hint)
     return this.check(lo, hi, cost, hint)
   }
 
@@ -145,7 +154,16 @@ export class InlineEngine implements Engine<InlineDecision> {
     if (single === undefined) this.reading.take()
     else if (single.decidesWithin(limit, lo, hi, cost, hint))
       return this.#nativeDecisionOf(single, lo, hi, cost)
+    if (this.demand.left > 0) return this.#checkWithFigures(limit, lo, hi, cost, hint)
     return this.#checkBy(limit, lo, hi, cost, hint)
+  }
+
+  /** Decides and charges by the last reading, and computes the figures. */
+  #checkWithFigures(limit: Limit, lo: number, hi: number, cost: number, hint: number): InlineDecision {
+    this.demand.left--
+    const made = this.#checkBy(limit, lo, hi, cost, hint)
+    this.estimates.giveFigures(made)
+    return made
   }
 
   /**
@@ -159,10 +177,11 @@ export class InlineEngine implements Engine<InlineDecision> {
   }
 
   /** Decides and charges as one of several rules, by the reading that the caller has set. */
-  checkSet(lo: number, hi: number, cost: number, hint: number, limit: number | undefined): InlineDecision {
+  checkSet(lo: number, hi: number, cost: number, hint: number, limit: Limit): InlineDecision {
     const single = this.#single
     if (single?.decidesNow(lo, hi, cost, hint, limit)) return this.#nativeDecisionOf(single, lo, hi, cost)
-    return limit === undefined ? this.check(lo, hi, cost, hint) : this.#checkBy(limit, lo, hi, cost, hint)
+    if (this.demand.left > 0) return this.#checkWithFigures(limit, lo, hi, cost, hint)
+    return this.#checkBy(limit, lo, hi, cost, hint)
   }
 
   /** What the addon has decided for `RulesEngine`, in the memory of this rule's calls. */
@@ -194,13 +213,18 @@ export class InlineEngine implements Engine<InlineDecision> {
   }
 
   #nativeDecisionOf(single: NativeSingle, lo: number, hi: number, cost: number): InlineDecision {
-    const { way, limit, nowMs, chargedTick, chargedStamp, lastAdm } = single
-    const outcome = this.#finish(way, single.isAdmitted ? ADMITTED : FULL, lo, hi, cost)
+    const { status, way, limit, nowMs, chargedTick, chargedStamp, lastAdm } = single
+    const outcome = this.#finish(way, (status & STATUS.DONE) !== 0 ? ADMITTED : FULL, lo, hi, cost)
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
-    if (needsDetails(at, nowMs, lastAdm)) keepDetails(made, at, nowMs, single.lastUntil)
+    if (status >= STATUS.FIGURES || needsDetails(at, nowMs, lastAdm)) this.#complete(made, single, at, nowMs)
     return made
+  }
+
+  #complete(made: InlineDecision, single: NativeSingle, at: number, nowMs: number): void {
+    keepDetails(made, at, nowMs, single.lastUntil)
+    if (single.status >= STATUS.FIGURES) single.giveFigures(made)
   }
 
   /** The decision on a key without a way. Its figures can't be computed later from the table. */
@@ -302,20 +326,6 @@ export class InlineEngine implements Engine<InlineDecision> {
     return decideBatch(this, fingerprints, costs, withRemaining)
   }
 
-  /** The figures of the last decision. */
-  figuresOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Figures {
-    if (this.way < 0) return this.estimates.ofNewKey(lo, hi, cost, limit, outcome)
-    return this.estimates.figuresOf(this.decided(lo, hi, cost, limit, outcome))
-  }
-
-  /** What the figures of the last decision depend on. The key has a way. */
-  decided(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Decided {
-    const { chargedTick: tick, lastAdm: adm, lastUntil } = this.#algorithm
-    const until = isRefusal(outcome) ? lastUntil : undefined
-    const { era, way } = this
-    return { era, lo, hi, cost, limit, at: this.reading.nowMs, outcome, way, tick, adm, until }
-  }
-
   /** The units that the key has used in the last `lastMs`. */
   usage(lo: number, hi: number, lastMs: number): number {
     const single = this.#single
@@ -324,8 +334,8 @@ export class InlineEngine implements Engine<InlineDecision> {
     return answer >= 0 ? answer : this.#views.usage(lo, hi, lastMs)
   }
 
-  /** The tick and the stamp of the last charge. */
-  get lastCharge(): Pick<Algorithm, 'chargedTick' | 'chargedStamp'> {
+  /** Where the last decision charged, and what it left. */
+  get last(): Pick<Algorithm, 'chargedTick' | 'chargedStamp' | 'lastAdm' | 'lastUntil'> {
     return this.#algorithm
   }
 
@@ -358,13 +368,13 @@ export class InlineEngine implements Engine<InlineDecision> {
     if (this.arena !== arena) this.way = NO_WAY
     if (this.arena !== arena) return Outcome.OUTDATED
     const isBlocked = this.#views.isBlocked(this.way)
-    return this.#tallyOutcome(cost > 0 || isBlocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
+    return this.#tally.count(cost > 0 || isBlocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
   }
 
   #decideWithoutRoom(): Outcome {
     this.way = NO_WAY
     count(this.#words, HEADER.NO_ROOM, 1)
-    return this.#tallyOutcome(this.arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM)
+    return this.#tally.count(this.arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM)
   }
 
   #finish(way: number, found: number, lo: number, hi: number, cost: number): Outcome {
@@ -383,15 +393,6 @@ export class InlineEngine implements Engine<InlineDecision> {
     // The figures of the decision are then those of the cell with this charge.
     if (this.#countsRefused && this.changes.penalizeWay(way, lo, hi, cost))
       this.#algorithm.observe(way, lo, hi)
-    return this.#tallyOutcome(Outcome.REFUSED)
-  }
-
-  #tallyOutcome(outcome: Outcome): Outcome {
-    if (outcome >= Outcome.UNCOUNTED) this.#tally.admit()
-    else if (this.isShadow) {
-      this.#tally.admitInShadow()
-      return Outcome.SHADOWED
-    } else this.#tally.refuse()
-    return outcome
+    return this.#tally.count(Outcome.REFUSED)
   }
 }

@@ -15,6 +15,7 @@ import {
 } from '../memory/request-ring.js'
 import { NativeRequestServer } from '../native/request-server.js'
 import { InlineEngine } from './inline.js'
+import { lastFigures } from './last-decision.js'
 import { writeDecision } from './pool-decision.js'
 import { RequestHandler } from './request-handler.js'
 import type { RingMemory } from './ring-transport.js'
@@ -97,9 +98,9 @@ export class OneRuleHandler extends RequestHandler {
     words[slot + LIMIT] = limit
     words[slot + OUTCOME] = outcome
     words[slot + WAY] = engine.way
-    words[slot + CHARGED_TICK] = engine.lastCharge.chargedTick
-    words[slot + REFUNDS] = engine.lastCharge.chargedStamp
-    const { remaining, retryAfterMs, resetMs } = engine.figuresOf(lo, hi, cost, limit, outcome)
+    words[slot + CHARGED_TICK] = engine.last.chargedTick
+    words[slot + REFUNDS] = engine.last.chargedStamp
+    const { remaining, retryAfterMs, resetMs } = lastFigures(engine, lo, hi, cost, limit, outcome)
     words[slot + REMAINING] = remaining
     const double = slot >>> 1
     doubles[double + RETRY_AFTER_MS] = retryAfterMs

@@ -1,3 +1,4 @@
+import { Outcome } from '../core/decision.js'
 import type { Arena } from '../memory/arena.js'
 import { countDecisions } from '../memory/statistics.js'
 
@@ -10,13 +11,15 @@ const DECISIONS_PER_FLUSH = 128
 /** Counts the decisions of one engine. Its methods are short, so that V8 inlines them in a decision. */
 export class Tally {
   readonly #arena: Arena | undefined
+  readonly #isShadow: boolean
   #allowed = 0
   #denied = 0
   #shadowDenied = 0
 
-  /** Without an arena the counts are dropped. */
-  constructor(arena: Arena | undefined) {
+  /** Without an arena the counts are dropped. `isShadow`: the rule has the option `shadow`. */
+  constructor(arena: Arena | undefined, isShadow = false) {
     this.#arena = arena
+    this.#isShadow = isShadow
   }
 
   admit(): void {
@@ -31,6 +34,16 @@ export class Tally {
   admitInShadow(): void {
     this.#shadowDenied++
     this.admit()
+  }
+
+  /** Counts an outcome, and returns it; or SHADOWED for a refusal by a rule with the option `shadow`. */
+  count(outcome: Outcome): Outcome {
+    if (outcome >= Outcome.UNCOUNTED) this.admit()
+    else if (this.#isShadow) {
+      this.admitInShadow()
+      return Outcome.SHADOWED
+    } else this.refuse()
+    return outcome
   }
 
   /** Counts decisions. A number below 0 takes back decisions that have been counted. */

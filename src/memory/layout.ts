@@ -235,9 +235,10 @@ export const NO_NOTE = 0
 
 /** A bucket or a node: lap. */
 export const LAP = 0xff000000 | 0
+export const LAP_SHIFT = 24
 export const LAPS = 256
 /** A bucket or a node: one lap. Adding it wraps around. */
-export const ONE_LAP = 1 << 24
+export const ONE_LAP = 1 << LAP_SHIFT
 /** A bucket: refund mark. */
 export const REFUNDS = 3 << 22
 export const ONE_REFUND = 1 << 22

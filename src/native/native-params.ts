@@ -43,9 +43,14 @@ export type NativeParams = Float64Array
 export const CALL = {
   /** Double: the clock's reading in milliseconds. The addon writes it if it reads the clock. */
   NOW_MS: 0,
-  /** Double: the span to sum (USAGE), or the moment of the refusal (RETRY_AFTER), in milliseconds. */
+  /**
+   * Double, in: the span to sum (USAGE), or the moment of the refusal (RETRY_AFTER), in milliseconds. Out,
+   * with FIGURES: `retryAfterMs`.
+   */
   MS: 1,
-  /** Double: the units found (USAGE), or the milliseconds to wait (RETRY_AFTER). */
+  /**
+   * Double, out: the units found (USAGE), or the milliseconds to wait (RETRY_AFTER). With FIGURES: `resetMs`.
+   */
   ANSWER: 2,
   OPERATION: 6,
   LO: 7,
@@ -63,15 +68,19 @@ export const CALL = {
   UNTIL: 17,
   /** In: 1: a refusal is UNANSWERED. It changes no count. */
   LEAVES_REFUSALS: 18,
+  /** Out, with FIGURES: the units left. */
+  REMAINING: 19,
+  /** The number of decisions that are to compute their figures (`FiguresDemand`). Each counts it down. */
+  DEMAND: 20,
 } as const
-export const CALL_WORDS = 20 // even, for the doubles
+export const CALL_WORDS = 22 // even, for the doubles
 /** CHECK decides by the limit in the header, CHECK_WITHIN by LIMIT. */
 export const OPERATION = { CHECK: 0, USAGE: 1, RETRY_AFTER: 2, CHECK_WITHIN: 3 } as const
 /**
  * UNANSWERED: the addon changed nothing, and TypeScript answers. DONE: the cost was admitted, or ANSWER is
- * set.
+ * set. FIGURES, a bit of DONE or REFUSED: the figures of the decision are set.
  */
-export const STATUS = { UNANSWERED: 0, REFUSED: 1, DONE: 2 } as const
+export const STATUS = { UNANSWERED: 0, REFUSED: 1, DONE: 2, FIGURES: 4 } as const
 
 /** Stands for a way where there is none. */
 export const NO_WAY = -1

@@ -67,7 +67,7 @@ export class NativeSeries {
     this.#run()
     words[CALL.READS_CLOCK] = 0 // the calls of one rule use this word, too
     let admitted = 0
-    while (admitted < this.#arenas.length && this.#statusOf(admitted) === STATUS.DONE) admitted++
+    while (admitted < this.#arenas.length && (this.#statusOf(admitted) & STATUS.DONE) !== 0) admitted++
     return admitted
   }
 
@@ -78,7 +78,7 @@ export class NativeSeries {
 
   /** Whether the last call refused by this rule. Otherwise TypeScript decides by it. */
   isRefusedBy(rule: number): boolean {
-    return this.#statusOf(rule) === STATUS.REFUSED
+    return (this.#statusOf(rule) & STATUS.REFUSED) !== 0
   }
 
   /** The reading of the last call, in milliseconds. */

@@ -1,5 +1,6 @@
 import { monotonicClock } from '../core/clock.js'
-import type { Decided } from '../core/decision.js'
+import type { Decided, InlineDecision } from '../core/decision.js'
+import type { FiguresDemand } from '../core/figures-demand.js'
 import type { Reading } from '../core/reading.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { COUNT } from '../memory/layout.js'
@@ -25,12 +26,17 @@ export class NativeSingle {
    * Returns undefined if there is no addon, or if the arena is in a file. With `call`, it uses
    * that part of the memory of a `NativeSeries`, and takes the time from `reading`.
    */
-  static for(arena: Arena, reading: Reading, call?: Int32Array): NativeSingle | undefined {
+  static for(
+    arena: Arena,
+    reading: Reading,
+    demand: FiguresDemand,
+    call?: Int32Array,
+  ): NativeSingle | undefined {
     const addon = arena.buffer instanceof SharedArrayBuffer ? addonForArena(arena) : undefined
-    return addon && new NativeSingle(addon, arena, reading, call)
+    return addon && new NativeSingle(addon, arena, reading, demand, call)
   }
 
-  constructor(addon: Addon, arena: Arena, reading: Reading, call?: Int32Array) {
+  constructor(addon: Addon, arena: Arena, reading: Reading, demand: FiguresDemand, call?: Int32Array) {
     this.#words = call ?? new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS))
     this.#doubles = doublesOf(this.#words)
     this.#reading = reading
@@ -38,6 +44,7 @@ export class NativeSingle {
     this.#words[CALL.READS_CLOCK] = this.#readsClock ? 1 : 0
     // TypeScript decides again what the addon refuses by a rule that charges or allows refusals.
     this.#words[CALL.LEAVES_REFUSALS] = changesRefusals(arena) ? 1 : 0
+    demand.countIn(this.#words.subarray(CALL.DEMAND, CALL.DEMAND + 1))
     this.#run = addon.single(arena.words, paramsFor(arena), this.#words)
   }
 
@@ -94,9 +101,15 @@ export class NativeSingle {
     this.#words[CALL.LIMIT] = limit
   }
 
-  /** The result of the last decision. */
-  get isAdmitted(): boolean {
-    return this.#words[CALL.STATUS] === STATUS.DONE
+  /** The result of the last decision: DONE (admitted) or REFUSED, and FIGURES if it computed them. */
+  get status(): number {
+    return this.#words[CALL.STATUS]!
+  }
+
+  /** Gives the decision the figures that were computed with it. */
+  giveFigures(decision: InlineDecision): void {
+    const doubles = this.#doubles
+    decision.show(this.#words[CALL.REMAINING]!, doubles[CALL.MS]!, doubles[CALL.ANSWER]!)
   }
 
   /** The way where the key was. */

@@ -1,4 +1,4 @@
-import { BUCKETS, COUNT, LAP, ONE_LAP, REFUNDS, TICK } from '../memory/layout.js'
+import { BUCKETS, COUNT, LAP, LAP_SHIFT, ONE_LAP, REFUNDS, TICK } from '../memory/layout.js'
 import { compareExchange, load, read, type Words } from '../memory/words.js'
 import { CHARGED, type Laps, type RangeSum, SWEEP_LAPS } from './range-sum.js'
 
@@ -28,21 +28,24 @@ export class Linear implements RangeSum {
    * Plain reads: the caller has loaded the admission word, and all that it counts was in the buckets before.
    */
   sum(base: number, slot: number, lap: number, length: number): number {
-    const words = this.#words
     const first = base + BUCKETS
-    const own = first + slot
-    const from = own - length + 1
+    const end = first + slot + 1
+    const from = end - length
+    if (from >= first) return this.#sumOf(from, end, lap)
+    const ringEnd = first + this.#ring
+    return this.#sumOf(first, end, lap) + this.#sumOf(from + this.#ring, ringEnd, (lap - ONE_LAP) & LAP)
+  }
+
+  /**
+   * The units of this lap in the words `from` to before `end`. Without a branch: the processor can't predict
+   * which buckets count.
+   */
+  #sumOf(from: number, end: number, lap: number): number {
+    const words = this.#words
     let sum = 0
-    for (let i = Math.max(from, first); i <= own; i++) {
-      const b = read(words, i)
-      if ((b & LAP) === lap) sum += b & COUNT
-    }
-    if (from >= first) return sum
-    const lapBefore = (lap - ONE_LAP) & LAP
-    const end = first + this.#ring
-    for (let i = from + this.#ring; i < end; i++) {
-      const b = read(words, i)
-      if ((b & LAP) === lapBefore) sum += b & COUNT
+    for (let i = from; i < end; i++) {
+      const x = read(words, i) ^ lap // without LAP if the bucket is of this lap
+      sum = (sum + (x & COUNT & (((x >>> LAP_SHIFT) - 1) >> 31))) | 0
     }
     return sum
   }

@@ -5,6 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { checkRule, type RuleOptions } from '#millrace/core/rule.js'
 import { InlineEngine } from '#millrace/engines/inline.js'
+import { lastFigures } from '#millrace/engines/last-decision.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { ADM, BUCKETS, CLAIMED, COUNT, STATE, shapeFor, TICK } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/random.js'
@@ -26,7 +27,7 @@ function foreseen(engine: InlineEngine, key: number, cost: number): { allowed: b
   engine.reading.take()
   const decision = engine.check(key, key, cost, -1)
   const { outcome, limit } = decision
-  const { remaining, retryAfterMs, resetMs } = engine.figuresOf(key, key, cost, limit, outcome)
+  const { remaining, retryAfterMs, resetMs } = lastFigures(engine, key, key, cost, limit, outcome)
   assert.equal(
     { remaining, retryAfterMs, resetMs },
     { remaining: decision.remaining, retryAfterMs: decision.retryAfterMs, resetMs: decision.resetMs },

@@ -21,6 +21,8 @@ interface Made {
   readonly behind: Int32Array | undefined
 }
 
+const { UNANSWERED, REFUSED, DONE, FIGURES } = STATUS
+const STATUSES: readonly number[] = [UNANSWERED, REFUSED, DONE, REFUSED | FIGURES, DONE | FIGURES]
 const MOST_KEPT = 20
 /** Enough for the largest arena. */
 const BYTES = 4 * 32_768
@@ -105,6 +107,7 @@ export class SingleCalls {
     call[CALL.WAY] = values.chance(0.5) ? -1 : values.chance(0.7) ? values.below(ways) : values.word()
     call[CALL.READS_CLOCK] = values.below(2)
     call[CALL.LEAVES_REFUSALS] = values.chance(0.8) ? 0 : 1
+    call[CALL.DEMAND] = values.chance(0.5) ? values.below(3) : 0
     if (values.chance(0.5)) {
       // The present words of the way, so that RETRY_AFTER finds the cell unchanged.
       const way = Math.min(Math.max(call[CALL.WAY]!, 0), ways - 1)
@@ -129,7 +132,7 @@ export class SingleCalls {
     if (behind === undefined) return undefined // another thread may have written the result
     if (behind.some((word) => word !== 0)) return 'wrote after the arena'
     for (const status of [call[CALL.STATUS], call[CALL_WORDS + CALL.STATUS]]) {
-      if (!Object.values(STATUS).includes(status as 0)) return `found ${status}`
+      if (!STATUSES.includes(status!)) return `found ${status}`
     }
     const isAnswered = call[CALL.STATUS] !== STATUS.UNANSWERED
     if (isAnswered) this.decided++
