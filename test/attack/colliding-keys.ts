@@ -2,6 +2,7 @@
 // hash of src/memory/hash.ts. It hashes the first words once for many keys, and rejects a key as soon as its
 // first set does not fit.
 import { Hasher } from '#millrace/memory/hash.js'
+import { HASH } from '#millrace/memory/layout.js'
 import type { PrintLine } from '../long-runs/progress.js'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_'
@@ -101,7 +102,7 @@ function search(
         lo = v1 ^ v3 || 1
         if (Math.floor((lo >>> 0) * sets * 2 ** -32) >= crowded) break
         v1 ^= 0xdd
-      } else if (round === 8 && setsOf(lo, v1 ^ v3, sets)[1] < crowded) found.push(i)
+      } else if (round === 8 && setsOf(lo, (v1 ^ v3) & HASH, sets)[1] < crowded) found.push(i)
     }
   }
   return found
