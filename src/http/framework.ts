@@ -1,0 +1,43 @@
+import type { Decision } from '../core/decision.js'
+
+/** The socket of a request. `remoteAddress` is undefined if the client has gone, or it is no IP socket. */
+export interface HttpSocket {
+  readonly remoteAddress?: string | undefined
+}
+
+/** Header values by their names in lower case, as Node.js has them. */
+export type HttpHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/**
+ * What Millrace reads of a request. The requests of Node.js (HTTP/1 and 2), Express and Fastify, and the
+ * context of Koa, have these fields.
+ */
+export interface HttpRequest {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  readonly headers: HttpHeaders
+  readonly socket: HttpSocket
+}
+
+/** Reads and writes the headers of a response. */
+export interface HeaderAccess<Response> {
+  set(response: Response, name: string, value: string): void
+  get(response: Response, name: string): string | undefined
+}
+
+/**
+ * A web framework: how the policy reaches the parts of its requests and responses. `Request` and `Response`
+ * are what the framework hands to the functions in a user's options.
+ */
+export interface Framework<Request, Response> extends HeaderAccess<Response> {
+  /** The part of a request that addresses and routes are read from. */
+  requestOf(request: Request): HttpRequest
+  /** Puts the decision where the framework's users look for it. */
+  keep(request: Request, decision: Decision): void
+  /** The decision that an earlier limiter has kept. */
+  kept(request: Request): Decision | undefined
+  /**
+   * Calls `done` once: with true when the response is sent whole, with false if the connection closed before.
+   */
+  onEnd(request: Request, response: Response, done: (isSent: boolean) => void): void
+}
