@@ -24,6 +24,7 @@ export type ErrorCode =
   | 'ERR_MILLRACE_WORKER_LOST'
   | 'ERR_MILLRACE_NO_THREADS'
   | 'ERR_MILLRACE_LIMITED'
+  | 'ERR_MILLRACE_NO_ADDRESS'
 
 /**
  * The error of every method of Millrace. It names the value at fault and the expected one.

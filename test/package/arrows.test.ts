@@ -1,4 +1,4 @@
-// Arrows point inward: limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory
+// Arrows point inward: http -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory
 // -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
@@ -16,6 +16,7 @@ const ARROWS: Record<string, string[]> = {
   'shared-file': ['native', 'memory', 'core'],
   engines: ['shared-file', 'native', 'algorithms', 'range-sum', 'memory', 'core'],
   limiter: ['shared-file', 'engines', 'algorithms', 'range-sum', 'memory', 'core'],
+  http: ['limiter', 'memory', 'core'],
 }
 
 const partOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : 'limiter')
