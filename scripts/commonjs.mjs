@@ -5,13 +5,12 @@
 // Imports become constants, `const { read } = require('./words.js')`. tsc would emit `(0,
 // words_js_1.read)(...)` at each use, which makes decisions slower.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'acorn'
 import { foldConstants } from './fold-constants.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const ENTRIES = ['index', 'internal']
 const META_URL = /\bimport\.meta\.url\b/g
 
 /** Writes dist/ of a package folder, which already has the declarations from tsc. */
@@ -26,11 +25,29 @@ export function writeCommonJS(folder) {
     writeFileSync(join(to, file), toCommonJS(code, file))
   }
   writeFileSync(join(to, 'package.json'), '{ "type": "commonjs" }\n')
-  for (const entry of ENTRIES) {
+  for (const entry of entriesOf(folder)) {
     const names = exportedNames(readFileSync(join(from, `${entry}.js`), 'utf8'))
-    writeFileSync(join(to, `${entry}.mjs`), `export { ${names.join(', ')} } from './${entry}.js'\n`)
-    writeFileSync(join(to, `${entry}.d.mts`), `export * from './${entry}.js'\n`)
+    const [module, types] = wrappersOf(names, `./${basename(entry)}.js`)
+    writeFileSync(join(to, `${entry}.mjs`), module)
+    writeFileSync(join(to, `${entry}.d.mts`), types)
   }
+}
+
+/** The files that the package exports, without their extension: `index`, `http/express`. */
+export function entriesOf(folder) {
+  const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  return Object.values(exports).flatMap(({ module }) =>
+    module === undefined ? [] : [module.slice('./esm/'.length, -'.js'.length)],
+  )
+}
+
+/** An ES module, and its types, with the names that a CommonJS file exports. */
+function wrappersOf(names, file) {
+  const others = names.filter((name) => name !== 'default')
+  const named = `export { ${others.join(', ')} } from '${file}'\n`
+  if (others.length === names.length) return [named, `export * from '${file}'\n`]
+  const whole = `import all from '${file}'\nexport default all.default\n`
+  return [named + whole, `export * from '${file}'\nexport { default } from '${file}'\n`]
 }
 
 /** Converts an ES module emitted by tsc. @throws Error for syntax that src/ does not use */
@@ -80,6 +97,8 @@ function boundNames(node, unsupported) {
   if (node.specifiers.length === 0) return ''
   const [first] = node.specifiers
   if (first.type === 'ImportNamespaceSpecifier') return `const ${first.local.name} = `
+  // Only CommonJS packages have a default export here: it is what `require` returns.
+  if (first.type === 'ImportDefaultSpecifier') return `const ${first.local.name} = `
   const names = node.specifiers.map((specifier) => {
     if (specifier.type !== 'ImportSpecifier') throw unsupported(node)
     const { imported, local } = specifier
@@ -92,11 +111,13 @@ function namesOf(declaration) {
   return (declaration.declarations ?? [declaration]).map(({ id }) => id.name)
 }
 
-/** The names that an entry exports; entries contain only re-exports. */
+/** The names that an entry exports. */
 function exportedNames(code) {
-  return parse(code, { ecmaVersion: 'latest', sourceType: 'module' }).body.flatMap((node) =>
-    node.specifiers.map(({ exported }) => exported.name),
-  )
+  return parse(code, { ecmaVersion: 'latest', sourceType: 'module' }).body.flatMap((node) => {
+    if (node.type !== 'ExportNamedDeclaration') return []
+    if (node.declaration) return namesOf(node.declaration)
+    return node.specifiers.map(({ exported }) => exported.name)
+  })
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) writeCommonJS(ROOT)

@@ -32,6 +32,8 @@ export interface HeaderAccess<Response> {
 export interface Framework<Request, Response> extends HeaderAccess<Response> {
   /** The part of a request that addresses and routes are read from. */
   requestOf(request: Request): HttpRequest
+  /** The whole path of a request, perhaps with a query: what routes are compared with. */
+  pathOf(request: Request): string
   /** Puts the decision where the framework's users look for it. */
   keep(request: Request, decision: Decision): void
   /** The decision that an earlier limiter has kept. */

@@ -5,6 +5,7 @@ import { dirname, join, posix } from 'node:path'
 import { publint } from 'publint'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { entriesOf } from '../commonjs.js'
 import { makeProject, runNode } from './project.js'
 import { root, sourcesIn } from './root.js'
 
@@ -30,7 +31,7 @@ test('the tarball has exactly the files that users need', () => {
     const name = file.slice(0, -'.ts'.length)
     return [`dist/${name}.js`, `dist/${name}.d.ts`, `esm/${name}.js`]
   })
-  const entries = ['index', 'internal'].flatMap((name) => [`dist/${name}.mjs`, `dist/${name}.d.mts`])
+  const entries = entriesOf(root).flatMap((name) => [`dist/${name}.mjs`, `dist/${name}.d.mts`])
   const documents = ['docs', 'examples'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())

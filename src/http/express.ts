@@ -1,0 +1,75 @@
+import type { NextFunction, Request, Response } from 'express'
+import type { Decision } from '../core/decision.js'
+import type { Framework } from './framework.js'
+import { nodeFramework, send } from './node-framework.js'
+import type { RateLimitOptions } from './options.js'
+import { GONE, Policy, type Step } from './policy.js'
+
+export type { Decision } from '../core/decision.js'
+export type { Standard } from './headers.js'
+export { type IpKey, type IpKeyOptions, ipKey } from './ip-key.js'
+export type { RateLimitOptions, RouteRules } from './options.js'
+export type { TrustProxy } from './trust-proxy.js'
+
+/** The options of {@link rateLimit} for Express. */
+export interface ExpressOptions extends RateLimitOptions<Request, Response> {
+  /**
+   * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
+   * @default a 429 with a problem document, or 403 for a banned key
+   */
+  handler?: (request: Request, response: Response, next: NextFunction, decision: Decision) => unknown
+}
+
+/** Limits requests: middleware for `app.use`, a router or a route. */
+export interface RateLimiter {
+  (request: Request, response: Response, next: NextFunction): void
+  /** Forgets what a key has used, and ends its ban. */
+  reset(key: string): Promise<void>
+  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
+  close(): Promise<void>
+}
+
+/** Express cuts the path of a router off `url`; routes are patterns of the whole path. */
+const expressFramework: Framework<Request, Response> = {
+  ...(nodeFramework as unknown as Framework<Request, Response>),
+  requestOf: (request) => request,
+  pathOf: ({ originalUrl }) => originalUrl,
+}
+
+/**
+ * Limits the requests of an Express app (4 and 5), by the client's address unless `key` says otherwise. The
+ * decision is at `request.rateLimit`.
+ * @param options the rule (`limit` and `window` at least), or `rules`, a `limiter`, or `routes`
+ * @returns the middleware
+ * @throws {MillraceError} the errors of `createLimiter`, and `ERR_MILLRACE_INVALID_OPTION`
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { rateLimit } from 'millrace/express'
+ *
+ * const app = express()
+ * app.use(rateLimit({ limit: 100, window: '1m' }))
+ * ```
+ */
+export function rateLimit(options: ExpressOptions): RateLimiter {
+  const { handler } = options
+  const policy = new Policy<Request, Response>(options, expressFramework)
+
+  const handlerWith = (next: NextFunction) =>
+    handler &&
+    ((request: Request, response: Response, decision: Decision) => handler(request, response, next, decision))
+  const finish = (step: Step, request: Request, response: Response, next: NextFunction): void => {
+    if (step === undefined) next()
+    else if (step !== GONE) policy.answer(step, request, response, handlerWith(next), send)
+  }
+  const limited = (request: Request, response: Response, next: NextFunction): void => {
+    const step = policy.admit(request, response)
+    if (step === undefined) next()
+    else if (step instanceof Promise) step.then((later) => finish(later, request, response, next)).catch(next)
+    else finish(step, request, response, next)
+  }
+  return Object.assign(limited, {
+    reset: (key: string) => policy.reset(key),
+    close: () => policy.close(),
+  })
+}

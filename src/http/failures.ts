@@ -1,0 +1,40 @@
+import type { RateLimitOptions } from './options.js'
+
+/** Warnings of one process: at most one in this time. A failing store fails for every request. */
+const WARN_EVERY_MS = 60_000
+
+/** Tells the operator why no decision could be made, and what then happens to the request. */
+export class Failures<Request> {
+  readonly #onError: RateLimitOptions<Request, never>['onError']
+  #warnedMs = Number.NEGATIVE_INFINITY
+
+  constructor(onError: RateLimitOptions<Request, never>['onError']) {
+    this.#onError = onError
+  }
+
+  /** Reports an error. Whether the request passes or fails. */
+  report(error: unknown, request: Request): 'pass' | 'fail' {
+    const onError = this.#onError
+    if (typeof onError !== 'function') {
+      this.#warn(error)
+      return onError ?? 'fail'
+    }
+    try {
+      return onError(error, request) === 'pass' ? 'pass' : 'fail'
+    } catch (own) {
+      this.#warn(own)
+      return 'fail'
+    }
+  }
+
+  #warn(error: unknown): void {
+    const nowMs = performance.now()
+    if (nowMs - this.#warnedMs < WARN_EVERY_MS) return
+    this.#warnedMs = nowMs
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    process.emitWarning(`rateLimit could not decide about a request: ${text}`, {
+      type: 'MillraceWarning',
+      code: 'MILLRACE_UNDECIDED',
+    })
+  }
+}

@@ -1,0 +1,143 @@
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { Decision } from '../core/decision.js'
+import type { Framework } from './framework.js'
+import { onEnd } from './node-framework.js'
+import { invalid, type RateLimitOptions, type RouteRules } from './options.js'
+import { GONE, Policy, type Refusal, type Step } from './policy.js'
+import { RouteGroups } from './route-groups.js'
+
+export type { Decision } from '../core/decision.js'
+export type { Standard } from './headers.js'
+export { type IpKey, type IpKeyOptions, ipKey } from './ip-key.js'
+export type { RateLimitOptions, RouteRules } from './options.js'
+export type { TrustProxy } from './trust-proxy.js'
+
+const HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
+
+/** The options of {@link rateLimit} for Fastify. */
+export interface FastifyOptions extends RateLimitOptions<FastifyRequest, FastifyReply> {
+  /**
+   * When requests are limited. A key from the body needs `'preHandler'`.
+   * @default 'onRequest', before the body is read
+   */
+  hook?: (typeof HOOKS)[number]
+  /**
+   * Whether all routes are limited, and requests that no route answers. If false: the routes with
+   * `config.rateLimit` only.
+   * @default true
+   */
+  global?: boolean
+  /**
+   * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
+   * @default a 429 with a problem document, or 403 for a banned key
+   */
+  handler?: (request: FastifyRequest, reply: FastifyReply, decision: Decision) => unknown
+}
+
+/** `config.rateLimit` of a route: rules of its own, `{}` for those of the plugin, or false for no limit. */
+export interface FastifyRouteRules extends RouteRules {
+  /** Routes with the same `groupId` count together, by the rules of the first one. */
+  groupId?: string
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The decision about this request; null if it was not limited. */
+    rateLimit: Decision | null
+  }
+  interface FastifyContextConfig {
+    rateLimit?: FastifyRouteRules | false
+  }
+  interface FastifyInstance {
+    /** Forgets what a key has used, and ends its ban. */
+    resetRateLimit(key: string): Promise<void>
+  }
+}
+
+const fastifyFramework: Framework<FastifyRequest, FastifyReply> = {
+  requestOf: ({ raw }) => raw,
+  pathOf: ({ url }) => url,
+  keep(request, decision) {
+    request.rateLimit = decision
+  },
+  kept: ({ rateLimit }) => rateLimit ?? undefined,
+  set(reply, name, value) {
+    reply.header(name, value)
+  },
+  get(reply, name) {
+    const value = reply.getHeader(name)
+    return value === undefined ? undefined : String(value)
+  },
+  onEnd(_, reply, done) {
+    onEnd(reply.raw, done)
+  },
+}
+
+function send(reply: FastifyReply, { status, contentType, body }: Refusal): void {
+  reply.code(status).header('content-type', contentType).send(body)
+}
+
+/**
+ * Limits the requests of a Fastify app (5), by the client's address unless `key` says otherwise. The decision
+ * is at `request.rateLimit`. It limits the routes of the instance that it is registered on, and requests that
+ * no route answers. The limiters are closed with the app.
+ * @param fastify the instance
+ * @param options the rule (`limit` and `window` at least), or `rules`, a `limiter`, or `routes`
+ * @param done called when the plugin is ready
+ * @throws {MillraceError} the errors of `createLimiter`, and `ERR_MILLRACE_INVALID_OPTION`
+ * @example
+ * ```ts
+ * import Fastify from 'fastify'
+ * import { rateLimit } from 'millrace/fastify'
+ *
+ * const app = Fastify()
+ * app.register(rateLimit, { limit: 100, window: '1m' })
+ * app.post('/login', { config: { rateLimit: { limit: 5, window: '15m' } } }, () => 'welcome')
+ * ```
+ */
+const rateLimit: FastifyPluginCallback<FastifyOptions> = (fastify, options, done) => {
+  const { handler, hook = 'onRequest', global = true } = options
+  if (!HOOKS.includes(hook)) throw invalid('hook', hook, HOOKS.map((name) => `'${name}'`).join(', '))
+  if (typeof global !== 'boolean') throw invalid('global', global, 'a boolean')
+  const policy = new Policy(options, fastifyFramework, ['hook', 'global'])
+  const groups = new RouteGroups(policy.limits)
+  if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', null)
+  if (!fastify.hasDecorator('resetRateLimit')) {
+    fastify.decorate('resetRateLimit', async (key: string) => policy.reset(key))
+  }
+
+  const finish = (step: Step, request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
+    if (step === undefined) next()
+    else if (step !== GONE) policy.answer(step, request, reply, handler, send)
+  }
+  fastify.addHook('onRoute', ({ config, url }) => {
+    const rules = config?.rateLimit
+    if (rules) groups.find(rules, `config.rateLimit of ${url}`) // a wrong rule fails here, and not at a request
+  })
+  const limit = (request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
+    const rules = request.routeOptions.config?.rateLimit
+    if (rules === false || (rules === undefined && !global)) {
+      next()
+      return
+    }
+    const own = rules && groups.find(rules, 'config.rateLimit')
+    const step = own === undefined ? policy.admit(request, reply) : policy.admitBy(own, request, reply)
+    if (step === undefined) next()
+    else if (step instanceof Promise) step.then((later) => finish(later, request, reply, next))
+    else finish(step, request, reply, next)
+  }
+  // The hooks have the same parameters, except preParsing, which is also given the body.
+  if (hook === 'preParsing') fastify.addHook(hook, (request, reply, _, next) => limit(request, reply, next))
+  else fastify.addHook(hook as 'onRequest', limit)
+  fastify.addHook('onClose', () => policy.close())
+  done()
+}
+
+// So that the hooks hold for the whole instance, and not for the plugin alone.
+Object.assign(rateLimit, {
+  [Symbol.for('skip-override')]: true,
+  [Symbol.for('fastify.display-name')]: 'millrace',
+  [Symbol.for('plugin-meta')]: { name: 'millrace', fastify: '5.x' },
+})
+
+export { rateLimit, rateLimit as default }

@@ -1,0 +1,141 @@
+import type { Decision } from '../core/decision.js'
+import type { Framework } from './framework.js'
+import { invalid, type RateLimitOptions } from './options.js'
+import { GONE, Policy, type Refusal } from './policy.js'
+import { httpRequestOf, pathOf } from './web-request.js'
+
+/** The options of a limit for a plain function of requests. `key` or `address` must be there. */
+export interface FetchOptions extends RateLimitOptions<Request, Response> {
+  /** The address of a client. */
+  address?: (request: Request) => string | undefined
+  /**
+   * Answers a refused request, in place of `statusCode` and `message`. The headers are set on its response.
+   * @default a 429 with a problem document, or 403 for a banned key
+   */
+  handler?: (request: Request, decision: Decision) => Response | Promise<Response>
+}
+
+/** A function that answers requests, such as a server's `fetch`. `rest` is what the server hands on. */
+export type FetchHandler<Rest extends unknown[]> = (
+  request: Request,
+  ...rest: Rest
+) => Response | Promise<Response>
+
+/** A limited {@link FetchHandler}. */
+export interface LimitedFetchHandler<Rest extends unknown[]> {
+  (request: Request, ...rest: Rest): Promise<Response>
+  /** Forgets what a key has used, and ends its ban. */
+  reset(key: string): Promise<void>
+  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
+  close(): Promise<void>
+}
+
+/** Where the decision of a request is kept, and the headers that the limiters of a chain have set. */
+interface Kept {
+  rateLimit?: Decision
+}
+const headersOf = new WeakMap<Request, Map<string, string>>()
+
+/** A request with the headers for its response, until there is one. */
+class Exchange {
+  readonly request: Request & Kept
+  readonly headers: Map<string, string>
+  response: Response | undefined
+  onEnd: ((isSent: boolean) => void) | undefined
+
+  constructor(request: Request) {
+    this.request = request
+    this.headers = headersOf.get(request) ?? new Map()
+    headersOf.set(request, this.headers)
+  }
+}
+
+const frameworkOf = (
+  addressOf: ((request: Request) => string | undefined) | undefined,
+): Framework<Exchange, Exchange> => ({
+  requestOf: ({ request }) => httpRequestOf(request, addressOf?.(request)),
+  pathOf: ({ request }) => pathOf(request),
+  keep({ request }, decision) {
+    request.rateLimit = decision
+  },
+  kept: ({ request }) => request.rateLimit,
+  set: ({ headers }, name, value) => void headers.set(name, value),
+  get: ({ headers }, name) => headers.get(name),
+  onEnd(exchange, _, done) {
+    const { signal } = exchange.request
+    signal.addEventListener('abort', () => done(false), { once: true })
+    exchange.onEnd = () => done(!signal.aborted)
+  },
+})
+
+/** Limits a plain function of requests. @see rateLimit of `millrace/hono` */
+export function limitFetch<Rest extends unknown[]>(
+  options: FetchOptions,
+  fetch: FetchHandler<Rest>,
+): LimitedFetchHandler<Rest> {
+  const { address, key, handler } = options
+  if (address === undefined && key === undefined) {
+    throw invalid(
+      'key',
+      key,
+      'a key function, or the option address: a Request does not have the address of its client',
+    )
+  }
+  const policy = new Policy(exchangeOptions(options), frameworkOf(address), ['address'])
+  const own =
+    handler &&
+    (async (exchange: Exchange, _: Exchange, decision: Decision) => {
+      exchange.response = await handler(exchange.request, decision)
+    })
+
+  const limited = async (request: Request, ...rest: Rest): Promise<Response> => {
+    const exchange = new Exchange(request)
+    const step = await policy.admit(exchange, exchange)
+    if (step === undefined) exchange.response = await fetch(request, ...rest)
+    else if (step === GONE) return new Response(null, { status: 499 })
+    else await policy.answer(step, exchange, exchange, own, send)
+    const response = withHeaders(exchange.response!, exchange.headers)
+    exchange.response = response
+    exchange.onEnd?.(true)
+    return response
+  }
+  return Object.assign(limited, {
+    reset: (name: string) => policy.reset(name),
+    close: () => policy.close(),
+  })
+}
+
+/** The same options for exchanges: each function is given what the user's types say. */
+function exchangeOptions(options: FetchOptions): RateLimitOptions<Exchange, Exchange> {
+  const { key, cost, skip, limit, message, onLimited, countIf, onError } = options
+  const own = {
+    ...(key && { key: ({ request }: Exchange) => key(request) }),
+    ...(cost && { cost: ({ request }: Exchange) => cost(request) }),
+    ...(skip && { skip: ({ request }: Exchange) => skip(request) }),
+    ...(typeof limit === 'function' && { limit: ({ request }: Exchange) => limit(request) }),
+    ...(typeof message === 'function' && {
+      message: ({ request }: Exchange, decision: Decision) => message(request, decision),
+    }),
+    ...(onLimited && {
+      onLimited: ({ request }: Exchange, decision: Decision) => onLimited(request, decision),
+    }),
+    ...(countIf && { countIf: ({ response }: Exchange) => countIf(response!) }),
+    ...(typeof onError === 'function' && {
+      onError: (error: unknown, { request }: Exchange) => onError(error, request),
+    }),
+  }
+  return { ...options, ...own } as unknown as RateLimitOptions<Exchange, Exchange>
+}
+
+function send(exchange: Exchange, { status, contentType, body }: Refusal): void {
+  const isHead = exchange.request.method === 'HEAD'
+  exchange.response = new Response(isHead ? null : body, { status, headers: { 'Content-Type': contentType } })
+}
+
+/** The response with these headers. The headers of a response from `fetch` can't be changed. */
+function withHeaders(response: Response, headers: ReadonlyMap<string, string>): Response {
+  if (headers.size === 0) return response
+  const own = new Response(response.body, response)
+  for (const [name, value] of headers) own.headers.set(name, value)
+  return own
+}

@@ -1,0 +1,197 @@
+import type { Context, MiddlewareHandler } from 'hono'
+import type { Decision } from '../core/decision.js'
+import {
+  type FetchHandler,
+  type FetchOptions,
+  type LimitedFetchHandler,
+  limitFetch,
+} from './fetch-handler.js'
+import type { Framework, HttpRequest } from './framework.js'
+import { onEnd } from './node-framework.js'
+import { invalid, type RateLimitOptions } from './options.js'
+import { GONE, Policy, type Refusal } from './policy.js'
+import { httpRequestOf, pathOf } from './web-request.js'
+
+export type { Decision } from '../core/decision.js'
+export type { FetchHandler, FetchOptions, LimitedFetchHandler } from './fetch-handler.js'
+export type { Standard } from './headers.js'
+export { type IpKey, type IpKeyOptions, ipKey } from './ip-key.js'
+export type { RateLimitOptions, RouteRules } from './options.js'
+export type { TrustProxy } from './trust-proxy.js'
+
+/** The options of {@link rateLimit} for Hono. `countIf` is given the context; its `res` is the response. */
+export interface HonoOptions extends RateLimitOptions<Context, Context> {
+  /**
+   * The address of a client, where the server is not `@hono/node-server`: such as
+   * `(context) => getConnInfo(context).remote.address` of your runtime.
+   * @default the address of Node.js's connection
+   */
+  address?: (context: Context) => string | undefined
+  /**
+   * Answers a refused request, in place of `statusCode` and `message`. The headers are set on the context.
+   * @default a 429 with a problem document, or 403 for a banned key
+   */
+  handler?: (context: Context, decision: Decision) => Response | Promise<Response>
+}
+
+/** Limits requests: middleware for `app.use` or a route. */
+export interface RateLimiter extends MiddlewareHandler {
+  /** Forgets what a key has used, and ends its ban. */
+  reset(key: string): Promise<void>
+  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
+  close(): Promise<void>
+}
+
+/** The variable of a context with its decision, and the field with the headers that were set. */
+const DECISION = 'rateLimit'
+const HEADERS = Symbol('millrace headers')
+
+/** A context of which nothing is known but what all contexts have. */
+interface Extended {
+  [HEADERS]?: Map<string, string>
+}
+
+/** What `@hono/node-server` hands to an app. */
+interface NodeBindings {
+  readonly incoming?: HttpRequest
+  readonly outgoing?: Parameters<typeof onEnd>[0]
+}
+
+class HonoFramework implements Framework<Context, Context> {
+  readonly #addressOf: ((context: Context) => string | undefined) | undefined
+
+  constructor(addressOf: ((context: Context) => string | undefined) | undefined) {
+    this.#addressOf = addressOf
+  }
+
+  requestOf(context: Context): HttpRequest {
+    const { incoming } = (context.env ?? {}) as NodeBindings
+    if (this.#addressOf === undefined && incoming !== undefined) return incoming
+    return httpRequestOf(context.req.raw, this.#addressOf?.(context))
+  }
+
+  pathOf(context: Context): string {
+    return pathOf(context.req.raw)
+  }
+
+  keep(context: Context, decision: Decision): void {
+    context.set(DECISION, decision)
+  }
+
+  kept(context: Context): Decision | undefined {
+    return context.get(DECISION)
+  }
+
+  set(context: Context, name: string, value: string): void {
+    context.header(name, value)
+    const own = context as Extended
+    own[HEADERS] ??= new Map()
+    own[HEADERS].set(name, value)
+  }
+
+  get(context: Context, name: string): string | undefined {
+    return (context as Extended)[HEADERS]?.get(name)
+  }
+
+  onEnd(context: Context, _: Context, done: (isSent: boolean) => void): void {
+    const { outgoing } = (context.env ?? {}) as NodeBindings
+    if (outgoing !== undefined) {
+      onEnd(outgoing, done)
+      return
+    }
+    // Outside of Node.js nothing says when a response has been sent, only that the client has gone.
+    const { signal } = context.req.raw
+    signal.addEventListener('abort', () => done(false), { once: true })
+    ends.set(context, () => done(!signal.aborted))
+  }
+}
+
+/** What to call when a response is made, where nothing says when it has been sent. */
+const ends = new WeakMap<Context, () => void>()
+
+function send(context: Context, { status, contentType, body }: Refusal): void {
+  context.res = new Response(context.req.method === 'HEAD' ? null : body, {
+    status,
+    headers: { 'Content-Type': contentType },
+  })
+}
+
+/** A handler of Hono may return a response of its own, which has not the headers of the context. */
+function addHeaders(context: Context): void {
+  const { [HEADERS]: headers } = context as Extended
+  if (headers === undefined) return
+  for (const [name, value] of headers) {
+    if (context.res.headers.get(name) !== value) context.header(name, value)
+  }
+}
+
+/**
+ * Limits the requests of a Hono app (4), by the client's address unless `key` says otherwise. The decision is
+ * at `context.get('rateLimit')`. On Node.js the address comes from `@hono/node-server`; elsewhere from the
+ * option `address`.
+ * @param options the rule (`limit` and `window` at least), or `rules`, a `limiter`, or `routes`
+ * @returns the middleware
+ * @throws {MillraceError} the errors of `createLimiter`, and `ERR_MILLRACE_INVALID_OPTION`
+ * @example
+ * ```ts
+ * import { Hono } from 'hono'
+ * import { rateLimit } from 'millrace/hono'
+ *
+ * const app = new Hono()
+ * app.use(rateLimit({ limit: 100, window: '1m' }))
+ * ```
+ */
+export function rateLimit(options: HonoOptions): RateLimiter
+/**
+ * Limits a function of web requests, such as the `fetch` of a server. A `Request` does not have the address of
+ * its client, so `key` or `address` must be there. The decision is at `request.rateLimit`.
+ * @param options the rule (`limit` and `window` at least), or `rules`, a `limiter`, or `routes`
+ * @param fetch answers the requests that pass. It is also given what the server hands on beside the request
+ * @returns the limited function
+ * @throws {MillraceError} the errors of `createLimiter`, and `ERR_MILLRACE_INVALID_OPTION`
+ * @example
+ * ```ts
+ * import { rateLimit } from 'millrace/hono'
+ *
+ * const key = (request: Request) => request.headers.get('x-api-key') ?? 'none'
+ * export default { fetch: rateLimit({ limit: 100, window: '1m', key }, () => new Response('hello')) }
+ * ```
+ */
+export function rateLimit<Rest extends unknown[]>(
+  options: FetchOptions,
+  fetch: FetchHandler<Rest>,
+): LimitedFetchHandler<Rest>
+export function rateLimit(
+  options: HonoOptions | FetchOptions,
+  fetch?: FetchHandler<unknown[]>,
+): RateLimiter | LimitedFetchHandler<unknown[]> {
+  return fetch === undefined ? limitHono(options as HonoOptions) : limitFetch(options as FetchOptions, fetch)
+}
+
+function limitHono(options: HonoOptions): RateLimiter {
+  const { address, handler } = options
+  checkAddress(address)
+  const policy = new Policy(options, new HonoFramework(address), ['address'])
+  const own =
+    handler &&
+    (async (context: Context, _: Context, decision: Decision) => {
+      context.res = await handler(context, decision)
+    })
+
+  const limited: MiddlewareHandler = async (context, next) => {
+    const step = await policy.admit(context, context)
+    if (step === undefined) await next()
+    else if (step === GONE) context.res = new Response(null, { status: 499 })
+    else await policy.answer(step, context, context, own, send)
+    addHeaders(context)
+    ends.get(context)?.()
+  }
+  return Object.assign(limited, {
+    reset: (key: string) => policy.reset(key),
+    close: () => policy.close(),
+  })
+}
+
+function checkAddress(address: unknown): void {
+  if (address !== undefined && typeof address !== 'function') throw invalid('address', address, 'a function')
+}

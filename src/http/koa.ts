@@ -1,0 +1,92 @@
+import type { Middleware, ParameterizedContext } from 'koa'
+import type { Decision } from '../core/decision.js'
+import type { Framework } from './framework.js'
+import { onEnd } from './node-framework.js'
+import type { RateLimitOptions } from './options.js'
+import { GONE, Policy, type Refusal, type Step } from './policy.js'
+
+export type { Decision } from '../core/decision.js'
+export type { Standard } from './headers.js'
+export { type IpKey, type IpKeyOptions, ipKey } from './ip-key.js'
+export type { RateLimitOptions, RouteRules } from './options.js'
+export type { TrustProxy } from './trust-proxy.js'
+
+/** The options of {@link rateLimit} for Koa. */
+export interface KoaOptions extends RateLimitOptions<ParameterizedContext, ParameterizedContext> {
+  /**
+   * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
+   * @default a 429 with a problem document, or 403 for a banned key
+   */
+  handler?: (context: ParameterizedContext, decision: Decision) => unknown
+}
+
+/** Limits requests: middleware for `app.use` or a router. */
+export interface RateLimiter extends Middleware {
+  /** Forgets what a key has used, and ends its ban. */
+  reset(key: string): Promise<void>
+  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
+  close(): Promise<void>
+}
+
+const koaFramework: Framework<ParameterizedContext, ParameterizedContext> = {
+  requestOf: ({ req }) => req,
+  pathOf: ({ originalUrl }) => originalUrl,
+  keep({ state }, decision) {
+    state.rateLimit = decision
+  },
+  kept: ({ state }) => state.rateLimit as Decision | undefined,
+  set({ res }, name, value) {
+    res.setHeader(name, value)
+  },
+  get({ res }, name) {
+    const value = res.getHeader(name)
+    return value === undefined ? undefined : String(value)
+  },
+  onEnd(_, { res }, done) {
+    onEnd(res, done)
+  },
+}
+
+function send(context: ParameterizedContext, { status, contentType, body }: Refusal): void {
+  context.status = status
+  context.set('Content-Type', contentType)
+  context.body = body
+}
+
+/**
+ * Limits the requests of a Koa app (3), by the client's address unless `key` says otherwise. The decision is
+ * at `context.state.rateLimit`.
+ * @param options the rule (`limit` and `window` at least), or `rules`, a `limiter`, or `routes`
+ * @returns the middleware
+ * @throws {MillraceError} the errors of `createLimiter`, and `ERR_MILLRACE_INVALID_OPTION`
+ * @example
+ * ```ts
+ * import Koa from 'koa'
+ * import { rateLimit } from 'millrace/koa'
+ *
+ * const app = new Koa()
+ * app.use(rateLimit({ limit: 100, window: '1m' }))
+ * ```
+ */
+export function rateLimit(options: KoaOptions): RateLimiter {
+  const { handler } = options
+  const policy = new Policy(options, koaFramework)
+  const own =
+    handler && ((context: ParameterizedContext, _: unknown, decision: Decision) => handler(context, decision))
+
+  const finish = async (step: Step, context: ParameterizedContext, next: () => Promise<unknown>) => {
+    if (step === undefined) await next()
+    else if (step !== GONE) await policy.answer(step, context, context, own, send)
+  }
+  const limited = (context: ParameterizedContext, next: () => Promise<unknown>) => {
+    const step = policy.admit(context, context)
+    if (step === undefined) return next()
+    return step instanceof Promise
+      ? step.then((later) => finish(later, context, next))
+      : finish(step, context, next)
+  }
+  return Object.assign(limited, {
+    reset: (key: string) => policy.reset(key),
+    close: () => policy.close(),
+  }) as RateLimiter
+}

@@ -1,0 +1,233 @@
+/** The options of every `rateLimit`, and their checks. */
+import type { AsyncLimiter } from '../async-limiter.js'
+import type { Decision } from '../core/decision.js'
+import type { Duration } from '../core/duration.js'
+import { parseDuration } from '../core/duration.js'
+import { MillraceError } from '../core/errors.js'
+import type { RuleOptions } from '../core/rule.js'
+import type { Size } from '../core/sizes.js'
+import type { EngineChoice, TableOptions } from '../create.js'
+import type { Limiter } from '../limiter.js'
+import type { Standard } from './headers.js'
+import type { TrustProxy } from './trust-proxy.js'
+
+/** A value, or a promise of it. */
+export type Awaitable<T> = T | Promise<T>
+
+/** The limits of one call: one limit, or with several rules an object with limits by their names. */
+export type CallLimits = Size | Readonly<Record<string, Size>>
+
+/** Where the counts live and where decisions run: the options of `createLimiter` beside its rules. */
+export interface EngineOptions extends Omit<TableOptions, 'engine'>, EngineChoice<'inline' | 'pool'> {}
+
+/** The rules of a route: one rule, or `rules`, or a limiter. */
+export interface RouteRules extends Partial<Omit<RuleOptions, 'shadow'>> {
+  /** Several rules at once, in place of `limit` and `window`. */
+  rules?: readonly RuleOptions[]
+  /** A limiter that exists, in place of rules. */
+  limiter?: Limiter | AsyncLimiter
+}
+
+/**
+ * The options of `rateLimit`, which are the same in every framework. `Request` and `Response` are what the
+ * framework hands to your functions. A function that may return a promise is awaited; without a promise, and
+ * with an inline limiter, the middleware stays synchronous.
+ */
+export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit<RouteRules, 'limit'> {
+  /**
+   * How many units a key may use in any window. As a function: the limit of this request, such as that of the
+   * customer's plan; all limits of a key count the same units. With several rules or a `limiter`, the function
+   * may return an object with limits by the names of rules, or undefined for the limits of the rules.
+   */
+  limit?: Size | ((request: Request) => Awaitable<CallLimits | undefined>)
+  /**
+   * The key that is limited: a string of 1 or more characters.
+   * @default `ipKey()`: the client's address
+   */
+  key?: (request: Request) => Awaitable<string>
+  /**
+   * How far the headers `X-Forwarded-For` are trusted, for the default key and for `allow` and `deny`: see
+   * {@link ipKey}.
+   * @default false: the address of the connection
+   */
+  trustProxy?: TrustProxy
+  /**
+   * How many bits of an IPv6 address the default key has: 32 to 128.
+   * @default 56
+   */
+  ipv6Subnet?: number
+  /**
+   * The units that this request costs: an integer of 0 or more.
+   * @default 1
+   */
+  cost?: (request: Request) => Awaitable<number>
+  /** Whether to pass this request on without a decision. */
+  skip?: (request: Request) => Awaitable<boolean>
+  /** Addresses and ranges, such as `'10.0.0.0/8'`, that are not limited. */
+  allow?: readonly string[]
+  /** Addresses and ranges that are refused with status 403. */
+  deny?: readonly string[]
+  /**
+   * Requests whose header `User-Agent` matches one of these are not limited. Any client can send any header:
+   * use it for what only looks, such as a health check.
+   */
+  ignoreUserAgents?: readonly RegExp[]
+  /**
+   * Rules of their own for routes, in place of the others: `'POST /login': { limit: 5, window: '15m' }`. The
+   * method may be left out. A path may have parameters (`/users/:id`) and may end in `*`. Of several that
+   * match, the one with the longest fixed beginning holds. `false`: not limited.
+   */
+  routes?: Readonly<Record<string, RouteRules | false>>
+  /**
+   * The status of a refusal.
+   * @default 429
+   */
+  statusCode?: number
+  /**
+   * The body of a refusal: text, or an object for JSON, or a function that returns one of them.
+   * @default a problem document (`application/problem+json`), or text or HTML by the header `Accept`
+   */
+  message?: string | object | ((request: Request, decision: Decision) => string | object)
+  /** Is called for each request over its limit, for logs and metrics; also with `shadow` and `delay`. */
+  onLimited?: (request: Request, decision: Decision) => void
+  /**
+   * Whether a response counts. The request is charged before it is handled, and the charge is given back if
+   * this returns false: `(response) => response.statusCode >= 400` counts failures only. A request whose
+   * connection closes before its response is sent stays charged.
+   */
+  countIf?: (response: Response) => boolean
+  /**
+   * Bans a key for the time `for` once it was refused `after` times in a window: status 403.
+   * @default refused keys are not banned
+   */
+  ban?: { after: number; for: Duration }
+  /**
+   * Slows down instead of refusing: above `after` units, each request waits `ms` longer than the one before,
+   * up to `max`.
+   * @default requests over the limit are refused
+   */
+  delay?: { after: number; ms: Duration; max?: Duration }
+  /**
+   * Decides and counts, but refuses nothing and sets no headers. `onLimited` is called for the requests that
+   * would have been refused.
+   * @default false
+   */
+  shadow?: boolean
+  /**
+   * What happens to a request when no decision could be made, because a function of these options threw, a
+   * worker was lost or a store is down: `'fail'` answers 503, `'pass'` passes it on. A function is given the
+   * error and returns one of the two.
+   * @default 'fail', with a warning of the process at most once a minute
+   */
+  onError?: 'pass' | 'fail' | ((error: unknown, request: Request) => 'pass' | 'fail')
+  /**
+   * The form of the response's headers; false for none except `Retry-After`.
+   * @default 'draft-11', the IETF draft `draft-ietf-httpapi-ratelimit-headers-11`
+   */
+  standard?: Standard
+  /**
+   * Whether to name the headers in `Access-Control-Expose-Headers`, so that pages of other origins can read
+   * them.
+   * @default false
+   */
+  exposeHeaders?: boolean
+}
+
+/** The names of the options that every framework has, beside those of a limiter. */
+export const HTTP_OPTIONS: readonly string[] = [
+  'limiter',
+  'key',
+  'trustProxy',
+  'ipv6Subnet',
+  'cost',
+  'skip',
+  'allow',
+  'deny',
+  'ignoreUserAgents',
+  'routes',
+  'statusCode',
+  'message',
+  'handler',
+  'onLimited',
+  'countIf',
+  'ban',
+  'delay',
+  'shadow',
+  'onError',
+  'standard',
+  'exposeHeaders',
+]
+
+const FUNCTIONS = ['key', 'cost', 'skip', 'handler', 'onLimited', 'countIf'] as const
+/** The longest delay of a timer: 2^31 - 1 ms. A longer one would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+const DEFAULT_MAX_DELAY_MS = 30_000
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for an option that is not as its type says */
+export function checkHttpOptions(options: Readonly<Record<string, unknown>>): void {
+  for (const name of FUNCTIONS) {
+    const value = options[name]
+    if (value !== undefined && typeof value !== 'function') throw invalid(name, value, 'a function')
+  }
+  const { ignoreUserAgents, statusCode, message, onError, shadow, exposeHeaders } = options
+  if (ignoreUserAgents !== undefined && !isListOfPatterns(ignoreUserAgents)) {
+    throw invalid('ignoreUserAgents', ignoreUserAgents, 'an array of regular expressions')
+  }
+  if (statusCode !== undefined && !isErrorStatus(statusCode)) {
+    throw invalid('statusCode', statusCode, 'an integer from 400 to 599')
+  }
+  if (message !== undefined && !['string', 'object', 'function'].includes(typeof message)) {
+    throw invalid('message', message, 'a string, an object or a function')
+  }
+  if (onError !== undefined && onError !== 'pass' && onError !== 'fail' && typeof onError !== 'function') {
+    throw invalid('onError', onError, "'pass', 'fail' or a function")
+  }
+  for (const [name, value] of Object.entries({ shadow, exposeHeaders })) {
+    if (value !== undefined && typeof value !== 'boolean') throw invalid(name, value, 'a boolean')
+  }
+}
+
+/** `ban`, checked, in milliseconds. */
+export function checkBan(ban: unknown): { readonly after: number; readonly forMs: number } | undefined {
+  if (ban === undefined) return undefined
+  const { after, for: duration } = objectOf(ban, 'ban', ['after', 'for'])
+  if (!Number.isInteger(after) || (after as number) < 1) {
+    throw invalid('ban.after', after, 'an integer of 1 or more')
+  }
+  const forMs = duration === Number.POSITIVE_INFINITY ? duration : parseDuration(duration, 'ban.for')
+  return { after: after as number, forMs: forMs as number }
+}
+
+/** `delay`, checked, in milliseconds. */
+export function checkDelay(
+  delay: unknown,
+): { readonly after: number; readonly ms: number; readonly maxMs: number } | undefined {
+  if (delay === undefined) return undefined
+  const { after, ms, max = DEFAULT_MAX_DELAY_MS } = objectOf(delay, 'delay', ['after', 'ms', 'max'])
+  if (!Number.isInteger(after) || (after as number) < 0) {
+    throw invalid('delay.after', after, 'an integer of 0 or more')
+  }
+  const maxMs = parseDuration(max, 'delay.max')
+  if (maxMs > MAX_TIMER_MS) throw invalid('delay.max', max, 'at most 24 days')
+  return { after: after as number, ms: parseDuration(ms, 'delay.ms'), maxMs }
+}
+
+function objectOf(value: unknown, option: string, names: readonly string[]): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) {
+    throw invalid(option, value, `an object with ${names.join(', ')}`)
+  }
+  for (const name of Object.keys(value)) {
+    if (!names.includes(name)) throw invalid(option, name, `only ${names.join(', ')}`)
+  }
+  return value as Record<string, unknown>
+}
+
+const isListOfPatterns = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((pattern) => pattern instanceof RegExp)
+
+const isErrorStatus = (status: unknown): boolean =>
+  Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
+
+export function invalid(option: string, value: unknown, expected: string): MillraceError {
+  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
+}

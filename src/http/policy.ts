@@ -1,0 +1,304 @@
+import type { AsyncLimiter } from '../async-limiter.js'
+import type { Decision } from '../core/decision.js'
+import type { Limiter } from '../limiter.js'
+import type { Key } from '../memory/keys.js'
+import { AddressList } from './address-list.js'
+import { Bans } from './bans.js'
+import type { Delays } from './delays.js'
+import { delaysOf } from './delays.js'
+import { Failures } from './failures.js'
+import type { Framework, HttpRequest } from './framework.js'
+import { type IpKey, ipKey, isIpKey } from './ip-key.js'
+import {
+  type Awaitable,
+  type CallLimits,
+  checkHttpOptions,
+  invalid,
+  type RateLimitOptions,
+} from './options.js'
+import { type Answer, Answers } from './problem.js'
+import { type RouteLimit, RouteLimits } from './route-limits.js'
+
+/** The connection has closed while the request was delayed: nobody waits for an answer. */
+export const GONE = Symbol('the connection has closed')
+
+/** The answer to a request that does not pass. `decision` is that of a refusal by the limit or a ban. */
+export interface Refusal extends Answer {
+  readonly decision?: Decision
+}
+
+/** What to do with a request: undefined to pass it on, an answer to send, or GONE. */
+export type Step = Refusal | typeof GONE | undefined
+
+/** The option `handler`: answers a refused request in the framework's own way. */
+type Handler<Request, Response> = (request: Request, response: Response, decision: Decision) => unknown
+
+const isPromise = <T>(value: T | Promise<T>): value is Promise<T> =>
+  typeof value === 'object' && value !== null && typeof (value as Promise<T>).then === 'function'
+
+/** The longest key that a limiter accepts. A client that sends a longer one is limited by its beginning. */
+const MAX_KEY_LENGTH = 65_536
+
+/**
+ * Decides the requests of one `rateLimit`, in any framework. It stays synchronous while the limiter and the
+ * functions of the options are, and makes no object, closure or promise for an admitted request beside the
+ * decision.
+ */
+export class Policy<Request, Response> {
+  readonly #framework: Framework<Request, Response>
+  readonly #options: RateLimitOptions<Request, Response>
+  readonly #limits: RouteLimits<Response>
+  readonly #address: IpKey
+  /** The default key; undefined for a key function of the user. */
+  readonly #ipKey: IpKey | undefined
+  readonly #key: (request: Request) => Awaitable<string>
+  readonly #allow: AddressList | undefined
+  readonly #deny: AddressList | undefined
+  readonly #hasGate: boolean
+  readonly #answers: Answers<Request>
+  readonly #bans: Bans | undefined
+  readonly #delays: Delays | undefined
+  readonly #failures: Failures<Request>
+  readonly #isShadow: boolean
+  readonly #exposesHeaders: boolean
+
+  /**
+   * @param own the names of options that only this framework has
+   * @throws MillraceError for an option that is wrong
+   */
+  constructor(
+    options: RateLimitOptions<Request, Response>,
+    framework: Framework<Request, Response>,
+    own: readonly string[] = [],
+  ) {
+    checkHttpOptions(options as Readonly<Record<string, unknown>>)
+    const { trustProxy, ipv6Subnet, key, allow, deny, skip, ignoreUserAgents } = options
+    this.#framework = framework
+    this.#options = options
+    this.#limits = new RouteLimits(options, framework, own)
+    this.#ipKey = key === undefined ? ipKey({ trustProxy, ipv6Subnet }) : isIpKey(key) ? key : undefined
+    this.#address = this.#ipKey ?? ipKey({ trustProxy, ipv6Subnet })
+    if (this.#ipKey !== undefined && key !== undefined) checkNoAddressOptions(options)
+    this.#key = key as (request: Request) => Awaitable<string>
+    this.#allow = allow === undefined ? undefined : new AddressList(allow, 'allow')
+    this.#deny = deny === undefined ? undefined : new AddressList(deny, 'deny')
+    this.#hasGate = [skip, ignoreUserAgents, allow, deny].some((option) => option !== undefined)
+    this.#answers = new Answers<Request>(options)
+    this.#bans = Bans.of(options, this.#limits)
+    this.#delays = delaysOf(options.delay)
+    this.#failures = new Failures(options.onError)
+    this.#isShadow = options.shadow === true
+    this.#exposesHeaders = options.exposeHeaders === true
+  }
+
+  /** The rules of all routes. A framework adds those that it declares in its own way, for {@link admitBy}. */
+  get limits(): RouteLimits<Response> {
+    return this.#limits
+  }
+
+  /** Decides a request, and sets the headers of its response. Never throws, and the promise never rejects. */
+  admit(request: Request, response: Response): Step | Promise<Step> {
+    const limit = this.#limits.hasRoutes ? this.#find(request) : this.#limits.others
+    return limit === undefined ? undefined : this.admitBy(limit, request, response)
+  }
+
+  /** The same by the rules of a given route. */
+  admitBy(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
+    try {
+      const step = this.#hasGate
+        ? this.#enter(limit, request, response)
+        : this.#decide(limit, request, response)
+      return isPromise(step) ? step.catch((error) => this.#failed(error, request)) : step
+    } catch (error) {
+      return this.#failed(error, request)
+    }
+  }
+
+  /**
+   * Answers a request by the option `handler`, else by `send`. If the handler fails, the answer is 503. A
+   * promise does not reject.
+   */
+  answer(
+    refusal: Refusal,
+    request: Request,
+    response: Response,
+    handler: Handler<Request, Response> | undefined,
+    send: (response: Response, refusal: Refusal) => void,
+  ): void | Promise<void> {
+    const { decision } = refusal
+    if (handler === undefined || decision === undefined) return send(response, refusal)
+    const fail = (error: unknown): void => {
+      this.#failures.report(error, request)
+      send(response, this.#answers.unavailable(this.#framework.requestOf(request)))
+    }
+    try {
+      const handled = handler(request, response, decision)
+      if (isPromise(handled)) return (handled as Promise<void>).catch(fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  /** Forgets what a key has used, in all routes, and ends its ban. */
+  async reset(key: string): Promise<void> {
+    await Promise.all(this.#limits.all().map(({ limiter }) => limiter.clear(key)))
+    this.#bans?.forget(key)
+  }
+
+  /** Closes the limiters that were made from the options. */
+  async close(): Promise<void> {
+    await Promise.all([this.#limits.close(), this.#bans?.close()])
+  }
+
+  #find(request: Request): RouteLimit<Response> | undefined {
+    const { method } = this.#framework.requestOf(request)
+    return this.#limits.find(method, this.#framework.pathOf(request))
+  }
+
+  #enter(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
+    const raw = this.#framework.requestOf(request)
+    if (this.#allow !== undefined || this.#deny !== undefined) {
+      const address = this.#address.addressOf(raw)
+      if (this.#deny?.has(address)) return this.#answers.denied(raw)
+      if (this.#allow?.has(address)) return undefined
+    }
+    const { ignoreUserAgents, skip } = this.#options
+    if (ignoreUserAgents !== undefined && isIgnored(raw, ignoreUserAgents)) return undefined
+    const isSkipped = skip?.(request) ?? false
+    if (isPromise(isSkipped)) {
+      return isSkipped.then((skipped) => (skipped ? undefined : this.#decide(limit, request, response)))
+    }
+    return isSkipped ? undefined : this.#decide(limit, request, response)
+  }
+
+  #decide(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
+    const { cost, limit: ownLimit } = this.#options
+    const key = this.#keyOf(limit, request)
+    const units = cost === undefined ? 1 : cost(request)
+    const own = typeof ownLimit === 'function' && limit.takesOwnLimit ? ownLimit(request) : undefined
+    if (isPromise(key) || isPromise(units) || isPromise(own)) {
+      return Promise.all([key, units, own]).then((values) => this.#check(limit, request, response, ...values))
+    }
+    return this.#check(limit, request, response, key, units, own)
+  }
+
+  /** The key of a request. By the connection's address it is a handle, which is hashed once a connection. */
+  #keyOf(limit: RouteLimit<Response>, request: Request): Awaitable<Key> {
+    const own = this.#ipKey
+    if (own === undefined) return this.#key(request)
+    return limit.keyOf(own, this.#framework.requestOf(request))
+  }
+
+  #check(
+    limit: RouteLimit<Response>,
+    request: Request,
+    response: Response,
+    key: Key,
+    cost: number,
+    ownLimit: CallLimits | undefined,
+  ): Step | Promise<Step> {
+    const checked =
+      typeof key === 'string' && key.length > MAX_KEY_LENGTH ? key.slice(0, MAX_KEY_LENGTH) : key
+    const { limiter } = limit
+    const decision =
+      ownLimit === undefined && !limit.needsOwnLimit
+        ? limiter.check(checked, cost)
+        : limiter.check(checked, cost, limit.checkOwnLimit(ownLimit))
+    if (isPromise(decision)) {
+      return decision.then((made) => this.#conclude(limit, request, response, checked, made))
+    }
+    return this.#conclude(limit, request, response, checked, decision)
+  }
+
+  #conclude(
+    limit: RouteLimit<Response>,
+    request: Request,
+    response: Response,
+    key: Key,
+    decision: Decision,
+  ): Step | Promise<Step> {
+    const framework = this.#framework
+    const follows = framework.kept(request) !== undefined
+    framework.keep(request, decision)
+    if (!this.#isShadow) {
+      limit.headers.write(response, decision, follows)
+      if (this.#exposesHeaders) limit.headers.expose(response)
+    }
+    if (!decision.allowed) return this.#refuse(limit, request, response, key, decision)
+    if (this.#options.countIf !== undefined) this.#countLater(limit.limiter, request, response, decision)
+    return this.#delays === undefined
+      ? undefined
+      : this.#delay(this.#delays.afterAdmission(decision), request, response)
+  }
+
+  #refuse(
+    limit: RouteLimit<Response>,
+    request: Request,
+    response: Response,
+    key: Key,
+    decision: Decision,
+  ): Step | Promise<Step> {
+    this.#options.onLimited?.(request, decision)
+    if (this.#isShadow) return undefined
+    if (this.#delays !== undefined) return this.#delay(this.#delays.afterRefusal(decision), request, response)
+    limit.headers.writeRetryAfter(response, decision)
+    const raw = this.#framework.requestOf(request)
+    const isBanned = this.#bans?.judge(limit.limiter, key as string) ?? false
+    if (isPromise(isBanned)) {
+      return isBanned.then((banned) => this.#answers.refused(request, raw, decision, banned))
+    }
+    return this.#answers.refused(request, raw, decision, isBanned)
+  }
+
+  /** Waits, and gives up when the connection closes. */
+  #delay(ms: number, request: Request, response: Response): Step | Promise<Step> {
+    if (ms === 0) return undefined
+    return new Promise<Step>((resolve) => {
+      const timer = setTimeout(() => resolve(undefined), ms)
+      this.#framework.onEnd(request, response, () => {
+        clearTimeout(timer)
+        resolve(GONE)
+      })
+    })
+  }
+
+  #countLater(
+    limiter: Limiter | AsyncLimiter,
+    request: Request,
+    response: Response,
+    decision: Decision,
+  ): void {
+    this.#framework.onEnd(request, response, (isSent) => {
+      try {
+        if (!isSent || this.#options.countIf!(response)) return
+        const given = limiter.refund(decision)
+        if (isPromise(given)) given.catch((error) => this.#failures.report(error, request))
+      } catch (error) {
+        this.#failures.report(error, request)
+      }
+    })
+  }
+
+  #failed(error: unknown, request: Request): Step {
+    if (this.#failures.report(error, request) === 'pass') return undefined
+    return this.#answers.unavailable(this.#framework.requestOf(request))
+  }
+}
+
+function isIgnored({ headers }: HttpRequest, patterns: readonly RegExp[]): boolean {
+  const agent = headers['user-agent']
+  return typeof agent === 'string' && patterns.some((pattern) => pattern.test(agent))
+}
+
+/** The options of `ipKey` stand in one place only. */
+function checkNoAddressOptions({
+  trustProxy,
+  ipv6Subnet,
+}: {
+  trustProxy?: unknown
+  ipv6Subnet?: unknown
+}): void {
+  for (const [name, value] of Object.entries({ trustProxy, ipv6Subnet })) {
+    if (value !== undefined) throw invalid(name, value, 'no value beside key: ipKey(...), which has its own')
+  }
+}

@@ -1,0 +1,40 @@
+import type { Decision } from 'millrace'
+import type { RateLimitOptions } from 'millrace/http'
+
+/** The options of any framework. Its requests and responses are of its own types. */
+// biome-ignore lint/suspicious/noExplicitAny: the suite reaches them only through the driver
+export type AnyOptions = RateLimitOptions<any, any>
+
+/** A server that is being tested. */
+export interface Served {
+  readonly url: string
+  reset(key: string): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * A framework under test. Its server has these routes, behind `rateLimit`:
+ *
+ *     GET /           'hello'
+ *     GET /decision   the kept decision as JSON, or null
+ *     GET /status/:n  status n
+ *     GET /hang       no response, as long as the client waits
+ *     POST /login     status 401
+ */
+export interface FrameworkDriver {
+  readonly name: string
+  /** Whether the framework answers plain requests without a server, with no socket to take an address from. */
+  readonly hasNoSocket?: true
+  /** Several sets of options: several limiters in one chain. */
+  serve(...chain: readonly AnyOptions[]): Promise<Served>
+  /** A header of the framework's request. */
+  header(request: unknown, name: string): string | undefined
+  /** The status of what the framework hands to `countIf`. */
+  statusOf(response: unknown): number
+  /** The option `handler` that answers 418 with the name of the deciding rule as text. */
+  teapot(): Pick<AnyOptions & { handler: unknown }, 'handler'>
+}
+
+/** The body of `GET /decision`. */
+export const decisionBody = (decision: Decision | undefined): string =>
+  JSON.stringify(decision?.toJSON() ?? null)

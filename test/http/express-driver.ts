@@ -1,0 +1,39 @@
+import { createServer } from 'node:http'
+import type express from 'express'
+import type { NextFunction, Request, Response } from 'express'
+import { rateLimit } from 'millrace/express'
+import { decisionBody, type FrameworkDriver } from './driver.js'
+import { listen, shut } from './serve.js'
+
+type Kept = { rateLimit?: Parameters<typeof decisionBody>[0] }
+
+/** Express 4 or 5. */
+export const expressDriver = (name: string, create: typeof express): FrameworkDriver => ({
+  name,
+  async serve(...chain) {
+    const app = create()
+    const limiters = chain.map((options) => rateLimit(options))
+    for (const limiter of limiters) app.use(limiter)
+    app.get('/', (_, response) => void response.send('hello'))
+    app.get('/decision', (request, response) => void response.end(decisionBody((request as Kept).rateLimit)))
+    app.get('/status/:n', ({ params }, response) => void response.status(Number(params.n)).end())
+    app.get('/hang', () => {})
+    app.post('/login', (_, response) => void response.status(401).end())
+    const server = createServer(app)
+    return {
+      url: await listen(server),
+      reset: (key) => limiters[0]!.reset(key),
+      async close() {
+        await shut(server)
+        await Promise.all(limiters.map((limiter) => limiter.close()))
+      },
+    }
+  },
+  header: (request, name) => (request as Request).get(name),
+  statusOf: (response) => (response as Response).statusCode,
+  teapot: () => ({
+    handler(_: Request, response: Response, __: NextFunction, { rule }: { rule: string }) {
+      response.status(418).type('text/plain').send(rule)
+    },
+  }),
+})
