@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../core/decision.js'
 import type { Framework } from './framework.js'
 import { onEnd } from './node-framework.js'
@@ -96,6 +96,15 @@ function send(reply: FastifyReply, { status, contentType, body }: Refusal): void
  * ```
  */
 const rateLimit: FastifyPluginCallback<FastifyOptions> = (fastify, options, done) => {
+  try {
+    install(fastify, options)
+    done()
+  } catch (error) {
+    done(error as Error) // Fastify does not catch what a plugin throws
+  }
+}
+
+function install(fastify: FastifyInstance, options: FastifyOptions): void {
   const { handler, hook = 'onRequest', global = true } = options
   if (!HOOKS.includes(hook)) throw invalid('hook', hook, HOOKS.map((name) => `'${name}'`).join(', '))
   if (typeof global !== 'boolean') throw invalid('global', global, 'a boolean')
@@ -130,7 +139,6 @@ const rateLimit: FastifyPluginCallback<FastifyOptions> = (fastify, options, done
   if (hook === 'preParsing') fastify.addHook(hook, (request, reply, _, next) => limit(request, reply, next))
   else fastify.addHook(hook as 'onRequest', limit)
   fastify.addHook('onClose', () => policy.close())
-  done()
 }
 
 // So that the hooks hold for the whole instance, and not for the plugin alone.
