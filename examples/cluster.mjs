@@ -2,8 +2,8 @@
 // them maps. The primary process sends three times as many requests as the limit allows, and prints how many
 // were served: exactly the limit.
 //
-// Run it in a clone, on Linux or macOS. It needs the C++ addon, and the load generator autocannon, which
-// `npm ci` installs.
+// Run it in a clone, on Linux or macOS. It needs the C++ addon, and the load generator autocannon, which `npm
+// ci` installs.
 //
 //   npm run build:native
 //   node examples/cluster.mjs

@@ -1,6 +1,6 @@
-// Limits failed logins, by account and by address. A right password is never counted. An attacker who guesses at an account
-// spends the limit that all unknown devices share, and can keep those out. The owner still gets in: a device that has once
-// logged in holds a signed cookie, and has a limit of its own.
+// Limits failed logins, by account and by address. A right password is never counted. An attacker who guesses
+// at an account spends the limit that all unknown devices share, and can keep those out. The owner still gets
+// in: a device that has once logged in holds a signed cookie, and has a limit of its own.
 //
 //   node examples/login.mjs
 //   curl -i -c jar -b jar http://127.0.0.1:3000/ -d '{"account":"alice","password":"open sesame"}'
@@ -30,8 +30,8 @@ async function login(request, response) {
   const device = deviceOf(request, account)
   const address = request.socket.remoteAddress ?? 'gone'
   const [limits, keys] = device ? [byDevice, device] : [byStranger, { address, account }]
-  // Charged before the password is compared: otherwise a thousand guesses at the same moment would each find that none has
-  // failed yet. A refusal charges nothing: repeated requests do not make the wait longer.
+  // Charged before the password is compared: otherwise a thousand guesses at the same moment would each find
+  // that none has failed yet. A refusal charges nothing: repeated requests do not make the wait longer.
   const decision = limits.check(keys)
   if (!decision.allowed) {
     response.setHeader('Retry-After', decision.retryAfterSeconds)

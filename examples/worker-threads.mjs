@@ -1,6 +1,7 @@
-// One limit for worker threads: four threads with an HTTP server each, and 10 requests in any minute for a client, over all
-// of them. Threads can't hand sockets to each other, and before Node 22.12 (`reusePort`) they can't listen on one port. So
-// each has a port of its own, as behind a load balancer. With PORT=3000: 3000 to 3003.
+// One limit for worker threads: four threads with an HTTP server each, and 10 requests in any minute for a
+// client, over all of them. Threads can't hand sockets to each other, and before Node 22.12 (`reusePort`)
+// they can't listen on one port. So each has a port of its own, as behind a load balancer. With PORT=3000:
+// 3000 to 3003.
 //
 //   node examples/worker-threads.mjs
 //   for i in 1 2 3; do for port in 3000 3001 3002 3003; do curl -s http://127.0.0.1:$port/; done; done
