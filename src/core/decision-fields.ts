@@ -60,6 +60,6 @@ export function indexOfLeast(parts: readonly Shown[]): number {
  * Products of counts are exact. Products of quantities may be rounded, but two that differ do so by 2^-44 of
  * their size or more, which rounding does not hide.
  */
-function hasLess(part: Shown, other: Shown): boolean {
+export function hasLess(part: Shown, other: Shown): boolean {
   return part.remaining * other.limit < other.remaining * part.limit
 }
