@@ -22,6 +22,7 @@ export const CASES = {
   'cache-line': async () => (await import('./cache-line.js')).cacheLine,
   waits: async () => (await import('./waits.js')).waits,
   refusal: async () => (await import('./refusal.js')).refusal,
+  headers: async () => (await import('./headers.js')).headers,
   edge: async () => (await import('./edge.js')).edge,
   day: async () => (await import('./day.js')).day,
   sums: async () => (await import('./sums.js')).sums,
