@@ -1,12 +1,18 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { ALL_CASES, CASES, type CaseName } from './cases/index.js'
 
-export interface HttpArguments {
+interface CommonArguments {
   readonly quick: boolean
   readonly json: boolean
 }
 
-export interface Arguments extends HttpArguments {
+const HTTP_CASES = ['http', 'in-situ'] as const
+
+export interface HttpArguments extends CommonArguments {
+  readonly case: (typeof HTTP_CASES)[number]
+}
+
+export interface Arguments extends CommonArguments {
   readonly cases: readonly CaseName[]
   /** Whether to write docs/measurements/performance.md. */
   readonly report: boolean
@@ -41,15 +47,24 @@ export function parseArguments(argv: readonly string[], write: Write = writeErro
   return { cases: cases.length > 0 ? cases : all, quick, json, report }
 }
 
-/** Like {@link parseArguments}, for the command `bench:http`, which has a single case. */
+/** Like {@link parseArguments}, for the command `bench:http`, which runs one case. */
 export function parseHttpArguments(argv: readonly string[], write: Write = writeError): HttpArguments {
-  const { quick = false, json = false } = commandNamed('npm run bench:http --', write)
+  const options = commandNamed('npm run bench:http --', write)
     .description(
       'Loads a node:http server without a limiter, with constant RateLimit headers, and with Millrace by one rule, by two, and pooled.',
     )
+    .addOption(
+      new Option(
+        '--case <name>',
+        'http, or in-situ: processor time per request of one server that takes turns',
+      )
+        .choices(HTTP_CASES)
+        .default(HTTP_CASES[0]),
+    )
     .parse(argv, { from: 'user' })
-    .opts<{ quick?: boolean; json?: boolean }>()
-  return { quick, json }
+    .opts<{ case: HttpArguments['case']; quick?: boolean; json?: boolean }>()
+  const { case: name, quick = false, json = false } = options
+  return { case: name, quick, json }
 }
 
 function commandNamed(name: string, write: Write): Command {

@@ -17,12 +17,7 @@ export const HANDLERS = {
   },
 
   /** The baseline for the limiters: setting the headers takes longer than a decision. */
-  'headers only': () => (_request, response) => {
-    response.setHeader('RateLimit-Limit', LIMIT)
-    response.setHeader('RateLimit-Remaining', LIMIT - 1)
-    response.setHeader('RateLimit-Reset', WINDOW_MS / 1_000)
-    response.end(BODY)
-  },
+  'headers only': () => (_request, response) => answerConstantly(response),
 
   limiter() {
     const limiter = createLimiter(RULE)
@@ -47,12 +42,13 @@ export const HANDLERS = {
 
 export type HandlerName = keyof typeof HANDLERS
 
-function keyOf(request: IncomingMessage): string {
+export function keyOf(request: IncomingMessage): string {
   const key = request.headers[KEY_HEADER]
   return typeof key === 'string' ? key : 'unknown'
 }
 
-function answer(response: ServerResponse, decision: Decision): void {
+/** Sets the headers of a decision. */
+export function answer(response: ServerResponse, decision: Decision): void {
   response.setHeader('RateLimit-Limit', decision.limit)
   response.setHeader('RateLimit-Remaining', decision.remaining)
   response.setHeader('RateLimit-Reset', Math.ceil(decision.resetMs / 1_000))
@@ -62,4 +58,12 @@ function answer(response: ServerResponse, decision: Decision): void {
   }
   response.setHeader('Retry-After', decision.retryAfterSeconds)
   response.writeHead(429).end()
+}
+
+/** Sets the same headers to constants. */
+export function answerConstantly(response: ServerResponse): void {
+  response.setHeader('RateLimit-Limit', LIMIT)
+  response.setHeader('RateLimit-Remaining', LIMIT - 1)
+  response.setHeader('RateLimit-Reset', WINDOW_MS / 1_000)
+  response.end(BODY)
 }

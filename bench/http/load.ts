@@ -2,7 +2,7 @@ import { createHistogram } from 'node:perf_hooks'
 import autocannon from 'autocannon'
 import { KEY_HEADER } from './handlers.js'
 
-const CONNECTIONS = 64
+export const CONNECTIONS = 64
 const KEYS = 256
 /** The interval at which autocannon checks whether to stop. */
 const SAMPLE_MS = 50
@@ -24,8 +24,8 @@ export interface Load {
  * request, with the next key, when it has a response.
  * @throws Error for any response that is not 2xx, and at once for a connection that fails
  */
-export async function load(port: number, durationMs: number): Promise<Load> {
-  const requests = Array.from({ length: KEYS }, (_, i) => ({
+export async function load(port: number, durationMs: number, keys = KEYS): Promise<Load> {
+  const requests = Array.from({ length: keys }, (_, i) => ({
     headers: { [KEY_HEADER]: `user:${1_000 + i}` },
   }))
   const url = `http://127.0.0.1:${port}`

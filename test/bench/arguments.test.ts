@@ -38,9 +38,10 @@ test('--report runs all cases and bench:http, with --quick too, and excludes --c
   assert.match(errorTextFor('--report', '--case', 'hash'), 'cannot be used with')
 })
 
-test('the HTTP benchmark has no --case option', () => {
-  assert.equal(parseHttpArguments([]), { quick: false, json: false })
-  assert.equal(parseHttpArguments(['--json', '--quick']), { quick: true, json: true })
+test('the HTTP benchmark has its own two cases', () => {
+  assert.equal(parseHttpArguments([]), { case: 'http', quick: false, json: false })
+  assert.equal(parseHttpArguments(['--json', '--quick']), { case: 'http', quick: true, json: true })
+  assert.is(parseHttpArguments(['--case', 'in-situ']).case, 'in-situ')
   assert.throws(
     () => parseHttpArguments(['--case', 'hash'], () => {}),
     (error: unknown) => error instanceof CommanderError && error.exitCode !== 0,
