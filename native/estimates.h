@@ -30,7 +30,7 @@ class Estimates {
     if ((decided.adm & COUNT) == BLOCKED && cells_.isBlocked(base, decided.adm, reading.nowMs)) return 0;
     uint64_t used = this->used(base, reading);
     if (!cells_.isStillUnchanged(way, decided.adm, decided.tick)) used = decided.adm & COUNT;
-    return used < limit ? limit - static_cast<Word>(used) : 0;
+    return leftOf(limit, used);
   }
 
   /**
@@ -40,15 +40,12 @@ class Estimates {
    */
   Figures figures(size_t way, bool isAdmitted, Word cost, Word limit, const Reading& reading) {
     const Decided decided = cells_.decided();
-    const Word remaining = this->remaining(way, limit, reading);
-    if (isAdmitted) return {remaining, 0, untilGone(decided.tick, reading)};
-    const size_t base = cells_.base(way);
-    const double fitsMs = untilFits(base, cost, limit, reading);
-    const double emptyMs = untilEmpty(base, reading);
+    if (isAdmitted) return {remaining(way, limit, reading), 0, untilGone(decided.tick, reading)};
+    const Foresight seen = foresee(cells_.base(way), limit - cost, reading);
     if (cells_.isStillUnchanged(way, decided.adm, decided.tick))
-      return {remaining, fitsMs < 1 ? 1 : fitsMs, emptyMs};
+      return {leftOf(limit, seen.used), seen.fitsMs < 1 ? 1 : seen.fitsMs, seen.emptyMs};
     const double goneMs = untilGone(decided.tick, reading);
-    return {remaining, goneMs < 1 ? 1 : goneMs, goneMs};
+    return {leftOf(limit, decided.adm & COUNT), goneMs < 1 ? 1 : goneMs, goneMs};
   }
 
   /**
@@ -73,32 +70,10 @@ class Estimates {
    * times are too far apart for this class: then TypeScript computes the answer.
    */
   double untilFits(size_t base, Word cost, Word limit, const Reading& reading) {
-    Ring<Sums>& ring = cells_.ring();
-    const uint64_t room = limit - cost;
     for (;;) {
       const View view = viewOf(base, reading);
-      double free = 0;
-      if (usedIn(base, view) > room) {
-        const int64_t age = lastToLeave(base, view, room);
-        if (age != NONE) {
-          const Word count = ring.countAt(base, view.tick, static_cast<uint32_t>(age));
-          const double most = static_cast<double>(room) - static_cast<double>(sumOf(base, view, age));
-          const double position = leaves(view.newest - static_cast<double>(age), count, most);
-          free = shape_.untilPosition(reading.nowMs, std::max(position, view.now));
-        }
-      }
-      if (read(words_, base + TICK) == view.tick) return free;
-    }
-  }
-
-  /** Whole milliseconds from the reading until nothing counts any more, 0 if nothing does. NaN as above. */
-  double untilEmpty(size_t base, const Reading& reading) {
-    for (;;) {
-      const View view = viewOf(base, reading);
-      const int64_t age = lastToLeave(base, view, 0);
-      const double position = view.newest - static_cast<double>(age) + cells_.ring().size;
-      const double ms = age == NONE ? 0 : shape_.untilPosition(reading.nowMs, position);
-      if (read(words_, base + TICK) == view.tick) return ms < 0 ? 0 : ms;
+      const double ms = untilRoom(base, view, usedIn(base, view), wholeIn(base, view), limit - cost, reading);
+      if (read(words_, base + TICK) == view.tick) return ms;
     }
   }
 
@@ -138,6 +113,52 @@ class Estimates {
     double ms = 0;
   };
 
+  /** Several figures from one view of the cell, as in src/algorithms/estimates.ts. */
+  struct Foresight {
+    uint64_t used;
+    double fitsMs;
+    double emptyMs;
+  };
+
+  Foresight foresee(size_t base, uint64_t room, const Reading& reading) {
+    for (;;) {
+      const View view = viewOf(base, reading);
+      const uint64_t used = usedIn(base, view);
+      const uint64_t whole = shape_.isSmooth ? wholeIn(base, view) : used;
+      const double fitsMs = untilRoom(base, view, used, whole, room, reading);
+      const double emptyMs = untilEmpty(base, view, whole, reading);
+      if (read(words_, base + TICK) == view.tick) return {used, fitsMs, emptyMs};
+    }
+  }
+
+  /** Milliseconds until at most `room` units count. `used` do now, `whole` with the whole oldest bucket. */
+  double untilRoom(size_t base, const View& view, uint64_t used, uint64_t whole, uint64_t room,
+                   const Reading& reading) {
+    if (used <= room) return 0;
+    const int64_t age = lastToLeave(base, view, whole, room);
+    if (age == NONE) return 0;
+    const double tick = view.newest - static_cast<double>(age);
+    double position = tick + cells_.ring().size;
+    if (shape_.isSmooth) {
+      const Word count = cells_.ring().countAt(base, view.tick, static_cast<uint32_t>(age));
+      position = leaves(tick, count, static_cast<double>(room) - static_cast<double>(sumOf(base, view, age)));
+    }
+    return shape_.untilPosition(reading.nowMs, std::max(position, view.now));
+  }
+
+  /** Milliseconds until nothing counts any more, 0 if nothing does. */
+  double untilEmpty(size_t base, const View& view, uint64_t whole, const Reading& reading) {
+    const int64_t age = lastToLeave(base, view, whole, 0);
+    if (age == NONE) return 0;
+    const double position = view.newest - static_cast<double>(age) + cells_.ring().size;
+    const double ms = shape_.untilPosition(reading.nowMs, position);
+    return ms < 0 ? 0 : ms;
+  }
+
+  static Word leftOf(Word limit, uint64_t used) {
+    return used < limit ? limit - static_cast<Word>(used) : 0;
+  }
+
   View viewOf(size_t base, const Reading& reading) {
     Ring<Sums>& ring = cells_.ring();
     const Word tick = load(words_, base + TICK);
@@ -152,6 +173,9 @@ class Estimates {
   uint64_t sumOf(size_t base, const View& view, int64_t length) {
     return length > 0 ? cells_.ring().sumOf(base, view.tick, static_cast<uint32_t>(length), 0) : 0;
   }
+
+  /** The units in the view's window, with the whole oldest bucket. */
+  uint64_t wholeIn(size_t base, const View& view) { return sumOf(base, view, view.length); }
 
   /** The units in the view's window, with the part of the oldest bucket that is inside. */
   uint64_t usedIn(size_t base, const View& view) {
@@ -170,16 +194,16 @@ class Estimates {
 
   /**
    * The age in ticks of the newest bucket that has to leave before at most `room` units count, or NONE.
-   * Verifies the result of `find` by sums, which decide: after a thread died, a node may count more than its
-   * buckets.
+   * `whole` units are in the window. With nodes, verifies the result of `find` by sums, which decide: after a
+   * thread died, a node may count more than its buckets.
    */
-  int64_t lastToLeave(size_t base, const View& view, uint64_t room) {
-    const uint64_t whole = sumOf(base, view, view.length);
+  int64_t lastToLeave(size_t base, const View& view, uint64_t whole, uint64_t room) {
     if (whole <= room) return NONE;
     Ring<Sums>& ring = cells_.ring();
     const uint32_t slot = ring.slot(view.tick);
     const auto units = static_cast<int64_t>(whole - room - 1);
     const int64_t found = ring.sums().find(base, slot, ring.lap(), static_cast<uint32_t>(view.length), units);
+    if (!Sums::HAS_NODES) return found;
     const auto fits = [&](int64_t age) { return sumOf(base, view, age) <= room; };
     if (found != NONE && fits(found) && !fits(found + 1)) return found;
     int64_t low = 0;
@@ -191,13 +215,10 @@ class Estimates {
     return low;
   }
 
-  /** The first position at which a bucket counts at most `most` units. */
+  /** With the smooth edge: the first position at which a bucket counts at most `most` units. */
   double leaves(double tick, Word count, double most) {
-    double sixteenths = SIXTEENTHS;
-    if (shape_.isSmooth) {
-      const double outside = std::ceil(SIXTEENTHS - SIXTEENTHS * most / count);
-      sixteenths = count > most ? std::min(double{SIXTEENTHS}, outside) : 1;
-    }
+    const double outside = std::ceil(SIXTEENTHS - SIXTEENTHS * most / count);
+    const double sixteenths = count > most ? std::min(double{SIXTEENTHS}, outside) : 1;
     return tick + cells_.ring().size - 1 + sixteenths / SIXTEENTHS;
   }
 

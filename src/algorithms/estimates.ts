@@ -226,16 +226,13 @@ export class Estimates implements CellEstimates {
   }
 
   /**
-   * The first position, in granules, at which a bucket counts at most `most`. If `most` is not below `count`,
-   * a node counts too much (`#lastToLeave`). As soon as a part of the node's first bucket is out, the buckets
-   * below it are summed instead.
+   * With the smooth edge: the first position, in granules, at which a bucket counts at most `most`. If `most`
+   * is not below `count`, a node counts too much (`#lastToLeave`). As soon as a part of the node's first bucket
+   * is out, the buckets below it are summed instead.
    */
   #leaves(tick: number, count: number, most: number): number {
-    let sixteenths = SIXTEENTHS
-    if (this.#smooth) {
-      const inside = (SIXTEENTHS * most) / count
-      sixteenths = count > most ? Math.min(SIXTEENTHS, Math.ceil(SIXTEENTHS - inside)) : 1
-    }
+    const inside = (SIXTEENTHS * most) / count
+    const sixteenths = count > most ? Math.min(SIXTEENTHS, Math.ceil(SIXTEENTHS - inside)) : 1
     return tick + this.#window.ring.size - 1 + sixteenths / SIXTEENTHS
   }
 }
