@@ -11,6 +11,8 @@ export interface Answer {
   /** The value of `Content-Type`. */
   readonly contentType: string
   readonly body: string
+  /** What the body says, in any form; undefined for a `message` of the user. */
+  readonly problem?: Problem | undefined
 }
 
 /** An answer to a request that a limiter refused. */
@@ -26,7 +28,7 @@ export interface AnswerOptions<Request> {
 }
 
 /** The members of a problem document (RFC 9457). */
-interface Problem {
+export interface Problem {
   readonly type: string
   readonly title: string
   readonly status: number
@@ -76,8 +78,8 @@ export class Answers<Request> {
       typeof message === 'function'
         ? bodyOf(message(request, decision), 'message(request, decision)')
         : this.#fixed
-    const { contentType, body } = own ?? write(formFor(raw), problemOf(decision, status, isBanned))
-    return { status, contentType, body, decision }
+    if (own !== undefined) return { status, ...own, decision }
+    return { ...answerOf(problemOf(decision, status, isBanned), raw), decision }
   }
 
   /** The answer to an address that is denied: 403. */
@@ -93,7 +95,7 @@ export class Answers<Request> {
 
 function answerOf(problem: Problem, raw: HttpRequest): Answer {
   const { contentType, body } = write(formFor(raw), problem)
-  return { status: problem.status, contentType, body }
+  return { status: problem.status, contentType, body, problem }
 }
 
 const formFor = ({ headers }: HttpRequest): BodyForm => preferredForm(headers.accept)
