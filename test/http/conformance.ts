@@ -136,7 +136,8 @@ export function testFramework(driver: FrameworkDriver): void {
         assert.is((await login()).headers.get('ratelimit-policy'), '"logins";q=1;w=900')
         assert.is((await login()).status, 429)
         assert.is((await login('/LOGIN/?x=1')).status, 429)
-        assert.is((await login('/%6Cogin')).status, 429)
+        const { status } = await login('/%6Cogin')
+        assert.ok(status === 429 || (driver.isBehindRouter && status === 404), String(status))
         for (let i = 0; i < 3; i++) {
           const response = await get('/status/204')
           assert.is(response.headers.get('ratelimit'), null)

@@ -25,6 +25,8 @@ export interface FrameworkDriver {
   readonly name: string
   /** Whether the framework answers plain requests without a server, with no socket to take an address from. */
   readonly hasNoSocket?: true
+  /** Whether only requests are limited that the router has a handler for. */
+  readonly isBehindRouter?: true
   /** Several sets of options: several limiters in one chain. */
   serve(...chain: readonly AnyOptions[]): Promise<Served>
   /** A header of the framework's request. */

@@ -1,0 +1,64 @@
+import type { ServerResponse } from 'node:http'
+import type { ExecutionContext } from '@nestjs/common'
+import type { Decision } from '../../core/decision.js'
+import type { Framework, HttpRequest } from '../framework.js'
+import { onEnd } from '../node-framework.js'
+
+/** The platform's request: that of Express, or of Fastify. Give your parameter the type that you use. */
+// biome-ignore lint/suspicious/noExplicitAny: Nest does not know its platform either
+export type NestRequest = any
+
+/** The platform's response: that of Express, or the reply of Fastify. */
+// biome-ignore lint/suspicious/noExplicitAny: see NestRequest
+export type NestResponse = any
+
+/** A call of a handler that Nest asks the guard about. */
+export interface Call {
+  readonly request: NestRequest
+  /** Undefined if the transport has no response with headers. */
+  readonly response: NestResponse
+  readonly context: ExecutionContext
+}
+
+/** The service that has kept a decision at a request. */
+const KEPT_BY = Symbol('millrace kept by')
+
+/** The parts of Express's and Fastify's requests and responses. Each service has one of its own. */
+export class NestFramework implements Framework<Call, Call> {
+  requestOf({ request }: Call): HttpRequest {
+    return request.raw ?? request
+  }
+
+  pathOf({ request }: Call): string {
+    return request.originalUrl ?? request.url ?? '/'
+  }
+
+  keep({ request }: Call, decision: Decision): void {
+    request.rateLimit = decision
+    request[KEPT_BY] = this
+  }
+
+  /**
+   * The decision of an earlier limiter: middleware, which Fastify hands the request of Node.js. Not one of this
+   * service: a request of GraphQL may call several handlers, and the last one sets the headers.
+   */
+  kept({ request }: Call): Decision | undefined {
+    if (request[KEPT_BY] === this) return undefined
+    return request.rateLimit ?? request.raw?.rateLimit
+  }
+
+  set({ response }: Call, name: string, value: string): void {
+    if (response === undefined) return
+    if (response.raw === undefined) response.setHeader(name, value)
+    else response.header(name, value)
+  }
+
+  get({ response }: Call, name: string): string | undefined {
+    const value = response?.getHeader(name)
+    return value === undefined ? undefined : String(value)
+  }
+
+  onEnd(_: Call, { response }: Call, done: (isSent: boolean) => void): void {
+    if (response !== undefined) onEnd((response.raw ?? response) as ServerResponse, done)
+  }
+}

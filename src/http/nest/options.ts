@@ -1,0 +1,99 @@
+import type {
+  ExecutionContext,
+  InjectionToken,
+  ModuleMetadata,
+  OptionalFactoryDependency,
+  Type,
+} from '@nestjs/common'
+import type { Decision } from '../../core/decision.js'
+import type { Size } from '../../core/sizes.js'
+import { isIpKey } from '../ip-key.js'
+import { type Awaitable, type CallLimits, invalid, type RateLimitOptions } from '../options.js'
+import type { Call, NestRequest, NestResponse } from './framework.js'
+
+/** The functions of the options that are also given Nest's context. */
+type InContext = 'limit' | 'key' | 'cost' | 'skip' | 'onLimited'
+
+/**
+ * The options of {@link RateLimitModule.forRoot}. The functions are given the platform's request, and some of
+ * them Nest's context too: `context.getHandler()` and `context.getClass()` tell what is called.
+ */
+export interface RateLimitModuleOptions extends Omit<RateLimitOptions<NestRequest, NestResponse>, InContext> {
+  /**
+   * How many units a key may use in any window. As a function: the limit of this request, such as that of the
+   * customer's plan; all limits of a key count the same units. With several rules or a `limiter`, the function
+   * may return an object with limits by the names of rules, or undefined for the limits of the rules.
+   */
+  limit?: Size | ((request: NestRequest, context: ExecutionContext) => Awaitable<CallLimits | undefined>)
+  /**
+   * The key that is limited: a string of 1 or more characters.
+   * @default `ipKey()`: the client's address
+   */
+  key?: (request: NestRequest, context: ExecutionContext) => Awaitable<string>
+  /**
+   * The units that this request costs: an integer of 0 or more.
+   * @default 1
+   */
+  cost?: (request: NestRequest, context: ExecutionContext) => Awaitable<number>
+  /** Whether to pass this request on without a decision. */
+  skip?: (request: NestRequest, context: ExecutionContext) => Awaitable<boolean>
+  /** Is called for each request over its limit, for logs and metrics; also with `shadow` and `delay`. */
+  onLimited?: (request: NestRequest, decision: Decision, context: ExecutionContext) => void
+  /**
+   * Is called for a refused request, in place of throwing a {@link RateLimitException}: throws an exception of
+   * your own, or answers by the response. The headers are set.
+   * @default throws a RateLimitException
+   */
+  handler?: (context: ExecutionContext, decision: Decision) => unknown
+  /**
+   * The request and response of a context that is not `http`, such as that of GraphQL:
+   * `(context) => GqlExecutionContext.create(context).getContext()`. Without `res` no headers are set. If it
+   * returns undefined, the call is not limited.
+   * @default only HTTP requests are limited
+   */
+  getRequestResponse?: (context: ExecutionContext) => { req: NestRequest; res?: NestResponse } | undefined
+}
+
+/** A provider that makes the options, for `useClass` and `useExisting`. */
+export interface RateLimitOptionsFactory {
+  createRateLimitOptions(): Awaitable<RateLimitModuleOptions>
+}
+
+/** The options of {@link RateLimitModule.forRootAsync}: one of `useFactory`, `useClass` and `useExisting`. */
+export interface RateLimitModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+  /** What `useFactory` is given. */
+  inject?: (InjectionToken | OptionalFactoryDependency)[]
+  /** Returns the options, or a promise of them. */
+  // biome-ignore lint/suspicious/noExplicitAny: as in Nest's own providers
+  useFactory?: (...injected: any[]) => Awaitable<RateLimitModuleOptions>
+  /** A class whose instance, made by Nest, makes the options. */
+  useClass?: Type<RateLimitOptionsFactory>
+  /** The same with a provider of one of `imports`, or of a global module. */
+  useExisting?: Type<RateLimitOptionsFactory>
+}
+
+/** The options of the module as those of a policy, whose requests and responses are calls. */
+export function callOptions(options: RateLimitModuleOptions): RateLimitOptions<Call, Call> {
+  const { limit, key, cost, skip, message, countIf, onLimited, onError, getRequestResponse } = options
+  if (getRequestResponse !== undefined && typeof getRequestResponse !== 'function') {
+    throw invalid('getRequestResponse', getRequestResponse, 'a function')
+  }
+  const functions = {
+    limit: isFunction(limit) && (({ request, context }: Call) => limit(request, context)),
+    key: isFunction(key) && !isIpKey(key) && (({ request, context }: Call) => key(request, context)),
+    cost: isFunction(cost) && (({ request, context }: Call) => cost(request, context)),
+    skip: isFunction(skip) && (({ request, context }: Call) => skip(request, context)),
+    message: isFunction(message) && (({ request }: Call, made: Decision) => message(request, made)),
+    countIf: isFunction(countIf) && (({ response }: Call) => countIf(response)),
+    onLimited:
+      isFunction(onLimited) &&
+      (({ request, context }: Call, made: Decision) => onLimited(request, made, context)),
+    onError: isFunction(onError) && ((error: unknown, { request }: Call) => onError(error, request)),
+  }
+  const given = Object.entries(functions).filter(([, of]) => of !== false)
+  return { ...options, ...Object.fromEntries(given) } as RateLimitOptions<Call, Call>
+}
+
+/** What is no function is left as it is: the policy checks it. */
+const isFunction = <T>(value: T): value is Extract<T, (...parameters: never[]) => unknown> =>
+  typeof value === 'function'

@@ -1,0 +1,138 @@
+import {
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common'
+import { MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core'
+import { GONE, Policy, type Step } from '../policy.js'
+import { RouteGroups } from '../route-groups.js'
+import type { RouteLimit } from '../route-limits.js'
+import { type Decorated, rulesOf } from './decorators.js'
+import { exceptionFor, RateLimitException } from './exception.js'
+import { type Call, NestFramework } from './framework.js'
+import { callOptions, type RateLimitModuleOptions } from './options.js'
+
+/** The token of the options of `RateLimitModule`. */
+export const RATE_LIMIT_OPTIONS = 'MILLRACE_RATE_LIMIT_OPTIONS'
+
+/** A handler without a limit. */
+const SKIPPED = Symbol('skipped')
+/** What a handler is limited by; undefined for the rules of the module. */
+type HandlerLimit = RouteLimit<Call> | typeof SKIPPED | undefined
+
+/** Decides requests by the options of the module, and by the decorators of controllers and handlers. */
+export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
+  static {
+    Injectable()(RateLimitService)
+    Inject(RATE_LIMIT_OPTIONS)(RateLimitService, undefined, 0)
+    Inject(ModulesContainer)(RateLimitService, undefined, 1)
+  }
+
+  readonly #options: RateLimitModuleOptions
+  readonly #modules: ModulesContainer
+  readonly #reflector = new Reflector()
+  readonly #policy: Policy<Call, Call>
+  readonly #groups: RouteGroups<Call>
+  /** By controller, then by handler: controllers inherit handlers. */
+  readonly #limits = new WeakMap<Decorated, WeakMap<Decorated, HandlerLimit>>()
+
+  /**
+   * @param options the options of the module
+   * @param modules all modules of the app
+   */
+  constructor(options: RateLimitModuleOptions, modules: ModulesContainer) {
+    this.#options = options
+    this.#modules = modules
+    this.#policy = new Policy(callOptions(options), new NestFramework(), ['getRequestResponse'])
+    this.#groups = new RouteGroups(this.#policy.limits)
+  }
+
+  /** Makes the limiters of all decorators, so that wrong rules fail when the app starts. */
+  onModuleInit(): void {
+    const scanner = new MetadataScanner()
+    for (const { controllers, providers } of this.#modules.values()) {
+      for (const { metatype } of [...controllers.values(), ...providers.values()]) {
+        if (typeof metatype !== 'function' || !metatype.prototype) continue
+        for (const name of scanner.getAllMethodNames(metatype.prototype)) {
+          this.#limitOf(metatype.prototype[name], metatype as Decorated)
+        }
+      }
+    }
+  }
+
+  /**
+   * Decides a call, as the guard does.
+   * @param context the call of a handler
+   * @returns true if it passes, or a promise of it. If `handler` has answered the request, or its connection has
+   * closed, the promise stays pending: nothing is left to do for it
+   * @throws {RateLimitException} if it does not pass, or what `handler` throws. The promise rejects with the same
+   */
+  admit(context: ExecutionContext): boolean | Promise<boolean> {
+    const limit = this.#limitOf(context.getHandler(), context.getClass())
+    if (limit === SKIPPED) return true
+    const call = this.#callOf(context)
+    if (call === undefined) return true
+    const policy = this.#policy
+    const step = limit === undefined ? policy.admit(call, call) : policy.admitBy(limit, call, call)
+    if (step === undefined) return true
+    return step instanceof Promise
+      ? step.then((later) => this.#finish(later, call))
+      : this.#finish(step, call)
+  }
+
+  /**
+   * Forgets what a key has used, by all rules of the module and of decorators, and ends its ban.
+   * @param key the key
+   */
+  reset(key: string): Promise<void> {
+    return this.#policy.reset(key)
+  }
+
+  /** Closes the limiters that were made from options. A `limiter` of your own stays open. */
+  onApplicationShutdown(): Promise<void> {
+    return this.#policy.close()
+  }
+
+  #limitOf(handler: Decorated, controller: Decorated): HandlerLimit {
+    let limits = this.#limits.get(controller)
+    if (limits === undefined) {
+      limits = new WeakMap()
+      this.#limits.set(controller, limits)
+    }
+    if (limits.has(handler)) return limits.get(handler)
+    const limit = this.#makeLimit(handler, controller)
+    limits.set(handler, limit)
+    return limit
+  }
+
+  #makeLimit(handler: Decorated, controller: Decorated): HandlerLimit {
+    const rules = rulesOf(this.#reflector, handler, controller)
+    if (rules === false) return SKIPPED
+    return rules && this.#groups.find(rules, `@Throttle of ${controller.name}.${handler.name}`)
+  }
+
+  /** The request and response of a call; undefined if it is not limited. */
+  #callOf(context: ExecutionContext): Call | undefined {
+    if (context.getType() === 'http') {
+      return { request: context.getArgByIndex(0), response: context.getArgByIndex(1), context }
+    }
+    const found = this.#options.getRequestResponse?.(context)
+    return found && { request: found.req, response: found.res, context }
+  }
+
+  #finish(step: Step, { response, context }: Call): boolean | Promise<boolean> {
+    if (step === undefined) return true
+    if (step === GONE) return pending()
+    const { handler } = this.#options
+    if (handler !== undefined && step.decision !== undefined) {
+      const handled = handler(context, step.decision)
+      return handled instanceof Promise ? handled.then(pending) : pending()
+    }
+    throw context.getType() === 'http' ? exceptionFor(step, response) : new RateLimitException(step)
+  }
+}
+
+/** For Nest, what `next` is that is never called. A new promise each time: one for all would keep all requests. */
+const pending = (): Promise<boolean> => new Promise(() => {})

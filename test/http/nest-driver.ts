@@ -1,0 +1,120 @@
+import 'reflect-metadata'
+import {
+  Controller,
+  type DynamicModule,
+  type ExecutionContext,
+  Get,
+  HttpCode,
+  type INestApplication,
+  Param,
+  Post,
+  Req,
+  Res,
+} from '@nestjs/common'
+import { APP_GUARD, NestFactory } from '@nestjs/core'
+import { ExpressAdapter } from '@nestjs/platform-express'
+import { FastifyAdapter } from '@nestjs/platform-fastify'
+import {
+  type Decision,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitService,
+} from 'millrace/nest'
+import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
+
+/** What the tests use of the requests and responses of both platforms. */
+type Request = { headers: Record<string, string | undefined>; rateLimit?: Decision }
+type Response = { statusCode: number; status(code: number): Response }
+export const PLATFORMS = ['express', 'fastify'] as const
+export type Platform = (typeof PLATFORMS)[number]
+
+/** Decorates a method of a class, and its first parameters. */
+export function decorate(
+  { prototype }: { readonly prototype: object },
+  name: string,
+  decorators: readonly MethodDecorator[],
+  parameters: readonly ParameterDecorator[] = [],
+): void {
+  const descriptor = Object.getOwnPropertyDescriptor(prototype, name)!
+  for (const decorator of decorators) decorator(prototype, name, descriptor)
+  for (const [i, parameter] of parameters.entries()) parameter(prototype, name, i)
+}
+
+class Routes {
+  hello() {
+    return 'hello'
+  }
+
+  decision({ rateLimit }: Request) {
+    return decisionBody(rateLimit)
+  }
+
+  status(n: string, response: Response) {
+    response.status(Number(n))
+  }
+
+  hang() {
+    return new Promise(() => {})
+  }
+
+  login() {}
+}
+Controller()(Routes)
+decorate(Routes, 'hello', [Get()])
+decorate(Routes, 'decision', [Get('decision')], [Req()])
+decorate(Routes, 'status', [Get('status/:n')], [Param('n'), Res({ passthrough: true })])
+decorate(Routes, 'hang', [Get('hang')])
+decorate(Routes, 'login', [Post('login'), HttpCode(401)])
+
+/** A module with limits and a guard of its own. */
+const limitedBy = (options: RateLimitModuleOptions): DynamicModule => ({
+  module: class Limited {},
+  imports: [RateLimitModule.forRoot(options)],
+  providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
+})
+
+/** Starts an app on a free port. `prepare` is given it before it listens. */
+export async function start(
+  platform: Platform,
+  module: DynamicModule,
+  prepare?: (app: INestApplication) => void,
+): Promise<INestApplication> {
+  const adapter =
+    platform === 'express'
+      ? new ExpressAdapter()
+      : new FastifyAdapter({
+          forceCloseConnections: true,
+          routerOptions: { caseSensitive: false, ignoreTrailingSlash: true }, // as Express
+        })
+  const app = await NestFactory.create(module, adapter, {
+    logger: false,
+    abortOnError: false,
+    forceCloseConnections: true,
+  })
+  prepare?.(app)
+  await app.listen(0, '127.0.0.1')
+  return app
+}
+
+/** Nest on Express or on Fastify. */
+export const nestDriver = (platform: Platform): FrameworkDriver => ({
+  name: `Nest on ${platform}`,
+  isBehindRouter: true,
+  async serve(...chain): Promise<Served> {
+    const app = await start(platform, {
+      module: class App {},
+      imports: chain.map((options) => limitedBy(options)),
+      controllers: [Routes],
+    })
+    const service = app.get(RateLimitService, { strict: false })
+    return { url: await app.getUrl(), reset: (key) => service.reset(key), close: () => app.close() }
+  },
+  header: (request, name) => (request as Request).headers[name],
+  statusOf: (response) => (response as Response).statusCode,
+  teapot: () => ({
+    handler(context: ExecutionContext, { rule }: Decision) {
+      context.switchToHttp().getResponse().status(418).type('text/plain').send(rule)
+    },
+  }),
+})
