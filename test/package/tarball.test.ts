@@ -7,7 +7,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { entriesOf } from '../commonjs.js'
 import { makeProject, runNode } from './project.js'
-import { root, sourcesIn } from './root.js'
+import { readText, root, sourcesIn } from './root.js'
 
 const project = await makeProject()
 test.after(() => rmSync(project.folder, { recursive: true }))
@@ -76,15 +76,21 @@ test('publint has no errors, warnings or suggestions', async () => {
     level: 'suggestion',
   })
   assert.is(pkg.name, 'millrace')
-  assert.equal(messages, [])
+  // `imports` are for our tests, which know what a file of CommonJS exports.
+  assert.equal(
+    messages.filter(({ path: [field] }) => field !== 'imports'),
+    [],
+  )
 })
 
 test('the types are right under every module resolution', async () => {
   const manifest = createRequire(import.meta.url).resolve('@arethetypeswrong/cli/package.json')
   const attw = join(dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.attw)
-  const { out } = await runNode([attw, project.tarball, '--format', 'json'], project.folder)
+  // A rule that is ignored is still reported. Not ignored, it ends attw before its output is written.
+  const options = ['--format', 'json', '--ignore-rules', 'no-resolution']
+  const { out } = await runNode([attw, project.tarball, ...options], project.folder)
   const { analysis } = JSON.parse(out)
-  assert.equal(Object.keys(analysis.entrypoints), ['.', './internal', './package.json'])
+  assert.equal(Object.keys(analysis.entrypoints), Object.keys(JSON.parse(readText('package.json')).exports))
   const problems = analysis.problems.map(
     (problem: { entrypoint: string; kind: string; resolutionKind: string }) =>
       `${problem.entrypoint}: ${problem.kind} in ${problem.resolutionKind}`,
