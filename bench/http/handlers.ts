@@ -7,7 +7,7 @@ import { createLimiter, type Decision } from 'millrace'
 import { LIMIT, WINDOW_MS } from '../peers.js'
 
 export const KEY_HEADER = 'x-api-key'
-const BODY = 'hello\n'
+export const BODY = 'hello\n'
 const HOUR_MS = 3_600_000
 const RULE = { limit: LIMIT, window: WINDOW_MS }
 
@@ -42,7 +42,7 @@ export const HANDLERS = {
 
 export type HandlerName = keyof typeof HANDLERS
 
-export function keyOf(request: IncomingMessage): string {
+export function keyOf(request: Pick<IncomingMessage, 'headers'>): string {
   const key = request.headers[KEY_HEADER]
   return typeof key === 'string' ? key : 'unknown'
 }

@@ -40,7 +40,16 @@ async function loadByWrk(port: number, seconds: number): Promise<void> {
   try {
     const script = join(folder, 'keys.lua')
     writeFileSync(script, SCRIPT)
-    const options = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '-s', script, `http://127.0.0.1:${port}/`]
+    const options = [
+      '-t1',
+      `-c${CONNECTIONS}`,
+      `-d${seconds}s`,
+      '--timeout',
+      '30s',
+      '-s',
+      script,
+      `http://127.0.0.1:${port}/`,
+    ]
     const wrk = spawn('wrk', options, { stdio: ['ignore', 'pipe', 2] })
     const [output, [code]] = await Promise.all([text(wrk.stdout!), once(wrk, 'exit')])
     if (code !== 0 || /Non-2xx|Socket errors/.test(output))

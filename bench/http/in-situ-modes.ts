@@ -1,25 +1,55 @@
 /**
  * What the servers of the case `in-situ` do with a request. Each server is one process and has several modes.
- * The first mode is its baseline: it reads the key and sets the same headers to constants. The figures of the
- * others are microseconds over that. To compare another limiter or framework, add a mode or a server here.
+ * The first is its baseline: it reads the key and sets as many headers, to constants. The costs of the others
+ * are over that. To compare another limiter or framework, add a mode or a server.
  */
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener } from 'node:http'
+import fastifyRateLimit from '@fastify/rate-limit'
+import express, { type RequestHandler } from 'express'
+import { rateLimit as expressRateLimit } from 'express-rate-limit'
+import Fastify, { type FastifyInstance } from 'fastify'
 import { createLimiter } from 'millrace'
+import { rateLimit as forExpress } from 'millrace/express'
+import { rateLimit as forFastify } from 'millrace/fastify'
+import { rateLimit as forNode } from 'millrace/http'
 import { bareMap, LIMIT, WINDOW_MS } from '../peers.js'
-import { answer, answerConstantly, keyOf } from './handlers.js'
+import { answer, answerConstantly, BODY, keyOf } from './handlers.js'
 import { IN_SITU_KEYS } from './in-situ-load.js'
 
 /** Makes what serves the requests in one mode. */
 export type Mode = () => RequestListener | Promise<RequestListener>
 
-const limiterOf = () => createLimiter({ limit: LIMIT, window: WINDOW_MS, maxKeys: 2 * IN_SITU_KEYS })
+const MILLRACE = { limit: LIMIT, window: WINDOW_MS, maxKeys: 2 * IN_SITU_KEYS }
+const MIDDLEWARE = { ...MILLRACE, key: keyOf, standard: 'x-ratelimit' } as const
 
 /** Reads the key and decides, then sets constant headers. */
 function deciding(decide: (key: string) => boolean): RequestListener {
-  return (request: IncomingMessage, response: ServerResponse) => {
+  return (request, response) => {
     if (!decide(keyOf(request))) throw new Error('the load stays below the limit')
     answerConstantly(response)
   }
+}
+
+/** The headers that all middleware sets here. */
+const CONSTANTS = Object.entries({
+  'X-RateLimit-Limit': LIMIT,
+  'X-RateLimit-Remaining': LIMIT - 1,
+  'X-RateLimit-Reset': WINDOW_MS / 1_000,
+})
+
+function expressWith(middleware: RequestHandler): RequestListener {
+  const app = express()
+  app.use(middleware)
+  app.get('/', (_, response) => void response.end(BODY))
+  return app
+}
+
+async function fastifyWith(limit: (app: FastifyInstance) => unknown): Promise<RequestListener> {
+  const app = Fastify()
+  await limit(app)
+  app.get('/', (_, reply) => void reply.send(BODY))
+  await app.ready()
+  return (request, response) => app.routing(request, response)
 }
 
 export const IN_SITU_SERVERS = {
@@ -27,20 +57,62 @@ export const IN_SITU_SERVERS = {
     baseline: () => deciding((key) => key.length > 0),
     'a Map counter': () => deciding(bareMap()),
     'check alone': () => {
-      const limiter = limiterOf()
+      const limiter = createLimiter(MILLRACE)
       return deciding((key) => limiter.check(key).allowed)
     },
     'check, all figures read': () => {
-      const limiter = limiterOf()
+      const limiter = createLimiter(MILLRACE)
       return deciding((key) => {
         const { allowed, remaining, retryAfterMs, resetMs } = limiter.check(key)
         return allowed && remaining + retryAfterMs + resetMs > 0
       })
     },
     'check, figures in headers': () => {
-      const limiter = limiterOf()
+      const limiter = createLimiter(MILLRACE)
       return (request, response) => answer(response, limiter.check(keyOf(request)))
     },
+    'rateLimit of millrace/http': () => {
+      const limited = forNode(MIDDLEWARE)
+      return (request, response) => limited(request, response, () => response.end(BODY))
+    },
+  },
+  express: {
+    baseline: () =>
+      expressWith((request, response, next) => {
+        if (keyOf(request).length > 0) for (const [name, value] of CONSTANTS) response.setHeader(name, value)
+        next()
+      }),
+    'rateLimit of millrace/express': () => expressWith(forExpress(MIDDLEWARE)),
+    'express-rate-limit': () =>
+      expressWith(
+        expressRateLimit({
+          windowMs: WINDOW_MS,
+          limit: LIMIT,
+          keyGenerator: keyOf,
+          standardHeaders: false,
+          legacyHeaders: true,
+          validate: false,
+        }),
+      ),
+  },
+  fastify: {
+    baseline: () =>
+      fastifyWith((app) =>
+        app.addHook('onRequest', (request, reply, done) => {
+          if (keyOf(request).length > 0) for (const [name, value] of CONSTANTS) reply.header(name, value)
+          done()
+        }),
+      ),
+    'rateLimit of millrace/fastify': () => fastifyWith((app) => app.register(forFastify, MIDDLEWARE)),
+    '@fastify/rate-limit': () =>
+      fastifyWith((app) =>
+        app.register(fastifyRateLimit, {
+          max: LIMIT,
+          timeWindow: WINDOW_MS,
+          cache: 2 * IN_SITU_KEYS,
+          keyGenerator: keyOf,
+        }),
+      ),
   },
 } satisfies Record<string, Record<string, Mode>>
 

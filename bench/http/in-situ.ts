@@ -17,7 +17,7 @@ import { type Listening, SLICE_MS, type Slice } from './in-situ-slices.js'
 
 const SERVER = fileURLToPath(new URL('./in-situ-server.js', import.meta.url))
 /** How often each mode is measured. */
-const CYCLES = { full: 40, quick: 8 }
+const CYCLES = { full: 24, quick: 6 }
 /** The first cycles, in which V8 compiles, do not count. */
 const WARM_UP_CYCLES = 3
 /** The load lasts longer than the slices, which take a little more than their time. */
