@@ -62,14 +62,16 @@ export interface CellViews {
  *     admitted at a moment at which more counted.
  *  7. *Finish*: CAS(name, CONVERTING, r -> r).
  *
- * A thread that finds a name with CONVERTING does steps 3 to 7 itself, so a dead thread holds up no one. Two
- * threads at once do no harm: each step may be repeated. If both carry, the total may count twice, for one
- * window. If the way goes to another key meanwhile, the fence or the last step fails.
+ * A thread that finds a name with CONVERTING does steps 3 to 7 itself, so a dead thread holds up no one. If
+ * the name has an earlier record than the present one, the thread flips it to the present one, and carries the
+ * total. Two threads at once do no harm: each step may be repeated. If both carry, the total may count twice,
+ * for one window. If the way goes to another key meanwhile, the fence or the last step fails.
  *
  * **The reading** of a decision is taken before its thread loads CURRENT. So no thread counts by a record, or
  * lets a cell of it expire, at a reading from after the end of that record. Otherwise it could forget what the
  * next record, whose window may be longer, has to carry. A conversion, and a claim of another key's way, load
- * CURRENT once more after their reading.
+ * CURRENT once more after their reading. So does step 4 after its new one: the thread may have stalled after
+ * the fence while another one finished, decisions by r were admitted, and r ended.
  *
  * **The record of a way only rises**: a thread gives a key a way only if its record is still the present one
  * after its claim (`memory/insertion.ts`). So a thread that stalls after its fence can't advance the tick of
@@ -150,21 +152,20 @@ export class Conversion {
     const base = this.#table.base(way)
     const name = load(words, base + HI)
     const record = name & CELL_RECORD
-    if ((name & CONVERTING) !== 0) {
-      const view = this.#views.of(record)
-      if (view !== undefined) this.#complete(base, name, view)
-      return view !== undefined
+    const isConverting = (name & CONVERTING) !== 0
+    if (record > this.#record) return false
+    if (record === this.#record) {
+      if (isConverting) this.#complete(base, name)
+      return true
     }
-    if (record >= this.#record) return record === this.#record
     if (this.#views.isOutdated()) return true // after the reading: see "The reading"
     const v = load(words, base + ADM)
     const tick = load(words, base + TICK)
     if ((v & STATE) !== LIVE || load(words, base + HI) !== name) return true
-    const { present } = this.#views
-    const counted = this.#count(base, name, v, tick)
+    const counted = isConverting ? undefined : this.#count(base, name, v, tick)
     const converting = (name & HASH) | CONVERTING | this.#record
     if (compareExchange(words, base + HI, name, converting) === name)
-      this.#complete(base, converting, present, counted)
+      this.#complete(base, converting, counted)
     return true
   }
 
@@ -179,9 +180,13 @@ export class Conversion {
     return { v, tick, used, endMs: endMs <= nowMs ? endMs : undefined }
   }
 
-  /** Steps 3 to 7. `name` has CONVERTING. Without `counted`, a blocked cell carries as much as fits. */
-  #complete(base: number, name: number, { algorithm, reading }: CellView, counted?: Counted): void {
+  /**
+   * Steps 3 to 7. `name` has CONVERTING and the present record. Without `counted`, a blocked cell carries as
+   * much as fits.
+   */
+  #complete(base: number, name: number, counted?: Counted): void {
     const words = this.#words
+    const { algorithm, reading } = this.#views.present
     const v = load(words, base + ADM)
     if ((v & STATE) !== LIVE || load(words, base + HI) !== name) return
     if (compareExchange(words, base + ADM, v, (v + ONE_EPOCH) | 0) !== v) return
@@ -190,6 +195,7 @@ export class Conversion {
     if (isCounted && counted.endMs !== undefined) this.#place(base, algorithm, counted.endMs)
     else {
       reading.take()
+      if (this.#views.isOutdated()) return // after the reading: see "The reading"
       algorithm.enter(base, reading)
     }
     const units = isCounted ? counted.used : Math.min(algorithm.mostUsed(v), MAX_TOTAL)

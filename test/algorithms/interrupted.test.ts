@@ -383,6 +383,32 @@ test('a thread that dies during a give-back delays the room until the end of the
   assert.ok(refusedAt.size > 0, 'the note outlives the thread')
 })
 
+test('a thread that stalls while it finishes a conversion forgets nothing if the window changes again', () => {
+  let othersAdmitted = 0
+  for (let hasDied = true, point = 0; hasDied; point += STEP) {
+    let isOtherAdmitted = false
+    everywhere({
+      options: { limit: 2, window: '6s' },
+      before: ({ limiter, other }) => {
+        limiter.check('key')
+        limiter.update('default', { window: '1s' })
+        hasDied = diesAt(point, () => other.check('key'))
+      },
+      act: (limiter) => limiter.check('key').allowed,
+      between: ({ clock, limiter, other }) => {
+        isOtherAdmitted = attachLimiter(limiter.share()).check('key').allowed
+        other.update('default', { window: '10s' })
+        clock.advance(3_000)
+      },
+      judge: (_, isAdmitted, at) => {
+        if (isOtherAdmitted) othersAdmitted++
+        assert.not(isOtherAdmitted && isAdmitted, `${at}, another dies at ${point}`)
+      },
+    })
+  }
+  assert.ok(othersAdmitted > 0, 'the thread between is admitted')
+})
+
 test('a thread that stops for hours while it claims a way inherits the counts of the way', () => {
   everywhere({
     options: { onFull: 'evict', window: '1d', granularity: '1h' },
