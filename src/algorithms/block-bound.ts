@@ -1,9 +1,17 @@
 import type { Reading } from '../core/reading.js'
-import { ADM, LIVE, MOST_BLOCKED, STATE } from '../memory/layout.js'
+import { ADM, HASH, HI, LIVE, MOST_BLOCKED, STATE } from '../memory/layout.js'
 import type { Table } from '../memory/table.js'
 import { load, type Words } from '../memory/words.js'
 import type { Algorithm } from './algorithm.js'
 import type { Conversion } from './conversion.js'
+
+export interface BlockBoundOptions {
+  readonly record: number
+  /** Whether another record is the present one. */
+  readonly isOutdated: () => boolean
+  /** Converts cells of other records. Undefined by the first record. */
+  readonly conversion: Conversion | undefined
+}
 
 /**
  * Keeps blocks from filling the table: at most half of a key's 32 ways stay blocked. Beyond that, the block
@@ -24,27 +32,43 @@ export class BlockBound {
   readonly #words: Words
   readonly #table: Table
   readonly #algorithm: Algorithm
+  readonly #record: number
+  readonly #isOutdated: () => boolean
   readonly #conversion: Conversion | undefined
   /** The admission word with which `#surplus` chose its way. */
   #chosen = 0
 
-  constructor(words: Words, table: Table, algorithm: Algorithm, conversion?: Conversion) {
+  constructor(
+    words: Words,
+    table: Table,
+    algorithm: Algorithm,
+    { record, isOutdated, conversion }: BlockBoundOptions,
+  ) {
     this.#words = words
     this.#table = table
     this.#algorithm = algorithm
+    this.#record = record
+    this.#isOutdated = isOutdated
     this.#conversion = conversion
   }
 
   /**
    * Ends blocks of other keys until at most half of this key's ways are blocked. Returns the number of ended
-   * blocks.
+   * blocks. If the record is outdated, it may return earlier: the caller goes on by the present one.
    */
   hold(lo: number, hi: number, reading: Reading): number {
     for (let ended = 0; ; ) {
       const way = this.#surplus(lo, hi, reading)
       if (way < 0) return ended
-      if (this.#end(way, reading)) ended++
+      if (this.#isOwn(way)) {
+        if (this.#end(way, reading)) ended++
+      } else if (!this.#conversion?.convert(way) || this.#isOutdated()) return ended
     }
+  }
+
+  /** Whether the cell counts by this record. The name is loaded after the admission word. */
+  #isOwn(way: number): boolean {
+    return (load(this.#words, this.#algorithm.base(way) + HI) & ~HASH) === this.#record
   }
 
   /** Another key's way whose block ends soonest, or -1 if no more than half of the ways are blocked. */
@@ -79,15 +103,13 @@ export class BlockBound {
    *    the new block, which may be for ever.
    *  - after this CAS: that write fails, and the block is set again.
    *
-   * `endBlock` reads the counts after v. A cell of another record is converted first, so the CAS fails.
+   * `endBlock` reads the counts after v. A cell of another record is not summed by this one: it is converted
+   * first, and the block that ends soonest is chosen again. If that begins after `hold` has loaded the name,
+   * the CAS fails.
    */
   #end(way: number, reading: Reading): boolean {
     const algorithm = this.#algorithm
     const base = algorithm.base(way)
-    if (this.#conversion?.isOther(base)) {
-      this.#conversion.convert(way)
-      return false
-    }
     if (!algorithm.endBlock(base, this.#chosen, reading)) return false
     algorithm.epochs.count(base)
     return true

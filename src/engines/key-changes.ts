@@ -99,8 +99,11 @@ export class KeyChanges {
       return algorithm.adjustments.block(way, lo, hi, algorithm.until.wordFor(reading.nowMs, ms))
     }
     if (!this.#changeOrInsert(lo, hi, set, true)) return false
-    const { blockBound, reading } = this.#views.present
-    const ended = blockBound.hold(lo, hi, reading)
+    let ended = 0
+    do {
+      const { blockBound, reading } = this.#views.present
+      ended += blockBound.hold(lo, hi, reading)
+    } while (this.#views.refresh())
     if (ended > 0) count(this.#words, HEADER.BLOCKS_EVICTED, ended)
     return true
   }

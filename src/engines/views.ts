@@ -156,9 +156,10 @@ export class Views implements CellViews {
     const table = new Table(words, shape)
     const algorithm: Algorithm = algorithmFor(arena, ticks)
     const conversion = record === 0 ? undefined : new Conversion(words, shape, table, this)
-    const options = { onFull, record, isOutdated: () => this.isOutdated(), others: conversion }
+    const recorded = { record, isOutdated: () => this.isOutdated() }
+    const options = { ...recorded, onFull, others: conversion }
     const insertion = new Insertion(words, table, algorithm, reading, options)
-    const blockBound = new BlockBound(words, table, algorithm, conversion)
+    const blockBound = new BlockBound(words, table, algorithm, { ...recorded, conversion })
     return { arena, table, algorithm, reading, insertion, conversion, blockBound }
   }
 }

@@ -239,7 +239,8 @@ export class Ledger {
   #observeAdmission(way: number, before: number, after: number): void {
     if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#judges.becomesLive(way)
     if ((after & STATE) === CLAIMED && (before & STATE) === LIVE) this.#observeClaim(way)
-    if ((after & COUNT) === BLOCKED && this.op?.do === 'block') {
+    // A thread that blocks a key may convert the cell of another one, whose block ends for it.
+    if ((after & COUNT) === BLOCKED && this.op?.do === 'block' && this.#keyOf(way) === this.op.key) {
       this.blocked(this.op.key, msOf(this.#word(way, UNTIL)))
     }
     if ((before & COUNT) !== BLOCKED || (after & COUNT) === BLOCKED) return

@@ -1,8 +1,9 @@
-// Mistakes in refunds, penalties and blocks.
+// Mistakes in refunds, penalties, blocks and conversions.
 import {
   inAdjustments,
   inBlockBound,
   inCharges,
+  inConversion,
   inKeyChanges,
   inRefundMarks,
   inWindow,
@@ -131,7 +132,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
         'const set = (way) =>',
         'count(this.#words, HEADER.BLOCKS_EVICTED, this.#views.present.blockBound.hold(lo, hi, this.#views.reading));\n        const set = (way) =>',
       ),
-      inKeyChanges('const ended = blockBound.hold(lo, hi, reading);', 'const ended = 0;'),
+      inKeyChanges('ended += blockBound.hold(lo, hi, reading);', ''),
     ],
   },
   'a block ended by clearing its counts': {
@@ -146,6 +147,25 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   'a block evicted by an admission word that was loaded after its selection': {
     test: 'algorithms/interrupted',
     edits: [inBlockBound('endBlock(base, this.#chosen,', 'endBlock(base, load(this.#words, base + ADM),')],
+  },
+  'a block of a cell of another record ended by the own record': {
+    scenario: 'a block ends for another while its key is converted',
+    edits: [inBlockBound('if (this.#isOwn(way))', 'if (this.#conversion === undefined || this.#isOwn(way))')],
+  },
+  'blocks ended by a record that is over': {
+    scenario: 'a block ends for another while its key is converted again',
+    edits: [
+      inBlockBound(
+        '!this.#conversion?.convert(way) || this.#isOutdated()',
+        '!this.#conversion?.convert(way)',
+      ),
+    ],
+  },
+  'a conversion finished by a record that is over': {
+    test: 'algorithms/interrupted',
+    edits: [
+      inConversion('reading.take();\n            if (this', 'reading.take();\n            if (false && this'),
+    ],
   },
   'a block evicted from the key that is being blocked': {
     test: 'limiter/block-bound',

@@ -133,6 +133,31 @@ export const changing: Readonly<Record<string, Scenario>> = {
       threads: [[to], [check(), check()]],
     }),
   ),
+  'a block ends for another while its key is converted': {
+    forbidden: AMONG_REFUNDS,
+    times: [20, 22],
+    homes: { 1: [0, 1], 2: [1, 0] },
+    before: [
+      [20, check()],
+      [20, block(60)],
+    ],
+    limit: 2,
+    threads: [[change(1, 2), check()], [block(90, 2)]],
+    restKeys: [],
+  },
+  'a block ends for another while its key is converted again': {
+    forbidden: AMONG_REFUNDS,
+    times: [20, 22],
+    homes: { 1: [0, 1], 2: [1, 0] },
+    before: [
+      [20, check()],
+      [20, change(1, 2)],
+      [20, block(60)],
+    ],
+    limit: 2,
+    threads: [[change(1, 3), check()], [block(90, 2)]],
+    restKeys: [],
+  },
   'a conversion beside a check by an older reading': {
     forbidden: ANYTHING,
     times: [20, 22],
