@@ -1,4 +1,5 @@
 // The phases of `protocol.mjs` that give a key a way, as `src/memory/insertion.ts` does.
+import { current, isExpired } from './records.mjs'
 import {
   ADM,
   adm,
@@ -12,22 +13,36 @@ import {
   FREE,
   firstSwept,
   HI,
+  hiOf,
   hop,
+  isConverting,
+  keyOf,
   LIVE,
   LO,
   load,
   MAX,
-  N,
   NAMED,
+  recordOf,
   S,
   state,
+  stays,
   store,
   TICK,
   tickOf,
   to,
   total,
   UNTIL,
+  VIEW,
 } from './words.mjs'
+
+/** What follows a lookup that found no way of the key. */
+export const absent = ({ kind, tries, early }) => {
+  if (kind === 'refund' || kind === 'end block') return done('nothing to do')
+  return tries < S.tries ? to('choose', { tries: tries + 1, early }) : done('no room')
+}
+
+/** The check after a claim alone is enough, and so is the name at the fence with the check before the claim. */
+const ALSO_UNCHECKED = new Set(['claimed by an old record', 'fence without the name'])
 
 export const insertion = {
   *choose({ key, tries, early }) {
@@ -43,9 +58,18 @@ export const insertion = {
     if (state(v) === CLAIMED) return done('no room')
     const shut = total(v) === MAX && (yield load(w, UNTIL)) > (yield clock)
     if (shut && !S.givesWay) return done('no room')
+    const hi = S.records && (yield load(w, HI))
     const t = yield load(w, TICK),
       now = yield clock // a new reading: by an old one, fewer counts would have expired
-    const expired = t + N < tickOf(now)
+    const expired = isExpired(t, now, hi)
+    if (S.records) {
+      if (broken !== 'claimed by an old record' && recordOf(yield current) !== VIEW)
+        return to('view', { tries: tries - 1, early })
+      const isOther = state(v) === LIVE && (hi & 15) !== VIEW
+      if (isOther && isConverting(hi) && recordOf(hi) === VIEW)
+        return to('fence', { w, hi, tries: tries - 1, early })
+      if (isOther && !expired) return to('count', { w, hi, tries: tries - 1, early: now })
+    }
     if (!expired && total(v) > 0 && !S.evictLive) return done('no room')
     const mine = adm(
       epoch(v) + (broken === 'claim without epoch' ? 0 : 1),
@@ -54,11 +78,20 @@ export const insertion = {
     )
     const take = (m, oracle) =>
       m[at(w, ADM)] === v && ((m[at(w, ADM)] = mine), shut && oracle.block(m[at(w, LO)], 0), true)
-    return (yield take) ? to('name', { w, mine, tries, early }) : to('lookup', { tries, early })
+    if (!(yield take)) return to('lookup', { tries, early })
+    if (S.records && !ALSO_UNCHECKED.has(broken) && recordOf(yield current) !== VIEW) {
+      yield store(w, ADM, adm(epoch(mine), FREE, total(mine)))
+      return to('view', { tries: tries - 1, early })
+    }
+    const isOther = S.records && (hi & 15) !== VIEW
+    const isEarly = isOther && broken === 'taken over before the name'
+    return to(isEarly ? 'takeOver' : 'name', { w, mine, tries, early, now: isOther ? now : undefined })
   },
-  *name({ key, w, mine, tries, early }) {
-    yield store(w, HI, key)
+  *name({ key, w, mine, tries, early, now }) {
+    yield store(w, HI, hiOf(key))
     yield store(w, LO, key)
+    if (now !== undefined && broken !== 'taken over before the name')
+      return to('takeOver', { w, mine, tries, early, now })
     const named = adm(epoch(mine), NAMED, total(mine))
     if (broken !== 'NAMED before its name') yield store(w, ADM, named)
     return to(broken === 'no scan' ? 'settle' : 'scan', { w, mine: named, i: 0, tries, early })
@@ -68,7 +101,8 @@ export const insertion = {
     if (i === w) i++
     if (i >= S.ways) return to('settle', { w, mine, tries, early })
     const x = yield load(i, ADM)
-    if (state(x) >= NAMED && (yield load(i, LO)) === key && (yield load(i, HI)) === key) {
+    const isSame = (hi) => (broken === 'scan compares records' ? hi === hiOf(key) : keyOf(hi) === key)
+    if (state(x) >= NAMED && (yield load(i, LO)) === key && isSame(yield load(i, HI))) {
       if (state(x) === LIVE) {
         yield cas(w, ADM, mine, adm(epoch(mine), FREE, total(mine)))
         return to('lookup', { tries, early })
@@ -85,7 +119,7 @@ export const insertion = {
     if (broken === 'unsettled') return to('promote', { w, mine, tries, early })
     const t = yield load(w, TICK),
       now = yield clock
-    if (t >= tickOf(now)) return to('promote', { w, mine, tries, early })
+    if (yield* stays(w, t, now)) return to('promote', { w, mine, tries, early })
     const next = hop(t, tickOf(now))
     return (yield cas(w, TICK, t, next))
       ? to('sweep', { w, p: firstSwept(t, next), next, now, tries, early, mine })

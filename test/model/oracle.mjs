@@ -72,10 +72,7 @@ export class Oracle {
     })
     // Units beyond those admitted came from pending charges: an admission of such a charge counts that much
     // less.
-    const c = cell(key, u),
-      own = Math.min(n, this.a[c])
-    this.a[c] -= own
-    let rest = n - own
+    let rest = this.takeUnits(key, u, n)
     this.threads.forEach((t, k) => {
       const parts = t.parts.map((part) => {
         if (part.key !== key || part.e !== u) return part
@@ -90,6 +87,13 @@ export class Oracle {
       rest -= owed
       this.threads[k] = { ...t, owed: t.owed + owed }
     })
+  }
+  /** Takes admitted units out of a bucket. Returns the number of those that it has not found. */
+  takeUnits(key, u, n) {
+    const c = cell(key, u)
+    const own = Math.min(n, this.a[c])
+    this.a[c] -= own
+    return n - own
   }
   block(key, until) {
     this.a[cell(S.keys, key)] = until

@@ -11,8 +11,11 @@
 // granules and the ring is longer. The model is sequentially consistent: weaker memory is not modelled.
 //
 // `words.mjs` has the words and the operations on them. `insertion.mjs` has the phases that give a key a way.
-import { insertion } from './insertion.mjs'
+import { blocking } from './blocking.mjs'
+import { conversion, enteredByItsRecord } from './conversion.mjs'
+import { absent, insertion } from './insertion.mjs'
 import { cleanBlock, lapIn, pathOf, sweepBlock } from './range-sum.mjs'
+import { current } from './records.mjs'
 import { admitted } from './several.mjs'
 import { stamp, sumOf } from './sums.mjs'
 import {
@@ -22,18 +25,24 @@ import {
   adm,
   at,
   BUCKETS,
+  become,
   broken,
   bucket,
   cas,
   clock,
   count,
+  distance,
   done,
   epoch,
   firstSwept,
   GENERATION,
   GIVING,
+  granulesOf,
   HI,
+  hiOf,
   hop,
+  isKeyOf,
+  isName,
   LIVE,
   LO,
   lap,
@@ -46,23 +55,23 @@ import {
   NEVER,
   ONE_TURN,
   RING,
+  recordOf,
   refunds,
   S,
   SUNK,
   slot,
   stampOf,
   state,
+  stays,
   store,
   TICK,
   tickOf,
   to,
   total,
   UNTIL,
+  VIEW,
 } from './words.mjs'
 
-const isKeyOf = function* (w, v, key) {
-  return state(v) === LIVE && (yield load(w, LO)) === key && (yield load(w, HI)) === key
-}
 const still = function* (w, key) {
   // whether the way, found earlier, is still the key's
   return yield* isKeyOf(w, yield load(w, ADM), key)
@@ -79,10 +88,9 @@ export const phases = {
     // the clock is read first, once for the whole decision
     early ??= yield clock
     for (let w = from; w < S.ways; w++)
-      if ((yield load(w, LO)) === key && (yield load(w, HI)) === key)
+      if ((yield load(w, LO)) === key && (yield load(w, HI)) === hiOf(key))
         return to(changes.has(kind) || S.sums ? 'enter' : 'attempt', { w, tries, early })
-    if (kind === 'refund' || kind === 'end block') return done('nothing to do')
-    return tries < S.tries ? to('choose', { tries: tries + 1, early }) : done('no room')
+    return S.records ? to('miss', { tries, early }) : absent({ kind, tries, early })
   },
   // The fast path, tried once: charges first, then checks the way's name and tick again.
   *attempt({ key, cost, w, tries, early }) {
@@ -90,20 +98,22 @@ export const phases = {
     const stands =
       broken === 'attempt checks before adm' &&
       (yield load(w, LO)) === key &&
-      (yield load(w, HI)) === key &&
+      isName(yield load(w, HI), key) &&
       (yield load(w, TICK)) === e
     if (broken !== 'attempt before its tick' && (yield load(w, TICK)) !== e)
       return to('enter', { w, tries, early })
     const b = yield load(w, slot(e)),
       v = yield load(w, ADM),
       hasRoom = state(v) === LIVE && total(v) + cost <= limitOf(key)
-    return lap(b) === lapOf(e) && refunds(b) === 0 && hasRoom && (yield cas(w, slot(e), b, b + cost))
+    const fits = lap(b) === lapOf(e) && refunds(b) === 0 && count(b) + cost <= MAX
+    return fits && hasRoom && (yield cas(w, slot(e), b, b + cost))
       ? to(stands ? 'commit' : 'verify', { w, now: early, v, e, r: 0, tries })
       : to('enter', { w, tries, early })
   },
   *verify({ key, w, now, v, e, r, tries }) {
     if (
-      (broken !== 'attempt without names' && ((yield load(w, LO)) !== key || (yield load(w, HI)) !== key)) ||
+      (broken !== 'attempt without names' &&
+        ((yield load(w, LO)) !== key || !isName(yield load(w, HI), key))) ||
       (broken !== 'attempt without tick' && (yield load(w, TICK)) !== e)
     )
       return undone({ w, now, e, r, tries })
@@ -113,7 +123,7 @@ export const phases = {
     // An old reading is safe: the cell's tick only moves forward, and the decision counts at that tick.
     const t = yield load(w, TICK),
       now = early
-    if (t >= tickOf(now)) return to('decide', { w, now, tries, early })
+    if (yield* stays(w, t, now)) return to('decide', { w, now, tries, early })
     const next = broken === 'one hop' ? tickOf(now) : hop(t, tickOf(now))
     return (yield cas(w, TICK, t, next)) && broken !== 'no sweep'
       ? to('sweep', { w, p: firstSwept(t, next), next, now, tries, early })
@@ -125,15 +135,15 @@ export const phases = {
       mine !== undefined
         ? to('settle', { w, mine, tries, early })
         : to(
-            next < tickOf(now) ? 'enter' : 'decide',
-            next < tickOf(now) ? { w, tries, early } : { w, now, tries, early },
+            next !== tickOf(now) ? 'enter' : 'decide',
+            next !== tickOf(now) ? { w, tries, early } : { w, now, tries, early },
           )
     if (p > lastSwept(next)) return onward
     if (S.sums) {
-      yield* sweepBlock(w, p % (RING / 2), next)
+      yield* sweepBlock(w, (p + RING) % (RING / 2), next)
       return to('sweep', { w, p: p + 1, next, now, tries, early, mine })
     }
-    const i = p % RING
+    const i = (p + RING) % RING
     const b = yield load(w, BUCKETS + i)
     if (count(b) > 0 && lap(b) !== lapIn(i, next)) {
       const tick = broken === 'sweep unchecked' ? next : yield load(w, TICK)
@@ -144,7 +154,7 @@ export const phases = {
   *decide({ key, cost, kind, w, now, tries, early = now }) {
     const v = yield load(w, ADM)
     if (state(v) !== LIVE) return to('lookup', { from: w + 1, tries, early })
-    if (broken !== 'no names' && ((yield load(w, LO)) !== key || (yield load(w, HI)) !== key))
+    if (broken !== 'no names' && ((yield load(w, LO)) !== key || !isName(yield load(w, HI), key)))
       return to('lookup', { tries, early })
     if (kind === 'refund') return to('refund', { w, left: cost, u: Math.max(0, (yield load(w, TICK)) - N) })
     if (kind === 'block') return to('block', { w, now, v, tries })
@@ -210,10 +220,11 @@ export const phases = {
   *charge({ cost, w, now, v, e, tries }) {
     const b = yield load(w, slot(e)),
       fresh = lap(b) !== lapOf(e)
-    if (fresh && broken !== 'no late check' && (yield load(w, TICK)) - e >= RING)
+    if (fresh && broken !== 'no late check' && distance(yield load(w, TICK), e) >= RING)
       return S.sums
         ? to('takeOut', { w, now, e, amount: cost, i: pathOf(e).length - 1, tries })
         : to('decide', { w, now, tries })
+    if (!fresh && count(b) + cost > MAX) return done('refused') // a block that was carried fills a bucket
     if (!fresh && refunds(b) === 3) return to('announceTurn', { w, now, v, e, tries })
     const charged = fresh ? bucket(lapOf(e), 0, cost) : b + cost
     const r = !fresh && refunds(b) > 0 ? stampOf(yield load(w, GENERATION), refunds(b)) : 0
@@ -268,16 +279,23 @@ export const phases = {
     if (
       state(x) === LIVE &&
       (yield load(w, LO)) === key &&
-      (yield load(w, HI)) === key &&
+      isName(yield load(w, HI), key) &&
       (yield load(w, TICK)) === e &&
       (kind === 'penalize' || total(x) + cost <= limitOf(key))
     )
       return to('commit', { w, now, v: x, e, r, again: 1, tries })
     return undone({ w, now, e, r, tries })
   },
-  *giveBack({ w, e, r }) {
+  *giveBack({ kind, key, cost, record, w, e, r, now }) {
     // gives back this thread's own admission, later
-    if ((yield load(w, TICK)) - e > N) return done('expired')
+    if (S.records && now === undefined) {
+      now = yield clock
+      const view = recordOf(yield current)
+      return become({ kind, key, cost, record: view, chargedBy: record }, 'giveBack', { w, e, r, now })
+    }
+    const own = S.records ? yield* enteredByItsRecord(w, now) : VIEW
+    if (own === undefined) return done('converting')
+    if (distance(yield load(w, TICK), e) > (S.records ? granulesOf(own) : N)) return done('expired')
     if (r === SUNK) return done('not given back')
     return to(r === 0 ? 'remove' : 'announce', { w, e, r, own: 1 })
   },
@@ -362,34 +380,9 @@ export const phases = {
     }
     return to('bumpEpoch', { w })
   },
-  *block({ key, cost, w, now, tries }) {
-    // `cost` is the duration. UNTIL is set by CAS, then the admission word: a way with a new owner is left
-    // alone.
-    const u = yield load(w, UNTIL)
-    const v = yield load(w, ADM)
-    if (state(v) !== LIVE || (yield load(w, LO)) !== key || (yield load(w, HI)) !== key)
-      return to('lookup', { tries })
-    // An expired block may have left the same word. A thread that lost this way could then change the end
-    // of this block.
-    const isLeft = u === now + cost && total(v) !== MAX && broken !== 'one UNTIL for two blocks'
-    const until = isLeft ? u + 1 : now + cost
-    if (!(yield cas(w, UNTIL, u, until))) return to('block', { w, now, tries })
-    const shut = (m, oracle) =>
-      m[at(w, ADM)] === v && ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, MAX)), oracle.block(key, until), true)
-    if (!(yield shut)) return to('block', { w, now, tries })
-    if (broken !== 'note left standing') yield store(w, ASOF, NEVER)
-    return done('blocks')
-  },
-  *endBlock({ key, w }) {
-    // An evicted block ends by a sum: the key keeps its way and its counts.
-    const v = yield load(w, ADM)
-    if (total(v) !== MAX || !(yield* isKeyOf(w, v, key))) return done('no block')
-    const s = yield* sumOf(w, yield load(w, TICK), yield clock)
-    const open = (m, oracle) =>
-      m[at(w, ADM)] === v && ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, s)), oracle.block(key, 0), true)
-    return (yield open) ? done('ended') : to('endBlock', { w })
-  },
+  ...blocking,
   ...insertion,
+  ...conversion,
 }
 const taken = ({ w, now, e, amount, tries }) =>
   S.sums

@@ -29,6 +29,9 @@ const QUICK = [
   'block sums: one bucket idle for exactly all laps',
   'two rules: two admit on the last units',
   'a reservation and a refund by key',
+  'two convert at once',
+  'a block that ends for another while one converts',
+  'a full key that rests',
 ]
 /** These scenarios take up to fifteen seconds each. */
 const FULL = [
@@ -53,6 +56,23 @@ const FULL = [
   'a reservation settled by less',
   'a reservation settled by more',
   'a reservation and a death',
+  'a conversion and a late decision',
+  'a conversion into a shorter window and a late decision',
+  'a death while converting',
+  'a death while two convert',
+  'a key that two records insert',
+  'a second change while one converts',
+  'a second change before a late count',
+  'a death, and a second change',
+  'two changes at once',
+  'a refund while one converts',
+  'an admission given back while one converts',
+  'a block while one converts',
+  'a blocked key converted',
+  'a block that ends while one converts',
+  'a blocked way claimed while its key is converted',
+  'a key inserted while the window changes',
+  'another key takes over the counts of an old record',
   ...['block sums', 'block sums on two levels', 'a Fenwick tree'].flatMap((sums) =>
     [
       'two charges at the turn of a lap',
@@ -76,8 +96,14 @@ for (const name of sized({ quick: QUICK, full: shareOfToday(FULL) })) {
  * These mistakes need millions of states: `npm run model -- --broken` finds them, and `test/mutants/` has
  * them in the built code.
  */
-const LONG = ['bucket read before its turn', 'unsettled', 'fenwick sum unchecked']
-/** These mistakes need a thousand states at most. */
+const LONG = [
+  'bucket read before its turn',
+  'unsettled',
+  'fenwick sum unchecked',
+  'placed by an ended record',
+  'given back while converting',
+]
+/** These mistakes need about a thousand states at most. */
 const SHORT = [
   'no sweep',
   'asOf without epoch',
@@ -90,6 +116,10 @@ const SHORT = [
   'rules decided after a refusal',
   'given back by units alone',
   'a part given back as a whole',
+  'the total carried',
+  'left at the old tick',
+  'no carry',
+  'a block ended while converting',
 ]
 
 for (const mistake of sized({ quick: SHORT, full: shareOfToday(Object.keys(mistakes)) })) {

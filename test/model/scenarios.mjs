@@ -1,4 +1,5 @@
 // The scenarios, and the mistakes: for each rule of the protocol a scenario that fails without it.
+import { conversionMistakes, conversions } from './conversion-scenarios.mjs'
 import { ringFor } from './range-sum.mjs'
 import { several } from './several-scenarios.mjs'
 
@@ -347,7 +348,7 @@ for (const [name, structure] of Object.entries(structures)) {
   })
 }
 
-export const scenarios = { ...plain, ...summed, ...several }
+export const scenarios = { ...plain, ...summed, ...several, ...conversions }
 export const mistakes = {
   'adm before bucket': 'three decisions, limit 1',
   'tick before adm': 'three decisions, limit 1',
@@ -392,4 +393,5 @@ export const mistakes = {
   'rules decided after a refusal': 'two rules: two admit on the last units',
   'given back by units alone': 'two rules: a refund by key before a charge is given back',
   'a part given back as a whole': 'a reservation settled by less',
+  ...conversionMistakes,
 }

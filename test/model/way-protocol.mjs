@@ -2,7 +2,7 @@
 // Explores every interleaving of the protocol:
 //
 //   npm run model                         every scenario as designed: each must hold (two hours)
-//   npm run model -- --broken             each rule left out, in a scenario that must fail (four minutes)
+//   npm run model -- --broken             each rule left out, in a scenario that must fail (eight minutes)
 //   npm run model -- NAME [MISTAKE]       one scenario; a failure prints its schedule
 import { explore } from './explorer.mjs'
 import { mistakes, scenarios } from './scenarios.mjs'

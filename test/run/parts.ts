@@ -60,7 +60,7 @@ export const LONG: readonly Part[] = [
     args: ['--max-old-space-size=12000', 'test/model/way-protocol.mjs'],
     budgetSeconds: 2.5 * HOUR,
   },
-  { name: 'broken-model', args: ['test/model/way-protocol.mjs', '--broken'], budgetSeconds: 300 },
+  { name: 'broken-model', args: ['test/model/way-protocol.mjs', '--broken'], budgetSeconds: 480 },
   {
     name: 'explore',
     args: ['--max-old-space-size=8000', `${tests}/explore/main.js`],

@@ -1,0 +1,57 @@
+// The phases of `protocol.mjs` that block a key, and end its block.
+import { sumOf } from './sums.mjs'
+import {
+  ADM,
+  ASOF,
+  adm,
+  at,
+  broken,
+  cas,
+  clock,
+  done,
+  epoch,
+  HI,
+  isKeyOf,
+  isName,
+  LIVE,
+  LO,
+  load,
+  MAX,
+  NEVER,
+  state,
+  store,
+  TICK,
+  to,
+  total,
+  UNTIL,
+} from './words.mjs'
+
+export const blocking = {
+  *block({ key, cost, w, now, tries }) {
+    // `cost` is the duration. UNTIL is set by CAS, then the admission word: a way with a new owner is left
+    // alone.
+    const u = yield load(w, UNTIL)
+    const v = yield load(w, ADM)
+    if (state(v) !== LIVE || (yield load(w, LO)) !== key || !isName(yield load(w, HI), key))
+      return to('lookup', { tries })
+    // An expired block may have left the same word. A thread that lost this way could then change the end
+    // of this block.
+    const isLeft = u === now + cost && total(v) !== MAX && broken !== 'one UNTIL for two blocks'
+    const until = isLeft ? u + 1 : now + cost
+    if (!(yield cas(w, UNTIL, u, until))) return to('block', { w, now, tries })
+    const shut = (m, oracle) =>
+      m[at(w, ADM)] === v && ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, MAX)), oracle.block(key, until), true)
+    if (!(yield shut)) return to('block', { w, now, tries })
+    if (broken !== 'note left standing') yield store(w, ASOF, NEVER)
+    return done('blocks')
+  },
+  *endBlock({ key, w }) {
+    // An evicted block ends by a sum: the key keeps its way and its counts.
+    const v = yield load(w, ADM)
+    if (total(v) !== MAX || !(yield* isKeyOf(w, v, key))) return done('no block')
+    const s = yield* sumOf(w, yield load(w, TICK), yield clock)
+    const open = (m, oracle) =>
+      m[at(w, ADM)] === v && ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, s)), oracle.block(key, 0), true)
+    return (yield open) ? done('ended') : to('endBlock', { w })
+  },
+}
