@@ -6,7 +6,8 @@ interface CommonArguments {
   readonly json: boolean
 }
 
-const HTTP_CASES = ['http', 'in-situ'] as const
+/** The cases of `npm run bench:http`. */
+export const HTTP_CASES = ['http', 'in-situ'] as const
 
 export interface HttpArguments extends CommonArguments {
   readonly case: (typeof HTTP_CASES)[number]
