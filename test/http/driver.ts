@@ -1,3 +1,4 @@
+import { request as rawRequest } from 'node:http'
 import type { Decision } from 'millrace'
 import type { RateLimitOptions } from 'millrace/http'
 
@@ -10,6 +11,13 @@ export interface Served {
   readonly url: string
   reset(key: string): Promise<void>
   close(): Promise<void>
+}
+
+/** Sends requests. */
+export interface Client {
+  fetch(url: string, init: { method: string; headers: Record<string, string> }): Promise<Response>
+  /** Sends a GET whose response may never come. Returns a function that closes it, and waits for that. */
+  open(url: string, headers: Record<string, string>): () => Promise<void>
 }
 
 /**
@@ -27,6 +35,8 @@ export interface FrameworkDriver {
   readonly hasNoSocket?: true
   /** Whether only requests are limited that the router has a handler for. */
   readonly isBehindRouter?: true
+  /** @default HTTP/1.1 */
+  readonly client?: Client
   /** Several sets of options: several limiters in one chain. */
   serve(...chain: readonly AnyOptions[]): Promise<Served>
   /** A header of the framework's request. */
@@ -40,3 +50,16 @@ export interface FrameworkDriver {
 /** The body of `GET /decision`. */
 export const decisionBody = (decision: Decision | undefined): string =>
   JSON.stringify(decision?.toJSON() ?? null)
+
+export const http1Client: Client = {
+  fetch: (url, init) => fetch(url, init),
+  open(url, headers) {
+    const request = rawRequest(url, { headers }).end()
+    request.on('error', () => {}) // it is closed before its response
+    const closed = new Promise<void>((resolve) => request.once('close', resolve))
+    return () => {
+      request.destroy()
+      return closed
+    }
+  },
+}

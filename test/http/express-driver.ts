@@ -1,14 +1,14 @@
 import { createServer } from 'node:http'
-import type express from 'express'
 import type { NextFunction, Request, Response } from 'express'
+import express from 'express'
+import express4 from 'express4'
 import { rateLimit } from 'millrace/express'
 import { decisionBody, type FrameworkDriver } from './driver.js'
-import { listen, shut } from './serve.js'
+import { listen, SERVER_OPTIONS, shut } from './serve.js'
 
 type Kept = { rateLimit?: Parameters<typeof decisionBody>[0] }
 
-/** Express 4 or 5. */
-export const expressDriver = (name: string, create: typeof express): FrameworkDriver => ({
+const expressDriver = (name: string, create: typeof express): FrameworkDriver => ({
   name,
   async serve(...chain) {
     const app = create()
@@ -19,7 +19,7 @@ export const expressDriver = (name: string, create: typeof express): FrameworkDr
     app.get('/status/:n', ({ params }, response) => void response.status(Number(params.n)).end())
     app.get('/hang', () => {})
     app.post('/login', (_, response) => void response.status(401).end())
-    const server = createServer(app)
+    const server = createServer(SERVER_OPTIONS, app)
     return {
       url: await listen(server),
       reset: (key) => limiters[0]!.reset(key),
@@ -37,3 +37,6 @@ export const expressDriver = (name: string, create: typeof express): FrameworkDr
     },
   }),
 })
+
+export const express5Driver = expressDriver('Express 5', express)
+export const express4Driver = expressDriver('Express 4', express4)

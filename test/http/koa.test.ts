@@ -1,46 +1,4 @@
-import { createServer } from 'node:http'
-import Koa from 'koa'
-import { type KoaOptions, rateLimit } from 'millrace/koa'
 import { testFramework } from './conformance.js'
-import { decisionBody } from './driver.js'
-import { listen, shut } from './serve.js'
+import { koaDriver } from './koa-driver.js'
 
-type Context = Koa.ParameterizedContext
-
-async function route(context: Context): Promise<void> {
-  const { path, method, state } = context
-  const [, status] = /^\/status\/(\d+)$/.exec(path) ?? []
-  if (path === '/hang') await new Promise((resolve) => context.res.once('close', resolve))
-  else if (path === '/') context.body = 'hello'
-  else if (path === '/decision') context.body = decisionBody(state.rateLimit)
-  else if (status !== undefined) context.status = Number(status)
-  else if (path === '/login' && method === 'POST') context.status = 401
-}
-
-testFramework({
-  name: 'Koa',
-  async serve(...chain) {
-    const app = new Koa()
-    const limiters = chain.map((options) => rateLimit(options as KoaOptions))
-    for (const limiter of limiters) app.use(limiter)
-    app.use(route)
-    const server = createServer(app.callback())
-    return {
-      url: await listen(server),
-      reset: (key) => limiters[0]!.reset(key),
-      async close() {
-        await shut(server)
-        await Promise.all(limiters.map((limiter) => limiter.close()))
-      },
-    }
-  },
-  header: (context, name) => (context as Context).get(name) || undefined,
-  statusOf: (context) => (context as Context).status,
-  teapot: () => ({
-    handler(context: Context, { rule }: { rule: string }) {
-      context.status = 418
-      context.type = 'text/plain'
-      context.body = rule
-    },
-  }),
-})
+testFramework(koaDriver)

@@ -1,0 +1,85 @@
+import { createServer } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import { type Context, Hono } from 'hono'
+import { type FetchOptions, type HonoOptions, rateLimit } from 'millrace/hono'
+import { type AnyOptions, decisionBody, type FrameworkDriver, type Served } from './driver.js'
+import { listen, SERVER_OPTIONS, shut } from './serve.js'
+
+type Kept = { rateLimit?: Parameters<typeof decisionBody>[0] }
+
+const status = (n: number) => new Response(null, { status: n })
+const untilGone = (request: Request) =>
+  new Promise<Response>((resolve) => {
+    request.signal.addEventListener('abort', () => resolve(status(200)))
+  })
+
+/** Hono on node-server. */
+export const honoDriver: FrameworkDriver = {
+  name: 'Hono',
+  async serve(...chain) {
+    const app = new Hono<{ Variables: { rateLimit?: Parameters<typeof decisionBody>[0] } }>()
+    const limiters = chain.map((options) => rateLimit(options as HonoOptions))
+    for (const limiter of limiters) app.use(limiter)
+    app.get('/', () => new Response('hello')) // its own response: it has not the headers of the context
+    app.get('/decision', (context) => context.text(decisionBody(context.get('rateLimit'))))
+    app.get('/status/:n', (context) => status(Number(context.req.param('n'))))
+    app.get('/hang', ({ req }) => untilGone(req.raw))
+    app.post('/login', () => status(401))
+    return served(getRequestListener(app.fetch), limiters)
+  },
+  header: (context, name) => (context as Context).req.header(name),
+  statusOf: (context) => (context as Context).res.status,
+  teapot: () => ({
+    handler: (context: Context, { rule }: { rule: string }) => context.text(rule, 418),
+  }),
+}
+
+/** A plain function of web requests. */
+export const fetchDriver: FrameworkDriver = {
+  name: 'a function of requests',
+  hasNoSocket: true,
+  async serve(...chain) {
+    const route = (request: Request): Response | Promise<Response> => {
+      const { pathname } = new URL(request.url)
+      const [, n] = /^\/status\/(\d+)$/.exec(pathname) ?? []
+      if (pathname === '/hang') return untilGone(request)
+      if (pathname === '/') return new Response('hello')
+      if (pathname === '/decision') return new Response(decisionBody((request as Kept).rateLimit))
+      return status(n === undefined ? 401 : Number(n))
+    }
+    const limiters: ReturnType<typeof limited>[] = []
+    const limited = (options: AnyOptions, next: (request: Request) => Response | Promise<Response>) =>
+      rateLimit(options as FetchOptions, next)
+    let handle: (request: Request) => Response | Promise<Response> = route
+    for (const options of chain.toReversed()) {
+      const limiter = limited(options, handle)
+      limiters.unshift(limiter)
+      handle = limiter
+    }
+    return served(
+      getRequestListener((request) => handle(request)),
+      limiters,
+    )
+  },
+  header: (request, name) => (request as Request).headers.get(name) ?? undefined,
+  statusOf: (response) => (response as Response).status,
+  teapot: () => ({
+    handler: (_: Request, { rule }: { rule: string }) =>
+      new Response(rule, { status: 418, headers: { 'Content-Type': 'text/plain' } }),
+  }),
+}
+
+async function served(
+  listener: ReturnType<typeof getRequestListener>,
+  limiters: readonly { reset(key: string): Promise<void>; close(): Promise<void> }[],
+): Promise<Served> {
+  const server = createServer(SERVER_OPTIONS, listener)
+  return {
+    url: await listen(server),
+    reset: (key) => limiters[0]!.reset(key),
+    async close() {
+      await shut(server)
+      await Promise.all(limiters.map((limiter) => limiter.close()))
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { createServer } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
+import type { Server } from 'node:net'
+import { type NodeOptions, type NodeRequest, type NodeResponse, rateLimit } from 'millrace/http'
+import { decisionBody, type FrameworkDriver } from './driver.js'
+import { http2Client } from './http2-client.js'
+import { HTTP2_OPTIONS, listen, SERVER_OPTIONS, shut } from './serve.js'
+
+/** A target that is no URL has no route. */
+const pathOf = (target: string): string =>
+  URL.canParse(target, 'http://server') ? new URL(target, 'http://server').pathname : '/nowhere'
+
+/** The routes of the suite. */
+function route(
+  request: NodeRequest & { rateLimit?: Parameters<typeof decisionBody>[0] },
+  response: NodeResponse,
+) {
+  const pathname = pathOf(request.url!)
+  if (pathname === '/hang') return
+  const [, status] = /^\/status\/(\d+)$/.exec(pathname) ?? []
+  response.statusCode = status !== undefined ? Number(status) : pathname === '/login' ? 401 : 200
+  response.end(pathname === '/decision' ? decisionBody(request.rateLimit) : pathname === '/' ? 'hello' : '')
+}
+
+type Listener = (request: NodeRequest, response: NodeResponse) => void
+
+const nodeDriverWith = (create: (listener: Listener) => Server): Omit<FrameworkDriver, 'name'> => ({
+  async serve(...chain) {
+    const limiters = chain.map((options) => rateLimit(options as NodeOptions))
+    const server = create((request, response) => {
+      const next = (i: number): void =>
+        i < limiters.length ? limiters[i]!(request, response, () => next(i + 1)) : route(request, response)
+      next(0)
+    })
+    return {
+      url: await listen(server),
+      reset: (key) => limiters[0]!.reset(key),
+      async close() {
+        await shut(server)
+        await Promise.all(limiters.map((limiter) => limiter.close()))
+      },
+    }
+  },
+  header: (request, name) => (request as NodeRequest).headers[name] as string | undefined,
+  statusOf: (response) => (response as NodeResponse).statusCode,
+  teapot: () => ({
+    handler(_: NodeRequest, response: NodeResponse, { rule }: { rule: string }) {
+      response.statusCode = 418
+      response.setHeader('Content-Type', 'text/plain')
+      response.end(rule)
+    },
+  }),
+})
+
+export const nodeDriver: FrameworkDriver = {
+  name: 'node:http',
+  ...nodeDriverWith((listener) => createServer(SERVER_OPTIONS, listener)),
+}
+
+/** HTTP/2 without TLS, by the interface that is compatible with node:http. */
+export const http2Driver: FrameworkDriver = {
+  name: 'node:http2',
+  client: http2Client,
+  ...nodeDriverWith((listener) => createHttp2Server(HTTP2_OPTIONS, listener)),
+}
