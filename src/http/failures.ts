@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import type { RateLimitOptions } from './options.js'
 
 /** Warnings of one process: at most one in this time. A failing store fails for every request. */
@@ -31,7 +32,7 @@ export class Failures<Request> {
     const nowMs = performance.now()
     if (nowMs - this.#warnedMs < WARN_EVERY_MS) return
     this.#warnedMs = nowMs
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    const text = error instanceof Error ? (error.stack ?? error.message) : inspect(error)
     process.emitWarning(`rateLimit could not decide about a request: ${text}`, {
       type: 'MillraceWarning',
       code: 'MILLRACE_UNDECIDED',

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../core/decision.js'
 import type { Framework } from './framework.js'
-import { onEnd } from './node-framework.js'
+import { hasGone, onEnd } from './node-framework.js'
 import { invalid, type RateLimitOptions, type RouteRules } from './options.js'
 import { GONE, Policy, type Refusal, type Step } from './policy.js'
 import { RouteGroups } from './route-groups.js'
@@ -68,9 +68,18 @@ const fastifyFramework: Framework<FastifyRequest, FastifyReply> = {
     const value = reply.getHeader(name)
     return value === undefined ? undefined : String(value)
   },
+  hasGone: ({ raw }) => hasGone(raw),
   onEnd(_, reply, done) {
     onEnd(reply.raw, done)
   },
+}
+
+/** With `useSemicolonDelimiter`, the router takes what follows a semicolon for a query. */
+function frameworkOf({ initialConfig }: FastifyInstance): Framework<FastifyRequest, FastifyReply> {
+  const options: readonly object[] = [initialConfig, initialConfig.routerOptions ?? {}]
+  const isUsed = options.some((each) => (each as { useSemicolonDelimiter?: boolean }).useSemicolonDelimiter)
+  if (!isUsed) return fastifyFramework
+  return { ...fastifyFramework, pathOf: ({ url }) => url.split(';', 1)[0]! }
 }
 
 function send(reply: FastifyReply, { status, contentType, body }: Refusal): void {
@@ -108,7 +117,7 @@ function install(fastify: FastifyInstance, options: FastifyOptions): void {
   const { handler, hook = 'onRequest', global = true } = options
   if (!HOOKS.includes(hook)) throw invalid('hook', hook, HOOKS.map((name) => `'${name}'`).join(', '))
   if (typeof global !== 'boolean') throw invalid('global', global, 'a boolean')
-  const policy = new Policy(options, fastifyFramework, ['hook', 'global'])
+  const policy = new Policy(options, frameworkOf(fastify), ['hook', 'global'])
   const groups = new RouteGroups(policy.limits)
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', null)
   if (!fastify.hasDecorator('resetRateLimit')) {

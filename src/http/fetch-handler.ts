@@ -1,8 +1,8 @@
 import type { Decision } from '../core/decision.js'
 import type { Framework } from './framework.js'
 import { invalid, type RateLimitOptions } from './options.js'
-import { GONE, Policy, type Refusal } from './policy.js'
-import { httpRequestOf, pathOf } from './web-request.js'
+import { GONE, GONE_STATUS, Policy, type Refusal } from './policy.js'
+import { checkResponse, httpRequestOf, pathOf } from './web-request.js'
 
 /** The options of a limit for a plain function of requests. `key` or `address` must be there. */
 export interface FetchOptions extends RateLimitOptions<Request, Response> {
@@ -41,7 +41,8 @@ class Exchange {
   readonly request: Request & Kept
   readonly headers: Map<string, string>
   response: Response | undefined
-  onEnd: ((isSent: boolean) => void) | undefined
+  /** Called when the response is made: nothing says when it has been sent. */
+  readonly onEnd: (() => void)[] = []
 
   constructor(request: Request) {
     this.request = request
@@ -53,7 +54,7 @@ class Exchange {
 const frameworkOf = (
   addressOf: ((request: Request) => string | undefined) | undefined,
 ): Framework<Exchange, Exchange> => ({
-  requestOf: ({ request }) => httpRequestOf(request, addressOf?.(request)),
+  requestOf: ({ request }) => httpRequestOf(request, () => addressOf?.(request)),
   pathOf: ({ request }) => pathOf(request),
   keep({ request }, decision) {
     request.rateLimit = decision
@@ -61,10 +62,19 @@ const frameworkOf = (
   kept: ({ request }) => request.rateLimit,
   set: ({ headers }, name, value) => void headers.set(name, value),
   get: ({ headers }, name) => headers.get(name),
+  hasGone: ({ request }) => request.signal.aborted,
   onEnd(exchange, _, done) {
     const { signal } = exchange.request
-    signal.addEventListener('abort', () => done(false), { once: true })
-    exchange.onEnd = () => done(!signal.aborted)
+    if (signal.aborted) {
+      done(false)
+      return
+    }
+    const abort = () => done(false)
+    signal.addEventListener('abort', abort, { once: true })
+    exchange.onEnd.push(() => {
+      signal.removeEventListener('abort', abort)
+      if (!signal.aborted) done(true)
+    })
   },
 })
 
@@ -85,18 +95,18 @@ export function limitFetch<Rest extends unknown[]>(
   const own =
     handler &&
     (async (exchange: Exchange, _: Exchange, decision: Decision) => {
-      exchange.response = await handler(exchange.request, decision)
+      exchange.response = checkResponse(await handler(exchange.request, decision))
     })
 
   const limited = async (request: Request, ...rest: Rest): Promise<Response> => {
     const exchange = new Exchange(request)
     const step = await policy.admit(exchange, exchange)
     if (step === undefined) exchange.response = await fetch(request, ...rest)
-    else if (step === GONE) return new Response(null, { status: 499 })
+    else if (step === GONE) return new Response(null, { status: GONE_STATUS })
     else await policy.answer(step, exchange, exchange, own, send)
     const response = withHeaders(exchange.response!, exchange.headers)
     exchange.response = response
-    exchange.onEnd?.(true)
+    for (const end of exchange.onEnd) end()
     return response
   }
   return Object.assign(limited, {

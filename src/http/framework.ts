@@ -3,6 +3,8 @@ import type { Decision } from '../core/decision.js'
 /** The socket of a request. `remoteAddress` is undefined if the client has gone, or it is no IP socket. */
 export interface HttpSocket {
   readonly remoteAddress?: string | undefined
+  readonly localAddress?: string | undefined
+  readonly destroyed?: boolean
 }
 
 /** Header values by their names in lower case, as Node.js has them. */
@@ -38,6 +40,8 @@ export interface Framework<Request, Response> extends HeaderAccess<Response> {
   keep(request: Request, decision: Decision): void
   /** The decision that an earlier limiter has kept. */
   kept(request: Request): Decision | undefined
+  /** Whether the client of a request has gone. False if that is not known. */
+  hasGone(request: Request): boolean
   /**
    * Calls `done` once: with true when the response is sent whole, with false if the connection closed before.
    */

@@ -7,10 +7,10 @@ import {
   limitFetch,
 } from './fetch-handler.js'
 import type { Framework, HttpRequest } from './framework.js'
-import { onEnd } from './node-framework.js'
+import { hasGone, onEnd } from './node-framework.js'
 import { invalid, type RateLimitOptions } from './options.js'
-import { GONE, Policy, type Refusal } from './policy.js'
-import { httpRequestOf, pathOf } from './web-request.js'
+import { GONE, GONE_STATUS, Policy, type Refusal } from './policy.js'
+import { checkResponse, httpRequestOf, pathOf } from './web-request.js'
 
 export type { Decision } from '../core/decision.js'
 export type { FetchHandler, FetchOptions, LimitedFetchHandler } from './fetch-handler.js'
@@ -59,6 +59,8 @@ interface NodeBindings {
 
 class HonoFramework implements Framework<Context, Context> {
   readonly #addressOf: ((context: Context) => string | undefined) | undefined
+  /** What to call when a response is made, where nothing says when it has been sent. */
+  readonly #ends = new WeakMap<Context, (() => void)[]>()
 
   constructor(addressOf: ((context: Context) => string | undefined) | undefined) {
     this.#addressOf = addressOf
@@ -67,7 +69,7 @@ class HonoFramework implements Framework<Context, Context> {
   requestOf(context: Context): HttpRequest {
     const { incoming } = (context.env ?? {}) as NodeBindings
     if (this.#addressOf === undefined && incoming !== undefined) return incoming
-    return httpRequestOf(context.req.raw, this.#addressOf?.(context))
+    return httpRequestOf(context.req.raw, () => this.#addressOf?.(context))
   }
 
   pathOf(context: Context): string {
@@ -90,7 +92,12 @@ class HonoFramework implements Framework<Context, Context> {
   }
 
   get(context: Context, name: string): string | undefined {
-    return (context as Extended)[HEADERS]?.get(name)
+    return (context as Extended)[HEADERS]?.get(name) ?? context.res.headers.get(name) ?? undefined
+  }
+
+  hasGone(context: Context): boolean {
+    const { incoming } = (context.env ?? {}) as NodeBindings
+    return incoming === undefined ? context.req.raw.signal.aborted : hasGone(incoming)
   }
 
   onEnd(context: Context, _: Context, done: (isSent: boolean) => void): void {
@@ -101,13 +108,26 @@ class HonoFramework implements Framework<Context, Context> {
     }
     // Outside of Node.js nothing says when a response has been sent, only that the client has gone.
     const { signal } = context.req.raw
-    signal.addEventListener('abort', () => done(false), { once: true })
-    ends.set(context, () => done(!signal.aborted))
+    if (signal.aborted) {
+      done(false)
+      return
+    }
+    const abort = () => done(false)
+    signal.addEventListener('abort', abort, { once: true })
+    const ends = this.#ends.get(context) ?? []
+    this.#ends.set(context, ends)
+    ends.push(() => {
+      signal.removeEventListener('abort', abort)
+      if (!signal.aborted) done(true)
+    })
+  }
+
+  /** The response is made. */
+  end(context: Context): void {
+    for (const end of this.#ends.get(context) ?? []) end()
+    this.#ends.delete(context)
   }
 }
-
-/** What to call when a response is made, where nothing says when it has been sent. */
-const ends = new WeakMap<Context, () => void>()
 
 function send(context: Context, { status, contentType, body }: Refusal): void {
   context.res = new Response(context.req.method === 'HEAD' ? null : body, {
@@ -171,20 +191,21 @@ export function rateLimit(
 function limitHono(options: HonoOptions): RateLimiter {
   const { address, handler } = options
   checkAddress(address)
-  const policy = new Policy(options, new HonoFramework(address), ['address'])
+  const framework = new HonoFramework(address)
+  const policy = new Policy(options, framework, ['address'])
   const own =
     handler &&
     (async (context: Context, _: Context, decision: Decision) => {
-      context.res = await handler(context, decision)
+      context.res = checkResponse(await handler(context, decision))
     })
 
   const limited: MiddlewareHandler = async (context, next) => {
     const step = await policy.admit(context, context)
     if (step === undefined) await next()
-    else if (step === GONE) context.res = new Response(null, { status: 499 })
+    else if (step === GONE) context.res = new Response(null, { status: GONE_STATUS })
     else await policy.answer(step, context, context, own, send)
     addHeaders(context)
-    ends.get(context)?.()
+    framework.end(context)
   }
   return Object.assign(limited, {
     reset: (key: string) => policy.reset(key),

@@ -1,9 +1,9 @@
 import type { Middleware, ParameterizedContext } from 'koa'
 import type { Decision } from '../core/decision.js'
 import type { Framework } from './framework.js'
-import { onEnd } from './node-framework.js'
+import { hasGone, onEnd } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
-import { GONE, Policy, type Refusal, type Step } from './policy.js'
+import { GONE, GONE_STATUS, Policy, type Refusal, type Step } from './policy.js'
 
 export type { Decision } from '../core/decision.js'
 export type { Standard } from './headers.js'
@@ -42,6 +42,7 @@ const koaFramework: Framework<ParameterizedContext, ParameterizedContext> = {
     const value = res.getHeader(name)
     return value === undefined ? undefined : String(value)
   },
+  hasGone: ({ req }) => hasGone(req),
   onEnd(_, { res }, done) {
     onEnd(res, done)
   },
@@ -76,7 +77,8 @@ export function rateLimit(options: KoaOptions): RateLimiter {
 
   const finish = async (step: Step, context: ParameterizedContext, next: () => Promise<unknown>) => {
     if (step === undefined) await next()
-    else if (step !== GONE) await policy.answer(step, context, context, own, send)
+    else if (step === GONE) context.status = GONE_STATUS
+    else await policy.answer(step, context, context, own, send)
   }
   const limited = (context: ParameterizedContext, next: () => Promise<unknown>) => {
     const step = policy.admit(context, context)

@@ -8,6 +8,9 @@ import type { Refusal } from './policy.js'
 export type NodeRequest = IncomingMessage | Http2ServerRequest
 export type NodeResponse = ServerResponse | Http2ServerResponse
 
+/** The code of HTTP/2 for a stream that its server could not finish (RFC 9113, section 7). */
+const INTERNAL_ERROR = 2
+
 /** Where the decision of a request is kept. */
 interface Kept {
   rateLimit?: Decision
@@ -28,25 +31,46 @@ export const nodeFramework: Framework<NodeRequest, NodeResponse> = {
     const value = response.getHeader(name)
     return value === undefined ? undefined : String(value)
   },
+  hasGone: (request) => hasGone(request),
   onEnd(_, response, done) {
     onEnd(response, done)
   },
 }
 
-/** Calls `done` when the response has been sent, or its connection has closed. */
+/** A connection that its client has reset still has the address of this side. A Unix socket has neither. */
+export function hasGone({ socket }: HttpRequest): boolean {
+  const { remoteAddress, localAddress, destroyed } = socket
+  return remoteAddress === undefined && (destroyed === true || localAddress !== undefined)
+}
+
+/** Calls `done` when the response has been sent, or its connection has closed. That may be at once. */
 export function onEnd(response: NodeResponse, done: (isSent: boolean) => void): void {
+  if (isClosed(response)) {
+    done(false)
+    return
+  }
   let isSent = false
   const emitter = response as ServerResponse
   emitter.once('finish', () => {
-    isSent = true
+    // A response of HTTP/2 also emits `finish` when its client has reset the stream.
+    isSent = response.writableEnded
   })
   emitter.once('close', () => done(isSent))
 }
 
-/** Sends the answer to a refused request. A response that has begun is ended as it is. */
+function isClosed(response: NodeResponse): boolean {
+  return 'stream' in response ? response.stream.closed : response.closed
+}
+
+/**
+ * Sends the answer to a refused request. A response that has begun can't become another one: its connection is
+ * closed, so that the client does not take the part for the whole.
+ */
 export function send(response: NodeResponse, { status, contentType, body }: Refusal): void {
+  if (response.writableEnded) return
   if (response.headersSent) {
-    response.end()
+    if ('stream' in response) response.stream.close(INTERNAL_ERROR)
+    else response.destroy()
     return
   }
   response.statusCode = status

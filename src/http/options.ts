@@ -74,8 +74,9 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
   ignoreUserAgents?: readonly RegExp[]
   /**
    * Rules of their own for routes, in place of the others: `'POST /login': { limit: 5, window: '15m' }`. The
-   * method may be left out. A path may have parameters (`/users/:id`) and may end in `*`. Of several that
-   * match, the one with the longest fixed beginning holds. `false`: not limited.
+   * method may be left out. A path may have parameters (`/users/:id`), one at most between two slashes, and
+   * may end in `*`. Of several that match, the one with the longest fixed beginning holds. `false`: not
+   * limited.
    */
   routes?: Readonly<Record<string, RouteRules | false>>
   /**
@@ -116,7 +117,9 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
   /**
    * What happens to a request when no decision could be made, because a function of these options threw, a
    * worker was lost or a store is down: `'fail'` answers 503, `'pass'` passes it on. A function is given the
-   * error and returns one of the two.
+   * error and returns one of the two. It is also given the errors of functions that are called after the
+   * decision, such as `onLimited`, `message` and `countIf`; these do not change the decision. With `shadow`,
+   * each request passes.
    * @default 'fail', with a warning of the process at most once a minute
    */
   onError?: 'pass' | 'fail' | ((error: unknown, request: Request) => 'pass' | 'fail')

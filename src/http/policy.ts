@@ -1,5 +1,6 @@
 import type { AsyncLimiter } from '../async-limiter.js'
 import type { Decision } from '../core/decision.js'
+import { MillraceError } from '../core/errors.js'
 import type { Limiter } from '../limiter.js'
 import type { Key } from '../memory/keys.js'
 import { AddressList } from './address-list.js'
@@ -22,6 +23,9 @@ import { type RouteLimit, RouteLimits } from './route-limits.js'
 /** The connection has closed while the request was delayed: nobody waits for an answer. */
 export const GONE = Symbol('the connection has closed')
 
+/** The status of such a request, for logs. nginx has made it known. */
+export const GONE_STATUS = 499
+
 /** The answer to a request that does not pass. `decision` is that of a refusal by the limit or a ban. */
 export interface Refusal extends Answer {
   readonly decision?: Decision
@@ -33,8 +37,9 @@ export type Step = Refusal | typeof GONE | undefined
 /** The option `handler`: answers a refused request in the framework's own way. */
 type Handler<Request, Response> = (request: Request, response: Response, decision: Decision) => unknown
 
-const isPromise = <T>(value: T | Promise<T>): value is Promise<T> =>
-  typeof value === 'object' && value !== null && typeof (value as Promise<T>).then === 'function'
+/** A promise may be any object with `then`, such as a query or a reply of Fastify: it may have no `catch`. */
+const isPromise = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
+  typeof value === 'object' && value !== null && typeof (value as PromiseLike<T>).then === 'function'
 
 /** The longest key that a limiter accepts. A client that sends a longer one is limited by its beginning. */
 const MAX_KEY_LENGTH = 65_536
@@ -98,7 +103,12 @@ export class Policy<Request, Response> {
 
   /** Decides a request, and sets the headers of its response. Never throws, and the promise never rejects. */
   admit(request: Request, response: Response): Step | Promise<Step> {
-    const limit = this.#limits.hasRoutes ? this.#find(request) : this.#limits.others
+    let limit = this.#limits.others
+    try {
+      if (this.#limits.hasRoutes) limit = this.#find(request)
+    } catch (error) {
+      return this.#failed(error, request)
+    }
     return limit === undefined ? undefined : this.admitBy(limit, request, response)
   }
 
@@ -108,7 +118,7 @@ export class Policy<Request, Response> {
       const step = this.#hasGate
         ? this.#enter(limit, request, response)
         : this.#decide(limit, request, response)
-      return isPromise(step) ? step.catch((error) => this.#failed(error, request)) : step
+      return step instanceof Promise ? step.catch((error) => this.#failed(error, request)) : step
     } catch (error) {
       return this.#failed(error, request)
     }
@@ -133,7 +143,7 @@ export class Policy<Request, Response> {
     }
     try {
       const handled = handler(request, response, decision)
-      if (isPromise(handled)) return (handled as Promise<void>).catch(fail)
+      if (isPromise(handled)) return Promise.resolve(handled as PromiseLike<void>).catch(fail)
     } catch (error) {
       fail(error)
     }
@@ -141,8 +151,9 @@ export class Policy<Request, Response> {
 
   /** Forgets what a key has used, in all routes, and ends its ban. */
   async reset(key: string): Promise<void> {
-    await Promise.all(this.#limits.all().map(({ limiter }) => limiter.clear(key)))
-    this.#bans?.forget(key)
+    const checked = shortened(key)
+    await Promise.all(this.#limits.all().map(({ limiter }) => limiter.clear(checked)))
+    this.#bans?.forget(checked)
   }
 
   /** Closes the limiters that were made from the options. */
@@ -159,14 +170,16 @@ export class Policy<Request, Response> {
     const raw = this.#framework.requestOf(request)
     if (this.#allow !== undefined || this.#deny !== undefined) {
       const address = this.#address.addressOf(raw)
-      if (this.#deny?.has(address)) return this.#answers.denied(raw)
+      if (!this.#isShadow && this.#deny?.has(address)) return this.#answers.denied(raw)
       if (this.#allow?.has(address)) return undefined
     }
     const { ignoreUserAgents, skip } = this.#options
     if (ignoreUserAgents !== undefined && isIgnored(raw, ignoreUserAgents)) return undefined
     const isSkipped = skip?.(request) ?? false
     if (isPromise(isSkipped)) {
-      return isSkipped.then((skipped) => (skipped ? undefined : this.#decide(limit, request, response)))
+      return Promise.resolve(isSkipped).then((skipped) =>
+        skipped ? undefined : this.#decide(limit, request, response),
+      )
     }
     return isSkipped ? undefined : this.#decide(limit, request, response)
   }
@@ -197,15 +210,14 @@ export class Policy<Request, Response> {
     cost: number,
     ownLimit: CallLimits | undefined,
   ): Step | Promise<Step> {
-    const checked =
-      typeof key === 'string' && key.length > MAX_KEY_LENGTH ? key.slice(0, MAX_KEY_LENGTH) : key
+    const checked = shortened(key)
     const { limiter } = limit
     const decision =
       ownLimit === undefined && !limit.needsOwnLimit
         ? limiter.check(checked, cost)
         : limiter.check(checked, cost, limit.checkOwnLimit(ownLimit))
     if (isPromise(decision)) {
-      return decision.then((made) => this.#conclude(limit, request, response, checked, made))
+      return Promise.resolve(decision).then((made) => this.#conclude(limit, request, response, checked, made))
     }
     return this.#conclude(limit, request, response, checked, decision)
   }
@@ -238,16 +250,48 @@ export class Policy<Request, Response> {
     key: Key,
     decision: Decision,
   ): Step | Promise<Step> {
-    this.#options.onLimited?.(request, decision)
+    this.#tell(request, decision)
     if (this.#isShadow) return undefined
     if (this.#delays !== undefined) return this.#delay(this.#delays.afterRefusal(decision), request, response)
     limit.headers.writeRetryAfter(response, decision)
-    const raw = this.#framework.requestOf(request)
-    const isBanned = this.#bans?.judge(limit.limiter, key as string) ?? false
-    if (isPromise(isBanned)) {
-      return isBanned.then((banned) => this.#answers.refused(request, raw, decision, banned))
+    const isBanned = this.#judge(limit, request, key as string)
+    if (typeof isBanned === 'boolean') return this.#refusal(request, decision, isBanned)
+    return isBanned.then((banned) => this.#refusal(request, decision, banned))
+  }
+
+  // The decision stands whatever fails after it: the error is reported, and the request is refused.
+
+  #tell(request: Request, decision: Decision): void {
+    try {
+      const told: unknown = this.#options.onLimited?.(request, decision)
+      if (isPromise(told)) Promise.resolve(told).catch((error) => this.#failures.report(error, request))
+    } catch (error) {
+      this.#failures.report(error, request)
     }
-    return this.#answers.refused(request, raw, decision, isBanned)
+  }
+
+  /** Whether the key is banned. */
+  #judge({ limiter }: RouteLimit<Response>, request: Request, key: string): boolean | Promise<boolean> {
+    const fail = (error: unknown) => {
+      this.#failures.report(error, request)
+      return false
+    }
+    try {
+      const isBanned = this.#bans?.judge(limiter, key) ?? false
+      return typeof isBanned === 'boolean' ? isBanned : isBanned.catch(fail)
+    } catch (error) {
+      return fail(error)
+    }
+  }
+
+  #refusal(request: Request, decision: Decision, isBanned: boolean): Refusal {
+    const raw = this.#framework.requestOf(request)
+    try {
+      return this.#answers.refused(request, raw, decision, isBanned)
+    } catch (error) {
+      this.#failures.report(error, request)
+      return this.#answers.standard(raw, decision, isBanned)
+    }
   }
 
   /** Waits, and gives up when the connection closes. */
@@ -268,26 +312,40 @@ export class Policy<Request, Response> {
     response: Response,
     decision: Decision,
   ): void {
+    const refund = (counts: boolean) => (counts ? undefined : limiter.refund(decision))
+    const report = (error: unknown) => this.#failures.report(error, request)
     this.#framework.onEnd(request, response, (isSent) => {
+      if (!isSent) return
       try {
-        if (!isSent || this.#options.countIf!(response)) return
-        const given = limiter.refund(decision)
-        if (isPromise(given)) given.catch((error) => this.#failures.report(error, request))
+        const counts: Awaitable<boolean> = this.#options.countIf!(response)
+        const done: unknown = isPromise(counts) ? Promise.resolve(counts).then(refund) : refund(counts)
+        if (isPromise(done)) Promise.resolve(done).catch(report)
       } catch (error) {
-        this.#failures.report(error, request)
+        report(error)
       }
     })
   }
 
   #failed(error: unknown, request: Request): Step {
-    if (this.#failures.report(error, request) === 'pass') return undefined
+    // A client must not get past its limit by closing its connection, which then has no address.
+    const isGone = this.#framework.hasGone(request)
+    if (isGone && error instanceof MillraceError && error.code === 'ERR_MILLRACE_NO_ADDRESS') return GONE
+    const answer = this.#failures.report(error, request)
+    if (isGone) return GONE
+    if (answer === 'pass' || this.#isShadow) return undefined
     return this.#answers.unavailable(this.#framework.requestOf(request))
   }
 }
 
 function isIgnored({ headers }: HttpRequest, patterns: readonly RegExp[]): boolean {
   const agent = headers['user-agent']
-  return typeof agent === 'string' && patterns.some((pattern) => pattern.test(agent))
+  // Unlike `test`, `search` begins at the start each time, also for a pattern with the flag `g`.
+  return typeof agent === 'string' && patterns.some((pattern) => agent.search(pattern) >= 0)
+}
+
+/** The key that is checked in place of a longer one. */
+function shortened<K extends Key>(key: K): K {
+  return typeof key === 'string' && key.length > MAX_KEY_LENGTH ? (key.slice(0, MAX_KEY_LENGTH) as K) : key
 }
 
 /** The options of `ipKey` stand in one place only. */

@@ -78,7 +78,12 @@ export class Answers<Request> {
       typeof message === 'function'
         ? bodyOf(message(request, decision), 'message(request, decision)')
         : this.#fixed
-    if (own !== undefined) return { status, ...own, decision }
+    return own === undefined ? this.standard(raw, decision, isBanned) : { status, ...own, decision }
+  }
+
+  /** The same without the option `message`. */
+  standard(raw: HttpRequest, decision: Decision, isBanned: boolean): RefusalAnswer {
+    const status = isBanned ? 403 : this.#status
     return { ...answerOf(problemOf(decision, status, isBanned), raw), decision }
   }
 
@@ -115,7 +120,9 @@ function detailOf({ retryAfterMs }: Decision): string {
 /** The body of a user's message: text, or JSON. @throws MillraceError */
 function bodyOf(message: unknown, option: string): Body {
   if (typeof message === 'string') return { contentType: 'text/plain; charset=utf-8', body: message }
-  const isObject = typeof message === 'object' && message !== null
+  // An async function is no message. The error thrown below says so; how its promise ends adds nothing.
+  if (message instanceof Promise) message.catch(() => {})
+  const isObject = typeof message === 'object' && message !== null && !(message instanceof Promise)
   // A method toJSON may return undefined, which has no JSON.
   const json = isObject ? (JSON.stringify(message) as string | undefined) : undefined
   if (json !== undefined) return { contentType: 'application/json', body: json }

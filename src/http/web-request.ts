@@ -1,19 +1,32 @@
-import type { HttpHeaders, HttpRequest } from './framework.js'
+import type { HttpHeaders, HttpRequest, HttpSocket } from './framework.js'
+import { invalid } from './options.js'
 
-/** A web `Request`, as the policy reads requests. `address` is that of the client. */
-export function httpRequestOf(request: Request, address: string | undefined): HttpRequest {
-  return new WebRequest(request, address)
+/** A web `Request`, as the policy reads requests. `addressOf` is called when its client's address is read. */
+export function httpRequestOf(request: Request, addressOf: () => string | undefined): HttpRequest {
+  return new WebRequest(request, addressOf)
+}
+
+/** What a handler has returned. @throws MillraceError if it is no response, which would pass for one of 200 */
+export function checkResponse(response: Response): Response {
+  if (response?.headers !== undefined) return response
+  throw invalid('handler(request, decision)', response, 'a Response')
 }
 
 class WebRequest implements HttpRequest {
   readonly method: string
-  readonly socket: { readonly remoteAddress: string | undefined }
   readonly #request: Request
+  readonly #addressOf: () => string | undefined
+  #socket: HttpSocket | undefined
 
-  constructor(request: Request, address: string | undefined) {
+  constructor(request: Request, addressOf: () => string | undefined) {
     this.#request = request
+    this.#addressOf = addressOf
     this.method = request.method
-    this.socket = { remoteAddress: address }
+  }
+
+  get socket(): HttpSocket {
+    this.#socket ??= { remoteAddress: this.#addressOf() }
+    return this.#socket
   }
 
   /** The path with its query. */

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
 import type { Decision } from '../../core/decision.js'
 import type { Framework, HttpRequest } from '../framework.js'
-import { onEnd } from '../node-framework.js'
+import { hasGone, onEnd } from '../node-framework.js'
 
 /** The platform's request: that of Express, or of Fastify. Give your parameter the type that you use. */
 // biome-ignore lint/suspicious/noExplicitAny: Nest does not know its platform either
@@ -56,6 +56,10 @@ export class NestFramework implements Framework<Call, Call> {
   get({ response }: Call, name: string): string | undefined {
     const value = response?.getHeader(name)
     return value === undefined ? undefined : String(value)
+  }
+
+  hasGone(call: Call): boolean {
+    return call.request.socket !== undefined && hasGone(this.requestOf(call))
   }
 
   onEnd(_: Call, { response }: Call, done: (isSent: boolean) => void): void {
