@@ -4,6 +4,7 @@ import type { Framework } from './framework.js'
 import { nodeFramework, send } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { GONE, Policy, type Step } from './policy.js'
+import { pathByParse } from './request-path.js'
 
 export type { Decision } from '../core/decision.js'
 export type { Standard } from './headers.js'
@@ -33,7 +34,7 @@ export interface RateLimiter {
 const expressFramework: Framework<Request, Response> = {
   ...(nodeFramework as unknown as Framework<Request, Response>),
   requestOf: (request) => request,
-  pathOf: ({ originalUrl }) => originalUrl,
+  pathOf: ({ originalUrl }) => pathByParse(originalUrl),
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Framework } from './framework.js'
 import { hasGone, onEnd } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { GONE, GONE_STATUS, Policy, type Refusal, type Step } from './policy.js'
+import { pathByParse } from './request-path.js'
 
 export type { Decision } from '../core/decision.js'
 export type { Standard } from './headers.js'
@@ -30,7 +31,7 @@ export interface RateLimiter extends Middleware {
 
 const koaFramework: Framework<ParameterizedContext, ParameterizedContext> = {
   requestOf: ({ req }) => req,
-  pathOf: ({ originalUrl }) => originalUrl,
+  pathOf: ({ originalUrl }) => pathByParse(originalUrl),
   keep({ state }, decision) {
     state.rateLimit = decision
   },

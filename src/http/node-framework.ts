@@ -3,6 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Decision } from '../core/decision.js'
 import type { Framework, HttpRequest } from './framework.js'
 import type { Refusal } from './policy.js'
+import { pathByUrl } from './request-path.js'
 
 /** A request of node:http, or of node:http2 by its compatible interface. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest
@@ -19,7 +20,7 @@ interface Kept {
 /** The parts of node's own requests and responses, on which Express is built. */
 export const nodeFramework: Framework<NodeRequest, NodeResponse> = {
   requestOf: (request) => request as HttpRequest,
-  pathOf: ({ url }) => url ?? '/',
+  pathOf: ({ url }) => pathByUrl(url ?? '/'),
   keep(request, decision) {
     ;(request as Kept).rateLimit = decision
   },

@@ -35,7 +35,9 @@ export interface RateLimiter {
 
 /**
  * Limits the requests of a server of node:http or node:http2, by the client's address unless `key` says
- * otherwise. The decision is at `request.rateLimit`.
+ * otherwise. The decision is at `request.rateLimit`. The paths of `routes` are compared with
+ * `new URL(request.url, 'http://server').pathname`: find the path of a request in the same way, and not in
+ * `request.url`, where `/status/../login` is another one.
  * @param options the rule (`limit` and `window` at least), or `rules`, a `limiter`, or `routes`
  * @returns a function that limits one request
  * @throws {MillraceError} the errors of `createLimiter`, and `ERR_MILLRACE_INVALID_OPTION`

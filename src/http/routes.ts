@@ -11,8 +11,6 @@ interface Route<T> {
 }
 
 const PATTERN = /^(?:([A-Za-z]+) +)?(\/\S*|\*)$/
-/** Longer paths are not decoded: they match no fixed path, and may match one that ends in `*`. */
-const MAX_PATH = 2_048
 
 /**
  * Finds the route of a request. Paths are compared as a lenient router would: without regard to case, to
@@ -52,7 +50,17 @@ function routeOf<T>(pattern: string, value: T): Route<T> {
   if (last >= 0 && parts.slice(last + 1).some((part) => part !== '')) {
     throw invalid('routes', pattern, 'a path with * only at its end')
   }
-  const text = parts.map((part, i) => (i % 2 === 0 ? escaped(plain(part)) : part === '*' ? '.*' : '[^/]+'))
+  // Two of them would take quadratic time: `[^/]+-[^/]+`.
+  if (parts.some((part, i) => i % 2 === 0 && i > 0 && (parts[i + 1] ?? '*') !== '*' && !part.includes('/'))) {
+    throw invalid(
+      'routes',
+      pattern,
+      "a path with one parameter at most in each part, such as '/flights/:cities'",
+    )
+  }
+  const text = parts.map((part, i) =>
+    i % 2 === 0 ? escaped(plain(decoded(part))) : part === '*' ? '.*' : '[^/]+',
+  )
   // `/api/*` also matches `/api`.
   const source = text.join('').replace(/\/\.\*$/, '(?:/.*)?')
   const trimmed = source.length > 1 && source.endsWith('/') ? source.slice(0, -1) : source
@@ -65,7 +73,7 @@ function pathOf(url: string): string {
   const end = url.search(/[?#]/)
   let path = end < 0 ? url : url.slice(0, end)
   if (!path.startsWith('/')) path = pathOfAbsolute(path)
-  if (path.length <= MAX_PATH && path.includes('%')) path = decoded(path)
+  if (path.includes('%')) path = decoded(path)
   path = plain(path)
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
 }
@@ -75,9 +83,12 @@ const pathOfAbsolute = (url: string): string => /^[a-z][a-z0-9+.-]*:\/\/[^/]*(\/
 
 const plain = (path: string): string => path.replace(/\/{2,}/g, '/').toLowerCase()
 
-/** Decodes each sequence that can be decoded. A client can send any. */
+/**
+ * Decodes each sequence that can be decoded: a client can send any. `%2F` stays: it separates no parts of a
+ * path, and a parameter may contain it.
+ */
 const decoded = (path: string): string =>
-  path.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => {
+  path.replace(/(?:%(?!2f)[0-9a-f]{2})+/gi, (bytes) => {
     try {
       return decodeURIComponent(bytes)
     } catch {

@@ -3,6 +3,7 @@ import type { ExecutionContext } from '@nestjs/common'
 import type { Decision } from '../../core/decision.js'
 import type { Framework, HttpRequest } from '../framework.js'
 import { hasGone, onEnd } from '../node-framework.js'
+import { pathByParse } from '../request-path.js'
 
 /** The platform's request: that of Express, or of Fastify. Give your parameter the type that you use. */
 // biome-ignore lint/suspicious/noExplicitAny: Nest does not know its platform either
@@ -23,6 +24,12 @@ export interface Call {
 /** The service that has kept a decision at a request. */
 const KEPT_BY = Symbol('millrace kept by')
 
+/** The whole path of a request of either platform, as its router reads it. Those of Express have an `app`. */
+export function pathOf({ originalUrl, url, app }: NestRequest): string {
+  const target = originalUrl ?? url ?? '/'
+  return app === undefined ? target : pathByParse(target)
+}
+
 /** The parts of Express's and Fastify's requests and responses. Each service has one of its own. */
 export class NestFramework implements Framework<Call, Call> {
   requestOf({ request }: Call): HttpRequest {
@@ -30,7 +37,7 @@ export class NestFramework implements Framework<Call, Call> {
   }
 
   pathOf({ request }: Call): string {
-    return request.originalUrl ?? request.url ?? '/'
+    return pathOf(request)
   }
 
   keep({ request }: Call, decision: Decision): void {

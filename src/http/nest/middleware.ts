@@ -4,7 +4,7 @@ import type { Framework, HttpRequest } from '../framework.js'
 import { nodeFramework, send } from '../node-framework.js'
 import type { RateLimitOptions } from '../options.js'
 import { GONE, Policy, type Step } from '../policy.js'
-import type { NestRequest, NestResponse } from './framework.js'
+import { type NestRequest, type NestResponse, pathOf } from './framework.js'
 
 /** The options of {@link rateLimit} for Nest. */
 export interface MiddlewareOptions extends RateLimitOptions<NestRequest, NestResponse> {
@@ -33,7 +33,7 @@ export interface RateLimiter {
 const middlewareFramework: Framework<NestRequest, NestResponse> = {
   ...(nodeFramework as unknown as Framework<IncomingMessage, ServerResponse>),
   requestOf: (request) => request as HttpRequest,
-  pathOf: ({ originalUrl, url }) => originalUrl ?? url,
+  pathOf,
 }
 
 /**
