@@ -64,6 +64,17 @@ export function testFramework(driver: FrameworkDriver): void {
         assert.is((await get('/', { 'x-forwarded-for': '192.0.2.1' })).status, 429)
       })())
 
+    test('two limiters of one connection count by themselves', async () => {
+      const clock = manualClock(1e9)
+      const chain = [3, 2].map((limit) => ({ name: `of ${limit}`, limit, window: '1m', clock }))
+      await serving(chain, async (get) => {
+        for (let i = 0; i < 2; i++) assert.is((await get('/')).status, 200)
+        const response = await get('/')
+        assert.is(response.status, 429)
+        assert.is(response.headers.get('ratelimit'), '"of 3";r=0;t=61, "of 2";r=0;t=61')
+      })()
+    })
+
     test('limits by the address that a trusted proxy saw', async () =>
       serving({ limit: 1, window: '1m', trustProxy: 1 }, async (get) => {
         const statusOf = async (header: string) => (await get('/', { 'x-forwarded-for': header })).status

@@ -1,12 +1,12 @@
-import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type FastifyOptions, rateLimit } from 'millrace/fastify'
 import { decisionBody, type FrameworkDriver } from './driver.js'
-import { SERVER_OPTIONS } from './serve.js'
+import { http2Client } from './http2-client.js'
+import { closeSessions, SERVER_OPTIONS, trackSessions } from './serve.js'
 
-export const fastifyDriver: FrameworkDriver = {
-  name: 'Fastify',
+const fastifyDriverWith = (options: object): Omit<FrameworkDriver, 'name'> => ({
   async serve(...chain) {
-    const app = Fastify({ forceCloseConnections: true, http: SERVER_OPTIONS })
+    const app = Fastify(options) as FastifyInstance
     for (const options of chain) app.register(rateLimit, options as FastifyOptions)
     app.get('/', (_, reply) => void reply.send('hello'))
     app.get('/decision', ({ rateLimit }, reply) => void reply.send(decisionBody(rateLimit ?? undefined)))
@@ -15,8 +15,13 @@ export const fastifyDriver: FrameworkDriver = {
     })
     app.get('/hang', () => {})
     app.post('/login', (_, reply) => void reply.code(401).send())
+    trackSessions(app.server)
     const url = await app.listen({ port: 0, host: '127.0.0.1' })
-    return { url, reset: (key) => app.resetRateLimit(key), close: () => app.close() }
+    const close = () => {
+      closeSessions(app.server)
+      return app.close()
+    }
+    return { url, reset: (key) => app.resetRateLimit(key), close }
   },
   header: (request, name) => (request as FastifyRequest).headers[name] as string | undefined,
   statusOf: (reply) => (reply as FastifyReply).statusCode,
@@ -25,4 +30,15 @@ export const fastifyDriver: FrameworkDriver = {
       reply.code(418).type('text/plain').send(rule)
     },
   }),
+})
+
+export const fastifyDriver: FrameworkDriver = {
+  name: 'Fastify',
+  ...fastifyDriverWith({ forceCloseConnections: true, http: SERVER_OPTIONS }),
+}
+
+export const fastifyHttp2Driver: FrameworkDriver = {
+  name: 'Fastify on HTTP/2',
+  client: http2Client,
+  ...fastifyDriverWith({ http2: true }),
 }

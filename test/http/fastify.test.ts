@@ -1,4 +1,5 @@
 import { testFramework } from './conformance.js'
-import { fastifyDriver } from './fastify-driver.js'
+import { fastifyDriver, fastifyHttp2Driver } from './fastify-driver.js'
 
 testFramework(fastifyDriver)
+testFramework(fastifyHttp2Driver)

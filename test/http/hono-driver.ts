@@ -1,9 +1,10 @@
-import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import { type FetchOptions, type HonoOptions, rateLimit } from 'millrace/hono'
 import { type AnyOptions, decisionBody, type FrameworkDriver, type Served } from './driver.js'
-import { listen, SERVER_OPTIONS, shut } from './serve.js'
+import { http2Client } from './http2-client.js'
+import { type Create, createHttp1, createHttp2, listen, shut } from './serve.js'
 
 type Kept = { rateLimit?: Parameters<typeof decisionBody>[0] }
 
@@ -14,8 +15,7 @@ const untilGone = (request: Request) =>
   })
 
 /** Hono on node-server. */
-export const honoDriver: FrameworkDriver = {
-  name: 'Hono',
+const honoDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({
   async serve(...chain) {
     const app = new Hono<{ Variables: { rateLimit?: Parameters<typeof decisionBody>[0] } }>()
     const limiters = chain.map((options) => rateLimit(options as HonoOptions))
@@ -25,13 +25,21 @@ export const honoDriver: FrameworkDriver = {
     app.get('/status/:n', (context) => status(Number(context.req.param('n'))))
     app.get('/hang', ({ req }) => untilGone(req.raw))
     app.post('/login', () => status(401))
-    return served(getRequestListener(app.fetch), limiters)
+    return served(create, getRequestListener(app.fetch), limiters)
   },
   header: (context, name) => (context as Context).req.header(name),
   statusOf: (context) => (context as Context).res.status,
   teapot: () => ({
     handler: (context: Context, { rule }: { rule: string }) => context.text(rule, 418),
   }),
+})
+
+export const honoDriver: FrameworkDriver = { name: 'Hono', ...honoDriverWith(createHttp1) }
+
+export const honoHttp2Driver: FrameworkDriver = {
+  name: 'Hono on HTTP/2',
+  client: http2Client,
+  ...honoDriverWith(createHttp2),
 }
 
 /** A plain function of web requests. */
@@ -57,6 +65,7 @@ export const fetchDriver: FrameworkDriver = {
       handle = limiter
     }
     return served(
+      createHttp1,
       getRequestListener((request) => handle(request)),
       limiters,
     )
@@ -70,10 +79,11 @@ export const fetchDriver: FrameworkDriver = {
 }
 
 async function served(
+  create: Create,
   listener: ReturnType<typeof getRequestListener>,
   limiters: readonly { reset(key: string): Promise<void>; close(): Promise<void> }[],
 ): Promise<Served> {
-  const server = createServer(SERVER_OPTIONS, listener)
+  const server = create(listener as RequestListener)
   return {
     url: await listen(server),
     reset: (key) => limiters[0]!.reset(key),

@@ -1,8 +1,9 @@
-import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import { type KoaOptions, rateLimit } from 'millrace/koa'
 import { decisionBody, type FrameworkDriver } from './driver.js'
-import { listen, SERVER_OPTIONS, shut } from './serve.js'
+import { http2Client } from './http2-client.js'
+import { type Create, createHttp1, createHttp2, listen, shut } from './serve.js'
 
 type Context = Koa.ParameterizedContext
 
@@ -16,14 +17,13 @@ async function route(context: Context): Promise<void> {
   else if (path === '/login' && method === 'POST') context.status = 401
 }
 
-export const koaDriver: FrameworkDriver = {
-  name: 'Koa',
+const koaDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({
   async serve(...chain) {
     const app = new Koa()
     const limiters = chain.map((options) => rateLimit(options as KoaOptions))
     for (const limiter of limiters) app.use(limiter)
     app.use(route)
-    const server = createServer(SERVER_OPTIONS, app.callback())
+    const server = create(app.callback() as RequestListener)
     return {
       url: await listen(server),
       reset: (key) => limiters[0]!.reset(key),
@@ -42,4 +42,12 @@ export const koaDriver: FrameworkDriver = {
       context.body = rule
     },
   }),
+})
+
+export const koaDriver: FrameworkDriver = { name: 'Koa', ...koaDriverWith(createHttp1) }
+
+export const koaHttp2Driver: FrameworkDriver = {
+  name: 'Koa on HTTP/2',
+  client: http2Client,
+  ...koaDriverWith(createHttp2),
 }

@@ -1,4 +1,5 @@
 import { testFramework } from './conformance.js'
-import { koaDriver } from './koa-driver.js'
+import { koaDriver, koaHttp2Driver } from './koa-driver.js'
 
 testFramework(koaDriver)
+testFramework(koaHttp2Driver)

@@ -1,10 +1,7 @@
-import { createServer } from 'node:http'
-import { createServer as createHttp2Server } from 'node:http2'
-import type { Server } from 'node:net'
 import { type NodeOptions, type NodeRequest, type NodeResponse, rateLimit } from 'millrace/http'
 import { decisionBody, type FrameworkDriver } from './driver.js'
 import { http2Client } from './http2-client.js'
-import { HTTP2_OPTIONS, listen, SERVER_OPTIONS, shut } from './serve.js'
+import { type Create, createHttp1, createHttp2, listen, shut } from './serve.js'
 
 /** A target that is no URL has no route. */
 const pathOf = (target: string): string =>
@@ -22,9 +19,7 @@ function route(
   response.end(pathname === '/decision' ? decisionBody(request.rateLimit) : pathname === '/' ? 'hello' : '')
 }
 
-type Listener = (request: NodeRequest, response: NodeResponse) => void
-
-const nodeDriverWith = (create: (listener: Listener) => Server): Omit<FrameworkDriver, 'name'> => ({
+const nodeDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({
   async serve(...chain) {
     const limiters = chain.map((options) => rateLimit(options as NodeOptions))
     const server = create((request, response) => {
@@ -52,14 +47,10 @@ const nodeDriverWith = (create: (listener: Listener) => Server): Omit<FrameworkD
   }),
 })
 
-export const nodeDriver: FrameworkDriver = {
-  name: 'node:http',
-  ...nodeDriverWith((listener) => createServer(SERVER_OPTIONS, listener)),
-}
+export const nodeDriver: FrameworkDriver = { name: 'node:http', ...nodeDriverWith(createHttp1) }
 
-/** HTTP/2 without TLS, by the interface that is compatible with node:http. */
 export const http2Driver: FrameworkDriver = {
   name: 'node:http2',
   client: http2Client,
-  ...nodeDriverWith((listener) => createHttp2Server(HTTP2_OPTIONS, listener)),
+  ...nodeDriverWith(createHttp2),
 }
