@@ -2,7 +2,7 @@ import type { Decision } from '../core/decision.js'
 import type { Framework } from './framework.js'
 import { invalid, type RateLimitOptions } from './options.js'
 import { GONE, GONE_STATUS, Policy, type Refusal } from './policy.js'
-import { checkResponse, httpRequestOf, pathOf } from './web-request.js'
+import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
 /** The options of a limit for a plain function of requests. `key` or `address` must be there. */
 export interface FetchOptions extends RateLimitOptions<Request, Response> {
@@ -144,7 +144,7 @@ function send(exchange: Exchange, { status, contentType, body }: Refusal): void 
 
 /** The response with these headers. The headers of a response from `fetch` can't be changed. */
 function withHeaders(response: Response, headers: ReadonlyMap<string, string>): Response {
-  if (headers.size === 0) return response
+  if (headers.size === 0 || !hasHeaders(response)) return response
   const own = new Response(response.body, response)
   for (const [name, value] of headers) own.headers.set(name, value)
   return own

@@ -10,7 +10,7 @@ import type { Framework, HttpRequest } from './framework.js'
 import { hasGone, onEnd } from './node-framework.js'
 import { invalid, type RateLimitOptions } from './options.js'
 import { GONE, GONE_STATUS, Policy, type Refusal } from './policy.js'
-import { checkResponse, httpRequestOf, pathOf } from './web-request.js'
+import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
 export type { Decision } from '../core/decision.js'
 export type { FetchHandler, FetchOptions, LimitedFetchHandler } from './fetch-handler.js'
@@ -139,7 +139,7 @@ function send(context: Context, { status, contentType, body }: Refusal): void {
 /** A handler of Hono may return a response of its own, which has not the headers of the context. */
 function addHeaders(context: Context): void {
   const { [HEADERS]: headers } = context as Extended
-  if (headers === undefined) return
+  if (headers === undefined || !hasHeaders(context.res)) return
   for (const [name, value] of headers) {
     if (context.res.headers.get(name) !== value) context.header(name, value)
   }

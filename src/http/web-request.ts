@@ -12,6 +12,9 @@ export function checkResponse(response: Response): Response {
   throw invalid('handler(request, decision)', response, 'a Response')
 }
 
+/** Whether a response can be given headers: not if it upgrades the connection to a WebSocket (101). */
+export const hasHeaders = ({ status }: Response): boolean => status >= 200
+
 class WebRequest implements HttpRequest {
   readonly method: string
   readonly #request: Request

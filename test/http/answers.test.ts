@@ -198,6 +198,15 @@ test('Hono without a server: a request whose client has gone stays charged', asy
   }
 })
 
+test('Hono: a response that upgrades the connection stays as it is', async () => {
+  // Deno and Workers have such responses. Node.js does not make them.
+  const upgrade = Object.defineProperty(new Response(), 'status', { value: 101 })
+  const app = new Hono().use(limitHono({ ...base(), key: () => 'all' })).get('/', () => upgrade)
+  assert.is(await app.request('/'), upgrade)
+  const limited = limitHono({ ...base(), key: () => 'all' }, () => upgrade)
+  assert.is(await limited(new Request('http://host/')), upgrade)
+})
+
 test('Hono: exposed headers of the app stay exposed', async () => {
   const app = new Hono()
   app.use(cors({ origin: '*', exposeHeaders: ['X-Own'] }))
