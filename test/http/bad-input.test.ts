@@ -1,3 +1,4 @@
+// run: also-full
 /** Whatever a request holds, its client gets an answer, and nothing of the request is in its headers. */
 import fc from 'fast-check'
 import { manualClock } from 'millrace'
