@@ -181,8 +181,8 @@ export class Conversion {
   }
 
   /**
-   * Steps 3 to 7. `name` has CONVERTING and the present record. Without `counted`, a blocked cell carries as
-   * much as fits.
+   * Steps 3 to 7. `name` has CONVERTING and the present record. Without `counted`, a blocked cell carries
+   * MAX_TOTAL.
    */
   #complete(base: number, name: number, counted?: Counted): void {
     const words = this.#words
@@ -198,7 +198,7 @@ export class Conversion {
       if (this.#views.isOutdated()) return // after the reading: see "The reading"
       algorithm.enter(base, reading)
     }
-    const units = isCounted ? counted.used : Math.min(algorithm.mostUsed(v), MAX_TOTAL)
+    const units = Math.min(isCounted ? counted.used : algorithm.mostUsed(v), MAX_TOTAL) // more fits no bucket
     if (load(words, base + HI) !== name) return // another thread has finished
     if (units > 0) algorithm.carry(base, units)
     if (isCounted) algorithm.enter(base, reading)

@@ -73,6 +73,19 @@ test('a rule can have 64 windows; one more is refused, and so is none of those i
   assert.equal([limiter.rule.limit, left(limiter)], [7, 6])
 })
 
+test('a cell that counts more than a bucket holds keeps as many units as fit in one', () => {
+  const { limiter, clock } = limiterWith()
+  limiter.penalize('key', 4_194_303)
+  clock.advance(1_000)
+  limiter.penalize('key', 3)
+  assert.is(limiter.usage('key'), 4_194_306)
+  limiter.update('default', { window: '1h' })
+  assert.not(limiter.check('key').allowed)
+  assert.is(limiter.usage('key'), 4_194_302)
+  clock.advance(61 * 60_000)
+  assert.ok(limiter.check('key', 5).allowed)
+})
+
 test('a decision given back long after the change takes nothing else with it', () => {
   const { limiter, clock } = limiterWith({ limit: 100, window: '1s', granularity: '100ms' })
   const decision = limiter.check('key')
