@@ -10,6 +10,7 @@ import { changeLimit, type PresentRule } from '../memory/limit.js'
 import { readStatistics } from '../memory/statistics.js'
 import type { Table } from '../memory/table.js'
 import { read, type Words } from '../memory/words.js'
+import { chooseAddon } from '../native/addon.js'
 import { NativeBatches } from '../native/batches.js'
 import { STATUS } from '../native/native-params.js'
 import { NativeSingle } from '../native/single.js'
@@ -36,6 +37,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** Whether the rule has the option `shadow`. */
   readonly isShadow: boolean
   readonly reading: Reading
+  readonly addon = chooseAddon()
   /** Decides large batches; undefined without the addon, and if TypeScript handles all refusals. */
   native: NativeBatches | undefined
   /** The way of the last decision, or -1: a hint for the next one on the same key. */
@@ -94,8 +96,8 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** Counts by this record from here on. */
   #use({ arena, table, algorithm, insertion }: View): void {
     const { reading } = this
-    const batches = NativeBatches.for(arena, reading.clock)
-    const single = NativeSingle.for(arena, reading, this.demand, this.#call)
+    const batches = NativeBatches.for(this.addon, arena, reading.clock)
+    const single = NativeSingle.for(this.addon, arena, reading, this.demand, this.#call)
     this.#isNative = batches !== undefined
     this.native = this.#changesRefusals ? undefined : batches
     this.arena = arena

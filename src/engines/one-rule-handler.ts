@@ -31,7 +31,7 @@ export class OneRuleHandler extends RequestHandler {
     super(ring, false)
     this.engine = new InlineEngine(arena, name, clock)
     this.#arena = this.engine.arena
-    this.#native = NativeRequestServer.for(this.#arena, ring.words)
+    this.#native = NativeRequestServer.for(this.engine.addon, this.#arena, ring.words)
   }
 
   /**
@@ -42,7 +42,7 @@ export class OneRuleHandler extends RequestHandler {
     const { arena } = this.engine
     if (arena !== this.#arena) {
       this.#arena = arena
-      this.#native = NativeRequestServer.for(arena, this.memory.words)
+      this.#native = NativeRequestServer.for(this.engine.addon, arena, this.memory.words)
     }
     const native = this.#native
     if (native === undefined || ((to - from) | 0) < native.least) return from

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js'
 import { Outcome } from '../core/decision.js'
 import { type Parts, type RulePart, RulesDecision } from '../core/rules-decision.js'
 import type { Arenas } from '../memory/arenas.js'
+import { type ChosenAddon, chooseAddon } from '../native/addon.js'
 import { callOf, callsFor, NativeSeries } from '../native/series.js'
 import type { BatchDecision, Costs } from './batch.js'
 import type { Engine, EngineStatistics } from './engine.js'
@@ -35,6 +36,7 @@ export class RulesEngine implements Engine<RulesDecision> {
   readonly #clock: Clock
   /** Whether any rule has the option `unit`. */
   readonly countsInUnits: boolean
+  readonly #addon: ChosenAddon
   readonly #calls: Int32Array
   #series: NativeSeries | undefined
   readonly #tally: Tally
@@ -47,6 +49,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, callOf(calls, i)))
     this.changes = new RulesChanges(this.engines)
     this.countsInUnits = arenas.some(hasUnit)
+    this.#addon = chooseAddon()
     this.#calls = calls
     this.#clock = clock
     this.#series = this.#newSeries()
@@ -57,7 +60,8 @@ export class RulesEngine implements Engine<RulesDecision> {
   /** With units, each rule has a cost of its own. */
   #newSeries(): NativeSeries | undefined {
     const arenas = this.engines.map(({ arena }) => arena) as unknown as Arenas
-    return this.countsInUnits ? undefined : NativeSeries.for(arenas, this.#clock, this.#calls)
+    if (this.countsInUnits) return undefined
+    return NativeSeries.for(this.#addon, arenas, this.#clock, this.#calls)
   }
 
   /** Reads the clock once for all rules, before any charge: the reading may be too far off for one rule. */

@@ -68,13 +68,25 @@ export function addonFor(environment: Environment = process.env): Addon | undefi
   return loaded.addon
 }
 
+/** The addon as one engine uses it. It stays the same for the engine's life. */
+export interface ChosenAddon {
+  /** Undefined if TypeScript decides. */
+  readonly addon: Addon | undefined
+  /** Whether `MILLRACE_NATIVE` is 1. Then the addon also handles batches that are too small to be faster. */
+  readonly handlesAll: boolean
+}
+
+/** Reads `MILLRACE_NATIVE`. @throws MillraceError as {@link addonFor} */
+export function chooseAddon(environment: Environment = process.env): ChosenAddon {
+  return { addon: addonFor(environment), handlesAll: environment.MILLRACE_NATIVE === '1' }
+}
+
 /**
  * Returns the addon if there is one, and it has the arena's algorithm. Beyond the limits of `isExact` doubles
  * can't tell one granule from the next.
  */
-export function addonForArena(arena: Arena): Addon | undefined {
+export function addonForArena({ addon }: ChosenAddon, arena: Arena): Addon | undefined {
   const { shape, originMs } = arena
-  const addon = addonFor()
   const isExact = shape.windowMs <= Number.MAX_SAFE_INTEGER && Math.abs(originMs) <= Number.MAX_SAFE_INTEGER
   return isExact && isNative(arena) ? addon : undefined
 }

@@ -1,6 +1,6 @@
 import { type Clock, monotonicClock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
-import { type Addon, addonForArena } from './addon.js'
+import { type Addon, addonForArena, type ChosenAddon } from './addon.js'
 import { type NativeParams, PARAM, paramsFor, SEEN_WORDS } from './native-params.js'
 
 /**
@@ -56,15 +56,15 @@ export class NativeBatches {
   }
 
   /** Returns undefined if there is no addon. */
-  static for(arena: Arena, clock: Clock): NativeBatches | undefined {
-    const addon = addonForArena(arena)
-    return addon && new NativeBatches(addon, arena, clock)
+  static for(chosen: ChosenAddon, arena: Arena, clock: Clock): NativeBatches | undefined {
+    const addon = addonForArena(chosen, arena)
+    return addon && new NativeBatches(addon, arena, clock, chosen.handlesAll ? 1 : LEAST_KEYS)
   }
 
-  constructor(addon: Addon, arena: Arena, clock: Clock) {
+  constructor(addon: Addon, arena: Arena, clock: Clock, leastKeys: number) {
     this.#addon = addon
     this.#words = arena.words
-    this.leastKeys = process.env.MILLRACE_NATIVE === '1' ? 1 : LEAST_KEYS
+    this.leastKeys = leastKeys
     this.readsClock = addon.readsClock && clock === monotonicClock
     this.#params = paramsFor(arena)
     this.#params[PARAM.READS_CLOCK] = this.readsClock ? 1 : 0

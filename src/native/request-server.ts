@@ -1,5 +1,5 @@
 import type { Arena } from '../memory/arena.js'
-import { type Addon, addonForArena } from './addon.js'
+import { type Addon, addonForArena, type ChosenAddon } from './addon.js'
 import { type NativeParams, PARAM, paramsFor } from './native-params.js'
 
 /**
@@ -18,17 +18,17 @@ export class NativeRequestServer {
   readonly #params: NativeParams
 
   /** Returns undefined if there is no addon, or if the edge is smooth, which it does not support here. */
-  static for(arena: Arena, ring: Int32Array): NativeRequestServer | undefined {
-    const addon = arena.edge === 'smooth' ? undefined : addonForArena(arena)
-    return addon && new NativeRequestServer(addon, arena, ring)
+  static for(chosen: ChosenAddon, arena: Arena, ring: Int32Array): NativeRequestServer | undefined {
+    const addon = arena.edge === 'smooth' ? undefined : addonForArena(chosen, arena)
+    return addon && new NativeRequestServer(addon, arena, ring, chosen.handlesAll ? 1 : LEAST_REQUESTS)
   }
 
-  constructor(addon: Addon, arena: Arena, ring: Int32Array) {
+  constructor(addon: Addon, arena: Arena, ring: Int32Array, least: number) {
     this.#addon = addon
     this.#words = arena.words
     this.#ring = ring
     this.#params = paramsFor(arena)
-    this.least = process.env.MILLRACE_NATIVE === '1' ? 1 : LEAST_REQUESTS
+    this.least = least
   }
 
   /**

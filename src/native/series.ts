@@ -2,7 +2,7 @@ import { type Clock, monotonicClock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
 import type { Arenas } from '../memory/arenas.js'
 import { COUNT } from '../memory/layout.js'
-import { addonForArena } from './addon.js'
+import { addonForArena, type ChosenAddon } from './addon.js'
 import { CALL, CALL_WORDS, paramsFor, STATUS } from './native-params.js'
 
 /** Allocates the memory of one call for each of `rules` rules. */
@@ -27,10 +27,10 @@ export class NativeSeries {
   readonly #doubles: Float64Array
 
   /** Returns undefined if there is no addon, or if the arenas are in a file. */
-  static for(arenas: Arenas, clock: Clock, calls: Int32Array): NativeSeries | undefined {
+  static for(chosen: ChosenAddon, arenas: Arenas, clock: Clock, calls: Int32Array): NativeSeries | undefined {
     const [first] = arenas
     if (!(first.buffer instanceof SharedArrayBuffer)) return undefined
-    const addons = arenas.map(addonForArena)
+    const addons = arenas.map((arena) => addonForArena(chosen, arena))
     const [addon] = addons
     if (addon === undefined || addons.includes(undefined)) return undefined
     const words = arenas.map((arena) => arena.words)

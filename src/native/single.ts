@@ -4,7 +4,7 @@ import type { FiguresDemand } from '../core/figures-demand.js'
 import type { Reading } from '../core/reading.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { COUNT } from '../memory/layout.js'
-import { type Addon, addonForArena } from './addon.js'
+import { type Addon, addonForArena, type ChosenAddon } from './addon.js'
 import { CALL, CALL_WORDS, OPERATION, paramsFor, STATUS } from './native-params.js'
 
 /**
@@ -27,12 +27,13 @@ export class NativeSingle {
    * that part of the memory of a `NativeSeries`, and takes the time from `reading`.
    */
   static for(
+    chosen: ChosenAddon,
     arena: Arena,
     reading: Reading,
     demand: FiguresDemand,
     call?: Int32Array,
   ): NativeSingle | undefined {
-    const addon = arena.buffer instanceof SharedArrayBuffer ? addonForArena(arena) : undefined
+    const addon = arena.buffer instanceof SharedArrayBuffer ? addonForArena(chosen, arena) : undefined
     return addon && new NativeSingle(addon, arena, reading, demand, call)
   }
 

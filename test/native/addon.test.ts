@@ -19,6 +19,32 @@ test('stats().native says whether the addon decides batches', () => {
   assert.is(onSide('typescript', small).stats().native, 'none')
 })
 
+test('a limiter stays on its side when its window changes, whatever MILLRACE_NATIVE is by then', () => {
+  const rules = [
+    { name: 'burst', limit: 2, window: '1s' },
+    { name: 'hourly', limit: 6, window: '1h' },
+  ] as const
+  const several = () => createLimiter({ rules, maxKeys: 20 })
+  const before = process.env.MILLRACE_NATIVE
+  try {
+    for (const make of [small, several]) {
+      const [byAddon, byTypeScript] = [onSide('addon', make), onSide('typescript', make)]
+      for (const [i, wish] of ['0', '1', 'no side'].entries()) {
+        process.env.MILLRACE_NATIVE = wish
+        for (const limiter of [byAddon, byTypeScript]) {
+          limiter.update(limiter.rules[0]!.name, { window: 60_000 * (2 + i), limit: 2 + i })
+          assert.ok(limiter.check('key').allowed)
+          assert.is(limiter.checkMany(['key', 'other'], 0).allowed[1], 1)
+        }
+        assert.equal([byAddon.stats().native, byTypeScript.stats().native], ['addon', 'none'], wish)
+      }
+    }
+  } finally {
+    if (before === undefined) delete process.env.MILLRACE_NATIVE
+    else process.env.MILLRACE_NATIVE = before
+  }
+})
+
 test('the addon decides windows of up to 2^20 granules by each range sum', () => {
   for (const rangeSum of [undefined, 'blocks', 'fenwick'] as const) {
     for (const granules of [1, 256, 257, 2 ** 20]) {
