@@ -292,16 +292,16 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** The same by the reading that the caller has set, as one of several rules. */
   peekSet(lo: number, hi: number, cost: number, ownLimit?: number): InlineDecision {
-    let limit: number
-    let arena: Arena
-    do {
-      limit = ownLimit ?? this.limit
-      arena = this.arena
+    for (;;) {
+      const limit = ownLimit ?? this.limit
+      const { arena } = this
       this.way = this.#views.lookUp(lo, hi)
-    } while (this.arena !== arena) // the limit belongs to another record
-    const outcome = this.#views.outcomeOf(this.way, lo, hi, cost, limit)
-    const isShadowed = this.isShadow && isRefusal(outcome)
-    return this.#decisionOf(lo, hi, cost, limit, isShadowed ? Outcome.SHADOWED : outcome)
+      const outcome = this.#views.outcomeOf(this.way, lo, hi, cost, limit)
+      // The limit belongs to another record, or another thread has converted the cell.
+      if (this.arena !== arena || outcome === Outcome.OUTDATED) continue
+      const isShadowed = this.isShadow && isRefusal(outcome)
+      return this.#decisionOf(lo, hi, cost, limit, isShadowed ? Outcome.SHADOWED : outcome)
+    }
   }
 
   /**

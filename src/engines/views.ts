@@ -108,9 +108,12 @@ export class Views implements CellViews {
     return way >= 0 && algorithm.isBlocked(algorithm.base(way), algorithm.lastAdm, reading.nowMs)
   }
 
-  /** The outcome of a decision on a way that `lookUp` has returned, or on a new key, if it charged nothing. */
+  /**
+   * The outcome of a decision on a way that `lookUp` has returned, or on a new key, if it charged nothing.
+   * OUTDATED: another thread has converted the cell meanwhile, or the way has another key.
+   */
   outcomeOf(found: number, lo: number, hi: number, cost: number, limit: number): Outcome {
-    const { algorithm, arena, insertion, reading } = this.#present
+    const { algorithm, arena, insertion, reading, table } = this.#present
     let way = found
     if (this.isBlocked(way) || cost > limit) return Outcome.REFUSED
     if (way < 0) {
@@ -123,6 +126,7 @@ export class Views implements CellViews {
       cost === 0 ||
       (way === found && algorithm.mostUsed(algorithm.lastAdm) + cost <= limit) ||
       algorithm.estimates.used(algorithm.base(way), reading) + cost <= limit
+    if (way === found && !table.isLive(way, lo, hi)) return Outcome.OUTDATED
     return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
 
