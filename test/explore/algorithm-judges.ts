@@ -23,8 +23,8 @@ export interface AlgorithmJudges {
   chargeIn(field: number, before: number, after: number, newest: number): WrittenCharge | undefined
   /** Units have been admitted at this place, by this limit: judges every window that they are in. */
   admitted(key: number, place: number, limit: number): void
-  /** The key's cell, which counts by this record and has this tick, changes to another record. */
-  converts(key: number, record: number, tick: number): void
+  /** The key's cell, of this record and with this tick, changes to another record at this moment. */
+  converts(key: number, record: number, tick: number, ms: number): void
   /** The key loses its cell at this moment. What counts by one of these records still counts. */
   losesCell(key: number, records: readonly number[], ms: number): void
   /** The units that the memory of a cell may count at this tick of a record, at most. */

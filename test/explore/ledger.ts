@@ -67,8 +67,9 @@ export class Ledger {
 
   static notesFor(scenario: Scenario, rule: number, ring: number): number {
     const keys = keysOf(scenario).length
-    const units = Units.notesFor(keys, Timeline.sizeFor(scenario, rule, ring))
-    return 1 + ThreadCharges.notesFor(scenario.threads.length) + units + keys
+    const size = Timeline.sizeFor(scenario, rule, ring)
+    const charges = ThreadCharges.notesFor(scenario.threads.length)
+    return Timeline.notesFor(size) + charges + Units.notesFor(keys, size) + keys
   }
 
   /**
@@ -92,8 +93,9 @@ export class Ledger {
     this.timeline = new Timeline(scenario, rule, machine, arena, first)
     this.#presence = presence
     this.#keyOf = keyOf
-    this.#charges = new ThreadCharges(machine, first + 1)
-    const unitsAt = first + 1 + ThreadCharges.notesFor(scenario.threads.length)
+    const chargesAt = first + Timeline.notesFor(this.timeline.size)
+    this.#charges = new ThreadCharges(machine, chargesAt)
+    const unitsAt = chargesAt + ThreadCharges.notesFor(scenario.threads.length)
     this.#units = new Units(machine, this.timeline, this.keys, unitsAt)
     this.#blocksAt = unitsAt + Units.notesFor(this.keys.length, this.timeline.size)
     this.#blockJudge = new BlockJudge(scenario, machine, arena, {
@@ -214,7 +216,7 @@ export class Ledger {
   /** @see Machine.watch. The index is that of the arena's word. */
   observe(index: number, before: number, after: number): void {
     const { shape } = this.#arena
-    if (index === HEADER.CURRENT) this.timeline.changes(after)
+    if (index === HEADER.CURRENT) this.timeline.changes(before, after)
     if (index < shape.waysAt || index >= shape.extraAt) return
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
     const field = (index - shape.waysAt) % shape.wayWords
@@ -233,18 +235,18 @@ export class Ledger {
     const key = this.#keyOf(way)
     if ((after & CONVERTING) === 0 || (before & CONVERTING) !== 0 || key === undefined) return
     const record = before & CELL_RECORD
-    this.#judges.converts(key, record, this.timeline.tickOfWord(record, this.#word(way, TICK)))
+    const tick = this.timeline.tickOfWord(record, this.#word(way, TICK))
+    this.#judges.converts(key, record, tick, latestMs(this.#scenario, this.#machine))
   }
 
   #observeAdmission(way: number, before: number, after: number): void {
     if ((after & STATE) === LIVE && (before & STATE) !== LIVE) this.#judges.becomesLive(way)
     if ((after & STATE) === CLAIMED && (before & STATE) === LIVE) this.#observeClaim(way)
     // A thread that blocks a key may convert the cell of another one, whose block ends for it.
-    if ((after & COUNT) === BLOCKED && this.op?.do === 'block' && this.#keyOf(way) === this.op.key) {
-      this.blocked(this.op.key, msOf(this.#word(way, UNTIL)))
-    }
-    if ((before & COUNT) !== BLOCKED || (after & COUNT) === BLOCKED) return
     const { op } = this
+    if ((after & COUNT) === BLOCKED && op?.do === 'block' && op.key === this.#keyOf(way))
+      this.blocked(op.key, msOf(this.#word(way, UNTIL)))
+    if ((before & COUNT) !== BLOCKED || (after & COUNT) === BLOCKED) return
     const evicted = this.#blockJudge.evictedKey(way, after, op, !this.#isOverlapped)
     if (evicted !== undefined) this.blocked(evicted, 0)
     else if (op?.do === 'unblock' || op?.do === 'clear') this.blocked(op.key, 0)

@@ -22,7 +22,7 @@ export function slidingWindowJudges(scenario: Scenario, arena: Arena, known: Kno
       return { place, more, isMarked: refundsOf(before) !== refundsOf(after) }
     },
     admitted: (key, place, limit) => window.judge(key, place, limit),
-    converts: (key, record, tick) => window.converts(key, record, tick),
+    converts: (key, record, tick, ms) => window.converts(key, record, tick, ms),
     losesCell: (key, records, ms) => window.losesCell(key, records, ms),
     usedAtMost: (key, record, tick) => window.inBuckets(key, record, tick),
     becomesLive: (way) => memory.checkLive(way),

@@ -20,7 +20,11 @@ export class Timeline {
   readonly #machine: Machine
   readonly #arena: Arena
   readonly #windows: Float64Array
-  /** The index of the note with a bit for each record that has been the present one. */
+  readonly #times: readonly number[]
+  /**
+   * The index of the first note. It has a bit for each record that has been the present one. A note for each
+   * record follows: the position of the clock when another record replaced it, plus one.
+   */
   readonly #note: number
 
   /** The most records that a scenario's rule may have, and the number of their places. */
@@ -29,7 +33,11 @@ export class Timeline {
     return { records, places: records * momentsOf(scenario, rule, ring).length }
   }
 
-  /** `scenario` has the first window of the rule with this index. `note` is the index of a note. */
+  static notesFor({ records }: TimelineSize): number {
+    return 1 + records
+  }
+
+  /** `scenario` has the first window of the rule with this index. `note` is the index of the first note. */
   constructor(scenario: Scenario, rule: number, machine: Machine, arena: Arena, note: number) {
     const { buffer, byteOffset } = arena.words
     this.moments = momentsOf(scenario, rule, arena.shape.ring)
@@ -37,13 +45,27 @@ export class Timeline {
     this.#machine = machine
     this.#arena = arena
     this.#windows = new Float64Array(buffer, byteOffset, NAMES_AT / 2)
+    this.#times = scenario.times
     this.#note = note
     machine.setNote(note, 1)
   }
 
-  /** The record in this word of CURRENT is the present one from now on. */
-  changes(current: number): void {
-    this.#machine.setNote(this.#note, this.#machine.getNote(this.#note) | (1 << recordIn(current)))
+  /** CURRENT has changed. */
+  changes(before: number, after: number): void {
+    const machine = this.#machine
+    machine.setNote(this.#note, machine.getNote(this.#note) | (1 << recordIn(after)))
+    if (recordIn(before) !== recordIn(after))
+      machine.setNote(this.#endOf(recordIn(before)), machine.getNote(0) + 1)
+  }
+
+  /** The last moment at which this was the present record, or `ms` if that is earlier. */
+  until(record: number, ms: number): number {
+    const end = this.#machine.getNote(this.#endOf(record))
+    return end === 0 ? ms : Math.min(ms, this.#times[end - 1]! * GRANULE_MS)
+  }
+
+  #endOf(record: number): number {
+    return this.#note + 1 + record
   }
 
   get current(): number {

@@ -5,8 +5,8 @@ import { ADMITTED, CARRIED, PENALTIES, type Units } from './units.js'
 /**
  * Judges that the units admitted in any window are at most the limit. An admission is judged by the record that
  * admitted it: all units of that record and of earlier ones count, each at the moment at which it took effect.
- * A window that becomes longer does not bring back what had left the old one: neither by the tick of the key's
- * cell when it is converted, nor when the key loses its cell.
+ * A window that becomes longer does not bring back what had left the old one before its end: neither by the
+ * tick of the key's cell when it is converted, nor when the key loses its cell.
  */
 export class WindowJudge {
   readonly #timeline: Timeline
@@ -50,14 +50,14 @@ export class WindowJudge {
     }
   }
 
-  /** The key's cell, which counts by this record and has this tick, changes to another record. */
-  converts(key: number, record: number, tick: number): void {
-    this.#units.forget(key, this.#firstMs(record, tick))
+  /** The key's cell, of this record and with this tick, changes to another record at this moment. */
+  converts(key: number, record: number, tick: number, ms: number): void {
+    this.#units.forget(key, this.#firstMs(record, Math.min(tick, this.#lastTick(record, ms))))
   }
 
   /** The key loses its cell at this moment. What counts by one of these records still counts. */
   losesCell(key: number, records: readonly number[], ms: number): void {
-    const firsts = records.map((record) => this.#firstMs(record, this.#timeline.tickAt(record, ms)))
+    const firsts = records.map((record) => this.#firstMs(record, this.#lastTick(record, ms)))
     this.#units.forget(key, Math.min(...firsts))
   }
 
@@ -65,6 +65,11 @@ export class WindowJudge {
   inBuckets(key: number, record: number, tick: number): number {
     const wide = this.#timeline.bucketsOf(record) + 1
     return this.#units.charged([ADMITTED, PENALTIES, CARRIED], key, record, tick, wide)
+  }
+
+  /** The tick of a moment by a record, or that of the record's end if that is earlier. */
+  #lastTick(record: number, ms: number): number {
+    return this.#timeline.tickAt(record, this.#timeline.until(record, ms))
   }
 
   /** The beginning of the window that ends in this tick. */

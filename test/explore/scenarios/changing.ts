@@ -19,6 +19,17 @@ const except = (...what: readonly Forbidden[]) => ANYTHING.filter((one) => !what
 /** A charge that overlaps a refund by key may stay for a window. */
 const AMONG_REFUNDS = except('refused at rest', 'early')
 
+/** A displaced key may return to less than it had used; the key that displaced it inherits its counts. */
+const OF_DISPLACED: readonly Forbidden[] = ['two cells', 'stuck way', 'fresh quota', 'hang', 'wrong cell']
+/** Two keys in the only two ways of a third one. */
+const FULL: Pick<Scenario, 'homes'> & Required<Pick<Scenario, 'before'>> = {
+  homes: { 1: [0, 1], 2: [1, 0], 3: [0, 1] },
+  before: [
+    [20, check(1)],
+    [20, check(2)],
+  ],
+}
+
 const penalize = (cost: number): Op => ({ do: 'penalize', key: 1, cost })
 const block = (seconds: number, key = 1): Op => ({ do: 'block', key, ms: seconds * 1_000 })
 const clear: Op = { do: 'clear', key: 1 }
@@ -178,5 +189,118 @@ export const changing: Readonly<Record<string, Scenario>> = {
     ],
     limit: 2,
     threads: [[readClock, checkLate(1, 2)], [check()]],
+  },
+  'a change and a look beside a decision': {
+    forbidden: ANYTHING,
+    times: [20, 22],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[change(1, 2), peek, check()], [check()]],
+  },
+  'a conversion by an older reading than that of the last charge': {
+    forbidden: ANYTHING,
+    times: [20, 22, 24],
+    threads: [
+      [readClock, checkLate(), check()],
+      [check(), change(1, 2)],
+    ],
+  },
+  'a change beside the first decisions of a key': {
+    forbidden: ANYTHING,
+    times: [20, 22],
+    threads: [[change(1, 2), check()], [check()]],
+  },
+  'a change beside a decision after the old window': {
+    forbidden: ANYTHING,
+    times: [20, 22, 24],
+    before: [[20, check()]],
+    limit: 2,
+    threads: [[change(1, 2), check(), check()], [check()]],
+  },
+  'a change to a longer window while a limiter decides': {
+    forbidden: ANYTHING,
+    times: [20, 22],
+    buckets: 3,
+    before: [
+      [20, change(1)],
+      [20, check()],
+    ],
+    limit: 2,
+    further: [],
+    threads: [[change(3), check()], [check()]],
+  },
+  'two changes at once': {
+    forbidden: ANYTHING,
+    times: [20, 22],
+    buckets: 2,
+    before: [[20, check()]],
+    limit: 2,
+    threads: [
+      [change(1), check()],
+      [change(1, 2), check()],
+    ],
+  },
+  'a conversion that is overtaken by another change': {
+    forbidden: ANYTHING,
+    times: [20, 30],
+    before: [
+      [20, change(1, 4)],
+      [20, check()],
+      [20, change(1)],
+    ],
+    limit: 2,
+    threads: [[check()], [change(1, 16), check()]],
+  },
+  'a new key among cells of two records': {
+    forbidden: OF_DISPLACED,
+    times: [20, 21],
+    ...FULL,
+    threads: [[change(1, 2), check(1)], [check(3)]],
+    restKeys: [],
+  },
+  'a longer window while a cell is converted for a new key': {
+    forbidden: ['over', 'two cells', 'stuck way', 'hang', 'wrong cell'],
+    times: [20, 22],
+    buckets: 3,
+    ...FULL,
+    before: [
+      [19, change(2)],
+      [19, check(1, 2)],
+      [19, check(2)],
+      [19, change(1)],
+    ],
+    limit: 2,
+    threads: [[check(3)], [change(3), check(1)]],
+    restKeys: [],
+  },
+  'a conversion beside a new key that displaces it': {
+    forbidden: OF_DISPLACED,
+    times: [20, 22],
+    ...FULL,
+    before: [...FULL.before, [20, change(1, 2)]],
+    threads: [[check(1)], [check(3)]],
+    restKeys: [],
+  },
+  'a conversion beside a new key that finds no room': {
+    forbidden: AMONG_REFUNDS,
+    times: [20, 22],
+    ...FULL,
+    before: [...FULL.before, [20, change(1, 2)]],
+    onFull: 'deny',
+    threads: [[check(1)], [check(3), check(3)]],
+    restKeys: [],
+  },
+  'a block ends for another, and its cell counts by another record': {
+    forbidden: AMONG_REFUNDS,
+    times: [20, 21],
+    limit: 2,
+    homes: { 1: [0, 1], 2: [1, 0] },
+    before: [
+      [20, check()],
+      [20, block(60)],
+      [20, change(1, 2)],
+    ],
+    threads: [[check(), check()], [block(90, 2)]],
+    restKeys: [],
   },
 }
