@@ -1,9 +1,9 @@
 // `update` changes the window or the granularity of a rule: what it refuses, full tables, and decisions from
 // before the change. What holds for every limiter is in test/conformance/window-changes.test.ts.
-import { attachLimiter, type Limiter, type RuleChange } from 'millrace'
+import { attachLimiter, createLimiter, group, type Limiter, type RuleChange } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { assertRaises, limiterWith } from './support.js'
+import { assertRaises, limiterWith, START_MS } from './support.js'
 
 const left = (limiter: Limiter, key = 'key') => limiter.peek(key).remaining
 
@@ -94,6 +94,45 @@ test('a decision given back long after the change takes nothing else with it', (
   clock.advance(7_000)
   limiter.refund(decision)
   assert.not(limiter.check('key', 50).allowed)
+})
+
+test('a change between a reading of the clock and the decision by it forgets nothing', () => {
+  const calls: Record<string, (limiter: Limiter) => boolean> = {
+    check: (limiter) => limiter.check('key', 3).allowed,
+    'check by a limit of its own': (limiter) => {
+      return limiter.check('key', 3, { limit: limiter.rules.length > 1 ? { default: 5 } : 5 }).allowed
+    },
+    'check by a handle': (limiter) => limiter.check(limiter.handle('key'), 3).allowed,
+    checkMany: (limiter) => limiter.checkMany(Array(20).fill('key'), 3).allowed.includes(1),
+    peek: (limiter) => limiter.peek('key', 3).allowed,
+    'a group': (limiter) => group({ limiter }).check({ limiter: 'key' }, 3).allowed,
+    reserve: (limiter) => limiter.reserve('key', 3).decision.allowed,
+  }
+  const rules = [
+    { name: 'default', limit: 5, window: '1m' },
+    { name: 'hourly', limit: 50, window: '1h' },
+  ] as const
+  for (const [name, call] of Object.entries(calls)) {
+    for (const options of [{ limit: 5, window: '1m' }, { rules }] as const) {
+      let nowMs = START_MS
+      let beforeReading = () => {}
+      const clock = {
+        now: () => {
+          beforeReading()
+          return nowMs
+        },
+      }
+      const limiter = createLimiter({ ...options, maxKeys: 20, clock })
+      const other = attachLimiter(limiter.share(), { clock: { now: () => nowMs } })
+      limiter.check('key', 3)
+      beforeReading = () => {
+        beforeReading = () => {}
+        other.update('default', { window: '1h' })
+        nowMs += 62_000 // the 3 would not count in a minute
+      }
+      assert.not(call(limiter), name)
+    }
+  }
 })
 
 test('the figures of a decision read after the change are never better than at the decision', () => {

@@ -9,6 +9,7 @@ import { replay, Schedule, shrink } from '../explore/schedule.js'
 import { search } from '../explore/search.js'
 import { shareOfToday } from '../size.js'
 import { adjusting } from './adjusting.js'
+import { changing } from './changing.js'
 import { deciding } from './deciding.js'
 import { grouping } from './grouping.js'
 import { inserting } from './inserting.js'
@@ -26,6 +27,7 @@ const all: Readonly<Record<string, Mutant>> = {
   ...waiting,
   ...several,
   ...grouping,
+  ...changing,
 }
 const mutants = shareOfToday(Object.entries(all))
 

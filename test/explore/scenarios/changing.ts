@@ -290,17 +290,4 @@ export const changing: Readonly<Record<string, Scenario>> = {
     threads: [[check(1)], [check(3), check(3)]],
     restKeys: [],
   },
-  'a block ends for another, and its cell counts by another record': {
-    forbidden: AMONG_REFUNDS,
-    times: [20, 21],
-    limit: 2,
-    homes: { 1: [0, 1], 2: [1, 0] },
-    before: [
-      [20, check()],
-      [20, block(60)],
-      [20, change(1, 2)],
-    ],
-    threads: [[check(), check()], [block(90, 2)]],
-    restKeys: [],
-  },
 }
