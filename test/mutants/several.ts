@@ -56,7 +56,7 @@ export const several: Readonly<Record<string, Mutant>> = {
     edits: [
       inKeyChanges(
         'this.takeBackFrom(decision.way, decision.tick, units, decision.stamp)',
-        'this.takeBackFrom(decision.way, this.#reading.tick, units, decision.stamp)',
+        'this.takeBackFrom(decision.way, this.#views.reading.tick, units, decision.stamp)',
       ),
     ],
   },
