@@ -1,3 +1,4 @@
+// run: also-full
 /** However a client spells the path of a limited route: if the router finds the route, its limit holds. */
 import { createServer } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
