@@ -202,7 +202,8 @@ function momentsOf(scenario: Scenario, rule: number, ring: number): number[] {
   const readings = [...times, ...before.map(([time]) => time)].flatMap((time) =>
     [0, ...ahead].map((more) => (time + more) * GRANULE_MS),
   )
-  const moments = new Set(readings)
+  // A decision may keep its reading in whole milliseconds.
+  const moments = new Set([...readings, ...readings.map(Math.floor)])
   for (const granuleMs of lengths) {
     const ticks = new Set(readings.map((ms) => Math.floor(ms / granuleMs)))
     for (const from of ticks) {

@@ -162,8 +162,8 @@ export const changing: Readonly<Record<string, Scenario>> = {
     homes: { 1: [0, 1], 2: [1, 0] },
     before: [
       [20, check()],
-      [20, change(1, 2)],
       [20, block(60)],
+      [20, change(1, 2)],
     ],
     limit: 2,
     threads: [[change(1, 3), check()], [block(90, 2)]],
