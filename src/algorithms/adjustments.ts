@@ -4,7 +4,6 @@ import {
   BLOCKED,
   BUCKETS,
   COUNT,
-  FOR_EVER,
   LAP,
   MAX_TOTAL,
   ONE_EPOCH,
@@ -26,6 +25,7 @@ import type { SlidingWindow } from './sliding-window.js'
  */
 export class Adjustments implements CellAdjustments {
   readonly #window: SlidingWindow
+  untilOfNextTry = 0
 
   constructor(window: SlidingWindow) {
     this.#window = window
@@ -171,9 +171,10 @@ export class Adjustments implements CellAdjustments {
    * ones with an old UNTIL would be no block. Both are written by CAS, and the admission word is loaded
    * between them, so a way that went to another key keeps its own.
    *
-   * If an earlier block left the same word, this block ends a sixteenth of a second later. A thread that
-   * still expects that word, to block the key that lost this way, must not find it. (It may find 0, which is
-   * in every unused way, and FOR_EVER.)
+   * A thread that stalls before its CAS of UNTIL still expects the word that it found, and its key may lose
+   * the way to this one meanwhile. So it must not find that word again. A block whose word an earlier block
+   * has left ends a sixteenth of a second later, and so does each further try, which may have left its word
+   * itself. (A stalled thread may find 0, which is in every unused way, and FOR_EVER.)
    *
    * The note ends. Otherwise a note of an earlier sum could match again after this block is over, once the
    * epoch has wrapped.
@@ -181,13 +182,15 @@ export class Adjustments implements CellAdjustments {
   block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE {
     const { words } = this.#window
     const base = this.#window.base(way)
-    for (;;) {
+    for (this.untilOfNextTry = until; ; ) {
+      const end = this.untilOfNextTry
       const u = load(words, base + UNTIL)
       const v = load(words, base + ADM)
       if (!this.#window.isOf(v, way, lo, hi)) return GONE
-      const isSameAsBefore = u === (until | 0) && (v & COUNT) !== BLOCKED && u !== 0 && until !== FOR_EVER
-      const next = isSameAsBefore ? nextUntil(until) : until | 0
+      const isSameAsBefore = u === (end | 0) && (v & COUNT) !== BLOCKED && u !== 0
+      const next = isSameAsBefore ? nextUntil(end) : end | 0
       if (compareExchange(words, base + UNTIL, u, next) !== u) continue
+      this.untilOfNextTry = nextUntil(next)
       const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED
       if (compareExchange(words, base + ADM, v, shut) !== v) continue
       this.#window.epochs.count(base)

@@ -85,6 +85,8 @@ export interface CellAdjustments {
   refund(way: number, lo: number, hi: number, most: number): number
   /** Charges `cost` units even if there is no room. Returns true, or GONE. */
   penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE
+  /** The UNTIL with which the next try to block goes on, after GONE. */
+  readonly untilOfNextTry: number
   /** Blocks the key until `until`, a word of UNTIL. Returns true, or GONE. */
   block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE
   /** Ends the key's block. Returns whether there was one, or GONE. */

@@ -3,10 +3,11 @@ import { FOR_EVER, PER_SECOND } from '../memory/layout.js'
 /** A longer block is for ever. Half of the range of UNTIL, about 4 years. */
 const LONGEST_BLOCK_MS = (2 ** 31 - 2 ** 20) * (1000 / PER_SECOND)
 
-/** The UNTIL of a sixteenth of a second later. Never FOR_EVER. */
-export function nextUntil(until: number): number {
-  const next = (until + 1) >>> 0
-  return (next === FOR_EVER ? 0 : next) | 0
+/** The word of UNTIL for a sixteenth of a second later. For ever stays for ever. */
+export function nextUntil(word: number): number {
+  const until = word >>> 0
+  if (until === FOR_EVER) return until
+  return (until + 1 === FOR_EVER ? 0 : until + 1) | 0
 }
 
 /** Converts times to and from words of UNTIL. */
@@ -21,7 +22,7 @@ export class BlockTime {
   wordFor(nowMs: number, ms: number): number {
     if (ms > LONGEST_BLOCK_MS) return FOR_EVER
     const until = Math.ceil(this.#sixteenthsAt(nowMs + ms)) >>> 0
-    return until === FOR_EVER ? nextUntil(until) : until
+    return until === FOR_EVER ? 0 : until
   }
 
   /** Milliseconds until a word's time, 0 or less if it has passed. */

@@ -94,9 +94,13 @@ export class KeyChanges {
 
   /** Refuses the key for `ms`, `Infinity` for ever. False: there is no room for the key. */
   block(lo: number, hi: number, ms: number): boolean {
+    let until: number | undefined
     const set = (way: number) => {
       const { algorithm, reading } = this.#views.present
-      return algorithm.adjustments.block(way, lo, hi, algorithm.until.wordFor(reading.nowMs, ms))
+      const { adjustments } = algorithm
+      const changed = adjustments.block(way, lo, hi, until ?? algorithm.until.wordFor(reading.nowMs, ms))
+      until = adjustments.untilOfNextTry
+      return changed
     }
     if (!this.#changeOrInsert(lo, hi, set, true)) return false
     let ended = 0

@@ -5,6 +5,7 @@ import {
   ASOF,
   adm,
   at,
+  become,
   broken,
   cas,
   clock,
@@ -27,7 +28,7 @@ import {
 } from './words.mjs'
 
 export const blocking = {
-  *block({ key, cost, w, now, tries }) {
+  *block({ key, cost, w, now, tries, record, end = now + cost }) {
     // `cost` is the duration. UNTIL is set by CAS, then the admission word: a way with a new owner is left
     // alone.
     const u = yield load(w, UNTIL)
@@ -36,12 +37,14 @@ export const blocking = {
       return to('lookup', { tries })
     // An expired block may have left the same word. A thread that lost this way could then change the end
     // of this block.
-    const isLeft = u === now + cost && total(v) !== MAX && broken !== 'one UNTIL for two blocks'
-    const until = isLeft ? u + 1 : now + cost
+    const isLeft = u === end && total(v) !== MAX && broken !== 'one UNTIL for two blocks'
+    const until = isLeft ? end + 1 : end
     if (!(yield cas(w, UNTIL, u, until))) return to('block', { w, now, tries })
     const shut = (m, oracle) =>
       m[at(w, ADM)] === v && ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, MAX)), oracle.block(key, until), true)
-    if (!(yield shut)) return to('block', { w, now, tries })
+    // The word that this try has left in UNTIL must not return either: the next try ends later.
+    const later = broken === 'one UNTIL for two tries' ? undefined : until + 1
+    if (!(yield shut)) return become({ kind: 'block', key, cost, record, end: later }, 'lookup', { tries })
     if (broken !== 'note left standing') yield store(w, ASOF, NEVER)
     return done('blocks')
   },

@@ -56,7 +56,8 @@ function hashOf(s) {
       (KINDS.indexOf(t.op.kind) + 1) |
         ((t.op.key ?? 0) << 4) |
         ((t.op.record ?? 7) << 8) |
-        ((t.op.chargedBy ?? 7) << 12),
+        ((t.op.chargedBy ?? 7) << 12) |
+        ((t.op.end ?? 0) << 16),
     )
     for (const { key, w, e, r, owed, robbed } of t.parts) {
       mix(key | (w << 4) | (e << 8) | (owed << 16) | ((robbed ?? 0) << 20))

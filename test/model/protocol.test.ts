@@ -108,6 +108,7 @@ const SHORT = [
   'no sweep',
   'asOf without epoch',
   'refund without mark',
+  'one UNTIL for two tries',
   'claim without epoch',
   'no scan',
   'new lap above old counts',

@@ -123,7 +123,11 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'one UNTIL word for the ends of two blocks': {
     scenario: 'a key blocked again while its way goes to another',
-    edits: [inAdjustments('isSameAsBefore ? nextUntil(until) : until | 0', 'until | 0')],
+    edits: [inAdjustments('isSameAsBefore ? nextUntil(end) : end | 0', 'end | 0')],
+  },
+  'one UNTIL word for two tries of a block': {
+    scenario: 'a key blocked again while its way goes to another',
+    edits: [inAdjustments('this.untilOfNextTry = nextUntil(next)', 'this.untilOfNextTry = until')],
   },
   'other blocks counted before the new one is set': {
     scenario: 'two block two keys, and one block stays',
