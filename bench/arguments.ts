@@ -57,7 +57,7 @@ export function parseHttpArguments(argv: readonly string[], write: Write = write
     .addOption(
       new Option(
         '--case <name>',
-        'http, or in-situ: processor time per request of one server that takes turns',
+        'http, or in-situ: what a limiter adds to a request, in node:http, Express and Fastify',
       )
         .choices(HTTP_CASES)
         .default(HTTP_CASES[0]),

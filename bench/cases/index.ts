@@ -39,6 +39,7 @@ export const CASES = {
 export const ALL_CASES = {
   ...CASES,
   http: async () => (await import('../http/http.js')).http,
+  'in-situ': async () => (await import('../http/in-situ.js')).inSitu,
 } satisfies Record<string, () => Promise<Benchmark>>
 
 export type CaseName = keyof typeof ALL_CASES

@@ -1,7 +1,6 @@
 /**
- * What the servers of the case `in-situ` do with a request. Each server is one process and has several modes.
- * The first is its baseline: it reads the key and sets as many headers, to constants. The costs of the others
- * are over that. To compare another limiter or framework, add a mode or a server.
+ * What the servers of the case `in-situ` do with a request: in turn, their baseline and one of their modes. To
+ * compare another limiter or framework, add a mode or a server.
  */
 import type { RequestListener } from 'node:http'
 import fastifyRateLimit from '@fastify/rate-limit'
@@ -37,11 +36,20 @@ const CONSTANTS = Object.entries({
   'X-RateLimit-Reset': WINDOW_MS / 1_000,
 })
 
+let current: RequestHandler
+const app = express()
+app.use((request, response, next) => current(request, response, next))
+app.get('/', (_, response) => void response.end(BODY))
+
+/**
+ * One app serves the baseline and the mode. Each app gives requests another prototype: two in one process
+ * would make every access to a request slow.
+ */
 function expressWith(middleware: RequestHandler): RequestListener {
-  const app = express()
-  app.use(middleware)
-  app.get('/', (_, response) => void response.end(BODY))
-  return app
+  return (request, response) => {
+    current = middleware
+    app(request, response)
+  }
 }
 
 async function fastifyWith(limit: (app: FastifyInstance) => unknown): Promise<RequestListener> {
@@ -52,28 +60,29 @@ async function fastifyWith(limit: (app: FastifyInstance) => unknown): Promise<Re
   return (request, response) => app.routing(request, response)
 }
 
+interface InSituServer {
+  /** Reads the key and sets as many headers as the modes do, to constants. */
+  readonly baseline: Mode
+  readonly modes: Readonly<Record<string, Mode>>
+}
+
 export const IN_SITU_SERVERS = {
   'node:http': {
     baseline: () => deciding((key) => key.length > 0),
-    'a Map counter': () => deciding(bareMap()),
-    'check alone': () => {
-      const limiter = createLimiter(MILLRACE)
-      return deciding((key) => limiter.check(key).allowed)
-    },
-    'check, all figures read': () => {
-      const limiter = createLimiter(MILLRACE)
-      return deciding((key) => {
-        const { allowed, remaining, retryAfterMs, resetMs } = limiter.check(key)
-        return allowed && remaining + retryAfterMs + resetMs > 0
-      })
-    },
-    'check, figures in headers': () => {
-      const limiter = createLimiter(MILLRACE)
-      return (request, response) => answer(response, limiter.check(keyOf(request)))
-    },
-    'rateLimit of millrace/http': () => {
-      const limited = forNode(MIDDLEWARE)
-      return (request, response) => limited(request, response, () => response.end(BODY))
+    modes: {
+      'a Map counter': () => deciding(bareMap()),
+      'check alone': () => {
+        const limiter = createLimiter(MILLRACE)
+        return deciding((key) => limiter.check(key).allowed)
+      },
+      'check, figures in headers': () => {
+        const limiter = createLimiter(MILLRACE)
+        return (request, response) => answer(response, limiter.check(keyOf(request)))
+      },
+      'rateLimit of Millrace': () => {
+        const limited = forNode(MIDDLEWARE)
+        return (request, response) => limited(request, response, () => response.end(BODY))
+      },
     },
   },
   express: {
@@ -82,18 +91,20 @@ export const IN_SITU_SERVERS = {
         if (keyOf(request).length > 0) for (const [name, value] of CONSTANTS) response.setHeader(name, value)
         next()
       }),
-    'rateLimit of millrace/express': () => expressWith(forExpress(MIDDLEWARE)),
-    'express-rate-limit': () =>
-      expressWith(
-        expressRateLimit({
-          windowMs: WINDOW_MS,
-          limit: LIMIT,
-          keyGenerator: keyOf,
-          standardHeaders: false,
-          legacyHeaders: true,
-          validate: false,
-        }),
-      ),
+    modes: {
+      'rateLimit of Millrace': () => expressWith(forExpress(MIDDLEWARE)),
+      'express-rate-limit': () =>
+        expressWith(
+          expressRateLimit({
+            windowMs: WINDOW_MS,
+            limit: LIMIT,
+            keyGenerator: keyOf,
+            standardHeaders: false,
+            legacyHeaders: true,
+            validate: false,
+          }),
+        ),
+    },
   },
   fastify: {
     baseline: () =>
@@ -103,17 +114,19 @@ export const IN_SITU_SERVERS = {
           done()
         }),
       ),
-    'rateLimit of millrace/fastify': () => fastifyWith((app) => app.register(forFastify, MIDDLEWARE)),
-    '@fastify/rate-limit': () =>
-      fastifyWith((app) =>
-        app.register(fastifyRateLimit, {
-          max: LIMIT,
-          timeWindow: WINDOW_MS,
-          cache: 2 * IN_SITU_KEYS,
-          keyGenerator: keyOf,
-        }),
-      ),
+    modes: {
+      'rateLimit of Millrace': () => fastifyWith((app) => app.register(forFastify, MIDDLEWARE)),
+      '@fastify/rate-limit': () =>
+        fastifyWith((app) =>
+          app.register(fastifyRateLimit, {
+            max: LIMIT,
+            timeWindow: WINDOW_MS,
+            cache: 2 * IN_SITU_KEYS,
+            keyGenerator: keyOf,
+          }),
+        ),
+    },
   },
-} satisfies Record<string, Record<string, Mode>>
+} satisfies Record<string, InSituServer>
 
 export type ServerName = keyof typeof IN_SITU_SERVERS

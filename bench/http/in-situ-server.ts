@@ -1,6 +1,7 @@
 /**
- * A server process of the case `in-situ`. `in-situ.ts` starts it with the name of a server. On the message
- * `{ slices }` it serves that many slices of time, each in another mode, and sends what they took.
+ * A server process of the case `in-situ`. `in-situ.ts` starts it with the names of a server and of a mode. On
+ * the message `{ slices }` it serves that many slices of time, by its baseline (mode 0) and by the mode (1)
+ * in turn, and sends what they took.
  */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,9 +12,10 @@ import { type Listening, SLICE_MS, type Slice } from './in-situ-slices.js'
 /** The part of a slice that does not count: caches and predictors adapt to the new mode. */
 const SETTLE_MS = 20
 
-const modes: readonly Mode[] = Object.values(IN_SITU_SERVERS[process.argv[2] as ServerName])
+const [name, modeName] = process.argv.slice(2)
+const { baseline, modes } = IN_SITU_SERVERS[name as ServerName]
 const listeners: RequestListener[] = []
-for (const make of modes) listeners.push(await make())
+for (const make of [baseline, (modes as Record<string, Mode>)[modeName!]!]) listeners.push(await make())
 
 let serve = listeners[0]!
 let requests = 0
@@ -33,9 +35,9 @@ server.listen(0, '127.0.0.1', () => {
   process.send!({ port } satisfies Listening)
 })
 
-/** Each cycle through the modes begins with another one, so that none always follows the same. */
+/** Neither mode always comes first: baseline, mode, mode, baseline. */
 async function measureSlice(i: number): Promise<Slice> {
-  const mode = (i + Math.floor(i / modes.length)) % modes.length
+  const mode = ((i + 1) >> 1) & 1
   serve = listeners[mode]!
   await after(SETTLE_MS)
   const before = requests

@@ -10,7 +10,7 @@ export interface Listening {
 
 /** What the requests of one slice took. The second message has all slices. */
 export interface Slice {
-  /** The index of the mode. */
+  /** 0: the baseline, 1: the measured mode. */
   readonly mode: number
   readonly requests: number
   /** Processor time of all threads of the process, in microseconds. */

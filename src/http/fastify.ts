@@ -62,7 +62,7 @@ const fastifyFramework: Framework<FastifyRequest, FastifyReply> = {
   },
   kept: ({ rateLimit }) => rateLimit ?? undefined,
   set(reply, name, value) {
-    reply.header(name, value)
+    reply.header(lowerCase(name), value)
   },
   get(reply, name) {
     const value = reply.getHeader(name)
@@ -72,6 +72,17 @@ const fastifyFramework: Framework<FastifyRequest, FastifyReply> = {
   onEnd(_, reply, done) {
     onEnd(reply.raw, done)
   },
+}
+
+const lowered: Record<string, string> = {}
+
+/**
+ * The name in lower case. Fastify keeps headers by these names, and would make the string anew for each
+ * request.
+ */
+function lowerCase(name: string): string {
+  lowered[name] ??= name.toLowerCase()
+  return lowered[name]
 }
 
 /** With `useSemicolonDelimiter`, the router takes what follows a semicolon for a query. */
