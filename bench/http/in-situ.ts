@@ -36,6 +36,7 @@ export const inSitu: Benchmark = {
       ...(mode === MIDDLEWARE ? [serving(server as ServerName, mode, WITHOUT_ADDON)] : []),
     ]),
   ),
+  rounds: { full: 3, quick: 2 }, // a round takes almost three minutes, with many slices of each mode
   goals: [
     ...Object.keys(IN_SITU_SERVERS).flatMap((server) => [
       costGoal(`${server}: ${MIDDLEWARE}`, 1),

@@ -1,7 +1,21 @@
 import type { AsyncLimiter } from '../async-limiter.js'
+import type { Clock } from '../core/clock.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { checkBan } from './options.js'
+
+const REFUSALS = 'refusals'
+
+interface BanOptions {
+  readonly ban?: unknown
+  readonly maxKeys?: number | undefined
+  readonly clock?: Clock | undefined
+}
+
+/** The rules of all routes. */
+interface Limits {
+  readonly longestWindowMs: number
+}
 
 /**
  * Bans keys that were refused too often: blocks them in their limiter. So a ban holds wherever the limiter
@@ -9,19 +23,22 @@ import { checkBan } from './options.js'
  */
 export class Bans {
   readonly #refusals: Limiter
+  readonly #limits: Limits
   readonly #forMs: number
+  /** The window in which refusals count: the longest of the rules. */
+  #windowMs: number
 
-  /** Undefined without the option `ban`. The refusals of a key count for the longest window of its rules. */
-  static of(
-    options: { readonly ban?: unknown; readonly maxKeys?: number | undefined },
-    limits: { longestWindowMs(): number },
-  ): Bans | undefined {
+  /** Undefined without the option `ban`. The refusals of a key count for the longest window of all rules. */
+  static of(options: BanOptions, limits: Limits): Bans | undefined {
     const ban = checkBan(options.ban)
-    return ban && new Bans(ban.after, limits.longestWindowMs(), ban.forMs, options.maxKeys)
+    return ban && new Bans(ban.after, ban.forMs, options, limits)
   }
 
-  private constructor(after: number, windowMs: number, forMs: number, maxKeys: number | undefined) {
-    this.#refusals = createLimiter({ limit: after, window: windowMs, ...(maxKeys && { maxKeys }) })
+  private constructor(after: number, forMs: number, { maxKeys, clock }: BanOptions, limits: Limits) {
+    this.#windowMs = limits.longestWindowMs
+    const options = { ...(maxKeys !== undefined && { maxKeys }), ...(clock !== undefined && { clock }) }
+    this.#refusals = createLimiter({ name: REFUSALS, limit: after, window: this.#windowMs, ...options })
+    this.#limits = limits
     this.#forMs = forMs
   }
 
@@ -52,6 +69,11 @@ export class Bans {
 
   /** Counts a refusal. Whether it is the last one before the ban. */
   #isLast(key: string): boolean {
+    const { longestWindowMs } = this.#limits // a route may have brought its own rules since
+    if (longestWindowMs > this.#windowMs) {
+      this.#refusals.update(REFUSALS, { window: longestWindowMs })
+      this.#windowMs = longestWindowMs
+    }
     const { allowed, remaining } = this.#refusals.check(key)
     if (allowed && remaining > 0) return false
     this.#refusals.clear(key) // after the ban, it counts from the beginning

@@ -80,6 +80,7 @@ export class RouteLimits<Response> {
   readonly #common: Common<Response>
   readonly #routes: Routes<RouteLimit<Response> | typeof UNLIMITED> | undefined
   readonly #all: RouteLimit<Response>[] = []
+  #longestWindowMs = 0
 
   /**
    * @param own the names of options that only this framework has
@@ -119,6 +120,8 @@ export class RouteLimits<Response> {
     checkNames(rules, RULES_OF_A_ROUTE, option)
     const limit = new RouteLimit(rules, this.#common)
     this.#all.push(limit)
+    const windows = limit.limiter.rules.map(({ windowMs }) => windowMs)
+    this.#longestWindowMs = Math.max(this.#longestWindowMs, ...windows)
     return limit
   }
 
@@ -126,8 +129,9 @@ export class RouteLimits<Response> {
     return this.#all
   }
 
-  longestWindowMs(): number {
-    return Math.max(...this.#all.flatMap(({ limiter }) => limiter.rules.map(({ windowMs }) => windowMs)))
+  /** The longest window of the rules when they were added. */
+  get longestWindowMs(): number {
+    return this.#longestWindowMs
   }
 
   async close(): Promise<void> {

@@ -34,7 +34,7 @@ test('--quick and --json set their flags', () => {
 test('--report runs all cases and bench:http, with --quick too, and excludes --case', () => {
   const { report, quick, cases } = parseArguments(['--report', '--quick'])
   assert.ok(report && quick)
-  assert.equal(cases, [...Object.keys(CASES), 'http'])
+  assert.equal(cases, [...Object.keys(CASES), 'http', 'in-situ'])
   assert.match(errorTextFor('--report', '--case', 'hash'), 'cannot be used with')
 })
 

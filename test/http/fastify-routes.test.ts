@@ -47,6 +47,21 @@ test('a path without a route is limited, also with a handler of its own', async 
   }
 })
 
+test('refusals count towards a ban for the window of a route that brings a longer one', async () => {
+  const clock = manualClock(1e9)
+  const app = appWith({ clock, ban: { after: 2, for: '2h' } })
+  app.register(async (inner) => {
+    inner.get('/slow', { config: { rateLimit: { limit: 1, window: '1h', name: 'hourly' } } }, () => 'slow')
+  })
+  const statuses = []
+  for (let i = 0; i < 4; i++) {
+    statuses.push((await app.inject('/slow')).statusCode)
+    clock.advance(10 * 60_000)
+  }
+  assert.equal(statuses, [200, 429, 429, 403])
+  await app.close()
+})
+
 test('config.rateLimit: rules of its own, false for none, {} for those of the plugin', async () => {
   const app = appWith()
   app.register(async (inner) => {

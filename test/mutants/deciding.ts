@@ -2,6 +2,7 @@
 import {
   inCharges,
   inEngine,
+  inEstimates,
   inPlain,
   inRing,
   inTally,
@@ -158,6 +159,10 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   'epochs of refunds not counted': {
     test: 'engines/epochs-since',
     edits: [inWindow('this.epochs.count(base);', '')],
+  },
+  'figures at once by a sum that another thread has changed': {
+    test: 'engines/figures-at-once',
+    edits: [inEstimates('algorithm.isStillUnchanged(way, adm, tick) ? sum : algorithm.mostUsed(adm)', 'sum')],
   },
   'statistics counted twice': {
     test: 'limiter/stats',
