@@ -1,20 +1,16 @@
 /**
- * IP addresses as numbers. All spellings of an address have the same words, so lists and keys compare words
- * and never text. An IPv6 address that stands for an IPv4 address (`::ffff:1.2.3.4`, and the deprecated
- * `::1.2.3.4`) is that IPv4 address. A NAT64 address (`64:ff9b::/96`) is not: a list that has `127.0.0.1`
- * must not match `64:ff9b::7f00:1`.
- *
- * The parser reads a part of a string in place. A substring would keep the whole header in memory.
+ * IP addresses, parsed and written by ipaddr.js. All spellings of an address have the same words, so lists
+ * and keys compare words and never text. An IPv6 address that stands for an IPv4 address (`::ffff:1.2.3.4`,
+ * and the deprecated `::1.2.3.4`) is that IPv4 address. A NAT64 address (`64:ff9b::/96`) is not: a list that
+ * has `127.0.0.1` must not match `64:ff9b::7f00:1`.
  */
+import ipaddr from 'ipaddr.js'
 
 /** How the address is numbered: one word of 32 bits for IPv4, four for IPv6, the most significant first. */
 export type Words = readonly number[]
 
-const ZERO = 48
-const DOT = 46
-const COLON = 58
-const PERCENT = 37
-const GROUPS = 8
+/** The length of the longest address: an IPv6 address that ends in an IPv4 address. */
+const MOST_CHARACTERS = 45
 
 export class Address {
   readonly words: Words
@@ -52,137 +48,42 @@ export function maskOf(bits: number): number {
 }
 
 export function textOf(words: Words): string {
-  const [first = 0] = words
-  if (words.length === 1)
-    return `${first >>> 24}.${(first >>> 16) & 255}.${(first >>> 8) & 255}.${first & 255}`
-  const [start, after] = longestZeros(words)
-  let text = ''
-  for (let i = 0; i < GROUPS; i++) {
-    if (i === start) {
-      text += '::'
-      i = after - 1
-    } else {
-      text += i === 0 || i === after ? groupOf(words, i).toString(16) : `:${groupOf(words, i).toString(16)}`
-    }
-  }
-  return text
-}
-
-/** One of the eight groups of 16 bits. */
-function groupOf(words: Words, i: number): number {
-  const word = words[i >>> 1]!
-  return i % 2 === 0 ? word >>> 16 : word & 0xffff
-}
-
-/** Where the longest run of two or more groups of zeros starts and ends, the first of several. -1 for none. */
-function longestZeros(words: Words): [start: number, after: number] {
-  let start = -1
-  let [longest, run] = [1, 0]
-  for (let i = 0; i < GROUPS; i++) {
-    run = groupOf(words, i) === 0 ? run + 1 : 0
-    if (run <= longest) continue
-    longest = run
-    start = i + 1 - run
-  }
-  return [start, start + longest]
+  const bytes = words.flatMap((word) => [word >>> 24, (word >>> 16) & 255, (word >>> 8) & 255, word & 255])
+  return words.length === 1 ? new ipaddr.IPv4(bytes).toString() : new ipaddr.IPv6(bytes).toRFC5952String()
 }
 
 /**
  * Parses the address that stands in `text` from `start` to `end`, without its zone (`%eth0`). Returns
- * undefined for anything else.
+ * undefined for anything else. Refuses leading zeros in IPv4 addresses: some programs read them as octal.
  */
 export function parseAddress(text: string, start = 0, end = text.length): Address | undefined {
-  const word = parseIPv4(text, start, end)
-  return word >= 0 ? new Address([word]) : parseIPv6(text, start, end)
-}
-
-/**
- * Returns the word of an IPv4 address, or -1. Refuses leading zeros: some programs read them as octal.
- */
-export function parseIPv4(text: string, start: number, end: number): number {
-  let word = 0
-  let at = start
-  for (let octets = 1; ; octets++) {
-    const first = at
-    let octet = 0
-    for (; at < end; at++) {
-      const digit = text.charCodeAt(at) - ZERO
-      if (digit < 0 || digit > 9) break
-      octet = 10 * octet + digit
-      if (octet > 255) return -1
-    }
-    if (at === first || (at > first + 1 && text.charCodeAt(first) === ZERO)) return -1
-    word = 256 * word + octet
-    if (octets === 4) return at === end ? word : -1
-    if (at === end || text.charCodeAt(at) !== DOT) return -1
-    at++
+  const first = text.slice(start, Math.min(end, start + MOST_CHARACTERS + 1))
+  const zone = first.indexOf('%')
+  const hasZone = zone >= 0 && zone < end - start - 1
+  const part = hasZone ? first.slice(0, zone) : first
+  if (part.length > MOST_CHARACTERS) return undefined
+  if (!part.includes(':')) {
+    if (hasZone || !ipaddr.IPv4.isValidFourPartDecimal(part)) return undefined
+    return new Address(wordsOf(ipaddr.IPv4.parse(part)))
   }
-}
-
-/** Parses the 1 to 8 groups of an IPv6 address. Its last two may be an IPv4 address. */
-function parseIPv6(text: string, start: number, zonedEnd: number): Address | undefined {
-  const end = endBeforeZone(text, start, zonedEnd)
-  const groups: number[] = []
-  let gap = -1 // the number of groups before '::'
-  let at = start
-  if (start < end && text.charCodeAt(start) === COLON) {
-    if (start + 1 === end || text.charCodeAt(start + 1) !== COLON) return undefined
-    gap = 0
-    at += 2
-  }
-  while (at < end) {
-    if (groups.length === GROUPS) return undefined
-    if (text.charCodeAt(at) === COLON) {
-      if (gap >= 0) return undefined
-      gap = groups.length
-      at++
-      continue
-    }
-    const first = at
-    let group = 0
-    for (; at < end && at < first + 4; at++) {
-      const digit = hexDigit(text.charCodeAt(at))
-      if (digit < 0) break
-      group = 16 * group + digit
-    }
-    if (at < end && text.charCodeAt(at) === DOT) {
-      const word = parseIPv4(text, first, end)
-      if (word < 0) return undefined
-      groups.push(word >>> 16, word & 0xffff)
-      break
-    }
-    if (at === first) return undefined
-    groups.push(group)
-    if (at === end) break
-    if (text.charCodeAt(at) !== COLON || at + 1 === end) return undefined
-    at++
-  }
-  return addressOf(groups, gap)
-}
-
-/** The address of these groups, with zeros in place of the gap. */
-function addressOf(groups: number[], gap: number): Address | undefined {
-  const missing = GROUPS - groups.length
-  if (gap < 0 ? missing !== 0 : missing < 1) return undefined
-  for (let i = 0; i < missing; i++) groups.splice(gap, 0, 0)
-  const words = [0, 2, 4, 6].map((i) => ((groups[i]! << 16) | groups[i + 1]!) >>> 0)
+  if (!IPV6.test(part) || !ipaddr.IPv6.isValid(part)) return undefined
+  const words = wordsOf(ipaddr.IPv6.parse(part))
   return new Address(isIPv4InIPv6(words) ? words.slice(3) : words)
+}
+
+/** What ipaddr.js takes beyond this: zones, groups of more than four digits, and leading zeros in octets. */
+const IPV6 = /^(?:[\da-f]{0,4}:){2,8}(?:[\da-f]{0,4}|(?:(?:0|[1-9]\d{0,2})(?:\.(?!$)|$)){4})$/i
+
+function wordsOf(address: { toByteArray(): number[] }): Words {
+  const bytes = address.toByteArray()
+  const words: number[] = []
+  for (let i = 0; i < bytes.length; i += 4) {
+    words.push(((bytes[i]! << 24) | (bytes[i + 1]! << 16) | (bytes[i + 2]! << 8) | bytes[i + 3]!) >>> 0)
+  }
+  return words
 }
 
 /** `::` and `::1` are no IPv4 addresses, and neither is what follows them up to `::ffff`. */
 function isIPv4InIPv6([first, second, third, last]: Words): boolean {
   return first === 0 && second === 0 && (third === 0xffff || (third === 0 && last! > 0xffff))
-}
-
-/** The index of a `%` that a zone follows, or `end`. */
-function endBeforeZone(text: string, start: number, end: number): number {
-  for (let at = start; at < end - 1; at++) if (text.charCodeAt(at) === PERCENT) return at
-  return end
-}
-
-/** The value of a hexadecimal digit by its character code, or -1. */
-function hexDigit(code: number): number {
-  if (code >= ZERO && code <= 57) return code - ZERO
-  const lower = code | 32
-  return lower >= 97 && lower <= 102 ? lower - 87 : -1
 }

@@ -148,9 +148,9 @@ for (const [folder, manifest] of [
   })
 }
 
-test('the library has two dependencies and no install or pack script', () => {
+test('the library has three dependencies and no install or pack script', () => {
   const { dependencies, scripts } = JSON.parse(readText('package.json'))
-  assert.equal(Object.keys(dependencies), ['node-gyp-build', 'piscina'])
+  assert.equal(Object.keys(dependencies), ['ipaddr.js', 'node-gyp-build', 'piscina'])
   for (const when of ['preinstall', 'install', 'postinstall', 'prepare', 'prepack', 'postpack'])
     assert.is(scripts[when], undefined, when)
 })
