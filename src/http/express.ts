@@ -12,6 +12,15 @@ export { type IpKey, type IpKeyOptions, ipKey } from './ip-key.js'
 export type { RateLimitOptions, RouteRules } from './options.js'
 export type { TrustProxy } from './trust-proxy.js'
 
+declare global {
+  namespace Express {
+    interface Request {
+      /** The decision of `rateLimit` of `millrace/express`. */
+      rateLimit: Decision
+    }
+  }
+}
+
 /** The options of {@link rateLimit} for Express. */
 export interface ExpressOptions extends RateLimitOptions<Request, Response> {
   /**

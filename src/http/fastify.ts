@@ -4,6 +4,7 @@ import type { Framework } from './framework.js'
 import { hasGone, onEnd } from './node-framework.js'
 import { invalid, type RateLimitOptions, type RouteRules } from './options.js'
 import { GONE, Policy, type Refusal, type Step } from './policy.js'
+import { pathBySemicolon, type SemicolonConfig, usesSemicolon } from './request-path.js'
 import { RouteGroups } from './route-groups.js'
 
 export type { Decision } from '../core/decision.js'
@@ -85,13 +86,10 @@ function lowerCase(name: string): string {
   return lowered[name]
 }
 
-/** With `useSemicolonDelimiter`, the router takes what follows a semicolon for a query. */
-function frameworkOf({ initialConfig }: FastifyInstance): Framework<FastifyRequest, FastifyReply> {
-  const options: readonly object[] = [initialConfig, initialConfig.routerOptions ?? {}]
-  const isUsed = options.some((each) => (each as { useSemicolonDelimiter?: boolean }).useSemicolonDelimiter)
-  if (!isUsed) return fastifyFramework
-  return { ...fastifyFramework, pathOf: ({ url }) => url.split(';', 1)[0]! }
-}
+const frameworkOf = (fastify: FastifyInstance): Framework<FastifyRequest, FastifyReply> =>
+  usesSemicolon(fastify as SemicolonConfig)
+    ? { ...fastifyFramework, pathOf: ({ url }) => pathBySemicolon(url) }
+    : fastifyFramework
 
 function send(reply: FastifyReply, { status, contentType, body }: Refusal): void {
   reply.code(status).header('content-type', contentType).send(body)

@@ -15,9 +15,12 @@ export interface FetchOptions extends RateLimitOptions<Request, Response> {
   handler?: (request: Request, decision: Decision) => Response | Promise<Response>
 }
 
+/** A request with the decision on it. */
+export type LimitedRequest = Request & { readonly rateLimit: Decision }
+
 /** A function that answers requests, such as a server's `fetch`. `rest` is what the server hands on. */
 export type FetchHandler<Rest extends unknown[]> = (
-  request: Request,
+  request: LimitedRequest,
   ...rest: Rest
 ) => Response | Promise<Response>
 
@@ -101,7 +104,7 @@ export function limitFetch<Rest extends unknown[]>(
   const limited = async (request: Request, ...rest: Rest): Promise<Response> => {
     const exchange = new Exchange(request)
     const step = await policy.admit(exchange, exchange)
-    if (step === undefined) exchange.response = await fetch(request, ...rest)
+    if (step === undefined) exchange.response = await fetch(request as LimitedRequest, ...rest)
     else if (step === GONE) return new Response(null, { status: GONE_STATUS })
     else await policy.answer(step, exchange, exchange, own, send)
     const response = withHeaders(exchange.response!, exchange.headers)

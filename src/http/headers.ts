@@ -33,7 +33,7 @@ interface Form<Response> {
 }
 
 /** The header that tells a browser which others a page of another origin may read. */
-const EXPOSE = 'Access-Control-Expose-Headers'
+export const EXPOSE = 'Access-Control-Expose-Headers'
 
 /** The headers of one limiter's decisions. */
 export class RateLimitHeaders<Response> {

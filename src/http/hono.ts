@@ -13,7 +13,7 @@ import { GONE, GONE_STATUS, Policy, type Refusal } from './policy.js'
 import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
 export type { Decision } from '../core/decision.js'
-export type { FetchHandler, FetchOptions, LimitedFetchHandler } from './fetch-handler.js'
+export type { FetchHandler, FetchOptions, LimitedFetchHandler, LimitedRequest } from './fetch-handler.js'
 export type { Standard } from './headers.js'
 export { type IpKey, type IpKeyOptions, ipKey } from './ip-key.js'
 export type { RateLimitOptions, RouteRules } from './options.js'
@@ -55,6 +55,13 @@ interface Extended {
 interface NodeBindings {
   readonly incoming?: HttpRequest
   readonly outgoing?: Parameters<typeof onEnd>[0]
+}
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** The decision of `rateLimit` of `millrace/hono`. */
+    rateLimit: Decision
+  }
 }
 
 class HonoFramework implements Framework<Context, Context> {
@@ -130,10 +137,8 @@ class HonoFramework implements Framework<Context, Context> {
 }
 
 function send(context: Context, { status, contentType, body }: Refusal): void {
-  context.res = new Response(context.req.method === 'HEAD' ? null : body, {
-    status,
-    headers: { 'Content-Type': contentType },
-  })
+  const shown = context.req.method === 'HEAD' ? null : body
+  context.res = context.newResponse(shown, status as 429, { 'Content-Type': contentType })
 }
 
 /** A handler of Hono may return a response of its own, which has not the headers of the context. */

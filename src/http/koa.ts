@@ -1,6 +1,7 @@
 import type { Middleware, ParameterizedContext } from 'koa'
 import type { Decision } from '../core/decision.js'
 import type { Framework } from './framework.js'
+import { DEFAULT_STANDARD, EXPOSE, exposedHeaders } from './headers.js'
 import { hasGone, onEnd } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { GONE, GONE_STATUS, Policy, type Refusal, type Step } from './policy.js'
@@ -77,13 +78,22 @@ export function rateLimit(options: KoaOptions): RateLimiter {
     handler && ((context: ParameterizedContext, _: unknown, decision: Decision) => handler(context, decision))
 
   const finish = async (step: Step, context: ParameterizedContext, next: () => Promise<unknown>) => {
-    if (step === undefined) await next()
+    if (step === undefined) await next().catch((error) => keepHeaders(error, context))
     else if (step === GONE) context.status = GONE_STATUS
     else await policy.answer(step, context, context, own, send)
   }
+  const names = [...exposedHeaders(options.standard ?? DEFAULT_STANDARD).split(', '), EXPOSE]
+  /** For an error, Koa removes all headers but those of the error. */
+  const keepHeaders = (error: unknown, { res }: ParameterizedContext): never => {
+    if (!(error instanceof Error)) throw error
+    const set = names.flatMap((name) => (res.hasHeader(name) ? [[name, res.getHeader(name)]] : []))
+    throw Object.assign(error, {
+      headers: { ...Object.fromEntries(set), ...(error as { headers?: object }).headers },
+    })
+  }
   const limited = (context: ParameterizedContext, next: () => Promise<unknown>) => {
     const step = policy.admit(context, context)
-    if (step === undefined) return next()
+    if (step === undefined) return next().catch((error) => keepHeaders(error, context))
     return step instanceof Promise
       ? step.then((later) => finish(later, context, next))
       : finish(step, context, next)

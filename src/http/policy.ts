@@ -238,7 +238,7 @@ export class Policy<Request, Response> {
     }
     if (!decision.allowed) return this.#refuse(limit, request, response, key, decision)
     if (this.#options.countIf !== undefined) this.#countLater(limit.limiter, request, response, decision)
-    return this.#delays === undefined
+    return this.#delays === undefined || this.#isShadow
       ? undefined
       : this.#delay(this.#delays.afterAdmission(decision), request, response)
   }

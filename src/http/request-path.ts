@@ -15,6 +15,26 @@ export function pathByParse(target: string): string {
   return LEFT_TO_PARSE.test(target) ? (parse(target).pathname ?? '/') : target
 }
 
+/** A target with a host, as for a proxy. */
+const HOST = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i
+
+/** The path as Fastify reads it with `useSemicolonDelimiter`: what follows a semicolon is a query. */
+export function pathBySemicolon(target: string): string {
+  const end = target.indexOf(';', HOST.exec(target)?.[0].length ?? 0)
+  return end < 0 ? target : target.slice(0, end)
+}
+
+/** The part of a Fastify instance that says so. */
+export interface SemicolonConfig {
+  readonly initialConfig?: { readonly routerOptions?: object }
+}
+
+export function usesSemicolon(instance: SemicolonConfig | undefined): boolean {
+  const { initialConfig = {} } = instance ?? {}
+  const options: readonly object[] = [initialConfig, initialConfig.routerOptions ?? {}]
+  return options.some((each) => (each as { useSemicolonDelimiter?: boolean }).useSemicolonDelimiter === true)
+}
+
 /** Targets whose path `new URL` changes: dot segments, backslashes, a host, and white space. */
 const CHANGED_BY_URL = /^(?:[^/]|\/\/)|\\|\/(?:\.|%2e)|[^!-~]/i
 

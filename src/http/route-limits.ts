@@ -102,7 +102,8 @@ export class RouteLimits<Response> {
     delete rules.shadow // the middleware's own
     if (routes === undefined || limit !== undefined || Object.keys(rules).length > 0)
       this.others = this.add(rules)
-    if (routes !== undefined) this.#routes = new Routes(this.#limitsOf(routes))
+    if (routes !== undefined)
+      this.#routes = new Routes(this.#limitsOf(routes), (limit) => limit === UNLIMITED)
   }
 
   /** The rules for a request; undefined if it is not limited. */

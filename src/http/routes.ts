@@ -5,6 +5,8 @@ import { invalid } from './options.js'
 interface Route<T> {
   readonly method: string | undefined
   readonly path: RegExp
+  /** Whether only the pattern's own spelling of a path matches. */
+  readonly isExact: boolean
   /** The number of characters before the first parameter or `*`. */
   readonly fixed: number
   readonly value: T
@@ -15,22 +17,24 @@ const PATTERN = /^(?:([A-Za-z]+) +)?(\/\S*|\*)$/
 /**
  * Finds the route of a request. Paths are compared as a lenient router would: without regard to case, to
  * percent-encoding, to repeated slashes and to a slash at the end. So another spelling of a path does not get
- * around its limit.
+ * around its limit. A route without a limit is found by its own spelling alone: another one may be another route.
  */
 export class Routes<T> {
   readonly #routes: readonly Route<T>[]
 
-  constructor(routes: Readonly<Record<string, T>>) {
+  /** @param isExact whether a route holds only for the spelling of its pattern, as one without a limit must */
+  constructor(routes: Readonly<Record<string, T>>, isExact: (value: T) => boolean = () => false) {
     this.#routes = Object.entries(routes)
-      .map(([pattern, value]) => routeOf(pattern, value))
+      .map(([pattern, value]) => routeOf(pattern, value, isExact(value)))
       .sort((a, b) => b.fixed - a.fixed || Number(a.method === undefined) - Number(b.method === undefined))
   }
 
   find(method: string | undefined, url: string): T | undefined {
-    const path = pathOf(url)
+    const own = ownPathOf(url)
+    const path = plainPathOf(own)
     for (const route of this.#routes) {
       if (route.method !== undefined && !isMethod(route.method, method)) continue
-      if (route.path.test(path)) return route.value
+      if (route.path.test(route.isExact ? own : path)) return route.value
     }
     return undefined
   }
@@ -40,7 +44,7 @@ export class Routes<T> {
 const isMethod = (wanted: string, method: string | undefined): boolean =>
   wanted === method || (wanted === 'GET' && method === 'HEAD')
 
-function routeOf<T>(pattern: string, value: T): Route<T> {
+function routeOf<T>(pattern: string, value: T, isExact: boolean): Route<T> {
   const [, method, path] = PATTERN.exec(pattern) ?? []
   if (path === undefined) {
     throw invalid('routes', pattern, "a path, or a method and a path, such as 'POST /login' or '/api/*'")
@@ -59,22 +63,25 @@ function routeOf<T>(pattern: string, value: T): Route<T> {
     )
   }
   const text = parts.map((part, i) =>
-    i % 2 === 0 ? escaped(plain(decoded(part))) : part === '*' ? '.*' : '[^/]+',
+    i % 2 === 0 ? escaped(isExact ? part : plain(decoded(part))) : part === '*' ? '.*' : '[^/]+',
   )
   // `/api/*` also matches `/api`.
   const source = text.join('').replace(/\/\.\*$/, '(?:/.*)?')
-  const trimmed = source.length > 1 && source.endsWith('/') ? source.slice(0, -1) : source
+  const trimmed = !isExact && source.length > 1 && source.endsWith('/') ? source.slice(0, -1) : source
   const fixed = parts[0]!.length
-  return { method: method?.toUpperCase(), path: new RegExp(`^${trimmed}$`, 's'), fixed, value }
+  return { method: method?.toUpperCase(), path: new RegExp(`^${trimmed}$`, 's'), isExact, fixed, value }
 }
 
-/** The path of a request's target, in the one spelling that patterns are compared with. */
-function pathOf(url: string): string {
+/** The path of a request's target, as the client has spelt it. */
+function ownPathOf(url: string): string {
   const end = url.search(/[?#]/)
-  let path = end < 0 ? url : url.slice(0, end)
-  if (!path.startsWith('/')) path = pathOfAbsolute(path)
-  if (path.includes('%')) path = decoded(path)
-  path = plain(path)
+  const path = end < 0 ? url : url.slice(0, end)
+  return path.startsWith('/') ? path : pathOfAbsolute(path)
+}
+
+/** A path in the one spelling that patterns are compared with. */
+function plainPathOf(own: string): string {
+  const path = plain(own.includes('%') ? decoded(own) : own)
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
 }
 
@@ -84,16 +91,13 @@ const pathOfAbsolute = (url: string): string => /^[a-z][a-z0-9+.-]*:\/\/[^/]*(\/
 const plain = (path: string): string => path.replace(/\/{2,}/g, '/').toLowerCase()
 
 /**
- * Decodes each sequence that can be decoded: a client can send any. `%2F` stays: it separates no parts of a
- * path, and a parameter may contain it.
+ * Sequences of UTF-8, percent-encoded. `%2F` is none of them: it separates no parts of a path, and a parameter
+ * may contain it.
  */
-const decoded = (path: string): string =>
-  path.replace(/(?:%(?!2f)[0-9a-f]{2})+/gi, (bytes) => {
-    try {
-      return decodeURIComponent(bytes)
-    } catch {
-      return bytes // no UTF-8: no route is spelt so
-    }
-  })
+const ENCODED =
+  /(?:%(?!2f)[0-7][\da-f]|%(?:c[2-9a-f]|d[\da-f])(?:%[89ab][\da-f])|%(?:e0%[ab]|e[1-9abcef]%[89ab]|ed%[89])[\da-f]%[89ab][\da-f]|%(?:f0%[9ab]|f[1-3]%[89ab]|f4%8)[\da-f](?:%[89ab][\da-f]){2})+/gi
+
+/** Decodes what can be decoded: a client can send anything, and an error for each sequence would take long. */
+const decoded = (path: string): string => path.replace(ENCODED, decodeURIComponent)
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')

@@ -226,6 +226,11 @@ export function testFramework(driver: FrameworkDriver): void {
       for (let i = 0; i < 20; i++) assert.is((await (await get('/decision')).json()).remaining, 0)
     })())
 
+  test('in shadow mode no request waits', async () =>
+    serving({ ...base(), shadow: true, delay: { after: 0, ms: 1_000_000, max: 1_000_000 } }, async (get) => {
+      for (let i = 0; i < 4; i++) assert.is((await get('/')).status, 200)
+    })())
+
   test('bans a key that was refused too often', async () =>
     serving({ ...base(), limit: 1, ban: { after: 2, for: '1h' } }, async (get, { reset }) => {
       const statuses: number[] = []

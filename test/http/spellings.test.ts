@@ -186,6 +186,8 @@ const KNOWN = [
   '/%61pi/%6Cogin',
   '//api//login',
   '/api\\login#',
+  'http://a;/api/login',
+  'http://a;b/%61pi/login;x',
   '/api/login\t',
   '/api/login\f',
   '/api/login\xa0',

@@ -112,7 +112,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a block runs out among decisions',
     edits: [
       inAdjustments(
-        'if (compareExchange(words, base + UNTIL, u, next) !== u)\n                continue;\n            const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;',
+        'if (compareExchange(words, base + UNTIL, u, next) !== u)\n                continue;\n            this.untilOfNextTry = nextUntil(next);\n            const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;',
         'const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;\n            compareExchange(words, base + UNTIL, u, next);',
       ),
     ],

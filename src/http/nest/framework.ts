@@ -3,7 +3,7 @@ import type { ExecutionContext } from '@nestjs/common'
 import type { Decision } from '../../core/decision.js'
 import type { Framework, HttpRequest } from '../framework.js'
 import { hasGone, onEnd } from '../node-framework.js'
-import { pathByParse } from '../request-path.js'
+import { pathByParse, pathBySemicolon, usesSemicolon } from '../request-path.js'
 
 /** The platform's request: that of Express, or of Fastify. Give your parameter the type that you use. */
 // biome-ignore lint/suspicious/noExplicitAny: Nest does not know its platform either
@@ -25,9 +25,10 @@ export interface Call {
 const KEPT_BY = Symbol('millrace kept by')
 
 /** The whole path of a request of either platform, as its router reads it. Those of Express have an `app`. */
-export function pathOf({ originalUrl, url, app }: NestRequest): string {
+export function pathOf({ originalUrl, url, app, server }: NestRequest): string {
   const target = originalUrl ?? url ?? '/'
-  return app === undefined ? target : pathByParse(target)
+  if (app !== undefined) return pathByParse(target)
+  return usesSemicolon(server) ? pathBySemicolon(target) : target
 }
 
 /** The parts of Express's and Fastify's requests and responses. Each service has one of its own. */

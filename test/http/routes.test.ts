@@ -1,0 +1,49 @@
+// run: typescript
+// Which route's rules hold for a path.
+import fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Routes } from '#millrace/http/routes.js'
+
+const LOGIN = 'login'
+const FREE = 'free'
+const routes = new Routes(
+  { 'POST /login': LOGIN, '/health': FREE, '/open/*': FREE },
+  (value) => value === FREE,
+)
+
+test('each spelling of a path has the rules of its route', () => {
+  for (const path of ['/login', '/LOGIN/', '//login', '/%6Cogin', '/log%69n?x', 'http://host/login#'])
+    assert.is(routes.find('POST', path), LOGIN, path)
+  assert.is(routes.find('GET', '/login'), undefined)
+})
+
+test('a route without a limit is found by its own spelling alone', () => {
+  for (const path of ['/health', '/health?x', '/open', '/open/a', 'http://host/health'])
+    assert.is(routes.find('GET', path), FREE, path)
+  for (const path of ['/Health', '/health/', '//health', '/%68ealth', '/OPEN/a', '/op%65n/a'])
+    assert.is(routes.find('GET', path), undefined, path)
+})
+
+test('what is decoded is what decodeURIComponent decodes, without %2F, and nothing throws', () => {
+  const one = new Routes({ '/é€😀%2fx': LOGIN })
+  assert.is(one.find('GET', '/%c3%a9%E2%82%AC%f0%9f%98%80%2Fx'), LOGIN)
+  const bytes = fc.array(fc.integer({ min: 0, max: 255 }), { maxLength: 12 })
+  fc.assert(
+    fc.property(bytes, (codes) => {
+      const path = `/${codes.map((code) => `%${code.toString(16).padStart(2, '0')}`).join('')}`
+      let decoded: string
+      try {
+        decoded = decodeURIComponent(path)
+      } catch {
+        return assert.is(routes.find('POST', path), undefined)
+      }
+      if (/[/:*?#%\s]/.test(decoded.slice(1)) || decoded === '/') return
+      assert.is(new Routes({ [decoded]: LOGIN }).find('GET', path), LOGIN, path)
+    }),
+  )
+  for (const bad of ['%ff', '%c0%80', '%ed%a0%80', '%f4%90%80%80', '%e0%80%80', '%c3'])
+    assert.is(new Routes({ '/*': LOGIN }).find('GET', `/${bad.repeat(4_000)}`), LOGIN, bad)
+})
+
+test.run()
