@@ -1,7 +1,7 @@
 /** The options and the plain data of a limiter's methods. */
 import type { Duration } from './core/duration.js'
 import type { Signal } from './core/on-abort.js'
-import type { Edge } from './core/rule.js'
+import type { AlgorithmName, Edge } from './core/rule.js'
 import type { Size } from './core/sizes.js'
 
 /** The rule of a limiter, as `limiter.rule` returns it. */
@@ -16,6 +16,8 @@ export interface LimiterRule {
   readonly granularityMs: number
   /** How the limiter counts the oldest bucket, which lies only partly inside the window. */
   readonly edge: Edge
+  /** The option `algorithm` of the rule, if it is not `'sliding-window'`. */
+  readonly algorithm?: AlgorithmName
   /** The option `unit` of the rule, if it has one. */
   readonly unit?: number
 }

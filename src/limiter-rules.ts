@@ -1,4 +1,5 @@
 import type { RuleNames } from './checks.js'
+import { DEFAULT_ALGORITHM } from './core/rule.js'
 import type { RuleEngine } from './engines/rule-engine.js'
 import type { LimiterRule } from './limiter-options.js'
 import type { RuleMemory } from './memory/arenas.js'
@@ -14,11 +15,18 @@ export function presentShape(engine: RuleEngine): Shape {
 /** The rule of an engine, as it is at present. */
 export function ruleOf(name: string, engine: RuleEngine): LimiterRule {
   const { limit } = engine // goes on with the present record
-  const { shape, edge, words } = engine.arena
+  const { shape, edge, words, algorithm } = engine.arena
   const { windowMs, buckets } = shape
   const unit = unitIn(words)
-  const rule = { name, limit, windowMs, granularityMs: windowMs / buckets, edge }
-  return unit === undefined ? rule : { ...rule, unit }
+  return {
+    name,
+    limit,
+    windowMs,
+    granularityMs: windowMs / buckets,
+    edge,
+    ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
+    ...(unit !== undefined && { unit }),
+  }
 }
 
 /** The names of a limiter's rules, and the unit of each; undefined without one. */

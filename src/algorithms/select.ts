@@ -11,11 +11,15 @@ interface Kind {
   make(arena: Arena, ticks: Ticks): Algorithm
 }
 
+const SLIDING_WINDOW: Kind = {
+  isNative: true,
+  make: ({ words, shape, edge, originMs }, ticks) => new SlidingWindow(words, shape, edge, originMs, ticks),
+}
+
 const KINDS: Readonly<Record<AlgorithmName, Kind>> = {
-  'sliding-window': {
-    isNative: true,
-    make: ({ words, shape, edge, originMs }, ticks) => new SlidingWindow(words, shape, edge, originMs, ticks),
-  },
+  'sliding-window': SLIDING_WINDOW,
+  // The same with one bucket in the window, and the smooth edge: `checkRule` has set both.
+  'sliding-counter': SLIDING_WINDOW,
 }
 
 /** The algorithm of an arena's present rule, on the cells of its record. */

@@ -46,10 +46,15 @@ export interface RuleOptions {
    */
   rangeSum?: RangeSumName
   /**
-   * The algorithm. There is one.
+   * The algorithm.
+   * - `'sliding-window'`: counts in buckets of one granularity. Exact to a granularity.
+   * - `'sliding-counter'`: counts in two windows aligned to the clock, the present one and the one before.
+   *   What was used in the one before counts by the part of it that the last `window` still covers, in
+   *   sixteenths, rounded up: as if it had been used evenly. It takes the least memory, and is not exact. It
+   *   has no `granularity` and no `edge`.
    * @default 'sliding-window'
    */
-  algorithm?: 'sliding-window'
+  algorithm?: 'sliding-window' | 'sliding-counter'
   /**
    * How the limiter counts the oldest bucket, which lies only partly inside the window.
    * @default 'strict'
@@ -110,6 +115,8 @@ export interface Rule {
   /** Present if true. */
   readonly shadow?: true
 }
+
+export const DEFAULT_ALGORITHM = 'sliding-window' satisfies AlgorithmName
 
 /** The names of the algorithms. */
 export type AlgorithmName = NonNullable<RuleOptions['algorithm']>
@@ -213,21 +220,25 @@ function ownOptions(options: unknown, at: string): RuleOptions {
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` naming the option, the value and what would be right
  */
 export function checkRule(options: RuleOptions, path = ''): Rule {
-  const { limit, name = 'default', edge = 'strict', algorithm = 'sliding-window', rangeSum } = options
+  const { limit, name = 'default', algorithm = DEFAULT_ALGORITHM, rangeSum } = options
   const { unit, window, granularity, countRefused = false, shadow = false } = options
   const unitSize = unit === undefined ? undefined : checkUnit(unit, `${path}unit`)
   const wholeLimit = limitIn(unitSize, limit, `${path}limit`)
   if (typeof name !== 'string' || name === '')
     throw invalid(`${path}name`, name, 'a string of at least one character')
+  const isCounter = algorithm === 'sliding-counter'
+  if (!isCounter && algorithm !== DEFAULT_ALGORITHM) {
+    throw invalid(`${path}algorithm`, algorithm, "'sliding-window' or 'sliding-counter'")
+  }
+  const edge = isCounter ? edgeOfCounter(options, path) : options.edge === undefined ? 'strict' : options.edge
   if (edge !== 'strict' && edge !== 'smooth') throw invalid(`${path}edge`, edge, "'strict' or 'smooth'")
-  if (algorithm !== 'sliding-window') throw invalid(`${path}algorithm`, algorithm, "'sliding-window'")
   if (rangeSum !== undefined && rangeSum !== 'blocks' && rangeSum !== 'fenwick') {
     throw invalid(`${path}rangeSum`, rangeSum, "'blocks' or 'fenwick'")
   }
   checkFlag(countRefused, `${path}countRefused`)
   checkFlag(shadow, `${path}shadow`)
   const windowMs = checkWindow(window, `${path}window`)
-  const buckets = checkGranularity(granularity, windowMs, `${path}granularity`)
+  const buckets = isCounter ? 1 : checkGranularity(granularity, windowMs, `${path}granularity`)
   if (rangeSum !== undefined && buckets <= MOST_LINEAR) {
     throw invalid(
       `${path}rangeSum`,
@@ -247,6 +258,16 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
     ...(countRefused && { countRefused }),
     ...(shadow && { shadow }),
   }
+}
+
+/** A sliding counter is the sliding window with one bucket in the window, and the smooth edge. */
+function edgeOfCounter({ edge, granularity }: RuleOptions, path: string): Edge {
+  if (edge !== undefined) throw invalid(`${path}edge`, edge, "nothing beside algorithm: 'sliding-counter'")
+  if (granularity !== undefined) {
+    const expected = "nothing beside algorithm: 'sliding-counter', which counts in whole windows"
+    throw invalid(`${path}granularity`, granularity, expected)
+  }
+  return 'smooth'
 }
 
 function checkUnit(unit: unknown, option: string): number {

@@ -178,7 +178,7 @@ export const RECORD_WORDS = 8
 /** A record is never used again, so a rule can have this many windows in its life. */
 export const MOST_RECORDS = 64
 
-export const ALGORITHMS = ['sliding-window'] as const satisfies readonly AlgorithmName[]
+export const ALGORITHMS = ['sliding-window', 'sliding-counter'] as const satisfies readonly AlgorithmName[]
 export const EDGES = ['strict', 'smooth'] as const
 export const ON_FULL = ['evict', 'deny', 'allow'] as const
 /**

@@ -47,7 +47,7 @@ export function checkMatch(path: string, arenas: Arenas, { rules, maxKeys, onFul
  * rule has had: `update` may have changed it since the options were written.
  */
 function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
-  const { shape, words, edge } = arena
+  const { shape, words, edge, algorithm } = arena
   const unit = unitIn(words)
   const shown = (size: number | undefined) => (size === undefined ? 'none' : `${size}`)
   const sums = sumsFor(shape.cellBuckets, rule.rangeSum)
@@ -69,6 +69,7 @@ function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
     ],
     [`${at}unit`, shown(rule.unit), shown(unit), rule.unit === unit],
     [`${at}rangeSum`, sums, shape.sums, sums === shape.sums],
+    [`${at}algorithm`, rule.algorithm, algorithm, rule.algorithm === algorithm],
     [`${at}edge`, rule.edge, edge, rule.edge === edge],
     compareFlag('countRefused', rule, arena, at),
     compareFlag('shadow', rule, arena, at),

@@ -23,6 +23,8 @@ export interface AlgorithmCase {
   readonly name: string
   /** The options of a rule that choose the algorithm. */
   readonly options: Partial<RuleOptions>
+  /** Whether a window has one granule, whatever granularity the claims ask for. */
+  readonly hasOneGranule?: true
   /** The units that count against a decision at `nowMs`. */
   used(rule: TimedRule, charges: readonly Charge[], nowMs: number): number
   /** The units that `usage(key, lastMs)` returns. */
@@ -56,8 +58,16 @@ const smooth: AlgorithmCase = {
   },
 }
 
+/** The same with one granule in a window. */
+const counter: AlgorithmCase = {
+  ...smooth,
+  name: 'sliding counter',
+  options: { algorithm: 'sliding-counter' },
+  hasOneGranule: true,
+}
+
 /** All algorithms, each with its variants. */
-export const ALGORITHMS: readonly AlgorithmCase[] = [strict, smooth]
+export const ALGORITHMS: readonly AlgorithmCase[] = [strict, smooth, counter]
 
 const age = (atMs: number, nowMs: number, granularityMs: number): number =>
   Math.floor(nowMs / granularityMs) - Math.floor(atMs / granularityMs)

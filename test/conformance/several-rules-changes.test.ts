@@ -59,28 +59,37 @@ const CLAIMS: Claims = {
     assert.equal([await limiter.unblock('key'), await limiter.unblock('key')], [true, false])
     assert.ok((await limiter.check('key')).allowed)
   },
-  'counts usage by any rule, over a part of its window': async ({ limiter, clock }) => {
+  'counts usage by any rule, over a part of its window': async (subject) => {
+    const { limiter, clock } = subject
     await limiter.check('key', 2)
     clock.advance(120_000)
     await limiter.check('key', 1)
-    assert.is(await limiter.usage('key'), 1, 'by the first rule')
-    assert.is(await limiter.usage('key', '5s'), 1)
+    const { burst, hourly } = timesOf(subject)
+    const charges = [
+      [0, 2],
+      [120_000, 1],
+    ] as const
+    assert.is(await limiter.usage('key'), burst.usedInLast(10_000, ...charges), 'by the first rule')
+    assert.is(await limiter.usage('key', '5s'), burst.usedInLast(5_000, ...charges))
     assert.is(await limiter.usage('key', '1h', { rule: 'hourly' }), 3)
-    assert.is(await limiter.usage('key', '1m', { rule: 'hourly' }), 1)
+    const inMinute = hourly.usedInLast(60_000, ...charges)
+    assert.is(await limiter.usage('key', '1m', { rule: 'hourly' }), inMinute)
     const tooLong = await raised(() => limiter.usage('key', '1h'), 'ERR_MILLRACE_INVALID_DURATION', 'lastMs')
     assert.match(tooLong.expected, '10s')
     const unknown = () => limiter.usage('key', '1s', { rule: 'daily' })
     assert.match((await raised(unknown, 'ERR_MILLRACE_INVALID_RULE', 'rule')).expected, "'burst', 'hourly'")
   },
-  'lists its rules, and changes the limit of each': async ({ limiter }) => {
-    const { edge } = limiter.rule
-    const burst = { name: 'burst', limit: 5, windowMs: 10_000, granularityMs: 1_000, edge }
+  'lists its rules, and changes the limit of each': async ({ limiter, granularityMs }) => {
+    const { edge, algorithm } = limiter.rule
+    const own = { edge, ...(algorithm !== undefined && { algorithm }) }
+    const ofBurst = { windowMs: 10_000, granularityMs: granularityMs(10_000, 1_000) }
+    const burst = { name: 'burst', limit: 5, ...ofBurst, ...own }
     const hourly = {
       name: 'hourly',
       limit: 12,
       windowMs: 3_600_000,
-      granularityMs: 60_000,
-      edge,
+      granularityMs: granularityMs(3_600_000, 60_000),
+      ...own,
     } as const
     assert.equal(limiter.rules, [burst, hourly])
     assert.equal(limiter.rule, burst)

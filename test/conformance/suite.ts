@@ -22,6 +22,8 @@ export interface Subject {
   group(members: Readonly<Record<string, Either>>): Group
   /** What a rule must show. @default the first rule of the limiter */
   times(rule?: LimiterRule): Times
+  /** The granularity of a window, where the rule or its default is `ms`. */
+  granularityMs(windowMs: number, ms: number): number
 }
 
 /** Claims about limiters, by their names. */
@@ -63,16 +65,23 @@ async function tryIn(
     const limiter = make()
     const second = () => maker.second(limiter)
     const times = (rule = limiter.rule) => new Times(algorithm, rule, clock)
-    await verify({ place, limiter, clock, second, make, group: maker.group, times })
+    const granularityMs = (windowMs: number, ms: number) => (algorithm.hasOneGranule ? windowMs : ms)
+    await verify({ place, limiter, clock, second, make, group: maker.group, times, granularityMs })
   } finally {
     await maker.close()
   }
 }
 
-function withAlgorithm(options: Options, { options: own }: AlgorithmCase): Options {
-  if (!('rules' in options)) return { ...options, ...own } as Options
-  const rules = (options.rules as readonly RuleOptions[]).map((rule) => ({ ...rule, ...own }))
+function withAlgorithm(options: Options, algorithm: AlgorithmCase): Options {
+  if (!('rules' in options)) return ruleWith(options as RuleOptions, algorithm) as Options
+  const rules = (options.rules as readonly RuleOptions[]).map((rule) => ruleWith(rule, algorithm))
   return { ...options, rules } as Options
+}
+
+function ruleWith(rule: RuleOptions, { options, hasOneGranule }: AlgorithmCase): RuleOptions {
+  if (hasOneGranule === undefined) return { ...rule, ...options }
+  const { granularity, ...others } = rule
+  return { ...others, ...options }
 }
 
 /** The code of the error that `act` rejects with. */

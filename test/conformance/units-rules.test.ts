@@ -74,7 +74,7 @@ const CLAIMS: Claims = {
       [true, 640_000, 384_000],
     ])
     assert.equal(await usageOf(limiter), before)
-    for (let i = 0; i < 4; i++, clock.advance(1_100)) await limiter.check('other', 120_000)
+    for (let i = 0; i < 4; i++, clock.advance(2_100)) await limiter.check('other', 120_000)
     const later = await limiter.check('other', 120_000) // 480 of 500 fine units are used
     assert.equal([later.allowed, later.rule], [false, 'fine'])
     assert.equal(await usageOf(limiter, 'other'), [0, 480_000, 512_000])

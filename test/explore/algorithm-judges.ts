@@ -37,7 +37,7 @@ export interface AlgorithmJudges {
 
 const JUDGES: Readonly<
   Record<AlgorithmName, (scenario: Scenario, arena: Arena, known: Known) => AlgorithmJudges>
-> = { 'sliding-window': slidingWindowJudges }
+> = { 'sliding-window': slidingWindowJudges, 'sliding-counter': slidingWindowJudges }
 
 /** The judges of an arena's algorithm. */
 export const judgesOf = (scenario: Scenario, arena: Arena, known: Known): AlgorithmJudges =>

@@ -115,6 +115,19 @@ for (const [window, granularity, nearest] of UNEVEN) {
   })
 }
 
+test('a sliding counter has no granularity, no edge and no range sum', () => {
+  for (const more of [
+    { granularity: '1s' },
+    { edge: 'smooth' },
+    { edge: 'strict' },
+    { rangeSum: 'blocks' },
+  ]) {
+    const [option] = Object.keys(more)
+    const options = { limit: 1, window: '1m', algorithm: 'sliding-counter', ...more } as LimiterOptions
+    assertRaises(() => createLimiter(options), 'ERR_MILLRACE_INVALID_RULE', option as OptionName)
+  }
+})
+
 test('an unknown algorithm, edge, onFull or engine, and an invalid name, are refused', () => {
   for (const option of ['algorithm', 'edge'] as const) {
     assertRefused(option, ['', 'STRICT', 'fixed-window', 1, null, {}], 'ERR_MILLRACE_INVALID_RULE')

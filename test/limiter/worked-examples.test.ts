@@ -96,6 +96,28 @@ test('an hour in buckets of 20 minutes, smooth: the oldest bucket counts by its 
   assert.is(limiter.peek('client').remaining, 5, 'half of the 10 have left')
 })
 
+test('a sliding counter of 500 a minute, 400 before and 250 now, at 23:45: the next one is the 351st', () => {
+  const { limiter, at } = exampleOf({ limit: 500, window: '1m', algorithm: 'sliding-counter' })
+  at(22 * MINUTE + 30 * SECOND)
+  for (let i = 0; i < 400; i++) limiter.check('client')
+  at(23 * MINUTE + 45 * SECOND - 1)
+  limiter.check('client', 250)
+  at(23 * MINUTE + 45 * SECOND) // a quarter of the 400 counts
+  assert.is(500 - limiter.peek('client', 0).remaining, 350)
+  const next = limiter.check('client')
+  assert.ok(next.allowed)
+  assert.is(500 - next.remaining, 351)
+})
+
+test('a sliding counter lets through more than its limit where the window before was used at its end', () => {
+  const { limiter, at } = exampleOf({ limit: 100, window: '1m', algorithm: 'sliding-counter' })
+  at(1 * MINUTE - 1)
+  assert.ok(limiter.check('client', 100).allowed)
+  at(1 * MINUTE + 30 * SECOND)
+  assert.ok(limiter.check('client', 50).allowed, '150 in 30 seconds: it takes the 100 for evenly spread')
+  assert.not(limiter.check('client', 4).allowed)
+})
+
 test('5 logins in 10 minutes: the sixth waits until the first is 10 minutes old', () => {
   const { limiter, at } = exampleOf({ limit: 5, window: '10m', granularity: '1s' })
   for (let i = 0; i < 5; i++) {

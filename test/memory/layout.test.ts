@@ -90,7 +90,7 @@ const VERSION_6 = {
   HASH: ~0x7f,
   CONVERTING: 0x40,
   CELL_RECORD: 0x3f,
-  ALGORITHMS: ['sliding-window'],
+  ALGORITHMS: ['sliding-window', 'sliding-counter'],
   NAMES_AT: 640,
   MOST_BLOCKS: 64,
   MOST_BLOCKED: 16,

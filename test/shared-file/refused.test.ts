@@ -166,6 +166,11 @@ test('a mismatch lists all differences with both values; another limit is not a 
     [{ granularity: '10s' }, 'granularity', /granularity 1s .*"granularity 10s"/],
     [{ maxKeys: 5_000 }, 'maxKeys', /maxKeys 100 .*"maxKeys 5000"/],
     [{ edge: 'smooth' }, 'edge', /edge strict .*"edge smooth"/],
+    [
+      { algorithm: 'sliding-counter', granularity: undefined } as object,
+      'granularity, algorithm, edge',
+      /granularity 1s, algorithm sliding-window, edge strict .*"granularity 1m, algorithm sliding-counter, edge smooth"/,
+    ],
     [{ onFull: 'deny' }, 'onFull', /onFull evict .*"onFull deny"/],
     [
       { countRefused: true, shadow: true },
