@@ -220,7 +220,7 @@ function ownOptions(options: unknown, at: string): RuleOptions {
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` naming the option, the value and what would be right
  */
 export function checkRule(options: RuleOptions, path = ''): Rule {
-  const { limit, name = 'default', algorithm = DEFAULT_ALGORITHM, rangeSum } = options
+  const { limit, name = 'default', algorithm = DEFAULT_ALGORITHM, edge: givenEdge, rangeSum } = options
   const { unit, window, granularity, countRefused = false, shadow = false } = options
   const unitSize = unit === undefined ? undefined : checkUnit(unit, `${path}unit`)
   const wholeLimit = limitIn(unitSize, limit, `${path}limit`)
@@ -230,7 +230,9 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
   if (!isCounter && algorithm !== DEFAULT_ALGORITHM) {
     throw invalid(`${path}algorithm`, algorithm, "'sliding-window' or 'sliding-counter'")
   }
-  const edge = isCounter ? edgeOfCounter(options, path) : options.edge === undefined ? 'strict' : options.edge
+  const { edge = 'strict' } = isCounter
+    ? { edge: edgeOfCounter(givenEdge, granularity, path) }
+    : { edge: givenEdge }
   if (edge !== 'strict' && edge !== 'smooth') throw invalid(`${path}edge`, edge, "'strict' or 'smooth'")
   if (rangeSum !== undefined && rangeSum !== 'blocks' && rangeSum !== 'fenwick') {
     throw invalid(`${path}rangeSum`, rangeSum, "'blocks' or 'fenwick'")
@@ -261,7 +263,7 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
 }
 
 /** A sliding counter is the sliding window with one bucket in the window, and the smooth edge. */
-function edgeOfCounter({ edge, granularity }: RuleOptions, path: string): Edge {
+function edgeOfCounter(edge: unknown, granularity: unknown, path: string): Edge {
   if (edge !== undefined) throw invalid(`${path}edge`, edge, "nothing beside algorithm: 'sliding-counter'")
   if (granularity !== undefined) {
     const expected = "nothing beside algorithm: 'sliding-counter', which counts in whole windows"
