@@ -59,7 +59,7 @@ export function assertIsError(error: unknown, code: ErrorCode, option: string, h
   return error
 }
 
-const MAX_WAIT_MS = 60_000
+const MAX_WAIT_MS = Number(process.env.MILLRACE_TEST_WAIT_MS ?? 60_000)
 
 /** Runs the event loop until `isSo` is true. Fails after a timeout. */
 export async function until(isSo: () => boolean, what: string): Promise<void> {

@@ -37,9 +37,13 @@ export async function copyPackage(): Promise<string> {
   return folder
 }
 
+/** A mistake may keep a claim from ever coming true: it fails sooner here, and in fewer variants. */
+const SOONER = { MILLRACE_TEST_WAIT_MS: '8000', MILLRACE_TESTS: 'quick' }
+
 function exitCode(file: string): Promise<number | null> {
+  const env = file.includes('conformance') ? { ...process.env, ...SOONER } : process.env
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file], { stdio: 'ignore' })
+    const child = spawn(process.execPath, [file], { stdio: 'ignore', env })
     child.on('error', reject)
     child.on('close', resolve)
   })
