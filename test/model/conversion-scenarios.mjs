@@ -372,7 +372,7 @@ export const conversionMistakes = {
   'no carry': 'a conversion and a late decision',
   'carried unless it counts': 'a conversion and a late decision in a new tick',
   'finish before carry': 'two convert at once, and a late decision',
-  'claimed by an old record': 'a late thread inserts in a way that was converted',
+  'claimed by an old record': 'a key inserted while the window changes',
   'expired at the new reading': 'another key takes the way of an old record',
   'scan compares records': 'a key inserted while the window changes',
   'taken over before the name': 'a key inserted while the window changes',
