@@ -79,8 +79,11 @@ export class OtherThread {
     const { port1 } = this.#calls
     Atomics.store(this.#signal, 0, 0)
     port1.postMessage(call)
-    if (Atomics.wait(this.#signal, 0, 0, MAX_CALL_MS) === 'timed-out')
-      throw new Error(`no reply: ${call.property}`)
+    // The notification of the call before may come late, and end this wait before there is a reply.
+    while (Atomics.load(this.#signal, 0) === 0) {
+      if (Atomics.wait(this.#signal, 0, 0, MAX_CALL_MS) === 'timed-out')
+        throw new Error(`no reply: ${call.property}`)
+    }
     const { message } = receiveMessageOnPort(port1) as { message: Reply }
     if ('thrown' in message) throw this.#thrownBy(message.thrown)
     if ('value' in message) return this.#receive(message.value)
