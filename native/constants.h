@@ -8,7 +8,7 @@ namespace millrace {
 /** A word of shared memory. */
 using Word = uint32_t;
 
-inline constexpr Word LAYOUT_VERSION = 6;
+inline constexpr Word LAYOUT_VERSION = 7;
 inline constexpr Word HEADER_CURRENT = 12;
 inline constexpr Word CURRENT_RECORD_SHIFT = 24;
 inline constexpr Word CURRENT_LIMIT = 0xffffff;
@@ -16,7 +16,7 @@ inline constexpr Word MOST_RECORDS = 64;
 inline constexpr Word HASH = 0xffffff80;
 inline constexpr Word CELL_RECORD = 63;
 inline constexpr Word HEADER_NEWEST = 16;
-inline constexpr Word NAMES_AT = 640;
+inline constexpr Word NAMES_AT = 1152;
 inline constexpr Word MAX_BUCKETS = 0x100000;
 inline constexpr Word SUMS_LINEAR = 0;
 inline constexpr Word SUMS_BLOCKS = 1;
@@ -139,6 +139,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "e93499839f1fb618";
+inline constexpr char CONSTANTS_HASH[] = "d2bd822bc1b92950";
 
 }  // namespace millrace

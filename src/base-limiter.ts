@@ -20,7 +20,7 @@ import { type FilePlace, type SharedLimiter, shareOf } from './engines/share.js'
 import { WaitQueues } from './engines/wait-queues.js'
 import type { MemberParts } from './group-member.js'
 import type { LimiterRule, RuleChange, UsageOptions, WaitOptions } from './limiter-options.js'
-import { presentShape, ruleNamesOf, ruleOf, shownRules } from './limiter-rules.js'
+import { presentOptions, presentShape, ruleNamesOf, ruleOf, shownRules } from './limiter-rules.js'
 import { changeLimitOf, changeWindowOf, type RuleMemory } from './memory/arenas.js'
 import { KeyReader } from './memory/key-reader.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
@@ -170,9 +170,9 @@ export abstract class BaseLimiter {
   /** @internal */
   protected changeRule(rule: string, change: RuleChange): void {
     this.checkOpen()
-    const { clock, engines, memory, rules, updates } = this.#parts
+    const { clock, engines, memory, updates } = this.#parts
     const index = checkRuleName(rule, memory.names)
-    const own = checkUpdate(change, rules.units[index], presentShape(engines[index]!))
+    const own = checkUpdate(change, presentOptions(engines[index]!))
     const nowMs = own.window === undefined ? 0 : readingOf(clock)
     this.checkOpen() // once more: a getter or a clock may have closed the limiter
     if (own.window === undefined) changeLimitOf(memory.arenas, index, own.limit!)

@@ -1,8 +1,18 @@
 /** Checks the arguments of both facades. */
 import { type Duration, formatDuration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
+import { granularityFrom } from './core/granularity.js'
 import type { Signal } from './core/on-abort.js'
-import { checkChangedWindow, granularityFrom, isLimit, limitIn } from './core/rule.js'
+import {
+  checkChangedWindow,
+  checkOtherLimit,
+  isLimit,
+  type LimitRange,
+  limitIn,
+  MAX_LIMIT,
+  type Rule,
+  type RuleWindow,
+} from './core/rule.js'
 import type { Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
 import type {
@@ -58,10 +68,11 @@ export function ownCosts(costs: unknown, keys: number): Costs {
   return own
 }
 
-/** The names of a limiter's rules, and the unit of each; undefined without one. */
+/** The names of a limiter's rules, the unit of each, undefined without one, and the limits that it may have. */
 export interface RuleNames {
   readonly names: readonly string[]
   readonly units: readonly (number | undefined)[]
+  readonly ranges: readonly LimitRange[]
 }
 
 /** The most that a bucket of each rule can count. */
@@ -165,11 +176,11 @@ export function checkCallOptions(
 /** Copies and checks the option `limit` of a call. The limits are rounded down to whole units. */
 export function checkCallLimit(
   limit: unknown,
-  { names, units }: RuleNames,
+  { names, units, ranges }: RuleNames,
   option = 'limit',
 ): CallLimit | undefined {
   if (limit === undefined) return undefined
-  if (names.length === 1) return checkOwnLimit(limit, option, units[0])
+  if (names.length === 1) return checkOwnLimit(limit, option, units[0], ranges[0]!)
   if (typeof limit !== 'object' || limit === null) {
     const expected = `an object with limits by the names of rules, such as { ${names[0]}: 20 }`
     throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, limit, expected)
@@ -177,13 +188,13 @@ export function checkCallLimit(
   checkOptions(limit, names, option)
   return names.map((name, i) => {
     const own = (limit as Record<string, unknown>)[name]
-    return own === undefined ? undefined : checkOwnLimit(own, `${option}.${name}`, units[i])
+    return own === undefined ? undefined : checkOwnLimit(own, `${option}.${name}`, units[i], ranges[i]!)
   })
 }
 
-function checkOwnLimit(limit: unknown, option: string, unit: number | undefined): number {
-  if (unit === undefined && isLimit(limit)) return limit
-  return limitIn(unit, limit, option, 'ERR_MILLRACE_INVALID_OPTION') * (unit ?? 1)
+function checkOwnLimit(limit: unknown, option: string, unit: number | undefined, range: LimitRange): number {
+  if (unit === undefined && range.most === MAX_LIMIT && isLimit(limit)) return limit
+  return checkOtherLimit(unit, limit, range, option, 'ERR_MILLRACE_INVALID_OPTION') * (unit ?? 1)
 }
 
 export function checkWaitOptions(
@@ -229,19 +240,30 @@ export interface OwnChange {
   /** The new limit, in whole units; undefined: the present one. */
   readonly limit: number | undefined
   /** The new window and its number of buckets, if either is new. */
-  readonly window: { readonly windowMs: number; readonly buckets: number } | undefined
+  readonly window: RuleWindow | undefined
 }
 
 const CHANGES = ['limit', 'window', 'granularity']
 
-/** Reads and checks the change of a rule with this unit, whose present window and cells `shape` has. */
-export function checkUpdate(change: RuleChange, unit: number | undefined, shape: Shape): OwnChange {
+/** A rule at present, for its change. */
+export interface PresentOptions extends RuleWindow, Pick<Rule, 'limit' | 'algorithm' | 'align' | 'rate'> {
+  readonly unit: number | undefined
+  readonly range: LimitRange
+  readonly shape: Shape
+}
+
+/** Reads and checks the change of a rule. */
+export function checkUpdate(change: RuleChange, present: PresentOptions): OwnChange {
   const { limit, window, granularity } = change ?? {}
+  const { unit, range, shape } = present
   if (limit === undefined && window === undefined && granularity === undefined) limitIn(unit, limit) // throws
   checkOptions(change, CHANGES, 'change')
-  const own = limit === undefined ? undefined : limitIn(unit, limit)
+  const own =
+    limit === undefined
+      ? undefined
+      : checkOtherLimit(unit, limit, window === undefined ? range : { ...range, most: MAX_LIMIT })
   if (window === undefined && granularity === undefined) return { limit: own, window: undefined }
-  const changed = checkChangedWindow(window, granularity, shape)
+  const changed = checkChangedWindow(window, granularity, { ...present, limit: own ?? present.limit })
   if (!canHold(shape, changed.buckets)) throw cellsError(granularity, changed, shape)
   return { limit: own, window: changed }
 }

@@ -11,7 +11,7 @@ import type { PoolSettings } from './engines/pool.js'
 import type { SharedLimiter } from './engines/share.js'
 import { warnIfLarge } from './large-arena.js'
 import type { Limiter } from './limiter.js'
-import { createArenas, type RuleMemory } from './memory/arenas.js'
+import { alignedTo, createArenas, type RuleMemory } from './memory/arenas.js'
 import { ON_FULL, type OnFull } from './memory/layout.js'
 import { unitIn } from './memory/unit.js'
 import { OneRuleLimiter } from './one-rule-limiter.js'
@@ -286,7 +286,10 @@ function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
   const { rules, maxKeys, onFull, settings } = plan
   const names = rules.map(({ name }) => name) as unknown as RuleMemory['names']
   if (file !== undefined) return limiterOn({ arenas: file.arenas, names }, file.clock, settings, file)
-  const arenas = createArenas(rules, maxKeys, onFull, readingOf(plan.clock))
+  const nowMs = readingOf(plan.clock)
+  // A clock of your own is the time by which windows are aligned.
+  const aheadMs = plan.clock === monotonicClock ? Date.now() - nowMs : 0
+  const arenas = createArenas(alignedTo(aheadMs, rules), maxKeys, onFull, nowMs)
   warnIfLarge(rules, arenas[0].buffer.byteLength, maxKeys)
   return limiterOn({ arenas, names }, plan.clock, settings)
 }

@@ -1,5 +1,6 @@
 import { emitWarning } from 'node:process'
-import { type Rule, type Rules, roundGranularityFrom } from './core/rule.js'
+import { roundGranularityFrom } from './core/granularity.js'
+import type { Rule, Rules } from './core/rule.js'
 import { planFor } from './memory/arenas.js'
 import { setsFor, shapeFor, sumsFor } from './memory/layout.js'
 
@@ -34,7 +35,7 @@ function smallerOption(rules: Rules, maxKeys: number): string {
 function smallerOptionOf(rule: Rule, maxKeys: number): string {
   const { windowMs } = rule
   const fits = (buckets: number, keys: number) =>
-    4 * shapeFor(windowMs, buckets, setsFor(keys), sumsFor(buckets, rule.rangeSum)).words <= GIB
+    4 * shapeFor(windowMs, buckets, setsFor(keys), sumsFor(buckets, rule.rangeSum), rule).words <= GIB
   if (!fits(1, maxKeys))
     return `maxKeys ${largest(maxKeys, (keys) => fits(1, keys))} at a granularity of the whole window`
   const buckets = largest(rule.buckets, (n) => fits(n, maxKeys))

@@ -1,7 +1,7 @@
 /** The options and the plain data of a limiter's methods. */
 import type { Duration } from './core/duration.js'
 import type { Signal } from './core/on-abort.js'
-import type { AlgorithmName, Edge } from './core/rule.js'
+import type { AlgorithmName, Alignment, Edge } from './core/rule-algorithms.js'
 import type { Size } from './core/sizes.js'
 
 /** The rule of a limiter, as `limiter.rule` returns it. */
@@ -12,12 +12,16 @@ export interface LimiterRule {
   readonly limit: number
   /** The length of the window, in milliseconds. */
   readonly windowMs: number
-  /** The length of one bucket, in milliseconds. The window has `windowMs / granularityMs` buckets. */
+  /** The smallest time that the rule distinguishes, in milliseconds. A sliding window has buckets of that length. */
   readonly granularityMs: number
   /** How the limiter counts the oldest bucket, which lies only partly inside the window. */
   readonly edge: Edge
   /** The option `algorithm` of the rule, if it is not `'sliding-window'`. */
   readonly algorithm?: AlgorithmName
+  /** The option `align` of a fixed window. */
+  readonly align?: Alignment
+  /** What a key may use at once, if that is not the limit. */
+  readonly burst?: number
   /** The option `unit` of the rule, if it has one. */
   readonly unit?: number
 }

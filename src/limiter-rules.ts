@@ -1,7 +1,9 @@
-import type { RuleNames } from './checks.js'
-import { DEFAULT_ALGORITHM } from './core/rule.js'
+import type { PresentOptions, RuleNames } from './checks.js'
+import { type LimitRange, MAX_LIMIT, MOST_IN_FIXED_WINDOW } from './core/rule.js'
+import { DEFAULT_ALGORITHM } from './core/rule-algorithms.js'
 import type { RuleEngine } from './engines/rule-engine.js'
 import type { LimiterRule } from './limiter-options.js'
+import type { Arena } from './memory/arena.js'
 import type { RuleMemory } from './memory/arenas.js'
 import type { Shape } from './memory/layout.js'
 import { unitIn } from './memory/unit.js'
@@ -15,23 +17,41 @@ export function presentShape(engine: RuleEngine): Shape {
 /** The rule of an engine, as it is at present. */
 export function ruleOf(name: string, engine: RuleEngine): LimiterRule {
   const { limit } = engine // goes on with the present record
-  const { shape, edge, words, algorithm } = engine.arena
-  const { windowMs, buckets } = shape
+  const { shape, edge, words, algorithm, align, rate } = engine.arena
+  const { windowMs, buckets, units } = shape
   const unit = unitIn(words)
   return {
     name,
-    limit,
-    windowMs,
-    granularityMs: windowMs / buckets,
+    limit: rate === undefined ? limit : (limit * rate.limit) / rate.burst,
+    windowMs: rate === undefined ? windowMs : (windowMs * rate.limit) / rate.burst,
+    granularityMs: windowMs / (units || buckets),
     edge,
     ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
+    ...(align !== 'none' && { align }),
+    ...(rate !== undefined && { burst: limit }),
     ...(unit !== undefined && { unit }),
   }
 }
 
-/** The names of a limiter's rules, and the unit of each; undefined without one. */
+/** The rule of an engine, for a change. */
+export function presentOptions(engine: RuleEngine): PresentOptions {
+  const { limit } = engine // goes on with the present record
+  const { arena } = engine
+  const { algorithm, align, rate, shape, words } = arena
+  const unit = unitIn(words)
+  const units = limit / (unit ?? 1)
+  return { ...shape, limit: units, algorithm, align, rate, unit, range: rangeOf(arena), shape }
+}
+
+/** The limits that a rule may have. */
+function rangeOf({ algorithm, rate, shape }: Arena): LimitRange {
+  const counted = algorithm === 'fixed-window' ? MOST_IN_FIXED_WINDOW : MAX_LIMIT
+  return { most: shape.units || counted, rate }
+}
+
+/** The names of a limiter's rules, the unit of each, and the limits that it may have. */
 export function ruleNamesOf({ arenas, names }: RuleMemory): RuleNames {
-  return { names, units: arenas.map(({ words }) => unitIn(words)) }
+  return { names, units: arenas.map(({ words }) => unitIn(words)), ranges: arenas.map(rangeOf) }
 }
 
 /** The fields that `console.log` prints of a limiter. */

@@ -79,8 +79,7 @@ export class PoolMember extends BaseMember implements GroupMember {
       const units = unitsBetween(cost, actualCost, this.rules.units[i] ?? 1)
       if (counted.outcome !== Outcome.CHARGED || units === 0) continue
       counted.outcome = Outcome.GIVEN_BACK
-      const { way, tick, stamp } = counted
-      most = Math.max(most, engines[i]!.changes.takeBackFrom(way, tick, units, stamp))
+      most = Math.max(most, engines[i]!.changes.takeBackFrom(counted.way, counted, units))
     }
     return most
   }

@@ -10,12 +10,11 @@ import {
   ONE_REFUND,
   refundsOf,
   TICK,
-  UNTIL,
 } from '../memory/layout.js'
 import { compareExchange, load, read } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
-import { type CellAdjustments, GONE } from './algorithm.js'
-import { nextUntil } from './block-time.js'
+import { type CellAdjustments, type Charge, GONE } from './algorithm.js'
+import { Blocking } from './blocking.js'
 import type { SlidingWindow } from './sliding-window.js'
 
 /**
@@ -25,23 +24,25 @@ import type { SlidingWindow } from './sliding-window.js'
  */
 export class Adjustments implements CellAdjustments {
   readonly #window: SlidingWindow
-  untilOfNextTry = 0
+  readonly #blocking: Blocking
 
   constructor(window: SlidingWindow) {
     this.#window = window
+    this.#blocking = new Blocking(window)
   }
 
   /**
-   * Gives back one admission: `cost` units charged in tick e, with this stamp (`refund-marks.ts`). Returns
+   * Gives back `cost` units of one admission, charged with this stamp (`refund-marks.ts`). Returns
    * false if the tick has left the window, or if a refund by key may have taken the charge. The way may have
    * another key by now. Either that key took over this charge with the others, or the way's tick is more than
    * a window past e.
    */
-  giveBack(way: number, e: number, cost: number, stamp: number): boolean {
+  giveBack(way: number, { tick, receipt }: Charge, cost: number, reading: Reading): boolean {
     const { ring, words } = this.#window
     const base = this.#window.base(way)
-    if (ring.distance(load(words, base + TICK), e) >= ring.size) return false
-    return this.#window.charges.undo(base, e, cost, stamp)
+    this.#window.enter(base, reading)
+    if (ring.distance(load(words, base + TICK), tick) >= ring.size) return false
+    return this.#window.charges.undo(base, tick, cost, receipt)
   }
 
   /**
@@ -50,9 +51,10 @@ export class Adjustments implements CellAdjustments {
    * and leaves it.
    * @returns the number of units, or GONE if the way was not the key's before any was taken
    */
-  refund(way: number, lo: number, hi: number, most: number): number {
+  refund(way: number, lo: number, hi: number, most: number, reading: Reading): number {
     const { ring } = this.#window
     const base = this.#window.base(way)
+    this.#window.enter(base, reading)
     let newest = this.#tickOf(way, lo, hi)
     if (newest === undefined) return GONE
     let left = most
@@ -118,9 +120,10 @@ export class Adjustments implements CellAdjustments {
    * MAX_TOTAL. Both are over every limit. (For nodes see `docs/explanation/range-sums.md`.) The epoch is
    * always new, because a total at MAX_TOTAL does not change.
    */
-  penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE {
+  penalize(way: number, lo: number, hi: number, cost: number, reading: Reading): boolean | typeof GONE {
     const { words } = this.#window
     const base = this.#window.base(way)
+    this.#window.enter(base, reading)
     for (;;) {
       const charged = this.chargeAsFits(base, cost, () => this.#tickOf(way, lo, hi))
       if (charged === undefined) return GONE
@@ -166,43 +169,19 @@ export class Adjustments implements CellAdjustments {
     }
   }
 
-  /**
-   * Blocks the key until `until`, a word of UNTIL. UNTIL is written before the admission word: a total of all
-   * ones with an old UNTIL would be no block. Both are written by CAS, and the admission word is loaded
-   * between them, so a way that went to another key keeps its own.
-   *
-   * A thread that stalls before its CAS of UNTIL still expects the word that it found, and its key may lose
-   * the way to this one meanwhile. So it must not find that word again. A block whose word an earlier block
-   * has left ends a sixteenth of a second later, and so does each further try, which may have left its word
-   * itself. (A stalled thread may find 0, which is in every unused way, and FOR_EVER.)
-   *
-   * The note ends. Otherwise a note of an earlier sum could match again after this block is over, once the
-   * epoch has wrapped.
-   */
+  get untilOfNextTry(): number {
+    return this.#blocking.untilOfNextTry
+  }
+
   block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE {
-    const { words } = this.#window
-    const base = this.#window.base(way)
-    for (this.untilOfNextTry = until; ; ) {
-      const end = this.untilOfNextTry
-      const u = load(words, base + UNTIL)
-      const v = load(words, base + ADM)
-      if (!this.#window.isOf(v, way, lo, hi)) return GONE
-      const isSameAsBefore = u === (end | 0) && (v & COUNT) !== BLOCKED && u !== 0
-      const next = isSameAsBefore ? nextUntil(end) : end | 0
-      if (compareExchange(words, base + UNTIL, u, next) !== u) continue
-      this.untilOfNextTry = nextUntil(next)
-      const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED
-      if (compareExchange(words, base + ADM, v, shut) !== v) continue
-      this.#window.epochs.count(base)
-      this.#window.endNote(base)
-      return true
-    }
+    return this.#blocking.block(way, lo, hi, until)
   }
 
   /** Ends a block by a sum. Returns whether the key was blocked. */
   unblock(way: number, lo: number, hi: number, reading: Reading): boolean | typeof GONE {
     const { words } = this.#window
     const base = this.#window.base(way)
+    this.#window.enter(base, reading)
     for (let was = false; ; ) {
       const v = load(words, base + ADM)
       if (!this.#window.isOf(v, way, lo, hi)) return GONE

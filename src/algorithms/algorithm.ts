@@ -3,8 +3,8 @@
  *
  * Every cell begins with the same words (`memory/layout.ts`): name with the cell's record, admission word,
  * tick, note, end of the block. In the admission word, the epoch and the state mean the same for all
- * algorithms. The rest, its total, is the *payload*: only the algorithm knows what it means, except that all
- * ones stand for a block. The algorithm owns the words after these.
+ * algorithms. The rest, its total, is the *payload*: only the algorithm knows what it means, except for the
+ * bits of `blockMask`: all set, they stand for a block. The algorithm owns the words after these.
  *
  * The algorithm decides, gives charges back, refunds, penalizes, blocks, and estimates what happens later. It
  * does not look up keys, insert or evict them, count statistics, or read the clock. The engines do that, and
@@ -37,9 +37,11 @@ export interface Algorithm extends Cells {
    * that.
    */
   readonly hasWholeMs: boolean
+  /** The bits of an admission word that say together that the key is blocked, until UNTIL. */
+  readonly blockMask: number
   /** The cell's tick at the last decision. An admission was charged there. */
   readonly chargedTick: number
-  /** The receipt of the last charge: a word that only the algorithm understands. Giving back needs it. */
+  /** A word that the last charge found, and that only the algorithm understands. @see Algorithm.receipt */
   readonly chargedStamp: number
   /** The admission word that the last decision left or read. */
   readonly lastAdm: number
@@ -47,14 +49,21 @@ export interface Algorithm extends Cells {
   readonly lastUntil: number
 
   base(way: number): number
+  /**
+   * The receipt of a charge, a word that only the algorithm understands: giving back needs it. `adm` is the
+   * admission word that the decision left, `atMs` its reading.
+   */
+  receipt(stamp: number, adm: number, tick: number, atMs: number): number
+  /** Brings a cell's tick to the reading. */
+  enter(base: number, reading: Reading): void
   /** Reads the words of a cell that a decision in `tick` reads first. @see InlineEngine.touch */
   touch(way: number, tick: number): number
   /**
-   * Tries the usual case of `decide` once, without `enter`. Returns ADMITTED, FULL, or UNDECIDED, which
+   * Tries the usual case of `decide` once. Returns ADMITTED, FULL, or UNDECIDED, which
    * changes nothing and proves nothing. The code is short enough for V8 to inline.
    */
   attempt(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number
-  /** Decides on a cost of at most `limit`, after `enter`. Returns ADMITTED, FULL or GONE. */
+  /** Decides on a cost of at most `limit`. Returns ADMITTED, FULL or GONE. */
   decide(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number
   /** Sets `lastAdm` and `chargedTick` as a refusal does. Returns false if the way is not the key's. */
   observe(way: number, lo: number, hi: number): boolean
@@ -68,23 +77,34 @@ export interface Algorithm extends Cells {
    */
   endBlock(base: number, v: number, reading: Reading): boolean
   /**
-   * Charges what the cell counted by another record, in the cell's tick. The admission word has these units.
-   * No thread decides on the cell meanwhile.
+   * Charges what the cell counted by another record, in the cell's tick. No thread decides on the cell
+   * meanwhile.
    */
   carry(base: number, units: number): void
+  /** The units to carry of a cell whose counts by another record are not known, by its admission word. */
+  mostCarried(v: number): number
+}
+
+/** What giving back needs to know of a charge. */
+export interface Charge {
+  readonly tick: number
+  /** @see Algorithm.receipt */
+  readonly receipt: number
+  /** The limit of the decision. */
+  readonly limit: number
 }
 
 /** Changes of a key's counts other than by admissions. */
 export interface CellAdjustments {
   /**
-   * Gives back `cost` units of one admission, charged in tick `e` with this receipt. Returns false if it does
-   * not count any more, or if a refund by key may have taken it.
+   * Gives back `cost` units of one admission, charged in tick `e` by this limit with this receipt. Returns
+   * false if it does not count any more, or if a refund by key may have taken it.
    */
-  giveBack(way: number, e: number, cost: number, stamp: number): boolean
+  giveBack(way: number, charge: Charge, cost: number, reading: Reading): boolean
   /** Takes up to `most` units out, the oldest first. Returns how many, or GONE. */
-  refund(way: number, lo: number, hi: number, most: number): number
+  refund(way: number, lo: number, hi: number, most: number, reading: Reading): number
   /** Charges `cost` units even if there is no room. Returns true, or GONE. */
-  penalize(way: number, lo: number, hi: number, cost: number): boolean | typeof GONE
+  penalize(way: number, lo: number, hi: number, cost: number, reading: Reading): boolean | typeof GONE
   /** The UNTIL with which the next try to block goes on, after GONE. */
   readonly untilOfNextTry: number
   /** Blocks the key until `until`, a word of UNTIL. Returns true, or GONE. */
@@ -108,12 +128,12 @@ export interface Foresight {
  * milliseconds after the reading, and exact: one millisecond less is too early.
  */
 export interface CellEstimates {
-  /** Units that count against a decision at the reading. */
-  used(base: number, reading: Reading): number
+  /** Units that count against a decision by this limit at the reading. */
+  used(base: number, reading: Reading, limit: number): number
   /** Units that count just after a charge in `tick`, the cell's tick. */
-  usedAtCharge(base: number, tick: number, reading: Reading): number
+  usedAtCharge(base: number, tick: number, reading: Reading, limit: number): number
   /** Several figures from one view of the cell. The next call overwrites the object. */
-  foresee(base: number, room: number, reading: Reading): Foresight
+  foresee(base: number, room: number, reading: Reading, limit: number): Foresight
   /** Units charged in the last `lastMs`, at most the window. */
   usedInLast(base: number, reading: Reading, lastMs: number): number
   /** Until `cost`, at most `limit`, would be admitted; 0 if it would be now. */
@@ -122,12 +142,14 @@ export interface CellEstimates {
   untilFits(base: number, cost: number, limit: number, reading: Reading): number
   /** Until nothing counts any more, 0 if nothing does. A block is ignored. */
   untilEmpty(base: number, reading: Reading): number
-  /** Until no charge of this tick, or an earlier one, counts any more. */
-  untilGone(tick: number, reading: Reading): number
+  /** Until nothing counts any more of what a cell with this tick and this admission word counted. */
+  untilGone(tick: number, reading: Reading, adm: number): number
   /** Until the key's block ends: 0 if it is not blocked, `Infinity` if the block is for ever. */
   untilUnblocked(base: number, reading: Reading): number
   /** Until a new key may take this way of a full table, if it is not blocked then. */
   untilExpired(base: number, reading: Reading): number
+  /** The moment in milliseconds at which a cell's tick began. The reading itself, if it is one of that tick. */
+  startMs(tick: number, readingMs: number): number
   /** The moment in milliseconds at which a charge in `tick` took effect, of a decision at this reading. */
   effectMs(tick: number, readingMs: number): number
 }

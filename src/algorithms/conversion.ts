@@ -124,7 +124,7 @@ export class Conversion {
     const { present } = this.#views
     const { nowMs } = present.reading
     const fromMs = nowMs - Math.max(0, coveredMs(present) - view.reading.ticks.windowMs)
-    view.reading.set(Math.max(fromMs, view.algorithm.estimates.effectMs(tick, nowMs)))
+    view.reading.set(Math.max(fromMs, view.algorithm.estimates.startMs(tick, nowMs)))
     return view
   }
 
@@ -175,7 +175,7 @@ export class Conversion {
     if (old === undefined) return undefined
     const { nowMs } = this.#views.reading
     const { estimates } = old.algorithm
-    const endMs = estimates.effectMs(tick, nowMs) + old.reading.ticks.granuleMs
+    const endMs = estimates.startMs(tick, nowMs) + old.reading.ticks.granuleMs
     const used = estimates.usedInLast(base, old.reading, coveredMs(this.#views.present))
     return { v, tick, used, endMs: endMs <= nowMs ? endMs : undefined }
   }
@@ -198,7 +198,7 @@ export class Conversion {
       if (this.#views.isOutdated()) return // after the reading: see "The reading"
       algorithm.enter(base, reading)
     }
-    const units = Math.min(isCounted ? counted.used : algorithm.mostUsed(v), MAX_TOTAL) // more fits no bucket
+    const units = Math.min(isCounted ? counted.used : algorithm.mostCarried(v), MAX_TOTAL) // more fits no bucket
     if (load(words, base + HI) !== name) return // another thread has finished
     if (units > 0) algorithm.carry(base, units)
     if (isCounted) algorithm.enter(base, reading)

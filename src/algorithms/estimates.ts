@@ -146,12 +146,12 @@ export class Estimates implements CellEstimates {
     return Math.max(0, this.#ticks.untilPosition(reading.nowMs, free))
   }
 
+  startMs(tick: number, readingMs: number): number {
+    return this.#ticks.startOf(tick, readingMs)
+  }
+
   effectMs(tick: number, readingMs: number): number {
-    const ticks = this.#ticks
-    const own = Math.floor(ticks.position(readingMs))
-    const distance = this.#window.ring.distance(tick, ticks.wrap(own) | 0)
-    const ahead = distance > ticks.modulus / 2 ? distance - ticks.modulus : distance
-    return ahead === 0 ? readingMs : (own + ahead) * ticks.granuleMs
+    return this.#ticks.startOf(tick, readingMs)
   }
 
   /**

@@ -1,38 +1,10 @@
 import type { Reading } from '../core/reading.js'
 import { SIXTEENTHS } from '../core/ticks.js'
-import {
-  BUCKETS,
-  CELL_RECORD,
-  COUNT,
-  HEADER,
-  HI,
-  LAP,
-  LAPS,
-  MAX_TOTAL,
-  ONE_LAP,
-  PER_SECOND,
-  type Shape,
-  TICK,
-} from '../memory/layout.js'
-import { compareExchange, load, read, store, type Words } from '../memory/words.js'
+import { BUCKETS, COUNT, LAP, LAPS, MAX_TOTAL, ONE_LAP, type Shape, TICK } from '../memory/layout.js'
+import { compareExchange, read, store, type Words } from '../memory/words.js'
 import { type Laps, type RangeSum, SWEEP_LAPS } from '../range-sum/range-sum.js'
 import { rangeSumFor } from '../range-sum/select.js'
-
-/** A cell's tick may be ahead of a reading by an hour, but by at least 2 and at most 2^20 ticks. */
-export const MAX_AHEAD_MS = 3_600_000
-export const MIN_AHEAD_TICKS = 2
-export const MAX_AHEAD_TICKS = 2 ** 20
-/** Where a cell's tick is, relative to a reading of the clock. */
-type Side = typeof BEHIND | typeof STANDS_AHEAD | typeof FAR_AHEAD
-const BEHIND = 0
-/** The tick stays where it is until the clock reaches it. */
-const STANDS_AHEAD = 1
-/**
- * Further ahead than `MAX_AHEAD_MS` allows: the clock has stepped back for good, or the reading is very old.
- */
-const FAR_AHEAD = 2
-/** The largest value of NEWEST. */
-export const MOST_NEWEST = 0xffffffff
+import { CellTime, FAR_AHEAD, STANDS_AHEAD } from './cell-time.js'
 
 /**
  * The ring of buckets of a cell, and its tick.
@@ -54,11 +26,7 @@ export class Ring implements Laps {
   readonly slots: number
   readonly sums: RangeSum
   readonly #words: Words
-  readonly #modulus: number
-  readonly #aheadTicks: number
-  readonly #granuleMs: number
-  readonly #originMs: number
-  readonly #record: number
+  readonly #time: CellTime
   #locatedTick = 0
   #slot = 0
   #lap = 0
@@ -68,12 +36,7 @@ export class Ring implements Laps {
     this.size = shape.buckets + 1
     this.slots = shape.ring
     this.sums = rangeSumFor(words, shape, this)
-    this.#modulus = shape.modulus
-    this.#granuleMs = shape.windowMs / shape.buckets
-    this.#originMs = originMs
-    this.#record = shape.record
-    const aheadTicks = Math.max(Math.ceil(MAX_AHEAD_MS / this.#granuleMs), MIN_AHEAD_TICKS)
-    this.#aheadTicks = Math.min(aheadTicks, MAX_AHEAD_TICKS)
+    this.#time = new CellTime(words, shape, originMs)
   }
 
   /** The slot of a tick. `lap` is then its lap. Keeps the last result, as most calls repeat the last tick. */
@@ -92,15 +55,14 @@ export class Ring implements Laps {
     return this.#lap
   }
 
-  /** The number of ticks from `earlier` to `tick`, 0 to modulus - 1. */
+  /** @see CellTime.distance */
   distance(tick: number, earlier: number): number {
-    const distance = (tick >>> 0) - (earlier >>> 0)
-    return distance < 0 ? distance + this.#modulus : distance
+    return this.#time.distance(tick, earlier)
   }
 
-  /** The tick that is `ticks` after `tick`, as a word. */
+  /** @see CellTime.after */
   after(tick: number, ticks: number): number {
-    return (((((tick >>> 0) + ticks) % this.#modulus) + this.#modulus) % this.#modulus) | 0
+    return this.#time.after(tick, ticks)
   }
 
   /**
@@ -137,9 +99,9 @@ export class Ring implements Laps {
     let isFresh = false
     for (;;) {
       const goal = reading.tick
-      const behind = this.distance(goal, tick)
+      const behind = this.#time.distance(goal, tick)
       if (behind === 0) return moved
-      const side = this.#sideOf(base, behind, reading)
+      const side = this.#time.sideOf(base, behind, reading)
       if (side === STANDS_AHEAD) return moved
       if (side === FAR_AHEAD && !isFresh) {
         reading.take() // the clock may not have stepped back: this thread may have been stopped for an hour
@@ -147,8 +109,8 @@ export class Ring implements Laps {
         continue
       }
       const hop = behind <= reach ? behind : reach + all * Math.floor((behind - reach) / all)
-      const next = hop === behind ? goal : this.after(tick, hop)
-      this.#raiseNewest(reading)
+      const next = hop === behind ? goal : this.#time.after(tick, hop)
+      this.#time.raiseNewest(reading)
       const found = compareExchange(this.#words, base + TICK, tick, next)
       if (found !== tick) {
         tick = found
@@ -163,14 +125,13 @@ export class Ring implements Laps {
 
   /** Stores the first tick of a way that was never used. No other thread uses it yet. */
   begin(base: number, reading: Reading): void {
-    this.#raiseNewest(reading)
+    this.#time.raiseNewest(reading)
     store(this.#words, base + TICK, reading.tick)
   }
 
-  /** The number of ticks from the cell's `tick` to the reading's. Negative if the cell's tick is ahead. */
+  /** @see CellTime.behind */
   behind(base: number, tick: number, reading: Reading): number {
-    const behind = this.distance(reading.tick, tick)
-    return this.#sideOf(base, behind, reading) === STANDS_AHEAD ? behind - this.#modulus : behind
+    return this.#time.behind(base, tick, reading)
   }
 
   /**
@@ -187,36 +148,6 @@ export class Ring implements Laps {
    */
   isPast(base: number, tick: number, reading: Reading): boolean {
     return this.behind(base, tick, reading) > 0
-  }
-
-  /**
-   * Where the cell's tick is. It seems to be `modulus - behind` ticks ahead of the reading. If that is ahead
-   * of every reading ever taken, the cell has rested for almost the whole modulus instead (49 days, with
-   * granules of a millisecond).
-   */
-  #sideOf(base: number, behind: number, reading: Reading): Side {
-    if (behind <= this.#modulus / 2) return BEHIND
-    const ahead = this.#modulus - behind
-    load(this.#words, base + TICK) // acquires: NEWEST rose before this tick did, and is read after it
-    // The tick of a newer record is ahead of every reading by this one. The name changed before the tick did.
-    if ((load(this.#words, base + HI) & CELL_RECORD) !== this.#record) return STANDS_AHEAD
-    const word = load(this.#words, HEADER.NEWEST) >>> 0
-    const newest = (word + 2) * (1000 / PER_SECOND)
-    // 8 years after the origin NEWEST stays at its largest value and proves nothing. Then the tick stays.
-    const wasRead = (reading.absoluteTick + ahead) * this.#granuleMs - this.#originMs < newest
-    if (!wasRead && word !== MOST_NEWEST) return BEHIND
-    return ahead <= this.#aheadTicks ? STANDS_AHEAD : FAR_AHEAD
-  }
-
-  #raiseNewest(reading: Reading): void {
-    const since = Math.floor(((reading.nowMs - this.#originMs) * PER_SECOND) / 1000)
-    const newest = Math.min(since, MOST_NEWEST)
-    // The read is plain: a late value is lower, and costs a compare-exchange.
-    for (let current = read(this.#words, HEADER.NEWEST); current >>> 0 < newest; ) {
-      const found = compareExchange(this.#words, HEADER.NEWEST, current, newest | 0)
-      if (found === current) return
-      current = found
-    }
   }
 
   /** @see Laps.lapOf */

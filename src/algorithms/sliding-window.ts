@@ -81,7 +81,7 @@
  * the promise.
  */
 import type { Reading } from '../core/reading.js'
-import type { Edge } from '../core/rule.js'
+import type { Edge } from '../core/rule-algorithms.js'
 import { Ticks } from '../core/ticks.js'
 import {
   ADM,
@@ -90,11 +90,9 @@ import {
   BUCKETS,
   COUNT,
   EPOCH,
-  HI,
   LAP,
   LIVE,
   MAX_TOTAL,
-  NAMES_AT,
   NO_NOTE,
   NOTED,
   ONE_EPOCH,
@@ -103,16 +101,14 @@ import {
   STATE,
   TICK,
   TIME,
-  UNTIL,
 } from '../memory/layout.js'
-import { compareExchange, isStill, load, read, readInOrder, type Words, write } from '../memory/words.js'
+import { compareExchange, load, read, readInOrder, type Words, write } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
 import { Adjustments } from './adjustments.js'
-import { ADMITTED, type Algorithm, FULL, GONE, UNDECIDED } from './algorithm.js'
-import { BlockTime } from './block-time.js'
+import { ADMITTED, type Algorithm, GONE, UNDECIDED } from './algorithm.js'
 import { Charges } from './charges.js'
-import { Epochs } from './epochs.js'
 import { Estimates } from './estimates.js'
+import { KeyedCells } from './keyed-cells.js'
 import { RefundMarks } from './refund-marks.js'
 import { Ring } from './ring.js'
 
@@ -120,36 +116,24 @@ import { Ring } from './ring.js'
 export const STEP_BITS = 18
 
 /** @see Algorithm */
-export class SlidingWindow implements Algorithm {
+export class SlidingWindow extends KeyedCells implements Algorithm {
   readonly estimates: Estimates
   readonly adjustments: Adjustments
   readonly hasWholeMs: boolean
   readonly ring: Ring
   readonly marks: RefundMarks
   readonly charges: Charges
-  readonly words: Words
-  readonly shape: Shape
   readonly #smooth: boolean
-  readonly #record: number
   readonly hasNodes: boolean
-  readonly until: BlockTime
-  readonly epochs: Epochs
-  chargedTick = 0
-  chargedStamp = 0
-  lastAdm = 0
-  lastUntil = 0
+  readonly blockMask = BLOCKED
 
   constructor(words: Words, shape: Shape, edge: Edge, originMs: number, ticks = ticksOf(shape)) {
-    this.words = words
-    this.shape = shape
+    super(words, shape, originMs)
     this.ring = new Ring(words, shape, originMs)
     this.marks = new RefundMarks(words, shape)
     this.charges = new Charges(words, shape, this.ring, this.marks, this)
     this.#smooth = edge === 'smooth'
-    this.#record = shape.record
     this.hasNodes = shape.sums !== 'linear'
-    this.until = new BlockTime(originMs)
-    this.epochs = new Epochs(shape)
     this.hasWholeMs = Number.isInteger(ticks.granuleMs) && !this.#smooth
     this.estimates = new Estimates(this, ticks, this.#smooth)
     this.adjustments = new Adjustments(this)
@@ -187,15 +171,15 @@ export class SlidingWindow implements Algorithm {
     const base = this.base(way)
     const e = reading.tick
     const v = readInOrder(words, base + ADM)
-    if (!this.#isCurrent(v, way, lo, hi, e)) return UNDECIDED
+    if (!this.isCurrent(v, way, lo, hi, e)) return UNDECIDED
     if ((v & COUNT) + cost > limit)
-      return this.#isKnownFull(base, v, e, reading) ? this.#full(v, e) : UNDECIDED
+      return this.#isKnownFull(base, v, e, reading) ? this.full(v, e) : UNDECIDED
     if (this.hasNodes) return UNDECIDED // `decide` charges the nodes
     const at = base + BUCKETS + ring.slot(e)
     const b = read(words, at)
     if ((b & (LAP | REFUNDS)) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
     if (compareExchange(words, at, b, b + cost) !== b) return UNDECIDED
-    if (this.#isCurrent(v, way, lo, hi, e)) {
+    if (this.isCurrent(v, way, lo, hi, e)) {
       return this.#commit(way, lo, hi, cost, limit, e, v, 0) ? ADMITTED : UNDECIDED
     }
     this.charges.undo(base, e, cost, 0)
@@ -206,57 +190,25 @@ export class SlidingWindow implements Algorithm {
   decide(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
     const { words } = this
     const base = this.base(way)
+    this.enter(base, reading)
     for (;;) {
       const v = load(words, base + ADM)
       if (!this.isOf(v, way, lo, hi)) return GONE
       const e = read(words, base + TICK)
       if ((v & COUNT) + cost > limit) {
-        if (this.#isKnownFull(base, v, e, reading)) return this.#full(v, e)
+        if (this.#isKnownFull(base, v, e, reading)) return this.full(v, e)
         this.resum(base, v, e, reading)
         continue // v has changed, by this sum or by another operation
       }
       const charged = this.charges.charge(base, e, cost)
       if (charged === LATE) continue
-      if (charged === OVERFLOWN) return this.#full(v, e)
+      if (charged === OVERFLOWN) return this.full(v, e)
       if (this.#commit(way, lo, hi, cost, limit, e, v, this.charges.stamp)) return ADMITTED
     }
   }
 
-  /** Whether the way is LIVE by its admission word `v`, and has the key's name, read after `v`. */
-  isOf(v: number, way: number, lo: number, hi: number): boolean {
-    if ((v & STATE) !== LIVE || read(this.words, NAMES_AT + way) !== lo) return false
-    return read(this.words, this.base(way) + HI) === (hi | this.#record)
-  }
-
-  observe(way: number, lo: number, hi: number): boolean {
-    const v = load(this.words, this.base(way) + ADM)
-    if (!this.isOf(v, way, lo, hi)) return false
-    this.#full(v, read(this.words, this.base(way) + TICK))
-    return true
-  }
-
-  isUnchanged(way: number, lo: number, hi: number, v: number, e: number): boolean {
-    return load(this.words, this.base(way) + ADM) === v && this.#isCurrent(v, way, lo, hi, e)
-  }
-
-  isStillUnchanged(way: number, v: number, e: number): boolean {
-    const base = this.base(way)
-    return isStill(this.words, base + ADM, v) && read(this.words, base + TICK) === e
-  }
-
-  #full(v: number, e: number): typeof FULL {
-    this.lastAdm = v
-    this.chargedTick = e
-    return FULL
-  }
-
-  /** Whether the cell's tick is `e` and the way is the key's. */
-  #isCurrent(v: number, way: number, lo: number, hi: number, e: number): boolean {
-    return read(this.words, this.base(way) + TICK) === e && this.isOf(v, way, lo, hi)
-  }
-
-  base(way: number): number {
-    return this.shape.waysAt + way * this.shape.wayWords
+  receipt(stamp: number): number {
+    return stamp
   }
 
   /** Commits a charge made in tick e with this stamp. Returns false if it was taken out instead. */
@@ -345,6 +297,32 @@ export class SlidingWindow implements Algorithm {
     return v & COUNT
   }
 
+  isEmpty(v: number): boolean {
+    return (v & COUNT) === 0
+  }
+
+  mostCarried(v: number): number {
+    return v & COUNT
+  }
+
+  promote(base: number, named: number, reading: Reading): boolean {
+    this.enter(base, reading)
+    return compareExchange(this.words, base + ADM, named, (named & ~STATE) | LIVE) === named
+  }
+
+  carryOver(base: number, payload: number, reading: Reading): void {
+    this.enter(base, reading)
+    if (payload > 0) this.carry(base, payload)
+  }
+
+  /**
+   * The note ends. Otherwise a note of an earlier sum could match again after the block is over, once the epoch
+   * has wrapped.
+   */
+  onBlock(base: number): void {
+    this.endNote(base)
+  }
+
   inherited(v: number, isExpired: boolean): number {
     return isExpired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
   }
@@ -385,16 +363,7 @@ export class SlidingWindow implements Algorithm {
   isBlocked(base: number, v: number, nowMs: number): boolean {
     return (v & COUNT) === BLOCKED && this.blockedMs(base, nowMs) > 0
   }
-
-  /**
-   * Milliseconds until the block ends, 0 or less if it has ended. Valid only if the admission word is
-   * blocked.
-   */
-  blockedMs(base: number, nowMs: number): number {
-    this.lastUntil = load(this.words, base + UNTIL)
-    return this.until.leftMs(this.lastUntil, nowMs)
-  }
 }
 
-const ticksOf = ({ windowMs, buckets, modulus, shift }: Shape): Ticks =>
-  new Ticks(windowMs, buckets, modulus, shift)
+const ticksOf = ({ windowMs, buckets, modulus, shift, offsetMs }: Shape): Ticks =>
+  new Ticks(windowMs, buckets, modulus, shift, offsetMs)

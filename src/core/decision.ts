@@ -102,6 +102,7 @@ export interface EngineEra {
     retryAfter(decision: Decided): number
     reset(decision: Decided): number
     effectOf(decision: InlineDecision, readingMs: number): number
+    receiptOf(decision: InlineDecision): number
   }
   /**
    * Whether an unchanged admission word proves that the way has not changed since any decision of this era.
@@ -293,6 +294,11 @@ export class InlineDecision implements Decision {
   get stamp(): number {
     const packed = this.#charge >>> (COST_BITS + 3)
     return packed === MAX_PACKED ? this.#details().stamp! : packed
+  }
+
+  /** @internal @see Charge */
+  get receipt(): number {
+    return this.era.estimates.receiptOf(this)
   }
 
   /** @internal Whether its rule would have refused it, and charged nothing. */

@@ -63,7 +63,7 @@ export class Reading {
     }
     // The end is made a little early, then checked: all times between two readings of one tick have that
     // tick.
-    const end = (tick + 1) * ticks.granuleMs
+    const end = ticks.startMs(tick + 1)
     const to = end - Math.abs(end) * TICK_END_MARGIN
     this.#from = now
     this.#to = Math.floor(ticks.position(to)) === tick ? to : now

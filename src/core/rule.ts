@@ -1,19 +1,26 @@
-import { type Duration, formatDuration, parseDuration } from './duration.js'
+import { type Duration, parseDuration } from './duration.js'
 import { type ErrorCode, MillraceError } from './errors.js'
+import { checkGranularity } from './granularity.js'
+import {
+  type AlgorithmName,
+  type Align,
+  type Alignment,
+  burstFor,
+  checkAlgorithm,
+  checkAlign,
+  checkEdge,
+  DEFAULT_ALGORITHM,
+  type Edge,
+  fillingMs,
+  granulesOf,
+  invalid,
+  type RangeSumName,
+  type Rate,
+  refuseGranularity,
+  tokenTime,
+} from './rule-algorithms.js'
 import { formatSize, parseSize, type Size } from './sizes.js'
 import { wholeUnitsIn } from './units.js'
-
-/**
- * How a limiter counts the oldest bucket, which lies only partly inside the window.
- * - `'strict'`: whole. A key never exceeds its limit in any window, and is refused up to one granularity
- *   early.
- * - `'smooth'`: by the part inside the window. It is closer to the limit on average. A key never exceeds its
- *   limit in any window minus one granularity.
- */
-export type Edge = 'strict' | 'smooth'
-
-/** How a window of many buckets is summed. */
-export type RangeSumName = 'blocks' | 'fenwick'
 
 /** The options of a rule. */
 export interface RuleOptions {
@@ -46,15 +53,31 @@ export interface RuleOptions {
    */
   rangeSum?: RangeSumName
   /**
-   * The algorithm.
-   * - `'sliding-window'`: counts in buckets of one granularity. Exact to a granularity.
-   * - `'sliding-counter'`: counts in two windows aligned to the clock, the present one and the one before.
-   *   What was used in the one before counts by the part of it that the last `window` still covers, in
-   *   sixteenths, rounded up: as if it had been used evenly. It takes the least memory, and is not exact. It
-   *   has no `granularity` and no `edge`.
+   * How the rule counts.
+   * - `'sliding-window'`: in buckets of one granularity. A key never exceeds its limit in any window.
+   * - `'sliding-counter'`: in two windows aligned to the clock, the present one and the one before. What was
+   *   used in the one before counts by the part of it that the last `window` still covers, in sixteenths,
+   *   rounded up: as if it had been used evenly. It takes little memory, and is not exact.
+   * - `'fixed-window'`: in windows that follow each other. A key may use its limit at the end of one and again
+   *   at the beginning of the next. At most 2,097,150.
+   * - `'token-bucket'`: a key has `burst` tokens at most, and gets `limit` new ones in each `window`, evenly. A
+   *   request takes as many as it costs.
+   * - `'leaky-bucket'`: the same seen from the other side: a request fills the bucket by its cost, and it leaks.
    * @default 'sliding-window'
    */
-  algorithm?: 'sliding-window' | 'sliding-counter'
+  algorithm?: AlgorithmName
+  /**
+   * Where the windows of `'fixed-window'` begin: with `'clock'` at whole multiples of the window in UTC, such
+   * as at midnight, by the system's time when the limiter is created; with `'first'` at a key's first request.
+   * @default 'clock'
+   */
+  align?: Alignment
+  /**
+   * What a key of `'token-bucket'` or `'leaky-bucket'` may use at once: an integer from 1 to 262,144.
+   * `decision.limit` is this number.
+   * @default limit
+   */
+  burst?: Size
   /**
    * How the limiter counts the oldest bucket, which lies only partly inside the window.
    * @default 'strict'
@@ -90,6 +113,8 @@ export const RULE_OPTIONS: readonly string[] = [
   'granularity',
   'algorithm',
   'edge',
+  'align',
+  'burst',
   'rangeSum',
   'name',
   'countRefused',
@@ -99,15 +124,23 @@ export const RULE_OPTIONS: readonly string[] = [
 /** A rule that has been checked. */
 export interface Rule {
   readonly name: string
-  /** In whole units, if there is a unit. */
+  /** What a key may use at once: `burst`, if the rule has one. In whole units, if there is a unit. */
   readonly limit: number
   /** Present if the option was given: 1 to 2^53 - 1. */
   readonly unit?: number
+  /** In which a key that has used all of its limit gets it back. */
   readonly windowMs: number
   /** The window's number of granules, 1 to 2^20. */
   readonly buckets: number
   readonly edge: Edge
   readonly algorithm: AlgorithmName
+  readonly align: Align
+  /** Time units in the window, for a token bucket; otherwise 0. */
+  readonly units: number
+  /** Added to readings of the clock: with `align: 'clock'`, the system's time minus the clock. */
+  readonly offsetMs: number
+  /** Present if a burst was given that is not the limit. */
+  readonly rate?: Rate | undefined
   /** Present if the option was given. */
   readonly rangeSum?: RangeSumName
   /** Present if true. */
@@ -116,21 +149,16 @@ export interface Rule {
   readonly shadow?: true
 }
 
-export const DEFAULT_ALGORITHM = 'sliding-window' satisfies AlgorithmName
-
-/** The names of the algorithms. */
-export type AlgorithmName = NonNullable<RuleOptions['algorithm']>
-
 /** The rules of a limiter, in order. Each has a name of its own. */
 export type Rules = readonly [Rule, ...Rule[]]
 
 export const MOST_RULES = 16
+/** The largest limit of a fixed window: its count has 21 bits. */
+export const MOST_IN_FIXED_WINDOW = 2 ** 21 - 2
 /** The largest limit. A cell counts in 22 bits, and all ones mean that the key is blocked. */
 export const MAX_LIMIT = 2 ** 22 - 2
-export const MAX_BUCKETS = 2 ** 20
 /** Windows of up to this many granules are summed granule by granule. */
 export const MOST_LINEAR = 256
-const DEFAULT_BUCKETS = 60
 const MAX_WINDOW_MS = 10_000 * 366 * 86_400_000
 
 export function isLimit(limit: unknown): limit is number {
@@ -220,56 +248,90 @@ function ownOptions(options: unknown, at: string): RuleOptions {
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` naming the option, the value and what would be right
  */
 export function checkRule(options: RuleOptions, path = ''): Rule {
-  const { limit, name = 'default', algorithm = DEFAULT_ALGORITHM, edge: givenEdge, rangeSum } = options
+  const {
+    limit,
+    name = 'default',
+    algorithm: given = DEFAULT_ALGORITHM,
+    edge,
+    rangeSum,
+    align,
+    burst,
+  } = options
   const { unit, window, granularity, countRefused = false, shadow = false } = options
   const unitSize = unit === undefined ? undefined : checkUnit(unit, `${path}unit`)
   const wholeLimit = limitIn(unitSize, limit, `${path}limit`)
   if (typeof name !== 'string' || name === '')
     throw invalid(`${path}name`, name, 'a string of at least one character')
-  const isCounter = algorithm === 'sliding-counter'
-  if (!isCounter && algorithm !== DEFAULT_ALGORITHM) {
-    throw invalid(`${path}algorithm`, algorithm, "'sliding-window' or 'sliding-counter'")
-  }
-  const { edge = 'strict' } = isCounter
-    ? { edge: edgeOfCounter(givenEdge, granularity, path) }
-    : { edge: givenEdge }
-  if (edge !== 'strict' && edge !== 'smooth') throw invalid(`${path}edge`, edge, "'strict' or 'smooth'")
-  if (rangeSum !== undefined && rangeSum !== 'blocks' && rangeSum !== 'fenwick') {
-    throw invalid(`${path}rangeSum`, rangeSum, "'blocks' or 'fenwick'")
-  }
+  const algorithm = checkAlgorithm({ algorithm: given, granularity, edge, rangeSum, align, burst }, path)
   checkFlag(countRefused, `${path}countRefused`)
   checkFlag(shadow, `${path}shadow`)
   const windowMs = checkWindow(window, `${path}window`)
-  const buckets = isCounter ? 1 : checkGranularity(granularity, windowMs, `${path}granularity`)
-  if (rangeSum !== undefined && buckets <= MOST_LINEAR) {
-    throw invalid(
-      `${path}rangeSum`,
-      rangeSum,
-      `nothing: a window of up to ${MOST_LINEAR} buckets (here ${buckets}) is summed bucket by bucket`,
-    )
-  }
+  const wholeBurst = burst === undefined ? wholeLimit : limitIn(unitSize, burst, `${path}burst`)
+  const chosen = { algorithm, limit: wholeLimit, burst: wholeBurst, windowMs, granularity, edge, align, path }
+  const counted = countingOf(chosen)
+  checkRangeSum(rangeSum, counted.buckets, path)
   return {
     name,
-    limit: wholeLimit,
     ...(unitSize !== undefined && { unit: unitSize }),
-    windowMs,
-    buckets,
-    edge,
     algorithm,
+    ...counted,
     ...(rangeSum !== undefined && { rangeSum }),
     ...(countRefused && { countRefused }),
     ...(shadow && { shadow }),
   }
 }
 
-/** A sliding counter is the sliding window with one bucket in the window, and the smooth edge. */
-function edgeOfCounter(edge: unknown, granularity: unknown, path: string): Edge {
-  if (edge !== undefined) throw invalid(`${path}edge`, edge, "nothing beside algorithm: 'sliding-counter'")
-  if (granularity !== undefined) {
-    const expected = "nothing beside algorithm: 'sliding-counter', which counts in whole windows"
-    throw invalid(`${path}granularity`, granularity, expected)
+type Counting = Pick<
+  Rule,
+  'limit' | 'windowMs' | 'buckets' | 'edge' | 'align' | 'units' | 'offsetMs' | 'rate'
+>
+
+/** How a rule counts, by its algorithm. */
+function countingOf(chosen: {
+  readonly algorithm: AlgorithmName
+  readonly limit: number
+  readonly burst: number
+  readonly windowMs: number
+  readonly granularity: Duration | undefined
+  readonly edge: unknown
+  readonly align: unknown
+  readonly path: string
+}): Counting {
+  const { algorithm, limit, burst, windowMs, path } = chosen
+  const plain = { limit, windowMs, edge: 'strict', align: 'none', units: 0, offsetMs: 0 } as const
+  switch (algorithm) {
+    case 'sliding-window': {
+      const edge = checkEdge(chosen.edge, path)
+      const buckets = checkGranularity(chosen.granularity, windowMs, `${path}granularity`)
+      return { ...plain, edge, buckets }
+    }
+    case 'sliding-counter':
+      return { ...plain, edge: 'smooth', buckets: 1 } // a sliding window of one bucket
+    case 'fixed-window': {
+      const align = checkAlign(chosen.align, path)
+      if (limit > MOST_IN_FIXED_WINDOW) {
+        const expected = `at most ${MOST_IN_FIXED_WINDOW} with algorithm: 'fixed-window'; with unit it may be more`
+        throw invalid(`${path}limit`, limit, expected)
+      }
+      return { ...plain, align, buckets: granulesOf(align, windowMs) }
+    }
+    default: {
+      const rate = burst === limit ? undefined : { limit, burst }
+      const option = `${path}${rate === undefined ? 'limit' : 'burst'}`
+      const time = tokenTime(burst, fillingMs(windowMs, rate), option)
+      return { ...plain, ...time, limit: burst, ...(rate !== undefined && { rate }) }
+    }
   }
-  return 'smooth'
+}
+
+function checkRangeSum(rangeSum: unknown, buckets: number, path: string): void {
+  if (rangeSum === undefined) return
+  if (rangeSum !== 'blocks' && rangeSum !== 'fenwick') {
+    throw invalid(`${path}rangeSum`, rangeSum, "'blocks' or 'fenwick'")
+  }
+  if (buckets > MOST_LINEAR) return
+  const expected = `nothing: a window of up to ${MOST_LINEAR} buckets (here ${buckets}) is summed bucket by bucket`
+  throw invalid(`${path}rangeSum`, rangeSum, expected)
 }
 
 function checkUnit(unit: unknown, option: string): number {
@@ -282,89 +344,60 @@ function checkFlag(value: unknown, option: string): void {
   if (typeof value !== 'boolean') throw invalid(option, value, 'true or false')
 }
 
+/** The window of a rule, and what follows from it. */
+export type RuleWindow = Pick<Rule, 'windowMs' | 'buckets' | 'units'>
+
 /**
- * Checks a changed window, and returns it with its number of granules. What is not given stays as it is in
- * `present`.
+ * Checks a changed window, and returns it with its granules. What is not given stays as it is in `present`,
+ * whose limit is the new one.
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`
  */
 export function checkChangedWindow(
   window: Duration | undefined,
   granularity: Duration | undefined,
-  present: Pick<Rule, 'windowMs' | 'buckets'>,
-): Pick<Rule, 'windowMs' | 'buckets'> {
-  const windowMs = window === undefined ? present.windowMs : checkWindow(window, 'window')
-  return { windowMs, buckets: checkGranularity(granularity, windowMs, 'granularity', present.buckets) }
+  present: RuleWindow & Pick<Rule, 'limit' | 'algorithm' | 'align' | 'rate'>,
+): RuleWindow {
+  const { algorithm, align, limit, rate, buckets } = present
+  const windowMs = window === undefined ? present.windowMs : fillingMs(checkWindow(window, 'window'), rate)
+  if (algorithm === 'sliding-window')
+    return { windowMs, buckets: checkGranularity(granularity, windowMs, 'granularity', buckets), units: 0 }
+  refuseGranularity(granularity, algorithm, windowMs)
+  if (algorithm === 'sliding-counter') return { windowMs, buckets, units: 0 }
+  if (algorithm === 'fixed-window') return { windowMs, buckets: granulesOf(align, windowMs), units: 0 }
+  return tokenTime(limit, windowMs, 'window')
+}
+
+/**
+ * Checks a changed limit, or that of a call, and returns it as the cells count it. `most` is the most that they
+ * can count.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, or `code`
+ */
+export function checkOtherLimit(
+  unit: number | undefined,
+  limit: unknown,
+  { most, rate }: LimitRange,
+  option = 'limit',
+  code: ErrorCode = 'ERR_MILLRACE_INVALID_RULE',
+): number {
+  const whole = limitIn(unit, limit, option, code)
+  const own = rate === undefined ? whole : burstFor(whole, rate, option)
+  if (own <= most) return own
+  throw new MillraceError(
+    code,
+    option,
+    limit,
+    `at most ${most}, which this limiter can count. A new one may have it`,
+  )
+}
+
+/** The limits that a rule may have without a new limiter. */
+export interface LimitRange {
+  readonly most: number
+  readonly rate: Rate | undefined
 }
 
 function checkWindow(window: Duration, option: string): number {
   const windowMs = parseDuration(window, option, 'ERR_MILLRACE_INVALID_RULE')
   if (windowMs >= 1 && windowMs <= MAX_WINDOW_MS) return windowMs
   throw invalid(option, window, 'a duration of 1 ms to 10,000 years')
-}
-
-function checkGranularity(
-  granularity: Duration | undefined,
-  windowMs: number,
-  option: string,
-  otherwise = DEFAULT_BUCKETS,
-): number {
-  if (granularity === undefined) return otherwise
-  const granuleMs = parseDuration(granularity, option, 'ERR_MILLRACE_INVALID_RULE')
-  if (granuleMs > windowMs) {
-    throw invalid(option, granularity, `at most the window, ${formatDuration(windowMs)}`)
-  }
-  const parts = windowMs / granuleMs
-  const buckets = Math.round(parts)
-  if (buckets > MAX_BUCKETS) {
-    const least = windowMs / MAX_BUCKETS // not rounded, so that it divides the window
-    const handy = granularityFrom(least, windowMs)
-    throw invalid(
-      option,
-      granularity,
-      `at least ${least} in milliseconds, such as ${handy}: a window has at most ${MAX_BUCKETS} buckets`,
-    )
-  }
-  // A granularity such as 1000 / 3 ms has no exact decimal. An error of 1 in 10^9 is allowed.
-  if (Math.abs(parts - buckets) > parts * 1e-9) {
-    const nearest = nearestDivisor(granuleMs, windowMs)
-    throw invalid(
-      option,
-      granularity,
-      `a whole part of the window; in whole milliseconds the nearest is ${nearest}`,
-    )
-  }
-  return buckets
-}
-
-/** The finest granularity of at least `granuleMs` that divides the window, as text. */
-export function granularityFrom(granuleMs: number, windowMs: number): string {
-  return nearestDivisor(granuleMs, windowMs, 1)
-}
-
-/** The same in whole hours, minutes or seconds, if one of those is at most 1.5 times as coarse. */
-export function roundGranularityFrom(granuleMs: number, windowMs: number): string {
-  for (const unitMs of [3_600_000, 60_000, 1_000]) {
-    for (let ms = Math.ceil(granuleMs / unitMs) * unitMs; ms <= 1.5 * granuleMs; ms += unitMs) {
-      if (windowMs % ms === 0) return formatDuration(ms)
-    }
-  }
-  return granularityFrom(granuleMs, windowMs)
-}
-
-/** The duration nearest to `granuleMs` that divides the window, as text. With `direction` 1, not below it. */
-function nearestDivisor(granuleMs: number, windowMs: number, direction = 0): string {
-  const step = Number.isInteger(windowMs) ? 1 : 0
-  for (let off = 0; step && off < windowMs && off < 1e6; off++) {
-    const down = Math.floor(granuleMs) - off
-    const up = Math.ceil(granuleMs) + off
-    const lower = direction === 0 && down >= 1 && windowMs % down === 0 && windowMs / down <= MAX_BUCKETS
-    const upper = windowMs % up === 0
-    if (lower && (!upper || granuleMs - down <= up - granuleMs)) return formatDuration(down)
-    if (upper) return formatDuration(up)
-  }
-  return `${windowMs / Math.max(1, Math.round(windowMs / granuleMs))}ms`
-}
-
-function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_RULE', option, value, expected)
 }

@@ -13,23 +13,27 @@ export class Ticks {
   readonly modulus: number
   /** Added to each tick in shared memory (`memory/layout.ts`). */
   readonly shift: number
+  /** Added to each reading, in milliseconds. */
+  readonly offsetMs: number
   /**
    * A granule of whole milliseconds divides exactly. Otherwise multiplying by n first keeps the most bits.
    */
   readonly #isExact: boolean
 
-  constructor(windowMs: number, buckets: number, modulus: number, shift = 0) {
+  constructor(windowMs: number, buckets: number, modulus: number, shift = 0, offsetMs = 0) {
     this.windowMs = windowMs
     this.buckets = buckets
     this.modulus = modulus
     this.shift = shift
+    this.offsetMs = offsetMs
     this.granuleMs = windowMs / buckets
     this.#isExact = Number.isInteger(this.granuleMs)
   }
 
   /** `nowMs` in granules, with a fraction. It never falls as `nowMs` rises. */
   position(nowMs: number): number {
-    return this.#isExact ? nowMs / this.granuleMs : (nowMs * this.buckets) / this.windowMs
+    const ms = nowMs + this.offsetMs
+    return this.#isExact ? ms / this.granuleMs : (ms * this.buckets) / this.windowMs
   }
 
   /** A tick as shared memory has it: shifted, modulo `modulus`. */
@@ -38,12 +42,25 @@ export class Ticks {
     return rest < 0 ? rest + this.modulus : rest
   }
 
+  /** The reading at which a tick, not wrapped, begins. */
+  startMs(tick: number): number {
+    return tick * this.granuleMs - this.offsetMs
+  }
+
+  /** The reading at which a tick of shared memory began; `readingMs`, if that is a reading of the tick. */
+  startOf(tick: number, readingMs: number): number {
+    const own = Math.floor(this.position(readingMs))
+    const ahead = ((tick >>> 0) - this.wrap(own) + this.modulus) % this.modulus
+    if (ahead === 0) return readingMs
+    return this.startMs(own + (ahead > this.modulus / 2 ? ahead - this.modulus : ahead))
+  }
+
   /**
    * The number of whole milliseconds after `nowMs` until the clock reaches `position`, in granules, a
    * multiple of 1/16. Negative if it has passed. Exact: one millisecond less is too early.
    */
   untilPosition(nowMs: number, position: number): number {
-    let ms = Math.ceil(position * this.granuleMs - nowMs)
+    let ms = Math.ceil(this.startMs(position) - nowMs)
     while (this.position(nowMs + ms) < position) ms++
     while (this.position(nowMs + ms - 1) >= position) ms--
     return ms

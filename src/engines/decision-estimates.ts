@@ -3,7 +3,7 @@ import { type Decided, type Figures, type InlineDecision, isRefusal, Outcome } f
 import { Reading } from '../core/reading.js'
 import type { Arena } from '../memory/arena.js'
 import type { Insertion } from '../memory/insertion.js'
-import { ADM, BLOCKED, CLAIMED, COUNT, MOST_BLOCKED, STATE } from '../memory/layout.js'
+import { ADM, CLAIMED, MOST_BLOCKED, STATE } from '../memory/layout.js'
 import type { Table } from '../memory/table.js'
 import { load } from '../memory/words.js'
 import type { NativeSingle } from '../native/single.js'
@@ -64,7 +64,7 @@ export class DecisionEstimates {
    * of a shadow rule's admission is as it would have been.
    */
   figuresOf(decided: Decided): Figures {
-    if ((decided.adm & COUNT) !== BLOCKED) return this.#figuresAtOnce(decided)
+    if (!this.#isBlocked(decided.adm)) return this.#figuresAtOnce(decided)
     const figures = this.#figuresOfLast
     figures.remaining = this.remaining(decided)
     figures.retryAfterMs = isRefusal(decided.outcome) ? this.retryAfter(decided) : 0
@@ -79,10 +79,10 @@ export class DecisionEstimates {
     const then = this.#readingOf(decided)
     const used = this.#exactly(decided, (base) =>
       outcome === Outcome.CHARGED
-        ? this.#cellEstimates.usedAtCharge(base, tick, then)
-        : this.#cellEstimates.used(base, then),
+        ? this.#cellEstimates.usedAtCharge(base, tick, then, limit)
+        : this.#cellEstimates.used(base, then, limit),
     )
-    return Math.max(0, limit - (used ?? this.#algorithm.mostUsed(adm)))
+    return Math.max(0, limit - (used ?? this.#algorithm.mostUsed(adm, tick, then, limit)))
   }
 
   /** Milliseconds until the cost of a refusal would be admitted, at least 1. */
@@ -99,15 +99,15 @@ export class DecisionEstimates {
     const then = this.#readingOf(decided)
     // The charge of the decision itself leaves the window last.
     const isNewest = outcome === Outcome.CHARGED || outcome === Outcome.GIVEN_BACK
-    if (isNewest) return this.#cellEstimates.untilGone(tick, then)
-    if (this.#algorithm.mostUsed(adm) === 0) return 0
+    if (isNewest) return this.#cellEstimates.untilGone(tick, then, adm)
+    if (this.#algorithm.mostUsed(adm, tick, then) === 0) return 0
     const emptyMs = this.#exactly(decided, (base) => this.#cellEstimates.untilEmpty(base, then))
-    return Math.max(blockedMs, emptyMs ?? this.#cellEstimates.untilGone(tick, then))
+    return Math.max(blockedMs, emptyMs ?? this.#cellEstimates.untilGone(tick, then, adm))
   }
 
   /** Computes the figures of a decision that was just made, and keeps them in it. */
   giveFigures(made: InlineDecision): void {
-    if (made.way < 0 || (made.adm & COUNT) === BLOCKED) return // it has them, or what they come from
+    if (made.way < 0 || this.#isBlocked(made.adm)) return // it has them, or what they come from
     const { remaining, retryAfterMs, resetMs } = this.#figuresAtOnce(made)
     made.show(remaining, retryAfterMs, resetMs)
   }
@@ -119,15 +119,16 @@ export class DecisionEstimates {
     const then = this.#readingOf(decided)
     const base = algorithm.base(way)
     if (outcome === Outcome.CHARGED) {
-      const sum = estimates.usedAtCharge(base, tick, then)
-      const used = algorithm.isStillUnchanged(way, adm, tick) ? sum : algorithm.mostUsed(adm)
-      return this.#figures(Math.max(0, limit - used), true, false, 0, estimates.untilGone(tick, then))
+      const sum = estimates.usedAtCharge(base, tick, then, limit)
+      const isSame = algorithm.isStillUnchanged(way, adm, tick)
+      const used = isSame ? sum : algorithm.mostUsed(adm, tick, then, limit)
+      return this.#figures(Math.max(0, limit - used), true, false, 0, estimates.untilGone(tick, then, adm))
     }
     const isNever = cost > limit
-    let { used, fitsMs, emptyMs } = estimates.foresee(base, isNever ? limit : limit - cost, then)
+    let { used, fitsMs, emptyMs } = estimates.foresee(base, isNever ? limit : limit - cost, then, limit)
     if (!algorithm.isStillUnchanged(way, adm, tick)) {
-      used = algorithm.mostUsed(adm)
-      emptyMs = used === 0 ? 0 : estimates.untilGone(tick, then)
+      used = algorithm.mostUsed(adm, tick, then, limit)
+      emptyMs = used === 0 ? 0 : estimates.untilGone(tick, then, adm)
       fitsMs = emptyMs
     }
     return this.#figures(Math.max(0, limit - used), !isRefusal(outcome), isNever, fitsMs, emptyMs)
@@ -136,6 +137,11 @@ export class DecisionEstimates {
   /** @see InlineDecision.effectMs */
   effectOf({ tick }: { readonly tick: number }, readingMs: number): number {
     return this.#cellEstimates.effectMs(tick, readingMs)
+  }
+
+  /** @see Algorithm.receipt */
+  receiptOf({ stamp, adm, tick, at }: InlineDecision): number {
+    return this.#algorithm.receipt(stamp, adm, tick, at)
   }
 
   /**
@@ -153,7 +159,7 @@ export class DecisionEstimates {
     }
     const base = this.#algorithm.base(way)
     const reading = this.#reading
-    const left = Math.max(0, limit - this.#cellEstimates.used(base, reading))
+    const left = Math.max(0, limit - this.#cellEstimates.used(base, reading, limit))
     const retry = isAllowed || cost > limit ? 0 : this.#cellEstimates.untilFits(base, cost, limit, reading)
     return this.#figures(left, isAllowed, cost > limit, retry, this.#cellEstimates.untilEmpty(base, reading))
   }
@@ -201,17 +207,22 @@ export class DecisionEstimates {
   }
 
   #untilFits(decided: Decided): number {
-    const { cost, limit, tick } = decided
+    const { cost, limit, tick, adm } = decided
     const ms = this.#canTrustEpoch(decided) ? this.#single?.untilFits(decided) : undefined
     if (ms !== undefined) return ms
     const then = this.#readingOf(decided)
     const exact = this.#exactly(decided, (base) => this.#cellEstimates.untilFits(base, cost, limit, then))
-    return exact ?? this.#cellEstimates.untilGone(tick, then)
+    return exact ?? this.#cellEstimates.untilGone(tick, then, adm)
   }
 
   /** Milliseconds from the decision to the end of the block that refused it; 0 if no block did. */
   #blockedMs({ adm, until, at }: Decided): number {
-    return (adm & COUNT) === BLOCKED && until !== undefined ? this.#algorithm.until.wholeMs(until, at) : 0
+    return this.#isBlocked(adm) && until !== undefined ? this.#algorithm.until.wholeMs(until, at) : 0
+  }
+
+  #isBlocked(adm: number): boolean {
+    const { blockMask } = this.#algorithm
+    return (adm & blockMask) === blockMask
   }
 
   #readingOf({ at }: Decided): Reading {
@@ -241,15 +252,21 @@ export class DecisionEstimates {
 const NEARLY_WHOLE = 1 - 2 ** -10
 
 /** Whether a decision at `nowMs` that keeps the reading `at` must keep details, too. */
-export const needsDetails = (at: number, nowMs: number, adm: number): boolean =>
-  (adm & COUNT) === BLOCKED || nowMs - at > NEARLY_WHOLE
+export const needsDetails = (at: number, nowMs: number, adm: number, blockMask: number): boolean =>
+  (adm & blockMask) === blockMask || nowMs - at > NEARLY_WHOLE
 
 /**
  * Keeps the exact reading if it is needed, and the end of the block that refused: the word may have changed
  * when a figure is read.
  */
-export function keepDetails(made: InlineDecision, at: number, nowMs: number, until: number): void {
-  const isBlocked = isRefusal(made.outcome) && (made.adm & COUNT) === BLOCKED
+export function keepDetails(
+  made: InlineDecision,
+  at: number,
+  nowMs: number,
+  until: number,
+  blockMask: number,
+): void {
+  const isBlocked = isRefusal(made.outcome) && (made.adm & blockMask) === blockMask
   if (isBlocked) made.keep({ until, at: nowMs })
   else if (nowMs - at > NEARLY_WHOLE) made.keep({ at: nowMs })
 }

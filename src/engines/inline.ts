@@ -5,7 +5,7 @@ import { FiguresDemand } from '../core/figures-demand.js'
 import type { Reading } from '../core/reading.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
-import { HEADER, NAMES_AT } from '../memory/layout.js'
+import { BLOCKED, HEADER, NAMES_AT } from '../memory/layout.js'
 import { changeLimit, type PresentRule } from '../memory/limit.js'
 import { readStatistics } from '../memory/statistics.js'
 import type { Table } from '../memory/table.js'
@@ -205,12 +205,13 @@ export class InlineEngine implements Engine<InlineDecision> {
   #decisionOf(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): InlineDecision {
     const { way } = this
     if (way < 0) return this.#newKeyDecisionOf(lo, hi, cost, limit, outcome)
-    const { chargedTick, chargedStamp, lastAdm } = this.#algorithm
+    const { chargedTick, chargedStamp, lastAdm, blockMask } = this.#algorithm
     const { nowMs } = this.reading
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
-    if (needsDetails(at, nowMs, lastAdm)) keepDetails(made, at, nowMs, this.#algorithm.lastUntil)
+    if (needsDetails(at, nowMs, lastAdm, blockMask))
+      keepDetails(made, at, nowMs, this.#algorithm.lastUntil, blockMask)
     return made
   }
 
@@ -220,12 +221,13 @@ export class InlineEngine implements Engine<InlineDecision> {
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
-    if (status >= STATUS.FIGURES || needsDetails(at, nowMs, lastAdm)) this.#complete(made, single, at, nowMs)
+    if (status >= STATUS.FIGURES || needsDetails(at, nowMs, lastAdm, BLOCKED))
+      this.#complete(made, single, at, nowMs)
     return made
   }
 
   #complete(made: InlineDecision, single: NativeSingle, at: number, nowMs: number): void {
-    keepDetails(made, at, nowMs, single.lastUntil)
+    keepDetails(made, at, nowMs, single.lastUntil, BLOCKED)
     if (single.status >= STATUS.FIGURES) single.giveFigures(made)
   }
 
@@ -276,7 +278,6 @@ export class InlineEngine implements Engine<InlineDecision> {
         if (!this.#views.present.insertion.insert(lo, hi)) return this.#decideWithoutRoom()
       } else {
         const algorithm = this.#algorithm
-        algorithm.enter(algorithm.base(way), this.reading)
         const found = algorithm.decide(way, lo, hi, cost, limit, this.reading)
         if (found !== GONE) return this.#finish(way, found, lo, hi, cost)
       }
@@ -336,8 +337,14 @@ export class InlineEngine implements Engine<InlineDecision> {
     return answer >= 0 ? answer : this.#views.usage(lo, hi, lastMs)
   }
 
+  /** The receipt of the last charge. */
+  get lastReceipt(): number {
+    const { chargedStamp, chargedTick, lastAdm } = this.#algorithm
+    return this.#algorithm.receipt(chargedStamp, lastAdm, chargedTick, this.reading.nowMs)
+  }
+
   /** Where the last decision charged, and what it left. */
-  get last(): Pick<Algorithm, 'chargedTick' | 'chargedStamp' | 'lastAdm' | 'lastUntil'> {
+  get last(): Pick<Algorithm, 'chargedTick' | 'lastAdm' | 'lastUntil'> {
     return this.#algorithm
   }
 

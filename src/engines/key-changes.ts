@@ -1,4 +1,4 @@
-import { type CellAdjustments, GONE } from '../algorithms/algorithm.js'
+import { type CellAdjustments, type Charge, GONE } from '../algorithms/algorithm.js'
 import { type InlineDecision, Outcome } from '../core/decision.js'
 import { count } from '../memory/counters.js'
 import { ADM, CONVERTING, HASH, HEADER, HI, LIVE, NAMES_AT, STATE } from '../memory/layout.js'
@@ -33,16 +33,15 @@ export class KeyChanges {
   /** The same by the last reading of the clock, for a decision that has a charge: another rule has refused. */
   takeBack(decision: InlineDecision, units = decision.cost): number {
     decision.giveBack()
-    return this.takeBackFrom(decision.way, decision.tick, units, decision.stamp)
+    return this.takeBackFrom(decision.way, decision, units)
   }
 
   /**
-   * Gives back a charge of `cost` units or a part of a larger one, by the place and the stamp of the charge.
-   * Returns how many units.
+   * Gives back a charge of `cost` units or a part of a larger one. Returns how many units.
    */
-  giveBackFrom(way: number, tick: number, cost: number, stamp: number): number {
+  giveBackFrom(way: number, charge: Charge, cost: number): number {
     this.#views.reading.take()
-    return this.takeBackFrom(way, tick, cost, stamp)
+    return this.takeBackFrom(way, charge, cost)
   }
 
   /**
@@ -50,7 +49,7 @@ export class KeyChanges {
    * cell of another record gives back by that record. A charge of an earlier record than the cell's is in no
    * bucket that counts: nothing is given back.
    */
-  takeBackFrom(way: number, tick: number, cost: number, stamp: number): number {
+  takeBackFrom(way: number, charge: Charge, cost: number): number {
     this.#views.refresh()
     const { present } = this.#views
     const base = present.algorithm.base(way)
@@ -58,20 +57,23 @@ export class KeyChanges {
     const isOwn = (name & ~HASH) === present.arena.shape.record
     const view = isOwn ? present : present.conversion?.ownView(base, name)
     if (view === undefined || (name & CONVERTING) !== 0) return 0
-    view.algorithm.enter(base, view.reading)
-    return view.algorithm.adjustments.giveBack(way, tick, cost, stamp) ? cost : 0
+    return view.algorithm.adjustments.giveBack(way, charge, cost, view.reading) ? cost : 0
   }
 
   /** Takes up to `most` units out of the key's counts, the oldest first. Returns how many. */
   refund(lo: number, hi: number, most: number): number {
     const capped = Math.min(most, Number.MAX_SAFE_INTEGER)
-    return this.#changeExisting(lo, hi, 0, (way) => this.#adjustments.refund(way, lo, hi, capped))
+    return this.#changeExisting(lo, hi, 0, (way) =>
+      this.#adjustments.refund(way, lo, hi, capped, this.#views.reading),
+    )
   }
 
   /** Charges `cost` units, at most `COUNT`, also beyond the limit. False: there is no room for the key. */
   penalize(lo: number, hi: number, cost: number): boolean {
     if (cost === 0) return true
-    return this.#changeOrInsert(lo, hi, (way) => this.#adjustments.penalize(way, lo, hi, cost))
+    return this.#changeOrInsert(lo, hi, (way) =>
+      this.#adjustments.penalize(way, lo, hi, cost, this.#views.reading),
+    )
   }
 
   /**
@@ -85,7 +87,7 @@ export class KeyChanges {
 
   /** Charges a refusal on the key's way, whose tick is the clock's. False: the way has another key. */
   penalizeWay(way: number, lo: number, hi: number, cost: number): boolean {
-    return this.#adjustments.penalize(way, lo, hi, cost) === true
+    return this.#adjustments.penalize(way, lo, hi, cost, this.#views.reading) === true
   }
 
   get #adjustments(): CellAdjustments {
@@ -154,14 +156,13 @@ export class KeyChanges {
         if (conversion.convert(way) || this.#views.refresh()) continue
         return
       }
-      algorithm.enter(base, reading)
-      if (algorithm.adjustments.refund(way, lo, hi, Number.MAX_SAFE_INTEGER) === GONE) continue
+      if (algorithm.adjustments.refund(way, lo, hi, Number.MAX_SAFE_INTEGER, reading) === GONE) continue
       if (algorithm.adjustments.unblock(way, lo, hi, reading) !== GONE) return
     }
   }
 
   /**
-   * Runs `change` on the key's way, whose tick has been moved to the clock's, until it runs while the way is
+   * Runs `change` on the key's way until it runs while the way is
    * the key's. Returns its result, or `absent` if the key has no way.
    */
   #changeExisting<T>(lo: number, hi: number, absent: T, change: (way: number) => T | typeof GONE): T {
@@ -169,8 +170,6 @@ export class KeyChanges {
     for (;;) {
       const way = this.#views.findLive(lo, hi)
       if (way < 0) return absent
-      const { algorithm, reading } = this.#views.present
-      algorithm.enter(algorithm.base(way), reading)
       const changed = change(way)
       if (changed !== GONE) return changed
     }

@@ -17,7 +17,7 @@ import { NativeRequestServer } from '../native/request-server.js'
 import { InlineEngine } from './inline.js'
 import { lastFigures } from './last-decision.js'
 import { writeDecision } from './pool-decision.js'
-import { RequestHandler } from './request-handler.js'
+import { chargeIn, RequestHandler } from './request-handler.js'
 import type { RingMemory } from './ring-transport.js'
 
 /** Handles the requests of a ring by one rule. */
@@ -74,8 +74,7 @@ export class OneRuleHandler extends RequestHandler {
 
   protected giveBack(slot: number, units: number): number {
     const { words } = this.memory
-    const [way, tick, stamp] = [words[slot + WAY]!, words[slot + CHARGED_TICK]!, words[slot + REFUNDS]!]
-    return this.engine.changes.giveBackFrom(way, tick, units, stamp)
+    return this.engine.changes.giveBackFrom(words[slot + WAY]!, chargeIn(words, slot), units)
   }
 
   /** Before the rule is read: see "The reading" in `algorithms/conversion.ts`. */
@@ -99,7 +98,7 @@ export class OneRuleHandler extends RequestHandler {
     words[slot + OUTCOME] = outcome
     words[slot + WAY] = engine.way
     words[slot + CHARGED_TICK] = engine.last.chargedTick
-    words[slot + REFUNDS] = engine.last.chargedStamp
+    words[slot + REFUNDS] = engine.lastReceipt
     const { remaining, retryAfterMs, resetMs } = lastFigures(engine, lo, hi, cost, limit, outcome)
     words[slot + REMAINING] = remaining
     const double = slot >>> 1

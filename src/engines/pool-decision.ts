@@ -84,7 +84,7 @@ export function writeDecision({ words, doubles }: RingMemory, slot: number, deci
   words[slot + OUTCOME] = decision.outcome
   words[slot + WAY] = decision.way
   words[slot + CHARGED_TICK] = decision.tick
-  words[slot + REFUNDS] = decision.stamp
+  words[slot + REFUNDS] = decision.receipt
   words[slot + REMAINING] = decision.remaining
   doubles[double + RETRY_AFTER_MS] = (decision.shadow ?? decision).retryAfterMs
   doubles[double + RESET_MS] = decision.resetMs
@@ -108,7 +108,7 @@ export class PoolDecision implements Decision {
   readonly #cost: number
   readonly #way: number
   readonly #tick: number
-  readonly #stamp: number
+  readonly #receipt: number
   /** How long the request is refused, or would have been by a rule with the option `shadow`. */
   readonly #refusedMs: number
   #outcome: Outcome
@@ -132,7 +132,7 @@ export class PoolDecision implements Decision {
     this.#cost = words[request + COST]!
     this.#way = words[own + WAY]!
     this.#tick = words[own + CHARGED_TICK]!
-    this.#stamp = words[own + REFUNDS]!
+    this.#receipt = words[own + REFUNDS]!
     this.#outcome = outcome
   }
 
@@ -167,8 +167,8 @@ export class PoolDecision implements Decision {
   }
 
   /** @internal */
-  get stamp(): number {
-    return this.#stamp
+  get receipt(): number {
+    return this.#receipt
   }
 
   /** @internal */

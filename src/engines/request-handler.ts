@@ -1,8 +1,10 @@
+import type { Charge } from '../algorithms/algorithm.js'
 import {
   CHARGED_TICK,
   COST,
   EACH,
   HI,
+  LIMIT,
   LO,
   NUMBER,
   OP,
@@ -22,6 +24,13 @@ import { AREAS, type Area, type RingMemory } from './ring-transport.js'
  * do.
  */
 const REQUESTS_PER_READING = 16
+
+/** The charge in a slot. */
+export const chargeIn = (words: Int32Array, slot: number): Charge => ({
+  tick: words[slot + CHARGED_TICK]!,
+  receipt: words[slot + REFUNDS]!,
+  limit: words[slot + LIMIT]!,
+})
 
 /**
  * Handles the requests of a ring. Each subclass handles those whose replies depend on the number of rules. A

@@ -88,7 +88,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   /** The limit of CHECK_WITHIN, ATTEMPT and PEEK, if the call has one. */
   limit: CallLimit | undefined = undefined
   /** By the index of the rule: the charge to give back, or undefined. */
-  #charges: readonly (Charge | undefined)[] | undefined = undefined
+  #charges: readonly (PartCharge | undefined)[] | undefined = undefined
   protected isSent = false
 
   constructor(engine: DecidingEngine, op: Op, lo: number, hi: number, cost: number) {
@@ -151,13 +151,13 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
 }
 
 /** The charge of one rule, and the units of it to give back. */
-interface Charge {
+interface PartCharge {
   readonly part: PoolDecision
   readonly units: number
 }
 
 /** The charge of one rule, with the units to give back for `cost`; undefined if there are none. */
-function chargeOf(part: PoolPart, cost: number): Charge | undefined {
+function chargeOf(part: PoolPart, cost: number): PartCharge | undefined {
   if (part.outcome !== Outcome.CHARGED) return undefined
   if (part instanceof PoolDecision) return { part, units: cost }
   const units = part.unitsOf(cost)
@@ -165,12 +165,13 @@ function chargeOf(part: PoolPart, cost: number): Charge | undefined {
 }
 
 /** Writes the place of a charge, if there is one. */
-function writeCharge(words: Int32Array, slot: number, charge: Charge | undefined): void {
+function writeCharge(words: Int32Array, slot: number, charge: PartCharge | undefined): void {
   words[slot + OUTCOME] = charge === undefined ? Outcome.UNCOUNTED : Outcome.CHARGED
   if (charge === undefined) return
   const { part, units } = charge
   words[slot + UNITS] = units
   words[slot + WAY] = part.way
   words[slot + CHARGED_TICK] = part.tick
-  words[slot + REFUNDS] = part.stamp
+  words[slot + REFUNDS] = part.receipt
+  words[slot + LIMIT] = part.limit
 }

@@ -1,3 +1,4 @@
+import type { Charge } from '../algorithms/algorithm.js'
 import type { Clock } from '../core/clock.js'
 import type { Reading } from '../core/reading.js'
 import type { RulePart } from '../core/rules-decision.js'
@@ -12,8 +13,8 @@ import { UnitEngine } from './unit-engine.js'
 export interface RuleChanges extends Changes {
   /** Gives back the charge of a decision or `units` of it, by the last reading of the clock. */
   takeBack(decision: RulePart, units?: number): number
-  /** The same by the place and the stamp of the charge. */
-  takeBackFrom(way: number, tick: number, cost: number, stamp: number): number
+  /** The same by the charge on this way. */
+  takeBackFrom(way: number, charge: Charge, cost: number): number
 }
 
 /**

@@ -3,19 +3,10 @@ import { type InlineDecision, Outcome } from '../core/decision.js'
 import type { RulesDecision } from '../core/rules-decision.js'
 import { countedOf } from '../core/unit-decision.js'
 import type { RuleMemory } from '../memory/arenas.js'
-import {
-  CHARGED_TICK,
-  LIMIT,
-  OUTCOME,
-  REFUNDS,
-  REFUSING,
-  RULE_LIMIT,
-  UNITS,
-  WAY,
-} from '../memory/request-ring.js'
+import { LIMIT, OUTCOME, REFUSING, RULE_LIMIT, UNITS, WAY } from '../memory/request-ring.js'
 import { unitIn } from '../memory/unit.js'
 import { writeDecision } from './pool-decision.js'
-import { RequestHandler } from './request-handler.js'
+import { chargeIn, RequestHandler } from './request-handler.js'
 import { type RingMemory, slotOfRule } from './ring-transport.js'
 import { hasUnit } from './rule-engine.js'
 import { NO_LIMITS, RulesEngine } from './rules-engine.js'
@@ -61,8 +52,10 @@ export class RulesHandler extends RequestHandler {
     for (const [i, { changes }] of this.engine.engines.entries()) {
       const own = slotOfRule(slot, i)
       if (words[own + OUTCOME] !== Outcome.CHARGED) continue
-      const [way, tick, stamp] = [words[own + WAY]!, words[own + CHARGED_TICK]!, words[own + REFUNDS]!]
-      most = Math.max(most, changes.takeBackFrom(way, tick, words[own + UNITS]!, stamp))
+      most = Math.max(
+        most,
+        changes.takeBackFrom(words[own + WAY]!, chargeIn(words, own), words[own + UNITS]!),
+      )
     }
     return most
   }

@@ -1,3 +1,4 @@
+import type { Charge } from '../algorithms/algorithm.js'
 import { type InlineDecision, Outcome } from '../core/decision.js'
 import type { Reading } from '../core/reading.js'
 import { UnitDecision } from '../core/unit-decision.js'
@@ -179,7 +180,7 @@ export class UnitChanges implements Changes {
   }
 
   /** `units` are whole units. Returns a quantity. */
-  takeBackFrom(way: number, tick: number, units: number, stamp: number): number {
-    return this.#counting.takeBackFrom(way, tick, units, stamp) * this.#unit
+  takeBackFrom(way: number, charge: Charge, units: number): number {
+    return this.#counting.takeBackFrom(way, charge, units) * this.#unit
   }
 }

@@ -124,8 +124,9 @@ export class Views implements CellViews {
     // The total errs high, so a cost that fits with it needs no sum.
     const fits =
       cost === 0 ||
-      (way === found && algorithm.mostUsed(algorithm.lastAdm) + cost <= limit) ||
-      algorithm.estimates.used(algorithm.base(way), reading) + cost <= limit
+      (way === found &&
+        algorithm.mostUsed(algorithm.lastAdm, algorithm.chargedTick, reading, limit) + cost <= limit) ||
+      algorithm.estimates.used(algorithm.base(way), reading, limit) + cost <= limit
     if (way === found && !table.isLive(way, lo, hi)) return Outcome.OUTDATED
     return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
@@ -169,4 +170,4 @@ export class Views implements CellViews {
 }
 
 const ticksOf = ({ shape }: Arena): Ticks =>
-  new Ticks(shape.windowMs, shape.buckets, shape.modulus, shape.shift)
+  new Ticks(shape.windowMs, shape.buckets, shape.modulus, shape.shift, shape.offsetMs)

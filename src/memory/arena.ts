@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto'
 import { MillraceError } from '../core/errors.js'
-import { MAX_BUCKETS, type Rule } from '../core/rule.js'
+import { MAX_BUCKETS } from '../core/granularity.js'
+import type { Rule } from '../core/rule.js'
 import {
   COUNT_REFUSED,
   HEADER,
@@ -19,7 +20,7 @@ import {
   shapeFor,
   sumsFor,
 } from './layout.js'
-import { arenaBy, currentWord, isCurrent, readRecord, recordIn, writeRecord } from './records.js'
+import { arenaBy, chosenOf, currentWord, isCurrent, readRecord, recordIn, writeRecord } from './records.js'
 import { load, read, store, type Words, write } from './words.js'
 
 /** The shared memory of one rule, the values of its header, and one of its records. */
@@ -31,6 +32,8 @@ export interface Arena {
   readonly originMs: number
   readonly edge: Rule['edge']
   readonly algorithm: Rule['algorithm']
+  readonly align: Rule['align']
+  readonly rate?: Rule['rate'] | undefined
   readonly onFull: OnFull
   /** Whether refusals of the rule are charged. */
   readonly countRefused: boolean
@@ -56,8 +59,7 @@ export function createArena(
   const buffer = allocate(shape.words, maxKeys)
   const words = new Int32Array(buffer, 0, shape.words)
   writeHeader(words, shape, rule, onFull, originMs)
-  const { edge, algorithm } = rule
-  return { buffer, words, shape, originMs, edge, algorithm, onFull, ...flagsOf(flagsFor(rule)) }
+  return { buffer, words, shape, originMs, ...chosenOf(rule), onFull, ...flagsOf(flagsFor(rule)) }
 }
 
 /** Whether the rule charges or allows what it refuses. Then TypeScript handles refusals, not the addon. */
@@ -74,11 +76,11 @@ export const flagsOf = (flags: number): Pick<Arena, 'countRefused' | 'shadow'> =
 
 /** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` if it has more than {@link MAX_WORDS} words */
 export function shapeOf(
-  { windowMs, buckets, rangeSum }: Rule,
+  rule: Rule,
   maxKeys: number,
-  sums: Sums = sumsFor(buckets, rangeSum),
+  sums: Sums = sumsFor(rule.buckets, rule.rangeSum, rule.algorithm),
 ): Shape {
-  const shape = shapeFor(windowMs, buckets, setsFor(maxKeys), sums)
+  const shape = shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys), sums, rule)
   if (shape.words > MAX_WORDS) throw tooLargeError(shape.words, maxKeys)
   return shape
 }
@@ -157,13 +159,12 @@ export function arenaIn(
   ) {
     throw invalid('an arena of Millrace with a valid header')
   }
-  const shape = shapeFor(first.windowMs, buckets, sets, sums)
+  const shape = shapeFor(first.windowMs, buckets, sets, sums, first)
   if (bytes < 4 * shape.words) {
     throw invalid(`${4 * (from + shape.words)} bytes for its shape`, `${buffer.byteLength} bytes`)
   }
   const words = new Int32Array(buffer, 4 * from, shape.words)
-  const { edge, algorithm } = first
-  const arena = { buffer, words, shape, originMs, edge, algorithm, onFull, ...flagsOf(flags) }
+  const arena = { buffer, words, shape, originMs, ...chosenOf(first), onFull, ...flagsOf(flags) }
   const present = arenaBy(arena, recordIn(current))
   if (present === undefined) throw invalid('an arena of Millrace with valid records')
   return present

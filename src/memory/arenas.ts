@@ -5,7 +5,7 @@
  * its statistics, the count of changed limits, the time of a file.
  */
 import type { MillraceError } from '../core/errors.js'
-import { MOST_RULES, type Rules } from '../core/rule.js'
+import { MOST_RULES, type Rules, type RuleWindow } from '../core/rule.js'
 import {
   type Arena,
   allocate,
@@ -19,7 +19,7 @@ import {
 } from './arena.js'
 import { HEADER, type OnFull, type Shape } from './layout.js'
 import { announceChange, changeLimit } from './limit.js'
-import { changeRecord, type RecordedRule } from './records.js'
+import { changeRecord, chosenOf } from './records.js'
 import { hasValidUnit, writeUnit } from './unit.js'
 import { read, type Words, write } from './words.js'
 
@@ -62,8 +62,7 @@ export function createArenas(rules: Rules, maxKeys: number, onFull: OnFull, orig
   const arenas = rules.map((rule, i): Arena => {
     const shape = shapes[i]!
     const own = new Int32Array(buffer, 4 * starts[i]!, shape.words)
-    const { edge, algorithm } = rule
-    return { buffer, words: own, shape, originMs, edge, algorithm, onFull, ...flagsOf(flagsFor(rule)) }
+    return { buffer, words: own, shape, originMs, ...chosenOf(rule), onFull, ...flagsOf(flagsFor(rule)) }
   })
   writeHeaders(
     arenas.map((arena) => arena.words),
@@ -73,6 +72,13 @@ export function createArenas(rules: Rules, maxKeys: number, onFull: OnFull, orig
     originMs,
   )
   return arenas as unknown as Arenas
+}
+
+/** The rules with windows that begin by another clock, which is `offsetMs` ahead of the limiter's. */
+export function alignedTo(offsetMs: number, rules: Rules): Rules {
+  const wholeMs = Math.round(offsetMs) // so that windows begin at whole milliseconds of the limiter's clock
+  const aligned = rules.map((rule) => (rule.align === 'clock' ? { ...rule, offsetMs: wholeMs } : rule))
+  return aligned as unknown as Rules
 }
 
 /** Writes the headers of arenas whose other words are all 0. */
@@ -144,7 +150,7 @@ export function wordsOf(arenas: Arenas): number {
 export function changeWindowOf(
   arenas: Arenas,
   rule: number,
-  window: Pick<RecordedRule, 'windowMs' | 'buckets'>,
+  window: RuleWindow,
   limit: number | undefined,
   nowMs: number,
 ): void {

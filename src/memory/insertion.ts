@@ -29,20 +29,31 @@ export interface Cells {
   isPast(base: number, tick: number, reading: Reading): boolean
   /** Gives a way that was never used its first tick. */
   begin(base: number, reading: Reading): void
-  /** The units that count at most, by the admission word `v` alone. More than any limit if it is blocked. */
-  mostUsed(v: number): number
-  /** The payload of `v` that the next key takes over: the counts of the cell, without its block. */
-  inherited(v: number, isExpired: boolean): number
+  /**
+   * The units that count at most, by the admission word `v` and the tick. By the present limit, without one.
+   * More than any limit if the word has all bits of `blockMask`.
+   */
+  mostUsed(v: number, tick: number, reading: Reading, limit?: number): number
+  /** Whether nothing counts in the cell, by its words alone. */
+  isEmpty(v: number, tick: number): boolean
+  /**
+   * The payload of `v` that the next key takes over: the counts of the cell, without its block. `isOther`: they
+   * are by another record.
+   */
+  inherited(v: number, isExpired: boolean, isOther: boolean): number
   /** Whether the cell is blocked by its admission word `v`, and the block has not ended. */
   isBlocked(base: number, v: number, nowMs: number): boolean
   /** Milliseconds until the block of a blocked cell ends. */
   blockedMs(base: number, nowMs: number): number
-  /** Brings a cell's tick to the reading. */
-  enter(base: number, reading: Reading): void
+  /**
+   * Brings the tick of a NAMED cell to the reading, and makes it LIVE. Returns false if its admission word is
+   * not `named` any more.
+   */
+  promote(base: number, named: number, reading: Reading): boolean
   /** Counts the epochs that cells get from operations other than decisions. */
   readonly epochs: { count(base: number): void }
-  /** Charges counts that a cell had by another record. @see Algorithm.carry */
-  carry(base: number, units: number): void
+  /** Charges the counts of a claimed cell of another record: by this one its cell counts nothing. */
+  carryOver(base: number, payload: number, reading: Reading): void
 }
 
 /** The cells that count by other records. There are none before the first change of the window. */
@@ -160,9 +171,7 @@ export class Insertion {
     if (named !== undefined && this.#isOnly(way, named, lo, hi)) {
       const base = this.#table.base(way)
       this.#reading.take() // after the scan: see "Why settle"
-      this.#cells.enter(base, this.#reading)
-      const isLive = compareExchange(this.#words, base + ADM, named, (named & ~STATE) | LIVE) === named
-      if (isLive) add(this.#words, HEADER.KEYS, 1)
+      if (this.#cells.promote(base, named, this.#reading)) add(this.#words, HEADER.KEYS, 1)
     }
     return true
   }
@@ -231,9 +240,9 @@ export class Insertion {
           blocked++
           continue
         }
-        const total = this.#cells.mostUsed(v)
         const tick = read(this.#words, base + TICK) // plain: the claim checks again
-        const isEmpty = total === 0 && this.#cells.isPast(base, tick, this.#reading)
+        const total = this.#cells.mostUsed(v, tick, this.#reading)
+        const isEmpty = this.#cells.isEmpty(v, tick) && this.#cells.isPast(base, tick, this.#reading)
         if (state === FREE || isEmpty || this.#isExpired(base, tick)) {
           empties++
           if (empty < 0 || state === FREE) empty = i
@@ -322,9 +331,10 @@ export class Insertion {
     const isOther = this.#others?.isOther(base) === true
     const expired = this.#isExpired(base, tick)
     if (isOther && !expired && (v & STATE) === LIVE) return undefined // to be converted first
-    const payload = this.#cells.inherited(v, expired)
+    const payload = this.#cells.inherited(v, expired, isOther)
     const wasLive = (v & STATE) === LIVE
-    const stillCounts = wasLive && (payload > 0 || !this.#cells.isPast(base, tick, this.#reading))
+    const isEmpty = this.#cells.isEmpty(v, tick) && this.#cells.isPast(base, tick, this.#reading)
+    const stillCounts = wasLive && !expired && !isEmpty
     if (stillCounts && this.#onFull !== 'evict') return undefined // its key came back meanwhile
     if (this.#isOutdated()) return undefined // after the reading: see `algorithms/conversion.ts`
 
@@ -348,7 +358,7 @@ export class Insertion {
     if (read(words, NAMES_AT + way) === 0) this.#cells.begin(base, this.#reading)
     write(words, base + HI, hi | this.#record) // plain: the store of NAMED publishes both
     write(words, NAMES_AT + way, lo)
-    if (isOther) this.#carry(base, payload)
+    if (isOther) this.#cells.carryOver(base, payload, this.#reading)
     const named = (mine & ~STATE) | NAMED
     store(words, base + ADM, named)
     add(words, HEADER.CLAIMING, -1)
@@ -360,12 +370,6 @@ export class Insertion {
     if (wasLive) count(this.#words, HEADER.EVICTED, 1)
     if (stillCounts) count(this.#words, HEADER.EVICTED_LIVE, 1)
     if (isBlocked) count(this.#words, HEADER.BLOCKS_EVICTED, 1)
-  }
-
-  /** Keeps the counts of a claimed cell of another record: its buckets count nothing by this one. */
-  #carry(base: number, units: number): void {
-    this.#cells.enter(base, this.#reading)
-    if (units > 0) this.#cells.carry(base, units)
   }
 
   /**

@@ -66,11 +66,16 @@
  * word of a way is written by compare-exchange, or by an atomic addition to its extra words. There are two
  * exceptions: the note, and the first TICK of a way (`algorithms/sliding-window.ts`, `memory/insertion.ts`).
  */
-import { type AlgorithmName, MAX_BUCKETS, MOST_LINEAR } from '../core/rule.js'
+import { MAX_BUCKETS } from '../core/granularity.js'
+import { MOST_LINEAR } from '../core/rule.js'
+import type { AlgorithmName } from '../core/rule-algorithms.js'
+import { cellSizeFor, hasWordCells, type Sums } from './cell-size.js'
+
+export { BLOCK, BLOCK_BITS, EXTRA_WORDS, LAPS, MOST_BLOCKS, SUMS, type Sums } from './cell-size.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes if a word changes its place or its meaning. */
-export const LAYOUT_VERSION = 6
+export const LAYOUT_VERSION = 7
 
 export const HEADER = {
   MAGIC: 0,
@@ -173,12 +178,30 @@ export const RECORD = {
   EDGE: 4,
   /** An index into `ALGORITHMS`. */
   ALGORITHM: 5,
+  /** The time units in the window, for algorithms that count in a word of time; otherwise 0. */
+  UNITS: 6,
+  /** An index into `ALIGNS`. */
+  ALIGN: 7,
+  /** Added to each reading, so that ticks begin at UTC, in milliseconds, a double: words 8 and 9. */
+  OFFSET_MS: 8,
+  /** The options `limit` and `burst` of a rule that has a burst; otherwise 0. */
+  RATE_LIMIT: 10,
+  RATE_BURST: 11,
 } as const
-export const RECORD_WORDS = 8
+export const RECORD_WORDS = 16
 /** A record is never used again, so a rule can have this many windows in its life. */
 export const MOST_RECORDS = 64
 
-export const ALGORITHMS = ['sliding-window', 'sliding-counter'] as const satisfies readonly AlgorithmName[]
+/** Their order is part of the layout. */
+export const ALGORITHMS = [
+  'sliding-window',
+  'sliding-counter',
+  'fixed-window',
+  'token-bucket',
+  'leaky-bucket',
+] as const satisfies readonly AlgorithmName[]
+/** How the windows of a rule begin; 'none': they slide. */
+export const ALIGNS = ['none', 'clock', 'first'] as const
 export const EDGES = ['strict', 'smooth'] as const
 export const ON_FULL = ['evict', 'deny', 'allow'] as const
 /**
@@ -186,10 +209,6 @@ export const ON_FULL = ['evict', 'deny', 'allow'] as const
  * createLimiter}.
  */
 export type OnFull = (typeof ON_FULL)[number]
-
-/** How a window is summed: bucket by bucket, or by one of two structures of nodes. */
-export const SUMS = ['linear', 'blocks', 'fenwick'] as const
-export type Sums = (typeof SUMS)[number]
 
 export const WAYS_PER_SET = 16
 /** How many ways of a key's two sets may be blocked: half of them (`algorithms/block-bound.ts`). */
@@ -236,7 +255,6 @@ export const NO_NOTE = 0
 /** A bucket or a node: lap. */
 export const LAP = 0xff000000 | 0
 export const LAP_SHIFT = 24
-export const LAPS = 256
 /** A bucket or a node: one lap. Adding it wraps around. */
 export const ONE_LAP = 1 << LAP_SHIFT
 /** A bucket: refund mark. */
@@ -248,16 +266,11 @@ export const refundsOf = (bucket: number): number => (bucket >>> 22) & 3
 
 /** A node: count. */
 export const NODE_COUNT = 0xffffff
-/** A block is 64 buckets. A node of block sums counts one block, and one of their second level 64 blocks. */
-export const BLOCK_BITS = 6
-export const BLOCK = 1 << BLOCK_BITS
-
 /** Offsets in the extra words of a way. */
 export const GENERATION = 0
 export const GIVING = 1
 /** GIVING: one thread that gives a bucket mark 1 again. */
 export const ONE_TURN = 1 << 16
-export const EXTRA_WORDS = 2
 
 /** UNTIL and NEWEST count in sixteenths of a second. */
 export const PER_SECOND = 16
@@ -273,6 +286,10 @@ export interface Shape {
   readonly record: number
   /** Added to each tick of the record. */
   readonly shift: number
+  /** Added to each reading of the clock, in milliseconds. */
+  readonly offsetMs: number
+  /** The time units in the window, or 0 (`RECORD.UNITS`). */
+  readonly units: number
   /** The granules of the window for which the cells are made: those of the first record. */
   readonly cellBuckets: number
   /** The fewest and the most granules of a window that the cells can count. */
@@ -315,49 +332,35 @@ const MAX_BLOCK_SUM_BUCKETS = 2 ** 18
  * How a window of `buckets` granules is summed. A small window never has nodes: a node would span more than
  * the window, and could count more than fits into 24 bits.
  */
-export function sumsFor(buckets: number, requested?: Sums): Sums {
-  if (buckets <= MOST_LINEAR) return 'linear'
+export function sumsFor(buckets: number, requested?: Sums, algorithm?: AlgorithmName): Sums {
+  if (buckets <= MOST_LINEAR || (algorithm !== undefined && hasWordCells(algorithm))) return 'linear'
   return requested ?? (buckets > MAX_BLOCK_SUM_BUCKETS ? 'fenwick' : 'blocks')
 }
 
-/** Block sums of more blocks than this (a window of 4,096 buckets) have two levels. */
-export const MOST_BLOCKS = 64
-
-/**
- * The shape of an arena, by its first record. With nodes, the ring is a multiple of the span of its largest blocks, and at least
- * one such span longer than the window. So all that a block counted in its last lap has left the window when
- * it takes the next lap.
- */
-export function shapeFor(windowMs: number, buckets: number, sets: number, sums: Sums = 'linear'): Shape {
-  const hasUpper = sums === 'blocks' && buckets > MOST_BLOCKS * BLOCK
-  const span = sums === 'linear' ? 1 : hasUpper ? BLOCK * BLOCK : BLOCK
-  const ring = sums === 'linear' ? buckets + 1 : (Math.ceil((buckets + 1) / span) + 1) * span
-  const blocks = sums === 'linear' ? 0 : ring / BLOCK
-  const upper = hasUpper ? ring / span : 0
-  const ways = sets * WAYS_PER_SET
-  const wayWords = BUCKETS + ring + blocks + upper
-  const waysAt = NAMES_AT + ways
-  const modulus = Math.floor(2 ** 32 / (LAPS * ring)) * LAPS * ring
-  const extraAt = waysAt + ways * wayWords
-  const extraWords = EXTRA_WORDS
-  const words = extraAt + ways * extraWords
-  const time = { windowMs, buckets, record: 0, shift: 0, cellBuckets: buckets }
-  const limits = {
-    leastBuckets: leastBuckets(buckets, sums, hasUpper),
-    mostBuckets: ring - (blocks && span) - 1,
-  }
-  const counts = { ...time, ...limits, sums, ring, blocks, upper, modulus, sets, ways }
-  return { ...counts, wayWords, waysAt, extraAt, extraWords, words }
+/** What a shape needs to know of a rule beside its window. */
+export interface CellRule {
+  readonly algorithm: AlgorithmName
+  readonly units: number
+  readonly offsetMs: number
 }
+const SLIDING: CellRule = { algorithm: 'sliding-window', units: 0, offsetMs: 0 }
 
-/**
- * The fewest granules of a window that the nodes of such cells can count: no node may span more than three
- * windows, or it could count more than fits into 24 bits. The largest node of a Fenwick tree spans the ring.
- */
-function leastBuckets(cellBuckets: number, sums: Sums, hasUpper: boolean): number {
-  if (sums === 'linear') return 1
-  if (sums === 'fenwick') return Math.max(MOST_LINEAR + 1, Math.ceil(cellBuckets / 2))
-  return hasUpper ? MOST_BLOCKS * BLOCK + 1 : MOST_LINEAR + 1
+/** The shape of an arena, by its first record. */
+export function shapeFor(
+  windowMs: number,
+  buckets: number,
+  sets: number,
+  sums: Sums = 'linear',
+  { algorithm, units, offsetMs }: CellRule = SLIDING,
+): Shape {
+  const { words: cellWords, extraWords, ...sizes } = cellSizeFor(algorithm, buckets, sums)
+  const ways = sets * WAYS_PER_SET
+  const wayWords = BUCKETS + cellWords
+  const waysAt = NAMES_AT + ways
+  const extraAt = waysAt + ways * wayWords
+  const words = extraAt + ways * extraWords
+  const time = { windowMs, buckets, record: 0, shift: 0, offsetMs, units, cellBuckets: buckets }
+  return { ...time, ...sizes, sums, sets, ways, wayWords, waysAt, extraAt, extraWords, words }
 }
 
 /** Every key has two sets to choose from. */

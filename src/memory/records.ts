@@ -1,10 +1,12 @@
 import { MillraceError } from '../core/errors.js'
 import { Reading } from '../core/reading.js'
-import { isLimit, MAX_LIMIT, type Rule } from '../core/rule.js'
+import { isLimit, MAX_LIMIT, type Rule, type RuleWindow } from '../core/rule.js'
+import { type AlgorithmName, type Align, MOST_UNITS, type Rate } from '../core/rule-algorithms.js'
 import { Ticks } from '../core/ticks.js'
 import type { Arena } from './arena.js'
 import {
   ALGORITHMS,
+  ALIGNS,
   CURRENT_LIMIT,
   CURRENT_RECORD_SHIFT,
   EDGES,
@@ -29,6 +31,12 @@ export interface RecordedRule {
   readonly buckets: number
   readonly edge: Rule['edge']
   readonly algorithm: Rule['algorithm']
+  /** The time units in the window, or 0. */
+  readonly units: number
+  readonly align: Align
+  readonly offsetMs: number
+  /** The options `limit` and `burst` of a rule with a burst. */
+  readonly rate?: Rate | undefined
 }
 
 /** The rule that holds at present. */
@@ -53,23 +61,53 @@ const isGivenOut = (words: Words, record: number): boolean =>
 /** Writes a record. No other thread uses it yet. */
 export function writeRecord(words: Words, record: number, rule: RecordedRule, shift: number): void {
   const at = recordAt(record)
-  windowsOf(words)[(at + RECORD.WINDOW_MS) / 2] = rule.windowMs
+  const doubles = doublesOf(words)
+  doubles[(at + RECORD.WINDOW_MS) / 2] = rule.windowMs
+  doubles[(at + RECORD.OFFSET_MS) / 2] = rule.offsetMs
   write(words, at + RECORD.BUCKETS, rule.buckets)
   write(words, at + RECORD.SHIFT, shift | 0)
   write(words, at + RECORD.EDGE, EDGES.indexOf(rule.edge))
   write(words, at + RECORD.ALGORITHM, ALGORITHMS.indexOf(rule.algorithm))
+  write(words, at + RECORD.UNITS, rule.units)
+  write(words, at + RECORD.ALIGN, ALIGNS.indexOf(rule.align))
+  write(words, at + RECORD.RATE_LIMIT, rule.rate?.limit ?? 0)
+  write(words, at + RECORD.RATE_BURST, rule.rate?.burst ?? 0)
 }
 
 /** A record's rule, or undefined if the record was never given out, or something else has written to it. */
 export function readRecord(words: Words, record: number): RecordedRule | undefined {
   if (!isGivenOut(words, record)) return undefined
   const at = recordAt(record)
-  const windowMs = windowsOf(words)[(at + RECORD.WINDOW_MS) / 2]!
+  const doubles = doublesOf(words)
+  const windowMs = doubles[(at + RECORD.WINDOW_MS) / 2]!
+  const offsetMs = doubles[(at + RECORD.OFFSET_MS) / 2]!
   const buckets = read(words, at + RECORD.BUCKETS)
   const edge = EDGES[read(words, at + RECORD.EDGE)]
   const algorithm = ALGORITHMS[read(words, at + RECORD.ALGORITHM)]
+  const align = ALIGNS[read(words, at + RECORD.ALIGN)]
+  const units = read(words, at + RECORD.UNITS)
+  const rate = { limit: read(words, at + RECORD.RATE_LIMIT), burst: read(words, at + RECORD.RATE_BURST) }
   if (!isWindow(buckets, windowMs) || edge === undefined || algorithm === undefined) return undefined
-  return { windowMs, buckets, edge, algorithm }
+  if (align === undefined || !Number.isFinite(offsetMs) || !areUnits(units, buckets, algorithm))
+    return undefined
+  if (!(rate.limit === 0 && rate.burst === 0) && !(isLimit(rate.limit) && isLimit(rate.burst)))
+    return undefined
+  return { windowMs, buckets, edge, algorithm, units, align, offsetMs, ...(rate.limit > 0 && { rate }) }
+}
+
+/** What an arena keeps of a rule beside its shape. */
+export const chosenOf = ({ edge, algorithm, align, rate }: Chosen): Chosen => ({
+  edge,
+  algorithm,
+  align,
+  rate,
+})
+type Chosen = Pick<RecordedRule, 'edge' | 'algorithm' | 'align' | 'rate'>
+
+/** Whether a record of this algorithm may have these time units in its window. */
+function areUnits(units: number, buckets: number, algorithm: AlgorithmName): boolean {
+  if (algorithm !== 'token-bucket' && algorithm !== 'leaky-bucket') return units === 0
+  return units >= 1 && units <= MOST_UNITS && units % buckets === 0
 }
 
 /** Whether a rule's window is or was that of any record. */
@@ -89,9 +127,9 @@ export function arenaBy(arena: Arena, record: number): Arena | undefined {
   if (record === arena.shape.record) return arena
   const rule = readRecord(arena.words, record)
   if (rule === undefined || !canHold(arena.shape, rule.buckets)) return undefined
-  const { windowMs, buckets, edge, algorithm } = rule
+  const { windowMs, buckets, units, offsetMs, ...chosen } = rule
   const shift = read(arena.words, recordAt(record) + RECORD.SHIFT) >>> 0
-  return { ...arena, edge, algorithm, shape: { ...arena.shape, windowMs, buckets, record, shift } }
+  return { ...arena, ...chosen, shape: { ...arena.shape, windowMs, buckets, record, shift, units, offsetMs } }
 }
 
 /** The arena as the present record counts. */
@@ -116,14 +154,14 @@ export function canHold({ leastBuckets, mostBuckets }: Shape, buckets: number): 
  */
 export function changeRecord(
   arena: Arena,
-  window: Pick<RecordedRule, 'windowMs' | 'buckets'>,
+  window: RuleWindow,
   ownLimit: number | undefined,
   nowMs: number,
 ): void {
-  const { words, edge, algorithm } = arena
-  const rule = { ...window, edge, algorithm }
-  const { modulus } = arena.shape
-  new Reading({ now: () => nowMs }, new Ticks(rule.windowMs, rule.buckets, modulus)).take() // or it throws
+  const { words } = arena
+  const { modulus, offsetMs } = arena.shape
+  const rule: RecordedRule = { ...chosenOf(arena), offsetMs, ...window }
+  new Reading({ now: () => nowMs }, new Ticks(rule.windowMs, rule.buckets, modulus, 0, offsetMs)).take() // or it throws
   for (;;) {
     const current = load(words, HEADER.CURRENT)
     const present = arenaBy(arena, presentRecord(words, current)) ?? arena
@@ -164,9 +202,9 @@ function presentRecord(words: Words, current: number): number {
 
 /** SHIFT of a record that follows the record of `shape`. */
 function shiftFrom(shape: Shape, { windowMs, buckets }: RecordedRule, nowMs: number): number {
-  const { modulus, ring } = shape
-  const present = new Ticks(shape.windowMs, shape.buckets, modulus, shape.shift)
-  const next = new Ticks(windowMs, buckets, modulus)
+  const { modulus, ring, offsetMs } = shape
+  const present = new Ticks(shape.windowMs, shape.buckets, modulus, shape.shift, offsetMs)
+  const next = new Ticks(windowMs, buckets, modulus, 0, offsetMs)
   const finest = Math.min(present.granuleMs, next.granuleMs)
   const margin = Math.min(Math.ceil(STALL_MS / finest), MOST_STALL_TICKS)
   const goal = Math.floor(present.position(nowMs)) + shape.shift + 4 * ring + margin
@@ -176,7 +214,7 @@ function shiftFrom(shape: Shape, { windowMs, buckets }: RecordedRule, nowMs: num
 const recordAt = (record: number): number => RECORDS_AT + record * RECORD_WORDS
 
 /** The words as doubles, up to the end of the records. */
-const windowsOf = ({ buffer, byteOffset }: Words): Float64Array =>
+const doublesOf = ({ buffer, byteOffset }: Words): Float64Array =>
   new Float64Array(buffer, byteOffset, recordAt(MOST_RECORDS) / 2)
 
 function noRecordError(windowMs: number): MillraceError {

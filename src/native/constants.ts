@@ -4,11 +4,12 @@
  * compares it with `constantsHash()`.
  */
 import { createHash } from 'node:crypto'
-import { MAX_AHEAD_MS, MAX_AHEAD_TICKS, MIN_AHEAD_TICKS, MOST_NEWEST } from '../algorithms/ring.js'
+import { MAX_AHEAD_MS, MAX_AHEAD_TICKS, MIN_AHEAD_TICKS, MOST_NEWEST } from '../algorithms/cell-time.js'
 import { STEP_BITS } from '../algorithms/sliding-window.js'
 import { Outcome } from '../core/decision.js'
+import { MAX_BUCKETS } from '../core/granularity.js'
 import { TICK_END_MARGIN } from '../core/reading.js'
-import { MAX_BUCKETS, MOST_RULES } from '../core/rule.js'
+import { MOST_RULES } from '../core/rule.js'
 import { SIXTEENTHS } from '../core/ticks.js'
 import * as layout from '../memory/layout.js'
 import * as requestRing from '../memory/request-ring.js'

@@ -10,7 +10,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import { planFor, writeHeaders } from '../memory/arenas.js'
+import { alignedTo, planFor, writeHeaders } from '../memory/arenas.js'
 import { HEADER, MAGIC, NAMES_AT } from '../memory/layout.js'
 import { write } from '../memory/words.js'
 import type { NativeFiles } from '../native/files.js'
@@ -107,7 +107,8 @@ interface PlacedHeader {
 function headersFor({ rules, maxKeys, onFull }: ArenaOptions, machine: Machine): PlacedHeader[] {
   const { shapes, starts } = planFor(rules, maxKeys)
   const headers = rules.map(() => new Int32Array(NAMES_AT))
-  writeHeaders(headers, shapes, rules, onFull, machine.monotonicMs())
+  const nowMs = machine.monotonicMs()
+  writeHeaders(headers, shapes, alignedTo(machine.wallMs() - nowMs, rules), onFull, nowMs)
   for (const [i, header] of headers.entries()) {
     write(header, HEADER.MAX_KEYS, maxKeys)
     writeRuleName(header, rules[i]!.name)

@@ -104,7 +104,7 @@ export function resumeTime(path: string, arenas: Arenas, machine: Machine): void
  */
 export function checkTime(path: string, arenas: Arenas, nowMs: number): void {
   for (const { originMs, shape } of arenas) {
-    const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus)
+    const ticks = new Ticks(shape.windowMs, shape.buckets, shape.modulus, 0, shape.offsetMs)
     try {
       for (const ms of [nowMs, nowMs + DAY_MS]) new Reading({ now: () => ms }, ticks).take()
     } catch (error) {

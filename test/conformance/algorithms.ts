@@ -13,6 +13,8 @@ export interface TimedRule {
 export interface Charge {
   readonly atMs: number
   readonly units: number
+  /** The limit of the call, if it had one. */
+  readonly limit?: number | undefined
 }
 
 /**
@@ -23,8 +25,12 @@ export interface AlgorithmCase {
   readonly name: string
   /** The options of a rule that choose the algorithm. */
   readonly options: Partial<RuleOptions>
-  /** Whether a window has one granule, whatever granularity the claims ask for. */
-  readonly hasOneGranule?: true
+  /** The granularity of a rule, if it has no such option. */
+  granularityMs?(rule: Omit<TimedRule, 'granularityMs'>): number
+  /** The tick of a word of TICK, if that is not the word. */
+  tickOf?(word: number): number
+  /** Whether it counts in parts of the limit: a limit of a call changes the parts, and so does `update`. */
+  readonly countsInParts?: true
   /** The units that count against a decision at `nowMs`. */
   used(rule: TimedRule, charges: readonly Charge[], nowMs: number): number
   /** The units that `usage(key, lastMs)` returns. */
@@ -63,11 +69,78 @@ const counter: AlgorithmCase = {
   ...smooth,
   name: 'sliding counter',
   options: { algorithm: 'sliding-counter' },
-  hasOneGranule: true,
+  granularityMs: ({ windowMs }) => windowMs,
 }
 
+const tickOfWord = (word: number): number => word >>> 1
+
+/** A charge counts until its window ends. The clock of a test is in UTC. */
+const aligned: AlgorithmCase = {
+  name: 'fixed window',
+  options: { algorithm: 'fixed-window' },
+  granularityMs: ({ windowMs }) => windowMs,
+  tickOf: tickOfWord,
+  used: ({ windowMs }, charges, nowMs) => sum(charges, ({ atMs }) => age(atMs, nowMs, windowMs) === 0),
+  usedInLast: (rule, charges, nowMs) => aligned.used(rule, charges, nowMs),
+}
+
+/** The granule of a window that begins at a key's first charge: of whole milliseconds, at most 4,096 of them. */
+function beginningMs(windowMs: number): number {
+  for (let ms = Math.ceil(windowMs / 4096); ; ms++) if (windowMs % ms === 0) return ms
+}
+
+/** The same, from the first charge after the window before on. */
+const fromFirst: AlgorithmCase = {
+  ...aligned,
+  name: 'fixed window from the first request',
+  options: { algorithm: 'fixed-window', align: 'first' },
+  granularityMs: ({ windowMs }) => beginningMs(windowMs),
+  used({ windowMs }, charges, nowMs) {
+    const granuleMs = beginningMs(windowMs)
+    let begunMs = Number.NEGATIVE_INFINITY
+    let used = 0
+    for (const { atMs, units } of charges) {
+      if (atMs >= begunMs + windowMs) {
+        begunMs = Math.floor(atMs / granuleMs) * granuleMs
+        used = 0
+      }
+      used += units
+    }
+    return nowMs < begunMs + windowMs ? used : 0
+  },
+  usedInLast: (rule, charges, nowMs) => fromFirst.used(rule, charges, nowMs),
+}
+
+/** Parts of a token in which time is counted: all together at most 2^18, and about a microsecond or more. */
+function unitsIn(windowMs: number, limit: number): number {
+  let units = limit
+  while (2 * units <= 2 ** 18 && 2 * units <= 1024 * windowMs) units *= 2
+  return units
+}
+
+/** Each charge comes back after the one before, at the rate of the limit. A penalty takes at most three buckets. */
+const bucket: AlgorithmCase = {
+  name: 'token bucket',
+  options: { algorithm: 'token-bucket' },
+  granularityMs: ({ windowMs, limit }) => windowMs / unitsIn(windowMs, limit),
+  tickOf: tickOfWord,
+  countsInParts: true,
+  used({ windowMs, granularityMs, limit }, charges, nowMs) {
+    const units = Math.round(windowMs / granularityMs)
+    const unitOf = (ms: number) => Math.floor((ms * units) / windowMs)
+    let full = Number.NEGATIVE_INFINITY
+    for (const { atMs, units: cost, limit: own = limit } of charges) {
+      const at = unitOf(atMs)
+      full = Math.min(Math.max(full, at) + Math.ceil((cost * units) / own), at + 3 * units)
+    }
+    return Math.max(0, Math.ceil(((full - unitOf(nowMs)) * limit) / units))
+  },
+  usedInLast: (rule, charges, nowMs) => bucket.used(rule, charges, nowMs),
+}
+const leaky: AlgorithmCase = { ...bucket, name: 'leaky bucket', options: { algorithm: 'leaky-bucket' } }
+
 /** All algorithms, each with its variants. */
-export const ALGORITHMS: readonly AlgorithmCase[] = [strict, smooth, counter]
+export const ALGORITHMS: readonly AlgorithmCase[] = [strict, smooth, counter, aligned, fromFirst, bucket, leaky]
 
 const age = (atMs: number, nowMs: number, granularityMs: number): number =>
   Math.floor(nowMs / granularityMs) - Math.floor(atMs / granularityMs)
@@ -75,8 +148,8 @@ const age = (atMs: number, nowMs: number, granularityMs: number): number =>
 const sum = (charges: readonly Charge[], counts: (charge: Charge) => boolean): number =>
   charges.filter(counts).reduce((units, charge) => units + charge.units, 0)
 
-/** A charge of a claim: its time in milliseconds after the start, and its units. */
-type Charged = readonly [afterMs: number, units: number]
+/** A charge of a claim: its time in milliseconds after the start, its units, and the limit of its call. */
+type Charged = readonly [afterMs: number, units: number, limit?: number]
 
 /** What a key that has these charges and no others must show, at the present time of the clock. */
 export class Times {
@@ -126,4 +199,4 @@ export class Times {
 }
 
 const chargesOf = (charged: readonly Charged[]): Charge[] =>
-  charged.map(([afterMs, units]) => ({ atMs: START_MS + afterMs, units }))
+  charged.map(([afterMs, units, limit]) => ({ atMs: START_MS + afterMs, units, limit }))

@@ -22,8 +22,9 @@ export interface Subject {
   group(members: Readonly<Record<string, Either>>): Group
   /** What a rule must show. @default the first rule of the limiter */
   times(rule?: LimiterRule): Times
-  /** The granularity of a window, where the rule or its default is `ms`. */
-  granularityMs(windowMs: number, ms: number): number
+  readonly algorithm: AlgorithmCase
+  /** The granularity of a window of this limit, where the rule or its default is `ms`. */
+  granularityMs(windowMs: number, ms: number, limit?: number): number
 }
 
 /** Claims about limiters, by their names. */
@@ -65,8 +66,9 @@ async function tryIn(
     const limiter = make()
     const second = () => maker.second(limiter)
     const times = (rule = limiter.rule) => new Times(algorithm, rule, clock)
-    const granularityMs = (windowMs: number, ms: number) => (algorithm.hasOneGranule ? windowMs : ms)
-    await verify({ place, limiter, clock, second, make, group: maker.group, times, granularityMs })
+    const granularityMs = (windowMs: number, ms: number, limit = limiter.rule.limit) =>
+      algorithm.granularityMs?.({ windowMs, limit }) ?? ms
+    await verify({ place, limiter, clock, second, make, group: maker.group, algorithm, times, granularityMs })
   } finally {
     await maker.close()
   }
@@ -78,8 +80,8 @@ function withAlgorithm(options: Options, algorithm: AlgorithmCase): Options {
   return { ...options, rules } as Options
 }
 
-function ruleWith(rule: RuleOptions, { options, hasOneGranule }: AlgorithmCase): RuleOptions {
-  if (hasOneGranule === undefined) return { ...rule, ...options }
+function ruleWith(rule: RuleOptions, { options, granularityMs }: AlgorithmCase): RuleOptions {
+  if (granularityMs === undefined) return { ...rule, ...options }
   const { granularity, ...others } = rule
   return { ...others, ...options }
 }

@@ -12,6 +12,9 @@ const rule = {
   buckets: 60,
   edge: 'strict',
   algorithm: 'sliding-window',
+  align: 'none',
+  units: 0,
+  offsetMs: 0,
 } as const
 
 test('keys that share half of their fingerprints are different keys, in a full table too', () => {

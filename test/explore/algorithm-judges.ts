@@ -1,8 +1,9 @@
-import type { AlgorithmName } from '#millrace/core/rule.js'
+import type { AlgorithmName } from '#millrace/core/rule-algorithms.js'
 import type { Arena } from '#millrace/memory/arena.js'
 import type { Known } from './memory-judge.js'
 import type { Scenario } from './scenario.js'
 import { slidingWindowJudges } from './sliding-window-judges.js'
+import { wordJudges } from './word-judges.js'
 
 /** What a write to a word of a cell has charged, or has taken out. */
 export interface WrittenCharge {
@@ -37,7 +38,13 @@ export interface AlgorithmJudges {
 
 const JUDGES: Readonly<
   Record<AlgorithmName, (scenario: Scenario, arena: Arena, known: Known) => AlgorithmJudges>
-> = { 'sliding-window': slidingWindowJudges, 'sliding-counter': slidingWindowJudges }
+> = {
+  'sliding-window': slidingWindowJudges,
+  'sliding-counter': slidingWindowJudges,
+  'fixed-window': wordJudges,
+  'token-bucket': wordJudges,
+  'leaky-bucket': wordJudges,
+}
 
 /** The judges of an arena's algorithm. */
 export const judgesOf = (scenario: Scenario, arena: Arena, known: Known): AlgorithmJudges =>

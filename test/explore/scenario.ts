@@ -1,4 +1,4 @@
-import type { AlgorithmName, Edge } from '#millrace/core/rule.js'
+import type { AlgorithmName, Edge } from '#millrace/core/rule-algorithms.js'
 import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
 

@@ -366,7 +366,7 @@ export class Simulation {
   }
 
   #change({ buckets, granule = 1, limit, rule = 0 }: Extract<Op, { do: 'change' }>, now: () => number): void {
-    const window = { windowMs: buckets * granule * GRANULE_MS, buckets }
+    const window = { windowMs: buckets * granule * GRANULE_MS, buckets, units: 0 }
     this.#built.changeWindowOf(this.#arenas, rule, window, limit, now())
   }
 

@@ -34,6 +34,9 @@ const rule = {
   buckets: WINDOW,
   edge: 'strict',
   algorithm: 'sliding-window',
+  align: 'none',
+  units: 0,
+  offsetMs: 0,
 } as const
 
 interface Way {

@@ -46,7 +46,7 @@ function changed() {
   const engine = new InlineEngine(first, 'default', { now: () => START_MS })
   engine.checkNow(lo, hi, 2)
   for (const buckets of [30, 40]) {
-    changeRecord(first, { windowMs: 1_000 * buckets, buckets }, undefined, START_MS)
+    changeRecord(first, { windowMs: 1_000 * buckets, buckets, units: 0 }, undefined, START_MS)
   }
   const { way } = engine
   return { first, present: presentArena(first), engine, key: { lo, hi, way }, base: baseOf(first, way) }

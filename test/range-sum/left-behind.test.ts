@@ -5,6 +5,8 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Adjustments } from '#millrace/algorithms/adjustments.js'
 import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
+import { Reading } from '#millrace/core/reading.js'
+import { Ticks } from '#millrace/core/ticks.js'
 import { checkRule } from '#millrace/core/rule.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { Hasher } from '#millrace/memory/hash.js'
@@ -105,7 +107,9 @@ for (const sums of STRUCTURES) {
       }
       return find.apply(structure, place)
     }
-    assert.is(new Adjustments(window).refund(way(), lo, hi, 1_000), 17)
+    const reading = new Reading(clock, new Ticks(shape.windowMs, shape.buckets, shape.modulus))
+    reading.take()
+    assert.is(new Adjustments(window).refund(way(), lo, hi, 1_000, reading), 17)
     assert.ok(wasOvertaken)
     assert.is(limiter.usage('key'), 0)
   })

@@ -1,0 +1,92 @@
+/**
+ * Counts in windows that follow each other, by the protocol of `word-cells.ts`. The meter is the count of the
+ * window that began with the cell's tick.
+ *
+ * With `align: 'clock'` a tick is a window. With `align: 'first'` a window has up to 4,096 ticks, and begins in
+ * that of the first charge after the window before it was over.
+ *
+ * A refund by key and a decision that is given back must not take the same unit. So a decision is given back
+ * only if its cell has had no refund by key since: its epoch says so.
+ */
+import type { Reading } from '../core/reading.js'
+import type { Ticks } from '../core/ticks.js'
+import { EPOCH, ONE_EPOCH, type Shape } from '../memory/layout.js'
+import type { Words } from '../memory/words.js'
+import { isSettled, METER, tickOf } from './meter.js'
+import { type Refunded, WordCells, type WordCharge } from './word-cells.js'
+
+/** @see Algorithm */
+export class FixedWindow extends WordCells {
+  override readonly hasWholeMs: boolean
+  readonly refundTicks: number
+  /** The ticks of a window. */
+  readonly #size: number
+
+  constructor(words: Words, shape: Shape, originMs: number, ticks: Ticks) {
+    super(words, shape, originMs, ticks)
+    this.#size = shape.buckets
+    this.refundTicks = shape.buckets
+    this.hasWholeMs = Number.isInteger(ticks.granuleMs) && Number.isInteger(ticks.offsetMs)
+  }
+
+  protected emptyAt(): number {
+    return 0
+  }
+
+  protected isOver(behind: number): boolean {
+    return behind >= this.#size
+  }
+
+  ticksToEmpty(v: number): number {
+    return (v & METER) === 0 ? 0 : this.#size
+  }
+
+  /** The window stays. */
+  protected mustMove(): boolean {
+    return false
+  }
+
+  protected override isPresent(w: number, reading: Reading): boolean {
+    return isSettled(w) && (reading.tick - tickOf(w)) >>> 0 < this.#size
+  }
+
+  charged(v: number, _w: number, cost: number, limit: number): number {
+    return (v & METER) + cost > limit ? v : v + cost
+  }
+
+  penalized(v: number, _w: number, cost: number): number {
+    return (v & ~METER) | Math.min((v & METER) + cost, METER)
+  }
+
+  unitsAt(v: number, w: number, reading: Reading): number {
+    return this.ticksSince(w, reading) >= this.#size ? 0 : v & METER
+  }
+
+  untilRoom(v: number, w: number, cost: number, limit: number, reading: Reading): number {
+    return (v & METER) + cost > limit ? this.#untilEnd(w, reading) : 0
+  }
+
+  untilOver(v: number, w: number, reading: Reading): number {
+    return (v & METER) === 0 ? 0 : this.#untilEnd(w, reading)
+  }
+
+  #untilEnd(w: number, reading: Reading): number {
+    const end = reading.absoluteTick - this.ticksSince(w, reading) + this.#size
+    return Math.max(0, this.ticks.untilPosition(reading.nowMs, end))
+  }
+
+  refunded(v: number, w: number, most: number, _limit: number, reading: Reading): Refunded | undefined {
+    const units = Math.min(most, this.unitsAt(v, w, reading))
+    return units > 0 ? { next: (v - units + ONE_EPOCH) | 0, units } : undefined
+  }
+
+  givenBack(v: number, w: number, charge: WordCharge): number | undefined {
+    const { cost, receipt, hasEpoch } = charge
+    const isSameWindow = w === charge.w && hasEpoch && ((v ^ receipt) & EPOCH) === 0
+    return isSameWindow && (v & METER) >= cost ? v - cost : undefined
+  }
+
+  receipt(_stamp: number, adm: number): number {
+    return adm
+  }
+}

@@ -1,0 +1,110 @@
+import type { Reading } from '../core/reading.js'
+import { ADM, LIVE, STATE, TICK } from '../memory/layout.js'
+import { compareExchange, load, read } from '../memory/words.js'
+import { type CellAdjustments, type Charge, GONE } from './algorithm.js'
+import { Blocking } from './blocking.js'
+import { isSettled, SHUT, UNKNOWN_UNITS } from './meter.js'
+import { RecentRefunds } from './recent-refunds.js'
+import type { WordCells } from './word-cells.js'
+
+/** Changes the meter of a cell in other ways than by admission (`word-cells.ts`). */
+export class WordAdjustments implements CellAdjustments {
+  readonly #cells: WordCells
+  readonly #blocking: Blocking
+  readonly #refunds: RecentRefunds
+
+  constructor(cells: WordCells) {
+    this.#cells = cells
+    this.#blocking = new Blocking(cells)
+    this.#refunds = new RecentRefunds(cells)
+  }
+
+  giveBack(way: number, { tick, receipt, limit }: Charge, cost: number, reading: Reading): boolean {
+    const { words } = this.#cells
+    const base = this.#cells.base(way)
+    for (;;) {
+      const v = load(words, base + ADM)
+      if ((v & STATE) !== LIVE) return false
+      const w = read(words, base + TICK)
+      if (!isSettled(w)) return false // all is over
+      const hasEpoch = this.#refunds.areFew(base, w)
+      const next = this.#cells.givenBack(v, w, { w: tick, receipt, limit, cost, hasEpoch }, reading)
+      if (next === undefined) return false
+      this.#refunds.count(base, w)
+      if (compareExchange(words, base + ADM, v, next) === v) return this.#counted(base)
+    }
+  }
+
+  refund(way: number, lo: number, hi: number, most: number, reading: Reading): number {
+    const { words } = this.#cells
+    const base = this.#cells.base(way)
+    for (;;) {
+      const v = load(words, base + ADM)
+      if (!this.#cells.isOf(v, way, lo, hi)) return GONE
+      const w = read(words, base + TICK)
+      const refunded = isSettled(w)
+        ? this.#cells.refunded(v, w, most, this.#cells.presentLimit, reading)
+        : undefined
+      if (refunded === undefined) return 0
+      this.#refunds.count(base, w)
+      if (compareExchange(words, base + ADM, v, refunded.next) !== v) continue
+      this.#counted(base)
+      return refunded.units
+    }
+  }
+
+  /** The meter stops at its end. */
+  penalize(way: number, lo: number, hi: number, cost: number, reading: Reading): boolean | typeof GONE {
+    const { words } = this.#cells
+    const base = this.#cells.base(way)
+    for (;;) {
+      const v = load(words, base + ADM)
+      if (!this.#cells.isOf(v, way, lo, hi)) return GONE
+      const w = read(words, base + TICK)
+      if (!this.#cells.isEntered(base, v, w, reading)) continue
+      const next = this.#cells.penalized(v, w, cost, this.#cells.presentLimit, reading)
+      if (next === v || compareExchange(words, base + ADM, v, next) === v) return true
+    }
+  }
+
+  /** @see Algorithm.carry */
+  carry(base: number, units: number): void {
+    const { words, presentLimit } = this.#cells
+    const cost = units >= UNKNOWN_UNITS ? presentLimit : units
+    for (;;) {
+      const v = load(words, base + ADM)
+      const w = read(words, base + TICK)
+      if (!isSettled(w)) {
+        this.#cells.settle(base, v, w)
+        continue
+      }
+      const next = this.#cells.penalized(v, w, cost, presentLimit)
+      if (next === v || compareExchange(words, base + ADM, v, next) === v) return
+    }
+  }
+
+  get untilOfNextTry(): number {
+    return this.#blocking.untilOfNextTry
+  }
+
+  block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE {
+    return this.#blocking.block(way, lo, hi, until)
+  }
+
+  unblock(way: number, lo: number, hi: number, reading: Reading): boolean | typeof GONE {
+    const base = this.#cells.base(way)
+    for (let was = false; ; ) {
+      const v = load(this.#cells.words, base + ADM)
+      if (!this.#cells.isOf(v, way, lo, hi)) return GONE
+      if ((v & SHUT) === 0) return was
+      was = this.#cells.isBlocked(base, v, reading.nowMs)
+      if (this.#cells.endBlock(base, v)) return this.#counted(base) && was
+    }
+  }
+
+  /** The cell has another epoch, perhaps. */
+  #counted(base: number): true {
+    this.#cells.epochs.count(base)
+    return true
+  }
+}

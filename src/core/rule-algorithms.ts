@@ -1,0 +1,170 @@
+/** The options of a rule that depend on its algorithm. */
+import { type Duration, formatDuration } from './duration.js'
+import { MillraceError } from './errors.js'
+
+/**
+ * How a limiter counts the oldest bucket, which lies only partly inside the window.
+ * - `'strict'`: whole. A key never exceeds its limit in any window, and is refused up to one granularity
+ *   early.
+ * - `'smooth'`: by the part inside the window. It is closer to the limit on average. A key never exceeds its
+ *   limit in any window minus one granularity.
+ */
+export type Edge = 'strict' | 'smooth'
+
+/** How a window of many buckets is summed. */
+export type RangeSumName = 'blocks' | 'fenwick'
+
+/**
+ * How a rule counts: see the option `algorithm` of {@link RuleOptions}.
+ */
+export type AlgorithmName =
+  | 'sliding-window'
+  | 'sliding-counter'
+  | 'fixed-window'
+  | 'token-bucket'
+  | 'leaky-bucket'
+
+/** Where the windows of `'fixed-window'` begin: see the option `align` of {@link RuleOptions}. */
+export type Alignment = 'clock' | 'first'
+/** The same for every algorithm. The windows of the others have no beginning. */
+export type Align = Alignment | 'none'
+
+/** The options of a token bucket: it refills by `limit` in each window, and holds `burst`. */
+export interface Rate {
+  readonly limit: number
+  readonly burst: number
+}
+
+export const DEFAULT_ALGORITHM = 'sliding-window' satisfies AlgorithmName
+
+/** The options that only some algorithms have. */
+const OWN_OPTIONS = {
+  'sliding-window': ['granularity', 'edge', 'rangeSum'],
+  'sliding-counter': [],
+  'fixed-window': ['align'],
+  'token-bucket': ['burst'],
+  'leaky-bucket': ['burst'],
+} as const satisfies Readonly<Record<AlgorithmName, readonly string[]>>
+const NAMES = Object.keys(OWN_OPTIONS) as AlgorithmName[]
+const SOME_OPTIONS = ['granularity', 'edge', 'rangeSum', 'align', 'burst'] as const
+
+/** The values of these options, each read once. */
+export interface AlgorithmOptions extends Readonly<Partial<Record<(typeof SOME_OPTIONS)[number], unknown>>> {
+  readonly algorithm: unknown
+}
+
+/**
+ * Checks the algorithm, and that no option is given that it does not have. Errors name an option after `path`.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`
+ */
+export function checkAlgorithm(options: AlgorithmOptions, path: string): AlgorithmName {
+  const name = options.algorithm as AlgorithmName
+  if (!NAMES.includes(name)) throw invalid(`${path}algorithm`, name, `one of ${quoted(NAMES)}`)
+  const own: readonly string[] = OWN_OPTIONS[name]
+  for (const option of SOME_OPTIONS) {
+    if (options[option] === undefined || own.includes(option)) continue
+    throw invalid(`${path}${option}`, options[option], `nothing beside algorithm: '${name}'`)
+  }
+  return name
+}
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
+export function checkEdge(edge: unknown = 'strict', path = ''): Edge {
+  if (edge === 'strict' || edge === 'smooth') return edge
+  throw invalid(`${path}edge`, edge, "'strict' or 'smooth'")
+}
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
+export function checkAlign(align: unknown = 'clock', path = ''): Alignment {
+  if (align === 'clock' || align === 'first') return align
+  throw invalid(`${path}align`, align, "'clock' or 'first'")
+}
+
+/** The most granules by which a fixed window places its beginning at the key's first hit. */
+const MOST_BEGINNINGS = 2 ** 12
+
+/** The granules of a fixed window: of whole milliseconds, if its own are whole. */
+export function granulesOf(align: Align, windowMs: number): number {
+  if (align !== 'first') return 1
+  const least = windowMs / MOST_BEGINNINGS
+  if (!Number.isInteger(windowMs)) return MOST_BEGINNINGS
+  let granuleMs = Math.max(1, Math.ceil(least))
+  while (windowMs % granuleMs !== 0) granuleMs++
+  return windowMs / granuleMs
+}
+
+/** A token bucket holds at most so many time units: `algorithms/token-bucket.ts`. */
+export const MOST_UNITS = 2 ** 18
+/** A time unit is at least so long, unless a token is shorter: about a microsecond. */
+const MOST_UNITS_PER_MS = 1024
+/** The granules in which a token bucket fills up. */
+const GRANULES = 8
+
+/** How a token bucket counts time. */
+export interface TokenTime {
+  /** In which an empty bucket fills up. */
+  readonly windowMs: number
+  readonly buckets: number
+  /** Time units in this window: `burst` times a power of two, the most that fit. */
+  readonly units: number
+}
+
+/**
+ * The time units of a bucket of `burst` tokens that fills up in `windowMs`.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if they do not fit
+ */
+export function tokenTime(burst: number, windowMs: number, option: string): TokenTime {
+  if (burst > MOST_UNITS) {
+    const expected = `at most ${MOST_UNITS} tokens at once; a rule with the option unit may have more`
+    throw invalid(option, burst, expected)
+  }
+  if (windowMs < 1) {
+    const least = Math.ceil(burst / windowMs)
+    throw invalid(option, burst, `at least ${least} tokens at once, those of a millisecond`)
+  }
+  let units = burst
+  while (2 * units <= MOST_UNITS && 2 * units <= MOST_UNITS_PER_MS * windowMs) units *= 2
+  let buckets = GRANULES
+  while (units % buckets !== 0 || (windowMs / buckets < 1 && buckets > 1)) buckets /= 2
+  return { windowMs, buckets, units }
+}
+
+/**
+ * The limit of a token bucket as its cells count it: `burst` in the time in which that many tokens come.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if the tokens of a burst are not whole
+ */
+export function burstFor(limit: number, { limit: rateLimit, burst }: Rate, option: string): number {
+  const tokens = (limit * burst) / rateLimit
+  if (Number.isInteger(tokens)) return tokens
+  const step = rateLimit / greatestCommonDivisor(rateLimit, burst)
+  throw invalid(
+    option,
+    limit,
+    `a multiple of ${step}, as the burst is ${burst} tokens for a limit of ${rateLimit}`,
+  )
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b)
+}
+
+/** The window in which a bucket of this burst fills up. */
+export const fillingMs = (windowMs: number, rate: Rate | undefined): number =>
+  rate === undefined ? windowMs : (windowMs * rate.burst) / rate.limit
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
+export function refuseGranularity(
+  granularity: Duration | undefined,
+  algorithm: AlgorithmName,
+  windowMs: number,
+): void {
+  if (granularity === undefined) return
+  const expected = `nothing beside algorithm: '${algorithm}', here with a window of ${formatDuration(windowMs)}`
+  throw invalid('granularity', granularity, expected)
+}
+
+const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ')
+
+export function invalid(option: string, value: unknown, expected: string): MillraceError {
+  return new MillraceError('ERR_MILLRACE_INVALID_RULE', option, value, expected)
+}

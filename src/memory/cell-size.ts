@@ -1,0 +1,95 @@
+/** The number of words of a cell after its head, by the algorithm of the arena. */
+import { MOST_LINEAR } from '../core/rule.js'
+import type { AlgorithmName } from '../core/rule-algorithms.js'
+
+/** How a window is summed: bucket by bucket, or by one of two structures of nodes. */
+export const SUMS = ['linear', 'blocks', 'fenwick'] as const
+export type Sums = (typeof SUMS)[number]
+
+/** A bucket or a node: the number of laps. */
+export const LAPS = 256
+/** A block is 64 buckets. A node of block sums counts one block, and one of their second level 64 blocks. */
+export const BLOCK_BITS = 6
+export const BLOCK = 1 << BLOCK_BITS
+/** Block sums of more blocks than this (a window of 4,096 buckets) have two levels. */
+export const MOST_BLOCKS = 64
+/** The words of a way that only refunds of the sliding window use, after all cells. */
+export const EXTRA_WORDS = 2
+
+/**
+ * The ticks of a cell that has no buckets wrap here: a tick and one bit are a small integer of V8. A ring
+ * that the cell does not have: no charge counts for as many ticks.
+ */
+const WORD_MODULUS = 2 ** 30
+const WORD_RING = 2 ** 14
+/** The most granules of a window that such a cell counts by. */
+export const MOST_WORD_BUCKETS = 2 ** 12
+
+/** The words of a cell, and what follows from them. */
+export interface CellSize {
+  /** The words after the head. */
+  readonly words: number
+  readonly extraWords: number
+  /** Buckets in a cell, or a number of ticks after which nothing counts. */
+  readonly ring: number
+  readonly blocks: number
+  readonly upper: number
+  readonly modulus: number
+  readonly leastBuckets: number
+  readonly mostBuckets: number
+}
+
+/** The algorithms that keep all counts of a key in its admission word. */
+const WORD_ALGORITHMS: readonly AlgorithmName[] = ['fixed-window', 'token-bucket', 'leaky-bucket']
+
+/** Whether the cells of an algorithm have no words after their head. */
+export const hasWordCells = (algorithm: AlgorithmName): boolean => WORD_ALGORITHMS.includes(algorithm)
+
+/** The size of the cells of an arena whose first record has `buckets` granules. */
+export function cellSizeFor(algorithm: AlgorithmName, buckets: number, sums: Sums): CellSize {
+  return hasWordCells(algorithm) ? WORD_CELL : ringCell(buckets, sums)
+}
+
+const WORD_CELL: CellSize = {
+  words: 0,
+  extraWords: 0,
+  ring: WORD_RING,
+  blocks: 0,
+  upper: 0,
+  modulus: WORD_MODULUS,
+  leastBuckets: 1,
+  mostBuckets: MOST_WORD_BUCKETS,
+}
+
+/**
+ * A ring of buckets, and nodes above them. With nodes, the ring is a multiple of the span of its largest blocks,
+ * and at least one such span longer than the window. So all that a block counted in its last lap has left the
+ * window when it takes the next lap.
+ */
+function ringCell(buckets: number, sums: Sums): CellSize {
+  const hasUpper = sums === 'blocks' && buckets > MOST_BLOCKS * BLOCK
+  const span = sums === 'linear' ? 1 : hasUpper ? BLOCK * BLOCK : BLOCK
+  const ring = sums === 'linear' ? buckets + 1 : (Math.ceil((buckets + 1) / span) + 1) * span
+  const blocks = sums === 'linear' ? 0 : ring / BLOCK
+  const upper = hasUpper ? ring / span : 0
+  return {
+    words: ring + blocks + upper,
+    extraWords: EXTRA_WORDS,
+    ring,
+    blocks,
+    upper,
+    modulus: Math.floor(2 ** 32 / (LAPS * ring)) * LAPS * ring,
+    leastBuckets: leastBuckets(buckets, sums, hasUpper),
+    mostBuckets: ring - (blocks && span) - 1,
+  }
+}
+
+/**
+ * The fewest granules of a window that the nodes of such cells can count: no node may span more than three
+ * windows, or it could count more than fits into 24 bits. The largest node of a Fenwick tree spans the ring.
+ */
+function leastBuckets(cellBuckets: number, sums: Sums, hasUpper: boolean): number {
+  if (sums === 'linear') return 1
+  if (sums === 'fenwick') return Math.max(MOST_LINEAR + 1, Math.ceil(cellBuckets / 2))
+  return hasUpper ? MOST_BLOCKS * BLOCK + 1 : MOST_LINEAR + 1
+}
