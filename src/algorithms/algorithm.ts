@@ -51,9 +51,9 @@ export interface Algorithm extends Cells {
   base(way: number): number
   /**
    * The receipt of a charge, a word that only the algorithm understands: giving back needs it. `adm` is the
-   * admission word that the decision left, `atMs` its reading.
+   * admission word that the decision left.
    */
-  receipt(stamp: number, adm: number, tick: number, atMs: number): number
+  receipt(stamp: number, adm: number): number
   /** Brings a cell's tick to the reading. */
   enter(base: number, reading: Reading): void
   /** Reads the words of a cell that a decision in `tick` reads first. @see InlineEngine.touch */
@@ -77,10 +77,10 @@ export interface Algorithm extends Cells {
    */
   endBlock(base: number, v: number, reading: Reading): boolean
   /**
-   * Charges what the cell counted by another record, in the cell's tick. No thread decides on the cell
-   * meanwhile.
+   * Charges what the cell counted by another record, in the cell's tick, at this reading. No thread decides on
+   * the cell meanwhile.
    */
-  carry(base: number, units: number): void
+  carry(base: number, units: number, reading: Reading): void
   /** The units to carry of a cell whose counts by another record are not known, by its admission word. */
   mostCarried(v: number): number
 }
@@ -90,8 +90,9 @@ export interface Charge {
   readonly tick: number
   /** @see Algorithm.receipt */
   readonly receipt: number
-  /** The limit of the decision. */
+  /** The limit of the decision, and its reading of the clock. */
   readonly limit: number
+  readonly at: number
 }
 
 /** Changes of a key's counts other than by admissions. */

@@ -192,7 +192,8 @@ export class Conversion {
     if (compareExchange(words, base + ADM, v, (v + ONE_EPOCH) | 0) !== v) return
     algorithm.epochs.count(base)
     const isCounted = v === counted?.v && load(words, base + TICK) === counted.tick
-    if (isCounted && counted.endMs !== undefined) this.#place(base, algorithm, counted.endMs)
+    const isPlaced = isCounted && counted.endMs !== undefined
+    if (isPlaced) this.#place(base, algorithm, counted.endMs)
     else {
       reading.take()
       if (this.#views.isOutdated()) return // after the reading: see "The reading"
@@ -200,7 +201,7 @@ export class Conversion {
     }
     const units = Math.min(isCounted ? counted.used : algorithm.mostCarried(v), MAX_TOTAL) // more fits no bucket
     if (load(words, base + HI) !== name) return // another thread has finished
-    if (units > 0) algorithm.carry(base, units)
+    if (units > 0) algorithm.carry(base, units, isPlaced ? this.#placed : reading)
     if (isCounted) algorithm.enter(base, reading)
     compareExchange(words, base + HI, name, name & ~CONVERTING)
   }

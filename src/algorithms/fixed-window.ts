@@ -85,8 +85,4 @@ export class FixedWindow extends WordCells {
     const isSameWindow = w === charge.w && hasEpoch && ((v ^ receipt) & EPOCH) === 0
     return isSameWindow && (v & METER) >= cost ? v - cost : undefined
   }
-
-  receipt(_stamp: number, adm: number): number {
-    return adm
-  }
 }

@@ -28,7 +28,7 @@
  */
 import { Reading } from '../core/reading.js'
 import type { Ticks } from '../core/ticks.js'
-import { EPOCH, ONE_EPOCH, type Shape } from '../memory/layout.js'
+import { ONE_EPOCH, type Shape } from '../memory/layout.js'
 import type { Words } from '../memory/words.js'
 import { METER, tickOf } from './meter.js'
 import { type Refunded, WordCells, type WordCharge } from './word-cells.js'
@@ -36,9 +36,6 @@ import { type Refunded, WordCells, type WordCharge } from './word-cells.js'
 const M_BITS = 21
 /** What penalties may take, in buckets. */
 export const MOST_BUCKETS_TAKEN = 3
-/** The parts of a tick that a receipt distinguishes. */
-const EIGHTHS = 8
-const EIGHTH_SHIFT = M_BITS
 
 /** @see Algorithm */
 export class TokenBucket extends WordCells {
@@ -137,9 +134,9 @@ export class TokenBucket extends WordCells {
     return next - now > this.#b ? v : this.#moved(v, w, tat, next)
   }
 
-  penalized(v: number, w: number, cost: number, limit: number, reading?: Reading): number {
+  penalized(v: number, w: number, cost: number, limit: number, reading: Reading): number {
     const tat = this.#tat(v, w)
-    const now = reading === undefined ? 0 : this.#now(w, reading)
+    const now = this.#now(w, reading)
     const next = Math.min(Math.max(tat, now) + this.#timeOf(cost, limit), now + MOST_BUCKETS_TAKEN * this.#b)
     return next > tat ? this.#moved(v, w, tat, next) : v
   }
@@ -197,27 +194,21 @@ export class TokenBucket extends WordCells {
   }
 
   /** When the units of a charge are full again. */
-  #until(v: number, w: number, { receipt, cost, limit, hasEpoch }: WordCharge, age: number): number {
+  #until(v: number, w: number, charge: WordCharge, age: number): number {
+    const { receipt, cost, limit, at, hasEpoch } = charge
     const left = this.#tat(receipt, w)
     const start = this.#start(w)
     const laps = ((start + this.#tat(v, w)) >> M_BITS) - ((start + left) >> M_BITS)
     const isAlone = hasEpoch && ((receipt + laps * ONE_EPOCH) ^ v) >>> 24 === 0
     if (isAlone) return left
-    const eighth = (receipt >>> EIGHTH_SHIFT) & (EIGHTHS - 1)
-    return Math.floor((eighth * this.#g) / EIGHTHS) - age + this.#timeOf(cost, limit)
+    const reading = new Reading({ now: () => at }, this.ticks)
+    reading.take()
+    const inTick = reading.tick === tickOf(charge.w) ? this.#inTick(reading) : 0
+    return inTick - age + this.#timeOf(cost, limit)
   }
 
   /** `v` with `time` less, and a new epoch. */
   #taken(v: number, w: number, tat: number, time: number): number {
     return (this.#moved(v, w, tat, tat - time) + ONE_EPOCH) | 0
-  }
-
-  /** The admission word, with the eighth of the tick at which the charge was made in place of its state. */
-  receipt(_stamp: number, adm: number, w: number, atMs: number): number {
-    const at = new Reading({ now: () => atMs }, this.ticks)
-    at.take()
-    const inTick = at.tick === tickOf(w) ? this.#inTick(at) : 0
-    const eighth = Math.floor((inTick * EIGHTHS) / this.#g)
-    return (adm & (EPOCH | METER)) | (eighth << EIGHTH_SHIFT)
   }
 }

@@ -19,8 +19,9 @@ export class WordAdjustments implements CellAdjustments {
     this.#refunds = new RecentRefunds(cells)
   }
 
-  giveBack(way: number, { tick, receipt, limit }: Charge, cost: number, reading: Reading): boolean {
+  giveBack(way: number, charge: Charge, cost: number, reading: Reading): boolean {
     const { words } = this.#cells
+    const { tick: w0, receipt, limit, at } = charge
     const base = this.#cells.base(way)
     for (;;) {
       const v = load(words, base + ADM)
@@ -28,7 +29,7 @@ export class WordAdjustments implements CellAdjustments {
       const w = read(words, base + TICK)
       if (!isSettled(w)) return false // all is over
       const hasEpoch = this.#refunds.areFew(base, w)
-      const next = this.#cells.givenBack(v, w, { w: tick, receipt, limit, cost, hasEpoch }, reading)
+      const next = this.#cells.givenBack(v, w, { w: w0, receipt, limit, at, cost, hasEpoch }, reading)
       if (next === undefined) return false
       this.#refunds.count(base, w)
       if (compareExchange(words, base + ADM, v, next) === v) return this.#counted(base)
@@ -68,7 +69,7 @@ export class WordAdjustments implements CellAdjustments {
   }
 
   /** @see Algorithm.carry */
-  carry(base: number, units: number): void {
+  carry(base: number, units: number, reading: Reading): void {
     const { words, presentLimit } = this.#cells
     const cost = units >= UNKNOWN_UNITS ? presentLimit : units
     for (;;) {
@@ -78,7 +79,7 @@ export class WordAdjustments implements CellAdjustments {
         this.#cells.settle(base, v, w)
         continue
       }
-      const next = this.#cells.penalized(v, w, cost, presentLimit)
+      const next = this.#cells.penalized(v, w, cost, presentLimit, reading)
       if (next === v || compareExchange(words, base + ADM, v, next) === v) return
     }
   }

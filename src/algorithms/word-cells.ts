@@ -82,7 +82,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   /** The word `v`, whose tick is settled, with `cost` more by this limit; `v` itself if there is no room. */
   abstract charged(v: number, w: number, cost: number, limit: number, reading: Reading): number
   /** The word with `cost` more even if there is no room, as far as the meter goes. */
-  abstract penalized(v: number, w: number, cost: number, limit: number, reading?: Reading): number
+  abstract penalized(v: number, w: number, cost: number, limit: number, reading: Reading): number
   /** The units that count at the reading, by this limit. */
   abstract unitsAt(v: number, w: number, reading: Reading, limit: number): number
   /** Until `cost` fits by this limit: whole milliseconds after the reading. */
@@ -93,7 +93,6 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   abstract refunded(v: number, w: number, most: number, limit: number, reading: Reading): Refunded | undefined
   /** The word without `cost` units of a charge, or undefined if they do not count any more. */
   abstract givenBack(v: number, w: number, charge: WordCharge, reading: Reading): number | undefined
-  abstract receipt(stamp: number, adm: number, tick: number, atMs: number): number
   /** The ticks for which a refund matters to an earlier charge. */
   abstract readonly refundTicks: number
 
@@ -107,6 +106,10 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
     const { modulus } = this.ticks
     const since = this.time.distance(reading.tick, tickOf(w))
     return since > modulus / 2 ? since - modulus : since
+  }
+
+  receipt(_stamp: number, adm: number): number {
+    return adm
   }
 
   /** Whether the reading is one of the cell's tick, and the tick is settled. */
@@ -285,8 +288,8 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
 
   onBlock(): void {}
 
-  carry(base: number, units: number): void {
-    this.adjustments.carry(base, units)
+  carry(base: number, units: number, reading: Reading): void {
+    this.adjustments.carry(base, units, reading)
   }
 
   mostCarried(): number {
@@ -306,6 +309,8 @@ export interface WordCharge {
   readonly w: number
   readonly receipt: number
   readonly limit: number
+  /** The reading of the decision. */
+  readonly at: number
   /** The units to give back. */
   readonly cost: number
   /** Whether the epoch of the receipt tells if there was a refund since. */

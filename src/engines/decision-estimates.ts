@@ -140,8 +140,8 @@ export class DecisionEstimates {
   }
 
   /** @see Algorithm.receipt */
-  receiptOf({ stamp, adm, tick, at }: InlineDecision): number {
-    return this.#algorithm.receipt(stamp, adm, tick, at)
+  receiptOf({ stamp, adm }: InlineDecision): number {
+    return this.#algorithm.receipt(stamp, adm)
   }
 
   /**

@@ -339,8 +339,8 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** The receipt of the last charge. */
   get lastReceipt(): number {
-    const { chargedStamp, chargedTick, lastAdm } = this.#algorithm
-    return this.#algorithm.receipt(chargedStamp, lastAdm, chargedTick, this.reading.nowMs)
+    const { chargedStamp, lastAdm } = this.#algorithm
+    return this.#algorithm.receipt(chargedStamp, lastAdm)
   }
 
   /** Where the last decision charged, and what it left. */

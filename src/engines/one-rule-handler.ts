@@ -5,6 +5,7 @@ import type { RuleMemory } from '../memory/arenas.js'
 import {
   CHARGED_TICK,
   LIMIT,
+  NUMBER,
   OUTCOME,
   REFUNDS,
   REMAINING,
@@ -73,8 +74,11 @@ export class OneRuleHandler extends RequestHandler {
   }
 
   protected giveBack(slot: number, units: number): number {
-    const { words } = this.memory
-    return this.engine.changes.giveBackFrom(words[slot + WAY]!, chargeIn(words, slot), units)
+    return this.engine.changes.giveBackFrom(
+      this.memory.words[slot + WAY]!,
+      chargeIn(this.memory, slot),
+      units,
+    )
   }
 
   /** Before the rule is read: see "The reading" in `algorithms/conversion.ts`. */
@@ -102,6 +106,7 @@ export class OneRuleHandler extends RequestHandler {
     const { remaining, retryAfterMs, resetMs } = lastFigures(engine, lo, hi, cost, limit, outcome)
     words[slot + REMAINING] = remaining
     const double = slot >>> 1
+    doubles[double + NUMBER] = engine.reading.nowMs
     doubles[double + RETRY_AFTER_MS] = retryAfterMs
     doubles[double + RESET_MS] = resetMs
   }

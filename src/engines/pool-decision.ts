@@ -14,6 +14,7 @@ import {
   HI,
   LIMIT,
   LO,
+  NUMBER,
   OUTCOME,
   QUANTITY,
   REFUNDS,
@@ -86,6 +87,7 @@ export function writeDecision({ words, doubles }: RingMemory, slot: number, deci
   words[slot + CHARGED_TICK] = decision.tick
   words[slot + REFUNDS] = decision.receipt
   words[slot + REMAINING] = decision.remaining
+  doubles[double + NUMBER] = decision.at
   doubles[double + RETRY_AFTER_MS] = (decision.shadow ?? decision).retryAfterMs
   doubles[double + RESET_MS] = decision.resetMs
 }
@@ -109,6 +111,7 @@ export class PoolDecision implements Decision {
   readonly #way: number
   readonly #tick: number
   readonly #receipt: number
+  readonly #at: number
   /** How long the request is refused, or would have been by a rule with the option `shadow`. */
   readonly #refusedMs: number
   #outcome: Outcome
@@ -133,6 +136,7 @@ export class PoolDecision implements Decision {
     this.#way = words[own + WAY]!
     this.#tick = words[own + CHARGED_TICK]!
     this.#receipt = words[own + REFUNDS]!
+    this.#at = doubles[double + NUMBER]!
     this.#outcome = outcome
   }
 
@@ -169,6 +173,11 @@ export class PoolDecision implements Decision {
   /** @internal */
   get receipt(): number {
     return this.#receipt
+  }
+
+  /** @internal The worker's reading of the clock, if it is needed to give the charge back. */
+  get at(): number {
+    return this.#at
   }
 
   /** @internal */

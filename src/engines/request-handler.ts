@@ -26,10 +26,11 @@ import { AREAS, type Area, type RingMemory } from './ring-transport.js'
 const REQUESTS_PER_READING = 16
 
 /** The charge in a slot. */
-export const chargeIn = (words: Int32Array, slot: number): Charge => ({
+export const chargeIn = ({ words, doubles }: RingMemory, slot: number): Charge => ({
   tick: words[slot + CHARGED_TICK]!,
   receipt: words[slot + REFUNDS]!,
   limit: words[slot + LIMIT]!,
+  at: doubles[(slot >>> 1) + NUMBER]!,
 })
 
 /**

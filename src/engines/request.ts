@@ -107,7 +107,8 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     this.#setCharges(Outcome.GIVEN_BACK)
   }
 
-  write({ words, doubles }: RingMemory, slot: number): void {
+  write(memory: RingMemory, slot: number): void {
+    const { words, doubles } = memory
     this.isSent = true
     const request = requestOf(slot)
     words[request + OP] = this.op
@@ -121,7 +122,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     if (DECISIONS.includes(this.op)) this.#writeLimits(words, slot)
     else
       this.#charges?.forEach((charge, i) => {
-        writeCharge(words, slotOfRule(slot, i), charge)
+        writeCharge(memory, slotOfRule(slot, i), charge)
       })
   }
 
@@ -165,7 +166,7 @@ function chargeOf(part: PoolPart, cost: number): PartCharge | undefined {
 }
 
 /** Writes the place of a charge, if there is one. */
-function writeCharge(words: Int32Array, slot: number, charge: PartCharge | undefined): void {
+function writeCharge({ words, doubles }: RingMemory, slot: number, charge: PartCharge | undefined): void {
   words[slot + OUTCOME] = charge === undefined ? Outcome.UNCOUNTED : Outcome.CHARGED
   if (charge === undefined) return
   const { part, units } = charge
@@ -174,4 +175,5 @@ function writeCharge(words: Int32Array, slot: number, charge: PartCharge | undef
   words[slot + CHARGED_TICK] = part.tick
   words[slot + REFUNDS] = part.receipt
   words[slot + LIMIT] = part.limit
+  doubles[(slot >>> 1) + NUMBER] = part.at
 }

@@ -54,7 +54,7 @@ export class RulesHandler extends RequestHandler {
       if (words[own + OUTCOME] !== Outcome.CHARGED) continue
       most = Math.max(
         most,
-        changes.takeBackFrom(words[own + WAY]!, chargeIn(words, own), words[own + UNITS]!),
+        changes.takeBackFrom(words[own + WAY]!, chargeIn(this.memory, own), words[own + UNITS]!),
       )
     }
     return most

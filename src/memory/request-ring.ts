@@ -55,7 +55,7 @@ export const REFUSING = 12
 export const UNITS = 13
 /**
  * Offsets in doubles. NUMBER is a request's milliseconds, or the cost that a CHARGE_MORE begins at, and the
- * reply of every operation that returns one number.
+ * reply of every operation that returns one number. Of a decision, and in a GIVE_BACK: the reading of its charge.
  */
 export const NUMBER = 3
 export const RETRY_AFTER_MS = 4

@@ -31,6 +31,11 @@ export interface AlgorithmCase {
   tickOf?(word: number): number
   /** Whether it counts in parts of the limit: a limit of a call changes the parts, and so does `update`. */
   readonly countsInParts?: true
+  /** Whether all units of a window are forgotten at its end. */
+  readonly hasBoundaries?: true
+  /** The largest limit, and the most units that count, if they are less than those of a sliding window. */
+  readonly mostLimit?: number
+  mostUsed?(limit: number): number
   /** The units that count against a decision at `nowMs`. */
   used(rule: TimedRule, charges: readonly Charge[], nowMs: number): number
   /** The units that `usage(key, lastMs)` returns. */
@@ -80,6 +85,9 @@ const aligned: AlgorithmCase = {
   options: { algorithm: 'fixed-window' },
   granularityMs: ({ windowMs }) => windowMs,
   tickOf: tickOfWord,
+  hasBoundaries: true,
+  mostLimit: 2 ** 21 - 2,
+  mostUsed: () => 2 ** 21 - 1,
   used: ({ windowMs }, charges, nowMs) => sum(charges, ({ atMs }) => age(atMs, nowMs, windowMs) === 0),
   usedInLast: (rule, charges, nowMs) => aligned.used(rule, charges, nowMs),
 }
@@ -125,6 +133,8 @@ const bucket: AlgorithmCase = {
   granularityMs: ({ windowMs, limit }) => windowMs / unitsIn(windowMs, limit),
   tickOf: tickOfWord,
   countsInParts: true,
+  mostLimit: 2 ** 18,
+  mostUsed: (limit) => 3 * limit,
   used({ windowMs, granularityMs, limit }, charges, nowMs) {
     const units = Math.round(windowMs / granularityMs)
     const unitOf = (ms: number) => Math.floor((ms * units) / windowMs)
@@ -140,7 +150,15 @@ const bucket: AlgorithmCase = {
 const leaky: AlgorithmCase = { ...bucket, name: 'leaky bucket', options: { algorithm: 'leaky-bucket' } }
 
 /** All algorithms, each with its variants. */
-export const ALGORITHMS: readonly AlgorithmCase[] = [strict, smooth, counter, aligned, fromFirst, bucket, leaky]
+export const ALGORITHMS: readonly AlgorithmCase[] = [
+  strict,
+  smooth,
+  counter,
+  aligned,
+  fromFirst,
+  bucket,
+  leaky,
+]
 
 const age = (atMs: number, nowMs: number, granularityMs: number): number =>
   Math.floor(nowMs / granularityMs) - Math.floor(atMs / granularityMs)

@@ -3,10 +3,36 @@
 import { type AsyncReservation, MillraceError, MillraceLimited, type Reservation } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
-import { type Claims, codeOf, conform, FIVE, thrownBy } from './suite.js'
+import { type Claims, codeOf, conform, FIVE, type Subject, thrownBy } from './suite.js'
+
+/** A limit of a call changes the part of the bucket that a unit takes. */
+async function decidesInParts({ limiter, clock, times }: Subject): Promise<void> {
+  const twice = { limit: 10 }
+  assert.is((await limiter.check('key', 4, twice)).remaining, 6)
+  assert.is((await limiter.peek('key', 1)).remaining, 3, 'two of five')
+  assert.is((await limiter.check('key', 3)).remaining, 0)
+  for (const options of [{}, twice]) assert.not((await limiter.check('key', 1, options)).allowed)
+  assert.equal(
+    [await limiter.usage('key'), (await limiter.peek('key', 11, twice)).retryAfterMs],
+    [5, Infinity],
+  )
+  const charges = [
+    [0, 4, 10],
+    [0, 3, 5],
+  ] as const
+  const { retryAfterMs } = await limiter.check(limiter.handle('key'), 2, twice)
+  assert.is(retryAfterMs, times({ ...limiter.rule, limit: 10 }).untilFits(2, ...charges))
+  clock.advance(retryAfterMs)
+  assert.ok((await limiter.check('key', 2, twice)).allowed)
+  const given = await limiter.check('other', 5, twice)
+  assert.equal([await limiter.refund(given), await limiter.usage('other')], [5, 0])
+  assert.equal([(await limiter.peek('new', 9, twice)).remaining, limiter.rule.limit], [10, 5])
+}
 
 const CLAIMS: Claims = {
-  'decides by the limit of a call, and keeps one count': async ({ limiter, times }) => {
+  'decides by the limit of a call, and keeps one count': async (subject) => {
+    const { limiter, times } = subject
+    if (subject.algorithm.countsInParts) return decidesInParts(subject)
     assert.ok((await limiter.check('key', 7, { limit: 10 })).allowed)
     const { allowed, limit, remaining } = await limiter.check('key')
     assert.equal([allowed, limit, remaining], [false, 5, 0], 'by the limit of the rule')
@@ -24,7 +50,8 @@ const CLAIMS: Claims = {
     await limiter.check('other', 1, {})
     assert.is((await limiter.check('other')).limit, 5)
   },
-  'peeks by the limit of a call': async ({ limiter }) => {
+  'peeks by the limit of a call': async ({ limiter, algorithm }) => {
+    if (algorithm.countsInParts) return
     await limiter.check('key', 5)
     for (const [cost, limit, allowed] of [
       [1, undefined, false],

@@ -33,11 +33,13 @@ export type Claims = Readonly<Record<string, (subject: Subject) => Promise<void>
 /** 5 a minute, in granules of a second. */
 export const FIVE = { limit: 5, window: '1m', granularity: '1s', maxKeys: 20 } as const
 
+/** The options of the limiters of a group of claims, without the algorithm. */
+type GroupOptions = Options | ((algorithm: AlgorithmCase) => Options)
+
 /**
- * Tests each claim in every place with every algorithm. The options of each group are those of its limiters,
- * without the algorithm. The quick tests try further algorithms on this thread alone.
+ * Tests each claim in every place with every algorithm. The quick tests try further algorithms on this thread alone.
  */
-export function conform(groups: readonly (readonly [Claims, Options])[]): void {
+export function conform(groups: readonly (readonly [Claims, GroupOptions])[]): void {
   const [first] = ALGORITHMS
   for (const [claims, options] of groups) {
     for (const [claim, verify] of Object.entries(claims)) {
@@ -45,7 +47,8 @@ export function conform(groups: readonly (readonly [Claims, Options])[]): void {
         const test = place === 'file' ? withAddon : any
         const quick = place === 'inline' ? ALGORITHMS : [first!]
         for (const algorithm of sized({ quick, full: ALGORITHMS })) {
-          test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, options, verify))
+          const own = typeof options === 'function' ? options(algorithm) : options
+          test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
         }
       }
     }

@@ -86,10 +86,10 @@ function watchingCarries(built: Built): Built {
     const arena = built.createArena(rule, 1, 'evict', 0)
     const algorithm = Object.getPrototypeOf(built.algorithmFor(arena, new Ticks(1, 1, arena.shape.modulus)))
     const { carry } = algorithm
-    algorithm.carry = function (base: number, units: number) {
+    algorithm.carry = function (...carried: Parameters<typeof carry>) {
       machine!.isCarrying = true
       try {
-        carry.call(this, base, units)
+        carry.apply(this, carried)
       } finally {
         machine!.isCarrying = false
       }
