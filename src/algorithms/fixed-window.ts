@@ -13,6 +13,7 @@ import type { Ticks } from '../core/ticks.js'
 import { EPOCH, ONE_EPOCH, type Shape } from '../memory/layout.js'
 import type { Words } from '../memory/words.js'
 import { isSettled, METER, tickOf } from './meter.js'
+import { areFew } from './recent-refunds.js'
 import { type Refunded, WordCells, type WordCharge } from './word-cells.js'
 
 /** @see Algorithm */
@@ -81,8 +82,8 @@ export class FixedWindow extends WordCells {
   }
 
   givenBack(v: number, w: number, charge: WordCharge): number | undefined {
-    const { cost, receipt, hasEpoch } = charge
-    const isSameWindow = w === charge.w && hasEpoch && ((v ^ receipt) & EPOCH) === 0
+    const { cost, receipt, refunds } = charge
+    const isSameWindow = w === charge.w && areFew(refunds) && ((v ^ receipt) & EPOCH) === 0
     return isSameWindow && (v & METER) >= cost ? v - cost : undefined
   }
 }

@@ -2,15 +2,28 @@ import { AS_OF } from '../memory/layout.js'
 import { compareExchange, load, type Words } from '../memory/words.js'
 import { tickOf } from './meter.js'
 
-const COUNT_BITS = 9
+const COUNT_BITS = 8
 const MOST = (1 << COUNT_BITS) - 1
-const PERIODS = 2 ** (32 - 2 * COUNT_BITS)
-/** An epoch has 8 bits. */
-const FEW = 255
+/** A refund by key was among them. */
+const BY_KEY = 1 << COUNT_BITS
+const PART_BITS = COUNT_BITS + 1
+const PART = (1 << PART_BITS) - 1
+const PERIODS = 2 ** (32 - 2 * PART_BITS)
+
+/** The refunds of a cell of late. */
+export interface Refunds {
+  /** At most 255 in each of two periods. */
+  readonly count: number
+  /** Whether there was a refund by key. */
+  readonly byKey: boolean
+}
+
+/** Fewer than the 256 epochs after which one returns. */
+export const areFew = ({ count }: Refunds): boolean => count < MOST
 
 /**
- * Counts the refunds of a cell in AS_OF, which has no other use there: `period:14 | refunds in the period before:9
- * | in the period:9`, both at most 511.
+ * Counts the refunds of a cell in AS_OF, which has no other use there: `period:14`, then for the period before and
+ * for this one `by key:1 | refunds:8`.
  *
  * Each refund gives the cell a new epoch. So the epoch of a receipt tells whether there was a refund since the
  * charge, if there were fewer than 256: after that many, the same epoch returns. A period is as long as a refund
@@ -27,21 +40,22 @@ export class RecentRefunds {
   }
 
   /** Counts a refund in a cell with this word of TICK. */
-  count(base: number, w: number): void {
+  count(base: number, w: number, byKey: boolean): void {
     const { words } = this.#cells
     const period = this.#periodOf(w)
     for (;;) {
       const found = load(words, base + AS_OF)
-      const [before, now] = countsIn(found, period)
-      const next = (period << (2 * COUNT_BITS)) | (before << COUNT_BITS) | Math.min(now + 1, MOST)
+      const [before, now] = partsIn(found, period)
+      const part = Math.min((now & MOST) + 1, MOST) | (now & BY_KEY) | (byKey ? BY_KEY : 0)
+      const next = (period << (2 * PART_BITS)) | (before << PART_BITS) | part
       if (compareExchange(words, base + AS_OF, found, next) === found) return
     }
   }
 
-  /** Whether there were few refunds of late. */
-  areFew(base: number, w: number): boolean {
-    const [before, now] = countsIn(load(this.#cells.words, base + AS_OF), this.#periodOf(w))
-    return before + now < FEW
+  /** The refunds of this period and of the one before. */
+  since(base: number, w: number): Refunds {
+    const [before, now] = partsIn(load(this.#cells.words, base + AS_OF), this.#periodOf(w))
+    return { count: (before & MOST) + (now & MOST), byKey: ((before | now) & BY_KEY) !== 0 }
   }
 
   #periodOf(w: number): number {
@@ -49,11 +63,11 @@ export class RecentRefunds {
   }
 }
 
-/** The refunds in the period before `period`, and in `period`. */
-function countsIn(word: number, period: number): readonly [number, number] {
-  const since = (period - (word >>> (2 * COUNT_BITS)) + PERIODS) % PERIODS
-  const before = (word >>> COUNT_BITS) & MOST
-  const now = word & MOST
+/** The parts of AS_OF for the period before `period`, and for `period`. */
+function partsIn(word: number, period: number): readonly [number, number] {
+  const since = (period - (word >>> (2 * PART_BITS)) + PERIODS) % PERIODS
+  const before = (word >>> PART_BITS) & PART
+  const now = word & PART
   if (since === 0) return [before, now]
   return since === 1 ? [now, 0] : [0, 0]
 }

@@ -23,7 +23,8 @@
  *
  * **Giving back** returns what has not come back by itself: `min(cost, until - now, TAT - now)`. `until` is when
  * the units of the charge are full again. While there was no other refund, that is the TAT that the charge left.
- * An earlier refund moved them up, so `until` may be as early as its reading + its cost. The clock is read after
+ * An earlier refund moved them up, so `until` may be as early as its reading + its cost. If it was a refund by
+ * key, it may have taken these units: nothing is given back. The clock is read after
  * the admission word: an older reading would return what came back before an admission that the word counts.
  */
 import { Reading } from '../core/reading.js'
@@ -31,6 +32,7 @@ import type { Ticks } from '../core/ticks.js'
 import { ONE_EPOCH, type Shape } from '../memory/layout.js'
 import type { Words } from '../memory/words.js'
 import { METER, tickOf } from './meter.js'
+import { areFew } from './recent-refunds.js'
 import { type Refunded, WordCells, type WordCharge } from './word-cells.js'
 
 const M_BITS = 21
@@ -195,12 +197,13 @@ export class TokenBucket extends WordCells {
 
   /** When the units of a charge are full again. */
   #until(v: number, w: number, charge: WordCharge, age: number): number {
-    const { receipt, cost, limit, at, hasEpoch } = charge
+    const { receipt, cost, limit, at, refunds } = charge
     const left = this.#tat(receipt, w)
     const start = this.#start(w)
     const laps = ((start + this.#tat(v, w)) >> M_BITS) - ((start + left) >> M_BITS)
-    const isAlone = hasEpoch && ((receipt + laps * ONE_EPOCH) ^ v) >>> 24 === 0
+    const isAlone = areFew(refunds) && ((receipt + laps * ONE_EPOCH) ^ v) >>> 24 === 0
     if (isAlone) return left
+    if (refunds.byKey) return 0 // it may have taken these units
     const reading = new Reading({ now: () => at }, this.ticks)
     reading.take()
     const inTick = reading.tick === tickOf(charge.w) ? this.#inTick(reading) : 0

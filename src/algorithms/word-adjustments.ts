@@ -28,10 +28,10 @@ export class WordAdjustments implements CellAdjustments {
       if ((v & STATE) !== LIVE) return false
       const w = read(words, base + TICK)
       if (!isSettled(w)) return false // all is over
-      const hasEpoch = this.#refunds.areFew(base, w)
-      const next = this.#cells.givenBack(v, w, { w: w0, receipt, limit, at, cost, hasEpoch }, reading)
+      const refunds = this.#refunds.since(base, w)
+      const next = this.#cells.givenBack(v, w, { w: w0, receipt, limit, at, cost, refunds }, reading)
       if (next === undefined) return false
-      this.#refunds.count(base, w)
+      this.#refunds.count(base, w, false)
       if (compareExchange(words, base + ADM, v, next) === v) return this.#counted(base)
     }
   }
@@ -47,7 +47,7 @@ export class WordAdjustments implements CellAdjustments {
         ? this.#cells.refunded(v, w, most, this.#cells.presentLimit, reading)
         : undefined
       if (refunded === undefined) return 0
-      this.#refunds.count(base, w)
+      this.#refunds.count(base, w, true)
       if (compareExchange(words, base + ADM, v, refunded.next) !== v) continue
       this.#counted(base)
       return refunded.units

@@ -48,6 +48,7 @@ import { ADMITTED, type Algorithm, GONE, UNDECIDED } from './algorithm.js'
 import { CellTime, FAR_AHEAD, STANDS_AHEAD } from './cell-time.js'
 import { KeyedCells } from './keyed-cells.js'
 import { isSettled, METER, marked, SHUT, settled, tickOf, UNCOUNTED, UNKNOWN_UNITS } from './meter.js'
+import type { Refunds } from './recent-refunds.js'
 import { WordAdjustments } from './word-adjustments.js'
 import { WordEstimates } from './word-estimates.js'
 
@@ -313,6 +314,6 @@ export interface WordCharge {
   readonly at: number
   /** The units to give back. */
   readonly cost: number
-  /** Whether the epoch of the receipt tells if there was a refund since. */
-  readonly hasEpoch: boolean
+  /** The refunds of the cell of late. */
+  readonly refunds: Refunds
 }

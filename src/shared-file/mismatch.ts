@@ -1,6 +1,7 @@
 import { formatDuration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rule, Rules } from '../core/rule.js'
+import type { Rate } from '../core/rule-algorithms.js'
 import type { Arena } from '../memory/arena.js'
 import type { Arenas } from '../memory/arenas.js'
 import { HEADER, type OnFull, setsFor, sumsFor } from '../memory/layout.js'
@@ -47,10 +48,10 @@ export function checkMatch(path: string, arenas: Arenas, { rules, maxKeys, onFul
  * rule has had: `update` may have changed it since the options were written.
  */
 function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
-  const { shape, words, edge, algorithm } = arena
+  const { shape, words, edge, algorithm, align, rate } = arena
   const unit = unitIn(words)
   const shown = (size: number | undefined) => (size === undefined ? 'none' : `${size}`)
-  const sums = sumsFor(shape.cellBuckets, rule.rangeSum)
+  const sums = sumsFor(shape.cellBuckets, rule.rangeSum, rule.algorithm)
   const hadWindow = hasHadWindow(words, rule)
   const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
   return [
@@ -71,9 +72,16 @@ function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
     [`${at}rangeSum`, sums, shape.sums, sums === shape.sums],
     [`${at}algorithm`, rule.algorithm, algorithm, rule.algorithm === algorithm],
     [`${at}edge`, rule.edge, edge, rule.edge === edge],
+    [`${at}align`, rule.align, align, rule.align === align],
+    [`${at}burst`, burstOf(rule.rate), burstOf(rate), burstOf(rule.rate) === burstOf(rate)],
     compareFlag('countRefused', rule, arena, at),
     compareFlag('shadow', rule, arena, at),
   ]
+}
+
+/** The part of the limit that a burst is. Limits need not match, but this part stays. */
+function burstOf(rate: Rate | undefined): string {
+  return rate === undefined ? 'the limit' : `${rate.burst} for a limit of ${rate.limit}`
 }
 
 function compareFlag(name: 'countRefused' | 'shadow', rule: Rule, arena: Arena, at: string): Compared {

@@ -147,7 +147,7 @@ const CLAIMS: Claims = {
     await exhaustHourly(several)
     const { limiter } = several
     const waiting = limiter.wait('key', { cost: 2 })
-    await limiter.update('burst', { limit: 50 })
+    await limiter.update('burst', { limit: 10 })
     await limiter.refund('key', 1)
     const outcome = await Promise.race([waiting, new Promise((resolve) => setImmediate(resolve))])
     assert.is(outcome, undefined)
