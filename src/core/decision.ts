@@ -93,9 +93,7 @@ export interface EngineEra {
   /** The engine that decided. */
   readonly engine: object
   readonly ruleName: string
-  /** Whether its rule has the option `shadow`. */
   readonly isShadow: boolean
-  /** Learns that figures are read. */
   readonly demand: FiguresDemand
   readonly estimates: {
     remaining(decision: Decided): number
@@ -296,7 +294,7 @@ export class InlineDecision implements Decision {
     return packed === MAX_PACKED ? this.#details().stamp! : packed
   }
 
-  /** @internal @see Charge */
+  /** @internal */
   get receipt(): number {
     return this.era.estimates.receiptOf(this)
   }

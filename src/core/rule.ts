@@ -60,15 +60,14 @@ export interface RuleOptions {
    *   rounded up: as if it had been used evenly. It takes little memory, and is not exact.
    * - `'fixed-window'`: in windows that follow each other. A key may use its limit at the end of one and again
    *   at the beginning of the next. At most 2,097,150.
-   * - `'token-bucket'`: a key has `burst` tokens at most, and gets `limit` new ones in each `window`, evenly. A
-   *   request takes as many as it costs.
-   * - `'leaky-bucket'`: the same seen from the other side: a request fills the bucket by its cost, and it leaks.
+   * - `'token-bucket'`: a key has at most `burst` tokens, and gets `limit` new ones in each `window`, evenly.
+   * - `'leaky-bucket'`: the same seen from the other side: a cost fills the bucket, and it leaks.
    * @default 'sliding-window'
    */
   algorithm?: AlgorithmName
   /**
-   * Where the windows of `'fixed-window'` begin: with `'clock'` at whole multiples of the window in UTC, such
-   * as at midnight, by the system's time when the limiter is created; with `'first'` at a key's first request.
+   * Where the windows of `'fixed-window'` begin: with `'clock'` at whole multiples of the window in UTC, by the
+   * system's time at creation; with `'first'` at a key's first request.
    * @default 'clock'
    */
   align?: Alignment
@@ -286,7 +285,6 @@ type Counting = Pick<
   'limit' | 'windowMs' | 'buckets' | 'edge' | 'align' | 'units' | 'offsetMs' | 'rate'
 >
 
-/** How a rule counts, by its algorithm. */
 function countingOf(chosen: {
   readonly algorithm: AlgorithmName
   readonly limit: number
@@ -344,7 +342,6 @@ function checkFlag(value: unknown, option: string): void {
   if (typeof value !== 'boolean') throw invalid(option, value, 'true or false')
 }
 
-/** The window of a rule, and what follows from it. */
 export type RuleWindow = Pick<Rule, 'windowMs' | 'buckets' | 'units'>
 
 /**
@@ -390,7 +387,7 @@ export function checkOtherLimit(
   )
 }
 
-/** The limits that a rule may have without a new limiter. */
+/** The limits that a rule may have. */
 export interface LimitRange {
   readonly most: number
   readonly rate: Rate | undefined

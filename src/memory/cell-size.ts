@@ -88,8 +88,8 @@ function ringCell(buckets: number, sums: Sums): CellSize {
  * The fewest granules of a window that the nodes of such cells can count: no node may span more than three
  * windows, or it could count more than fits into 24 bits. The largest node of a Fenwick tree spans the ring.
  */
-function leastBuckets(cellBuckets: number, sums: Sums, hasUpper: boolean): number {
+function leastBuckets(buckets: number, sums: Sums, hasUpper: boolean): number {
   if (sums === 'linear') return 1
-  if (sums === 'fenwick') return Math.max(MOST_LINEAR + 1, Math.ceil(cellBuckets / 2))
+  if (sums === 'fenwick') return Math.max(MOST_LINEAR + 1, Math.ceil(buckets / 2))
   return hasUpper ? MOST_BLOCKS * BLOCK + 1 : MOST_LINEAR + 1
 }

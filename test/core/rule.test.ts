@@ -14,6 +14,9 @@ test('a rule needs a limit and a window; the rest has defaults', () => {
     buckets: 60,
     edge: 'strict',
     algorithm: 'sliding-window',
+    align: 'none',
+    units: 0,
+    offsetMs: 0,
   })
 })
 
@@ -33,6 +36,9 @@ test('a rule may set every option', () => {
     buckets: 720,
     edge: 'smooth',
     algorithm: 'sliding-window',
+    align: 'none',
+    units: 0,
+    offsetMs: 0,
   })
 })
 

@@ -1,9 +1,7 @@
-import type { AlgorithmName } from '#millrace/core/rule-algorithms.js'
 import type { Arena } from '#millrace/memory/arena.js'
 import type { Known } from './memory-judge.js'
-import type { Scenario } from './scenario.js'
+import type { ExploredAlgorithm, Scenario } from './scenario.js'
 import { slidingWindowJudges } from './sliding-window-judges.js'
-import { wordJudges } from './word-judges.js'
 
 /** What a write to a word of a cell has charged, or has taken out. */
 export interface WrittenCharge {
@@ -37,15 +35,12 @@ export interface AlgorithmJudges {
 }
 
 const JUDGES: Readonly<
-  Record<AlgorithmName, (scenario: Scenario, arena: Arena, known: Known) => AlgorithmJudges>
+  Record<ExploredAlgorithm, (scenario: Scenario, arena: Arena, known: Known) => AlgorithmJudges>
 > = {
   'sliding-window': slidingWindowJudges,
   'sliding-counter': slidingWindowJudges,
-  'fixed-window': wordJudges,
-  'token-bucket': wordJudges,
-  'leaky-bucket': wordJudges,
 }
 
 /** The judges of an arena's algorithm. */
 export const judgesOf = (scenario: Scenario, arena: Arena, known: Known): AlgorithmJudges =>
-  JUDGES[arena.algorithm](scenario, arena, known)
+  JUDGES[scenario.algorithm ?? 'sliding-window'](scenario, arena, known)

@@ -124,12 +124,16 @@ export async function applyEdits(folder: string, edits: readonly Edit[]): Promis
  */
 export const SMALL_SIZES: readonly Edit[] = [
   layout('export const WAYS_PER_SET = 16;', 'export const WAYS_PER_SET = 1;'),
-  layout('export const BLOCK_BITS = 6;', 'export const BLOCK_BITS = 1;'),
-  layout('const MOST_BLOCKS = 64;', 'const MOST_BLOCKS = 1;'),
-  layout('Math.max(MOST_LINEAR + 1, Math.ceil(cellBuckets / 2))', 'Math.ceil(cellBuckets / 2)'),
+  cellSize('export const BLOCK_BITS = 6;', 'export const BLOCK_BITS = 1;'),
+  cellSize('const MOST_BLOCKS = 64;', 'const MOST_BLOCKS = 1;'),
+  cellSize('Math.max(MOST_LINEAR + 1, Math.ceil(buckets / 2))', 'Math.ceil(buckets / 2)'),
   { file: 'memory/records.js', find: 'const STALL_MS = 3_600_000;', replace: 'const STALL_MS = 8_000;' },
 ]
 
 function layout(find: string, replace: string): Edit {
   return { file: 'memory/layout.js', find, replace }
+}
+
+function cellSize(find: string, replace: string): Edit {
+  return { file: 'memory/cell-size.js', find, replace }
 }

@@ -1,6 +1,9 @@
-import type { AlgorithmName, Edge } from '#millrace/core/rule-algorithms.js'
+import type { Edge } from '#millrace/core/rule-algorithms.js'
 import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
+
+/** The algorithms that count in buckets. The model explores the others. */
+export type ExploredAlgorithm = 'sliding-window' | 'sliding-counter'
 
 /** A window that a rule has or takes. */
 export interface Window {
@@ -138,7 +141,7 @@ export interface Scenario {
   readonly sums?: Sums
   readonly edge?: Edge
   /** @default 'sliding-window' */
-  readonly algorithm?: AlgorithmName
+  readonly algorithm?: ExploredAlgorithm
   readonly onFull?: OnFull
   /** The number of ways that keys may use, one in each set. @default 2 */
   readonly ways?: number

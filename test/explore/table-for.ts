@@ -21,7 +21,8 @@ export function arenasFor(built: Built, scenario: Scenario): Arenas {
     further,
   } = scenario
   const rules = [scenario, ...(further ?? [])].map(({ limit = 1, buckets = 1 }, i) => {
-    return { name: `rule ${i}`, limit, windowMs: buckets * GRANULE_MS, buckets, edge, algorithm }
+    const time = { windowMs: buckets * GRANULE_MS, buckets, units: 0, offsetMs: 0 }
+    return { name: `rule ${i}`, limit, ...time, edge, align: 'none', algorithm }
   }) as [CheckedRule, ...CheckedRule[]]
   const keys = keysFor(built, rules[0], ways)
   return further === undefined

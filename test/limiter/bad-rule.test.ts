@@ -130,7 +130,7 @@ test('a sliding counter has no granularity, no edge and no range sum', () => {
 
 test('an unknown algorithm, edge, onFull or engine, and an invalid name, are refused', () => {
   for (const option of ['algorithm', 'edge'] as const) {
-    assertRefused(option, ['', 'STRICT', 'fixed-window', 1, null, {}], 'ERR_MILLRACE_INVALID_RULE')
+    assertRefused(option, ['', 'STRICT', 'funnel', 1, null, {}], 'ERR_MILLRACE_INVALID_RULE')
   }
   assertRefused('name', ['', 5, null, {}, Symbol('rule')], 'ERR_MILLRACE_INVALID_RULE')
   for (const option of ['onFull', 'engine'] as const) {

@@ -53,7 +53,7 @@ test('a truncated arena is refused with the number of bytes that it should have'
 
 const TAMPERED: Record<string, number[]> = {
   MAGIC: [0, 1, -1],
-  VERSION: [0, 1, 5, 7, -1],
+  VERSION: [0, 1, 6, 8, -1],
   BUCKETS: [0, -1, 61, 2 ** 20 + 1, 2 ** 31 - 1],
   SETS: [0, 1, -2, 3, 2 ** 31 - 1],
   RANGE_SUM: [-1, 3],
@@ -86,7 +86,14 @@ test('an arena with an impossible window or origin is refused', () => {
 })
 
 test('an arena with a damaged record is refused', () => {
-  for (const [name, values] of Object.entries({ BUCKETS: [0, 59, 61], EDGE: [-1, 2], ALGORITHM: [-1, 2] })) {
+  for (const [name, values] of Object.entries({
+    BUCKETS: [0, 59, 61],
+    EDGE: [-1, 2],
+    ALGORITHM: [-1, 3, 99],
+    UNITS: [-1, 1],
+    ALIGN: [-1, 3],
+    RATE_BURST: [-1, 1],
+  })) {
     for (const value of values) {
       const { share, words } = copyOfShare()
       words[RECORDS_AT + RECORD[name as keyof typeof RECORD]] = value

@@ -82,16 +82,28 @@ const VERSION_6 = {
   PER_SECOND: 16,
   FOR_EVER: 0xffffffff,
   RECORDS_AT: 128,
-  RECORD: { WINDOW_MS: 0, BUCKETS: 2, SHIFT: 3, EDGE: 4, ALGORITHM: 5 },
-  RECORD_WORDS: 8,
+  RECORD: {
+    WINDOW_MS: 0,
+    BUCKETS: 2,
+    SHIFT: 3,
+    EDGE: 4,
+    ALGORITHM: 5,
+    UNITS: 6,
+    ALIGN: 7,
+    OFFSET_MS: 8,
+    RATE_LIMIT: 10,
+    RATE_BURST: 11,
+  },
+  RECORD_WORDS: 16,
   MOST_RECORDS: 64,
   CURRENT_RECORD_SHIFT: 24,
   CURRENT_LIMIT: 0xffffff,
   HASH: ~0x7f,
   CONVERTING: 0x40,
   CELL_RECORD: 0x3f,
-  ALGORITHMS: ['sliding-window', 'sliding-counter'],
-  NAMES_AT: 640,
+  ALGORITHMS: ['sliding-window', 'sliding-counter', 'fixed-window', 'token-bucket', 'leaky-bucket'],
+  ALIGNS: ['none', 'clock', 'first'],
+  NAMES_AT: 1_152,
   MOST_BLOCKS: 64,
   MOST_BLOCKED: 16,
   MIN_SETS: 2,
@@ -100,9 +112,9 @@ const VERSION_6 = {
   LAP_SHIFT: 24,
 }
 
-test('the map of an arena of version 6 has not changed: a change needs a new version', () => {
+test('the map of an arena of version 7 has not changed: a change needs a new version', () => {
   const { LAYOUT_VERSION, setsFor, isWindow, shapeFor, sumsFor, refundsOf, ...map } = layout
-  assert.is(LAYOUT_VERSION, 6)
+  assert.is(LAYOUT_VERSION, 7)
   assert.equal({ ...map }, VERSION_6)
 })
 
@@ -169,10 +181,12 @@ test('an arena has ways for its keys at a load of 80 %, and memory for all words
     sets: 1_000,
     ways: 16_000,
     wayWords: 66,
-    waysAt: 16_640,
-    extraAt: 16_640 + 16_000 * 66,
+    offsetMs: 0,
+    units: 0,
+    waysAt: 17_152,
+    extraAt: 17_152 + 16_000 * 66,
     extraWords: 2,
-    words: 16_640 + 16_000 * 68,
+    words: 17_152 + 16_000 * 68,
   })
 })
 

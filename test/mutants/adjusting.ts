@@ -2,6 +2,7 @@
 import {
   inAdjustments,
   inBlockBound,
+  inBlocking,
   inCharges,
   inConversion,
   inKeyChanges,
@@ -17,11 +18,13 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'a note that outlives a refund': {
     scenario: 'an epoch goes round by refunds',
-    edits: [inWindow('        this.endNote(base);\n', '')],
+    edits: [
+      inWindow('this.epochs.count(base);\n        this.endNote(base);\n', 'this.epochs.count(base);\n'),
+    ],
   },
   'a note that outlives a block': {
     scenario: 'an epoch goes round by blocks',
-    edits: [inAdjustments('this.#window.endNote(base);', '')],
+    edits: [inBlocking('this.#algorithm.onBlock(base);', '')],
   },
   'a mark that is turned without a generation': {
     scenario: 'refunds by key while an admission is given back',
@@ -70,8 +73,8 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     test: 'limiter/refund',
     edits: [
       inAdjustments(
-        'ring.distance(load(words, base + TICK), e) >= ring.size',
-        'ring.distance(load(words, base + TICK), e) >= ring.slots',
+        'ring.distance(load(words, base + TICK), tick) >= ring.size',
+        'ring.distance(load(words, base + TICK), tick) >= ring.slots',
       ),
     ],
   },
@@ -98,22 +101,19 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   'UNTIL stored without a comparison': {
     scenario: 'a key is blocked while its way is claimed for another blocked key',
     edits: [
-      inAdjustments(
+      inBlocking(
         'if (compareExchange(words, base + UNTIL, u, next) !== u)\n                continue;',
         'store(words, base + UNTIL, next);',
       ),
-      inAdjustments(
-        'import { compareExchange, load, read }',
-        'import { compareExchange, load, read, store }',
-      ),
+      inBlocking('import { compareExchange, load }', 'import { compareExchange, load, store }'),
     ],
   },
   'the admission word blocked before UNTIL is set': {
     scenario: 'a block runs out among decisions',
     edits: [
-      inAdjustments(
-        'if (compareExchange(words, base + UNTIL, u, next) !== u)\n                continue;\n            this.untilOfNextTry = nextUntil(next);\n            const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;',
-        'const shut = ((v & ~COUNT) + ONE_EPOCH) | BLOCKED;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;\n            compareExchange(words, base + UNTIL, u, next);',
+      inBlocking(
+        'if (compareExchange(words, base + UNTIL, u, next) !== u)\n                continue;\n            this.untilOfNextTry = nextUntil(next);\n            const shut = ((v | blockMask) + ONE_EPOCH) | 0;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;',
+        'const shut = ((v | blockMask) + ONE_EPOCH) | 0;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;\n            compareExchange(words, base + UNTIL, u, next);',
       ),
     ],
   },
@@ -123,11 +123,11 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'one UNTIL word for the ends of two blocks': {
     scenario: 'a key blocked again while its way goes to another',
-    edits: [inAdjustments('isSameAsBefore ? nextUntil(end) : end | 0', 'end | 0')],
+    edits: [inBlocking('isSameAsBefore ? nextUntil(end) : end | 0', 'end | 0')],
   },
   'one UNTIL word for two tries of a block': {
     scenario: 'a key blocked again while its way goes to another',
-    edits: [inAdjustments('this.untilOfNextTry = nextUntil(next)', 'this.untilOfNextTry = until')],
+    edits: [inBlocking('this.untilOfNextTry = nextUntil(next)', 'this.untilOfNextTry = until')],
   },
   'other blocks counted before the new one is set': {
     scenario: 'two block two keys, and one block stays',

@@ -12,14 +12,14 @@
 //  - The name not read again before a carry. It may change between that and the charge as well. Then the
 //    units count twice for a window, and some decisions are refused.
 import {
+  inCells,
+  inCellTime,
   inConversion,
   inEngine,
   inInsertion,
   inKeyChanges,
   inRecords,
-  inRing,
   inViews,
-  inWindow,
   type Mutant,
 } from './mutant.js'
 
@@ -27,7 +27,7 @@ const FENCE = 'if (compareExchange(words, base + ADM, v, (v + ONE_EPOCH) | 0) !=
 const FINISH = 'compareExchange(words, base + HI, name, name & ~CONVERTING);'
 const TAKE = 'const record = add(words, HEADER.RECORDS_USED, 1);'
 const ELSE = 'else if (single.decides(lo, hi, cost, hint))'
-const CARRY = 'if (units > 0)\n            algorithm.carry(base, units);'
+const CARRY = 'if (units > 0)\n            algorithm.carry(base, units, isPlaced ? this.#placed : reading);'
 
 export const changing: Readonly<Record<string, Mutant>> = {
   'a conversion without a fence': {
@@ -76,15 +76,15 @@ export const changing: Readonly<Record<string, Mutant>> = {
     test: 'limiter/window-changes',
     edits: [
       inConversion(
-        'Math.min(isCounted ? counted.used : algorithm.mostUsed(v), MAX_TOTAL)',
-        '(isCounted ? counted.used : Math.min(algorithm.mostUsed(v), MAX_TOTAL))',
+        'Math.min(isCounted ? counted.used : algorithm.mostCarried(v), MAX_TOTAL)',
+        '(isCounted ? counted.used : Math.min(algorithm.mostCarried(v), MAX_TOTAL))',
       ),
     ],
   },
   'a name compared without its record': {
     scenario: 'a change beside a decision',
     edits: [
-      inWindow(
+      inCells(
         'return read(this.words, this.base(way) + HI) === (hi | this.#record);',
         'return ((read(this.words, this.base(way) + HI) ^ hi) & ~0x7f) === 0;',
       ),
@@ -92,7 +92,7 @@ export const changing: Readonly<Record<string, Mutant>> = {
   },
   'a tick of a newer record taken for one that has rested': {
     scenario: 'a change beside a decision',
-    edits: [inRing('& CELL_RECORD) !== this.#record)', '& CELL_RECORD) < 0)')],
+    edits: [inCellTime('& CELL_RECORD) !== this.#record)', '& CELL_RECORD) < 0)')],
   },
   'ticks of a new record that begin with those of the old one': {
     scenario: 'a conversion beside a decision',
@@ -143,7 +143,9 @@ export const changing: Readonly<Record<string, Mutant>> = {
   },
   'a claim that does not carry the counts of another record': {
     scenario: 'a new key among cells of two records',
-    edits: [inInsertion('if (isOther)\n            this.#carry(base, payload);', '')],
+    edits: [
+      inInsertion('if (isOther)\n            this.#cells.carryOver(base, payload, this.#reading);', ''),
+    ],
   },
   'a charge given back by another record than its own': {
     test: 'limiter/window-changes',

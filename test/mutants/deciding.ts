@@ -1,5 +1,6 @@
 // Mistakes in charging, committing, summing and sweeping.
 import {
+  inCells,
   inCharges,
   inEngine,
   inEstimates,
@@ -13,8 +14,8 @@ import {
 
 /** Moves the first check of an attempt before its read of the admission word. */
 export const checksBeforehand = inWindow(
-  'const v = readInOrder(words, base + ADM);\n        if (!this.#isCurrent(v, way, lo, hi, e))',
-  'const isUnchanged = this.#isCurrent(LIVE, way, lo, hi, e);\n        const v = readInOrder(words, base + ADM);\n        if (!isUnchanged || (v & STATE) !== LIVE)',
+  'const v = readInOrder(words, base + ADM);\n        if (!this.isCurrent(v, way, lo, hi, e))',
+  'const isUnchanged = this.isCurrent(LIVE, way, lo, hi, e);\n        const v = readInOrder(words, base + ADM);\n        if (!isUnchanged || (v & STATE) !== LIVE)',
 )
 
 export const deciding: Readonly<Record<string, Mutant>> = {
@@ -90,13 +91,13 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   'a decision that does not check the name': {
     scenario: 'an expired way is claimed while its old key decides',
     edits: [
-      inWindow('return read(this.words, this.base(way) + HI) === (hi | this.#record);', 'return true;'),
-      inWindow('|| read(this.words, NAMES_AT + way) !== lo)', '|| lo === 0)'),
+      inCells('return read(this.words, this.base(way) + HI) === (hi | this.#record);', 'return true;'),
+      inCells('|| read(this.words, NAMES_AT + way) !== lo)', '|| lo === 0)'),
     ],
   },
   'an attempt that does not check the tick before it charges': {
     scenario: 'a charge in a cell that comes back after 256 laps',
-    edits: [inWindow('if (!this.#isCurrent(v, way, lo, hi, e))\n', 'if (!this.isOf(v, way, lo, hi))\n')],
+    edits: [inWindow('if (!this.isCurrent(v, way, lo, hi, e))\n', 'if (!this.isOf(v, way, lo, hi))\n')],
   },
   // If all reads stay in order, the second check finds nothing new. It is for processors and compilers that
   // reorder plain reads. These mutants show that by moving the first check before the read of the admission
@@ -105,14 +106,14 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     scenario: 'three admit while the window rolls over',
     edits: [
       checksBeforehand,
-      inWindow('if (this.#isCurrent(v, way, lo, hi, e)) {', 'if (this.isOf(v, way, lo, hi)) {'),
+      inWindow('if (this.isCurrent(v, way, lo, hi, e)) {', 'if (this.isOf(v, way, lo, hi)) {'),
     ],
   },
   'an attempt that does not check the name again': {
     scenario: 'an empty way is claimed while its key decides',
     edits: [
       checksBeforehand,
-      inWindow('if (this.#isCurrent(v, way, lo, hi, e)) {', 'if (read(words, base + TICK) === e) {'),
+      inWindow('if (this.isCurrent(v, way, lo, hi, e)) {', 'if (read(words, base + TICK) === e) {'),
     ],
   },
   'a charge added to a bucket of another lap': {
@@ -150,7 +151,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     scenario: 'by a handle whose way was claimed for another key',
     edits: [
       inEngine('guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess', 'guess >= 0 ? guess'),
-      inWindow(
+      inCells(
         'isOf(v, way, lo, hi) {',
         'isOf(v, way, lo, hi) {\n        if (way >= 0) return (v & STATE) === LIVE;',
       ),
@@ -162,7 +163,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'figures at once by a sum that another thread has changed': {
     test: 'engines/figures-at-once',
-    edits: [inEstimates('algorithm.isStillUnchanged(way, adm, tick) ? sum : algorithm.mostUsed(adm)', 'sum')],
+    edits: [inEstimates('isSame ? sum : algorithm.mostUsed(adm, tick, then, limit)', 'sum')],
   },
   'statistics counted twice': {
     test: 'limiter/stats',

@@ -6,7 +6,10 @@ export const inserting: Readonly<Record<string, Mutant>> = {
     scenario: 'a way lost to another key and won back',
     edits: [
       inInsertion('this.#reading.take(); // after the scan: see "Why settle"', ''),
-      inInsertion('this.#cells.enter(base, this.#reading);\n            const isLive', 'const isLive'),
+      inWindow(
+        'promote(base, named, reading) {\n        this.enter(base, reading);',
+        'promote(base, named, reading) {',
+      ),
     ],
   },
   'a way that settles before it looks for others': {
@@ -17,17 +20,20 @@ export const inserting: Readonly<Record<string, Mutant>> = {
         'const named = this.#claim(way, lo, hi);\n        this.#reading.take();\n        this.#cells.enter(this.#table.base(way), this.#reading);',
       ),
       inInsertion('this.#reading.take(); // after the scan: see "Why settle"', ''),
-      inInsertion('this.#cells.enter(base, this.#reading);\n            const isLive', 'const isLive'),
+      inWindow(
+        'promote(base, named, reading) {\n        this.enter(base, reading);',
+        'promote(base, named, reading) {',
+      ),
     ],
   },
   'an empty way claimed that another clock may still count': {
     scenario: 'an empty way is claimed, beside a clock that is a granule behind',
     edits: [
-      inInsertion('total === 0 && this.#cells.isPast(base, tick, this.#reading)', 'total === 0'),
       inInsertion(
-        'wasLive && (payload > 0 || !this.#cells.isPast(base, tick, this.#reading))',
-        'wasLive && payload > 0',
+        'const isEmpty = this.#cells.isEmpty(v, tick) && this.#cells.isPast(base, tick, this.#reading);\n                if',
+        'const isEmpty = this.#cells.isEmpty(v, tick);\n                if',
       ),
+      inInsertion('wasLive && !expired && !isEmpty', 'wasLive && !expired && !this.#cells.isEmpty(v, tick)'),
     ],
   },
   'a claim without a new epoch': {
@@ -49,9 +55,9 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   'promoted by a plain store': {
     scenario: 'two insert one new key',
     edits: [
-      inInsertion(
-        'const isLive = compareExchange(this.#words, base + ADM, named, (named & ~STATE) | LIVE) === named;',
-        'store(this.#words, base + ADM, (named & ~STATE) | LIVE);\n            const isLive = true;',
+      inWindow(
+        'return compareExchange(this.words, base + ADM, named, (named & ~STATE) | LIVE) === named;',
+        'compareExchange(this.words, base + ADM, load(this.words, base + ADM), (named & ~STATE) | LIVE);\n        return true;',
       ),
     ],
   },
@@ -82,7 +88,12 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   },
   'a taken way that is not counted': {
     test: 'memory/statistics',
-    edits: [inInsertion('if (isLive)\n                add(this.#words, HEADER.KEYS, 1);', '')],
+    edits: [
+      inInsertion(
+        'if (this.#cells.promote(base, named, this.#reading))\n                add(this.#words, HEADER.KEYS, 1);',
+        'this.#cells.promote(base, named, this.#reading);',
+      ),
+    ],
   },
   'a lost way that is not counted': {
     test: 'memory/statistics',
@@ -112,7 +123,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   },
   'inherited counts that are dropped': {
     scenario: 'a live way is evicted, and its counts are taken over',
-    edits: [inInsertion('const payload = this.#cells.inherited(v, expired);', 'const payload = 0;')],
+    edits: [inInsertion('const payload = this.#cells.inherited(v, expired, isOther);', 'const payload = 0;')],
   },
   'a scan of the first set only': {
     scenario: 'two insert one new key, each another way',

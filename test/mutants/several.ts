@@ -55,8 +55,8 @@ export const several: Readonly<Record<string, Mutant>> = {
     scenario: 'two rules: a rollover before a charge is taken back',
     edits: [
       inKeyChanges(
-        'this.takeBackFrom(decision.way, decision.tick, units, decision.stamp)',
-        'this.takeBackFrom(decision.way, this.#views.reading.tick, units, decision.stamp)',
+        'this.takeBackFrom(decision.way, decision, units)',
+        'this.takeBackFrom(decision.way, { ...decision, receipt: decision.receipt, tick: this.#views.reading.tick }, units)',
       ),
     ],
   },

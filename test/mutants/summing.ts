@@ -1,11 +1,11 @@
 // Mistakes in the nodes above the buckets.
-import { inCharges, inLayout, inNodes, inWindow, type Mutant } from './mutant.js'
+import { inCellSize, inCharges, inNodes, inWindow, type Mutant } from './mutant.js'
 
 export const summing: Readonly<Record<string, Mutant>> = {
   'a ring without a spare span': {
     scenario: 'a Fenwick tree: the oldest granule of a window',
     edits: [
-      inLayout('(Math.ceil((buckets + 1) / span) + 1) * span', 'Math.ceil((buckets + 1) / span) * span'),
+      inCellSize('(Math.ceil((buckets + 1) / span) + 1) * span', 'Math.ceil((buckets + 1) / span) * span'),
     ],
   },
   'a late charge to a node of a newer lap': {
