@@ -3,7 +3,8 @@ import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace
 import type { Machine } from './machine.js'
 
 /** The algorithms that count in buckets. The model explores the others. */
-export type ExploredAlgorithm = 'sliding-window' | 'sliding-counter'
+export const EXPLORED_ALGORITHMS = ['sliding-window', 'sliding-counter'] as const
+export type ExploredAlgorithm = (typeof EXPLORED_ALGORITHMS)[number]
 
 /** A window that a rule has or takes. */
 export interface Window {

@@ -1,5 +1,4 @@
-import { ALGORITHMS } from '#millrace/memory/layout.js'
-import type { Scenario } from '../scenario.js'
+import { EXPLORED_ALGORITHMS, type Scenario } from '../scenario.js'
 import { adjusting } from './adjusting.js'
 import { blocking } from './blocking.js'
 import { changing } from './changing.js'
@@ -20,7 +19,7 @@ const written: Readonly<Record<string, Scenario>> = {
 
 /** Each scenario with each algorithm. With the first one it keeps its name. */
 const alive: Readonly<Record<string, Scenario>> = Object.fromEntries(
-  ALGORITHMS.flatMap((algorithm, i) =>
+  EXPLORED_ALGORITHMS.flatMap((algorithm, i) =>
     Object.entries(written).map(([name, scenario]) => [
       i === 0 ? name : `${name}; ${algorithm}`,
       { ...scenario, algorithm },
