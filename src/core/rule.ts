@@ -387,7 +387,6 @@ export function checkOtherLimit(
   )
 }
 
-/** The limits that a rule may have. */
 export interface LimitRange {
   readonly most: number
   readonly rate: Rate | undefined
