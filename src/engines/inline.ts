@@ -310,11 +310,10 @@ export class InlineEngine implements Engine<InlineDecision> {
    * nothing.
    */
   takeBack(admitted: InlineDecision): InlineDecision {
-    const { lo, hi, cost, limit } = admitted
+    const { lo, hi, cost, limit, isShadowed } = admitted
     if (admitted.outcome === Outcome.CHARGED) this.changes.takeBack(admitted)
     this.way = this.#views.lookUp(lo, hi)
-    const outcome = admitted.isShadowed ? Outcome.SHADOWED : Outcome.UNCOUNTED
-    return this.#decisionOf(lo, hi, cost, limit, outcome)
+    return this.#decisionOf(lo, hi, cost, limit, isShadowed ? Outcome.SHADOWED : Outcome.UNCOUNTED)
   }
 
   owns(decision: unknown): decision is InlineDecision {
@@ -337,14 +336,8 @@ export class InlineEngine implements Engine<InlineDecision> {
     return answer >= 0 ? answer : this.#views.usage(lo, hi, lastMs)
   }
 
-  /** The receipt of the last charge. */
-  get lastReceipt(): number {
-    const { chargedStamp, lastAdm } = this.#algorithm
-    return this.#algorithm.receipt(chargedStamp, lastAdm)
-  }
-
   /** Where the last decision charged, and what it left. */
-  get last(): Pick<Algorithm, 'chargedTick' | 'lastAdm' | 'lastUntil'> {
+  get last(): Pick<Algorithm, 'chargedTick' | 'chargedStamp' | 'lastAdm' | 'lastUntil' | 'receipt'> {
     return this.#algorithm
   }
 

@@ -102,7 +102,8 @@ export class OneRuleHandler extends RequestHandler {
     words[slot + OUTCOME] = outcome
     words[slot + WAY] = engine.way
     words[slot + CHARGED_TICK] = engine.last.chargedTick
-    words[slot + REFUNDS] = engine.lastReceipt
+    const { last } = engine
+    words[slot + REFUNDS] = last.receipt(last.chargedStamp, last.lastAdm)
     const { remaining, retryAfterMs, resetMs } = lastFigures(engine, lo, hi, cost, limit, outcome)
     words[slot + REMAINING] = remaining
     const double = slot >>> 1
