@@ -55,6 +55,11 @@
  *                         all ones: for ever
  *                BUCKETS  one word each: lap:8 | refund mark:2 | count:22
  *                nodes    one word each: lap:8 | count:24
+ * An algorithm without buckets (`algorithms/word-cells.ts`) has only the first five words, and no extra words:
+ *                ADM      epoch:8 | state:2 | blocked:1 | meter:21
+ *                TICK     tick:30 | settled:1
+ *                AS_OF    recent refunds (`algorithms/recent-refunds.ts`)
+ *
  *     extra    two words for each way, after all cells. Only refunds use them (`algorithms/refund-marks.ts`):
  *                GENERATION
  *                GIVING   low 16 bits: threads that give back a charge of a marked bucket;

@@ -118,6 +118,62 @@ test('a sliding counter lets through more than its limit where the window before
   assert.not(limiter.check('client', 4).allowed)
 })
 
+test('a fixed window of 100 a minute lets 200 through across its boundary, where a sliding window lets 100', () => {
+  for (const [algorithm, admitted] of [
+    ['fixed-window', 200],
+    ['sliding-window', 100],
+  ] as const) {
+    const { limiter, at } = exampleOf({ limit: 100, window: '1m', algorithm })
+    let allowed = 0
+    for (const moment of [MINUTE - SECOND, MINUTE]) {
+      at(moment)
+      for (let i = 0; i < 100; i++) if (limiter.check('client').allowed) allowed++
+    }
+    assert.is(allowed, admitted, algorithm)
+  }
+})
+
+test('a fixed window from the first request begins with it, and the next one with the first after its end', () => {
+  const { limiter, at } = exampleOf({ limit: 2, window: '4s', algorithm: 'fixed-window', align: 'first' })
+  at(3 * SECOND)
+  assert.is(limiter.check('client').resetMs, 4 * SECOND)
+  at(6 * SECOND)
+  assert.ok(limiter.check('client').allowed)
+  assert.is(limiter.check('client').retryAfterMs, SECOND, 'four seconds after the first')
+  at(9 * SECOND)
+  const next = limiter.check('client')
+  assert.equal([next.allowed, next.resetMs], [true, 4 * SECOND])
+})
+
+test('a token bucket of 10, refilled 1 a second, after idle days: 10 at once, then 1 a second', () => {
+  const options = { limit: 1, window: '1s', burst: 10, algorithm: 'token-bucket' } as const
+  const { limiter, at } = exampleOf(options)
+  for (const day of [0, 3, 30, 300]) {
+    const start = 24 * 60 * day * MINUTE
+    at(start)
+    for (let i = 0; i < 10; i++) assert.ok(limiter.check('client').allowed, `day ${day}, request ${i}`)
+    for (let second = 0; second < 100; second++) {
+      at(start + second * SECOND)
+      const { allowed, retryAfterMs } = limiter.check('client')
+      assert.equal([allowed, retryAfterMs], second === 0 ? [false, SECOND] : [true, 0])
+      assert.is(limiter.check('client').retryAfterMs, SECOND)
+    }
+  }
+})
+
+test('a token bucket keeps its pace for ten years: no part of a token is gained or lost', () => {
+  const { limiter, at } = exampleOf({ limit: 7, window: '1s', burst: 3, algorithm: 'token-bucket' })
+  const start = 10 * 365.25 * 24 * 60 * MINUTE
+  at(start)
+  for (let i = 0; i < 3; i++) assert.ok(limiter.check('client').allowed)
+  for (let token = 1; token <= 700; token++) {
+    at(start + Math.ceil((token * SECOND) / 7) - 1)
+    assert.not(limiter.check('client').allowed, `token ${token}, a millisecond early`)
+    at(start + Math.ceil((token * SECOND) / 7))
+    assert.ok(limiter.check('client').allowed, `token ${token}`)
+  }
+})
+
 test('5 logins in 10 minutes: the sixth waits until the first is 10 minutes old', () => {
   const { limiter, at } = exampleOf({ limit: 5, window: '10m', granularity: '1s' })
   for (let i = 0; i < 5; i++) {
