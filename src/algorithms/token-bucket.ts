@@ -180,11 +180,9 @@ export class TokenBucket extends WordCells {
     return { next: this.#taken(v, w, tat, time), units: Math.min(most, this.#unitsOf(time, limit)) }
   }
 
-  givenBack(v: number, w: number, charge: WordCharge, { clock }: Reading): number | undefined {
+  givenBack(v: number, w: number, charge: WordCharge, reading: Reading): number | undefined {
     const age = this.time.distance(tickOf(w), tickOf(charge.w)) * this.#g
     if (age >= this.#latest) return undefined // full again since
-    const reading = new Reading(clock, this.ticks) // after v: see "Giving back"
-    reading.take()
     const now = this.#now(w, reading)
     const tat = this.#tat(v, w)
     const time = Math.min(

@@ -27,9 +27,10 @@ export class WordAdjustments implements CellAdjustments {
       const v = load(words, base + ADM)
       if ((v & STATE) !== LIVE) return false
       const w = read(words, base + TICK)
-      if (!isSettled(w)) return false // all is over
+      const fresh = this.#cells.freshReading(reading) // after v: see "Giving back" in `token-bucket.ts`
+      if (this.#cells.isAllOver(base, w, fresh)) return false
       const refunds = this.#refunds.since(base, w)
-      const next = this.#cells.givenBack(v, w, { w: w0, receipt, limit, at, cost, refunds }, reading)
+      const next = this.#cells.givenBack(v, w, { w: w0, receipt, limit, at, cost, refunds }, fresh)
       if (next === undefined) return false
       this.#refunds.count(base, w, false)
       if (compareExchange(words, base + ADM, v, next) === v) return this.#counted(base)
@@ -43,9 +44,9 @@ export class WordAdjustments implements CellAdjustments {
       const v = load(words, base + ADM)
       if (!this.#cells.isOf(v, way, lo, hi)) return GONE
       const w = read(words, base + TICK)
-      const refunded = isSettled(w)
-        ? this.#cells.refunded(v, w, most, this.#cells.presentLimit, reading)
-        : undefined
+      const refunded = this.#cells.isAllOver(base, w, reading)
+        ? undefined
+        : this.#cells.refunded(v, w, most, this.#cells.presentLimit, reading)
       if (refunded === undefined) return 0
       this.#refunds.count(base, w, true)
       if (compareExchange(words, base + ADM, v, refunded.next) !== v) continue

@@ -39,7 +39,7 @@
  * `npm run model -- --broken` leaves these rules out one at a time, and prints an interleaving that breaks the
  * promise.
  */
-import type { Reading } from '../core/reading.js'
+import { Reading } from '../core/reading.js'
 import type { Ticks } from '../core/ticks.js'
 import { ADM, EPOCH, HEADER, LIVE, ONE_EPOCH, type Shape, STATE, TICK } from '../memory/layout.js'
 import { limitIn } from '../memory/records.js'
@@ -111,6 +111,18 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
 
   receipt(_stamp: number, adm: number): number {
     return adm
+  }
+
+  /** A new reading of the clock. The given one stays as it is. */
+  freshReading({ clock }: Reading): Reading {
+    const reading = new Reading(clock, this.ticks)
+    reading.take()
+    return reading
+  }
+
+  /** Whether nothing counts in a cell with this word of TICK, whatever its meter is. */
+  isAllOver(base: number, w: number, reading: Reading): boolean {
+    return !isSettled(w) || this.isOver(this.time.behind(base, tickOf(w), reading))
   }
 
   /** Whether the reading is one of the cell's tick, and the tick is settled. */

@@ -18,7 +18,7 @@ export class WordEstimates implements CellEstimates {
   }
 
   used(base: number, reading: Reading, limit: number): number {
-    return this.#view(base, 0, (v, w) => this.#cells.unitsAt(v, w, reading, limit))
+    return this.#view(base, reading, 0, (v, w) => this.#cells.unitsAt(v, w, reading, limit))
   }
 
   usedAtCharge(base: number, _tick: number, reading: Reading, limit: number): number {
@@ -35,7 +35,7 @@ export class WordEstimates implements CellEstimates {
     foresight.used = 0
     foresight.fitsMs = 0
     foresight.emptyMs = 0
-    this.#view(base, undefined, (v, w) => {
+    this.#view(base, reading, undefined, (v, w) => {
       foresight.used = this.#cells.unitsAt(v, w, reading, limit)
       foresight.fitsMs = this.#cells.untilRoom(v, w, limit - room, limit, reading)
       foresight.emptyMs = this.#cells.untilOver(v, w, reading)
@@ -48,11 +48,11 @@ export class WordEstimates implements CellEstimates {
   }
 
   untilFits(base: number, cost: number, limit: number, reading: Reading): number {
-    return this.#view(base, 0, (v, w) => this.#cells.untilRoom(v, w, cost, limit, reading))
+    return this.#view(base, reading, 0, (v, w) => this.#cells.untilRoom(v, w, cost, limit, reading))
   }
 
   untilEmpty(base: number, reading: Reading): number {
-    return this.#view(base, 0, (v, w) => this.#cells.untilOver(v, w, reading))
+    return this.#view(base, reading, 0, (v, w) => this.#cells.untilOver(v, w, reading))
   }
 
   untilGone(w: number, reading: Reading, adm: number): number {
@@ -67,7 +67,7 @@ export class WordEstimates implements CellEstimates {
 
   untilExpired(base: number, reading: Reading): number {
     const { ticks } = this.#cells
-    return this.#view(base, 0, (v, w) => {
+    return this.#view(base, reading, 0, (v, w) => {
       const toEmpty = this.#cells.ticksToEmpty(v, w)
       // See `WordCells.isExpired` and `Cells.isPast`.
       const free = reading.absoluteTick - this.#cells.ticksSince(w, reading) + toEmpty + 1
@@ -84,13 +84,14 @@ export class WordEstimates implements CellEstimates {
     return Math.max(readingMs, this.startMs(w, readingMs))
   }
 
-  /** Computes by both words of a cell, read together; `empty` if the cell is being emptied. */
-  #view<T>(base: number, empty: T, compute: (v: number, w: number) => T): T {
+  /** Computes by both words of a cell, read together; `empty` if all of its counts are over. */
+  #view<T>(base: number, reading: Reading, empty: T, compute: (v: number, w: number) => T): T {
     const { words } = this.#cells
     for (;;) {
       const v = load(words, base + ADM)
       const w = read(words, base + TICK)
-      if (load(words, base + ADM) === v) return isSettled(w) ? compute(v, w) : empty
+      if (load(words, base + ADM) === v)
+        return this.#cells.isAllOver(base, w, reading) ? empty : compute(v, w)
     }
   }
 }

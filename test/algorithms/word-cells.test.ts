@@ -1,0 +1,182 @@
+// run: once, also-full
+// The algorithms that count in the admission word, against their definitions, on random operations.
+import { createLimiter, type Limiter, manualClock, type RuleOptions } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { sized } from '../size.js'
+import { random } from './random.js'
+
+const RUNS = sized({ quick: 40, full: 400 })
+const STEPS = 300
+const START_MS = 1_700_000_000_123
+
+/** A whole number from `least` to `most`. */
+type Draw = (least: number, most: number) => number
+
+/** How far the clock moves: mostly a part of the window, at times many windows, or years. */
+function jump(draw: Draw, windowMs: number): number {
+  const kind = draw(0, 19)
+  if (kind < 8) return draw(0, 3)
+  if (kind < 16) return draw(0, Math.ceil(windowMs / 3))
+  return draw(0, kind < 19 ? 4 * windowMs : 40 * 365 * 86_400_000)
+}
+
+/** What is counted of one key. */
+interface Reference {
+  /** Units that count at this moment. */
+  used(nowMs: number): number
+  charge(nowMs: number, cost: number): void
+  refund(nowMs: number, cost: number): void
+}
+
+/** The most that counts, the limit at once, and the reference of a rule. */
+interface Case {
+  readonly rule: RuleOptions
+  readonly most: number
+  readonly limit: number
+  readonly windowMs: number
+  reference(): Reference
+}
+
+/** Whole parts of a token, so that the reference is exact. */
+function bucketCase(draw: Draw): Case {
+  const limit = draw(1, 40)
+  const burst = draw(0, 1) === 0 ? limit : limit * draw(1, 4)
+  // The bucket fills up in a whole number of milliseconds that has all parts of its eighths.
+  const windowMs = 8 * draw(1, 5) * limit
+  const fillMs = (windowMs * burst) / limit
+  let units = burst
+  while (2 * units <= 2 ** 18 && 2 * units <= 1024 * fillMs) units *= 2
+  const rule = { limit, window: windowMs, burst, algorithm: 'token-bucket' } as const
+  return {
+    rule,
+    most: 3 * burst,
+    limit: burst,
+    windowMs: fillMs,
+    reference: () => bucketOf(units, fillMs, burst),
+  }
+}
+
+function bucketOf(units: number, fillMs: number, burst: number): Reference {
+  const unitOf = (ms: number) => Number((BigInt(ms) * BigInt(units)) / BigInt(fillMs))
+  const token = units / burst
+  let full = 0
+  return {
+    used: (nowMs) => Math.max(0, Math.ceil((full - unitOf(nowMs)) / token)),
+    charge(nowMs, cost) {
+      const now = unitOf(nowMs)
+      full = Math.min(Math.max(full, now) + cost * token, Math.max(full, now + 3 * units))
+    },
+    refund(nowMs, cost) {
+      full = Math.max(full - cost * token, unitOf(nowMs))
+    },
+  }
+}
+
+/** A window from a whole multiple on, or from the first charge on. */
+function windowCase(draw: Draw): Case {
+  const limit = draw(1, 40)
+  const windowMs = draw(1, 4_000)
+  const align = draw(0, 1) === 0 ? 'clock' : 'first'
+  const rule = { limit, window: windowMs, align, algorithm: 'fixed-window' } as const
+  return { rule, most: 2 ** 21 - 1, limit, windowMs, reference: () => windowOf(windowMs, align) }
+}
+
+function windowOf(windowMs: number, align: 'clock' | 'first'): Reference {
+  let begunMs = Number.NEGATIVE_INFINITY
+  let count = 0
+  const isOver = (nowMs: number) => nowMs >= begunMs + windowMs
+  return {
+    used: (nowMs) => (isOver(nowMs) ? 0 : count),
+    charge(nowMs, cost) {
+      if (isOver(nowMs)) {
+        begunMs = align === 'clock' ? nowMs - (nowMs % windowMs) : nowMs
+        count = 0
+      }
+      count += cost
+    },
+    refund(nowMs, cost) {
+      if (!isOver(nowMs)) count = Math.max(0, count - cost)
+    },
+  }
+}
+
+/** The first whole millisecond after which at most `most` units count. */
+function untilAtMost(reference: Reference, nowMs: number, most: number, longestMs: number): number {
+  let low = -1
+  let high = longestMs
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (reference.used(nowMs + middle) <= most) high = middle
+    else low = middle
+  }
+  return high
+}
+
+function step(made: Case, limiter: Limiter, reference: Reference, nowMs: number, draw: Draw): void {
+  const { limit, most, windowMs } = made
+  const used = reference.used(nowMs)
+  const cost = draw(1, Math.max(1, Math.ceil(limit / draw(1, 6))))
+  switch (draw(0, 9)) {
+    case 0:
+      assert.is(limiter.refund('key', cost), Math.min(cost, used))
+      reference.refund(nowMs, cost)
+      return
+    case 1:
+      limiter.penalize('key', cost)
+      reference.charge(nowMs, cost)
+      assert.is(limiter.usage('key'), Math.min(most, reference.used(nowMs)))
+      return
+    case 2:
+      assert.is(limiter.peek('key', cost).allowed, used + cost <= limit, 'peek')
+      return
+    case 3: {
+      const decision = limiter.check('key', cost)
+      if (!decision.allowed) return
+      reference.charge(nowMs, cost)
+      assert.is(limiter.refund(decision), cost, 'given back at once')
+      reference.refund(nowMs, cost)
+      assert.is(limiter.usage('key'), used)
+      return
+    }
+    default: {
+      const { allowed, remaining, retryAfterMs, resetMs } = limiter.check('key', cost)
+      assert.is(allowed, used + cost <= limit, `${used} of ${limit} used, ${cost} asked`)
+      if (allowed) reference.charge(nowMs, cost)
+      assert.is(remaining, Math.max(0, limit - reference.used(nowMs)))
+      const longestMs = 4 * windowMs
+      const fitsMs = untilAtMost(reference, nowMs, limit - cost, longestMs)
+      assert.is(retryAfterMs, allowed ? 0 : Math.max(1, fitsMs))
+      assert.is(resetMs, untilAtMost(reference, nowMs, 0, longestMs))
+    }
+  }
+}
+
+for (const [name, caseOf] of [
+  ['token bucket', bucketCase],
+  ['fixed window', windowCase],
+] as const) {
+  test(`${name}: random requests, refunds and penalties are counted as by the definition, over years`, () => {
+    for (let seed = 1; seed <= RUNS; seed++) {
+      const next = random(seed)
+      const draw: Draw = (least, most) => least + Math.floor(next() * (most - least + 1))
+      const made = caseOf(draw)
+      const clock = manualClock(START_MS)
+      const limiter = createLimiter({ ...made.rule, maxKeys: 10, clock })
+      const reference = made.reference()
+      let nowMs = START_MS
+      for (let i = 0; i < STEPS; i++) {
+        try {
+          step(made, limiter, reference, nowMs, draw)
+        } catch (error) {
+          throw new Error(`seed ${seed}, step ${i}, ${JSON.stringify(made.rule)}`, { cause: error })
+        }
+        const ms = jump(draw, made.windowMs)
+        nowMs += ms
+        clock.advance(ms)
+      }
+    }
+  })
+}
+
+test.run()
