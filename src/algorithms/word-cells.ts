@@ -94,6 +94,8 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   abstract refunded(v: number, w: number, most: number, limit: number, reading: Reading): Refunded | undefined
   /** The word without `cost` units of a charge, or undefined if they do not count any more. */
   abstract givenBack(v: number, w: number, charge: WordCharge, reading: Reading): number | undefined
+  /** Whether a decision that is given back gives the cell a new epoch. */
+  abstract readonly hasNewEpochs: boolean
   /** The ticks for which a refund matters to an earlier charge. */
   abstract readonly refundTicks: number
 
