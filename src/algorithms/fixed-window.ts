@@ -19,7 +19,7 @@ import { type Refunded, WordCells, type WordCharge } from './word-cells.js'
 /** @see Algorithm */
 export class FixedWindow extends WordCells {
   override readonly hasWholeMs: boolean
-  readonly hasNewEpochs = false
+  readonly renewsEpoch = false
   readonly refundTicks: number
   /** The ticks of a window. */
   readonly #size: number

@@ -41,7 +41,7 @@ export const MOST_BUCKETS_TAKEN = 3
 
 /** @see Algorithm */
 export class TokenBucket extends WordCells {
-  readonly hasNewEpochs = true
+  readonly renewsEpoch = true
   readonly refundTicks: number
   /** Units of a tick, of a full bucket, and the latest TAT after the start of the cell's tick. */
   readonly #g: number

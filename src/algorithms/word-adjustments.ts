@@ -32,7 +32,7 @@ export class WordAdjustments implements CellAdjustments {
       const refunds = this.#refunds.since(base, w)
       const next = this.#cells.givenBack(v, w, { w: w0, receipt, limit, at, cost, refunds }, fresh)
       if (next === undefined) return false
-      if (this.#cells.hasNewEpochs) this.#refunds.count(base, w, false)
+      if (this.#cells.renewsEpoch) this.#refunds.count(base, w, false)
       if (compareExchange(words, base + ADM, v, next) === v) return this.#counted(base)
     }
   }

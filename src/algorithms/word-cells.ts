@@ -95,7 +95,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   /** The word without `cost` units of a charge, or undefined if they do not count any more. */
   abstract givenBack(v: number, w: number, charge: WordCharge, reading: Reading): number | undefined
   /** Whether a decision that is given back gives the cell a new epoch. */
-  abstract readonly hasNewEpochs: boolean
+  abstract readonly renewsEpoch: boolean
   /** The ticks for which a refund matters to an earlier charge. */
   abstract readonly refundTicks: number
 
