@@ -37,15 +37,15 @@ export interface Rate {
 
 export const DEFAULT_ALGORITHM = 'sliding-window' satisfies AlgorithmName
 
-/** The options that only some algorithms have. */
-const OWN_OPTIONS = {
+/** The algorithms, each with its options that not all of them have. */
+export const ALGORITHM_OPTIONS = {
   'sliding-window': ['granularity', 'edge', 'rangeSum'],
   'sliding-counter': [],
   'fixed-window': ['align'],
   'token-bucket': ['burst'],
   'leaky-bucket': ['burst'],
 } as const satisfies Readonly<Record<AlgorithmName, readonly string[]>>
-const NAMES = Object.keys(OWN_OPTIONS) as AlgorithmName[]
+const NAMES = Object.keys(ALGORITHM_OPTIONS) as AlgorithmName[]
 const SOME_OPTIONS = ['granularity', 'edge', 'rangeSum', 'align', 'burst'] as const
 
 /** The values of these options, each read once. */
@@ -60,7 +60,7 @@ export interface AlgorithmOptions extends Readonly<Partial<Record<(typeof SOME_O
 export function checkAlgorithm(options: AlgorithmOptions, path: string): AlgorithmName {
   const name = options.algorithm as AlgorithmName
   if (!NAMES.includes(name)) throw invalid(`${path}algorithm`, name, `one of ${quoted(NAMES)}`)
-  const own: readonly string[] = OWN_OPTIONS[name]
+  const own: readonly string[] = ALGORITHM_OPTIONS[name]
   for (const option of SOME_OPTIONS) {
     if (options[option] === undefined || own.includes(option)) continue
     throw invalid(`${path}${option}`, options[option], `nothing beside algorithm: '${name}'`)
