@@ -2,6 +2,7 @@ import { createLimiter, type Duration } from 'millrace'
 import { replay } from 'millrace-cli/dist/replay/replay.js'
 import type { Benchmark, Contender, Effort, Figures } from '../benchmark.js'
 import { LARGE_UNITS, largeWindow } from '../large-windows.js'
+import { random } from '../random.js'
 
 const WINDOWS: readonly (readonly [name: string, window: Duration, windowMs: number])[] = [
   ['a minute', '1m', 60_000],
@@ -15,16 +16,6 @@ const FIGURES = ['admission'] as const
 const CLIENTS = 50
 const LIMIT = 100
 const LOADED_WINDOWS = 4
-
-function random(seed: number): () => number {
-  let state = seed
-  return () => {
-    state ^= state << 13 // xorshift32 (G. Marsaglia, Xorshift RNGs, 2003)
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) / 2 ** 32
-  }
-}
 
 /** Requests per thousand that were refused although an exact log of the admissions had room for them. */
 function earlyPerMille(window: Duration, granularity: Duration, windowMs: number): number {
