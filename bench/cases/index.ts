@@ -23,6 +23,7 @@ export const CASES = {
   waits: async () => (await import('./waits.js')).waits,
   refusal: async () => (await import('./refusal.js')).refusal,
   headers: async () => (await import('./headers.js')).headers,
+  accuracy: async () => (await import('./accuracy.js')).accuracy,
   edge: async () => (await import('./edge.js')).edge,
   day: async () => (await import('./day.js')).day,
   sums: async () => (await import('./sums.js')).sums,
