@@ -1,7 +1,7 @@
 import { createLimiter, manualClock } from 'millrace'
 import { SlidingLog } from 'millrace-cli/dist/replay/sliding-log.js'
 import { byClient, inOrder, type Traffic } from 'millrace-cli/dist/replay/traffic.js'
-import type { Limited, Variant } from './variants.js'
+import { type Limited, mostInWindow, type Variant } from './variants.js'
 
 /** 1 for each admitted request, in the order of the traffic. */
 export type Admitted = Uint8Array
@@ -58,13 +58,13 @@ export function admittedBy(variant: Variant, traffic: Traffic, rule: Limited): A
 
 /** Compares admissions with those of the exact log, and each window of them with the limit. */
 export function compare(traffic: Traffic, rule: Limited, admitted: Admitted, exact: Admitted): Accuracy {
-  const { mostInWindow, overLimit } = windowsOf(traffic, rule, admitted)
+  const { most, overLimit } = windowsOf(traffic, rule, admitted)
   const exactCount = countOf(exact)
   const refused = exact.filter((isAdmitted, request) => isAdmitted > admitted[request]!).length
   return {
     wronglyRefused: percent(refused, exactCount),
     wronglyAdmitted: percent(overLimit, countOf(admitted)),
-    excess: percent(Math.max(0, mostInWindow - rule.limit), rule.limit),
+    excess: percent(Math.max(0, most - rule.limit), rule.limit),
     admitted: percent(countOf(admitted), exactCount),
   }
 }
@@ -72,20 +72,20 @@ export function compare(traffic: Traffic, rule: Limited, admitted: Admitted, exa
 /** The figures of an algorithm. @throws Error if it admitted more than it may in some window */
 export function accuracyOf(variant: Variant, traffic: Traffic, rule: Limited, exact: Admitted): Accuracy {
   const admitted = admittedBy(variant, traffic, rule)
-  checkMost(variant, rule, windowsOf(traffic, rule, admitted).mostInWindow)
+  checkMost(variant, rule, windowsOf(traffic, rule, admitted).most)
   return compare(traffic, rule, admitted, exact)
 }
 
 /** @throws Error if an algorithm may not admit so many in a window */
-export function checkMost({ name, mostInWindow }: Variant, rule: Limited, most: number): void {
-  const bound = mostInWindow(rule)
-  if (most > bound) throw new Error(`${name} admitted ${most} in a window. It may admit ${bound}`)
+export function checkMost(variant: Variant, rule: Limited, most: number): void {
+  const bound = mostInWindow(variant, rule)
+  if (most > bound) throw new Error(`${variant.name} admitted ${most} in a window. It may admit ${bound}`)
 }
 
 /** The most admissions of a client in any window, and how many were beyond the limit. */
 function windowsOf(traffic: Traffic, { limit, windowMs }: Limited, admitted: Admitted) {
   const log = new SlidingLog(windowMs)
-  let mostInWindow = 0
+  let most = 0
   let overLimit = 0
   eachClient(traffic, (requests) => {
     log.clear()
@@ -94,11 +94,11 @@ function windowsOf(traffic: Traffic, { limit, windowMs }: Limited, admitted: Adm
       const atMs = traffic.atMs[request]!
       log.add(atMs)
       const used = log.used(atMs)
-      mostInWindow = Math.max(mostInWindow, used)
+      most = Math.max(most, used)
       if (used > limit) overLimit++
     }
   })
-  return { mostInWindow, overLimit }
+  return { most, overLimit }
 }
 
 /** Calls `visit` with the requests of each client, by time. */

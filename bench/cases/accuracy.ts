@@ -1,5 +1,5 @@
 import { accuracyOf, exactly } from '../accuracy/judge.js'
-import { VARIANTS } from '../accuracy/variants.js'
+import { mostInWindow, VARIANTS } from '../accuracy/variants.js'
 import { EXAMPLE_LOG, workloads } from '../accuracy/workloads.js'
 import { type Benchmark, type Figures, figureOf, type Round } from '../benchmark.js'
 
@@ -13,7 +13,7 @@ const mostOf = (name: string) => (round: Round) => {
   const variant = VARIANTS.find((each) => each.name === name)!
   const parts = WORKLOADS.map((workload) => {
     const inWindow = workload.limit * (1 + figureOf(round, nameOf(workload, variant), 'excess') / 100)
-    return inWindow / variant.mostInWindow(workload)
+    return inWindow / mostInWindow(variant, workload)
   })
   return Math.max(...parts)
 }

@@ -20,6 +20,7 @@ test('--json prints the figures', async () => {
     wronglyAdmitted: 0,
     wronglyRefused: 0,
     refusedTooEarly: 0,
+    algorithm: 'sliding-window',
     limit: 3,
     windowMs: 60_000,
     granularityMs: 1_000,
@@ -156,8 +157,71 @@ test('--compare fixed-window shows the burst that a fixed window admits at a bou
   assert.is(refused, 12)
   assert.equal(fixedWindow, { refused: 2, mostInWindow: 20, clientsOver: 1 })
   const { out } = await replayed(text, ...options)
-  assert.match(out, '  most in any window  20 (limit 10)\n  clients over limit  1 (100.0 %)\n')
-  assert.not.match((await replayed(text, '--limit', '10')).out, 'fixed window')
+  assert.match(out, '│ fixed-window   │       2 │         20 │            1 │')
+  assert.not.match((await replayed(text, '--limit', '10')).out, 'fixed-window')
+})
+
+test('--compare takes several algorithms, and prints a line and an entry for each', async () => {
+  const text = [...Array(10).fill(59), ...Array(12).fill(60)]
+    .map((second) => logged('192.0.2.1', second))
+    .join('\n')
+  const options = [
+    '--limit',
+    '10',
+    '--compare',
+    'fixed-window,token-bucket',
+    '-c',
+    'sliding-window',
+    '-b',
+    '6',
+  ]
+  const { code, out } = await replayed(text, ...options)
+  assert.is(code, 0)
+  assert.match(
+    out,
+    /│ sliding-window │ +12 │ +10 │ +0 │\n│ fixed-window +│ +2 │ +20 │ +1 │\n│ token-bucket +│ +16 │ +6 │ +0 │/,
+  )
+  const { compared, fixedWindow } = JSON.parse((await replayed(text, ...options, '--json')).out)
+  assert.equal(compared, [
+    { algorithm: 'fixed-window', refused: 2, mostInWindow: 20, clientsOver: 1 },
+    { algorithm: 'token-bucket', refused: 16, mostInWindow: 6, clientsOver: 0 },
+    { algorithm: 'sliding-window', refused: 12, mostInWindow: 10, clientsOver: 0 },
+  ])
+  assert.equal(fixedWindow, { refused: 2, mostInWindow: 20, clientsOver: 1 })
+  const other = await replayed(text, '--limit', '10', '-c', 'sliding-counter', '--json')
+  assert.is(JSON.parse(other.out).fixedWindow, undefined)
+})
+
+test('--algorithm replays with any algorithm, and its options', async () => {
+  const text = log({ '192.0.2.1': 30 })
+  const found = async (...options: string[]) => {
+    const { code, out, err } = await replayed(text, '-l', '4', '-w', '10s', ...options, '--json')
+    assert.equal([code, err], [0, ''], options.join(' '))
+    const { algorithm, align, burst, edge, refused, refusedTooEarly } = JSON.parse(out)
+    return [algorithm, align, burst, edge, refused, refusedTooEarly]
+  }
+  const none = undefined
+  assert.equal(await found('-a', 'sliding-window'), ['sliding-window', none, none, 'strict', 18, 0])
+  assert.equal(await found('-a', 'fixed-window'), ['fixed-window', 'clock', none, none, 18, none])
+  assert.equal(await found('-a', 'fixed-window', '--align', 'first'), [
+    ...['fixed-window', 'first', none, none, 18, none],
+  ])
+  assert.equal(await found('--algorithm', 'token-bucket'), ['token-bucket', none, none, none, 15, none])
+  assert.equal(await found('-a', 'leaky-bucket', '--burst', '1'), ['leaky-bucket', none, 1, none, 20, none])
+  assert.equal((await found('-a', 'sliding-counter')).slice(0, 4), ['sliding-counter', none, none, none])
+  const { out } = await replayed(text, '-l', '4', '-w', '10s', '-a', 'token-bucket', '-b', '2')
+  assert.match(out, /^Limit: 4 requests per client in 10s, token-bucket, burst 2\n/)
+})
+
+test('--align sets where a fixed window begins', async () => {
+  // From the 50th second on: the clock's minute ends in the middle.
+  const text = Array.from({ length: 20 }, (_, i) => logged('192.0.2.1', 50 + i)).join('\n')
+  const refused = async (...options: string[]) =>
+    JSON.parse((await replayed(text, '-l', '8', '-a', 'fixed-window', ...options, '--json')).out).refused
+  assert.equal(
+    [await refused(), await refused('--align', 'clock'), await refused('--align', 'first')],
+    [4, 4, 12],
+  )
 })
 
 test('the report has a chart from 40 columns, also in a pipe, and colour on a terminal with colour', async () => {
@@ -232,7 +296,30 @@ test('every usage error prints one line on stderr, nothing on stdout, and exits 
     ],
     [['replay', '-', '--key', 'ip+ip'], /'ip\+ip' is invalid. Expected ip, user or path/],
     [['replay', '-', '--key', ''], /'' is invalid. Expected ip, user or path/],
-    [['replay', '-', '--compare', 'leaky'], /Allowed choices are fixed-window/],
+    [
+      ['replay', '-', '--compare', 'leaky'],
+      /Allowed choices are sliding-window, .*, or several of them joined/,
+    ],
+    [['replay', '-', '--compare', 'fixed-window,fixed-window'], /Expected each algorithm once/],
+    [['replay', '-', '--compare', ''], /argument '' is invalid. Allowed choices/],
+    [['replay', '-', '--algorithm', 'leaky'], /Allowed choices are sliding-window, .*leaky-bucket/],
+    [['replay', '-', '--align', 'last'], /Allowed choices are clock, first/],
+    [['replay', '-', '--burst', '0'], /'-b, --burst <units>' argument '0' is invalid/],
+    [['replay', '-', '-b', '3'], /burst: expected nothing beside algorithm: 'sliding-window'/],
+    [['replay', '-', '--align', 'first'], /align: expected nothing beside algorithm: 'sliding-window'/],
+    [
+      ['replay', '-', '-a', 'fixed-window', '--edge', 'strict'],
+      /edge: expected nothing beside algorithm: 'fixed-window'/,
+    ],
+    [
+      ['replay', '-', '-a', 'token-bucket', '-g', '1s', '-c', 'fixed-window'],
+      /granularity: expected nothing beside algorithm: 'token-bucket'/,
+    ],
+    [['replay', '-', '-a', 'token-bucket', '-b', '300000'], /burst: expected at most 262144 tokens at once/],
+    [
+      ['replay', '-', '-l', '3000000', '-c', 'fixed-window'],
+      /--compare fixed-window: limit: expected at most 2097150/,
+    ],
     [['replay', '-', '--window', '60'], /'60' is invalid. Add a unit, such as 60s, 60m or 60ms/],
     [['replay', '-', '--granularity', '1'], /'1' is invalid. Add a unit, such as 1s/],
     [
@@ -316,7 +403,18 @@ test('help and version go to stdout and exit with 0; without a command, help goe
 test('help and report are no wider than the terminal', async () => {
   const text = log({ [`${'long-name.'.repeat(20)}example`]: 20, '192.0.2.1': 20 })
   for (const columns of [40, 80, 120]) {
-    const several = ['replay', '-', '--rule', '3/1m', '-r', '2/1s', '-r', '10/1h', '-c', 'fixed-window']
+    const several = [
+      'replay',
+      '-',
+      '--rule',
+      '3/1m',
+      '-r',
+      '2/1s',
+      '-r',
+      '10/1h',
+      '-c',
+      'fixed-window,sliding-counter',
+    ]
     for (const args of [['--help'], ['help', 'replay'], ['replay', '-', '--limit', '3'], several]) {
       const { out } = await ran(args, [text], columns)
       assert.ok(out.length > 0)

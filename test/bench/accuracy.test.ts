@@ -6,7 +6,7 @@ import { renderChart } from '../../bench/accuracy/chart.js'
 import { admittedBy, checkMost, compare, exactly } from '../../bench/accuracy/judge.js'
 import { BEGIN, END, renderTables, shown, withTables } from '../../bench/accuracy/page.js'
 import { resultsOf } from '../../bench/accuracy/results.js'
-import { VARIANTS } from '../../bench/accuracy/variants.js'
+import { mostInWindow, VARIANTS } from '../../bench/accuracy/variants.js'
 import {
   boundaryBursts,
   EXAMPLE_LOG,
@@ -141,7 +141,7 @@ test('every algorithm of the library is compared, with options that it has', () 
 })
 
 test('algorithms that may admit the limit only have no excess and no wrong admission', () => {
-  const exact = VARIANTS.filter(({ mostInWindow }) => mostInWindow(RULE) === RULE.limit)
+  const exact = VARIANTS.filter((variant) => mostInWindow(variant, RULE) === RULE.limit)
   assert.ok(exact.some(({ name }) => name === 'sliding-window'))
   for (const { name } of exact) {
     const { figures } = results.rows.find((row) => row.name === name)!
@@ -158,6 +158,13 @@ test('a fixed window admits twice the limit at a boundary, less the request that
     const variant = VARIANTS.find((each) => each.name === name)!
     assert.is(admittedBy(variant, traffic, RULE).filter((one) => one === 1).length, 200)
   }
+})
+
+test('what each algorithm may admit in a window', () => {
+  assert.equal(
+    VARIANTS.map((variant) => mostInWindow(variant, RULE)),
+    [100, 100, 200, 193, 200, 200, 200, 120, 200],
+  )
 })
 
 test('an algorithm that admits more than it may is an error', () => {

@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander'
-import type { Duration, Edge, MillraceError, RuleOptions } from 'millrace'
-import { checkRule } from 'millrace/internal'
+import type { AlgorithmName, Alignment, Duration, Edge, MillraceError } from 'millrace'
 import { duration, type LimitIn, limitIn, positiveInteger } from '../arguments.js'
 import {
   type Environment,
@@ -11,7 +10,14 @@ import {
   UsageError,
   widthOf,
 } from '../terminal.js'
-import { fixedWindow } from './fixed-window.js'
+import {
+  ALGORITHM_NAMES,
+  algorithmNames,
+  type Compared,
+  comparedRules,
+  comparedWith,
+  rulesOf,
+} from './algorithms.js'
 import { figuresOf } from './json.js'
 import { type Key, parseKey } from './keys.js'
 import { type Replay, replay, violatesGuarantee } from './replay.js'
@@ -23,15 +29,18 @@ interface ReplayOptions {
   limit: number
   window: Duration
   rule?: LimitIn[]
+  algorithm: AlgorithmName
   granularity?: Duration
-  edge: Edge
+  edge?: Edge
+  align?: Alignment
+  burst?: number
   key: Key
-  compare?: 'fixed-window'
+  compare?: AlgorithmName[]
   top: number
   json?: true
 }
 
-const EXAMPLE = 'Example: millrace replay access.log.gz -l 10 -w 1m -c fixed-window'
+const EXAMPLE = 'Example: millrace replay access.log.gz -l 10 -w 1m -c fixed-window,token-bucket'
 const MOST_RULES = 16
 const NARROWEST = 20
 const NARROWEST_CHART = 40
@@ -66,15 +75,32 @@ export function replayCommand(
         'all of them',
       limitIn,
     )
+    .addOption(
+      new Option('-a, --algorithm <name>', 'how the limit counts')
+        .choices(ALGORITHM_NAMES)
+        .default('sliding-window'),
+    )
     .option(
       '-g, --granularity <duration>',
-      'length of a bucket; divides the window, or each of several (default: 1/60 of it)',
+      'of sliding-window, the length of a bucket; divides the window, or each of several (default: 1/60 of it)',
       duration,
     )
     .addOption(
-      new Option('-e, --edge <edge>', 'how the oldest bucket counts')
-        .choices(['strict', 'smooth'])
-        .default('strict'),
+      new Option(
+        '-e, --edge <edge>',
+        'of sliding-window, how the oldest bucket counts (default: strict)',
+      ).choices(['strict', 'smooth']),
+    )
+    .addOption(
+      new Option(
+        '--align <start>',
+        'of fixed-window, where windows begin: by the clock in UTC, or at the first request of a client (default: clock)',
+      ).choices(['clock', 'first']),
+    )
+    .option(
+      '-b, --burst <units>',
+      'of token-bucket and leaky-bucket, requests at once (default: the limit)',
+      positiveInteger,
     )
     .addOption(
       new Option(
@@ -86,9 +112,10 @@ export function replayCommand(
         .default(parseKey('ip'), 'ip'),
     )
     .addOption(
-      new Option('-c, --compare <other>', 'also show the result of another algorithm').choices([
-        'fixed-window',
-      ]),
+      new Option(
+        '-c, --compare <names>',
+        'also show the results of other algorithms, joined by commas. Each gets the options above that it has',
+      ).argParser(algorithmNames),
     )
     .option('-t, --top <count>', 'number of refused clients to list', positiveInteger, 10)
     .option('--json', 'print the results as JSON')
@@ -116,31 +143,26 @@ function checkNoLimitBeside(command: Command, { rule, limit, window }: ReplayOpt
     )
 }
 
-/** The rules to replay. They are checked before the log is read, which may take long. */
-function rulesOf({ rule, limit, window, granularity, edge }: ReplayOptions): RuleOptions[] {
-  const more = { edge, ...(granularity === undefined ? {} : { granularity }) }
-  if (rule === undefined) {
-    checkRule({ limit, window, ...more })
-    return [{ limit, window, ...more }]
-  }
-  return rule.map((each) => {
-    checkRule({ ...each, ...more }, `--rule ${each.name}: `)
-    return { ...each, ...more }
-  })
-}
-
 async function runReplay(file: string, options: ReplayOptions, environment: Environment): Promise<number> {
-  const { key, compare, top, json } = options
+  const { key, compare = [], top, json } = options
   const { stdin, stdout, stderr } = environment
   const rules = rulesOf(options)
+  const toCompare = compare.map((algorithm) => ({ algorithm, rules: comparedRules(algorithm, options) }))
   const progress = new Progress(stderr)
   let read: Awaited<ReturnType<typeof readTraffic>>
   let replayed: Replay
+  let others: Compared[]
   try {
     read = await readTraffic(file, key, stdin, progress)
     const { length } = read.traffic.atMs
-    replayed = replay(read.traffic, rules, (done) => {
-      progress.show(() => `replaying: ${grouped(done)} of ${grouped(length)} requests`)
+    const showing = (what: string) => (done: number) => {
+      progress.show(() => `${what}: ${grouped(done)} of ${grouped(length)} requests`)
+    }
+    const { traffic } = read
+    replayed = replay(traffic, rules, showing('replaying'))
+    others = toCompare.map(({ algorithm, rules }) => {
+      if (algorithm === options.algorithm) return { algorithm, ...replayed.admissions }
+      return comparedWith(algorithm, traffic, rules, showing(algorithm))
     })
   } catch (error) {
     if ((error as MillraceError).code !== 'ERR_MILLRACE_ARENA_TOO_LARGE') throw error
@@ -151,7 +173,7 @@ async function runReplay(file: string, options: ReplayOptions, environment: Envi
     progress.done()
   }
   const { traffic, unparsed, withoutUser } = read
-  const compared = compare === undefined ? {} : { fixedWindow: fixedWindow(traffic, replayed.rules) }
+  const compared = others.length === 0 ? {} : { compared: others }
   if (json) {
     const all = figuresOf(replayed, {
       ...compared,

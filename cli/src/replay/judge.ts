@@ -7,16 +7,16 @@ export interface Counts {
   /** Refusals of an exact sliding log on the same traffic. */
   exactRefused: number
   /**
-   * Admissions that exceeded the limit by the exact log of the limiter's admissions. Always 0 with the strict
-   * edge.
+   * Admissions that exceeded the limit by the exact log of the limiter's admissions. Always 0 with a sliding
+   * window and the strict edge.
    */
   wronglyAdmitted: number
   /**
-   * Refusals that fit the limit by the exact log of the limiter's admissions, because the oldest bucket
-   * counts whole.
+   * Refusals that fit the limit by the exact log of the limiter's admissions. A sliding window refuses them
+   * because the oldest bucket counts whole.
    */
   wronglyRefused: number
-  /** Wrong refusals that were early by more than one bucket. Always 0. */
+  /** Wrong refusals that were early by more than one bucket. Always 0 with a sliding window. */
   refusedTooEarly: number
 }
 

@@ -1,11 +1,11 @@
 import { formatDuration } from 'millrace/internal'
 import { lineChart } from '../chart.js'
 import { grouped, printable, shortened, wrapped } from '../terminal.js'
+import type { Compared } from './algorithms.js'
 import { figureTable } from './figure-table.js'
-import type { FixedWindow } from './fixed-window.js'
 import type { RefusedClient } from './judge.js'
 import { readable } from './keys.js'
-import type { Replay, ReplayedRule } from './replay.js'
+import { admitsTooMany, isEarlyByGranularity, type Replay, type ReplayedRule } from './replay.js'
 import { labelOf, type Timeline } from './timeline.js'
 import type { Unparsed } from './traffic.js'
 
@@ -19,8 +19,8 @@ export interface Results {
   usersMissing: number
   /** Present if a chart fits. */
   timeline?: Timeline
-  /** Present with `--compare fixed-window`. */
-  fixedWindow?: FixedWindow
+  /** Present with `--compare`. */
+  compared?: readonly Compared[]
 }
 
 /** The time for a table grows with the square of its rows. The JSON output has all rows. */
@@ -33,7 +33,7 @@ export function report(
   results: Results,
   { top, width, colour }: { top: number; width: number; colour: boolean },
 ): string {
-  const { replay, key, fixedWindow } = results
+  const { replay, key, compared } = results
   const { rules, refusedMost } = replay
   const lines: string[] = []
   const line = (text = '') => lines.push(...wrapped(text, width))
@@ -56,15 +56,14 @@ export function report(
 
   line()
   line('Accuracy, compared with an exact log of the admitted requests:')
-  line(`  wrongly admitted  ${verdict(replay.wronglyAdmitted, replay.edge)}`)
+  line(`  wrongly admitted  ${verdict(replay)}`)
   line(`  wrongly refused   ${grouped(replay.wronglyRefused)}${early(replay)}`)
   line(`An exact sliding log would have refused ${part(replay.exactRefused, replay.requests)}.`)
 
-  if (fixedWindow) {
+  if (compared !== undefined) {
     line()
-    const windows = rules.map(({ windowMs }) => formatDuration(windowMs))
-    line(`With ${windows.length === 1 ? 'a fixed window' : 'fixed windows'} of ${list(windows)} instead:`)
-    for (const row of table(fixedFigures(fixedWindow, replay, who))) line(`  ${row}`)
+    line(`The same requests by each algorithm${limitText(rules)}:`)
+    lines.push(comparedTable(compared, replay, who, width))
   }
 
   const listed = refusedMost.slice(0, Math.min(top, MOST_LISTED))
@@ -79,20 +78,28 @@ export function report(
 
 /** The rules, and whom they count. */
 function rulesText({ rules, edge }: Replay, per: string): string[] {
-  const [first, ...others] = rules.map(({ limit, windowMs, granularityMs }) => {
-    const window = formatDuration(windowMs)
-    return { limit: grouped(limit), window, granularity: `granularity ${formatDuration(granularityMs)}` }
+  const areSliding = rules.every(({ algorithm }) => algorithm === 'sliding-window')
+  const within = (rule: ReplayedRule) => {
+    const inAny = rule.algorithm === 'sliding-window' ? 'in any' : 'in'
+    return `${inAny} ${formatDuration(rule.windowMs)}`
+  }
+  const first = rules[0]!
+  if (rules.length === 1) {
+    const how = areSliding ? `${edge} edge, ${shapeOf(first)}` : shapeOf(first)
+    return [`Limit: ${grouped(first.limit)} requests per ${per} ${within(first)}, ${how}`]
+  }
+  const rows = rules.map((rule): [string, string] => {
+    return [`${grouped(rule.limit)} ${within(rule)}`, shapeOf(rule)]
   })
-  const { limit, window, granularity } = first!
-  if (others.length === 0)
-    return [`Limit: ${limit} requests per ${per} in any ${window}, ${edge} edge, ${granularity}`]
-  const rows = [first!, ...others].map((rule): [string, string] => {
-    return [`${rule.limit} in any ${rule.window}`, rule.granularity]
-  })
-  return [
-    `Limits: requests per ${per}, all or nothing, ${edge} edge`,
-    ...table(rows).map((row) => `  ${row}`),
-  ]
+  const how = areSliding ? `, ${edge} edge` : ''
+  return [`Limits: requests per ${per}, all or nothing${how}`, ...table(rows).map((row) => `  ${row}`)]
+}
+
+/** How a rule counts. */
+function shapeOf({ algorithm, granularityMs, align, burst }: ReplayedRule): string {
+  if (algorithm === 'sliding-window') return `granularity ${formatDuration(granularityMs)}`
+  const options = [...(align ? [`align ${align}`] : []), ...(burst ? [`burst ${grouped(burst)}`] : [])]
+  return [algorithm, ...options].join(', ')
 }
 
 /** Whom each rule refused. */
@@ -127,20 +134,31 @@ function clientTable(
   return figureTable(who, names, sets, { leastNameWidth: MIN_CLIENT_WIDTH, width })
 }
 
-function fixedFigures({ refused, mostInWindow, clientsOver }: FixedWindow, replay: Replay, who: string) {
-  const rows: [string, string][] = [['requests refused', part(refused, replay.requests)]]
-  for (const [i, { limit, windowMs }] of replay.rules.entries()) {
-    const window = replay.rules.length === 1 ? 'window' : formatDuration(windowMs)
-    rows.push([`most in any ${window}`, `${grouped(mostInWindow[i]!)} (limit ${grouped(limit)})`])
-  }
-  rows.push([`${who}s over limit`, part(clientsOver, replay.clients)])
-  return rows
+/** The limit and its window, if there is one rule. Several are in the head of the report. */
+function limitText(rules: readonly ReplayedRule[]): string {
+  const [{ limit, windowMs }, ...others] = rules as [ReplayedRule, ...ReplayedRule[]]
+  return others.length > 0 ? '' : ` (limit ${grouped(limit)} in ${formatDuration(windowMs)})`
 }
 
-/** 1s, 1m and 1h. */
-function list(names: readonly string[]): string {
-  const last = names.at(-1)!
-  return names.length === 1 ? last : `${names.slice(0, -1).join(', ')} and ${last}`
+/** The algorithm of the replay, then the others. */
+function comparedTable(
+  compared: readonly Compared[],
+  { rules, admissions }: Replay,
+  who: string,
+  width: number,
+): string {
+  const { algorithm } = rules[0]!
+  const rows = [{ algorithm, ...admissions }, ...compared.filter((other) => other.algorithm !== algorithm)]
+  const names = rows.map((row) => row.algorithm)
+  const refused = { title: 'refused', values: rows.map((row) => row.refused) }
+  const most = rules.map(({ windowMs }, i) => ({
+    title: `most in ${formatDuration(windowMs)}`,
+    values: rows.map(({ mostInWindow }) => mostInWindow[i]!),
+  }))
+  const over = { title: `${who}s over`, values: rows.map(({ clientsOver }) => clientsOver) }
+  const leastNameWidth = Math.max(...names.map((name) => name.length))
+  const sets = [[refused, ...most, over], [refused, ...most], [refused, over], [refused]]
+  return figureTable('algorithm', names, sets, { leastNameWidth, width })
 }
 
 function figures({ replay, unparsed, usersMissing }: Results, who: string): [name: string, value: string][] {
@@ -182,13 +200,17 @@ function overTime(timeline: Timeline, width: number, colour: boolean): string | 
   )
 }
 
-function verdict(wronglyAdmitted: number, edge: Replay['edge']): string {
+function verdict(replay: Replay): string {
+  const { wronglyAdmitted, rules } = replay
   if (wronglyAdmitted === 0) return '0'
-  const why = edge === 'strict' ? 'violates a guarantee' : 'possible with the smooth edge'
+  const { algorithm } = rules[0]!
+  const cause = algorithm === 'sliding-window' ? 'the smooth edge' : algorithm
+  const why = admitsTooMany(replay) ? 'violates a guarantee' : `possible with ${cause}`
   return `${grouped(wronglyAdmitted)} (${why})`
 }
 
 function early({ wronglyRefused, refusedTooEarly, rules }: Replay): string {
+  if (!rules.every(isEarlyByGranularity)) return ''
   const granularity = rules.length === 1 ? formatDuration(rules[0]!.granularityMs) : 'one granularity'
   if (refusedTooEarly > 0)
     return ` (${grouped(refusedTooEarly)} more than ${granularity} early, which violates a guarantee)`

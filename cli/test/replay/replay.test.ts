@@ -248,6 +248,39 @@ test('a too early refusal violates a guarantee, and with strict a wrong admissio
   assert.is(broken({ wronglyAdmitted: 1 }), true)
   assert.is(broken({ wronglyAdmitted: 1, edge: 'smooth' }), false)
   assert.is(broken({ refusedTooEarly: 1, edge: 'smooth' }), true)
+  const admissions = { refused: 0, mostInWindow: [11], clientsOver: 1 }
+  assert.is(broken({ admissions, edge: 'smooth' }), true)
+  assert.is(broken({ admissions: { ...admissions, mostInWindow: [10] }, edge: 'smooth' }), false)
+})
+
+test('other algorithms may admit more than the limit, and refuse early, but have bounds of their own', () => {
+  const mosts = { 'sliding-counter': 9, 'fixed-window': 10, 'token-bucket': 7, 'leaky-bucket': 7 } as const
+  for (const [name, most] of Object.entries(mosts)) {
+    const algorithm = name as keyof typeof mosts
+    const burst = algorithm.endsWith('bucket') ? { burst: 2 } : {}
+    const found = replay(traffic([]), [{ limit: 5, window: '1m', algorithm, ...burst }], nothing)
+    const broken = (mostInWindow: number) => {
+      const admissions = { refused: 0, mostInWindow: [mostInWindow], clientsOver: 1 }
+      return violatesGuarantee({ ...found, wronglyAdmitted: 3, refusedTooEarly: 2, admissions })
+    }
+    assert.equal([name, broken(most), broken(most + 1)], [name, false, true])
+  }
+})
+
+test('a rule is replayed with the options of its algorithm', () => {
+  const first = replay(
+    traffic([]),
+    [{ limit: 5, window: '1m', algorithm: 'fixed-window', align: 'first' }],
+    nothing,
+  )
+  assert.equal([first.rules[0]!.algorithm, first.rules[0]!.align], ['fixed-window', 'first'])
+  const burst: [string, number][] = Array.from({ length: 9 }, () => ['a', START])
+  const bucket = replay(
+    traffic(burst),
+    [{ limit: 5, window: '1m', algorithm: 'token-bucket', burst: 2 }],
+    nothing,
+  )
+  assert.equal([bucket.refused, bucket.rules[0]!.limit, bucket.rules[0]!.burst], [7, 5, 2])
 })
 
 test.run()

@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import * as fc from 'fast-check'
+import { ALGORITHM_NAMES } from 'millrace-cli/dist/replay/algorithms.js'
 import type { Replay } from 'millrace-cli/dist/replay/replay.js'
 import { type Results, report } from 'millrace-cli/dist/replay/report.js'
 import { test } from 'uvu'
@@ -16,11 +17,12 @@ const RESULTS: Replay = {
   refusedTooEarly: 0,
   rules: [
     {
-      ...{ name: 'default', limit: 10, windowMs: 60_000, granularityMs: 1_000 },
+      ...{ name: 'default', algorithm: 'sliding-window', limit: 10, windowMs: 60_000, granularityMs: 1_000 },
       ...{ refused: 112, refusedAlone: 112, refusedClients: 2 },
     },
   ],
   edge: 'strict',
+  admissions: { refused: 112, mostInWindow: [10], clientsOver: 0 },
   firstMs: Date.UTC(2026, 2, 9, 14, 0, 10),
   lastMs: Date.UTC(2026, 2, 9, 14, 10, 9),
   refusedMost: [
@@ -84,8 +86,10 @@ test('no line is wider than the width, with any clients and any lines of the log
     fc.constantFrom('10/1s', '4194302/10000d'),
     fc.string({ minLength: 1, maxLength: 40 }),
   )
+  const algorithm = fc.constantFrom(...ALGORITHM_NAMES)
   const ruleFigures = fc.record({
     name,
+    algorithm,
     limit: fc.integer({ min: 1, max: 2 ** 22 - 2 }),
     windowMs: fc.integer({ min: 1, max: 1e12 }),
     granularityMs: fc.double({ min: 0.001, max: 1e12, noNaN: true }),
@@ -116,11 +120,15 @@ test('no line is wider than the width, with any clients and any lines of the log
       lastMs: fc.constantFrom(null, 0, 1e12),
       refusedMost: fc.array(client, { maxLength: 5 }),
       admitted: fc.constant(new Uint8Array()),
+      admissions: fc.record({ refused: count, mostInWindow: ofEach, clientsOver: count }),
     })
-    const fixedWindow = fc.record({ refused: count, mostInWindow: ofEach, clientsOver: count })
+    const compared = fc.uniqueArray(
+      fc.record({ algorithm, refused: count, mostInWindow: ofEach, clientsOver: count }),
+      { minLength: 1, selector: (one) => one.algorithm },
+    )
     const more = fc.record({
       timeline,
-      fixedWindow,
+      compared,
       key: fc.constantFrom('ip', 'ip+user+path'),
       usersMissing: count,
     })
@@ -249,17 +257,60 @@ test('without a span of time there is no chart', () => {
   assert.not.match(reported(RESULTS, NONE, 10, 80, { timeline: once }), 'Requests per')
 })
 
-test('the section about a fixed window has its peak and the limit', () => {
-  const fixedWindow = { refused: 90, mostInWindow: [20], clientsOver: 3 }
+const COMPARED = [
+  { algorithm: 'fixed-window', refused: 90, mostInWindow: [20], clientsOver: 3 },
+  { algorithm: 'token-bucket', refused: 1_085, mostInWindow: [19], clientsOver: 2 },
+] as const
+
+test('each algorithm has a line, the replayed one the first', () => {
+  const text = reported(RESULTS, NONE, 10, 60, { compared: COMPARED })
   assert.match(
-    reported(RESULTS, NONE, 10, 40, { fixedWindow }),
+    text,
     `
-With a fixed window of 1m instead:
-  requests refused    90 (22.4 %)
-  most in any window  20 (limit 10)
-  clients over limit  3 (8.3 %)
+The same requests by each algorithm (limit 10 in 1m):
+┌────────────────┬─────────┬────────────┬──────────────┐
+│ algorithm      │ refused │ most in 1m │ clients over │
+├────────────────┼─────────┼────────────┼──────────────┤
+│ sliding-window │     112 │         10 │            0 │
+│ fixed-window   │      90 │         20 │            3 │
+│ token-bucket   │   1,085 │         19 │            2 │
+└────────────────┴─────────┴────────────┴──────────────┘
 `,
   )
+  const at40 = reported(RESULTS, NONE, 10, 40, { compared: COMPARED })
+  assert.match(at40, '│ algorithm      │ refused │')
+  assert.ok(widest(at40) <= 40)
+})
+
+test('the replayed algorithm has one line if it is compared, too', () => {
+  const again = { algorithm: 'sliding-window', ...RESULTS.admissions } as const
+  const text = reported(RESULTS, NONE, 10, 80, { compared: [again, ...COMPARED] })
+  assert.is(text, reported(RESULTS, NONE, 10, 80, { compared: COMPARED }))
+})
+
+test('the head names the algorithm and its options, and what it may admit is no violation', () => {
+  const headOf = (...rules: Partial<Replay['rules'][number]>[]) =>
+    reported(
+      { ...RESULTS, refusedMost: [], rules: rules.map((rule) => ({ ...RESULTS.rules[0]!, ...rule })) },
+      NONE,
+      10,
+      90,
+    )
+  assert.match(
+    headOf({ algorithm: 'sliding-counter' }),
+    /^Limit: 10 requests per client in 1m, sliding-counter\n/,
+  )
+  const first = headOf({ algorithm: 'fixed-window', align: 'first' })
+  assert.match(first, /^Limit: 10 requests per client in 1m, fixed-window, align first\n/)
+  const bucket = { algorithm: 'token-bucket', burst: 1_500 } as const
+  assert.match(headOf(bucket), /^Limit: 10 requests per client in 1m, token-bucket, burst 1,500\n/)
+  assert.match(
+    headOf(bucket, { ...bucket, limit: 20, windowMs: 1_000 }),
+    /^Limits: .*, all or nothing\n {2}10 in 1m {2}token-bucket, burst 1,500\n {2}20 in 1s {2}token-bucket, burst 1,500\n/,
+  )
+  const rules = [{ ...RESULTS.rules[0]!, ...bucket }]
+  const text = reported({ ...RESULTS, rules, wronglyAdmitted: 3, refusedTooEarly: 2 }, NONE, 10, 80)
+  assert.match(text, '  wrongly admitted  3 (possible with token-bucket)\n  wrongly refused   6\n')
 })
 
 test('keys other than ip are called keys, and requests without a user are counted', () => {
@@ -273,13 +324,20 @@ test('keys other than ip are called keys, and requests without a user are counte
 
 const BY_TWO: Replay = {
   ...RESULTS,
+  admissions: { refused: 112, mostInWindow: [10, 1_000], clientsOver: 0 },
   rules: [
     {
-      ...{ name: '10/1s', limit: 10, windowMs: 1_000, granularityMs: 50 },
+      ...{ name: '10/1s', algorithm: 'sliding-window', limit: 10, windowMs: 1_000, granularityMs: 50 },
       ...{ refused: 90, refusedAlone: 70, refusedClients: 1 },
     },
     {
-      ...{ name: '1000/1h', limit: 1_000, windowMs: 3_600_000, granularityMs: 60_000 },
+      ...{
+        name: '1000/1h',
+        algorithm: 'sliding-window',
+        limit: 1_000,
+        windowMs: 3_600_000,
+        granularityMs: 60_000,
+      },
       ...{ refused: 42, refusedAlone: 22, refusedClients: 2 },
     },
   ],
@@ -290,9 +348,9 @@ const BY_TWO: Replay = {
 }
 
 test('a report of several rules says what each refused, of all requests and of each client', () => {
-  const fixedWindow = { refused: 90, mostInWindow: [20, 1_001], clientsOver: 3 }
+  const fixed = { algorithm: 'fixed-window', refused: 90, mostInWindow: [20, 1_001], clientsOver: 3 } as const
   assert.is(
-    reported(BY_TWO, NONE, 10, 80, { fixedWindow }),
+    reported(BY_TWO, NONE, 10, 80, { compared: [fixed] }),
     `Limits: requests per client, all or nothing, strict edge
   10 in any 1s     granularity 50ms
   1,000 in any 1h  granularity 1m
@@ -317,11 +375,13 @@ Accuracy, compared with an exact log of the admitted requests:
   wrongly refused   6 (none more than one granularity early)
 An exact sliding log would have refused 109 (27.2 %).
 
-With fixed windows of 1s and 1h instead:
-  requests refused    90 (22.4 %)
-  most in any 1s      20 (limit 10)
-  most in any 1h      1,001 (limit 1,000)
-  clients over limit  3 (8.3 %)
+The same requests by each algorithm:
+┌────────────────┬─────────┬────────────┬────────────┬──────────────┐
+│ algorithm      │ refused │ most in 1s │ most in 1h │ clients over │
+├────────────────┼─────────┼────────────┼────────────┼──────────────┤
+│ sliding-window │     112 │         10 │      1,000 │            0 │
+│ fixed-window   │      90 │         20 │      1,001 │            3 │
+└────────────────┴─────────┴────────────┴────────────┴──────────────┘
 
 The refused clients:
 ┌──────────────────┬──────────┬─────────┬──────────┬────────────┐
