@@ -2,6 +2,7 @@ import type { Arena } from '#millrace/memory/arena.js'
 import type { Known } from './memory-judge.js'
 import type { ExploredAlgorithm, Scenario } from './scenario.js'
 import { slidingWindowJudges } from './sliding-window-judges.js'
+import { wordJudges } from './word-judges.js'
 
 /** What a write to a word of a cell has charged, or has taken out. */
 export interface WrittenCharge {
@@ -15,6 +16,8 @@ export interface WrittenCharge {
 
 /** What the explorer asks of an algorithm. The ledger knows only the words that all cells begin with. */
 export interface AlgorithmJudges {
+  /** The tick in a word of TICK, as a word. */
+  tickOf(word: number): number
   /**
    * The charge in a write to a field of a cell, whose tick word is `newest`. Undefined if the write charges
    * nothing that counts.
@@ -39,6 +42,8 @@ const JUDGES: Readonly<
 > = {
   'sliding-window': slidingWindowJudges,
   'sliding-counter': slidingWindowJudges,
+  'fixed-window': wordJudges,
+  'token-bucket': wordJudges,
 }
 
 /** The judges of an arena's algorithm. */

@@ -168,9 +168,10 @@ export class Ledger {
   /** Records an admission of `units`. Returns its place. */
   #admit({ key, limit, tick, nowMs }: Decided, units: number): number {
     const { timeline } = this
-    const tickPlace = Math.max(0, timeline.placeOfWord(tick))
+    const word = this.#judges.tickOf(tick)
+    const tickPlace = Math.max(0, timeline.placeOfWord(word))
     const record = timeline.recordOf(tickPlace)
-    if (timeline.shiftedTickOf(tickPlace) !== tick >>> 0) this.wrong ??= `a tick of its own: ${tick}`
+    if (timeline.shiftedTickOf(tickPlace) !== word >>> 0) this.wrong ??= `a tick of its own: ${tick}`
     // A charge counts at its reading, or at the tick to which another thread had advanced the cell.
     const isOfReading = timeline.tickAt(record, nowMs) === timeline.tickOf(tickPlace)
     const place = isOfReading ? timeline.placeAt(record, nowMs) : tickPlace
@@ -351,7 +352,7 @@ export class Ledger {
     if (this.#isOverlapped) return
     if (this.isBlocked(key, nowMs)) return
     const record = this.#word(way, HI) & CELL_RECORD
-    const newest = this.timeline.tickOfWord(record, this.#word(way, TICK))
+    const newest = this.timeline.tickOfWord(record, this.#judges.tickOf(this.#word(way, TICK)))
     const used = this.#judges.usedAtMost(key, record, Math.max(this.timeline.tickAt(record, nowMs), newest))
     if (used + cost <= limit) this.fail('early', `key ${key}: ${used} of ${limit} used, ${cost} refused`)
   }

@@ -62,15 +62,23 @@ export class MemoryJudge {
   }
 
   judgeAtRest(): void {
+    this.judgeStates()
     const { shape, words } = this.#arena
     for (let way = 0; way < shape.ways; way++) {
       const base = shape.waysAt + way * shape.wayWords
       const v = words[base + ADM]!
-      const state = v & STATE
+      const key = this.#known.keyOf(way)
+      if ((v & STATE) === LIVE && key !== undefined) this.#judgeCell(base, v, key)
+    }
+  }
+
+  /** No way is still claimed or named. */
+  judgeStates(): void {
+    const { shape, words } = this.#arena
+    for (let way = 0; way < shape.ways; way++) {
+      const state = words[shape.waysAt + way * shape.wayWords + ADM]! & STATE
       const isStuck = (state === CLAIMED || state === NAMED) && !this.#known.isLost(way)
       if (isStuck && !this.#known.anyDead()) this.#known.fail('stuck way', `way ${way}`)
-      const key = this.#known.keyOf(way)
-      if (state === LIVE && key !== undefined) this.#judgeCell(base, v, key)
     }
   }
 

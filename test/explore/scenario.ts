@@ -2,9 +2,10 @@ import type { Edge } from '#millrace/core/rule-algorithms.js'
 import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
 
-/** The algorithms that count in buckets. The model explores the others. */
-export const EXPLORED_ALGORITHMS = ['sliding-window', 'sliding-counter'] as const
-export type ExploredAlgorithm = (typeof EXPLORED_ALGORITHMS)[number]
+/** Algorithms that count in buckets, and those that count in the admission word. */
+export const BUCKET_ALGORITHMS = ['sliding-window', 'sliding-counter'] as const
+export const WORD_ALGORITHMS = ['fixed-window', 'token-bucket'] as const
+export type ExploredAlgorithm = (typeof BUCKET_ALGORITHMS)[number] | (typeof WORD_ALGORITHMS)[number]
 
 /** A window that a rule has or takes. */
 export interface Window {

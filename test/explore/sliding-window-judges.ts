@@ -12,6 +12,7 @@ export function slidingWindowJudges(scenario: Scenario, arena: Arena, known: Kno
   const memory = new MemoryJudge(scenario, arena, known)
   const { ring } = arena.shape
   return {
+    tickOf: (word) => word,
     chargeIn(field, before, after, newest) {
       if (field < BUCKETS || field >= BUCKETS + ring) return undefined
       const place = timeline.placeOfBucket(field - BUCKETS, after, newest)

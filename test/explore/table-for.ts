@@ -10,6 +10,9 @@ export interface Fingerprint {
   readonly hi: number
 }
 
+/** Time units of a token in a granule. */
+const PARTS = 8
+
 /** The arenas of the scenario's rules, in one buffer. */
 export function arenasFor(built: Built, scenario: Scenario): Arenas {
   const {
@@ -21,8 +24,10 @@ export function arenasFor(built: Built, scenario: Scenario): Arenas {
     further,
   } = scenario
   const rules = [scenario, ...(further ?? [])].map(({ limit = 1, buckets = 1 }, i) => {
-    const time = { windowMs: buckets * GRANULE_MS, buckets, units: 0, offsetMs: 0 }
-    return { name: `rule ${i}`, limit, ...time, edge, align: 'none', algorithm }
+    const units = algorithm === 'token-bucket' ? PARTS * limit * buckets : 0
+    const time = { windowMs: buckets * GRANULE_MS, buckets, units, offsetMs: 0 }
+    const align = algorithm === 'fixed-window' ? 'clock' : 'none'
+    return { name: `rule ${i}`, limit, ...time, edge, align, algorithm }
   }) as [CheckedRule, ...CheckedRule[]]
   const keys = keysFor(built, rules[0], ways)
   return further === undefined

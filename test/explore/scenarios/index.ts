@@ -1,4 +1,4 @@
-import { EXPLORED_ALGORITHMS, type Scenario } from '../scenario.js'
+import { BUCKET_ALGORITHMS, type Forbidden, type Scenario, WORD_ALGORITHMS } from '../scenario.js'
 import { adjusting } from './adjusting.js'
 import { blocking } from './blocking.js'
 import { changing } from './changing.js'
@@ -17,15 +17,52 @@ const written: Readonly<Record<string, Scenario>> = {
   ...changing,
 }
 
+/** What the judges of cells without buckets can tell. */
+const BY_WORDS: readonly Forbidden[] = [
+  'over',
+  'early',
+  'wrong cell',
+  'two cells',
+  'stuck way',
+  'hang',
+  'refused at rest',
+  'locked out',
+]
+const DECISIONS = ['read clock', 'check', 'batch', 'peek', 'attach']
+
+/** The scenarios of decisions alone, for cells without buckets. A fixed window has one granule. */
+const byWords = Object.entries(written).filter(([, { threads, before = [], further, sums, edge, limit = 1 }]) => {
+  const ops = [...threads.flat(), ...before.map(([, op]) => op)]
+  return (
+    further === undefined &&
+    sums === undefined &&
+    edge === undefined &&
+    limit <= 1_000 &&
+    ops.every((op) => DECISIONS.includes(op.do))
+  )
+})
+
+const ofWords: Readonly<Record<string, Scenario>> = Object.fromEntries(
+  WORD_ALGORITHMS.flatMap((algorithm) =>
+    byWords
+      .filter(([, { buckets = 1 }]) => algorithm === 'token-bucket' || buckets === 1)
+      .map(([name, scenario]) => {
+        const forbidden = scenario.forbidden.filter((what) => BY_WORDS.includes(what))
+        return [`${name}; ${algorithm}`, { ...scenario, forbidden, algorithm }]
+      }),
+  ),
+)
+
 /** Each scenario with each algorithm. With the first one it keeps its name. */
-const alive: Readonly<Record<string, Scenario>> = Object.fromEntries(
-  EXPLORED_ALGORITHMS.flatMap((algorithm, i) =>
+const alive: Readonly<Record<string, Scenario>> = Object.fromEntries([
+  ...BUCKET_ALGORITHMS.flatMap((algorithm, i) =>
     Object.entries(written).map(([name, scenario]) => [
       i === 0 ? name : `${name}; ${algorithm}`,
       { ...scenario, algorithm },
     ]),
   ),
-)
+  ...Object.entries(ofWords),
+])
 
 /** Each scenario, and each once more with a thread that may die at any of its steps. */
 export const scenarios: Readonly<Record<string, Scenario>> = Object.fromEntries([
