@@ -1,4 +1,4 @@
-import { AS_OF } from '../memory/layout.js'
+import { AS_OF, TICK } from '../memory/layout.js'
 import { compareExchange, load, type Words } from '../memory/words.js'
 import { tickOf } from './meter.js'
 
@@ -30,7 +30,8 @@ export const areFew = ({ count }: Refunds): boolean => count < MOST
  * can matter to an earlier charge, so two periods have all those since the charge.
  *
  * A refund is counted before it changes the admission word. So a thread that loads AS_OF after the admission word
- * finds each refund that the word has.
+ * finds each refund that the word has. Whoever uses AS_OF loads TICK after it. So that tick is no older than the
+ * period in AS_OF: a thread that stalls never starts an older period again.
  */
 export class RecentRefunds {
   readonly #cells: { readonly words: Words; readonly refundTicks: number }
@@ -39,12 +40,12 @@ export class RecentRefunds {
     this.#cells = cells
   }
 
-  /** Counts a refund in a cell with this word of TICK. */
-  count(base: number, w: number, byKey: boolean): void {
+  /** Counts a refund, by key or of a decision. */
+  count(base: number, byKey: boolean): void {
     const { words } = this.#cells
-    const period = this.#periodOf(w)
     for (;;) {
       const found = load(words, base + AS_OF)
+      const period = this.#periodOf(load(words, base + TICK))
       const [before, now] = partsIn(found, period)
       const part = Math.min((now & MOST) + 1, MOST) | (now & BY_KEY) | (byKey ? BY_KEY : 0)
       const next = (period << (2 * PART_BITS)) | (before << PART_BITS) | part
@@ -52,9 +53,9 @@ export class RecentRefunds {
     }
   }
 
-  /** The refunds of this period and of the one before. */
-  since(base: number, w: number): Refunds {
-    const [before, now] = partsIn(load(this.#cells.words, base + AS_OF), this.#periodOf(w))
+  /** The refunds of the period of `w` and of the one before, by `noted`, the word of AS_OF. `w` was read after it. */
+  since(noted: number, w: number): Refunds {
+    const [before, now] = partsIn(noted, this.#periodOf(w))
     return { count: (before & MOST) + (now & MOST), byKey: ((before | now) & BY_KEY) !== 0 }
   }
 

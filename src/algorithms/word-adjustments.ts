@@ -1,5 +1,5 @@
 import type { Reading } from '../core/reading.js'
-import { ADM, LIVE, STATE, TICK } from '../memory/layout.js'
+import { ADM, AS_OF, LIVE, STATE, TICK } from '../memory/layout.js'
 import { compareExchange, load, read } from '../memory/words.js'
 import { type CellAdjustments, type Charge, GONE } from './algorithm.js'
 import { Blocking } from './blocking.js'
@@ -26,13 +26,14 @@ export class WordAdjustments implements CellAdjustments {
     for (;;) {
       const v = load(words, base + ADM)
       if ((v & STATE) !== LIVE) return false
-      const w = read(words, base + TICK)
+      const noted = load(words, base + AS_OF)
+      const w = read(words, base + TICK) // after AS_OF: see `recent-refunds.ts`
       const fresh = this.#cells.freshReading(reading) // after v: see "Giving back" in `token-bucket.ts`
       if (this.#cells.isAllOver(base, w, fresh)) return false
-      const refunds = this.#refunds.since(base, w)
+      const refunds = this.#refunds.since(noted, w)
       const next = this.#cells.givenBack(v, w, { w: w0, receipt, limit, at, cost, refunds }, fresh)
       if (next === undefined) return false
-      if (this.#cells.renewsEpoch) this.#refunds.count(base, w, false)
+      if (this.#cells.renewsEpoch) this.#refunds.count(base, false)
       if (compareExchange(words, base + ADM, v, next) === v) return this.#counted(base)
     }
   }
@@ -48,7 +49,7 @@ export class WordAdjustments implements CellAdjustments {
         ? undefined
         : this.#cells.refunded(v, w, most, this.#cells.presentLimit, reading)
       if (refunded === undefined) return 0
-      this.#refunds.count(base, w, true)
+      this.#refunds.count(base, true)
       if (compareExchange(words, base + ADM, v, refunded.next) !== v) continue
       this.#counted(base)
       return refunded.units

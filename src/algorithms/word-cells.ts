@@ -30,8 +30,9 @@
  * other order, a thread that still has the old tick would take the new meter for one of the old tick's time. The
  * new epoch makes each commit fail that expects the word from before.
  *
- * **A new key** takes over the meter of the way, unless its counts are over. It settles the tick itself while
- * no other thread decides there (`promote`).
+ * **A new key** takes over the meter of the way, unless its counts are over. Then it moves the tick itself, while
+ * no other thread decides there (`promote`). It does so only while the admission word is still its own: another
+ * key may have taken the way from it, and the tick of a cell that counts moves as above.
  *
  * **Epochs have 8 bits.** A thread that stops inside one decision for exactly 256 changes of the epoch, and
  * finds the same meter, can't notice it.
@@ -267,25 +268,25 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   carryOver(): void {}
 
   promote(base: number, named: number, reading: Reading): boolean {
-    const { words } = this
+    const { words, time } = this
     for (let v = named; ; ) {
       const w = load(words, base + TICK)
+      // After the tick: another key may have taken the way, and the tick may be that key's.
+      if (load(words, base + ADM) !== v) return false
       const isUncounted = (v & UNCOUNTED) !== 0
-      if (isUncounted || !isSettled(w)) {
-        this.time.raiseNewest(reading)
-        if (
-          w !== settled(reading.tick) &&
-          compareExchange(words, base + TICK, w, settled(reading.tick)) !== w
-        )
-          continue
-        return this.#goLive(base, v, this.emptyAt(reading.tick))
+      if (isUncounted && isSettled(w)) {
+        const behind = time.distance(reading.tick, tickOf(w))
+        if (behind === 0 || time.sideOf(base, behind, reading) === STANDS_AHEAD)
+          return this.#goLive(base, v, this.emptyAt(tickOf(w)))
+        time.raiseNewest(reading)
+        compareExchange(words, base + TICK, w, settled(reading.tick))
+        continue
       }
-      const isSame = this.isEntered(base, v, w, reading)
-      if (isSame) return this.#goLive(base, v, v & METER)
-      const now = load(words, base + ADM)
-      // The entry has emptied it, or another thread has vetoed the way.
-      if (now !== v && now !== this.#emptied(v, tickOf(load(words, base + TICK)))) return false
-      v = now
+      if (!isUncounted && this.isEntered(base, v, w, reading)) return this.#goLive(base, v, v & METER)
+      if (isUncounted) this.settle(base, v, w)
+      // Either may have emptied the meter, with a new epoch.
+      const emptied = this.#emptied(v, tickOf(load(words, base + TICK)))
+      if (load(words, base + ADM) === emptied) v = emptied
     }
   }
 
