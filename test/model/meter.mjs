@@ -174,10 +174,10 @@ const FIRST = { check: 'lookup', lend: 'lookup', hop: 'hop', refund: 'refund', p
 const again = (phase, { now, tries }) => [phase, { now, tries }]
 
 export const phases = {
-  /** The operation waits for the time `after`. The clock does not pass before it reaches `from`. */
+  /** Waits for the time `after`; then the clock goes on to `from`. */
   *begin({ kind, from = 0, after = 0 }) {
-    const now = yield (m) => (m[CLOCK] = Math.max(m[CLOCK], from))
-    return now < after ? ['begin', {}] : [FIRST[kind], { now, tries: 0 }]
+    const now = yield (m) => (m[CLOCK] < after ? -1 : (m[CLOCK] = Math.max(m[CLOCK], from)))
+    return now < 0 ? ['begin', {}] : [FIRST[kind], { now, tries: 0 }]
   },
   /** Enters the cell and goes no further, as a thread that dies there. */
   *hop({ now, tries }) {
