@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { limiterWith, START_MS } from './support.js'
@@ -36,6 +37,17 @@ test('a decision can be refunded while it counts, and not afterwards', () => {
       assert.is(limiter.refund(decision), units, `after ${afterMs} ms, ${isBusy ? 'busy' : 'idle'} since`)
       assert.is(limiter.usage('key'), isBusy ? 3 : 0)
     }
+  }
+})
+
+test('no algorithm gives back a decision whose units a refund by key has taken', () => {
+  for (const algorithm of ['sliding-window', 'fixed-window', 'token-bucket', 'leaky-bucket'] as const) {
+    const limiter = createLimiter({ algorithm, limit: 5, window: '1m', clock: manualClock(START_MS) })
+    const decision = limiter.check('key', 5)
+    assert.is(limiter.refund('key', 5), 5)
+    assert.ok(limiter.check('key', 5).allowed)
+    assert.is(limiter.refund(decision), 0, algorithm)
+    assert.not(limiter.check('key').allowed, algorithm)
   }
 })
 
