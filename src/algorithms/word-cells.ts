@@ -285,7 +285,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
       if (!isUncounted && this.isEntered(base, v, w, reading)) return this.#goLive(base, v, v & METER)
       if (isUncounted) this.settle(base, v, w)
       // Either may have emptied the meter, with a new epoch.
-      const emptied = this.#emptied(v, tickOf(load(words, base + TICK)))
+      const emptied = this.#emptied(v, tickOf(w))
       if (load(words, base + ADM) === emptied) v = emptied
     }
   }
