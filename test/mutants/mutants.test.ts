@@ -18,6 +18,7 @@ import { isCaughtBy } from './package-copy.js'
 import { several } from './several.js'
 import { summing } from './summing.js'
 import { waiting } from './waiting.js'
+import { words } from './words.js'
 
 const all: Readonly<Record<string, Mutant>> = {
   ...deciding,
@@ -28,6 +29,7 @@ const all: Readonly<Record<string, Mutant>> = {
   ...several,
   ...grouping,
   ...changing,
+  ...words,
 }
 const mutants = shareOfToday(Object.entries(all))
 

@@ -1,0 +1,47 @@
+// Mistakes in the algorithms that count in the admission word.
+import { inBucket, inWords, type Mutant } from './mutant.js'
+
+const CHECKS_NAME = 'if ((v & SHUT) !== 0 || !this.isOf(v, way, lo, hi))'
+
+export const words: Readonly<Record<string, Mutant>> = {
+  'a word emptied in its epoch': {
+    scenario: 'a rollover against a rollover; fixed-window',
+    edits: [inWords('((v & ~METER) + ONE_EPOCH) | this.emptyAt(tick)', '(v & ~METER) | this.emptyAt(tick)')],
+  },
+  'a tick that moves on before its word is emptied': {
+    scenario: 'an admission against a rollover; fixed-window',
+    edits: [
+      inWords(
+        'compareExchange(words, base + TICK, w, marked(reading.tick));',
+        'compareExchange(words, base + TICK, w, settled(reading.tick));',
+      ),
+    ],
+  },
+  'a tick settled by whoever finds it marked, without emptying': {
+    scenario: 'an admission against a rollover; fixed-window',
+    edits: [inWords('if (!this.empties(base, v, w))\n            return;', '')],
+  },
+  'a word that does not check the name': {
+    scenario: 'a live way is evicted while its key decides; token-bucket',
+    edits: [
+      inWords(CHECKS_NAME, 'if ((v & SHUT) !== 0 || (v & STATE) !== LIVE)'),
+      inWords(
+        'if (!this.isOf(v, way, lo, hi))\n                return GONE;',
+        'if ((v & STATE) !== LIVE)\n                return GONE;',
+      ),
+    ],
+  },
+  'a bucket that admits a token more': {
+    scenario: 'two admit on the last unit; token-bucket',
+    edits: [inBucket('next - now > this.#b ? v', 'next - now > this.#b + this.#timeOf(1, limit) ? v')],
+  },
+  'a bucket that counts from its tick and not from the reading': {
+    test: 'algorithms/word-cells',
+    edits: [
+      inBucket(
+        'if (reading.tick === tickOf(w))\n            return this.#inTick(reading);',
+        'if (reading.tick === tickOf(w))\n            return 0;',
+      ),
+    ],
+  },
+}
