@@ -47,6 +47,8 @@ export class TokenBucket extends WordCells {
   readonly #g: number
   readonly #b: number
   readonly #latest: number
+  /** Units of a millisecond. */
+  readonly #perMs: number
   /** The last limit, and the units of one token by it. */
   #limit = 0
   #token = 0
@@ -58,6 +60,7 @@ export class TokenBucket extends WordCells {
     super(words, shape, originMs, ticks)
     this.#b = shape.units
     this.#g = shape.units / shape.buckets
+    this.#perMs = this.#g / ticks.granuleMs
     this.#latest = this.#g - 1 + MOST_BUCKETS_TAKEN * this.#b
     this.refundTicks = Math.ceil(this.#latest / this.#g)
   }
@@ -110,8 +113,8 @@ export class TokenBucket extends WordCells {
   }
 
   #unitsAfter(ms: number): number {
-    const units = Math.floor((ms * this.#g) / this.ticks.granuleMs)
-    return units < 0 ? 0 : Math.min(units, this.#g - 1)
+    const units = (ms * this.#perMs) | 0 // ms is less than a granule
+    return units < 0 ? 0 : units < this.#g ? units : this.#g - 1
   }
 
   protected emptyAt(tick: number): number {
