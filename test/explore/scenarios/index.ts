@@ -31,16 +31,18 @@ const BY_WORDS: readonly Forbidden[] = [
 const DECISIONS = ['read clock', 'check', 'batch', 'peek', 'attach']
 
 /** The scenarios of decisions alone, for cells without buckets. A fixed window has one granule. */
-const byWords = Object.entries(written).filter(([, { threads, before = [], further, sums, edge, limit = 1 }]) => {
-  const ops = [...threads.flat(), ...before.map(([, op]) => op)]
-  return (
-    further === undefined &&
-    sums === undefined &&
-    edge === undefined &&
-    limit <= 1_000 &&
-    ops.every((op) => DECISIONS.includes(op.do))
-  )
-})
+const byWords = Object.entries(written).filter(
+  ([, { threads, before = [], further, sums, edge, limit = 1 }]) => {
+    const ops = [...threads.flat(), ...before.map(([, op]) => op)]
+    return (
+      further === undefined &&
+      sums === undefined &&
+      edge === undefined &&
+      limit <= 1_000 &&
+      ops.every((op) => DECISIONS.includes(op.do))
+    )
+  },
+)
 
 const ofWords: Readonly<Record<string, Scenario>> = Object.fromEntries(
   WORD_ALGORITHMS.flatMap((algorithm) =>
