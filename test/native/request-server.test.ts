@@ -89,7 +89,7 @@ test('on random rings and random memory it serves or stops, and writes to no mem
   const calls = new RequestCalls(
     addonFor({ MILLRACE_NATIVE: '1' })!,
     new Values(random(7)),
-    new SharedArrayBuffer(2 ** 17),
+    new SharedArrayBuffer(4 * 36_864),
   )
   for (let i = 0; i < 5_000; i++) assert.is(calls.call(), undefined)
   assert.ok(calls.served > 1_000, `only ${calls.served} were served`)

@@ -26,7 +26,7 @@ export interface Found {
 }
 
 /** Enough for the largest arena: 5 sets of 16 ways of 262 words. */
-const RACED_BYTES = 4 * 32_768
+const RACED_BYTES = 4 * 36_864
 const MOST_COMPLAINTS = 20
 
 const SCRIBBLER = `

@@ -25,7 +25,7 @@ const { UNANSWERED, REFUSED, DONE, FIGURES } = STATUS
 const STATUSES: readonly number[] = [UNANSWERED, REFUSED, DONE, REFUSED | FIGURES, DONE | FIGURES]
 const MOST_KEPT = 20
 /** Enough for the largest arena. */
-const BYTES = 4 * 32_768
+const BYTES = 4 * 36_864
 /** A series has two rules. */
 const CALL_BYTES = 2 * 4 * CALL_WORDS
 
