@@ -67,7 +67,7 @@ export interface RuleOptions {
   algorithm?: AlgorithmName
   /**
    * Where the windows of `'fixed-window'` begin: with `'clock'` at whole multiples of the window in UTC, by the
-   * system's time at creation; with `'first'` at a key's first request.
+   * system's time at creation or a clock of your own; with `'first'` at a key's first request.
    * @default 'clock'
    */
   align?: Alignment
