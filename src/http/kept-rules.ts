@@ -61,6 +61,9 @@ export class RulePolicies {
   }
 }
 
+/** The time in which the limit of a decision comes: that of a token bucket is its burst. */
+const quotaMs = ({ windowMs, limit, burst = limit }: LimiterRule): number => (windowMs * burst) / limit
+
 /**
  * The policies of a limiter's rules. Their number and names never change. A limit or a window may, at any
  * time and by another thread.
@@ -75,8 +78,8 @@ export class KeptRules {
 
   constructor(rules: () => readonly LimiterRule[], make: MakePolicy) {
     this.#rules = rules
-    this.all = rules().map(({ windowMs }, i) => {
-      const policies: RulePolicies = new RulePolicies(windowMs, (limit) => {
+    this.all = rules().map((rule, i) => {
+      const policies: RulePolicies = new RulePolicies(quotaMs(rule), (limit) => {
         this.#read() // a new limit may have come with a new window
         return make(i, limit, policies.windowMs)
       })
@@ -99,7 +102,7 @@ export class KeptRules {
 
   #read(): void {
     const rules = this.#rules()
-    for (let i = 0; i < this.all.length; i++) this.all[i]!.changeWindow(rules[i]!.windowMs)
+    for (let i = 0; i < this.all.length; i++) this.all[i]!.changeWindow(quotaMs(rules[i]!))
     this.#left = DECISIONS_PER_READ
   }
 }
