@@ -47,13 +47,8 @@ test('a refusal shows when the same request would be admitted, as Retry-After do
 })
 
 test('a token bucket shows its burst, and the time in which that comes', () => {
-  const { limiter, written } = headersWith('draft-11', {
-    limit: 10,
-    window: '1s',
-    burst: 50,
-    granularity: undefined,
-    algorithm: 'token-bucket',
-  })
+  const rule = { limit: 10, window: '1s', burst: 50, algorithm: 'token-bucket' } as const
+  const { limiter, written } = headersWith('draft-11', { rules: [rule] })
   const headers = written(limiter.check('key', 20))
   assert.is(headers.get('ratelimit-policy'), '"default";q=50;w=5')
   assert.is(headers.get('ratelimit'), '"default";r=30;t=2')
