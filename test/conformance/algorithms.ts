@@ -31,6 +31,8 @@ export interface AlgorithmCase {
   tickOf?(word: number): number
   /** Whether it counts in parts of the limit: a limit of a call changes the parts, and so does `update`. */
   readonly countsInParts?: true
+  /** Whether it is another one by another name. */
+  readonly isAlias?: true
   /** Whether all units of a window are forgotten at its end. */
   readonly hasBoundaries?: true
   /** The largest limit, and the most units that count, if they are less than those of a sliding window. */
@@ -147,7 +149,12 @@ const bucket: AlgorithmCase = {
   },
   usedInLast: (rule, charges, nowMs) => bucket.used(rule, charges, nowMs),
 }
-const leaky: AlgorithmCase = { ...bucket, name: 'leaky bucket', options: { algorithm: 'leaky-bucket' } }
+const leaky: AlgorithmCase = {
+  ...bucket,
+  name: 'leaky bucket',
+  options: { algorithm: 'leaky-bucket' },
+  isAlias: true,
+}
 
 /** All algorithms, each with its variants. */
 export const ALGORITHMS: readonly AlgorithmCase[] = [
