@@ -77,8 +77,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   /** After how many ticks nothing counts any more. */
   abstract ticksToEmpty(v: number, w: number): number
   /**
-   * Whether the cell's tick must move on to the reading's, `behind` ticks later, although its counts are not
-   * over. May change the admission word first; then it returns undefined, and the caller starts again.
+   * Whether the cell's tick must move on to the reading's although its counts are not over. May change the admission word first; then it returns undefined, and the caller starts again.
    */
   protected abstract mustMove(base: number, v: number, w: number): boolean | undefined
   /** The word `v`, whose tick is settled, with `cost` more by this limit; `v` itself if there is no room. */

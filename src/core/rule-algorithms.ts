@@ -1,6 +1,6 @@
 /** The options of a rule that depend on its algorithm. */
 import { type Duration, formatDuration } from './duration.js'
-import { MillraceError } from './errors.js'
+import { type ErrorCode, MillraceError } from './errors.js'
 
 /**
  * How a limiter counts the oldest bucket, which lies only partly inside the window.
@@ -131,17 +131,19 @@ export function tokenTime(burst: number, windowMs: number, option: string): Toke
 
 /**
  * The limit of a token bucket as its cells count it: `burst` in the time in which that many tokens come.
- * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if the tokens of a burst are not whole
+ * @throws MillraceError of this code if the tokens of a burst are not whole
  */
-export function burstFor(limit: number, { limit: rateLimit, burst }: Rate, option: string): number {
+export function burstFor(
+  limit: number,
+  { limit: rateLimit, burst }: Rate,
+  option: string,
+  code: ErrorCode,
+): number {
   const tokens = (limit * burst) / rateLimit
   if (Number.isInteger(tokens)) return tokens
   const step = rateLimit / greatestCommonDivisor(rateLimit, burst)
-  throw invalid(
-    option,
-    limit,
-    `a multiple of ${step}, as the burst is ${burst} tokens for a limit of ${rateLimit}`,
-  )
+  const expected = `a multiple of ${step}, as the burst is ${burst} tokens for a limit of ${rateLimit}`
+  throw new MillraceError(code, option, limit, expected)
 }
 
 function greatestCommonDivisor(a: number, b: number): number {

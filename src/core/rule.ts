@@ -377,7 +377,7 @@ export function checkOtherLimit(
   code: ErrorCode = 'ERR_MILLRACE_INVALID_RULE',
 ): number {
   const whole = limitIn(unit, limit, option, code)
-  const own = rate === undefined ? whole : burstFor(whole, rate, option)
+  const own = rate === undefined ? whole : burstFor(whole, rate, option, code)
   if (own <= most) return own
   throw new MillraceError(
     code,

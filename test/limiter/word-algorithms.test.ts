@@ -69,7 +69,9 @@ test('limiter.rule has the limit, the burst and the alignment, also in another t
 test('a limit of a call or of update keeps the part of the limit that the burst is, or is refused', () => {
   const { clock, limiter } = on({ ...BUCKET, burst: 25 })
   const wrong = () => limiter.check('key', 1, { limit: 11 })
-  assert.match(assertRaises(wrong, 'ERR_MILLRACE_INVALID_RULE', 'limit').expected, /a multiple of 2/)
+  assert.match(assertRaises(wrong, 'ERR_MILLRACE_INVALID_OPTION', 'limit').expected, /a multiple of 2/)
+  const update = () => limiter.update('default', { limit: 11 })
+  assert.match(assertRaises(update, 'ERR_MILLRACE_INVALID_RULE', 'limit').expected, /a multiple of 2/)
   assert.is(limiter.check('key', 1, { limit: 20 }).limit, 50)
   limiter.update('default', { limit: 40 })
   assert.equal([limiter.rule.limit, limiter.rule.burst, limiter.check('new').limit], [40, 100, 100])
