@@ -261,7 +261,7 @@ export function checkUpdate(change: RuleChange, present: PresentOptions): OwnCha
   const own =
     limit === undefined
       ? undefined
-      : checkOtherLimit(unit, limit, window === undefined ? range : { ...range, most: MAX_LIMIT })
+      : checkOtherLimit(unit, limit, window === undefined ? range : { ...range, most: range.mostAnew })
   if (window === undefined && granularity === undefined) return { limit: own, window: undefined }
   const changed = checkChangedWindow(window, granularity, { ...present, limit: own ?? present.limit })
   if (!canHold(shape, changed.buckets)) throw cellsError(granularity, changed, shape)

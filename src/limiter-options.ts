@@ -22,6 +22,8 @@ export interface LimiterRule {
   readonly align?: Alignment
   /** What a key may use at once, if that is not the limit. */
   readonly burst?: number
+  /** The largest limit that a sliding log may get. */
+  readonly maxLimit?: number
   /** The option `unit` of the rule, if it has one. */
   readonly unit?: number
 }

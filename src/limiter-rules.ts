@@ -20,15 +20,17 @@ export function ruleOf(name: string, engine: RuleEngine): LimiterRule {
   const { shape, edge, words, algorithm, align, rate } = engine.arena
   const { windowMs, buckets, units } = shape
   const unit = unitIn(words)
+  const isLog = algorithm === 'sliding-log'
   return {
     name,
     limit: rate === undefined ? limit : (limit * rate.limit) / rate.burst,
     windowMs: rate === undefined ? windowMs : (windowMs * rate.limit) / rate.burst,
-    granularityMs: windowMs / (units || buckets),
+    granularityMs: windowMs / (isLog ? buckets : units || buckets),
     edge,
     ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
     ...(align !== 'none' && { align }),
     ...(rate !== undefined && { burst: limit }),
+    ...(isLog && { maxLimit: units * (unit ?? 1) }),
     ...(unit !== undefined && { unit }),
   }
 }
@@ -46,7 +48,8 @@ export function presentOptions(engine: RuleEngine): PresentOptions {
 /** The limits that a rule may have. */
 function rangeOf({ algorithm, rate, shape }: Arena): LimitRange {
   const counted = algorithm === 'fixed-window' ? MOST_IN_FIXED_WINDOW : MAX_LIMIT
-  return { most: shape.units || counted, rate }
+  const most = shape.units || counted
+  return { most, mostAnew: algorithm === 'sliding-log' ? most : counted, rate }
 }
 
 /** The names of a limiter's rules, the unit of each, and the limits that it may have. */

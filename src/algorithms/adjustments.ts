@@ -1,34 +1,18 @@
 import type { Reading } from '../core/reading.js'
-import {
-  ADM,
-  BLOCKED,
-  BUCKETS,
-  COUNT,
-  LAP,
-  MAX_TOTAL,
-  ONE_EPOCH,
-  ONE_REFUND,
-  refundsOf,
-  TICK,
-} from '../memory/layout.js'
-import { compareExchange, load, read } from '../memory/words.js'
+import { BUCKETS, COUNT, LAP, ONE_REFUND, refundsOf, TICK } from '../memory/layout.js'
+import { compareExchange, load } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
-import { type CellAdjustments, type Charge, GONE } from './algorithm.js'
-import { Blocking } from './blocking.js'
+import { type Charge, GONE } from './algorithm.js'
 import type { SlidingWindow } from './sliding-window.js'
+import { type Charged, SummedAdjustments } from './summed-adjustments.js'
 
-/**
- * Changes a key's counts in other ways than by admission: the same words in the same order as in
- * `sliding-window.ts`. Each method returns GONE if the way is not the key's any more. The caller then looks
- * the key up again.
- */
-export class Adjustments implements CellAdjustments {
+/** Takes units out of buckets, and charges what is not an admission. */
+export class Adjustments extends SummedAdjustments {
   readonly #window: SlidingWindow
-  readonly #blocking: Blocking
 
   constructor(window: SlidingWindow) {
+    super(window)
     this.#window = window
-    this.#blocking = new Blocking(window)
   }
 
   /**
@@ -55,13 +39,13 @@ export class Adjustments implements CellAdjustments {
     const { ring } = this.#window
     const base = this.#window.base(way)
     this.#window.enter(base, reading)
-    let newest = this.#tickOf(way, lo, hi)
+    let newest = this.tickOf(way, lo, hi)
     if (newest === undefined) return GONE
     let left = most
     for (let length = ring.size; left > 0; ) {
       const slot = ring.slot(newest)
       const age = ring.sums.find(base, slot, ring.lap, length, 0) // of the oldest bucket that counts anything
-      const now = this.#tickOf(way, lo, hi)
+      const now = this.tickOf(way, lo, hi)
       if (now === undefined) break
       if (now !== newest) {
         newest = now // start again: see `range-sum/fenwick.ts`
@@ -76,7 +60,7 @@ export class Adjustments implements CellAdjustments {
       if (taken > 0) ring.sums.takeOut(base, ring.slot(oldest), ring.lap, taken)
       left -= taken
     }
-    return this.#taken(base, most - left)
+    return this.taken(base, most - left)
   }
 
   /**
@@ -100,7 +84,7 @@ export class Adjustments implements CellAdjustments {
       taken = (b & LAP) === lap ? Math.min(most, b & COUNT) : 0
       if (taken === 0) break
       // After b: the way's next key may have charged this bucket by now, and its charge must stay.
-      if (this.#tickOf(way, lo, hi) === undefined) {
+      if (this.tickOf(way, lo, hi) === undefined) {
         taken = undefined
         break
       }
@@ -115,43 +99,13 @@ export class Adjustments implements CellAdjustments {
     return taken
   }
 
-  /**
-   * Charges `cost` units even if there is no room. The bucket stops at its largest count, and the total at
-   * MAX_TOTAL. Both are over every limit. (For nodes see `docs/explanation/range-sums.md`.) The epoch is
-   * always new, because a total at MAX_TOTAL does not change.
-   */
-  penalize(way: number, lo: number, hi: number, cost: number, reading: Reading): boolean | typeof GONE {
-    const { words } = this.#window
-    const base = this.#window.base(way)
-    this.#window.enter(base, reading)
-    for (;;) {
-      const charged = this.chargeAsFits(base, cost, () => this.#tickOf(way, lo, hi))
-      if (charged === undefined) return GONE
-      const { amount, e } = charged
-      if (amount === 0) return true
-      const { stamp } = this.#window.charges
-      for (;;) {
-        const v = load(words, base + ADM)
-        if (!this.#window.isOf(v, way, lo, hi) || read(words, base + TICK) !== e) break
-        const total = v & COUNT
-        const next = total === BLOCKED ? BLOCKED : Math.min(total + amount, MAX_TOTAL)
-        if (compareExchange(words, base + ADM, v, ((v & ~COUNT) + ONE_EPOCH) | next) !== v) continue
-        this.#window.epochs.count(base)
-        return true
-      }
-      this.#window.charges.undo(base, e, amount, stamp)
-    }
+  protected undo(base: number, { amount, e }: Charged): void {
+    const { charges } = this.#window
+    charges.undo(base, e, amount, charges.stamp)
   }
 
-  /**
-   * Charges as many of `units` as fit, in the tick that `tickOf` returns. Returns the charge, or undefined if
-   * `tickOf` returns undefined.
-   */
-  chargeAsFits(
-    base: number,
-    units: number,
-    tickOf: () => number | undefined,
-  ): { amount: number; e: number } | undefined {
+  /** The bucket stops at its largest count. (For nodes see `docs/explanation/range-sums.md`.) */
+  protected chargeAsFits(base: number, units: number, tickOf: () => number | undefined): Charged | undefined {
     const { charges, ring, words } = this.#window
     for (;;) {
       const e = tickOf()
@@ -167,41 +121,5 @@ export class Adjustments implements CellAdjustments {
       const chargedLess = charges.charge(base, e, amount)
       if (chargedLess !== LATE && chargedLess !== OVERFLOWN) return { amount, e }
     }
-  }
-
-  get untilOfNextTry(): number {
-    return this.#blocking.untilOfNextTry
-  }
-
-  block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE {
-    return this.#blocking.block(way, lo, hi, until)
-  }
-
-  /** Ends a block by a sum. Returns whether the key was blocked. */
-  unblock(way: number, lo: number, hi: number, reading: Reading): boolean | typeof GONE {
-    const { words } = this.#window
-    const base = this.#window.base(way)
-    this.#window.enter(base, reading)
-    for (let was = false; ; ) {
-      const v = load(words, base + ADM)
-      if (!this.#window.isOf(v, way, lo, hi)) return GONE
-      if ((v & COUNT) !== BLOCKED) return was
-      was = this.#window.isBlocked(base, v, reading.nowMs)
-      if (!this.#window.resum(base, v, read(words, base + TICK), reading)) continue
-      this.#window.epochs.count(base)
-      return was
-    }
-  }
-
-  /** The cell's tick, read after the admission word, or undefined if the way is not the key's. */
-  #tickOf(way: number, lo: number, hi: number): number | undefined {
-    const base = this.#window.base(way)
-    const v = load(this.#window.words, base + ADM)
-    return this.#window.isOf(v, way, lo, hi) ? read(this.#window.words, base + TICK) : undefined
-  }
-
-  #taken(base: number, taken: number): number {
-    if (taken > 0) this.#window.bumpEpoch(base)
-    return taken
   }
 }

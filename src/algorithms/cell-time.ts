@@ -18,6 +18,14 @@ export const FAR_AHEAD = 2
 /** The largest value of NEWEST. */
 export const MOST_NEWEST = 0xffffffff
 
+/** How a cell's tick moves on: by how many ticks at once, and what happens to the old counts after that. */
+export interface Hops {
+  /** The ticks of the next hop of a cell that is `behind` ticks behind: at most as many. */
+  hop(behind: number): number
+  /** Called when a cell's tick has moved from `from` to `to` by a hop. */
+  sweep(base: number, from: number, hop: number, to: number): void
+}
+
 /** Compares the tick of a cell, which wraps at the modulus of its shape, with a reading of the clock. */
 export class CellTime {
   readonly #words: Words
@@ -71,6 +79,41 @@ export class CellTime {
     const wasRead = reading.ticks.startMs(reading.absoluteTick + ahead) - this.#originMs < newest
     if (!wasRead && word !== MOST_NEWEST) return BEHIND
     return ahead <= this.#aheadTicks ? STANDS_AHEAD : FAR_AHEAD
+  }
+
+  /**
+   * Moves a cell's tick to the reading's. `observed` is the tick that a plain read returned. A tick ahead of the
+   * reading stays (another thread's clock is ahead, or the clock stepped back).
+   * @returns the number of ticks by which it moved the cell
+   */
+  advance(base: number, observed: number, reading: Reading, hops: Hops): number {
+    let moved = 0
+    let tick = observed
+    let isFresh = false
+    for (;;) {
+      const goal = reading.tick
+      const behind = this.distance(goal, tick)
+      if (behind === 0) return moved
+      const side = this.sideOf(base, behind, reading)
+      if (side === STANDS_AHEAD) return moved
+      if (side === FAR_AHEAD && !isFresh) {
+        reading.take() // the clock may not have stepped back: this thread may have been stopped for an hour
+        isFresh = true
+        continue
+      }
+      const hop = hops.hop(behind)
+      const next = hop === behind ? goal : this.after(tick, hop)
+      this.raiseNewest(reading)
+      const found = compareExchange(this.#words, base + TICK, tick, next)
+      if (found !== tick) {
+        tick = found
+        isFresh = false
+        continue
+      }
+      hops.sweep(base, tick, hop, next)
+      moved += hop
+      tick = next
+    }
   }
 
   /** Before a cell's tick moves to the reading's. */

@@ -1,10 +1,10 @@
 import type { Reading } from '../core/reading.js'
 import { SIXTEENTHS } from '../core/ticks.js'
 import { BUCKETS, COUNT, LAP, LAPS, MAX_TOTAL, ONE_LAP, type Shape, TICK } from '../memory/layout.js'
-import { compareExchange, read, store, type Words } from '../memory/words.js'
+import { read, store, type Words } from '../memory/words.js'
 import { type Laps, type RangeSum, SWEEP_LAPS } from '../range-sum/range-sum.js'
 import { rangeSumFor } from '../range-sum/select.js'
-import { CellTime, FAR_AHEAD, STANDS_AHEAD } from './cell-time.js'
+import { CellTime, type Hops } from './cell-time.js'
 
 /**
  * The ring of buckets of a cell, and its tick.
@@ -19,7 +19,7 @@ import { CellTime, FAR_AHEAD, STANDS_AHEAD } from './cell-time.js'
  * needs no work when time passes, but it needs the sweep: laps have 8 bits, so a count that rested for 256
  * laps would count again.
  */
-export class Ring implements Laps {
+export class Ring implements Laps, Hops {
   /** The granules that a window may overlap: n + 1. */
   readonly size: number
   /** The buckets of the ring: n + 1, or more if there are nodes. */
@@ -84,43 +84,23 @@ export class Ring implements Laps {
     return (b & LAP) === (at < 0 ? (this.#lap - ONE_LAP) & LAP : this.#lap) ? b & COUNT : 0
   }
 
-  /**
-   * Moves a cell's tick to the reading's, and sweeps. `observed` is the tick that a plain read returned. A
-   * tick ahead of the reading stays (another thread's clock is ahead, or the clock stepped back). A move over
-   * more than 64 laps has two hops, and each sweeps every slot. The tick between them is one whose laps no
-   * old count bears.
-   * @returns the number of ticks by which it moved the cell
-   */
+  /** Moves a cell's tick to the reading's, and sweeps. @see CellTime.advance */
   advance(base: number, observed: number, reading: Reading): number {
+    return this.#time.advance(base, observed, reading, this)
+  }
+
+  /**
+   * A move over more than 64 laps has two hops, and each sweeps every slot. The tick between them is one whose
+   * laps no old count bears.
+   */
+  hop(behind: number): number {
     const reach = SWEEP_LAPS * this.slots
     const all = LAPS * this.slots
-    let moved = 0
-    let tick = observed
-    let isFresh = false
-    for (;;) {
-      const goal = reading.tick
-      const behind = this.#time.distance(goal, tick)
-      if (behind === 0) return moved
-      const side = this.#time.sideOf(base, behind, reading)
-      if (side === STANDS_AHEAD) return moved
-      if (side === FAR_AHEAD && !isFresh) {
-        reading.take() // the clock may not have stepped back: this thread may have been stopped for an hour
-        isFresh = true
-        continue
-      }
-      const hop = behind <= reach ? behind : reach + all * Math.floor((behind - reach) / all)
-      const next = hop === behind ? goal : this.#time.after(tick, hop)
-      this.#time.raiseNewest(reading)
-      const found = compareExchange(this.#words, base + TICK, tick, next)
-      if (found !== tick) {
-        tick = found
-        isFresh = false
-        continue
-      }
-      this.sums.sweep(base, tick, hop, next)
-      moved += hop
-      tick = next
-    }
+    return behind <= reach ? behind : reach + all * Math.floor((behind - reach) / all)
+  }
+
+  sweep(base: number, from: number, hop: number, to: number): void {
+    this.sums.sweep(base, from, hop, to)
   }
 
   /** Stores the first tick of a way that was never used. No other thread uses it yet. */

@@ -3,6 +3,7 @@ import type { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
 import type { Algorithm } from './algorithm.js'
 import { FixedWindow } from './fixed-window.js'
+import { SlidingLog } from './sliding-log.js'
 import { SlidingWindow } from './sliding-window.js'
 import { TokenBucket } from './token-bucket.js'
 
@@ -26,6 +27,10 @@ const KINDS: Readonly<Record<AlgorithmName, Kind>> = {
   'sliding-window': SLIDING_WINDOW,
   // The same with one bucket in the window, and the smooth edge: `checkRule` has set both.
   'sliding-counter': SLIDING_WINDOW,
+  'sliding-log': {
+    isNative: false,
+    make: ({ words, shape, originMs }, ticks) => new SlidingLog(words, shape, originMs, ticks),
+  },
   'fixed-window': {
     isNative: false,
     make: ({ words, shape, originMs }, ticks) => new FixedWindow(words, shape, originMs, ticks),

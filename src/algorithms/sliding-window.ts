@@ -83,40 +83,21 @@
 import type { Reading } from '../core/reading.js'
 import type { Edge } from '../core/rule-algorithms.js'
 import { Ticks } from '../core/ticks.js'
-import {
-  ADM,
-  AS_OF,
-  BLOCKED,
-  BUCKETS,
-  COUNT,
-  EPOCH,
-  LAP,
-  LIVE,
-  MAX_TOTAL,
-  NO_NOTE,
-  NOTED,
-  ONE_EPOCH,
-  REFUNDS,
-  type Shape,
-  STATE,
-  TICK,
-  TIME,
-} from '../memory/layout.js'
-import { compareExchange, load, read, readInOrder, type Words, write } from '../memory/words.js'
-import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
+import { ADM, BUCKETS, COUNT, LAP, REFUNDS, type Shape, TICK, TIME } from '../memory/layout.js'
+import { compareExchange, read, readInOrder, type Words } from '../memory/words.js'
 import { Adjustments } from './adjustments.js'
-import { ADMITTED, type Algorithm, GONE, UNDECIDED } from './algorithm.js'
+import { ADMITTED, UNDECIDED } from './algorithm.js'
 import { Charges } from './charges.js'
 import { Estimates } from './estimates.js'
-import { KeyedCells } from './keyed-cells.js'
 import { RefundMarks } from './refund-marks.js'
 import { Ring } from './ring.js'
+import { SummedCells } from './summed-cells.js'
 
 /** A note has room for 19 bits of the tick, as the sixteenths take 4 of its 23. A step is half of that. */
 export const STEP_BITS = 18
 
 /** @see Algorithm */
-export class SlidingWindow extends KeyedCells implements Algorithm {
+export class SlidingWindow extends SummedCells {
   readonly estimates: Estimates
   readonly adjustments: Adjustments
   readonly hasWholeMs: boolean
@@ -125,7 +106,8 @@ export class SlidingWindow extends KeyedCells implements Algorithm {
   readonly charges: Charges
   readonly #smooth: boolean
   readonly hasNodes: boolean
-  readonly blockMask = BLOCKED
+  protected readonly stepBits = STEP_BITS
+  protected noteTime = 0
 
   constructor(words: Words, shape: Shape, edge: Edge, originMs: number, ticks = ticksOf(shape)) {
     super(words, shape, originMs)
@@ -144,17 +126,8 @@ export class SlidingWindow extends KeyedCells implements Algorithm {
     return read(this.words, base + ADM) | read(this.words, base + BUCKETS + this.ring.slot(tick))
   }
 
-  /** Brings a cell's tick to the reading. The read is plain: if it is late, the compare-exchange fails. */
-  enter(base: number, reading: Reading): void {
-    const tick = read(this.words, base + TICK)
-    if (tick !== reading.tick) this.#advance(base, tick, reading)
-  }
-
-  #advance(base: number, tick: number, reading: Reading): void {
-    const moved = this.ring.advance(base, tick, reading)
-    // A clock that stepped far back moves the tick on by almost the whole modulus.
-    const passed = moved >= 2 ** STEP_BITS
-    if (passed || (moved > 0 && tick >>> STEP_BITS !== reading.tick >>> STEP_BITS)) this.bumpEpoch(base)
+  protected move(base: number, tick: number, reading: Reading): number {
+    return this.ring.advance(base, tick, reading)
   }
 
   /**
@@ -166,119 +139,42 @@ export class SlidingWindow extends KeyedCells implements Algorithm {
    * name and the tick are read again after the charge, and so after v, which is read in order. A charge that
    * is not committed is taken out. But if a refund by key has marked its bucket, it may stay for a window.
    */
-  attempt(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
+  attempt(
+    way: number,
+    lo: number,
+    hi: number,
+    cost: number,
+    limit: number,
+    reading: Reading,
+  ): ReturnType<SummedCells['attempt']> {
     const { words, ring } = this
     const base = this.base(way)
     const e = reading.tick
     const v = readInOrder(words, base + ADM)
     if (!this.isCurrent(v, way, lo, hi, e)) return UNDECIDED
-    if ((v & COUNT) + cost > limit)
-      return this.#isKnownFull(base, v, e, reading) ? this.full(v, e) : UNDECIDED
+    if ((v & COUNT) + cost > limit) return this.isKnownFull(base, v, e, reading) ? this.full(v, e) : UNDECIDED
     if (this.hasNodes) return UNDECIDED // `decide` charges the nodes
     const at = base + BUCKETS + ring.slot(e)
     const b = read(words, at)
     if ((b & (LAP | REFUNDS)) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
     if (compareExchange(words, at, b, b + cost) !== b) return UNDECIDED
     if (this.isCurrent(v, way, lo, hi, e)) {
-      return this.#commit(way, lo, hi, cost, limit, e, v, 0) ? ADMITTED : UNDECIDED
+      return this.commit(way, lo, hi, cost, limit, e, v, 0) ? ADMITTED : UNDECIDED
     }
     this.charges.undo(base, e, cost, 0)
     return UNDECIDED
   }
 
-  /** Decides on `cost` units, 1 to `limit`. Returns ADMITTED, FULL, or GONE if the way is not the key's. */
-  decide(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
-    const { words } = this
-    const base = this.base(way)
-    this.enter(base, reading)
-    for (;;) {
-      const v = load(words, base + ADM)
-      if (!this.isOf(v, way, lo, hi)) return GONE
-      const e = read(words, base + TICK)
-      if ((v & COUNT) + cost > limit) {
-        if (this.#isKnownFull(base, v, e, reading)) return this.full(v, e)
-        this.resum(base, v, e, reading)
-        continue // v has changed, by this sum or by another operation
-      }
-      const charged = this.charges.charge(base, e, cost)
-      if (charged === LATE) continue
-      if (charged === OVERFLOWN) return this.full(v, e)
-      if (this.#commit(way, lo, hi, cost, limit, e, v, this.charges.stamp)) return ADMITTED
-    }
+  get stamp(): number {
+    return this.charges.stamp
   }
 
-  receipt(stamp: number): number {
-    return stamp
+  protected charge(base: number, e: number, cost: number): number {
+    return this.charges.charge(base, e, cost)
   }
 
-  /** Commits a charge made in tick e with this stamp. Returns false if it was taken out instead. */
-  #commit(
-    way: number,
-    lo: number,
-    hi: number,
-    cost: number,
-    limit: number,
-    e: number,
-    v: number,
-    stamp: number,
-  ): boolean {
-    const found = compareExchange(this.words, this.base(way) + ADM, v, v + cost)
-    if (found !== v && !this.#commitAgain(way, lo, hi, cost, limit, e, stamp, found)) return false
-    if (found === v) this.lastAdm = v + cost
-    this.chargedTick = e
-    this.chargedStamp = stamp
-    return true
-  }
-
-  /** Step 4, after the first compare-exchange found `x`. */
-  #commitAgain(
-    way: number,
-    lo: number,
-    hi: number,
-    cost: number,
-    limit: number,
-    e: number,
-    stamp: number,
-    x: number,
-  ): boolean {
-    const base = this.base(way)
-    while (this.isOf(x, way, lo, hi) && read(this.words, base + TICK) === e && (x & COUNT) + cost <= limit) {
-      const next = (x + ONE_EPOCH + cost) | 0
-      const found = compareExchange(this.words, base + ADM, x, next)
-      if (found === x) {
-        this.lastAdm = next
-        return true
-      }
-      x = found
-    }
-    this.charges.undo(base, e, cost, stamp)
-    return false
-  }
-
-  /** Gives the cell a new epoch and ends its note, after units were taken out of a bucket. */
-  bumpEpoch(base: number): void {
-    for (;;) {
-      const v = load(this.words, base + ADM)
-      if ((v & STATE) !== LIVE) return
-      if (compareExchange(this.words, base + ADM, v, (v + ONE_EPOCH) | 0) === v) break
-    }
-    this.epochs.count(base)
-    this.endNote(base)
-  }
-
-  /**
-   * Ends the note, after a new epoch. The write is plain. A thread that still reads the note sees that its
-   * epoch is old. The next epoch is given by a compare-exchange, which comes after this write.
-   */
-  endNote(base: number): void {
-    write(this.words, base + AS_OF, NO_NOTE)
-  }
-
-  /** Whether `v`, which has no room, needs no sum: the key is blocked, or was summed in this tick. */
-  #isKnownFull(base: number, v: number, e: number, reading: Reading): boolean {
-    // The read is plain: a note that is read late has another epoch or time, and costs a sum.
-    if (read(this.words, base + AS_OF) === this.#noteOf(v, e, this.sixteenthOf(e, reading))) return true
-    return this.isBlocked(base, v, reading.nowMs)
+  protected undo(base: number, e: number, cost: number, stamp: number): boolean {
+    return this.charges.undo(base, e, cost, stamp)
   }
 
   isExpired(base: number, tick: number, reading: Reading): boolean {
@@ -293,62 +189,21 @@ export class SlidingWindow extends KeyedCells implements Algorithm {
     this.ring.begin(base, reading)
   }
 
-  mostUsed(v: number): number {
-    return v & COUNT
-  }
-
-  isEmpty(v: number): boolean {
-    return (v & COUNT) === 0
-  }
-
-  mostCarried(v: number): number {
-    return v & COUNT
-  }
-
-  promote(base: number, named: number, reading: Reading): boolean {
-    this.enter(base, reading)
-    return compareExchange(this.words, base + ADM, named, (named & ~STATE) | LIVE) === named
-  }
-
-  carryOver(base: number, payload: number, reading: Reading): void {
-    this.enter(base, reading)
-    if (payload > 0) this.carry(base, payload)
-  }
-
-  /**
-   * The note ends. Otherwise a note of an earlier sum could match again after the block is over, once the epoch
-   * has wrapped.
-   */
-  onBlock(base: number): void {
-    this.endNote(base)
-  }
-
-  inherited(v: number, isExpired: boolean): number {
-    return isExpired ? 0 : Math.min(v & COUNT, MAX_TOTAL)
-  }
-
-  /** A sum ends it. The tick and the buckets are read after v, as in `decide`. */
-  endBlock(base: number, v: number, reading: Reading): boolean {
-    return this.resum(base, v, read(this.words, base + TICK), reading)
-  }
-
-  carry(base: number, units: number): void {
-    this.adjustments.chargeAsFits(base, units, () => load(this.words, base + TICK))
-  }
-
-  /** Sums the window that ends in tick e, and writes the note. Returns false if `v` has changed. */
-  resum(base: number, v: number, e: number, reading: Reading): boolean {
+  protected sum(base: number, e: number, reading: Reading): number {
     const sixteenth = this.sixteenthOf(e, reading)
     const sum = this.ring.sum(base, e, sixteenth)
-    if (this.hasNodes && read(this.words, base + TICK) !== e) return false // see `range-sum/fenwick.ts`
-    const next = ((v & ~COUNT) + ONE_EPOCH) | sum | 0
-    if (compareExchange(this.words, base + ADM, v, next) !== v) return false
-    write(this.words, base + AS_OF, this.#noteOf(next, e, sixteenth))
-    return true
+    if (this.hasNodes && read(this.words, base + TICK) !== e) return -1 // see `range-sum/fenwick.ts`
+    this.noteTime = this.#timeOf(e, sixteenth)
+    return sum
   }
 
-  #noteOf(v: number, e: number, sixteenth: number): number {
-    return (v & EPOCH) | NOTED | ((this.#smooth ? (e << 4) | sixteenth : e) & TIME)
+  /** The sum was made in tick e, and for the smooth edge in the same sixteenth. */
+  protected holds(note: number, e: number, reading: Reading): boolean {
+    return (note & TIME) === this.#timeOf(e, this.sixteenthOf(e, reading))
+  }
+
+  #timeOf(e: number, sixteenth: number): number {
+    return (this.#smooth ? (e << 4) | sixteenth : e) & TIME
   }
 
   /**
@@ -357,11 +212,6 @@ export class SlidingWindow extends KeyedCells implements Algorithm {
    */
   sixteenthOf(e: number, reading: Reading): number {
     return this.#smooth && e === reading.tick ? reading.sixteenth : 0
-  }
-
-  /** @see Cells.isBlocked */
-  isBlocked(base: number, v: number, nowMs: number): boolean {
-    return (v & COUNT) === BLOCKED && this.blockedMs(base, nowMs) > 0
   }
 }
 

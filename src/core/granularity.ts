@@ -2,6 +2,8 @@ import { type Duration, formatDuration, parseDuration } from './duration.js'
 import { invalid } from './rule-algorithms.js'
 
 export const MAX_BUCKETS = 2 ** 20
+/** Windows of up to this many granules are summed granule by granule. */
+export const MOST_LINEAR = 256
 const DEFAULT_BUCKETS = 60
 
 /**

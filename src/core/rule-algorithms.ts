@@ -19,6 +19,7 @@ export type RangeSumName = 'blocks' | 'fenwick'
  */
 export type AlgorithmName =
   | 'sliding-window'
+  | 'sliding-log'
   | 'sliding-counter'
   | 'fixed-window'
   | 'token-bucket'
@@ -35,18 +36,23 @@ export interface Rate {
   readonly burst: number
 }
 
+/** The option `algorithm`: with `'auto'`, `checkRule` chooses. */
+export type AlgorithmChoice = AlgorithmName | 'auto'
+
 export const DEFAULT_ALGORITHM = 'sliding-window' satisfies AlgorithmName
 
 /** The algorithms, each with its options that not all of them have. */
 export const ALGORITHM_OPTIONS = {
   'sliding-window': ['granularity', 'edge', 'rangeSum'],
+  'sliding-log': ['maxLimit'],
   'sliding-counter': [],
   'fixed-window': ['align'],
   'token-bucket': ['burst'],
   'leaky-bucket': ['burst'],
-} as const satisfies Readonly<Record<AlgorithmName, readonly string[]>>
-const NAMES = Object.keys(ALGORITHM_OPTIONS) as AlgorithmName[]
-const SOME_OPTIONS = ['granularity', 'edge', 'rangeSum', 'align', 'burst'] as const
+  auto: ['granularity', 'rangeSum', 'maxLimit'],
+} as const satisfies Readonly<Record<AlgorithmChoice, readonly string[]>>
+const NAMES = Object.keys(ALGORITHM_OPTIONS) as AlgorithmChoice[]
+const SOME_OPTIONS = ['granularity', 'edge', 'rangeSum', 'align', 'burst', 'maxLimit'] as const
 
 /** The values of these options, each read once. */
 export interface AlgorithmOptions extends Readonly<Partial<Record<(typeof SOME_OPTIONS)[number], unknown>>> {
@@ -57,8 +63,8 @@ export interface AlgorithmOptions extends Readonly<Partial<Record<(typeof SOME_O
  * Checks the algorithm, and that no option is given that it does not have. Errors name an option after `path`.
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`
  */
-export function checkAlgorithm(options: AlgorithmOptions, path: string): AlgorithmName {
-  const name = options.algorithm as AlgorithmName
+export function checkAlgorithm(options: AlgorithmOptions, path: string): AlgorithmChoice {
+  const name = options.algorithm as AlgorithmChoice
   if (!NAMES.includes(name)) throw invalid(`${path}algorithm`, name, `one of ${quoted(NAMES)}`)
   const own: readonly string[] = ALGORITHM_OPTIONS[name]
   for (const option of SOME_OPTIONS) {
@@ -80,17 +86,44 @@ export function checkAlign(align: unknown = 'clock', path = ''): Alignment {
   throw invalid(`${path}align`, align, "'clock' or 'first'")
 }
 
+/** The largest limit of a sliding log: it has an entry for each unit. */
+export const MOST_IN_LOG = 4096
+/** The ticks of the longest window of a log: half of those of an entry, less those that it may be ahead (`algorithms/log-entry.ts`). */
+export const MOST_LOG_TICKS = 2 ** 27 - 2 ** 22
+
+/** The ticks of a log's window: milliseconds, or if it has too many, the shortest whole ones that divide it. */
+export function logTicksOf(windowMs: number): number {
+  return granulesIn(windowMs, Math.min(Math.ceil(windowMs), MOST_LOG_TICKS))
+}
+
+/**
+ * Checks the largest limit of a log. It is the limit itself, if it is not given.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`
+ */
+export function checkMostInLog(limit: number, maxLimit: number, path: string): void {
+  if (maxLimit < limit) throw invalid(`${path}maxLimit`, maxLimit, `at least the limit, ${limit}`)
+  if (maxLimit <= MOST_IN_LOG) return
+  const expected = `at most ${MOST_IN_LOG} with algorithm: 'sliding-log'; 'sliding-window' may have more`
+  throw invalid(`${path}${maxLimit === limit ? 'limit' : 'maxLimit'}`, maxLimit, expected)
+}
+
 /** The most granules by which a fixed window places its beginning at the key's first hit. */
 const MOST_BEGINNINGS = 2 ** 12
 
 /** The granules of a fixed window: of whole milliseconds, if its own are whole. */
 export function granulesOf(align: Align, windowMs: number): number {
-  if (align !== 'first') return 1
-  const least = windowMs / MOST_BEGINNINGS
-  if (!Number.isInteger(windowMs)) return MOST_BEGINNINGS
-  let granuleMs = Math.max(1, Math.ceil(least))
-  while (windowMs % granuleMs !== 0) granuleMs++
-  return windowMs / granuleMs
+  return align === 'first' ? granulesIn(windowMs, MOST_BEGINNINGS) : 1
+}
+
+const MOST_COARSER = 16
+
+/** The most granules of a window, up to `most`, of whole milliseconds if its own are whole. */
+function granulesIn(windowMs: number, most: number): number {
+  if (!Number.isInteger(windowMs)) return most
+  const leastMs = Math.max(1, Math.ceil(windowMs / most))
+  for (let granuleMs = leastMs; granuleMs < MOST_COARSER * leastMs; granuleMs++)
+    if (windowMs % granuleMs === 0) return windowMs / granuleMs
+  return most
 }
 
 /** A token bucket holds at most so many time units: `algorithms/token-bucket.ts`. */

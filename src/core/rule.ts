@@ -1,7 +1,9 @@
+import { isLogSmaller, sumsFor } from '../memory/cell-size.js'
 import { type Duration, parseDuration } from './duration.js'
 import { type ErrorCode, MillraceError } from './errors.js'
-import { checkGranularity } from './granularity.js'
+import { checkGranularity, MOST_LINEAR } from './granularity.js'
 import {
+  type AlgorithmChoice,
   type AlgorithmName,
   type Align,
   type Alignment,
@@ -9,11 +11,14 @@ import {
   checkAlgorithm,
   checkAlign,
   checkEdge,
+  checkMostInLog,
   DEFAULT_ALGORITHM,
   type Edge,
   fillingMs,
   granulesOf,
   invalid,
+  logTicksOf,
+  MOST_IN_LOG,
   type RangeSumName,
   type Rate,
   refuseGranularity,
@@ -55,6 +60,8 @@ export interface RuleOptions {
   /**
    * How the rule counts.
    * - `'sliding-window'`: in buckets of one granularity. A key never exceeds its limit in any window.
+   * - `'sliding-log'`: by the time of each unit, exact to the millisecond. It takes 4 bytes of each key for each
+   *   unit of the limit, which is at most 4,096.
    * - `'sliding-counter'`: in two windows aligned to the clock, the present one and the one before. What was
    *   used in the one before counts by the part of it that the last `window` still covers, in sixteenths,
    *   rounded up: as if it had been used evenly. It takes little memory, and is not exact.
@@ -62,9 +69,11 @@ export interface RuleOptions {
    *   at the beginning of the next. At most 2,097,150.
    * - `'token-bucket'`: a key has at most `burst` tokens, and gets `limit` new ones in each `window`, evenly.
    * - `'leaky-bucket'`: the same seen from the other side: a cost fills the bucket, and it leaks.
+   * - `'auto'`: `'sliding-log'` where it takes less memory than the buckets of `'sliding-window'`, otherwise that.
+   *   `limiter.rule.algorithm` says which.
    * @default 'sliding-window'
    */
-  algorithm?: AlgorithmName
+  algorithm?: AlgorithmChoice
   /**
    * Where the windows of `'fixed-window'` begin: with `'clock'` at whole multiples of the window in UTC, by the
    * system's time at creation or a clock of your own; with `'first'` at a key's first request.
@@ -77,6 +86,12 @@ export interface RuleOptions {
    * @default limit
    */
   burst?: Size
+  /**
+   * The largest limit that `update` and the limits of calls may give a rule of `'sliding-log'`, as the option
+   * `limit`: up to 4,096. It reserves 4 bytes of each key for each unit.
+   * @default limit
+   */
+  maxLimit?: Size
   /**
    * How the limiter counts the oldest bucket, which lies only partly inside the window.
    * @default 'strict'
@@ -114,6 +129,7 @@ export const RULE_OPTIONS: readonly string[] = [
   'edge',
   'align',
   'burst',
+  'maxLimit',
   'rangeSum',
   'name',
   'countRefused',
@@ -129,12 +145,12 @@ export interface Rule {
   readonly unit?: number
   /** In which a key that has used all of its limit gets it back. */
   readonly windowMs: number
-  /** The window's number of granules, 1 to 2^20. */
+  /** The window's number of granules, 1 to 2^20; of a log, to 2^27. */
   readonly buckets: number
   readonly edge: Edge
   readonly algorithm: AlgorithmName
   readonly align: Align
-  /** Time units in the window, for a token bucket; otherwise 0. */
+  /** Time units in the window of a token bucket; entries of a log; otherwise 0. */
   readonly units: number
   /** Added to readings of the clock: with `align: 'clock'`, the system's time minus the clock. */
   readonly offsetMs: number
@@ -156,8 +172,6 @@ export const MOST_RULES = 16
 export const MOST_IN_FIXED_WINDOW = 2 ** 21 - 2
 /** The largest limit. A cell counts in 22 bits, and all ones mean that the key is blocked. */
 export const MAX_LIMIT = 2 ** 22 - 2
-/** Windows of up to this many granules are summed granule by granule. */
-export const MOST_LINEAR = 256
 const MAX_WINDOW_MS = 10_000 * 366 * 86_400_000
 
 export function isLimit(limit: unknown): limit is number {
@@ -255,20 +269,36 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
     rangeSum,
     align,
     burst,
+    maxLimit,
   } = options
   const { unit, window, granularity, countRefused = false, shadow = false } = options
   const unitSize = unit === undefined ? undefined : checkUnit(unit, `${path}unit`)
   const wholeLimit = limitIn(unitSize, limit, `${path}limit`)
   if (typeof name !== 'string' || name === '')
     throw invalid(`${path}name`, name, 'a string of at least one character')
-  const algorithm = checkAlgorithm({ algorithm: given, granularity, edge, rangeSum, align, burst }, path)
+  const choice = checkAlgorithm(
+    { algorithm: given, granularity, edge, rangeSum, align, burst, maxLimit },
+    path,
+  )
   checkFlag(countRefused, `${path}countRefused`)
   checkFlag(shadow, `${path}shadow`)
   const windowMs = checkWindow(window, `${path}window`)
   const wholeBurst = burst === undefined ? wholeLimit : limitIn(unitSize, burst, `${path}burst`)
-  const chosen = { algorithm, limit: wholeLimit, burst: wholeBurst, windowMs, granularity, edge, align, path }
-  const counted = countingOf(chosen)
-  checkRangeSum(rangeSum, counted.buckets, path)
+  const most = maxLimit === undefined ? wholeLimit : limitIn(unitSize, maxLimit, `${path}maxLimit`)
+  const chosen = {
+    limit: wholeLimit,
+    burst: wholeBurst,
+    maxLimit: most,
+    windowMs,
+    granularity,
+    edge,
+    align,
+    path,
+  }
+  const windowed = countingOf(choice === 'auto' ? DEFAULT_ALGORITHM : choice, chosen)
+  checkRangeSum(rangeSum, windowed.buckets, path)
+  const algorithm = choice === 'auto' ? chosenFor(most, windowed, rangeSum) : choice
+  const counted = algorithm === choice ? windowed : countingOf(algorithm, chosen)
   return {
     name,
     ...(unitSize !== undefined && { unit: unitSize }),
@@ -285,17 +315,25 @@ type Counting = Pick<
   'limit' | 'windowMs' | 'buckets' | 'edge' | 'align' | 'units' | 'offsetMs' | 'rate'
 >
 
-function countingOf(chosen: {
-  readonly algorithm: AlgorithmName
+/** The algorithm of `'auto'`, by the largest limit and the buckets of a sliding window. */
+function chosenFor(most: number, { buckets }: Counting, rangeSum: RangeSumName | undefined): AlgorithmName {
+  const isLog = most <= MOST_IN_LOG && isLogSmaller(most, buckets, sumsFor(buckets, rangeSum))
+  return isLog ? 'sliding-log' : DEFAULT_ALGORITHM
+}
+
+interface Chosen {
   readonly limit: number
   readonly burst: number
+  readonly maxLimit: number
   readonly windowMs: number
   readonly granularity: Duration | undefined
   readonly edge: unknown
   readonly align: unknown
   readonly path: string
-}): Counting {
-  const { algorithm, limit, burst, windowMs, path } = chosen
+}
+
+function countingOf(algorithm: AlgorithmName, chosen: Chosen): Counting {
+  const { limit, burst, windowMs, path } = chosen
   const plain = { limit, windowMs, edge: 'strict', align: 'none', units: 0, offsetMs: 0 } as const
   switch (algorithm) {
     case 'sliding-window': {
@@ -303,6 +341,9 @@ function countingOf(chosen: {
       const buckets = checkGranularity(chosen.granularity, windowMs, `${path}granularity`)
       return { ...plain, edge, buckets }
     }
+    case 'sliding-log':
+      checkMostInLog(limit, chosen.maxLimit, path)
+      return { ...plain, buckets: logTicksOf(windowMs), units: chosen.maxLimit }
     case 'sliding-counter':
       return { ...plain, edge: 'smooth', buckets: 1 } // a sliding window of one bucket
     case 'fixed-window': {
@@ -359,6 +400,7 @@ export function checkChangedWindow(
   if (algorithm === 'sliding-window')
     return { windowMs, buckets: checkGranularity(granularity, windowMs, 'granularity', buckets), units: 0 }
   refuseGranularity(granularity, algorithm, windowMs)
+  if (algorithm === 'sliding-log') return { windowMs, buckets: logTicksOf(windowMs), units: present.units }
   if (algorithm === 'sliding-counter') return { windowMs, buckets, units: 0 }
   if (algorithm === 'fixed-window') return { windowMs, buckets: granulesOf(align, windowMs), units: 0 }
   return tokenTime(limit, windowMs, 'window')
@@ -389,6 +431,8 @@ export function checkOtherLimit(
 
 export interface LimitRange {
   readonly most: number
+  /** With another window. */
+  readonly mostAnew: number
   readonly rate: Rate | undefined
 }
 

@@ -1,11 +1,11 @@
 import { randomFillSync } from 'node:crypto'
 import { MillraceError } from '../core/errors.js'
-import { MAX_BUCKETS } from '../core/granularity.js'
 import type { Rule } from '../core/rule.js'
 import {
   COUNT_REFUSED,
   HEADER,
   HEADER_WORDS,
+  isBuckets,
   LAYOUT_VERSION,
   MAGIC,
   MIN_SETS,
@@ -149,8 +149,8 @@ export function arenaIn(
   const sums = SUMS[read(header, HEADER.RANGE_SUM)]
   const flags = read(header, HEADER.FLAGS)
   if (
-    !(buckets >= 1 && buckets <= MAX_BUCKETS && sets >= MIN_SETS) ||
     first?.buckets !== buckets ||
+    !(isBuckets(first.algorithm, buckets) && sets >= MIN_SETS) ||
     !isCurrent(header, current) ||
     !Number.isFinite(originMs) ||
     onFull === undefined ||

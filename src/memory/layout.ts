@@ -72,11 +72,10 @@
  * exceptions: the note, and the first TICK of a way (`algorithms/sliding-window.ts`, `memory/insertion.ts`).
  */
 import { MAX_BUCKETS } from '../core/granularity.js'
-import { MOST_LINEAR } from '../core/rule.js'
-import type { AlgorithmName } from '../core/rule-algorithms.js'
-import { cellSizeFor, hasWordCells, type Sums } from './cell-size.js'
+import { type AlgorithmName, MOST_LOG_TICKS } from '../core/rule-algorithms.js'
+import { cellSizeFor, type Sums } from './cell-size.js'
 
-export { BLOCK, BLOCK_BITS, EXTRA_WORDS, LAPS, MOST_BLOCKS, SUMS, type Sums } from './cell-size.js'
+export { BLOCK, BLOCK_BITS, EXTRA_WORDS, LAPS, MOST_BLOCKS, SUMS, type Sums, sumsFor } from './cell-size.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes if a word changes its place or its meaning. */
@@ -183,7 +182,7 @@ export const RECORD = {
   EDGE: 4,
   /** An index into `ALGORITHMS`. */
   ALGORITHM: 5,
-  /** The time units in the window, for algorithms that count in a word of time; otherwise 0. */
+  /** The time units in the window of a token bucket; the entries of a log; otherwise 0. */
   UNITS: 6,
   /** An index into `ALIGNS`. */
   ALIGN: 7,
@@ -204,6 +203,7 @@ export const ALGORITHMS = [
   'fixed-window',
   'token-bucket',
   'leaky-bucket',
+  'sliding-log',
 ] as const satisfies readonly AlgorithmName[]
 /** How the windows of a rule begin; 'none': they slide. */
 export const ALIGNS = ['none', 'clock', 'first'] as const
@@ -293,7 +293,7 @@ export interface Shape {
   readonly shift: number
   /** Added to each reading of the clock, in milliseconds. */
   readonly offsetMs: number
-  /** The time units in the window, or 0 (`RECORD.UNITS`). */
+  /** @see RECORD.UNITS */
   readonly units: number
   /** The granules of the window for which the cells are made: those of the first record. */
   readonly cellBuckets: number
@@ -325,23 +325,6 @@ export const NAMES_AT = RECORDS_AT + MOST_RECORDS * RECORD_WORDS
  */
 const MAX_LOAD = 0.8
 
-/**
- * Windows of more buckets use a Fenwick tree. Compared with block sums, its sums take 0.25 of the time at
- * 2^20 buckets, and 0.8 at 86,400 buckets. There, the decision after a gap takes 1.6 of the time. With fewer
- * buckets, block sums are as fast or faster at everything (AMD EPYC Zen 4, Node 20.20, 2026-11-21,
- * `npm run bench -- --case sums`).
- */
-const MAX_BLOCK_SUM_BUCKETS = 2 ** 18
-
-/**
- * How a window of `buckets` granules is summed. A small window never has nodes: a node would span more than
- * the window, and could count more than fits into 24 bits.
- */
-export function sumsFor(buckets: number, requested?: Sums, algorithm?: AlgorithmName): Sums {
-  if (buckets <= MOST_LINEAR || (algorithm !== undefined && hasWordCells(algorithm))) return 'linear'
-  return requested ?? (buckets > MAX_BLOCK_SUM_BUCKETS ? 'fenwick' : 'blocks')
-}
-
 /** What a shape needs to know of a rule beside its window. */
 export interface CellRule {
   readonly algorithm: AlgorithmName
@@ -358,7 +341,7 @@ export function shapeFor(
   sums: Sums = 'linear',
   { algorithm, units, offsetMs }: CellRule = SLIDING,
 ): Shape {
-  const { words: cellWords, extraWords, ...sizes } = cellSizeFor(algorithm, buckets, sums)
+  const { words: cellWords, extraWords, ...sizes } = cellSizeFor(algorithm, buckets, units, sums)
   const ways = sets * WAYS_PER_SET
   const wayWords = BUCKETS + cellWords
   const waysAt = NAMES_AT + ways
@@ -376,7 +359,12 @@ export function setsFor(maxKeys: number): number {
   return Math.max(MIN_SETS, Math.ceil(maxKeys / MAX_LOAD / WAYS_PER_SET))
 }
 
-/** Whether a record may have these values. */
-export function isWindow(buckets: number, windowMs: number): boolean {
-  return buckets >= 1 && buckets <= MAX_BUCKETS && windowMs >= 1 && Number.isFinite(windowMs)
+/** Whether a record of this algorithm may have these values. */
+export function isWindow(algorithm: AlgorithmName, buckets: number, windowMs: number): boolean {
+  return isBuckets(algorithm, buckets) && windowMs >= 1 && Number.isFinite(windowMs)
+}
+
+/** Whether a window may have so many granules. */
+export function isBuckets(algorithm: AlgorithmName, buckets: number): boolean {
+  return buckets >= 1 && buckets <= (algorithm === 'sliding-log' ? MOST_LOG_TICKS : MAX_BUCKETS)
 }

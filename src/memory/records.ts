@@ -1,7 +1,13 @@
 import { MillraceError } from '../core/errors.js'
 import { Reading } from '../core/reading.js'
 import { isLimit, MAX_LIMIT, type Rule, type RuleWindow } from '../core/rule.js'
-import { type AlgorithmName, type Align, MOST_UNITS, type Rate } from '../core/rule-algorithms.js'
+import {
+  type AlgorithmName,
+  type Align,
+  MOST_IN_LOG,
+  MOST_UNITS,
+  type Rate,
+} from '../core/rule-algorithms.js'
 import { Ticks } from '../core/ticks.js'
 import type { Arena } from './arena.js'
 import {
@@ -31,7 +37,7 @@ export interface RecordedRule {
   readonly buckets: number
   readonly edge: Rule['edge']
   readonly algorithm: Rule['algorithm']
-  /** The time units in the window, or 0. */
+  /** @see RECORD.UNITS */
   readonly units: number
   readonly align: Align
   readonly offsetMs: number
@@ -87,7 +93,8 @@ export function readRecord(words: Words, record: number): RecordedRule | undefin
   const align = ALIGNS[read(words, at + RECORD.ALIGN)]
   const units = read(words, at + RECORD.UNITS)
   const rate = { limit: read(words, at + RECORD.RATE_LIMIT), burst: read(words, at + RECORD.RATE_BURST) }
-  if (!isWindow(buckets, windowMs) || edge === undefined || algorithm === undefined) return undefined
+  if (edge === undefined || algorithm === undefined || !isWindow(algorithm, buckets, windowMs))
+    return undefined
   if (align === undefined || !Number.isFinite(offsetMs) || !areUnits(units, buckets, algorithm))
     return undefined
   if (!(rate.limit === 0 && rate.burst === 0) && !(isLimit(rate.limit) && isLimit(rate.burst)))
@@ -106,6 +113,7 @@ type Chosen = Pick<RecordedRule, 'edge' | 'algorithm' | 'align' | 'rate'>
 
 /** Whether a record of this algorithm may have these time units in its window. */
 function areUnits(units: number, buckets: number, algorithm: AlgorithmName): boolean {
+  if (algorithm === 'sliding-log') return units >= 1 && units <= MOST_IN_LOG
   if (algorithm !== 'token-bucket' && algorithm !== 'leaky-bucket') return units === 0
   return units >= 1 && units <= MOST_UNITS && units % buckets === 0
 }
@@ -126,7 +134,8 @@ export function hasHadWindow(
 export function arenaBy(arena: Arena, record: number): Arena | undefined {
   if (record === arena.shape.record) return arena
   const rule = readRecord(arena.words, record)
-  if (rule === undefined || !canHold(arena.shape, rule.buckets)) return undefined
+  // No change gives an arena another algorithm: something else has written to such a record.
+  if (rule?.algorithm !== arena.algorithm || !canHold(arena.shape, rule.buckets)) return undefined
   const { windowMs, buckets, units, offsetMs, ...chosen } = rule
   const shift = read(arena.words, recordAt(record) + RECORD.SHIFT) >>> 0
   return { ...arena, ...chosen, shape: { ...arena.shape, windowMs, buckets, record, shift, units, offsetMs } }

@@ -73,10 +73,17 @@ function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
     [`${at}algorithm`, rule.algorithm, algorithm, rule.algorithm === algorithm],
     [`${at}edge`, rule.edge, edge, rule.edge === edge],
     [`${at}align`, rule.align, align, rule.align === align],
+    [`${at}maxLimit`, ...mostInLog(rule, arena)],
     [`${at}burst`, burstOf(rule.rate), burstOf(rate), burstOf(rule.rate) === burstOf(rate)],
     compareFlag('countRefused', rule, arena, at),
     compareFlag('shadow', rule, arena, at),
   ]
+}
+
+/** The entries of a log. */
+function mostInLog(rule: Rule, { algorithm, shape }: Arena): [string, string, boolean] {
+  const isLog = rule.algorithm === algorithm && algorithm === 'sliding-log'
+  return [`${rule.units}`, `${shape.units}`, !isLog || rule.units === shape.units]
 }
 
 /** The part of the limit that a burst is. Limits need not match, but this part stays. */

@@ -25,6 +25,8 @@ export interface AlgorithmCase {
   readonly name: string
   /** The options of a rule that choose the algorithm. */
   readonly options: Partial<RuleOptions>
+  /** The option `maxLimit` of a rule with this limit. */
+  maxLimit?(limit: number): number
   /** The granularity of a rule, if it has no such option. */
   granularityMs?(rule: Omit<TimedRule, 'granularityMs'>): number
   /** The tick of a word of TICK, if that is not the word. */
@@ -57,7 +59,20 @@ const strict: AlgorithmCase = {
     ),
 }
 
-/** The same, but the oldest granule counts by its part inside, in sixteenths, rounded up. */
+/** Each unit counts for a window, to the millisecond. */
+const log: AlgorithmCase = {
+  name: 'sliding log',
+  options: { algorithm: 'sliding-log' },
+  maxLimit: (limit) => Math.min(20 * limit, 4096),
+  granularityMs: () => 1,
+  mostLimit: 4096,
+  mostUsed: (limit) => Math.min(20 * limit, 4096),
+  used: ({ windowMs }, charges, nowMs) => sum(charges, ({ atMs }) => nowMs - atMs < windowMs),
+  usedInLast: ({ windowMs }, charges, nowMs, lastMs) =>
+    sum(charges, ({ atMs }) => nowMs - atMs < Math.min(lastMs, windowMs)),
+}
+
+/** A sliding window, but the oldest granule counts by its part inside, in sixteenths, rounded up. */
 const smooth: AlgorithmCase = {
   ...strict,
   name: 'sliding window, smooth edge',
@@ -159,6 +174,7 @@ const leaky: AlgorithmCase = {
 /** All algorithms, each with its variants. */
 export const ALGORITHMS: readonly AlgorithmCase[] = [
   strict,
+  log,
   smooth,
   counter,
   aligned,

@@ -192,7 +192,7 @@ const CLAIMS: Claims = {
     assert.is((await limiter.checkMany([])).length, 0)
   },
   'has its rule, and changes its limit': async ({ limiter, granularityMs }) => {
-    const { edge, algorithm, align, ...rule } = limiter.rule
+    const { edge, algorithm, align, maxLimit, ...rule } = limiter.rule
     const window = { windowMs: 60_000, granularityMs: granularityMs(60_000, 1_000) }
     assert.equal(rule, { name: 'default', limit: 5, ...window })
     assert.ok(['strict', 'smooth'].includes(edge))

@@ -92,10 +92,11 @@ const CLAIMS: Claims = {
       granularityMs: granularityMs(3_600_000, 60_000, 12),
       ...own,
     } as const
-    assert.equal(limiter.rules, [burst, hourly])
-    assert.equal(limiter.rule, burst)
+    const rules = () => limiter.rules.map(({ maxLimit, ...rule }) => rule)
+    assert.equal(rules(), [burst, hourly])
+    assert.equal(limiter.rule, limiter.rules[0])
     await limiter.update('hourly', { limit: 4 })
-    assert.equal(limiter.rules[1], { ...hourly, limit: 4 })
+    assert.equal(rules()[1], { ...hourly, limit: 4 })
     assert.equal(
       [(await limiter.check('key', 5)).rule, (await limiter.check('key', 4)).allowed],
       ['hourly', true],

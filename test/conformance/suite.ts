@@ -1,6 +1,8 @@
 // The conformance suite: claims about limiters, which hold in every place and for every algorithm.
+
 import { type Limiter, type LimiterRule, MillraceError, type RuleOptions } from 'millrace'
 import { test as any } from 'uvu'
+import { parseSize } from '#millrace/core/sizes.js'
 import type { Either } from '../engines/both.js'
 import { test as withAddon } from '../native/addon-test.js'
 import { sized } from '../size.js'
@@ -33,8 +35,8 @@ export type Claims = Readonly<Record<string, (subject: Subject) => Promise<void>
 /** 5 a minute, in granules of a second. */
 export const FIVE = { limit: 5, window: '1m', granularity: '1s', maxKeys: 20 } as const
 
-/** The options of the limiters of a group of claims, without the algorithm. */
-type GroupOptions = Options | ((algorithm: AlgorithmCase) => Options)
+/** The options of the limiters of a group of claims, without the algorithm. Undefined: it can't have such limits. */
+type GroupOptions = Options | ((algorithm: AlgorithmCase) => Options | undefined)
 
 /**
  * Tests each claim in every place with every algorithm. The quick tests try further algorithms on this thread alone.
@@ -49,6 +51,7 @@ export function conform(groups: readonly (readonly [Claims, GroupOptions])[]): v
         const full = place === 'inline' ? ALGORITHMS : ALGORITHMS.filter(({ isAlias }) => !isAlias)
         for (const algorithm of sized({ quick, full })) {
           const own = typeof options === 'function' ? options(algorithm) : options
+          if (own === undefined) continue
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
         }
       }
@@ -84,10 +87,17 @@ function withAlgorithm(options: Options, algorithm: AlgorithmCase): Options {
   return { ...options, rules } as Options
 }
 
-function ruleWith(rule: RuleOptions, { options, granularityMs }: AlgorithmCase): RuleOptions {
+function ruleWith(rule: RuleOptions, { options, granularityMs, maxLimit }: AlgorithmCase): RuleOptions {
   if (granularityMs === undefined) return { ...rule, ...options }
   const { granularity, ...others } = rule
-  return { ...others, ...options }
+  const own = maxLimit === undefined ? {} : { maxLimit: sizeOf(rule, maxLimit) }
+  return { ...others, ...own, ...options }
+}
+
+/** The largest limit of a rule, in its unit. */
+function sizeOf({ limit, unit }: RuleOptions, maxLimit: (limit: number) => number): number {
+  const [size, ofUnit] = [parseSize(limit)!, unit === undefined ? 1 : parseSize(unit)!]
+  return maxLimit(Math.floor(size / ofUnit)) * ofUnit
 }
 
 /** The code of the error that `act` rejects with. */

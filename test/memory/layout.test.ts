@@ -128,13 +128,15 @@ test('the refunds of a bucket lie between its lap and its count', () => {
   }
 })
 
-test('a record must have 1 to 2^20 buckets, and a window of a millisecond or more', () => {
+test('a record must have 1 to 2^20 buckets, that of a log more, and a window of a millisecond or more', () => {
+  assert.is(layout.isWindow('sliding-log', 2 ** 26, 1), true)
+  assert.is(layout.isWindow('sliding-log', 2 ** 27, 1), false)
   for (const [buckets, windowMs] of [
     [1, 1],
     [2 ** 20, 1],
     [60, 1e12],
   ] as const) {
-    assert.is(layout.isWindow(buckets, windowMs), true)
+    assert.is(layout.isWindow('sliding-window', buckets, windowMs), true)
   }
   for (const [buckets, windowMs] of [
     [0, 1],
@@ -142,7 +144,7 @@ test('a record must have 1 to 2^20 buckets, and a window of a millisecond or mor
     [1, 0.5],
     [1, Number.POSITIVE_INFINITY],
   ] as const) {
-    assert.is(layout.isWindow(buckets, windowMs), false)
+    assert.is(layout.isWindow('sliding-window', buckets, windowMs), false)
   }
 })
 

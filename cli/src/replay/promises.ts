@@ -22,6 +22,7 @@ export const PROMISES: Readonly<Record<AlgorithmName, Promised>> = {
     mostInWindow: ({ limit, edge }) => (edge === 'strict' ? limit : 2 * limit),
     isEarlyByGranularity: true,
   },
+  'sliding-log': { mostInWindow: ({ limit }) => limit },
   'sliding-counter': { mostInWindow: ({ limit }) => Math.floor((31 * limit) / 16) },
   'fixed-window': { mostInWindow: ({ limit }) => 2 * limit },
   'token-bucket': bucket,

@@ -1,0 +1,199 @@
+import { type Shape, TICK } from '../memory/layout.js'
+import { compareExchange, load, read, readInOrder, type Words, write } from '../memory/words.js'
+import type { CellTime, Hops } from './cell-time.js'
+import {
+  ageOf,
+  charged,
+  cleared,
+  counts,
+  ENTRIES,
+  ENTRY_TICKS,
+  HINT,
+  MOST_AHEAD,
+  REFUNDED,
+  SWEEP_TICKS,
+} from './log-entry.js'
+
+/** An entry with a unit in the window. */
+export interface Entry {
+  readonly at: number
+  readonly entry: number
+  /** In ticks: see `ageOf`. */
+  readonly age: number
+}
+
+/**
+ * The entries of a log: `sliding-log.ts` has the protocol. An entry is found by its index from the first word
+ * of the entries on.
+ */
+export class LogEntries implements Hops {
+  /** The entries of a cell. */
+  readonly length: number
+  /** The ticks of the window. */
+  readonly #window: number
+  readonly #words: Words
+  readonly #time: CellTime
+  /** The places and the words of the last charge, or of the entries that are being taken out. */
+  readonly #places: Int32Array
+  readonly #written: Int32Array
+  #count = 0
+  /** The ticks from that of the last sum until a unit leaves. */
+  leavesIn = 0
+
+  constructor(words: Words, shape: Shape, length: number, time: CellTime) {
+    this.#words = words
+    this.#time = time
+    this.#window = shape.buckets
+    this.length = length
+    this.#places = new Int32Array(length)
+    this.#written = new Int32Array(length)
+  }
+
+  /** Whether a unit of the entry is in the window that ends in tick e. */
+  isIn(entry: number, e: number): boolean {
+    return counts(entry) && ageOf(entry, e) < this.#window
+  }
+
+  /**
+   * Charges up to `cost` entries that are free in tick e, with this date. Returns how many, or -1 if the cell's tick
+   * has moved on. `undo` takes them out.
+   */
+  chargeFree(base: number, e: number, cost: number, date: number): number {
+    const words = this.#words
+    const from = read(words, base + HINT) // plain: it only says where to begin
+    let place = from >>> 0 < this.length ? from : 0
+    this.#count = 0
+    for (let looked = 0; looked < this.length && this.#count < cost; looked++) {
+      const at = base + ENTRIES + place
+      for (;;) {
+        const entry = readInOrder(words, at)
+        if (this.isIn(entry, e)) break
+        // The tick is read after the entry: if that was newer than e, the tick was, too.
+        if (this.#time.distance(read(words, base + TICK), e) > MOST_AHEAD) return -1
+        const next = charged(entry, date)
+        if (compareExchange(words, at, entry, next) !== entry) continue
+        this.#keep(at, next)
+        break
+      }
+      place = place + 1 < this.length ? place + 1 : 0
+    }
+    if (this.#count > 0) write(words, base + HINT, place)
+    return this.#count
+  }
+
+  #keep(at: number, entry: number): void {
+    this.#places[this.#count] = at
+    this.#written[this.#count++] = entry
+  }
+
+  /** Takes the last charge out, except for what a refund by key has taken. Returns the number of units. */
+  undo(): number {
+    let taken = 0
+    for (let i = 0; i < this.#count; i++) if (this.clear(this.#places[i]!, this.#written[i]!)) taken++
+    this.#count = 0
+    return taken
+  }
+
+  /** The units in the window that ends in tick e. Sets `leavesIn`. */
+  sum(base: number, e: number): number {
+    const words = this.#words
+    const end = base + ENTRIES + this.length
+    let units = 0
+    let oldest = -MOST_AHEAD
+    for (let at = base + ENTRIES; at < end; at++) {
+      const entry = read(words, at)
+      if (!counts(entry)) continue
+      const age = ageOf(entry, e)
+      if (age >= this.#window) continue
+      units++
+      if (age > oldest) oldest = age
+    }
+    this.leavesIn = this.#window - oldest
+    return units
+  }
+
+  /** The ages in tick e of the units that are younger than `length` ticks. By plain reads. */
+  ages(base: number, e: number, length: number): number[] {
+    const found: number[] = []
+    for (let at = base + ENTRIES; at < base + ENTRIES + this.length; at++) {
+      const entry = read(this.#words, at)
+      if (!counts(entry)) continue
+      const age = ageOf(entry, e)
+      if (age < length) found.push(age)
+    }
+    return found
+  }
+
+  /** The entries in the window that ends in tick e, the oldest first. */
+  inOrder(base: number, e: number): Entry[] {
+    const found: Entry[] = []
+    for (let at = base + ENTRIES; at < base + ENTRIES + this.length; at++) {
+      const entry = load(this.#words, at)
+      if (this.isIn(entry, e)) found.push({ at, entry, age: ageOf(entry, e) })
+    }
+    return found.sort((a, b) => b.age - a.age)
+  }
+
+  /** Replaces the unit of an entry by one of another date. Returns false if it has changed. */
+  redate(at: number, entry: number, date: number): boolean {
+    return compareExchange(this.#words, at, entry, charged(entry, date)) === entry
+  }
+
+  /** Takes the unit of an entry out. Returns false if it has changed. */
+  clear(at: number, entry: number): boolean {
+    return compareExchange(this.#words, at, entry, cleared(entry)) === entry
+  }
+
+  /** Notes that a refund by key may take units of this age, in tick e, and older ones: the tick after theirs. */
+  noteRefund(base: number, e: number, age: number): void {
+    const words = this.#words
+    const date = this.#time.after(e, -age)
+    const next = this.#time.after(date, 1)
+    for (;;) {
+      const noted = load(words, base + REFUNDED)
+      if (this.#isSince(noted, date, e)) return
+      if (compareExchange(words, base + REFUNDED, noted, next) === noted) return
+    }
+  }
+
+  /**
+   * Takes out `cost` units with this date, in the window that ends in tick e. Returns how many: none if a refund by
+   * key may have taken them.
+   */
+  giveBack(base: number, e: number, cost: number, date: number): number {
+    const age = ageOf(charged(0, date), e)
+    this.#count = 0
+    for (let at = base + ENTRIES; at < base + ENTRIES + this.length && this.#count < cost; at++) {
+      const entry = load(this.#words, at)
+      if (this.isIn(entry, e) && ageOf(entry, e) === age) this.#keep(at, entry)
+    }
+    // After the entries: such a refund is seen here, or else none of them was written after it.
+    const isRefunded = this.#isSince(load(this.#words, base + REFUNDED), date, e)
+    if (this.#count === cost && !isRefunded) return this.undo()
+    return 0
+  }
+
+  /** Whether REFUNDED says that units of this date, or of later ones, were refunded. */
+  #isSince(noted: number, date: number, e: number): boolean {
+    const time = this.#time
+    const isInWindow = time.distance(time.after(e, MOST_AHEAD), noted) <= this.#window + MOST_AHEAD
+    return isInWindow && noted !== date && time.distance(noted, date) < ENTRY_TICKS
+  }
+
+  /** First a short hop: after it, no entry seems to be ahead. Then hops that add up to more than any window. */
+  hop(behind: number): number {
+    if (behind <= SWEEP_TICKS) return behind
+    const laps = Math.floor((behind - SWEEP_TICKS - ENTRY_TICKS / 2) / ENTRY_TICKS)
+    return SWEEP_TICKS + ENTRY_TICKS * Math.max(0, laps)
+  }
+
+  /** Clears what is out, before its age becomes that of another lap. */
+  sweep(base: number, from: number, hop: number, to: number): void {
+    const quarter = (tick: number) => Math.floor((tick >>> 0) / SWEEP_TICKS)
+    if (hop < SWEEP_TICKS && quarter(from) === quarter(to)) return
+    for (let at = base + ENTRIES; at < base + ENTRIES + this.length; at++) {
+      const entry = load(this.#words, at)
+      if (counts(entry) && !this.isIn(entry, to)) this.clear(at, entry)
+    }
+  }
+}
