@@ -7,8 +7,8 @@ export { type ErrorCode, MillraceError } from './core/errors.js'
 export type { GroupDecision, GroupDecisionFields } from './core/group-decision.js'
 export { MillraceLimited } from './core/limited.js'
 export type { Signal } from './core/on-abort.js'
-export type { RuleOptions } from './core/rule.js'
-export type { AlgorithmName, Alignment, Edge } from './core/rule-algorithms.js'
+export type { AlgorithmChoice, AlgorithmName, Alignment, Edge } from './core/rule-algorithms.js'
+export type { RuleOptions } from './core/rule-options.js'
 export type { Size } from './core/sizes.js'
 export {
   attachLimiter,

@@ -25,6 +25,7 @@ export const VARIANTS: readonly Variant[] = [
     options: ({ windowMs }) => ({ granularity: windowMs / 10 }),
   },
   { name: 'sliding-window, smooth', algorithm: 'sliding-window', options: () => ({ edge: 'smooth' }) },
+  { name: 'sliding-log', algorithm: 'sliding-log' },
   { name: 'sliding-counter', algorithm: 'sliding-counter' },
   { name: 'fixed-window', algorithm: 'fixed-window' },
   { name: 'fixed-window, align first', algorithm: 'fixed-window', options: () => ({ align: 'first' }) },

@@ -20,7 +20,7 @@ export class LogAdjustments extends SummedAdjustments {
     this.#log.enter(base, reading)
     const e = load(words, base + TICK)
     if (time.distance(e, tick) >= this.#log.windowTicks) return false
-    const taken = entries.giveBack(base, e, cost, time.after(tick, receipt))
+    const taken = entries.giveBack(base, e, cost, time.after(tick, receipt & 1), receipt >>> 1)
     return this.taken(base, taken) > 0
   }
 
@@ -37,7 +37,7 @@ export class LogAdjustments extends SummedAdjustments {
       const found = entries.inOrder(base, e).slice(0, left)
       // After the entries: they are not those of the way's next key.
       if (found.length === 0 || this.tickOf(way, lo, hi) === undefined) break
-      entries.noteRefund(base, e, found.at(-1)!.age)
+      entries.countRefund(base)
       for (const { at, entry } of found) if (entries.clear(at, entry)) left--
     }
     return this.taken(base, most - left)

@@ -1,5 +1,5 @@
 import { type Shape, TICK } from '../memory/layout.js'
-import { compareExchange, load, read, readInOrder, type Words, write } from '../memory/words.js'
+import { add, compareExchange, load, read, readInOrder, type Words, write } from '../memory/words.js'
 import type { CellTime, Hops } from './cell-time.js'
 import {
   ageOf,
@@ -10,9 +10,12 @@ import {
   ENTRY_TICKS,
   HINT,
   MOST_AHEAD,
-  REFUNDED,
+  REFUNDS,
   SWEEP_TICKS,
 } from './log-entry.js'
+
+/** A receipt has one bit for the date, the others for REFUNDS. */
+const REFUNDS_IN_RECEIPT = 0x7fffffff
 
 /** An entry with a unit in the window. */
 export interface Entry {
@@ -99,7 +102,7 @@ export class LogEntries implements Hops {
     const words = this.#words
     const end = base + ENTRIES + this.length
     let units = 0
-    let oldest = -MOST_AHEAD
+    let oldest = 0 // a unit that is charged after the sum leaves after this, too
     for (let at = base + ENTRIES; at < end; at++) {
       const entry = read(words, at)
       if (!counts(entry)) continue
@@ -144,40 +147,30 @@ export class LogEntries implements Hops {
     return compareExchange(this.#words, at, entry, cleared(entry)) === entry
   }
 
-  /** Notes that a refund by key may take units of this age, in tick e, and older ones: the tick after theirs. */
-  noteRefund(base: number, e: number, age: number): void {
-    const words = this.#words
-    const date = this.#time.after(e, -age)
-    const next = this.#time.after(date, 1)
-    for (;;) {
-      const noted = load(words, base + REFUNDED)
-      if (this.#isSince(noted, date, e)) return
-      if (compareExchange(words, base + REFUNDED, noted, next) === noted) return
-    }
+  /** The refunds by key so far, before a charge. In order: a later refund may take the charge. */
+  refunds(base: number): number {
+    return readInOrder(this.#words, base + REFUNDS)
+  }
+
+  /** Counts a refund by key, after it has found its entries, and before it takes them. */
+  countRefund(base: number): void {
+    add(this.#words, base + REFUNDS, 1)
   }
 
   /**
-   * Takes out `cost` units with this date, in the window that ends in tick e. Returns how many: none if a refund by
-   * key may have taken them.
+   * Takes out `cost` units with this date, in the window that ends in tick e. Returns how many: none if there was a
+   * refund by key since the cell had had `refunds`.
    */
-  giveBack(base: number, e: number, cost: number, date: number): number {
+  giveBack(base: number, e: number, cost: number, date: number, refunds: number): number {
     const age = ageOf(charged(0, date), e)
     this.#count = 0
     for (let at = base + ENTRIES; at < base + ENTRIES + this.length && this.#count < cost; at++) {
       const entry = load(this.#words, at)
       if (this.isIn(entry, e) && ageOf(entry, e) === age) this.#keep(at, entry)
     }
-    // After the entries: such a refund is seen here, or else none of them was written after it.
-    const isRefunded = this.#isSince(load(this.#words, base + REFUNDED), date, e)
-    if (this.#count === cost && !isRefunded) return this.undo()
-    return 0
-  }
-
-  /** Whether REFUNDED says that units of this date, or of later ones, were refunded. */
-  #isSince(noted: number, date: number, e: number): boolean {
-    const time = this.#time
-    const isInWindow = time.distance(time.after(e, MOST_AHEAD), noted) <= this.#window + MOST_AHEAD
-    return isInWindow && noted !== date && time.distance(noted, date) < ENTRY_TICKS
+    // After the entries: see "Giving back" in `sliding-log.ts`.
+    const isSame = ((load(this.#words, base + REFUNDS) ^ refunds) & REFUNDS_IN_RECEIPT) === 0
+    return this.#count === cost && isSame ? this.undo() : 0
   }
 
   /** First a short hop: after it, no entry seems to be ahead. Then hops that add up to more than any window. */

@@ -1,12 +1,12 @@
 /**
- * The words of a sliding log, after the head of its cell: HINT, the entry to look at first; REFUNDED, the tick
- * after that of the newest unit that a refund by key has taken; then the entries. An entry is `tick:28 | counts:1 | version:3`.
+ * The words of a sliding log, after the head of its cell: HINT, the entry to look at first; REFUNDS, which counts
+ * refunds by key; then the entries. An entry is `tick:28 | counts:1 | version:3`.
  */
-import { WORDS_BEFORE_ENTRIES } from '../memory/cell-size.js'
+import { WORDS_BEFORE_ENTRIES } from '../core/cell-size.js'
 import { BUCKETS } from '../memory/layout.js'
 
 export const HINT = BUCKETS
-export const REFUNDED = BUCKETS + 1
+export const REFUNDS = BUCKETS + 1
 export const ENTRIES = BUCKETS + WORDS_BEFORE_ENTRIES
 
 const VERSIONS = 7

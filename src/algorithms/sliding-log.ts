@@ -18,10 +18,10 @@
  * can't notice them.
  *
  * **Giving back** a decision later finds its entries by their date. Entries of one date are alike, so those of
- * another decision will do, if all of them count. But a refund by key may have taken the decision's own. So a refund
- * first raises REFUNDED to the newest date that it will take. Who gives back collects the entries, then loads
- * REFUNDED, then takes out exactly the words collected: an entry that was written after such a refund is not among
- * them.
+ * another decision will do, as long as its own count, too. But a refund by key may have taken them. So a refund finds
+ * its entries, then raises REFUNDS, then takes out exactly the words that it found. A charge reads REFUNDS before it
+ * writes: a refund that finds it raises REFUNDS later. Who gives back collects the entries, then loads REFUNDS, then
+ * takes out exactly the words collected. If REFUNDS has not changed since the charge, no refund had taken it by then.
  *
  * **A sum** counts the entries in the window, and notes the tick at which the first of them leaves. Until then a
  * refusal needs no other sum.
@@ -94,7 +94,7 @@ export class SlidingLog extends SummedCells {
 
   protected charge(base: number, e: number, cost: number, reading: Reading): number {
     const date = this.dateOf(e, reading)
-    this.stamp = date === e ? 0 : 1
+    this.stamp = (this.entries.refunds(base) << 1) | (date === e ? 0 : 1)
     const free = this.entries.chargeFree(base, e, cost, date)
     if (free === cost) return CHARGED
     this.undo(base)

@@ -1,12 +1,10 @@
-import { isLogSmaller, sumsFor } from '../memory/cell-size.js'
+import { isLogSmaller, sumsFor } from './cell-size.js'
 import { type Duration, parseDuration } from './duration.js'
 import { type ErrorCode, MillraceError } from './errors.js'
 import { checkGranularity, MOST_LINEAR } from './granularity.js'
 import {
-  type AlgorithmChoice,
   type AlgorithmName,
   type Align,
-  type Alignment,
   burstFor,
   checkAlgorithm,
   checkAlign,
@@ -24,117 +22,9 @@ import {
   refuseGranularity,
   tokenTime,
 } from './rule-algorithms.js'
+import { RULE_OPTIONS, type RuleOptions } from './rule-options.js'
 import { formatSize, parseSize, type Size } from './sizes.js'
 import { wholeUnitsIn } from './units.js'
-
-/** The options of a rule. */
-export interface RuleOptions {
-  /**
-   * What a key may use in any window: an integer from 1 to 4,194,302. With `unit` it may be larger, and a
-   * size such as `'10GB'`. It is rounded down to whole units.
-   */
-  limit: Size
-  /**
-   * The size of the units that are counted, for a limit above 4,194,302: a number or a size such as
-   * `'64KB'`. The limit must be 1 to 4,194,302 units. All costs, limits and counts of the rule are then
-   * quantities, such as bytes. Every conversion to units rounds against the client: a cost up, a limit down.
-   * @default costs and limits are counted as they are
-   */
-  unit?: Size
-  /** How long a unit counts after its use: from 1 ms to 10,000 years, such as `'1m'`. */
-  window: Duration
-  /**
-   * The length of one bucket. A unit counts for up to one granularity longer than the window. A finer
-   * granularity is more exact, and takes 4 more bytes of each key for each bucket. It must divide the window
-   * into at most 1,048,576 equal buckets.
-   * @default a sixtieth of the window
-   */
-  granularity?: Duration
-  /**
-   * The data structure that sums a window of more than 256 buckets: `'blocks'` or `'fenwick'`. Both decide
-   * alike; they differ only in speed. A window of up to 256 buckets is summed directly, and does not accept
-   * this option.
-   * @default 'blocks'; above 262,144 buckets 'fenwick'
-   */
-  rangeSum?: RangeSumName
-  /**
-   * How the rule counts.
-   * - `'sliding-window'`: in buckets of one granularity. A key never exceeds its limit in any window.
-   * - `'sliding-log'`: by the time of each unit, exact to the millisecond. It takes 4 bytes of each key for each
-   *   unit of the limit, which is at most 4,096.
-   * - `'sliding-counter'`: in two windows aligned to the clock, the present one and the one before. What was
-   *   used in the one before counts by the part of it that the last `window` still covers, in sixteenths,
-   *   rounded up: as if it had been used evenly. It takes little memory, and is not exact.
-   * - `'fixed-window'`: in windows that follow each other. A key may use its limit at the end of one and again
-   *   at the beginning of the next. At most 2,097,150.
-   * - `'token-bucket'`: a key has at most `burst` tokens, and gets `limit` new ones in each `window`, evenly.
-   * - `'leaky-bucket'`: the same seen from the other side: a cost fills the bucket, and it leaks.
-   * - `'auto'`: `'sliding-log'` where it takes less memory than the buckets of `'sliding-window'`, otherwise that.
-   *   `limiter.rule.algorithm` says which.
-   * @default 'sliding-window'
-   */
-  algorithm?: AlgorithmChoice
-  /**
-   * Where the windows of `'fixed-window'` begin: with `'clock'` at whole multiples of the window in UTC, by the
-   * system's time at creation or a clock of your own; with `'first'` at a key's first request.
-   * @default 'clock'
-   */
-  align?: Alignment
-  /**
-   * What a key of `'token-bucket'` or `'leaky-bucket'` may use at once: an integer from 1 to 262,144.
-   * `decision.limit` is this number.
-   * @default limit
-   */
-  burst?: Size
-  /**
-   * The largest limit that `update` and the limits of calls may give a rule of `'sliding-log'`, as the option
-   * `limit`: up to 4,096. It reserves 4 bytes of each key for each unit.
-   * @default limit
-   */
-  maxLimit?: Size
-  /**
-   * How the limiter counts the oldest bucket, which lies only partly inside the window.
-   * @default 'strict'
-   */
-  edge?: Edge
-  /**
-   * Whether a refused request is charged, too: a client that goes on asking is refused until it pauses. The
-   * refusals of `check`, `checkOrThrow`, `reserve` and `checkMany` are charged, up to the largest count of a
-   * bucket (see `penalize`). Those of `wait` and `peek` are not, nor is a cost above the limit. The addon
-   * leaves the refusals and the batches of such a rule to TypeScript.
-   * @default false
-   */
-  countRefused?: boolean
-  /**
-   * Whether to try the rule without enforcing it: it decides and counts, but every request is allowed.
-   * `decision.shadow` and `stats().shadowDenied` say what the rule would have done. A request that would have
-   * been refused is not charged.
-   * @default false
-   */
-  shadow?: boolean
-  /**
-   * The name of the rule, in decisions and for `update`: 1 or more characters.
-   * @default 'default'
-   */
-  name?: string
-}
-
-/** The names of the options of a rule. */
-export const RULE_OPTIONS: readonly string[] = [
-  'limit',
-  'unit',
-  'window',
-  'granularity',
-  'algorithm',
-  'edge',
-  'align',
-  'burst',
-  'maxLimit',
-  'rangeSum',
-  'name',
-  'countRefused',
-  'shadow',
-]
 
 /** A rule that has been checked. */
 export interface Rule {

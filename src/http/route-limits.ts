@@ -1,5 +1,6 @@
 import type { AsyncLimiter } from '../async-limiter.js'
-import { MAX_LIMIT, RULE_OPTIONS } from '../core/rule.js'
+import { MAX_LIMIT } from '../core/rule.js'
+import { RULE_OPTIONS } from '../core/rule-options.js'
 import { createLimiter, type LimiterOptions } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import type { Key } from '../memory/keys.js'

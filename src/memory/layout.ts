@@ -71,11 +71,21 @@
  * word of a way is written by compare-exchange, or by an atomic addition to its extra words. There are two
  * exceptions: the note, and the first TICK of a way (`algorithms/sliding-window.ts`, `memory/insertion.ts`).
  */
+
+import { cellSizeFor, type Sums } from '../core/cell-size.js'
 import { MAX_BUCKETS } from '../core/granularity.js'
 import { type AlgorithmName, MOST_LOG_TICKS } from '../core/rule-algorithms.js'
-import { cellSizeFor, type Sums } from './cell-size.js'
 
-export { BLOCK, BLOCK_BITS, EXTRA_WORDS, LAPS, MOST_BLOCKS, SUMS, type Sums, sumsFor } from './cell-size.js'
+export {
+  BLOCK,
+  BLOCK_BITS,
+  EXTRA_WORDS,
+  LAPS,
+  MOST_BLOCKS,
+  SUMS,
+  type Sums,
+  sumsFor,
+} from '../core/cell-size.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes if a word changes its place or its meaning. */

@@ -63,10 +63,10 @@ const strict: AlgorithmCase = {
 const log: AlgorithmCase = {
   name: 'sliding log',
   options: { algorithm: 'sliding-log' },
-  maxLimit: (limit) => Math.min(20 * limit, 4096),
+  maxLimit: (limit) => Math.min(40 * limit, 4096),
   granularityMs: () => 1,
   mostLimit: 4096,
-  mostUsed: (limit) => Math.min(20 * limit, 4096),
+  mostUsed: (limit) => Math.min(40 * limit, 4096),
   used: ({ windowMs }, charges, nowMs) => sum(charges, ({ atMs }) => nowMs - atMs < windowMs),
   usedInLast: ({ windowMs }, charges, nowMs, lastMs) =>
     sum(charges, ({ atMs }) => nowMs - atMs < Math.min(lastMs, windowMs)),

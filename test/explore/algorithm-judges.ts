@@ -1,4 +1,5 @@
 import type { Arena } from '#millrace/memory/arena.js'
+import { logJudges } from './log-judges.js'
 import type { Known } from './memory-judge.js'
 import type { ExploredAlgorithm, Scenario } from './scenario.js'
 import { slidingWindowJudges } from './sliding-window-judges.js'
@@ -42,6 +43,7 @@ const JUDGES: Readonly<
 > = {
   'sliding-window': slidingWindowJudges,
   'sliding-counter': slidingWindowJudges,
+  'sliding-log': logJudges,
   'fixed-window': wordJudges,
   'token-bucket': wordJudges,
 }

@@ -80,7 +80,7 @@ export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> 
 function watchingCarries(built: Built): Built {
   let machine: Machine | undefined
   for (const name of ALGORITHMS) {
-    const units = name === 'token-bucket' || name === 'leaky-bucket' ? 1 : 0
+    const units = ['token-bucket', 'leaky-bucket', 'sliding-log'].includes(name) ? 1 : 0
     const time = { windowMs: 1, buckets: 1, units, offsetMs: 0 }
     const rule = { name: 'any', limit: 1, ...time, edge: 'strict', align: 'none', algorithm: name } as const
     const arena = built.createArena(rule, 1, 'evict', 0)
@@ -135,5 +135,5 @@ function layout(find: string, replace: string): Edit {
 }
 
 function cellSize(find: string, replace: string): Edit {
-  return { file: 'memory/cell-size.js', find, replace }
+  return { file: 'core/cell-size.js', find, replace }
 }

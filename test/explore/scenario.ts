@@ -2,10 +2,12 @@ import type { Edge } from '#millrace/core/rule-algorithms.js'
 import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
 
-/** Algorithms that count in buckets, and those that count in the admission word. */
+/** Algorithms that count in buckets, those that count in the admission word, and those that keep each unit. */
 export const BUCKET_ALGORITHMS = ['sliding-window', 'sliding-counter'] as const
 export const WORD_ALGORITHMS = ['fixed-window', 'token-bucket'] as const
-export type ExploredAlgorithm = (typeof BUCKET_ALGORITHMS)[number] | (typeof WORD_ALGORITHMS)[number]
+export const LOG_ALGORITHMS = ['sliding-log'] as const
+type Explored = typeof BUCKET_ALGORITHMS | typeof WORD_ALGORITHMS | typeof LOG_ALGORITHMS
+export type ExploredAlgorithm = Explored[number]
 
 /** A window that a rule has or takes. */
 export interface Window {

@@ -24,7 +24,8 @@ export function arenasFor(built: Built, scenario: Scenario): Arenas {
     further,
   } = scenario
   const rules = [scenario, ...(further ?? [])].map(({ limit = 1, buckets = 1 }, i) => {
-    const units = algorithm === 'token-bucket' ? PARTS * limit * buckets : 0
+    const units =
+      algorithm === 'token-bucket' ? PARTS * limit * buckets : algorithm === 'sliding-log' ? limit : 0
     const time = { windowMs: buckets * GRANULE_MS, buckets, units, offsetMs: 0 }
     const align = algorithm === 'fixed-window' ? 'clock' : 'none'
     return { name: `rule ${i}`, limit, ...time, edge, align, algorithm }

@@ -3,10 +3,11 @@ import type { AlgorithmName, Duration, RuleOptions } from 'millrace'
 import { ALGORITHM_OPTIONS, checkRule } from 'millrace/internal'
 import type { LimitIn } from '../arguments.js'
 import { type Admissions, admissionsOf, decide } from './decisions.js'
+import { PROMISES } from './promises.js'
 import { inOrder, type Traffic } from './traffic.js'
 
 /** The algorithms that a replay may use. */
-export const ALGORITHM_NAMES = Object.keys(ALGORITHM_OPTIONS) as AlgorithmName[]
+export const ALGORITHM_NAMES = Object.keys(PROMISES) as AlgorithmName[]
 
 /** The options that only some algorithms have. */
 export type Own = Pick<RuleOptions, 'granularity' | 'edge' | 'align' | 'burst'>

@@ -1,4 +1,10 @@
-import { BUCKET_ALGORITHMS, type Forbidden, type Scenario, WORD_ALGORITHMS } from '../scenario.js'
+import {
+  BUCKET_ALGORITHMS,
+  type Forbidden,
+  LOG_ALGORITHMS,
+  type Scenario,
+  WORD_ALGORITHMS,
+} from '../scenario.js'
 import { adjusting } from './adjusting.js'
 import { blocking } from './blocking.js'
 import { changing } from './changing.js'
@@ -45,9 +51,9 @@ const byWords = Object.entries(written).filter(
 )
 
 const ofWords: Readonly<Record<string, Scenario>> = Object.fromEntries(
-  WORD_ALGORITHMS.flatMap((algorithm) =>
+  [...WORD_ALGORITHMS, ...LOG_ALGORITHMS].flatMap((algorithm) =>
     byWords
-      .filter(([, { buckets = 1 }]) => algorithm === 'token-bucket' || buckets === 1)
+      .filter(([, { buckets = 1 }]) => algorithm !== 'fixed-window' || buckets === 1)
       .map(([name, scenario]) => {
         const forbidden = scenario.forbidden.filter((what) => BY_WORDS.includes(what))
         return [`${name}; ${algorithm}`, { ...scenario, forbidden, algorithm }]

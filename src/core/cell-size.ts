@@ -1,6 +1,6 @@
 /** The number of words of a cell after its head, by the algorithm of the arena. */
-import { MOST_LINEAR } from '../core/granularity.js'
-import { type AlgorithmName, MOST_LOG_TICKS } from '../core/rule-algorithms.js'
+import { MOST_LINEAR } from './granularity.js'
+import { type AlgorithmName, MOST_LOG_TICKS } from './rule-algorithms.js'
 
 /** How a window is summed: bucket by bucket, or by one of two structures of nodes. */
 export const SUMS = ['linear', 'blocks', 'fenwick'] as const
