@@ -19,8 +19,9 @@ export class LogAdjustments extends SummedAdjustments {
     const base = this.#log.base(way)
     this.#log.enter(base, reading)
     const e = load(words, base + TICK)
-    if (time.distance(e, tick) >= this.#log.windowTicks) return false
-    const taken = entries.giveBack(base, e, cost, time.after(tick, receipt & 1), receipt >>> 1)
+    const date = time.after(tick, receipt & 1)
+    if (time.distance(time.after(e, 1), date) > this.#log.windowTicks) return false // or e + 1 is the date
+    const taken = entries.giveBack(base, e, cost, date, receipt >>> 1)
     return this.taken(base, taken) > 0
   }
 

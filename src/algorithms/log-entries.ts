@@ -10,6 +10,8 @@ import {
   ENTRY_TICKS,
   HINT,
   MOST_AHEAD,
+  PERIOD,
+  periodOf,
   REFUNDS,
   SWEEP_TICKS,
 } from './log-entry.js'
@@ -171,6 +173,24 @@ export class LogEntries implements Hops {
     // After the entries: see "Giving back" in `sliding-log.ts`.
     const isSame = ((load(this.#words, base + REFUNDS) ^ refunds) & REFUNDS_IN_RECEIPT) === 0
     return this.#count === cost && isSame ? this.undo() : 0
+  }
+
+  /**
+   * Before a cell's tick moves from `tick` to this reading. If it has rested for a whole period, its tick could
+   * have come round to its old units. They are all out, as no such window is that long. They are cleared while the
+   * tick and PERIOD stay: what another thread has charged since has moved both.
+   */
+  beginPeriod(base: number, tick: number, nowMs: number): void {
+    const words = this.#words
+    const period = periodOf(nowMs)
+    const before = read(words, base + PERIOD)
+    if (before === period) return
+    for (let at = base + ENTRIES; period - before > 1 && at < base + ENTRIES + this.length; at++) {
+      const entry = load(words, at)
+      if (load(words, base + TICK) !== tick || load(words, base + PERIOD) !== before) return
+      if (counts(entry)) this.clear(at, entry)
+    }
+    if (period > before) compareExchange(words, base + PERIOD, before, period)
   }
 
   /** First a short hop: after it, no entry seems to be ahead. Then hops that add up to more than any window. */

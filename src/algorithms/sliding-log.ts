@@ -30,20 +30,21 @@
  * would.
  *
  * **A sweep** clears what is out each 2^25 ticks (9 hours, at a millisecond), long before its tick could be taken for
- * one of the next 2^28.
+ * one of the next 2^28. A cell that has rested for a month is cleared when its tick moves: 2^32 ticks after a unit,
+ * 50 days, it would count again. PERIOD tells.
  *
  * Source: the sliding log of rate limiting, as in many descriptions; exact, at the memory of its limit.
  */
 import type { Reading } from '../core/reading.js'
 import type { Ticks } from '../core/ticks.js'
 import { ADM, type Shape, TICK, TIME } from '../memory/layout.js'
-import { read, store, type Words } from '../memory/words.js'
+import { read, store, type Words, write } from '../memory/words.js'
 import { CHARGED, LATE, OVERFLOWN } from '../range-sum/range-sum.js'
 import { UNDECIDED } from './algorithm.js'
 import { CellTime } from './cell-time.js'
 import { LogAdjustments } from './log-adjustments.js'
 import { LogEntries } from './log-entries.js'
-import { ENTRIES, HINT } from './log-entry.js'
+import { ENTRIES, HINT, PERIOD, PERIOD_MS, periodOf } from './log-entry.js'
 import { LogEstimates } from './log-estimates.js'
 import { SummedCells } from './summed-cells.js'
 
@@ -59,6 +60,8 @@ export class SlidingLog extends SummedCells {
   readonly time: CellTime
   /** The ticks of the window. */
   readonly windowTicks: number
+  /** Whether the window is shorter than a period. Otherwise its ticks are longer, and come round later. */
+  readonly #hasPeriods: boolean
   protected readonly stepBits = LOG_STEP_BITS
   protected noteTime = 0
   stamp = 0
@@ -68,6 +71,7 @@ export class SlidingLog extends SummedCells {
     this.time = new CellTime(words, shape, originMs)
     this.entries = new LogEntries(words, shape, shape.wayWords - ENTRIES, this.time)
     this.windowTicks = shape.buckets
+    this.#hasPeriods = 2 * shape.windowMs < PERIOD_MS
     this.estimates = new LogEstimates(this, ticks)
     this.adjustments = new LogAdjustments(this)
   }
@@ -82,6 +86,7 @@ export class SlidingLog extends SummedCells {
   }
 
   protected move(base: number, tick: number, reading: Reading): number {
+    if (this.#hasPeriods) this.entries.beginPeriod(base, tick, reading.nowMs)
     return this.time.advance(base, tick, reading, this.entries)
   }
 
@@ -118,6 +123,7 @@ export class SlidingLog extends SummedCells {
 
   begin(base: number, reading: Reading): void {
     this.time.raiseNewest(reading)
+    write(this.words, base + PERIOD, periodOf(reading.nowMs))
     store(this.words, base + TICK, reading.tick)
   }
 

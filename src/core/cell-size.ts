@@ -91,7 +91,7 @@ const WORD_CELL: CellSize = {
 }
 
 /** The words of a log before its entries: `algorithms/log-entry.ts`. */
-export const WORDS_BEFORE_ENTRIES = 2
+export const WORDS_BEFORE_ENTRIES = 3
 
 const LOG_CELL: CellSize = {
   words: WORDS_BEFORE_ENTRIES,

@@ -7,7 +7,8 @@ import {
   inConversion,
   inKeyChanges,
   inRefundMarks,
-  inWindow,
+  inSummed,
+  inSummedAdjustments,
   type Mutant,
 } from './mutant.js'
 
@@ -19,7 +20,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   'a note that outlives a refund': {
     scenario: 'an epoch goes round by refunds',
     edits: [
-      inWindow('this.epochs.count(base);\n        this.endNote(base);\n', 'this.epochs.count(base);\n'),
+      inSummed('this.epochs.count(base);\n        this.endNote(base);\n', 'this.epochs.count(base);\n'),
     ],
   },
   'a note that outlives a block': {
@@ -81,8 +82,8 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   'a refund that does not check the name again': {
     scenario: 'a refund while its way is claimed',
     edits: [
-      inAdjustments('if (this.#tickOf(way, lo, hi) === undefined)', 'if (most < 0)'),
-      inAdjustments('const now = this.#tickOf(way, lo, hi);', 'const now = newest;'),
+      inAdjustments('if (this.tickOf(way, lo, hi) === undefined)', 'if (most < 0)'),
+      inAdjustments('const now = this.tickOf(way, lo, hi);', 'const now = newest;'),
     ],
   },
   'a refund that starts with the newest bucket': {
@@ -119,7 +120,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'a block ended by the sum of an old reading': {
     scenario: 'one unblocks, another blocks',
-    edits: [inAdjustments('read(words, base + TICK), reading)', 'reading.tick, reading)')],
+    edits: [inSummedAdjustments('read(words, base + TICK), reading)', 'reading.tick, reading)')],
   },
   'one UNTIL word for the ends of two blocks': {
     scenario: 'a key blocked again while its way goes to another',
@@ -142,7 +143,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   'a block ended by clearing its counts': {
     scenario: 'a block ends for another while its key decides',
     edits: [
-      inWindow(
+      inSummed(
         'return this.resum(base, v, read(this.words, base + TICK), reading);',
         'return compareExchange(this.words, base + ADM, v, ((v & ~COUNT) + ONE_EPOCH) | 0) === v;',
       ),
@@ -177,6 +178,6 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'a penalty committed without a new epoch': {
     scenario: 'a penalty beyond the largest count, against a sum',
-    edits: [inAdjustments('((v & ~COUNT) + ONE_EPOCH) | next) !== v)', '(v & ~COUNT) | next) !== v)')],
+    edits: [inSummed('((v & ~COUNT) + ONE_EPOCH) | next) !== v)', '(v & ~COUNT) | next) !== v)')],
   },
 }

@@ -1,11 +1,13 @@
 // Mistakes in charging, committing, summing and sweeping.
 import {
   inCells,
+  inCellTime,
   inCharges,
   inEngine,
   inEstimates,
   inPlain,
   inRing,
+  inSummed,
   inTally,
   inWindow,
   type Mutant,
@@ -23,9 +25,9 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     scenario: 'three admit on the last unit',
     edits: [
       withoutAttempt,
-      inWindow(
-        'const charged = this.charges.charge(base, e, cost);\n            if (charged === LATE)',
-        'if (compareExchange(words, base + ADM, v, v + cost) === v) { this.chargedTick = e; this.charges.charge(base, e, cost); return ADMITTED; }\n            const charged = LATE;\n            if (charged === LATE)',
+      inSummed(
+        'const charged = this.charge(base, e, cost, reading);\n            if (charged === LATE)',
+        'if (compareExchange(words, base + ADM, v, v + cost) === v) { this.chargedTick = e; this.charge(base, e, cost, reading); return ADMITTED; }\n            const charged = LATE;\n            if (charged === LATE)',
       ),
     ],
   },
@@ -33,7 +35,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     scenario: 'an admission against a rollover',
     edits: [
       withoutAttempt,
-      inWindow(
+      inSummed(
         'const v = load(words, base + ADM);\n            if (!this.isOf(v, way, lo, hi))\n                return GONE;\n            const e = read(words, base + TICK);',
         'const e = read(words, base + TICK);\n            const v = load(words, base + ADM);\n            if (!this.isOf(v, way, lo, hi))\n                return GONE;',
       ),
@@ -41,7 +43,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'a sum without a new epoch': {
     scenario: 'an admission against a rollover',
-    edits: [inWindow('((v & ~COUNT) + ONE_EPOCH) | sum', '(v & ~COUNT) | sum')],
+    edits: [inSummed('((v & ~COUNT) + ONE_EPOCH) | sum', '(v & ~COUNT) | sum')],
   },
   'a bucket given a new lap without checking the tick': {
     scenario: 'stalls of up to 200 laps',
@@ -49,14 +51,14 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'no sweep': {
     scenario: 'a cell used once in 64 laps, with one idle bucket',
-    edits: [inRing('this.sums.sweep(base, tick, hop, next);', '')],
+    edits: [inCellTime('hops.sweep(base, tick, hop, next);', '')],
   },
   'a long move in one hop': {
     scenario: 'a return after exactly 256 laps',
     edits: [
       inRing(
-        'const hop = behind <= reach ? behind : reach + all * Math.floor((behind - reach) / all);',
-        'const hop = behind;',
+        'return behind <= reach ? behind : reach + all * Math.floor((behind - reach) / all);',
+        'return behind;',
       ),
     ],
   },
@@ -78,15 +80,15 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'AS_OF without its epoch': {
     scenario: 'costs of 1, 2 and 3 against a limit of 3',
-    edits: [inWindow('return (v & EPOCH) | NOTED | (', 'return NOTED | (')],
+    edits: [inSummed('((note ^ v) & EPOCH) === 0 && ', '')],
   },
   'a second commit without a new epoch': {
     scenario: 'a sum among charges',
-    edits: [inWindow('(x + ONE_EPOCH + cost) | 0', '(x + cost) | 0')],
+    edits: [inSummed('(x + ONE_EPOCH + cost) | 0', '(x + cost) | 0')],
   },
   'no new epoch when a charge is taken out': {
     scenario: 'costs of 1, 2 and 3 against a limit of 3',
-    edits: [inWindow('bumpEpoch(base) {', 'bumpEpoch(base) {\n        if (base > 0) return;')],
+    edits: [inSummed('bumpEpoch(base) {', 'bumpEpoch(base) {\n        if (base > 0) return;')],
   },
   'a decision that does not check the name': {
     scenario: 'an expired way is claimed while its old key decides',
@@ -124,7 +126,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
     scenario: 'two admit on the last unit',
     edits: [
       inWindow('if ((v & COUNT) + cost > limit)\n', 'if ((v & COUNT) + cost >= limit)\n'),
-      inWindow('if ((v & COUNT) + cost > limit) {', 'if ((v & COUNT) + cost >= limit) {'),
+      inSummed('if ((v & COUNT) + cost > limit) {', 'if ((v & COUNT) + cost >= limit) {'),
     ],
   },
   'one unit above the limit admitted': {
@@ -145,7 +147,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'a reading used that is more than an hour old': {
     scenario: 'a stall of more than an hour',
-    edits: [inRing('if (side === FAR_AHEAD && !isFresh) {', 'if (side === FAR_AHEAD && goal < 0) {')],
+    edits: [inCellTime('if (side === FAR_AHEAD && !isFresh) {', 'if (side === FAR_AHEAD && goal < 0) {')],
   },
   'an unchecked hint of a handle': {
     scenario: 'by a handle whose way was claimed for another key',
@@ -159,7 +161,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   },
   'epochs of refunds not counted': {
     test: 'engines/epochs-since',
-    edits: [inWindow('this.epochs.count(base);', '')],
+    edits: [inSummed('this.epochs.count(base);\n        this.endNote(base);', 'this.endNote(base);')],
   },
   'figures at once by a sum that another thread has changed': {
     test: 'engines/figures-at-once',

@@ -1,12 +1,12 @@
 // Mistakes in insertion.
-import { inInsertion, inRing, inTable, inWindow, type Mutant } from './mutant.js'
+import { inInsertion, inRing, inSummed, inTable, type Mutant } from './mutant.js'
 
 export const inserting: Readonly<Record<string, Mutant>> = {
   'a way that does not settle its tick': {
     scenario: 'a way lost to another key and won back',
     edits: [
       inInsertion('this.#reading.take(); // after the scan: see "Why settle"', ''),
-      inWindow(
+      inSummed(
         'promote(base, named, reading) {\n        this.enter(base, reading);',
         'promote(base, named, reading) {',
       ),
@@ -20,7 +20,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
         'const named = this.#claim(way, lo, hi);\n        this.#reading.take();\n        this.#cells.enter(this.#table.base(way), this.#reading);',
       ),
       inInsertion('this.#reading.take(); // after the scan: see "Why settle"', ''),
-      inWindow(
+      inSummed(
         'promote(base, named, reading) {\n        this.enter(base, reading);',
         'promote(base, named, reading) {',
       ),
@@ -55,7 +55,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   'promoted by a plain store': {
     scenario: 'two insert one new key',
     edits: [
-      inWindow(
+      inSummed(
         'return compareExchange(this.words, base + ADM, named, (named & ~STATE) | LIVE) === named;',
         'compareExchange(this.words, base + ADM, load(this.words, base + ADM), (named & ~STATE) | LIVE);\n        return true;',
       ),
@@ -80,7 +80,7 @@ export const inserting: Readonly<Record<string, Mutant>> = {
   },
   'a block that is inherited': {
     scenario: 'a blocked way goes to a new key while its own decides',
-    edits: [inWindow('Math.min(v & COUNT, MAX_TOTAL)', 'v & COUNT')],
+    edits: [inSummed('Math.min(v & COUNT, MAX_TOTAL)', 'v & COUNT')],
   },
   'a block that keeps a new key out': {
     test: 'limiter/block-bound',

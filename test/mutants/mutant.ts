@@ -10,6 +10,11 @@ const WINDOW = 'algorithms/sliding-window.js'
 
 /** Each makes an edit of one file. */
 export const inWindow = editIn(WINDOW)
+export const inSummed = editIn('algorithms/summed-cells.js')
+export const inSummedAdjustments = editIn('algorithms/summed-adjustments.js')
+export const inLog = editIn('algorithms/sliding-log.js')
+export const inLogEntries = editIn('algorithms/log-entries.js')
+export const inLogAdjustments = editIn('algorithms/log-adjustments.js')
 export const inCharges = editIn('algorithms/charges.js')
 export const inRing = editIn('algorithms/ring.js')
 export const inCells = editIn('algorithms/keyed-cells.js')
