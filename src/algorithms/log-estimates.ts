@@ -3,6 +3,7 @@ import type { Ticks } from '../core/ticks.js'
 import { ADM, BLOCKED, COUNT, TICK, UNTIL } from '../memory/layout.js'
 import { load } from '../memory/words.js'
 import type { CellEstimates, Foresight } from './algorithm.js'
+import { MOST_AHEAD } from './log-entry.js'
 import type { SlidingLog } from './sliding-log.js'
 
 /** The units of a cell at a reading. */
@@ -10,7 +11,7 @@ interface View {
   /** The cell's tick, and as its word. Ticks are not wrapped here. */
   readonly newest: number
   readonly word: number
-  /** The ticks after which a unit of the cell's tick has left. */
+  /** Units of this age in the cell's tick, and older ones, do not count. */
   readonly length: number
 }
 
@@ -99,7 +100,8 @@ export class LogEstimates implements CellEstimates {
   #view(base: number, reading: Reading): View {
     const word = load(this.#log.words, base + TICK)
     const newest = reading.absoluteTick - this.#log.time.behind(base, word, reading)
-    const length = this.#log.windowTicks - Math.max(0, reading.absoluteTick - newest)
+    const isOld = this.#log.hasRested(base, reading)
+    const length = isOld ? -MOST_AHEAD : this.#log.windowTicks - Math.max(0, reading.absoluteTick - newest)
     return { newest, word, length }
   }
 

@@ -90,6 +90,11 @@ export class SlidingLog extends SummedCells {
     return this.time.advance(base, tick, reading, this.entries)
   }
 
+  /** Whether nothing has moved the cell's tick for a period: nothing counts. */
+  hasRested(base: number, reading: Reading): boolean {
+    return this.#hasPeriods && periodOf(reading.nowMs) - read(this.words, base + PERIOD) > 1
+  }
+
   /** The date of a unit that is charged in the cell's tick e at this reading. */
   dateOf(e: number, reading: Reading): number {
     if (e !== reading.tick) return e

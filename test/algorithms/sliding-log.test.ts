@@ -176,6 +176,29 @@ test('a unit counts for its window to the millisecond, and never shorter', () =>
   assert.ok(limiter.check('key').allowed)
 })
 
+test('a key that rests for long starts afresh, also where its ticks come round', () => {
+  for (const restMs of [2 ** 28, 2 ** 28 + 1, 2 ** 29, 2 ** 31, 2 ** 32 + 5, 2 ** 33 - 5, 3 * 2 ** 32 + 1]) {
+    const clock = manualClock(START_MS)
+    const limiter = createLimiter({ limit: 3, window: '1h', algorithm: 'sliding-log', clock })
+    limiter.check('key', 3)
+    clock.advance(restMs)
+    assert.is(limiter.usage('key'), 0, `${restMs}`)
+    assert.ok(limiter.check('key', 3).allowed, `${restMs}`)
+    clock.advance(3_599_999)
+    assert.not(limiter.check('key').allowed, `${restMs}`)
+  }
+})
+
+test('a decision is not given back if a refund by key may have taken its units', () => {
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter({ limit: 5, window: '1m', algorithm: 'sliding-log', clock })
+  const [first, second] = [limiter.check('key', 2), limiter.check('key', 2)]
+  assert.is(limiter.refund('key', 2), 2)
+  assert.equal([limiter.refund(first), limiter.refund(second), limiter.usage('key')], [0, 0, 2])
+  const third = limiter.check('key', 2)
+  assert.equal([limiter.refund(third), limiter.usage('key')], [2, 2])
+})
+
 test('a window of more than 37 hours counts in the shortest whole milliseconds that fit', () => {
   const granularityOf = (window: string) =>
     createLimiter({ limit: 1, window: window as '1d', algorithm: 'sliding-log' }).rule.granularityMs

@@ -13,6 +13,7 @@ import { changing } from './changing.js'
 import { deciding } from './deciding.js'
 import { grouping } from './grouping.js'
 import { inserting } from './inserting.js'
+import { logging } from './logging.js'
 import type { Mutant } from './mutant.js'
 import { isCaughtBy } from './package-copy.js'
 import { several } from './several.js'
@@ -30,6 +31,7 @@ const all: Readonly<Record<string, Mutant>> = {
   ...grouping,
   ...changing,
   ...words,
+  ...logging,
 }
 const mutants = shareOfToday(Object.entries(all))
 
