@@ -21,7 +21,7 @@ export class LogAdjustments extends SummedAdjustments {
     const e = load(words, base + TICK)
     const date = time.after(tick, receipt & 1)
     if (time.distance(time.after(e, 1), date) > this.#log.windowTicks) return false // or e + 1 is the date
-    const taken = entries.giveBack(base, e, cost, date, receipt >>> 1)
+    const taken = entries.giveBack(base, e, cost, date, receipt)
     return this.taken(base, taken) > 0
   }
 

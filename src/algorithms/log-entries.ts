@@ -16,8 +16,10 @@ import {
   SWEEP_TICKS,
 } from './log-entry.js'
 
-/** A receipt has one bit for the date, the others for REFUNDS. */
-const REFUNDS_IN_RECEIPT = 0x7fffffff
+/** A receipt is `REFUNDS:19 | place:12 | dated a tick later:1`. The place is that of the first entry charged. */
+const PLACE_SHIFT = 1
+const REFUNDS_SHIFT = 13
+const PLACE_IN_RECEIPT = 0xfff
 
 /** An entry with a unit in the window. */
 export interface Entry {
@@ -73,8 +75,7 @@ export class LogEntries implements Hops {
       for (;;) {
         const entry = readInOrder(words, at)
         if (this.isIn(entry, e)) break
-        // The tick is read after the entry: if that was newer than e, the tick was, too.
-        if (this.#time.distance(read(words, base + TICK), e) > MOST_AHEAD) return -1
+        if (this.#isLate(base, e)) return -1
         const next = charged(entry, date)
         if (compareExchange(words, at, entry, next) !== entry) continue
         this.#keep(at, next)
@@ -84,6 +85,14 @@ export class LogEntries implements Hops {
     }
     if (this.#count > 0) write(words, base + HINT, place)
     return this.#count
+  }
+
+  /**
+   * Whether an entry, read before, may be newer than tick e although it seems to be out: if so, the cell's tick has
+   * moved on. (The date of an entry may be one tick after the cell's.)
+   */
+  #isLate(base: number, e: number): boolean {
+    return this.#time.distance(read(this.#words, base + TICK), e) >= MOST_AHEAD
   }
 
   #keep(at: number, entry: number): void {
@@ -154,24 +163,33 @@ export class LogEntries implements Hops {
     return readInOrder(this.#words, base + REFUNDS)
   }
 
+  /** The receipt of the last charge, which had read REFUNDS before it. */
+  receipt(base: number, refunds: number, isLater: boolean): number {
+    const place = this.#places[0]! - base - ENTRIES
+    return (refunds << REFUNDS_SHIFT) | (place << PLACE_SHIFT) | (isLater ? 1 : 0)
+  }
+
   /** Counts a refund by key, after it has found its entries, and before it takes them. */
   countRefund(base: number): void {
     add(this.#words, base + REFUNDS, 1)
   }
 
   /**
-   * Takes out `cost` units with this date, in the window that ends in tick e. Returns how many: none if there was a
-   * refund by key since the cell had had `refunds`.
+   * Takes out `cost` units with this date, in the window that ends in tick e, from the first entry of the charge on.
+   * Returns how many: none if there was a refund by key since.
    */
-  giveBack(base: number, e: number, cost: number, date: number, refunds: number): number {
+  giveBack(base: number, e: number, cost: number, date: number, receipt: number): number {
     const age = ageOf(charged(0, date), e)
+    let place = ((receipt >>> PLACE_SHIFT) & PLACE_IN_RECEIPT) % this.length
     this.#count = 0
-    for (let at = base + ENTRIES; at < base + ENTRIES + this.length && this.#count < cost; at++) {
+    for (let looked = 0; looked < this.length && this.#count < cost; looked++) {
+      const at = base + ENTRIES + place
       const entry = load(this.#words, at)
       if (this.isIn(entry, e) && ageOf(entry, e) === age) this.#keep(at, entry)
+      place = place + 1 < this.length ? place + 1 : 0
     }
     // After the entries: see "Giving back" in `sliding-log.ts`.
-    const isSame = ((load(this.#words, base + REFUNDS) ^ refunds) & REFUNDS_IN_RECEIPT) === 0
+    const isSame = (load(this.#words, base + REFUNDS) ^ (receipt >>> REFUNDS_SHIFT)) << REFUNDS_SHIFT === 0
     return this.#count === cost && isSame ? this.undo() : 0
   }
 
@@ -206,7 +224,9 @@ export class LogEntries implements Hops {
     if (hop < SWEEP_TICKS && quarter(from) === quarter(to)) return
     for (let at = base + ENTRIES; at < base + ENTRIES + this.length; at++) {
       const entry = load(this.#words, at)
-      if (counts(entry) && !this.isIn(entry, to)) this.clear(at, entry)
+      if (!counts(entry) || this.isIn(entry, to)) continue
+      if (this.#isLate(base, to)) return
+      this.clear(at, entry)
     }
   }
 }

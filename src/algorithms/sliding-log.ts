@@ -17,8 +17,9 @@
  * errs to refusal. Versions have 3 bits: a thread that stops for eight changes of one entry, all of the same tick,
  * can't notice them.
  *
- * **Giving back** a decision later finds its entries by their date. Entries of one date are alike, so those of
- * another decision will do, as long as its own count, too. But a refund by key may have taken them. So a refund finds
+ * **Giving back** a decision later finds its entries by their date, from the place of the first one on. Entries of
+ * one date are alike, so those of another decision will do, as long as its own count, too. (If that one is then not
+ * admitted, a unit stays for a window. With a cost of 1 the first place is the decision's own.) But a refund by key may have taken them. So a refund finds
  * its entries, then raises REFUNDS, then takes out exactly the words that it found. A charge reads REFUNDS before it
  * writes: a refund that finds it raises REFUNDS later. Who gives back collects the entries, then loads REFUNDS, then
  * takes out exactly the words collected. If REFUNDS has not changed since the charge, no refund had taken it by then.
@@ -104,9 +105,12 @@ export class SlidingLog extends SummedCells {
 
   protected charge(base: number, e: number, cost: number, reading: Reading): number {
     const date = this.dateOf(e, reading)
-    this.stamp = (this.entries.refunds(base) << 1) | (date === e ? 0 : 1)
+    const refunds = this.entries.refunds(base) // before the charge: a later refund may take it
     const free = this.entries.chargeFree(base, e, cost, date)
-    if (free === cost) return CHARGED
+    if (free === cost) {
+      this.stamp = this.entries.receipt(base, refunds, date !== e)
+      return CHARGED
+    }
     this.undo(base)
     return free < 0 ? LATE : OVERFLOWN
   }

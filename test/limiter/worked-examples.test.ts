@@ -19,6 +19,20 @@ function exampleOf(options: LimiterOptions) {
 
 const ENTRIES = [41, 43, 44, 47, 49]
 
+test('5 in 10 seconds by a log: a request at 50 is refused, at 51 the entry of 41 has left', () => {
+  const { limiter, at } = exampleOf({ limit: 5, window: '10s', algorithm: 'sliding-log' })
+  for (const second of ENTRIES) {
+    at(second * SECOND)
+    assert.ok(limiter.check('client').allowed, `at ${second}`)
+  }
+  at(50 * SECOND)
+  assert.is(limiter.check('client').retryAfterMs, SECOND)
+  at(51 * SECOND - 1)
+  assert.not(limiter.check('client').allowed)
+  at(51 * SECOND)
+  assert.ok(limiter.check('client').allowed)
+})
+
 for (const granularity of ['10ms', '100ms', '1s'] as const) {
   const granuleMs = { '10ms': 10, '100ms': 100, '1s': 1_000 }[granularity]
 

@@ -14,7 +14,7 @@ export const logging: Readonly<Record<string, Mutant>> = {
   },
   'a log that is not swept': {
     test: DEFINITION,
-    edits: [inLogEntries('if (counts(entry) && !this.isIn(entry, to))', 'if (base < 0)')],
+    edits: [inLogEntries('if (!counts(entry) || this.isIn(entry, to))', 'if (base > 0)')],
   },
   'a log that moves on in one hop': {
     test: DEFINITION,
