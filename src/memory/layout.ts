@@ -44,7 +44,7 @@
  * whether a refund by key has taken from the bucket since.
  *
  *     header   128 words, 8 cache lines: what the arena is, its limit, its statistics (`HEADER`)
- *     records  64 records of 8 words (`RECORD`)
+ *     records  64 records of 16 words (`RECORD`)
  *     names    sets of 16 words: for each way the low half of its name; one cache line for each set
  *     cells    one for each way, in the same order:
  *                HI       the high half of the name: hash:25 | converting:1 | record:6
@@ -59,6 +59,10 @@
  *                ADM      epoch:8 | state:2 | blocked:1 | meter:21
  *                TICK     tick:30 | settled:1
  *                AS_OF    recent refunds (`algorithms/recent-refunds.ts`)
+ * A log (`algorithms/log-entry.ts`) has no extra words, and instead of buckets:
+ *                HINT, REFUNDS, PERIOD
+ *                entries  one word for each unit: tick:28 | counts:1 | version:3
+ *                AS_OF    epoch:8 | noted:1 | time:23     time: the tick at which the first unit leaves
  *
  *     extra    two words for each way, after all cells. Only refunds use them (`algorithms/refund-marks.ts`):
  *                GENERATION
@@ -68,8 +72,8 @@
  * With n = 10 a cell has 16 words, one cache line.
  *
  * Who writes what: the thread that has a way CLAIMED writes its name, and no other thread does. Every other
- * word of a way is written by compare-exchange, or by an atomic addition to its extra words. There are two
- * exceptions: the note, and the first TICK of a way (`algorithms/sliding-window.ts`, `memory/insertion.ts`).
+ * word of a way is written by compare-exchange, or by an atomic addition. The exceptions are the note, HINT, and
+ * the first TICK and PERIOD of a way (`algorithms/sliding-window.ts`, `memory/insertion.ts`).
  */
 
 import { cellSizeFor, type Sums } from '../core/cell-size.js'
