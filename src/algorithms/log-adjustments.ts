@@ -35,7 +35,7 @@ export class LogAdjustments extends SummedAdjustments {
     while (left > 0) {
       const e = this.tickOf(way, lo, hi)
       if (e === undefined) break
-      const found = entries.inOrder(base, e).slice(0, left)
+      const found = entries.oldest(base, e, left)
       // After the entries: they are not those of the way's next key.
       if (found.length === 0 || this.tickOf(way, lo, hi) === undefined) break
       entries.countRefund(base)
@@ -70,8 +70,7 @@ export class LogAdjustments extends SummedAdjustments {
         continue
       }
       for (let left = amount - free; left > 0; )
-        for (const { at, entry } of entries.inOrder(base, e).slice(0, left))
-          if (entries.redate(at, entry, date)) left--
+        for (const { at, entry } of entries.oldest(base, e, left)) if (entries.redate(at, entry, date)) left--
       return { amount, e }
     }
   }

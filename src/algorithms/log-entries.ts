@@ -138,14 +138,17 @@ export class LogEntries implements Hops {
     return found
   }
 
-  /** The entries in the window that ends in tick e, the oldest first. */
-  inOrder(base: number, e: number): Entry[] {
+  /** The oldest `most` entries in the window that ends in tick e, the oldest first. */
+  oldest(base: number, e: number, most: number): Entry[] {
     const found: Entry[] = []
     for (let at = base + ENTRIES; at < base + ENTRIES + this.length; at++) {
       const entry = load(this.#words, at)
-      if (this.isIn(entry, e)) found.push({ at, entry, age: ageOf(entry, e) })
+      if (!this.isIn(entry, e)) continue
+      const age = ageOf(entry, e)
+      if (most > 1 || found.length === 0) found.push({ at, entry, age })
+      else if (age > found[0]!.age) found[0] = { at, entry, age }
     }
-    return found.sort((a, b) => b.age - a.age)
+    return found.sort((a, b) => b.age - a.age).slice(0, most)
   }
 
   /** Replaces the unit of an entry by one of another date. Returns false if it has changed. */
