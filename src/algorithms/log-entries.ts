@@ -142,7 +142,7 @@ export class LogEntries implements Hops {
   oldest(base: number, e: number, most: number): Entry[] {
     const found: Entry[] = []
     for (let at = base + ENTRIES; at < base + ENTRIES + this.length; at++) {
-      const entry = load(this.#words, at)
+      const entry = readInOrder(this.#words, at)
       if (!this.isIn(entry, e)) continue
       const age = ageOf(entry, e)
       if (most > 1 || found.length === 0) found.push({ at, entry, age })
