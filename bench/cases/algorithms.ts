@@ -1,0 +1,104 @@
+import { createLimiter, manualClock, type RuleOptions } from 'millrace'
+import { SIDES, type Side } from '../batches.js'
+import { type Benchmark, type Contender, type Effort, type Goal, ratioOf } from '../benchmark.js'
+import { cachedKeys, inOrder, randomOrder } from '../keys.js'
+import { timeDecisions } from '../timing.js'
+
+const KEYS = 10_000
+/** More than any key uses in a run. */
+const LIMIT = 200
+/** In the full log of a key one of these many units leaves at each second decision. */
+const FULL_LIMIT = 1_000
+const STEP_MS = 10
+
+type Choice = Pick<RuleOptions, 'algorithm' | 'align'>
+
+const CHOICES: Readonly<Record<string, Choice>> = {
+  'sliding window': { algorithm: 'sliding-window' },
+  'sliding log': { algorithm: 'sliding-log' },
+  'sliding counter': { algorithm: 'sliding-counter' },
+  'fixed window': { algorithm: 'fixed-window' },
+  'token bucket': { algorithm: 'token-bucket' },
+}
+const BASE = 'sliding window'
+
+const workload = ({ operations }: Effort) => ({
+  order: randomOrder(KEYS, operations),
+  filled: inOrder(KEYS),
+})
+
+/** Decisions by handles of keys that have room. */
+function admitted(choice: Choice, effort: Effort): number {
+  const limiter = createLimiter({ limit: LIMIT, window: '1d', ...choice, maxKeys: KEYS })
+  const keyAt = cachedKeys(KEYS)
+  const handles = Array.from({ length: KEYS }, (_, i) => limiter.handle(keyAt(i)))
+  const timed = { ...workload(effort), keyAt: (index: number) => handles[index]! }
+  return timeDecisions(timed, (handle) => limiter.check(handle).allowed).ns!
+}
+
+/** Decisions by handles of keys that have used their limit. */
+function refused(choice: Choice, effort: Effort): number {
+  const limiter = createLimiter({ limit: 1, window: '1d', ...choice, maxKeys: KEYS })
+  const keyAt = cachedKeys(KEYS)
+  const handles = Array.from({ length: KEYS }, (_, i) => limiter.handle(keyAt(i)))
+  const timed = { ...workload(effort), keyAt: (index: number) => handles[index]! }
+  return timeDecisions(timed, (handle) => limiter.check(handle).allowed, 0).ns!
+}
+
+/** Decisions on one key that is asked for twice its limit, evenly, on a clock that moves for each of them. */
+function atTwiceTheLimit(choice: Choice, { operations }: Effort): number {
+  const clock = manualClock(1e9)
+  const window = 2 * STEP_MS * FULL_LIMIT
+  const limiter = createLimiter({ limit: FULL_LIMIT, window, ...choice, maxKeys: 100, clock })
+  const handle = limiter.handle('key')
+  const decide = () => {
+    clock.advance(STEP_MS)
+    return limiter.check(handle).allowed
+  }
+  for (let i = 0; i < 4 * FULL_LIMIT; i++) decide()
+  const count = operations / 10
+  const start = process.hrtime.bigint()
+  let allowed = 0
+  for (let i = 0; i < count; i++) if (decide()) allowed++
+  const elapsed = process.hrtime.bigint() - start
+  if (allowed === 0 || allowed === count) throw new Error(`${allowed} of ${count} were admitted`)
+  return Number(elapsed) / count
+}
+
+function contender(name: string, side: Side | undefined): Contender {
+  const choice = CHOICES[name]!
+  return {
+    name: side === undefined ? `${name}, with the addon` : name,
+    measure(effort) {
+      if (side) process.env.MILLRACE_NATIVE = SIDES[side]
+      const full = atTwiceTheLimit(choice, effort)
+      return { admitted: admitted(choice, effort), refused: refused(choice, effort), full }
+    },
+  }
+}
+
+export const algorithms: Benchmark = {
+  title: `each algorithm: check(handle) over ${KEYS.toLocaleString('en')} hot keys in random order`,
+  units: {
+    admitted: 'nanoseconds per decision with room',
+    refused: 'nanoseconds per decision without room',
+    full: `nanoseconds per decision on a key at twice its limit of ${FULL_LIMIT.toLocaleString('en')}`,
+  },
+  contenders: [
+    ...Object.keys(CHOICES).map((name) => contender(name, 'TypeScript')),
+    contender(BASE, undefined),
+    contender('sliding counter', undefined),
+  ],
+  goals: Object.keys(CHOICES)
+    .filter((name) => name !== BASE)
+    .flatMap((name) =>
+      (['admitted', 'refused'] as const).map(
+        (figure): Goal => ({
+          label: `${figure}: ${name} / ${BASE}, both without the addon`,
+          unit: 'x',
+          value: ratioOf(name, BASE, figure),
+          ...(name === 'token bucket' && figure === 'admitted' && { atMost: 0.9 }),
+        }),
+      ),
+    ),
+}
