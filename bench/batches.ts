@@ -2,8 +2,8 @@
  * `checkMany` on packed keys, in C++ (the addon) or TypeScript, one batch after the other as a server calls
  * it.
  */
-import { createLimiter, type Limiter, type PackedKeys } from 'millrace'
-import type { Contender } from './benchmark.js'
+import { createLimiter, type Limiter, type PackedKeys, type RuleOptions } from 'millrace'
+import type { Contender, Effort } from './benchmark.js'
 import { freshKeys, randomOrder } from './keys.js'
 import { LIMIT, WINDOW_MS } from './peers.js'
 import { collectGarbage } from './timing.js'
@@ -17,25 +17,35 @@ const KEYS_PER_INSERTION = 10_000
 const WARM_UP_BATCHES = 300
 
 export function batches(side: Side, keys: number, size: number): Contender {
+  const rule = { limit: LIMIT, window: WINDOW_MS }
   return {
     name: batchesName(side, keys, size),
-    measure({ operations, coldOperations }) {
-      process.env.MILLRACE_NATIVE = SIDES[side]
-      const limiter = createLimiter({ limit: LIMIT, window: WINDOW_MS, maxKeys: keys })
-      if (limiter.stats().native !== (side === 'addon' ? 'addon' : 'none'))
-        throw new Error(`the limiter does not run in ${side}`)
-      const keyAt = freshKeys(keys)
-      const pack = (count: number, indexOf: (i: number) => number): PackedKeys =>
-        limiter.pack(Array.from({ length: count }, (_, i) => keyAt(indexOf(i))))
-      for (let from = 0; from < keys; from += KEYS_PER_INSERTION) {
-        limiter.checkMany(pack(Math.min(KEYS_PER_INSERTION, keys - from), (i) => from + i))
-      }
-      const count = Math.max(1, Math.round((keys > 100_000 ? coldOperations : operations) / size))
-      const order = randomOrder(keys, count * size)
-      const packed = Array.from({ length: count }, (_, batch) => pack(size, (i) => order[batch * size + i]!))
-      return { ns: admissionNs(limiter, packed, count * size) }
-    },
+    measure: (effort) => batchFigures(side, keys, size, rule, effort),
   }
+}
+
+/** Nanoseconds per admission in batches of `size` keys, of `keys` keys in random order. */
+export function batchFigures(
+  side: Side,
+  keys: number,
+  size: number,
+  rule: RuleOptions,
+  { operations, coldOperations }: Effort,
+): { readonly ns: number } {
+  process.env.MILLRACE_NATIVE = SIDES[side]
+  const limiter = createLimiter({ ...rule, maxKeys: keys })
+  if (limiter.stats().native !== (side === 'addon' ? 'addon' : 'none'))
+    throw new Error(`the limiter does not run in ${side}`)
+  const keyAt = freshKeys(keys)
+  const pack = (count: number, indexOf: (i: number) => number): PackedKeys =>
+    limiter.pack(Array.from({ length: count }, (_, i) => keyAt(indexOf(i))))
+  for (let from = 0; from < keys; from += KEYS_PER_INSERTION) {
+    limiter.checkMany(pack(Math.min(KEYS_PER_INSERTION, keys - from), (i) => from + i))
+  }
+  const count = Math.max(1, Math.round((keys > 100_000 ? coldOperations : operations) / size))
+  const order = randomOrder(keys, count * size)
+  const packed = Array.from({ length: count }, (_, batch) => pack(size, (i) => order[batch * size + i]!))
+  return { ns: admissionNs(limiter, packed, count * size) }
 }
 
 /** Nanoseconds per admission of batches with `keys` keys in total, while the clock stands still. */

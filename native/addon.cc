@@ -3,6 +3,7 @@
 // a process load the addon, so it has no global variable.
 #include <limits>
 
+#include "algorithm.h"
 #include "arguments.h"
 #include "batch.h"
 #include "mapped_file_glue.h"
@@ -56,8 +57,8 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
     batch.costs = costs.data;
   }
 
-  const BatchResult result = withSums(
-      shape, [&]<typename Sums>() { return BatchDecider<Sums>(words.data, shape).run(batch, nowMs); });
+  const BatchResult result = withAlgorithm(
+      shape, [&]<typename Algorithm>() { return BatchDecider<Algorithm>(words.data, shape).run(batch, nowMs); });
   if (result.isBadCost) throwRangeError(info, "costs: expected integers of 0 or more");
   paramsView.data[PARAM_ADMITTED] = result.admitted;
   return Napi::Number::New(info.Env(), static_cast<double>(result.stopped));
@@ -86,8 +87,8 @@ Napi::Value serveRequests(const Napi::CallbackInfo& info) {
   const Word from = cursorOf(info, params[PARAM_FROM], "params: from");
   const Word to = cursorOf(info, params[PARAM_TO], "params: to");
   if (to - from > SLOTS) throwRangeError(info, "params: to");
-  const Word stopped = withSums(shape, [&]<typename Sums>() {
-    return RequestServer<Sums>(words.data, shape, ring.data).run(from, to, reading);
+  const Word stopped = withAlgorithm(shape, [&]<typename Algorithm>() {
+    return RequestServer<Algorithm>(words.data, shape, ring.data).run(from, to, reading);
   });
   paramsView.data[PARAM_ADMITTED] = stopped - from;
   return Napi::Number::New(info.Env(), static_cast<int32_t>(stopped));

@@ -74,9 +74,18 @@ inline Shape shapeOf(const Napi::CallbackInfo& info, const NativeParams& params,
   const auto cellBuckets = wholeFrom(info, params[PARAM_CELL_BUCKETS], 1, MAX_BUCKETS, "params: cellBuckets");
   const auto record = wholeFrom(info, params[PARAM_RECORD], 0, MOST_RECORDS - 1, "params: record");
   const auto shift = wholeFrom(info, params[PARAM_SHIFT], 0, 4294967295.0, "params: shift");
+  const double offsetMs = params[PARAM_OFFSET_MS];
+  if (!(std::abs(offsetMs) <= MAX_SAFE_INTEGER)) throwRangeError(info, "params: offsetMs");
+  const auto counting = static_cast<Word>(wholeFrom(info, params[PARAM_COUNTING], COUNTING_BUCKETS,
+                                                    COUNTING_TOKEN_BUCKET, "params: counting"));
+  const auto units = wholeFrom(info, params[PARAM_UNITS], 0, MOST_UNITS, "params: units");
+  if (counting == COUNTING_TOKEN_BUCKET && (units == 0 || units % buckets != 0)) {
+    throwRangeError(info, "params: units");
+  }
   const Shape shape(windowMs, static_cast<uint32_t>(buckets), static_cast<uint32_t>(sets), originMs,
                     params[PARAM_IS_SMOOTH] != 0, static_cast<Word>(sums), static_cast<uint32_t>(cellBuckets),
-                    static_cast<Word>(record), static_cast<Word>(shift));
+                    static_cast<Word>(record), static_cast<Word>(shift),
+                    {counting, static_cast<uint32_t>(units), offsetMs});
   if (shape.buckets > shape.mostBuckets) throwRangeError(info, "params: buckets");
   if (words.length < shape.words) throwRangeError(info, "words: too short for that many sets and buckets");
   return shape;

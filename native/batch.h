@@ -50,9 +50,11 @@ struct BatchResult {
   bool isBadCost;
 };
 
-template <typename Sums>
+template <typename Algorithm>
 class BatchDecider {
  public:
+  using Cells = typename Algorithm::Cells;
+
   BatchDecider(Word* words, const Shape& shape)
       : words_(words),
         shape_(shape),
@@ -65,12 +67,12 @@ class BatchDecider {
     Reading reading(shape_, nowMs);
     uint32_t admitted = 0;
     const Word current = currentOf(batch);
-    slot_ = cells_.ring().slot(reading.tick);
+    place_ = cells_.placeOf(reading);
     beginPipeline(batch);
     for (size_t i = batch.from; i < batch.to; i++) {
       if (batch.readsClock && i % KEYS_PER_READING == 0 && i != batch.from) {
         reading = Reading(shape_, monotonicMs());
-        slot_ = cells_.ring().slot(reading.tick);
+        place_ = cells_.placeOf(reading);
       }
       // Each decision uses the present rule. If it has changed, TypeScript calls again with the new one.
       if (read(words_, HEADER_CURRENT) != current) return {i, admitted, false};
@@ -144,17 +146,14 @@ class BatchDecider {
     const size_t head = cells_.base(static_cast<size_t>(way));
     sets_[i % IN_FLIGHT] = isInFirst ? first : second;
     prefetch(words_ + (isInFirst ? head : NAMES_AT + second));
-    prefetch(words_ + (isInFirst ? head + BUCKETS + slot_ : NAMES_AT + second));
+    prefetch(words_ + (isInFirst ? head + place_ : NAMES_AT + second));
   }
 
   void prefetchCell(const Batch& batch, size_t i) {
     const int64_t way = table_.guessIn(sets_[i % IN_FLIGHT], nameAt(batch, i).lo);
     ways_[i % IN_FLIGHT] = way;
     if (way == NO_WAY) return;
-    const size_t head = cells_.base(static_cast<size_t>(way));
-    prefetch(words_ + head);
-    prefetch(words_ + head + BUCKETS + slot_);
-    cells_.ring().sums().prefetch(head, slot_);
+    cells_.prefetchAll(cells_.base(static_cast<size_t>(way)), place_);
   }
 
   /**
@@ -194,11 +193,11 @@ class BatchDecider {
 
   Word* const words_;
   const Shape& shape_;
-  Decider<Sums> decider_;
-  Cells<Sums>& cells_;
-  Table<Sums>& table_;
-  /** The slot of the present reading. */
-  uint32_t slot_ = 0;
+  Decider<Algorithm> decider_;
+  Cells& cells_;
+  Table<Cells>& table_;
+  /** The place of the present reading. */
+  size_t place_ = 0;
   /** The set and the way of each key between two stages, by the key's index modulo IN_FLIGHT. */
   std::array<size_t, IN_FLIGHT> sets_{};
   std::array<int64_t, IN_FLIGHT> ways_{};

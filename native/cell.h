@@ -2,42 +2,43 @@
 // why its steps have this order. Both run on the same words at the same time. Change both files together.
 #pragma once
 
+#include "keyed_cells.h"
 #include "ring.h"
 
 namespace millrace {
 
-/** The result of `attempt` and `decide`. The last two are only returned by the classes above Cells. */
-enum class Result { UNDECIDED, GONE, FULL, ADMITTED, NEEDS_READING, BAD_COST };
-
-/** A key's fingerprint. In `hi`, only the bits of HASH count. */
-struct Name {
-  Word lo;
-  Word hi;
-};
-
-/** The state of the cell that a decision left or saw. */
-struct Decided {
-  /** The cell's tick. An admitted cost was charged in it. */
-  Word tick;
-  /** The stamp of the charge (src/algorithms/refund-marks.ts). A give-back needs the tick and the stamp. */
-  Word stamp;
-  /** The admission word. Estimates compare it to see whether the cell has changed since. */
-  Word adm;
-  /** UNTIL, if a block refused. */
-  Word until;
-};
-
 template <typename Sums>
-class Cells {
+class Cells : public KeyedCells {
  public:
-  Cells(Word* words, const Shape& shape) : words_(words), shape_(shape), ring_(words, shape) {}
+  Cells(Word* words, const Shape& shape) : KeyedCells(words, shape), ring_(words, shape) {}
 
   Ring<Sums>& ring() { return ring_; }
 
-  /** The last decision. */
-  const Decided& decided() const { return decided_; }
+  /** What giving back the last admission needs to know: a receipt (src/algorithms/algorithm.ts). */
+  Word receipt() const { return decided_.stamp; }
 
-  size_t base(size_t way) const { return shape_.waysAt + way * shape_.wayWords; }
+  /** The offset from a cell's base of what a decision on this reading reads beside the head. */
+  size_t placeOf(const Reading& reading) { return BUCKETS + ring_.slot(reading.tick); }
+
+  /** Fetches what a decision reads first. */
+  void prefetch(size_t base, size_t place) const {
+    millrace::prefetch(words_ + base);
+    millrace::prefetch(words_ + base + place);
+  }
+
+  /** Fetches all that a decision reads. */
+  void prefetchAll(size_t base, size_t place) {
+    prefetch(base, place);
+    ring_.sums().prefetch(base, static_cast<uint32_t>(place - BUCKETS));
+  }
+
+  /** Whether an admission word says blocked. */
+  static bool isShut(Word v) { return (v & COUNT) == BLOCKED; }
+
+  /** Whether the admission word `v` says blocked and the block has not ended. */
+  bool isBlocked(size_t base, Word v, double nowMs) {
+    return isShut(v) && isBefore(nowMs, untilOf(base));
+  }
 
   /** Moves a cell's tick forward to the reading's. Returns false if that needs a newer reading. */
   bool enter(size_t base, const Reading& reading) {
@@ -89,34 +90,6 @@ class Cells {
     }
   }
 
-  /** Whether the way is LIVE and the key's, by this record. Reads the name after the admission word `v`. */
-  bool isOf(Word v, size_t way, Name name) const {
-    if ((v & STATE) != LIVE || read(words_, NAMES_AT + way) != name.lo) return false;
-    return read(words_, base(way) + HI) == ((name.hi & HASH) | shape_.record);
-  }
-
-  /** Whether no operation on the way has ended since its admission word was `v` and its tick `e`. */
-  bool isUnchanged(size_t way, Name name, Word v, Word e) const {
-    return load(words_, base(way) + ADM) == v && isCurrent(v, way, name, e);
-  }
-
-  /**
-   * The same after the caller has read the way's buckets. The result is only meaningful if `isUnchanged`
-   * returned true before these reads.
-   */
-  bool isStillUnchanged(size_t way, Word v, Word e) const {
-    const size_t base = this->base(way);
-    return isStill(words_, base + ADM, v) && read(words_, base + TICK) == e;
-  }
-
-  /** Sets `decided` to the admission word `v` and the way's tick, without a decision. */
-  void see(size_t way, Word v) { full(v, read(words_, base(way) + TICK)); }
-
-  /** Whether the admission word `v` says blocked and the block has not ended. */
-  bool isBlocked(size_t base, Word v, double nowMs) {
-    return (v & COUNT) == BLOCKED && isBefore(nowMs, untilOf(base));
-  }
-
   /**
    * Takes a charge out of its bucket. Returns false if a refund by key may have taken it, by the stamp.
    */
@@ -134,17 +107,6 @@ class Cells {
   }
 
  private:
-  Result full(Word v, Word e) {
-    decided_.adm = v;
-    decided_.tick = e;
-    return Result::FULL;
-  }
-
-  /** Whether the cell's tick is `e`, and the way the key's. */
-  bool isCurrent(Word v, size_t way, Name name, Word e) const {
-    return read(words_, base(way) + TICK) == e && isOf(v, way, name);
-  }
-
   /** Charges tick e and sets `stamp_`. Returns the new value of the bucket, LATE or OVERFLOWN. */
   Word charge(size_t base, Word e, Word cost) {
     if (!Sums::HAS_NODES) return chargeBucket(base, e, cost);
@@ -283,23 +245,7 @@ class Cells {
     return shape_.isSmooth && e == reading.tick ? reading.sixteenth : 0;
   }
 
-  /** Loads UNTIL and keeps it in `decided`. */
-  Word untilOf(size_t base) { return decided_.until = load(words_, base + UNTIL); }
-
-  /** Whether the time `until`, a word of UNTIL, is still to come. */
-  bool isBefore(double nowMs, Word until) const {
-    if (until == FOR_EVER) return true;
-    const double since = (nowMs - shape_.originMs) * PER_SECOND / 1000;
-    const double whole = std::floor(since);
-    // The distance is computed in 32 bits, because UNTIL wraps every 8.5 years.
-    const auto left = static_cast<int32_t>(until - static_cast<Word>(static_cast<int64_t>(whole)));
-    return left - (since - whole) > 0;
-  }
-
-  Word* const words_;
-  const Shape& shape_;
   Ring<Sums> ring_;
-  Decided decided_{};
   /** The stamp of the last charge. */
   Word stamp_ = 0;
 };

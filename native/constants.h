@@ -78,7 +78,10 @@ inline constexpr Word PARAM_ADMITTED = 11;
 inline constexpr Word PARAM_RECORD = 12;
 inline constexpr Word PARAM_SHIFT = 13;
 inline constexpr Word PARAM_CELL_BUCKETS = 14;
-inline constexpr Word PARAM_COUNT = 15;
+inline constexpr Word PARAM_COUNTING = 15;
+inline constexpr Word PARAM_UNITS = 16;
+inline constexpr Word PARAM_OFFSET_MS = 17;
+inline constexpr Word PARAM_COUNT = 18;
 inline constexpr Word CALL_NOW_MS = 0;
 inline constexpr Word CALL_MS = 1;
 inline constexpr Word CALL_ANSWER = 2;
@@ -109,6 +112,17 @@ inline constexpr Word STATUS_FIGURES = 4;
 inline constexpr Word SEEN_WORDS = 4;
 inline constexpr Word KEYS_PER_READING = 64;
 inline constexpr Word MOST_RULES = 16;
+inline constexpr Word COUNTING_BUCKETS = 0;
+inline constexpr Word COUNTING_FIXED_WINDOW = 1;
+inline constexpr Word COUNTING_TOKEN_BUCKET = 2;
+inline constexpr Word SHUT = 0x200000;
+inline constexpr Word METER = 0x1fffff;
+inline constexpr Word M_BITS = 21;
+inline constexpr Word MOST_BUCKETS_TAKEN = 3;
+inline constexpr Word MOST_UNITS = 0x40000;
+inline constexpr Word WORD_MODULUS = 0x40000000;
+inline constexpr Word WORD_RING = 16384;
+inline constexpr Word MOST_WORD_BUCKETS = 4096;
 inline constexpr Word RING_REPLIED = 16;
 inline constexpr Word RING_ACCEPTED = 17;
 inline constexpr Word RING_COMPLETED = 18;
@@ -139,6 +153,6 @@ inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "d2bd822bc1b92950";
+inline constexpr char CONSTANTS_HASH[] = "0354e7ed1fb2f105";
 
 }  // namespace millrace

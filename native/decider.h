@@ -1,14 +1,17 @@
 // Decides one key: finds its way and decides on its cell.
 #pragma once
 
-#include "estimates.h"
 #include "table.h"
 
 namespace millrace {
 
-template <typename Sums>
+/** `Algorithm` has the classes `Cells` and `Estimates`, as in algorithm.h. */
+template <typename Algorithm>
 class Decider {
  public:
+  using Cells = typename Algorithm::Cells;
+  using Estimates = typename Algorithm::Estimates;
+
   Decider(const Decider&) = delete;
   Decider(Word* words, const Shape& shape)
       : words_(words),
@@ -17,9 +20,9 @@ class Decider {
         table_(words, shape, cells_),
         estimates_(words, shape, cells_) {}
 
-  Cells<Sums>& cells() { return cells_; }
-  Table<Sums>& table() { return table_; }
-  Estimates<Sums>& estimates() { return estimates_; }
+  Cells& cells() { return cells_; }
+  Table<Cells>& table() { return table_; }
+  Estimates& estimates() { return estimates_; }
 
   /**
    * Admits `cost` units (1 to `limit`) of the key, or returns FULL. Charges nothing and returns GONE if the
@@ -52,21 +55,9 @@ class Decider {
  private:
   Word* const words_;
   const Shape& shape_;
-  Cells<Sums> cells_;
-  Table<Sums> table_;
-  Estimates<Sums> estimates_;
+  Cells cells_;
+  Table<Cells> table_;
+  Estimates estimates_;
 };
-
-/**
- * Calls `body.template operator()<Sums>()` with the class that sums the buckets of this shape.
- *
- *     withSums(shape, [&]<typename Sums>() { return Decider<Sums>(words, shape)...; });
- */
-template <typename Body>
-auto withSums(const Shape& shape, Body body) {
-  if (shape.sums == SUMS_BLOCKS) return body.template operator()<Blocks>();
-  if (shape.sums == SUMS_FENWICK) return body.template operator()<Fenwick>();
-  return body.template operator()<Linear>();
-}
 
 }  // namespace millrace

@@ -27,7 +27,7 @@ class Estimates {
   Word remaining(size_t way, Word limit, const Reading& reading) {
     const size_t base = cells_.base(way);
     const Decided& decided = cells_.decided();
-    if ((decided.adm & COUNT) == BLOCKED && cells_.isBlocked(base, decided.adm, reading.nowMs)) return 0;
+    if (cells_.isBlocked(base, decided.adm, reading.nowMs)) return 0;
     uint64_t used = this->used(base, reading);
     if (!cells_.isStillUnchanged(way, decided.adm, decided.tick)) used = decided.adm & COUNT;
     return leftOf(limit, used);
@@ -40,11 +40,11 @@ class Estimates {
    */
   Figures figures(size_t way, bool isAdmitted, Word cost, Word limit, const Reading& reading) {
     const Decided decided = cells_.decided();
-    if (isAdmitted) return {remaining(way, limit, reading), 0, untilGone(decided.tick, reading)};
+    if (isAdmitted) return {remaining(way, limit, reading), 0, untilGone(decided, reading)};
     const Foresight seen = foresee(cells_.base(way), limit - cost, reading);
     if (cells_.isStillUnchanged(way, decided.adm, decided.tick))
       return {leftOf(limit, seen.used), seen.fitsMs < 1 ? 1 : seen.fitsMs, seen.emptyMs};
-    const double goneMs = untilGone(decided.tick, reading);
+    const double goneMs = untilGone(decided, reading);
     return {leftOf(limit, decided.adm & COUNT), goneMs < 1 ? 1 : goneMs, goneMs};
   }
 
@@ -78,10 +78,12 @@ class Estimates {
   }
 
   /**
-   * Whole milliseconds from the reading until a charge of this tick has left the window, by the strict edge.
+   * Whole milliseconds from the reading until a charge of the decision's tick has left the window, by the strict
+   * edge.
    * Keeps the last answer, because the charges of one tick all leave at once.
    */
-  double untilGone(Word tick, const Reading& reading) {
+  double untilGone(const Decided& decided, const Reading& reading) {
+    const Word tick = decided.tick;
     const double fromMs = reading.nowMs;
     const int64_t behind = shape_.distance(reading.tick, tick);
     const int64_t age = 2 * behind > shape_.modulus ? behind - shape_.modulus : behind;

@@ -11,7 +11,7 @@
 namespace millrace {
 
 /** Requires the strict edge. */
-template <typename Sums>
+template <typename Algorithm>
 class RequestServer {
  public:
   RequestServer(Word* words, const Shape& shape, Word* ring)
@@ -72,7 +72,7 @@ class RequestServer {
     const size_t base = decider_.cells().base(static_cast<size_t>(way));
     const size_t end = base + std::min<size_t>(shape_.wayWords, MOST_PREFETCHED);
     for (size_t at = base; at < end; at += LINE_WORDS) prefetch(words_ + at);
-    prefetch(words_ + base + BUCKETS + decider_.cells().ring().slot(reading.tick));
+    prefetch(words_ + base + decider_.cells().placeOf(reading));
   }
 
   /** Returns false if it neither replied nor charged. */
@@ -94,10 +94,10 @@ class RequestServer {
     write(ring_, slot + SLOT_OUTCOME, OUTCOME_CHARGED);
     write(ring_, slot + SLOT_WAY, static_cast<Word>(way));
     write(ring_, slot + SLOT_CHARGED_TICK, decided.tick);
-    write(ring_, slot + SLOT_REFUNDS, decided.stamp);
+    write(ring_, slot + SLOT_REFUNDS, decider_.cells().receipt());
     write(ring_, slot + SLOT_REMAINING, remaining);
     writeDouble(slot / 2 + SLOT_RETRY_AFTER_MS, 0);
-    writeDouble(slot / 2 + SLOT_RESET_MS, decider_.estimates().untilGone(decided.tick, reading));
+    writeDouble(slot / 2 + SLOT_RESET_MS, decider_.estimates().untilGone(decided, reading));
     write(ring_, RING_COMPLETED, i + 1);
     return true;
   }
@@ -110,7 +110,7 @@ class RequestServer {
   Word* const words_;
   const Shape& shape_;
   Word* const ring_;
-  Decider<Sums> decider_;
+  Decider<Algorithm> decider_;
   /** The name and the hint of each request of the group, by the cursor modulo GROUP. */
   std::array<Name, GROUP> names_{};
   std::array<int64_t, GROUP> ways_{};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "blocks.h"
+#include "cell_time.h"
 #include "fenwick.h"
 #include "linear.h"
 
@@ -34,7 +35,7 @@ class Ring {
         shape_(shape),
         laps_(shape.ring),
         sums_(words, shape, laps_),
-        aheadTicks_(aheadTicksFor(shape)) {}
+        time_(words, shape) {}
 
   uint32_t slot(Word tick) { return laps_.slot(tick); }
   /** The lap of the tick last given to `slot`. */
@@ -75,12 +76,12 @@ class Ring {
     for (Word tick = seen;;) {
       const int64_t behind = shape_.distance(reading.tick, tick);
       if (behind == 0) return {moved, false};
-      const Side side = sideOf(base, behind, reading);
+      const Side side = time_.sideOf(base, behind, reading);
       if (side == Side::STANDS_AHEAD) return {moved, false};
       if (side == Side::FAR_AHEAD) return {moved, true};
       const int64_t hop = behind <= reach ? behind : reach + all * ((behind - reach) / all);
       const Word next = hop == behind ? reading.tick : after(tick, hop);
-      raiseNewest(reading);
+      time_.raiseNewest(reading);
       const Word found = compareExchange(words_, base + TICK, tick, next);
       if (found != tick) {
         tick = found;
@@ -97,55 +98,19 @@ class Ring {
    * reading.
    */
   int64_t behind(size_t base, Word tick, const Reading& reading) {
-    const int64_t behind = shape_.distance(reading.tick, tick);
-    return sideOf(base, behind, reading) == Side::STANDS_AHEAD ? behind - shape_.modulus : behind;
+    return time_.behind(base, tick, reading);
   }
 
  private:
-  /** The position of a cell's tick relative to a reading. */
-  enum class Side { BEHIND, STANDS_AHEAD, FAR_AHEAD };
-
   Word after(Word tick, int64_t ticks) const {
     return static_cast<Word>((int64_t{tick} + ticks) % shape_.modulus);
-  }
-
-  static int64_t aheadTicksFor(const Shape& shape) {
-    const double ticks = std::max(std::ceil(MAX_AHEAD_MS / shape.granuleMs), MIN_AHEAD_TICKS);
-    return static_cast<int64_t>(std::min(ticks, MAX_AHEAD_TICKS));
-  }
-
-  Side sideOf(size_t base, int64_t behind, const Reading& reading) {
-    if (2 * behind <= shape_.modulus) return Side::BEHIND;
-    const int64_t ahead = shape_.modulus - behind;
-    // This load acquires. The thread that moved the tick raised NEWEST before, so NEWEST is read after the
-    // tick.
-    load(words_, base + TICK);
-    // The tick of a newer record is ahead of every reading by this one. Its name changed before its tick.
-    if ((load(words_, base + HI) & CELL_RECORD) != shape_.record) return Side::STANDS_AHEAD;
-    const Word word = load(words_, HEADER_NEWEST);
-    const double newest = (word + 2.0) * (1000.0 / PER_SECOND);
-    const double aheadMs = (reading.absoluteTick + static_cast<double>(ahead)) * shape_.granuleMs;
-    if (!(aheadMs - shape_.originMs < newest) && word != MOST_NEWEST) return Side::BEHIND;
-    return ahead <= aheadTicks_ ? Side::STANDS_AHEAD : Side::FAR_AHEAD;
-  }
-
-  void raiseNewest(const Reading& reading) {
-    const double since = std::floor((reading.nowMs - shape_.originMs) * PER_SECOND / 1000);
-    if (!(since > 0)) return;
-    const auto newest = static_cast<Word>(std::min(since, static_cast<double>(MOST_NEWEST)));
-    // Relaxed: NEWEST only rises, so a stale value is lower, and costs one compare-exchange.
-    for (Word seen = read(words_, HEADER_NEWEST); seen < newest;) {
-      const Word found = compareExchange(words_, HEADER_NEWEST, seen, newest);
-      if (found == seen) return;
-      seen = found;
-    }
   }
 
   Word* const words_;
   const Shape& shape_;
   Laps laps_;
   Sums sums_;
-  const int64_t aheadTicks_;
+  CellTime time_;
 };
 
 }  // namespace millrace

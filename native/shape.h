@@ -9,6 +9,13 @@
 
 namespace millrace {
 
+/** What a shape needs to know of a rule beside its window: as in src/memory/layout.ts. */
+struct CellRule {
+  Word counting;
+  uint32_t units;
+  double offsetMs;
+};
+
 struct Shape {
   double windowMs;
   /** The clock's reading at the arena's creation. UNTIL and NEWEST count from it. */
@@ -32,6 +39,12 @@ struct Shape {
   uint32_t mostBuckets;
   /** Ticks in shared memory count modulo this. It is at most 2^32, and a multiple of 256 rings. */
   int64_t modulus;
+  /** How a cell counts: COUNTING_BUCKETS, COUNTING_FIXED_WINDOW or COUNTING_TOKEN_BUCKET. */
+  Word counting;
+  /** The time units of a token bucket that is full. */
+  uint32_t units;
+  /** Added to each reading, in milliseconds. */
+  double offsetMs;
   uint32_t wayWords;
   uint64_t waysAt;
   uint64_t extraAt;
@@ -41,7 +54,8 @@ struct Shape {
 
   /** `cellBuckets`: the granules of the window for which the cells are made. 0: `buckets`. */
   Shape(double windowMs, uint32_t buckets, uint32_t sets, double originMs, bool isSmooth,
-        Word sums = SUMS_LINEAR, uint32_t cellBuckets = 0, Word record = 0, Word shift = 0)
+        Word sums = SUMS_LINEAR, uint32_t cellBuckets = 0, Word record = 0, Word shift = 0,
+        CellRule rule = {COUNTING_BUCKETS, 0, 0})
       : windowMs(windowMs),
         originMs(originMs),
         isSmooth(isSmooth),
@@ -49,35 +63,45 @@ struct Shape {
         sets(sets),
         record(record),
         shift(shift),
-        sums(sums) {
+        sums(sums),
+        counting(rule.counting),
+        units(rule.units),
+        offsetMs(rule.offsetMs) {
     if (cellBuckets == 0) cellBuckets = buckets;
+    const bool hasBuckets = counting == COUNTING_BUCKETS;
     const bool isLinear = sums == SUMS_LINEAR;
     const bool hasUpper = sums == SUMS_BLOCKS && cellBuckets > MOST_BLOCKS * BLOCK;
     const uint32_t span = hasUpper ? BLOCK * BLOCK : BLOCK;
-    ring = isLinear ? cellBuckets + 1 : ((cellBuckets + span) / span + 1) * span;
-    mostBuckets = isLinear ? cellBuckets : ring - span - 1;
+    ring = !hasBuckets ? WORD_RING : isLinear ? cellBuckets + 1 : ((cellBuckets + span) / span + 1) * span;
+    mostBuckets = !hasBuckets ? MOST_WORD_BUCKETS : isLinear ? cellBuckets : ring - span - 1;
     blocks = isLinear ? 0 : ring / BLOCK;
     upper = hasUpper ? ring / span : 0;
     const uint64_t ways = uint64_t{sets} * WAYS_PER_SET;
     const int64_t ringsTicks = int64_t{LAPS} * ring;
-    modulus = (int64_t{1} << 32) / ringsTicks * ringsTicks;
-    wayWords = BUCKETS + ring + blocks + upper;
+    modulus = hasBuckets ? (int64_t{1} << 32) / ringsTicks * ringsTicks : WORD_MODULUS;
+    wayWords = BUCKETS + (hasBuckets ? ring + blocks + upper : 0);
     waysAt = NAMES_AT + ways;
     extraAt = waysAt + ways * wayWords;
-    words = extraAt + ways * EXTRA_WORDS;
+    words = extraAt + (hasBuckets ? ways * EXTRA_WORDS : 0);
     granuleMs = windowMs / buckets;
     isWhole = granuleMs == std::floor(granuleMs);
   }
 
   /** `nowMs` in granules, with its fraction. */
-  double position(double nowMs) const { return isWhole ? nowMs / granuleMs : nowMs * buckets / windowMs; }
+  double position(double nowMs) const {
+    const double ms = nowMs + offsetMs;
+    return isWhole ? ms / granuleMs : ms * buckets / windowMs;
+  }
+
+  /** The reading at which a tick, not wrapped, begins. */
+  double startMs(double tick) const { return tick * granuleMs - offsetMs; }
 
   /**
    * The number of whole milliseconds after `nowMs` until the clock first reaches `position`. NaN if 16 steps
    * do not find it, because doubles are too coarse there.
    */
   double untilPosition(double nowMs, double position) const {
-    double ms = std::ceil(position * granuleMs - nowMs);
+    double ms = std::ceil(startMs(position) - nowMs);
     for (int step = 0; step < 16; step++) {
       if (this->position(nowMs + ms) < position) ms++;
       else if (this->position(nowMs + ms - 1) >= position) ms--;

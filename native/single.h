@@ -46,7 +46,7 @@ class Single {
   virtual void prefetch(Word lo, Word way, bool withFigures) = 0;
 };
 
-template <typename Sums>
+template <typename Algorithm>
 class SingleBy final : public Single {
  public:
   SingleBy(Word* words, const Shape& shape)
@@ -119,7 +119,7 @@ class SingleBy final : public Single {
    * far apart.
    */
   bool putFigures(Call call, size_t way, bool isAdmitted, Word cost, Word limit) {
-    if (!isAdmitted && (decider_.cells().decided().adm & COUNT) == BLOCKED) return false;
+    if (!isAdmitted && decider_.cells().isShut(decider_.cells().decided().adm)) return false;
     const Figures figures = decider_.estimates().figures(way, isAdmitted, cost, limit, reading_);
     call.put(CALL_REMAINING, figures.remaining);
     call.put(CALL_MS, figures.retryAfterMs);
@@ -140,7 +140,7 @@ class SingleBy final : public Single {
     if (way == NO_WAY) {
       if (!decider_.isAbsent(current)) return;  // TypeScript converts a cell of another record
     } else {
-      const Cells<Sums>& cells = decider_.cells();
+      const auto& cells = decider_.cells();
       const size_t base = cells.base(static_cast<size_t>(way));
       used = decider_.estimates().usedInLast(base, reading_, lastMs);
       // The name is read after the cell's tick, which a conversion changes after the name.
@@ -155,7 +155,7 @@ class SingleBy final : public Single {
    * cell still has the TICK and ADM of the refusal.
    */
   void retryAfter(Call call) {
-    Cells<Sums>& cells = decider_.cells();
+    auto& cells = decider_.cells();
     const Word cost = call.word(CALL_COST);
     const Word limit = call.word(CALL_LIMIT);
     const size_t way = call.word(CALL_WAY);
@@ -178,8 +178,7 @@ class SingleBy final : public Single {
 
   void prefetchCell(size_t way, bool withFigures) {
     const size_t head = decider_.cells().base(way);
-    millrace::prefetch(words_ + head);
-    millrace::prefetch(words_ + head + BUCKETS + decider_.cells().ring().slot(reading_.tick));
+    decider_.cells().prefetch(head, decider_.cells().placeOf(reading_));
     millrace::prefetch(words_ + NAMES_AT + way);
     if (!withFigures) return;
     const size_t end = head + std::min<size_t>(shape_.wayWords, MOST_PREFETCHED);
@@ -200,7 +199,7 @@ class SingleBy final : public Single {
     }
     if (!Reading::isSound(shape_, nowMs)) return false;
     reading_ = Reading(shape_, nowMs);
-    const double end = (reading_.absoluteTick + 1) * shape_.granuleMs;
+    const double end = shape_.startMs(reading_.absoluteTick + 1);
     const double to = end - std::abs(end) * TICK_END_MARGIN;
     tickFromMs_ = nowMs;
     tickToMs_ = std::floor(shape_.position(to)) == reading_.absoluteTick ? to : nowMs;
@@ -209,7 +208,7 @@ class SingleBy final : public Single {
 
   Word* const words_;
   const Shape shape_;
-  Decider<Sums> decider_;
+  Decider<Algorithm> decider_;
   const size_t ways_;
   Reading reading_;
   /**

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithm.h"
 #include "arguments.h"
 #include "single.h"
 
@@ -73,8 +74,8 @@ std::unique_ptr<Single> singleOf(const Napi::CallbackInfo& info, const Napi::Val
   const auto params =
       viewOf<double>(info, paramsOfArena, napi_float64_array, "params: expected a Float64Array");
   const Shape shape = shapeOf(info, paramsOf(info, params), words);
-  return withSums(shape, [&]<typename Sums>() -> std::unique_ptr<Single> {
-    return std::make_unique<SingleBy<Sums>>(words.data, shape);
+  return withAlgorithm(shape, [&]<typename Algorithm>() -> std::unique_ptr<Single> {
+    return std::make_unique<SingleBy<Algorithm>>(words.data, shape);
   });
 }
 

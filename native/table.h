@@ -7,14 +7,14 @@
 #include <emmintrin.h>
 #endif
 
-#include "cell.h"
+#include "keyed_cells.h"
 
 namespace millrace {
 
-template <typename Sums>
+template <typename Cells>
 class Table {
  public:
-  Table(Word* words, const Shape& shape, const Cells<Sums>& cells)
+  Table(Word* words, const Shape& shape, const Cells& cells)
       : words_(words), shape_(shape), cells_(cells) {}
 
   /** The first way of the key's first set. */
@@ -83,7 +83,7 @@ class Table {
 
   Word* const words_;
   const Shape& shape_;
-  const Cells<Sums>& cells_;
+  const Cells& cells_;
 };
 
 }  // namespace millrace

@@ -61,7 +61,7 @@ void answersRetryAfterOnlyWhileTheCellIsUnchanged() {
   const size_t way = arena.insert(KEY, START_MS);
   std::array<double, CALL_WORDS / 2> memory{};
   Call call(reinterpret_cast<Word*>(memory.data()));
-  SingleBy<Linear> single(arena.words.data(), arena.shape);
+  SingleBy<SlidingWindow<Linear>> single(arena.words.data(), arena.shape);
   const auto run = [&](Word what, Word cost) {
     call.put(CALL_OPERATION, what);
     call.put(CALL_LO, KEY.lo);
@@ -108,7 +108,7 @@ void sumsTheFiguresOfADecision() {
     const Figures admitted = estimates.figures(way, true, 2, 10, later);
     CHECK(admitted.remaining == (isInterrupted ? 4 : 8), "%u are left", admitted.remaining);
     CHECK(admitted.retryAfterMs == 0, "an admission waits for nothing");
-    CHECK(admitted.resetMs == estimates.untilGone(later.tick, later), "its own charge leaves last");
+    CHECK(admitted.resetMs == estimates.untilGone(cells.decided(), later), "its own charge leaves last");
   }
 }
 
@@ -128,7 +128,7 @@ void sumsTheFiguresOfARefusal() {
     const auto takeOut = [&] { CHECK(other.undo(cells.base(way), first.tick, 4, 0), "taken out"); };
     if (isInterrupted) cells.ring().sums().beforeSum = takeOut;
     const Figures refused = estimates.figures(way, false, 1, 5, second);
-    const double goneMs = estimates.untilGone(second.tick, second);
+    const double goneMs = estimates.untilGone({second.tick, 0, 0, 0}, second);
     CHECK(refused.remaining == 0, "%u are left", refused.remaining);
     const double expected = isInterrupted ? goneMs : goneMs - GRANULE_MS;
     CHECK(refused.retryAfterMs == expected, "%f ms, expected %f", refused.retryAfterMs, expected);

@@ -8,6 +8,7 @@
 #include "answers.h"
 #include "clock.h"
 #include "records.h"
+#include "word_cells.h"
 
 namespace {
 
@@ -114,11 +115,11 @@ void aBatchDecidesInOrderAndStopsAtANewKey() {
   batch.allowed = allowed.data();
   batch.at = at.data();
   batch.seen = seen.data();
-  const BatchResult none = BatchDecider<Sums>(arena.data(), arena.shape).run(batch, START_MS);
+  const BatchResult none = BatchDecider<SlidingWindow<Sums>>(arena.data(), arena.shape).run(batch, START_MS);
   CHECK(none.stopped == 0 && none.admitted == 0 && !none.isBadCost,
         "the arena has another limit: stopped at %zu", none.stopped);
   arena.data()[HEADER_CURRENT] = batch.limit;
-  const BatchResult tally = BatchDecider<Sums>(arena.data(), arena.shape).run(batch, START_MS);
+  const BatchResult tally = BatchDecider<SlidingWindow<Sums>>(arena.data(), arena.shape).run(batch, START_MS);
   CHECK(tally.stopped == 400, "stopped at %zu", tally.stopped);
   CHECK(tally.admitted == 200, "%u admitted", tally.admitted);
   for (size_t i = 0; i < 400; i++) {
@@ -302,8 +303,6 @@ void aShapeHasTheSizesOfTypeScript() {
   }
 }
 
-using Tests = std::vector<std::pair<std::string, std::function<void()>>>;
-
 template <typename Sums>
 void addTestsOfNodes(Tests& tests, const std::string& name) {
   const auto add = [&](const std::string& what, std::function<void()> run) {
@@ -386,6 +385,7 @@ int main() {
                      rejectsASumThatTheNextLapOvertakes);
   addTestsOfNodes<Blocks>(tests, "block sums");
   addTestsOfNodes<Fenwick>(tests, "a Fenwick tree");
+  addTestsOfWords(tests);
   int broken = 0;
   for (const auto& [name, run] : tests) {
     const int before = failed;

@@ -107,7 +107,7 @@ void checkThatAllLeave(Arena<Sums>& arena, Name name, size_t way, const std::str
   const size_t base = arena.shape.waysAt + way * arena.shape.wayWords;
   const Reading reading(arena.shape, START_MS);
 
-  SingleBy<Sums> single(arena.words.data(), arena.shape);
+  SingleBy<SlidingWindow<Sums>> single(arena.words.data(), arena.shape);
   OneCall call;
   for (const Word operation : {OPERATION_CHECK, OPERATION_CHECK_WITHIN, OPERATION_USAGE}) {
     for (const Word cost : {1u, LIMIT + 1}) {
@@ -117,18 +117,18 @@ void checkThatAllLeave(Arena<Sums>& arena, Name name, size_t way, const std::str
   }
   for (const double cost : {0.0, 1.0, LIMIT + 1.0}) {
     SmallBatch small(name, 3, cost);
-    const auto result = BatchDecider<Sums>(arena.words.data(), arena.shape).run(small.batch, START_MS);
+    const auto result = BatchDecider<SlidingWindow<Sums>>(arena.words.data(), arena.shape).run(small.batch, START_MS);
     CHECK(result.stopped == 0 && result.admitted == 0, "%s: cost %f", what.c_str(), cost);
   }
   std::vector<Word> ring = ringOf(name, 3);
-  const Word stopped = RequestServer<Sums>(arena.words.data(), arena.shape, ring.data()).run(0, 3, reading);
+  const Word stopped = RequestServer<SlidingWindow<Sums>>(arena.words.data(), arena.shape, ring.data()).run(0, 3, reading);
   CHECK(stopped == 0, "%s: %u requests served", what.c_str(), stopped);
 
   if (recordIn(before[HEADER_CURRENT]) == arena.shape.record) {
     const auto [adm, tick] = std::pair{before[base + ADM], before[base + TICK]};
     const Word retry = call.run(single, OPERATION_RETRY_AFTER, name, 1, way, adm, tick);
     CHECK(retry == STATUS_UNANSWERED, "%s: retry after", what.c_str());
-    Decider<Sums> decider(arena.words.data(), arena.shape);
+    Decider<SlidingWindow<Sums>> decider(arena.words.data(), arena.shape);
     auto hint = static_cast<int64_t>(way);
     CHECK(decider.decide(hint, name, 1, LIMIT, reading) == Result::GONE, "%s: decide", what.c_str());
     Cells<Sums>& cells = decider.cells();
@@ -199,7 +199,7 @@ void aBatchStopsAsSoonAsAnotherRecordHolds() {
     SmallBatch small(KEY, 6, 1);
     small.batch.limit = limit;
     small.batch.seen = arena.words.data() + HEADER_CURRENT - 2 - 2 * SEEN_WORDS;
-    const auto result = BatchDecider<Linear>(arena.words.data(), arena.shape).run(small.batch, START_MS);
+    const auto result = BatchDecider<SlidingWindow<Linear>>(arena.words.data(), arena.shape).run(small.batch, START_MS);
     CHECK(arena.words[HEADER_CURRENT] == present, "CURRENT has become %x", arena.words[HEADER_CURRENT]);
     CHECK(result.admitted == limit, "%u admitted", result.admitted);
     CHECK(result.stopped == (present == same ? 6 : 3), "stopped at %zu", result.stopped);
@@ -219,7 +219,7 @@ void theServerStopsAsSoonAsAnotherRecordHolds() {
     std::copy(arena.words.begin(), arena.words.end(), ring.begin() + arenaAt);
     Word* const words = ring.data() + arenaAt;
     const Reading reading(shape, START_MS);
-    const Word stopped = RequestServer<Linear>(words, shape, ring.data()).run(0, 5, reading);
+    const Word stopped = RequestServer<SlidingWindow<Linear>>(words, shape, ring.data()).run(0, 5, reading);
     CHECK(words[HEADER_CURRENT] == present, "CURRENT has become %x", words[HEADER_CURRENT]);
     CHECK(stopped == (present == currentOf(RECORD, LIMIT) ? 5 : 3), "stopped at %u", stopped);
   }
@@ -231,16 +231,16 @@ void aKeyIsAbsentOnlyWhileTheFirstRecordHolds() {
     Arena<Linear> arena(shapeBy<Linear>(record, 0));
     Word& current = arena.words[HEADER_CURRENT];
     current = currentOf(record, LIMIT);
-    Decider<Linear> decider(arena.words.data(), arena.shape);
+    Decider<SlidingWindow<Linear>> decider(arena.words.data(), arena.shape);
     const bool isFirst = record == 0;
     CHECK(decider.isAbsent(current) == isFirst, "record %u", record);
-    SingleBy<Linear> single(arena.words.data(), arena.shape);
+    SingleBy<SlidingWindow<Linear>> single(arena.words.data(), arena.shape);
     OneCall call;
     const Word status = call.run(single, OPERATION_USAGE, KEY, 1, 0);
     CHECK(status == (isFirst ? STATUS_DONE : STATUS_UNANSWERED), "usage by record %u: %u", record, status);
     CHECK(call.answer() == 0, "nothing is used");
     SmallBatch small(KEY, 2, 0);
-    const auto result = BatchDecider<Linear>(arena.words.data(), arena.shape).run(small.batch, START_MS);
+    const auto result = BatchDecider<SlidingWindow<Linear>>(arena.words.data(), arena.shape).run(small.batch, START_MS);
     CHECK(result.stopped == (isFirst ? 2 : 0), "cost 0 by record %u: %zu", record, result.stopped);
     const Word before = current;
     current = currentOf(record + 1, LIMIT);
@@ -267,7 +267,7 @@ void usageIsLeftIfTheCellIsConvertedMeanwhile() {
     arena.words[HEADER_CURRENT] = currentOf(RECORD, LIMIT);
     const size_t way = arena.insert(KEY, START_MS);
     const size_t base = arena.shape.waysAt + way * arena.shape.wayWords;
-    SingleBy<Watched<Linear>> single(arena.words.data(), arena.shape);
+    SingleBy<SlidingWindow<Watched<Linear>>> single(arena.words.data(), arena.shape);
     Watched<Linear>::beforeSum = [&] { arena.words[base + HI] = KEY.hi | low; };
     OneCall call;
     const Word status = call.run(single, OPERATION_USAGE, KEY, 1, way);

@@ -7,6 +7,7 @@
 
 #include "seeds.h"
 
+#include "../algorithm.h"
 #include "../batch.h"
 
 using namespace millrace;
@@ -82,8 +83,8 @@ struct Arena {
 constexpr Name KEY{0x1234, 0x5600};
 
 /** Decides as Decider does, on a way that is known. */
-template <typename Sums>
-Result decide(Cells<Sums>& cells, size_t way, Word cost, Word limit, const Reading& reading,
+template <typename Cells>
+Result decide(Cells& cells, size_t way, Word cost, Word limit, const Reading& reading,
               Name name = KEY) {
   const Result found = cells.attempt(way, name, cost, limit, reading);
   if (found != Result::UNDECIDED) return found;
@@ -91,8 +92,8 @@ Result decide(Cells<Sums>& cells, size_t way, Word cost, Word limit, const Readi
   return cells.decide(way, name, cost, limit, reading);
 }
 
-template <typename Sums>
-bool admits(Cells<Sums>& cells, size_t way, Word cost, Word limit, const Reading& reading, Name name = KEY) {
+template <typename Cells>
+bool admits(Cells& cells, size_t way, Word cost, Word limit, const Reading& reading, Name name = KEY) {
   const Result found = decide(cells, way, cost, limit, reading, name);
   CHECK(found == Result::ADMITTED || found == Result::FULL, "found %d", static_cast<int>(found));
   return found == Result::ADMITTED;

@@ -7,19 +7,22 @@ import { SlidingLog } from './sliding-log.js'
 import { SlidingWindow } from './sliding-window.js'
 import { TokenBucket } from './token-bucket.js'
 
+/** How cells count in the addon: `native/algorithm.h`. */
+export type NativeCounting = 'BUCKETS' | 'FIXED_WINDOW' | 'TOKEN_BUCKET'
+
 /** An algorithm by its name. */
 interface Kind {
-  /** Whether the addon has it, too. Otherwise TypeScript decides everything by it. */
-  readonly isNative: boolean
+  /** How its cells count in the addon. Undefined: the addon does not have it, and TypeScript decides. */
+  readonly native?: NativeCounting
   make(arena: Arena, ticks: Ticks): Algorithm
 }
 
 const SLIDING_WINDOW: Kind = {
-  isNative: true,
+  native: 'BUCKETS',
   make: ({ words, shape, edge, originMs }, ticks) => new SlidingWindow(words, shape, edge, originMs, ticks),
 }
 const TOKEN_BUCKET: Kind = {
-  isNative: false,
+  native: 'TOKEN_BUCKET',
   make: ({ words, shape, originMs }, ticks) => new TokenBucket(words, shape, originMs, ticks),
 }
 
@@ -28,11 +31,10 @@ const KINDS: Readonly<Record<AlgorithmName, Kind>> = {
   // The same with one bucket in the window, and the smooth edge: `checkRule` has set both.
   'sliding-counter': SLIDING_WINDOW,
   'sliding-log': {
-    isNative: false,
     make: ({ words, shape, originMs }, ticks) => new SlidingLog(words, shape, originMs, ticks),
   },
   'fixed-window': {
-    isNative: false,
+    native: 'FIXED_WINDOW',
     make: ({ words, shape, originMs }, ticks) => new FixedWindow(words, shape, originMs, ticks),
   },
   'token-bucket': TOKEN_BUCKET,
@@ -44,5 +46,5 @@ export function algorithmFor(arena: Arena, ticks: Ticks): Algorithm {
   return KINDS[arena.algorithm].make(arena, ticks)
 }
 
-/** Whether the addon can decide by the arena's algorithm. */
-export const isNative = ({ algorithm }: Arena): boolean => KINDS[algorithm].isNative
+/** How the cells of the arena's algorithm count in the addon. Undefined: only TypeScript can decide. */
+export const nativeCounting = ({ algorithm }: Arena): NativeCounting | undefined => KINDS[algorithm].native

@@ -35,7 +35,7 @@ import { METER, tickOf } from './meter.js'
 import { areFew } from './recent-refunds.js'
 import { type Refunded, WordCells, type WordCharge } from './word-cells.js'
 
-const M_BITS = 21
+export const M_BITS = 21
 /** What penalties may take, in buckets. */
 export const MOST_BUCKETS_TAKEN = 3
 

@@ -20,8 +20,8 @@ export const EXTRA_WORDS = 2
  * The ticks of a cell that has no buckets wrap here: a tick and one bit are a small integer of V8. A ring
  * that the cell does not have: no charge counts for as many ticks.
  */
-const WORD_MODULUS = 2 ** 30
-const WORD_RING = 2 ** 14
+export const WORD_MODULUS = 2 ** 30
+export const WORD_RING = 2 ** 14
 /** The most granules of a window that such a cell counts by. */
 export const MOST_WORD_BUCKETS = 2 ** 12
 

@@ -5,7 +5,7 @@ import { FiguresDemand } from '../core/figures-demand.js'
 import type { Reading } from '../core/reading.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
-import { BLOCKED, HEADER, NAMES_AT } from '../memory/layout.js'
+import { HEADER, NAMES_AT } from '../memory/layout.js'
 import { changeLimit, type PresentRule } from '../memory/limit.js'
 import { readStatistics } from '../memory/statistics.js'
 import type { Table } from '../memory/table.js'
@@ -217,17 +217,18 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   #nativeDecisionOf(single: NativeSingle, lo: number, hi: number, cost: number): InlineDecision {
     const { status, way, limit, nowMs, chargedTick, chargedStamp, lastAdm } = single
+    const { blockMask } = this.#algorithm
     const outcome = this.#finish(way, (status & STATUS.DONE) !== 0 ? ADMITTED : FULL, lo, hi, cost)
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
-    if (status >= STATUS.FIGURES || needsDetails(at, nowMs, lastAdm, BLOCKED))
+    if (status >= STATUS.FIGURES || needsDetails(at, nowMs, lastAdm, blockMask))
       this.#complete(made, single, at, nowMs)
     return made
   }
 
   #complete(made: InlineDecision, single: NativeSingle, at: number, nowMs: number): void {
-    keepDetails(made, at, nowMs, single.lastUntil, BLOCKED)
+    keepDetails(made, at, nowMs, single.lastUntil, this.#algorithm.blockMask)
     if (single.status >= STATUS.FIGURES) single.giveFigures(made)
   }
 

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { isNative } from '../algorithms/select.js'
+import { nativeCounting } from '../algorithms/select.js'
 import { MillraceError } from '../core/errors.js'
 import { ownFile } from '../core/own-file.js'
 import type { Arena } from '../memory/arena.js'
@@ -88,7 +88,7 @@ export function chooseAddon(environment: Environment = process.env): ChosenAddon
 export function addonForArena({ addon }: ChosenAddon, arena: Arena): Addon | undefined {
   const { shape, originMs } = arena
   const isExact = shape.windowMs <= Number.MAX_SAFE_INTEGER && Math.abs(originMs) <= Number.MAX_SAFE_INTEGER
-  return isExact && isNative(arena) ? addon : undefined
+  return isExact && nativeCounting(arena) !== undefined ? addon : undefined
 }
 
 /**

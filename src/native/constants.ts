@@ -5,11 +5,15 @@
  */
 import { createHash } from 'node:crypto'
 import { MAX_AHEAD_MS, MAX_AHEAD_TICKS, MIN_AHEAD_TICKS, MOST_NEWEST } from '../algorithms/cell-time.js'
+import * as meter from '../algorithms/meter.js'
 import { STEP_BITS } from '../algorithms/sliding-window.js'
+import { M_BITS, MOST_BUCKETS_TAKEN } from '../algorithms/token-bucket.js'
+import { MOST_WORD_BUCKETS, WORD_MODULUS, WORD_RING } from '../core/cell-size.js'
 import { Outcome } from '../core/decision.js'
 import { MAX_BUCKETS } from '../core/granularity.js'
 import { TICK_END_MARGIN } from '../core/reading.js'
 import { MOST_RULES } from '../core/rule.js'
+import { MOST_UNITS } from '../core/rule-algorithms.js'
 import { SIXTEENTHS } from '../core/ticks.js'
 import * as layout from '../memory/layout.js'
 import * as requestRing from '../memory/request-ring.js'
@@ -18,6 +22,7 @@ import { CHARGED, LATE, OVERFLOWN, SWEEP_LAPS } from '../range-sum/range-sum.js'
 import {
   CALL,
   CALL_WORDS,
+  COUNTING,
   KEYS_PER_READING,
   NO_WAY,
   OPERATION,
@@ -94,6 +99,15 @@ export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>>
     SEEN_WORDS,
     KEYS_PER_READING,
     MOST_RULES,
+    ...prefixed('COUNTING', COUNTING),
+    SHUT: meter.SHUT,
+    METER: meter.METER,
+    M_BITS,
+    MOST_BUCKETS_TAKEN,
+    MOST_UNITS,
+    WORD_MODULUS,
+    WORD_RING,
+    MOST_WORD_BUCKETS,
     RING_REPLIED: requestRing.REPLIED,
     RING_ACCEPTED: requestRing.ACCEPTED,
     RING_COMPLETED: requestRing.COMPLETED,

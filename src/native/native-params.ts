@@ -2,6 +2,7 @@
  * The numbers that TypeScript and the addon exchange in typed arrays. `constants.ts` hands their indices to
  * C++.
  */
+import { type NativeCounting, nativeCounting } from '../algorithms/select.js'
 import type { Arena } from '../memory/arena.js'
 import { SUMS } from '../memory/layout.js'
 
@@ -30,7 +31,18 @@ export const PARAM = {
   SHIFT: 13,
   /** The granules of the window for which the cells are made. */
   CELL_BUCKETS: 14,
+  /** What a cell counts by: an index of `COUNTING`. */
+  COUNTING: 15,
+  /** The time units of a full token bucket. */
+  UNITS: 16,
+  /** Added to each reading, in milliseconds. */
+  OFFSET_MS: 17,
 } as const
+/** How the cells of an algorithm count that the addon has. */
+export const COUNTING = { BUCKETS: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const satisfies Record<
+  NativeCounting,
+  number
+>
 export const PARAM_COUNT = Object.keys(PARAM).length
 
 /** The arguments of one call of the addon, indexed by `PARAM`. */
@@ -92,7 +104,9 @@ export const SEEN_WORDS = 4
 export const KEYS_PER_READING = 64
 
 /** Params that describe the arena by one of its records; the caller sets the rest for each call. */
-export function paramsFor({ shape, originMs, edge }: Arena): NativeParams {
+export function paramsFor(arena: Arena): NativeParams {
+  const { shape, originMs, edge } = arena
+  const counting = nativeCounting(arena) ?? 'BUCKETS'
   const params = new Float64Array(PARAM_COUNT)
   params[PARAM.WINDOW_MS] = shape.windowMs
   params[PARAM.ORIGIN_MS] = originMs
@@ -101,6 +115,9 @@ export function paramsFor({ shape, originMs, edge }: Arena): NativeParams {
   params[PARAM.RECORD] = shape.record
   params[PARAM.SHIFT] = shape.shift
   params[PARAM.CELL_BUCKETS] = shape.cellBuckets
+  params[PARAM.COUNTING] = COUNTING[counting]
+  params[PARAM.UNITS] = shape.units
+  params[PARAM.OFFSET_MS] = shape.offsetMs
   params[PARAM.IS_SMOOTH] = edge === 'smooth' ? 1 : 0
   params[PARAM.SUMS] = SUMS.indexOf(shape.sums)
   return params

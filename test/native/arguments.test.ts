@@ -9,12 +9,12 @@ import {
   LIVE,
   MOST_RECORDS,
   NAMES_AT,
+  type Shape,
   SUMS,
-  type Sums,
   shapeFor,
 } from '#millrace/memory/layout.js'
 import { addonFor } from '#millrace/native/addon.js'
-import { PARAM } from '#millrace/native/native-params.js'
+import { COUNTING, PARAM } from '#millrace/native/native-params.js'
 import { isLeftOut } from './sides.js'
 
 const test = isLeftOut() ? always.skip : always
@@ -38,7 +38,7 @@ function rightArguments() {
     allowed: new Uint8Array(2) as unknown,
     at: new Float64Array(2) as unknown,
     seen: new Int32Array(8) as unknown,
-    params: new Float64Array([60_000, 0, 60, 2, 0, 0, LIMIT, 0, 2, 1e6, 0, 0, 0, 0, 60]) as unknown,
+    params: new Float64Array([60_000, 0, 60, 2, 0, 0, LIMIT, 0, 2, 1e6, 0, 0, 0, 0, 60, 0, 0, 0]) as unknown,
     remaining: new Int32Array(2) as unknown,
   }
 }
@@ -138,6 +138,9 @@ test('a param out of range throws a RangeError', () => {
     [PARAM.NOW_MS, [Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300]],
     [PARAM.RECORD, [-1, 0.5, MOST_RECORDS, 2 ** 32, Number.NaN]],
     [PARAM.SHIFT, [-1, 0.5, 2 ** 32, Number.NaN]],
+    [PARAM.COUNTING, [-1, 0.5, 3, 2 ** 32, Number.NaN]],
+    [PARAM.UNITS, [-1, 0.5, 2 ** 18 + 1, Number.NaN]],
+    [PARAM.OFFSET_MS, [Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
     [PARAM.CELL_BUCKETS, [0, -1, 59, 59.5, 61, 2 ** 20, 2 ** 20 + 1, 2 ** 32, Number.NaN]],
   ]
   for (const [field, values] of wrong) {
@@ -160,12 +163,19 @@ test('a cost that is not an integer of 0 or more throws a RangeError', () => {
 
 for (const sums of SUMS) {
   test(`${sums}: on memory of random words it stops or decides, and writes to no memory beside the arena`, () => {
-    writesOnlyToTheArena(sums)
+    writesOnlyToTheArena(shapeFor(60_000, 60, 2, sums), COUNTING.BUCKETS)
+  })
+}
+for (const [algorithm, counting] of [
+  ['fixed-window', COUNTING.FIXED_WINDOW],
+  ['token-bucket', COUNTING.TOKEN_BUCKET],
+] as const) {
+  test(`${algorithm}: on memory of random words it stops or decides, and writes to no memory beside the arena`, () => {
+    writesOnlyToTheArena(shapeFor(60_000, 60, 2, 'linear', { algorithm, units: 60, offsetMs: 0 }), counting)
   })
 }
 
-function writesOnlyToTheArena(sums: Sums): void {
-  const { words, waysAt, wayWords } = shapeFor(60_000, 60, 2, sums)
+function writesOnlyToTheArena({ words, waysAt, wayWords, sums, units }: Shape, counting: number): void {
   const beside = 1_024
   let decided = 0
   for (let round = 0; round < 2_000; round++) {
@@ -174,7 +184,10 @@ function writesOnlyToTheArena(sums: Sums): void {
     crypto.getRandomValues(arena)
     arena[HEADER.CURRENT] = LIMIT
     const given = rightArguments()
-    ;(given.params as Float64Array)[PARAM.SUMS] = SUMS.indexOf(sums)
+    const params = given.params as Float64Array
+    params[PARAM.SUMS] = SUMS.indexOf(sums)
+    params[PARAM.COUNTING] = counting
+    params[PARAM.UNITS] = units
     const keys = [3, 20].map((way) => {
       arena[waysAt + way * wayWords + ADM]! |= LIVE
       arena[waysAt + way * wayWords + HI]! &= HASH // the first record

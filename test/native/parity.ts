@@ -4,9 +4,11 @@
  * compared, too.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Decision, KeyHandle, Limiter, LimiterOptions } from 'millrace'
+import type { Decision, KeyHandle, Limiter, LimiterOptions, RuleOptions } from 'millrace'
 import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
-import { COUNT, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
+import { checkRule } from '#millrace/core/rule.js'
+import { MOST_UNITS } from '#millrace/core/rule-algorithms.js'
+import { COUNT, type Shape, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/random.js'
 import { firstDifference, makePair, type Pair } from './pair.js'
 
@@ -20,8 +22,8 @@ export interface Findings {
   operations: number
   /** How many of them were decisions on one handle or string. */
   singly: number
-  /** The operations by range sum. */
-  by: Record<Sums, number>
+  /** The operations by how the cells count. */
+  by: Record<Counting, number>
   rounds: number
   /** How often the memory of the two arenas was compared. */
   compared: number
@@ -35,14 +37,19 @@ export interface Findings {
 
 const OPERATIONS_A_ROUND = 10_000
 const OPERATIONS_A_COMPARISON = 2_000
+/** The range sums of a sliding window, and the algorithms whose cells have no buckets. */
+type Counting = Sums | 'fixed-window' | 'token-bucket'
+const COUNTINGS = [...SUMS, 'fixed-window', 'token-bucket'] as const satisfies readonly Counting[]
 /** Granules in a window. Block sums have a second level above 4,096. */
 const BUCKETS: Readonly<Record<Sums, readonly number[]>> = {
   linear: [1, 2, 7, 10, 60, 255, 256],
   blocks: [257, 300, 3_600, 4_096, 4_097, 20_000],
   fenwick: [257, 300, 3_600, 4_097, 20_000],
 }
-/** Arenas with more granules have fewer cells, because all memory is compared. */
+/** Arenas with larger cells have fewer of them, because all memory is compared. */
 const MANY = 300
+/** The largest limit of a fixed window. */
+const MOST_FIXED = 2 ** 21 - 2
 const GRANULES_MS = [1, 4, 1000 / 3, 1000]
 const ON_FULL = ['evict', 'deny', 'allow'] as const
 
@@ -50,7 +57,7 @@ export function runParity({ operations, seed }: Run, tell: (done: number) => voi
   const found: Findings = {
     operations: 0,
     singly: 0,
-    by: { linear: 0, blocks: 0, fenwick: 0 },
+    by: { linear: 0, blocks: 0, fenwick: 0, 'fixed-window': 0, 'token-bucket': 0 },
     rounds: 0,
     compared: 0,
     admitted: 0,
@@ -62,7 +69,7 @@ export function runParity({ operations, seed }: Run, tell: (done: number) => voi
     const most = Math.min(OPERATIONS_A_ROUND, operations - found.operations)
     const round = new Round(seed + found.rounds, found)
     round.play(most)
-    found.by[round.sums] += most
+    found.by[round.counting] += most
     found.rounds++
     tell(found.operations)
   }
@@ -81,8 +88,12 @@ function placeOf(decision: Decision): unknown[] {
   return [limit, at, way, outcome, cost, ...(outcome === Outcome.CHARGED ? [tick, stamp] : [])]
 }
 
+function commonDivisor(a: number, b: number): number {
+  return b === 0 ? a : commonDivisor(b, a % b)
+}
+
 class Round {
-  readonly sums: Sums
+  readonly counting: Counting
   readonly #next: () => number
   readonly #found: Findings
   readonly #pair: Pair
@@ -92,35 +103,64 @@ class Round {
   readonly #granuleMs: number
   readonly #buckets: number
   readonly #described: string
+  readonly #shape: Shape
+  /** The limits of a token bucket with a burst are multiples of this. */
+  readonly #limitStep: number
   #limit: number
 
   constructor(seed: number, found: Findings) {
     this.#next = random(seed)
     this.#found = found
-    this.sums = this.#of(SUMS)
-    this.#buckets = this.#of(BUCKETS[this.sums])
-    this.#granuleMs = this.#of(GRANULES_MS)
-    this.#limit = this.#of([1, 5, 100, 4_194_302])
-    const windowMs = Math.max(1, this.#granuleMs * this.#buckets)
-    this.#granuleMs = windowMs / this.#buckets
-    const options: LimiterOptions = {
-      limit: this.#limit,
-      window: windowMs,
-      granularity: this.#granuleMs,
-      edge: this.#of(['strict', 'smooth']),
-      onFull: this.#of(ON_FULL),
-      maxKeys: this.#of(this.#buckets > MANY ? [8, 30] : [8, 60, 400]),
-      ...(this.sums !== 'linear' && { rangeSum: this.sums }),
-    }
+    this.counting = this.#of(COUNTINGS)
+    const rule = this.#ruleOf(this.counting)
+    this.#limit = rule.limit
+    const checked = checkRule(rule)
+    const { windowMs, buckets } = checked
+    this.#buckets = buckets
+    this.#shape = shapeFor(windowMs, buckets, 2, this.#sums, checked)
+    this.#limitStep = rule.burst === undefined ? 1 : rule.limit / commonDivisor(rule.limit, rule.burst)
+    this.#granuleMs = windowMs / buckets
+    const maxKeys = this.#of(this.#shape.wayWords > MANY ? [8, 30] : [8, 60, 400])
+    const options: LimiterOptions = { ...rule, onFull: this.#of(ON_FULL), maxKeys }
     this.#described = `seed ${seed}, ${JSON.stringify(options)}`
     const startMs = this.#of([0, 1_000_123, 1.7e12])
     this.#pair = makePair(options, startMs, [this.#below(2 ** 32) | 0, this.#below(2 ** 32) | 0])
     const stepMs = this.#of([0, 0, this.#granuleMs / 50, this.#granuleMs])
     for (const { clock } of this.#pair) clock.stepMs = stepMs
-    const keys = Math.ceil(options.maxKeys! * this.#of([0.5, 1, 2]))
+    const keys = Math.ceil(maxKeys * this.#of([0.5, 1, 2]))
     this.#keys = Array.from({ length: keys }, (_, i) => `key ${i}`)
     const handlesOf = (limiter: Limiter) => this.#keys.map((key) => limiter.handle(key))
     this.#handles = new Map(this.#pair.map(({ limiter }) => [limiter, handlesOf(limiter)]))
+  }
+
+  #ruleOf(counting: Counting): RuleOptions & { readonly limit: number; readonly burst?: number } {
+    const granuleMs = this.#of(GRANULES_MS)
+    const limit = this.#of([1, 5, 100, 4_194_302])
+    if (counting === 'fixed-window') {
+      const window = Math.max(1, granuleMs * this.#of([1, 10, 60]))
+      return {
+        algorithm: counting,
+        limit: Math.min(limit, MOST_FIXED),
+        window,
+        align: this.#of(['clock', 'first']),
+      }
+    }
+    if (counting === 'token-bucket') {
+      const window = Math.max(1, granuleMs * this.#of([1, 8, 60, 600]))
+      const burst = this.#of([limit, 2 * limit, 8])
+      return limit > MOST_UNITS || burst * window < limit
+        ? { algorithm: counting, limit: 5, window }
+        : { algorithm: counting, limit, window, burst }
+    }
+    const buckets = this.#of(BUCKETS[counting])
+    const window = Math.max(1, granuleMs * buckets)
+    return {
+      limit,
+      window,
+      granularity: window / buckets,
+      edge: this.#of(['strict', 'smooth']),
+      ...(counting !== 'linear' && { rangeSum: counting }),
+    }
   }
 
   play(operations: number): void {
@@ -162,7 +202,7 @@ class Round {
     ])
     const ms = this.#of([1, this.#granuleMs, 10 * this.#granuleMs, Number.POSITIVE_INFINITY])
     const lastMs = Math.max(1e-9, this.#granuleMs * this.#of([0.1, 1, this.#buckets / 2, this.#buckets]))
-    const limit = Math.min(4_194_302, Math.max(1, this.#limit + this.#below(5) - 2))
+    const limit = this.#limitNear(this.#limit + this.#below(5) - 2)
     if (what === 'update') this.#limit = limit
     this.#both(what, (limiter) => {
       if (what === 'check') return limiter.check(key, cost).toJSON()
@@ -186,10 +226,12 @@ class Round {
     const costs = Array.from({ length }, () => this.#cost())
     const asked = this.#below(10)
     const isWithin = this.#next() < 0.3
-    const limits = Array.from({ length: isWithin ? length : 0 }, () => 1 + this.#below(2 * this.#limit))
+    const limits = Array.from({ length: isWithin ? length : 0 }, () =>
+      this.#limitNear(1 + this.#below(2 * this.#limit)),
+    )
     this.#both('check', (limiter) =>
       keys.map((key, i) => {
-        const options = isWithin ? { limit: Math.min(4_194_302, limits[i]!) } : undefined
+        const options = isWithin ? { limit: limits[i]! } : undefined
         const decided = limiter.check(
           isByHandle ? this.#handles.get(limiter)![key]! : this.#keys[key]!,
           costs[i],
@@ -219,7 +261,7 @@ class Round {
    */
   #turn(): void {
     const window = this.#granuleMs * this.#buckets
-    const { modulus, ring } = shapeFor(window, this.#buckets, 2, this.sums)
+    const { modulus, ring } = this.#shape
     const lap = ring * this.#granuleMs
     const roundMs = modulus * this.#granuleMs // ticks wrap, and appear to be ahead
     const ms = this.#of([
@@ -263,6 +305,18 @@ class Round {
     if (pick < 0.6) return 1
     if (pick < 0.8) return 1 + this.#below(Math.min(limit, 10))
     return this.#of([0, limit, limit - 1, limit + 1, 2 ** 22, 2 ** 40, Math.ceil(limit / 3)])
+  }
+
+  #limitNear(limit: number): number {
+    const step = this.#limitStep
+    const most = this.counting === 'fixed-window' ? MOST_FIXED : 4_194_302
+    return Math.min(most, Math.max(step, Math.round(limit / step) * step))
+  }
+
+  /** How a sliding window is summed. */
+  get #sums(): Sums {
+    const { counting } = this
+    return counting === 'fixed-window' || counting === 'token-bucket' ? 'linear' : counting
   }
 
   #of<T>(values: readonly T[]): T {

@@ -1,0 +1,66 @@
+// Compares the tick of a cell with a reading of the clock. The counterpart of src/algorithms/cell-time.ts, which
+// explains it.
+#pragma once
+
+#include <algorithm>
+
+#include "shape.h"
+
+namespace millrace {
+
+/** The position of a cell's tick relative to a reading. */
+enum class Side { BEHIND, STANDS_AHEAD, FAR_AHEAD };
+
+class CellTime {
+ public:
+  CellTime(Word* words, const Shape& shape)
+      : words_(words), shape_(shape), aheadTicks_(aheadTicksFor(shape)) {}
+
+  /**
+   * How many ticks the reading is after the cell's `tick`. Negative if the cell's tick stands ahead of the
+   * reading.
+   */
+  int64_t behind(size_t base, Word tick, const Reading& reading) const {
+    const int64_t behind = shape_.distance(reading.tick, tick);
+    return sideOf(base, behind, reading) == Side::STANDS_AHEAD ? behind - shape_.modulus : behind;
+  }
+
+  Side sideOf(size_t base, int64_t behind, const Reading& reading) const {
+    if (2 * behind <= shape_.modulus) return Side::BEHIND;
+    const int64_t ahead = shape_.modulus - behind;
+    // This load acquires. The thread that moved the tick raised NEWEST before, so NEWEST is read after the
+    // tick.
+    load(words_, base + TICK);
+    // The tick of a newer record is ahead of every reading by this one. Its name changed before its tick.
+    if ((load(words_, base + HI) & CELL_RECORD) != shape_.record) return Side::STANDS_AHEAD;
+    const Word word = load(words_, HEADER_NEWEST);
+    const double newest = (word + 2.0) * (1000.0 / PER_SECOND);
+    const double aheadMs = shape_.startMs(reading.absoluteTick + static_cast<double>(ahead));
+    if (!(aheadMs - shape_.originMs < newest) && word != MOST_NEWEST) return Side::BEHIND;
+    return ahead <= aheadTicks_ ? Side::STANDS_AHEAD : Side::FAR_AHEAD;
+  }
+
+  void raiseNewest(const Reading& reading) const {
+    const double since = std::floor((reading.nowMs - shape_.originMs) * PER_SECOND / 1000);
+    if (!(since > 0)) return;
+    const auto newest = static_cast<Word>(std::min(since, static_cast<double>(MOST_NEWEST)));
+    // Relaxed: NEWEST only rises, so a stale value is lower, and costs one compare-exchange.
+    for (Word seen = read(words_, HEADER_NEWEST); seen < newest;) {
+      const Word found = compareExchange(words_, HEADER_NEWEST, seen, newest);
+      if (found == seen) return;
+      seen = found;
+    }
+  }
+
+ private:
+  static int64_t aheadTicksFor(const Shape& shape) {
+    const double ticks = std::max(std::ceil(MAX_AHEAD_MS / shape.granuleMs), MIN_AHEAD_TICKS);
+    return static_cast<int64_t>(std::min(ticks, MAX_AHEAD_TICKS));
+  }
+
+  Word* const words_;
+  const Shape& shape_;
+  const int64_t aheadTicks_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,109 @@
+// The generic cell rate algorithm. The counterpart of src/algorithms/token-bucket.ts, which explains it. Each
+// number here is a whole number that 64 bits hold, or computed from doubles by the steps of TypeScript.
+#pragma once
+
+#include "word_cells.h"
+
+namespace millrace {
+
+class TokenBucket {
+ public:
+  /** The tick of a cell moves on to that of the reading. */
+  static constexpr bool MOVES = true;
+
+  explicit TokenBucket(const Shape& shape)
+      : shape_(shape),
+        g_(shape.units / shape.buckets),
+        b_(shape.units),
+        latest_(g_ - 1 + MOST_BUCKETS_TAKEN * b_),
+        perMs_(static_cast<double>(g_) / shape.granuleMs) {}
+
+  bool isPresent(Word w, const Reading& reading) const { return w == settled(reading.tick); }
+  bool isOver(int64_t behind) const { return behind * g_ >= latest_; }
+  /** Whether the TAT is from before the cell's tick. */
+  bool isBehind(Word v, Word w) const { return tat(v, w) < 0; }
+  Word emptyAt(Word tick) const { return tick * static_cast<Word>(g_) & METER; }
+
+  /** @see FixedWindow.charged */
+  Word charged(Word v, Word w, Word cost, Word limit, const Reading& reading) const {
+    const int64_t tat = this->tat(v, w);
+    const int64_t now = this->now(w, reading);
+    const int64_t next = (tat > now ? tat : now) + timeOf(cost, limit);
+    return next - now > b_ ? v : moved(v, w, tat, next);
+  }
+
+  Word unitsAt(Word v, Word w, const Reading& reading, Word limit) const {
+    const int64_t time = tat(v, w) - now(w, reading);
+    return time > 0 ? static_cast<Word>((time * limit + b_ - 1) / b_) : 0;
+  }
+
+  /** @see FixedWindow.untilRoom */
+  double untilRoom(Word v, Word w, Word cost, Word limit, const Reading& reading) const {
+    return untilTime(tat(v, w) + timeOf(cost, limit) - b_, w, reading);
+  }
+
+  double untilOver(Word v, Word w, const Reading& reading) const {
+    return untilTime(tat(v, w), w, reading);
+  }
+
+ private:
+  /** The time of a cost by a limit, in units, rounded up. */
+  int64_t timeOf(Word cost, Word limit) const { return (cost * b_ + limit - 1) / limit; }
+
+  /** The start of a tick modulo M. All other times are in units after the start of the cell's tick. */
+  int64_t start(Word w) const { return emptyAt(tickOf(w)); }
+
+  int64_t tat(Word v, Word w) const {
+    return latest_ - ((static_cast<Word>(latest_ + start(w)) - v) & METER);
+  }
+
+  /** `v` with its TAT moved from `from` to `to`. */
+  Word moved(Word v, Word w, int64_t from, int64_t to) const {
+    const int64_t start = this->start(w);
+    const auto laps = static_cast<Word>(((start + to) >> M_BITS) - ((start + from) >> M_BITS));
+    return ((v & ~METER) + laps * ONE_EPOCH) | (static_cast<Word>(start + to) & METER);
+  }
+
+  /** The time of the reading, or of the start of the cell's tick if that is later. */
+  int64_t now(Word w, const Reading& reading) const {
+    const int64_t since = ticksSince(shape_, w, reading);
+    return since < 0 ? 0 : since * g_ + inTick(reading.nowMs - shape_.startMs(reading.absoluteTick));
+  }
+
+  /** The units after the start of a tick. `ms` is less than a granule. */
+  int64_t inTick(double ms) const {
+    const auto units = static_cast<int32_t>(ms * perMs_);
+    return units < 0 ? 0 : units < g_ ? units : g_ - 1;
+  }
+
+  /** Whole milliseconds from the reading until a time. NaN if 16 steps do not find it: see `untilPosition`. */
+  double untilTime(int64_t time, Word w, const Reading& reading) const {
+    if (time <= now(w, reading)) return 0;
+    const auto ticksOn = static_cast<double>(time / g_);
+    const double tick = reading.absoluteTick - static_cast<double>(ticksSince(shape_, w, reading)) + ticksOn;
+    const int64_t units = time % g_;
+    const double startMs = shape_.startMs(tick);
+    const auto isReached = [&](double ms) {
+      const double own = std::floor(shape_.position(reading.nowMs + ms));
+      return own > tick || (own == tick && inTick(reading.nowMs + ms - startMs) >= units);
+    };
+    double ms = std::ceil(startMs + static_cast<double>(units) * shape_.granuleMs / static_cast<double>(g_) -
+                          reading.nowMs);
+    for (int step = 0; step < 16; step++) {
+      if (!isReached(ms)) ms++;
+      else if (isReached(ms - 1)) ms--;
+      else return ms < 0 ? 0 : ms;
+    }
+    return std::nan("");
+  }
+
+  const Shape& shape_;
+  /** Units of a tick, of a full bucket, and the latest TAT after the start of the cell's tick. */
+  const int64_t g_;
+  const int64_t b_;
+  const int64_t latest_;
+  /** Units of a millisecond. */
+  const double perMs_;
+};
+
+}  // namespace millrace
