@@ -3,6 +3,7 @@
 
 #include "estimates.h"
 #include "fixed_window.h"
+#include "log_estimates.h"
 #include "token_bucket.h"
 #include "word_estimates.h"
 
@@ -13,6 +14,12 @@ template <typename Sums>
 struct SlidingWindow {
   using Cells = millrace::Cells<Sums>;
   using Estimates = millrace::Estimates<Sums>;
+};
+
+/** A log of the last units. */
+struct SlidingLog {
+  using Cells = LogCells;
+  using Estimates = LogEstimates;
 };
 
 /** All counts are in the admission word, as `Meter` reads it: FixedWindow or TokenBucket. */
@@ -31,6 +38,7 @@ template <typename Body>
 auto withAlgorithm(const Shape& shape, Body body) {
   if (shape.counting == COUNTING_FIXED_WINDOW) return body.template operator()<InOneWord<FixedWindow>>();
   if (shape.counting == COUNTING_TOKEN_BUCKET) return body.template operator()<InOneWord<TokenBucket>>();
+  if (shape.counting == COUNTING_LOG) return body.template operator()<SlidingLog>();
   if (shape.sums == SUMS_BLOCKS) return body.template operator()<SlidingWindow<Blocks>>();
   if (shape.sums == SUMS_FENWICK) return body.template operator()<SlidingWindow<Fenwick>>();
   return body.template operator()<SlidingWindow<Linear>>();

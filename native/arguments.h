@@ -68,18 +68,22 @@ inline Shape shapeOf(const Napi::CallbackInfo& info, const NativeParams& params,
   const double originMs = params[PARAM_ORIGIN_MS];
   if (!(windowMs >= 1 && windowMs <= MAX_SAFE_INTEGER)) throwRangeError(info, "params: windowMs");
   if (!(std::abs(originMs) <= MAX_SAFE_INTEGER)) throwRangeError(info, "params: originMs");
-  const auto buckets = wholeFrom(info, params[PARAM_BUCKETS], 1, MAX_BUCKETS, "params: buckets");
-  const auto sets = wholeFrom(info, params[PARAM_SETS], MIN_SETS, MOST_SETS, "params: sets");
-  const auto sums = wholeFrom(info, params[PARAM_SUMS], SUMS_LINEAR, SUMS_FENWICK, "params: sums");
-  const auto cellBuckets = wholeFrom(info, params[PARAM_CELL_BUCKETS], 1, MAX_BUCKETS, "params: cellBuckets");
-  const auto record = wholeFrom(info, params[PARAM_RECORD], 0, MOST_RECORDS - 1, "params: record");
-  const auto shift = wholeFrom(info, params[PARAM_SHIFT], 0, 4294967295.0, "params: shift");
   const double offsetMs = params[PARAM_OFFSET_MS];
   if (!(std::abs(offsetMs) <= MAX_SAFE_INTEGER)) throwRangeError(info, "params: offsetMs");
   const auto counting = static_cast<Word>(wholeFrom(info, params[PARAM_COUNTING], COUNTING_BUCKETS,
-                                                    COUNTING_TOKEN_BUCKET, "params: counting"));
+                                                    COUNTING_LOG, "params: counting"));
+  const double mostBuckets = counting == COUNTING_LOG ? MOST_LOG_TICKS : MAX_BUCKETS;
+  const auto buckets = wholeFrom(info, params[PARAM_BUCKETS], 1, mostBuckets, "params: buckets");
+  const auto sets = wholeFrom(info, params[PARAM_SETS], MIN_SETS, MOST_SETS, "params: sets");
+  const auto sums = wholeFrom(info, params[PARAM_SUMS], SUMS_LINEAR, SUMS_FENWICK, "params: sums");
+  const auto cellBuckets = wholeFrom(info, params[PARAM_CELL_BUCKETS], 1, mostBuckets, "params: cellBuckets");
+  const auto record = wholeFrom(info, params[PARAM_RECORD], 0, MOST_RECORDS - 1, "params: record");
+  const auto shift = wholeFrom(info, params[PARAM_SHIFT], 0, 4294967295.0, "params: shift");
   const auto units = wholeFrom(info, params[PARAM_UNITS], 0, MOST_UNITS, "params: units");
-  if (counting == COUNTING_TOKEN_BUCKET && (units == 0 || units % buckets != 0)) {
+  const bool isBucket = counting == COUNTING_TOKEN_BUCKET;
+  const bool isLog = counting == COUNTING_LOG;
+  if ((isBucket || isLog) && units == 0) throwRangeError(info, "params: units");
+  if ((isBucket && units % buckets != 0) || (isLog && units > MOST_IN_LOG)) {
     throwRangeError(info, "params: units");
   }
   const Shape shape(windowMs, static_cast<uint32_t>(buckets), static_cast<uint32_t>(sets), originMs,

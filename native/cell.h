@@ -2,20 +2,29 @@
 // why its steps have this order. Both run on the same words at the same time. Change both files together.
 #pragma once
 
-#include "keyed_cells.h"
 #include "ring.h"
+#include "summed_cells.h"
 
 namespace millrace {
 
 template <typename Sums>
-class Cells : public KeyedCells {
+class Cells : public SummedCells<Cells<Sums>> {
+  using Base = SummedCells<Cells<Sums>>;
+  using Base::bumpEpoch;
+  using Base::commit;
+  using Base::full;
+  using Base::isCurrent;
+  using Base::isKnownFull;
+  using Base::shape_;
+  using Base::words_;
+  friend Base;
+
  public:
-  Cells(Word* words, const Shape& shape) : KeyedCells(words, shape), ring_(words, shape) {}
+  using Base::base;
+
+  Cells(Word* words, const Shape& shape) : Base(words, shape), ring_(words, shape) {}
 
   Ring<Sums>& ring() { return ring_; }
-
-  /** What giving back the last admission needs to know: a receipt (src/algorithms/algorithm.ts). */
-  Word receipt() const { return decided_.stamp; }
 
   /** The offset from a cell's base of what a decision on this reading reads beside the head. */
   size_t placeOf(const Reading& reading) { return BUCKETS + ring_.slot(reading.tick); }
@@ -30,24 +39,6 @@ class Cells : public KeyedCells {
   void prefetchAll(size_t base, size_t place) {
     prefetch(base, place);
     ring_.sums().prefetch(base, static_cast<uint32_t>(place - BUCKETS));
-  }
-
-  /** Whether an admission word says blocked. */
-  static bool isShut(Word v) { return (v & COUNT) == BLOCKED; }
-
-  /** Whether the admission word `v` says blocked and the block has not ended. */
-  bool isBlocked(size_t base, Word v, double nowMs) {
-    return isShut(v) && isBefore(nowMs, untilOf(base));
-  }
-
-  /** Moves a cell's tick forward to the reading's. Returns false if that needs a newer reading. */
-  bool enter(size_t base, const Reading& reading) {
-    const Word tick = read(words_, base + TICK);  // relaxed: a stale tick makes the compare-exchange fail
-    if (tick == reading.tick) return true;
-    const auto [moved, isFarAhead] = ring_.advance(base, tick, reading);
-    const bool passed = moved >= int64_t{1} << STEP_BITS;
-    if (passed || (moved > 0 && tick >> STEP_BITS != reading.tick >> STEP_BITS)) bumpEpoch(base);
-    return !isFarAhead;
   }
 
   /** Tries the usual case of `decide` once. `cost` is 1 to `limit`. */
@@ -70,27 +61,6 @@ class Cells : public KeyedCells {
   }
 
   /**
-   * Admits `cost` units (1 to `limit`). Returns FULL if they do not fit, or GONE if the way is not the key's.
-   */
-  Result decide(size_t way, Name name, Word cost, Word limit, const Reading& reading) {
-    const size_t base = this->base(way);
-    for (;;) {
-      const Word v = load(words_, base + ADM);
-      if (!isOf(v, way, name)) return Result::GONE;
-      const Word e = read(words_, base + TICK);
-      if ((v & COUNT) + cost > limit) {
-        if (isKnownFull(base, v, e, reading)) return full(v, e);
-        resum(base, v, e, reading);
-        continue;  // v has changed, by this sum or by another thread's
-      }
-      const Word charged = charge(base, e, cost);
-      if (charged == LATE) continue;
-      if (charged == OVERFLOWN) return full(v, e);
-      if (commit(way, name, cost, limit, e, v, stamp_)) return Result::ADMITTED;
-    }
-  }
-
-  /**
    * Takes a charge out of its bucket. Returns false if a refund by key may have taken it, by the stamp.
    */
   bool undo(size_t base, Word e, Word cost, Word stamp) {
@@ -107,8 +77,34 @@ class Cells : public KeyedCells {
   }
 
  private:
+  static constexpr int NOTE_STEP_BITS = STEP_BITS;
+
+  Move move(size_t base, Word tick, const Reading& reading) { return ring_.advance(base, tick, reading); }
+
+  Word stamp() const { return stamp_; }
+
+  Sum sum(size_t base, Word e, const Reading& reading) {
+    const uint32_t sixteenth = sixteenthOf(e, reading);
+    const Word units = ring_.sum(base, e, sixteenth);
+    const bool isVoid = Sums::HAS_NODES && read(words_, base + TICK) != e;  // see fenwick.ts
+    return {units, timeOf(e, sixteenth), isVoid};
+  }
+
+  /** The sum was made in tick e, and for the smooth edge in the same sixteenth. */
+  bool holds(Word note, Word e, const Reading& reading) const {
+    return (note & TIME) == timeOf(e, sixteenthOf(e, reading));
+  }
+
+  Word timeOf(Word e, uint32_t sixteenth) const {
+    return (shape_.isSmooth ? (e * SIXTEENTHS) | sixteenth : e) & TIME;
+  }
+
+  uint32_t sixteenthOf(Word e, const Reading& reading) const {
+    return shape_.isSmooth && e == reading.tick ? reading.sixteenth : 0;
+  }
+
   /** Charges tick e and sets `stamp_`. Returns the new value of the bucket, LATE or OVERFLOWN. */
-  Word charge(size_t base, Word e, Word cost) {
+  Word charge(size_t base, Word e, Word cost, const Reading&) {
     if (!Sums::HAS_NODES) return chargeBucket(base, e, cost);
     const uint32_t slot = ring_.slot(e);
     const Word lap = ring_.lap();
@@ -138,22 +134,6 @@ class Cells : public KeyedCells {
       }
       if (compareExchange(words_, at, b, charged) == b) return charged;
     }
-  }
-
-  /** Adds a charge of tick e to the admission word. Returns false if it had to take the charge out again. */
-  bool commit(size_t way, Name name, Word cost, Word limit, Word e, Word v, Word stamp) {
-    const size_t base = this->base(way);
-    decided_ = {e, stamp, v + cost, 0};
-    Word x = compareExchange(words_, base + ADM, v, v + cost);
-    if (x == v) return true;
-    while (isOf(x, way, name) && read(words_, base + TICK) == e && (x & COUNT) + cost <= limit) {
-      decided_.adm = x + ONE_EPOCH + cost;
-      const Word found = compareExchange(words_, base + ADM, x, decided_.adm);
-      if (found == x) return true;
-      x = found;
-    }
-    undo(base, e, cost, stamp);
-    return false;
   }
 
   /** Returns false if the bucket is of another lap, or if its mark is not the stamp's. */
@@ -202,47 +182,6 @@ class Cells : public KeyedCells {
   /** The index of a way's extra words, GENERATION and GIVING. */
   size_t extra(size_t base) const {
     return shape_.extraAt + (base - shape_.waysAt) / shape_.wayWords * EXTRA_WORDS;
-  }
-
-  /**
-   * Called after a count has left a bucket, because sums made before are too high. The new epoch makes the
-   * sums in progress fail. Then the note ends.
-   */
-  void bumpEpoch(size_t base) {
-    for (;;) {
-      const Word v = load(words_, base + ADM);
-      if ((v & STATE) != LIVE) return;
-      if (compareExchange(words_, base + ADM, v, v + ONE_EPOCH) == v) break;
-    }
-    write(words_, base + AS_OF, NO_NOTE);
-  }
-
-  /**
-   * Whether `v`, which has no room, is up to date: the key is blocked, or its buckets were summed in this
-   * very tick.
-   */
-  bool isKnownFull(size_t base, Word v, Word e, const Reading& reading) {
-    // Relaxed: a stale note is of another epoch or time, and costs one sum.
-    if (read(words_, base + AS_OF) == noteOf(v, e, sixteenthOf(e, reading))) return true;
-    return isBlocked(base, v, reading.nowMs);
-  }
-
-  /** Replaces the total of `v` by the sum as of tick e, with a new epoch, and writes the note. */
-  void resum(size_t base, Word v, Word e, const Reading& reading) {
-    const uint32_t sixteenth = sixteenthOf(e, reading);
-    const Word sum = ring_.sum(base, e, sixteenth);
-    if (Sums::HAS_NODES && read(words_, base + TICK) != e) return;  // see fenwick.ts
-    const Word next = ((v & ~COUNT) + ONE_EPOCH) | sum;
-    if (compareExchange(words_, base + ADM, v, next) != v) return;
-    write(words_, base + AS_OF, noteOf(next, e, sixteenth));
-  }
-
-  Word noteOf(Word v, Word e, uint32_t sixteenth) const {
-    return (v & EPOCH) | NOTED | ((shape_.isSmooth ? (e * SIXTEENTHS) | sixteenth : e) & TIME);
-  }
-
-  uint32_t sixteenthOf(Word e, const Reading& reading) const {
-    return shape_.isSmooth && e == reading.tick ? reading.sixteenth : 0;
   }
 
   Ring<Sums> ring_;

@@ -11,6 +11,15 @@ namespace millrace {
 /** The position of a cell's tick relative to a reading. */
 enum class Side { BEHIND, STANDS_AHEAD, FAR_AHEAD };
 
+/** How far `advance` moved a cell's tick. */
+struct Move {
+  int64_t ticks;
+  /**
+   * The tick is too far ahead of the reading to be plausible. The caller continues only with a newer reading.
+   */
+  bool isFarAhead;
+};
+
 class CellTime {
  public:
   CellTime(Word* words, const Shape& shape)
@@ -23,6 +32,38 @@ class CellTime {
   int64_t behind(size_t base, Word tick, const Reading& reading) const {
     const int64_t behind = shape_.distance(reading.tick, tick);
     return sideOf(base, behind, reading) == Side::STANDS_AHEAD ? behind - shape_.modulus : behind;
+  }
+
+  /**
+   * Moves a cell's tick forward to the reading's. `seen` is the tick as last read. `hops` says by how many ticks
+   * at once (`hop(behind)`), and what happens to the old counts after that (`sweep(base, from, hop, to)`).
+   */
+  template <typename Hops>
+  Move advance(size_t base, Word seen, const Reading& reading, Hops& hops) const {
+    int64_t moved = 0;
+    for (Word tick = seen;;) {
+      const int64_t behind = shape_.distance(reading.tick, tick);
+      if (behind == 0) return {moved, false};
+      const Side side = sideOf(base, behind, reading);
+      if (side == Side::STANDS_AHEAD) return {moved, false};
+      if (side == Side::FAR_AHEAD) return {moved, true};
+      const int64_t hop = hops.hop(behind);
+      const Word next = hop == behind ? reading.tick : after(tick, hop);
+      raiseNewest(reading);
+      const Word found = compareExchange(words_, base + TICK, tick, next);
+      if (found != tick) {
+        tick = found;
+        continue;
+      }
+      hops.sweep(base, tick, hop, next);
+      moved += hop;
+      tick = next;
+    }
+  }
+
+  /** The tick that is `ticks` after `tick`. */
+  Word after(Word tick, int64_t ticks) const {
+    return static_cast<Word>((int64_t{tick} + ticks) % shape_.modulus);
   }
 
   Side sideOf(size_t base, int64_t behind, const Reading& reading) const {

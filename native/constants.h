@@ -115,14 +115,26 @@ inline constexpr Word MOST_RULES = 16;
 inline constexpr Word COUNTING_BUCKETS = 0;
 inline constexpr Word COUNTING_FIXED_WINDOW = 1;
 inline constexpr Word COUNTING_TOKEN_BUCKET = 2;
+inline constexpr Word COUNTING_LOG = 3;
 inline constexpr Word SHUT = 0x200000;
 inline constexpr Word METER = 0x1fffff;
 inline constexpr Word M_BITS = 21;
 inline constexpr Word MOST_BUCKETS_TAKEN = 3;
 inline constexpr Word MOST_UNITS = 0x40000;
 inline constexpr Word WORD_MODULUS = 0x40000000;
-inline constexpr Word WORD_RING = 16384;
 inline constexpr Word MOST_WORD_BUCKETS = 4096;
+inline constexpr Word MOST_LOG_TICKS = 0x7c00000;
+inline constexpr Word MOST_IN_LOG = 4096;
+inline constexpr Word WORDS_BEFORE_ENTRIES = 3;
+inline constexpr Word LOG_STEP_BITS = 22;
+inline constexpr Word RECEIPT_PLACE_SHIFT = 1;
+inline constexpr Word RECEIPT_REFUNDS_SHIFT = 13;
+inline constexpr Word ENTRY_VERSIONS = 7;
+inline constexpr Word ENTRY_COUNTS = 8;
+inline constexpr Word ENTRY_TICK_SHIFT = 4;
+inline constexpr Word ENTRY_TICKS = 0x10000000;
+inline constexpr Word MOST_AHEAD = 0x400000;
+inline constexpr Word SWEEP_TICKS = 0x2000000;
 inline constexpr Word RING_REPLIED = 16;
 inline constexpr Word RING_ACCEPTED = 17;
 inline constexpr Word RING_COMPLETED = 18;
@@ -142,6 +154,7 @@ inline constexpr Word SLOT_REFUNDS = 2;
 inline constexpr Word SLOT_LIMIT = 3;
 inline constexpr Word SLOT_REMAINING = 4;
 inline constexpr Word SLOT_OUTCOME = 5;
+inline constexpr Word SLOT_NUMBER = 3;
 inline constexpr Word SLOT_RETRY_AFTER_MS = 4;
 inline constexpr Word SLOT_RESET_MS = 5;
 inline constexpr Word OUTCOME_CHARGED = 3;
@@ -151,8 +164,9 @@ inline constexpr double TICK_END_MARGIN = 8.881784197001252e-16;
 inline constexpr double MAX_AHEAD_MS = 3600000;
 inline constexpr double MIN_AHEAD_TICKS = 2;
 inline constexpr double MAX_AHEAD_TICKS = 1048576;
+inline constexpr double PERIOD_MS = 2147483648;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "0354e7ed1fb2f105";
+inline constexpr char CONSTANTS_HASH[] = "909ada9ab3923297";
 
 }  // namespace millrace

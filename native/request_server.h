@@ -96,6 +96,7 @@ class RequestServer {
     write(ring_, slot + SLOT_CHARGED_TICK, decided.tick);
     write(ring_, slot + SLOT_REFUNDS, decider_.cells().receipt());
     write(ring_, slot + SLOT_REMAINING, remaining);
+    writeDouble(slot / 2 + SLOT_NUMBER, reading.nowMs);
     writeDouble(slot / 2 + SLOT_RETRY_AFTER_MS, 0);
     writeDouble(slot / 2 + SLOT_RESET_MS, decider_.estimates().untilGone(decided, reading));
     write(ring_, RING_COMPLETED, i + 1);

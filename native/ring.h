@@ -9,15 +9,6 @@
 
 namespace millrace {
 
-/** How far `advance` moved a cell's tick. */
-struct Move {
-  int64_t ticks;
-  /**
-   * The tick is too far ahead of the reading to be plausible. The caller continues only with a newer reading.
-   */
-  bool isFarAhead;
-};
-
 /** `Sums` sums the buckets: Linear, Blocks or Fenwick. */
 template <typename Sums>
 class Ring {
@@ -69,29 +60,16 @@ class Ring {
   /**
    * Moves a cell's tick forward to the reading's, and sweeps what it passes. `seen` is the tick as last read.
    */
-  Move advance(size_t base, Word seen, const Reading& reading) {
+  Move advance(size_t base, Word seen, const Reading& reading) { return time_.advance(base, seen, reading, *this); }
+
+  /** @see CellTime.advance */
+  int64_t hop(int64_t behind) const {
     const int64_t reach = int64_t{SWEEP_LAPS} * slots;
     const int64_t all = int64_t{LAPS} * slots;
-    int64_t moved = 0;
-    for (Word tick = seen;;) {
-      const int64_t behind = shape_.distance(reading.tick, tick);
-      if (behind == 0) return {moved, false};
-      const Side side = time_.sideOf(base, behind, reading);
-      if (side == Side::STANDS_AHEAD) return {moved, false};
-      if (side == Side::FAR_AHEAD) return {moved, true};
-      const int64_t hop = behind <= reach ? behind : reach + all * ((behind - reach) / all);
-      const Word next = hop == behind ? reading.tick : after(tick, hop);
-      time_.raiseNewest(reading);
-      const Word found = compareExchange(words_, base + TICK, tick, next);
-      if (found != tick) {
-        tick = found;
-        continue;
-      }
-      sums_.sweep(base, tick, hop, next);
-      moved += hop;
-      tick = next;
-    }
+    return behind <= reach ? behind : reach + all * ((behind - reach) / all);
   }
+
+  void sweep(size_t base, Word from, int64_t hop, Word to) { sums_.sweep(base, from, hop, to); }
 
   /**
    * How many ticks the reading is after the cell's `tick`. Negative if the cell's tick stands ahead of the
@@ -102,10 +80,6 @@ class Ring {
   }
 
  private:
-  Word after(Word tick, int64_t ticks) const {
-    return static_cast<Word>((int64_t{tick} + ticks) % shape_.modulus);
-  }
-
   Word* const words_;
   const Shape& shape_;
   Laps laps_;

@@ -37,11 +37,11 @@ struct Shape {
   uint32_t upper;
   /** The most granules of a window that a cell can count. */
   uint32_t mostBuckets;
-  /** Ticks in shared memory count modulo this. It is at most 2^32, and a multiple of 256 rings. */
+  /** Ticks in shared memory count modulo this. It is at most 2^32, and with buckets a multiple of 256 rings. */
   int64_t modulus;
-  /** How a cell counts: COUNTING_BUCKETS, COUNTING_FIXED_WINDOW or COUNTING_TOKEN_BUCKET. */
+  /** How a cell counts: COUNTING_BUCKETS, or another one. */
   Word counting;
-  /** The time units of a token bucket that is full. */
+  /** The time units of a token bucket that is full, or the entries of a log. */
   uint32_t units;
   /** Added to each reading, in milliseconds. */
   double offsetMs;
@@ -72,14 +72,18 @@ struct Shape {
     const bool isLinear = sums == SUMS_LINEAR;
     const bool hasUpper = sums == SUMS_BLOCKS && cellBuckets > MOST_BLOCKS * BLOCK;
     const uint32_t span = hasUpper ? BLOCK * BLOCK : BLOCK;
-    ring = !hasBuckets ? WORD_RING : isLinear ? cellBuckets + 1 : ((cellBuckets + span) / span + 1) * span;
-    mostBuckets = !hasBuckets ? MOST_WORD_BUCKETS : isLinear ? cellBuckets : ring - span - 1;
+    const bool isLog = counting == COUNTING_LOG;
+    ring = isLinear ? cellBuckets + 1 : ((cellBuckets + span) / span + 1) * span;
+    mostBuckets = isLinear ? cellBuckets : ring - span - 1;
+    if (!hasBuckets) mostBuckets = isLog ? MOST_LOG_TICKS : MOST_WORD_BUCKETS;
     blocks = isLinear ? 0 : ring / BLOCK;
     upper = hasUpper ? ring / span : 0;
     const uint64_t ways = uint64_t{sets} * WAYS_PER_SET;
     const int64_t ringsTicks = int64_t{LAPS} * ring;
-    modulus = hasBuckets ? (int64_t{1} << 32) / ringsTicks * ringsTicks : WORD_MODULUS;
-    wayWords = BUCKETS + (hasBuckets ? ring + blocks + upper : 0);
+    modulus = int64_t{1} << 32;
+    if (hasBuckets) modulus = modulus / ringsTicks * ringsTicks;
+    else if (!isLog) modulus = WORD_MODULUS;
+    wayWords = BUCKETS + (hasBuckets ? ring + blocks + upper : isLog ? WORDS_BEFORE_ENTRIES + units : 0);
     waysAt = NAMES_AT + ways;
     extraAt = waysAt + ways * wayWords;
     words = extraAt + (hasBuckets ? ways * EXTRA_WORDS : 0);

@@ -1,4 +1,4 @@
-// Tests of the cells whose counts are all in their admission word: native/word_cells.h.
+// Tests of the cells without buckets: native/word_cells.h and native/log_cells.h.
 #pragma once
 
 #include <functional>
@@ -15,6 +15,8 @@ namespace {
 constexpr Word WORD_LIMIT = 16;
 constexpr uint32_t BUCKET_GRANULES = 4;
 constexpr uint32_t UNITS = 1 << 10;
+/** The start of the granule of START_MS. */
+constexpr double FIRST_MS = 1'000'000;
 constexpr Word TOKENS_A_GRANULE = WORD_LIMIT / BUCKET_GRANULES;
 
 template <typename Meter>
@@ -38,30 +40,30 @@ size_t insertWord(Arena<Linear>& arena) {
 /** Units admitted in each tick after the first, by the cell's tick at each admission. */
 using Counts = std::vector<std::atomic<Word>>;
 
-/** What a wrong order of the steps would admit or lose, while threads decide and advance the clock. */
-template <typename Meter>
-Counts admittedByThreads(int ticks) {
-  const Shape shape = wordShape<Meter>();
+/**
+ * What a wrong order of the steps would admit or lose, while threads decide and advance the clock. `tickIn(word)` is
+ * the tick of a word of TICK.
+ */
+template <typename Cells>
+Counts admittedByThreads(Arena<Linear>& arena, size_t way, int ticks, Word (*tickIn)(Word)) {
   constexpr unsigned DECISIONS_A_TURN = 8;
   constexpr unsigned READINGS_KEPT = 61;
-  Arena<Linear> arena(shape);
-  const size_t way = insertWord<Meter>(arena);
-  const Word first = Reading(shape, START_MS).tick;
+  const Word first = Reading(arena.shape, START_MS).tick;
   Clock clock;
   Counts admitted(ticks + 1);
   std::atomic<Word> late{0};
   inThreads([&](unsigned i) {
-    WordCells<Meter> cells(arena.data(), arena.shape);
+    Cells cells(arena.data(), arena.shape);
     const auto admits = [&](Word cost, const Reading& reading) {
       if (decide(cells, way, cost, WORD_LIMIT, reading) != Result::ADMITTED) return false;
-      const Word tick = tickOf(cells.decided().tick) - first;
+      const Word tick = tickIn(cells.decided().tick) - first;
       admitted[tick] += cost;
       if (tick != reading.tick - first) late++;
       return true;
     };
     unsigned decisions = i;
     for (int from = clock.enter(i); from < ticks; from = clock.enter(i)) {
-      const Reading reading(arena.shape, START_MS + from * GRANULE_MS);
+      const Reading reading(arena.shape, FIRST_MS + from * GRANULE_MS);
       const bool isCalm = Clock::isCalm(from);
       // So the reading is late when it is used.
       if (decisions % READINGS_KEPT == 0 && !isCalm) clock.advance(from);
@@ -77,9 +79,32 @@ Counts admittedByThreads(int ticks) {
   return admitted;
 }
 
+template <typename Meter>
+Counts admittedInOneWord(int ticks) {
+  Arena<Linear> arena(wordShape<Meter>());
+  const size_t way = insertWord<Meter>(arena);
+  return admittedByThreads<WordCells<Meter>>(arena, way, ticks, tickOf);
+}
+
+void aLogAdmitsItsLimitInAnyWindow() {
+  constexpr int WINDOW = 3;
+  const int ticks = 300'000 / ONE_IN;
+  const CellRule rule{COUNTING_LOG, WORD_LIMIT, 0};
+  Arena<Linear> arena(Shape(WINDOW * GRANULE_MS, WINDOW, 2, START_MS, false, SUMS_LINEAR, WINDOW, 0, 0, rule));
+  const size_t way = arena.insert(KEY, FIRST_MS);
+  const Counts admitted = admittedByThreads<LogCells>(arena, way, ticks, [](Word tick) { return tick; });
+  Word inside = 0;
+  for (int tick = 0; tick < ticks; tick++) {
+    inside += admitted[tick] - (tick >= WINDOW ? admitted[tick - WINDOW].load() : 0);
+    CHECK(inside <= WORD_LIMIT, "%u in the window that ends in tick %d", inside, tick);
+    if (Clock::isRecorded(tick, WINDOW))
+      CHECK(inside == WORD_LIMIT, "only %u in the window that ends in tick %d", inside, tick);
+  }
+}
+
 void aFixedWindowAdmitsItsLimit() {
   const int ticks = 300'000 / ONE_IN;
-  const Counts admitted = admittedByThreads<FixedWindow>(ticks);
+  const Counts admitted = admittedInOneWord<FixedWindow>(ticks);
   for (int tick = 0; tick < ticks; tick++) {
     CHECK(admitted[tick] <= WORD_LIMIT, "%u in window %d", admitted[tick].load(), tick);
     if (Clock::isRecorded(tick, 0))
@@ -89,7 +114,7 @@ void aFixedWindowAdmitsItsLimit() {
 
 void aTokenBucketAdmitsItsBurstAndItsRate() {
   const int ticks = 300'000 / ONE_IN;
-  const Counts admitted = admittedByThreads<TokenBucket>(ticks);
+  const Counts admitted = admittedInOneWord<TokenBucket>(ticks);
   int64_t most = 0;  // in any span that ends here, beyond the tokens of its granules
   int64_t inCalm = 0;
   for (int tick = 0; tick < ticks; tick++) {
@@ -192,6 +217,7 @@ void addTestsOf(Tests& tests, const std::string& name) {
 }
 
 void addTestsOfWords(Tests& tests) {
+  tests.emplace_back("a log: threads admit exactly the limit in any window", aLogAdmitsItsLimitInAnyWindow);
   tests.emplace_back("a fixed window: threads admit exactly the limit in each window",
                      aFixedWindowAdmitsItsLimit);
   tests.emplace_back("a token bucket: threads admit at most the burst and the rate",

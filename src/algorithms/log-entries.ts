@@ -17,8 +17,8 @@ import {
 } from './log-entry.js'
 
 /** A receipt is `REFUNDS:19 | place:12 | dated a tick later:1`. The place is that of the first entry charged. */
-const PLACE_SHIFT = 1
-const REFUNDS_SHIFT = 13
+export const PLACE_SHIFT = 1
+export const REFUNDS_SHIFT = 13
 const PLACE_IN_RECEIPT = 0xfff
 
 /** An entry with a unit in the window. */

@@ -10,9 +10,9 @@ export const REFUNDS = BUCKETS + 1
 export const PERIOD = BUCKETS + 2
 export const ENTRIES = BUCKETS + WORDS_BEFORE_ENTRIES
 
-const VERSIONS = 7
-const COUNTS = 8
-const TICK_SHIFT = 4
+export const VERSIONS = 7
+export const COUNTS = 8
+export const TICK_SHIFT = 4
 const TICKS = 2 ** 28 - 1
 
 /** Ticks by which an entry may be ahead of the cell's tick of a thread that stalls. */

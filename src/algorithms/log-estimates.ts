@@ -100,7 +100,7 @@ export class LogEstimates implements CellEstimates {
   #view(base: number, reading: Reading): View {
     const word = load(this.#log.words, base + TICK)
     const newest = reading.absoluteTick - this.#log.time.behind(base, word, reading)
-    const isOld = this.#log.hasRested(base, reading)
+    const isOld = this.#log.hasRested(base, word, reading)
     const length = isOld ? -MOST_AHEAD : this.#log.windowTicks - Math.max(0, reading.absoluteTick - newest)
     return { newest, word, length }
   }

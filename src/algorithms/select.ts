@@ -8,12 +8,12 @@ import { SlidingWindow } from './sliding-window.js'
 import { TokenBucket } from './token-bucket.js'
 
 /** How cells count in the addon: `native/algorithm.h`. */
-export type NativeCounting = 'BUCKETS' | 'FIXED_WINDOW' | 'TOKEN_BUCKET'
+export type NativeCounting = 'BUCKETS' | 'FIXED_WINDOW' | 'TOKEN_BUCKET' | 'LOG'
 
 /** An algorithm by its name. */
 interface Kind {
-  /** How its cells count in the addon. Undefined: the addon does not have it, and TypeScript decides. */
-  readonly native?: NativeCounting
+  /** How its cells count in the addon. */
+  readonly native: NativeCounting
   make(arena: Arena, ticks: Ticks): Algorithm
 }
 
@@ -31,6 +31,7 @@ const KINDS: Readonly<Record<AlgorithmName, Kind>> = {
   // The same with one bucket in the window, and the smooth edge: `checkRule` has set both.
   'sliding-counter': SLIDING_WINDOW,
   'sliding-log': {
+    native: 'LOG',
     make: ({ words, shape, originMs }, ticks) => new SlidingLog(words, shape, originMs, ticks),
   },
   'fixed-window': {
@@ -46,5 +47,5 @@ export function algorithmFor(arena: Arena, ticks: Ticks): Algorithm {
   return KINDS[arena.algorithm].make(arena, ticks)
 }
 
-/** How the cells of the arena's algorithm count in the addon. Undefined: only TypeScript can decide. */
-export const nativeCounting = ({ algorithm }: Arena): NativeCounting | undefined => KINDS[algorithm].native
+/** How the cells of the arena's algorithm count in the addon. */
+export const nativeCounting = ({ algorithm }: Arena): NativeCounting => KINDS[algorithm].native

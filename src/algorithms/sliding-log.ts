@@ -50,7 +50,7 @@ import { LogEstimates } from './log-estimates.js'
 import { SummedCells } from './summed-cells.js'
 
 /** A note has 23 bits of a tick. A step is half of that. */
-const LOG_STEP_BITS = 22
+export const LOG_STEP_BITS = 22
 
 /** @see Algorithm */
 export class SlidingLog extends SummedCells {
@@ -91,9 +91,10 @@ export class SlidingLog extends SummedCells {
     return this.time.advance(base, tick, reading, this.entries)
   }
 
-  /** Whether nothing has moved the cell's tick for a period: nothing counts. */
-  hasRested(base: number, reading: Reading): boolean {
-    return this.#hasPeriods && periodOf(reading.nowMs) - read(this.words, base + PERIOD) > 1
+  /** Whether nothing has moved the cell's tick, another one, for a period: nothing counts. */
+  hasRested(base: number, tick: number, reading: Reading): boolean {
+    if (!this.#hasPeriods || tick === reading.tick) return false
+    return periodOf(reading.nowMs) - read(this.words, base + PERIOD) > 1
   }
 
   /** The date of a unit that is charged in the cell's tick e at this reading. */

@@ -21,7 +21,7 @@ export const EXTRA_WORDS = 2
  * that the cell does not have: no charge counts for as many ticks.
  */
 export const WORD_MODULUS = 2 ** 30
-export const WORD_RING = 2 ** 14
+const WORD_RING = 2 ** 14
 /** The most granules of a window that such a cell counts by. */
 export const MOST_WORD_BUCKETS = 2 ** 12
 

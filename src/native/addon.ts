@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { nativeCounting } from '../algorithms/select.js'
 import { MillraceError } from '../core/errors.js'
 import { ownFile } from '../core/own-file.js'
 import type { Arena } from '../memory/arena.js'
@@ -82,13 +81,13 @@ export function chooseAddon(environment: Environment = process.env): ChosenAddon
 }
 
 /**
- * Returns the addon if there is one, and it has the arena's algorithm. Beyond the limits of `isExact` doubles
+ * Returns the addon if there is one. Beyond the limits of `isExact` doubles
  * can't tell one granule from the next.
  */
 export function addonForArena({ addon }: ChosenAddon, arena: Arena): Addon | undefined {
   const { shape, originMs } = arena
   const isExact = shape.windowMs <= Number.MAX_SAFE_INTEGER && Math.abs(originMs) <= Number.MAX_SAFE_INTEGER
-  return isExact && nativeCounting(arena) !== undefined ? addon : undefined
+  return isExact ? addon : undefined
 }
 
 /**

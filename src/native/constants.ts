@@ -5,15 +5,18 @@
  */
 import { createHash } from 'node:crypto'
 import { MAX_AHEAD_MS, MAX_AHEAD_TICKS, MIN_AHEAD_TICKS, MOST_NEWEST } from '../algorithms/cell-time.js'
+import { PLACE_SHIFT, REFUNDS_SHIFT } from '../algorithms/log-entries.js'
+import * as log from '../algorithms/log-entry.js'
 import * as meter from '../algorithms/meter.js'
+import { LOG_STEP_BITS } from '../algorithms/sliding-log.js'
 import { STEP_BITS } from '../algorithms/sliding-window.js'
 import { M_BITS, MOST_BUCKETS_TAKEN } from '../algorithms/token-bucket.js'
-import { MOST_WORD_BUCKETS, WORD_MODULUS, WORD_RING } from '../core/cell-size.js'
+import { MOST_WORD_BUCKETS, WORD_MODULUS, WORDS_BEFORE_ENTRIES } from '../core/cell-size.js'
 import { Outcome } from '../core/decision.js'
 import { MAX_BUCKETS } from '../core/granularity.js'
 import { TICK_END_MARGIN } from '../core/reading.js'
 import { MOST_RULES } from '../core/rule.js'
-import { MOST_UNITS } from '../core/rule-algorithms.js'
+import { MOST_IN_LOG, MOST_LOG_TICKS, MOST_UNITS } from '../core/rule-algorithms.js'
 import { SIXTEENTHS } from '../core/ticks.js'
 import * as layout from '../memory/layout.js'
 import * as requestRing from '../memory/request-ring.js'
@@ -106,8 +109,19 @@ export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>>
     MOST_BUCKETS_TAKEN,
     MOST_UNITS,
     WORD_MODULUS,
-    WORD_RING,
     MOST_WORD_BUCKETS,
+    MOST_LOG_TICKS,
+    MOST_IN_LOG,
+    WORDS_BEFORE_ENTRIES,
+    LOG_STEP_BITS,
+    RECEIPT_PLACE_SHIFT: PLACE_SHIFT,
+    RECEIPT_REFUNDS_SHIFT: REFUNDS_SHIFT,
+    ENTRY_VERSIONS: log.VERSIONS,
+    ENTRY_COUNTS: log.COUNTS,
+    ENTRY_TICK_SHIFT: log.TICK_SHIFT,
+    ENTRY_TICKS: log.ENTRY_TICKS,
+    MOST_AHEAD: log.MOST_AHEAD,
+    SWEEP_TICKS: log.SWEEP_TICKS,
     RING_REPLIED: requestRing.REPLIED,
     RING_ACCEPTED: requestRing.ACCEPTED,
     RING_COMPLETED: requestRing.COMPLETED,
@@ -127,6 +141,7 @@ export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>>
     SLOT_LIMIT: requestRing.LIMIT,
     SLOT_REMAINING: requestRing.REMAINING,
     SLOT_OUTCOME: requestRing.OUTCOME,
+    SLOT_NUMBER: requestRing.NUMBER,
     SLOT_RETRY_AFTER_MS: requestRing.RETRY_AFTER_MS,
     SLOT_RESET_MS: requestRing.RESET_MS,
     OUTCOME_CHARGED: Outcome.CHARGED,
@@ -138,6 +153,7 @@ export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>>
     MAX_AHEAD_MS,
     MIN_AHEAD_TICKS,
     MAX_AHEAD_TICKS,
+    PERIOD_MS: log.PERIOD_MS,
   },
 }
 

@@ -33,13 +33,13 @@ export const PARAM = {
   CELL_BUCKETS: 14,
   /** What a cell counts by: an index of `COUNTING`. */
   COUNTING: 15,
-  /** The time units of a full token bucket. */
+  /** The time units of a full token bucket, or the entries of a log. */
   UNITS: 16,
   /** Added to each reading, in milliseconds. */
   OFFSET_MS: 17,
 } as const
 /** How the cells of an algorithm count that the addon has. */
-export const COUNTING = { BUCKETS: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const satisfies Record<
+export const COUNTING = { BUCKETS: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2, LOG: 3 } as const satisfies Record<
   NativeCounting,
   number
 >
@@ -106,7 +106,7 @@ export const KEYS_PER_READING = 64
 /** Params that describe the arena by one of its records; the caller sets the rest for each call. */
 export function paramsFor(arena: Arena): NativeParams {
   const { shape, originMs, edge } = arena
-  const counting = nativeCounting(arena) ?? 'BUCKETS'
+  const counting = nativeCounting(arena)
   const params = new Float64Array(PARAM_COUNT)
   params[PARAM.WINDOW_MS] = shape.windowMs
   params[PARAM.ORIGIN_MS] = originMs

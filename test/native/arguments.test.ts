@@ -138,7 +138,7 @@ test('a param out of range throws a RangeError', () => {
     [PARAM.NOW_MS, [Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300]],
     [PARAM.RECORD, [-1, 0.5, MOST_RECORDS, 2 ** 32, Number.NaN]],
     [PARAM.SHIFT, [-1, 0.5, 2 ** 32, Number.NaN]],
-    [PARAM.COUNTING, [-1, 0.5, 3, 2 ** 32, Number.NaN]],
+    [PARAM.COUNTING, [-1, 0.5, 2, 3, 4, 2 ** 32, Number.NaN]],
     [PARAM.UNITS, [-1, 0.5, 2 ** 18 + 1, Number.NaN]],
     [PARAM.OFFSET_MS, [Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
     [PARAM.CELL_BUCKETS, [0, -1, 59, 59.5, 61, 2 ** 20, 2 ** 20 + 1, 2 ** 32, Number.NaN]],
@@ -169,6 +169,7 @@ for (const sums of SUMS) {
 for (const [algorithm, counting] of [
   ['fixed-window', COUNTING.FIXED_WINDOW],
   ['token-bucket', COUNTING.TOKEN_BUCKET],
+  ['sliding-log', COUNTING.LOG],
 ] as const) {
   test(`${algorithm}: on memory of random words it stops or decides, and writes to no memory beside the arena`, () => {
     writesOnlyToTheArena(shapeFor(60_000, 60, 2, 'linear', { algorithm, units: 60, offsetMs: 0 }), counting)

@@ -38,8 +38,13 @@ export interface Findings {
 const OPERATIONS_A_ROUND = 10_000
 const OPERATIONS_A_COMPARISON = 2_000
 /** The range sums of a sliding window, and the algorithms whose cells have no buckets. */
-type Counting = Sums | 'fixed-window' | 'token-bucket'
-const COUNTINGS = [...SUMS, 'fixed-window', 'token-bucket'] as const satisfies readonly Counting[]
+type Counting = Sums | 'fixed-window' | 'token-bucket' | 'sliding-log'
+const COUNTINGS = [
+  ...SUMS,
+  'fixed-window',
+  'token-bucket',
+  'sliding-log',
+] as const satisfies readonly Counting[]
 /** Granules in a window. Block sums have a second level above 4,096. */
 const BUCKETS: Readonly<Record<Sums, readonly number[]>> = {
   linear: [1, 2, 7, 10, 60, 255, 256],
@@ -57,7 +62,7 @@ export function runParity({ operations, seed }: Run, tell: (done: number) => voi
   const found: Findings = {
     operations: 0,
     singly: 0,
-    by: { linear: 0, blocks: 0, fenwick: 0, 'fixed-window': 0, 'token-bucket': 0 },
+    by: { linear: 0, blocks: 0, fenwick: 0, 'fixed-window': 0, 'token-bucket': 0, 'sliding-log': 0 },
     rounds: 0,
     compared: 0,
     admitted: 0,
@@ -104,6 +109,7 @@ class Round {
   readonly #buckets: number
   readonly #described: string
   readonly #shape: Shape
+  readonly #mostLimit: number
   /** The limits of a token bucket with a burst are multiples of this. */
   readonly #limitStep: number
   #limit: number
@@ -114,6 +120,7 @@ class Round {
     this.counting = this.#of(COUNTINGS)
     const rule = this.#ruleOf(this.counting)
     this.#limit = rule.limit
+    this.#mostLimit = rule.maxLimit ?? (this.counting === 'fixed-window' ? MOST_FIXED : 4_194_302)
     const checked = checkRule(rule)
     const { windowMs, buckets } = checked
     this.#buckets = buckets
@@ -133,7 +140,9 @@ class Round {
     this.#handles = new Map(this.#pair.map(({ limiter }) => [limiter, handlesOf(limiter)]))
   }
 
-  #ruleOf(counting: Counting): RuleOptions & { readonly limit: number; readonly burst?: number } {
+  #ruleOf(
+    counting: Counting,
+  ): RuleOptions & { readonly limit: number; readonly burst?: number; readonly maxLimit?: number } {
     const granuleMs = this.#of(GRANULES_MS)
     const limit = this.#of([1, 5, 100, 4_194_302])
     if (counting === 'fixed-window') {
@@ -151,6 +160,11 @@ class Round {
       return limit > MOST_UNITS || burst * window < limit
         ? { algorithm: counting, limit: 5, window }
         : { algorithm: counting, limit, window, burst }
+    }
+    if (counting === 'sliding-log') {
+      const window = this.#of([1, 10, 1_000, 60_000, 86_400_000, 2_592_000_000, 7_776_000_000])
+      const least = Math.min(limit, 100)
+      return { algorithm: counting, limit: least, window, maxLimit: this.#of([least, 2 * least, 300]) }
     }
     const buckets = this.#of(BUCKETS[counting])
     const window = Math.max(1, granuleMs * buckets)
@@ -309,14 +323,14 @@ class Round {
 
   #limitNear(limit: number): number {
     const step = this.#limitStep
-    const most = this.counting === 'fixed-window' ? MOST_FIXED : 4_194_302
+    const most = this.#mostLimit
     return Math.min(most, Math.max(step, Math.round(limit / step) * step))
   }
 
   /** How a sliding window is summed. */
   get #sums(): Sums {
     const { counting } = this
-    return counting === 'fixed-window' || counting === 'token-bucket' ? 'linear' : counting
+    return counting === 'blocks' || counting === 'fenwick' ? counting : 'linear'
   }
 
   #of<T>(values: readonly T[]): T {

@@ -8,6 +8,11 @@ export type Side = 'typescript' | 'addon'
 
 /** Makes a limiter whose batches of any size are decided on that side. */
 export function onSide(side: Side, make: () => Limiter): Limiter {
+  return sideOf(side, make)
+}
+
+/** The same of anything that chooses its side when it is made. */
+export function sideOf<T>(side: Side, make: () => T): T {
   const before = process.env.MILLRACE_NATIVE
   process.env.MILLRACE_NATIVE = wishFor(side)
   try {
