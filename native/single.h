@@ -200,7 +200,7 @@ class SingleBy final : public Single {
     if (!Reading::isSound(shape_, nowMs)) return false;
     reading_ = Reading(shape_, nowMs);
     const double end = shape_.startMs(reading_.absoluteTick + 1);
-    const double to = end - std::abs(end) * TICK_END_MARGIN;
+    const double to = end - (std::abs(end) + std::abs(shape_.offsetMs)) * TICK_END_MARGIN;
     tickFromMs_ = nowMs;
     tickToMs_ = std::floor(shape_.position(to)) == reading_.absoluteTick ? to : nowMs;
     return true;

@@ -45,7 +45,7 @@ class WordCells : public KeyedCells {
   /** @see Cells.attempt */
   Result attempt(size_t way, Name name, Word cost, Word limit, const Reading& reading) {
     const size_t base = this->base(way);
-    const Word v = load(words_, base + ADM);
+    const Word v = readInOrder(words_, base + ADM);
     if (isShut(v) || !isOf(v, way, name)) return Result::UNDECIDED;
     const Word w = read(words_, base + TICK);
     if (!meter_.isPresent(w, reading)) return Result::UNDECIDED;

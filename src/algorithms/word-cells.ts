@@ -8,7 +8,8 @@
  *
  * **A decision**, on one reading of the clock:
  *
- *  1. Load the admission word v. Then read the name, which must be the key's while v says LIVE.
+ *  1. Load the admission word v. Then read the name, which must be the key's while v says LIVE. (`attempt` reads v by
+ *     a plain read that no later read overtakes. If v is old by then, the compare-exchange of step 4 fails.)
  *  2. Read TICK, after v: a tick from before v could be older than an admission that v counts. Bring it up to
  *     the reading (below). If that changes anything, start again.
  *  3. Without room: load the admission word again. If it is still v, refuse. (The tick may have moved between
@@ -44,7 +45,7 @@ import { Reading } from '../core/reading.js'
 import type { Ticks } from '../core/ticks.js'
 import { ADM, EPOCH, HEADER, LIVE, ONE_EPOCH, type Shape, STATE, TICK } from '../memory/layout.js'
 import { limitIn } from '../memory/records.js'
-import { compareExchange, load, read, store, type Words } from '../memory/words.js'
+import { compareExchange, load, read, readInOrder, store, type Words } from '../memory/words.js'
 import { ADMITTED, type Algorithm, GONE, UNDECIDED } from './algorithm.js'
 import { CellTime, FAR_AHEAD, STANDS_AHEAD } from './cell-time.js'
 import { KeyedCells } from './keyed-cells.js'
@@ -139,7 +140,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   attempt(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
     const { words } = this
     const base = this.base(way)
-    const v = load(words, base + ADM)
+    const v = readInOrder(words, base + ADM)
     if ((v & SHUT) !== 0 || !this.isOf(v, way, lo, hi)) return UNDECIDED
     const w = read(words, base + TICK)
     if (!this.isPresent(w, reading)) return UNDECIDED

@@ -64,7 +64,8 @@ export class Reading {
     // The end is made a little early, then checked: all times between two readings of one tick have that
     // tick.
     const end = ticks.startMs(tick + 1)
-    const to = end - Math.abs(end) * TICK_END_MARGIN
+    // With an offset, `position` rounds a larger number.
+    const to = end - (Math.abs(end) + Math.abs(ticks.offsetMs)) * TICK_END_MARGIN
     this.#from = now
     this.#to = Math.floor(ticks.position(to)) === tick ? to : now
     this.tick = ticks.wrap(tick) | 0

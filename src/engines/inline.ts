@@ -217,12 +217,11 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   #nativeDecisionOf(single: NativeSingle, lo: number, hi: number, cost: number): InlineDecision {
     const { status, way, limit, nowMs, chargedTick, chargedStamp, lastAdm } = single
-    const { blockMask } = this.#algorithm
     const outcome = this.#finish(way, (status & STATUS.DONE) !== 0 ? ADMITTED : FULL, lo, hi, cost)
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
-    if (status >= STATUS.FIGURES || needsDetails(at, nowMs, lastAdm, blockMask))
+    if (status >= STATUS.FIGURES || needsDetails(at, nowMs, lastAdm, this.#algorithm.blockMask))
       this.#complete(made, single, at, nowMs)
     return made
   }

@@ -126,6 +126,26 @@ test('a clock so far ahead that ticks have no distinct numbers is refused', () =
   }
 })
 
+test('readings of one tick compute it once, also with an offset far larger than the readings', () => {
+  for (const offsetMs of [0, 1_780_000_000_000, -1_780_000_000_000]) {
+    let computed = 0
+    class CountedTicks extends Ticks {
+      override wrap(tick: number): number {
+        computed++
+        return super.wrap(tick)
+      }
+    }
+    const ticks = new CountedTicks(86_400_000, 1, 2 ** 30, 0, offsetMs)
+    let now = 17_000_000
+    const reading = new Reading({ now: () => now }, ticks)
+    for (let i = 0; i < 100; i++) {
+      now += 0.25
+      reading.take()
+    }
+    assert.is(computed, 1, `offset ${offsetMs}`)
+  }
+})
+
 test('a reading at the edge of a granule has the tick of the right granule', () => {
   for (const [windowMs, buckets] of [
     [1_000, 3],

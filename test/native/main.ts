@@ -15,7 +15,7 @@ const found = runParity({ operations, seed }, (done) =>
 progress.clear()
 const { admitted, refused, displaced, noRoom, rounds, by } = found
 progress.note(
-  `by what sums: ${Object.entries(by)
+  `by how the cells count: ${Object.entries(by)
     .map(([sums, count]) => `${sums} ${inCommas(count)}`)
     .join(', ')}`,
 )
