@@ -90,6 +90,11 @@ export abstract class BaseLimiter {
     return this.#parts
   }
 
+  /** The clock of the decisions. @internal */
+  get clock(): Clock {
+    return this.#parts.clock
+  }
+
   get rule(): LimiterRule {
     return this.rules[0]!
   }

@@ -1,4 +1,4 @@
-// Arrows point inward: http -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory
+// Arrows point inward: http and fetch -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory
 // -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
@@ -17,6 +17,7 @@ const ARROWS: Record<string, string[]> = {
   engines: ['shared-file', 'native', 'algorithms', 'range-sum', 'memory', 'core'],
   limiter: ['shared-file', 'engines', 'algorithms', 'range-sum', 'memory', 'core'],
   http: ['limiter', 'memory', 'core'],
+  fetch: ['limiter', 'memory', 'core'],
 }
 
 const partOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : 'limiter')

@@ -1,0 +1,88 @@
+import {
+  canSendAgain,
+  type FetchInit,
+  type FetchInput,
+  type FetchResponse,
+  firstHop,
+  type Hop,
+  isHttp,
+  isRedirect,
+  MAX_REDIRECTS,
+  nextHop,
+} from './hop.js'
+import { invalid, type OutgoingOptions } from './options.js'
+import { Outgoing } from './outgoing.js'
+
+export type { OutgoingOptions, OutgoingRequest } from './options.js'
+
+/** A `fetch`: that of Node.js, of the package undici, or one that calls them. */
+export type AnyFetch = (input: never, init?: never) => Promise<FetchResponse>
+export type { FetchResponse } from './hop.js'
+
+/**
+ * Limits the calls of `fetch`: each waits for its turn under the limit of its host, and for the end of a pause
+ * that an answer of the host told, to whichever caller (`Retry-After`, and the `RateLimit` headers of all IETF
+ * drafts). A 429 or a 503 that tells when is sent again then.
+ *
+ * It follows redirects itself, and counts each of them. A pending call ends by its `signal`.
+ * @param fetch the function to limit
+ * @param options the limiter, and how calls wait
+ * @returns a function with the same arguments and results. In addition to the errors of `fetch`, it rejects with
+ * `ERR_MILLRACE_OVERLOADED` (`maxPending`), `MillraceLimited` (`maxWaitMs`, and `mode: 'refuse'`), and the errors
+ * of {@link Limiter.wait}
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_CLOSED`
+ * @example
+ * ```ts
+ * import { createLimiter } from 'millrace'
+ * import { limitedFetch } from 'millrace/fetch'
+ *
+ * const limiter = createLimiter({ limit: 10, window: '1s' })
+ * const politeFetch = limitedFetch(fetch, { limiter })
+ * const response = await politeFetch('https://api.example.com/items', { signal: AbortSignal.timeout(5_000) })
+ * ```
+ */
+export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: OutgoingOptions): Fetch {
+  if (typeof fetch !== 'function') throw invalid('fetch', fetch, 'a function')
+  const outgoing = new Outgoing(options)
+  const send = fetch as unknown as (input: FetchInput, init?: FetchInit) => Promise<FetchResponse>
+
+  /** Sends one hop, again where the answers tell so. */
+  const sendHop = async (hop: Hop): Promise<FetchResponse> => {
+    const key = outgoing.keyOf(hop)
+    for (let attempt = 0; ; attempt++) {
+      const permit = await outgoing.admit(key, hop.signal, attempt)
+      let response: FetchResponse
+      try {
+        response = await send(hop.input, hop.init)
+      } catch (error) {
+        permit.end() // the server may have counted it
+        throw error
+      }
+      const { status, headers } = response
+      const sent = { method: hop.method, canResend: canSendAgain(hop), attempt }
+      const answer = { status, headerOf: (name: string) => headers.get(name) }
+      if (!outgoing.answered(key, permit, answer, sent)) return response
+      await response.body?.cancel()
+    }
+  }
+
+  const limited = async (input: FetchInput, init?: FetchInit): Promise<FetchResponse> => {
+    let hop = firstHop(input, init)
+    if (!isHttp(hop.url)) return send(input, init)
+    for (let redirects = 0; ; redirects++) {
+      const response = await sendHop(hop)
+      if (!hop.follows || !isRedirect(response)) return redirects === 0 ? response : asRedirected(response)
+      await response.body?.cancel()
+      if (redirects === MAX_REDIRECTS) {
+        throw new TypeError('fetch failed', { cause: new Error('redirect count exceeded') })
+      }
+      hop = nextHop(hop, response)
+    }
+  }
+  return limited as unknown as Fetch
+}
+
+/** A response of which `redirected` says that it came by a redirect. */
+function asRedirected(response: FetchResponse): FetchResponse {
+  return Object.defineProperty(response, 'redirected', { value: true })
+}

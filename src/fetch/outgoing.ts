@@ -1,0 +1,123 @@
+import { MillraceError } from '../core/errors.js'
+import type { Signal } from '../core/on-abort.js'
+import { Deadline } from './deadline.js'
+import { type Host, hostOf, type Permit } from './host.js'
+import { type CheckedOptions, checkOutgoing, type OutgoingOptions, type OutgoingRequest } from './options.js'
+import { type HeaderOf, toldPauseMs } from './told-pause.js'
+
+/** The pause after the first 429 that tells no time. Each further one of a call doubles it. */
+const FIRST_BACKOFF_MS = 1_000
+const MAX_BACKOFF_MS = 60_000
+/** RFC 9110, section 9.2.2: these may be sent again although the first one may have been handled. */
+const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+
+/** The beginning of an answer. */
+export interface Answer {
+  readonly status: number
+  readonly headerOf: HeaderOf
+}
+
+/** What decides whether a call can be sent again. */
+export interface Sent {
+  /** In capitals. */
+  readonly method: string
+  /** Whether the body is still there: none, or no stream. */
+  readonly canResend: boolean
+  /** 0 for the first time. */
+  readonly attempt: number
+}
+
+/** Admits outgoing calls, and hears what the answers tell. One for each function that limits. */
+export class Outgoing {
+  readonly #options: CheckedOptions
+
+  /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
+  constructor(options: OutgoingOptions) {
+    this.#options = checkOutgoing(options)
+  }
+
+  keyOf(request: OutgoingRequest): string {
+    return this.#options.keyOf(request)
+  }
+
+  /** Admits a call at once if there is room and no other call waits. */
+  admitNow(key: string): Permit | undefined {
+    const { limiter, isStrict, refuses } = this.#options
+    const host = hostOf(limiter, key)
+    const permit = refuses || host.waiting === 0 ? host.admitNow(isStrict) : undefined
+    if (permit === undefined) host.release()
+    return permit
+  }
+
+  /**
+   * Admits a call when it is its turn. Rejects with the signal's reason, with `MillraceLimited` and with
+   * `ERR_MILLRACE_OVERLOADED`: the call must not be sent then.
+   * @param attempt 0 for the first time. A call that is sent again is not refused for `maxPending`
+   */
+  async admit(key: string, signal: Signal | undefined, attempt: number): Promise<Permit> {
+    const { limiter, maxPending, maxWaitMs, refuses } = this.#options
+    if (signal?.aborted) throw signal.reason
+    const permit = this.admitNow(key)
+    if (permit !== undefined) return permit
+    const host = hostOf(limiter, key)
+    try {
+      if (refuses || host.pausedMs() > maxWaitMs) throw host.refusal()
+      if (attempt === 0 && host.waiting >= maxPending) throw overloaded(host.waiting, maxPending)
+      return await this.#wait(host, signal)
+    } finally {
+      host.release()
+    }
+  }
+
+  /**
+   * Ends a call by its answer, and pauses its host if the answer tells so.
+   * @returns whether to send the call again
+   */
+  answered(key: string, permit: Permit, { status, headerOf }: Answer, sent: Sent): boolean {
+    const { limiter, maxWaitMs, refuses, retries } = this.#options
+    const told = toldPauseMs(headerOf)
+    const pauseMs = told ?? (status === 429 ? backoffMs(sent.attempt) : undefined)
+    const host = hostOf(limiter, key)
+    permit.end()
+    if (pauseMs !== undefined) host.pause(pauseMs)
+    host.release()
+    if (refuses || sent.attempt >= retries || !sent.canResend) return false
+    if (pauseMs === undefined || pauseMs > maxWaitMs) return false
+    return status === 429 || (status === 503 && IDEMPOTENT.has(sent.method))
+  }
+
+  async #wait(host: Host, signal: Signal | undefined): Promise<Permit> {
+    const { isStrict, jitter, maxWaitMs } = this.#options
+    const deadline = new Deadline(maxWaitMs, signal, () => host.refusal())
+    host.waiting++
+    try {
+      for (;;) {
+        const { pauses } = host
+        const pausedMs = host.pausedMs()
+        const permit = await host.admit(deadline.signal, isStrict)
+        const waitedMs = host.pauses === pauses ? pausedMs : host.lastPauseMs
+        try {
+          if (waitedMs > 0) await deadline.sleep(jitter(waitedMs))
+          if (deadline.signal.aborted) throw deadline.signal.reason
+          if (host.pausedMs() === 0) return permit
+        } catch (error) {
+          permit.cancel()
+          throw error
+        }
+        permit.cancel() // a pause has begun since
+      }
+    } finally {
+      host.waiting--
+      deadline.end()
+    }
+  }
+}
+
+function backoffMs(attempt: number): number {
+  return Math.min(FIRST_BACKOFF_MS * 2 ** attempt, MAX_BACKOFF_MS)
+}
+
+function overloaded(waiting: number, maxPending: number): MillraceError {
+  const expected = `at most ${maxPending} calls of one key that wait`
+  return new MillraceError('ERR_MILLRACE_OVERLOADED', 'maxPending', waiting + 1, expected)
+}
