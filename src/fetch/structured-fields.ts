@@ -20,7 +20,7 @@ const ITEMS: readonly (readonly [RegExp, (text: string) => BareItem])[] = [
   [/"(?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"/y, (text) => text.slice(1, -1).replace(/\\(.)/g, '$1')],
   [/[A-Za-z*][!#$%&'*+\-.^_`|~\w:/]*/y, (text) => text],
   [/\?[01]/y, (text) => text === '?1'],
-  [/:[A-Za-z\d+/]*={0,2}:/y, (text) => text],
+  [/:(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?)?:/y, (text) => text],
   [/@-?\d{1,15}(?![\d.])/y, (text) => Number(text.slice(1))],
   [/%"(?:[\x20-\x21\x23-\x24\x26-\x7e]|%[\da-f]{2})*"/y, (text) => text],
 ]
