@@ -21,9 +21,8 @@
  * and decided again. This needs no timer. Other processes on the same limiter can't see a lapse, and a timer
  * renews the charges for them each quarter of a window. That fails if a process is blocked for half of one.
  *
- * A charge moves by a new charge before the refund, so the key never counts less meanwhile. An exact log may be
- * full, and then a new charge would take the place of an old one: there the refund is first. The thread runs no
- * other decision in between, but another process may.
+ * A charge moves by a new charge before the refund, so the key never counts less meanwhile. That takes counts
+ * above the limit, for which an exact log has no entries: only the buckets of `'sliding-window'` will do.
  */
 import { MillraceLimited } from '../core/limited.js'
 import type { Signal } from '../core/on-abort.js'
@@ -208,15 +207,12 @@ export class Host {
   /** Charges a call from now on. Returns how many units of its earlier charge were given back. */
   #charge(permit: Permit): number {
     const { clock, rules } = this.#limiter
-    const isLog = rules.some(({ algorithm }) => algorithm === 'sliding-log')
-    const giveBack = () => (permit.decision === undefined ? 0 : this.#limiter.refund(permit.decision))
-    let given = isLog ? giveBack() : 0
+    const earlier = permit.decision
     permit.chargedMs = clock.now()
     const decision = this.#limiter.check(this.#key, 1, beyondLimits(rules))
     if (!decision.allowed) this.#limiter.penalize(this.#key, 1) // during a pause: it can't be given back
-    if (!isLog) given = giveBack()
     permit.decision = decision.allowed ? decision : undefined
-    return given
+    return earlier === undefined ? 0 : this.#limiter.refund(earlier)
   }
 
   /** The shortest window: charges leave it first. */
@@ -234,10 +230,10 @@ export class Host {
   }
 }
 
-/** The limits of a charge that is no request: as large as the rules accept. */
+/** The limits of a charge that is no request: as large as a rule accepts. */
 function beyondLimits(rules: readonly LimiterRule[]): CheckOptions {
-  const largest = ({ algorithm, limit, maxLimit, unit = 1 }: LimiterRule) =>
-    algorithm === 'sliding-log' ? (maxLimit ?? limit) : MAX_LIMIT * unit
+  const largest = ({ unit = 1 }: LimiterRule) =>
+    Math.min(MAX_LIMIT, Math.floor(Number.MAX_SAFE_INTEGER / unit)) * unit
   if (rules.length === 1) return { limit: largest(rules[0]!) }
   return { limit: Object.fromEntries(rules.map((rule) => [rule.name, largest(rule)])) }
 }

@@ -62,7 +62,7 @@ export interface OutgoingOptions {
   /**
    * Whether a call counts until one window after its answer, not after its sending. The server then never sees
    * more than the limit in any window of that length, however long calls are on their way. It needs rules of
-   * `'sliding-window'` or `'sliding-log'`.
+   * `'sliding-window'`.
    * @default true with these rules, else false
    */
   strict?: boolean
