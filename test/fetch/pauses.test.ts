@@ -289,11 +289,32 @@ test('each call that waited for a pause waits its own jitter, for the length of 
     assert.is(pauses.length, 3)
   }))
 
-test('a call whose jitter has begun does not go when another pause begins, and its abort leaves nothing charged', () =>
+test('a call whose jitter has begun does not go when another pause begins', () =>
   telling([{ status: 200, headers: { 'Retry-After': '30' } }], async (setting) => {
     const { url, host, clock, limiter, log } = setting
-    let hasBegun = false
+    let waits = 0
+    const call = setting.with({
+      jitter: () => {
+        if (waits++ === 0) limiter.block(host, '30s')
+        return 0
+      },
+    })
+    await call(url)
+    const pending = call(url)
+    clock.advance(30_063)
+    await until(() => waits === 1, 'the jitter')
+    for (let i = 0; i < 5; i++) await turn()
+    assert.is(log.length, 1)
+    clock.advance(30_063)
+    assert.is((await pending).status, 200)
+    assert.is(waits, 2)
+  }))
+
+test('a call that is aborted during its jitter leaves nothing charged', () =>
+  telling([{ status: 200, headers: { 'Retry-After': '30' } }], async (setting) => {
+    const { url, host, clock, limiter, log } = setting
     const controller = new AbortController()
+    let hasBegun = false
     const call = setting.with({
       jitter: () => {
         hasBegun = true
@@ -301,9 +322,8 @@ test('a call whose jitter has begun does not go when another pause begins, and i
       },
     })
     await call(url)
-    clock.advance(2_000) // out of the window
     const pending = settled(call(url, { signal: controller.signal }))
-    clock.advance(30_000)
+    clock.advance(30_063)
     await until(() => hasBegun, 'the jitter')
     assert.is(limiter.usage(host), 1)
     controller.abort(new Error('enough'))

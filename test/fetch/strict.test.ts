@@ -1,11 +1,12 @@
 // run: also-full
 // A network of which the test says when a call arrives and when its answer does, on a clock that the test turns.
+import { mock } from 'node:test'
 import fc from 'fast-check'
 import { attachLimiter, createLimiter, type Limiter, type LimiterOptions, manualClock } from 'millrace'
 import { limitedFetch, type OutgoingOptions } from 'millrace/fetch'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { settled, turn } from '../limiter/support.js'
+import { settled, turn, until } from '../limiter/support.js'
 import { sized } from '../size.js'
 import { mostInAnyWindow } from './support.js'
 
@@ -183,6 +184,54 @@ test('a call counts as long as it is on its way, for many windows', async () => 
   assert.is(network.sent, LIMIT + 1)
   for (const wire of [...network.wires]) await network.finish(wire)
   await Promise.all(calls)
+})
+
+test('a timer renews the charge of a call on its way, for other threads and processes', async () => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  const network = new Network()
+  const limiter = createLimiter({ ...rule, clock: network.clock })
+  const other = attachLimiter(limiter.share())
+  const pending = limitedFetch(network.fetch, { limiter })(URL)
+  await turn()
+  for (let i = 0; i < 20; i++) {
+    network.clock.advance(WINDOW_MS / 4)
+    mock.timers.tick(WINDOW_MS / 4)
+    assert.is(other.usage('server.test'), 1)
+  }
+  await network.finish(network.wires[0]!)
+  await pending
+  network.clock.advance(WINDOW_MS * 1.02)
+  mock.timers.tick(WINDOW_MS * 1.02)
+  assert.is(other.usage('server.test'), 0)
+  mock.timers.reset()
+})
+
+test('a call whose charge has left the window before the thread went on is decided again', async () => {
+  const network = new Network()
+  const { clock } = network
+  const limiter = createLimiter({ limit: 1, window: WINDOW_MS, clock })
+  const other = attachLimiter(limiter.share())
+  const { wait } = limiter
+  let isBusy = true
+  limiter.wait = async (key, options) => {
+    const decision = await wait.call(limiter, key, options)
+    if (isBusy) {
+      isBusy = false
+      clock.advance(WINDOW_MS * 1.1)
+      assert.ok(other.check('server.test').allowed)
+    }
+    return decision
+  }
+  limiter.check('server.test')
+  const pending = limitedFetch(network.fetch, { limiter })(URL)
+  clock.advance(WINDOW_MS * 1.1)
+  await until(() => !isBusy, 'the first decision')
+  for (let i = 0; i < 5; i++) await turn()
+  assert.is(network.sent, 0)
+  clock.advance(WINDOW_MS * 1.1)
+  await until(() => network.sent === 1, 'the second decision')
+  await network.finish(network.wires[0]!)
+  await pending
 })
 
 test('a call that is answered at once leaves the window one window after its answer, and its host is forgotten', async () => {

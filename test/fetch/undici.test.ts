@@ -212,6 +212,29 @@ test('a 429 and a 503 that tell when are sent again, and the caller sees one ans
   }
 })
 
+test('an answer without an end does not keep a request from being sent again', async () => {
+  let requests = 0
+  const listener: RequestListener = (_, response) => {
+    if (requests++ > 0) {
+      response.end('hello')
+      return
+    }
+    response.writeHead(429, { 'Retry-After': '0' })
+    const write = () => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+    }
+    response.on('drain', write)
+    write()
+  }
+  await withServer(listener, async (url) => {
+    const limiter = createLimiter({ limit: 5, window: '1s' })
+    const agent = new Agent()
+    assert.equal(await textOf(url, agent.compose(limitInterceptor({ limiter }))), [200, 'hello'])
+    await agent.destroy()
+    await limiter.close()
+  })
+})
+
 test('a body that is a stream or an iterable is sent once', async () => {
   for (const body of [() => Readable.from(['data']), () => ['data'][Symbol.iterator]()]) {
     await answering([{ status: 429, headers: { 'Retry-After': '0' } }], async ({ url, log, agent }) => {
