@@ -104,7 +104,7 @@ export function checkOutgoing(options: OutgoingOptions): CheckedOptions {
   checkCount('retries', retries, '')
   if (typeof jitter !== 'function') throw invalid('jitter', jitter, 'a function')
   return {
-    limiter: limiter as unknown as OwnLimiter,
+    limiter,
     keyOf: checkKey(key),
     refuses: mode === 'refuse',
     maxPending,
