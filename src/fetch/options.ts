@@ -62,7 +62,7 @@ export interface OutgoingOptions {
   /**
    * Whether a call counts until one window after its answer, not after its sending. The server then never sees
    * more than the limit in any window of that length, however long calls are on their way. It needs rules of
-   * `'sliding-window'`.
+   * `'sliding-window'` with the strict edge, which are the default.
    * @default true with these rules, else false
    */
   strict?: boolean
@@ -130,13 +130,12 @@ function checkWait(maxWaitMs: unknown): number {
 
 function checkStrict(strict: unknown, limiter: Limiter): boolean {
   const other = limiter.rules.find(
-    ({ algorithm }) =>
-      algorithm !== undefined && algorithm !== 'sliding-window' && algorithm !== 'sliding-log',
+    ({ algorithm = 'sliding-window', edge }) => algorithm !== 'sliding-window' || edge !== 'strict',
   )
   if (strict === undefined) return other === undefined
   if (typeof strict !== 'boolean') throw invalid('strict', strict, 'a boolean')
   if (strict && other !== undefined) {
-    throw invalid('strict', strict, `false: rule '${other.name}' is of '${other.algorithm}'`)
+    throw invalid('strict', strict, `false: rule '${other.name}' is no sliding window with a strict edge`)
   }
   return strict
 }

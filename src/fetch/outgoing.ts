@@ -44,9 +44,11 @@ export class Outgoing {
   admitNow(key: string): Permit | undefined {
     const { limiter, isStrict, refuses } = this.#options
     const host = hostOf(limiter, key)
-    const permit = refuses || host.waiting === 0 ? host.admitNow(isStrict) : undefined
-    if (permit === undefined) host.release()
-    return permit
+    try {
+      return refuses || host.waiting === 0 ? host.admitNow(isStrict) : undefined
+    } finally {
+      host.release() // without a permit; and if the key is none
+    }
   }
 
   /**

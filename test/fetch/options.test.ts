@@ -3,10 +3,12 @@ import { limitedFetch, type OutgoingOptions } from 'millrace/fetch'
 import { limitInterceptor } from 'millrace/undici'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { assertIsError } from '../limiter/support.js'
+import { hostOf, type OwnLimiter } from '#millrace/fetch/host.js'
+import { assertIsError, settled } from '../limiter/support.js'
 
 const limiter = createLimiter({ limit: 5, window: '1s' })
 const bucket = createLimiter({ limit: 5, window: '1s', algorithm: 'token-bucket' })
+const smooth = createLimiter({ limit: 5, window: '1s', edge: 'smooth' })
 const pool = createLimiter({ limit: 5, window: '1s', engine: 'pool', pool: { maxThreads: 1 } })
 test.after(() => pool.close())
 
@@ -32,6 +34,7 @@ const WRONG: readonly (readonly [string, unknown])[] = [
   ['jitter', { limiter, jitter: 100 }],
   ['strict', { limiter, strict: 'yes' }],
   ['strict', { limiter: bucket, strict: true }],
+  ['strict', { limiter: smooth, strict: true }],
 ]
 
 test('an option that is not as its type says is refused by name', () => {
@@ -53,6 +56,15 @@ test('what is no function is not limited', () => {
     assert.unreachable()
   } catch (error) {
     assertIsError(error, 'ERR_MILLRACE_INVALID_OPTION', 'fetch')
+  }
+})
+
+test('a key that is none is refused by name, and leaves nothing behind', async () => {
+  for (const key of ['', 5, undefined] as string[]) {
+    const host = hostOf(limiter as OwnLimiter, key)
+    const outcome = await settled(limitedFetch(fetch, { limiter, key: () => key })('http://server.test/'))
+    assertIsError((outcome as PromiseRejectedResult).reason, 'ERR_MILLRACE_INVALID_KEY', 'key')
+    assert.is.not(hostOf(limiter as OwnLimiter, key), host)
   }
 })
 

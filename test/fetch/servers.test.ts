@@ -88,6 +88,28 @@ for (const [server, limited] of Object.entries(SERVERS)) {
   }
 }
 
+test('a client with a larger limit is never refused, because each form of the headers tells it when to pause', async () => {
+  const forms = [
+    { standardHeaders: 'draft-6', legacyHeaders: false },
+    { standardHeaders: 'draft-7', legacyHeaders: false },
+    { standardHeaders: 'draft-8', legacyHeaders: false },
+    { standardHeaders: false, legacyHeaders: true },
+  ] as const
+  await times(forms.length, (i) => {
+    const app = express()
+    app.use(expressRateLimit({ limit: 3, windowMs: 1_000, ...forms[i]! }))
+    app.get('/', (_request, response) => void response.send('hello\n'))
+    return withServer(app, async (url) => {
+      const limiter = createLimiter({ limit: 100, window: '1s' })
+      const call = CLIENTS[i % 2 === 0 ? 'limitedFetch' : 'an Agent with limitInterceptor'](limiter)
+      const statuses: number[] = []
+      for (let n = 0; n < 8; n++) statuses.push(await call(url))
+      assert.equal(statuses, Array(8).fill(200), JSON.stringify(forms[i]))
+      await limiter.close()
+    })
+  })
+})
+
 test('one limiter holds for fetch and dispatchers together, and each host has a limit of its own', async () => {
   const arrivalsMs: Record<string, number[]> = { a: [], b: [] }
   const serverOf = (name: string) =>

@@ -6,6 +6,7 @@ import { attachLimiter, createLimiter, type Limiter, type LimiterOptions, manual
 import { limitedFetch, type OutgoingOptions } from 'millrace/fetch'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { hostOf, type OwnLimiter } from '#millrace/fetch/host.js'
 import { settled, turn, until } from '../limiter/support.js'
 import { sized } from '../size.js'
 import { mostInAnyWindow } from './support.js'
@@ -242,8 +243,10 @@ test('a call that is answered at once leaves the window one window after its ans
     const calls = Array.from({ length: LIMIT }, () => call(URL))
     await turn()
     assert.is(limiter.usage('server.test'), LIMIT)
+    const host = hostOf(limiter as OwnLimiter, 'server.test')
     for (const wire of [...network.wires]) await network.finish(wire)
     await Promise.all(calls)
+    assert.is.not(hostOf(limiter as OwnLimiter, 'server.test'), host)
     assert.is(limiter.usage('server.test'), LIMIT)
     network.clock.advance(WINDOW_MS * 1.02)
     assert.is(limiter.usage('server.test'), 0)
