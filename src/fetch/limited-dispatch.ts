@@ -9,7 +9,7 @@ type Controller = Dispatcher.DispatchController
 type ResponseHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseEnd']>>[1]
 type Socket = Parameters<NonNullable<Dispatcher.DispatchHandler['onRequestUpgrade']>>[3]
 
-/** Of an answer whose request is sent again, at most so many bytes are read, to keep the connection. */
+/** A longer body of a discarded answer ends its connection. A shorter one is read, which keeps the connection. */
 const MOST_DISCARDED_BYTES = 131_072
 
 /**
@@ -27,7 +27,7 @@ export class LimitedDispatch implements Dispatcher.DispatchHandler {
   #permit: Permit | undefined
   #attempt = 0
   #hasStarted = false
-  /** The bytes of the answer that is not passed on; -1: it is passed on. */
+  /** How many bytes of an answer were read and discarded; -1 if the answer is passed on. */
   #discarded = -1
 
   constructor(

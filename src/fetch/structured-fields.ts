@@ -28,8 +28,8 @@ const KEY = /[a-z*][a-z\d_\-.*]*/y
 const SPACES = / */y
 const BLANKS = /[ \t]*/y
 
-/** Where a member ends up, by its key: an item of a list has none. */
-type Members = (key: string, item: Item) => void
+/** Is called with each member. The key of an item of a list is `''`. */
+type Add = (key: string, item: Item) => void
 
 /** The items of a list, or undefined if the text is none, or has an inner list. */
 export function parseList(text: string): Item[] | undefined {
@@ -57,7 +57,7 @@ class FieldReader {
   }
 
   /** Reads all members, separated by commas. False: the text is malformed. */
-  members(withKeys: boolean, add: Members): boolean {
+  members(withKeys: boolean, add: Add): boolean {
     this.#match(SPACES)
     if (this.#isAtEnd) return true
     for (;;) {
