@@ -18,6 +18,7 @@ const ARROWS: Record<string, string[]> = {
   limiter: ['shared-file', 'engines', 'algorithms', 'range-sum', 'memory', 'core'],
   http: ['limiter', 'memory', 'core'],
   fetch: ['limiter', 'memory', 'core'],
+  compat: ['limiter', 'core'],
 }
 
 const partOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : 'limiter')

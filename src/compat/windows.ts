@@ -1,0 +1,89 @@
+import { MillraceError } from '../core/errors.js'
+import type { Counts } from './counts.js'
+import { FixedCounts } from './fixed-counts.js'
+import { type CheckedOptions, type CompatOptions, checkCompatOptions } from './options.js'
+import { SlidingCounts } from './sliding-counts.js'
+import { WallClock } from './wall-clock.js'
+
+/** Half of the longest window of a limiter, 10,000 years: a fixed window keeps its hits for two. */
+const MOST_MS = 5_000 * 365 * 86_400_000
+
+/**
+ * The counts of a drop-in whose window comes with each call: the counts of each distinct window, by one clock.
+ * Another window of the same key counts apart.
+ *
+ * @example
+ * ```ts
+ * const windows = new Windows({ algorithm: 'fixed-window' })
+ * const nowMs = windows.clock.read()
+ * const { hits, resetMs } = windows.of(60_000).hit('user:42', 100)
+ * console.log(hits, new Date(nowMs + resetMs))
+ * ```
+ */
+export class Windows {
+  /** Read it once at the beginning of each call of the drop-in. */
+  readonly clock = new WallClock()
+  readonly #options: CheckedOptions
+  readonly #counts = new Map<number, Counts>()
+  /** The counts of the last call. Most drop-ins have one window. */
+  #lastMs = 0
+  #last: Counts | undefined
+
+  /** @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` */
+  constructor(options?: CompatOptions) {
+    this.#options = checkCompatOptions(options)
+  }
+
+  get algorithm(): CheckedOptions['algorithm'] {
+    return this.#options.algorithm
+  }
+
+  /**
+   * Returns the counts of a window. It is rounded up to whole milliseconds, and at most 5,000 years.
+   * @param windowMs milliseconds: above 0
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_DURATION`; `ERR_MILLRACE_INVALID_OPTION` for one window more
+   * than `maxWindows`; `ERR_MILLRACE_ARENA_TOO_LARGE`
+   */
+  of(windowMs: number): Counts {
+    if (this.#last !== undefined && windowMs === this.#lastMs) return this.#last
+    if (typeof windowMs !== 'number' || !(windowMs > 0)) {
+      throw new MillraceError('ERR_MILLRACE_INVALID_DURATION', 'window', windowMs, 'milliseconds above 0')
+    }
+    const wholeMs = Math.min(Math.ceil(windowMs), MOST_MS)
+    const counts = this.#counts.get(wholeMs) ?? this.#create(wholeMs)
+    this.#lastMs = windowMs
+    this.#last = counts
+    return counts
+  }
+
+  /** The counts of all windows that there are. */
+  all(): Iterable<Counts> {
+    return this.#counts.values()
+  }
+
+  /** Forgets all keys in all windows. */
+  clearAll(): void {
+    this.clock.read()
+    for (const counts of this.#counts.values()) counts.clearAll()
+  }
+
+  /** Releases the memory of all windows, and forgets them. They can be used again. */
+  async close(): Promise<void> {
+    const closing = [...this.#counts.values()]
+    this.#counts.clear()
+    this.#last = undefined
+    await Promise.all(closing.map((counts) => counts.close()))
+  }
+
+  #create(windowMs: number): Counts {
+    const { algorithm, maxWindows } = this.#options
+    if (this.#counts.size >= maxWindows) {
+      const expected = `at least ${maxWindows + 1}, for one more window of ${windowMs} ms`
+      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'maxWindows', maxWindows, expected)
+    }
+    const Kind = algorithm === 'fixed-window' ? FixedCounts : SlidingCounts
+    const counts = new Kind(windowMs, this.#options, this.clock)
+    this.#counts.set(windowMs, counts)
+    return counts
+  }
+}
