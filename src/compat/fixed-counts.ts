@@ -2,23 +2,23 @@ import type { Clock } from '../core/clock.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { type Count, type Counts, wholeLimit } from './counts.js'
+import { Mark } from './mark.js'
 import type { CheckedOptions } from './options.js'
 
 /**
  * Counts in windows that begin with the first hit of a key, exactly to the millisecond.
  *
- * `openings` is a log of one unit for each key: the hit that opened its window. While that counts, the window is
- * open, and the log says how much longer. `hits` counts what came since. Its units count for two windows, and
- * the hit that opens a window clears them.
+ * `openings` marks a key for a window from the hit that opened it. `hits` counts what came since. Its units count
+ * for two windows, and the hit that opens a window clears them.
  */
 export class FixedCounts implements Counts {
   readonly #windowMs: number
-  readonly #openings: Limiter
+  readonly #openings: Mark
   readonly #hits: Limiter
 
   constructor(windowMs: number, { maxKeys }: CheckedOptions, clock: Clock) {
     this.#windowMs = windowMs
-    this.#openings = createLimiter({ limit: 1, window: windowMs, algorithm: 'sliding-log', maxKeys, clock })
+    this.#openings = new Mark(windowMs, maxKeys, clock)
     this.#hits = createLimiter({ limit: 1, window: 2 * windowMs, granularity: windowMs, maxKeys, clock })
   }
 
@@ -30,10 +30,10 @@ export class FixedCounts implements Counts {
   }
 
   read(key: string, limit: number): Count | undefined {
-    const opening = this.#openings.peek(key)
-    if (opening.allowed) return undefined
+    const resetMs = this.#openings.leftMs(key)
+    if (resetMs === 0) return undefined
     const hits = this.#hits.usage(key)
-    return { hits, allowed: hits <= wholeLimit(limit), resetMs: opening.retryAfterMs }
+    return { hits, allowed: hits <= wholeLimit(limit), resetMs }
   }
 
   take(key: string, _limit: number, cost: number): void {
@@ -42,10 +42,10 @@ export class FixedCounts implements Counts {
   }
 
   restart(key: string): void {
-    if (this.#openings.peek(key).allowed) return
+    if (!this.#openings.has(key)) return
     const hits = this.#hits.usage(key)
-    this.clear(key)
-    this.#openings.check(key)
+    this.#hits.clear(key)
+    this.#openings.set(key)
     this.#hits.penalize(key, hits)
   }
 
@@ -65,8 +65,8 @@ export class FixedCounts implements Counts {
 
   /** Opens a window unless one is open. Returns how long it stays open. */
   #open(key: string): number {
-    const opening = this.#openings.check(key)
-    if (!opening.allowed) return opening.retryAfterMs
+    const leftMs = this.#openings.setOnce(key)
+    if (leftMs > 0) return leftMs
     this.#hits.clear(key)
     return this.#windowMs
   }

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { type Count, type Counts, type TakeOrder, wholeLimit } from './counts.js'
+import { Mark } from './mark.js'
 import type { CheckedOptions } from './options.js'
 import { BucketTier, LogTier, type Tier } from './tiers.js'
 
@@ -20,8 +21,8 @@ export class SlidingCounts implements Counts {
   #buckets: Tier | undefined
   /** The refused hits of a key. */
   #refused: Limiter | undefined
-  /** A unit for each key whose hits were all taken back: it is known, with 0 hits. */
-  #emptied: Limiter | undefined
+  /** Marks keys whose hits were all taken back: they are known, with 0 hits. */
+  #emptied: Mark | undefined
 
   constructor(windowMs: number, options: CheckedOptions, clock: Clock) {
     this.#windowMs = windowMs
@@ -46,9 +47,8 @@ export class SlidingCounts implements Counts {
     const used = this.#used(key)
     const hits = used >= whole ? used + this.#refusedOf(key) : used
     if (hits > 0) return { hits, allowed: hits <= whole, resetMs: this.#oldestMs(key) }
-    const emptied = this.#emptied?.peek(key)
-    if (emptied === undefined || emptied.allowed) return undefined
-    return { hits: 0, allowed: true, resetMs: emptied.retryAfterMs }
+    const resetMs = this.#emptied?.leftMs(key) ?? 0
+    return resetMs === 0 ? undefined : { hits: 0, allowed: true, resetMs }
   }
 
   take(key: string, limit: number, cost: number, order: TakeOrder = 'refused-first'): void {
@@ -59,8 +59,8 @@ export class SlidingCounts implements Counts {
     left -= this.#buckets?.take(key, left) ?? 0
     if (order === 'admitted-first') refused?.refund(key, left)
     if (this.#used(key) > 0) return
-    this.#emptied ??= this.#markers()
-    this.#emptied.check(key)
+    this.#emptied ??= new Mark(this.#windowMs, this.#options.maxKeys, this.#clock)
+    this.#emptied.setOnce(key)
   }
 
   restart(key: string, limit: number): void {
@@ -130,18 +130,7 @@ export class SlidingCounts implements Counts {
     return Math.min(this.#windowMs, ...[this.#log, this.#buckets].map((tier) => oldestIn(tier, key)))
   }
 
-  #markers(): Limiter {
-    const { maxKeys } = this.#options
-    return createLimiter({
-      limit: 1,
-      window: this.#windowMs,
-      algorithm: 'sliding-log',
-      maxKeys,
-      clock: this.#clock,
-    })
-  }
-
-  #parts(): (Tier | Limiter)[] {
+  #parts(): (Tier | Limiter | Mark)[] {
     return [this.#log, this.#buckets, this.#refused, this.#emptied].filter((part) => part !== undefined)
   }
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { MOST_HITS } from './counts.js'
+import { Mark } from './mark.js'
 
 /** The admitted hits of the keys with a limit in one range, in a sliding window. */
 export interface Tier {
@@ -65,31 +66,31 @@ export class LogTier implements Tier {
 }
 
 /**
- * Counts hits in 60 buckets. A bucket counts until all of it has left the window. A second limiter has the time of a
- * key's last hit: a key that has paused for a window has left it, to the millisecond.
+ * Counts hits in 60 buckets. A bucket counts until all of it has left the window. Beside them the last hit marks its
+ * key for a window: a key that has paused so long has no hits, to the millisecond.
  */
 export class BucketTier implements Tier {
   readonly #windowMs: number
   readonly #hits: Limiter
-  readonly #last: Limiter
+  readonly #last: Mark
 
   constructor(windowMs: number, maxKeys: number, clock: Clock) {
     this.#windowMs = windowMs
     this.#hits = createLimiter({ limit: MOST_HITS, window: windowMs, maxKeys, clock })
-    this.#last = createLimiter({ limit: 1, window: windowMs, algorithm: 'sliding-log', maxKeys, clock })
+    this.#last = new Mark(windowMs, maxKeys, clock)
   }
 
   admit(key: string, limit: number, cost: number): number {
     if (this.#hasPaused(key)) this.#hits.clear(key)
     const decision = this.#hits.check(key, cost, { limit })
     if (!decision.allowed) return 0
-    this.#last.penalize(key, 1)
+    this.#last.set(key)
     return limit - decision.remaining
   }
 
   add(key: string, hits: number): void {
     this.#hits.penalize(key, hits)
-    this.#last.penalize(key, 1)
+    this.#last.set(key)
   }
 
   used(key: string): number {
@@ -119,7 +120,7 @@ export class BucketTier implements Tier {
   }
 
   #hasPaused(key: string): boolean {
-    return this.#last.usage(key) === 0
+    return !this.#last.has(key)
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/errors.js'
 import type { Counts } from './counts.js'
 import { FixedCounts } from './fixed-counts.js'
@@ -8,29 +9,50 @@ import { WallClock } from './wall-clock.js'
 /** Half of the longest window of a limiter, 10,000 years: a fixed window keeps its hits for two. */
 const MOST_MS = 5_000 * 365 * 86_400_000
 
+/** What belongs to one window. */
+export interface OfWindow {
+  clearAll(): void
+  close(): Promise<void>
+}
+
+/** Creates what belongs to a window of so many milliseconds. */
+export type CreateOfWindow<Of extends OfWindow> = (
+  windowMs: number,
+  options: CheckedOptions,
+  clock: Clock,
+) => Of
+
+/** The counts of a window, by the option `algorithm`. */
+export const countsOf: CreateOfWindow<Counts> = (windowMs, options, clock) =>
+  options.algorithm === 'fixed-window'
+    ? new FixedCounts(windowMs, options, clock)
+    : new SlidingCounts(windowMs, options, clock)
+
 /**
- * The counts of a drop-in whose window comes with each call: the counts of each distinct window, by one clock.
- * Another window of the same key counts apart.
+ * The counts of a drop-in whose window comes with each call: those of each distinct window, by one clock. Another
+ * window of the same key counts apart.
  *
  * @example
  * ```ts
- * const windows = new Windows({ algorithm: 'fixed-window' })
+ * const windows = new Windows(countsOf, { algorithm: 'fixed-window' })
  * const nowMs = windows.clock.read()
  * const { hits, resetMs } = windows.of(60_000).hit('user:42', 100)
  * console.log(hits, new Date(nowMs + resetMs))
  * ```
  */
-export class Windows {
+export class Windows<Of extends OfWindow> {
   /** Read it once at the beginning of each call of the drop-in. */
   readonly clock = new WallClock()
   readonly #options: CheckedOptions
-  readonly #counts = new Map<number, Counts>()
+  readonly #create: CreateOfWindow<Of>
+  readonly #counts = new Map<number, Of>()
   /** The counts of the last call. Most drop-ins have one window. */
   #lastMs = 0
-  #last: Counts | undefined
+  #last: Of | undefined
 
   /** @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` */
-  constructor(options?: CompatOptions) {
+  constructor(create: CreateOfWindow<Of>, options?: CompatOptions) {
+    this.#create = create
     this.#options = checkCompatOptions(options)
   }
 
@@ -44,20 +66,20 @@ export class Windows {
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_DURATION`; `ERR_MILLRACE_INVALID_OPTION` for one window more
    * than `maxWindows`; `ERR_MILLRACE_ARENA_TOO_LARGE`
    */
-  of(windowMs: number): Counts {
+  of(windowMs: number): Of {
     if (this.#last !== undefined && windowMs === this.#lastMs) return this.#last
     if (typeof windowMs !== 'number' || !(windowMs > 0)) {
       throw new MillraceError('ERR_MILLRACE_INVALID_DURATION', 'window', windowMs, 'milliseconds above 0')
     }
     const wholeMs = Math.min(Math.ceil(windowMs), MOST_MS)
-    const counts = this.#counts.get(wholeMs) ?? this.#create(wholeMs)
+    const counts = this.#counts.get(wholeMs) ?? this.#add(wholeMs)
     this.#lastMs = windowMs
     this.#last = counts
     return counts
   }
 
   /** The counts of all windows that there are. */
-  all(): Iterable<Counts> {
+  all(): Iterable<Of> {
     return this.#counts.values()
   }
 
@@ -75,14 +97,13 @@ export class Windows {
     await Promise.all(closing.map((counts) => counts.close()))
   }
 
-  #create(windowMs: number): Counts {
-    const { algorithm, maxWindows } = this.#options
+  #add(windowMs: number): Of {
+    const { maxWindows } = this.#options
     if (this.#counts.size >= maxWindows) {
       const expected = `at least ${maxWindows + 1}, for one more window of ${windowMs} ms`
       throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'maxWindows', maxWindows, expected)
     }
-    const Kind = algorithm === 'fixed-window' ? FixedCounts : SlidingCounts
-    const counts = new Kind(windowMs, this.#options, this.clock)
+    const counts = this.#create(windowMs, this.#options, this.clock)
     this.#counts.set(windowMs, counts)
     return counts
   }

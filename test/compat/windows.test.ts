@@ -3,7 +3,7 @@ import { suite, test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { keyOf } from '#millrace/compat/keys.js'
 import type { CompatOptions } from '#millrace/compat/options.js'
-import { Windows } from '#millrace/compat/windows.js'
+import { countsOf, Windows } from '#millrace/compat/windows.js'
 import { START_MS, withFakeDate } from './fake-date.js'
 
 /** What happens to one key, and how much later. */
@@ -78,7 +78,7 @@ async function compare(
   actions: readonly Step[],
 ): Promise<void> {
   await withFakeDate(async (date) => {
-    const windows = new Windows({ ...options, maxKeys: 16 })
+    const windows = new Windows(countsOf, { ...options, maxKeys: 16 })
     const counts = windows.of(WINDOW_MS)
     const shown = (): [number, number] | undefined => {
       windows.clock.read()
@@ -119,7 +119,7 @@ for (const options of OPTIONS) {
 
   each('hits beyond the limit go on rising, and begin at 1 after the window', () =>
     withFakeDate((date) => {
-      const windows = new Windows(options)
+      const windows = new Windows(countsOf, options)
       const hit = (): [number, boolean, number] => {
         windows.clock.read()
         const { hits, allowed, resetMs } = windows.of(60_000).hit('key', 2)
@@ -133,14 +133,14 @@ for (const options of OPTIONS) {
   )
 
   each('windows count apart', () => {
-    const windows = new Windows(options)
+    const windows = new Windows(countsOf, options)
     assert.is(windows.of(1000).hit('key', 5).hits, 1)
     assert.is(windows.of(2000).hit('key', 5).hits, 1)
     assert.is(windows.of(1000).hit('key', 5).hits, 2)
   })
 
   each('one window more than maxWindows is an error', () => {
-    const windows = new Windows({ ...options, maxWindows: 2 })
+    const windows = new Windows(countsOf, { ...options, maxWindows: 2 })
     for (const windowMs of [1000, 2000, 1000]) windows.of(windowMs).hit('key', 5)
     assert.throws(
       () => windows.of(3000),
@@ -152,7 +152,7 @@ for (const options of OPTIONS) {
 
   each('time goes on when Date.now steps back', () =>
     withFakeDate((date) => {
-      const windows = new Windows(options)
+      const windows = new Windows(countsOf, options)
       const hits = (): number => {
         windows.clock.read()
         return windows.of(60_000).hit('key', 100).hits
@@ -168,7 +168,7 @@ for (const options of OPTIONS) {
   )
 
   each('a closed window begins anew', async () => {
-    const windows = new Windows(options)
+    const windows = new Windows(countsOf, options)
     windows.of(1000).hit('key', 5)
     await windows.close()
     assert.is(windows.of(1000).hit('key', 5).hits, 1)
@@ -176,7 +176,7 @@ for (const options of OPTIONS) {
 
   each('a hit that is taken back leaves a known key without hits', () =>
     withFakeDate((date) => {
-      const windows = new Windows(options)
+      const windows = new Windows(countsOf, options)
       const counts = windows.of(1000)
       counts.take('unknown', 5, 1)
       assert.equal(counts.read('unknown', 5), { hits: 0, allowed: true, resetMs: 1000 })
@@ -207,7 +207,7 @@ sliding('counts as a model does, to the millisecond, with a limit in the log', a
 
 sliding('admits at most the limit in any window, with a limit in buckets', () =>
   withFakeDate((date) => {
-    const windows = new Windows()
+    const windows = new Windows(countsOf)
     const admitted: number[] = []
     for (let i = 0; i < 5000; i++) {
       date.tick((i * 7919) % 50)
@@ -221,7 +221,7 @@ sliding('admits at most the limit in any window, with a limit in buckets', () =>
 )
 
 sliding('hits with a limit in the log and in buckets count together', () => {
-  const windows = new Windows({ maxLogLimit: 10 })
+  const windows = new Windows(countsOf, { maxLogLimit: 10 })
   const counts = windows.of(WINDOW_MS)
   for (let i = 1; i <= 10; i++) assert.is(counts.hit('key', 10).hits, i)
   for (let i = 11; i <= 20; i++) assert.is(counts.hit('key', 20).hits, i)
@@ -233,7 +233,7 @@ sliding('hits with a limit in the log and in buckets count together', () => {
 
 sliding('a client that goes on asking is admitted at its limit', () =>
   withFakeDate((date) => {
-    const windows = new Windows()
+    const windows = new Windows(countsOf)
     let admitted = 0
     for (let second = 0; second < 600; second++) {
       date.tick(1000)
@@ -254,14 +254,14 @@ test('bad options are named', () => {
   ]
   for (const [options, option] of cases) {
     assert.throws(
-      () => new Windows(options),
+      () => new Windows(countsOf, options),
       (error: { code?: string; option?: string }) =>
         error.code === 'ERR_MILLRACE_INVALID_OPTION' && error.option === option,
     )
   }
   for (const windowMs of [0, -1, Number.NaN, '1m' as unknown as number]) {
     assert.throws(
-      () => new Windows().of(windowMs),
+      () => new Windows(countsOf).of(windowMs),
       (error: { code?: string }) => error.code === 'ERR_MILLRACE_INVALID_DURATION',
     )
   }
@@ -287,7 +287,7 @@ test('different keys stay different', () => {
     '__proto__',
   ]
   assert.is(new Set(keys.map(keyOf)).size, keys.length)
-  const windows = new Windows()
+  const windows = new Windows(countsOf)
   for (const key of keys) assert.is(windows.of(1000).hit(keyOf(key), 5).hits, 1)
   assert.throws(
     () => keyOf({}),

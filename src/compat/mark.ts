@@ -1,0 +1,43 @@
+import type { Clock } from '../core/clock.js'
+import { createLimiter } from '../create.js'
+import type { Limiter } from '../limiter.js'
+
+/** Marks keys for exactly so many milliseconds: a log of one unit for each key. */
+export class Mark {
+  readonly #log: Limiter
+
+  constructor(ms: number, maxKeys: number, clock: Clock) {
+    this.#log = createLimiter({ limit: 1, window: ms, algorithm: 'sliding-log', maxKeys, clock })
+  }
+
+  /** Marks a key unless it is marked. Returns for how many milliseconds it was marked already, or 0. */
+  setOnce(key: string): number {
+    return this.#log.check(key).retryAfterMs
+  }
+
+  /** Marks a key from now on, in place of an earlier mark. */
+  set(key: string): void {
+    this.#log.penalize(key, 1)
+  }
+
+  has(key: string): boolean {
+    return this.#log.usage(key) > 0
+  }
+
+  /** For how many milliseconds a key is still marked; 0 if it is not. */
+  leftMs(key: string): number {
+    return this.#log.peek(key).retryAfterMs
+  }
+
+  clear(key: string): void {
+    this.#log.clear(key)
+  }
+
+  clearAll(): void {
+    this.#log.clearAll()
+  }
+
+  close(): Promise<void> {
+    return this.#log.close()
+  }
+}
