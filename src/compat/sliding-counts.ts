@@ -1,7 +1,6 @@
 import type { Clock } from '../core/clock.js'
-import { createLimiter } from '../create.js'
-import type { Limiter } from '../limiter.js'
 import { type Count, type Counts, type TakeOrder, wholeLimit } from './counts.js'
+import { FixedCounts } from './fixed-counts.js'
 import { Mark } from './mark.js'
 import type { CheckedOptions } from './options.js'
 import { BucketTier, LogTier, type Tier } from './tiers.js'
@@ -19,8 +18,8 @@ export class SlidingCounts implements Counts {
   readonly #clock: Clock
   #log: Tier | undefined
   #buckets: Tier | undefined
-  /** The refused hits of a key. */
-  #refused: Limiter | undefined
+  /** The refused hits of a key, for a window from the first one on. */
+  #refused: FixedCounts | undefined
   /** Marks keys whose hits were all taken back: they are known, with 0 hits. */
   #emptied: Mark | undefined
 
@@ -39,25 +38,26 @@ export class SlidingCounts implements Counts {
     if (used === 0) return this.#refuse(key, cost)
     if (used === cost) this.#beginAnew(key)
     const hits = used + others
-    return { hits, allowed: true, resetMs: this.#oldestMs(key) }
+    return { hits, allowed: true, resetMs: this.#resetMs(key) }
   }
 
   read(key: string, limit: number): Count | undefined {
     const whole = wholeLimit(limit)
     const used = this.#used(key)
     const hits = used >= whole ? used + this.#refusedOf(key) : used
-    if (hits > 0) return { hits, allowed: hits <= whole, resetMs: this.#oldestMs(key) }
+    if (hits > 0) return { hits, allowed: hits <= whole, resetMs: this.#resetMs(key) }
     const resetMs = this.#emptied?.leftMs(key) ?? 0
     return resetMs === 0 ? undefined : { hits: 0, allowed: true, resetMs }
   }
 
   take(key: string, limit: number, cost: number, order: TakeOrder = 'refused-first'): void {
-    const refused = this.#used(key) >= wholeLimit(limit) ? this.#refused : undefined
+    const isFull = this.#used(key) >= wholeLimit(limit)
+    const mayRefused = isFull ? Math.min(cost, this.#refusedOf(key)) : 0
     let left = cost
-    if (order === 'refused-first') left -= refused?.refund(key, left) ?? 0
+    if (order === 'refused-first') left -= this.#takeRefused(key, mayRefused)
     left -= this.#log?.take(key, left) ?? 0
     left -= this.#buckets?.take(key, left) ?? 0
-    if (order === 'admitted-first') refused?.refund(key, left)
+    if (order === 'admitted-first') this.#takeRefused(key, Math.min(left, mayRefused))
     if (this.#used(key) > 0) return
     this.#emptied ??= new Mark(this.#windowMs, this.#options.maxKeys, this.#clock)
     this.#emptied.setOnce(key)
@@ -65,10 +65,10 @@ export class SlidingCounts implements Counts {
 
   restart(key: string, limit: number): void {
     const used = this.#used(key)
-    const refused = this.#refusedOf(key)
-    this.clear(key)
+    this.#log?.clear(key)
+    this.#buckets?.clear(key)
     if (used > 0) this.#tierOf(wholeLimit(limit)).add(key, used)
-    if (refused > 0) this.#refused?.penalize(key, refused)
+    this.#refused?.restart(key)
   }
 
   clear(key: string): void {
@@ -84,17 +84,15 @@ export class SlidingCounts implements Counts {
   }
 
   #refuse(key: string, cost: number): Count {
-    const { maxKeys } = this.#options
-    this.#refused ??= createLimiter({
-      limit: 1,
-      window: this.#windowMs,
-      granularity: this.#windowMs / 8,
-      maxKeys,
-      clock: this.#clock,
-    })
-    this.#refused.penalize(key, cost)
-    const hits = this.#used(key) + this.#refused.usage(key)
-    return { hits, allowed: false, resetMs: this.#oldestMs(key) }
+    this.#refused ??= new FixedCounts(this.#windowMs, this.#options, this.#clock)
+    const refused = this.#refused.hit(key, 0, cost)
+    return { hits: this.#used(key) + refused.hits, allowed: false, resetMs: this.#resetMs(key) }
+  }
+
+  /** Takes back as many refused hits as there are at least. */
+  #takeRefused(key: string, hits: number): number {
+    if (hits > 0) this.#refused?.take(key, 0, hits)
+    return hits
   }
 
   /** The key has its first hits: what was refused or taken back before is over. */
@@ -122,20 +120,24 @@ export class SlidingCounts implements Counts {
   }
 
   #refusedOf(key: string): number {
-    return this.#refused?.usage(key) ?? 0
+    return this.#refused?.read(key, 0)?.hits ?? 0
   }
 
-  /** Whole milliseconds until the oldest hit leaves; a window if all hits were refused. */
-  #oldestMs(key: string): number {
-    return Math.min(this.#windowMs, ...[this.#log, this.#buckets].map((tier) => oldestIn(tier, key)))
+  /** Whole milliseconds until the oldest admitted hit leaves, or the refused ones if there is no other. */
+  #resetMs(key: string): number {
+    const inLog = oldestIn(this.#log, key)
+    const inBuckets = oldestIn(this.#buckets, key)
+    if (inLog === undefined && inBuckets === undefined) return this.#refused?.read(key, 0)?.resetMs ?? 0
+    return Math.min(inLog ?? this.#windowMs, inBuckets ?? this.#windowMs)
   }
 
-  #parts(): (Tier | Limiter | Mark)[] {
+  #parts(): (Tier | FixedCounts | Mark)[] {
     return [this.#log, this.#buckets, this.#refused, this.#emptied].filter((part) => part !== undefined)
   }
 }
 
-function oldestIn(tier: Tier | undefined, key: string): number {
+/** When the oldest hit of a tier leaves; undefined if it has none. */
+function oldestIn(tier: Tier | undefined, key: string): number | undefined {
   const used = tier?.used(key) ?? 0
-  return used === 0 ? Number.POSITIVE_INFINITY : tier!.oldestMs(key, used)
+  return used === 0 ? undefined : tier?.oldestMs(key, used)
 }

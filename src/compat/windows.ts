@@ -42,7 +42,7 @@ export const countsOf: CreateOfWindow<Counts> = (windowMs, options, clock) =>
  */
 export class Windows<Of extends OfWindow> {
   /** Read it once at the beginning of each call of the drop-in. */
-  readonly clock = new WallClock()
+  readonly clock: WallClock
   readonly #options: CheckedOptions
   readonly #create: CreateOfWindow<Of>
   readonly #counts = new Map<number, Of>()
@@ -51,7 +51,8 @@ export class Windows<Of extends OfWindow> {
   #last: Of | undefined
 
   /** @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` */
-  constructor(create: CreateOfWindow<Of>, options?: CompatOptions) {
+  constructor(create: CreateOfWindow<Of>, options?: CompatOptions, clock = new WallClock()) {
+    this.clock = clock
     this.#create = create
     this.#options = checkCompatOptions(options)
   }

@@ -1,0 +1,135 @@
+/** In place of the store in memory of express-rate-limit 8. */
+import type { Count, Counts, TakeOrder } from './counts.js'
+import { keyOf } from './keys.js'
+import type { CompatOptions } from './options.js'
+import { countsOf, Windows } from './windows.js'
+
+export type { CompatOptions }
+export { MillraceStore as MemoryStore }
+
+/** The options of `rateLimit` of express-rate-limit that the store reads. */
+export interface StoreOptions {
+  /** The window in milliseconds, above 0. Fractions are rounded up. */
+  windowMs: number
+  /** The limit. If it is a function, the store can't know it. */
+  limit?: unknown
+  skipFailedRequests?: boolean
+  skipSuccessfulRequests?: boolean
+}
+
+/** The hits of a client, as express-rate-limit expects them. */
+export interface ClientRateLimitInfo {
+  /** The hits that count, with this one. */
+  totalHits: number
+  /** When hits leave: in a sliding window the oldest one, in a fixed window all. */
+  resetTime: Date
+}
+
+/** The window of `rateLimit` unless its options say otherwise. */
+const DEFAULT_WINDOW_MS = 60_000
+
+/**
+ * A store for `rateLimit` of express-rate-limit 8, also exported as `MemoryStore`. All of its answers are promises
+ * that are resolved at once. It needs no timer.
+ *
+ * If `limit` is a number, a sliding window admits that many hits in any window. Refused hits count in `totalHits`
+ * until the next admission, and don't hold it off. If `limit` is a function, the store does not know which hits
+ * are refused: all of them count, so a client that goes on asking is refused until it pauses.
+ *
+ * @example
+ * ```ts
+ * import { rateLimit } from 'express-rate-limit'
+ * import { MillraceStore } from 'millrace/compat/express-rate-limit'
+ *
+ * app.use(rateLimit({ windowMs: 60_000, limit: 100, store: new MillraceStore() }))
+ * ```
+ */
+export class MillraceStore {
+  /** Says that two stores never count the same key together. */
+  readonly localKeys = true
+  /** The window in milliseconds. Until `init` it is that of `rateLimit` without options. */
+  windowMs = DEFAULT_WINDOW_MS
+  readonly #windows: Windows<Counts>
+  #limit = Number.POSITIVE_INFINITY
+  #order: TakeOrder = 'refused-first'
+
+  /**
+   * @param options how hits are counted, and for how many keys
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`
+   */
+  constructor(options?: CompatOptions) {
+    this.#windows = new Windows(countsOf, options)
+  }
+
+  /**
+   * Takes the options of `rateLimit`, which calls it.
+   * @param options the options of `rateLimit`
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_DURATION` for a `windowMs` that is no number above 0;
+   * `ERR_MILLRACE_INVALID_OPTION` for one window more than `maxWindows`
+   */
+  init(options: StoreOptions): void {
+    const { windowMs, limit, skipFailedRequests = false, skipSuccessfulRequests = false } = options
+    this.#windows.of(windowMs)
+    this.windowMs = windowMs
+    this.#limit = typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY
+    // A refusal is a failed request, which is taken back at once.
+    this.#order = skipSuccessfulRequests && !skipFailedRequests ? 'admitted-first' : 'refused-first'
+  }
+
+  /**
+   * Returns the hits of a key.
+   * @param key the key
+   * @returns a promise of its hits; undefined for an unknown key
+   */
+  async get(key: string): Promise<ClientRateLimitInfo | undefined> {
+    const nowMs = this.#windows.clock.read()
+    const count = this.#counts().read(keyOf(key), this.#limit)
+    return count === undefined ? undefined : infoOf(count, nowMs)
+  }
+
+  /**
+   * Counts one hit.
+   * @param key the key
+   * @returns a promise of its hits, with this one
+   */
+  async increment(key: string): Promise<ClientRateLimitInfo> {
+    const nowMs = this.#windows.clock.read()
+    return infoOf(this.#counts().hit(keyOf(key), this.#limit), nowMs)
+  }
+
+  /**
+   * Takes one hit back, if the key has any.
+   * @param key the key
+   */
+  async decrement(key: string): Promise<void> {
+    this.#windows.clock.read()
+    this.#counts().take(keyOf(key), this.#limit, 1, this.#order)
+  }
+
+  /**
+   * Forgets a key.
+   * @param key the key
+   */
+  async resetKey(key: string): Promise<void> {
+    this.#windows.clock.read()
+    this.#counts().clear(keyOf(key))
+  }
+
+  /** Forgets all keys. */
+  async resetAll(): Promise<void> {
+    this.#windows.clearAll()
+  }
+
+  /** Forgets all keys and releases the memory. The store can be used again. */
+  async shutdown(): Promise<void> {
+    await this.#windows.close()
+  }
+
+  #counts(): Counts {
+    return this.#windows.of(this.windowMs)
+  }
+}
+
+function infoOf({ hits, resetMs }: Count, nowMs: number): ClientRateLimitInfo {
+  return { totalHits: hits, resetTime: new Date(nowMs + resetMs) }
+}

@@ -1,0 +1,98 @@
+/** In place of the storage in memory of @nestjs/throttler 6. */
+import { checkOptions } from '../checks.js'
+import { keyOf } from './keys.js'
+import { Mark } from './mark.js'
+import type { CompatOptions } from './options.js'
+import { secondsOf, ThrottledWindow, type ThrottlerStorageRecord } from './throttled-window.js'
+import { WallClock } from './wall-clock.js'
+import { Windows } from './windows.js'
+
+export type { ThrottlerStorageRecord }
+export { MillraceThrottlerStorage as ThrottlerStorageService }
+
+/** The options of {@link MillraceThrottlerStorage}. */
+export type ThrottlerStorageOptions = Omit<CompatOptions, 'algorithm'>
+
+/** Limits up to this one are counted to the millisecond. */
+const MAX_LOG_LIMIT = 100
+
+/**
+ * A storage for @nestjs/throttler 6, also exported as `ThrottlerStorageService`. It counts in a sliding window, as
+ * the original does. Its answers are promises that are resolved at once. It needs no timer.
+ *
+ * @example
+ * ```ts
+ * import { ThrottlerModule } from '@nestjs/throttler'
+ * import { MillraceThrottlerStorage } from 'millrace/compat/nestjs-throttler'
+ *
+ * ThrottlerModule.forRoot({
+ *   throttlers: [{ ttl: 60_000, limit: 10 }],
+ *   storage: new MillraceThrottlerStorage(),
+ * })
+ * ```
+ */
+export class MillraceThrottlerStorage {
+  readonly #windows: Windows<ThrottledWindow>
+  /** Marks keys while they are blocked, by the length of the block. */
+  readonly #blocks: Windows<Mark>
+
+  /**
+   * @param options for how many keys and windows. `maxLogLimit` is 100 by default
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`
+   */
+  constructor(options: ThrottlerStorageOptions = {}) {
+    checkOptions(options, ['maxKeys', 'maxWindows', 'maxLogLimit'])
+    const clock = new WallClock()
+    const ofTtl = { maxLogLimit: MAX_LOG_LIMIT, ...options }
+    this.#windows = new Windows((ttl, checked) => new ThrottledWindow(ttl, checked, clock), ofTtl, clock)
+    this.#blocks = new Windows((ms, { maxKeys }) => new Mark(ms, maxKeys, clock), options, clock)
+  }
+
+  /**
+   * Counts one hit, unless the key is blocked.
+   * @param key the key
+   * @param ttl the window in milliseconds, above 0
+   * @param limit the most hits in a window
+   * @param blockDuration how long a key is blocked that goes beyond the limit, in milliseconds. With 0 or less it
+   * is refused until its oldest hit leaves the window
+   * @param throttlerName hits of the same key with another name count apart; its block is the same
+   * @returns a promise of the record
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_DURATION` for a `ttl` that is no number above 0;
+   * `ERR_MILLRACE_INVALID_OPTION` for one `ttl` or `blockDuration` more than `maxWindows`
+   */
+  async increment(
+    key: string,
+    ttl: number,
+    limit: number,
+    blockDuration: number,
+    throttlerName: string,
+  ): Promise<ThrottlerStorageRecord> {
+    this.#windows.clock.read()
+    const window = this.#windows.of(ttl)
+    const ownKey = keyOf(key)
+    const name = String(throttlerName)
+    const hitsKey = keyOf(`${name.length} ${name}${ownKey}`)
+    const timeToExpire = window.timeToExpire(ownKey)
+    if (blockDuration <= 0) return window.hitWithoutBlock(hitsKey, limit, timeToExpire)
+    const block = this.#blocks.of(blockDuration)
+    const blockedMs = this.#blockedMs(ownKey)
+    const totalHits = blockedMs > 0 ? window.used(hitsKey, limit) : window.hit(ownKey, hitsKey, limit)
+    if (blockedMs === 0 && totalHits <= limit) {
+      return { totalHits, timeToExpire, isBlocked: false, timeToBlockExpire: 0 }
+    }
+    if (blockedMs === 0) block.set(ownKey)
+    const timeToBlockExpire = secondsOf(blockedMs || blockDuration)
+    return { totalHits, timeToExpire, isBlocked: true, timeToBlockExpire }
+  }
+
+  /** Forgets all keys and releases the memory. Nest calls it. The storage can be used again. */
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.#windows.close(), this.#blocks.close()])
+  }
+
+  #blockedMs(key: string): number {
+    let longestMs = 0
+    for (const block of this.#blocks.all()) longestMs = Math.max(longestMs, block.leftMs(key))
+    return longestMs
+  }
+}
