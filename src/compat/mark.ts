@@ -2,17 +2,22 @@ import type { Clock } from '../core/clock.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 
-/** Marks keys for exactly so many milliseconds: a log of one unit for each key. */
+/**
+ * Marks keys for exactly so many milliseconds: a log of one unit for each key. More than 37 hours are counted in
+ * coarser steps, of which they have more than 2^26; a mark then lasts up to one step longer.
+ */
 export class Mark {
+  readonly #ms: number
   readonly #log: Limiter
 
   constructor(ms: number, maxKeys: number, clock: Clock) {
+    this.#ms = ms
     this.#log = createLimiter({ limit: 1, window: ms, algorithm: 'sliding-log', maxKeys, clock })
   }
 
   /** Marks a key unless it is marked. Returns for how many milliseconds it was marked already, or 0. */
   setOnce(key: string): number {
-    return this.#log.check(key).retryAfterMs
+    return Math.min(this.#ms, this.#log.check(key).retryAfterMs)
   }
 
   /** Marks a key from now on, in place of an earlier mark. */
@@ -26,7 +31,7 @@ export class Mark {
 
   /** For how many milliseconds a key is still marked; 0 if it is not. */
   leftMs(key: string): number {
-    return this.#log.peek(key).retryAfterMs
+    return Math.min(this.#ms, this.#log.peek(key).retryAfterMs)
   }
 
   clear(key: string): void {

@@ -21,12 +21,14 @@ export interface Tier {
   close(): Promise<void>
 }
 
-/** Keeps the time of each hit, exactly to the millisecond. */
+/** Keeps the time of each hit, to the millisecond; in a window of more than 37 hours as coarsely as {@link Mark}. */
 export class LogTier implements Tier {
+  readonly #windowMs: number
   readonly #hits: Limiter
   readonly #most: number
 
   constructor(windowMs: number, most: number, maxKeys: number, clock: Clock) {
+    this.#windowMs = windowMs
     this.#most = most
     this.#hits = createLimiter({ limit: most, window: windowMs, algorithm: 'sliding-log', maxKeys, clock })
   }
@@ -45,7 +47,7 @@ export class LogTier implements Tier {
   }
 
   oldestMs(key: string, used: number): number {
-    return oldestOf(this.#hits, key, used, this.#most)
+    return Math.min(this.#windowMs, oldestOf(this.#hits, key, used, this.#most))
   }
 
   take(key: string, cost: number): number {
