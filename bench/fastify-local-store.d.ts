@@ -10,5 +10,13 @@ declare module '@fastify/rate-limit/store/LocalStore.js' {
       timeWindowMs: number,
       max: number,
     ): void
+    /** The same without a hit. */
+    read: LocalStore['incr']
+    /** The store of a route. */
+    child(routeOptions: {
+      continueExceeding?: boolean
+      exponentialBackoff?: boolean
+      cache?: number
+    }): LocalStore
   }
 }

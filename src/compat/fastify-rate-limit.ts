@@ -121,9 +121,9 @@ export class MillraceStore {
 
   /**
    * Creates the store of a route, which counts apart.
-   * @param routeOptions the options of the route
+   * @param routeOptions the options of the route: {@link StoreOptions} and others
    */
-  child(routeOptions: StoreOptions): MillraceStore {
+  child(routeOptions: StoreOptions | object): MillraceStore {
     return new MillraceStore(routeOptions, this.#compat)
   }
 

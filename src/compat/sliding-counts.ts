@@ -103,7 +103,7 @@ export class SlidingCounts implements Counts {
 
   #tierOf(limit: number): Tier {
     const { maxLogLimit, maxKeys } = this.#options
-    if (limit <= maxLogLimit) {
+    if (maxLogLimit > 0 && limit <= maxLogLimit) {
       this.#log ??= new LogTier(this.#windowMs, maxLogLimit, maxKeys, this.#clock)
       return this.#log
     }
