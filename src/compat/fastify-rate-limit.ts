@@ -65,10 +65,11 @@ export class MillraceStore {
    * ```
    */
   static with(compat: CompatOptions): StoreClass {
-    const checked = checkCompatOptions(compat)
+    checkCompatOptions(compat)
+    const own = { ...compat }
     return class extends MillraceStore {
       constructor(options?: StoreOptions) {
-        super(options, { ...checked, maxKeys: compat.maxKeys ?? maxKeysOf(options) ?? checked.maxKeys })
+        super(options, own)
       }
     }
   }

@@ -76,7 +76,7 @@ export class MillraceThrottlerStorage {
     if (blockDuration <= 0) return window.hitWithoutBlock(hitsKey, limit, timeToExpire)
     const block = this.#blocks.of(blockDuration)
     const blockedMs = this.#blockedMs(ownKey)
-    const totalHits = blockedMs > 0 ? window.used(hitsKey, limit) : window.hit(ownKey, hitsKey, limit)
+    const totalHits = blockedMs > 0 ? window.used(hitsKey) : window.hit(ownKey, hitsKey, limit)
     if (blockedMs === 0 && totalHits <= limit) {
       return { totalHits, timeToExpire, isBlocked: false, timeToBlockExpire: 0 }
     }

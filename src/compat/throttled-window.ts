@@ -16,10 +16,7 @@ export interface ThrottlerStorageRecord {
   timeToBlockExpire: number
 }
 
-/**
- * What belongs to one `ttl` of @nestjs/throttler. A key counts one hit more than its limit: the hit that blocks it
- * counts, too.
- */
+/** What belongs to one `ttl` of @nestjs/throttler. The hit that blocks a key counts, too. */
 export class ThrottledWindow {
   readonly #ttl: number
   readonly #hits: Counts
@@ -49,26 +46,33 @@ export class ThrottledWindow {
       this.#blocked.clear(key)
       this.#hits.clear(hitsKey)
     }
-    const { hits } = this.#hits.hit(hitsKey, limit + 1)
+    const hits = this.#add(hitsKey, limit)
     if (hits > limit) this.#blocked.set(key)
     return hits
   }
 
   /** Counts a hit if the key has room for it. A refused hit does not count later. */
   hitWithoutBlock(hitsKey: string, limit: number, timeToExpire: number): ThrottlerStorageRecord {
-    const before = this.#hits.read(hitsKey, limit + 1)
+    const before = this.#hits.read(hitsKey, NO_LIMIT)
     const used = before?.hits ?? 0
     if (used >= limit) {
       const timeToBlockExpire = before === undefined ? timeToExpire : secondsOf(before.resetMs)
       return { totalHits: used + 1, timeToExpire, isBlocked: true, timeToBlockExpire }
     }
-    const { hits } = this.#hits.hit(hitsKey, limit + 1)
-    return { totalHits: hits, timeToExpire, isBlocked: false, timeToBlockExpire: 0 }
+    return { totalHits: this.#add(hitsKey, limit), timeToExpire, isBlocked: false, timeToBlockExpire: 0 }
   }
 
   /** The hits that count. */
-  used(hitsKey: string, limit: number): number {
-    return this.#hits.read(hitsKey, limit + 1)?.hits ?? 0
+  used(hitsKey: string): number {
+    return this.#hits.read(hitsKey, NO_LIMIT)?.hits ?? 0
+  }
+
+  /** Counts a hit within the limit, or the one that goes beyond it. */
+  #add(hitsKey: string, limit: number): number {
+    const { hits, allowed } = this.#hits.hit(hitsKey, limit + 1)
+    if (allowed) return hits
+    this.#hits.take(hitsKey, limit + 1, 1) // the limit is lower than it was
+    return this.#hits.hit(hitsKey, hits).hits
   }
 
   clearAll(): void {
@@ -79,6 +83,8 @@ export class ThrottledWindow {
     await Promise.all([this.#hits, this.#openings, this.#blocked].map((part) => part.close()))
   }
 }
+
+const NO_LIMIT = Number.POSITIVE_INFINITY
 
 /** Whole seconds, rounded up. */
 export const secondsOf = (ms: number): number => Math.ceil(ms / 1000)
