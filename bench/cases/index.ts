@@ -8,6 +8,7 @@ export const CASES = {
   check: async () => (await import('./check.js')).check,
   handle: async () => (await import('./handle.js')).handle,
   figures: async () => (await import('./figures.js')).figures,
+  compat: async () => (await import('./compat.js')).compat,
   algorithms: async () => (await import('./algorithms.js')).algorithms,
   rules: async () => (await import('./rules.js')).rules,
   single: async () => (await import('./single.js')).single,
