@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
-import { type Count, type Counts, wholeLimit } from './counts.js'
+import { type Count, type Counts, MOST_HITS, wholeLimit } from './counts.js'
 import { Mark } from './mark.js'
 import type { CheckedOptions } from './options.js'
 
@@ -19,13 +19,19 @@ export class FixedCounts implements Counts {
   constructor(windowMs: number, { maxKeys }: CheckedOptions, clock: Clock) {
     this.#windowMs = windowMs
     this.#openings = new Mark(windowMs, maxKeys, clock)
-    this.#hits = createLimiter({ limit: 1, window: 2 * windowMs, granularity: windowMs, maxKeys, clock })
+    this.#hits = createLimiter({
+      limit: MOST_HITS,
+      window: 2 * windowMs,
+      granularity: windowMs,
+      maxKeys,
+      clock,
+    })
   }
 
   hit(key: string, limit: number, cost = 1): Count {
     const resetMs = this.#open(key)
-    this.#hits.penalize(key, cost)
-    const hits = this.#hits.usage(key)
+    const charge = this.#hits.check(key, cost)
+    const hits = charge.allowed ? MOST_HITS - charge.remaining : MOST_HITS
     return { hits, allowed: hits <= wholeLimit(limit), resetMs }
   }
 
@@ -65,7 +71,7 @@ export class FixedCounts implements Counts {
 
   /** Opens a window unless one is open. Returns how long it stays open. */
   #open(key: string): number {
-    const leftMs = this.#openings.setOnce(key)
+    const leftMs = this.#openings.add(key)
     if (leftMs > 0) return leftMs
     this.#hits.clear(key)
     return this.#windowMs

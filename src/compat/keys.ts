@@ -16,7 +16,8 @@ export function keyOf(key: unknown): string {
   if (typeof key !== 'string') return keyOfValue(key)
   if (key.length > MOST_CHARACTERS)
     return `${MARK}#${createHash('sha256').update(key, 'utf16le').digest('hex')}`
-  return key === '' || key.startsWith(MARK) ? MARK + key : key
+  const first = key.charCodeAt(0) // NaN for an empty key
+  return first > 0 ? key : MARK + key
 }
 
 /** The types of keys beside strings, by letters that no other mark has. */

@@ -10,14 +10,28 @@ export class Mark {
   readonly #ms: number
   readonly #log: Limiter
 
-  constructor(ms: number, maxKeys: number, clock: Clock) {
+  /** With `again: 'renew'`, a key that is added once more is marked from then on. */
+  constructor(ms: number, maxKeys: number, clock: Clock, again: 'keep' | 'renew' = 'keep') {
+    const countRefused = again === 'renew'
     this.#ms = ms
-    this.#log = createLimiter({ limit: 1, window: ms, algorithm: 'sliding-log', maxKeys, clock })
+    this.#log = createLimiter({
+      limit: 1,
+      window: ms,
+      algorithm: 'sliding-log',
+      countRefused,
+      maxKeys,
+      clock,
+    })
   }
 
-  /** Marks a key unless it is marked. Returns for how many milliseconds it was marked already, or 0. */
-  setOnce(key: string): number {
+  /** Marks a key. Returns for how many milliseconds it was marked already, or 0. */
+  add(key: string): number {
     return Math.min(this.#ms, this.#log.check(key).retryAfterMs)
+  }
+
+  /** Marks a key. Returns whether it was marked already. */
+  addAgain(key: string): boolean {
+    return !this.#log.check(key).allowed
   }
 
   /** Marks a key from now on, in place of an earlier mark. */

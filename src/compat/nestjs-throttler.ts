@@ -74,13 +74,12 @@ export class MillraceThrottlerStorage {
     const hitsKey = keyOf(`${name.length} ${name}${ownKey}`)
     const timeToExpire = window.timeToExpire(ownKey)
     if (blockDuration <= 0) return window.hitWithoutBlock(hitsKey, limit, timeToExpire)
-    const block = this.#blocks.of(blockDuration)
     const blockedMs = this.#blockedMs(ownKey)
     const totalHits = blockedMs > 0 ? window.used(hitsKey) : window.hit(ownKey, hitsKey, limit)
     if (blockedMs === 0 && totalHits <= limit) {
       return { totalHits, timeToExpire, isBlocked: false, timeToBlockExpire: 0 }
     }
-    if (blockedMs === 0) block.set(ownKey)
+    if (blockedMs === 0) this.#blocks.of(blockDuration).set(ownKey)
     const timeToBlockExpire = secondsOf(blockedMs || blockDuration)
     return { totalHits, timeToExpire, isBlocked: true, timeToBlockExpire }
   }

@@ -11,11 +11,16 @@ import { BucketTier, LogTier, type Tier } from './tiers.js'
  *
  * Admitted hits with a limit of up to `maxLogLimit` are in a log, those with a larger one in buckets. A key whose
  * limit changes between the two has hits in both; both count.
+ *
+ * `openings` marks a key for a window from its first hit, and again from the first one after that. What is answered
+ * to an admission as its reset is the end of this mark: one of the hits leaves then, and it is when a fixed window
+ * would end.
  */
 export class SlidingCounts implements Counts {
   readonly #windowMs: number
   readonly #options: CheckedOptions
   readonly #clock: Clock
+  readonly #openings: Mark
   #log: Tier | undefined
   #buckets: Tier | undefined
   /** The refused hits of a key, for a window from the first one on. */
@@ -27,48 +32,74 @@ export class SlidingCounts implements Counts {
     this.#windowMs = windowMs
     this.#options = options
     this.#clock = clock
+    this.#openings = new Mark(windowMs, options.maxKeys, clock)
   }
 
   hit(key: string, limit: number, cost = 1): Count {
+    const hits = this.admit(key, limit, cost)
+    if (hits === 0) return this.#refuse(key, cost)
+    if (hits === cost) this.#beginAnew(key)
+    return { hits, allowed: true, resetMs: this.#openings.add(key) || this.#windowMs }
+  }
+
+  /** Counts `cost` more hits if they are within the limit. Returns the hits of the key, or 0 if they are not. */
+  admit(key: string, limit: number, cost: number): number {
     const whole = wholeLimit(limit)
     const tier = this.#tierOf(whole)
     const others = this.#otherThan(tier)?.used(key) ?? 0
-    const room = whole - others
-    const used = room >= 1 ? tier.admit(key, room, cost) : 0
-    if (used === 0) return this.#refuse(key, cost)
-    if (used === cost) this.#beginAnew(key)
-    const hits = used + others
-    return { hits, allowed: true, resetMs: this.#resetMs(key) }
+    if (others >= whole) return 0
+    const used = tier.admit(key, whole - others, cost)
+    return used === 0 ? 0 : used + others
   }
 
   read(key: string, limit: number): Count | undefined {
     const whole = wholeLimit(limit)
-    const used = this.#used(key)
-    const hits = used >= whole ? used + this.#refusedOf(key) : used
-    if (hits > 0) return { hits, allowed: hits <= whole, resetMs: this.#resetMs(key) }
+    const used = this.used(key)
+    const refused = used >= whole ? this.#refusedOf(key) : 0
+    const hits = used + refused
+    if (hits > 0) {
+      const openMs = refused > 0 ? 0 : this.#openings.leftMs(key)
+      return { hits, allowed: hits <= whole, resetMs: openMs || this.oldestMs(key) }
+    }
     const resetMs = this.#emptied?.leftMs(key) ?? 0
     return resetMs === 0 ? undefined : { hits: 0, allowed: true, resetMs }
   }
 
   take(key: string, limit: number, cost: number, order: TakeOrder = 'refused-first'): void {
-    const isFull = this.#used(key) >= wholeLimit(limit)
+    const isFull = this.used(key) >= wholeLimit(limit)
     const mayRefused = isFull ? Math.min(cost, this.#refusedOf(key)) : 0
     let left = cost
     if (order === 'refused-first') left -= this.#takeRefused(key, mayRefused)
     left -= this.#log?.take(key, left) ?? 0
     left -= this.#buckets?.take(key, left) ?? 0
     if (order === 'admitted-first') this.#takeRefused(key, Math.min(left, mayRefused))
-    if (this.#used(key) > 0) return
+    if (this.used(key) > 0) return
     this.#emptied ??= new Mark(this.#windowMs, this.#options.maxKeys, this.#clock)
-    this.#emptied.setOnce(key)
+    this.#emptied.add(key)
   }
 
   restart(key: string, limit: number): void {
-    const used = this.#used(key)
+    const used = this.used(key)
     this.#log?.clear(key)
     this.#buckets?.clear(key)
-    if (used > 0) this.#tierOf(wholeLimit(limit)).add(key, used)
+    if (used > 0) {
+      this.#tierOf(wholeLimit(limit)).add(key, used)
+      this.#openings.set(key)
+    }
     this.#refused?.restart(key)
+  }
+
+  /** The admitted hits of a key. */
+  used(key: string): number {
+    return (this.#log?.used(key) ?? 0) + (this.#buckets?.used(key) ?? 0)
+  }
+
+  /** Whole milliseconds until the oldest admitted hit leaves, or the refused ones if there is no other. */
+  oldestMs(key: string): number {
+    const inLog = oldestIn(this.#log, key)
+    const inBuckets = oldestIn(this.#buckets, key)
+    if (inLog === undefined && inBuckets === undefined) return this.#refused?.read(key, 0)?.resetMs ?? 0
+    return Math.min(inLog ?? this.#windowMs, inBuckets ?? this.#windowMs)
   }
 
   clear(key: string): void {
@@ -86,7 +117,7 @@ export class SlidingCounts implements Counts {
   #refuse(key: string, cost: number): Count {
     this.#refused ??= new FixedCounts(this.#windowMs, this.#options, this.#clock)
     const refused = this.#refused.hit(key, 0, cost)
-    return { hits: this.#used(key) + refused.hits, allowed: false, resetMs: this.#resetMs(key) }
+    return { hits: this.used(key) + refused.hits, allowed: false, resetMs: this.oldestMs(key) }
   }
 
   /** Takes back as many refused hits as there are at least. */
@@ -102,12 +133,12 @@ export class SlidingCounts implements Counts {
   }
 
   #tierOf(limit: number): Tier {
-    const { maxLogLimit, maxKeys } = this.#options
+    const { maxLogLimit } = this.#options
     if (maxLogLimit > 0 && limit <= maxLogLimit) {
-      this.#log ??= new LogTier(this.#windowMs, maxLogLimit, maxKeys, this.#clock)
+      this.#log ??= new LogTier(this.#windowMs, limit, this.#options, this.#clock)
       return this.#log
     }
-    this.#buckets ??= new BucketTier(this.#windowMs, maxKeys, this.#clock)
+    this.#buckets ??= new BucketTier(this.#windowMs, limit, this.#options, this.#clock)
     return this.#buckets
   }
 
@@ -115,24 +146,13 @@ export class SlidingCounts implements Counts {
     return tier === this.#log ? this.#buckets : this.#log
   }
 
-  #used(key: string): number {
-    return (this.#log?.used(key) ?? 0) + (this.#buckets?.used(key) ?? 0)
-  }
-
   #refusedOf(key: string): number {
     return this.#refused?.read(key, 0)?.hits ?? 0
   }
 
-  /** Whole milliseconds until the oldest admitted hit leaves, or the refused ones if there is no other. */
-  #resetMs(key: string): number {
-    const inLog = oldestIn(this.#log, key)
-    const inBuckets = oldestIn(this.#buckets, key)
-    if (inLog === undefined && inBuckets === undefined) return this.#refused?.read(key, 0)?.resetMs ?? 0
-    return Math.min(inLog ?? this.#windowMs, inBuckets ?? this.#windowMs)
-  }
-
   #parts(): (Tier | FixedCounts | Mark)[] {
-    return [this.#log, this.#buckets, this.#refused, this.#emptied].filter((part) => part !== undefined)
+    const parts = [this.#openings, this.#log, this.#buckets, this.#refused, this.#emptied]
+    return parts.filter((part) => part !== undefined)
   }
 }
 

@@ -1,5 +1,4 @@
 import type { Clock } from '../core/clock.js'
-import type { Counts } from './counts.js'
 import { Mark } from './mark.js'
 import type { CheckedOptions } from './options.js'
 import { SlidingCounts } from './sliding-counts.js'
@@ -19,44 +18,49 @@ export interface ThrottlerStorageRecord {
 /** What belongs to one `ttl` of @nestjs/throttler. The hit that blocks a key counts, too. */
 export class ThrottledWindow {
   readonly #ttl: number
-  readonly #hits: Counts
+  readonly #hits: SlidingCounts
   /** Marks a key for a window from its first hit on: what `timeToExpire` tells. */
   readonly #openings: Mark
   /**
    * Marks a key for a window from the beginning of its last block on. When the block is over, its hits are
    * forgotten. After a window they have left anyway.
    */
-  readonly #blocked: Mark
+  #blocked: Mark | undefined
+  readonly #options: CheckedOptions
+  readonly #clock: Clock
 
   constructor(ttl: number, options: CheckedOptions, clock: Clock) {
     this.#ttl = ttl
     this.#hits = new SlidingCounts(ttl, options, clock)
     this.#openings = new Mark(ttl, options.maxKeys, clock)
-    this.#blocked = new Mark(ttl, options.maxKeys, clock)
+    this.#options = options
+    this.#clock = clock
   }
 
   /** Opens a window of the key unless one is open. Returns for how many seconds it stays open. */
   timeToExpire(key: string): number {
-    return secondsOf(this.#openings.setOnce(key) || this.#ttl)
+    return secondsOf(this.#openings.add(key) || this.#ttl)
   }
 
   /** Counts a hit of a key that is not blocked. Returns its hits, and marks the key if they are above the limit. */
   hit(key: string, hitsKey: string, limit: number): number {
-    if (this.#blocked.has(key)) {
+    if (this.#blocked?.has(key)) {
       this.#blocked.clear(key)
       this.#hits.clear(hitsKey)
     }
     const hits = this.#add(hitsKey, limit)
-    if (hits > limit) this.#blocked.set(key)
+    if (hits > limit) {
+      this.#blocked ??= new Mark(this.#ttl, this.#options.maxKeys, this.#clock)
+      this.#blocked.set(key)
+    }
     return hits
   }
 
   /** Counts a hit if the key has room for it. A refused hit does not count later. */
   hitWithoutBlock(hitsKey: string, limit: number, timeToExpire: number): ThrottlerStorageRecord {
-    const before = this.#hits.read(hitsKey, NO_LIMIT)
-    const used = before?.hits ?? 0
+    const used = this.#hits.used(hitsKey)
     if (used >= limit) {
-      const timeToBlockExpire = before === undefined ? timeToExpire : secondsOf(before.resetMs)
+      const timeToBlockExpire = used === 0 ? timeToExpire : secondsOf(this.#hits.oldestMs(hitsKey))
       return { totalHits: used + 1, timeToExpire, isBlocked: true, timeToBlockExpire }
     }
     return { totalHits: this.#add(hitsKey, limit), timeToExpire, isBlocked: false, timeToBlockExpire: 0 }
@@ -64,27 +68,23 @@ export class ThrottledWindow {
 
   /** The hits that count. */
   used(hitsKey: string): number {
-    return this.#hits.read(hitsKey, NO_LIMIT)?.hits ?? 0
+    return this.#hits.used(hitsKey)
   }
 
   /** Counts a hit within the limit, or the one that goes beyond it. */
   #add(hitsKey: string, limit: number): number {
-    const { hits, allowed } = this.#hits.hit(hitsKey, limit + 1)
-    if (allowed) return hits
-    this.#hits.take(hitsKey, limit + 1, 1) // the limit is lower than it was
-    return this.#hits.hit(hitsKey, hits).hits
+    const hits = this.#hits.admit(hitsKey, limit + 1, 1)
+    return hits > 0 ? hits : this.#hits.admit(hitsKey, this.#hits.used(hitsKey) + 1, 1) // the limit was higher before
   }
 
   clearAll(): void {
-    for (const part of [this.#hits, this.#openings, this.#blocked]) part.clearAll()
+    for (const part of [this.#hits, this.#openings, this.#blocked]) part?.clearAll()
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#hits, this.#openings, this.#blocked].map((part) => part.close()))
+    await Promise.all([this.#hits, this.#openings, this.#blocked].map((part) => part?.close()))
   }
 }
-
-const NO_LIMIT = Number.POSITIVE_INFINITY
 
 /** Whole seconds, rounded up. */
 export const secondsOf = (ms: number): number => Math.ceil(ms / 1000)

@@ -3,6 +3,7 @@ import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { MOST_HITS } from './counts.js'
 import { Mark } from './mark.js'
+import type { CheckedOptions } from './options.js'
 
 /** The admitted hits of the keys with a limit in one range, in a sliding window. */
 export interface Tier {
@@ -21,49 +22,70 @@ export interface Tier {
   close(): Promise<void>
 }
 
-/** Keeps the time of each hit, to the millisecond; in a window of more than 37 hours as coarsely as {@link Mark}. */
-export class LogTier implements Tier {
-  readonly #windowMs: number
-  readonly #hits: Limiter
+/** What both tiers do with their limiter. */
+abstract class LimiterTier {
+  protected readonly windowMs: number
+  protected readonly hits: Limiter
+  /** The limit of the rule. A call with another one takes longer. */
+  readonly #limit: number
+  /** The largest limit. */
   readonly #most: number
 
-  constructor(windowMs: number, most: number, maxKeys: number, clock: Clock) {
-    this.#windowMs = windowMs
+  constructor(windowMs: number, hits: Limiter, most: number) {
+    this.windowMs = windowMs
+    this.hits = hits
+    this.#limit = hits.rule.limit
     this.#most = most
-    this.#hits = createLimiter({ limit: most, window: windowMs, algorithm: 'sliding-log', maxKeys, clock })
   }
 
-  admit(key: string, limit: number, cost: number): number {
-    const decision = this.#hits.check(key, cost, { limit })
+  /** Admits a hit: see {@link Tier.admit}. */
+  protected check(key: string, limit: number, cost: number): number {
+    const isOwn = limit === this.#limit
+    const decision = isOwn ? this.hits.check(key, cost) : this.hits.check(key, cost, { limit })
     return decision.allowed ? limit - decision.remaining : 0
   }
 
-  add(key: string, hits: number): void {
-    this.#hits.penalize(key, hits)
-  }
-
-  used(key: string): number {
-    return this.#hits.usage(key)
-  }
-
+  /** As long as a limiter that admits the most would refuse one hit more than are left. */
   oldestMs(key: string, used: number): number {
-    return Math.min(this.#windowMs, oldestOf(this.#hits, key, used, this.#most))
+    const limit = this.#most
+    return Math.min(this.windowMs, this.hits.peek(key, limit - used + 1, { limit }).retryAfterMs)
   }
 
   take(key: string, cost: number): number {
-    return this.#hits.refund(key, cost)
+    return this.hits.refund(key, cost)
+  }
+}
+
+/** Keeps the time of each hit, to the millisecond; in a window of more than 37 hours as coarsely as {@link Mark}. */
+export class LogTier extends LimiterTier implements Tier {
+  constructor(windowMs: number, limit: number, { maxLogLimit, maxKeys }: CheckedOptions, clock: Clock) {
+    const algorithm = 'sliding-log'
+    const rule = { limit: Math.max(1, limit), maxLimit: maxLogLimit, window: windowMs, algorithm } as const
+    super(windowMs, createLimiter({ ...rule, maxKeys, clock }), maxLogLimit)
+  }
+
+  admit(key: string, limit: number, cost: number): number {
+    return this.check(key, limit, cost)
+  }
+
+  add(key: string, hits: number): void {
+    this.hits.penalize(key, hits)
+  }
+
+  used(key: string): number {
+    return this.hits.usage(key)
   }
 
   clear(key: string): void {
-    this.#hits.clear(key)
+    this.hits.clear(key)
   }
 
   clearAll(): void {
-    this.#hits.clearAll()
+    this.hits.clearAll()
   }
 
   close(): Promise<void> {
-    return this.#hits.close()
+    return this.hits.close()
   }
 }
 
@@ -71,62 +93,55 @@ export class LogTier implements Tier {
  * Counts hits in 60 buckets. A bucket counts until all of it has left the window. Beside them the last hit marks its
  * key for a window: a key that has paused so long has no hits, to the millisecond.
  */
-export class BucketTier implements Tier {
-  readonly #windowMs: number
-  readonly #hits: Limiter
+export class BucketTier extends LimiterTier implements Tier {
   readonly #last: Mark
 
-  constructor(windowMs: number, maxKeys: number, clock: Clock) {
-    this.#windowMs = windowMs
-    this.#hits = createLimiter({ limit: MOST_HITS, window: windowMs, maxKeys, clock })
-    this.#last = new Mark(windowMs, maxKeys, clock)
+  constructor(windowMs: number, limit: number, { maxKeys }: CheckedOptions, clock: Clock) {
+    super(windowMs, createLimiter({ limit: Math.max(1, limit), window: windowMs, maxKeys, clock }), MOST_HITS)
+    this.#last = new Mark(windowMs, maxKeys, clock, 'renew')
   }
 
   admit(key: string, limit: number, cost: number): number {
-    if (this.#hasPaused(key)) this.#hits.clear(key)
-    const decision = this.#hits.check(key, cost, { limit })
-    if (!decision.allowed) return 0
-    this.#last.set(key)
-    return limit - decision.remaining
+    const used = this.check(key, limit, cost)
+    if (used === 0) return this.#hasPaused(key) ? this.#admitAfterPause(key, limit, cost) : 0
+    const hasPaused = !this.#last.addAgain(key)
+    if (!hasPaused || used === cost) return used
+    this.hits.clear(key)
+    this.hits.penalize(key, cost)
+    return cost
   }
 
   add(key: string, hits: number): void {
-    this.#hits.penalize(key, hits)
-    this.#last.set(key)
+    this.hits.penalize(key, hits)
+    this.#last.addAgain(key)
   }
 
   used(key: string): number {
-    return this.#hasPaused(key) ? 0 : this.#hits.usage(key)
-  }
-
-  oldestMs(key: string, used: number): number {
-    return Math.min(this.#windowMs, oldestOf(this.#hits, key, used, MOST_HITS))
-  }
-
-  take(key: string, cost: number): number {
-    return this.#hits.refund(key, cost)
+    return this.#hasPaused(key) ? 0 : this.hits.usage(key)
   }
 
   clear(key: string): void {
-    this.#hits.clear(key)
+    this.hits.clear(key)
     this.#last.clear(key)
   }
 
   clearAll(): void {
-    this.#hits.clearAll()
+    this.hits.clearAll()
     this.#last.clearAll()
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#hits.close(), this.#last.close()])
+    await Promise.all([this.hits.close(), this.#last.close()])
   }
 
   #hasPaused(key: string): boolean {
     return !this.#last.has(key)
   }
-}
 
-/** How long a limiter that admits `most` units would refuse one more than are left: until the oldest leaves. */
-function oldestOf(limiter: Limiter, key: string, used: number, most: number): number {
-  return limiter.peek(key, most - used + 1, { limit: most }).retryAfterMs
+  #admitAfterPause(key: string, limit: number, cost: number): number {
+    this.hits.clear(key)
+    const used = this.check(key, limit, cost)
+    if (used > 0) this.#last.addAgain(key)
+    return used
+  }
 }

@@ -232,10 +232,12 @@ errors('a ttl that is no number above 0 rejects', async () => {
 
 errors('one ttl or blockDuration more than maxWindows rejects', async () => {
   const storage = new MillraceThrottlerStorage({ maxWindows: 1 })
-  assert.is(await codeOf(storage.increment('key', 1000, 1, 2000, 'a')), undefined)
-  assert.is(await codeOf(storage.increment('key', 1001, 1, 2000, 'a')), 'ERR_MILLRACE_INVALID_OPTION')
-  assert.is(await codeOf(storage.increment('key', 1000, 1, 2001, 'a')), 'ERR_MILLRACE_INVALID_OPTION')
-  assert.is(await codeOf(storage.increment('key', 1000, 1, 2000, 'a')), undefined)
+  const refuse = (key: string, ttl: number, block: number): Promise<string | undefined> =>
+    codeOf(storage.increment(key, ttl, 0, block, 'a'))
+  assert.is(await refuse('one', 1000, 2000), undefined)
+  assert.is(await refuse('two', 1001, 2000), 'ERR_MILLRACE_INVALID_OPTION')
+  assert.is(await refuse('two', 1000, 2001), 'ERR_MILLRACE_INVALID_OPTION')
+  assert.is(await refuse('three', 1000, 2000), undefined)
 })
 
 errors('unknown options are refused by name, and so is algorithm', () => {
