@@ -69,7 +69,7 @@ test('the README and the other pages have js blocks, and they use the package by
   assert.ok(blocks.filter(({ page }) => page === 'README.md').length >= 3, 'README.md has three examples')
   assert.ok(blocks.length >= 8, `only ${blocks.length} \`\`\`js blocks were found`)
   for (const { code, page, line } of blocks)
-    assert.match(code, /from 'millrace(?:\/\w+)?'/, `${page}:${line}`)
+    assert.match(code, /from 'millrace(?:\/[\w/-]+)?'/, `${page}:${line}`)
 })
 
 for (const { code, page, line, needsAddon } of blocks) {
