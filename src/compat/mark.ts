@@ -4,7 +4,7 @@ import type { Limiter } from '../limiter.js'
 
 /**
  * Marks keys for exactly so many milliseconds: a log of one unit for each key. More than 37 hours are counted in
- * coarser steps, of which they have more than 2^26; a mark then lasts up to one step longer.
+ * coarser steps, more than eight million of them; a mark then lasts up to one step longer.
  */
 export class Mark {
   readonly #ms: number

@@ -48,7 +48,8 @@ abstract class LimiterTier {
   /** As long as a limiter that admits the most would refuse one hit more than are left. */
   oldestMs(key: string, used: number): number {
     const limit = this.#most
-    return Math.min(this.windowMs, this.hits.peek(key, limit - used + 1, { limit }).retryAfterMs)
+    const oneMore = Math.max(1, limit - used + 1)
+    return Math.min(this.windowMs, this.hits.peek(key, oneMore, { limit }).retryAfterMs)
   }
 
   take(key: string, cost: number): number {

@@ -1,6 +1,8 @@
 // run: typescript
 // The store of express-rate-limit and ours, side by side. Sources: the types of express-rate-limit 8 and
 // https://express-rate-limit.mintlify.app/reference/stores.
+
+import { mock } from 'node:test'
 import { type Options, MemoryStore as OriginalStore, type Store } from 'express-rate-limit'
 import fc from 'fast-check'
 import { MemoryStore, MillraceStore } from 'millrace/compat/express-rate-limit'
@@ -358,6 +360,77 @@ ours('a window may be longer than a timer', () =>
     }
   }),
 )
+
+ours('fake timers of node:test work, also after the store was made', async () => {
+  for (const store of [new MillraceStore(), new MillraceStore({ algorithm: 'fixed-window' })]) {
+    store.init({ windowMs: WINDOW_MS, limit: 2 })
+    mock.timers.enable({ apis: ['Date'] }) // begins at 1970
+    try {
+      for (const hits of [1, 2, 3]) assert.equal(await shown(store.increment('key')), [hits, WINDOW_MS])
+      mock.timers.tick(WINDOW_MS)
+      for (const hits of [1, 2, 3]) assert.equal(await shown(store.increment('key')), [hits, WINDOW_MS])
+    } finally {
+      mock.timers.reset()
+    }
+    assert.is((await store.increment('key')).totalHits, 1) // in 2026 or later, more than a window after 1970
+    await store.shutdown()
+  }
+})
+
+ours('without a number as limit, all hits of the last window count, refused or not', () =>
+  withFakeDate(async (date) => {
+    const store = new MillraceStore()
+    store.init({ windowMs: WINDOW_MS, limit: () => 10 })
+    let most = 0
+    for (let second = 0; second < 200; second++) {
+      date.tick(1000)
+      most = Math.max(most, (await store.increment('key')).totalHits)
+    }
+    assert.is(most, 61) // a minute, and the bucket that lies partly in it
+    assert.is((await store.increment('key')).totalHits, 62)
+    await store.shutdown()
+  }),
+)
+
+ours('with a number as limit, refused hits do not hold off the next admission', () =>
+  withFakeDate(async (date) => {
+    const store = new MillraceStore()
+    store.init({ windowMs: WINDOW_MS, limit: 10 })
+    let admitted = 0
+    for (let second = 0; second < 600; second++) {
+      if ((await store.increment('key')).totalHits <= 10) admitted++
+      date.tick(1000)
+    }
+    assert.is(admitted, 100)
+    await store.shutdown()
+  }),
+)
+
+ours('the reset time of a refusal is that of the next admission', () =>
+  withFakeDate(async (date) => {
+    const store = new MillraceStore()
+    store.init({ windowMs: WINDOW_MS, limit: 2 })
+    for (const afterMs of [0, 20_000, 45_000]) {
+      date.tick(afterMs)
+      await store.increment('key') // at 0, 20 and 65 s: the first has left by then
+    }
+    assert.equal(await shown(store.increment('key')), [3, 15_000])
+    assert.equal(await shown(store.get('key')), [3, 15_000])
+    date.tick(15_000)
+    assert.is((await store.increment('key')).totalHits, 2)
+    await store.shutdown()
+  }),
+)
+
+ours('init with another window counts anew', async () => {
+  const store = new MillraceStore()
+  store.init({ windowMs: WINDOW_MS, limit: 2 })
+  await store.increment('key')
+  store.init({ windowMs: 2 * WINDOW_MS, limit: 2 })
+  assert.is(store.windowMs, 2 * WINDOW_MS)
+  assert.is((await store.increment('key')).totalHits, 1)
+  await store.shutdown()
+})
 
 ours('a windowMs that is no number above 0 is an error', () => {
   for (const windowMs of [0, -1, Number.NaN, '60000', undefined]) {
