@@ -37,7 +37,7 @@ export class MillraceThrottlerStorage {
   readonly #blocks: Windows<Mark>
 
   /**
-   * @param options for how many keys and windows. `maxLogLimit` is 100 by default
+   * @param options for how many keys and windows. `maxLogLimit` is 100 by default, and counts up to 4,095
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`
    */
   constructor(options: ThrottlerStorageOptions = {}) {
@@ -76,12 +76,10 @@ export class MillraceThrottlerStorage {
     if (blockDuration <= 0) return window.hitWithoutBlock(hitsKey, limit, timeToExpire)
     const blockedMs = this.#blockedMs(ownKey)
     const totalHits = blockedMs > 0 ? window.used(hitsKey) : window.hit(ownKey, hitsKey, limit)
-    if (blockedMs === 0 && totalHits <= limit) {
-      return { totalHits, timeToExpire, isBlocked: false, timeToBlockExpire: 0 }
-    }
+    const isBlocked = blockedMs > 0 || totalHits > limit
+    if (!isBlocked) return { totalHits, timeToExpire, isBlocked, timeToBlockExpire: 0 }
     if (blockedMs === 0) this.#blocks.of(blockDuration).set(ownKey)
-    const timeToBlockExpire = secondsOf(blockedMs || blockDuration)
-    return { totalHits, timeToExpire, isBlocked: true, timeToBlockExpire }
+    return { totalHits, timeToExpire, isBlocked, timeToBlockExpire: secondsOf(blockedMs || blockDuration) }
   }
 
   /** Forgets all keys and releases the memory. Nest calls it. The storage can be used again. */

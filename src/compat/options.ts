@@ -1,5 +1,6 @@
 import { checkOptions } from '../checks.js'
 import { MillraceError } from '../core/errors.js'
+import { MOST_IN_LOG } from '../core/rule-algorithms.js'
 
 /** The options that all drop-ins have. */
 export interface CompatOptions {
@@ -36,9 +37,6 @@ export type CheckedOptions = Readonly<Required<CompatOptions>>
 
 /** The names of the options that all drop-ins have. */
 export const COMPAT_OPTIONS = ['algorithm', 'maxKeys', 'maxWindows', 'maxLogLimit'] as const
-
-/** The largest limit of a sliding log. */
-const MOST_IN_LOG = 4096
 
 /** Checks the options that all drop-ins have. @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` */
 export function checkCompatOptions(options: CompatOptions = {}): CheckedOptions {

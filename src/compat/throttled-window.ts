@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.js'
+import { MOST_IN_LOG } from '../core/rule-algorithms.js'
 import { Mark } from './mark.js'
 import type { CheckedOptions } from './options.js'
 import { SlidingCounts } from './sliding-counts.js'
@@ -31,7 +32,7 @@ export class ThrottledWindow {
 
   constructor(ttl: number, options: CheckedOptions, clock: Clock) {
     this.#ttl = ttl
-    this.#hits = new SlidingCounts(ttl, options, clock)
+    this.#hits = new SlidingCounts(ttl, { ...options, maxLogLimit: withOneMore(options.maxLogLimit) }, clock)
     this.#openings = new Mark(ttl, options.maxKeys, clock)
     this.#options = options
     this.#clock = clock
@@ -85,6 +86,10 @@ export class ThrottledWindow {
     await Promise.all([this.#hits, this.#openings, this.#blocked].map((part) => part?.close()))
   }
 }
+
+/** The largest limit of the log, with room for the hit that blocks a key. */
+const withOneMore = (maxLogLimit: number): number =>
+  maxLogLimit === 0 ? 0 : Math.min(MOST_IN_LOG, maxLogLimit + 1)
 
 /** Whole seconds, rounded up. */
 export const secondsOf = (ms: number): number => Math.ceil(ms / 1000)

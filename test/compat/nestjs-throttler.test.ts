@@ -96,14 +96,16 @@ for (const kind of [original, ours, buckets]) {
   if (kind !== buckets)
     each('each hit counts for ttl', () =>
       withFakeDate(async (date) => {
-        const storage = create()
-        assert.is((await hit(storage, { limit: 5 }))[0], 1)
-        date.tick(TTL_MS - 1)
-        assert.is((await hit(storage, { limit: 5 }))[0], 2)
-        date.tick(1)
-        assert.is((await hit(storage, { limit: 5 }))[0], 2)
-        date.tick(TTL_MS)
-        assert.is((await hit(storage, { limit: 5 }))[0], 1)
+        for (const limit of [5, 100]) {
+          const storage = create()
+          assert.is((await hit(storage, { limit }))[0], 1)
+          date.tick(TTL_MS - 1)
+          assert.is((await hit(storage, { limit }))[0], 2)
+          date.tick(1)
+          assert.is((await hit(storage, { limit }))[0], 2)
+          date.tick(TTL_MS)
+          assert.is((await hit(storage, { limit }))[0], 1)
+        }
       }),
     )
 
@@ -222,6 +224,16 @@ const codeOf = (promise: Promise<unknown>): Promise<string | undefined> =>
     () => undefined,
     (error: { code: string }) => error.code,
   )
+
+errors('a limit that is no number refuses nothing, as in the original', async () => {
+  for (const storage of [new OriginalStorage(), new MillraceThrottlerStorage()]) {
+    for (let i = 0; i < 5; i++) {
+      const { isBlocked } = await storage.increment('key', TTL_MS, Number.NaN, TTL_MS, 'a')
+      assert.is(isBlocked, false)
+    }
+    storage.onApplicationShutdown()
+  }
+})
 
 errors('a ttl that is no number above 0 rejects', async () => {
   const storage = new MillraceThrottlerStorage()
