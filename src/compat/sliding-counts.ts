@@ -5,12 +5,15 @@ import { Mark } from './mark.js'
 import type { CheckedOptions } from './options.js'
 import { BucketTier, LogTier, type Tier } from './tiers.js'
 
+/** The most units of the small log: a key takes 125 bytes in it, and 340 in one of 59. */
+const SMALL_LOG = 16
+
 /**
  * Counts in a sliding window. A hit beyond the limit is refused, and kept apart: it counts in what is answered, but
  * does not hold off the next admission. So a client that goes on asking is admitted at its limit.
  *
- * Admitted hits with a limit of up to `maxLogLimit` are in a log, those with a larger one in buckets. A key whose
- * limit changes between the two has hits in both; both count.
+ * Admitted hits with a limit of up to 16 are in a small log, those with one of up to `maxLogLimit` in a larger log, all
+ * others in buckets. A key whose limit changes between these tiers has hits in several; all count.
  *
  * `openings` marks a key for a window from its first hit, and again from the first one after that. What is answered
  * to an admission as its reset is the end of this mark: one of the hits leaves then, and it is when a fixed window
@@ -21,8 +24,10 @@ export class SlidingCounts implements Counts {
   readonly #options: CheckedOptions
   readonly #clock: Clock
   readonly #openings: Mark
-  #log: Tier | undefined
-  #buckets: Tier | undefined
+  /** The largest limit of each log, in ascending order. */
+  readonly #logLimits: readonly number[]
+  /** The logs, then the buckets: those that have been used. */
+  readonly #tiers: (Tier | undefined)[] = []
   /** The refused hits of a key, for a window from the first one on. */
   #refused: FixedCounts | undefined
   /** Marks keys whose hits were all taken back: they are known, with 0 hits. */
@@ -32,6 +37,8 @@ export class SlidingCounts implements Counts {
     this.#windowMs = windowMs
     this.#options = options
     this.#clock = clock
+    const { maxLogLimit } = options
+    this.#logLimits = [SMALL_LOG, maxLogLimit].filter((most, i) => (i === 0 ? most < maxLogLimit : most > 0))
     this.#openings = new Mark(windowMs, options.maxKeys, clock)
   }
 
@@ -46,7 +53,8 @@ export class SlidingCounts implements Counts {
   admit(key: string, limit: number, cost: number): number {
     const whole = wholeLimit(limit)
     const tier = this.#tierOf(whole)
-    const others = this.#otherThan(tier)?.used(key) ?? 0
+    let others = 0
+    for (const other of this.#tiers) if (other !== tier) others += other?.used(key) ?? 0
     if (others >= whole) return 0
     const used = tier.admit(key, whole - others, cost)
     return used === 0 ? 0 : used + others
@@ -59,7 +67,7 @@ export class SlidingCounts implements Counts {
     const hits = used + refused
     if (hits > 0) {
       const openMs = refused > 0 ? 0 : this.#openings.leftMs(key)
-      return { hits, allowed: hits <= whole, resetMs: openMs || this.oldestMs(key) }
+      return { hits, allowed: hits <= whole, resetMs: openMs || this.oldestMs(key) || this.#refusedMs(key) }
     }
     const resetMs = this.#emptied?.leftMs(key) ?? 0
     return resetMs === 0 ? undefined : { hits: 0, allowed: true, resetMs }
@@ -70,8 +78,7 @@ export class SlidingCounts implements Counts {
     const mayRefused = isFull ? Math.min(cost, this.#refusedOf(key)) : 0
     let left = cost
     if (order === 'refused-first') left -= this.#takeRefused(key, mayRefused)
-    left -= this.#log?.take(key, left) ?? 0
-    left -= this.#buckets?.take(key, left) ?? 0
+    for (const tier of this.#tiers) left -= tier?.take(key, left) ?? 0
     if (order === 'admitted-first') this.#takeRefused(key, Math.min(left, mayRefused))
     if (this.used(key) > 0) return
     this.#emptied ??= new Mark(this.#windowMs, this.#options.maxKeys, this.#clock)
@@ -80,8 +87,7 @@ export class SlidingCounts implements Counts {
 
   restart(key: string, limit: number): void {
     const used = this.used(key)
-    this.#log?.clear(key)
-    this.#buckets?.clear(key)
+    for (const tier of this.#tiers) tier?.clear(key)
     if (used > 0) {
       this.#tierOf(wholeLimit(limit)).add(key, used)
       this.#openings.set(key)
@@ -91,15 +97,14 @@ export class SlidingCounts implements Counts {
 
   /** The admitted hits of a key. */
   used(key: string): number {
-    return (this.#log?.used(key) ?? 0) + (this.#buckets?.used(key) ?? 0)
+    let used = 0
+    for (const tier of this.#tiers) used += tier?.used(key) ?? 0
+    return used
   }
 
-  /** Whole milliseconds until the oldest admitted hit leaves, or the refused ones if there is no other. */
+  /** Whole milliseconds until the oldest admitted hit leaves; 0 if there is none. */
   oldestMs(key: string): number {
-    const inLog = oldestIn(this.#log, key)
-    const inBuckets = oldestIn(this.#buckets, key)
-    if (inLog === undefined && inBuckets === undefined) return this.#refused?.read(key, 0)?.resetMs ?? 0
-    return Math.min(inLog ?? this.#windowMs, inBuckets ?? this.#windowMs)
+    return this.#admitted(key).oldestMs
   }
 
   clear(key: string): void {
@@ -117,7 +122,20 @@ export class SlidingCounts implements Counts {
   #refuse(key: string, cost: number): Count {
     this.#refused ??= new FixedCounts(this.#windowMs, this.#options, this.#clock)
     const refused = this.#refused.hit(key, 0, cost)
-    return { hits: this.used(key) + refused.hits, allowed: false, resetMs: this.oldestMs(key) }
+    const { used, oldestMs } = this.#admitted(key)
+    return { hits: used + refused.hits, allowed: false, resetMs: oldestMs || refused.resetMs }
+  }
+
+  /** The admitted hits of a key, and whole milliseconds until the oldest leaves; 0 if there is none. */
+  #admitted(key: string): { used: number; oldestMs: number } {
+    let used = 0
+    let oldestMs = this.#windowMs
+    for (const tier of this.#tiers) {
+      const inTier = tier?.used(key) ?? 0
+      if (inTier > 0) oldestMs = Math.min(oldestMs, tier!.oldestMs(key, inTier))
+      used += inTier
+    }
+    return { used, oldestMs: used > 0 ? oldestMs : 0 }
   }
 
   /** Takes back as many refused hits as there are at least. */
@@ -133,31 +151,31 @@ export class SlidingCounts implements Counts {
   }
 
   #tierOf(limit: number): Tier {
-    const { maxLogLimit } = this.#options
-    if (maxLogLimit > 0 && limit <= maxLogLimit) {
-      this.#log ??= new LogTier(this.#windowMs, limit, this.#options, this.#clock)
-      return this.#log
-    }
-    this.#buckets ??= new BucketTier(this.#windowMs, limit, this.#options, this.#clock)
-    return this.#buckets
+    const logs = this.#logLimits
+    let i = 0
+    while (i < logs.length && limit > logs[i]!) i++
+    const tier = this.#tiers[i] ?? this.#createTier(limit, logs[i])
+    this.#tiers[i] = tier
+    return tier
   }
 
-  #otherThan(tier: Tier): Tier | undefined {
-    return tier === this.#log ? this.#buckets : this.#log
+  #createTier(limit: number, mostInLog: number | undefined): Tier {
+    const { maxKeys } = this.#options
+    return mostInLog === undefined
+      ? new BucketTier(this.#windowMs, limit, maxKeys, this.#clock)
+      : new LogTier(this.#windowMs, limit, mostInLog, maxKeys, this.#clock)
   }
 
   #refusedOf(key: string): number {
     return this.#refused?.read(key, 0)?.hits ?? 0
   }
 
+  #refusedMs(key: string): number {
+    return this.#refused?.read(key, 0)?.resetMs ?? 0
+  }
+
   #parts(): (Tier | FixedCounts | Mark)[] {
-    const parts = [this.#openings, this.#log, this.#buckets, this.#refused, this.#emptied]
+    const parts = [this.#openings, ...this.#tiers, this.#refused, this.#emptied]
     return parts.filter((part) => part !== undefined)
   }
-}
-
-/** When the oldest hit of a tier leaves; undefined if it has none. */
-function oldestIn(tier: Tier | undefined, key: string): number | undefined {
-  const used = tier?.used(key) ?? 0
-  return used === 0 ? undefined : tier?.oldestMs(key, used)
 }

@@ -3,7 +3,6 @@ import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { MOST_HITS } from './counts.js'
 import { Mark } from './mark.js'
-import type { CheckedOptions } from './options.js'
 
 /** The admitted hits of the keys with a limit in one range, in a sliding window. */
 export interface Tier {
@@ -59,10 +58,9 @@ abstract class LimiterTier {
 
 /** Keeps the time of each hit, to the millisecond; in a window of more than 37 hours as coarsely as {@link Mark}. */
 export class LogTier extends LimiterTier implements Tier {
-  constructor(windowMs: number, limit: number, { maxLogLimit, maxKeys }: CheckedOptions, clock: Clock) {
-    const algorithm = 'sliding-log'
-    const rule = { limit: Math.max(1, limit), maxLimit: maxLogLimit, window: windowMs, algorithm } as const
-    super(windowMs, createLimiter({ ...rule, maxKeys, clock }), maxLogLimit)
+  constructor(windowMs: number, limit: number, maxLimit: number, maxKeys: number, clock: Clock) {
+    const rule = { limit: Math.max(1, limit), maxLimit, window: windowMs, algorithm: 'sliding-log' } as const
+    super(windowMs, createLimiter({ ...rule, maxKeys, clock }), maxLimit)
   }
 
   admit(key: string, limit: number, cost: number): number {
@@ -97,7 +95,7 @@ export class LogTier extends LimiterTier implements Tier {
 export class BucketTier extends LimiterTier implements Tier {
   readonly #last: Mark
 
-  constructor(windowMs: number, limit: number, { maxKeys }: CheckedOptions, clock: Clock) {
+  constructor(windowMs: number, limit: number, maxKeys: number, clock: Clock) {
     super(windowMs, createLimiter({ limit: Math.max(1, limit), window: windowMs, maxKeys, clock }), MOST_HITS)
     this.#last = new Mark(windowMs, maxKeys, clock, 'renew')
   }

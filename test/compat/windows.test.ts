@@ -217,7 +217,7 @@ const sliding = suite('a sliding window')
 
 sliding('counts as a model does, to the millisecond, with a limit in the log', async () => {
   await fc.assert(
-    fc.asyncProperty(steps, fc.constantFrom(1, 2, 3, 5, 59), async (actions, limit) => {
+    fc.asyncProperty(steps, fc.constantFrom(1, 2, 3, 16, 17, 59), async (actions, limit) => {
       const counted = actions.filter(({ action }) => action !== 'take')
       await compare({}, limit, new SlidingModel(limit), counted)
     }),
@@ -240,11 +240,13 @@ sliding('admits at most the limit in any window, with a limit in buckets', () =>
   }),
 )
 
-sliding('hits with a limit in the log and in buckets count together', () => {
-  const windows = new Windows(countsOf, { maxLogLimit: 10 })
+sliding('hits with limits in both logs and in buckets count together', () => {
+  const windows = new Windows(countsOf, { maxLogLimit: 18 })
   const counts = windows.of(WINDOW_MS)
   for (let i = 1; i <= 10; i++) assert.is(counts.hit('key', 10).hits, i)
-  for (let i = 11; i <= 20; i++) assert.is(counts.hit('key', 20).hits, i)
+  for (let i = 11; i <= 17; i++) assert.is(counts.hit('key', 17).hits, i)
+  assert.is(counts.hit('key', 17).allowed, false)
+  for (let i = 18; i <= 20; i++) assert.is(counts.hit('key', 20).hits, i)
   assert.is(counts.hit('key', 20).allowed, false)
   assert.is(counts.hit('key', 10).allowed, false)
   counts.clear('key')
