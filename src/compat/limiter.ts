@@ -1,0 +1,198 @@
+/** In place of the package limiter 4. */
+import type { Limiter } from '../limiter.js'
+import { Fifo, sleep } from './fifo.js'
+import { checkTokens, type Interval, TokenBucket } from './token-bucket.js'
+import { WallClock } from './wall-clock.js'
+
+export { type Interval, TokenBucket, type TokenBucketOptions } from './token-bucket.js'
+
+/** The options of {@link RateLimiter}: as in the original, or a key of a limiter of yours. */
+export type RateLimiterOptions = IntervalOptions | SharedOptions
+
+/** The options of the original. */
+export interface IntervalOptions {
+  /** How many tokens may be taken in an interval: 0 or more. */
+  tokensPerInterval: number
+  interval: Interval
+  /** Whether `removeTokens` answers at once, with -1 if there are not enough tokens. Default: false */
+  fireImmediately?: boolean
+}
+
+/** Tokens are the units of a key. All threads and processes that use the limiter share them. */
+export interface SharedOptions {
+  /** A limiter of {@link createLimiter} or {@link openLimiter}, by any algorithm. */
+  limiter: Limiter
+  /** @default 'tokens' */
+  key?: string
+  /** @see IntervalOptions.fireImmediately */
+  fireImmediately?: boolean
+}
+
+/** Where tokens come from. */
+interface Tokens {
+  /** The most that may be taken at once. */
+  readonly most: number
+  tryRemove(count: number): boolean
+  /** Whole milliseconds until so many can be taken. */
+  waitMs(count: number): number
+  remaining(): number
+}
+
+/**
+ * A rate limiter with the interface of limiter 4. Its tokens come evenly, and at most `tokensPerInterval` are taken
+ * in each interval that begins with a call. With the option `limiter` they are the units of a key: one limit for all
+ * threads or processes, by any algorithm, `'sliding-window'` too, which never admits more in any interval.
+ *
+ * @example
+ * ```ts
+ * import { RateLimiter } from 'millrace/compat/limiter'
+ *
+ * const limiter = new RateLimiter({ tokensPerInterval: 150, interval: 'hour' })
+ * const remaining = await limiter.removeTokens(1)
+ * ```
+ */
+export class RateLimiter {
+  fireImmediately: boolean
+  readonly #tokens: Tokens
+  readonly #requests = new Fifo()
+
+  /**
+   * @param options how many tokens come, or the limiter that has them
+   * @throws {RangeError} a number out of range; {@link Error} an unknown unit
+   */
+  constructor(options: RateLimiterOptions) {
+    this.fireImmediately = options.fireImmediately ?? false
+    this.#tokens = 'limiter' in options ? new SharedTokens(options) : new IntervalTokens(options)
+  }
+
+  /**
+   * Takes tokens as soon as there are enough, after all calls before; with `fireImmediately` at once.
+   * @param count how many: 0 or more, at most `tokensPerInterval`
+   * @returns a promise of the tokens that are left; -1 if there were not enough
+   * @throws {RangeError} (rejects) a count that never fits
+   */
+  async removeTokens(count: number): Promise<number> {
+    this.#checkCount(count)
+    if (this.fireImmediately) return this.#tokens.tryRemove(count) ? this.#tokens.remaining() : -1
+    return this.#requests.run(async () => {
+      while (!this.#tokens.tryRemove(count)) await sleep(this.#tokens.waitMs(count))
+      return this.#tokens.remaining()
+    })
+  }
+
+  /**
+   * Takes tokens if there are enough.
+   * @param count how many: 0 or more. More than `tokensPerInterval` are never taken
+   * @throws {RangeError}
+   */
+  tryRemoveTokens(count: number): boolean {
+    checkTokens(count, 'count')
+    return count <= this.#tokens.most && this.#tokens.tryRemove(count)
+  }
+
+  /**
+   * Returns the whole milliseconds until so many tokens can be taken, if no other call takes any.
+   * @param count how many: 0 or more, at most `tokensPerInterval`
+   * @throws {RangeError}
+   */
+  getWaitTime(count: number): number {
+    this.#checkCount(count)
+    return this.#tokens.waitMs(count)
+  }
+
+  /** Returns the tokens that there are. */
+  getTokensRemaining(): number {
+    return this.#tokens.remaining()
+  }
+
+  /** The bucket; undefined with the option `limiter`. */
+  get tokenBucket(): TokenBucket | undefined {
+    return this.#tokens instanceof IntervalTokens ? this.#tokens.bucket : undefined
+  }
+
+  /** When the present interval began, in milliseconds; undefined with the option `limiter`. */
+  get curIntervalStart(): number | undefined {
+    return this.#tokens instanceof IntervalTokens ? this.#tokens.startMs : undefined
+  }
+
+  /** How many tokens were taken in it; undefined with the option `limiter`. */
+  get tokensThisInterval(): number | undefined {
+    return this.#tokens instanceof IntervalTokens ? this.#tokens.taken : undefined
+  }
+
+  #checkCount(count: number): void {
+    checkTokens(count, 'count')
+    const { most } = this.#tokens
+    if (count > most) throw new RangeError(`count: ${count} tokens never fit, the most is ${most}`)
+  }
+}
+
+/** Those of the original: a bucket, and a count for each interval. */
+class IntervalTokens implements Tokens {
+  readonly most: number
+  readonly bucket: TokenBucket
+  readonly #clock = new WallClock()
+  startMs: number
+  taken = 0
+
+  constructor({ tokensPerInterval, interval }: IntervalOptions) {
+    this.bucket = new TokenBucket({ bucketSize: tokensPerInterval, tokensPerInterval, interval })
+    this.bucket.content = tokensPerInterval
+    this.most = tokensPerInterval
+    this.startMs = this.#now()
+  }
+
+  tryRemove(count: number): boolean {
+    const now = this.#now()
+    if (now - this.startMs >= this.bucket.interval) {
+      this.startMs = now
+      this.taken = 0
+    }
+    if (count > this.most - this.taken || !this.bucket.tryRemoveTokens(count)) return false
+    this.taken += count
+    return true
+  }
+
+  waitMs(count: number): number {
+    const endsInMs = this.startMs + this.bucket.interval - this.#now()
+    const ofInterval = endsInMs > 0 && count > this.most - this.taken ? Math.ceil(endsInMs) : 0
+    return Math.max(ofInterval, this.bucket.getWaitTime(count))
+  }
+
+  remaining(): number {
+    this.bucket.drip()
+    return this.bucket.content
+  }
+
+  #now(): number {
+    this.#clock.read()
+    return this.#clock.now()
+  }
+}
+
+/** Those of a key. A count with a fraction takes the next whole number. */
+class SharedTokens implements Tokens {
+  readonly #limiter: Limiter
+  readonly #key: string
+
+  constructor({ limiter, key = 'tokens' }: SharedOptions) {
+    this.#limiter = limiter
+    this.#key = key
+  }
+
+  get most(): number {
+    return Math.min(...this.#limiter.rules.map(({ limit }) => limit))
+  }
+
+  tryRemove(count: number): boolean {
+    return this.#limiter.check(this.#key, Math.ceil(count)).allowed
+  }
+
+  waitMs(count: number): number {
+    return this.#limiter.peek(this.#key, Math.ceil(count)).retryAfterMs
+  }
+
+  remaining(): number {
+    return this.#limiter.peek(this.#key).remaining
+  }
+}
