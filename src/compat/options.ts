@@ -25,8 +25,9 @@ export interface CompatOptions {
   maxWindows?: number
   /**
    * The largest limit that a sliding window counts in a log, exactly to the millisecond: an integer from 0 to
-   * 4,096. A key in the log takes 45 bytes, and 5 for each unit of this number. Larger limits are counted in 60
-   * buckets, which take 345 bytes; a hit then counts for up to a sixtieth of the window longer.
+   * 4,096. A key with a limit of up to 16 takes 125 bytes there; one with a larger limit 45 bytes, and 5 for each
+   * unit of this number. Above it a key is counted in 60 buckets, which take 345 bytes; a hit then counts for up to
+   * a sixtieth of the window longer.
    * @default 59
    */
   maxLogLimit?: number

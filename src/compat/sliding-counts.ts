@@ -89,7 +89,7 @@ export class SlidingCounts implements Counts {
     const used = this.used(key)
     for (const tier of this.#tiers) tier?.clear(key)
     if (used > 0) {
-      this.#tierOf(wholeLimit(limit)).add(key, used)
+      this.#tierOf(Math.max(wholeLimit(limit), used)).add(key, used)
       this.#openings.set(key)
     }
     this.#refused?.restart(key)

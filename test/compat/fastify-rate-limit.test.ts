@@ -189,6 +189,17 @@ for (const kind of [original, fixed, sliding, buckets]) {
     }),
   )
 
+  each('continueExceeding keeps all hits when max is lower than it was', () =>
+    withFakeDate(() => {
+      const store = kind.create({ continueExceeding: true })
+      hits(store, 30, 40)
+      assert.equal(hits(store, 2, 5), [
+        [31, 1000],
+        [32, 1000],
+      ])
+    }),
+  )
+
   each('continueExceeding goes before exponentialBackoff', () =>
     withFakeDate(() => {
       const store = kind.create({ continueExceeding: true, exponentialBackoff: true })

@@ -1,5 +1,5 @@
 // run: full
-// The code of docs/how-to/nest.md compiles with decorators, and without them Nest's users get the same types.
+// The code of docs/how-to/nest.md and of the page about @nestjs/throttler compiles with decorators, and without them Nest's users get the same types.
 import { rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -10,13 +10,22 @@ import { readText } from './root.js'
 
 const project = await makeProject()
 test.after(() => rmSync(project.folder, { recursive: true }))
-for (const name of ['@nestjs/common', '@nestjs/core', '@types/node', 'reflect-metadata', 'rxjs'])
+for (const name of [
+  '@nestjs/common',
+  '@nestjs/core',
+  '@nestjs/throttler',
+  '@types/node',
+  'reflect-metadata',
+  'rxjs',
+])
   linkModule(project.folder, name)
 const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
 
 /** Without decorators: what they are is applied by calls. */
 const BY_HAND = `
 import { type CanActivate, HttpException } from '@nestjs/common'
+import type { ThrottlerStorage } from '@nestjs/throttler'
+import { MillraceThrottlerStorage } from 'millrace/compat/nestjs-throttler'
 import { RateLimitException, RateLimitGuard, RateLimitModule, type RateLimitModuleOptions, SkipThrottle, Throttle } from 'millrace/nest'
 class Cats {
   feed() {}
@@ -29,6 +38,7 @@ export const options: RateLimitModuleOptions = { limit: 1, window: '1m', key }
 export const imported = RateLimitModule.forRoot(options)
 export const isGuard = (guard: RateLimitGuard): CanActivate => guard
 export const isHttp = (exception: RateLimitException): HttpException => exception
+export const storage: ThrottlerStorage = new MillraceThrottlerStorage({ maxKeys: 10_000 })
 // @ts-expect-error a wrong option
 export const wrong: RateLimitModuleOptions = { limit: 1, windw: '1m' }
 // @ts-expect-error the options of @nestjs/throttler
@@ -55,12 +65,12 @@ async function assertCompiles(code: string, file: string, options: object): Prom
 }
 
 const DECORATORS = { experimentalDecorators: true, emitDecoratorMetadata: true }
-const blocks = [...readText('docs/how-to/nest.md').matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(
-  ([, code]) => code!,
+const blocks = ['nest', 'migrate-from-nestjs-throttler'].flatMap((page) =>
+  [...readText(`docs/how-to/${page}.md`).matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, code]) => code!),
 )
 
-test('the code of the page compiles with the decorators of Nest', async () => {
-  assert.ok(blocks.length >= 5, `only ${blocks.length} blocks were found`)
+test('the code of the pages compiles with the decorators of Nest', async () => {
+  assert.ok(blocks.length >= 6, `only ${blocks.length} blocks were found`)
   for (const [i, code] of blocks.entries()) {
     await assertCompiles(code, `block${i}.mts`, { module: 'nodenext', ...DECORATORS })
   }
