@@ -57,10 +57,6 @@ export class Windows<Of extends OfWindow> {
     this.#options = checkCompatOptions(options)
   }
 
-  get algorithm(): CheckedOptions['algorithm'] {
-    return this.#options.algorithm
-  }
-
   /**
    * Returns the counts of a window. It is rounded up to whole milliseconds, and at most 5,000 years.
    * @param windowMs milliseconds: above 0

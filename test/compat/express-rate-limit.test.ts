@@ -1,4 +1,3 @@
-// run: typescript
 // The store of express-rate-limit and ours, side by side. Sources: the types of express-rate-limit 8 and
 // https://express-rate-limit.mintlify.app/reference/stores.
 

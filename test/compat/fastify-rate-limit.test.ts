@@ -1,4 +1,3 @@
-// run: typescript
 // The store in memory of @fastify/rate-limit and ours, side by side. Sources: the readme and the types of
 // @fastify/rate-limit 11; the readme leaves out what its store does at the edges, so the store itself is asked.
 import LocalStore from '@fastify/rate-limit/store/LocalStore.js'

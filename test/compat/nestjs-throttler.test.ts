@@ -1,4 +1,3 @@
-// run: typescript
 // The storage in memory of @nestjs/throttler and ours, side by side. Sources: the readme and the types of
 // @nestjs/throttler 6.
 import { ThrottlerStorageService as OriginalStorage, type ThrottlerStorage } from '@nestjs/throttler'

@@ -187,6 +187,20 @@ for (const options of OPTIONS) {
     }),
   )
 
+  each('a window may last for ever, and one of less than a millisecond is one', () =>
+    withFakeDate((date) => {
+      const windows = new Windows(countsOf, { ...options, maxKeys: 16 })
+      windows.of(Number.POSITIVE_INFINITY).hit('key', 5)
+      windows.of(0.25).hit('key', 5)
+      date.tick(1)
+      windows.clock.read()
+      assert.is(windows.of(0.25).hit('key', 5).hits, 1)
+      date.tick(1000 * 365 * 86_400_000)
+      windows.clock.read()
+      assert.is(windows.of(Number.POSITIVE_INFINITY).hit('key', 5).hits, 2)
+    }),
+  )
+
   each('a closed window begins anew', async () => {
     const windows = new Windows(countsOf, options)
     windows.of(1000).hit('key', 5)
