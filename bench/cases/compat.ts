@@ -1,7 +1,11 @@
 import { ThrottlerStorageService } from '@nestjs/throttler'
+import { RateLimiter as OriginalRateLimiter } from 'limiter'
 import { MillraceStore as ExpressStore } from 'millrace/compat/express-rate-limit'
 import { MillraceStore as FastifyStore } from 'millrace/compat/fastify-rate-limit'
+import { RateLimiter } from 'millrace/compat/limiter'
 import { MillraceThrottlerStorage } from 'millrace/compat/nestjs-throttler'
+import { RateLimiterMillrace } from 'millrace/compat/rate-limiter-flexible'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 import type { Benchmark, Contender, Figures } from '../benchmark.js'
 import { freshKeys, inOrder, type KeyAt, randomOrder } from '../keys.js'
 import { expressRateLimitStore, fastifyLocalStore, LIMIT, WINDOW_MS } from '../peers.js'
@@ -24,6 +28,8 @@ export type DropIn = { readonly name: string } & (
 )
 
 const fixed = { algorithm: 'fixed-window' } as const
+const PER_MINUTE = { tokensPerInterval: LIMIT, interval: WINDOW_MS } as const
+const FLEXIBLE = { points: LIMIT, duration: WINDOW_MS / 1000 } as const
 
 const DROP_INS: readonly DropIn[] = [
   { name: 'express-rate-limit 8', awaited: () => expressRateLimitStore() as AsyncDecide<string, unknown> },
@@ -41,6 +47,15 @@ const DROP_INS: readonly DropIn[] = [
     name: '@nestjs/throttler: Millrace',
     awaited: (maxKeys) => throttled(new MillraceThrottlerStorage({ maxKeys })),
   },
+  { name: 'rate-limiter-flexible 11', awaited: () => flexible(new RateLimiterMemory(FLEXIBLE)) },
+  { name: `rate-limiter-flexible: Millrace, limit ${LIMIT}`, awaited: flexibleWith({}) },
+  {
+    name: `rate-limiter-flexible: Millrace, limit ${SMALL_LIMIT}`,
+    awaited: flexibleWith({ points: SMALL_LIMIT }),
+  },
+  { name: 'rate-limiter-flexible: Millrace, fixed window', awaited: flexibleWith(fixed) },
+  { name: 'limiter 4, one for each key', direct: () => eachItsOwn(OriginalRateLimiter) },
+  { name: 'limiter: Millrace, one for each key', direct: () => eachItsOwn(RateLimiter) },
 ]
 
 type Compat = ConstructorParameters<typeof ExpressStore>[0]
@@ -70,6 +85,31 @@ function throttled(storage: Pick<ThrottlerStorageService, 'increment'>): AsyncDe
   return {
     decide: (key) => storage.increment(key, WINDOW_MS, SMALL_LIMIT, WINDOW_MS, 'default'),
     isAllowed: isAnswer,
+  }
+}
+
+function flexibleWith(more: object): (maxKeys: number) => AsyncDecide<string, unknown> {
+  return (maxKeys) => flexible(new RateLimiterMillrace({ ...FLEXIBLE, ...more, maxKeys }))
+}
+
+/** A refusal is an answer, too. */
+const flexible = (limiter: Pick<RateLimiterMemory, 'consume'>): AsyncDecide<string, unknown> => ({
+  decide: (key) => limiter.consume(key).catch((refused) => refused),
+  isAllowed: isAnswer,
+})
+
+type TakesTokens = Pick<RateLimiter, 'tryRemoveTokens'>
+
+/** The package has no keys. */
+function eachItsOwn(Limiter: new (options: typeof PER_MINUTE) => TakesTokens): Decide<string> {
+  const limiters = new Map<string, TakesTokens>()
+  return (key) => {
+    let limiter = limiters.get(key)
+    if (limiter === undefined) {
+      limiter = new Limiter(PER_MINUTE)
+      limiters.set(key, limiter)
+    }
+    return limiter.tryRemoveTokens(1)
   }
 }
 

@@ -2,7 +2,7 @@ import type { RateLimiterRes } from 'rate-limiter-flexible'
 import * as flexible from 'rate-limiter-flexible'
 import type { Counts } from './counts.js'
 import type { FlexibleSettings } from './flexible-settings.js'
-import type { CompatOptions } from './options.js'
+import { type CompatOptions, checkCompatOptions } from './options.js'
 import { checkPoints, type Found, findRecord, openRecord, Records } from './records.js'
 import { SlidingCounts } from './sliding-counts.js'
 import { WallClock } from './wall-clock.js'
@@ -36,7 +36,7 @@ export class FlexibleStore {
       options,
       this.#clock,
     )
-    this.#isFixed = this.#records.algorithm === 'fixed-window'
+    this.#isFixed = checkCompatOptions(options).algorithm === 'fixed-window'
   }
 
   consume(key: string, points: number, customDuration?: number): Consumed {

@@ -4,9 +4,14 @@
 import fc from 'fast-check'
 import { type FlexibleOptions, RateLimiterMillrace } from 'millrace/compat/rate-limiter-flexible'
 import {
+  BurstyRateLimiter,
   RateLimiterMemory as OriginalLimiter,
   RateLimiterCompatibleAbstract,
+  RateLimiterQueue,
+  RateLimiterRedis,
   RateLimiterRes,
+  RateLimiterUnion,
+  RLWrapperBlackAndWhite,
 } from 'rate-limiter-flexible'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -253,6 +258,66 @@ for (const kind of [original, fixed, sliding]) {
     const fields = { remainingPoints: 1, msBeforeNext: 5000, consumedPoints: 1, isFirstInDuration: true }
     assert.equal(res.toJSON(), fields)
     assert.is(res.toString(), JSON.stringify(fields))
+  })
+
+  dated('a union takes it', async () => {
+    const [minute, hour] = [limited({ keyPrefix: 'minute' }), limited({ keyPrefix: 'hour', points: 1 })]
+    const union = new RateLimiterUnion(minute as never, hour as never)
+    const first = await union.consume('key')
+    assert.equal(shownOf(first.minute!), [1, 5000, 1, true])
+    assert.equal(shownOf(first.hour!), [0, 5000, 1, true])
+    const second = await union.consume('key').catch((refused: Record<string, RateLimiterRes>) => refused)
+    assert.equal(Object.keys(second), ['hour'])
+    assert.equal(shownOf(second.hour!), [0, 5000, 2, false])
+  })
+
+  dated('a bursty limiter takes it', async () => {
+    const burst = limited({ keyPrefix: 'burst', points: 1, duration: 10 })
+    const bursty = new BurstyRateLimiter(limited({ points: 1 }) as never, burst as never)
+    assert.equal(await settled(bursty.consume('key')), [0, 5000, 1, true])
+    assert.equal(await settled(bursty.consume('key')), [0, 5000, 2, false])
+    assert.equal(await settled(bursty.consume('key')), ['refused', 0, 5000, 3, false])
+    assert.equal(await settled((bursty as unknown as OriginalLimiter).get('key')), [0, 5000, 3, false])
+  })
+
+  dated('a wrapper of lists takes it', async () => {
+    const lists = { blackList: ['bad'], whiteList: ['good'] }
+    const wrapped = new RLWrapperBlackAndWhite({ limiter: limited() as never, ...lists })
+    assert.is((await settled(wrapped.consume('bad')))![0], 'refused')
+    for (let i = 0; i < 4; i++)
+      assert.is((await settled(wrapped.consume('good')))![0], Number.MAX_SAFE_INTEGER)
+    assert.equal(await settled(wrapped.consume('key')), [1, 5000, 1, true])
+  })
+
+  each('a queue takes it, and serves its calls in order', async () => {
+    const queue = new RateLimiterQueue(limited({ duration: 0.05 }) as never, { maxQueueSize: 2 })
+    const served: number[] = []
+    const calls = [1, 2, 3, 4].map((n) => queue.removeTokens(1).then(() => served.push(n)))
+    const refused = await queue.removeTokens(1).then(String, (error: Error) => error.message)
+    assert.match(refused, /maximum 2/)
+    await Promise.all(calls)
+    assert.equal(served, [1, 2, 3, 4])
+  })
+
+  each('a store takes it as its insurance', async () => {
+    const insurance = limited()
+    const storeClient = {
+      status: 'end',
+      defineCommand() {},
+      isReady: false,
+      multi: () => assert.unreachable(),
+    }
+    const limiter = new RateLimiterRedis({
+      storeClient,
+      points: 2,
+      duration: 5,
+      blockDuration: 7,
+      rejectIfRedisNotReady: true,
+      insuranceLimiter: insurance as never,
+    })
+    assert.is(insurance.blockDuration, 7, 'the store sets it')
+    assert.is((await limiter.consume('key')).remainingPoints, 1)
+    assert.is((await insurance.get('key'))?.consumedPoints, 1)
   })
 
   each('execEvenly delays all but the first call', async () => {

@@ -33,6 +33,8 @@ const APPS: Readonly<Record<string, { paths: string[]; statuses: number[] }>> = 
     statuses: [200, 200, 200, 200, 200, 429, 429, 200, 200, 429],
   },
   'nestjs-throttler': { paths: Array(8).fill('/'), statuses: [200, 200, 200, 200, 200, 429, 429, 429] },
+  'rate-limiter-flexible': { paths: Array(7).fill('/'), statuses: [200, 200, 200, 200, 200, 429, 429] },
+  limiter: { paths: Array(7).fill('/'), statuses: [200, 200, 200, 200, 200, 429, 429] },
 }
 
 for (const [name, { paths, statuses }] of Object.entries(APPS)) {
