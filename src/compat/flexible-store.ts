@@ -1,6 +1,5 @@
 import type { RateLimiterRes } from 'rate-limiter-flexible'
 import * as flexible from 'rate-limiter-flexible'
-import type { Counts } from './counts.js'
 import type { FlexibleSettings } from './flexible-settings.js'
 import { type CompatOptions, checkCompatOptions } from './options.js'
 import { checkPoints, type Found, findRecord, openRecord, Records } from './records.js'
@@ -24,7 +23,7 @@ export class FlexibleStore {
   readonly #clock = new WallClock()
   /** By their length in milliseconds. */
   readonly #records: Windows<Records>
-  readonly #sliding: Windows<Counts>
+  readonly #sliding: Windows<SlidingCounts>
 
   /** @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` */
   constructor(settings: FlexibleSettings, given: { readonly [Name in keyof CompatOptions]: unknown }) {
@@ -92,20 +91,30 @@ export class FlexibleStore {
     const found = findRecord(this.#records, key)
     if (found) return this.#resOf(found.records.add(key, points), msOf(found), false)
     const counts = this.#counts()
-    const known = counts?.read(key, this.#settings.points)
-    if (known === undefined && (counts === undefined || this.#isOtherDuration(customDuration))) {
-      const ms = this.#secondsOf(customDuration) * 1000
-      this.#open(key, points, ms)
-      return this.#resOf(points, ms > 0 ? ms : -1, true)
+    if (counts === undefined) return this.#first(key, points, customDuration)
+    const isOther = this.#isOtherDuration(customDuration)
+    if (points > 0 && !isOther) {
+      const wasEmptied = counts.isEmptied(key)
+      const { hits, resetMs } = counts.hit(key, limit, points)
+      return this.#resOf(hits, resetMs, hits === points && !wasEmptied)
     }
+    const known = counts.read(key, this.#settings.points)
+    if (known === undefined && isOther) return this.#first(key, points, customDuration)
     if (points > 0) {
-      const { hits, resetMs } = counts!.hit(key, limit, points)
-      return this.#resOf(hits, resetMs, known === undefined)
+      const { hits, resetMs } = counts.hit(key, limit, points)
+      return this.#resOf(hits, resetMs, false)
     }
     const left = (known?.hits ?? 0) + points
     if (left < 0) return this.#goBelowZero(key, left, known?.resetMs)
-    counts!.take(key, this.#settings.points, -points)
+    counts.take(key, this.#settings.points, -points)
     return this.#resOf(left, known?.resetMs || this.#settings.duration * 1000, known === undefined)
+  }
+
+  /** Opens the record of a key that has no points. */
+  #first(key: string, points: number, customDuration: number | undefined): RateLimiterRes {
+    const ms = this.#secondsOf(customDuration) * 1000
+    this.#open(key, points, ms)
+    return this.#resOf(points, ms > 0 ? ms : -1, true)
   }
 
   /** No sliding window has points below 0: a record has, until a hit would have left. */
@@ -121,7 +130,7 @@ export class FlexibleStore {
   }
 
   /** The counts in the sliding window, if there is one. */
-  #counts(): Counts | undefined {
+  #counts(): SlidingCounts | undefined {
     const { duration } = this.#settings
     return this.#isFixed || duration === 0 ? undefined : this.#sliding.of(duration * 1000)
   }

@@ -1,8 +1,7 @@
 /** In place of the package limiter 4. */
 import type { Limiter } from '../limiter.js'
 import { Fifo, sleep } from './fifo.js'
-import { checkTokens, type Interval, TokenBucket } from './token-bucket.js'
-import { WallClock } from './wall-clock.js'
+import { checkTokens, type Interval, nowMs, TokenBucket } from './token-bucket.js'
 
 export { type Interval, TokenBucket, type TokenBucketOptions } from './token-bucket.js'
 
@@ -54,7 +53,7 @@ interface Tokens {
 export class RateLimiter {
   fireImmediately: boolean
   readonly #tokens: Tokens
-  readonly #requests = new Fifo()
+  #requests: Fifo | undefined
 
   /**
    * @param options how many tokens come, or the limiter that has them
@@ -74,6 +73,7 @@ export class RateLimiter {
   async removeTokens(count: number): Promise<number> {
     this.#checkCount(count)
     if (this.fireImmediately) return this.#tokens.tryRemove(count) ? this.#tokens.remaining() : -1
+    this.#requests ??= new Fifo()
     return this.#requests.run(async () => {
       while (!this.#tokens.tryRemove(count)) await sleep(this.#tokens.waitMs(count))
       return this.#tokens.remaining()
@@ -131,7 +131,6 @@ export class RateLimiter {
 class IntervalTokens implements Tokens {
   readonly most: number
   readonly bucket: TokenBucket
-  readonly #clock = new WallClock()
   startMs: number
   taken = 0
 
@@ -139,22 +138,22 @@ class IntervalTokens implements Tokens {
     this.bucket = new TokenBucket({ bucketSize: tokensPerInterval, tokensPerInterval, interval })
     this.bucket.content = tokensPerInterval
     this.most = tokensPerInterval
-    this.startMs = this.#now()
+    this.startMs = nowMs()
   }
 
   tryRemove(count: number): boolean {
-    const now = this.#now()
+    const now = nowMs()
     if (now - this.startMs >= this.bucket.interval) {
       this.startMs = now
       this.taken = 0
     }
-    if (count > this.most - this.taken || !this.bucket.tryRemoveTokens(count)) return false
+    if (count > this.most - this.taken || !this.bucket.takeAt(now, count)) return false
     this.taken += count
     return true
   }
 
   waitMs(count: number): number {
-    const endsInMs = this.startMs + this.bucket.interval - this.#now()
+    const endsInMs = this.startMs + this.bucket.interval - nowMs()
     const ofInterval = endsInMs > 0 && count > this.most - this.taken ? Math.ceil(endsInMs) : 0
     return Math.max(ofInterval, this.bucket.getWaitTime(count))
   }
@@ -162,11 +161,6 @@ class IntervalTokens implements Tokens {
   remaining(): number {
     this.bucket.drip()
     return this.bucket.content
-  }
-
-  #now(): number {
-    this.#clock.read()
-    return this.#clock.now()
   }
 }
 

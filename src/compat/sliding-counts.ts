@@ -45,7 +45,7 @@ export class SlidingCounts implements Counts {
   hit(key: string, limit: number, cost = 1): Count {
     const hits = this.admit(key, limit, cost)
     if (hits === 0) return this.#refuse(key, cost)
-    if (hits === cost) this.#beginAnew(key)
+    if (hits === cost) this.#refused?.clear(key) // of the window before
     return { hits, allowed: true, resetMs: this.#openings.add(key) || this.#windowMs }
   }
 
@@ -83,6 +83,11 @@ export class SlidingCounts implements Counts {
     if (this.used(key) > 0) return
     this.#emptied ??= new Mark(this.#windowMs, this.#options.maxKeys, this.#clock)
     this.#emptied.add(key)
+  }
+
+  /** Whether all hits of a key were taken back, within a window. It may have others since. */
+  isEmptied(key: string): boolean {
+    return this.#emptied?.has(key) ?? false
   }
 
   restart(key: string, limit: number): void {
@@ -142,12 +147,6 @@ export class SlidingCounts implements Counts {
   #takeRefused(key: string, hits: number): number {
     if (hits > 0) this.#refused?.take(key, 0, hits)
     return hits
-  }
-
-  /** The key has its first hits: what was refused or taken back before is over. */
-  #beginAnew(key: string): void {
-    this.#refused?.clear(key)
-    this.#emptied?.clear(key)
   }
 
   #tierOf(limit: number): Tier {

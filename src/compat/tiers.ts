@@ -120,8 +120,7 @@ export class BucketTier extends LimiterTier implements Tier {
   }
 
   clear(key: string): void {
-    this.hits.clear(key)
-    this.#last.clear(key)
+    this.hits.clear(key) // the mark of a key without hits says nothing
   }
 
   clearAll(): void {

@@ -1,6 +1,14 @@
 import { Fifo, sleep } from './fifo.js'
 import { WallClock } from './wall-clock.js'
 
+const clock = new WallClock()
+
+/** The time in milliseconds, by `Date.now`. It never steps back. */
+export function nowMs(): number {
+  clock.read()
+  return clock.now()
+}
+
 /** A length of time: milliseconds above 0, or a unit. */
 export type Interval = number | 'second' | 'sec' | 'minute' | 'min' | 'hour' | 'hr' | 'day'
 
@@ -47,8 +55,7 @@ export class TokenBucket {
   content = 0
   /** When tokens last came, in milliseconds. */
   lastDrip: number
-  readonly #clock = new WallClock()
-  readonly #requests = new Fifo()
+  #requests: Fifo | undefined
 
   /**
    * @param options how many tokens it holds, and how fast they come
@@ -61,7 +68,7 @@ export class TokenBucket {
     this.tokensPerInterval = tokensPerInterval
     this.interval = msOf(interval)
     this.parentBucket = parentBucket
-    this.lastDrip = this.#now()
+    this.lastDrip = nowMs()
   }
 
   /**
@@ -72,6 +79,7 @@ export class TokenBucket {
    */
   async removeTokens(count: number): Promise<number> {
     this.getWaitTime(count)
+    this.#requests ??= new Fifo()
     return this.#requests.run(async () => {
       while (!this.tryRemoveTokens(count)) await sleep(this.getWaitTime(count))
       return this.#remaining()
@@ -85,9 +93,23 @@ export class TokenBucket {
    */
   tryRemoveTokens(count: number): boolean {
     checkTokens(count, 'count')
+    return this.takeAt(nowMs(), count)
+  }
+
+  /** @internal The same by a reading of {@link nowMs}. */
+  takeAt(now: number, count: number): boolean {
+    if (this.bucketSize === 0) return true
+    if (this.parentBucket !== undefined) return this.#takeFromAll(now, count)
+    this.dripAt(now)
+    if (count > this.content) return false
+    this.content -= count
+    return true
+  }
+
+  #takeFromAll(now: number, count: number): boolean {
     const buckets = this.#limiting()
     for (const bucket of buckets) {
-      bucket.drip()
+      bucket.dripAt(now)
       if (count > bucket.content) return false
     }
     for (const bucket of buckets) bucket.content -= count
@@ -119,20 +141,18 @@ export class TokenBucket {
    * @returns whether there is a whole token more
    */
   drip(): boolean {
+    return this.dripAt(nowMs())
+  }
+
+  /** @internal The same by a reading of {@link nowMs}. */
+  dripAt(now: number): boolean {
     const before = this.content
-    const now = this.#now()
     const passedMs = Math.max(0, now - this.lastDrip)
     const rate = this.tokensPerInterval / this.interval // as in the original, so that fractions are the same
     const come = Number.isFinite(rate) ? passedMs * rate : (passedMs * this.tokensPerInterval) / this.interval
     this.lastDrip = now
     this.content = this.tokensPerInterval === 0 ? this.bucketSize : Math.min(before + come, this.bucketSize)
     return Math.floor(this.content) > Math.floor(before)
-  }
-
-  /** The time never steps back. */
-  #now(): number {
-    this.#clock.read()
-    return this.#clock.now()
   }
 
   /** This bucket and its parents, up to the first one without a limit. */

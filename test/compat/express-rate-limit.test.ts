@@ -67,8 +67,9 @@ for (const kind of all) {
   })
 
   each('the first hit is 1, and later ones go on rising above the limit', () =>
-    withFakeDate(async () => {
+    withFakeDate(async (date) => {
       const store = create()
+      date.tick(WINDOW_MS / 100)
       for (let hits = 1; hits <= 10; hits++) {
         assert.equal(await shown(store.increment('key')), [hits, WINDOW_MS])
         assert.equal(await shown(store.get('key')), [hits, WINDOW_MS])
@@ -100,6 +101,19 @@ for (const kind of all) {
       assert.equal(await shown(store.increment('key')), [2, WINDOW_MS])
     }),
   )
+
+  // Without a limit a hit counts like any other of the last window.
+  if (!kind.name.includes('without a limit'))
+    each('hits that were refused in the window before do not count in the next', () =>
+      withFakeDate(async (date) => {
+        const store = create()
+        for (let i = 0; i < 3; i++) await store.increment('key')
+        date.tick(WINDOW_MS / 2)
+        assert.is((await store.increment('key')).totalHits, 4)
+        date.tick(WINDOW_MS / 2)
+        for (const hits of [1, 2, 3, 4, 5]) assert.is((await store.increment('key')).totalHits, hits)
+      }),
+    )
 
   each('a decrement takes one hit back, above the limit too', async () => {
     const store = create()
@@ -356,6 +370,18 @@ ours('a window may be longer than a timer', () =>
     }
   }),
 )
+
+ours('with skipFailedRequests, a decrement takes a refused hit first', async () => {
+  for (const skipSuccessfulRequests of [false, true]) {
+    const store = new MillraceStore()
+    store.init({ windowMs: WINDOW_MS, limit: 2, skipFailedRequests: true, skipSuccessfulRequests })
+    for (let i = 0; i < 3; i++) await store.increment('key')
+    await store.decrement('key')
+    assert.is((await store.get('key'))?.totalHits, 2)
+    assert.is((await store.increment('key')).totalHits, 3)
+    await store.shutdown()
+  }
+})
 
 ours('fake timers of node:test work, also after the store was made', async () => {
   for (const store of [new MillraceStore(), new MillraceStore({ algorithm: 'fixed-window' })]) {

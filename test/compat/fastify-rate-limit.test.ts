@@ -199,6 +199,17 @@ for (const kind of [original, fixed, sliding, buckets]) {
     }),
   )
 
+  each('exponentialBackoff does not hold for the first hit', () =>
+    withFakeDate(() => {
+      const store = kind.create({ exponentialBackoff: true })
+      assert.equal(hits(store, 3, -1), [
+        [1, 1000],
+        [2, 4000],
+        [3, 8000],
+      ])
+    }),
+  )
+
   each('continueExceeding goes before exponentialBackoff', () =>
     withFakeDate(() => {
       const store = kind.create({ continueExceeding: true, exponentialBackoff: true })

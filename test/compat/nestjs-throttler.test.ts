@@ -134,6 +134,18 @@ for (const kind of [original, ours, buckets]) {
     }),
   )
 
+  each('a name and a key do not make those of another', async () => {
+    const storage = create()
+    for (const [name, key] of [
+      ['a', 'bc'],
+      ['ab', 'c'],
+      ['', 'abc'],
+      ['abc', ''],
+    ]) {
+      assert.is((await hit(storage, { name: name!, key: key! }))[0], 1)
+    }
+  })
+
   each('keys count apart, whatever they are', async () => {
     const storage = create()
     for (const key of ['', 'a', 'A', '__proto__', '\0', '7 default', 'x'.repeat(70_000)]) {
