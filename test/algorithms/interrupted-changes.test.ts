@@ -1,4 +1,4 @@
-// run: typescript
+// run: typescript, full
 // Interrupts a thread at each of its operations on shared memory in turn. There another thread changes the
 // window, converts the cell, and may die. `test/explore` judges decisions at more interleavings. These tests
 // judge what calls return, and stops of hours.

@@ -1,4 +1,4 @@
-// run: typescript, also-full
+// run: typescript, full
 // Interrupts an operation of one thread at each of its operations on shared memory in turn, and runs
 // operations of another thread there. `test/explore` covers more interleavings, but judges only the promises
 // about decisions. These tests judge what the callers get.
@@ -8,14 +8,13 @@ import * as assert from 'uvu/assert'
 import { attachArena } from '#millrace/memory/arena.js'
 import { ADM, BUCKETS, CLAIMED, refundsOf, SUNK } from '#millrace/memory/layout.js'
 import { limiterWith } from '../limiter/support.js'
-import { sized } from '../size.js'
 import { diesAt, interrupted } from './interrupted.js'
 
 const PLACES = 32
 const FULLEST = 2 ** 22 - 1
 const HOUR = 3_600_000
 /** Of the points at which another dies, beside each at which the first is interrupted. */
-const STEP = sized({ quick: 3, full: 1 })
+const STEP = 1
 
 interface Setup {
   clock: ManualClock

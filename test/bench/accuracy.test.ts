@@ -1,3 +1,4 @@
+// run: full
 import * as fc from 'fast-check'
 import { ALGORITHM_OPTIONS } from 'millrace/internal'
 import { PROMISES } from 'millrace-cli/dist/replay/promises.js'

@@ -1,4 +1,4 @@
-// run: typescript
+// run: typescript, full
 // What the limiter in place of rate-limiter-flexible has of its own, and random calls of it and of the original.
 import fc from 'fast-check'
 import { RateLimiterMillrace } from 'millrace/compat/rate-limiter-flexible'

@@ -38,14 +38,19 @@ export const FIVE = { limit: 5, window: '1m', granularity: '1s', maxKeys: 20 } a
 /** The options of the limiters of a group of claims, without the algorithm. Undefined: it can't have such limits. */
 type GroupOptions = Options | ((algorithm: AlgorithmCase) => Options | undefined)
 
+const FURTHER = PLACES.filter((place) => place !== 'inline')
+
 /**
- * Tests each claim in every place with every algorithm. The quick tests try further algorithms on this thread alone.
+ * Tests each claim in every place with every algorithm. The quick tests try it with every algorithm on this
+ * thread, and with the first algorithm in one further place, by turns.
  */
 export function conform(groups: readonly (readonly [Claims, GroupOptions])[]): void {
   const [first] = ALGORITHMS
+  let tried = 0
   for (const [claims, options] of groups) {
     for (const [claim, verify] of Object.entries(claims)) {
-      for (const place of PLACES) {
+      const further = FURTHER[tried++ % FURTHER.length]!
+      for (const place of sized<readonly Place[]>({ quick: ['inline', further], full: PLACES })) {
         const test = place === 'file' ? withAddon : any
         const quick = place === 'inline' ? ALGORITHMS : [first!]
         const full = place === 'inline' ? ALGORITHMS : ALGORITHMS.filter(({ isAlias }) => !isAlias)

@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: full
 // A decision's figures are as of the decision, however late they are read. They are exact if the key has not
 // changed since; otherwise never more `remaining`, and never an earlier `retryAfterMs` or `resetMs`, than was
 // true then. In both engines.
@@ -7,7 +7,6 @@ import { createLimiter, type Decision, type Duration, type LimiterOptions } from
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { START_MS } from '../limiter/support.js'
-import { sized } from '../size.js'
 import { decidedBy, type Either, ENGINES, type Engine } from './both.js'
 
 const END_MS = 61_000 - (START_MS % 1_000)
@@ -67,10 +66,7 @@ const AT_MS = START_MS + 70_000
 const FIRST_GONE_MS = 61_000 - (AT_MS % 1_000)
 
 /** A pool computes the figures together with the reply, so it needs only a few of the changes. */
-const few = sized({
-  quick: ['nothing', 'a clear'],
-  full: ['nothing', 'half a window passing', 'a clear', 'a penalty'],
-})
+const few = ['nothing', 'half a window passing', 'a clear', 'a penalty']
 const of = (changes: Record<string, Meanwhile>, engine: Engine) =>
   Object.entries(changes).filter(([name]) => engine === 'inline' || few.includes(name))
 

@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: full
 // Epochs have eight bits: after 256 changes a cell may have the same admission word again that a decision
 // left. A decision that is read then promises no more than one that was read at once.
 
@@ -9,13 +9,12 @@ import { checkRule } from '#millrace/core/rule.js'
 import { InlineEngine } from '#millrace/engines/inline.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { START_MS } from '../limiter/support.js'
-import { sized } from '../size.js'
 import { decidedBy, type Either, ENGINES, type Engine } from './both.js'
 
 const LIMIT = 2_000
 const USED = 1_800
 const EPOCHS = 256
-const TIMES = sized({ quick: [EPOCHS], full: [EPOCHS - 1, EPOCHS, EPOCHS + 1, 2 * EPOCHS] })
+const TIMES = [EPOCHS - 1, EPOCHS, EPOCHS + 1, 2 * EPOCHS]
 const ABOUT = Array.from({ length: 9 }, (_, i) => EPOCHS - 8 + i)
 /** A cost above `LIMIT`: a check of it sums, and charges nothing. */
 const TOO_MUCH = LIMIT - USED + 1

@@ -1,4 +1,4 @@
-// run: also-full
+// run: full
 import { spawnSync } from 'node:child_process'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,3 +1,4 @@
+// run: full
 /** When a user's function, the limiter or its pool fails: the client is answered, and the operator is told. */
 import { createLimiter, type Decision, MillraceError, manualClock } from 'millrace'
 import { suite } from 'uvu'

@@ -1,4 +1,4 @@
-// run: also-full
+// run: full
 // Whatever the names, limits, windows, costs and blocks: every value parses, and none has a control character.
 import fc from 'fast-check'
 import { createLimiter, type Decision, type LimiterOptions, MillraceError, manualClock } from 'millrace'
@@ -7,11 +7,10 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { RateLimitHeaders, type Standard } from '#millrace/http/headers.js'
 import { START_MS } from '../limiter/support.js'
-import { sized } from '../size.js'
 import { ACCESS, type Headers, itemsOf, policyOf } from './headers-support.js'
 
 const MAX_INTEGER = 999_999_999_999_999
-const NUM_RUNS = sized({ quick: 300, full: 10_000 })
+const NUM_RUNS = 10_000
 
 const rule = fc.record(
   {

@@ -1,4 +1,4 @@
-// run: once
+// run: full
 // Groups whose members decide on a pool, alone and together with inline members.
 import { inspect } from 'node:util'
 import {

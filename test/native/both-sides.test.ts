@@ -1,9 +1,8 @@
-// run: also-full
+// run: full
 import { createLimiter, type Edge, manualClock, type RuleOptions } from 'millrace'
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ExactLog } from '../judge/exact-log.js'
-import { sized } from '../size.js'
 import { decideOnBothSides } from './both-sides.js'
 import { isLeftOut, type Side } from './sides.js'
 
@@ -11,7 +10,7 @@ const test = isLeftOut() ? always.skip : always
 const SIDES: readonly Side[] = ['addon', 'typescript', 'addon', 'typescript']
 const GRANULE_MS = 1_000
 const LIMIT = 40
-const SHARE = sized({ quick: 0.1, full: 0.5 })
+const SHARE = 0.5
 /** All admissions between two calm advances are recorded. */
 const CALM = { every: 10, turns: 2 }
 /** A window spans eight advances: at the last two of ten calm ones all of the window is recorded. */
@@ -52,24 +51,18 @@ function decide({ granules, rangeSum, edge, cost, keys, turn, phases }: Setting,
 }
 
 const PLAIN = { granules: 60, turn: 61, keys: 100, phases: 300 * SHARE }
-const ALL_NODES = [
+const NODES = [
   { rangeSum: 'blocks', granules: 257, turn: 258 },
   { rangeSum: 'blocks', granules: 300, turn: 301 },
   { rangeSum: 'blocks', granules: 5_000, turn: 5_001 },
   { rangeSum: 'fenwick', granules: 257, turn: 258 },
   { rangeSum: 'fenwick', granules: 5_000, turn: 5_001 },
 ] as const
-const NODES = sized<readonly (typeof ALL_NODES)[number][]>({
-  quick: [ALL_NODES[1], ALL_NODES[3]],
-  full: ALL_NODES,
-})
 const nameOf = ({ rangeSum, granules, edge, cost }: Setting) =>
   `${rangeSum ?? 'linear'} cells of ${granules.toLocaleString('en')} granules, ${edge}, cost ${cost}`
 
 for (const setting of [
-  ...sized({ quick: [3], full: [1, 3] }).flatMap((cost) =>
-    (['strict', 'smooth'] as const).map((edge) => ({ ...PLAIN, edge, cost })),
-  ),
+  ...[1, 3].flatMap((cost) => (['strict', 'smooth'] as const).map((edge) => ({ ...PLAIN, edge, cost }))),
   ...NODES.map((shape) => ({ ...shape, edge: 'strict' as const, cost: 3, keys: 40, phases: 300 * SHARE })),
 ]) {
   test(`${nameOf(setting)}: two threads of each side on one arena never exceed a key's limit in any window`, async () => {
@@ -95,7 +88,7 @@ for (const shape of NODES) {
     edge: 'strict',
     cost: 1,
     keys: 40,
-    phases: sized({ quick: 120, full: 1_000 }),
+    phases: 1_000,
   }
   test(`${nameOf(setting)}: they never exceed it in windows that move by a seventh`, async () => {
     const admitted = await decide(setting, 0.1, CALM_WINDOWS)

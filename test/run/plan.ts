@@ -14,7 +14,7 @@ export interface Run {
  * Folders whose tests run with and without the addon. Other files run once: with the addon if it is built.
  */
 const TWICE = {
-  quick: /^(algorithms|conformance|engines(?!\/pool)|limiter)\//,
+  quick: /^(algorithms|engines(?!\/pool))\//,
   full: /^(algorithms|attack|clock|conformance|engines|limiter|range-sum|soak|stress)\//,
 }
 

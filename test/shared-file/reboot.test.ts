@@ -1,14 +1,12 @@
-// run: also-full
+// run: full
 // A file's counts after a restart of the machine, when its monotonic clock starts at 0. The processes and the
 // file are real; only the readings of the machine's start and clocks are simulated.
 
 import * as assert from 'uvu/assert'
 import { test } from '../native/addon-test.js'
-import { size, sized } from '../size.js'
 import { type ErrorThere, folder, type MachineState, Member } from './processes.js'
 
 const at = folder()
-const full = size === 'full' ? test : () => {}
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const WALL = Date.UTC(2026, 10, 21)
@@ -43,7 +41,7 @@ const turn = (member: Member, machine: Partial<MachineState>) => member.request(
 /** The uptime at the first start: so long that a restarted clock seems to be in the past. */
 const LONG_UP = { bootId: FIRST, upMs: 90 * 24 * HOUR, wallMs: WALL }
 
-for (const end of sized<('kill' | 'close')[]>({ quick: ['kill'], full: ['kill', 'close'] })) {
+for (const end of ['kill', 'close'] as const) {
   test(`after a restart of the machine counts continue and expire on time (${end})`, async () => {
     const after = { bootId: SECOND, upMs: 20_000, wallMs: WALL + 10 * MINUTE }
     const member = await leftAfter(`on ${end}`, LONG_UP, after, end)
@@ -71,7 +69,7 @@ test('the second process after a restart uses the time of the first, with any wa
   await third.kill()
 })
 
-full('after longer than a window without power, the counts have expired', async () => {
+test('after longer than a window without power, the counts have expired', async () => {
   const after = { bootId: SECOND, upMs: 1_000, wallMs: WALL + 3 * HOUR }
   const member = await leftAfter('long off', LONG_UP, after)
   assert.is(await usage(member), 0)
@@ -83,20 +81,17 @@ for (const [what, wallMs] of [
   ['set back by a day', WALL - 24 * HOUR],
   ['at 1970', 5_000],
 ] as const) {
-  full(
-    `a wall clock that is ${what} after a restart returns no quota, and delays none by more than a window and a granule`,
-    async () => {
-      const upMs = 30_000
-      const member = await leftAfter(what, LONG_UP, { bootId: SECOND, upMs, wallMs })
-      assert.is(await usage(member), 6)
-      assert.is(await member.check('key', 9), 4)
-      await turn(member, { upMs: upMs + 59 * MINUTE })
-      assert.is(await usage(member), 10)
-      await turn(member, { upMs: upMs + HOUR + MINUTE })
-      assert.is(await usage(member), 0)
-      await member.kill()
-    },
-  )
+  test(`a wall clock that is ${what} after a restart returns no quota, and delays none by more than a window and a granule`, async () => {
+    const upMs = 30_000
+    const member = await leftAfter(what, LONG_UP, { bootId: SECOND, upMs, wallMs })
+    assert.is(await usage(member), 6)
+    assert.is(await member.check('key', 9), 4)
+    await turn(member, { upMs: upMs + 59 * MINUTE })
+    assert.is(await usage(member), 10)
+    await turn(member, { upMs: upMs + HOUR + MINUTE })
+    assert.is(await usage(member), 0)
+    await member.kill()
+  })
 }
 
 /** A machine without NTP: the kernel gives no error bound of the clock. */
@@ -120,7 +115,7 @@ test('an unsynchronized wall clock is not trusted after a restart: the time with
     ['after', {}, UNVOUCHED],
     ['ever', UNVOUCHED, UNVOUCHED],
   ]
-  for (const [when, then, now] of sized({ quick: cases.slice(0, 1), full: cases })) {
+  for (const [when, then, now] of cases) {
     const member = await leftAfter(`unvouched ${when}`, { ...LONG_UP, ...then }, { ...after, ...now })
     assert.is(await usage(member), 6, when)
     // The minutes since the restart do count.
@@ -130,7 +125,7 @@ test('an unsynchronized wall clock is not trusted after a restart: the time with
   }
 })
 
-full('the error bounds of both readings are subtracted from the wall clock’s time', async () => {
+test('the error bounds of both readings are subtracted from the wall clock’s time', async () => {
   const before = { ...LONG_UP, wallErrorMs: 2 * MINUTE }
   const after = { bootId: SECOND, upMs: 0, wallMs: WALL + 63 * MINUTE, wallErrorMs: MINUTE }
   const member = await leftAfter('errors', before, after)
@@ -140,7 +135,7 @@ full('the error bounds of both readings are subtracted from the wall clock’s t
   await member.kill()
 })
 
-full('a clock that is set while the file is open is not trusted any more', async () => {
+test('a clock that is set while the file is open is not trusted any more', async () => {
   const first = await Member.start()
   await first.open(options(at('set')), LONG_UP)
   await turn(first, { upMs: LONG_UP.upMs + 2_000, wallMs: WALL - 20 * 24 * HOUR, ...UNVOUCHED })
@@ -152,7 +147,7 @@ full('a clock that is set while the file is open is not trusted any more', async
   await second.kill()
 })
 
-full('without a trusted wall clock, counts expire after the machine has been up for that long', async () => {
+test('without a trusted wall clock, counts expire after the machine has been up for that long', async () => {
   const after = { bootId: SECOND, upMs: HOUR + 2 * MINUTE, wallMs: 5_000 }
   const member = await leftAfter('up long', LONG_UP, after)
   assert.is(await usage(member), 0)
@@ -173,7 +168,7 @@ test('on the same start of the machine the wall clock changes nothing', async ()
   }
 })
 
-full('after a sleep that stopped the monotonic clock, counts continue', async () => {
+test('after a sleep that stopped the monotonic clock, counts continue', async () => {
   const after = { bootId: FIRST, upMs: LONG_UP.upMs + 1, wallMs: WALL + 8 * HOUR }
   const member = await leftAfter('slept', LONG_UP, after)
   assert.is(await member.check('key', 9), 4)
@@ -200,10 +195,7 @@ test('without boot names, the monotonic clock decides, and no quota returns', as
     ['went on, wall clock set ahead', { upMs: before.upMs + 10 * MINUTE, wallMs: WALL + 90 * HOUR }],
     ['went on, wall clock set back', { upMs: before.upMs + 10 * MINUTE, wallMs: WALL - 90 * HOUR }],
   ] as const
-  for (const [name, clocks] of sized<readonly (typeof cases)[number][]>({
-    quick: cases.slice(0, 1),
-    full: cases,
-  })) {
+  for (const [name, clocks] of cases) {
     const member = await leftAfter(`nameless, ${name}`, before, { bootId: NAMELESS, ...clocks })
     assert.is(await usage(member), 6, name)
     await turn(member, { upMs: clocks.upMs + HOUR + MINUTE })
@@ -224,7 +216,7 @@ test('a file that is open on one start of the machine cannot be opened on anothe
   await Promise.all([first.kill(), second.kill()])
 })
 
-full('blocks continue after a restart of the machine', async () => {
+test('blocks continue after a restart of the machine', async () => {
   const first = await Member.start()
   await first.open(options(at('blocks')), LONG_UP)
   await first.call('block', 'eve', '30m')

@@ -1,17 +1,13 @@
-// run: first, also-full
+// run: first, full
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { sized } from '../size.js'
 import { type Findings, lineOf } from './changes/findings.js'
 import { runPool } from './changes/pool.js'
 import { runShape } from './changes/run.js'
 import { SHAPES } from './changes/shapes.js'
 
-const ROUNDS = sized({ quick: 1, full: 3 })
-const POOL_ROUNDS = sized({ quick: 2, full: 20 })
-const QUICK = ['refunds, penalties and blocks', 'more keys than ways']
-const quick = SHAPES.filter(({ name }) => QUICK.includes(name)).map((shape) => ({ ...shape, windows: 20 }))
-const shapes = sized({ quick, full: SHAPES })
+const ROUNDS = 3
+const POOL_ROUNDS = 20
 
 function assertSound(name: string, found: Findings): void {
   const line = lineOf(name, found)
@@ -22,7 +18,7 @@ function assertSound(name: string, found: Findings): void {
   assert.ok(found.carried > 0, `no window had units of an earlier one: ${line}`)
 }
 
-for (const [i, shape] of shapes.entries()) {
+for (const [i, shape] of SHAPES.entries()) {
   test(`threads decide while the window changes, ${shape.name}: none is over the limit`, async () => {
     const found = await runShape(shape, { threads: 3, rounds: ROUNDS, seed: i }, () => {})
     assertSound(shape.name, found)

@@ -1,11 +1,10 @@
-// run: also-full
+// run: full
 // Tests that hold a thread at one exact step. Each runs in a process of its own.
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runNode } from '../../package/project.js'
 import { root } from '../../package/root.js'
-import { atFullSize, sized } from '../../size.js'
 import type { Left } from './held-program.js'
 
 const built = (name: string) => join(root, 'build/test/engines/pool', name)
@@ -31,7 +30,7 @@ test('the exit of a thread whose ring has a new server does not fail the new ser
 test('a thread that dies at any step of a decision by two rules leaves at most its charge, of the first or of both', async () => {
   // The addon makes no calls of `Atomics` in JavaScript, which are the steps.
   const env = { ...process.env, MILLRACE_NATIVE: '0' }
-  const deaths = (await found('between rules', sized({ quick: 4, full: 1 }), env)) as Record<string, Left[]>
+  const deaths = (await found('between rules', 1, env)) as Record<string, Left[]>
   const { unknown, known, refused } = deaths
   for (const [all, outcome, leaves] of [
     [unknown, 'admitted', ['0,0', '2,0', '2,2']],
@@ -48,21 +47,15 @@ test('a thread that dies at any step of a decision by two rules leaves at most i
   for (const used of ['2,0', '2,20']) assert.ok(between.includes(used), 'deaths between the two rules')
 })
 
-atFullSize(
-  'any number of dead threads are replaced, as long as each replied after the previous death',
-  async () => {
-    assert.equal(await found('mortal'), { remaining: 10_000 - 28, isAll: true })
-  },
-)
+test('any number of dead threads are replaced, as long as each replied after the previous death', async () => {
+  assert.equal(await found('mortal'), { remaining: 10_000 - 28, isAll: true })
+})
 
-atFullSize(
-  'a pool that grew sends keys to `minThreads` rings again after a second without requests',
-  async () => {
-    assert.is(await found('shrink'), 1)
-  },
-)
+test('a pool that grew sends keys to `minThreads` rings again after a second without requests', async () => {
+  assert.is(await found('shrink'), 1)
+})
 
-atFullSize('a key with a request in flight moves to no other ring', async () => {
+test('a key with a request in flight moves to no other ring', async () => {
   assert.equal(await found('no shrinking under way'), [true, 1])
 })
 
