@@ -40,6 +40,8 @@ export interface Decision {
   readonly rule: string
   /** What the rules with the option `shadow` would have decided; undefined without such a rule. */
   readonly shadow?: ShadowDecision | undefined
+  /** Who decided. Only decisions of a limiter on Redis have it. */
+  readonly source?: DecisionSource | undefined
   /** What each rule decided, in the order of the rules. */
   readonly rules: readonly RuleDecision[]
   /**
@@ -54,6 +56,13 @@ export interface Decision {
    */
   toJSON(): DecisionFields
 }
+
+/**
+ * Who made a decision of a limiter on Redis: Redis (`'redis'`), or, while Redis did not answer, this process by
+ * its share of the limit (`'local'`), or nobody (`'outage'`): the option `onOutage` says then whether requests
+ * are allowed. A refusal by `'outage'` says nothing about the client.
+ */
+export type DecisionSource = 'redis' | 'local' | 'outage'
 
 /** The decision of a rule with the option `shadow`, which allows every request. */
 export interface ShadowDecision {

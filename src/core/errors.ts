@@ -25,6 +25,8 @@ export type ErrorCode =
   | 'ERR_MILLRACE_NO_THREADS'
   | 'ERR_MILLRACE_LIMITED'
   | 'ERR_MILLRACE_NO_ADDRESS'
+  | 'ERR_MILLRACE_OUTAGE'
+  | 'ERR_MILLRACE_REDIS_VALUE'
 
 /**
  * The error of every method of Millrace. It names the value at fault and the expected one.

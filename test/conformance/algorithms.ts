@@ -33,6 +33,8 @@ export interface AlgorithmCase {
   tickOf?(word: number): number
   /** Whether it counts in parts of the limit: a limit of a call changes the parts, and so does `update`. */
   readonly countsInParts?: true
+  /** Whether a limiter on Redis does not have it. */
+  readonly isNotOnRedis?: true
   /** Whether it is another one by another name. */
   readonly isAlias?: true
   /** Whether all units of a window are forgotten at its end. */
@@ -63,6 +65,7 @@ const strict: AlgorithmCase = {
 const log: AlgorithmCase = {
   name: 'sliding log',
   options: { algorithm: 'sliding-log' },
+  isNotOnRedis: true,
   maxLimit: (limit) => Math.min(40 * limit, 4096),
   granularityMs: () => 1,
   mostLimit: 4096,
@@ -77,6 +80,7 @@ const smooth: AlgorithmCase = {
   ...strict,
   name: 'sliding window, smooth edge',
   options: { algorithm: 'sliding-window', edge: 'smooth' },
+  isNotOnRedis: true,
   used({ windowMs, granularityMs }, charges, nowMs) {
     const granules = windowMs / granularityMs
     const whole = sum(charges, ({ atMs }) => age(atMs, nowMs, granularityMs) < granules)

@@ -412,4 +412,4 @@ const CLAIMS: Claims = {
   },
 }
 
-conform([[CLAIMS, FIVE]])
+conform([[CLAIMS, FIVE]], /./)

@@ -342,4 +342,4 @@ const CLAIMS: Claims = {
   },
 }
 
-conform([[CLAIMS, FIVE]])
+conform([[CLAIMS, FIVE]], /of every limiter on|a limiter on the same counts raises|packed keys|counts keys/)

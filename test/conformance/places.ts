@@ -11,15 +11,16 @@ import {
 import { createLimiterOn } from '#millrace/create.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
+import { redisMaker } from '../redis/conformance-place.js'
 import { folder } from '../shared-file/processes.js'
 import { OtherThread } from './thread.js'
 
 /**
  * inline: this thread decides, on memory of its own. thread: another thread decides, attached to that memory.
  * pool: workers decide. file: this thread decides, on a file. (The threads of a pool on a file read the clock
- * of the machine, which a test can't set.)
+ * of the machine, which a test can't set.) redis: a Redis server decides.
  */
-export const PLACES = ['inline', 'thread', 'pool', 'file'] as const
+export const PLACES = ['inline', 'thread', 'pool', 'file', 'redis'] as const
 export type Place = (typeof PLACES)[number]
 
 /** The options of a limiter. */
@@ -37,8 +38,8 @@ export interface TestClock {
 export interface Maker {
   readonly clock: TestClock
   make(options: Options): Either
-  /** Another limiter on the counts of one that it has made. It decides on this thread. */
-  second(limiter: Either): Limiter
+  /** Another limiter on the counts of one that it has made. It decides on this thread, or on Redis. */
+  second(limiter: Either): Either
   /** Joins limiters of this place. */
   group(members: Readonly<Record<string, Either>>): Group
   close(): Promise<void>
@@ -47,7 +48,7 @@ export interface Maker {
 /** The first limiter of a claim has two workers, so keys have different rings. The others have one each. */
 const POOLS = [2, 1].map((threads) => ({ minThreads: threads, maxThreads: threads }))
 
-export function makerIn(place: Place): Maker {
+export function makerIn(place: Place): Maker | Promise<Maker> {
   switch (place) {
     case 'inline':
       return inMemory((options) => createLimiter(options as LimiterOptions))
@@ -60,6 +61,8 @@ export function makerIn(place: Place): Maker {
       return inThread()
     case 'file':
       return inFile()
+    case 'redis':
+      return redisMaker()
   }
 }
 

@@ -4,7 +4,7 @@
 import { MillraceLimited } from 'millrace'
 import * as assert from 'uvu/assert'
 import { EXHAUSTED, exhaustHourly, FREE_MS, raised, TWO, timesOf, usageOf } from './several-rules.js'
-import { type Claims, conform, thrownBy } from './suite.js'
+import { type Claims, conform, sourceIn, thrownBy } from './suite.js'
 
 const CLAIMS: Claims = {
   'admits if every rule admits, with the figures of each': async (subject) => {
@@ -21,7 +21,7 @@ const CLAIMS: Claims = {
     }
     const resetMs = times.hourly.untilEmpty([0, 2])
     const hourly = { ...burst, rule: 'hourly', limit: 12, remaining: 10, resetMs }
-    const json = { retryAfterSeconds: 0, ...burst, rules: [burst, hourly] }
+    const json = { retryAfterSeconds: 0, ...burst, ...sourceIn(subject), rules: [burst, hourly] }
     assert.equal(decision.toJSON(), json)
     assert.equal(JSON.parse(JSON.stringify(decision)), json)
     assert.equal(await usageOf(limiter), [2, 2])
@@ -52,7 +52,7 @@ const CLAIMS: Claims = {
       resetMs: times.burst.untilEmpty([0, 4]),
     }
     const retryAfterSeconds = Math.ceil(figures.retryAfterMs / 1_000)
-    assert.equal(refused, { ...expected, ...figures, retryAfterSeconds })
+    assert.equal(refused, { ...expected, ...figures, ...sourceIn(subject), retryAfterSeconds })
     const hourly = { rule: 'hourly', allowed: true, limit: 12, remaining: 8 }
     assert.equal(rules, [
       { ...expected, ...figures },
@@ -222,4 +222,4 @@ const CLAIMS: Claims = {
   },
 }
 
-conform([[CLAIMS, TWO]])
+conform([[CLAIMS, TWO]], /packed keys/)

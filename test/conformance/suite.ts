@@ -1,10 +1,11 @@
 // The conformance suite: claims about limiters, which hold in every place and for every algorithm.
 
-import { type Limiter, type LimiterRule, MillraceError, type RuleOptions } from 'millrace'
+import { type LimiterRule, MillraceError, type RuleOptions } from 'millrace'
 import { test as any } from 'uvu'
 import { parseSize } from '#millrace/core/sizes.js'
 import type { Either } from '../engines/both.js'
 import { test as withAddon } from '../native/addon-test.js'
+import { test as withRedis } from '../redis/redis-test.js'
 import { sized } from '../size.js'
 import { ALGORITHMS, type AlgorithmCase, Times } from './algorithms.js'
 import { type Group, makerIn, type Options, PLACES, type Place, type TestClock } from './places.js'
@@ -17,7 +18,7 @@ export interface Subject {
   readonly limiter: Either
   readonly clock: TestClock
   /** Another limiter on the same counts, which decides on this thread. */
-  second(): Limiter
+  second(): Either
   /** A limiter with counts of its own, with these options, in the same place, on the same clock. */
   make(options?: Options): Either
   /** Joins limiters of this place. */
@@ -29,6 +30,10 @@ export interface Subject {
   granularityMs(windowMs: number, ms: number, limit?: number): number
 }
 
+/** The field `source` of a decision, where a decision has it. */
+export const sourceIn = ({ place }: Subject): { source?: 'redis' } =>
+  place === 'redis' ? { source: 'redis' } : {}
+
 /** Claims about limiters, by their names. */
 export type Claims = Readonly<Record<string, (subject: Subject) => Promise<void>>>
 
@@ -38,23 +43,34 @@ export const FIVE = { limit: 5, window: '1m', granularity: '1s', maxKeys: 20 } a
 /** The options of the limiters of a group of claims, without the algorithm. Undefined: it can't have such limits. */
 type GroupOptions = Options | ((algorithm: AlgorithmCase) => Options | undefined)
 
+/** Registers a claim in a place. */
+type Register = (name: string, act: () => Promise<void>) => void
+
+const TESTS: Partial<Record<Place, Register>> = { file: withAddon, redis: withRedis }
 const FURTHER = PLACES.filter((place) => place !== 'inline')
 
 /**
  * Tests each claim in every place with every algorithm. The quick tests try it with every algorithm on this
  * thread, and with the first algorithm in one further place, by turns.
+ * @param notOnRedis matches the algorithm and the claim, where a limiter on Redis differs: it has no table in
+ * memory, no packed keys, and hears of other limiters' changes only when it asks
  */
-export function conform(groups: readonly (readonly [Claims, GroupOptions])[]): void {
+export function conform(
+  groups: readonly (readonly [Claims, GroupOptions])[],
+  notOnRedis: RegExp = /^$/,
+): void {
   const [first] = ALGORITHMS
   let tried = 0
   for (const [claims, options] of groups) {
     for (const [claim, verify] of Object.entries(claims)) {
       const further = FURTHER[tried++ % FURTHER.length]!
       for (const place of sized<readonly Place[]>({ quick: ['inline', further], full: PLACES })) {
-        const test = place === 'file' ? withAddon : any
+        const test: Register = TESTS[place] ?? any
         const quick = place === 'inline' ? ALGORITHMS : [first!]
         const full = place === 'inline' ? ALGORITHMS : ALGORITHMS.filter(({ isAlias }) => !isAlias)
         for (const algorithm of sized({ quick, full })) {
+          if (place === 'redis' && (notOnRedis.test(`${algorithm.name}: ${claim}`) || algorithm.isNotOnRedis))
+            continue
           const own = typeof options === 'function' ? options(algorithm) : options
           if (own === undefined) continue
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
@@ -71,7 +87,7 @@ async function tryIn(
   options: Options,
   verify: Claims[string],
 ): Promise<void> {
-  const maker = makerIn(place)
+  const maker = await makerIn(place)
   const { clock } = maker
   try {
     const make = (own = options) => maker.make(withAlgorithm(own, algorithm))

@@ -256,17 +256,20 @@ const SHADOWED: Claims = {
 /** The unit with which this limit is just below 2^53. */
 const unitOf = (limit: number): number => Math.floor(8.388604e15 / limit)
 
-conform([
-  [CLAIMS, TEN],
-  [ROUNDED_DOWN, { ...TEN, limit: '703.999KB' }],
+conform(
   [
-    LARGE,
-    ({ mostLimit = 4_194_302 }) => ({
-      ...TEN,
-      limit: mostLimit * unitOf(mostLimit),
-      unit: unitOf(mostLimit),
-    }),
+    [CLAIMS, TEN],
+    [ROUNDED_DOWN, { ...TEN, limit: '703.999KB' }],
+    [
+      LARGE,
+      ({ mostLimit = 4_194_302 }) => ({
+        ...TEN,
+        limit: mostLimit * unitOf(mostLimit),
+        unit: unitOf(mostLimit),
+      }),
+    ],
+    [COUNTING, { ...TEN, countRefused: true }],
+    [SHADOWED, { ...TEN, shadow: true }],
   ],
-  [COUNTING, { ...TEN, countRefused: true }],
-  [SHADOWED, { ...TEN, shadow: true }],
-])
+  /checkMany accepts|count decisions and keys/,
+)

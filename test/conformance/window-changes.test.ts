@@ -272,4 +272,4 @@ const CLAIMS: Claims = {
   },
 }
 
-conform([[CLAIMS, FIVE]])
+conform([[CLAIMS, FIVE]], /./)

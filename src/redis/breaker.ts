@@ -1,0 +1,46 @@
+/** Failures in a row that open the breaker. */
+const MOST_FAILURES = 5
+const SHORTEST_MS = 100
+const LONGEST_MS = 1_000
+
+/**
+ * Spares requests to a server that does not answer. After five failures in a row no request is sent, for 100 ms
+ * at first and up to 1 s, of which half is random, so that many nodes don't return at once. Then one request
+ * goes out as a probe: its success closes the breaker, its failure opens it for twice as long.
+ */
+export class Breaker {
+  #failures = 0
+  #pauseMs = SHORTEST_MS
+  /** When the next probe may go out; undefined: closed. */
+  #openUntilMs: number | undefined
+  #isProbing = false
+
+  get isOpen(): boolean {
+    return this.#openUntilMs !== undefined
+  }
+
+  /** Whether a request may go out now. If the breaker is open, it is the probe. */
+  admits(nowMs: number): boolean {
+    if (this.#openUntilMs === undefined) return true
+    if (this.#isProbing || nowMs < this.#openUntilMs) return false
+    this.#isProbing = true
+    return true
+  }
+
+  /** A request that was sent has a reply. */
+  succeed(): void {
+    this.#failures = 0
+    this.#pauseMs = SHORTEST_MS
+    this.#openUntilMs = undefined
+    this.#isProbing = false
+  }
+
+  /** A request failed, or has no reply in time. `isProbe`: it was sent while the breaker was open. */
+  fail(nowMs: number, isProbe: boolean): void {
+    this.#failures++
+    if (this.isOpen ? !isProbe : this.#failures < MOST_FAILURES) return
+    this.#isProbing = false
+    this.#openUntilMs = nowMs + (this.#pauseMs / 2) * (1 + Math.random())
+    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_MS)
+  }
+}

@@ -1,0 +1,251 @@
+import { createHash } from 'node:crypto'
+import { closedError } from '../checks.js'
+import type { MillraceError } from '../core/errors.js'
+import { Breaker } from './breaker.js'
+import type { Command, RedisConnection } from './connection.js'
+import { Deadlines, type Pending } from './deadlines.js'
+import { Outage } from './outage.js'
+import { serverState } from './server-check.js'
+
+type Arguments = readonly (string | Buffer)[]
+
+/** A call of the script. It is settled once: by its reply, by a failure, or by its deadline. */
+class Call implements Pending {
+  readonly keys: readonly string[]
+  readonly args: Arguments
+  readonly isProbe: boolean
+  readonly #channel: Channel
+  readonly #resolve: (reply: readonly number[]) => void
+  readonly #reject: (error: unknown) => void
+  isSettled = false
+  isSent = false
+
+  constructor(
+    channel: Channel,
+    keys: readonly string[],
+    args: Arguments,
+    isProbe: boolean,
+    resolve: (reply: readonly number[]) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#channel = channel
+    this.keys = keys
+    this.args = args
+    this.isProbe = isProbe
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  succeed(reply: readonly number[]): void {
+    if (this.isSettled) return // its deadline has passed: the reply is void
+    this.#settle()
+    this.#resolve(reply)
+  }
+
+  refuse(error: MillraceError): void {
+    if (this.isSettled) return
+    this.#settle()
+    this.#reject(error)
+  }
+
+  fail(cause: unknown): void {
+    if (this.isSettled) return
+    this.#settle()
+    this.#channel.noteFailure(this.isProbe)
+    this.#reject(new Outage(cause, this.isSent))
+  }
+
+  #settle(): void {
+    this.isSettled = true
+    this.#channel.noteSettled()
+  }
+
+  expire(): void {
+    this.fail(new Error('no reply of Redis before the deadline'))
+  }
+}
+
+/**
+ * Calls the script. Each call goes out at most once, and settles by the deadline. After a lost connection
+ * nobody knows whether the server has run a call; a second one might charge twice.
+ */
+export class Channel {
+  readonly #connection: RedisConnection
+  readonly #source: string
+  readonly #sha: string
+  readonly #deadlines: Deadlines
+  readonly #breaker = new Breaker()
+  /** Calls before the first connection, which wait for it until their deadline. */
+  #early: Call[] = []
+  #state: 'new' | 'open' | 'unchecked' | 'closed' = 'new'
+  /** Why the server can't be used. */
+  #fault: MillraceError | undefined
+  #isChecking = false
+  /** Calls that are not settled. */
+  #pending = 0
+  #drained: () => void = () => {}
+  readonly #isReady: Promise<void>
+  #settleReady: (fault: MillraceError | undefined) => void = () => {}
+  /** Called when the server can be used again after an outage. */
+  onRecovery: () => void = () => {}
+
+  constructor(connection: RedisConnection, source: string, deadlineMs: number) {
+    this.#connection = connection
+    this.#source = source
+    this.#sha = createHash('sha1').update(source).digest('hex')
+    this.#deadlines = new Deadlines(deadlineMs)
+    this.#isReady = new Promise((resolve, reject) => {
+      this.#settleReady = (fault) => (fault === undefined ? resolve() : reject(fault))
+    })
+    this.#isReady.catch(() => {}) // those who wait for it get the error
+    connection.onReady(() => void this.#check())
+    if (connection.isReady) void this.#check()
+  }
+
+  get connection(): RedisConnection {
+    return this.#connection
+  }
+
+  /** Resolves when the server has been found usable. Rejects if it is not. */
+  ready(): Promise<void> {
+    return this.#isReady
+  }
+
+  /**
+   * Sends one call of the script.
+   * @throws Outage (rejects) if there is no reply in time; MillraceError if the server can't be used
+   */
+  call(keys: readonly string[], args: Arguments): Promise<readonly number[]> {
+    if (this.#fault !== undefined) return Promise.reject(this.#fault)
+    const wasOpen = this.#breaker.isOpen
+    if (!this.#breaker.admits(performance.now())) return Promise.reject(new Outage(undefined, false))
+    return new Promise((resolve, reject) => {
+      const call = new Call(this, keys, args, wasOpen, resolve, reject)
+      this.#pending++
+      if (this.#state === 'new') this.#early.push(call)
+      else if (this.#state === 'open' && this.#connection.isReady) this.#send(call)
+      else {
+        if (this.#state === 'unchecked' && this.#connection.isReady) void this.#check()
+        return call.fail(new Error('no connection to the primary'))
+      }
+      this.#deadlines.add(call)
+    })
+  }
+
+  noteFailure(isProbe: boolean): void {
+    this.#breaker.fail(performance.now(), isProbe)
+  }
+
+  noteSettled(): void {
+    if (--this.#pending === 0) this.#drained()
+  }
+
+  /**
+   * Sends commands of its own to each primary.
+   * @throws Outage (rejects)
+   */
+  async onPrimaries(act: (send: (command: Command) => Promise<unknown>) => Promise<void>): Promise<void> {
+    if (this.#fault !== undefined) throw this.#fault
+    if (this.#state === 'new') await this.#inTime()
+    if (this.#state !== 'open' || !this.#connection.isReady)
+      throw new Outage(new Error('no connection'), false)
+    try {
+      for (const send of this.#connection.primaries()) await act(send)
+    } catch (error) {
+      throw new Outage(error, true)
+    }
+  }
+
+  /** Resolves when the server can be used. Rejects at the deadline. */
+  #inTime(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiting = {
+        isSettled: false,
+        expire: () => reject(new Outage(new Error('no connection before the deadline'), false)),
+      }
+      this.#deadlines.add(waiting)
+      const settle = () => {
+        waiting.isSettled = true
+      }
+      this.#isReady.finally(settle).then(resolve, reject)
+    })
+  }
+
+  /** Waits for the pending calls, which the deadline bounds. No call follows. */
+  async close(): Promise<void> {
+    if (this.#pending > 0) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve
+      })
+    }
+    this.#state = 'closed'
+    this.#settleReady(closedError())
+    this.#deadlines.expireAll()
+    await this.#connection.close()
+  }
+
+  /** A connection has been made, or a server that was a replica may be the primary now. */
+  async #check(): Promise<void> {
+    if (this.#isChecking) return
+    this.#isChecking = true
+    const isFirst = this.#state === 'new'
+    if (!isFirst) this.#state = 'unchecked'
+    try {
+      const { fault, isReplica } = await serverState(this.#connection)
+      // Of a failover: the next connection may be to the primary.
+      if (isReplica && !isFirst) return
+      this.#fault = fault
+    } catch (error) {
+      if (!isRefusal(error)) return // the connection is lost again; the next one calls this anew
+    } finally {
+      this.#isChecking = false
+    }
+    if ((this.#state as string) === 'closed') return
+    this.#state = 'open'
+    const wasOpen = this.#breaker.isOpen
+    this.#breaker.succeed()
+    const early = this.#early
+    this.#early = []
+    if (this.#fault !== undefined) {
+      this.#settleReady(this.#fault)
+      for (const call of early) call.refuse(this.#fault)
+      return
+    }
+    this.#settleReady(undefined)
+    for (const call of early) if (!call.isSettled) this.#send(call)
+    if (wasOpen) this.onRecovery()
+  }
+
+  #send(call: Call): void {
+    const { keys, args } = call
+    call.isSent = true
+    const first = keys[0]!
+    const command = ['EVALSHA', this.#sha, String(keys.length), ...keys, ...args]
+    this.#connection.send(command, first).then(
+      (reply) => this.#succeed(call, reply),
+      (error: unknown) => {
+        if (!isMissingScript(error) || call.isSettled) return call.fail(error)
+        // The server has not run it, and learns the source by this.
+        const whole: Command = ['EVAL', this.#source, ...command.slice(2)]
+        this.#connection.send(whole, first).then(
+          (reply) => this.#succeed(call, reply),
+          (again: unknown) => call.fail(again),
+        )
+      },
+    )
+  }
+
+  #succeed(call: Call, reply: unknown): void {
+    const wasOpen = this.#breaker.isOpen
+    if (!call.isSettled) this.#breaker.succeed()
+    call.succeed(reply as readonly number[])
+    if (wasOpen && !this.#breaker.isOpen) this.onRecovery()
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const isMissingScript = (error: unknown): boolean => messageOf(error).startsWith('NOSCRIPT')
+
+/** Whether a server has answered that it does not allow a command. */
+const isRefusal = (error: unknown): boolean => /^(NOPERM|ERR unknown command)/.test(messageOf(error))

@@ -1,0 +1,41 @@
+import { MillraceError } from '../core/errors.js'
+import { fromIoredis, isIoredis } from './ioredis.js'
+import { fromNodeRedis, isNodeRedis } from './node-redis.js'
+
+/** A command: its name, then its arguments. */
+export type Command = readonly (string | Buffer)[]
+
+/** What the limiter needs of a client library. No command is ever sent twice. */
+export interface RedisConnection {
+  /** Whether a command would go out at once. */
+  readonly isReady: boolean
+  /** Whether keys are spread over several nodes. */
+  readonly isCluster: boolean
+  /**
+   * Sends a command once. Rejects if there is no connection. A lost connection may leave the promise pending.
+   * @param key the key by which a Cluster finds the node
+   */
+  send(command: Command, key: string): Promise<unknown>
+  /** Sends a command to the server, or to each primary of a Cluster, one at a time. */
+  primaries(): readonly ((command: Command) => Promise<unknown>)[]
+  /** Calls `listener` after each connection, the first one, too, if it is still to come. */
+  onReady(listener: () => void): void
+  /** Closes the connection if it is the limiter's own. */
+  close(): Promise<void>
+}
+
+/**
+ * Connects as `client` does: a connection of the limiter's own, or the client itself.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for what is no client of ioredis, iovalkey or node-redis,
+ * and for one that may send a command twice
+ */
+export function connectLike(client: unknown, own: boolean): RedisConnection {
+  if (isIoredis(client)) return fromIoredis(client, own)
+  if (isNodeRedis(client)) return fromNodeRedis(client, own)
+  throw new MillraceError(
+    'ERR_MILLRACE_INVALID_OPTION',
+    'client',
+    client,
+    'a client of ioredis, iovalkey or node-redis (the package redis)',
+  )
+}

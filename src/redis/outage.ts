@@ -1,0 +1,25 @@
+import { MillraceError } from '../core/errors.js'
+
+/** Redis has not answered in time. */
+export class Outage {
+  readonly cause: unknown
+  /** Whether the request was sent: then Redis may have run it. */
+  readonly mayBeCharged: boolean
+
+  constructor(cause: unknown, mayBeCharged: boolean) {
+    this.cause = cause
+    this.mayBeCharged = mayBeCharged
+  }
+
+  /** The error of a method that has no answer of its own to an outage. */
+  toError(): MillraceError {
+    const { cause, mayBeCharged } = this
+    return new MillraceError(
+      'ERR_MILLRACE_OUTAGE',
+      'client',
+      'no reply in time',
+      'a server that answers before the deadline',
+      { cause, mayBeCharged },
+    )
+  }
+}

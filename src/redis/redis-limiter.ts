@@ -1,0 +1,444 @@
+import type { AsyncLimiter } from '../async-limiter.js'
+import {
+  blockMs,
+  checkCallOptions,
+  checkCost,
+  checkOptions,
+  checkPenalty,
+  checkRemaining,
+  checkRuleName,
+  checkSignal,
+  checkUsageRule,
+  checkWaitOptions,
+  closedError,
+  foreignDecisionError,
+  isDecision,
+  mostPenalty,
+  neverAdmittedError,
+  ownCosts,
+  type RuleNames,
+  rulesWithin,
+  usageMs,
+} from '../checks.js'
+import type { Decision } from '../core/decision.js'
+import type { Duration } from '../core/duration.js'
+import { MillraceError } from '../core/errors.js'
+import { type Inspect, inspectAs } from '../core/inspect.js'
+import { admitted } from '../core/limited.js'
+import { checkOtherLimit } from '../core/rule.js'
+import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
+import type { BatchDecision, Costs } from '../engines/batch.js'
+import type { CallLimit } from '../engines/engine.js'
+import type { SharedLimiter } from '../engines/share.js'
+import { WaitQueue } from '../engines/wait-queue.js'
+import type {
+  CallOptions,
+  CheckManyOptions,
+  CheckOptions,
+  LimiterRule,
+  RuleChange,
+  UsageOptions,
+  WaitOptions,
+} from '../limiter-options.js'
+import { shownRules } from '../limiter-rules.js'
+import type { Key, PackedKeys } from '../memory/keys.js'
+import { type AsyncReservation, PoolReservation } from '../reservation.js'
+import { aborting, checkNotAborted } from './aborting.js'
+import { Channel } from './channel.js'
+import { type Command, connectLike } from './connection.js'
+import { keyNames } from './key-names.js'
+import { Outage } from './outage.js'
+import { byOutage, LocalShare } from './outage-policy.js'
+import type { RedisPlan } from './redis-options.js'
+import { RedisStatistics, type RedisStats } from './redis-statistics.js'
+import { RefusedKeys } from './refused-keys.js'
+import { RemoteBatch } from './remote-batch.js'
+import type { RemoteDecision } from './remote-decision.js'
+import { type RemoteHandle, RemoteKeys } from './remote-keys.js'
+import { rangeOf, refuseWindowChange, shownRule } from './remote-rule.js'
+import { type Asked, type Asking, type Changing, StrictEngine } from './strict-engine.js'
+import { STRICT_SCRIPT } from './strict-script.js'
+
+/** Keys in one call of `checkMany`. */
+const KEYS_PER_CALL = 64
+
+/** A limiter whose counts are on Redis. */
+export class RedisLimiter implements AsyncLimiter {
+  readonly #plan: RedisPlan
+  readonly #channel: Channel
+  readonly #engine: StrictEngine
+  readonly #keys = new RemoteKeys(this)
+  readonly #names: RuleNames
+  readonly #statistics = new RedisStatistics()
+  readonly #refused: RefusedKeys | undefined
+  readonly #local: LocalShare | undefined
+  readonly #queues = new Map<string, WaitQueue>()
+  #closing: Promise<void> | undefined
+
+  constructor(plan: RedisPlan) {
+    const { rules, prefix, testTime, onOutage, nodes } = plan
+    this.#plan = plan
+    this.#channel = new Channel(connectLike(plan.client, plan.ownConnection), STRICT_SCRIPT, plan.deadlineMs)
+    const names = rules.map(({ rule }) => rule.name)
+    const time = () => (testTime === undefined ? '' : String(testTime()))
+    this.#engine = new StrictEngine(this, this.#channel, rules, keyNames(prefix, names), time)
+    const units = rules.map(({ rule }) => rule.unit)
+    this.#names = { names, units, ranges: rules.map(({ rule }) => rangeOf(rule)) }
+    const isPlain = rules.every(({ rule }) => !rule.countRefused && !rule.shadow)
+    this.#refused = plan.rememberRefusals && isPlain ? new RefusedKeys() : undefined
+    if (onOutage !== 'local') return
+    const shares = rules.map(({ rule }) => ({ ...rule, limit: Math.floor(rule.limit / nodes) }))
+    this.#local = new LocalShare(shares, plan.maxKeys)
+    this.#channel.onRecovery = () => void this.#report()
+  }
+
+  async ready(): Promise<void> {
+    this.#checkOpen()
+    await this.#channel.ready()
+  }
+
+  get rule(): LimiterRule {
+    return this.rules[0]!
+  }
+
+  get rules(): readonly LimiterRule[] {
+    this.#checkOpen()
+    return this.#engine.rules.map(shownRule)
+  }
+
+  async check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
+    return this.#decide('c', key, cost, options)
+  }
+
+  async checkOrThrow(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision> {
+    return admitted(await this.check(key, cost, options))
+  }
+
+  async peek(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
+    return this.#decide('p', key, cost, options)
+  }
+
+  async reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation> {
+    this.#checkOpen()
+    checkCost(cost) // it has no default
+    const decision = await this.#decide('c', key, cost, options)
+    return new PoolReservation({
+      decision,
+      cost,
+      mostMore: mostPenalty(this.#names),
+      isGivenBack: () => decision.isGivenBack,
+      change: (actualCost) => this.#settle(decision, cost, actualCost),
+    })
+  }
+
+  async checkMany(
+    keys: readonly Key[] | PackedKeys,
+    costs: Costs = 1,
+    options: CheckManyOptions & CallOptions = {},
+  ): Promise<BatchDecision> {
+    this.#checkOpen()
+    const texts = this.#keys.readAll(keys)
+    checkOptions(options, ['remaining', 'signal'])
+    const { remaining = false, signal } = options
+    checkRemaining(remaining)
+    checkSignal(signal)
+    const own = ownCosts(costs, texts.length)
+    const asked = texts.map((key, i): Asked => ({ key, cost: typeof own === 'number' ? own : own[i]! }))
+    const most = this.#channel.connection.isCluster ? 1 : KEYS_PER_CALL
+    checkNotAborted(signal)
+    const calls: Promise<RemoteDecision[]>[] = []
+    for (let at = 0; at < asked.length; at += most) calls.push(this.#ask('c', asked.slice(at, at + most)))
+    const decided = await aborting(Promise.all(calls), signal)
+    const isWide = this.#names.units.some((unit) => unit !== undefined)
+    return new RemoteBatch(decided.flat(), remaining, isWide)
+  }
+
+  pack(): PackedKeys {
+    const expected = 'an array of keys for checkMany: on Redis, keys are not packed'
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'pack', 'a limiter on Redis', expected)
+  }
+
+  share(): SharedLimiter {
+    const expected = 'a limiter of its own with the same prefix in each thread'
+    throw new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'limiter', 'a limiter on Redis', expected)
+  }
+
+  handle(key: string): RemoteHandle {
+    this.#checkOpen()
+    return this.#keys.handle(key)
+  }
+
+  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+    this.#checkOpen()
+    const { cost, limit, signal } = checkWaitOptions(options, this.#names)
+    const asked = { key: this.#keys.read(key), cost }
+    this.#checkOpen() // once more: a getter may have closed the limiter
+    const request = {
+      decide: () => this.#decideOne('t', asked, limit),
+      giveBack: (decision: Decision) => this.#forgive(decision as RemoteDecision),
+      neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
+    }
+    if (signal?.aborted) throw signal.reason
+    const existing = this.#queues.get(asked.key)
+    if (existing !== undefined) return existing.add(request, signal)
+    const queue = new WaitQueue()
+    const waiting = queue.add(request, signal)
+    this.#queues.set(asked.key, queue)
+    void queue.serve(
+      ({ retryAfterMs }) => (this.#plan.testTime === undefined ? retryAfterMs : undefined),
+      () => this.#queues.delete(asked.key),
+    )
+    return waiting
+  }
+
+  async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {
+    this.#checkOpen()
+    const index = checkUsageRule(options, this.#names.names)
+    const { windowMs } = this.#engine.rules[index]!.rule
+    const ms = lastMs === undefined ? windowMs : usageMs(lastMs, windowMs)
+    const text = this.#keys.read(key)
+    this.#checkOpen() // once more: a getter may have closed the limiter
+    return this.#orOutage(this.#engine.usage(text, ms, index))
+  }
+
+  refund(decision: Decision): Promise<number>
+  refund(key: Key, cost: number): Promise<number>
+  async refund(what: Decision | Key, cost?: number): Promise<number> {
+    this.#checkOpen()
+    if (this.#keys.owns(what)) {
+      return this.#giveBack(what, what.requested.cost)
+    }
+    if (isDecision(what)) throw foreignDecisionError(what)
+    checkCost(cost)
+    const units = this.#names.units.map((unit) => wholeUnitsIn(cost, unit ?? 1))
+    return Math.max(...(await this.#change('r', what as Key, units)))
+  }
+
+  async penalize(key: Key, cost: number): Promise<boolean> {
+    this.#checkOpen()
+    checkPenalty(cost, this.#names)
+    await this.#change('n', key, this.#unitsOf(cost))
+    return true
+  }
+
+  async block(key: Key, ms: Duration): Promise<boolean> {
+    this.#checkOpen()
+    const forMs = blockMs(ms)
+    const units = forMs === Number.POSITIVE_INFINITY ? -1 : Math.ceil(forMs)
+    await this.#change('b', key, this.#each(units))
+    return true
+  }
+
+  async unblock(key: Key): Promise<boolean> {
+    this.#checkOpen()
+    return (await this.#change('u', key, this.#each(0))).some((was) => was > 0)
+  }
+
+  async clear(key: Key): Promise<void> {
+    this.#checkOpen()
+    await this.#change('x', key, this.#each(0))
+  }
+
+  async clearAll(): Promise<void> {
+    this.#checkOpen()
+    this.#refused?.clear()
+    // What else is in the pattern's alphabet is matched as it stands.
+    const pattern = `mr:1:${this.#plan.prefix.replace(/[\\*?[\]^]/g, '\\$&')}:{*`
+    await this.#orOutage(this.#channel.onPrimaries((send) => unlinkAll(send, pattern)))
+    this.#wakeAll()
+  }
+
+  async update(rule: string, change: RuleChange): Promise<void> {
+    this.#checkOpen()
+    const index = checkRuleName(rule, this.#names.names)
+    checkOptions(change, ['limit', 'window', 'granularity'], 'change')
+    const { limit, window, granularity } = change
+    if (window !== undefined) refuseWindowChange('window', window)
+    if (granularity !== undefined) refuseWindowChange('granularity', granularity)
+    const { unit } = this.#engine.rules[index]!.rule
+    const own = checkOtherLimit(unit, limit, this.#names.ranges[index]!)
+    this.#checkOpen() // once more: a getter may have closed the limiter
+    this.#engine.rules = this.#engine.rules.map((remote, i) =>
+      i === index ? { ...remote, rule: { ...remote.rule, limit: own } } : remote,
+    )
+    this.#local?.update(rule, Math.max(1, Math.floor(own / this.#plan.nodes)) * (unit ?? 1))
+    this.#refused?.clear()
+    this.#wakeAll()
+  }
+
+  async stats(): Promise<RedisStats> {
+    this.#checkOpen()
+    return this.#statistics.present()
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** The text for `console.log`. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    const fields = this.#closing === undefined ? shownRules(this.rules) : { isClosed: true }
+    return inspectAs('RedisLimiter', fields, options, inspect)
+  }
+
+  async #close(): Promise<void> {
+    for (const queue of this.#queues.values()) queue.rejectAll(closedError())
+    await this.#channel.close()
+    await this.#local?.close()
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw closedError()
+  }
+
+  async #decide(
+    op: Asking,
+    key: Key,
+    cost: number,
+    options: (CheckOptions & CallOptions) | undefined,
+  ): Promise<RemoteDecision> {
+    this.#checkOpen()
+    checkCost(cost)
+    const own = options && checkCallOptions(options, ['limit', 'signal'], this.#names)
+    const asked = { key: this.#keys.read(key), cost }
+    this.#checkOpen() // once more: a getter may have closed the limiter
+    checkNotAborted(own?.signal)
+    return aborting(this.#decideOne(op, asked, own?.limit), own?.signal)
+  }
+
+  async #decideOne(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
+    const sentMs = performance.now()
+    const known = limit === undefined ? this.#refused?.find(asked.key, asked.cost, sentMs) : undefined
+    if (known !== undefined) {
+      if (op !== 'p') this.#statistics.count(known)
+      return known
+    }
+    const [decision] = await this.#ask(op, [asked], limit)
+    if (limit === undefined && !decision!.allowed && decision!.source === 'redis')
+      this.#refused?.keep(asked.key, decision!, asked.cost, sentMs)
+    return decision!
+  }
+
+  /** Decides keys on Redis; during an outage as the option `onOutage` says. */
+  async #ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
+    let decisions: RemoteDecision[]
+    try {
+      decisions = await this.#engine.ask(op, asked, limit)
+      if (op !== 'p')
+        for (const decision of decisions) if (decision.allowed) this.#local?.count(decision.requested)
+    } catch (outage) {
+      if (!(outage instanceof Outage)) throw outage
+      this.#statistics.noteOutage(outage)
+      decisions = asked.map((each) => this.#withoutRedis(op, each, limit))
+    }
+    if (op !== 'p') for (const decision of decisions) this.#statistics.count(decision)
+    return decisions
+  }
+
+  #withoutRedis(op: Asking, asked: Asked, limit: CallLimit | undefined): RemoteDecision {
+    if (this.#local !== undefined) return this.#local.decide(this, asked, limit, op !== 'p')
+    const limits = this.#engine.unitLimits(limit)
+    return byOutage(this, asked, this.#engine.rules, limits, this.#plan.onOutage === 'open')
+  }
+
+  /** Tells Redis what this process has admitted meanwhile. What does not arrive is sent after the next outage. */
+  async #report(): Promise<void> {
+    const local = this.#local!
+    for (const [key, spent] of local.take()) {
+      for (const one of spent) {
+        const ageMs = Math.max(0, Math.floor(performance.now() - one.atMs))
+        try {
+          await this.#engine.change('a', key, this.#unitsOf(one.units), [String(ageMs)])
+        } catch (outage) {
+          if (!(outage instanceof Outage)) throw outage
+          if (!outage.mayBeCharged) local.keep(key, one)
+        }
+      }
+    }
+  }
+
+  async #settle(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
+    if (actualCost <= cost) return 0 - (await this.#giveBack(decision, cost - actualCost))
+    const units = this.#names.units.map((unit, i) =>
+      decision.parts[i]!.shadow?.allowed === false ? 0 : -unitsBetween(cost, actualCost, unit ?? 1),
+    )
+    if (units.every((more) => more === 0)) return 0
+    const { key, limits } = decision.requested
+    await this.#change('n', key, units, [], limits)
+    return Math.max(...units.map((more, i) => more * (this.#names.units[i] ?? 1)))
+  }
+
+  /** Gives back up to `amount` of a decision's charge, in whole units. Returns how much. */
+  async #giveBack(decision: RemoteDecision, amount: number): Promise<number> {
+    const { key, cost, limits } = decision.requested
+    const units = this.#names.units.map((unit) => unitsBetween(cost, cost - amount, unit ?? 1))
+    const isCharged = decision.parts.some(({ receipt }) => receipt !== undefined)
+    if (decision.isGivenBack || !isCharged || units.every((less) => less === 0)) return 0
+    const receipts = decision.parts.flatMap(({ receipt }) => receipt?.map(String) ?? ['', ''])
+    const given = await this.#change('g', key, units, receipts, limits)
+    decision.giveBack()
+    this.#local?.refund(key, amount)
+    return Math.max(...given)
+  }
+
+  /** Gives back an admission of an aborted `wait`. No caller is left to hear of an error. */
+  #forgive(decision: RemoteDecision): void {
+    this.#giveBack(decision, decision.requested.cost).catch((error: unknown) => {
+      if (!(error instanceof MillraceError)) throw error
+    })
+  }
+
+  /** Changes a key, and wakes those who wait for it. */
+  async #change(
+    op: Changing,
+    key: Key,
+    units: readonly number[],
+    more?: readonly string[],
+    limits?: readonly (number | undefined)[],
+  ): Promise<number[]> {
+    const text = this.#keys.read(key)
+    this.#checkOpen() // once more: a getter may have closed the limiter
+    const changed = await this.#orOutage(this.#engine.change(op, text, units, more, limits))
+    this.#refused?.forget(text)
+    this.#queues.get(text)?.wake()
+    return changed
+  }
+
+  async #orOutage<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer
+    } catch (outage) {
+      if (!(outage instanceof Outage)) throw outage
+      this.#statistics.noteOutage(outage)
+      throw outage.toError()
+    }
+  }
+
+  #unitsOf(cost: number): number[] {
+    return this.#names.units.map((unit) => unitsOf(cost, unit ?? 1))
+  }
+
+  #each(units: number): number[] {
+    return this.#names.names.map(() => units)
+  }
+
+  #wakeAll(): void {
+    for (const queue of this.#queues.values()) queue.wake()
+  }
+}
+
+/** Deletes all keys of a pattern, a thousand at a time. */
+async function unlinkAll(send: (command: Command) => Promise<unknown>, pattern: string): Promise<void> {
+  let cursor = '0'
+  do {
+    const page = await send(['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'])
+    const [next, names] = page as [string, string[]]
+    cursor = String(next)
+    await Promise.all(names.map((name) => send(['UNLINK', name])))
+  } while (cursor !== '0')
+}

@@ -1,0 +1,54 @@
+import type { LimiterStats } from '../limiter.js'
+import type { Outage } from './outage.js'
+import type { RemoteDecision } from './remote-decision.js'
+
+/** The counters of one process's limiter on Redis. What only a table in memory has is 0. */
+export interface RedisStats extends LimiterStats {
+  /** Decisions that this process made by its share of the limit, because Redis did not answer. */
+  local: number
+  /** Calls that Redis did not answer in time, or that were not sent because it had not answered before. */
+  outages: number
+  /** The last reason for which Redis did not answer. */
+  lastFailure: string | undefined
+}
+
+/** Counts the decisions of this process. */
+export class RedisStatistics {
+  #allowed = 0
+  #denied = 0
+  #shadowDenied = 0
+  #local = 0
+  #outages = 0
+  #lastFailure: string | undefined
+
+  count({ allowed, shadow, source }: RemoteDecision): void {
+    if (allowed) this.#allowed++
+    else this.#denied++
+    if (allowed && shadow?.allowed === false) this.#shadowDenied++
+    if (source === 'local') this.#local++
+  }
+
+  noteOutage({ cause }: Outage): void {
+    this.#outages++
+    if (cause !== undefined) this.#lastFailure = cause instanceof Error ? cause.message : String(cause)
+  }
+
+  present(): RedisStats {
+    return {
+      keys: 0,
+      allowed: this.#allowed,
+      denied: this.#denied,
+      shadowDenied: this.#shadowDenied,
+      evicted: 0,
+      evictedLive: 0,
+      noRoom: 0,
+      blocksEvicted: 0,
+      lostWays: 0,
+      bytes: 0,
+      native: 'none',
+      local: this.#local,
+      outages: this.#outages,
+      lastFailure: this.#lastFailure,
+    }
+  }
+}

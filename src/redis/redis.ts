@@ -1,0 +1,30 @@
+// `millrace/redis`: limiters whose counts are on Redis or Valkey.
+import type { AsyncLimiter } from '../async-limiter.js'
+import { RedisLimiter } from './redis-limiter.js'
+import { checkRedisOptions, type RedisLimiterOptions, type RedisRulesOptions } from './redis-options.js'
+
+export type { DecisionSource } from '../core/decision.js'
+export type { RedisLimiter } from './redis-limiter.js'
+export type { OnOutage, RedisLimiterOptions, RedisOptions, RedisRulesOptions } from './redis-options.js'
+export type { RedisStats } from './redis-statistics.js'
+
+/**
+ * Creates a limiter whose counts are on Redis or Valkey, so that one limit holds for all processes and machines
+ * that use the same server, prefix and rules. Redis decides, by its own clock, in one step for each call.
+ * @param options the client, a prefix, the rules, and what happens while Redis does not answer
+ * @returns an {@link AsyncLimiter}. `pack` and `share` are not possible; `update` changes limits, in this process
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_RULE`
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { createRedisLimiter } from 'millrace/redis'
+ *
+ * const client = new Redis(process.env.REDIS_URL)
+ * const limiter = createRedisLimiter({ client, prefix: 'api', limit: 100, window: '1m' })
+ * const decision = await limiter.check('user:42')
+ * if (!decision.allowed) console.log(decision.source, decision.retryAfterSeconds)
+ * ```
+ */
+export function createRedisLimiter(options: RedisLimiterOptions | RedisRulesOptions): RedisLimiter {
+  return new RedisLimiter(checkRedisOptions(options))
+}

@@ -1,0 +1,34 @@
+import { secondsOf } from '../core/decision-fields.js'
+import { MillraceError } from '../core/errors.js'
+import type { BatchDecision } from '../engines/batch.js'
+import type { RemoteDecision } from './remote-decision.js'
+
+/** The decisions of `checkMany`, which are all known. */
+export class RemoteBatch implements BatchDecision {
+  readonly length: number
+  readonly allowed: Uint8Array
+  readonly remaining?: Int32Array | Float64Array
+  readonly #decisions: readonly RemoteDecision[]
+
+  constructor(decisions: readonly RemoteDecision[], withRemaining: boolean, isWide: boolean) {
+    this.length = decisions.length
+    this.allowed = Uint8Array.from(decisions, ({ allowed }) => (allowed ? 1 : 0))
+    if (withRemaining) {
+      const array = isWide ? new Float64Array(this.length) : new Int32Array(this.length)
+      for (const [i, { remaining }] of decisions.entries()) array[i] = remaining
+      this.remaining = array
+    }
+    this.#decisions = decisions
+  }
+
+  retryAfterMs(i: number): number {
+    const decision = this.#decisions[i]
+    if (decision !== undefined) return decision.retryAfterMs
+    const expected = `an index from 0 to ${this.length - 1}`
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'i', i, expected)
+  }
+
+  retryAfterSeconds(i: number): number {
+    return secondsOf(this.retryAfterMs(i))
+  }
+}

@@ -1,0 +1,101 @@
+import { CompositeDecision } from '../core/composite-decision.js'
+import type {
+  Decision,
+  DecisionFields,
+  DecisionSource,
+  RuleDecision,
+  ShadowDecision,
+} from '../core/decision.js'
+import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf } from '../core/decision-fields.js'
+
+/** What one rule says of a request. */
+export interface RemotePart extends RuleDecision {
+  readonly shadow?: ShadowDecision
+  /** Where the charge is, and the birth of its value; undefined if nothing was charged. */
+  readonly receipt: readonly [mark: number, birth: number] | undefined
+}
+
+/** The request of a decision, for a refund. */
+export interface Requested {
+  readonly owner: object
+  readonly key: string
+  readonly cost: number
+  /** The limits of the call, in units. */
+  readonly limits?: readonly (number | undefined)[] | undefined
+}
+
+/** A decision that was made elsewhere: all figures are known. */
+export class RemoteDecision extends CompositeDecision<RemotePart> implements Decision {
+  readonly allowed: boolean
+  readonly source: DecisionSource
+  readonly #parts: readonly RemotePart[]
+  readonly #requested: Requested
+  readonly #deciding: number
+  #isGivenBack = false
+
+  /** @param refusing the index of the rule that refused, or -1 for an admission */
+  constructor(requested: Requested, source: DecisionSource, parts: readonly RemotePart[], refusing: number) {
+    super()
+    this.allowed = refusing < 0
+    this.source = source
+    this.#requested = requested
+    this.#parts = parts
+    this.#deciding = refusing < 0 ? indexOfLeast(parts) : refusing
+  }
+
+  /** @internal */
+  get parts(): readonly RemotePart[] {
+    return this.#parts
+  }
+
+  /** @internal */
+  get requested(): Requested {
+    return this.#requested
+  }
+
+  /** @internal Whether its charge has been given back. */
+  get isGivenBack(): boolean {
+    return this.#isGivenBack
+  }
+
+  /** @internal A charge is given back once. */
+  giveBack(): void {
+    this.#isGivenBack = true
+  }
+
+  /** @internal The same refusal `ms` later, of a cost that is as large or larger. Undefined: it has ended. */
+  later(ms: number, cost: number): RemoteDecision | undefined {
+    const parts = this.#parts.map((part) => ({
+      ...part,
+      retryAfterMs: part.allowed ? 0 : Math.max(1, part.retryAfterMs - ms),
+      resetMs: Math.max(0, part.resetMs - ms),
+    }))
+    if (this.retryAfterMs <= ms) return undefined
+    return new RemoteDecision({ ...this.#requested, cost }, this.source, parts, this.#deciding)
+  }
+
+  get rules(): readonly RuleDecision[] {
+    return this.#parts
+  }
+
+  toJSON(): DecisionFields {
+    return this.#withRules(jsonOf(this), ruleJsonOf)
+  }
+
+  /** The output of `console.log`. */
+  [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
+    return this.#withRules(fieldsOf(this), ruleFieldsOf)
+  }
+
+  /** @internal */
+  protected get decidingPart(): RemotePart {
+    return this.#parts[this.#deciding]!
+  }
+
+  #withRules(fields: DecisionFields, of: (part: RuleDecision) => RuleDecision): DecisionFields {
+    const { source } = this
+    return this.#parts.length === 1
+      ? { ...fields, source }
+      : { ...fields, source, rules: this.#parts.map(of) }
+  }
+}

@@ -1,0 +1,291 @@
+// The script that decides on Redis. Redis runs a script as one step, so a decision sees no half of another.
+//
+// A key of one rule is one string of 27 bytes and 6 for each older granule with units:
+//
+//   version 1 | shape 2 | birth 6 | mark 6 | a 3 | b 3 | blocked until 6 | (granule mod 2^24 3, units 3) ...
+//
+//   version  VALUE_VERSION. Another one is an error by name
+//   shape    a checksum of algorithm, window and granules: another limiter's value is an error by name
+//   birth    milliseconds in the low 43 bits; above them a count of refunds by key, modulo 32
+//   mark     sliding window: the newest granule; fixed window: its beginning, ms; bucket: its last charge, ms
+//   a        sliding window: units of the newest granule; fixed window: units; bucket: how full it was, in time units
+//   b        sliding window: all units, also of granules that have left since the last write
+//   until    milliseconds; 2^48 - 1: for ever
+//
+// All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
+
+export const VALUE_VERSION = 1
+
+/** Codes of algorithms in a rule's record, and the flags above them. */
+export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
+export const RULE_FLAG = { SHADOW: 16, COUNT_REFUSED: 32 } as const
+
+/** Bytes of a rule's record: flags 1, shape 2, limit 4, n 6, window 6. */
+export const RULE_BYTES = 19
+
+/** Numbers in the reply for each rule: verdict, remaining, retry, reset, mark, birth. */
+export const REPLY_FIELDS = 6
+
+/** What a rule says of a request, the first number of its reply. */
+export const Verdict = { REFUSED: 0, ADMITTED: 1, SHADOWED: 2 } as const
+
+/** A key in the reply that could not be decided: why. */
+export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
+
+/**
+ * KEYS: for each key, one of each rule. ARGV: operation, a test's time in milliseconds or '', the number of
+ * rules, their records, then the cost in each rule of each key, then the arguments of the operation.
+ *
+ * Operations, of one key except the first three: c check, t check without charging a refusal, p peek, n penalize, a penalize for what was used ms ago, r refund by key (of the cost),
+ * g give back a decision (a mark and a birth for each rule, '' where it charged nothing), b block for ms
+ * (-1: for ever), u unblock, x clear, w units used since ms ago (index of the rule).
+ */
+export const STRICT_SCRIPT = `
+local call, up, pack, floor, ceil, max, min = redis.call, struct.unpack, struct.pack, math.floor, math.ceil, math.max, math.min
+local op, time, R, rules = ARGV[1], ARGV[2], ARGV[3] + 0, ARGV[4]
+local now
+if time == '' then
+  local t = call('TIME')
+  now = t[1] * 1000 + floor(t[2] / 1000)
+else now = time + 0 end
+local FOREVER, HEAD, BIRTH = 281474976710655, '>BI2I6I6I3I3I6', 8796093022208
+local asks = op == 'c' or op == 't' or op == 'p'
+local reply, o = {}, 0
+
+-- time units of a bucket at ms, and the first ms at which that many have passed
+local function unitsAt(ms, n, W) local w = floor(ms / W); return w * n + floor((ms - w * W) * n / W) end
+local function msOf(units, n, W) local w = floor(units / n); return w * W + ceil((units - w * n) * W / n) end
+
+local function save(k, s, born, shape, mark, a, b, till, tail, emptyMs)
+  local v = pack(HEAD, ${VALUE_VERSION}, shape, born, mark, a, b, till) .. tail
+  if time ~= '' or till == FOREVER then call('SET', k, v)
+  else call('SET', k, v, 'PX', max(emptyMs, till, now) - now + 1) end
+end
+
+-- when so many units have left: a sliding window's older granules from byte p, then the newest ones
+local function leaves(s, p, g, mark, a, left, n, W)
+  local at, len = g, s and #s or 0
+  while p < len do
+    local e, c = up('>I3I3', s, p)
+    left = left - c
+    if left <= 0 then at = g - (g - e) % 16777216; break end
+    p = p + 6
+  end
+  if left > 0 and left <= a then at = mark end
+  return ceil((at + n + 1) * W / n) - now
+end
+
+local K = #KEYS / R
+local costs = 4
+for j = 0, K - 1 do
+  local st, refused, fault = {}, false, nil
+  for i = 1, R do
+    local flags, shape, limit, n, W = up('>BI2I4I6I6', rules, (i - 1) * ${RULE_BYTES} + 1)
+    local alg = flags % 16
+    local k, cost = KEYS[j * R + i], ARGV[costs + j * R + i] + 0
+    local s = redis.pcall('GET', k)
+    if type(s) == 'table' then fault = ${KEY_FAULT.TYPE}; break end
+    local born, mark, a, b, till, p, sum = now, 0, 0, 0, 0, 28, 0
+    local g, need, free = 0, 0, 0
+    if s then
+      if #s < 27 or #s % 6 ~= 3 then fault = ${KEY_FAULT.CUT}; break end
+      local version, own
+      version, own, born, mark, a, b, till = up(HEAD, s)
+      if version ~= ${VALUE_VERSION} then fault = ${KEY_FAULT.VERSION}; break end
+      if own ~= shape then fault = ${KEY_FAULT.SHAPE}; break end
+    else s = false end
+    -- g: the place of a charge now; sum: used, in units of the algorithm; need: of the cost; free: left
+    if alg == 0 then
+      g = floor(now * n / W)
+      if s then
+        if g < mark then g = mark end
+        if g - mark > n then a, p = 0, #s + 1
+        else
+          sum = b
+          local len = #s
+          while p < len do
+            local e, c = up('>I3I3', s, p)
+            if (g - e) % 16777216 <= n then break end
+            sum = sum - c
+            p = p + 6
+          end
+        end
+      end
+      need, free = cost, limit - sum
+    elseif alg == 1 then
+      g = mark
+      if s and now < mark + W then sum = a else g = floor(now / n) * n end
+      need, free = cost, limit - sum
+    else
+      g = max(now, mark)
+      if s then sum = max(0, unitsAt(mark, n, W) + a - unitsAt(g, n, W)) end
+      need, free = ceil(cost * n / limit), n - sum
+    end
+    local verdict, wait = ${Verdict.ADMITTED}, 0
+    if asks and ((cost > 0 and need > free) or till > now) then
+      verdict = ${Verdict.REFUSED}
+      if cost > limit or till == FOREVER then wait = -1
+      else
+        if cost > 0 and need > free then
+          if alg == 0 then wait = leaves(s, p, g, mark, a, need - free, n, W)
+          elseif alg == 1 then wait = g + W - now
+          else wait = msOf(unitsAt(g, n, W) + need - free, n, W) - now end
+        end
+        if till - now > wait then wait = till - now end
+      end
+      if flags % ${RULE_FLAG.COUNT_REFUSED} >= ${RULE_FLAG.SHADOW} then verdict = ${Verdict.SHADOWED} else refused = true end
+    end
+    st[i] = {s, born, mark, a, b, till, p, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost}
+  end
+
+  if fault then
+    o = o + 1
+    reply[o] = fault
+  elseif op == 'w' then
+    local x, c = st[ARGV[costs + #KEYS + 1] + 0], 0
+    local s, n, W, alg, from = x[1], x[16], x[17], x[18], nil
+    if alg == 0 then
+      if s and x[9] - x[3] <= x[16] then
+        from = floor((now - x[20]) * n / W)
+        local q, len = x[7], #s
+        while q < len do
+          local e, u = up('>I3I3', s, q)
+          if x[9] - (x[9] - e) % 16777216 >= from then c = c + u end
+          q = q + 6
+        end
+        if x[3] >= from then c = c + x[4] end
+      end
+    elseif alg == 1 then c = x[8]
+    else c = ceil(x[8] * x[15] / n) end
+    o = o + 1
+    reply[o] = c
+  else
+    local agedMs = op == 'a' and ARGV[costs + #KEYS + 1] + 0 or 0
+    local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
+    for i = 1, R do
+      local s, born, mark, a, b, till, p, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost = unpack(st[i])
+      local receipt, result = -1, 0
+      local isOver = verdict ~= ${Verdict.ADMITTED}
+      local counts = charges and verdict ~= ${Verdict.SHADOWED}
+        or op == 'c' and isOver and flags >= ${RULE_FLAG.COUNT_REFUSED} and cost <= limit
+      if op == 'a' and alg == 1 and now - agedMs < g then counts = false end -- in the window before
+      if counts and cost > 0 then
+        receipt = g
+        if isOver then -- it must wait for its own charge, too
+          receipt = -1
+          local later
+          if alg == 0 then later = leaves(s, p, g, mark, a, min(sum + need, 16777215) + need - limit, n, W)
+          elseif alg == 1 then later = g + W - now
+          else later = msOf(unitsAt(g, n, W) + min(sum + need, 3 * n) + need - n, n, W) - now end
+          if wait >= 0 then wait = max(wait, later) end
+        end
+        if op == 'a' and alg == 0 and floor((now - agedMs) * n / W) < g then
+          -- into its own granule: the older granules are in order
+          local old, tail, done = floor((now - agedMs) * n / W), {}, false
+          if sum + need > 16777215 then need = 16777215 - sum end
+          if g - mark > n or not s then a = 0 end
+          if mark < g and a > 0 then s = s .. pack('>I3I3', mark % 16777216, a) end
+          if mark < g then a = 0 end
+          local q, len = p, s and #s or 0
+          while q < len do
+            local e, c = up('>I3I3', s, q)
+            local at = g - (g - e) % 16777216
+            if at == old then c = min(c + need, 16777215); done = true
+            elseif at > old and not done then tail[#tail + 1] = pack('>I3I3', old % 16777216, need); done = true end
+            tail[#tail + 1] = pack('>I3I3', e, c)
+            q = q + 6
+          end
+          if not done then tail[#tail + 1] = pack('>I3I3', old % 16777216, need) end
+          if g - old <= n then save(k, s, born, shape, g, a, sum + need, till, table.concat(tail), ceil((g + n + 1) * W / n)) end
+        elseif alg == 0 then
+          if sum + need > 16777215 then need = 16777215 - sum end
+          if g - mark > n or not s then a = 0 end
+          sum = sum + need
+          if s and mark == g and p == 28 then
+            call('SETRANGE', k, 15, pack('>I3I3', a + need, sum))
+          else
+            local tail = s and string.sub(s, p) or ''
+            if mark < g then
+              if a > 0 then tail = tail .. pack('>I3I3', mark % 16777216, a) end
+              a = 0
+            end
+            save(k, s, born, shape, g, a + need, sum, till, tail, ceil((g + n + 1) * W / n))
+          end
+          mark = g
+        elseif alg == 1 then
+          sum = min(sum + need, 2097151)
+          if s and mark == g then call('SETRANGE', k, 15, pack('>I3', sum))
+          else save(k, s, born, shape, g, sum, 0, till, '', g + W) end
+        else
+          if sum == 0 then born = floor(born / BIRTH) * BIRTH + now end -- what was charged before is gone
+          sum = min(sum + need, 3 * n)
+          save(k, s, born, shape, g, sum, 0, till, '', msOf(unitsAt(g, n, W) + sum, n, W))
+        end
+      elseif (op == 'r' or op == 'g') and s and sum > 0 then
+        local left, mine = cost, nil
+        if op == 'g' then
+          local at = costs + #KEYS + 2 * i - 1
+          mine = ARGV[at]
+          if mine == '' or ARGV[at + 1] + 0 ~= born then left = 0 else mine = mine + 0 end
+        else born = (floor(born / BIRTH) + 1) % 32 * BIRTH + born % BIRTH end
+        local given = 0
+        if left == 0 then given = 0
+        elseif alg == 0 then
+          local q, len, out = p, #s, {}
+          while q < len do
+            local e, c = up('>I3I3', s, q)
+            if left > 0 and (not mine or mine == g - (g - e) % 16777216) then
+              local m = min(c, left); c = c - m; left = left - m
+            end
+            if c > 0 then out[#out + 1] = pack('>I3I3', e, c) end
+            q = q + 6
+          end
+          if left > 0 and (not mine or mine == mark) then local m = min(a, left); a = a - m; left = left - m end
+          given = cost - left
+          sum = sum - given
+          if given > 0 then save(k, s, born, shape, mark, a, sum, till, table.concat(out), ceil((mark + n + 1) * W / n)) end
+        elseif alg == 1 then
+          if not mine or mine == g then given = min(sum, cost) end
+          sum = sum - given
+          if given > 0 then save(k, s, born, shape, g, sum, 0, till, '', g + W) end
+        else
+          local full = min(sum, ceil(cost * n / limit))
+          sum = sum - full
+          given = floor(full * limit / n)
+          if full > 0 then save(k, s, born, shape, g, sum, 0, till, '', msOf(unitsAt(g, n, W) + sum, n, W)) end
+        end
+        result = given
+      elseif op == 'b' or op == 'u' then
+        if op == 'u' then
+          if till > now then result = 1 end
+          till = 0
+        else till = cost < 0 and FOREVER or min(now + cost, FOREVER - 1) end
+        if op == 'b' or s then
+          if alg == 0 then
+            local old = not s or g - mark > n
+            save(k, s, born, shape, old and g or mark, old and 0 or a, sum, till, s and string.sub(s, p) or '', ceil((g + n + 1) * W / n))
+          elseif alg == 1 then save(k, s, born, shape, g, sum, 0, till, '', g + W)
+          else save(k, s, born, shape, g, sum, 0, till, '', msOf(unitsAt(g, n, W) + sum, n, W)) end
+        end
+      elseif op == 'x' then call('DEL', k) end
+      if asks then
+        local left, reset = limit - sum, 0
+        if alg == 0 then if sum > 0 then reset = ceil((mark + n + 1) * W / n) - now end
+        elseif alg == 1 then if sum > 0 then reset = g + W - now end
+        else
+          left = floor((n - sum) * limit / n)
+          if sum > 0 then reset = msOf(unitsAt(g, n, W) + sum, n, W) - now end
+        end
+        if till > now then reset = till == FOREVER and -1 or max(reset, till - now) end
+        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5], reply[o + 6] =
+          verdict, max(left, 0), wait, reset, receipt, born
+        o = o + 6
+      else
+        o = o + 1
+        reply[o] = result
+      end
+    end
+  end
+end
+return reply
+`

@@ -1,0 +1,56 @@
+// The place `redis` of the conformance suite.
+import { Redis } from 'ioredis'
+import type { LimiterOptions } from 'millrace'
+import { createRedisLimiter, type RedisLimiter } from 'millrace/redis'
+import type { Group, Maker, Options } from '../conformance/places.js'
+import type { Either } from '../engines/both.js'
+import { START_MS } from '../limiter/support.js'
+import { type RedisServer, startRedis } from './servers.js'
+
+let started: Promise<{ server: RedisServer; client: Redis }> | undefined
+let prefixes = 0
+
+async function start() {
+  const server = await startRedis()
+  const client = new Redis(server.port, '127.0.0.1')
+  // Neither keeps the test file running.
+  server.unref()
+  client.once('ready', () => client.stream.unref())
+  return { server, client }
+}
+
+export async function redisMaker(): Promise<Maker> {
+  started ??= start()
+  const { client } = await started
+  let nowMs = START_MS
+  const all: RedisLimiter[] = []
+  const optionsOf = new Map<Either, Parameters<typeof createRedisLimiter>[0]>()
+  const made = (options: Parameters<typeof createRedisLimiter>[0]) => {
+    const limiter = createRedisLimiter(options)
+    all.push(limiter)
+    optionsOf.set(limiter, options)
+    return limiter
+  }
+  return {
+    clock: {
+      now: () => nowMs,
+      advance(ms) {
+        nowMs += ms
+        // No timer runs in a test's time. A change of the limit wakes the pending calls of `wait`.
+        for (const limiter of all) void limiter.update(limiter.rule.name, { limit: limiter.rule.limit })
+      },
+    },
+    make(options: Options) {
+      const { onFull, ...own } = options as LimiterOptions
+      const testTime = () => Math.floor(nowMs)
+      return made({ ...own, client, prefix: `test ${++prefixes}`, deadline: '1m', testTime })
+    },
+    second: (limiter) => made(optionsOf.get(limiter)!),
+    group: () => {
+      throw new Error('limiters on Redis do not join groups')
+    },
+    async close() {
+      for (const limiter of all) await limiter.close()
+    },
+  } satisfies Omit<Maker, 'group'> & { group(): Group }
+}
