@@ -154,11 +154,13 @@ export class RedisLimiter implements AsyncLimiter {
   }
 
   pack(): PackedKeys {
+    this.#checkOpen()
     const expected = 'an array of keys for checkMany: on Redis, keys are not packed'
     throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'pack', 'a limiter on Redis', expected)
   }
 
   share(): SharedLimiter {
+    this.#checkOpen()
     const expected = 'a limiter of its own with the same prefix in each thread'
     throw new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'limiter', 'a limiter on Redis', expected)
   }
@@ -304,7 +306,8 @@ export class RedisLimiter implements AsyncLimiter {
   ): Promise<RemoteDecision> {
     this.#checkOpen()
     checkCost(cost)
-    const own = options && checkCallOptions(options, ['limit', 'signal'], this.#names)
+    const own =
+      options === undefined ? undefined : checkCallOptions(options, ['limit', 'signal'], this.#names)
     const asked = { key: this.#keys.read(key), cost }
     this.#checkOpen() // once more: a getter may have closed the limiter
     checkNotAborted(own?.signal)

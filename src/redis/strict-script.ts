@@ -251,7 +251,7 @@ for j = 0, K - 1 do
         else
           local full = min(sum, ceil(cost * n / limit))
           sum = sum - full
-          given = floor(full * limit / n)
+          given = mine and cost or floor(full * limit / n)
           if full > 0 then save(k, s, born, shape, g, sum, 0, till, '', msOf(unitsAt(g, n, W) + sum, n, W)) end
         end
         result = given
@@ -276,7 +276,7 @@ for j = 0, K - 1 do
           left = floor((n - sum) * limit / n)
           if sum > 0 then reset = msOf(unitsAt(g, n, W) + sum, n, W) - now end
         end
-        if till > now then reset = till == FOREVER and -1 or max(reset, till - now) end
+        if till > now then left, reset = 0, till == FOREVER and -1 or max(reset, till - now) end
         reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5], reply[o + 6] =
           verdict, max(left, 0), wait, reset, receipt, born
         o = o + 6

@@ -3,13 +3,14 @@
 import type { ErrorCode } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved, until } from '../limiter/support.js'
-import { type Claims, codeOf, conform, FIVE } from './suite.js'
+import { type Claims, codeOf, conform, FIVE, sourceIn } from './suite.js'
 
 /** No limits of a call. */
 const BAD_LIMITS = [0, -1, 0.5, Number.NaN, 4_194_303, '5', null, 5n]
 
 const CLAIMS: Claims = {
-  'admits up to the limit, then refuses, with all figures': async ({ limiter, times }) => {
+  'admits up to the limit, then refuses, with all figures': async (subject) => {
+    const { limiter, times } = subject
     for (let left = 4; left >= 0; left--) {
       const decision = await limiter.check('key')
       const fields = {
@@ -20,6 +21,7 @@ const CLAIMS: Claims = {
         retryAfterSeconds: 0,
         resetMs: times().untilEmpty([0, 5 - left]),
         rule: 'default',
+        ...sourceIn(subject),
       }
       assert.equal(decision.toJSON(), fields)
     }
@@ -32,6 +34,7 @@ const CLAIMS: Claims = {
       retryAfterSeconds: Math.ceil(retryAfterMs / 1000),
       resetMs: times().untilEmpty([0, 5]),
       rule: 'default',
+      ...sourceIn(subject),
     }
     assert.equal((await limiter.check('key')).toJSON(), refused)
   },

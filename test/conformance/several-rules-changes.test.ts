@@ -218,4 +218,4 @@ const CLAIMS: Claims = {
   },
 }
 
-conform([[CLAIMS, TWO]])
+conform([[CLAIMS, TWO]], /the statistics count/)

@@ -31,7 +31,7 @@ const usedBy = (
 const leftOf = ({ rules }: Decision) => rules.map(({ remaining }) => remaining)
 
 const CLAIMS: Claims = {
-  'each rule charges one cost in its own units, and has its own figures': async ({ limiter }) => {
+  'each rule charges one cost in its own units, and has its own figures': async ({ place, limiter }) => {
     assert.equal(
       limiter.rules.map(({ limit, unit }) => [limit, unit]),
       [
@@ -53,7 +53,7 @@ const CLAIMS: Claims = {
       [149_999, 399_000, 512_000],
     )
     const { allowed, denied, keys } = await limiter.stats()
-    assert.equal([allowed, denied, keys], [1, 0, 1])
+    assert.equal([allowed, denied, keys], [1, 0, place === 'redis' ? 0 : 1])
   },
 
   'an admission names the rule with the smallest part left, also if the units differ': async (subject) => {
