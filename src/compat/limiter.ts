@@ -129,7 +129,6 @@ export class RateLimiter {
 
 /** Those of the original: a bucket, and a count for each interval. */
 class IntervalTokens implements Tokens {
-  readonly most: number
   readonly bucket: TokenBucket
   startMs: number
   taken = 0
@@ -137,8 +136,11 @@ class IntervalTokens implements Tokens {
   constructor({ tokensPerInterval, interval }: IntervalOptions) {
     this.bucket = new TokenBucket({ bucketSize: tokensPerInterval, tokensPerInterval, interval })
     this.bucket.content = tokensPerInterval
-    this.most = tokensPerInterval
     this.startMs = nowMs()
+  }
+
+  get most(): number {
+    return this.bucket.bucketSize
   }
 
   tryRemove(count: number): boolean {
@@ -147,20 +149,24 @@ class IntervalTokens implements Tokens {
       this.startMs = now
       this.taken = 0
     }
-    if (count > this.most - this.taken || !this.bucket.takeAt(now, count)) return false
+    if (count > this.#leftInInterval() || !this.bucket.takeAt(now, count)) return false
     this.taken += count
     return true
   }
 
   waitMs(count: number): number {
     const endsInMs = this.startMs + this.bucket.interval - nowMs()
-    const ofInterval = endsInMs > 0 && count > this.most - this.taken ? Math.ceil(endsInMs) : 0
+    const ofInterval = endsInMs > 0 && count > this.#leftInInterval() ? Math.ceil(endsInMs) : 0
     return Math.max(ofInterval, this.bucket.getWaitTime(count))
   }
 
   remaining(): number {
     this.bucket.drip()
     return this.bucket.content
+  }
+
+  #leftInInterval(): number {
+    return this.bucket.tokensPerInterval - this.taken
   }
 }
 

@@ -56,6 +56,18 @@ for (const [name, { RateLimiter, TokenBucket }] of Object.entries(KINDS)) {
     assert.ok(limiter.tryRemoveTokens(1))
   })
 
+  timed('the bucket of a rate limiter can be changed', (date) => {
+    const limiter = limited()
+    Object.assign(limiter.tokenBucket!, { bucketSize: 4, tokensPerInterval: 3, content: 4 })
+    assert.not(limiter.tryRemoveTokens(4), 'at most 3 in an interval')
+    assert.is(limiter.getWaitTime(4), 1000)
+    assert.throws(() => limiter.getWaitTime(5))
+    assert.ok(limiter.tryRemoveTokens(3))
+    date.tick(1000)
+    assert.is(limiter.getTokensRemaining(), 4)
+    assert.ok(limiter.tryRemoveTokens(3))
+  })
+
   timed('units are seconds, minutes, hours and days, or milliseconds', (date) => {
     const lengths = { sec: 1e3, second: 1e3, min: 6e4, minute: 6e4, hr: 36e5, hour: 36e5, day: 864e5 }
     for (const [unit, ms] of Object.entries(lengths)) {
