@@ -27,8 +27,8 @@ export interface Counts {
   /** Returns the hits of a key, or undefined if nothing is known of it. `limit` is that of its hits. */
   read(key: string, limit: number): Count | undefined
   /**
-   * Takes up to `cost` hits back. A key that has fewer has 0 then, and is known for a window. `limit` is that of
-   * its hits.
+   * Takes up to `cost` hits back. A key that has fewer has 0 then, and is known until its window ends, which begins
+   * now if the key has none. `limit` is that of its hits.
    * @param order whether it begins with the hits that were refused, or with those that were admitted. Default:
    * `'refused-first'`
    */

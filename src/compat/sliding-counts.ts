@@ -30,7 +30,7 @@ export class SlidingCounts implements Counts {
   readonly #tiers: (Tier | undefined)[] = []
   /** The refused hits of a key, for a window from the first one on. */
   #refused: FixedCounts | undefined
-  /** Marks keys whose hits were all taken back: they are known, with 0 hits. */
+  /** Marks keys whose hits were all taken back: they are known, with 0 hits, until their window ends. */
   #emptied: Mark | undefined
 
   constructor(windowMs: number, options: CheckedOptions, clock: Clock) {
@@ -69,7 +69,7 @@ export class SlidingCounts implements Counts {
       const openMs = refused > 0 ? 0 : this.#openings.leftMs(key)
       return { hits, allowed: hits <= whole, resetMs: openMs || this.oldestMs(key) || this.#refusedMs(key) }
     }
-    const resetMs = this.#emptied?.leftMs(key) ?? 0
+    const resetMs = this.#emptied?.has(key) ? this.#windowEndsInMs(key) : 0
     return resetMs === 0 ? undefined : { hits: 0, allowed: true, resetMs }
   }
 
@@ -81,13 +81,15 @@ export class SlidingCounts implements Counts {
     for (const tier of this.#tiers) left -= tier?.take(key, left) ?? 0
     if (order === 'admitted-first') this.#takeRefused(key, Math.min(left, mayRefused))
     if (this.used(key) > 0) return
+    if (wholeLimit(limit) > 0) this.#openings.add(key)
+    else this.#refusals().take(key, limit, 0) // opens a window
     this.#emptied ??= new Mark(this.#windowMs, this.#options.maxKeys, this.#clock)
-    this.#emptied.add(key)
+    this.#emptied.set(key)
   }
 
-  /** Whether all hits of a key were taken back, within a window. It may have others since. */
+  /** Whether all hits of a key were taken back, in its present window. It may have others since. */
   isEmptied(key: string): boolean {
-    return this.#emptied?.has(key) ?? false
+    return this.#emptied !== undefined && this.#emptied.has(key) && this.#windowEndsInMs(key) > 0
   }
 
   restart(key: string, limit: number): void {
@@ -125,8 +127,7 @@ export class SlidingCounts implements Counts {
   }
 
   #refuse(key: string, cost: number): Count {
-    this.#refused ??= new FixedCounts(this.#windowMs, this.#options, this.#clock)
-    const refused = this.#refused.hit(key, 0, cost)
+    const refused = this.#refusals().hit(key, 0, cost)
     const { used, oldestMs } = this.#admitted(key)
     return { hits: used + refused.hits, allowed: false, resetMs: oldestMs || refused.resetMs }
   }
@@ -163,6 +164,16 @@ export class SlidingCounts implements Counts {
     return mostInLog === undefined
       ? new BucketTier(this.#windowMs, limit, maxKeys, this.#clock)
       : new LogTier(this.#windowMs, limit, mostInLog, maxKeys, this.#clock)
+  }
+
+  #refusals(): FixedCounts {
+    this.#refused ??= new FixedCounts(this.#windowMs, this.#options, this.#clock)
+    return this.#refused
+  }
+
+  /** Whole milliseconds until the window of a key without admitted hits ends; 0 if it has none. */
+  #windowEndsInMs(key: string): number {
+    return this.#openings.leftMs(key) || this.#refusedMs(key)
   }
 
   #refusedOf(key: string): number {

@@ -141,6 +141,24 @@ for (const kind of all) {
     }),
   )
 
+  each('a decrement does not change when the window of a key ends, and begins that of an unknown one', () =>
+    withFakeDate(async (date) => {
+      const store = create()
+      await store.increment('key')
+      for (const key of ['key', 'unknown']) {
+        await store.decrement(key)
+        date.tick(1000)
+      }
+      assert.equal(await shown(store.get('key')), [0, WINDOW_MS - 2000])
+      assert.equal(await shown(store.increment('key')), [1, WINDOW_MS - 2000])
+      assert.equal(await shown(store.increment('unknown')), [1, WINDOW_MS - 1000])
+      await store.decrement('unknown')
+      date.tick(WINDOW_MS - 1000)
+      assert.is(await store.get('unknown'), undefined)
+      assert.equal(await shown(store.increment('unknown')), [1, WINDOW_MS])
+    }),
+  )
+
   each('resetKey forgets one key', async () => {
     const store = create()
     for (const key of ['one', 'one', 'two']) await store.increment(key)
