@@ -1,5 +1,6 @@
 import type { RateLimiterRes } from 'rate-limiter-flexible'
 import * as flexible from 'rate-limiter-flexible'
+import type { Count } from './counts.js'
 import type { FlexibleSettings } from './flexible-settings.js'
 import { type CompatOptions, checkCompatOptions } from './options.js'
 import { checkPoints, type Found, findRecord, openRecord, Records } from './records.js'
@@ -55,7 +56,7 @@ export class FlexibleStore {
   add(key: string, points: number, customDuration?: number): RateLimiterRes {
     checkPoints(points)
     this.#clock.read()
-    return this.#add(key, points, customDuration, Number.POSITIVE_INFINITY)
+    return this.#add(key, points, customDuration)
   }
 
   get(key: string): RateLimiterRes | null {
@@ -86,8 +87,8 @@ export class FlexibleStore {
     await Promise.all([this.#records.close(), this.#sliding.close()])
   }
 
-  /** `limit`: the most points that are admitted in the sliding window. */
-  #add(key: string, points: number, customDuration: number | undefined, limit: number): RateLimiterRes {
+  /** `limit`: the most points that are admitted in the sliding window. Without it, all are. */
+  #add(key: string, points: number, customDuration: number | undefined, limit?: number): RateLimiterRes {
     const found = findRecord(this.#records, key)
     if (found) return this.#resOf(found.records.add(key, points), msOf(found), false)
     const counts = this.#counts()
@@ -95,19 +96,27 @@ export class FlexibleStore {
     const isOther = this.#isOtherDuration(customDuration)
     if (points > 0 && !isOther) {
       const wasEmptied = counts.isEmptied(key)
-      const { hits, resetMs } = counts.hit(key, limit, points)
+      const { hits, resetMs } = this.#hit(counts, key, points, limit)
       return this.#resOf(hits, resetMs, hits === points && !wasEmptied)
     }
     const known = counts.read(key, this.#settings.points)
     if (known === undefined && isOther) return this.#first(key, points, customDuration)
     if (points > 0) {
-      const { hits, resetMs } = counts.hit(key, limit, points)
+      const { hits, resetMs } = this.#hit(counts, key, points, limit)
       return this.#resOf(hits, resetMs, false)
     }
     const left = (known?.hits ?? 0) + points
     if (left < 0) return this.#goBelowZero(key, left, known?.resetMs)
     counts.take(key, this.#settings.points, -points)
     return this.#resOf(left, known?.resetMs || this.#settings.duration * 1000, known === undefined)
+  }
+
+  /** A penalty has just the limit that it needs, so few points are in a log. It leaves the refused ones. */
+  #hit(counts: SlidingCounts, key: string, points: number, limit: number | undefined): Count {
+    if (limit !== undefined) return counts.hit(key, limit, points)
+    const { points: ownLimit } = this.#settings
+    counts.hit(key, Math.max(ownLimit, counts.used(key) + points), points)
+    return counts.read(key, ownLimit)!
   }
 
   /** Opens the record of a key that has no points. */

@@ -114,6 +114,8 @@ async function deleteExpired(limiter: AnyLimiter): Promise<void> {
   if (res && res.msBeforeNext !== -1 && res.msBeforeNext <= 0) await limiter.delete('key')
 }
 
+const isForNothing = (step: Step): boolean => step.do === 'penalty' && step.points === 0
+
 const seconds = fc.constantFrom(0, 1, 2.5, 5, 60)
 const amount = fc.integer({ min: 0, max: 4 })
 const anyCall: fc.Arbitrary<Step> = fc.oneof(
@@ -165,6 +167,15 @@ own('random calls within one duration in a sliding window: equal answers', () =>
   // A reward takes the oldest points. A refused call for more than one point may leave room.
   const calls = anyCall.filter((step) => step.do !== 'reward' && !(step.do === 'consume' && step.points > 1))
   return sideBySide(sliding, fc.array(calls, { maxLength: 25 }))
+})
+
+own('random calls in a sliding window from which nothing leaves: equal answers', () => {
+  // After a call for 0 points, the oldest point is younger than the record of the original.
+  const calls = anyCall.filter(
+    (step) => step.do !== 'reward' && !(step.do === 'consume' && step.points !== 1) && !isForNothing(step),
+  )
+  const tick = fc.record({ do: fc.constant('tick' as const), ms: fc.integer({ min: 1, max: 39 }) })
+  return sideBySide(sliding, fc.array(fc.oneof({ weight: 3, arbitrary: calls }, tick), { maxLength: 25 }))
 })
 
 own.run()

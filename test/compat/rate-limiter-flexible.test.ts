@@ -54,6 +54,32 @@ for (const kind of [original, fixed, sliding]) {
     assert.equal(await settled(limiter.consume('key', 0)), [2, 5000, 0, true])
     date.tick(1000)
     assert.equal(await settled(limiter.get('key')), [2, 4000, 0, false])
+    assert.equal(await settled(limiter.consume('key')), [1, 4000, 1, false])
+  })
+
+  dated('a key whose points were all taken back is known until its duration ends', async (date) => {
+    const limiter = limited()
+    await limiter.consume('key')
+    date.tick(1000)
+    assert.equal(await settled(limiter.reward('key')), [2, 4000, 0, false])
+    assert.equal(await settled(limiter.get('key')), [2, 4000, 0, false])
+    assert.equal(await settled(limiter.reward('key')), [3, 4000, -1, false])
+    date.tick(4000)
+    assert.equal(await settled(limiter.consume('key')), [1, 5000, 1, true])
+    date.tick(1000)
+    assert.equal(await settled(limiter.reward('key')), [2, 4000, 0, false])
+    date.tick(3999)
+    assert.equal(await settled(limiter.get('key')), [2, 1, 0, false])
+  })
+
+  dated('a penalty counts with refused points, and like other points', async (date) => {
+    const limiter = limited()
+    await limiter.penalty('key', 2)
+    date.tick(1000)
+    assert.equal(await settled(limiter.consume('key')), ['refused', 0, 4000, 3, false])
+    assert.equal(await settled(limiter.penalty('key')), [0, 4000, 4, false])
+    date.tick(1)
+    assert.equal(await settled(limiter.get('key')), [0, 3999, 4, false])
   })
 
   dated('penalty adds points, and reward takes them back', async (date) => {
