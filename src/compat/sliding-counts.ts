@@ -89,7 +89,7 @@ export class SlidingCounts implements Counts {
 
   /** Whether all hits of a key were taken back, in its present window. It may have others since. */
   isEmptied(key: string): boolean {
-    return this.#emptied !== undefined && this.#emptied.has(key) && this.#windowEndsInMs(key) > 0
+    return this.#emptied?.has(key) === true && this.#windowEndsInMs(key) > 0
   }
 
   restart(key: string, limit: number): void {
