@@ -56,8 +56,8 @@ export interface RuleOptions {
    */
   align?: Alignment
   /**
-   * What a key of `'token-bucket'` or `'leaky-bucket'` may use at once: an integer from 1 to 262,144.
-   * `decision.limit` is this number.
+   * What a key of `'token-bucket'` or `'leaky-bucket'` may use at once: an integer from 1 to 262,144,
+   * at least the tokens that come in a millisecond. `decision.limit` is this number.
    * @default limit
    */
   burst?: Size
