@@ -100,6 +100,7 @@ export class TokenBucket {
   takeAt(now: number, count: number): boolean {
     if (this.bucketSize === 0) return true
     if (this.parentBucket !== undefined) return this.#takeFromAll(now, count)
+    if (count > this.bucketSize) return false
     this.dripAt(now)
     if (count > this.content) return false
     this.content -= count
@@ -109,6 +110,7 @@ export class TokenBucket {
   #takeFromAll(now: number, count: number): boolean {
     const buckets = this.#limiting()
     for (const bucket of buckets) {
+      if (count > bucket.bucketSize) return false
       bucket.dripAt(now)
       if (count > bucket.content) return false
     }
@@ -138,7 +140,7 @@ export class TokenBucket {
 
   /**
    * Adds the tokens that have come.
-   * @returns whether there is a whole token more
+   * @returns whether there is a whole token more; of a bucket that is always full, whether it was not
    */
   drip(): boolean {
     return this.dripAt(nowMs())
@@ -147,11 +149,15 @@ export class TokenBucket {
   /** @internal The same by a reading of {@link nowMs}. */
   dripAt(now: number): boolean {
     const before = this.content
+    if (this.tokensPerInterval === 0) {
+      this.content = this.bucketSize
+      return this.content > before
+    }
     const passedMs = Math.max(0, now - this.lastDrip)
     const rate = this.tokensPerInterval / this.interval // as in the original, so that fractions are the same
     const come = Number.isFinite(rate) ? passedMs * rate : (passedMs * this.tokensPerInterval) / this.interval
     this.lastDrip = now
-    this.content = this.tokensPerInterval === 0 ? this.bucketSize : Math.min(before + come, this.bucketSize)
+    this.content = Math.min(before + come, this.bucketSize)
     return Math.floor(this.content) > Math.floor(before)
   }
 

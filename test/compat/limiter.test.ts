@@ -156,6 +156,19 @@ for (const [name, { RateLimiter, TokenBucket }] of Object.entries(KINDS)) {
     assert.not(bucket.tryRemoveTokens(11))
   })
 
+  timed('a count that never fits lets no tokens come', (date) => {
+    const options = { bucketSize: 2, tokensPerInterval: 2, interval: 'second' } as const
+    const parentBucket = new TokenBucket(options)
+    for (const parent of [undefined, parentBucket]) {
+      const bucket = new TokenBucket(options)
+      bucket.parentBucket = parent as never
+      date.tick(1000)
+      assert.not(bucket.tryRemoveTokens(3))
+      assert.is(bucket.content, 0)
+      assert.ok(bucket.drip())
+    }
+  })
+
   timed('a bucket of size 0 has no limit, one without an influx is always full', async () => {
     const endless = new TokenBucket({ bucketSize: 0, tokensPerInterval: 0, interval: 'second' })
     assert.ok(endless.tryRemoveTokens(1e9))
@@ -163,6 +176,8 @@ for (const [name, { RateLimiter, TokenBucket }] of Object.entries(KINDS)) {
     const full = new TokenBucket({ bucketSize: 5, tokensPerInterval: 0, interval: 'second' })
     for (let i = 0; i < 3; i++) assert.ok(full.tryRemoveTokens(5))
     assert.not(full.tryRemoveTokens(6))
+    assert.ok(full.tryRemoveTokens(0.5))
+    assert.equal([full.drip(), full.drip(), full.content], [true, false, 5])
   })
 
   timed('tokens are taken from all parents, or from none', async (date) => {
