@@ -78,7 +78,7 @@ export class SlidingCounts implements Counts {
     const mayRefused = isFull ? Math.min(cost, this.#refusedOf(key)) : 0
     let left = cost
     if (order === 'refused-first') left -= this.#takeRefused(key, mayRefused)
-    for (const tier of this.#tiers) left -= tier?.take(key, left) ?? 0
+    left -= this.#takeAdmitted(key, left)
     if (order === 'admitted-first') this.#takeRefused(key, Math.min(left, mayRefused))
     if (this.used(key) > 0) return
     if (wholeLimit(limit) > 0) this.#openings.add(key)
@@ -142,6 +142,28 @@ export class SlidingCounts implements Counts {
       used += inTier
     }
     return { used, oldestMs: used > 0 ? oldestMs : 0 }
+  }
+
+  /** Takes back up to `cost` admitted hits, the oldest first. Returns how many. */
+  #takeAdmitted(key: string, cost: number): number {
+    let left = cost
+    while (left > 0) {
+      const [oldest, another] = this.#tiersOf(key)
+      const taken = oldest?.take(key, another === undefined ? left : 1) ?? 0
+      if (taken === 0) break
+      left -= taken
+    }
+    return cost - left
+  }
+
+  /** The tiers in which a key has hits, that of its oldest hit first. */
+  #tiersOf(key: string): Tier[] {
+    const tiers: { tier: Tier; oldestMs: number }[] = []
+    for (const tier of this.#tiers) {
+      const used = tier?.used(key) ?? 0
+      if (used > 0) tiers.push({ tier: tier!, oldestMs: tier!.oldestMs(key, used) })
+    }
+    return tiers.sort((a, b) => a.oldestMs - b.oldestMs).map(({ tier }) => tier)
   }
 
   /** Takes back as many refused hits as there are at least. */

@@ -3,6 +3,7 @@ import { suite, test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { keyOf } from '#millrace/compat/keys.js'
 import type { CompatOptions } from '#millrace/compat/options.js'
+import type { SlidingCounts } from '#millrace/compat/sliding-counts.js'
 import { countsOf, Windows } from '#millrace/compat/windows.js'
 import { START_MS, withFakeDate } from './fake-date.js'
 
@@ -266,6 +267,27 @@ sliding('hits with limits in both logs and in buckets count together', () => {
   counts.clear('key')
   assert.is(counts.read('key', 20), undefined)
 })
+
+sliding('the oldest hits are taken back first, in whichever log or buckets they are', () =>
+  withFakeDate((date) => {
+    const windows = new Windows(countsOf, { maxLogLimit: 18 })
+    const counts = windows.of(60_000) as SlidingCounts
+    for (const limit of [100, 5, 18, 100, 5]) {
+      windows.clock.read()
+      counts.hit('key', limit)
+      date.tick(10_000)
+    }
+    for (const left of [4, 3, 2, 1]) {
+      counts.take('key', 100, 1)
+      windows.clock.read()
+      assert.is(counts.used('key'), left)
+      const oldestMs = (6 - left) * 10_000
+      const inMs = counts.oldestMs('key')
+      // A bucket may count for a second longer.
+      assert.ok(inMs >= oldestMs && inMs <= oldestMs + 1000, `${inMs} ms with ${left}`)
+    }
+  }),
+)
 
 sliding('a client that goes on asking is admitted at its limit', () =>
   withFakeDate((date) => {
