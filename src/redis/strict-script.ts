@@ -114,7 +114,7 @@ for j = 0, K - 1 do
       need, free = cost, limit - sum
     elseif alg == 1 then
       g = mark
-      if s and now < mark + W then sum = a else g = floor(now / n) * n end
+      if s and a > 0 and now < mark + W then sum = a else g = floor(now / n) * n end
       need, free = cost, limit - sum
     else
       g = max(now, mark)
@@ -202,14 +202,16 @@ for j = 0, K - 1 do
           if g - mark > n or not s then a = 0 end
           sum = sum + need
           if s and mark == g and p == 28 then
-            call('SETRANGE', k, 15, pack('>I3I3', a + need, sum))
+            a = a + need
+            call('SETRANGE', k, 15, pack('>I3I3', a, sum))
           else
             local tail = s and string.sub(s, p) or ''
             if mark < g then
               if a > 0 then tail = tail .. pack('>I3I3', mark % 16777216, a) end
               a = 0
             end
-            save(k, s, born, shape, g, a + need, sum, till, tail, ceil((g + n + 1) * W / n))
+            a = a + need
+            save(k, s, born, shape, g, a, sum, till, tail, ceil((g + n + 1) * W / n))
           end
           mark = g
         elseif alg == 1 then
@@ -270,7 +272,12 @@ for j = 0, K - 1 do
       elseif op == 'x' then call('DEL', k) end
       if asks then
         local left, reset = limit - sum, 0
-        if alg == 0 then if sum > 0 then reset = ceil((mark + n + 1) * W / n) - now end
+        if alg == 0 then
+          if sum > 0 then
+            local newest = mark
+            if a == 0 then newest = g - (g - up('>I3', s, #s - 5)) % 16777216 end -- the rest was refunded
+            reset = ceil((newest + n + 1) * W / n) - now
+          end
         elseif alg == 1 then if sum > 0 then reset = g + W - now end
         else
           left = floor((n - sum) * limit / n)
