@@ -1,5 +1,8 @@
 import { fieldsOf, jsonOf, secondsOf } from './decision-fields.js'
+import type { DecisionSource, ShadowDecision } from './decision-source.js'
 import type { FiguresDemand } from './figures-demand.js'
+
+export type { ShadowDecision } from './decision-source.js'
 
 /**
  * The result of one request to a limiter: a snapshot.
@@ -55,21 +58,6 @@ export interface Decision {
    * ```
    */
   toJSON(): DecisionFields
-}
-
-/**
- * Who made a decision of a limiter on Redis: Redis (`'redis'`), or, while Redis did not answer, this process by
- * its share of the limit (`'local'`), or nobody (`'outage'`): the option `onOutage` says then whether requests
- * are allowed. A refusal by `'outage'` says nothing about the client.
- */
-export type DecisionSource = 'redis' | 'local' | 'outage'
-
-/** The decision of a rule with the option `shadow`, which allows every request. */
-export interface ShadowDecision {
-  /** Whether the rule would have admitted the request. */
-  readonly allowed: boolean
-  /** Whole milliseconds until it would have: 0 if allowed, else at least 1. May be `Infinity`. */
-  readonly retryAfterMs: number
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Decision, DecisionSource } from '../core/decision.js'
+import type { Decision } from '../core/decision.js'
 import { createLimiter } from '../create.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { Limiter } from '../limiter.js'
@@ -131,5 +131,5 @@ function remote(owner: object, { key, cost }: Asked, decision: Decision): Remote
     return shadow === undefined ? figures : { ...figures, shadow }
   })
   const refusing = decision.allowed ? -1 : parts.findIndex(({ rule }) => rule === decision.rule)
-  return new RemoteDecision({ owner, key, cost }, 'local' satisfies DecisionSource, parts, refusing)
+  return new RemoteDecision({ owner, key, cost }, 'local', parts, refusing)
 }

@@ -28,7 +28,6 @@ import { admitted } from '../core/limited.js'
 import { checkOtherLimit } from '../core/rule.js'
 import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
 import type { BatchDecision, Costs } from '../engines/batch.js'
-import type { CallLimit } from '../engines/engine.js'
 import type { SharedLimiter } from '../engines/share.js'
 import { WaitQueue } from '../engines/wait-queue.js'
 import type {
@@ -46,12 +45,11 @@ import { type AsyncReservation, PoolReservation } from '../reservation.js'
 import { aborting, checkNotAborted } from './aborting.js'
 import { Channel } from './channel.js'
 import { type Command, connectLike } from './connection.js'
+import { Decider } from './decider.js'
 import { keyNames } from './key-names.js'
 import { Outage } from './outage.js'
-import { byOutage, LocalShare } from './outage-policy.js'
 import type { RedisPlan } from './redis-options.js'
-import { RedisStatistics, type RedisStats } from './redis-statistics.js'
-import { RefusedKeys } from './refused-keys.js'
+import type { RedisStats } from './redis-statistics.js'
 import { RemoteBatch } from './remote-batch.js'
 import type { RemoteDecision } from './remote-decision.js'
 import { type RemoteHandle, RemoteKeys } from './remote-keys.js'
@@ -69,14 +67,12 @@ export class RedisLimiter implements AsyncLimiter {
   readonly #engine: StrictEngine
   readonly #keys = new RemoteKeys(this)
   readonly #names: RuleNames
-  readonly #statistics = new RedisStatistics()
-  readonly #refused: RefusedKeys | undefined
-  readonly #local: LocalShare | undefined
+  readonly #decider: Decider
   readonly #queues = new Map<string, WaitQueue>()
   #closing: Promise<void> | undefined
 
   constructor(plan: RedisPlan) {
-    const { rules, prefix, testTime, onOutage, nodes } = plan
+    const { rules, prefix, testTime } = plan
     this.#plan = plan
     this.#channel = new Channel(connectLike(plan.client, plan.ownConnection), STRICT_SCRIPT, plan.deadlineMs)
     const names = rules.map(({ rule }) => rule.name)
@@ -84,12 +80,7 @@ export class RedisLimiter implements AsyncLimiter {
     this.#engine = new StrictEngine(this, this.#channel, rules, keyNames(prefix, names), time)
     const units = rules.map(({ rule }) => rule.unit)
     this.#names = { names, units, ranges: rules.map(({ rule }) => rangeOf(rule)) }
-    const isPlain = rules.every(({ rule }) => !rule.countRefused && !rule.shadow)
-    this.#refused = plan.rememberRefusals && isPlain ? new RefusedKeys() : undefined
-    if (onOutage !== 'local') return
-    const shares = rules.map(({ rule }) => ({ ...rule, limit: Math.floor(rule.limit / nodes) }))
-    this.#local = new LocalShare(shares, plan.maxKeys)
-    this.#channel.onRecovery = () => void this.#report()
+    this.#decider = new Decider(this, plan, this.#engine, this.#channel)
   }
 
   async ready(): Promise<void> {
@@ -147,7 +138,8 @@ export class RedisLimiter implements AsyncLimiter {
     const most = this.#channel.connection.isCluster ? 1 : KEYS_PER_CALL
     checkNotAborted(signal)
     const calls: Promise<RemoteDecision[]>[] = []
-    for (let at = 0; at < asked.length; at += most) calls.push(this.#ask('c', asked.slice(at, at + most)))
+    for (let at = 0; at < asked.length; at += most)
+      calls.push(this.#decider.decideAll('c', asked.slice(at, at + most)))
     const decided = await aborting(Promise.all(calls), signal)
     const isWide = this.#names.units.some((unit) => unit !== undefined)
     return new RemoteBatch(decided.flat(), remaining, isWide)
@@ -176,7 +168,7 @@ export class RedisLimiter implements AsyncLimiter {
     const asked = { key: this.#keys.read(key), cost }
     this.#checkOpen() // once more: a getter may have closed the limiter
     const request = {
-      decide: () => this.#decideOne('t', asked, limit),
+      decide: () => this.#decider.decide('t', asked, limit),
       giveBack: (decision: Decision) => this.#forgive(decision as RemoteDecision),
       neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
@@ -243,7 +235,7 @@ export class RedisLimiter implements AsyncLimiter {
 
   async clearAll(): Promise<void> {
     this.#checkOpen()
-    this.#refused?.clear()
+    this.#decider.forget()
     // What else is in the pattern's alphabet is matched as it stands.
     const pattern = `mr:1:${this.#plan.prefix.replace(/[\\*?[\]^]/g, '\\$&')}:{*`
     await this.#orOutage(this.#channel.onPrimaries((send) => unlinkAll(send, pattern)))
@@ -263,14 +255,13 @@ export class RedisLimiter implements AsyncLimiter {
     this.#engine.rules = this.#engine.rules.map((remote, i) =>
       i === index ? { ...remote, rule: { ...remote.rule, limit: own } } : remote,
     )
-    this.#local?.update(rule, Math.max(1, Math.floor(own / this.#plan.nodes)) * (unit ?? 1))
-    this.#refused?.clear()
+    this.#decider.update(rule, own, unit ?? 1)
     this.#wakeAll()
   }
 
   async stats(): Promise<RedisStats> {
     this.#checkOpen()
-    return this.#statistics.present()
+    return this.#decider.statistics.present()
   }
 
   close(): Promise<void> {
@@ -291,7 +282,7 @@ export class RedisLimiter implements AsyncLimiter {
   async #close(): Promise<void> {
     for (const queue of this.#queues.values()) queue.rejectAll(closedError())
     await this.#channel.close()
-    await this.#local?.close()
+    await this.#decider.close()
   }
 
   #checkOpen(): void {
@@ -311,58 +302,7 @@ export class RedisLimiter implements AsyncLimiter {
     const asked = { key: this.#keys.read(key), cost }
     this.#checkOpen() // once more: a getter may have closed the limiter
     checkNotAborted(own?.signal)
-    return aborting(this.#decideOne(op, asked, own?.limit), own?.signal)
-  }
-
-  async #decideOne(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
-    const sentMs = performance.now()
-    const known = limit === undefined ? this.#refused?.find(asked.key, asked.cost, sentMs) : undefined
-    if (known !== undefined) {
-      if (op !== 'p') this.#statistics.count(known)
-      return known
-    }
-    const [decision] = await this.#ask(op, [asked], limit)
-    if (limit === undefined && !decision!.allowed && decision!.source === 'redis')
-      this.#refused?.keep(asked.key, decision!, asked.cost, sentMs)
-    return decision!
-  }
-
-  /** Decides keys on Redis; during an outage as the option `onOutage` says. */
-  async #ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
-    let decisions: RemoteDecision[]
-    try {
-      decisions = await this.#engine.ask(op, asked, limit)
-      if (op !== 'p')
-        for (const decision of decisions) if (decision.allowed) this.#local?.count(decision.requested)
-    } catch (outage) {
-      if (!(outage instanceof Outage)) throw outage
-      this.#statistics.noteOutage(outage)
-      decisions = asked.map((each) => this.#withoutRedis(op, each, limit))
-    }
-    if (op !== 'p') for (const decision of decisions) this.#statistics.count(decision)
-    return decisions
-  }
-
-  #withoutRedis(op: Asking, asked: Asked, limit: CallLimit | undefined): RemoteDecision {
-    if (this.#local !== undefined) return this.#local.decide(this, asked, limit, op !== 'p')
-    const limits = this.#engine.unitLimits(limit)
-    return byOutage(this, asked, this.#engine.rules, limits, this.#plan.onOutage === 'open')
-  }
-
-  /** Tells Redis what this process has admitted meanwhile. What does not arrive is sent after the next outage. */
-  async #report(): Promise<void> {
-    const local = this.#local!
-    for (const [key, spent] of local.take()) {
-      for (const one of spent) {
-        const ageMs = Math.max(0, Math.floor(performance.now() - one.atMs))
-        try {
-          await this.#engine.change('a', key, this.#unitsOf(one.units), [String(ageMs)])
-        } catch (outage) {
-          if (!(outage instanceof Outage)) throw outage
-          if (!outage.mayBeCharged) local.keep(key, one)
-        }
-      }
-    }
+    return aborting(this.#decider.decide(op, asked, own?.limit), own?.signal)
   }
 
   async #settle(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
@@ -385,7 +325,7 @@ export class RedisLimiter implements AsyncLimiter {
     const receipts = decision.parts.flatMap(({ receipt }) => receipt?.map(String) ?? ['', ''])
     const given = await this.#change('g', key, units, receipts, limits)
     decision.giveBack()
-    this.#local?.refund(key, amount)
+    this.#decider.refunded(key, amount)
     return Math.max(...given)
   }
 
@@ -407,7 +347,7 @@ export class RedisLimiter implements AsyncLimiter {
     const text = this.#keys.read(key)
     this.#checkOpen() // once more: a getter may have closed the limiter
     const changed = await this.#orOutage(this.#engine.change(op, text, units, more, limits))
-    this.#refused?.forget(text)
+    this.#decider.forget(text)
     this.#queues.get(text)?.wake()
     return changed
   }
@@ -417,7 +357,7 @@ export class RedisLimiter implements AsyncLimiter {
       return await answer
     } catch (outage) {
       if (!(outage instanceof Outage)) throw outage
-      this.#statistics.noteOutage(outage)
+      this.#decider.statistics.noteOutage(outage)
       throw outage.toError()
     }
   }

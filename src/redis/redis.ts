@@ -3,7 +3,7 @@ import type { AsyncLimiter } from '../async-limiter.js'
 import { RedisLimiter } from './redis-limiter.js'
 import { checkRedisOptions, type RedisLimiterOptions, type RedisRulesOptions } from './redis-options.js'
 
-export type { DecisionSource } from '../core/decision.js'
+export type { DecisionSource } from '../core/decision-source.js'
 export type { RedisLimiter } from './redis-limiter.js'
 export type { OnOutage, RedisLimiterOptions, RedisOptions, RedisRulesOptions } from './redis-options.js'
 export type { RedisStats } from './redis-statistics.js'

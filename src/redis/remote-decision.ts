@@ -1,12 +1,7 @@
 import { CompositeDecision } from '../core/composite-decision.js'
-import type {
-  Decision,
-  DecisionFields,
-  DecisionSource,
-  RuleDecision,
-  ShadowDecision,
-} from '../core/decision.js'
+import type { Decision, DecisionFields, RuleDecision, ShadowDecision } from '../core/decision.js'
 import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf } from '../core/decision-fields.js'
+import type { DecisionSource } from '../core/decision-source.js'
 
 /** What one rule says of a request. */
 export interface RemotePart extends RuleDecision {

@@ -1,4 +1,4 @@
-// Arrows point inward: http and fetch -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory
+// Arrows point inward: http, fetch and redis -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory
 // -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
@@ -19,6 +19,7 @@ const ARROWS: Record<string, string[]> = {
   http: ['limiter', 'memory', 'core'],
   fetch: ['limiter', 'memory', 'core'],
   compat: ['limiter', 'core'],
+  redis: ['limiter', 'engines', 'memory', 'core'],
 }
 
 const partOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : 'limiter')
@@ -150,9 +151,9 @@ for (const [folder, manifest] of [
   })
 }
 
-test('the library has three dependencies and no install or pack script', () => {
+test('the library has four dependencies and no install or pack script', () => {
   const { dependencies, scripts } = JSON.parse(readText('package.json'))
-  assert.equal(Object.keys(dependencies), ['ipaddr.js', 'node-gyp-build', 'piscina'])
+  assert.equal(Object.keys(dependencies), ['ipaddr.js', 'lru-cache', 'node-gyp-build', 'piscina'])
   for (const when of ['preinstall', 'install', 'postinstall', 'prepare', 'prepack', 'postpack'])
     assert.is(scripts[when], undefined, when)
 })

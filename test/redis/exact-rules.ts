@@ -17,6 +17,8 @@ export class ModelRule {
   readonly #stepMs: number
   readonly #parts: number
   #charges: Charge[] = []
+  /** Those that count now. The others may count again if the clock steps back before the next charge. */
+  #live: Charge[] = []
   /** The newest granule; the beginning of a fixed window, ms. */
   #mark = Number.NEGATIVE_INFINITY
   /** A bucket: when it was charged last, ms, and how full it was then, in time units. */
@@ -73,6 +75,7 @@ export class ModelRule {
     }
     const charge = { place: this.#mark, units: cost, cost }
     this.#charges.push(charge)
+    if (this.#live !== this.#charges) this.#live.push(charge)
     return { charge, epoch: this.#epoch() }
   }
 
@@ -88,12 +91,15 @@ export class ModelRule {
       return Math.floor((less * this.#limit) / this.#parts)
     }
     let left = cost
-    for (const charge of this.#charges) {
+    for (const charge of this.#live) {
       const units = Math.min(charge.units, left)
       charge.units -= units
       left -= units
     }
-    if (left < cost) this.#refunds++
+    if (left < cost) {
+      this.#refunds++
+      this.#forget()
+    }
     return cost - left
   }
 
@@ -109,11 +115,12 @@ export class ModelRule {
     }
     // Of charges in the same granule or window, one is as good as another.
     let left = charge.cost
-    for (const each of this.#charges.filter(({ place }) => place === charge.place)) {
+    for (const each of this.#live.filter(({ place }) => place === charge.place)) {
       const units = Math.min(each.units, left)
       each.units -= units
       left -= units
     }
+    if (left < charge.cost) this.#forget()
     return charge.cost - left
   }
 
@@ -122,6 +129,7 @@ export class ModelRule {
     this.#birthMs ??= nowMs
     this.#untilMs = nowMs + ms
     this.#keep(this.#present)
+    this.#forget()
   }
 
   unblock(nowMs: number): boolean {
@@ -129,11 +137,13 @@ export class ModelRule {
     const was = this.#untilMs > nowMs
     this.#untilMs = 0
     if (this.#lastMs > 0) this.#keep(this.#present)
+    if (this.#birthMs !== undefined) this.#forget()
     return was
   }
 
   clear(): void {
     this.#charges = []
+    this.#live = []
     this.#mark = Number.NEGATIVE_INFINITY
     this.#lastMs = Number.NEGATIVE_INFINITY
     this.#full = 0
@@ -153,15 +163,27 @@ export class ModelRule {
     }
     if (this.#kind === 'fixed') {
       // A window begins with a charge.
-      if (this.#used() > 0 && nowMs < this.#mark + this.windowMs) return
+      const begun = this.#charges.at(-1)?.place ?? Number.NEGATIVE_INFINITY
+      this.#live = this.#charges.filter(({ place }) => place === begun)
+      if (this.#used() > 0 && nowMs < begun + this.windowMs) {
+        this.#mark = begun
+        return
+      }
       this.#mark = Math.floor(nowMs / this.#stepMs) * this.#stepMs
-      this.#charges = []
+      this.#live = []
       return
     }
     // The newest granule is the one with the newest charge: only a charge moves it on.
     const newest = this.#charges.reduce((most, { place }) => Math.max(most, place), Number.NEGATIVE_INFINITY)
     this.#mark = Math.max(this.#granuleAt(nowMs), newest)
-    this.#charges = this.#charges.filter(({ place }) => place >= this.#mark - this.#parts)
+    this.#live = this.#charges.filter(({ place }) => place >= this.#mark - this.#parts)
+  }
+
+  /** A change forgets what does not count now, also for a clock that steps back later. */
+  #forget(): void {
+    this.#charges = this.#live
+    if (this.#kind === 'sliding' && this.#live.length === 0)
+      this.#charges = [{ place: this.#mark, units: 0, cost: 0 }]
   }
 
   #epoch(): string {
@@ -184,7 +206,7 @@ export class ModelRule {
   }
 
   #used(): number {
-    return this.#kind === 'bucket' ? this.#present : this.#charges.reduce((sum, { units }) => sum + units, 0)
+    return this.#kind === 'bucket' ? this.#present : this.#live.reduce((sum, { units }) => sum + units, 0)
   }
 
   #free(): number {
@@ -197,7 +219,7 @@ export class ModelRule {
     if (this.#kind === 'bucket') return this.#msOf(this.#unitsAt(this.#atMs) + this.#present - most) - nowMs
     let used = this.#used()
     let place = this.#mark
-    for (const charge of [...this.#charges].sort((a, b) => a.place - b.place)) {
+    for (const charge of [...this.#live].sort((a, b) => a.place - b.place)) {
       if (used <= most) break
       used -= charge.units
       if (charge.units > 0) place = charge.place

@@ -1,0 +1,14 @@
+/**
+ * Who made a decision of a limiter on Redis: Redis (`'redis'`), or, while Redis did not answer, this process by
+ * its share of the limit (`'local'`), or nobody (`'outage'`): the option `onOutage` says then whether requests
+ * are allowed. A refusal by `'outage'` says nothing about the client.
+ */
+export type DecisionSource = 'redis' | 'local' | 'outage'
+
+/** The decision of a rule with the option `shadow`, which allows every request. */
+export interface ShadowDecision {
+  /** Whether the rule would have admitted the request. */
+  readonly allowed: boolean
+  /** Whole milliseconds until it would have: 0 if allowed, else at least 1. May be `Infinity`. */
+  readonly retryAfterMs: number
+}
