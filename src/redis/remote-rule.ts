@@ -19,7 +19,8 @@ const LONGEST_WINDOW_MS = 366 * 86_400_000
 const MOST_GRANULES = 3_600
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that Redis can't have */
-export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
+export function checkRemoteRule(given: Rule, path = ''): RemoteRule {
+  const rule = inWholeMs(given, path)
   const { algorithm, edge, windowMs, buckets } = rule
   if (algorithm === 'sliding-log' || algorithm === 'sliding-counter') {
     const expected = "'sliding-window', 'fixed-window', 'token-bucket' or 'leaky-bucket' on Redis"
@@ -36,6 +37,13 @@ export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
   const flags =
     code + (rule.shadow ? RULE_FLAG.SHADOW : 0) + (rule.countRefused ? RULE_FLAG.COUNT_REFUSED : 0)
   return { rule, parts, flags, shape: checksum(`${code} ${parts} ${windowMs}`) }
+}
+
+/** The time in which a burst fills is rounded up: that refills a little slower. */
+function inWholeMs(rule: Rule, path: string): Rule {
+  if (Number.isInteger(rule.windowMs)) return rule
+  if (rule.rate === undefined) throw invalid(`${path}window`, rule.windowMs, 'whole milliseconds on Redis')
+  return { ...rule, windowMs: Math.ceil(rule.windowMs) }
 }
 
 function codeOf({ algorithm }: Rule): number {
@@ -86,7 +94,7 @@ export function shownRule({ rule, parts }: RemoteRule): LimiterRule {
   return {
     name,
     limit: rate === undefined ? quantity : (quantity * rate.limit) / rate.burst,
-    windowMs: rate === undefined ? windowMs : (windowMs * rate.limit) / rate.burst,
+    windowMs: rate === undefined ? windowMs : Math.floor((windowMs * rate.limit) / rate.burst),
     granularityMs: isFixed ? parts : windowMs / parts,
     edge,
     ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
