@@ -1,97 +1,54 @@
-// Redis servers of tests, on free ports of loopback, without persistence.
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+// Servers for tests, on 127.0.0.1 and a free port, without persistence.
+import { userInfo } from 'node:os'
+import { poll } from './poll.js'
+import { HOST } from './ports.js'
+import { type Server, startServer } from './process.js'
+import { ReplyError, sendOnce } from './wire.js'
 
-/** The server's binary: redis-server, or another one such as valkey-server. */
-export const SERVER = process.env.MILLRACE_REDIS_SERVER ?? 'redis-server'
-
-const running = new Set<RedisServer>()
-process.once('exit', () => {
-  for (const server of running) server.remove()
-})
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
+export interface RedisOptions {
+  /** More arguments of redis-server: `['--maxmemory', '10mb']`. They may change all but the port and the log. */
+  readonly args?: readonly string[] | ((port: number) => readonly string[] | Promise<readonly string[]>)
+  /** A folder for its files, instead of a temporary one. `restart` keeps what is in it. */
+  readonly dir?: string
 }
 
-export async function startRedis(args: readonly string[] = []): Promise<RedisServer> {
-  const server = new RedisServer(await freePort(), args)
-  await server.start()
+/** No snapshots and no log of writes. A replica need not wait for others before it gets its copy. */
+const REDIS_ARGS = ['--save', '', '--appendonly', 'no', '--repl-diskless-sync-delay', '0']
+
+/** Starts a Redis and resolves when it answers. */
+export async function startRedis({ args = [], dir }: RedisOptions = {}): Promise<Server> {
+  const server = await startServer({
+    program: 'redis-server',
+    args: async (port, folder) => [
+      ...['--port', String(port), '--bind', HOST, '--dir', folder, ...REDIS_ARGS],
+      ...(typeof args === 'function' ? await args(port) : args),
+    ],
+    ready: /Ready to accept connections/,
+    dir,
+  })
+  await answers(server.port)
   return server
 }
 
-export class RedisServer {
-  readonly port: number
-  readonly #args: readonly string[]
-  readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-redis-'))
-  #child: ChildProcess | undefined
-
-  constructor(port: number, args: readonly string[]) {
-    this.port = port
-    this.#args = args
-  }
-
-  /** Starts the server, empty, and waits until it accepts connections. */
-  async start(): Promise<void> {
-    const own = ['--port', `${this.port}`, '--bind', '127.0.0.1', '--save', '', '--dir', this.#folder]
-    this.#child = spawn(SERVER, [...own, ...this.#args], { stdio: ['ignore', 'pipe', 'inherit'] })
-    running.add(this)
-    let said = ''
-    for await (const chunk of this.#child.stdout!) {
-      said += chunk
-      if (/[Rr]eady to accept connections/.test(said)) break
+/** Resolves when a server replies to PING, or refuses to without a password. */
+export async function answers(port: number): Promise<void> {
+  await poll(async () => {
+    try {
+      return (await sendOnce(port, 'PING')) === 'PONG'
+    } catch (error) {
+      return error instanceof ReplyError && error.code === 'NOAUTH'
     }
-    if (!(await isListening(this.port))) throw new Error(`${SERVER} has not started: ${said}`)
-  }
-
-  /** Lets this process end before the server, which then ends, too. */
-  unref(): void {
-    const child = this.#child!
-    child.unref()
-    ;(child.stdout as Socket).unref()
-  }
-
-  /** Stops the process where it is: connections stay open, and nothing answers. */
-  pause(): void {
-    this.#child!.kill('SIGSTOP')
-  }
-
-  resume(): void {
-    this.#child!.kill('SIGCONT')
-  }
-
-  async kill(): Promise<void> {
-    const child = this.#child!
-    const exited = once(child, 'exit')
-    child.kill('SIGKILL')
-    await exited
-  }
-
-  async stop(): Promise<void> {
-    await this.kill()
-    this.remove()
-  }
-
-  remove(): void {
-    this.#child?.kill('SIGKILL')
-    rmSync(this.#folder, { recursive: true, force: true })
-    running.delete(this)
-  }
+  }, `an answer of the server on port ${port}`)
 }
 
-function isListening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => socket.end(() => resolve(true)))
-    socket.once('error', () => resolve(false))
+/** Starts a memcached and resolves when it listens. */
+export function startMemcached({ args = [] }: { readonly args?: readonly string[] } = {}): Promise<Server> {
+  const { uid, username } = userInfo()
+  // memcached runs as root only if it is told to; with -vv it prints that it listens
+  const user = uid === 0 ? ['-u', username] : []
+  return startServer({
+    program: 'memcached',
+    args: (port) => ['-l', HOST, '-p', String(port), ...user, '-vv', ...args],
+    ready: /server listening/,
   })
 }
