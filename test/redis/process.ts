@@ -29,6 +29,7 @@ export interface Server {
   readonly port: number
   /** The id of the process; another one after `restart`. */
   readonly pid: number
+  readonly isRunning: boolean
   readonly dir: string
   /** The end of what the server has printed. */
   readonly log: string
@@ -96,6 +97,10 @@ class ServerProcess implements Server {
   get pid(): number {
     if (this.#child?.pid === undefined) throw new Error(`${this.#command.program} does not run`)
     return this.#child.pid
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined
   }
 
   get wasPortFree(): boolean {

@@ -106,15 +106,16 @@ test('a killed Redis breaks connections and refuses new ones; it restarts empty 
   await redis.stop()
 })
 
+const dir = mkdtempSync(join(tmpdir(), 'millrace-kept-'))
+process.on('exit', () => rmSync(dir, { recursive: true }))
+
 test('a folder of the caller is kept, and what is in it survives a restart', async () => {
-  const dir = mkdtempSync(join(tmpdir(), 'millrace-kept-'))
   const redis = await startRedis({ dir, args: ['--appendonly', 'yes', '--appendfsync', 'always'] })
   await sendOnce(redis.port, 'SET', 'key', 'value')
   await redis.restart()
   assert.is(await sendOnce(redis.port, 'GET', 'key'), 'value')
   await redis.stop()
   assert.ok(existsSync(dir))
-  rmSync(dir, { recursive: true })
 })
 
 memcachedTest('memcached answers, and restarts empty on its port', async () => {
