@@ -5,23 +5,22 @@ import { createRedisLimiter, type RedisLimiter } from 'millrace/redis'
 import type { Group, Maker, Options } from '../conformance/places.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
-import { type RedisServer, startRedis } from './servers.js'
+import { startRedis } from './servers.js'
 
-let started: Promise<{ server: RedisServer; client: Redis }> | undefined
+let started: Promise<Redis> | undefined
 let prefixes = 0
 
-async function start() {
+async function start(): Promise<Redis> {
   const server = await startRedis()
   const client = new Redis(server.port, '127.0.0.1')
-  // Neither keeps the test file running.
-  server.unref()
+  // It does not keep the test file running.
   client.once('ready', () => client.stream.unref())
-  return { server, client }
+  return client
 }
 
 export async function redisMaker(): Promise<Maker> {
   started ??= start()
-  const { client } = await started
+  const client = await started
   let nowMs = START_MS
   const all: RedisLimiter[] = []
   const optionsOf = new Map<Either, Parameters<typeof createRedisLimiter>[0]>()

@@ -4,12 +4,13 @@ import { Redis } from 'ioredis'
 import { createRedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
 import { createClient } from 'redis'
 import * as assert from 'uvu/assert'
-import { run, test } from './redis-test.js'
-import { type RedisServer, startRedis } from './servers.js'
+import type { Server } from './process.js'
+import { startRedis } from './servers.js'
+import { redisTest as test } from './skip.js'
 
 const CLIENTS = {
-  ioredis: ({ port }: RedisServer) => new Redis(port, '127.0.0.1', { lazyConnect: true }),
-  'node-redis': ({ port }: RedisServer) => createClient({ url: `redis://127.0.0.1:${port}` }),
+  ioredis: ({ port }: Server) => new Redis(port, '127.0.0.1', { lazyConnect: true }),
+  'node-redis': ({ port }: Server) => createClient({ url: `redis://127.0.0.1:${port}` }),
 } as const
 
 type Made = ReturnType<typeof createRedisLimiter>
@@ -18,7 +19,7 @@ type Made = ReturnType<typeof createRedisLimiter>
 function outageTest(
   name: string,
   options: Partial<RedisLimiterOptions>,
-  act: (limiter: Made, server: RedisServer) => Promise<void>,
+  act: (limiter: Made, server: Server) => Promise<void>,
 ): void {
   for (const [library, connect] of Object.entries(CLIENTS)) {
     test(`${library}: ${name}`, async () => {
@@ -48,7 +49,7 @@ outageTest(
   {},
   async (limiter, server) => {
     await limiter.check('key')
-    server.pause()
+    await server.pause()
     for (let i = 0; i < 5; i++) {
       const { allowed, source, retryAfterMs } = await limiter.check('key')
       assert.equal([allowed, source, retryAfterMs], [false, 'outage', 1_000])
@@ -73,7 +74,7 @@ outageTest('open: all are allowed, and nothing is counted', { onOutage: 'open' }
     const { allowed, source, remaining } = await limiter.check('key')
     assert.equal([allowed, source, remaining], [true, 'outage', 4])
   }
-  await server.start()
+  await server.restart()
   await recovered(limiter)
   assert.is(await limiter.usage('key'), 0)
 })
@@ -92,7 +93,7 @@ outageTest(
       [true, true, false, false, false, false],
     )
     assert.is((await limiter.stats()).local, 6)
-    await server.start() // empty: it has lost the first two
+    await server.restart() // empty: it has lost the first two
     await recovered(limiter)
     while ((await limiter.usage('key')) < 2) await new Promise((resolve) => setTimeout(resolve, 10))
     assert.is(await limiter.usage('key'), 2)
@@ -114,7 +115,7 @@ outageTest('a server that has forgotten the script learns it again', {}, async (
 })
 
 outageTest('close waits for the calls under way, and they settle', {}, async (limiter, server) => {
-  server.pause()
+  await server.pause()
   const calls = Promise.all([limiter.check('key'), limiter.peek('key')])
   await limiter.close()
   for (const { source } of await calls) assert.is(source, 'outage')
@@ -128,7 +129,7 @@ test('a server that starts later is found', async () => {
   const limiter = createRedisLimiter({ client, prefix: 'test', limit: 4, window: '1h' })
   try {
     assert.is((await limiter.check('key')).source, 'outage')
-    await server.start()
+    await server.restart()
     await limiter.ready()
     assert.is((await limiter.check('key')).source, 'redis')
   } finally {
@@ -142,7 +143,7 @@ for (const [setting, expected] of [
   [['--replicaof', '127.0.0.1 1'], 'client'],
 ] as const) {
   test(`a server that can't keep counts is refused by name: ${setting.join(' ')}`, async () => {
-    const server = await startRedis(setting)
+    const server = await startRedis({ args: [...setting] })
     const client = new Redis(server.port, '127.0.0.1', { lazyConnect: true })
     const limiter = createRedisLimiter({ client, prefix: 'test', limit: 4, window: '1h' })
     try {
@@ -157,4 +158,4 @@ for (const [setting, expected] of [
   })
 }
 
-run()
+test.run()
