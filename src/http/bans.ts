@@ -1,5 +1,6 @@
 import type { AsyncLimiter } from '../async-limiter.js'
 import type { Clock } from '../core/clock.js'
+import type { Decision } from '../core/decision.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { checkBan } from './options.js'
@@ -16,6 +17,9 @@ interface BanOptions {
 interface Limits {
   readonly longestWindowMs: number
 }
+
+/** Whether a decision about cost 0 says that its key is blocked. One by an outage says nothing about the key. */
+const isBlock = ({ allowed, source }: Decision): boolean => !allowed && source !== 'outage'
 
 /**
  * Bans keys that were refused too often: blocks them in their limiter. So a ban holds wherever the limiter
@@ -47,8 +51,8 @@ export class Bans {
     // Cost 0 is refused only by a block.
     const peeked = limiter.peek(key, 0)
     if (peeked instanceof Promise)
-      return peeked.then(({ allowed }) => this.#judgeLater(limiter, key, !allowed))
-    if (!peeked.allowed) return true
+      return peeked.then((later) => this.#judgeLater(limiter, key, isBlock(later)))
+    if (isBlock(peeked)) return true
     if (this.#isLast(key)) limiter.block(key, this.#forMs)
     return false
   }

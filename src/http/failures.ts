@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { MillraceError } from '../core/errors.js'
 import type { RateLimitOptions } from './options.js'
 
 /** Warnings of one process: at most one in this time. A failing store fails for every request. */
@@ -38,4 +39,10 @@ export class Failures<Request> {
       code: 'MILLRACE_UNDECIDED',
     })
   }
+}
+
+/** The error of a request that a limiter refused because its store did not answer. */
+export function outageError(): MillraceError {
+  const expected = 'a store that answers before the deadline'
+  return new MillraceError('ERR_MILLRACE_OUTAGE', 'limiter', 'no reply in time', expected)
 }

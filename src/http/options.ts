@@ -89,7 +89,10 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    * @default a problem document (`application/problem+json`), or text or HTML by the header `Accept`
    */
   message?: string | object | ((request: Request, decision: Decision) => string | object)
-  /** Is called for each request over its limit, for logs and metrics; also with `shadow` and `delay`. */
+  /**
+   * Is called for each request over its limit, for logs and metrics; also with `shadow` and `delay`. A refusal
+   * because a store does not answer goes to `onError` instead.
+   */
   onLimited?: (request: Request, decision: Decision) => void
   /**
    * Whether a response counts. The request is charged before it is handled, and the charge is given back if
@@ -115,11 +118,12 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    */
   shadow?: boolean
   /**
-   * What happens to a request when no decision could be made, because a function of these options threw, a
-   * worker was lost or a store is down: `'fail'` answers 503, `'pass'` passes it on. A function is given the
-   * error and returns one of the two. It is also given the errors of functions that are called after the
-   * decision, such as `onLimited`, `message` and `countIf`; these do not change the decision. With `shadow`,
-   * each request passes.
+   * What happens to a request when no decision could be made, because a function of these options threw or a
+   * worker was lost, or when a limiter refuses it because its store does not answer (`decision.source` is
+   * `'outage'`): `'fail'` answers 503, `'pass'` passes it on. A function is given the error, whose `code` is
+   * `'ERR_MILLRACE_OUTAGE'` for a store, and returns one of the two. It is also given the errors of functions
+   * that are called after the decision, such as `onLimited`, `message` and `countIf`; these do not change the
+   * decision. With `shadow`, each request passes.
    * @default 'fail', with a warning of the process at most once a minute
    */
   onError?: 'pass' | 'fail' | ((error: unknown, request: Request) => 'pass' | 'fail')

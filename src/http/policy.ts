@@ -7,7 +7,7 @@ import { AddressList } from './address-list.js'
 import { Bans } from './bans.js'
 import type { Delays } from './delays.js'
 import { delaysOf } from './delays.js'
-import { Failures } from './failures.js'
+import { Failures, outageError } from './failures.js'
 import type { Framework, HttpRequest } from './framework.js'
 import { type IpKey, ipKey, isIpKey } from './ip-key.js'
 import {
@@ -26,7 +26,7 @@ export const GONE = Symbol('the connection has closed')
 /** The status of such a request, for logs. nginx has made it known. */
 export const GONE_STATUS = 499
 
-/** The answer to a request that does not pass. `decision` is that of a refusal by the limit or a ban. */
+/** The answer to a request that does not pass. `decision` is that of a refusal by the limit or a ban only. */
 export interface Refusal extends Answer {
   readonly decision?: Decision
 }
@@ -232,6 +232,7 @@ export class Policy<Request, Response> {
     const framework = this.#framework
     const follows = framework.kept(request) !== undefined
     framework.keep(request, decision)
+    if (decision.source === 'outage') return this.#outage(limit, request, response, decision)
     if (!this.#isShadow) {
       limit.headers.write(response, decision, follows)
       if (this.#exposesHeaders) limit.headers.expose(response)
@@ -241,6 +242,20 @@ export class Policy<Request, Response> {
     return this.#delays === undefined || this.#isShadow
       ? undefined
       : this.#delay(this.#delays.afterAdmission(decision), request, response)
+  }
+
+  /**
+   * The store of the limiter does not answer. The decision says nothing about the client: no header shows its
+   * figures, and a refusal is no request over the limit. It is a failure, as if the limiter had thrown.
+   */
+  #outage(limit: RouteLimit<Response>, request: Request, response: Response, decision: Decision): Step {
+    if (decision.allowed) return undefined
+    const answer = this.#failures.report(outageError(), request)
+    if (this.#framework.hasGone(request)) return GONE
+    if (answer === 'pass' || this.#isShadow) return undefined
+    limit.headers.writeRetryAfter(response, decision)
+    if (this.#exposesHeaders) limit.headers.expose(response)
+    return this.#answers.outage(this.#framework.requestOf(request), decision)
   }
 
   #refuse(

@@ -96,6 +96,12 @@ export class Answers<Request> {
   unavailable(raw: HttpRequest): Answer {
     return answerOf(REDUCED_CAPACITY, raw)
   }
+
+  /** The answer to a refusal because the store of the limiter does not answer: 503. */
+  outage(raw: HttpRequest, decision: Decision): Answer {
+    const detail = `The store of the rate limiter does not answer. ${detailOf(decision)}`
+    return answerOf({ ...REDUCED_CAPACITY, detail }, raw)
+  }
 }
 
 function answerOf(problem: Problem, raw: HttpRequest): Answer {

@@ -83,6 +83,9 @@ test('a denied address is answered 403, an outage 503', () => {
     [type, title, status],
     [`${TYPES}#temporary-reduced-capacity`, 'Temporary Reduced Capacity', 503],
   )
+  const outage = answers.outage(requestWith('text/plain'), { ...refusal(), retryAfterMs: 1_001 })
+  assert.is(outage.status, 503)
+  assert.match(outage.body, /The store of the rate limiter does not answer\. Retry after 2 seconds\.\n$/)
 })
 
 test('a request that would never be admitted is told so', () => {

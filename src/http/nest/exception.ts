@@ -6,11 +6,11 @@ import type { NestResponse } from './framework.js'
 
 /**
  * Is thrown for a request that does not pass: over its limit (429), banned or denied (403), or undecided
- * because of an error (503). The headers of its response are set. `getResponse()` is the problem document, or
+ * because of an error or an outage (503). The headers of its response are set. `getResponse()` is the problem document, or
  * the option `message`.
  */
 export class RateLimitException extends HttpException {
-  /** The decision; undefined if none was made. */
+  /** The decision; undefined if none was made, or if a store did not answer. */
   readonly decision: Decision | undefined
 
   /** @param refusal the answer of the policy */
