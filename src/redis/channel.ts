@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { closedError } from '../checks.js'
-import type { MillraceError } from '../core/errors.js'
+import { MillraceError } from '../core/errors.js'
 import { Breaker } from './breaker.js'
 import type { Command, RedisConnection } from './connection.js'
-import { Deadlines, type Pending } from './deadlines.js'
+import { Deadlines, lateError, type Pending } from './deadlines.js'
 import { Outage } from './outage.js'
+import { CONNECT_TIMEOUT_MS } from './reconnect.js'
 import { serverState } from './server-check.js'
 
 type Arguments = readonly (string | Buffer)[]
@@ -52,7 +53,7 @@ class Call implements Pending {
     if (this.isSettled) return
     this.#settle()
     this.#channel.noteFailure(this.isProbe)
-    this.#reject(new Outage(cause, this.isSent))
+    this.#reject(new Outage(cause, this.isSent && !isNotRun(cause)))
   }
 
   #settle(): void {
@@ -61,7 +62,7 @@ class Call implements Pending {
   }
 
   expire(): void {
-    this.fail(new Error('no reply of Redis before the deadline'))
+    this.fail(lateError())
   }
 }
 
@@ -80,7 +81,9 @@ export class Channel {
   #state: 'new' | 'open' | 'unchecked' | 'closed' = 'new'
   /** Why the server can't be used. */
   #fault: MillraceError | undefined
-  #isChecking = false
+  /** The check of the server that is in progress. A lost connection may leave it pending for ever. */
+  #checking: object | undefined
+  readonly #checkDeadlines = new Deadlines(CONNECT_TIMEOUT_MS)
   /** Calls that are not settled. */
   #pending = 0
   #drained: () => void = () => {}
@@ -122,14 +125,20 @@ export class Channel {
     return new Promise((resolve, reject) => {
       const call = new Call(this, keys, args, wasOpen, resolve, reject)
       this.#pending++
-      if (this.#state === 'new') this.#early.push(call)
-      else if (this.#state === 'open' && this.#connection.isReady) this.#send(call)
-      else {
-        if (this.#state === 'unchecked' && this.#connection.isReady) void this.#check()
-        return call.fail(new Error('no connection to the primary'))
-      }
+      const { isReady } = this.#connection
+      const isUnchecked = this.#state === 'new' || this.#state === 'unchecked'
+      if (isUnchecked && isReady && this.#checking === undefined) void this.#check()
+      if (this.#state === 'new') this.#wait(call)
+      else if (this.#state === 'open' && isReady) this.#send(call)
+      else return call.fail(new Error('no connection to the primary'))
       this.#deadlines.add(call)
     })
+  }
+
+  /** Keeps a call until the first connection. Those whose deadline has passed go. */
+  #wait(call: Call): void {
+    if (this.#early[0]?.isSettled) this.#early = this.#early.filter(({ isSettled }) => !isSettled)
+    this.#early.push(call)
   }
 
   noteFailure(isProbe: boolean): void {
@@ -141,34 +150,29 @@ export class Channel {
   }
 
   /**
-   * Sends commands of its own to each primary.
+   * Sends commands of its own to each primary, each with a deadline of its own.
    * @throws Outage (rejects)
    */
   async onPrimaries(act: (send: (command: Command) => Promise<unknown>) => Promise<void>): Promise<void> {
     if (this.#fault !== undefined) throw this.#fault
-    if (this.#state === 'new') await this.#inTime()
+    if (this.#state === 'new') await this.#untilReady()
     if (this.#state !== 'open' || !this.#connection.isReady)
       throw new Outage(new Error('no connection'), false)
     try {
-      for (const send of this.#connection.primaries()) await act(send)
+      for (const send of this.#connection.primaries())
+        await act((command) => this.#deadlines.within(send(command)))
     } catch (error) {
       throw new Outage(error, true)
     }
   }
 
   /** Resolves when the server can be used. Rejects at the deadline. */
-  #inTime(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const waiting = {
-        isSettled: false,
-        expire: () => reject(new Outage(new Error('no connection before the deadline'), false)),
-      }
-      this.#deadlines.add(waiting)
-      const settle = () => {
-        waiting.isSettled = true
-      }
-      this.#isReady.finally(settle).then(resolve, reject)
-    })
+  async #untilReady(): Promise<void> {
+    try {
+      await this.#deadlines.within(this.#isReady)
+    } catch (error) {
+      throw error instanceof MillraceError ? error : new Outage(error, false)
+    }
   }
 
   /** Waits for the pending calls, which the deadline bounds. No call follows. */
@@ -181,24 +185,28 @@ export class Channel {
     this.#state = 'closed'
     this.#settleReady(closedError())
     this.#deadlines.expireAll()
+    this.#checkDeadlines.expireAll()
     await this.#connection.close()
   }
 
   /** A connection has been made, or a server that was a replica may be the primary now. */
   async #check(): Promise<void> {
-    if (this.#isChecking) return
-    this.#isChecking = true
+    const own = {}
+    this.#checking = own
     const isFirst = this.#state === 'new'
     if (!isFirst) this.#state = 'unchecked'
     try {
-      const { fault, isReplica } = await serverState(this.#connection)
+      const state = serverState(this.#connection)
+      const { fault, isReplica } = await this.#checkDeadlines.within(state)
+      if (this.#checking !== own) return // there is a newer connection, with a check of its own
       // Of a failover: the next connection may be to the primary.
       if (isReplica && !isFirst) return
       this.#fault = fault
     } catch (error) {
-      if (!isRefusal(error)) return // the connection is lost again; the next one calls this anew
+      // The connection is lost again, or the server is busy: the next connection or call begins anew.
+      if (this.#checking !== own || !isRefusal(error)) return
     } finally {
-      this.#isChecking = false
+      if (this.#checking === own) this.#checking = undefined
     }
     if ((this.#state as string) === 'closed') return
     this.#state = 'open'
@@ -246,6 +254,12 @@ export class Channel {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const isMissingScript = (error: unknown): boolean => messageOf(error).startsWith('NOSCRIPT')
+
+/** Whether a server has answered by an error that it gives before it runs a script or its first write. */
+const isNotRun = (error: unknown): boolean =>
+  /^(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|NOREPLICAS|BUSY|NOAUTH|NOPERM|NOSCRIPT|CLUSTERDOWN|MOVED|ASK|TRYAGAIN) /.test(
+    messageOf(error),
+  )
 
 /** Whether a server has answered that it does not allow a command. */
 const isRefusal = (error: unknown): boolean => /^(NOPERM|ERR unknown command)/.test(messageOf(error))

@@ -15,6 +15,9 @@ interface Entry {
   next: Entry | undefined
 }
 
+/** The cause of an outage: the deadline has passed. */
+export const lateError = (): Error => new Error('no reply of Redis before the deadline')
+
 const nowMs = (): number => performance.now()
 
 /**
@@ -44,6 +47,18 @@ export class Deadlines {
     else this.#last.next = entry
     this.#last = entry
     this.#timer ??= setTimeout(this.#fire, this.#afterMs)
+  }
+
+  /** The same promise, but it rejects at the deadline. A lost connection may leave an answer pending for ever. */
+  within<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settle = () => {
+        pending.isSettled = true
+      }
+      const pending = { isSettled: false, expire: () => reject(lateError()) }
+      this.add(pending)
+      answer.finally(settle).then(resolve, reject)
+    })
   }
 
   /** Settles all. */

@@ -1,7 +1,7 @@
 import type { CallLimit } from '../engines/engine.js'
-import type { Channel } from './channel.js'
+import type { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
-import { byOutage, LocalShare } from './outage-policy.js'
+import { byOutage } from './outage-policy.js'
 import type { RedisPlan } from './redis-options.js'
 import { RedisStatistics } from './redis-statistics.js'
 import { RefusedKeys } from './refused-keys.js'
@@ -17,17 +17,13 @@ export class Decider {
   readonly #refused: RefusedKeys | undefined
   readonly #local: LocalShare | undefined
 
-  constructor(owner: object, plan: RedisPlan, engine: StrictEngine, channel: Channel) {
-    const { rules, onOutage, nodes } = plan
+  constructor(owner: object, plan: RedisPlan, engine: StrictEngine, local: LocalShare | undefined) {
     this.#owner = owner
     this.#plan = plan
     this.#engine = engine
-    const isPlain = rules.every(({ rule }) => !rule.countRefused && !rule.shadow)
+    this.#local = local
+    const isPlain = plan.rules.every(({ rule }) => !rule.countRefused && !rule.shadow)
     this.#refused = plan.rememberRefusals && isPlain ? new RefusedKeys() : undefined
-    if (onOutage !== 'local') return
-    const shares = rules.map(({ rule }) => ({ ...rule, limit: Math.floor(rule.limit / nodes) }))
-    this.#local = new LocalShare(shares, plan.maxKeys)
-    channel.onRecovery = () => void this.#report()
   }
 
   async decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
@@ -38,8 +34,12 @@ export class Decider {
       if (op !== 'p') this.statistics.count(known)
       return known
     }
+    const { rules } = this.#engine
     const [decision] = (await this.decideAll(op, [asked], limit)) as [RemoteDecision]
-    if (limit === undefined && !decision.allowed && decision.source === 'redis')
+    const { allowed, source, retryAfterMs } = decision
+    // Another process may end a refusal that has no end by itself, such as a block.
+    const isKept = !allowed && source === 'redis' && retryAfterMs < Number.POSITIVE_INFINITY
+    if (isKept && limit === undefined && rules === this.#engine.rules)
       this.#refused?.keep(key, decision, cost, sentMs)
     return decision
   }
@@ -49,6 +49,7 @@ export class Decider {
     try {
       decisions = await this.#engine.ask(op, asked, limit)
       if (op !== 'p') this.#countAdmitted(decisions)
+      if (this.#local?.owes) void this.report() // of an outage that was too short for a recovery
     } catch (outage) {
       if (!(outage instanceof Outage)) throw outage
       this.statistics.noteOutage(outage)
@@ -69,10 +70,18 @@ export class Decider {
     this.#local?.refund(key, cost)
   }
 
-  /** A limit has changed, to so many units. */
-  update(rule: string, limit: number, unit: number): void {
-    this.#local?.update(rule, Math.max(1, Math.floor(limit / this.#plan.nodes)) * unit)
+  /**
+   * The limit of a rule changes to so many units.
+   * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if this process has no share of it
+   */
+  update(index: number, limit: number): void {
+    this.#local?.update(index, limit)
     this.#refused?.clear()
+  }
+
+  /** Tells Redis what this process has admitted meanwhile. */
+  async report(): Promise<void> {
+    await this.#local?.report((key, units, ageMs) => this.#engine.change('a', key, units, [String(ageMs)]))
   }
 
   async close(): Promise<void> {
@@ -85,25 +94,9 @@ export class Decider {
   }
 
   #withoutRedis(op: Asking, asked: Asked, limit: CallLimit | undefined): RemoteDecision {
-    if (this.#local !== undefined) return this.#local.decide(this.#owner, asked, limit, op !== 'p')
+    const local = this.#local?.decide(this.#owner, asked, limit, op !== 'p')
+    if (local !== undefined) return local
     const limits = this.#engine.unitLimits(limit)
     return byOutage(this.#owner, asked, this.#engine.rules, limits, this.#plan.onOutage === 'open')
-  }
-
-  /** Tells Redis what this process has admitted meanwhile. What was not sent is kept for after the next outage. */
-  async #report(): Promise<void> {
-    const local = this.#local!
-    for (const [key, spent] of local.take()) {
-      for (const one of spent) {
-        const ageMs = Math.max(0, Math.floor(performance.now() - one.atMs))
-        const units = this.#engine.rules.map(({ rule }) => Math.ceil(one.units / (rule.unit ?? 1)))
-        try {
-          await this.#engine.change('a', key, units, [String(ageMs)])
-        } catch (outage) {
-          if (!(outage instanceof Outage)) throw outage
-          if (!outage.mayBeCharged) local.keep(key, one)
-        }
-      }
-    }
   }
 }

@@ -36,6 +36,7 @@ interface Options {
   readonly redisOptions?: Options
   readonly scaleReads?: unknown
   readonly keyPrefix?: string
+  readonly stringNumbers?: boolean
 }
 
 /** The options of a connection that sends no command twice. */
@@ -46,6 +47,7 @@ const SINGLE = {
   lazyConnect: false,
   readOnly: false,
   keyPrefix: '',
+  stringNumbers: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
   maxRetriesPerRequest: 0, // a command of a lost connection fails at the next attempt to connect
   retryStrategy: reconnectMs,
@@ -96,6 +98,7 @@ function checked<C extends IoredisClient>(client: C, isCluster: boolean): C {
     refuse('autoResendUnfulfilledCommands', at.autoResendUnfulfilledCommands, 'false')
   if (isCluster && options.retryDelayOnFailover !== 0)
     refuse('retryDelayOnFailover', options.retryDelayOnFailover, '0')
+  if (at.stringNumbers) refuse('stringNumbers', at.stringNumbers, 'false')
   if (options.keyPrefix) refuse('keyPrefix', options.keyPrefix, 'none: the option prefix of the limiter')
   return client
 }

@@ -7,13 +7,16 @@ export interface NodeRedisClient {
   readonly isOpen: boolean
   readonly isReady: boolean
   readonly options?: { readonly disableOfflineQueue?: boolean; readonly socket?: object }
-  sendCommand(command: readonly (string | Buffer)[]): Promise<unknown>
+  sendCommand(command: readonly (string | Buffer)[], options: object): Promise<unknown>
   duplicate(options: object): NodeRedisClient
   connect(): Promise<unknown>
   destroy(): void
   on(event: string, listener: () => void): unknown
   off(event: string, listener: () => void): unknown
 }
+
+/** Numbers as numbers, whatever types the client's commands have. */
+const PLAIN = { typeMapping: {} } as const
 
 export function isNodeRedis(client: unknown): client is NodeRedisClient {
   if (typeof client !== 'object' || client === null) return false
@@ -70,11 +73,11 @@ class Connection implements RedisConnection {
   }
 
   send(command: Command): Promise<unknown> {
-    return this.#client.sendCommand(command)
+    return this.#client.sendCommand(command, PLAIN)
   }
 
   primaries(): readonly ((command: Command) => Promise<unknown>)[] {
-    return [(command) => this.#client.sendCommand(command)]
+    return [(command) => this.#client.sendCommand(command, PLAIN)]
   }
 
   onReady(listener: () => void): void {

@@ -47,6 +47,7 @@ import { Channel } from './channel.js'
 import { type Command, connectLike } from './connection.js'
 import { Decider } from './decider.js'
 import { keyNames } from './key-names.js'
+import { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
 import type { RedisPlan } from './redis-options.js'
 import type { RedisStats } from './redis-statistics.js'
@@ -72,15 +73,18 @@ export class RedisLimiter implements AsyncLimiter {
   #closing: Promise<void> | undefined
 
   constructor(plan: RedisPlan) {
-    const { rules, prefix, testTime } = plan
+    const { rules, prefix, testTime, onOutage, nodes, maxKeys } = plan
     this.#plan = plan
+    // Before the connection, which nobody would close if the table can't be made.
+    const local = onOutage === 'local' ? new LocalShare(rules, nodes, maxKeys) : undefined
     this.#channel = new Channel(connectLike(plan.client, plan.ownConnection), STRICT_SCRIPT, plan.deadlineMs)
     const names = rules.map(({ rule }) => rule.name)
     const time = () => (testTime === undefined ? '' : String(testTime()))
     this.#engine = new StrictEngine(this, this.#channel, rules, keyNames(prefix, names), time)
     const units = rules.map(({ rule }) => rule.unit)
     this.#names = { names, units, ranges: rules.map(({ rule }) => rangeOf(rule)) }
-    this.#decider = new Decider(this, plan, this.#engine, this.#channel)
+    this.#decider = new Decider(this, plan, this.#engine, local)
+    this.#channel.onRecovery = () => void this.#decider.report()
   }
 
   async ready(): Promise<void> {
@@ -134,6 +138,7 @@ export class RedisLimiter implements AsyncLimiter {
     checkRemaining(remaining)
     checkSignal(signal)
     const own = ownCosts(costs, texts.length)
+    this.#checkOpen() // once more: a getter may have closed the limiter
     const asked = texts.map((key, i): Asked => ({ key, cost: typeof own === 'number' ? own : own[i]! }))
     const most = this.#channel.connection.isCluster ? 1 : KEYS_PER_CALL
     checkNotAborted(signal)
@@ -239,6 +244,7 @@ export class RedisLimiter implements AsyncLimiter {
     // What else is in the pattern's alphabet is matched as it stands.
     const pattern = `mr:1:${this.#plan.prefix.replace(/[\\*?[\]^]/g, '\\$&')}:{*`
     await this.#orOutage(this.#channel.onPrimaries((send) => unlinkAll(send, pattern)))
+    this.#decider.forget() // those that were refused meanwhile
     this.#wakeAll()
   }
 
@@ -252,10 +258,10 @@ export class RedisLimiter implements AsyncLimiter {
     const { unit } = this.#engine.rules[index]!.rule
     const own = checkOtherLimit(unit, limit, this.#names.ranges[index]!)
     this.#checkOpen() // once more: a getter may have closed the limiter
+    this.#decider.update(index, own)
     this.#engine.rules = this.#engine.rules.map((remote, i) =>
       i === index ? { ...remote, rule: { ...remote.rule, limit: own } } : remote,
     )
-    this.#decider.update(rule, own, unit ?? 1)
     this.#wakeAll()
   }
 

@@ -115,6 +115,8 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
   if (!OUTAGES.includes(onOutage)) throw invalid('onOutage', onOutage, "'closed', 'open' or 'local'")
   if (nodes !== undefined && !(Number.isInteger(nodes) && nodes >= 1))
     throw invalid('nodes', nodes, 'an integer of 1 or more')
+  if (!(Number.isInteger(maxKeys) && maxKeys >= 1))
+    throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
   if (onOutage === 'local') checkShares(rules, nodes)
   checkFlag(rememberRefusals, 'rememberRefusals')
   checkFlag(ownConnection, 'ownConnection')

@@ -10,6 +10,8 @@ export interface RemoteRule {
   /** Granules of the window; of a fixed window, the milliseconds in which it may begin; time units of a bucket. */
   readonly parts: number
   readonly flags: number
+  /** The window in whole milliseconds. */
+  readonly windowMs: number
   /** A checksum of algorithm, window and parts. */
   readonly shape: number
 }
@@ -17,16 +19,19 @@ export interface RemoteRule {
 /** With 3,600 granules or 2^18 time units, all products in the script stay below 2^53. */
 const LONGEST_WINDOW_MS = 366 * 86_400_000
 const MOST_GRANULES = 3_600
+/** By now, so many units a millisecond since 1970 are below 2^53. */
+const MOST_UNITS_PER_MS = 3_600
+const SHORTEST_ROUNDED_MS = 1_000
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that Redis can't have */
-export function checkRemoteRule(given: Rule, path = ''): RemoteRule {
-  const rule = inWholeMs(given, path)
+export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
   const { algorithm, edge, windowMs, buckets } = rule
   if (algorithm === 'sliding-log' || algorithm === 'sliding-counter') {
     const expected = "'sliding-window', 'fixed-window', 'token-bucket' or 'leaky-bucket' on Redis"
     throw invalid(`${path}algorithm`, algorithm, expected)
   }
   if (edge === 'smooth') throw invalid(`${path}edge`, edge, "'strict' on Redis")
+  const wholeMs = wholeWindowMs(rule, path)
   if (windowMs > LONGEST_WINDOW_MS) throw invalid(`${path}window`, windowMs, 'at most 366 days on Redis')
   if (algorithm === 'sliding-window' && buckets > MOST_GRANULES) {
     const expected = `at least ${windowMs / MOST_GRANULES} ms: ${MOST_GRANULES} granules on Redis`
@@ -36,14 +41,26 @@ export function checkRemoteRule(given: Rule, path = ''): RemoteRule {
   const parts = partsOf(rule)
   const flags =
     code + (rule.shadow ? RULE_FLAG.SHADOW : 0) + (rule.countRefused ? RULE_FLAG.COUNT_REFUSED : 0)
-  return { rule, parts, flags, shape: checksum(`${code} ${parts} ${windowMs}`) }
+  return { rule, parts, flags, windowMs: wholeMs, shape: checksum(`${code} ${parts} ${wholeMs}`) }
 }
 
-/** The time in which a burst fills is rounded up: that refills a little slower. */
-function inWholeMs(rule: Rule, path: string): Rule {
-  if (Number.isInteger(rule.windowMs)) return rule
-  if (rule.rate === undefined) throw invalid(`${path}window`, rule.windowMs, 'whole milliseconds on Redis')
-  return { ...rule, windowMs: Math.ceil(rule.windowMs) }
+/**
+ * The time in which a burst fills up is often no whole number of milliseconds. It is rounded up, by at most
+ * one thousandth: a bucket never refills too fast.
+ */
+function wholeWindowMs({ windowMs, rate, units }: Rule, path: string): number {
+  const wholeMs = Math.ceil(windowMs)
+  if (rate === undefined && wholeMs !== windowMs)
+    throw invalid(`${path}window`, windowMs, 'whole milliseconds on Redis')
+  if (wholeMs !== windowMs && windowMs < SHORTEST_ROUNDED_MS) {
+    const expected = 'a burst that fills up in whole milliseconds, or in a second or more, on Redis'
+    throw invalid(`${path}burst`, rate!.burst, expected)
+  }
+  if (units > MOST_UNITS_PER_MS * windowMs) {
+    const expected = `at most ${MOST_UNITS_PER_MS} tokens a millisecond on Redis`
+    throw invalid(`${path}limit`, units / windowMs, expected)
+  }
+  return wholeMs
 }
 
 function codeOf({ algorithm }: Rule): number {
@@ -69,13 +86,13 @@ export function recordsOf(
   limits: readonly (number | undefined)[] = [],
 ): Buffer {
   const records = Buffer.alloc(RULE_BYTES * rules.length)
-  for (const [i, { rule, parts, flags, shape }] of rules.entries()) {
+  for (const [i, { rule, parts, flags, shape, windowMs }] of rules.entries()) {
     const at = RULE_BYTES * i
     records.writeUInt8(flags, at)
     records.writeUInt16BE(shape, at + 1)
     records.writeUInt32BE(limits[i] ?? rule.limit, at + 3)
     records.writeUIntBE(parts, at + 7, 6)
-    records.writeUIntBE(rule.windowMs, at + 13, 6)
+    records.writeUIntBE(windowMs, at + 13, 6)
   }
   return records
 }
@@ -94,7 +111,7 @@ export function shownRule({ rule, parts }: RemoteRule): LimiterRule {
   return {
     name,
     limit: rate === undefined ? quantity : (quantity * rate.limit) / rate.burst,
-    windowMs: rate === undefined ? windowMs : Math.floor((windowMs * rate.limit) / rate.burst),
+    windowMs: rate === undefined ? windowMs : (windowMs * rate.limit) / rate.burst,
     granularityMs: isFixed ? parts : windowMs / parts,
     edge,
     ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),

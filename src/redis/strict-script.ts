@@ -168,7 +168,11 @@ for j = 0, K - 1 do
       local isOver = verdict ~= ${Verdict.ADMITTED}
       local counts = charges and verdict ~= ${Verdict.SHADOWED}
         or op == 'c' and isOver and flags >= ${RULE_FLAG.COUNT_REFUSED} and cost <= limit
-      if op == 'a' and alg == 1 and now - agedMs < g then counts = false end -- in the window before
+      if op == 'a' and alg == 1 and now - agedMs < g then
+        -- in the window before; if there is no window now, that one may last still
+        if sum == 0 then g = floor((now - agedMs) / n) * n end
+        counts = now - agedMs >= g and now < g + W
+      end
       if counts and cost > 0 then
         receipt = g
         if isOver then -- it must wait for its own charge, too
@@ -224,7 +228,8 @@ for j = 0, K - 1 do
           save(k, s, born, shape, g, sum, 0, till, '', msOf(unitsAt(g, n, W) + sum, n, W))
         end
       elseif (op == 'r' or op == 'g') and s and sum > 0 then
-        local left, mine = cost, nil
+        local whole, mine = min(cost, sum), nil
+        local left = whole
         if op == 'g' then
           local at = costs + #KEYS + 2 * i - 1
           mine = ARGV[at]
@@ -243,7 +248,7 @@ for j = 0, K - 1 do
             q = q + 6
           end
           if left > 0 and (not mine or mine == mark) then local m = min(a, left); a = a - m; left = left - m end
-          given = cost - left
+          given = whole - left
           sum = sum - given
           if given > 0 then save(k, s, born, shape, mark, a, sum, till, table.concat(out), ceil((mark + n + 1) * W / n)) end
         elseif alg == 1 then

@@ -1,4 +1,4 @@
-// run: also-full
+// run: alone, also-full
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { size, sized } from '../size.js'
