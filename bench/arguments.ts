@@ -1,16 +1,17 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { ALL_CASES, CASES, type CaseName } from './cases/index.js'
+import { CASES, type CaseName, HTTP_CASES, REDIS_CASES } from './cases/index.js'
 
 interface CommonArguments {
   readonly quick: boolean
   readonly json: boolean
 }
 
-/** The cases of `npm run bench:http`. */
-export const HTTP_CASES = ['http', 'in-situ'] as const
-
 export interface HttpArguments extends CommonArguments {
-  readonly case: (typeof HTTP_CASES)[number]
+  readonly case: keyof typeof HTTP_CASES
+}
+
+export interface RedisArguments extends CommonArguments {
+  readonly cases: readonly (keyof typeof REDIS_CASES)[]
 }
 
 export interface Arguments extends CommonArguments {
@@ -23,16 +24,12 @@ type Write = (text: string) => void
 
 /** Reads the command line. @throws CommanderError for `--help` (exit code 0) and for invalid arguments */
 export function parseArguments(argv: readonly string[], write: Write = writeError): Arguments {
-  const names = Object.keys(CASES) as (keyof typeof CASES)[]
+  const names = namesOf(CASES)
   const command = commandNamed('npm run bench --', write)
     .description(
       'Compares Millrace with other limiters, each in a fresh process, and checks the speed targets.',
     )
-    .addOption(
-      new Option('--case <name>', `run only this case; repeat the option for more (${names.join(', ')})`)
-        .argParser(collectCase)
-        .default([], 'all cases'),
-    )
+    .addOption(caseOption(names))
     .addOption(
       // A page of a few cases would look like the complete page.
       new Option(
@@ -44,7 +41,7 @@ export function parseArguments(argv: readonly string[], write: Write = writeErro
     .parse(argv, { from: 'user' })
     .opts<{ case: CaseName[]; quick?: boolean; json?: boolean; report?: boolean }>()
   const { case: cases, quick = false, json = false, report = false } = options
-  const all = report ? (Object.keys(ALL_CASES) as CaseName[]) : names
+  const all = report ? [...names, ...namesOf(HTTP_CASES)] : names
   return { cases: cases.length > 0 ? cases : all, quick, json, report }
 }
 
@@ -59,13 +56,35 @@ export function parseHttpArguments(argv: readonly string[], write: Write = write
         '--case <name>',
         'http, or in-situ: what a limiter adds to a request, in node:http, Express and Fastify',
       )
-        .choices(HTTP_CASES)
-        .default(HTTP_CASES[0]),
+        .choices(namesOf(HTTP_CASES))
+        .default('http'),
     )
     .parse(argv, { from: 'user' })
     .opts<{ case: HttpArguments['case']; quick?: boolean; json?: boolean }>()
   const { case: name, quick = false, json = false } = options
   return { case: name, quick, json }
+}
+
+/** Like {@link parseArguments}, for the command `bench:redis`. */
+export function parseRedisArguments(argv: readonly string[], write: Write = writeError): RedisArguments {
+  const names = namesOf(REDIS_CASES)
+  const options = commandNamed('npm run bench:redis --', write)
+    .description('Measures limiters on Redis: the server, its memory, the client, and outages.')
+    .addOption(caseOption(names))
+    .parse(argv, { from: 'user' })
+    .opts<{ case: RedisArguments['cases']; quick?: boolean; json?: boolean }>()
+  const { case: cases, quick = false, json = false } = options
+  return { cases: cases.length > 0 ? cases : names, quick, json }
+}
+
+const namesOf = <Name extends string>(cases: Readonly<Record<Name, unknown>>): Name[] =>
+  Object.keys(cases) as Name[]
+
+/** The option `--case`, which may be repeated. */
+function caseOption(names: readonly string[]): Option {
+  return new Option('--case <name>', `run only this case; repeat the option for more (${names.join(', ')})`)
+    .argParser((name: string, previous: string[]) => collectCase(names, name, previous))
+    .default([], 'all cases')
 }
 
 function commandNamed(name: string, write: Write): Command {
@@ -77,11 +96,11 @@ function commandNamed(name: string, write: Write): Command {
     .configureOutput({ writeErr: write, writeOut: (text) => process.stdout.write(text) })
 }
 
-function collectCase(name: string, previous: CaseName[]): CaseName[] {
-  if (!Object.hasOwn(CASES, name)) {
-    throw new InvalidArgumentError(`No such case. The cases are ${Object.keys(CASES).join(', ')}.`)
+function collectCase(names: readonly string[], name: string, previous: string[]): string[] {
+  if (!names.includes(name)) {
+    throw new InvalidArgumentError(`No such case. The cases are ${names.join(', ')}.`)
   }
-  return previous.includes(name as CaseName) ? previous : [...previous, name as CaseName]
+  return previous.includes(name) ? previous : [...previous, name]
 }
 
 function writeError(text: string): void {

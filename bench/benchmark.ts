@@ -39,7 +39,7 @@ export interface Goal {
   /** The speed target that this goal belongs to, such as `P1`. */
   readonly target?: string
   readonly label: string
-  readonly unit: 'x' | 'ns' | 'us' | 'million/s' | 'MB' | 'bytes'
+  readonly unit: 'x' | 'ns' | 'us' | 'ms' | 'million/s' | 'MB' | 'bytes'
   value(round: Round): number
   /** {@link value} without the addon. The goal is then judged on the build whose median is better. */
   withoutAddon?(round: Round): number

@@ -38,11 +38,27 @@ export const CASES = {
   floor: async () => (await import('./floor.js')).floor,
 } satisfies Record<string, () => Promise<Benchmark>>
 
+/** The cases of `npm run bench:http`. */
+export const HTTP_CASES = {
+  http: async () => (await import('../http/http.js')).http,
+  'in-situ': async () => (await import('../http/in-situ.js')).inSitu,
+} satisfies Record<string, () => Promise<Benchmark>>
+
+/** The cases of `npm run bench:redis`. */
+export const REDIS_CASES = {
+  'redis-server-time': async () => (await import('../redis/server-time.js')).redisServerTime,
+  'redis-many-keys': async () => (await import('../redis/many-keys.js')).redisManyKeys,
+  'redis-memory': async () => (await import('../redis/memory.js')).redisMemory,
+  'redis-in-flight': async () => (await import('../redis/in-flight.js')).redisInFlight,
+  'redis-outage': async () => (await import('../redis/outage.js')).redisOutage,
+  'redis-recovery': async () => (await import('../redis/recovery.js')).redisRecovery,
+} satisfies Record<string, () => Promise<Benchmark>>
+
 /** {@link CASES}, and the cases that have their own command. */
 export const ALL_CASES = {
   ...CASES,
-  http: async () => (await import('../http/http.js')).http,
-  'in-situ': async () => (await import('../http/in-situ.js')).inSitu,
+  ...HTTP_CASES,
+  ...REDIS_CASES,
 } satisfies Record<string, () => Promise<Benchmark>>
 
 export type CaseName = keyof typeof ALL_CASES

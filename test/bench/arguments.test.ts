@@ -1,8 +1,8 @@
 import { CommanderError } from 'commander'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { parseArguments, parseHttpArguments } from '../../bench/arguments.js'
-import { CASES } from '../../bench/cases/index.js'
+import { parseArguments, parseHttpArguments, parseRedisArguments } from '../../bench/arguments.js'
+import { CASES, REDIS_CASES } from '../../bench/cases/index.js'
 
 /** The text written to stderr for invalid arguments. */
 function errorTextFor(...argv: string[]): string {
@@ -44,6 +44,16 @@ test('the HTTP benchmark has its own two cases', () => {
   assert.is(parseHttpArguments(['--case', 'in-situ']).case, 'in-situ')
   assert.throws(
     () => parseHttpArguments(['--case', 'hash'], () => {}),
+    (error: unknown) => error instanceof CommanderError && error.exitCode !== 0,
+  )
+})
+
+test('the Redis benchmark runs all of its cases, or those that are named', () => {
+  assert.equal(parseRedisArguments([]), { cases: Object.keys(REDIS_CASES), quick: false, json: false })
+  const argv = ['--case', 'redis-memory', '--case', 'redis-memory', '--quick']
+  assert.equal(parseRedisArguments(argv), { cases: ['redis-memory'], quick: true, json: false })
+  assert.throws(
+    () => parseRedisArguments(['--case', 'hash'], () => {}),
     (error: unknown) => error instanceof CommanderError && error.exitCode !== 0,
   )
 })

@@ -1,7 +1,6 @@
 import { createLimiter, MillraceError, type PoolOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { HTTP_CASES } from '../../bench/arguments.js'
 import { ALL_CASES } from '../../bench/cases/index.js'
 import { markdownFiles } from './markdown.js'
 import { readText } from './root.js'
@@ -22,7 +21,7 @@ test('every case of the benchmarks that a page names exists', () => {
   const text = markdownFiles().map(readText).join('\n')
   const named = new Set([...text.matchAll(/--case\s+([\w-]+)/g)].map(([, name]) => name!))
   assert.ok(named.size >= 15, `only ${named.size} are named`)
-  const cases: readonly string[] = [...Object.keys(ALL_CASES), ...HTTP_CASES]
+  const cases = Object.keys(ALL_CASES)
   for (const name of named) assert.ok(cases.includes(name), name)
 })
 

@@ -1,0 +1,39 @@
+import { REPLY_FIELDS, Verdict } from '#millrace/redis/strict-script.js'
+import { type Benchmark, type Contender, ratioOf } from '../benchmark.js'
+import { LOAD, serverTime } from './paced.js'
+import { MillraceCommands } from './scripts.js'
+import { redisMissing } from './server.js'
+
+const ONE = 'one key a call'
+const MANY = '32 keys a call'
+
+function asking(name: string, keysPerCall: number): Contender {
+  return {
+    name,
+    async measure(effort) {
+      const millrace = new MillraceCommands(LOAD)
+      const commandsOf = (keys: readonly string[]) => {
+        const commands = []
+        for (let at = 0; at < keys.length; at += keysPerCall)
+          commands.push(millrace.commandOfMany(keys.slice(at, at + keysPerCall)))
+        return commands
+      }
+      return {
+        us: await serverTime(effort, millrace.source, commandsOf, (reply) => admitted(reply as number[])),
+      }
+    },
+  }
+}
+
+const admitted = (reply: readonly number[]): number =>
+  reply.filter((field, i) => i % REPLY_FIELDS === 0 && field === Verdict.ADMITTED).length
+
+export const redisManyKeys: Benchmark = {
+  title: 'checkMany on Redis: 32 keys in one call, and each in a call of its own',
+  units: { us: "microseconds of the server's processor time per decision" },
+  contenders: [asking(ONE, 1), asking(MANY, 32)],
+  goals: [
+    { label: `server time: ${ONE} / ${MANY}`, unit: 'x', value: ratioOf(ONE, MANY, 'us'), atLeast: 1.7 },
+  ],
+  unavailable: redisMissing,
+}

@@ -1,0 +1,116 @@
+// Limiters as scripts: their sources, and the commands that a client sends.
+import { createHash } from 'node:crypto'
+import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { checkRule } from '#millrace/core/rule.js'
+import type { Channel } from '#millrace/redis/channel.js'
+import { keyNames } from '#millrace/redis/key-names.js'
+import { checkRemoteRule } from '#millrace/redis/remote-rule.js'
+import { StrictEngine } from '#millrace/redis/strict-engine.js'
+import { STRICT_SCRIPT, Verdict } from '#millrace/redis/strict-script.js'
+import { encoded, type Reply } from './wire.js'
+
+export interface Load {
+  readonly limit: number
+  readonly windowMs: number
+  readonly granules: number
+}
+
+export interface Scripted {
+  readonly source: string
+  /** The command that decides a request of one unit. */
+  commandOf(key: string): Buffer
+  isAllowed(reply: Reply): boolean
+}
+
+const shaOf = (source: string): string => createHash('sha1').update(source).digest('hex')
+
+function scripted(
+  source: string,
+  prefix: string,
+  args: readonly string[],
+  isAllowed: Scripted['isAllowed'],
+): Scripted {
+  const sha = shaOf(source)
+  return {
+    source,
+    commandOf: (key) => encoded(['EVALSHA', sha, '1', `${prefix}:${key}`, ...args]),
+    isAllowed,
+  }
+}
+
+/** What Millrace sends, as its own engine writes it. */
+export class MillraceCommands implements Scripted {
+  readonly source = STRICT_SCRIPT
+  readonly #sha = shaOf(STRICT_SCRIPT)
+  readonly #engine: StrictEngine
+  #last: Buffer | undefined
+
+  constructor({ limit, windowMs, granules }: Load) {
+    const rule = checkRemoteRule(checkRule({ limit, window: windowMs, granularity: windowMs / granules }))
+    const channel = {
+      call: (keys: readonly string[], args: readonly (string | Buffer)[]) => {
+        this.#last = encoded(['EVALSHA', this.#sha, String(keys.length), ...keys, ...args])
+        return new Promise(() => {})
+      },
+    } as unknown as Channel
+    this.#engine = new StrictEngine(this, channel, [rule], keyNames('bench', [rule.rule.name]), () => '')
+  }
+
+  commandOf(key: string): Buffer {
+    return this.commandOfMany([key])
+  }
+
+  commandOfMany(keys: readonly string[]): Buffer {
+    void this.#engine.ask(
+      'c',
+      keys.map((key) => ({ key, cost: 1 })),
+    )
+    return this.#last!
+  }
+
+  /** Charges a unit as of some time ago. */
+  chargeBefore(key: string, ms: number): Buffer {
+    void this.#engine.change('a', key, [1], [String(ms)])
+    return this.#last!
+  }
+
+  isAllowed(reply: Reply): boolean {
+    return (reply as number[])[0] === Verdict.ADMITTED
+  }
+}
+
+/** The generic cell rate algorithm: the time at which a full burst will be free again. */
+const GCRA = `
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+local interval, burst = ARGV[1] + 0, ARGV[2] + 0
+local tat = redis.call('GET', KEYS[1])
+tat = tat and math.max(tat + 0, now) or now
+local new = tat + interval
+if new - now > burst then
+  return {0, 0, math.ceil((new - now - burst) / 1000), math.ceil((tat - now) / 1000)}
+end
+local ms = math.ceil((new - now) / 1000)
+redis.call('SET', KEYS[1], new, 'PX', ms)
+return {1, math.floor((burst - (new - now)) / interval), 0, ms}
+`
+
+export function gcra({ limit, windowMs }: Load): Scripted {
+  const burstUs = 1_000 * windowMs
+  const args = [String(burstUs / limit), String(burstUs)]
+  return scripted(GCRA, 'gcra', args, (reply) => (reply as number[])[0] === 1)
+}
+
+/** The script of the package, with the arguments that it sends. */
+export function flexible({ limit, windowMs }: Load): Scripted {
+  const limiter = new RateLimiterRedis({ storeClient: {}, points: limit, duration: windowMs / 1_000 })
+  const { _incrTtlLuaScript: source } = limiter as unknown as { _incrTtlLuaScript: string }
+  const seconds = String(windowMs / 1_000)
+  const args = ['1', seconds, String(limit), seconds]
+  return scripted(source, 'rlflx', args, (reply) => Number((reply as number[])[0]) <= limit)
+}
+
+/** What any script costs that asks for the time. */
+export function timeOnly(): Scripted {
+  return scripted(`return redis.call('TIME')`, 'time', [], (reply) => (reply as string[]).length === 2)
+}

@@ -1,0 +1,50 @@
+import { type Benchmark, type Contender, ratioOf } from '../benchmark.js'
+import { KEYS, LOAD, serverTime } from './paced.js'
+import { flexible, gcra, MillraceCommands, type Scripted, timeOnly } from './scripts.js'
+import { redisMissing } from './server.js'
+
+const OURS = 'Millrace'
+const GCRA = 'GCRA'
+const FLEXIBLE = 'rate-limiter-flexible 11 (fixed window)'
+const TIME = 'TIME alone'
+
+function running(name: string, make: () => Scripted): Contender {
+  return {
+    name,
+    async measure(effort) {
+      const { source, commandOf, isAllowed } = bound(make())
+      const commands = new Map<string, Buffer>()
+      for (let i = 0; i < KEYS; i++) commands.set(`user:${i}`, commandOf(`user:${i}`))
+      const commandsOf = (keys: readonly string[]) => keys.map((key) => commands.get(key)!)
+      return { us: await serverTime(effort, source, commandsOf, (reply) => Number(isAllowed(reply))) }
+    },
+  }
+}
+
+const bound = (scripted: Scripted): Scripted => ({
+  source: scripted.source,
+  commandOf: (key) => scripted.commandOf(key),
+  isAllowed: (reply) => scripted.isAllowed(reply),
+})
+
+export const redisServerTime: Benchmark = {
+  title: `the server's time for a decision: ${KEYS.toLocaleString('en')} keys at 60 % of the limit, 60 granules, about one hit in each`,
+  units: { us: "microseconds of the server's processor time per decision" },
+  contenders: [
+    running(OURS, () => new MillraceCommands(LOAD)),
+    running(GCRA, () => gcra(LOAD)),
+    running(FLEXIBLE, () => flexible(LOAD)),
+    running(TIME, timeOnly),
+  ],
+  goals: [
+    {
+      label: `server time: ${OURS} / ${GCRA}`,
+      unit: 'x',
+      value: ratioOf(OURS, GCRA, 'us'),
+      atMost: 1.2,
+    },
+    { label: `server time: ${OURS} / ${FLEXIBLE}`, unit: 'x', value: ratioOf(OURS, FLEXIBLE, 'us') },
+    { label: `server time: ${OURS} / ${TIME}`, unit: 'x', value: ratioOf(OURS, TIME, 'us') },
+  ],
+  unavailable: redisMissing,
+}
