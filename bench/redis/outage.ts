@@ -21,7 +21,7 @@ function stopped(client: ClientName): Contender {
       withRedis((server) =>
         withMillrace(client, server.port, OPTIONS, async (limiter) => {
           await Promise.all(Array.from({ length: FIRST_CALLS }, (_, i) => limiter.check(`first:${i}`)))
-          server.pause()
+          void server.pause()
           const opening = await callFor(limiter, OPENING_MS, RATE)
           const open = await callFor(limiter, operations / OPERATIONS_PER_MS, RATE)
           return figuresOf(opening, open)

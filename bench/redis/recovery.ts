@@ -18,7 +18,7 @@ interface OutageKind {
 
 const KINDS: readonly OutageKind[] = [
   { name: 'SIGSTOP and SIGCONT', begin: (server) => server.pause(), end: (server) => server.resume() },
-  { name: 'killed and started', begin: (server) => server.kill(), end: (server) => server.start() },
+  { name: 'killed and started', begin: (server) => server.kill(), end: (server) => server.restart() },
 ]
 
 const nameOf = (client: ClientName, { name }: OutageKind) => `${client}, ${name}`

@@ -1,12 +1,13 @@
 // The Redis servers that are measured are started as those of the tests.
-import { spawnSync } from 'node:child_process'
-import { type RedisServer, SERVER, startRedis } from '../../test/redis/servers.js'
+import type { Server } from '../../test/redis/process.js'
+import { isInstalled, missing } from '../../test/redis/programs.js'
+import { startRedis } from '../../test/redis/servers.js'
 
-export type { RedisServer } from '../../test/redis/servers.js'
+export type RedisServer = Server
 
 /** Why Redis can't be measured here; undefined if it can. */
 export function redisMissing(): string | undefined {
-  return spawnSync(SERVER, ['--version']).error && `${SERVER} is not installed`
+  return isInstalled('redis-server') ? undefined : missing('redis-server')
 }
 
 /** Starts an empty server, and stops it when `use` has ended. */
