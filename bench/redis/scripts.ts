@@ -53,7 +53,7 @@ export class MillraceCommands implements Scripted {
         return new Promise(() => {})
       },
     } as unknown as Channel
-    this.#engine = new StrictEngine(this, channel, [rule], keyNames('bench', [rule.rule.name]), () => '')
+    this.#engine = new StrictEngine(this, channel, [rule], keyNames('bench', [rule.rule.name]), () => 0)
   }
 
   commandOf(key: string): Buffer {

@@ -79,7 +79,7 @@ export class RedisLimiter implements AsyncLimiter {
     const local = onOutage === 'local' ? new LocalShare(rules, nodes, maxKeys) : undefined
     this.#channel = new Channel(connectLike(plan.client, plan.ownConnection), STRICT_SCRIPT, plan.deadlineMs)
     const names = rules.map(({ rule }) => rule.name)
-    const time = () => (testTime === undefined ? '' : String(testTime()))
+    const time = () => testTime?.() ?? 0
     this.#engine = new StrictEngine(this, this.#channel, rules, keyNames(prefix, names), time)
     const units = rules.map(({ rule }) => rule.unit)
     this.#names = { names, units, ranges: rules.map(({ rule }) => rangeOf(rule)) }

@@ -56,7 +56,7 @@ export interface RedisOptions {
    * @default true
    */
   ownConnection?: boolean
-  /** @internal A test's clock, in milliseconds. */
+  /** @internal A test's clock, in milliseconds from 1 on. */
   testTime?: () => number
 }
 

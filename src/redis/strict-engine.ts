@@ -3,12 +3,13 @@ import type { CallLimit } from '../engines/engine.js'
 import type { Channel } from './channel.js'
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import { type RemoteRule, recordsOf } from './remote-rule.js'
-import { KEY_FAULT, REPLY_FIELDS, Verdict } from './strict-script.js'
+import { HEAD_BYTES, KEY_FAULT, REPLY_FIELDS, Verdict } from './strict-script.js'
 
 /** Operations that decide. */
 export type Asking = 'c' | 't' | 'p'
 /** Operations that change a key, and answer by one number for each rule. */
 export type Changing = 'n' | 'a' | 'r' | 'g' | 'b' | 'u' | 'x'
+type Operation = Asking | Changing | 'w'
 
 /** One key of a call. */
 export interface Asked {
@@ -22,17 +23,19 @@ export class StrictEngine {
   readonly #owner: object
   readonly #channel: Channel
   readonly #namesOf: (key: string) => string[]
-  /** A test's time. */
-  readonly #time: () => string
+  /** A test's time in milliseconds; 0: that of the server. */
+  readonly #time: () => number
   #rules: readonly RemoteRule[]
   #records: Buffer
+  /** By operation: what each call with the rules' own limits begins with. */
+  readonly #heads = new Map<Operation, Buffer>()
 
   constructor(
     owner: object,
     channel: Channel,
     rules: readonly RemoteRule[],
     namesOf: (key: string) => string[],
-    time: () => string,
+    time: () => number,
   ) {
     this.#owner = owner
     this.#channel = channel
@@ -49,6 +52,7 @@ export class StrictEngine {
   set rules(rules: readonly RemoteRule[]) {
     this.#rules = rules
     this.#records = recordsOf(rules)
+    this.#heads.clear()
   }
 
   /** Decides keys in order, each for itself. On a Cluster, one key. */
@@ -107,7 +111,7 @@ export class StrictEngine {
   }
 
   #call(
-    op: Asking | Changing | 'w',
+    op: Operation,
     asked: readonly Asked[],
     records: Buffer | undefined,
     costs: readonly string[],
@@ -115,9 +119,26 @@ export class StrictEngine {
   ): Promise<readonly number[]> {
     const names =
       asked.length === 1 ? this.#namesOf(asked[0]!.key) : asked.flatMap(({ key }) => this.#namesOf(key))
-    const head = [op, this.#time(), String(this.#rules.length), records ?? this.#records]
-    return this.#channel.call(names, [...head, ...costs, ...more])
+    return this.#channel.call(names, [this.#headOf(op, records), ...costs, ...more])
   }
+
+  #headOf(op: Operation, records: Buffer | undefined): Buffer {
+    const timeMs = this.#time()
+    if (records !== undefined || timeMs !== 0) return headOf(op, timeMs, records ?? this.#records)
+    let head = this.#heads.get(op)
+    if (head === undefined) {
+      head = headOf(op, 0, this.#records)
+      this.#heads.set(op, head)
+    }
+    return head
+  }
+}
+
+function headOf(op: Operation, timeMs: number, records: Buffer): Buffer {
+  const head = Buffer.alloc(HEAD_BYTES + records.length, op)
+  head.writeUIntBE(timeMs, 1, HEAD_BYTES - 1)
+  records.copy(head, HEAD_BYTES)
+  return head
 }
 
 /** Whether this rule can never admit the cost. */
