@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { checkRule } from '#millrace/core/rule.js'
 import type { Channel } from '#millrace/redis/channel.js'
-import { keyNames } from '#millrace/redis/key-names.js'
+import { KeyNames } from '#millrace/redis/key-names.js'
 import { checkRemoteRule } from '#millrace/redis/remote-rule.js'
 import { StrictEngine } from '#millrace/redis/strict-engine.js'
 import { STRICT_SCRIPT, Verdict } from '#millrace/redis/strict-script.js'
@@ -53,7 +53,7 @@ export class MillraceCommands implements Scripted {
         return new Promise(() => {})
       },
     } as unknown as Channel
-    this.#engine = new StrictEngine(this, channel, [rule], keyNames('bench', [rule.rule.name]), () => 0)
+    this.#engine = new StrictEngine(this, channel, [rule], new KeyNames('bench', [rule.rule.name]), () => 0)
   }
 
   commandOf(key: string): Buffer {

@@ -2,25 +2,33 @@ import type { CallLimit } from '../engines/engine.js'
 import type { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
 import { byOutage } from './outage-policy.js'
-import type { RedisPlan } from './redis-options.js'
+import type { OnOutage } from './redis-options.js'
 import { RedisStatistics } from './redis-statistics.js'
 import { RefusedKeys } from './refused-keys.js'
 import type { RemoteDecision } from './remote-decision.js'
-import type { Asked, Asking, StrictEngine } from './strict-engine.js'
+import type { RemoteRule } from './remote-rule.js'
+import type { Asked, Asking, RemoteStore } from './remote-store.js'
 
-/** Decides by Redis, by remembered refusals, and during an outage as the option `onOutage` says. */
+/** The options of a limiter that its decisions need. */
+export interface DeciderPlan {
+  readonly rules: readonly RemoteRule[]
+  readonly onOutage: OnOutage
+  readonly rememberRefusals: boolean
+}
+
+/** Decides by the store, by remembered refusals, and during an outage of the store as the option `onOutage` says. */
 export class Decider {
   readonly statistics = new RedisStatistics()
   readonly #owner: object
-  readonly #plan: RedisPlan
-  readonly #engine: StrictEngine
+  readonly #plan: DeciderPlan
+  readonly #store: RemoteStore
   readonly #refused: RefusedKeys | undefined
   readonly #local: LocalShare | undefined
 
-  constructor(owner: object, plan: RedisPlan, engine: StrictEngine, local: LocalShare | undefined) {
+  constructor(owner: object, plan: DeciderPlan, store: RemoteStore, local: LocalShare | undefined) {
     this.#owner = owner
     this.#plan = plan
-    this.#engine = engine
+    this.#store = store
     this.#local = local
     const isPlain = plan.rules.every(({ rule }) => !rule.countRefused && !rule.shadow)
     this.#refused = plan.rememberRefusals && isPlain ? new RefusedKeys() : undefined
@@ -34,12 +42,12 @@ export class Decider {
       if (op !== 'p') this.statistics.count(known)
       return known
     }
-    const { rules } = this.#engine
+    const { rules } = this.#store
     const [decision] = (await this.decideAll(op, [asked], limit)) as [RemoteDecision]
     const { allowed, source, retryAfterMs } = decision
     // Another process may end a refusal that has no end by itself, such as a block.
     const isKept = !allowed && source === 'redis' && retryAfterMs < Number.POSITIVE_INFINITY
-    if (isKept && limit === undefined && rules === this.#engine.rules)
+    if (isKept && limit === undefined && rules === this.#store.rules)
       this.#refused?.keep(key, decision, cost, sentMs)
     return decision
   }
@@ -47,7 +55,7 @@ export class Decider {
   async decideAll(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
     let decisions: RemoteDecision[]
     try {
-      decisions = await this.#engine.ask(op, asked, limit)
+      decisions = await this.#store.ask(op, asked, limit)
       if (op !== 'p') this.#countAdmitted(decisions)
       if (this.#local?.owes) void this.report() // of an outage that was too short for a recovery
     } catch (outage) {
@@ -81,7 +89,7 @@ export class Decider {
 
   /** Tells Redis what this process has admitted meanwhile. */
   async report(): Promise<void> {
-    await this.#local?.report((key, units, ageMs) => this.#engine.change('a', key, units, [String(ageMs)]))
+    await this.#local?.report((key, units, ageMs) => this.#store.change('a', key, units, [String(ageMs)]))
   }
 
   async close(): Promise<void> {
@@ -96,7 +104,7 @@ export class Decider {
   #withoutRedis(op: Asking, asked: Asked, limit: CallLimit | undefined): RemoteDecision {
     const local = this.#local?.decide(this.#owner, asked, limit, op !== 'p')
     if (local !== undefined) return local
-    const limits = this.#engine.unitLimits(limit)
-    return byOutage(this.#owner, asked, this.#engine.rules, limits, this.#plan.onOutage === 'open')
+    const limits = this.#store.unitLimits(limit)
+    return byOutage(this.#owner, asked, this.#store.rules, limits, this.#plan.onOutage === 'open')
   }
 }

@@ -10,12 +10,25 @@ const LONGEST_NAME = 64
  * A part that is long, or no well-formed text, is `%h` and the SHA-256 of its UTF-16 code units: `%h` is in no
  * other part.
  */
-export function keyNames(prefix: string, rules: readonly string[]): (key: string) => string[] {
-  const head = `mr:1:${prefix}:{`
-  const tails = rules.map((rule) => `}:${partOf(rule)}`)
-  return (key) => {
-    const subject = head + partOf(key)
-    return tails.map((tail) => subject + tail)
+export class KeyNames {
+  readonly #prefix: string
+  readonly #tails: readonly string[]
+
+  constructor(prefix: string, rules: readonly string[]) {
+    this.#prefix = prefix
+    this.#tails = rules.map((rule) => `}:${partOf(rule)}`)
+  }
+
+  /** The names of a key, one for each rule. */
+  of(key: string): string[] {
+    const subject = `mr:1:${this.#prefix}:{${partOf(key)}`
+    return this.#tails.map((tail) => subject + tail)
+  }
+
+  /** The pattern of `SCAN` that all names match. */
+  get pattern(): string {
+    // What else is in the pattern's alphabet is matched as it stands.
+    return `mr:1:${this.#prefix.replace(/[\\*?[\]^]/g, '\\$&')}:{*`
   }
 }
 

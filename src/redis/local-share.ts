@@ -8,7 +8,7 @@ import type { Limiter } from '../limiter.js'
 import { Outage } from './outage.js'
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import { type RemoteRule, rangeOf } from './remote-rule.js'
-import type { Asked } from './strict-engine.js'
+import type { Asked } from './remote-store.js'
 
 /** Charges of this process that Redis does not know yet. */
 interface Spent {

@@ -1,6 +1,6 @@
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
-import type { Asked } from './strict-engine.js'
+import type { Asked } from './remote-store.js'
 
 /** The pause that a refusal by outage asks for: the longest pause between two attempts to reach Redis. */
 const RETRY_MS = 1_000

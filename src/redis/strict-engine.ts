@@ -1,31 +1,27 @@
 import { MillraceError } from '../core/errors.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { Channel } from './channel.js'
+import type { Command } from './connection.js'
+import type { KeyNames } from './key-names.js'
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import { type RemoteRule, recordsOf } from './remote-rule.js'
+import type { Asked, Asking, Changing, RemoteStore } from './remote-store.js'
 import { HEAD_BYTES, KEY_FAULT, REPLY_FIELDS, Verdict } from './strict-script.js'
 
-/** Operations that decide. */
-export type Asking = 'c' | 't' | 'p'
-/** Operations that change a key, and answer by one number for each rule. */
-export type Changing = 'n' | 'a' | 'r' | 'g' | 'b' | 'u' | 'x'
 type Operation = Asking | Changing | 'w'
 
-/** One key of a call. */
-export interface Asked {
-  readonly key: string
-  /** Of the client, not in units. */
-  readonly cost: number
-}
+/** Keys in one call. */
+const KEYS_PER_CALL = 64
 
 /** Writes calls of the script, and reads its replies. */
-export class StrictEngine {
+export class StrictEngine implements RemoteStore {
   readonly #owner: object
   readonly #channel: Channel
-  readonly #namesOf: (key: string) => string[]
+  readonly #names: KeyNames
   /** A test's time in milliseconds; 0: that of the server. */
   readonly #time: () => number
   #rules: readonly RemoteRule[]
+  onRecovery: () => void = () => {}
   #records: Buffer
   /** By operation: what each call with the rules' own limits begins with. */
   readonly #heads = new Map<Operation, Buffer>()
@@ -34,15 +30,38 @@ export class StrictEngine {
     owner: object,
     channel: Channel,
     rules: readonly RemoteRule[],
-    namesOf: (key: string) => string[],
+    names: KeyNames,
     time: () => number,
   ) {
     this.#owner = owner
     this.#channel = channel
     this.#rules = rules
     this.#records = recordsOf(rules)
-    this.#namesOf = namesOf
+    this.#names = names
     this.#time = time
+    channel.onRecovery = () => this.onRecovery()
+  }
+
+  ready(): Promise<void> {
+    return this.#channel.ready()
+  }
+
+  close(): Promise<void> {
+    return this.#channel.close()
+  }
+
+  divide(asked: readonly Asked[]): number[][] {
+    const most = this.#channel.connection.isCluster ? 1 : KEYS_PER_CALL
+    const calls: number[][] = []
+    for (let i = 0; i < asked.length; i++) {
+      if (i % most === 0) calls.push([])
+      calls.at(-1)!.push(i)
+    }
+    return calls
+  }
+
+  clearAll(): Promise<void> {
+    return this.#channel.onPrimaries((send) => unlinkAll(send, this.#names.pattern))
   }
 
   get rules(): readonly RemoteRule[] {
@@ -55,7 +74,6 @@ export class StrictEngine {
     this.#heads.clear()
   }
 
-  /** Decides keys in order, each for itself. On a Cluster, one key. */
   async ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
     const rules = this.#rules
     const costs = asked.flatMap(({ cost }) => this.#costs(cost))
@@ -77,7 +95,6 @@ export class StrictEngine {
     return decisions
   }
 
-  /** Changes a key by `units`, one number for each rule, which may have limits of a call. Returns the units of each rule, times its unit. */
   async change(
     op: Changing,
     key: string,
@@ -91,7 +108,6 @@ export class StrictEngine {
     return reply.map((amount, i) => amount * (this.#rules[i]!.rule.unit ?? 1))
   }
 
-  /** The units used since `ms` ago by a rule. */
   async usage(key: string, ms: number, index: number): Promise<number> {
     const costs = this.#rules.map(() => String(ms))
     const reply = await this.#call('w', [{ key, cost: 0 }], undefined, costs, [String(index + 1)])
@@ -99,7 +115,6 @@ export class StrictEngine {
     return reply[0]! * (this.#rules[index]!.rule.unit ?? 1)
   }
 
-  /** The limits of a call in units; undefined: those of the rules. */
   unitLimits(limit: CallLimit | undefined): readonly (number | undefined)[] | undefined {
     if (limit === undefined) return undefined
     const limits = typeof limit === 'number' ? [limit] : limit
@@ -118,7 +133,7 @@ export class StrictEngine {
     more: readonly string[] = [],
   ): Promise<readonly number[]> {
     const names =
-      asked.length === 1 ? this.#namesOf(asked[0]!.key) : asked.flatMap(({ key }) => this.#namesOf(key))
+      asked.length === 1 ? this.#names.of(asked[0]!.key) : asked.flatMap(({ key }) => this.#names.of(key))
     return this.#channel.call(names, [this.#headOf(op, records), ...costs, ...more])
   }
 
@@ -188,4 +203,15 @@ function checkFault(first: number, key: string): void {
   if (first >= 0) return
   const [got, expected] = FAULTS[first]!
   throw new MillraceError('ERR_MILLRACE_REDIS_VALUE', `the value of '${key.slice(0, 64)}'`, got, expected)
+}
+
+/** Deletes all keys of a pattern, a thousand at a time. */
+async function unlinkAll(send: (command: Command) => Promise<unknown>, pattern: string): Promise<void> {
+  let cursor = '0'
+  do {
+    const page = await send(['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'])
+    const [next, names] = page as [string, string[]]
+    cursor = String(next)
+    await Promise.all(names.map((name) => send(['UNLINK', name])))
+  } while (cursor !== '0')
 }

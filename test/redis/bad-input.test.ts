@@ -5,7 +5,7 @@ import { createRedisLimiter } from 'millrace/redis'
 import { createClient } from 'redis'
 import { test as any } from 'uvu'
 import * as assert from 'uvu/assert'
-import { keyNames } from '#millrace/redis/key-names.js'
+import { KeyNames } from '#millrace/redis/key-names.js'
 import { startRedis } from './servers.js'
 import { redisTest as test } from './skip.js'
 
@@ -60,7 +60,7 @@ for (const [options, option] of BAD_OPTIONS) {
 }
 
 any('different keys have different names, and all rules of a key one slot', () => {
-  const namesOf = keyNames('api', ['burst', 'a}{b'])
+  const keyNames = new KeyNames('api', ['burst', 'a}{b'])
   const long = 'x'.repeat(64)
   const keys = [
     'a',
@@ -78,10 +78,10 @@ any('different keys have different names, and all rules of a key one slot', () =
     `${long}a`,
     `${long}b`,
   ]
-  const names = keys.flatMap((key) => namesOf(key))
+  const names = keys.flatMap((key) => keyNames.of(key))
   assert.is(new Set(names).size, 2 * keys.length)
   for (const key of keys) {
-    const tags = namesOf(key).map((name) => /\{(.*?)\}/.exec(name)![1])
+    const tags = keyNames.of(key).map((name) => /\{(.*?)\}/.exec(name)![1])
     assert.is(tags[0], tags[1])
     assert.ok(tags[0]!.length > 0)
   }
@@ -126,7 +126,7 @@ test('values that no such limiter has written are errors by name, and stay as th
   const client = new Redis(server.port, '127.0.0.1')
   const limiter = createRedisLimiter({ client, prefix: 'test', ...RULE, deadline: '1m' })
   const other = createRedisLimiter({ client, prefix: 'test', ...RULE, window: '2m', deadline: '1m' })
-  const [name] = keyNames('test', ['default'])('key') as [string]
+  const [name] = new KeyNames('test', ['default']).of('key') as [string]
   try {
     await limiter.ready()
     await limiter.check('key')

@@ -4,9 +4,9 @@
 import { randomInt } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { keyNames } from '#millrace/redis/key-names.js'
+import { KeyNames } from '#millrace/redis/key-names.js'
 
-const nameOf = (prefix: string, key: string, rule = 'default') => keyNames(prefix, [rule])(key)[0]!
+const nameOf = (prefix: string, key: string, rule = 'default') => new KeyNames(prefix, [rule]).of(key)[0]!
 
 const LONG = 'x'.repeat(64)
 const KEYS = [

@@ -1,0 +1,55 @@
+import type { CallLimit } from '../engines/engine.js'
+import type { RemoteDecision } from './remote-decision.js'
+import type { RemoteRule } from './remote-rule.js'
+
+/** Operations that decide: check, check without charging a refusal, peek. */
+export type Asking = 'c' | 't' | 'p'
+/**
+ * Operations that change a key, and answer by one number for each rule: penalize, penalize for what was used
+ * some time ago, refund by key, give back a decision, block, unblock, clear.
+ */
+export type Changing = 'n' | 'a' | 'r' | 'g' | 'b' | 'u' | 'x'
+
+/** One key of a call. */
+export interface Asked {
+  readonly key: string
+  /** Of the client, not in units. */
+  readonly cost: number
+}
+
+/**
+ * Where the counts of a limiter are: one server, or several. It takes checked arguments. A call that has no
+ * answer in time rejects with an `Outage`.
+ */
+export interface RemoteStore {
+  /** The limits may change, the number of rules and their windows do not. */
+  rules: readonly RemoteRule[]
+  /** Called when the store can be used again after an outage. */
+  onRecovery: () => void
+  /** Resolves when the store has been found usable. Rejects if it is not. */
+  ready(): Promise<void>
+  /** Divides the keys of a batch into calls: the indices of each. The keys of a call are decided in their order. */
+  divide(asked: readonly Asked[]): number[][]
+  /** Decides the keys of one call, in order, each for itself. */
+  ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]>
+  /**
+   * Changes a key by `units`, one number for each rule. Returns the units of each rule, times its unit.
+   * @param more further arguments of the operation
+   * @param limits the limits of a call, in units
+   */
+  change(
+    op: Changing,
+    key: string,
+    units: readonly number[],
+    more?: readonly string[],
+    limits?: readonly (number | undefined)[],
+  ): Promise<number[]>
+  /** The units used since `ms` ago by the rule with this index, times its unit. */
+  usage(key: string, ms: number, index: number): Promise<number>
+  /** The limits of a call in units; undefined: those of the rules. */
+  unitLimits(limit: CallLimit | undefined): readonly (number | undefined)[] | undefined
+  /** Forgets all keys. */
+  clearAll(): Promise<void>
+  /** Settles all calls. No call follows. */
+  close(): Promise<void>
+}
