@@ -53,7 +53,14 @@ export class MillraceCommands implements Scripted {
         return new Promise(() => {})
       },
     } as unknown as Channel
-    this.#engine = new StrictEngine(this, channel, [rule], new KeyNames('bench', [rule.rule.name]), () => 0)
+    this.#engine = new StrictEngine(
+      this,
+      channel,
+      [rule],
+      new KeyNames('bench', [rule.rule.name]),
+      () => 0,
+      10_000,
+    )
   }
 
   commandOf(key: string): Buffer {

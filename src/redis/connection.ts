@@ -1,6 +1,7 @@
 import { MillraceError } from '../core/errors.js'
 import { fromIoredis, isIoredis } from './ioredis.js'
 import { fromNodeRedis, isNodeRedis } from './node-redis.js'
+import { ReplicatedConnection } from './replicated-connection.js'
 
 /** A command: its name, then its arguments. */
 export type Command = readonly (string | Buffer)[]
@@ -38,4 +39,15 @@ export function connectLike(client: unknown, own: boolean): RedisConnection {
     client,
     'a client of ioredis, iovalkey or node-redis (the package redis)',
   )
+}
+
+/**
+ * The same connection, whose replies wait for a replica.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for a Cluster
+ */
+export function replicated(connection: RedisConnection, deadlineMs: number): RedisConnection {
+  if (!connection.isCluster) return new ReplicatedConnection(connection, deadlineMs)
+  void connection.close()
+  const expected = "'primary' for a Cluster"
+  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'durability', 'replica', expected)
 }

@@ -1,5 +1,5 @@
 import { Channel } from './channel.js'
-import { connectLike } from './connection.js'
+import { connectLike, replicated } from './connection.js'
 import { KeyNames } from './key-names.js'
 import type { RedisPlan } from './redis-options.js'
 import { RemoteLimiter } from './remote-limiter.js'
@@ -10,11 +10,20 @@ import { STRICT_SCRIPT } from './strict-script.js'
 export class RedisLimiter extends RemoteLimiter {
   /** @internal */
   constructor(plan: RedisPlan) {
-    const { client, prefix, rules, testTime, deadlineMs, ownConnection } = plan
+    const { client, prefix, rules, testTime, deadlineMs, ownConnection, isReplicated, maxKeys } = plan
     const ruleNames = rules.map(({ rule }) => rule.name)
     super('RedisLimiter', plan, (owner) => {
-      const channel = new Channel(connectLike(client, ownConnection), STRICT_SCRIPT, deadlineMs)
-      return new StrictEngine(owner, channel, rules, new KeyNames(prefix, ruleNames), () => testTime?.() ?? 0)
+      const connection = connectLike(client, ownConnection)
+      const own = isReplicated ? replicated(connection, deadlineMs) : connection
+      const channel = new Channel(own, STRICT_SCRIPT, deadlineMs)
+      return new StrictEngine(
+        owner,
+        channel,
+        rules,
+        new KeyNames(prefix, ruleNames),
+        () => testTime?.() ?? 0,
+        maxKeys,
+      )
     })
   }
 }

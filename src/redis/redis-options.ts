@@ -40,7 +40,8 @@ export interface RedisOptions {
   /** For `'local'`: the number of processes that share the limit. Each rule's limit must be as large. */
   nodes?: number
   /**
-   * For `'local'`: how many keys this process can count.
+   * The number of keys whose own charges this process knows: it sends them again if Redis has lost a key. For
+   * `'local'`, also the number of keys that it can count.
    * @default 100_000
    */
   maxKeys?: number
@@ -56,6 +57,15 @@ export interface RedisOptions {
    * @default true
    */
   ownConnection?: boolean
+  /**
+   * What a decision waits for.
+   * - `'primary'`: the reply of the server.
+   * - `'replica'`: also until a replica has the charge, by `WAIT 1` in the same pipeline. A decision that no replica
+   *   has by the deadline is one without Redis (see `onOutage`). A failover then loses fewer charges, but it may lose
+   *   some. Not for a Cluster.
+   * @default 'primary'
+   */
+  durability?: 'primary' | 'replica'
   /** @internal A test's clock, in milliseconds from 1 on. */
   testTime?: () => number
 }
@@ -82,6 +92,7 @@ export interface RedisPlan {
   readonly maxKeys: number
   readonly rememberRefusals: boolean
   readonly ownConnection: boolean
+  readonly isReplicated: boolean
   readonly testTime: (() => number) | undefined
 }
 
@@ -94,6 +105,7 @@ const OWN_OPTIONS = [
   'maxKeys',
   'rememberRefusals',
   'ownConnection',
+  'durability',
   'testTime',
   'rules',
 ]
@@ -106,7 +118,7 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
   if ((options as { clock?: unknown }).clock !== undefined)
     throw invalid('clock', 'a clock', 'the clock of Redis')
   const { client, prefix, deadline = 50, onOutage = 'closed', nodes, maxKeys = 100_000 } = options
-  const { rememberRefusals = false, ownConnection = true, testTime } = options
+  const { rememberRefusals = false, ownConnection = true, durability = 'primary', testTime } = options
   checkPrefix(prefix)
   const rules = rulesOf(options)
   const deadlineMs = parseDuration(deadline, 'deadline')
@@ -120,6 +132,8 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
   if (onOutage === 'local') checkShares(rules, nodes)
   checkFlag(rememberRefusals, 'rememberRefusals')
   checkFlag(ownConnection, 'ownConnection')
+  if (durability !== 'primary' && durability !== 'replica')
+    throw invalid('durability', durability, "'primary' or 'replica'")
   return {
     client,
     prefix,
@@ -130,6 +144,7 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
     maxKeys,
     rememberRefusals,
     ownConnection,
+    isReplicated: durability === 'replica',
     testTime,
   }
 }

@@ -1,6 +1,7 @@
 import type { LimiterStats } from '../limiter.js'
 import type { Outage } from './outage.js'
 import type { RemoteDecision } from './remote-decision.js'
+import type { StoreCounters } from './remote-store.js'
 
 /** The counters of one process's limiter on Redis. What only a table in memory has is 0. */
 export interface RedisStats extends LimiterStats {
@@ -8,6 +9,11 @@ export interface RedisStats extends LimiterStats {
   local: number
   /** Calls that Redis did not answer in time, or that were not sent because it had not answered before. */
   outages: number
+  /**
+   * Keys that Redis had lost (by a restart without its data, a flush, an eviction or a failover), and of which this
+   * process has sent its own charges again.
+   */
+  restored: number
   /** The last reason for which Redis did not answer. */
   lastFailure: string | undefined
 }
@@ -33,7 +39,7 @@ export class RedisStatistics {
     if (cause !== undefined) this.#lastFailure = cause instanceof Error ? cause.message : String(cause)
   }
 
-  present(): RedisStats {
+  present({ restored }: StoreCounters): RedisStats {
     return {
       keys: 0,
       allowed: this.#allowed,
@@ -48,6 +54,7 @@ export class RedisStatistics {
       native: 'none',
       local: this.#local,
       outages: this.#outages,
+      restored,
       lastFailure: this.#lastFailure,
     }
   }

@@ -8,6 +8,8 @@ export interface RemotePart extends RuleDecision {
   readonly shadow?: ShadowDecision
   /** Where the charge is, and the birth of its value; undefined if nothing was charged. */
   readonly receipt: readonly [mark: number, birth: number] | undefined
+  /** The birth of the key's value; undefined if Redis has not decided. */
+  readonly birth?: number
 }
 
 /** The request of a decision, for a refund. */

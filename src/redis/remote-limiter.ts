@@ -271,7 +271,7 @@ export class RemoteLimiter implements AsyncLimiter {
 
   async stats(): Promise<RedisStats> {
     this.#checkOpen()
-    return this.#decider.statistics.present()
+    return this.#decider.statistics.present(this.#store.counters)
   }
 
   close(): Promise<void> {

@@ -17,6 +17,12 @@ export interface Asked {
   readonly cost: number
 }
 
+/** Counters of a store, for `stats()`. */
+export interface StoreCounters {
+  /** Values that the store had lost, and of which this process has sent its charges again. */
+  readonly restored: number
+}
+
 /**
  * Where the counts of a limiter are: one server, or several. It takes checked arguments. A call that has no
  * answer in time rejects with an `Outage`.
@@ -26,6 +32,7 @@ export interface RemoteStore {
   rules: readonly RemoteRule[]
   /** Called when the store can be used again after an outage. */
   onRecovery: () => void
+  readonly counters: StoreCounters
   /** Resolves when the store has been found usable. Rejects if it is not. */
   ready(): Promise<void>
   /** Divides the keys of a batch into calls: the indices of each. The keys of a call are decided in their order. */

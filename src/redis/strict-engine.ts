@@ -1,11 +1,13 @@
 import { MillraceError } from '../core/errors.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { Channel } from './channel.js'
-import type { Command } from './connection.js'
+import { clearNames } from './clear-names.js'
 import type { KeyNames } from './key-names.js'
+import { Outage } from './outage.js'
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import { type RemoteRule, recordsOf } from './remote-rule.js'
-import type { Asked, Asking, Changing, RemoteStore } from './remote-store.js'
+import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
+import { type LostCharges, Restoring } from './restoring.js'
 import { HEAD_BYTES, KEY_FAULT, REPLY_FIELDS, Verdict } from './strict-script.js'
 
 type Operation = Asking | Changing | 'w'
@@ -20,6 +22,9 @@ export class StrictEngine implements RemoteStore {
   readonly #names: KeyNames
   /** A test's time in milliseconds; 0: that of the server. */
   readonly #time: () => number
+  readonly #restoring: Restoring
+  readonly #counters = { restored: 0 }
+  #latestMs = 0
   #rules: readonly RemoteRule[]
   onRecovery: () => void = () => {}
   #records: Buffer
@@ -32,6 +37,7 @@ export class StrictEngine implements RemoteStore {
     rules: readonly RemoteRule[],
     names: KeyNames,
     time: () => number,
+    maxKeys: number,
   ) {
     this.#owner = owner
     this.#channel = channel
@@ -39,6 +45,7 @@ export class StrictEngine implements RemoteStore {
     this.#records = recordsOf(rules)
     this.#names = names
     this.#time = time
+    this.#restoring = new Restoring(maxKeys)
     channel.onRecovery = () => this.onRecovery()
   }
 
@@ -60,8 +67,14 @@ export class StrictEngine implements RemoteStore {
     return calls
   }
 
-  clearAll(): Promise<void> {
-    return this.#channel.onPrimaries((send) => unlinkAll(send, this.#names.pattern))
+  async clearAll(): Promise<void> {
+    const longestMs = Math.max(...this.#rules.map(({ windowMs }) => windowMs))
+    await this.#channel.onPrimaries((send) => clearNames(send, this.#names.pattern, longestMs))
+    this.#restoring.forget()
+  }
+
+  get counters(): StoreCounters {
+    return this.#counters
   }
 
   get rules(): readonly RemoteRule[] {
@@ -78,7 +91,9 @@ export class StrictEngine implements RemoteStore {
     const rules = this.#rules
     const costs = asked.flatMap(({ cost }) => this.#costs(cost))
     const limits = this.unitLimits(limit)
+    const sentMs = this.#nowMs()
     const reply = await this.#call(op, asked, limits && recordsOf(rules, limits), costs)
+    const times = { sentMs, receivedMs: this.#nowMs() }
     const decisions: RemoteDecision[] = []
     let at = 0
     for (const { key, cost } of asked) {
@@ -89,7 +104,10 @@ export class StrictEngine implements RemoteStore {
         isAbove(rule, cost, limits?.[i] ?? rule.limit, parts[i]!),
       )
       const refusing = above >= 0 ? above : parts.findIndex(({ allowed }) => !allowed)
-      decisions.push(new RemoteDecision(requested, 'redis', parts, refusing))
+      const decision = new RemoteDecision(requested, 'redis', parts, refusing)
+      decisions.push(decision)
+      const lost = this.#restoring.observe(rules, decision, times)
+      if (lost !== undefined) void this.#restore(key, lost)
       at += REPLY_FIELDS * rules.length
     }
     return decisions
@@ -105,6 +123,8 @@ export class StrictEngine implements RemoteStore {
     const records = limits && recordsOf(this.#rules, limits)
     const reply = await this.#call(op, [{ key, cost: 0 }], records, units.map(String), more)
     checkFault(reply[0]!, key)
+    if (op === 'g') this.#restoring.givenBack(key, reply)
+    else if (op === 'r' || op === 'x') this.#restoring.forget(key)
     return reply.map((amount, i) => amount * (this.#rules[i]!.rule.unit ?? 1))
   }
 
@@ -119,6 +139,26 @@ export class StrictEngine implements RemoteStore {
     if (limit === undefined) return undefined
     const limits = typeof limit === 'number' ? [limit] : limit
     return limits.map((own, i) => own && own / (this.#rules[i]!.rule.unit ?? 1))
+  }
+
+  /** Sends charges again that the server has lost. */
+  async #restore(key: string, lost: readonly LostCharges[]): Promise<void> {
+    const asked = lost.map(() => ({ key, cost: 0 }))
+    const units = lost.flatMap((each) => each.units.map(String))
+    const ages = lost.map(({ ageMs }) => String(ageMs))
+    try {
+      await this.#call('a', asked, undefined, units, ages)
+      this.#counters.restored++
+    } catch (error) {
+      // They are sent once: another outage may have lost the reply. Other errors show at the key's next decision.
+      if (!(error instanceof Outage || error instanceof MillraceError)) throw error
+    }
+  }
+
+  /** The clock of this process, or the latest time of the test. */
+  #nowMs(): number {
+    this.#latestMs = Math.max(this.#latestMs, this.#time() || performance.now())
+    return this.#latestMs
   }
 
   #costs(cost: number): string[] {
@@ -172,6 +212,7 @@ function partOf(
   const verdict = reply[at]!
   const retryAfterMs = time(reply[at + 2]!)
   const mark = reply[at + 4]!
+  const birth = reply[at + 5]!
   return {
     rule: rule.name,
     allowed: verdict !== Verdict.REFUSED,
@@ -179,7 +220,8 @@ function partOf(
     remaining: reply[at + 1]! * unit,
     retryAfterMs: verdict === Verdict.REFUSED ? retryAfterMs : 0,
     resetMs: time(reply[at + 3]!),
-    receipt: mark < 0 ? undefined : [mark, reply[at + 5]!],
+    receipt: mark < 0 ? undefined : [mark, birth],
+    birth,
     ...(rule.shadow && {
       shadow: {
         allowed: verdict !== Verdict.SHADOWED,
@@ -203,15 +245,4 @@ function checkFault(first: number, key: string): void {
   if (first >= 0) return
   const [got, expected] = FAULTS[first]!
   throw new MillraceError('ERR_MILLRACE_REDIS_VALUE', `the value of '${key.slice(0, 64)}'`, got, expected)
-}
-
-/** Deletes all keys of a pattern, a thousand at a time. */
-async function unlinkAll(send: (command: Command) => Promise<unknown>, pattern: string): Promise<void> {
-  let cursor = '0'
-  do {
-    const page = await send(['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'])
-    const [next, names] = page as [string, string[]]
-    cursor = String(next)
-    await Promise.all(names.map((name) => send(['UNLINK', name])))
-  } while (cursor !== '0')
 }

@@ -6,7 +6,7 @@
 //
 //   version  VALUE_VERSION. Another one is an error by name
 //   shape    a checksum of algorithm, window and granules: another limiter's value is an error by name
-//   birth    milliseconds in the low 43 bits; above them a count of refunds by key, modulo 32
+//   birth    milliseconds in the low 43 bits; above them a count of refunds by key and of clearings, modulo 32
 //   mark     sliding window: the newest granule; fixed window: its beginning, ms; bucket: its last charge, ms
 //   a        sliding window: units of the newest granule; fixed window: units; bucket: how full it was, in time units
 //   b        sliding window: all units, also of granules that have left since the last write
@@ -15,6 +15,9 @@
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
 
 export const VALUE_VERSION = 1
+
+/** Above the milliseconds of a birth is the count of refunds. */
+export const BIRTH_RANGE_MS = 2 ** 43
 
 /** Codes of algorithms in a rule's record, and the flags above them. */
 export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
@@ -39,7 +42,8 @@ export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
  * KEYS: for each key, one of each rule. ARGV: the operation, a test's time and the records of the rules as one
  * string; then the cost in each rule of each key, then the arguments of the operation.
  *
- * Operations, of one key except the first three: c check, t check without charging a refusal, p peek, n penalize, a penalize for what was used ms ago, r refund by key (of the cost),
+ * Operations, of one key except the first four: c check, t check without charging a refusal, p peek, a penalize for
+ * what was used ms ago (for each key; one key may stand there several times), n penalize, r refund by key (of the cost),
  * g give back a decision (a mark and a birth for each rule, '' where it charged nothing), b block for ms
  * (-1: for ever), u unblock, x clear, w units used since ms ago (index of the rule).
  */
@@ -103,7 +107,7 @@ end
 
 reply = reply or {}
 local max, min = math.max, math.min
-local FOREVER, HEAD, BIRTH = 281474976710655, '>BI2I6I6I3I3I6', 8796093022208
+local FOREVER, HEAD, BIRTH = 281474976710655, '>BI2I6I6I3I3I6', ${BIRTH_RANGE_MS}
 local asks = op == 'c' or op == 't' or op == 'p'
 
 -- time units of a bucket at ms, and the first ms at which that many have passed
@@ -213,7 +217,7 @@ for j = j, K - 1 do
     o = o + 1
     reply[o] = c
   else
-    local agedMs = op == 'a' and ARGV[costs + #KEYS + 1] + 0 or 0
+    local agedMs = op == 'a' and ARGV[costs + #KEYS + 1 + j] + 0 or 0
     local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
       local s, born, mark, a, b, till, p, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost = unpack(st[i])
@@ -327,7 +331,12 @@ for j = j, K - 1 do
           elseif alg == 1 then save(k, s, born, shape, g, sum, 0, till, '', g + W)
           else save(k, s, born, shape, g, sum, 0, till, '', msOf(unitsAt(g, n, W) + sum, n, W)) end
         end
-      elseif op == 'x' then call('DEL', k) end
+      elseif op == 'x' and s then
+        -- It stays until its charges would have left: so other processes see the birth that they know.
+        born = (floor(born / BIRTH) + 1) % 32 * BIRTH + born % BIRTH
+        call('SET', k, pack(HEAD, ${VALUE_VERSION}, shape, born, mark, 0, 0, 0), 'KEEPTTL')
+        if till == FOREVER and not isTest then call('PEXPIRE', k, 2 * W) end
+      end
       if asks then
         local left, reset = limit - sum, 0
         if alg == 0 then

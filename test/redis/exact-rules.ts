@@ -141,16 +141,16 @@ export class ModelRule {
     return was
   }
 
+  /** Like a refund of all units. The value keeps its birth, and its newest granule. */
   clear(): void {
-    this.#charges = []
-    this.#live = []
-    this.#mark = Number.NEGATIVE_INFINITY
-    this.#lastMs = Number.NEGATIVE_INFINITY
+    if (this.#birthMs === undefined) return
+    const newest = this.#charges.reduce((most, { place }) => Math.max(most, place), Number.NEGATIVE_INFINITY)
+    this.#charges = this.#kind === 'sliding' ? [{ place: newest, units: 0, cost: 0 }] : []
+    this.#live = this.#charges
     this.#full = 0
     this.#present = 0
     this.#untilMs = 0
-    this.#birthMs = undefined
-    this.#refunds = 0
+    this.#refunds++
   }
 
   /** Forgets what has left. A clock that steps back stands still. */

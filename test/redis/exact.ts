@@ -92,7 +92,7 @@ async function runKey(client: Redis, random: Random, prefix: string, found: Find
           limiter.penalize('key', cost),
           each((model) => model.charge(cost, nowMs)),
         )
-      if (kind < 0.82)
+      if (kind < 0.77)
         return same(limiter.refund('key', cost), Math.max(...models.map((m) => m.refund(cost, nowMs))))
       if (kind < 0.92) {
         const decision = refundable.shift()
@@ -109,7 +109,7 @@ async function runKey(client: Redis, random: Random, prefix: string, found: Find
           each((model) => model.block(ms, nowMs)),
         )
       }
-      if (kind < 0.98) return same(limiter.unblock('key'), models.map((m) => m.unblock(nowMs)).includes(true))
+      if (kind < 0.99) return same(limiter.unblock('key'), models.map((m) => m.unblock(nowMs)).includes(true))
       each((model) => model.clear())
       return same(limiter.clear('key'), undefined)
     }

@@ -1,0 +1,49 @@
+import type { Command, RedisConnection } from './connection.js'
+
+/**
+ * Lets each reply wait until a replica has the write. Commands of one turn of the event loop share one `WAIT`, which
+ * goes out with them. Redis answers it when a replica has acknowledged all writes that this connection has sent
+ * before it, or after `timeoutMs`.
+ */
+export class ReplicatedConnection implements RedisConnection {
+  readonly isCluster = false
+  readonly #inner: RedisConnection
+  readonly #timeoutMs: string
+  #acknowledged: Promise<unknown> | undefined
+
+  constructor(inner: RedisConnection, timeoutMs: number) {
+    this.#inner = inner
+    this.#timeoutMs = String(timeoutMs)
+  }
+
+  get isReady(): boolean {
+    return this.#inner.isReady
+  }
+
+  async send(command: Command, key: string): Promise<unknown> {
+    // Before the command, because the connection below sends what it has in an immediate of its own, which the
+    // command begins: this one comes first.
+    this.#acknowledged ??= new Promise((resolve) =>
+      setImmediate(() => {
+        this.#acknowledged = undefined
+        resolve(this.#inner.send(['WAIT', '1', this.#timeoutMs], key))
+      }),
+    )
+    const acknowledged = this.#acknowledged
+    const [reply, replicas] = await Promise.all([this.#inner.send(command, key), acknowledged])
+    if (Number(replicas) < 1) throw new Error('no replica has acknowledged the write in time')
+    return reply
+  }
+
+  primaries(): readonly ((command: Command) => Promise<unknown>)[] {
+    return this.#inner.primaries()
+  }
+
+  onReady(listener: () => void): void {
+    this.#inner.onReady(listener)
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close()
+  }
+}
