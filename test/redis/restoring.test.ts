@@ -191,7 +191,11 @@ test('a failover to a copy that lags: keys that it does not have are restored in
     const calls = await scriptCalls(client)
     await Promise.all(nodes.flatMap((limiter) => late.map((name) => limiter.peek(name))))
     await poll(async () => (await used(late)) === 8 * 50, 'all have restored')
-    for (const limiter of nodes) assert.is(await restored(limiter), 50)
+    // Redis may have the last charges before the last reply has arrived.
+    for (const limiter of nodes) {
+      await poll(async () => (await restored(limiter)) >= 50, 'the process has its replies')
+      assert.is(await restored(limiter), 50)
+    }
     assert.ok((await scriptCalls(client)) >= calls + 2 * 4 * 50)
     // A value that the copy has bears the birth that all know: what it lacks stays lost.
     await charge(early.slice(0, 1))
