@@ -48,6 +48,7 @@ export class MillraceCommands implements Scripted {
   constructor({ limit, windowMs, granules }: Load) {
     const rule = checkRemoteRule(checkRule({ limit, window: windowMs, granularity: windowMs / granules }))
     const channel = {
+      connection: { isCluster: true }, // each request is a call of its own
       call: (keys: readonly string[], args: readonly (string | Buffer)[]) => {
         this.#last = encoded(['EVALSHA', this.#sha, String(keys.length), ...keys, ...args])
         return new Promise(() => {})

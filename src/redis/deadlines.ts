@@ -42,6 +42,9 @@ export class Deadlines {
   }
 
   add(pending: Pending): void {
+    // What is settled goes, or a server that is quick leaves a deadline's length of entries to the garbage collection.
+    while (this.#first?.pending.isSettled) this.#first = this.#first.next
+    if (this.#first === undefined) this.#last = undefined
     const entry: Entry = { pending, dueMs: nowMs() + this.#afterMs, next: undefined }
     if (this.#last === undefined) this.#first = entry
     else this.#last.next = entry

@@ -34,37 +34,33 @@ export class Decider {
     this.#refused = plan.rememberRefusals && isPlain ? new RefusedKeys() : undefined
   }
 
-  async decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
+  decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
     const { key, cost } = asked
     const sentMs = performance.now()
     const known = limit === undefined ? this.#refused?.find(key, cost, sentMs) : undefined
     if (known !== undefined) {
       if (op !== 'p') this.statistics.count(known)
-      return known
+      return Promise.resolve(known)
     }
     const { rules } = this.#store
-    const [decision] = (await this.decideAll(op, [asked], limit)) as [RemoteDecision]
-    const { allowed, source, retryAfterMs } = decision
-    // Another process may end a refusal that has no end by itself, such as a block.
-    const isKept = !allowed && source === 'redis' && retryAfterMs < Number.POSITIVE_INFINITY
-    if (isKept && limit === undefined && rules === this.#store.rules)
-      this.#refused?.keep(key, decision, cost, sentMs)
-    return decision
+    return this.#store.ask(op, [asked], limit).then(
+      (decided) => {
+        const decision = this.#note(op, decided)[0]!
+        // Another process may end a refusal that has no end by itself, such as a block.
+        const isKept = !decision.allowed && decision.retryAfterMs < Number.POSITIVE_INFINITY
+        if (isKept && limit === undefined && rules === this.#store.rules)
+          this.#refused?.keep(key, decision, cost, sentMs)
+        return decision
+      },
+      (error: unknown) => this.#inOutage(error, op, [asked], limit)[0]!,
+    )
   }
 
-  async decideAll(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
-    let decisions: RemoteDecision[]
-    try {
-      decisions = await this.#store.ask(op, asked, limit)
-      if (op !== 'p') this.#countAdmitted(decisions)
-      if (this.#local?.owes) void this.report() // of an outage that was too short for a recovery
-    } catch (outage) {
-      if (!(outage instanceof Outage)) throw outage
-      this.statistics.noteOutage(outage)
-      decisions = asked.map((each) => this.#withoutRedis(op, each, limit))
-    }
-    if (op !== 'p') for (const decision of decisions) this.statistics.count(decision)
-    return decisions
+  decideAll(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
+    return this.#store.ask(op, asked, limit).then(
+      (decided) => this.#note(op, decided),
+      (error: unknown) => this.#inOutage(error, op, asked, limit),
+    )
   }
 
   /** A key has changed, or all of them. */
@@ -96,12 +92,33 @@ export class Decider {
     await this.#local?.close()
   }
 
-  #countAdmitted(decisions: readonly RemoteDecision[]): void {
-    if (this.#local === undefined) return
-    for (const { allowed, requested } of decisions) if (allowed) this.#local.count(requested)
+  /** The store has decided. */
+  #note(op: Asking, decisions: RemoteDecision[]): RemoteDecision[] {
+    if (op !== 'p') {
+      for (const decision of decisions) {
+        if (decision.allowed) this.#local?.count(decision.requested)
+        this.statistics.count(decision)
+      }
+    }
+    if (this.#local?.owes) void this.report() // of an outage that was too short for a recovery
+    return decisions
   }
 
-  #withoutRedis(op: Asking, asked: Asked, limit: CallLimit | undefined): RemoteDecision {
+  /** @throws what is no outage */
+  #inOutage(
+    error: unknown,
+    op: Asking,
+    asked: readonly Asked[],
+    limit: CallLimit | undefined,
+  ): RemoteDecision[] {
+    if (!(error instanceof Outage)) throw error
+    this.statistics.noteOutage(error)
+    const decisions = asked.map((each) => this.#withoutStore(op, each, limit))
+    if (op !== 'p') for (const decision of decisions) this.statistics.count(decision)
+    return decisions
+  }
+
+  #withoutStore(op: Asking, asked: Asked, limit: CallLimit | undefined): RemoteDecision {
     const local = this.#local?.decide(this.#owner, asked, limit, op !== 'p')
     if (local !== undefined) return local
     const limits = this.#store.unitLimits(limit)

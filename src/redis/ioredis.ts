@@ -150,10 +150,13 @@ interface Sent {
   reject(error: unknown): void
 }
 
+// Captured at load, so that fake timers of a test don't stop the batches.
+const { nextTick } = process
+
 /** A pipeline has its first reply when it has its last. */
 const MOST_TOGETHER = 64
 
-/** Sends the commands of one turn of the event loop together. */
+/** Sends together what is sent without a turn of the event loop between. */
 class SingleConnection extends Connection<SingleClient> {
   readonly isCluster = false
   #batch: Sent[] = []
@@ -161,7 +164,7 @@ class SingleConnection extends Connection<SingleClient> {
   send(command: Command): Promise<unknown> {
     if (!this.isReady) return Promise.reject(new Error('no connection to Redis'))
     return new Promise((resolve, reject) => {
-      if (this.#batch.length === 0) setImmediate(() => this.#flush())
+      if (this.#batch.length === 0) nextTick(() => this.#flush())
       this.#batch.push({ command, resolve, reject })
     })
   }
@@ -177,6 +180,7 @@ class SingleConnection extends Connection<SingleClient> {
       this.#sendTogether(all.slice(at, at + MOST_TOGETHER))
   }
 
+  /** By a pipeline, also one command alone: so the answers come in the order of the commands. */
   #sendTogether(batch: readonly Sent[]): void {
     const pipeline = this.client.pipeline()
     for (const { command } of batch) pipeline.call(command[0] as string, ...command.slice(1))

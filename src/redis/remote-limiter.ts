@@ -103,7 +103,7 @@ export class RemoteLimiter implements AsyncLimiter {
     return this.#store.rules.map(shownRule)
   }
 
-  async check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
+  check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
     return this.#decide('c', key, cost, options)
   }
 
@@ -111,7 +111,7 @@ export class RemoteLimiter implements AsyncLimiter {
     return admitted(await this.check(key, cost, options))
   }
 
-  async peek(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
+  peek(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
     return this.#decide('p', key, cost, options)
   }
 
@@ -151,7 +151,7 @@ export class RemoteLimiter implements AsyncLimiter {
       )
       for (const [at, i] of indices.entries()) decisions[i] = decided[at]!
     })
-    await aborting(Promise.all(calls), signal)
+    await aborting(this.#together(calls, decisions), signal)
     const isWide = this.#names.units.some((unit) => unit !== undefined)
     return new RemoteBatch(decisions, remaining, isWide)
   }
@@ -299,20 +299,33 @@ export class RemoteLimiter implements AsyncLimiter {
     if (this.#closing !== undefined) throw closedError()
   }
 
-  async #decide(
+  /** Every promise costs a request some time: there is one for the store's answer and one for the decision. */
+  #decide(
     op: Asking,
     key: Key,
     cost: number,
     options: (CheckOptions & CallOptions) | undefined,
   ): Promise<RemoteDecision> {
-    this.#checkOpen()
-    checkCost(cost)
-    const own =
-      options === undefined ? undefined : checkCallOptions(options, ['limit', 'signal'], this.#names)
-    const asked = { key: this.#keys.read(key), cost }
-    this.#checkOpen() // once more: a getter may have closed the limiter
-    checkNotAborted(own?.signal)
-    return aborting(this.#decider.decide(op, asked, own?.limit), own?.signal)
+    try {
+      this.#checkOpen()
+      checkCost(cost)
+      const own =
+        options === undefined ? undefined : checkCallOptions(options, ['limit', 'signal'], this.#names)
+      const asked = { key: this.#keys.read(key), cost }
+      this.#checkOpen() // once more: a getter may have closed the limiter
+      checkNotAborted(own?.signal)
+      return aborting(this.#decider.decide(op, asked, own?.limit), own?.signal)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** Waits for the calls of a batch. If one fails, the charges of the others are given back: nobody hears of them. */
+  async #together(calls: readonly Promise<void>[], decisions: readonly RemoteDecision[]): Promise<void> {
+    const failed = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected')
+    if (failed === undefined) return
+    for (const decision of Object.values(decisions)) this.#forgive(decision)
+    throw (failed as PromiseRejectedResult).reason
   }
 
   async #settle(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
@@ -339,7 +352,7 @@ export class RemoteLimiter implements AsyncLimiter {
     return Math.max(...given)
   }
 
-  /** Gives back an admission of an aborted `wait`. No caller is left to hear of an error. */
+  /** Gives back a charge of which no caller hears. None is left to hear of an error, either. */
   #forgive(decision: RemoteDecision): void {
     this.#giveBack(decision, decision.requested.cost).catch((error: unknown) => {
       if (!(error instanceof MillraceError)) throw error

@@ -2,7 +2,7 @@ import { MillraceError } from '../core/errors.js'
 import { type LimitRange, MAX_LIMIT, MOST_IN_FIXED_WINDOW, type Rule } from '../core/rule.js'
 import { DEFAULT_ALGORITHM, granulesOf, invalid } from '../core/rule-algorithms.js'
 import type { LimiterRule } from '../limiter-options.js'
-import { ALGORITHM_CODE, RULE_BYTES, RULE_FLAG } from './strict-script.js'
+import { ALGORITHM_CODE, RULE_FLAG } from './strict-script.js'
 
 /** A rule whose keys are on Redis, in whole units. */
 export interface RemoteRule {
@@ -78,23 +78,6 @@ function checksum(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   return (hash >>> 16) ^ (hash & 0xffff)
-}
-
-/** The records of rules for the script, each with its own limit or that of the rule. */
-export function recordsOf(
-  rules: readonly RemoteRule[],
-  limits: readonly (number | undefined)[] = [],
-): Buffer {
-  const records = Buffer.alloc(RULE_BYTES * rules.length)
-  for (const [i, { rule, parts, flags, shape, windowMs }] of rules.entries()) {
-    const at = RULE_BYTES * i
-    records.writeUInt8(flags, at)
-    records.writeUInt16BE(shape, at + 1)
-    records.writeUInt32BE(limits[i] ?? rule.limit, at + 3)
-    records.writeUIntBE(parts, at + 7, 6)
-    records.writeUIntBE(windowMs, at + 13, 6)
-  }
-  return records
 }
 
 /** The limits that a rule may have. */

@@ -37,7 +37,10 @@ export interface RemoteStore {
   ready(): Promise<void>
   /** Divides the keys of a batch into calls: the indices of each. The keys of a call are decided in their order. */
   divide(asked: readonly Asked[]): number[][]
-  /** Decides the keys of one call, in order, each for itself. */
+  /**
+   * Decides the keys of one call, in order, each for itself. If the value of one can't be read, the promise rejects, and
+   * the charges of the others are given back.
+   */
   ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]>
   /**
    * Changes a key by `units`, one number for each rule. Returns the units of each rule, times its unit.

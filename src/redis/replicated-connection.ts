@@ -1,7 +1,10 @@
 import type { Command, RedisConnection } from './connection.js'
 
+// Captured at load, so that fake timers of a test don't stop the commands.
+const { nextTick } = process
+
 /**
- * Lets each reply wait until a replica has the write. Commands of one turn of the event loop share one `WAIT`, which
+ * Lets each reply wait until a replica has the write. Commands that are sent together share one `WAIT`, which
  * goes out with them. Redis answers it when a replica has acknowledged all writes that this connection has sent
  * before it, or after `timeoutMs`.
  */
@@ -21,10 +24,10 @@ export class ReplicatedConnection implements RedisConnection {
   }
 
   async send(command: Command, key: string): Promise<unknown> {
-    // Before the command, because the connection below sends what it has in an immediate of its own, which the
-    // command begins: this one comes first.
+    // Before the command, because the connection below sends what it has in a tick of its own, which the command
+    // begins: this one comes first.
     this.#acknowledged ??= new Promise((resolve) =>
-      setImmediate(() => {
+      nextTick(() => {
         this.#acknowledged = undefined
         resolve(this.#inner.send(['WAIT', '1', this.#timeoutMs], key))
       }),

@@ -5,10 +5,12 @@ import { clearNames } from './clear-names.js'
 import type { KeyNames } from './key-names.js'
 import { Outage } from './outage.js'
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
-import { type RemoteRule, recordsOf } from './remote-rule.js'
+import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
 import { type LostCharges, Restoring } from './restoring.js'
-import { HEAD_BYTES, KEY_FAULT, REPLY_FIELDS, Verdict } from './strict-script.js'
+import { headOf } from './script-head.js'
+import { KEY_FAULT, REPLY_FIELDS, Verdict } from './strict-script.js'
+import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
 
 type Operation = Asking | Changing | 'w'
 
@@ -27,9 +29,9 @@ export class StrictEngine implements RemoteStore {
   #latestMs = 0
   #rules: readonly RemoteRule[]
   onRecovery: () => void = () => {}
-  #records: Buffer
   /** By operation: what each call with the rules' own limits begins with. */
-  readonly #heads = new Map<Operation, Buffer>()
+  readonly #heads = new Map<Operation, string>()
+  readonly #batch = new TurnBatch((together, waiting) => this.#askWaiting(together, waiting))
 
   constructor(
     owner: object,
@@ -42,7 +44,6 @@ export class StrictEngine implements RemoteStore {
     this.#owner = owner
     this.#channel = channel
     this.#rules = rules
-    this.#records = recordsOf(rules)
     this.#names = names
     this.#time = time
     this.#restoring = new Restoring(maxKeys)
@@ -83,34 +84,16 @@ export class StrictEngine implements RemoteStore {
 
   set rules(rules: readonly RemoteRule[]) {
     this.#rules = rules
-    this.#records = recordsOf(rules)
     this.#heads.clear()
   }
 
-  async ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
-    const rules = this.#rules
-    const costs = asked.flatMap(({ cost }) => this.#costs(cost))
+  ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
     const limits = this.unitLimits(limit)
-    const sentMs = this.#nowMs()
-    const reply = await this.#call(op, asked, limits && recordsOf(rules, limits), costs)
-    const times = { sentMs, receivedMs: this.#nowMs() }
-    const decisions: RemoteDecision[] = []
-    let at = 0
-    for (const { key, cost } of asked) {
-      checkFault(reply[at]!, key)
-      const requested = { owner: this.#owner, key, cost, limits }
-      const parts = rules.map((rule, i) => partOf(rule, limits?.[i], reply, at + REPLY_FIELDS * i))
-      const above = rules.findIndex(({ rule }, i) =>
-        isAbove(rule, cost, limits?.[i] ?? rule.limit, parts[i]!),
-      )
-      const refusing = above >= 0 ? above : parts.findIndex(({ allowed }) => !allowed)
-      const decision = new RemoteDecision(requested, 'redis', parts, refusing)
-      decisions.push(decision)
-      const lost = this.#restoring.observe(rules, decision, times)
-      if (lost !== undefined) void this.#restore(key, lost)
-      at += REPLY_FIELDS * rules.length
-    }
-    return decisions
+    const together = { head: this.#headOf(op, limits), rules: this.#rules, limits, sentMs: this.#nowMs() }
+    if (asked.length === 1 && !this.#channel.connection.isCluster)
+      return this.#batch.add(`${op}${this.#time() || ''}`, together, asked[0]!)
+    this.#batch.flush()
+    return this.#askTogether(together, asked)
   }
 
   async change(
@@ -120,8 +103,9 @@ export class StrictEngine implements RemoteStore {
     more: readonly string[] = [],
     limits?: readonly (number | undefined)[],
   ): Promise<number[]> {
-    const records = limits && recordsOf(this.#rules, limits)
-    const reply = await this.#call(op, [{ key, cost: 0 }], records, units.map(String), more)
+    const head = this.#headOf(op, limits)
+    this.#batch.flush()
+    const reply = await this.#call(head, [{ key, cost: 0 }], [...units.map(String), ...more])
     checkFault(reply[0]!, key)
     if (op === 'g') this.#restoring.givenBack(key, reply)
     else if (op === 'r' || op === 'x') this.#restoring.forget(key)
@@ -130,7 +114,8 @@ export class StrictEngine implements RemoteStore {
 
   async usage(key: string, ms: number, index: number): Promise<number> {
     const costs = this.#rules.map(() => String(ms))
-    const reply = await this.#call('w', [{ key, cost: 0 }], undefined, costs, [String(index + 1)])
+    this.#batch.flush()
+    const reply = await this.#call(this.#headOf('w'), [{ key, cost: 0 }], [...costs, String(index + 1)])
     checkFault(reply[0]!, key)
     return reply[0]! * (this.#rules[index]!.rule.unit ?? 1)
   }
@@ -141,13 +126,97 @@ export class StrictEngine implements RemoteStore {
     return limits.map((own, i) => own && own / (this.#rules[i]!.rule.unit ?? 1))
   }
 
+  /** Decides the requests of a turn, each for itself. */
+  #askWaiting(together: Together, waiting: readonly Waiting[]): void {
+    for (let from = 0; from < waiting.length; from += KEYS_PER_CALL) {
+      const chunk = waiting.slice(from, from + KEYS_PER_CALL)
+      this.#callFor(
+        together,
+        chunk.map(({ asked }) => asked),
+      ).then(
+        (reply) => {
+          const read = this.#reading(together, reply)
+          for (const { asked, resolve, reject } of chunk) {
+            try {
+              resolve([read(asked)])
+            } catch (error) {
+              reject(error)
+            }
+          }
+        },
+        (error: unknown) => {
+          for (const { reject } of chunk) reject(error)
+        },
+      )
+    }
+  }
+
+  async #askTogether(together: Together, asked: readonly Asked[]): Promise<RemoteDecision[]> {
+    const reply = await this.#callFor(together, asked)
+    const read = this.#reading(together, reply)
+    const decisions: RemoteDecision[] = []
+    let fault: unknown
+    for (const each of asked) {
+      try {
+        decisions.push(read(each))
+      } catch (error) {
+        fault ??= error
+      }
+    }
+    if (fault === undefined) return decisions
+    await this.#takeBack(decisions)
+    throw fault
+  }
+
+  /** Gives back the charges of decisions that nobody hears of. An outage leaves them: less is admitted. */
+  async #takeBack(decisions: readonly RemoteDecision[]): Promise<void> {
+    const charged = decisions.filter(({ parts }) => parts.some(({ receipt }) => receipt !== undefined))
+    await Promise.allSettled(
+      charged.map(({ parts, requested: { key, cost, limits } }) => {
+        const units = this.#rules.map(({ rule }) => Math.ceil(cost / (rule.unit ?? 1)))
+        const receipts = parts.flatMap(({ receipt }) => receipt?.map(String) ?? ['', ''])
+        return this.change('g', key, units, receipts, limits)
+      }),
+    )
+  }
+
+  #callFor({ head, rules }: Together, asked: readonly Asked[]): Promise<readonly number[]> {
+    const costs: string[] = []
+    for (const { cost } of asked) {
+      for (const { rule } of rules)
+        costs.push(String(rule.unit === undefined ? cost : Math.ceil(cost / rule.unit)))
+    }
+    return this.#call(head, asked, costs)
+  }
+
+  /** Reads the decisions of a reply, one at each call. */
+  #reading({ rules, limits, sentMs }: Together, reply: readonly number[]) {
+    const times = { sentMs, receivedMs: this.#nowMs() }
+    let next = 0
+    return ({ key, cost }: Asked): RemoteDecision => {
+      const at = next
+      next += reply[at]! < 0 ? 1 : REPLY_FIELDS * rules.length
+      checkFault(reply[at]!, key)
+      const requested = { owner: this.#owner, key, cost, limits }
+      const parts = rules.map((rule, i) => partOf(rule, limits?.[i], reply, at + REPLY_FIELDS * i))
+      const above = rules.findIndex(({ rule }, i) =>
+        isAbove(rule, cost, limits?.[i] ?? rule.limit, parts[i]!),
+      )
+      const refusing = above >= 0 ? above : parts.findIndex(({ allowed }) => !allowed)
+      const decision = new RemoteDecision(requested, 'redis', parts, refusing)
+      const lost = this.#restoring.observe(rules, decision, times)
+      if (lost !== undefined) void this.#restore(key, lost)
+      return decision
+    }
+  }
+
   /** Sends charges again that the server has lost. */
   async #restore(key: string, lost: readonly LostCharges[]): Promise<void> {
     const asked = lost.map(() => ({ key, cost: 0 }))
     const units = lost.flatMap((each) => each.units.map(String))
     const ages = lost.map(({ ageMs }) => String(ageMs))
     try {
-      await this.#call('a', asked, undefined, units, ages)
+      await this.#call(this.#headOf('a'), asked, [...units, ...ages])
       this.#counters.restored++
     } catch (error) {
       // They are sent once: another outage may have lost the reply. Other errors show at the key's next decision.
@@ -161,39 +230,22 @@ export class StrictEngine implements RemoteStore {
     return this.#latestMs
   }
 
-  #costs(cost: number): string[] {
-    return this.#rules.map(({ rule }) => String(rule.unit === undefined ? cost : Math.ceil(cost / rule.unit)))
-  }
-
-  #call(
-    op: Operation,
-    asked: readonly Asked[],
-    records: Buffer | undefined,
-    costs: readonly string[],
-    more: readonly string[] = [],
-  ): Promise<readonly number[]> {
+  #call(head: string, asked: readonly Asked[], args: readonly string[]): Promise<readonly number[]> {
     const names =
       asked.length === 1 ? this.#names.of(asked[0]!.key) : asked.flatMap(({ key }) => this.#names.of(key))
-    return this.#channel.call(names, [this.#headOf(op, records), ...costs, ...more])
+    return this.#channel.call(names, [head, ...args])
   }
 
-  #headOf(op: Operation, records: Buffer | undefined): Buffer {
+  #headOf(op: Operation, limits?: readonly (number | undefined)[]): string {
     const timeMs = this.#time()
-    if (records !== undefined || timeMs !== 0) return headOf(op, timeMs, records ?? this.#records)
+    if (limits !== undefined || timeMs !== 0) return headOf(op, timeMs, this.#rules, limits)
     let head = this.#heads.get(op)
     if (head === undefined) {
-      head = headOf(op, 0, this.#records)
+      head = headOf(op, 0, this.#rules)
       this.#heads.set(op, head)
     }
     return head
   }
-}
-
-function headOf(op: Operation, timeMs: number, records: Buffer): Buffer {
-  const head = Buffer.alloc(HEAD_BYTES + records.length, op)
-  head.writeUIntBE(timeMs, 1, HEAD_BYTES - 1)
-  records.copy(head, HEAD_BYTES)
-  return head
 }
 
 /** Whether this rule can never admit the cost. */

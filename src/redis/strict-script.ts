@@ -25,9 +25,13 @@ export const RULE_FLAG = { SHADOW: 16, COUNT_REFUSED: 32 } as const
 
 /** Bytes of a rule's record: flags 1, shape 2, limit 4, n 6, window 6. */
 export const RULE_BYTES = 19
-
-/** Bytes before the records: the operation 1, a test's time in milliseconds or 0, 6. */
-export const HEAD_BYTES = 7
+/** Bytes of a test's time, in milliseconds. */
+export const TIME_BYTES = 6
+/**
+ * Bytes go as characters below 128, which clients send without a copy as a buffer: the upper seven bits of each
+ * byte, then the lowest bits. A number of them is twice the first number plus the second.
+ */
+const RULE_CHARACTERS = 2 * RULE_BYTES
 
 /** Numbers in the reply for each rule: verdict, remaining, retry, reset, mark, birth. */
 export const REPLY_FIELDS = 6
@@ -39,8 +43,8 @@ export const Verdict = { REFUSED: 0, ADMITTED: 1, SHADOWED: 2 } as const
 export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
 
 /**
- * KEYS: for each key, one of each rule. ARGV: the operation, a test's time and the records of the rules as one
- * string; then the cost in each rule of each key, then the arguments of the operation.
+ * KEYS: for each key, one of each rule. ARGV: the operation, the records of the rules, and in a test the time, as one
+ * string (see `headOf`); then the cost in each rule of each key, then the arguments of the operation.
  *
  * Operations, of one key except the first four: c check, t check without charging a refusal, p peek, a penalize for
  * what was used ms ago (for each key; one key may stand there several times), n penalize, r refund by key (of the cost),
@@ -50,13 +54,21 @@ export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
 export const STRICT_SCRIPT = `
 local call, up, pack, floor, ceil, sub = redis.call, struct.unpack, struct.pack, math.floor, math.ceil, string.sub
 local head = ARGV[1]
-local op, now, flags, shape, limit, n, W = up('>c1I6BI2I4I6I6', head)
-local isTest = now > 0
-if not isTest then
+local RULE = '>BI2I4I6I6BI2I4I6I6'
+local function ruleAt(i)
+  local f, s, l, n, w, f1, s1, l1, n1, w1 = up(RULE, head, 2 + (i - 1) * ${RULE_CHARACTERS})
+  return 2 * f + f1, 2 * s + s1, 2 * l + l1, 2 * n + n1, 2 * w + w1
+end
+local op, R = sub(head, 1, 1), floor(#head / ${RULE_CHARACTERS})
+local flags, shape, limit, n, W = ruleAt(1)
+local isTest, now = #head % ${RULE_CHARACTERS} > 1, nil
+if isTest then
+  local t, t1 = up('>I6I6', head, 2 + R * ${RULE_CHARACTERS})
+  now = 2 * t + t1
+else
   local t = call('TIME')
   now = t[1] * 1000 + floor(t[2] / 1000)
 end
-local R = (#head - ${HEAD_BYTES}) / ${RULE_BYTES}
 local K = #KEYS / R
 local j, reply, o = 0, nil, 0
 
@@ -137,7 +149,7 @@ local costs = 1
 for j = j, K - 1 do
   local st, refused, fault = {}, false, nil
   for i = 1, R do
-    local flags, shape, limit, n, W = up('>BI2I4I6I6', head, ${HEAD_BYTES + 1} + (i - 1) * ${RULE_BYTES})
+    local flags, shape, limit, n, W = ruleAt(i)
     local alg = flags % 16
     local k, cost = KEYS[j * R + i], ARGV[costs + j * R + i] + 0
     local s = redis.pcall('GET', k)
