@@ -4,7 +4,7 @@ import { KeyNames } from './key-names.js'
 import type { RedisPlan } from './redis-options.js'
 import { RemoteLimiter } from './remote-limiter.js'
 import { StrictEngine } from './strict-engine.js'
-import { STRICT_SCRIPT } from './strict-script.js'
+import { strictScript } from './strict-script.js'
 
 /** A limiter whose counts are on Redis. */
 export class RedisLimiter extends RemoteLimiter {
@@ -15,15 +15,8 @@ export class RedisLimiter extends RemoteLimiter {
     super('RedisLimiter', plan, (owner) => {
       const connection = connectLike(client, ownConnection)
       const own = isReplicated ? replicated(connection, deadlineMs) : connection
-      const channel = new Channel(own, STRICT_SCRIPT, deadlineMs)
-      return new StrictEngine(
-        owner,
-        channel,
-        rules,
-        new KeyNames(prefix, ruleNames),
-        () => testTime?.() ?? 0,
-        maxKeys,
-      )
+      const channel = new Channel(own, strictScript(rules, testTime !== undefined), deadlineMs)
+      return new StrictEngine(owner, channel, rules, new KeyNames(prefix, ruleNames), testTime, maxKeys)
     })
   }
 }

@@ -8,11 +8,13 @@ import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
 import { type LostCharges, Restoring } from './restoring.js'
-import { headOf } from './script-head.js'
 import { KEY_FAULT, REPLY_FIELDS, Verdict } from './strict-script.js'
 import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
 
 type Operation = Asking | Changing | 'w'
+
+/** What the arguments of a call begin with: the operation, the limits, and the time of a test. */
+type Head = readonly string[]
 
 /** Keys in one call. */
 const KEYS_PER_CALL = 64
@@ -22,15 +24,15 @@ export class StrictEngine implements RemoteStore {
   readonly #owner: object
   readonly #channel: Channel
   readonly #names: KeyNames
-  /** A test's time in milliseconds; 0: that of the server. */
-  readonly #time: () => number
+  /** A test's time in milliseconds; undefined: that of the server. */
+  readonly #time: (() => number) | undefined
   readonly #restoring: Restoring
   readonly #counters = { restored: 0 }
   #latestMs = 0
   #rules: readonly RemoteRule[]
   onRecovery: () => void = () => {}
   /** By operation: what each call with the rules' own limits begins with. */
-  readonly #heads = new Map<Operation, string>()
+  readonly #heads = new Map<Operation, Head>()
   readonly #batch = new TurnBatch((together, waiting) => this.#askWaiting(together, waiting))
 
   constructor(
@@ -38,7 +40,7 @@ export class StrictEngine implements RemoteStore {
     channel: Channel,
     rules: readonly RemoteRule[],
     names: KeyNames,
-    time: () => number,
+    time: (() => number) | undefined,
     maxKeys: number,
   ) {
     this.#owner = owner
@@ -90,8 +92,10 @@ export class StrictEngine implements RemoteStore {
   ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
     const limits = this.unitLimits(limit)
     const together = { head: this.#headOf(op, limits), rules: this.#rules, limits, sentMs: this.#nowMs() }
-    if (asked.length === 1 && !this.#channel.connection.isCluster)
-      return this.#batch.add(`${op}${this.#time() || ''}`, together, asked[0]!)
+    if (asked.length === 1 && !this.#channel.connection.isCluster) {
+      const kind = this.#time === undefined ? op : `${op}${this.#time()}`
+      return this.#batch.add(kind, together, asked[0]!)
+    }
     this.#batch.flush()
     return this.#askTogether(together, asked)
   }
@@ -226,24 +230,23 @@ export class StrictEngine implements RemoteStore {
 
   /** The clock of this process, or the latest time of the test. */
   #nowMs(): number {
-    this.#latestMs = Math.max(this.#latestMs, this.#time() || performance.now())
+    this.#latestMs = Math.max(this.#latestMs, this.#time?.() ?? performance.now())
     return this.#latestMs
   }
 
-  #call(head: string, asked: readonly Asked[], args: readonly string[]): Promise<readonly number[]> {
+  #call(head: Head, asked: readonly Asked[], args: readonly string[]): Promise<readonly number[]> {
     const names =
       asked.length === 1 ? this.#names.of(asked[0]!.key) : asked.flatMap(({ key }) => this.#names.of(key))
-    return this.#channel.call(names, [head, ...args])
+    return this.#channel.call(names, [...head, ...args])
   }
 
-  #headOf(op: Operation, limits?: readonly (number | undefined)[]): string {
-    const timeMs = this.#time()
-    if (limits !== undefined || timeMs !== 0) return headOf(op, timeMs, this.#rules, limits)
-    let head = this.#heads.get(op)
-    if (head === undefined) {
-      head = headOf(op, 0, this.#rules)
-      this.#heads.set(op, head)
-    }
+  #headOf(op: Operation, limits?: readonly (number | undefined)[]): Head {
+    const isOwn = limits === undefined && this.#time === undefined
+    const known = isOwn ? this.#heads.get(op) : undefined
+    if (known !== undefined) return known
+    const all = this.#rules.map(({ rule }, i) => String(limits?.[i] ?? rule.limit))
+    const head = [op, ...all, ...(this.#time === undefined ? [] : [String(this.#time())])]
+    if (isOwn) this.#heads.set(op, head)
     return head
   }
 }
@@ -284,7 +287,7 @@ function partOf(
 }
 
 const FAULTS: Readonly<Record<number, readonly [got: string, expected: string]>> = {
-  [KEY_FAULT.VERSION]: ['a value of another version', 'a value of version 1'],
+  [KEY_FAULT.VERSION]: ['a value of another version', 'a value of version 1 or 2'],
   [KEY_FAULT.SHAPE]: [
     'a value with another window or algorithm',
     'a prefix of its own for each set of rules',

@@ -1,10 +1,11 @@
-// The script that decides on Redis. Redis runs a script as one step, so a decision sees no half of another.
+// The script that decides on Redis. Redis runs a script as one step, so a decision sees no half of another. The rules
+// stand in it as constants, so that a call sends their limits only: a server holds one script for each set of rules.
 //
-// A key of one rule is one string of 27 bytes and 6 for each older granule with units:
+// A key of one rule is one string of 21 bytes, 6 for a block, and 6 for each older granule with units:
 //
 //   version 1 | shape 2 | birth 6 | mark 6 | a 3 | b 3 | blocked until 6 | (granule mod 2^24 3, units 3) ...
 //
-//   version  VALUE_VERSION. Another one is an error by name
+//   version  ValueVersion, which says whether there is a block. Another one is an error by name
 //   shape    a checksum of algorithm, window and granules: another limiter's value is an error by name
 //   birth    milliseconds in the low 43 bits; above them a count of refunds by key and of clearings, modulo 32
 //   mark     sliding window: the newest granule; fixed window: its beginning, ms; bucket: its last charge, ms
@@ -13,25 +14,16 @@
 //   until    milliseconds; 2^48 - 1: for ever
 //
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
+import type { RemoteRule } from './remote-rule.js'
 
-export const VALUE_VERSION = 1
+export const ValueVersion = { PLAIN: 1, BLOCKED: 2 } as const
 
 /** Above the milliseconds of a birth is the count of refunds. */
 export const BIRTH_RANGE_MS = 2 ** 43
 
-/** Codes of algorithms in a rule's record, and the flags above them. */
+/** Codes of algorithms, and the flags above them. */
 export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
 export const RULE_FLAG = { SHADOW: 16, COUNT_REFUSED: 32 } as const
-
-/** Bytes of a rule's record: flags 1, shape 2, limit 4, n 6, window 6. */
-export const RULE_BYTES = 19
-/** Bytes of a test's time, in milliseconds. */
-export const TIME_BYTES = 6
-/**
- * Bytes go as characters below 128, which clients send without a copy as a buffer: the upper seven bits of each
- * byte, then the lowest bits. A number of them is twice the first number plus the second.
- */
-const RULE_CHARACTERS = 2 * RULE_BYTES
 
 /** Numbers in the reply for each rule: verdict, remaining, retry, reset, mark, birth. */
 export const REPLY_FIELDS = 6
@@ -43,53 +35,73 @@ export const Verdict = { REFUSED: 0, ADMITTED: 1, SHADOWED: 2 } as const
 export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
 
 /**
- * KEYS: for each key, one of each rule. ARGV: the operation, the records of the rules, and in a test the time, as one
- * string (see `headOf`); then the cost in each rule of each key, then the arguments of the operation.
+ * The source of the script for these rules, and for the time of the server or a test.
+ *
+ * KEYS: for each key, one of each rule. ARGV: the operation, the limit of each rule, and in a test the time in
+ * milliseconds; then the cost in each rule of each key, then the arguments of the operation.
  *
  * Operations, of one key except the first four: c check, t check without charging a refusal, p peek, a penalize for
  * what was used ms ago (for each key; one key may stand there several times), n penalize, r refund by key (of the cost),
  * g give back a decision (a mark and a birth for each rule, '' where it charged nothing), b block for ms
  * (-1: for ever), u unblock, x clear, w units used since ms ago (index of the rule).
  */
-export const STRICT_SCRIPT = `
-local call, up, pack, floor, ceil, sub = redis.call, struct.unpack, struct.pack, math.floor, math.ceil, string.sub
-local head = ARGV[1]
-local RULE = '>BI2I4I6I6BI2I4I6I6'
-local function ruleAt(i)
-  local f, s, l, n, w, f1, s1, l1, n1, w1 = up(RULE, head, 2 + (i - 1) * ${RULE_CHARACTERS})
-  return 2 * f + f1, 2 * s + s1, 2 * l + l1, 2 * n + n1, 2 * w + w1
-end
-local op, R = sub(head, 1, 1), floor(#head / ${RULE_CHARACTERS})
-local flags, shape, limit, n, W = ruleAt(1)
-local isTest, now = #head % ${RULE_CHARACTERS} > 1, nil
-if isTest then
-  local t, t1 = up('>I6I6', head, 2 + R * ${RULE_CHARACTERS})
-  now = 2 * t + t1
-else
-  local t = call('TIME')
-  now = t[1] * 1000 + floor(t[2] / 1000)
-end
-local K = #KEYS / R
-local j, reply, o = 0, nil, 0
+export function strictScript(rules: readonly RemoteRule[], isTest: boolean): string {
+  const [first] = rules
+  const isPlain = rules.length === 1 && first!.flags === ALGORITHM_CODE.SLIDING_WINDOW
+  return [
+    DECLARATIONS,
+    isTest ? `local now = ARGV[${rules.length + 2}] + 0` : TIME,
+    `local R, A, isTest = ${rules.length}, ${rules.length + (isTest ? 2 : 1)}, ${isTest}`,
+    'local K = #KEYS / R',
+    isPlain ? shortcutOf(first!, isTest) : '',
+    rulesOf(rules),
+    SCRIPT,
+  ].join('\n')
+}
 
--- The shortcut: a check by one sliding window without flags. It ends before a key that is out of the ordinary.
-if op == 'c' and R == 1 and flags == 0 then
-  local here = floor(now * n / W)
+const DECLARATIONS = `
+local call, up, pack, floor, ceil, sub = redis.call, struct.unpack, struct.pack, math.floor, math.ceil, string.sub
+local op = ARGV[1]
+local j, reply, o = 0, nil, 0`
+
+const TIME = `
+local t = call('TIME')
+local now = t[2] / 1000
+now = t[1] * 1000 + now - now % 1`
+
+/** `ruleAt(i)`: flags, shape, limit, n, window in milliseconds. */
+const rulesOf = (rules: readonly RemoteRule[]): string => `
+local function ruleAt(i)
+${rules.map((rule, i) => `if i == ${i + 1} then return ${constantsOf(rule, i)} end`).join('\n')}
+end`
+
+const constantsOf = ({ flags, shape, parts, windowMs }: RemoteRule, index: number): string =>
+  `${flags}, ${shape}, ARGV[${index + 2}] + 0, ${parts}, ${windowMs}`
+
+/**
+ * A check by one sliding window without flags. It ends before a key that is out of the ordinary. `x - x % 1` is floor
+ * and `x + -x % 1` is ceil, without a call.
+ */
+const shortcutOf = ({ shape, parts, windowMs }: RemoteRule, isTest: boolean): string => `
+if op == 'c' then
+  local limit = ARGV[2] + 0
+  local here = now * ${parts} / ${windowMs}
+  here = here - here % 1
   while j < K do
-    local k, cost, g = KEYS[j + 1], ARGV[j + 2] + 0, here
+    local k, cost, g = KEYS[j + 1], ARGV[j + ${isTest ? 4 : 3}] + 0, here
     local s = redis.pcall('GET', k)
-    local born, mark, a, sum, till, p, len = now, g, 0, 0, 0, 28, 0
+    local born, mark, a, sum, p, len = now, g, 0, 0, 22, 0
     if s then
       len = #s
-      if len < 27 or len % 6 ~= 3 then break end -- an error has no length
-      local version, own, e, c
-      if len > 27 then version, own, born, mark, a, sum, till, e, c = up('>BI2I6I6I3I3I6I3I3', s)
-      else version, own, born, mark, a, sum, till = up('>BI2I6I6I3I3I6', s) end
-      if version ~= ${VALUE_VERSION} or own ~= shape or till > now then break end
+      if len < 21 or len % 6 ~= 3 then break end -- an error has no length
+      local head, e, c
+      if len > 21 then head, born, mark, a, sum, e, c = up('>I3I6I6I3I3I3I3', s)
+      else head, born, mark, a, sum = up('>I3I6I6I3I3', s) end
+      if head ~= ${ValueVersion.PLAIN * 2 ** 16 + shape} then break end
       if g < mark then g = mark end
-      if g - mark > n then a, sum, p = 0, 0, len + 1
+      if g - mark > ${parts} then a, sum, p = 0, 0, len + 1
       else
-        while p < len and (g - e) % 16777216 > n do
+        while p < len and (g - e) % 16777216 > ${parts} do
           sum, p = sum - c, p + 6
           if p < len then e, c = up('>I3I3', s, p) end
         end
@@ -97,16 +109,16 @@ if op == 'c' and R == 1 and flags == 0 then
     end
     if cost == 0 or cost > limit - sum then break end
     sum = sum + cost
-    local emptyMs = ceil((g + n + 1) * W / n)
-    if mark == g and p == 28 and s then call('SETRANGE', k, '15', pack('>I3I3', a + cost, sum))
+    local emptyMs = (g + ${parts + 1}) * ${windowMs} / ${parts}
+    emptyMs = emptyMs + -emptyMs % 1
+    if mark == g and p == 22 and s then call('SETRANGE', k, '15', pack('>I3I3', a + cost, sum))
     else
       local v
-      if mark == g then v = pack('>BI2I6I6I3I3I6', ${VALUE_VERSION}, shape, born, g, a + cost, sum, till) .. sub(s or '', p)
-      elseif a == 0 then v = pack('>BI2I6I6I3I3I6', ${VALUE_VERSION}, shape, born, g, cost, sum, till) .. sub(s, p)
-      else
-        v = pack('>BI2I6I6I3I3I6', ${VALUE_VERSION}, shape, born, g, cost, sum, till) .. sub(s, p) .. pack('>I3I3', mark % 16777216, a)
-      end
-      if isTest then call('SET', k, v) else call('SET', k, v, 'PX', emptyMs - now + 1) end
+      if not s then v = pack('>I3I6I6I3I3', ${ValueVersion.PLAIN * 2 ** 16 + shape}, born, g, cost, sum)
+      elseif mark == g then v = sub(s, 1, 9) .. pack('>I6I3I3', g, a + cost, sum) .. sub(s, p)
+      elseif a == 0 then v = sub(s, 1, 9) .. pack('>I6I3I3', g, cost, sum) .. sub(s, p)
+      else v = sub(s, 1, 9) .. pack('>I6I3I3', g, cost, sum) .. sub(s, p) .. pack('>I3I3', mark % 16777216, a) end
+      ${isTest ? "call('SET', k, v)" : expiring(parts, windowMs)}
     end
     if K == 1 then return {${Verdict.ADMITTED}, limit - sum, 0, emptyMs - now, g, born} end
     reply = reply or {}
@@ -115,19 +127,35 @@ if op == 'c' and R == 1 and flags == 0 then
     o, j = o + 6, j + 1
   end
   if j == K then return reply end
-end
+end`
 
+/** Sets the value and its end, which is the same in an even granule and the next one: see `endOf`. */
+const expiring = (parts: number, windowMs: number): string => `
+      local last = g - g % 2
+      if s and mark >= last then call('SET', k, v, 'KEEPTTL')
+      else
+        local endMs = (last + ${parts + 2}) * ${windowMs} / ${parts}
+        call('SET', k, v, 'PX', endMs + -endMs % 1 - now + 1)
+      end`
+
+const SCRIPT = `
 reply = reply or {}
 local max, min = math.max, math.min
-local FOREVER, HEAD, BIRTH = 281474976710655, '>BI2I6I6I3I3I6', ${BIRTH_RANGE_MS}
+local FOREVER, HEAD, BIRTH = 281474976710655, '>BI2I6I6I3I3', ${BIRTH_RANGE_MS}
 local asks = op == 'c' or op == 't' or op == 'p'
 
 -- time units of a bucket at ms, and the first ms at which that many have passed
 local function unitsAt(ms, n, W) local w = floor(ms / W); return w * n + floor((ms - w * W) * n / W) end
 local function msOf(units, n, W) local w = floor(units / n); return w * W + ceil((units - w * n) * W / n) end
 
+-- when a sliding window's value ends that was charged in granule g: the same in an even granule and the next one, so
+-- that only one of two needs to set it
+local function endOf(g, n, W) return ceil((g + n + 2 - g % 2) * W / n) end
+
 local function save(k, s, born, shape, mark, a, b, till, tail, emptyMs)
-  local v = pack(HEAD, ${VALUE_VERSION}, shape, born, mark, a, b, till) .. tail
+  local v
+  if till > 0 then v = pack(HEAD, ${ValueVersion.BLOCKED}, shape, born, mark, a, b) .. pack('>I6', till) .. tail
+  else v = pack(HEAD, ${ValueVersion.PLAIN}, shape, born, mark, a, b) .. tail end
   if isTest or till == FOREVER then call('SET', k, v)
   else call('SET', k, v, 'PX', max(emptyMs, till, now) - now + 1) end
 end
@@ -145,7 +173,7 @@ local function leaves(s, p, g, mark, a, left, n, W)
   return ceil((at + n + 1) * W / n) - now
 end
 
-local costs = 1
+local costs = A
 for j = j, K - 1 do
   local st, refused, fault = {}, false, nil
   for i = 1, R do
@@ -154,15 +182,17 @@ for j = j, K - 1 do
     local k, cost = KEYS[j * R + i], ARGV[costs + j * R + i] + 0
     local s = redis.pcall('GET', k)
     if type(s) == 'table' then fault = ${KEY_FAULT.TYPE}; break end
-    local born, mark, a, b, till, p, sum = now, 0, 0, 0, 0, 28, 0
+    local born, mark, a, b, till, first, sum = now, 0, 0, 0, 0, 22, 0
     local g, need, free = 0, 0, 0
     if s then
-      if #s < 27 or #s % 6 ~= 3 then fault = ${KEY_FAULT.CUT}; break end
+      if #s < 21 or #s % 6 ~= 3 then fault = ${KEY_FAULT.CUT}; break end
       local version, own
-      version, own, born, mark, a, b, till = up(HEAD, s)
-      if version ~= ${VALUE_VERSION} then fault = ${KEY_FAULT.VERSION}; break end
+      version, own, born, mark, a, b = up(HEAD, s)
+      if version == ${ValueVersion.BLOCKED} and #s > 26 then till, first = up('>I6', s, 22), 28
+      elseif version ~= ${ValueVersion.PLAIN} then fault = version == ${ValueVersion.BLOCKED} and ${KEY_FAULT.CUT} or ${KEY_FAULT.VERSION}; break end
       if own ~= shape then fault = ${KEY_FAULT.SHAPE}; break end
     else s = false end
+    local p = first
     -- g: the place of a charge now; sum: used, in units of the algorithm; need: of the cost; free: left
     if alg == 0 then
       g = floor(now * n / W)
@@ -204,7 +234,7 @@ for j = j, K - 1 do
       end
       if flags % ${RULE_FLAG.COUNT_REFUSED} >= ${RULE_FLAG.SHADOW} then verdict = ${Verdict.SHADOWED} else refused = true end
     end
-    st[i] = {s, born, mark, a, b, till, p, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost}
+    st[i] = {s, born, mark, a, b, till, p, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, first}
   end
 
   if fault then
@@ -232,7 +262,7 @@ for j = j, K - 1 do
     local agedMs = op == 'a' and ARGV[costs + #KEYS + 1 + j] + 0 or 0
     local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
-      local s, born, mark, a, b, till, p, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost = unpack(st[i])
+      local s, born, mark, a, b, till, p, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, first = unpack(st[i])
       local receipt, result = -1, 0
       local isOver = verdict ~= ${Verdict.ADMITTED}
       local counts = charges and verdict ~= ${Verdict.SHADOWED}
@@ -269,12 +299,12 @@ for j = j, K - 1 do
             q = q + 6
           end
           if not done then tail[#tail + 1] = pack('>I3I3', old % 16777216, need) end
-          if g - old <= n then save(k, s, born, shape, g, a, sum + need, till, table.concat(tail), ceil((g + n + 1) * W / n)) end
+          if g - old <= n then save(k, s, born, shape, g, a, sum + need, till, table.concat(tail), endOf(g, n, W)) end
         elseif alg == 0 then
           if sum + need > 16777215 then need = 16777215 - sum end
           if g - mark > n or not s then a = 0 end
           sum = sum + need
-          if s and mark == g and p == 28 then
+          if s and mark == g and p == first then
             a = a + need
             call('SETRANGE', k, 15, pack('>I3I3', a, sum))
           else
@@ -284,7 +314,7 @@ for j = j, K - 1 do
               a = 0
             end
             a = a + need
-            save(k, s, born, shape, g, a, sum, till, tail, ceil((g + n + 1) * W / n))
+            save(k, s, born, shape, g, a, sum, till, tail, endOf(g, n, W))
           end
           mark = g
         elseif alg == 1 then
@@ -319,7 +349,7 @@ for j = j, K - 1 do
           if left > 0 and (not mine or mine == mark) then local m = min(a, left); a = a - m; left = left - m end
           given = whole - left
           sum = sum - given
-          if given > 0 then save(k, s, born, shape, mark, a, sum, till, table.concat(out), ceil((mark + n + 1) * W / n)) end
+          if given > 0 then save(k, s, born, shape, mark, a, sum, till, table.concat(out), endOf(mark, n, W)) end
         elseif alg == 1 then
           if not mine or mine == g then given = min(sum, cost) end
           sum = sum - given
@@ -339,14 +369,14 @@ for j = j, K - 1 do
         if op == 'b' or s then
           if alg == 0 then
             local old = not s or g - mark > n
-            save(k, s, born, shape, old and g or mark, old and 0 or a, sum, till, s and sub(s, p) or '', ceil((g + n + 1) * W / n))
+            save(k, s, born, shape, old and g or mark, old and 0 or a, sum, till, s and sub(s, p) or '', endOf(g, n, W))
           elseif alg == 1 then save(k, s, born, shape, g, sum, 0, till, '', g + W)
           else save(k, s, born, shape, g, sum, 0, till, '', msOf(unitsAt(g, n, W) + sum, n, W)) end
         end
       elseif op == 'x' and s then
         -- It stays until its charges would have left: so other processes see the birth that they know.
         born = (floor(born / BIRTH) + 1) % 32 * BIRTH + born % BIRTH
-        call('SET', k, pack(HEAD, ${VALUE_VERSION}, shape, born, mark, 0, 0, 0), 'KEEPTTL')
+        call('SET', k, pack(HEAD, ${ValueVersion.PLAIN}, shape, born, mark, 0, 0), 'KEEPTTL')
         if till == FOREVER and not isTest then call('PEXPIRE', k, 2 * W) end
       end
       if asks then

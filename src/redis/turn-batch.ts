@@ -7,8 +7,8 @@ const { setImmediate } = globalThis
 
 /** Requests that one call of the script can decide. */
 export interface Together {
-  /** The operation, the rules and the limits as the script gets them. */
-  readonly head: string
+  /** The operation and the limits as the script gets them. */
+  readonly head: readonly string[]
   readonly rules: readonly RemoteRule[]
   readonly limits: readonly (number | undefined)[] | undefined
   /** When the first of them was asked. */
@@ -49,8 +49,9 @@ export class TurnBatch {
         })
       }
       const waiting = { asked, resolve, reject }
-      const group = this.#groups.get(together.head)
-      if (group === undefined) this.#groups.set(together.head, { together, waiting: [waiting] })
+      const id = String(together.head)
+      const group = this.#groups.get(id)
+      if (group === undefined) this.#groups.set(id, { together, waiting: [waiting] })
       else group.waiting.push(waiting)
     })
   }

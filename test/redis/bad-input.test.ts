@@ -6,6 +6,7 @@ import { createClient } from 'redis'
 import { test as any } from 'uvu'
 import * as assert from 'uvu/assert'
 import { KeyNames } from '#millrace/redis/key-names.js'
+import { ValueVersion } from '#millrace/redis/strict-script.js'
 import { startRedis } from './servers.js'
 import { redisTest as test } from './skip.js'
 
@@ -131,11 +132,12 @@ test('values that no such limiter has written are errors by name, and stay as th
     await limiter.ready()
     await limiter.check('key')
     const value = await client.getBuffer(name)
-    const ofVersion2 = Buffer.concat([Buffer.of(2), value!.subarray(1)])
+    const ofVersion = (version: number) => Buffer.concat([Buffer.of(version), value!.subarray(1)])
     for (const [kind, write] of [
       ['another window', () => client.del(name).then(() => other.check('key'))],
       ['damaged', () => client.set(name, value!.subarray(0, 20))],
-      ['version', () => client.set(name, ofVersion2)],
+      ['damaged', () => client.set(name, ofVersion(ValueVersion.BLOCKED))], // it has no block
+      ['version', () => client.set(name, ofVersion(3))],
       ['type', () => client.del(name).then(() => client.rpush(name, 'a'))],
     ] as const) {
       await write()
