@@ -1,8 +1,8 @@
 import { styleText } from 'node:util'
-import Table from 'cli-table3'
 import { formatDuration } from 'millrace/internal'
 import { lineChart } from '../chart.js'
 import { grouped, wrapped } from '../terminal.js'
+import { titledTable } from '../titled-table.js'
 import type { DemoResult, KindResult, ServerResult } from './demo.js'
 
 const CHART_HEIGHT = 12
@@ -91,45 +91,4 @@ function servers({ withLimiter, withoutLimiter }: DemoResult): string[][] {
     row('p99 latency', ({ p99Ms }) => ms(p99Ms)),
     row('longest pause', ({ longestPauseMs }) => ms(longestPauseMs)),
   ]
-}
-
-/** A table with a title; it has no frame if it would not fit. */
-function titledTable(width: number, title: string, [head, ...rows]: string[][]): string {
-  const table = new Table({
-    head: head!,
-    colAligns: ['left', 'right', 'right'],
-    style: {
-      head: [],
-      border: [],
-      compact: true,
-      ...(width < NARROW ? { 'padding-left': 0, 'padding-right': 0 } : {}),
-    },
-    ...(width < NARROW ? { chars: BORDERLESS } : {}),
-  })
-  table.push(...rows)
-  return [...wrapped(title, width), table.toString()].join('\n')
-}
-
-/** Narrower tables have no frame, to leave room for the figures. */
-const NARROW = 50
-const BORDERLESS = {
-  ...Object.fromEntries(
-    [
-      'top',
-      'top-mid',
-      'top-left',
-      'top-right',
-      'bottom',
-      'bottom-mid',
-      'bottom-left',
-      'bottom-right',
-      'left',
-      'left-mid',
-      'mid',
-      'mid-mid',
-      'right',
-      'right-mid',
-    ].map((part) => [part, '']),
-  ),
-  middle: ' ',
 }
