@@ -68,7 +68,7 @@ function chart({ kind, limit, windowMs, history }: RunResult, width: number, col
   )
 }
 
-function table({ kind, processes }: RunResult): string[][] {
+function table({ kind, windowMs, processes }: RunResult): string[][] {
   const row = (title: string, value: (process: ProcessResult) => number) => {
     const values = processes.map(value)
     const sum = values.reduce((all, each) => all + each, 0)
@@ -83,7 +83,13 @@ function table({ kind, processes }: RunResult): string[][] {
     row('refused: over the limit', ({ overLimit }) => overLimit),
     ...(kind === 'closed' ? [row('refused: no answer', ({ withoutAnswer }) => withoutAnswer)] : []),
     ...(kind === 'local'
-      ? [['most by its share in 1s', ...processes.map((each) => grouped(each.mostByShare)), '']]
+      ? [
+          [
+            `most by its share in ${formatDuration(windowMs)}`,
+            ...processes.map((each) => grouped(each.mostByShare)),
+            '',
+          ],
+        ]
       : []),
     ...(kind === 'answering' ? [] : [['back at Redis after', ...processes.map(back), '']]),
   ]
@@ -95,7 +101,9 @@ function verdict(run: RunResult, width: number, colour: boolean): string[] {
   const bound = kind === 'local' ? `promised: below ${grouped(2 * limit)}` : `limit ${grouped(limit)}`
   const most = `the most that all processes admitted in any ${formatDuration(windowMs)} is ${grouped(mostInAnyWindow)} (${bound})`
   const odd =
-    contradictions === 0 ? '' : ` ${grouped(contradictions)} admissions were not between request and reply.`
+    contradictions === 0
+      ? ''
+      : ` Admissions that were not between request and reply: ${grouped(contradictions)}.`
   const how = `by a log of the times at which Redis${kind === 'local' ? ' or the process' : ''} admitted them.${odd}`
   const text = wrapped(`${held ? 'Held' : 'BROKEN'}: ${most}, ${how}`, width)
   const [tint, word] = held ? (['green', 'Held'] as const) : (['red', 'BROKEN'] as const)
