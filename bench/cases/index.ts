@@ -52,6 +52,7 @@ export const REDIS_CASES = {
   'redis-in-flight': async () => (await import('../redis/in-flight.js')).redisInFlight,
   'redis-outage': async () => (await import('../redis/outage.js')).redisOutage,
   'redis-recovery': async () => (await import('../redis/recovery.js')).redisRecovery,
+  'hand-built': async () => (await import('../redis/hand-built/hand-built.js')).handBuilt,
 } satisfies Record<string, () => Promise<Benchmark>>
 
 /** {@link CASES}, and the cases that have their own command. */
