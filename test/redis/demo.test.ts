@@ -6,6 +6,7 @@ import { stripVTControlCharacters } from 'node:util'
 import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { parseArguments } from '../../demo/redis/arguments.js'
 import type { DemoResult } from '../../demo/redis/demo.js'
 import { judge, type ProcessLog, type RunKind, type RunLog } from '../../demo/redis/judge.js'
 import { report } from '../../demo/redis/report.js'
@@ -118,9 +119,13 @@ for (const [option, value, expected] of [
   ['--requests-per-second', '1.5', 'from 8 to 20000'],
 ] as const) {
   test(`${option} ${value} is an error`, () => {
-    const { status, stderr } = ran([option, value])
-    assert.is(status, 2)
-    assert.match(stderr, expected)
+    let written = ''
+    const parse = () =>
+      parseArguments([option, value], (text) => {
+        written += text
+      })
+    assert.throws(parse, ({ exitCode }: { exitCode: number }) => exitCode === 1)
+    assert.match(written, expected)
   })
 }
 

@@ -12,7 +12,7 @@ import { afterDeath, bursts, poisson, race, speed } from './scenarios.js'
 import { strict } from './strict.js'
 
 const OURS = 'Millrace'
-const RECIPES: Readonly<Record<string, Recipe>> = {
+export const RECIPES: Readonly<Record<string, Recipe>> = {
   [OURS]: strict,
   'INCR and EXPIRE': incrAndExpire,
   'read, then increment': readThenIncrement,
@@ -26,8 +26,10 @@ const RACE_LIMIT = 80
 const LIMIT = 100
 const KEYS = 8
 const WINDOW_MS = 1_000
-/** Of bursts, and of what comes after a death. In the longer one, a burst is a smaller part of the window. */
+/** Of bursts. In the longer one, a burst is a smaller part of the window. */
 const BURST_WINDOW_MS = { full: 2_000, quick: 1_000 }
+/** Two of them are longer than the lock of a process that died. */
+const DEATH_WINDOW_MS = 500
 /** Decisions of an effort for each millisecond of a scenario. */
 const OPERATIONS_PER_MS = { speed: 400, poisson: 66 }
 
@@ -52,7 +54,7 @@ function built(name: string, recipe: Recipe): Contender {
           race: await race(at, CONNECTIONS, RACE_LIMIT),
           burst: await bursts(at, bound),
           poisson: await poisson(at, { limit: LIMIT, windowMs: WINDOW_MS }, KEYS, poissonMs),
-          afterDeath: await afterDeath(at, bound),
+          afterDeath: await afterDeath(at, { limit: LIMIT, windowMs: DEATH_WINDOW_MS }),
         }
       }),
   }

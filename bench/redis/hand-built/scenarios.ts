@@ -106,16 +106,16 @@ function play(
 export async function bursts(at: readonly [Recipe, number], bound: Bound): Promise<number> {
   const { limit, windowMs } = bound
   const count = BURST * limit
-  const byFirst = await play(at, bound, 'first request', (nowMs) => nowMs, [
+  const byFirst = play(at, bound, 'first request', (nowMs) => nowMs, [
     { at: 0, count: 1 },
     { at: 0.5, count },
     { at: 1.05, count },
   ])
-  const byClock = await play(at, bound, 'clock', (nowMs) => windowMs * Math.ceil(nowMs / windowMs), [
+  const byClock = play(at, bound, 'clock', (nowMs) => windowMs * Math.ceil(nowMs / windowMs), [
     { at: 0.97, count },
     { at: 1.95, count },
   ])
-  return Math.max(byFirst, byClock)
+  return Math.max(await byFirst, await byClock)
 }
 
 /** The most admitted in any window, from two windows after a process has died in its decision. */
