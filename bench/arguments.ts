@@ -69,7 +69,9 @@ export function parseHttpArguments(argv: readonly string[], write: Write = write
 export function parseRedisArguments(argv: readonly string[], write: Write = writeError): RedisArguments {
   const names = namesOf(REDIS_CASES)
   const options = commandNamed('npm run bench:redis --', write)
-    .description('Measures limiters on Redis: the server, its memory, the client, and outages.')
+    .description(
+      'Measures limiters on Redis: the server, its memory, the client, outages, and limiters built by hand.',
+    )
     .addOption(caseOption(names))
     .parse(argv, { from: 'user' })
     .opts<{ case: RedisArguments['cases']; quick?: boolean; json?: boolean }>()
