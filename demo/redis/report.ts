@@ -81,7 +81,9 @@ function table({ kind, windowMs, processes }: RunResult): string[][] {
     row('admitted by Redis', ({ byRedis }) => byRedis),
     ...(kind === 'local' ? [row('admitted by its share', ({ byShare }) => byShare)] : []),
     row('refused: over the limit', ({ overLimit }) => overLimit),
-    ...(kind === 'closed' ? [row('refused: no answer', ({ withoutAnswer }) => withoutAnswer)] : []),
+    ...(kind === 'closed' || processes.some(({ withoutAnswer }) => withoutAnswer > 0)
+      ? [row('refused: no answer', ({ withoutAnswer }) => withoutAnswer)]
+      : []),
     ...(kind === 'local'
       ? [
           [

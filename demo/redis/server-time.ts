@@ -8,10 +8,11 @@ export interface Seen {
 
 /**
  * When Redis admitted a request, by its own clock, which is also the clock of the caller. The decision's `resetMs` is
- * the time from then until granules end that are whole milliseconds, and between request and reply there is one such
- * time, unless a granule is as short as the call. Undefined if there is none: the limiter contradicts the clock.
+ * the time from then until a granule ends, and granules are whole milliseconds: between request and reply there is one
+ * such time, unless a granule is as short as the call. Then it is the first: a reply that is late by itself is void.
+ * Undefined if there is none: the limiter contradicts the clock.
  */
 export function admittedAt({ sentMs, receivedMs, resetMs, granularityMs }: Seen): number | undefined {
-  const atMs = receivedMs - ((receivedMs + resetMs) % granularityMs)
-  return atMs < sentMs ? undefined : atMs
+  const atMs = sentMs + ((granularityMs - ((sentMs + resetMs) % granularityMs)) % granularityMs)
+  return atMs > receivedMs ? undefined : atMs
 }

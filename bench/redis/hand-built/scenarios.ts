@@ -62,12 +62,17 @@ export function speed(at: readonly [Recipe, number], connections: number, ms: nu
   })
 }
 
-/** The most admitted in any window while so many connections ask at once for a new key. */
+const RACES = 3
+
+/** The most admitted in any window while so many connections ask at once for a new key, several times. */
 export function race(at: readonly [Recipe, number], connections: number, limit: number): Promise<number> {
   const bound = { limit, windowMs: 60_000 }
-  return withCallers(at, connections, bound, async (callers) =>
-    fullest(await share(callers, 'race', 2 * limit), bound.windowMs),
-  )
+  return withCallers(at, connections, bound, async (callers) => {
+    let most = 0
+    for (let i = 0; i < RACES; i++)
+      most = Math.max(most, fullest(await share(callers, `race ${i}`, 2 * limit), bound.windowMs))
+    return most
+  })
 }
 
 const CALLERS = 8
