@@ -22,7 +22,9 @@ async function main(argv: readonly string[]): Promise<number> {
   const options = parseArguments(argv)
   const { stdout, stderr } = process
   if (!isInstalled('redis-server')) {
-    stderr.write(`The demo starts a Redis of its own, and ${missing('redis-server')}.\n`)
+    stderr.write(
+      `The demo starts a Redis of its own, and ${missing('redis-server')}; with Homebrew: brew install redis.\n`,
+    )
     return 1
   }
   const progress = new Progress(stderr)
