@@ -1,9 +1,9 @@
 /**
- * Who made a decision of a limiter on Redis: Redis (`'redis'`), or, while Redis did not answer, this process by
- * its share of the limit (`'local'`), or nobody (`'outage'`): the option `onOutage` says then whether requests
- * are allowed. A refusal by `'outage'` says nothing about the client.
+ * Who made a decision of a limiter on a server: Redis (`'redis'`), counters on Memcached (`'memcached'`), or, while the
+ * server did not answer, this process by its share of the limit (`'local'`), or nobody (`'outage'`): the option
+ * `onOutage` says then whether requests are allowed. A refusal by `'outage'` says nothing about the client.
  */
-export type DecisionSource = 'redis' | 'local' | 'outage'
+export type DecisionSource = 'redis' | 'memcached' | 'local' | 'outage'
 
 /** The decision of a rule with the option `shadow`, which allows every request. */
 export interface ShadowDecision {

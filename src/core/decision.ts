@@ -43,7 +43,7 @@ export interface Decision {
   readonly rule: string
   /** What the rules with the option `shadow` would have decided; undefined without such a rule. */
   readonly shadow?: ShadowDecision | undefined
-  /** Who decided. Only decisions of a limiter on Redis have it. */
+  /** Who decided. Only decisions of a limiter on Redis or Memcached have it. */
   readonly source?: DecisionSource | undefined
   /** What each rule decided, in the order of the rules. */
   readonly rules: readonly RuleDecision[]

@@ -27,6 +27,7 @@ export type ErrorCode =
   | 'ERR_MILLRACE_NO_ADDRESS'
   | 'ERR_MILLRACE_OUTAGE'
   | 'ERR_MILLRACE_REDIS_VALUE'
+  | 'ERR_MILLRACE_MEMCACHED_VALUE'
 
 /**
  * The error of every method of Millrace. It names the value at fault and the expected one.

@@ -1,15 +1,15 @@
 import { checkOptions } from '../checks.js'
-import { type Duration, parseDuration } from '../core/duration.js'
+import type { Duration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { checkRule, checkRules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
 import type { IoredisClient } from './ioredis.js'
 import { checkPrefix } from './key-names.js'
 import type { NodeRedisClient } from './node-redis.js'
+import { checkOutageOptions, type OnOutage, type OutagePlan } from './outage-options.js'
 import { checkRemoteRule, type RemoteRule } from './remote-rule.js'
 
-/** What a limiter does while Redis does not answer. */
-export type OnOutage = 'closed' | 'open' | 'local'
+export type { OnOutage } from './outage-options.js'
 
 /** The options of {@link createRedisLimiter} beside the rules. */
 export interface RedisOptions {
@@ -82,15 +82,10 @@ export interface RedisRulesOptions extends RedisOptions {
 }
 
 /** The options, checked. */
-export interface RedisPlan {
+export interface RedisPlan extends OutagePlan {
   readonly client: unknown
   readonly prefix: string
   readonly rules: readonly RemoteRule[]
-  readonly deadlineMs: number
-  readonly onOutage: OnOutage
-  readonly nodes: number
-  readonly maxKeys: number
-  readonly rememberRefusals: boolean
   readonly ownConnection: boolean
   readonly isReplicated: boolean
   readonly testTime: (() => number) | undefined
@@ -109,28 +104,16 @@ const OWN_OPTIONS = [
   'testTime',
   'rules',
 ]
-const OUTAGES: readonly unknown[] = ['closed', 'open', 'local'] satisfies OnOutage[]
-const LONGEST_DEADLINE_MS = 60_000
 
 /** @throws MillraceError naming the option, the value and what would be right */
 export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptions): RedisPlan {
   checkOptions(options, [...OWN_OPTIONS, ...RULE_OPTIONS])
   if ((options as { clock?: unknown }).clock !== undefined)
     throw invalid('clock', 'a clock', 'the clock of Redis')
-  const { client, prefix, deadline = 50, onOutage = 'closed', nodes, maxKeys = 100_000 } = options
-  const { rememberRefusals = false, ownConnection = true, durability = 'primary', testTime } = options
+  const { client, prefix, ownConnection = true, durability = 'primary', testTime } = options
   checkPrefix(prefix)
   const rules = rulesOf(options)
-  const deadlineMs = parseDuration(deadline, 'deadline')
-  if (deadlineMs < 1 || deadlineMs > LONGEST_DEADLINE_MS)
-    throw invalid('deadline', deadline, 'a duration of 1 ms to a minute')
-  if (!OUTAGES.includes(onOutage)) throw invalid('onOutage', onOutage, "'closed', 'open' or 'local'")
-  if (nodes !== undefined && !(Number.isInteger(nodes) && nodes >= 1))
-    throw invalid('nodes', nodes, 'an integer of 1 or more')
-  if (!(Number.isInteger(maxKeys) && maxKeys >= 1))
-    throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
-  if (onOutage === 'local') checkShares(rules, nodes)
-  checkFlag(rememberRefusals, 'rememberRefusals')
+  const outage = checkOutageOptions(options, rules)
   checkFlag(ownConnection, 'ownConnection')
   if (durability !== 'primary' && durability !== 'replica')
     throw invalid('durability', durability, "'primary' or 'replica'")
@@ -138,14 +121,10 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
     client,
     prefix,
     rules,
-    deadlineMs,
-    onOutage,
-    nodes: nodes ?? 1,
-    maxKeys,
-    rememberRefusals,
     ownConnection,
     isReplicated: durability === 'replica',
     testTime,
+    ...outage,
   }
 }
 
@@ -156,15 +135,6 @@ function rulesOf(options: RedisLimiterOptions | RedisRulesOptions): readonly Rem
   )
   if (beside !== undefined) throw invalid(beside, 'an option of a rule', 'no such option beside rules')
   return checkRules(options.rules).map((rule, i) => checkRemoteRule(rule, `rules[${i}].`))
-}
-
-/** Every process needs at least one unit of each limit. */
-function checkShares(rules: readonly RemoteRule[], nodes: number | undefined): void {
-  if (nodes === undefined) throw invalid('nodes', nodes, "the number of processes, for onOutage: 'local'")
-  const small = rules.find(({ rule }) => rule.limit < nodes)
-  if (small === undefined) return
-  const expected = `at most ${small.rule.limit}, the limit of '${small.rule.name}': each process needs a share of it`
-  throw invalid('nodes', nodes, expected)
 }
 
 function checkFlag(value: unknown, option: string): void {

@@ -158,14 +158,14 @@ export class RemoteLimiter implements AsyncLimiter {
 
   pack(): PackedKeys {
     this.#checkOpen()
-    const expected = 'an array of keys for checkMany: on Redis, keys are not packed'
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'pack', 'a limiter on Redis', expected)
+    const expected = 'an array of keys for checkMany: for a server, keys are not packed'
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'pack', `a ${this.#title}`, expected)
   }
 
   share(): SharedLimiter {
     this.#checkOpen()
     const expected = 'a limiter of its own with the same prefix in each thread'
-    throw new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'limiter', 'a limiter on Redis', expected)
+    throw new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'limiter', `a ${this.#title}`, expected)
   }
 
   handle(key: string): RemoteHandle {

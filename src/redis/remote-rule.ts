@@ -17,7 +17,7 @@ export interface RemoteRule {
 }
 
 /** With 3,600 granules or 2^18 time units, all products in the script stay below 2^53. */
-const LONGEST_WINDOW_MS = 366 * 86_400_000
+export const LONGEST_WINDOW_MS = 366 * 86_400_000
 const MOST_GRANULES = 3_600
 /** By now, so many units a millisecond since 1970 are below 2^53. */
 const MOST_UNITS_PER_MS = 3_600
@@ -106,7 +106,6 @@ export function shownRule({ rule, parts }: RemoteRule): LimiterRule {
 
 /** @throws MillraceError always: a change that only a new limiter can have */
 export function refuseWindowChange(option: string, value: unknown): never {
-  const expected =
-    'nothing: on Redis only the limit of a rule changes. A rule of another name may have this window'
+  const expected = 'nothing: only the limit of a rule changes. A rule of another name may have this window'
   throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

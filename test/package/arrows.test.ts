@@ -1,4 +1,4 @@
-// Arrows point inward: http, fetch and redis -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory
+// Arrows point inward: http, fetch, redis and memcached -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory
 // -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
@@ -20,6 +20,7 @@ const ARROWS: Record<string, string[]> = {
   fetch: ['limiter', 'memory', 'core'],
   compat: ['limiter', 'core'],
   redis: ['limiter', 'engines', 'memory', 'core'],
+  memcached: ['redis', 'limiter', 'engines', 'core'],
 }
 
 const partOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : 'limiter')

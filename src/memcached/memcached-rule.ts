@@ -1,0 +1,32 @@
+import type { Rule } from '../core/rule.js'
+import { invalid } from '../core/rule-algorithms.js'
+import type { RuleOptions } from '../core/rule-options.js'
+import { LONGEST_WINDOW_MS, type RemoteRule } from '../redis/remote-rule.js'
+
+/** A rule on Memcached. */
+export interface MemcachedRule
+  extends Pick<RuleOptions, 'limit' | 'window' | 'unit' | 'name' | 'countRefused' | 'shadow'> {
+  /**
+   * Two counters: that of the current fixed window, and that of the one before, by the part of it that the sliding
+   * window still covers.
+   * @default 'sliding-counter'
+   */
+  algorithm?: 'sliding-counter'
+}
+
+/** The options of a rule, with the only algorithm that Memcached can have if they name none. */
+export function withAlgorithm<T>(options: T): T {
+  if (typeof options !== 'object' || options === null) return options
+  const { algorithm } = options as { algorithm?: unknown }
+  return { ...options, algorithm: algorithm === undefined ? 'sliding-counter' : algorithm }
+}
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that Memcached can't have */
+export function checkMemcachedRule(rule: Rule, path = ''): RemoteRule {
+  const { algorithm, windowMs } = rule
+  if (algorithm !== 'sliding-counter')
+    throw invalid(`${path}algorithm`, algorithm, "'sliding-counter' on Memcached")
+  if (!Number.isInteger(windowMs)) throw invalid(`${path}window`, windowMs, 'whole milliseconds on Memcached')
+  if (windowMs > LONGEST_WINDOW_MS) throw invalid(`${path}window`, windowMs, 'at most 366 days on Memcached')
+  return { rule, parts: 1, flags: 0, windowMs, shape: 0 }
+}

@@ -1,0 +1,42 @@
+// `millrace/memcached`: limiters whose counts are on Memcached.
+import type { AsyncLimiter } from '../async-limiter.js'
+import { MemcachedLimiter } from './memcached-limiter.js'
+import {
+  checkMemcachedOptions,
+  type MemcachedLimiterOptions,
+  type MemcachedRulesOptions,
+} from './memcached-options.js'
+
+export type { DecisionSource } from '../core/decision-source.js'
+export type { OnOutage } from '../redis/outage-options.js'
+export type { RedisStats as MemcachedStats } from '../redis/redis-statistics.js'
+export type { MemcacheClient, MemcacheNode } from './client.js'
+export type { MemcachedLimiter } from './memcached-limiter.js'
+export type { MemcachedLimiterOptions, MemcachedOptions, MemcachedRulesOptions } from './memcached-options.js'
+export type { MemcachedRule } from './memcached-rule.js'
+
+/**
+ * Creates a limiter whose counts are on Memcached, so that one limit holds for all processes and machines that use the
+ * same servers, prefix and rules. It counts by two fixed windows, weighted by time: near the limit on average, up to
+ * nearly twice the limit around the end of a window. Each process goes by its own clock. Memcached may forget a counter
+ * at any time.
+ * @param options the client, a prefix, the rules, and what happens while Memcached does not answer
+ * @returns an {@link AsyncLimiter}. `pack`, `share`, `clearAll`, and `usage` of a part of the window are not possible;
+ * `update` changes limits, in this process
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_RULE`
+ * @example
+ * ```ts
+ * import { Memcache } from 'memcache'
+ * import { createMemcachedLimiter } from 'millrace/memcached'
+ *
+ * const client = new Memcache('localhost:11211')
+ * const limiter = createMemcachedLimiter({ client, prefix: 'api', limit: 100, window: '1m' })
+ * const decision = await limiter.check('user:42')
+ * if (!decision.allowed) console.log(decision.source, decision.retryAfterSeconds)
+ * ```
+ */
+export function createMemcachedLimiter(
+  options: MemcachedLimiterOptions | MemcachedRulesOptions,
+): MemcachedLimiter {
+  return new MemcachedLimiter(checkMemcachedOptions(options))
+}
