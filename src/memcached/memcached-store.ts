@@ -5,20 +5,12 @@ import { RemoteDecision } from '../redis/remote-decision.js'
 import type { RemoteRule } from '../redis/remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore } from '../redis/remote-store.js'
 import type { Exchange } from './channel.js'
-import { decrement, increment, readAll, remove, unitsIn, untilIn, write } from './commands.js'
-import { blockName, type CounterNames, counterName } from './counter-names.js'
+import { increment, readAll, remove, unitsIn, untilIn, write } from './commands.js'
+import { blockName, type CounterNames } from './counter-names.js'
+import { addAll, giveBack, refund, type Slot, slotAt, takeBack } from './counters.js'
 import { chargeable, decideOne, type RuleCount, type UnitCosts } from './deciding.js'
 import type { Servers } from './servers.js'
-import { usedUnits, windowAt } from './sliding-counter.js'
-
-/** A counter of one call, and how long it is needed: to the end of the window after its own. */
-interface Slot {
-  readonly name: string
-  readonly previousName: string
-  readonly index: number
-  readonly elapsedMs: number
-  readonly neededMs: number
-}
+import { usedUnits } from './sliding-counter.js'
 
 /** Key, time and counters of one call. */
 interface Call {
@@ -26,6 +18,16 @@ interface Call {
   readonly names: readonly string[]
   readonly slots: readonly Slot[]
 }
+
+/** What a call has found on the server. */
+interface Charged {
+  /** Without the charges of the call. */
+  readonly counts: readonly RuleCount[]
+  /** The end of the block. */
+  readonly untilMs: number
+}
+
+const NOTHING: readonly number[] = []
 
 /**
  * Counts of fixed windows on Memcached, weighted by `sliding-counter.ts`.
@@ -91,20 +93,24 @@ export class MemcachedStore implements RemoteStore {
     return this.#run(key, async (exchange, call) => {
       const blank = this.#countsOf(call, limits)
       const costs = asked.map(({ cost }): UnitCosts => blank.map(({ rule }) => unitsOf(cost, rule.unit ?? 1)))
-      const planned = op === 'p' ? blank.map(() => 0) : sumOf(costs.map((each) => chargeable(blank, each)))
-      const { counts, untilMs } = await this.#charge(exchange, call, planned, blank)
-      const before = counts.map(({ current }) => current)
-      const decisions = asked.map(({ cost }, at) => {
-        const { parts, refusing } = decideOne(op, counts, costs[at]!, call.nowMs, untilMs)
-        return new RemoteDecision({ owner: this.#owner, key, cost, limits }, 'memcached', parts, refusing)
-      })
+      const decide = (as: Asking, { counts, untilMs }: Charged) =>
+        asked.map(({ cost }, at) => {
+          const { parts, refusing } = decideOne(as, counts, costs[at]!, call.nowMs, untilMs)
+          return new RemoteDecision({ owner: this.#owner, key, cost, limits }, 'memcached', parts, refusing)
+        })
+      // Those who wait ask again and again. So they read first.
+      if (op !== 'c') {
+        const seen = decide('p', await this.#charge(exchange, call, NOTHING, blank))
+        if (op === 'p' || seen.some(({ allowed }) => !allowed)) return seen
+      }
+      const planned = sumOf(costs.map((each) => chargeable(blank, each)))
+      const charged = await this.#charge(exchange, call, planned, blank)
+      const before = charged.counts.map(({ current }) => current)
+      const decisions = decide(op, charged)
+      const kept = charged.counts.map(({ current }, i) => current - before[i]!)
       // After the deadline nobody was admitted by this call.
-      const charged = counts.map(({ current }, i) => (exchange.isSettled ? 0 : current - before[i]!))
-      takeBack(
-        exchange,
-        call.slots,
-        planned.map((units, i) => units - charged[i]!),
-      )
+      const excess = exchange.isSettled ? planned : planned.map((units, i) => units - kept[i]!)
+      takeBack(exchange, call.slots, excess)
       return decisions
     })
   }
@@ -153,12 +159,7 @@ export class MemcachedStore implements RemoteStore {
     }
     return this.#run(key, async (exchange, call) => {
       const blank = this.#countsOf(call, undefined)
-      const { counts } = await this.#charge(
-        exchange,
-        call,
-        blank.map(() => 0),
-        blank,
-      )
+      const { counts } = await this.#charge(exchange, call, NOTHING, blank)
       return usedUnits(counts[index]!) * (rule.unit ?? 1)
     })
   }
@@ -195,22 +196,19 @@ export class MemcachedStore implements RemoteStore {
     })
   }
 
-  /**
-   * Charges the planned units, and reads everything else, all in one turn.
-   * @returns the counts without these charges, and the end of the block
-   */
+  /** Charges the planned units of each rule, and reads everything else, all in one turn. */
   async #charge(
     exchange: Exchange,
     { slots, names }: Call,
     planned: readonly number[],
     blank: readonly RuleCount[],
-  ): Promise<{ counts: RuleCount[]; untilMs: number }> {
+  ): Promise<Charged> {
     const block = blockName(names[0]!)
     const read = slots.flatMap(({ name, previousName }, i) =>
-      planned[i]! > 0 ? [previousName] : [previousName, name],
+      planned[i] ? [previousName] : [previousName, name],
     )
     const added = slots.map(({ name, neededMs }, i) =>
-      planned[i]! > 0 ? increment(exchange, name, planned[i]!, neededMs) : undefined,
+      planned[i] ? increment(exchange, name, planned[i], neededMs) : undefined,
     )
     const reading = readAll(exchange, [block, ...read])
     const [values, ...counted] = await Promise.allSettled([reading, ...added])
@@ -226,7 +224,7 @@ export class MemcachedStore implements RemoteStore {
       })
       return { counts, untilMs: untilIn(value, block) }
     } catch (error) {
-      const done = counted.map(({ status }, i) => (status === 'fulfilled' ? planned[i]! : 0))
+      const done = counted.map(({ status }, i) => (status === 'fulfilled' ? (planned[i] ?? 0) : 0))
       takeBack(exchange, slots, done)
       throw error
     }
@@ -241,64 +239,5 @@ export class MemcachedStore implements RemoteStore {
   }
 }
 
-function slotAt(name: string, windowMs: number, atMs: number, nowMs: number): Slot {
-  const { index, elapsedMs } = windowAt(atMs, windowMs)
-  return {
-    name: counterName(name, windowMs, index),
-    previousName: counterName(name, windowMs, index - 1),
-    index,
-    elapsedMs,
-    neededMs: (index + 2) * windowMs - nowMs,
-  }
-}
-
 const sumOf = (costs: readonly UnitCosts[]): number[] =>
   costs.reduce<number[]>((sum, each) => each.map((units, i) => (sum[i] ?? 0) + units), [])
-
-async function addAll(
-  exchange: Exchange,
-  slots: readonly (Slot | undefined)[],
-  units: readonly number[],
-): Promise<number[]> {
-  const adding = slots.map((slot, i) =>
-    slot !== undefined && units[i]! > 0
-      ? increment(exchange, slot.name, units[i]!, slot.neededMs)
-      : undefined,
-  )
-  await Promise.all(adding)
-  return units.map(() => 0)
-}
-
-/** Takes out up to so many units, of the window before first: they have the smaller weight. */
-async function refund(
-  exchange: Exchange,
-  slots: readonly Slot[],
-  units: readonly number[],
-): Promise<number[]> {
-  const names = slots.flatMap(({ name, previousName }) => [name, previousName])
-  const values = await readAll(exchange, names)
-  const refunding = slots.map(async ({ name, previousName }, i) => {
-    const older = Math.min(units[i]!, unitsIn(values, previousName))
-    const newer = Math.min(units[i]! - older, unitsIn(values, name))
-    if (older > 0) await decrement(exchange, previousName, older)
-    if (newer > 0) await decrement(exchange, name, newer)
-    return older + newer
-  })
-  return Promise.all(refunding)
-}
-
-/** Gives back a charge in the window with index `mark`, if that still counts. */
-async function giveBack(exchange: Exchange, slot: Slot, units: number, mark: string): Promise<number> {
-  if (mark === '' || units <= 0 || Number(mark) < slot.index - 1) return 0
-  const name = Number(mark) < slot.index ? slot.previousName : slot.name
-  const given = Math.min(units, unitsIn(await readAll(exchange, [name]), name))
-  if (given > 0) await decrement(exchange, name, given)
-  return given
-}
-
-/** Nobody waits for this. If the connection is lost meanwhile the charge stays, and less is admitted. */
-function takeBack(exchange: Exchange, slots: readonly Slot[], units: readonly number[]): void {
-  for (const [i, { name }] of slots.entries()) {
-    if (units[i]! > 0) decrement(exchange, name, units[i]!).catch(() => {})
-  }
-}

@@ -98,6 +98,18 @@ const counter: AlgorithmCase = {
   granularityMs: ({ windowMs }) => windowMs,
 }
 
+/** The same by two fixed windows: the part of the one before is not in sixteenths. */
+export const twoCounters: AlgorithmCase = {
+  ...counter,
+  name: 'two counters',
+  used({ windowMs }, charges, nowMs) {
+    const current = sum(charges, ({ atMs }) => age(atMs, nowMs, windowMs) === 0)
+    const previous = sum(charges, ({ atMs }) => age(atMs, nowMs, windowMs) === 1)
+    return current + Math.ceil((previous * (windowMs - (nowMs % windowMs))) / windowMs)
+  },
+  usedInLast: (rule, charges, nowMs) => twoCounters.used(rule, charges, nowMs),
+}
+
 const tickOfWord = (word: number): number => word >>> 1
 
 /** A charge counts until its window ends. The clock of a test is in UTC. */

@@ -345,4 +345,8 @@ const CLAIMS: Claims = {
   },
 }
 
-conform([[CLAIMS, FIVE]], /of every limiter on|a limiter on the same counts raises|packed keys|counts keys/)
+conform(
+  [[CLAIMS, FIVE]],
+  /of every limiter on|a limiter on the same counts raises|packed keys|counts keys/,
+  /forgets all keys|usage over a part/,
+)

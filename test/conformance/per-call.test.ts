@@ -188,4 +188,4 @@ const CLAIMS: Claims = {
   },
 }
 
-conform([[CLAIMS, FIVE]])
+conform([[CLAIMS, FIVE]], /^$/, /or was refunded by key/)

@@ -11,6 +11,7 @@ import {
 import { createLimiterOn } from '#millrace/create.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
+import { memcachedMaker } from '../memcached/conformance-place.js'
 import { redisMaker } from '../redis/conformance-place.js'
 import { folder } from '../shared-file/processes.js'
 import { OtherThread } from './thread.js'
@@ -18,9 +19,10 @@ import { OtherThread } from './thread.js'
 /**
  * inline: this thread decides, on memory of its own. thread: another thread decides, attached to that memory.
  * pool: workers decide. file: this thread decides, on a file. (The threads of a pool on a file read the clock
- * of the machine, which a test can't set.) redis: a Redis server decides.
+ * of the machine, which a test can't set.) redis: a Redis server decides. memcached: the limiter decides
+ * by counters on a Memcached.
  */
-export const PLACES = ['inline', 'thread', 'pool', 'file', 'redis'] as const
+export const PLACES = ['inline', 'thread', 'pool', 'file', 'redis', 'memcached'] as const
 export type Place = (typeof PLACES)[number]
 
 /** The options of a limiter. */
@@ -38,7 +40,7 @@ export interface TestClock {
 export interface Maker {
   readonly clock: TestClock
   make(options: Options): Either
-  /** Another limiter on the counts of one that it has made. It decides on this thread, or on Redis. */
+  /** Another limiter on the counts of one that it has made. It decides on this thread, or on a server. */
   second(limiter: Either): Either
   /** Joins limiters of this place. */
   group(members: Readonly<Record<string, Either>>): Group
@@ -63,6 +65,8 @@ export function makerIn(place: Place): Maker | Promise<Maker> {
       return inFile()
     case 'redis':
       return redisMaker()
+    case 'memcached':
+      return memcachedMaker()
   }
 }
 

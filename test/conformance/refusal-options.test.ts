@@ -2,7 +2,7 @@
 // Rules that charge their refusals (`countRefused`), and rules that never refuse (`shadow`).
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
-import { type Claims, codeOf, conform, FIVE } from './suite.js'
+import { type Claims, codeOf, conform, FIVE, isServer } from './suite.js'
 
 const COUNTING: Claims = {
   'charges a refusal, and computes exactly when the same request fits': async ({ limiter, clock, times }) => {
@@ -167,7 +167,7 @@ const SHADOWED: Claims = {
     const retryAfterMs = times().untilFits(1, [0, 5])
     assert.equal((await attached.peek('key')).shadow, { allowed: false, retryAfterMs })
     const own = await attached.stats() // counts its decisions in the shared statistics
-    assert.is((place === 'redis' ? own : await limiter.stats()).shadowDenied, 3)
+    assert.is((isServer(place) ? own : await limiter.stats()).shadowDenied, 3)
   },
 }
 

@@ -5,9 +5,9 @@ import { test as any } from 'uvu'
 import { parseSize } from '#millrace/core/sizes.js'
 import type { Either } from '../engines/both.js'
 import { test as withAddon } from '../native/addon-test.js'
-import { redisTest as withRedis } from '../redis/skip.js'
+import { memcachedTest as withMemcached, redisTest as withRedis } from '../redis/skip.js'
 import { sized } from '../size.js'
-import { ALGORITHMS, type AlgorithmCase, Times } from './algorithms.js'
+import { ALGORITHMS, type AlgorithmCase, Times, twoCounters } from './algorithms.js'
 import { type Group, makerIn, type Options, PLACES, type Place, type TestClock } from './places.js'
 
 export type { Options } from './places.js'
@@ -31,8 +31,12 @@ export interface Subject {
 }
 
 /** The field `source` of a decision, where a decision has it. */
-export const sourceIn = ({ place }: Subject): { source?: 'redis' } =>
-  place === 'redis' ? { source: 'redis' } : {}
+export const sourceIn = ({ place }: Subject): { source?: 'redis' | 'memcached' } =>
+  isServer(place) ? { source: place } : {}
+
+/** Whether a server has the counts: then this process has no table of keys. */
+export const isServer = (place: Place): place is 'redis' | 'memcached' =>
+  place === 'redis' || place === 'memcached'
 
 /** Claims about limiters, by their names. */
 export type Claims = Readonly<Record<string, (subject: Subject) => Promise<void>>>
@@ -46,31 +50,35 @@ type GroupOptions = Options | ((algorithm: AlgorithmCase) => Options | undefined
 /** Registers a claim in a place. */
 type Register = (name: string, act: () => Promise<void>) => void
 
-const TESTS: Partial<Record<Place, Register>> = { file: withAddon, redis: withRedis }
+const TESTS: Partial<Record<Place, Register>> = {
+  file: withAddon,
+  redis: withRedis,
+  memcached: withMemcached,
+}
 const FURTHER = PLACES.filter((place) => place !== 'inline')
 
 /**
  * Tests each claim in every place with every algorithm. The quick tests try it with every algorithm on this
  * thread, and with the first algorithm in one further place, by turns.
- * @param notOnRedis matches the algorithm and the claim, where a limiter on Redis differs: it has no table in
+ * @param notOnServer matches the algorithm and the claim, where a limiter on a server differs: it has no table in
  * memory, no packed keys, and hears of other limiters' changes only when it asks
+ * @param notOnMemcached the same, where only one on Memcached differs: it does not know which charges a counter has
  */
 export function conform(
   groups: readonly (readonly [Claims, GroupOptions])[],
-  notOnRedis: RegExp = /^$/,
+  notOnServer: RegExp = /^$/,
+  notOnMemcached: RegExp = /^$/,
 ): void {
-  const [first] = ALGORITHMS
   let tried = 0
   for (const [claims, options] of groups) {
     for (const [claim, verify] of Object.entries(claims)) {
       const further = FURTHER[tried++ % FURTHER.length]!
       for (const place of sized<readonly Place[]>({ quick: ['inline', further], full: PLACES })) {
         const test: Register = TESTS[place] ?? any
-        const quick = place === 'inline' ? ALGORITHMS : [first!]
-        const full = place === 'inline' ? ALGORITHMS : ALGORITHMS.filter(({ isAlias }) => !isAlias)
-        for (const algorithm of sized({ quick, full })) {
-          if (place === 'redis' && (notOnRedis.test(`${algorithm.name}: ${claim}`) || algorithm.isNotOnRedis))
-            continue
+        for (const algorithm of algorithmsIn(place)) {
+          const name = `${algorithm.name}: ${claim}`
+          if (isServer(place) && notOnServer.test(name)) continue
+          if (place === 'memcached' && notOnMemcached.test(name)) continue
           const own = typeof options === 'function' ? options(algorithm) : options
           if (own === undefined) continue
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
@@ -79,6 +87,16 @@ export function conform(
     }
   }
   any.run()
+}
+
+function algorithmsIn(place: Place): readonly AlgorithmCase[] {
+  if (place === 'memcached') return [twoCounters]
+  if (place === 'inline') return ALGORITHMS
+  const quick = ALGORITHMS.slice(0, 1)
+  const full = ALGORITHMS.filter(
+    ({ isAlias, isNotOnRedis }) => !isAlias && !(place === 'redis' && isNotOnRedis),
+  )
+  return sized({ quick, full })
 }
 
 async function tryIn(

@@ -272,4 +272,5 @@ conform(
     [SHADOWED, { ...TEN, shadow: true }],
   ],
   /checkMany accepts|count decisions and keys/,
+  /handles, block/, // it reads the usage of a part of the window
 )

@@ -1,7 +1,7 @@
-// The place `redis` of the conformance suite.
+// The place `redis` of the conformance suite, and what places on a server have in common.
 import { Redis } from 'ioredis'
-import type { LimiterOptions } from 'millrace'
-import { createRedisLimiter, type RedisLimiter } from 'millrace/redis'
+import type { AsyncLimiter, LimiterOptions } from 'millrace'
+import { createRedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
 import type { Group, Maker, Options } from '../conformance/places.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
@@ -21,11 +21,16 @@ async function start(): Promise<Redis> {
 export async function redisMaker(): Promise<Maker> {
   started ??= start()
   const client = await started
+  return remoteMaker((options) => createRedisLimiter({ ...(options as RedisLimiterOptions), client }))
+}
+
+/** A place on a server. `create` gets the options without a client. */
+export function remoteMaker(create: (options: object) => AsyncLimiter): Maker {
   let nowMs = START_MS
-  const all: RedisLimiter[] = []
-  const optionsOf = new Map<Either, Parameters<typeof createRedisLimiter>[0]>()
-  const made = (options: Parameters<typeof createRedisLimiter>[0]) => {
-    const limiter = createRedisLimiter(options)
+  const all: AsyncLimiter[] = []
+  const optionsOf = new Map<Either, object>()
+  const made = (options: object) => {
+    const limiter = create(options)
     all.push(limiter)
     optionsOf.set(limiter, options)
     return limiter
@@ -42,11 +47,11 @@ export async function redisMaker(): Promise<Maker> {
     make(options: Options) {
       const { onFull, ...own } = options as LimiterOptions
       const testTime = () => Math.floor(nowMs)
-      return made({ ...own, client, prefix: `test ${++prefixes}`, deadline: '1m', testTime })
+      return made({ ...own, prefix: `test ${++prefixes}`, deadline: '1m', testTime })
     },
     second: (limiter) => made(optionsOf.get(limiter)!),
     group: () => {
-      throw new Error('limiters on Redis do not join groups')
+      throw new Error('limiters on a server do not join groups')
     },
     async close() {
       for (const limiter of all) await limiter.close()
