@@ -1,3 +1,4 @@
+// run: also-full
 // What a limiter on Memcached does while the server does not answer, and afterwards.
 import {
   createMemcachedLimiter,
@@ -11,6 +12,7 @@ import type { Server } from '../redis/process.js'
 import { startProxy, type TcpProxy } from '../redis/proxy.js'
 import { startMemcached } from '../redis/servers.js'
 import { memcachedTest as test } from '../redis/skip.js'
+import { size } from '../size.js'
 import { clientOf, Limiters, START_MS } from './limiters.js'
 
 interface Subject {
@@ -197,6 +199,21 @@ outageTest('close waits for the calls under way, and they settle', {}, async ({ 
   for (const { source } of await calls) assert.is(source, 'outage')
   server.resume()
 })
+
+if (size === 'full')
+  outageTest(
+    'a connection without replies for seconds is given up',
+    {},
+    async ({ limiter, server, proxy }) => {
+      await server.pause()
+      await poll(async () => {
+        await limiter.check('key')
+        return proxy.accepted > 2
+      }, 'attempts to connect again')
+      server.resume()
+      await recovered(limiter)
+    },
+  )
 
 test('a server that starts later is found', async () => {
   const server = await startMemcached()
