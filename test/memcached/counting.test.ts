@@ -5,7 +5,7 @@ import { poll } from '../redis/poll.js'
 import type { Server } from '../redis/process.js'
 import { startMemcached } from '../redis/servers.js'
 import { memcachedTest as test } from '../redis/skip.js'
-import { Limiters, START_MS } from './limiters.js'
+import { end, Limiters, START_MS } from './limiters.js'
 
 let server: Server
 let limiters: Limiters
@@ -15,7 +15,7 @@ test.before(async () => {
 })
 test.after(async () => {
   await limiters?.close()
-  await server?.stop()
+  if (server) await end(server)
 })
 const nextMs = (ms: number) => {
   limiters.nowMs = START_MS + ms

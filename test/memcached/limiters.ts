@@ -9,6 +9,7 @@ import {
   type MemcachedRulesOptions,
 } from 'millrace/memcached'
 import { HOST } from '../redis/ports.js'
+import type { Server } from '../redis/process.js'
 
 /** The options of a limiter. It has a client and a prefix of its own unless they name others. */
 type Options = Partial<MemcachedOptions> & (MemcachedRule | Pick<MemcachedRulesOptions, 'rules'>)
@@ -19,6 +20,14 @@ export const START_MS = 20_000 * 86_400_000
 /** A client that never connects by itself. */
 export const clientOf = (...ports: readonly number[]): Memcache =>
   new Memcache({ nodes: ports.map((port) => `${HOST}:${port}`) })
+
+/** Ends servers. Memcached takes a second to stop, unless it is killed. */
+export async function end(...servers: readonly Server[]): Promise<void> {
+  for (const server of servers) {
+    await server.kill()
+    await server.stop()
+  }
+}
 
 export class Limiters {
   readonly port: number

@@ -6,6 +6,7 @@ import { runNode } from '../package/project.js'
 import { readText, root } from '../package/root.js'
 import { startMemcached } from '../redis/servers.js'
 import { memcachedTest as test } from '../redis/skip.js'
+import { end } from './limiters.js'
 
 const SERVER = 'localhost:11211'
 const [, program = ''] = /^```js\n([\s\S]*?)^```/m.exec(readText('docs/how-to/memcached.md')) ?? []
@@ -23,8 +24,7 @@ test('the program prints what its comments say', async () => {
     assert.equal(out.trim().split('\n'), shown)
   } finally {
     rmSync(file)
-    await server.kill()
-    await server.stop()
+    await end(server)
   }
 })
 

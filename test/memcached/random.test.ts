@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert'
 import { startMemcached } from '../redis/servers.js'
 import { memcachedTest as test } from '../redis/skip.js'
 import { sized } from '../size.js'
-import { Limiters } from './limiters.js'
+import { end, Limiters } from './limiters.js'
 
 const RULES = [
   { name: 'short', limit: 6, window: 50 },
@@ -170,8 +170,7 @@ test('every figure is that of the model, whatever is done', async () => {
     for (const { refusals } of pairs) assert.ok(refusals > 0)
   } finally {
     await limiters.close()
-    await server.kill()
-    await server.stop()
+    await end(server)
   }
 })
 
