@@ -262,4 +262,43 @@ test('shadow rules decide nothing, and refusals count if a rule says so', async 
   assert.is(await counting.usage('key'), 4)
 })
 
+test('remembered refusals ask the server no more', async () => {
+  const [prefix, windowMs] = ['remembered', 86_400_000] as const
+  nextMs(0)
+  const limiter = limiters.timed({ prefix, limit: 1, window: windowMs, rememberRefusals: true })
+  await limiter.check('key')
+  assert.not((await limiter.check('key')).allowed)
+  const before = Number((await limiters.stats()).cmd_get)
+  for (let i = 0; i < 5; i++) assert.is((await limiter.check('key')).source, 'memcached')
+  assert.is(Number((await limiters.stats()).cmd_get), before)
+  await limiter.clear('key')
+  assert.ok((await limiter.check('key')).allowed)
+})
+
+test('handles, blocks and limits of a call, in units', async () => {
+  nextMs(0)
+  const limiter = limiters.timed({ limit: '640KB', window: '1m', unit: '64KB' })
+  const handle = limiter.handle('key')
+  assert.is((await limiter.check(handle, 1)).remaining, 576_000)
+  assert.not((await limiter.check(handle, 1, { limit: '64KB' })).allowed)
+  await limiter.block('key', '1m')
+  assert.not((await limiter.check(handle, 0)).allowed)
+  assert.ok(await limiter.unblock(handle))
+  assert.is(await limiter.usage(handle), 64_000)
+  assert.is(await limiter.refund(handle, 64_000), 64_000)
+  assert.is(await limiter.usage('key'), 0)
+})
+
+test('where clocks differ, the one behind does not see what the one ahead counts in the next window', async () => {
+  const rule = { prefix: 'clocks', limit: 10, window: '1m' } as const
+  nextMs(59_950)
+  const behind = limiters.timed(rule)
+  const ahead = limiters.make({ ...rule, testTime: () => limiters.nowMs + 100 })
+  await behind.check('key', 4)
+  assert.is((await ahead.check('key', 6)).remaining, 0)
+  assert.is((await behind.check('key', 6)).remaining, 0, '16 of 10')
+  nextMs(60_000)
+  assert.is(await behind.usage('key'), 16)
+})
+
 test.run()
