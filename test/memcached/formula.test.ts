@@ -3,6 +3,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Counted, untilAtMost, usedUnits, windowAt } from '#millrace/memcached/sliding-counter.js'
+import { random } from '../../bench/random.js'
+import { readText } from '../package/root.js'
 
 const below = (most: number) => Math.floor(Math.random() * most)
 
@@ -52,5 +54,38 @@ test('units that no wait lets in', () => {
     Number.POSITIVE_INFINITY,
   )
 })
+
+/** Admits random requests of 100 a minute, which come independently of each other, for 2,000 windows. */
+function traffic(load: number): { fullest: number; admitted: number } {
+  const [limit, windowMs, windows] = [100, 60_000, 2_000]
+  const next = random(1)
+  let counted: Counted = { windowMs, elapsedMs: 0, previous: 0, current: 0 }
+  const admittedMs: number[] = []
+  let oldest = 0
+  let fullest = 0
+  for (let nowMs = 0, lastMs = 0; nowMs < windows * windowMs; ) {
+    nowMs -= (Math.log(1 - next()) * windowMs) / (limit * load)
+    counted = later(counted, Math.floor(nowMs) - lastMs)
+    lastMs = Math.floor(nowMs)
+    if (usedUnits(counted) + 1 > limit) continue
+    counted = { ...counted, current: counted.current + 1 }
+    admittedMs.push(nowMs)
+    while (admittedMs[oldest]! <= nowMs - windowMs) oldest++
+    fullest = Math.max(fullest, admittedMs.length - oldest)
+  }
+  return { fullest, admitted: Math.round((10 * admittedMs.length) / windows) / 10 }
+}
+
+for (const [load, fullest, admitted] of [
+  [1, 116, 93.4],
+  [2, 105, 98.8],
+] as const)
+  test(`the page's figures: random traffic of ${load} times the limit fills a window up to ${fullest}`, () => {
+    assert.equal(traffic(load), { fullest, admitted })
+    assert.match(
+      readText('docs/how-to/memcached.md'),
+      `| ${load} times the limit | ${fullest} | ${admitted} |`,
+    )
+  })
 
 test.run()
