@@ -12,7 +12,7 @@ import type { Server } from '../redis/process.js'
 import { startProxy, type TcpProxy } from '../redis/proxy.js'
 import { startMemcached } from '../redis/servers.js'
 import { memcachedTest as test } from '../redis/skip.js'
-import { size } from '../size.js'
+import { size, sized } from '../size.js'
 import { clientOf, end, Limiters, START_MS } from './limiters.js'
 
 interface Subject {
@@ -143,6 +143,25 @@ outageTest(
     assert.equal([error.code, error.mayBeCharged], ['ERR_MILLRACE_OUTAGE', true])
     await recovered(limiter)
     assert.is(await units(), 3)
+  },
+)
+
+outageTest(
+  'whatever is cut under load, a request counts once or, if it had no answer, at most once',
+  { limit: 1_000_000 },
+  async ({ limiter, proxy, units }) => {
+    let admitted = 0
+    let unanswered = 0
+    for (let round = 0; round < sized({ quick: 8, full: 150 }); round++) {
+      const calls = Array.from({ length: 20 }, () => limiter.check('key'))
+      if (round % 3 === 0) proxy.cutReplies()
+      else if (round % 3 === 1) proxy.cutRequests()
+      else setImmediate(() => proxy.cutAll())
+      for (const { source } of await Promise.all(calls)) source === 'memcached' ? admitted++ : unanswered++
+      await recovered(limiter)
+    }
+    const counted = await units()
+    assert.ok(unanswered > 0 && admitted + unanswered >= counted && counted >= admitted)
   },
 )
 
