@@ -3,10 +3,11 @@ import { type Duration, parseDuration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { checkRule, checkRules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
+import { checkStoredRules } from './counting-rule.js'
 import type { IoredisClient } from './ioredis.js'
 import { checkPrefix } from './key-names.js'
 import type { NodeRedisClient } from './node-redis.js'
-import { checkRemoteRule, type RemoteRule } from './remote-rule.js'
+import type { RemoteRule } from './remote-rule.js'
 
 /** What a limiter does while Redis does not answer. */
 export type OnOutage = 'closed' | 'open' | 'local'
@@ -150,12 +151,12 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
 }
 
 function rulesOf(options: RedisLimiterOptions | RedisRulesOptions): readonly RemoteRule[] {
-  if (options.rules === undefined) return [checkRemoteRule(checkRule(options as RuleOptions))]
+  if (options.rules === undefined) return checkStoredRules([checkRule(options as RuleOptions)], () => '')
   const beside = RULE_OPTIONS.find(
     (name) => (options as unknown as Record<string, unknown>)[name] !== undefined,
   )
   if (beside !== undefined) throw invalid(beside, 'an option of a rule', 'no such option beside rules')
-  return checkRules(options.rules).map((rule, i) => checkRemoteRule(rule, `rules[${i}].`))
+  return checkStoredRules(checkRules(options.rules), (i) => `rules[${i}].`)
 }
 
 /** Every process needs at least one unit of each limit. */

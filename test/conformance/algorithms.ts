@@ -35,6 +35,8 @@ export interface AlgorithmCase {
   readonly countsInParts?: true
   /** Whether a limiter on Redis does not have it. */
   readonly isNotOnRedis?: true
+  /** What differs on Redis. */
+  readonly onRedis?: Partial<AlgorithmCase>
   /** Whether it is another one by another name. */
   readonly isAlias?: true
   /** Whether all units of a window are forgotten at its end. */
@@ -61,11 +63,11 @@ const strict: AlgorithmCase = {
     ),
 }
 
-/** Each unit counts for a window, to the millisecond. */
+/** Each unit counts for a window, to the millisecond. On Redis, the entry of a penalty has any units. */
 const log: AlgorithmCase = {
   name: 'sliding log',
   options: { algorithm: 'sliding-log' },
-  isNotOnRedis: true,
+  onRedis: { mostUsed: () => 4_194_303 },
   maxLimit: (limit) => Math.min(40 * limit, 4096),
   granularityMs: () => 1,
   mostLimit: 4096,
@@ -90,12 +92,20 @@ const smooth: AlgorithmCase = {
   },
 }
 
-/** The same with one granule in a window. */
+/** The same with one granule in a window. On Redis, the part inside is exact to the millisecond. */
 const counter: AlgorithmCase = {
-  ...smooth,
+  ...strict,
   name: 'sliding counter',
   options: { algorithm: 'sliding-counter' },
   granularityMs: ({ windowMs }) => windowMs,
+  used: smooth.used,
+  onRedis: {
+    used({ windowMs }, charges, nowMs) {
+      const present = sum(charges, ({ atMs }) => age(atMs, nowMs, windowMs) === 0)
+      const before = sum(charges, ({ atMs }) => age(atMs, nowMs, windowMs) === 1)
+      return present + Math.ceil((before * (windowMs - (nowMs % windowMs))) / windowMs)
+    },
+  },
 }
 
 const tickOfWord = (word: number): number => word >>> 1

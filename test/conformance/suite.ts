@@ -68,7 +68,8 @@ export function conform(
         const test: Register = TESTS[place] ?? any
         const quick = place === 'inline' ? ALGORITHMS : [first!]
         const full = place === 'inline' ? ALGORITHMS : ALGORITHMS.filter(({ isAlias }) => !isAlias)
-        for (const algorithm of sized({ quick, full })) {
+        for (const anywhere of sized({ quick, full })) {
+          const algorithm = place === 'redis' ? { ...anywhere, ...anywhere.onRedis } : anywhere
           if (place === 'redis' && (notOnRedis.test(`${algorithm.name}: ${claim}`) || algorithm.isNotOnRedis))
             continue
           const own = typeof options === 'function' ? options(algorithm) : options
