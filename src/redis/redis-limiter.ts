@@ -1,5 +1,7 @@
+import { MillraceError } from '../core/errors.js'
 import { Channel } from './channel.js'
 import { clearNames } from './clear-names.js'
+import { clearWatched } from './clear-watched.js'
 import { connectLike, replicated } from './connection.js'
 import { COUNTER_SCRIPT } from './counter-script.js'
 import { kindOf } from './counting-rule.js'
@@ -12,6 +14,7 @@ import type { RemoteStore } from './remote-store.js'
 import { ScriptRunner } from './script-runner.js'
 import { StrictEngine } from './strict-engine.js'
 import { STRICT_SCRIPT } from './strict-script.js'
+import { WatchRunner } from './watch-runner.js'
 
 /** A limiter whose counts are on Redis. */
 export class RedisLimiter extends RemoteLimiter {
@@ -29,10 +32,11 @@ function storeOf(owner: object, plan: RedisPlan): RemoteStore {
     rules.map(({ rule }) => rule.name),
   )
   const time = () => testTime?.() ?? 0
-  const channelOf = (source: string) => {
+  const connect = () => {
     const connection = connectLike(client, ownConnection)
-    return new Channel(isReplicated ? replicated(connection, deadlineMs) : connection, source, deadlineMs)
+    return isReplicated ? replicated(connection, deadlineMs) : connection
   }
+  const channelOf = (source: string) => new Channel(connect(), source, deadlineMs)
   switch (kindOf(rules[0]!.rule)) {
     case 'packed':
       return new StrictEngine(owner, channelOf(STRICT_SCRIPT), rules, names, time, maxKeys)
@@ -41,11 +45,22 @@ function storeOf(owner: object, plan: RedisPlan): RemoteStore {
       return new CountingStore(counting, new ScriptRunner(channelOf(COUNTER_SCRIPT)))
     }
     case 'sliding-log': {
-      const counting = { owner, rules, names, time, maxKeys, clear: clearLogs }
-      return new CountingStore(counting, new ScriptRunner(channelOf(LOG_SCRIPT)))
+      const channel = channelOf(LOG_SCRIPT)
+      if (plan.isOptimistic && channel.connection.isCluster) refuseCluster(channel)
+      const runner = plan.isOptimistic
+        ? new WatchRunner(channel, connect, deadlineMs)
+        : new ScriptRunner(channel)
+      const clear = plan.isOptimistic ? clearWatched(runner, rules, time) : clearLogs
+      return new CountingStore({ owner, rules, names, time, maxKeys, clear }, runner)
     }
   }
 }
 
 const clearLogs: ClearNames = (send, pattern, longestMs) =>
   clearNames(send, pattern, longestMs, CLEAR_LOG_SCRIPT)
+
+function refuseCluster(channel: Channel): never {
+  void channel.close()
+  const expected = 'false for a Cluster'
+  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'optimistic', true, expected)
+}

@@ -67,6 +67,14 @@ export interface RedisOptions {
    * @default 'primary'
    */
   durability?: 'primary' | 'replica'
+  /**
+   * For `algorithm: 'sliding-log'`: whether to decide by `WATCH`, a read and `MULTI`/`EXEC` instead of a script, for
+   * servers that run none. If another process changes a key meanwhile, the call reads again, until its deadline:
+   * `stats().retries` counts that. It takes two round trips, up to four more connections, and is slow where many
+   * processes use one key. Not for a Cluster, and not with `ownConnection: false`.
+   * @default false
+   */
+  optimistic?: boolean
   /** @internal A test's clock, in milliseconds from 1 on. */
   testTime?: () => number
 }
@@ -94,6 +102,7 @@ export interface RedisPlan {
   readonly rememberRefusals: boolean
   readonly ownConnection: boolean
   readonly isReplicated: boolean
+  readonly isOptimistic: boolean
   readonly testTime: (() => number) | undefined
 }
 
@@ -107,6 +116,7 @@ const OWN_OPTIONS = [
   'rememberRefusals',
   'ownConnection',
   'durability',
+  'optimistic',
   'testTime',
   'rules',
 ]
@@ -119,7 +129,8 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
   if ((options as { clock?: unknown }).clock !== undefined)
     throw invalid('clock', 'a clock', 'the clock of Redis')
   const { client, prefix, deadline = 50, onOutage = 'closed', nodes, maxKeys = 100_000 } = options
-  const { rememberRefusals = false, ownConnection = true, durability = 'primary', testTime } = options
+  const { rememberRefusals = false, ownConnection = true, durability = 'primary' } = options
+  const { optimistic = false, testTime } = options
   checkPrefix(prefix)
   const rules = rulesOf(options)
   const deadlineMs = parseDuration(deadline, 'deadline')
@@ -135,6 +146,8 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
   checkFlag(ownConnection, 'ownConnection')
   if (durability !== 'primary' && durability !== 'replica')
     throw invalid('durability', durability, "'primary' or 'replica'")
+  checkFlag(optimistic, 'optimistic')
+  if (optimistic) checkOptimistic(rules, ownConnection)
   return {
     client,
     prefix,
@@ -146,6 +159,7 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
     rememberRefusals,
     ownConnection,
     isReplicated: durability === 'replica',
+    isOptimistic: optimistic,
     testTime,
   }
 }
@@ -157,6 +171,13 @@ function rulesOf(options: RedisLimiterOptions | RedisRulesOptions): readonly Rem
   )
   if (beside !== undefined) throw invalid(beside, 'an option of a rule', 'no such option beside rules')
   return checkStoredRules(checkRules(options.rules), (i) => `rules[${i}].`)
+}
+
+/** A transaction needs a connection for itself. */
+function checkOptimistic(rules: readonly RemoteRule[], ownConnection: boolean): void {
+  if (rules.some(({ rule }) => rule.algorithm !== 'sliding-log'))
+    throw invalid('optimistic', true, "false: only algorithm: 'sliding-log' may have it")
+  if (!ownConnection) throw invalid('ownConnection', false, 'true with optimistic: true')
 }
 
 /** Every process needs at least one unit of each limit. */

@@ -1,5 +1,6 @@
 // What the conformance suite knows of each algorithm: how to choose it, and how many units count when.
 import type { RuleOptions } from 'millrace'
+import type { RedisLimiterOptions } from 'millrace/redis'
 import { START_MS } from '../limiter/support.js'
 
 /** A rule of one limit, in milliseconds. */
@@ -35,6 +36,8 @@ export interface AlgorithmCase {
   readonly countsInParts?: true
   /** Whether a limiter on Redis does not have it. */
   readonly isNotOnRedis?: true
+  /** The options of a limiter on Redis, if it is only there. */
+  readonly onlyOnRedis?: Partial<RedisLimiterOptions>
   /** What differs on Redis. */
   readonly onRedis?: Partial<AlgorithmCase>
   /** Whether it is another one by another name. */
@@ -75,6 +78,13 @@ const log: AlgorithmCase = {
   used: ({ windowMs }, charges, nowMs) => sum(charges, ({ atMs }) => nowMs - atMs < windowMs),
   usedInLast: ({ windowMs }, charges, nowMs, lastMs) =>
     sum(charges, ({ atMs }) => nowMs - atMs < Math.min(lastMs, windowMs)),
+}
+
+/** The same, decided by WATCH and EXEC instead of a script. */
+const optimisticLog: AlgorithmCase = {
+  ...log,
+  name: 'sliding log, optimistic',
+  onlyOnRedis: { optimistic: true },
 }
 
 /** A sliding window, but the oldest granule counts by its part inside, in sixteenths, rounded up. */
@@ -189,6 +199,7 @@ const leaky: AlgorithmCase = {
 export const ALGORITHMS: readonly AlgorithmCase[] = [
   strict,
   log,
+  optimisticLog,
   smooth,
   counter,
   aligned,

@@ -73,7 +73,7 @@ export function conform(
           if (place === 'redis' && (notOnRedis.test(`${algorithm.name}: ${claim}`) || algorithm.isNotOnRedis))
             continue
           const own = typeof options === 'function' ? options(algorithm) : options
-          if (own === undefined) continue
+          if (own === undefined || (algorithm.onlyOnRedis !== undefined && place !== 'redis')) continue
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
         }
       }
@@ -104,9 +104,11 @@ async function tryIn(
 }
 
 function withAlgorithm(options: Options, algorithm: AlgorithmCase): Options {
-  if (!('rules' in options)) return ruleWith(options as RuleOptions, algorithm) as Options
+  const { onlyOnRedis } = algorithm
+  if (!('rules' in options))
+    return { ...ruleWith(options as RuleOptions, algorithm), ...onlyOnRedis } as Options
   const rules = (options.rules as readonly RuleOptions[]).map((rule) => ruleWith(rule, algorithm))
-  return { ...options, rules } as Options
+  return { ...options, rules, ...onlyOnRedis } as Options
 }
 
 function ruleWith(rule: RuleOptions, { options, granularityMs, maxLimit }: AlgorithmCase): RuleOptions {

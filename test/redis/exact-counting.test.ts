@@ -10,7 +10,7 @@ import type { Server } from './process.js'
 import { startRedis } from './servers.js'
 import { redisTest as test } from './skip.js'
 
-const OPERATIONS = sized({ quick: 5_000, full: 100_000 })
+const OPERATIONS = sized({ quick: 2_500, full: 100_000 })
 
 const LOG: Compared = {
   rule: (random, name) => {
@@ -44,7 +44,13 @@ test.after(async () => {
   await server.stop()
 })
 
-for (const [name, compared] of Object.entries({ 'sliding log': LOG, 'sliding counter': COUNTER })) {
+const CASES = {
+  'sliding log': LOG,
+  'sliding log, optimistic': { ...LOG, options: { optimistic: true } },
+  'sliding counter': COUNTER,
+}
+
+for (const [name, compared] of Object.entries(CASES)) {
   test(`random operations of one to three rules give the figures of a ${name}`, async () => {
     await client.flushall()
     const found = await runExact(client, OPERATIONS, 11, compared)
