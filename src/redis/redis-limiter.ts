@@ -2,7 +2,7 @@ import { MillraceError } from '../core/errors.js'
 import { Channel } from './channel.js'
 import { clearNames } from './clear-names.js'
 import { clearWatched } from './clear-watched.js'
-import { connectLike, replicated } from './connection.js'
+import { connectLike, type RedisConnection, replicated } from './connection.js'
 import { COUNTER_SCRIPT } from './counter-script.js'
 import { kindOf } from './counting-rule.js'
 import { type ClearNames, CountingStore } from './counting-store.js'
@@ -15,6 +15,7 @@ import { ScriptRunner } from './script-runner.js'
 import { StrictEngine } from './strict-engine.js'
 import { STRICT_SCRIPT } from './strict-script.js'
 import { WatchRunner } from './watch-runner.js'
+import { WatchSession } from './watch-session.js'
 
 /** A limiter whose counts are on Redis. */
 export class RedisLimiter extends RemoteLimiter {
@@ -32,11 +33,10 @@ function storeOf(owner: object, plan: RedisPlan): RemoteStore {
     rules.map(({ rule }) => rule.name),
   )
   const time = () => testTime?.() ?? 0
-  const connect = () => {
-    const connection = connectLike(client, ownConnection)
-    return isReplicated ? replicated(connection, deadlineMs) : connection
-  }
-  const channelOf = (source: string) => new Channel(connect(), source, deadlineMs)
+  const connect = () => connectLike(client, ownConnection)
+  const writingBy = (connection: RedisConnection) =>
+    isReplicated ? replicated(connection, deadlineMs) : connection
+  const channelOf = (source: string) => new Channel(writingBy(connect()), source, deadlineMs)
   switch (kindOf(rules[0]!.rule)) {
     case 'packed':
       return new StrictEngine(owner, channelOf(STRICT_SCRIPT), rules, names, time, maxKeys)
@@ -47,8 +47,12 @@ function storeOf(owner: object, plan: RedisPlan): RemoteStore {
     case 'sliding-log': {
       const channel = channelOf(LOG_SCRIPT)
       if (plan.isOptimistic && channel.connection.isCluster) refuseCluster(channel)
+      const open = () => {
+        const connection = connect()
+        return new WatchSession(connection, writingBy(connection))
+      }
       const runner = plan.isOptimistic
-        ? new WatchRunner(channel, connect, deadlineMs)
+        ? new WatchRunner(channel, open, deadlineMs)
         : new ScriptRunner(channel)
       const clear = plan.isOptimistic ? clearWatched(runner, rules, time) : clearLogs
       return new CountingStore({ owner, rules, names, time, maxKeys, clear }, runner)

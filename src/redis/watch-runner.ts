@@ -9,12 +9,12 @@
 import { MillraceError } from '../core/errors.js'
 import { Breaker } from './breaker.js'
 import type { Channel } from './channel.js'
-import type { Command, RedisConnection } from './connection.js'
+import type { Command } from './connection.js'
 import type { CountingCall } from './counting-call.js'
 import type { Runner } from './counting-store.js'
 import { Deadlines, lateError, type Pending } from './deadlines.js'
 import { Outage } from './outage.js'
-import { WatchSession } from './watch-session.js'
+import type { WatchSession } from './watch-session.js'
 
 /** Connections for transactions. */
 const MOST_SESSIONS = 4
@@ -78,7 +78,7 @@ export class WatchRunner implements Runner {
   retries = 0
   onRecovery: () => void = () => {}
   readonly #channel: Channel
-  readonly #open: () => RedisConnection
+  readonly #open: () => WatchSession
   readonly #deadlines: Deadlines
   readonly #breaker = new Breaker()
   readonly #idle: WatchSession[] = []
@@ -95,7 +95,7 @@ export class WatchRunner implements Runner {
    * @param channel checks the server, and sends what is no transaction. Its script is not called
    * @param open makes a connection of the limiter's own
    */
-  constructor(channel: Channel, open: () => RedisConnection, deadlineMs: number) {
+  constructor(channel: Channel, open: () => WatchSession, deadlineMs: number) {
     this.#channel = channel
     this.#open = open
     this.#deadlines = new Deadlines(deadlineMs)
@@ -169,7 +169,7 @@ export class WatchRunner implements Runner {
   }
 
   #openSession(): WatchSession {
-    const session = new WatchSession(this.#open())
+    const session = this.#open()
     this.#sessions.add(session)
     return session
   }

@@ -12,13 +12,16 @@ type Members = readonly (readonly [member: string, score: number])[]
  */
 export class WatchSession {
   readonly #connection: RedisConnection
+  /** The same connection. Its replies may wait for a replica. */
+  readonly #writing: RedisConnection
   /** Counts connections. A watch ends with its connection, so EXEC must not go out by the next one. */
   #connected = 0
   #isWatching = false
   readonly #waiting: (() => void)[] = []
 
-  constructor(connection: RedisConnection) {
+  constructor(connection: RedisConnection, writing: RedisConnection) {
     this.#connection = connection
+    this.#writing = writing
     connection.onReady(() => {
       this.#connected++
       this.#isWatching = false
@@ -80,7 +83,7 @@ export class WatchSession {
   async #write(first: string, writes: readonly Command[]): Promise<boolean> {
     const commands: Command[] = [['MULTI'], ...writes, ['EXEC']]
     this.#isWatching = false
-    const replies = await Promise.all(commands.map((command) => this.#connection.send(command, first)))
+    const replies = await Promise.all(commands.map((command) => this.#writing.send(command, first)))
     const executed = replies.at(-1) as readonly unknown[] | null
     const failed = executed?.find((reply) => reply instanceof Error)
     if (failed !== undefined) throw new Error('a command of a transaction failed', { cause: failed })

