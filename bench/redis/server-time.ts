@@ -1,9 +1,11 @@
 import { type Benchmark, type Contender, ratioOf } from '../benchmark.js'
 import { KEYS, LOAD, serverTime } from './paced.js'
-import { flexible, gcra, MillraceCommands, type Scripted, timeOnly } from './scripts.js'
+import { CountingCommands, flexible, gcra, MillraceCommands, type Scripted, timeOnly } from './scripts.js'
 import { redisMissing } from './server.js'
 
 const OURS = 'Millrace'
+const COUNTER = 'Millrace, sliding counter'
+const LOG = 'Millrace, sliding log'
 const GCRA = 'GCRA'
 const FLEXIBLE = 'rate-limiter-flexible 11 (fixed window)'
 const TIME = 'TIME alone'
@@ -32,6 +34,8 @@ export const redisServerTime: Benchmark = {
   units: { us: "microseconds of the server's processor time per decision" },
   contenders: [
     running(OURS, () => new MillraceCommands(LOAD)),
+    running(COUNTER, () => new CountingCommands('sliding-counter', LOAD)),
+    running(LOG, () => new CountingCommands('sliding-log', LOAD)),
     running(GCRA, () => gcra(LOAD)),
     running(FLEXIBLE, () => flexible(LOAD)),
     running(TIME, timeOnly),
@@ -43,6 +47,8 @@ export const redisServerTime: Benchmark = {
       value: ratioOf(OURS, GCRA, 'us'),
       atMost: 1.2,
     },
+    { label: `server time: ${COUNTER} / ${OURS}`, unit: 'x', value: ratioOf(COUNTER, OURS, 'us') },
+    { label: `server time: ${LOG} / ${OURS}`, unit: 'x', value: ratioOf(LOG, OURS, 'us') },
     { label: `server time: ${OURS} / ${FLEXIBLE}`, unit: 'x', value: ratioOf(OURS, FLEXIBLE, 'us') },
     { label: `server time: ${OURS} / ${TIME}`, unit: 'x', value: ratioOf(OURS, TIME, 'us') },
   ],
