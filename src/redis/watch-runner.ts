@@ -1,4 +1,5 @@
-// `optimistic: true`: decisions by WATCH, a read, and MULTI/EXEC instead of a script.
+// `optimistic: true`: decisions by WATCH, a read, and MULTI/EXEC instead of a script. It is the check-and-set of
+// https://redis.io/docs/latest/develop/using-commands/transactions/.
 //
 // A transaction has its connection for itself, so the limiter opens up to four, and calls wait for one. Two calls of one
 // key would only make each other begin anew, so the calls of a key run one after the other, in order. What is left are
