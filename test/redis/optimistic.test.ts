@@ -219,6 +219,30 @@ for (const library of LIBRARIES) {
       proxy.port,
     ))
 
+  test(`${library}: a call that others' changes never let finish is an outage at its deadline`, () =>
+    scene(
+      { deadline: '250ms' },
+      async (limiter) => {
+        await limiter.check('key')
+        proxy.delayReplies(10)
+        let isOver = false
+        const change = async () => {
+          while (!isOver) await direct.expire('mr:1:test:{key}:default', 3_600)
+        }
+        const changes = change()
+        const error = await limiter.penalize('key', 1).catch((reason: unknown) => reason)
+        isOver = true
+        await changes
+        proxy.restore()
+        assert.is((error as { code: string }).code, 'ERR_MILLRACE_OUTAGE')
+        assert.ok((await limiter.stats()).retries > 0)
+        const { allowed, remaining } = await limiter.check('key')
+        assert.equal([allowed, remaining], [true, 198])
+      },
+      connect,
+      proxy.port,
+    ))
+
   test(`${library}: a server that stands still: an outage at the deadline, and a recovery`, () =>
     scene(
       {},
