@@ -5,8 +5,9 @@
 // key would only make each other begin anew, so the calls of a key run one after the other, in order. What is left are
 // the changes of other processes: then EXEC runs nothing, and the call reads again, until its deadline.
 //
-// A call that is not settled at its deadline closes its connection: the server forgets a watch and commands without
-// EXEC, and a late reply meets nobody. The next call opens another one.
+// A call that is not settled at its deadline closes the connection that it uses: the server forgets a watch and
+// commands without EXEC, and a late reply meets nobody. The next call opens another one. A connection that is still
+// being made is kept: that may take longer than a deadline.
 import { MillraceError } from '../core/errors.js'
 import { Breaker } from './breaker.js'
 import type { Channel } from './channel.js'
@@ -102,8 +103,9 @@ export class WatchRunner implements Runner {
     this.#deadlines = new Deadlines(deadlineMs)
   }
 
-  ready(): Promise<void> {
-    return this.#channel.ready()
+  async ready(): Promise<void> {
+    await this.#channel.ready()
+    if (this.#sessions.size === 0 && !this.#isClosed) this.#idle.push(this.#openSession())
   }
 
   run(call: CountingCall): Promise<readonly number[]> {
@@ -165,8 +167,15 @@ export class WatchRunner implements Runner {
       if (!isFree) return
       const job = this.#waiting.shift()!
       if (job.isSettled) this.#next(job)
-      else void this.#serve(job, this.#idle.pop() ?? this.#openSession())
+      else void this.#serve(job, this.#take())
     }
+  }
+
+  /** A connection that is free, or a new one. */
+  #take(): WatchSession {
+    const ready = this.#idle.findLastIndex(({ isReady }) => isReady)
+    if (ready >= 0) return this.#idle.splice(ready, 1)[0]!
+    return this.#sessions.size < MOST_SESSIONS ? this.#openSession() : this.#idle.pop()!
   }
 
   #openSession(): WatchSession {
@@ -178,25 +187,28 @@ export class WatchRunner implements Runner {
   async #serve(job: Job, session: WatchSession): Promise<void> {
     try {
       job.succeed(await Promise.race([this.#decide(job, session), job.expired]))
-      this.#idle.push(session)
     } catch (error) {
-      this.#sessions.delete(session)
-      void session.close()
+      if (session.isInUse) {
+        this.#sessions.delete(session)
+        void session.close()
+      }
       job.fail(error)
     }
+    if (this.#sessions.has(session)) this.#idle.push(session)
     this.#next(job)
     this.#pump()
   }
 
   async #decide(job: Job, session: WatchSession): Promise<readonly number[]> {
     for (;;) {
+      await session.untilReady()
+      if (job.isSettled) throw lateError()
       const reply = await session.attempt(job.call, () => {
         job.isSent = true
       })
       if (reply !== undefined) return reply
       job.isSent = false
       this.retries++
-      if (job.isSettled) throw lateError()
     }
   }
 

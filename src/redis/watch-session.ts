@@ -17,6 +17,7 @@ export class WatchSession {
   /** Counts connections. A watch ends with its connection, so EXEC must not go out by the next one. */
   #connected = 0
   #isWatching = false
+  #isInUse = false
   readonly #waiting: (() => void)[] = []
 
   constructor(connection: RedisConnection, writing: RedisConnection) {
@@ -29,13 +30,38 @@ export class WatchSession {
     })
   }
 
+  get isReady(): boolean {
+    return this.#connection.isReady
+  }
+
+  /** Whether an attempt has begun and not ended. */
+  get isInUse(): boolean {
+    return this.#isInUse
+  }
+
+  /** Resolves when there is a connection. */
+  async untilReady(): Promise<void> {
+    if (!this.isReady) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+
   /**
    * Reads the keys of a call, decides, and writes if no key has changed since.
    * @param beforeExec called before EXEC goes out: from then on the server may have run the transaction
    * @returns the reply; undefined: another process has changed a key between WATCH and EXEC
    */
   async attempt(call: CountingCall, beforeExec: () => void): Promise<number[] | undefined> {
-    if (!this.#connection.isReady) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    this.#isInUse = true
+    const reply = await this.#attempt(call, beforeExec)
+    this.#isInUse = false
+    return reply
+  }
+
+  /** Closes the connection, whatever it is in the middle of. */
+  close(): Promise<void> {
+    return this.#connection.close()
+  }
+
+  async #attempt(call: CountingCall, beforeExec: () => void): Promise<number[] | undefined> {
     const connected = this.#connected
     const values = await this.#read(call)
     const fault = values.find((value) => typeof value === 'number')
@@ -45,15 +71,10 @@ export class WatchSession {
     const writes = logs.flatMap((value) => value.commands(call.timeMs === 0))
     // A read of one key needs no EXEC. Reads of several keys are of one moment only if EXEC succeeds.
     if (writes.length === 0 && logs.length === 1) return reply
-    if (this.#connected !== connected || !this.#connection.isReady)
+    if (this.#connected !== connected || !this.isReady)
       throw new Error('the connection was lost between WATCH and EXEC')
     if (writes.length > 0) beforeExec()
     return (await this.#write(call.names[0]!, writes)) ? reply : undefined
-  }
-
-  /** Closes the connection, whatever it is in the middle of. */
-  close(): Promise<void> {
-    return this.#connection.close()
   }
 
   /** WATCH and all reads go out together. */
