@@ -49,6 +49,7 @@ export const REDIS_CASES = {
   'redis-server-time': async () => (await import('../redis/server-time.js')).redisServerTime,
   'redis-many-keys': async () => (await import('../redis/many-keys.js')).redisManyKeys,
   'redis-memory': async () => (await import('../redis/memory.js')).redisMemory,
+  'redis-one-key': async () => (await import('../redis/one-key.js')).redisOneKey,
   'redis-in-flight': async () => (await import('../redis/in-flight.js')).redisInFlight,
   'redis-outage': async () => (await import('../redis/outage.js')).redisOutage,
   'redis-recovery': async () => (await import('../redis/recovery.js')).redisRecovery,

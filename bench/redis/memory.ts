@@ -1,5 +1,5 @@
 import { type Benchmark, type Contender, figureOf } from '../benchmark.js'
-import { flexible, gcra, MillraceCommands, type Scripted } from './scripts.js'
+import { CountingCommands, flexible, gcra, MillraceCommands, type Scripted } from './scripts.js'
 import { redisMissing, withRedis } from './server.js'
 import { type Reply, Wire } from './wire.js'
 
@@ -28,11 +28,15 @@ function memoryAfter(source: string, commands: readonly Buffer[]): Promise<{ byt
 }
 
 /** Its units are in as many granules: the newest now, each of the others a second before the next. */
-function millrace(units: number): Contender {
+function millrace(
+  units: number,
+  name = nameOf(units),
+  make = (): MillraceCommands | CountingCommands => new MillraceCommands(LOAD),
+): Contender {
   return {
-    name: nameOf(units),
+    name,
     measure() {
-      const commands = new MillraceCommands(LOAD)
+      const commands = make()
       const older = Array.from({ length: units - 1 }, (_, i) =>
         commands.chargeBefore(KEY, 1_000 * (units - 1 - i)),
       )
@@ -57,6 +61,10 @@ export const redisMemory: Benchmark = {
   units: { bytes: 'bytes of the server' },
   contenders: [
     ...GOALS.map(({ units }) => millrace(units)),
+    ...GOALS.map(({ units }) =>
+      millrace(units, `Sliding log, ${units} units`, () => new CountingCommands('sliding-log', LOAD)),
+    ),
+    millrace(60, 'Sliding counter', () => new CountingCommands('sliding-counter', LOAD)),
     peer('GCRA', () => gcra(LOAD)),
     peer('rate-limiter-flexible 11', () => flexible(LOAD)),
   ],

@@ -3,8 +3,12 @@ import { createHash } from 'node:crypto'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { checkRule } from '#millrace/core/rule.js'
 import type { Channel } from '#millrace/redis/channel.js'
+import { COUNTER_SCRIPT } from '#millrace/redis/counter-script.js'
+import { argumentsOf } from '#millrace/redis/counting-call.js'
+import { checkStoredRules } from '#millrace/redis/counting-rule.js'
 import { KeyNames } from '#millrace/redis/key-names.js'
-import { checkRemoteRule } from '#millrace/redis/remote-rule.js'
+import { LOG_SCRIPT } from '#millrace/redis/log-script.js'
+import { checkRemoteRule, type RemoteRule } from '#millrace/redis/remote-rule.js'
 import { StrictEngine } from '#millrace/redis/strict-engine.js'
 import { strictScript, Verdict } from '#millrace/redis/strict-script.js'
 import { encoded, type Reply } from './wire.js'
@@ -85,6 +89,39 @@ export class MillraceCommands implements Scripted {
 
   isAllowed(reply: Reply): boolean {
     return (reply as number[])[0] === Verdict.ADMITTED
+  }
+}
+
+/** What Millrace sends for the algorithms that have scripts of their own. */
+export class CountingCommands implements Scripted {
+  readonly source: string
+  readonly #rule: RemoteRule
+  readonly #sha: string
+
+  constructor(algorithm: 'sliding-log' | 'sliding-counter', { limit, windowMs }: Load) {
+    const [rule] = checkStoredRules([checkRule({ limit, window: windowMs, algorithm })], () => '')
+    this.#rule = rule!
+    this.source = algorithm === 'sliding-log' ? LOG_SCRIPT : COUNTER_SCRIPT
+    this.#sha = shaOf(this.source)
+  }
+
+  commandOf(key: string): Buffer {
+    return this.#command('c', key, [])
+  }
+
+  /** Charges a unit as of some time ago. */
+  chargeBefore(key: string, ms: number): Buffer {
+    return this.#command('a', key, [String(ms)])
+  }
+
+  isAllowed(reply: Reply): boolean {
+    return (reply as number[])[0] === Verdict.ADMITTED
+  }
+
+  #command(op: 'c' | 'a', key: string, more: readonly string[]): Buffer {
+    const names = new KeyNames('bench', [this.#rule.rule.name]).of(key)
+    const call = { op, timeMs: 0, rules: [this.#rule], limits: undefined, names, costs: [1], more }
+    return encoded(['EVALSHA', this.#sha, '1', ...names, ...argumentsOf(call)])
   }
 }
 

@@ -1,9 +1,19 @@
 import { type Benchmark, type Contender, ratioOf } from '../benchmark.js'
 import { KEYS, LOAD, serverTime } from './paced.js'
-import { flexible, gcra, leastGcra, MillraceCommands, type Scripted, timeOnly } from './scripts.js'
+import {
+  CountingCommands,
+  flexible,
+  gcra,
+  leastGcra,
+  MillraceCommands,
+  type Scripted,
+  timeOnly,
+} from './scripts.js'
 import { redisMissing } from './server.js'
 
 const OURS = 'Millrace'
+const COUNTER = 'Millrace, sliding counter'
+const LOG = 'Millrace, sliding log'
 const GCRA = 'GCRA, answers as redis_rate'
 const LEAST_GCRA = 'GCRA, the least work'
 const FLEXIBLE = 'rate-limiter-flexible 11 (fixed window)'
@@ -33,6 +43,8 @@ export const redisServerTime: Benchmark = {
   units: { us: "microseconds of the server's processor time per decision" },
   contenders: [
     running(OURS, () => new MillraceCommands(LOAD)),
+    running(COUNTER, () => new CountingCommands('sliding-counter', LOAD)),
+    running(LOG, () => new CountingCommands('sliding-log', LOAD)),
     running(GCRA, () => gcra(LOAD)),
     running(LEAST_GCRA, () => leastGcra(LOAD)),
     running(FLEXIBLE, () => flexible(LOAD)),
@@ -46,6 +58,8 @@ export const redisServerTime: Benchmark = {
       atMost: 1.2,
     },
     { label: `server time: ${OURS} / ${LEAST_GCRA}`, unit: 'x', value: ratioOf(OURS, LEAST_GCRA, 'us') },
+    { label: `server time: ${COUNTER} / ${OURS}`, unit: 'x', value: ratioOf(COUNTER, OURS, 'us') },
+    { label: `server time: ${LOG} / ${OURS}`, unit: 'x', value: ratioOf(LOG, OURS, 'us') },
     { label: `server time: ${OURS} / ${FLEXIBLE}`, unit: 'x', value: ratioOf(OURS, FLEXIBLE, 'us') },
     { label: `server time: ${OURS} / ${TIME}`, unit: 'x', value: ratioOf(OURS, TIME, 'us') },
   ],

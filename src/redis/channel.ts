@@ -162,7 +162,7 @@ export class Channel {
       for (const send of this.#connection.primaries())
         await act((command) => this.#deadlines.within(send(command)))
     } catch (error) {
-      throw new Outage(error, true)
+      throw error instanceof Outage ? error : new Outage(error, true)
     }
   }
 

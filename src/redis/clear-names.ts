@@ -18,11 +18,15 @@ if redis.call('PTTL', k) < 0 then redis.call('PEXPIRE', k, ARGV[1]) end
 return 1
 `
 
-/** Empties all keys of a pattern on one server, a thousand at a time. */
+/**
+ * Empties all keys of a pattern on one server, a thousand at a time.
+ * @param script empties one key: see {@link CLEAR_SCRIPT}
+ */
 export async function clearNames(
   send: (command: Command) => Promise<unknown>,
   pattern: string,
   longestMs: number,
+  script = CLEAR_SCRIPT,
 ): Promise<void> {
   const forMs = String(2 * longestMs)
   let cursor = '0'
@@ -30,6 +34,6 @@ export async function clearNames(
     const page = await send(['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'])
     const [next, names] = page as [string, string[]]
     cursor = String(next)
-    await Promise.all(names.map((name) => send(['EVAL', CLEAR_SCRIPT, '1', name, forMs])))
+    await Promise.all(names.map((name) => send(['EVAL', script, '1', name, forMs])))
   } while (cursor !== '0')
 }

@@ -56,6 +56,7 @@ export class LocalShare {
       window: rule.windowMs,
       algorithm: rule.algorithm,
       ...(rule.algorithm === 'sliding-window' && { granularity: rule.windowMs / rule.buckets }),
+      ...(rule.algorithm === 'sliding-log' && { maxLimit: rule.units * (rule.unit ?? 1) }),
       ...(rule.algorithm === 'fixed-window' && rule.align !== 'none' && { align: rule.align }),
       ...(rule.unit !== undefined && { unit: rule.unit }),
       ...(rule.shadow && { shadow: true }),

@@ -87,6 +87,9 @@ class Connection implements RedisConnection {
 
   async close(): Promise<void> {
     if (this.#listener !== undefined) this.#client.off('ready', this.#listener)
-    if (this.#isOwn) this.#client.destroy()
+    if (!this.#isOwn) return
+    // A client that is destroyed while it connects goes on, and is ready afterwards.
+    this.#client.on('ready', () => this.#client.destroy())
+    this.#client.destroy()
   }
 }

@@ -3,11 +3,12 @@ import type { Duration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { checkRule, checkRules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
+import { checkStoredRules } from './counting-rule.js'
 import type { IoredisClient } from './ioredis.js'
 import { checkPrefix } from './key-names.js'
 import type { NodeRedisClient } from './node-redis.js'
 import { checkOutageOptions, type OnOutage, type OutagePlan } from './outage-options.js'
-import { checkRemoteRule, type RemoteRule } from './remote-rule.js'
+import type { RemoteRule } from './remote-rule.js'
 
 export type { OnOutage } from './outage-options.js'
 
@@ -66,6 +67,14 @@ export interface RedisOptions {
    * @default 'primary'
    */
   durability?: 'primary' | 'replica'
+  /**
+   * For `algorithm: 'sliding-log'`: whether to decide by `WATCH`, a read and `MULTI`/`EXEC` instead of a script, for
+   * servers that run none. If another process changes a key meanwhile, the call reads again, until its deadline:
+   * `stats().retries` counts that. It takes two round trips, up to four more connections, and is slow where many
+   * processes use one key. Not for a Cluster, and not with `ownConnection: false`.
+   * @default false
+   */
+  optimistic?: boolean
   /** @internal A test's clock, in milliseconds from 1 on. */
   testTime?: () => number
 }
@@ -88,6 +97,7 @@ export interface RedisPlan extends OutagePlan {
   readonly rules: readonly RemoteRule[]
   readonly ownConnection: boolean
   readonly isReplicated: boolean
+  readonly isOptimistic: boolean
   readonly testTime: (() => number) | undefined
 }
 
@@ -101,6 +111,7 @@ const OWN_OPTIONS = [
   'rememberRefusals',
   'ownConnection',
   'durability',
+  'optimistic',
   'testTime',
   'rules',
 ]
@@ -110,31 +121,42 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
   checkOptions(options, [...OWN_OPTIONS, ...RULE_OPTIONS])
   if ((options as { clock?: unknown }).clock !== undefined)
     throw invalid('clock', 'a clock', 'the clock of Redis')
-  const { client, prefix, ownConnection = true, durability = 'primary', testTime } = options
+  const { client, prefix, ownConnection = true, durability = 'primary' } = options
+  const { optimistic = false, testTime } = options
   checkPrefix(prefix)
   const rules = rulesOf(options)
   const outage = checkOutageOptions(options, rules)
   checkFlag(ownConnection, 'ownConnection')
   if (durability !== 'primary' && durability !== 'replica')
     throw invalid('durability', durability, "'primary' or 'replica'")
+  checkFlag(optimistic, 'optimistic')
+  if (optimistic) checkOptimistic(rules, ownConnection)
   return {
     client,
     prefix,
     rules,
     ownConnection,
     isReplicated: durability === 'replica',
+    isOptimistic: optimistic,
     testTime,
     ...outage,
   }
 }
 
 function rulesOf(options: RedisLimiterOptions | RedisRulesOptions): readonly RemoteRule[] {
-  if (options.rules === undefined) return [checkRemoteRule(checkRule(options as RuleOptions))]
+  if (options.rules === undefined) return checkStoredRules([checkRule(options as RuleOptions)], () => '')
   const beside = RULE_OPTIONS.find(
     (name) => (options as unknown as Record<string, unknown>)[name] !== undefined,
   )
   if (beside !== undefined) throw invalid(beside, 'an option of a rule', 'no such option beside rules')
-  return checkRules(options.rules).map((rule, i) => checkRemoteRule(rule, `rules[${i}].`))
+  return checkStoredRules(checkRules(options.rules), (i) => `rules[${i}].`)
+}
+
+/** A transaction needs a connection for itself. */
+function checkOptimistic(rules: readonly RemoteRule[], ownConnection: boolean): void {
+  if (rules.some(({ rule }) => rule.algorithm !== 'sliding-log'))
+    throw invalid('optimistic', true, "false: only algorithm: 'sliding-log' may have it")
+  if (!ownConnection) throw invalid('ownConnection', false, 'true with optimistic: true')
 }
 
 function checkFlag(value: unknown, option: string): void {

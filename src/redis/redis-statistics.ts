@@ -14,6 +14,11 @@ export interface RedisStats extends LimiterStats {
    * process has sent its own charges again.
    */
   restored: number
+  /**
+   * With `optimistic: true`: transactions that began anew, because another process had changed a key meanwhile.
+   * Otherwise 0.
+   */
+  retries: number
   /** The last reason for which Redis did not answer. */
   lastFailure: string | undefined
 }
@@ -39,7 +44,7 @@ export class RedisStatistics {
     if (cause !== undefined) this.#lastFailure = cause instanceof Error ? cause.message : String(cause)
   }
 
-  present({ restored }: StoreCounters): RedisStats {
+  present({ restored, retries = 0 }: StoreCounters): RedisStats {
     return {
       keys: 0,
       allowed: this.#allowed,
@@ -55,6 +60,7 @@ export class RedisStatistics {
       local: this.#local,
       outages: this.#outages,
       restored,
+      retries,
       lastFailure: this.#lastFailure,
     }
   }

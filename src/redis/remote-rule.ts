@@ -26,10 +26,6 @@ const SHORTEST_ROUNDED_MS = 1_000
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that Redis can't have */
 export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
   const { algorithm, edge, windowMs, buckets } = rule
-  if (algorithm === 'sliding-log' || algorithm === 'sliding-counter') {
-    const expected = "'sliding-window', 'fixed-window', 'token-bucket' or 'leaky-bucket' on Redis"
-    throw invalid(`${path}algorithm`, algorithm, expected)
-  }
   if (edge === 'smooth') throw invalid(`${path}edge`, edge, "'strict' on Redis")
   const wholeMs = wholeWindowMs(rule, path)
   if (windowMs > LONGEST_WINDOW_MS) throw invalid(`${path}window`, windowMs, 'at most 366 days on Redis')
@@ -88,7 +84,7 @@ export function rangeOf({ algorithm, units, rate }: Rule): LimitRange {
 
 /** The rule as `limiter.rule` shows it. */
 export function shownRule({ rule, parts }: RemoteRule): LimiterRule {
-  const { name, limit, windowMs, edge, algorithm, align, rate, unit } = rule
+  const { name, limit, windowMs, edge, algorithm, align, rate, unit, units } = rule
   const quantity = limit * (unit ?? 1)
   const isFixed = algorithm === 'fixed-window'
   return {
@@ -98,6 +94,7 @@ export function shownRule({ rule, parts }: RemoteRule): LimiterRule {
     granularityMs: isFixed ? parts : windowMs / parts,
     edge,
     ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
+    ...(algorithm === 'sliding-log' && { maxLimit: units * (unit ?? 1) }),
     ...(align !== 'none' && { align }),
     ...(rate !== undefined && { burst: quantity }),
     ...(unit !== undefined && { unit }),

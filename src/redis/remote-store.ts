@@ -21,6 +21,8 @@ export interface Asked {
 export interface StoreCounters {
   /** Values that the store had lost, and of which this process has sent its charges again. */
   readonly restored: number
+  /** Of a store that decides by transactions: those that began anew, because another process had changed a key. */
+  readonly retries?: number
 }
 
 /**

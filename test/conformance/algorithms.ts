@@ -1,5 +1,6 @@
 // What the conformance suite knows of each algorithm: how to choose it, and how many units count when.
 import type { RuleOptions } from 'millrace'
+import type { RedisLimiterOptions } from 'millrace/redis'
 import { START_MS } from '../limiter/support.js'
 
 /** A rule of one limit, in milliseconds. */
@@ -35,6 +36,10 @@ export interface AlgorithmCase {
   readonly countsInParts?: true
   /** Whether a limiter on Redis does not have it. */
   readonly isNotOnRedis?: true
+  /** The options of a limiter on Redis, if it is only there. */
+  readonly onlyOnRedis?: Partial<RedisLimiterOptions>
+  /** What differs on Redis. */
+  readonly onRedis?: Partial<AlgorithmCase>
   /** Whether it is another one by another name. */
   readonly isAlias?: true
   /** Whether all units of a window are forgotten at its end. */
@@ -61,11 +66,11 @@ const strict: AlgorithmCase = {
     ),
 }
 
-/** Each unit counts for a window, to the millisecond. */
+/** Each unit counts for a window, to the millisecond. On Redis, the entry of a penalty has any units. */
 const log: AlgorithmCase = {
   name: 'sliding log',
   options: { algorithm: 'sliding-log' },
-  isNotOnRedis: true,
+  onRedis: { mostUsed: () => 4_194_303 },
   maxLimit: (limit) => Math.min(40 * limit, 4096),
   granularityMs: () => 1,
   mostLimit: 4096,
@@ -73,6 +78,13 @@ const log: AlgorithmCase = {
   used: ({ windowMs }, charges, nowMs) => sum(charges, ({ atMs }) => nowMs - atMs < windowMs),
   usedInLast: ({ windowMs }, charges, nowMs, lastMs) =>
     sum(charges, ({ atMs }) => nowMs - atMs < Math.min(lastMs, windowMs)),
+}
+
+/** The same, decided by WATCH and EXEC instead of a script. */
+const optimisticLog: AlgorithmCase = {
+  ...log,
+  name: 'sliding log, optimistic',
+  onlyOnRedis: { optimistic: true },
 }
 
 /** A sliding window, but the oldest granule counts by its part inside, in sixteenths, rounded up. */
@@ -90,12 +102,20 @@ const smooth: AlgorithmCase = {
   },
 }
 
-/** The same with one granule in a window. */
+/** The same with one granule in a window. On Redis, the part inside is exact to the millisecond. */
 const counter: AlgorithmCase = {
-  ...smooth,
+  ...strict,
   name: 'sliding counter',
   options: { algorithm: 'sliding-counter' },
   granularityMs: ({ windowMs }) => windowMs,
+  used: smooth.used,
+  onRedis: {
+    used({ windowMs }, charges, nowMs) {
+      const present = sum(charges, ({ atMs }) => age(atMs, nowMs, windowMs) === 0)
+      const before = sum(charges, ({ atMs }) => age(atMs, nowMs, windowMs) === 1)
+      return present + Math.ceil((before * (windowMs - (nowMs % windowMs))) / windowMs)
+    },
+  },
 }
 
 /** The same by two fixed windows: the part of the one before is not in sixteenths. */
@@ -191,6 +211,7 @@ const leaky: AlgorithmCase = {
 export const ALGORITHMS: readonly AlgorithmCase[] = [
   strict,
   log,
+  optimisticLog,
   smooth,
   counter,
   aligned,

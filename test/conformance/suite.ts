@@ -80,7 +80,7 @@ export function conform(
           if (isServer(place) && notOnServer.test(name)) continue
           if (place === 'memcached' && notOnMemcached.test(name)) continue
           const own = typeof options === 'function' ? options(algorithm) : options
-          if (own === undefined) continue
+          if (own === undefined || (algorithm.onlyOnRedis !== undefined && place !== 'redis')) continue
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
         }
       }
@@ -96,7 +96,8 @@ function algorithmsIn(place: Place): readonly AlgorithmCase[] {
   const full = ALGORITHMS.filter(
     ({ isAlias, isNotOnRedis }) => !isAlias && !(place === 'redis' && isNotOnRedis),
   )
-  return sized({ quick, full })
+  const all = sized({ quick, full })
+  return place === 'redis' ? all.map((anywhere) => ({ ...anywhere, ...anywhere.onRedis })) : all
 }
 
 async function tryIn(
@@ -121,9 +122,11 @@ async function tryIn(
 }
 
 function withAlgorithm(options: Options, algorithm: AlgorithmCase): Options {
-  if (!('rules' in options)) return ruleWith(options as RuleOptions, algorithm) as Options
+  const { onlyOnRedis } = algorithm
+  if (!('rules' in options))
+    return { ...ruleWith(options as RuleOptions, algorithm), ...onlyOnRedis } as Options
   const rules = (options.rules as readonly RuleOptions[]).map((rule) => ruleWith(rule, algorithm))
-  return { ...options, rules } as Options
+  return { ...options, rules, ...onlyOnRedis } as Options
 }
 
 function ruleWith(rule: RuleOptions, { options, granularityMs, maxLimit }: AlgorithmCase): RuleOptions {

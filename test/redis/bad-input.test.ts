@@ -12,6 +12,12 @@ import { redisTest as test } from './skip.js'
 
 const RULE = { limit: 5, window: '1m' } as const
 
+/** One script decides, so the rules of a limiter are all of its algorithms. */
+const MIXED = [
+  { name: 'counter', limit: 5, window: '1m', algorithm: 'sliding-counter' },
+  { name: 'window', limit: 5, window: '1m' },
+]
+
 /** A client that never connects. */
 const idle = (options: object = {}) => new Redis(1, '127.0.0.1', { lazyConnect: true, ...options })
 
@@ -24,8 +30,11 @@ const BAD_OPTIONS: readonly (readonly [options: object, option: string])[] = [
   [{ window: 1.5 }, 'window'],
   [{ window: '400d' }, 'window'],
   [{ edge: 'smooth' }, 'edge'],
-  [{ algorithm: 'sliding-log' }, 'algorithm'],
-  [{ algorithm: 'sliding-counter' }, 'algorithm'],
+  [{ algorithm: 'sliding-log', limit: 4_097 }, 'limit'],
+  [{ algorithm: 'sliding-counter', window: 1.5 }, 'window'],
+  [{ algorithm: 'sliding-counter', window: '400d' }, 'window'],
+  [{ limit: undefined, window: undefined, rules: MIXED }, 'rules[1].algorithm'],
+  [{ limit: undefined, window: undefined, rules: MIXED.toReversed() }, 'rules[1].algorithm'],
   [{ prefix: '' }, 'prefix'],
   [{ prefix: 'a{b}' }, 'prefix'],
   [{ prefix: 7 }, 'prefix'],

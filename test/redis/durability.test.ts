@@ -15,12 +15,18 @@ const CLIENTS = {
   'node-redis': ({ port }: Server) => createClient({ url: `redis://${HOST}:${port}` }),
 } as const
 
-for (const [library, connect] of Object.entries(CLIENTS)) {
-  test(`${library}: each decision is on the replica when it resolves; without a replica it is an outage`, async () => {
+const OPTIMISTIC = { algorithm: 'sliding-log', optimistic: true } as const
+
+for (const [name, connect, decided] of [
+  ['ioredis', CLIENTS.ioredis, {}],
+  ['node-redis', CLIENTS['node-redis'], {}],
+  ['ioredis, optimistic', CLIENTS.ioredis, OPTIMISTIC],
+] as const) {
+  test(`${name}: each decision is on the replica when it resolves; without a replica it is an outage`, async () => {
     const primary = await startRedis()
     const replica = await startRedis({ args: ['--replicaof', HOST, String(primary.port)] })
     const client = connect(primary)
-    const options = { client, prefix: 'test', limit: 1_000, window: '1h' } as const
+    const options = { client, prefix: 'test', limit: 1_000, window: '1h', ...decided } as const
     const limiter = createRedisLimiter({ ...options, durability: 'replica', deadline: '1s' })
     try {
       await limiter.ready()

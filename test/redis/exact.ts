@@ -1,8 +1,8 @@
 // Random operations on a Redis server, in a test's time, against what each algorithm promises by its definition.
 import assert from 'node:assert/strict'
 import type { Redis } from 'ioredis'
-import type { Decision, RuleOptions } from 'millrace'
-import { createRedisLimiter } from 'millrace/redis'
+import type { Decision, LimiterRule, RuleOptions } from 'millrace'
+import { createRedisLimiter, type RedisRulesOptions } from 'millrace/redis'
 import { ModelRule } from './exact-rules.js'
 
 export interface Findings {
@@ -13,6 +13,35 @@ export interface Findings {
 }
 
 type Random = () => number
+
+/** One key of one rule, by its definition. Times are milliseconds. */
+export interface Model {
+  readonly windowMs: number
+  decide(cost: number, nowMs: number): { allowed: boolean; retryAfterMs: number }
+  /** As of now, also after a charge. */
+  figures(nowMs: number): { remaining: number; resetMs: number }
+  /** Charges, also beyond the limit. Returns the receipt. */
+  charge(cost: number, nowMs: number): object | undefined
+  /** Takes out up to `cost` units, the oldest first. Returns how many. */
+  refund(cost: number, nowMs: number): number
+  /** Gives back a charge that still counts. */
+  giveBack(receipt: object | undefined, nowMs: number): number
+  block(ms: number, nowMs: number): void
+  unblock(nowMs: number): boolean
+  clear(nowMs: number): void
+  /** The units used in the last `lastMs`. */
+  usage?(lastMs: number, nowMs: number): number
+}
+
+/** Limiters to compare: random rules, their models, and further options. */
+export interface Compared {
+  rule(random: Random, name: string): RuleOptions
+  model(rule: LimiterRule): Model
+  readonly options?: Partial<RedisRulesOptions>
+}
+
+/** Rules whose keys are packed strings. */
+const PACKED: Compared = { rule: randomRule, model: (rule) => new ModelRule(rule) }
 
 /** A generator of numbers from 0 to 1 (mulberry32). */
 export function randomOf(seed: number): Random {
@@ -30,14 +59,20 @@ const OPERATIONS_PER_KEY = 300
 const TOGETHER = 60
 
 /** Runs random operations until there are enough. Throws at the first difference. */
-export async function runExact(client: Redis, operations: number, seed: number): Promise<Findings> {
+export async function runExact(
+  client: Redis,
+  operations: number,
+  seed: number,
+  compared: Compared = PACKED,
+): Promise<Findings> {
   const random = randomOf(seed)
   const found: Findings = { operations: 0, admitted: 0, refused: 0, givenBack: 0 }
-  for (let i = 0; found.operations < operations; i++) await runKey(client, random, `${seed} ${i}`, found)
+  for (let i = 0; found.operations < operations; i++)
+    await runKey(client, random, `${seed} ${i}`, found, compared)
   return found
 }
 
-const one = <T>(random: Random, of: readonly T[]): T => of[Math.floor(random() * of.length)]!
+export const one = <T>(random: Random, of: readonly T[]): T => of[Math.floor(random() * of.length)]!
 
 /** A rule of any algorithm that is on Redis. */
 function randomRule(random: Random, name: string): RuleOptions {
@@ -61,12 +96,25 @@ function randomRule(random: Random, name: string): RuleOptions {
   }
 }
 
-async function runKey(client: Redis, random: Random, prefix: string, found: Findings): Promise<void> {
-  const rules = Array.from({ length: one(random, [1, 1, 2, 3]) }, (_, i) => randomRule(random, `rule ${i}`))
+async function runKey(
+  client: Redis,
+  random: Random,
+  prefix: string,
+  found: Findings,
+  { rule, model, options }: Compared,
+): Promise<void> {
+  const rules = Array.from({ length: one(random, [1, 1, 2, 3]) }, (_, i) => rule(random, `rule ${i}`))
   let nowMs = 1_800_000_000_000 + Math.floor(1e9 * random())
-  const limiter = createRedisLimiter({ client, prefix, rules, deadline: '1m', testTime: () => nowMs })
+  const limiter = createRedisLimiter({
+    client,
+    prefix,
+    rules,
+    deadline: '1m',
+    testTime: () => nowMs,
+    ...options,
+  })
   await limiter.ready()
-  const models = limiter.rules.map((rule) => new ModelRule(rule))
+  const models = limiter.rules.map(model)
   const scaleMs = (models[0]!.windowMs / one(random, [1, 5, 30, 100])) * 2
   const charged: Decision[] = []
   for (let left = OPERATIONS_PER_KEY; left > 0; left -= TOGETHER) {
@@ -109,8 +157,13 @@ async function runKey(client: Redis, random: Random, prefix: string, found: Find
           each((model) => model.block(ms, nowMs)),
         )
       }
+      const [first] = models
+      if (kind < 0.96 && first?.usage !== undefined) {
+        const ms = 1 + Math.floor(first.windowMs * random())
+        return same(limiter.usage('key', ms), first.usage(ms, nowMs))
+      }
       if (kind < 0.99) return same(limiter.unblock('key'), models.map((m) => m.unblock(nowMs)).includes(true))
-      each((model) => model.clear())
+      each((model) => model.clear(nowMs))
       return same(limiter.clear('key'), undefined)
     }
   }
@@ -146,7 +199,7 @@ async function runKey(client: Redis, random: Random, prefix: string, found: Find
   }
 
   /** Changes all models. Returns the answer of the method that does the same. */
-  function each(act: (model: ModelRule) => unknown): true {
+  function each(act: (model: Model) => unknown): true {
     for (const model of models) act(model)
     return true
   }

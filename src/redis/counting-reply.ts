@@ -1,0 +1,54 @@
+import { MillraceError } from '../core/errors.js'
+import type { RemotePart } from './remote-decision.js'
+import type { RemoteRule } from './remote-rule.js'
+import { KEY_FAULT, Verdict } from './strict-script.js'
+
+const timeOf = (ms: number): number => (ms < 0 ? Number.POSITIVE_INFINITY : ms)
+
+/** What one rule says of a request: the numbers of the reply from `at` on. */
+export function partOf(
+  { rule }: RemoteRule,
+  limit: number | undefined,
+  reply: readonly number[],
+  at: number,
+): RemotePart {
+  const unit = rule.unit ?? 1
+  const [verdict, remaining, waitMs, resetMs, mark, birth] = reply.slice(at) as [
+    ...[number, number, number, number, number, number],
+  ]
+  const isRefused = verdict === Verdict.REFUSED
+  const isShadowed = verdict === Verdict.SHADOWED
+  const retryAfterMs = timeOf(waitMs)
+  return {
+    rule: rule.name,
+    allowed: !isRefused,
+    limit: (limit ?? rule.limit) * unit,
+    remaining: remaining * unit,
+    retryAfterMs: isRefused ? retryAfterMs : 0,
+    resetMs: timeOf(resetMs),
+    receipt: mark < 0 ? undefined : [mark, birth],
+    birth,
+    ...(rule.shadow && { shadow: { allowed: !isShadowed, retryAfterMs: isShadowed ? retryAfterMs : 0 } }),
+  }
+}
+
+/** Whether this rule can never admit the cost. */
+export const isAbove = (rule: RemoteRule['rule'], cost: number, limit: number, part: RemotePart): boolean =>
+  cost > 1 && !part.allowed && Math.ceil(cost / (rule.unit ?? 1)) > limit
+
+const FAULTS: Readonly<Record<number, readonly [got: string, expected: string]>> = {
+  [KEY_FAULT.VERSION]: ['a value of another version', 'a value of version 1'],
+  [KEY_FAULT.SHAPE]: [
+    'a value with another window or algorithm',
+    'a prefix of its own for each set of rules',
+  ],
+  [KEY_FAULT.CUT]: ['a damaged value', 'a value that only limiters have written'],
+  [KEY_FAULT.TYPE]: ['a value of another type', 'a prefix that nothing else uses'],
+}
+
+/** @throws MillraceError `ERR_MILLRACE_REDIS_VALUE` if the reply says why a key could not be read */
+export function checkFault(first: number, key: string): void {
+  if (first >= 0) return
+  const [got, expected] = FAULTS[first]!
+  throw new MillraceError('ERR_MILLRACE_REDIS_VALUE', `the value of '${key.slice(0, 64)}'`, got, expected)
+}
