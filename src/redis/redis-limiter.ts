@@ -1,29 +1,88 @@
+import { checkOptions } from '../checks.js'
+import { MillraceError } from '../core/errors.js'
 import { Channel } from './channel.js'
 import { connectLike, replicated } from './connection.js'
 import { KeyNames } from './key-names.js'
 import type { RedisPlan } from './redis-options.js'
+import type { RedisStats } from './redis-statistics.js'
 import { RemoteLimiter } from './remote-limiter.js'
+import type { RemoteRule } from './remote-rule.js'
+import type { RemoteStore } from './remote-store.js'
+import type { OpenedShard } from './shard.js'
+import { ShardedStore } from './sharded-store.js'
+import { checkShards, type RedisShard } from './shards-option.js'
+import { SplitNames } from './split-names.js'
+import { SplitStore } from './split-store.js'
 import { StrictEngine } from './strict-engine.js'
 import { STRICT_SCRIPT } from './strict-script.js'
 
 /** A limiter whose counts are on Redis. */
 export class RedisLimiter extends RemoteLimiter {
+  readonly #sharded: ShardedStore | undefined
+
   /** @internal */
   constructor(plan: RedisPlan) {
-    const { client, prefix, rules, testTime, deadlineMs, ownConnection, isReplicated, maxKeys } = plan
-    const ruleNames = rules.map(({ rule }) => rule.name)
-    super('RedisLimiter', plan, (owner) => {
-      const connection = connectLike(client, ownConnection)
-      const own = isReplicated ? replicated(connection, deadlineMs) : connection
-      const channel = new Channel(own, STRICT_SCRIPT, deadlineMs)
-      return new StrictEngine(
-        owner,
-        channel,
-        rules,
-        new KeyNames(prefix, ruleNames),
-        () => testTime?.() ?? 0,
-        maxKeys,
-      )
+    let sharded: ShardedStore | undefined
+    super('RedisLimiter', plan, (owner): RemoteStore => {
+      const { client, prefix, rules, shards, split, deadlineMs, testTime } = plan
+      const ruleNames = rules.map(({ rule }) => rule.name)
+      const names = new (split === undefined ? KeyNames : SplitNames)(prefix, ruleNames)
+      const open = opener(owner, plan, names)
+      const nowMs = testTime ?? (() => performance.now())
+      if (shards !== undefined)
+        sharded = new ShardedStore({ ...shards, rules, deadlineMs, names, nowMs, open })
+      const store = sharded ?? open(client, rules).store
+      return split === undefined ? store : new SplitStore(store, split, deadlineMs)
     })
+    this.#sharded = sharded
+  }
+
+  /**
+   * Replaces the list of shards. Keys whose shard changes are charged at both shards for a window, a granule and the
+   * option `changeWithin`, all or nothing. All processes must get the same lists in the same order, each list within
+   * `changeWithin`. Shards that are no longer in the list stay connected until the change is over.
+   *
+   * @param shards the new list. A shard of the same name and client keeps its connection; of the same name and another
+   * client, the server is taken for the same one at another address
+   * @param options `chargeBoth: false`: the counts of keys that move begin anew. For a shard that is gone for good:
+   * else its keys are decided as in an outage until the change is over
+   * @returns resolves when the new shards have answered, and have their keys
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`; `ERR_MILLRACE_OUTAGE` if a new shard does not answer within 5
+   * seconds. Then the list stays as it was
+   * @example
+   * ```ts
+   * await limiter.reshard([...clients, new Redis('redis://10.0.0.4:6379')])
+   * ```
+   */
+  async reshard(shards: readonly RedisShard[], options: { chargeBoth?: boolean } = {}): Promise<void> {
+    const sharded = this.#sharded
+    if (sharded === undefined)
+      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'shards', shards, 'a limiter that has shards')
+    const named = checkShards(shards, 'shards')
+    checkOptions(options, ['chargeBoth'])
+    const { chargeBoth = true } = options
+    if (typeof chargeBoth !== 'boolean')
+      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'chargeBoth', chargeBoth, 'true or false')
+    await sharded.reshard(named, chargeBoth)
+  }
+
+  override async stats(): Promise<RedisStats> {
+    const stats = await super.stats()
+    return this.#sharded === undefined ? stats : { ...stats, shards: this.#sharded.statistics() }
+  }
+}
+
+/** Makes stores of one server each. */
+function opener(
+  owner: object,
+  { deadlineMs, ownConnection, isReplicated, maxKeys, testTime }: RedisPlan,
+  names: KeyNames,
+): (client: unknown, rules: readonly RemoteRule[]) => OpenedShard {
+  return (client, rules) => {
+    const connection = connectLike(client, ownConnection)
+    const own = isReplicated ? replicated(connection, deadlineMs) : connection
+    const channel = new Channel(own, STRICT_SCRIPT, deadlineMs)
+    const store = new StrictEngine(owner, channel, rules, names, () => testTime?.() ?? 0, maxKeys)
+    return { client, store, isDown: () => channel.isInterrupted }
   }
 }

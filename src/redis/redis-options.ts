@@ -7,6 +7,8 @@ import type { IoredisClient } from './ioredis.js'
 import { checkPrefix } from './key-names.js'
 import type { NodeRedisClient } from './node-redis.js'
 import { checkRemoteRule, type RemoteRule } from './remote-rule.js'
+import { checkShards, type RedisShard, type ShardsPlan } from './shards-option.js'
+import { checkSplit, type Split, type SplitPlan } from './split-option.js'
 
 /** What a limiter does while Redis does not answer. */
 export type OnOutage = 'closed' | 'open' | 'local'
@@ -17,7 +19,31 @@ export interface RedisOptions {
    * A client of `ioredis` (one server, Sentinel or Cluster), of `iovalkey`, or of `redis` (one server). The limiter
    * connects as this client does, by a connection of its own that sends no command twice.
    */
-  client: IoredisClient | NodeRedisClient
+  client?: IoredisClient | NodeRedisClient | undefined
+  /**
+   * Instead of `client`: several independent servers, 1 to 256, each with a part of the keys. A shard is a client, or
+   * `{ name, client }`; without a name, it is named after the client's `host:port`. The names decide which keys a
+   * server has (rendezvous hashing), the order does not matter. A Redis Cluster, which moves counts with its slots, is
+   * better where there is one.
+   */
+  shards?: readonly RedisShard[]
+  /**
+   * The shards before a change, for a process that starts while a change is under way, or with it: keys that have moved
+   * are charged at their old shard too, for a window, a granule and `changeWithin`.
+   */
+  previousShards?: readonly RedisShard[]
+  /**
+   * For `shards`: the time in which all processes get a change of the list. If they take longer, keys that have moved
+   * may be admitted beyond the limit.
+   * @default '5m'
+   */
+  changeWithin?: Duration
+  /**
+   * Splits each key into this many parts, 1 to 1,024, or those keys that an object names: `{ '/search': 8 }`. A part has
+   * its part of each limit, rounded down, and a request asks one at random, and another one if that refuses. So one key
+   * is on several servers of a Cluster or of `shards`. It may be refused while other parts have units left.
+   */
+  split?: Split
   /**
    * The beginning of all names of keys on Redis: 1 to 64 characters without braces. Limiters with the same prefix
    * and rules share their counts. Limiters with other rules need another prefix.
@@ -84,6 +110,9 @@ export interface RedisRulesOptions extends RedisOptions {
 /** The options, checked. */
 export interface RedisPlan {
   readonly client: unknown
+  /** Instead of a client. */
+  readonly shards: ShardsPlan | undefined
+  readonly split: SplitPlan | undefined
   readonly prefix: string
   readonly rules: readonly RemoteRule[]
   readonly deadlineMs: number
@@ -98,6 +127,10 @@ export interface RedisPlan {
 
 const OWN_OPTIONS = [
   'client',
+  'shards',
+  'previousShards',
+  'changeWithin',
+  'split',
   'prefix',
   'deadline',
   'onOutage',
@@ -111,6 +144,9 @@ const OWN_OPTIONS = [
 ]
 const OUTAGES: readonly unknown[] = ['closed', 'open', 'local'] satisfies OnOutage[]
 const LONGEST_DEADLINE_MS = 60_000
+const CHANGE_WITHIN_MS = 300_000
+
+type ShardOption = 'client' | 'shards' | 'previousShards' | 'changeWithin'
 
 /** @throws MillraceError naming the option, the value and what would be right */
 export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptions): RedisPlan {
@@ -118,6 +154,7 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
   if ((options as { clock?: unknown }).clock !== undefined)
     throw invalid('clock', 'a clock', 'the clock of Redis')
   const { client, prefix, deadline = 50, onOutage = 'closed', nodes, maxKeys = 100_000 } = options
+  const { shards, previousShards, changeWithin, split } = options
   const { rememberRefusals = false, ownConnection = true, durability = 'primary', testTime } = options
   checkPrefix(prefix)
   const rules = rulesOf(options)
@@ -136,6 +173,8 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
     throw invalid('durability', durability, "'primary' or 'replica'")
   return {
     client,
+    shards: shardsOf({ client, shards, previousShards, changeWithin }),
+    split: checkSplit(split, rules),
     prefix,
     rules,
     deadlineMs,
@@ -156,6 +195,23 @@ function rulesOf(options: RedisLimiterOptions | RedisRulesOptions): readonly Rem
   )
   if (beside !== undefined) throw invalid(beside, 'an option of a rule', 'no such option beside rules')
   return checkRules(options.rules).map((rule, i) => checkRemoteRule(rule, `rules[${i}].`))
+}
+
+function shardsOf(options: Readonly<Record<ShardOption, unknown>>): ShardsPlan | undefined {
+  const { client, shards, previousShards, changeWithin } = options
+  if (shards === undefined) {
+    if (previousShards !== undefined)
+      throw invalid('previousShards', previousShards, 'no such option without shards')
+    if (changeWithin !== undefined)
+      throw invalid('changeWithin', changeWithin, 'no such option without shards')
+    return undefined
+  }
+  if (client !== undefined) throw invalid('client', client, 'no client beside shards')
+  return {
+    shards: checkShards(shards, 'shards'),
+    previousShards: previousShards === undefined ? [] : checkShards(previousShards, 'previousShards'),
+    changeWithinMs: parseDuration(changeWithin ?? CHANGE_WITHIN_MS, 'changeWithin'),
+  }
 }
 
 /** Every process needs at least one unit of each limit. */
