@@ -49,18 +49,33 @@ export class ShardHistory<S extends Named> {
     this.#past.push({ shards, keys: over(shards), untilMs })
   }
 
-  /** Replaces the present list, which counts until then, too. */
-  change(shards: readonly S[], untilMs: number): void {
-    this.precede(this.#present, untilMs)
-    this.#present = shards
-    this.#keys = over(shards)
+  /**
+   * Replaces the present list, which counts until then, too; undefined: no list before counts.
+   * @returns the shards that are in no list any more
+   */
+  change(shards: readonly S[], untilMs: number | undefined): readonly S[] {
+    return this.#leaving(() => {
+      if (untilMs === undefined) this.#past = []
+      else this.precede(this.#present, untilMs)
+      this.#present = shards
+      this.#keys = over(shards)
+    })
   }
 
-  /** Forgets the lists that have ended. Returns the shards that are in no list any more. */
+  /**
+   * Forgets the lists that have ended.
+   * @returns the shards that are in no list any more
+   */
   forget(nowMs: number): readonly S[] {
     if (this.#past.every(({ untilMs }) => nowMs < untilMs)) return []
+    return this.#leaving(() => {
+      this.#past = this.#past.filter(({ untilMs }) => nowMs < untilMs)
+    })
+  }
+
+  #leaving(change: () => void): readonly S[] {
     const before = this.all
-    this.#past = this.#past.filter(({ untilMs }) => nowMs < untilMs)
+    change()
     const after = new Set(this.all)
     return before.filter((shard) => !after.has(shard))
   }

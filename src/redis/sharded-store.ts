@@ -150,7 +150,7 @@ export class ShardedStore implements RemoteStore {
 
   /**
    * Replaces the list of shards, when the new ones have answered. Changes happen in the order of the calls.
-   * @param chargesBoth whether the counts of keys that move go on
+   * @param chargesBoth whether the counts of keys that move go on; false ends changes under way, too
    * @throws MillraceError (rejects) if a new shard can't be used, or does not answer: then nothing changes
    */
   reshard(shards: readonly NamedShard[], chargesBoth: boolean): Promise<void> {
@@ -193,8 +193,7 @@ export class ShardedStore implements RemoteStore {
       shard.opened = opened
       return shard
     })
-    this.#history.change(shards, chargesBoth ? this.#plan.nowMs() + this.#changeMs : 0)
-    this.#forget()
+    this.#leave(this.#history.change(shards, chargesBoth ? this.#plan.nowMs() + this.#changeMs : undefined))
   }
 
   /** What the shards say of each request about keys that they have. */
@@ -240,9 +239,13 @@ export class ShardedStore implements RemoteStore {
     return new Map(groups.values())
   }
 
-  /** Forgets the lists whose change is over, and leaves the shards that are in no list. */
+  /** Forgets the lists whose change is over. */
   #forget(): void {
-    for (const shard of this.#history.forget(this.#plan.nowMs())) {
+    this.#leave(this.#history.forget(this.#plan.nowMs()))
+  }
+
+  #leave(shards: readonly Shard[]): void {
+    for (const shard of shards) {
       this.#shards.delete(shard.id)
       void storeOf(shard).close()
     }
