@@ -47,7 +47,7 @@ export class RedisLimiter extends RemoteLimiter {
    * @param options `chargeBoth: false`: the counts of keys that move begin anew, now, also of changes that are under
    * way. For a shard that is gone for good: else its keys are decided as in an outage until the change is over
    * @returns resolves when the new shards have answered, and have their keys
-   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`; `ERR_MILLRACE_OUTAGE` if a new shard does not answer within 5
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`; `ERR_MILLRACE_OUTAGE` if a new shard does not answer within 2
    * seconds. Then the list stays as it was
    * @example
    * ```ts

@@ -39,7 +39,7 @@ export interface ShardStats {
 }
 
 /** A new server has this long to answer. */
-const JOIN_MS = 5_000
+const JOIN_MS = 2_000
 /** A bucket may be filled threefold by penalties. */
 const FULLEST_BUCKET = 3
 
@@ -289,7 +289,7 @@ async function untilReady(name: string, store: RemoteStore): Promise<void> {
     await deadlines.within(store.ready())
   } catch (cause) {
     if (cause instanceof MillraceError) throw cause
-    const expected = 'a server that answers within 5 seconds'
+    const expected = 'a server that answers within 2 seconds'
     const details = { cause, mayBeCharged: false }
     throw new MillraceError('ERR_MILLRACE_OUTAGE', `the shard '${name}'`, 'no connection', expected, details)
   } finally {
