@@ -12,7 +12,7 @@ export interface Findings {
   givenBack: number
 }
 
-type Random = () => number
+export type Random = () => number
 
 /** A generator of numbers from 0 to 1 (mulberry32). */
 export function randomOf(seed: number): Random {
@@ -37,10 +37,10 @@ export async function runExact(client: Redis, operations: number, seed: number):
   return found
 }
 
-const one = <T>(random: Random, of: readonly T[]): T => of[Math.floor(random() * of.length)]!
+export const one = <T>(random: Random, of: readonly T[]): T => of[Math.floor(random() * of.length)]!
 
 /** A rule of any algorithm that is on Redis. */
-function randomRule(random: Random, name: string): RuleOptions {
+export function randomRule(random: Random, name: string): RuleOptions {
   const limit = one(random, [1, 3, 20, 100])
   const windowMs = one(random, [1, 7, 60, 1_000, 60_000])
   switch (one(random, ['sliding-window', 'sliding-window', 'fixed-window', 'token-bucket'] as const)) {
