@@ -25,7 +25,7 @@ export const storeOf = ({ opened }: Shard): RemoteStore => opened.store
  * @throws Outage (rejects) or MillraceError, of the first shard that failed
  */
 export async function everywhere<T>(shards: readonly Shard[], act: (store: RemoteStore) => Promise<T>) {
-  const outcomes = await Promise.allSettled(shards.map((shard) => act(storeOf(shard))))
+  const outcomes = await Promise.allSettled(shards.map(async (shard) => act(storeOf(shard))))
   const failed = outcomes.find((outcome) => outcome.status === 'rejected')
   if (failed === undefined) return outcomes.map((outcome) => (outcome as PromiseFulfilledResult<T>).value)
   const isDoneElsewhere = outcomes.some(({ status }) => status === 'fulfilled')

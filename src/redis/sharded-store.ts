@@ -171,19 +171,22 @@ export class ShardedStore implements RemoteStore {
   }
 
   async #reshard(next: readonly NamedShard[], chargesBoth: boolean): Promise<void> {
-    if (this.#isClosed) throw closedError()
     const joining = new Map<string, OpenedShard>()
     try {
-      for (const { name, client } of next)
-        if (this.#named(name)?.opened.client !== client) joining.set(name, this.#connect(client))
-      await Promise.all([...joining].map(([name, { store }]) => untilReady(name, store)))
-      if (this.#isClosed) throw closedError()
+      // Again while a change ends meanwhile, and a shard leaves with it that this list has.
+      for (
+        let missing = this.#missing(next, joining);
+        missing.length > 0;
+        missing = this.#missing(next, joining)
+      ) {
+        for (const { name, client } of missing) joining.set(name, this.#connect(client))
+        await Promise.all(missing.map(({ name }) => untilReady(name, joining.get(name)!.store)))
+      }
     } catch (error) {
       await Promise.all([...joining.values()].map(({ store }) => store.close()))
       throw error
     }
     for (const { store } of joining.values()) store.rules = this.#rules
-    this.#forget()
     const shards = next.map(({ name }) => {
       const opened = joining.get(name)
       const shard = this.#named(name)
@@ -194,6 +197,18 @@ export class ShardedStore implements RemoteStore {
       return shard
     })
     this.#leave(this.#history.change(shards, chargesBoth ? this.#plan.nowMs() + this.#changeMs : undefined))
+  }
+
+  /**
+   * The shards of a list that have no connection yet.
+   * @throws MillraceError `ERR_MILLRACE_CLOSED`
+   */
+  #missing(next: readonly NamedShard[], joining: ReadonlyMap<string, OpenedShard>): readonly NamedShard[] {
+    if (this.#isClosed) throw closedError()
+    this.#forget()
+    return next.filter(
+      ({ name, client }) => !joining.has(name) && this.#named(name)?.opened.client !== client,
+    )
   }
 
   /** What the shards say of each request about keys that they have. */

@@ -1,5 +1,6 @@
 // run: also-full
 // Random operations and changes of the list of servers: each figure is that of the definition, no window is over.
+
 import type { Decision } from 'millrace'
 import { createRedisLimiter, type RedisLimiter, type RedisShard } from 'millrace/redis'
 import * as assert from 'uvu/assert'
@@ -53,17 +54,20 @@ async function operateOn(
   const longestMs = Math.max(...limiter.rules.map(({ windowMs }) => windowMs))
   const scaleMs = longestMs / one(random, [1, 5, 30, 100])
   const charged: { key: string; decision: Decision; charges: readonly Charge[] }[] = []
-  for (let i = 0; i < PER_LIMITER; i++) {
-    nowMs += Math.floor(scaleMs * random())
-    if (random() < 0.01) nowMs += 3 * longestMs + within
-    if (random() < 0.01) nowMs -= Math.floor(20 * random())
-    const key = one(random, KEYS)
-    found.operations++
-    if (model.serversOf(key, nowMs).length > 1) found.several++
-    if (model.changes > 0) found.duringChange++
-    await operate(key, random() < 0.7 ? 1 : Math.floor(6 * random()))
+  try {
+    for (let i = 0; i < PER_LIMITER; i++) {
+      nowMs += Math.floor(scaleMs * random())
+      if (random() < 0.01) nowMs += 3 * longestMs + within
+      if (random() < 0.01) nowMs -= Math.floor(20 * random())
+      const key = one(random, KEYS)
+      found.operations++
+      if (model.serversOf(key, nowMs).length > 1) found.several++
+      if (model.changes > 0) found.duringChange++
+      await operate(key, random() < 0.7 ? 1 : Math.floor(6 * random()))
+    }
+  } finally {
+    await limiter.close()
   }
-  await limiter.close()
 
   async function operate(key: string, cost: number): Promise<void> {
     const kind = random()
