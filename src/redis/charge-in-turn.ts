@@ -30,27 +30,59 @@ export async function chargeInTurn(
   requests: Requests,
   call: Pick<Pending, 'isSettled'>,
 ): Promise<PlacedDecision[][]> {
+  const said: PlacedDecision[][] = requests.asked.map(() => [])
+  for (const round of roundsOf(requests)) {
+    await chargeRound(shards, requests, round, said)
+    if (!call.isSettled) continue
+    const admitted = said.filter((each) => each.at(-1)?.decision.allowed)
+    await Promise.all(admitted.map((each) => giveBack(shards, requests.rules, each)))
+    break
+  }
+  return said
+}
+
+/**
+ * The indices of requests that are asked together. If refusals count, a shard must know of the refusal of one request
+ * before it decides the next one of the same key.
+ */
+function roundsOf({ asked, rules }: Requests): number[][] {
+  if (!rules.some(({ rule }) => rule.countRefused)) return [[...asked.keys()]]
+  const rounds: number[][] = []
+  const seen = new Map<string, number>()
+  for (const [i, { key }] of asked.entries()) {
+    const round = seen.get(key) ?? 0
+    seen.set(key, round + 1)
+    rounds[round] ??= []
+    rounds[round].push(i)
+  }
+  return rounds
+}
+
+/** Adds what the shards say of some of the requests. */
+async function chargeRound(
+  shards: readonly Shard[],
+  requests: Requests,
+  round: readonly number[],
+  said: readonly PlacedDecision[][],
+): Promise<void> {
   const { op, asked, limit, rules } = requests
-  const said: PlacedDecision[][] = asked.map(() => [])
-  let open = [...asked.keys()]
-  const giveUp = () => open.map((i) => giveBack(shards, rules, said[i]!))
+  let open = round
   for (const [at, shard] of shards.entries()) {
     try {
       const about = open.map((i) => asked[i]!)
       const decisions = await storeOf(shard).ask(op, about, limit)
       for (const [j, i] of open.entries()) said[i]!.push({ place: shard.id, decision: decisions[j]! })
     } catch (error) {
-      void Promise.all(giveUp())
+      const admitted = said.filter((each) => each.at(-1)?.decision.allowed)
+      void Promise.all(admitted.map((each) => giveBack(shards, rules, each)))
       throw error
     }
     const refused = open.filter((i) => !said[i]!.at(-1)!.decision.allowed)
     open = open.filter((i) => said[i]!.at(-1)!.decision.allowed)
     const later = shards.slice(at + 1)
     await Promise.all(refused.map((i) => refuse(shards, later, requests, said[i]!)))
-    if (call.isSettled) await Promise.all(giveUp())
-    if (call.isSettled || open.length === 0) break
+    if (open.length === 0) break
   }
-  return said
 }
 
 /** Asks all shards at the same time: several are only peeked at. */

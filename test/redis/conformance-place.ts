@@ -1,16 +1,39 @@
-// The place `redis` of the conformance suite.
+// The place `redis` of the conformance suite: one server. At full size, on every second day, two servers while their
+// list changes, so that about half of the keys are charged at both.
 import { Redis } from 'ioredis'
 import type { LimiterOptions } from 'millrace'
-import { createRedisLimiter, type RedisLimiter } from 'millrace/redis'
+import { createRedisLimiter, type RedisLimiter, type RedisOptions } from 'millrace/redis'
 import type { Group, Maker, Options } from '../conformance/places.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
+import { size } from '../size.js'
 import { startRedis } from './servers.js'
 
-let started: Promise<Redis> | undefined
+const DAY_MS = 86_400_000
+
+/** Whether keys are spread over two servers. MILLRACE_TEST_SHARDS (1 or 0) decides instead of the day. */
+export const isSharded =
+  process.env.MILLRACE_TEST_SHARDS === undefined
+    ? size === 'full' && Math.floor(Date.now() / DAY_MS) % 2 === 0
+    : process.env.MILLRACE_TEST_SHARDS === '1'
+
+/** Where limiters count. */
+type Place = Pick<RedisOptions, 'client'> | Pick<RedisOptions, 'shards' | 'previousShards' | 'changeWithin'>
+
+let started: Promise<Place> | undefined
 let prefixes = 0
 
-async function start(): Promise<Redis> {
+async function start(): Promise<Place> {
+  const client = await connect()
+  if (!isSharded) return { client }
+  const [first, second] = [
+    { name: 'first', client },
+    { name: 'second', client: await connect() },
+  ]
+  return { shards: [first, second], previousShards: [first], changeWithin: '366d' }
+}
+
+async function connect(): Promise<Redis> {
   const server = await startRedis()
   const client = new Redis(server.port, '127.0.0.1')
   // It does not keep the test file running.
@@ -20,7 +43,7 @@ async function start(): Promise<Redis> {
 
 export async function redisMaker(): Promise<Maker> {
   started ??= start()
-  const client = await started
+  const place = await started
   let nowMs = START_MS
   const all: RedisLimiter[] = []
   const optionsOf = new Map<Either, Parameters<typeof createRedisLimiter>[0]>()
@@ -42,7 +65,7 @@ export async function redisMaker(): Promise<Maker> {
     make(options: Options) {
       const { onFull, ...own } = options as LimiterOptions
       const testTime = () => Math.floor(nowMs)
-      return made({ ...own, client, prefix: `test ${++prefixes}`, deadline: '1m', testTime })
+      return made({ ...own, ...place, prefix: `test ${++prefixes}`, deadline: '1m', testTime })
     },
     second: (limiter) => made(optionsOf.get(limiter)!),
     group: () => {

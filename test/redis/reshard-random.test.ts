@@ -11,7 +11,7 @@ import { type ShardServer, withServers } from './sharded-servers.js'
 import { redisTest as test } from './skip.js'
 
 const OPERATIONS = sized({ quick: 1_500, full: 40_000 })
-const PER_LIMITER = 300
+const PER_LIMITER = sized({ quick: 100, full: 300 })
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 
 const named = ({ name, client }: ShardServer): RedisShard => ({ name, client })
@@ -27,7 +27,7 @@ test('random operations with changes of the list give the figures of the definit
     const random = randomOf(11)
     const found = { operations: 0, admitted: 0, refused: 0, givenBack: 0, duringChange: 0, several: 0 }
     for (let i = 0; found.operations < OPERATIONS; i++) await operateOn(servers, random, `exact ${i}`, found)
-    assert.ok(found.admitted > OPERATIONS / 10 && found.refused > OPERATIONS / 10, JSON.stringify(found))
+    assert.ok(found.admitted > OPERATIONS / 10 && found.refused > OPERATIONS / 20, JSON.stringify(found))
     assert.ok(found.givenBack > OPERATIONS / 500, JSON.stringify(found))
     assert.ok(found.duringChange > OPERATIONS / 4 && found.several > OPERATIONS / 8, JSON.stringify(found))
   }))
@@ -52,13 +52,12 @@ async function operateOn(
     within,
   )
   const longestMs = Math.max(...limiter.rules.map(({ windowMs }) => windowMs))
-  const scaleMs = longestMs / one(random, [1, 5, 30, 100])
+  const scaleMs = longestMs / one(random, [3, 10, 30, 100])
   const charged: { key: string; decision: Decision; charges: readonly Charge[] }[] = []
   try {
     for (let i = 0; i < PER_LIMITER; i++) {
       nowMs += Math.floor(scaleMs * random())
       if (random() < 0.01) nowMs += 3 * longestMs + within
-      if (random() < 0.01) nowMs -= Math.floor(20 * random())
       const key = one(random, KEYS)
       found.operations++
       if (model.serversOf(key, nowMs).length > 1) found.several++
