@@ -38,8 +38,8 @@ export class RedisLimiter extends RemoteLimiter {
   }
 
   /**
-   * Replaces the list of shards. Keys whose shard changes are charged at both shards for a window, a granule and the
-   * option `changeWithin`, all or nothing. All processes must get the same lists in the same order, each list within
+   * Replaces the list of shards. Keys whose shard changes are charged at both shards for a window, a granule, the
+   * deadline and the option `changeWithin`, all or nothing. All processes must get the same lists in the same order, each list within
    * `changeWithin`. Shards that are no longer in the list stay connected until the change is over.
    *
    * @param shards the new list. A shard of the same name and client keeps its connection; of the same name and another

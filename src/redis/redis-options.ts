@@ -29,7 +29,7 @@ export interface RedisOptions {
   shards?: readonly RedisShard[]
   /**
    * The shards before a change, for a process that starts while a change is under way, or with it: keys that have moved
-   * are charged at their old shard too, for a window, a granule and `changeWithin`.
+   * are charged at their old shard too, for a window, a granule, the deadline and `changeWithin`.
    */
   previousShards?: readonly RedisShard[]
   /**

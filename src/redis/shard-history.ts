@@ -18,7 +18,7 @@ const over = <S extends Named>(shards: readonly S[]): Rendezvous<S> =>
  * The list of shards, and the lists before it whose counts may still matter.
  *
  * A key is charged at the shard that it has by each of these lists. Let U be the time for which a unit counts, and S the
- * time within which all processes have a change. A list stays for U + S after the next one came. Let a process decide at
+ * time within which all processes have a change, and no call from before it is under way. A list stays for U + S after the next one came. Let a process decide at
  * t. Let j be the first list, of those that it has not forgotten, that no process has forgotten. If j is not its oldest,
  * some process has forgotten the list before j, so it has had j since t - U - S. If j is its oldest, then it has itself
  * (or there has been no change). So all processes have had j since t - U, and still charge it: the shard by j has each

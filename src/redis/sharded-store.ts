@@ -62,7 +62,8 @@ export class ShardedStore implements RemoteStore {
     this.#plan = plan
     this.#rules = plan.rules
     this.#calls = new BoundedCalls(plan.deadlineMs)
-    this.#changeMs = Math.max(...plan.rules.map(countingMs)) + plan.changeWithinMs
+    // A call that a process has sent just before a change is charged by its deadline.
+    this.#changeMs = Math.max(...plan.rules.map(countingMs)) + plan.deadlineMs + plan.changeWithinMs
     try {
       const { shards, previousShards } = plan
       const present = shards.map((shard) => this.#open(shard))

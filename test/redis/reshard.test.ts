@@ -25,6 +25,8 @@ const RULE = {
   granularity: GRANULE_MS,
   deadline: '1m',
 } as const
+/** A change takes so long: the deadline and changeWithin are in it. */
+const CHANGE_MS = COUNTS_MS + 60_000 + GRANULE_MS
 const START_MS = 1_800_000_000_000
 
 const named = ({ name, client }: ShardServer): RedisShard => ({ name, client })
@@ -140,14 +142,14 @@ reshardTest(
 )
 
 reshardTest(
-  'the change is over after a window, a granule and changeWithin',
+  'the change is over after a window, a granule, the deadline and changeWithin',
   3,
   async ({ servers, clock, make, moving }) => {
     const limiter = make(2)
     const key = moving(2, 3)
     const old = over(servers.slice(0, 2)).find(key)
     await limiter.reshard(servers.map(named))
-    clock.ms += COUNTS_MS + GRANULE_MS - 1
+    clock.ms += CHANGE_MS - 1
     await limiter.check(key)
     const names = await sendOnce(old.server.port, 'DBSIZE')
     assert.is(names, 1)
@@ -178,7 +180,7 @@ reshardTest(
       ['c', true],
     ])
     assert.is(await connections(), 2) // that of the limiter, and the one that asks
-    clock.ms += COUNTS_MS + GRANULE_MS
+    clock.ms += CHANGE_MS
     assert.is((await limiter.check(key, 10)).allowed, true)
     await poll(async () => (await connections()) === 1, 'the end of the connection')
     assert.is(await limiter.refund(before), 0)
@@ -262,9 +264,48 @@ reshardTest(
     assert.is((await started.check(key, 5)).allowed, false)
     assert.is((await started.check(key, 4)).allowed, true)
     assert.is((await before.check(key)).allowed, false)
-    clock.ms += COUNTS_MS + GRANULE_MS
+    clock.ms += CHANGE_MS
     assert.is((await started.check(key, 10)).allowed, true)
     assert.is((await before.check(key, 10)).allowed, true)
+  },
+)
+
+reshardTest(
+  'a process that is late by changeWithin sees all counts of the others, and they see its own',
+  3,
+  async ({ servers, clock, make, moving }) => {
+    const [ahead, behind] = [make(2), make(2)]
+    const key = moving(2, 3)
+    await ahead.reshard(servers.map(named))
+    await behind.check(key, 3)
+    await ahead.check(key, 3)
+    clock.ms += GRANULE_MS - 1
+    assert.is((await behind.check(key, 4)).remaining, 0) // it still has the old list
+    clock.ms += 1
+    await behind.reshard(servers.map(named))
+    assert.is((await ahead.check(key)).allowed, false)
+    assert.is((await behind.check(key)).allowed, false)
+    for (const limiter of [behind, ahead]) {
+      clock.ms += CHANGE_MS - COUNTS_MS
+      await limiter.check(key, 10) // as much as there is
+      const left = await Promise.all([ahead, behind].map((each) => each.check(key)))
+      assert.ok(left.every(({ allowed }) => !allowed))
+    }
+  },
+)
+
+reshardTest(
+  'a process that changes when the change of another one is over: a window may be twice over',
+  3,
+  async ({ servers, clock, make, moving }) => {
+    const [ahead, behind] = [make(2), make(2)]
+    const key = moving(2, 3)
+    await ahead.reshard(servers.map(named))
+    clock.ms += CHANGE_MS
+    assert.is((await behind.check(key, 10)).allowed, true)
+    assert.is((await ahead.check(key, 10)).allowed, true)
+    await behind.reshard(servers.map(named))
+    assert.is((await behind.check(key)).allowed, false)
   },
 )
 
