@@ -4,6 +4,7 @@ import { Cluster as ClusterClient } from 'ioredis'
 import { createRedisLimiter } from 'millrace/redis'
 import * as assert from 'uvu/assert'
 import { type Cluster, startCluster } from './cluster.js'
+import { poll } from './poll.js'
 import { HOST } from './ports.js'
 import { withServers } from './sharded-servers.js'
 import { redisTest as test } from './skip.js'
@@ -26,9 +27,16 @@ test('a split key is on several nodes, and its limit holds', async () => {
   const limiter = createRedisLimiter({ ...RULE, client, split: 12 })
   try {
     await limiter.ready()
-    const decided = await Promise.all(Array.from({ length: 600 }, () => limiter.check('hot')))
-    assert.ok(decided.every(({ source }) => source === 'redis'))
-    assert.is(decided.filter(({ allowed }) => allowed).length, 96)
+    // The client may lose its first connection to a node: then some decisions are made without it.
+    let admitted = 0
+    const isFull = async () => {
+      const decided = await Promise.all(Array.from({ length: 300 }, () => limiter.check('hot')))
+      admitted += decided.filter(({ allowed }) => allowed).length
+      return decided.every(({ allowed, source }) => !allowed && source === 'redis')
+    }
+    await poll(isFull, 'a refusal by each part')
+    assert.ok(admitted > 48 && admitted <= 96, `${admitted}`)
+    assert.is(await limiter.usage('hot'), 96)
     const sizes = await sizesOf(cluster)
     assert.is(
       sizes.reduce((sum, size) => sum + size),
@@ -56,6 +64,11 @@ test('a Cluster and a single server are shards of one limiter, before and after 
     const keys = Array.from({ length: 40 }, (_, i) => `key ${i}`)
     try {
       await limiter.ready()
+      const answers = async () => {
+        const peeks = await Promise.all(keys.map((key) => limiter.peek(key)))
+        return peeks.every(({ source }) => source === 'redis')
+      }
+      await poll(answers, 'answers of all nodes')
       await limiter.checkMany(keys, 50)
       await limiter.reshard([own, { name: 'single', client: single!.client }])
       const second = await limiter.checkMany(keys, 50)
