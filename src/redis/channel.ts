@@ -109,6 +109,11 @@ export class Channel {
     return this.#connection
   }
 
+  /** Whether no call goes out but a probe, because the server has not answered before. */
+  get isInterrupted(): boolean {
+    return this.#breaker.isOpen
+  }
+
   /** Resolves when the server has been found usable. Rejects if it is not. */
   ready(): Promise<void> {
     return this.#isReady

@@ -19,9 +19,14 @@ export class KeyNames {
     this.#tails = rules.map((rule) => `}:${partOf(rule)}`)
   }
 
+  /** The part in braces, which all names of a key have. */
+  tagOf(key: string): string {
+    return partOf(key)
+  }
+
   /** The names of a key, one for each rule. */
   of(key: string): string[] {
-    const subject = `mr:1:${this.#prefix}:{${partOf(key)}`
+    const subject = `mr:1:${this.#prefix}:{${this.tagOf(key)}`
     return this.#tails.map((tail) => subject + tail)
   }
 

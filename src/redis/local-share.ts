@@ -23,6 +23,8 @@ export type Report = (key: string, units: readonly number[], ageMs: number) => P
 
 /** Charges of a key in the same tenth of a second are reported together, as of the last of them. */
 const REPORTED_TOGETHER_MS = 100
+/** The pause after a report of which something could not be sent. */
+const REPORT_AGAIN_MS = 1_000
 /** Reports that wait for a reply at the same time. */
 const REPORTS_AT_ONCE = 64
 
@@ -41,6 +43,8 @@ export class LocalShare {
   /** What is to be reported, by keys. Of more than `maxKeys` keys, the oldest goes. */
   readonly #owed = new Map<string, Spent[]>()
   #isReporting = false
+  /** Before this time, a decision by Redis is no reason to report. */
+  #nextReportMs = 0
 
   /** @param nodes the number of processes that share the limits: each rule's limit is at least that */
   constructor(rules: readonly RemoteRule[], nodes: number, maxKeys: number) {
@@ -107,9 +111,9 @@ export class LocalShare {
     return remote(owner, asked, decision)
   }
 
-  /** Whether there is something to report. */
+  /** Whether there is something to report now. What could not be sent waits for a while: one of several servers is down. */
   get owes(): boolean {
-    return this.#owed.size > 0
+    return this.#owed.size > 0 && performance.now() >= this.#nextReportMs
   }
 
   /** Reports what was admitted. What was not sent stays for the next report. */
@@ -123,6 +127,7 @@ export class LocalShare {
       await Promise.all(some.map(([key, spent]) => this.#reportOne(send, key, spent)))
     }
     this.#isReporting = false
+    this.#nextReportMs = this.#owed.size > 0 ? performance.now() + REPORT_AGAIN_MS : 0
   }
 
   async close(): Promise<void> {

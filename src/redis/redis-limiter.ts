@@ -1,71 +1,68 @@
+import { checkOptions } from '../checks.js'
 import { MillraceError } from '../core/errors.js'
-import { Channel } from './channel.js'
-import { clearNames } from './clear-names.js'
-import { clearWatched } from './clear-watched.js'
-import { connectLike, type RedisConnection, replicated } from './connection.js'
-import { COUNTER_SCRIPT } from './counter-script.js'
-import { kindOf } from './counting-rule.js'
-import { type ClearNames, CountingStore } from './counting-store.js'
 import { KeyNames } from './key-names.js'
-import { CLEAR_LOG_SCRIPT, LOG_SCRIPT } from './log-script.js'
+import { storeOpener } from './open-store.js'
 import type { RedisPlan } from './redis-options.js'
+import type { RedisStats } from './redis-statistics.js'
 import { RemoteLimiter } from './remote-limiter.js'
 import type { RemoteStore } from './remote-store.js'
-import { ScriptRunner } from './script-runner.js'
-import { StrictEngine } from './strict-engine.js'
-import { strictScript } from './strict-script.js'
-import { WatchRunner } from './watch-runner.js'
-import { WatchSession } from './watch-session.js'
+import { ShardedStore } from './sharded-store.js'
+import { checkShards, type RedisShard } from './shards-option.js'
+import { SplitNames } from './split-names.js'
+import { SplitStore } from './split-store.js'
 
 /** A limiter whose counts are on Redis. */
 export class RedisLimiter extends RemoteLimiter {
+  readonly #sharded: ShardedStore | undefined
+
   /** @internal */
   constructor(plan: RedisPlan) {
-    super('RedisLimiter', plan, (owner) => storeOf(owner, plan))
+    let sharded: ShardedStore | undefined
+    super('RedisLimiter', plan, (owner): RemoteStore => {
+      const { client, prefix, rules, shards, split, deadlineMs, testTime } = plan
+      const ruleNames = rules.map(({ rule }) => rule.name)
+      const names = new (split === undefined ? KeyNames : SplitNames)(prefix, ruleNames)
+      const open = storeOpener(owner, plan, names)
+      const nowMs = testTime ?? (() => performance.now())
+      if (shards !== undefined)
+        sharded = new ShardedStore({ ...shards, rules, deadlineMs, names, nowMs, open })
+      const store = sharded ?? open(client, rules).store
+      return split === undefined ? store : new SplitStore(store, split, deadlineMs)
+    })
+    this.#sharded = sharded
   }
-}
 
-/** The store of the rules' algorithm. */
-function storeOf(owner: object, plan: RedisPlan): RemoteStore {
-  const { client, prefix, rules, testTime, deadlineMs, ownConnection, isReplicated, maxKeys } = plan
-  const names = new KeyNames(
-    prefix,
-    rules.map(({ rule }) => rule.name),
-  )
-  const isTest = testTime !== undefined
-  const time = () => testTime?.() ?? 0
-  const connect = () => connectLike(client, ownConnection)
-  const writingBy = (connection: RedisConnection) =>
-    isReplicated ? replicated(connection, deadlineMs) : connection
-  const channelOf = (source: string) => new Channel(writingBy(connect()), source, deadlineMs)
-  switch (kindOf(rules[0]!.rule)) {
-    case 'packed':
-      return new StrictEngine(owner, channelOf(strictScript(rules, isTest)), rules, names, testTime, maxKeys)
-    case 'sliding-counter': {
-      const counting = { owner, rules, names, time, maxKeys, clear: clearNames }
-      return new CountingStore(counting, new ScriptRunner(channelOf(COUNTER_SCRIPT)))
-    }
-    case 'sliding-log': {
-      const channel = channelOf(LOG_SCRIPT)
-      if (plan.isOptimistic && channel.connection.isCluster) refuseCluster(channel)
-      const open = () => {
-        const connection = connect()
-        return new WatchSession(connection, writingBy(connection))
-      }
-      const runner = plan.isOptimistic
-        ? new WatchRunner(channel, open, deadlineMs)
-        : new ScriptRunner(channel)
-      const clear = plan.isOptimistic ? clearWatched(runner, rules, time) : clearLogs
-      return new CountingStore({ owner, rules, names, time, maxKeys, clear }, runner)
-    }
+  /**
+   * Replaces the list of shards. Keys whose shard changes are charged at both shards for a window, a granule, the
+   * deadline and the option `changeWithin`, all or nothing. All processes must get the same lists in the same order, each list within
+   * `changeWithin`. Shards that are no longer in the list stay connected until the change is over.
+   *
+   * @param shards the new list. A shard of the same name and client keeps its connection; of the same name and another
+   * client, the server is taken for the same one at another address
+   * @param options `chargeBoth: false`: the counts of keys that move begin anew, now, also of changes that are under
+   * way. For a shard that is gone for good: else its keys are decided as in an outage until the change is over
+   * @returns resolves when the new shards have answered, and have their keys
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`; `ERR_MILLRACE_OUTAGE` if a new shard does not answer within 2
+   * seconds. Then the list stays as it was
+   * @example
+   * ```ts
+   * await limiter.reshard([...clients, new Redis('redis://10.0.0.4:6379')])
+   * ```
+   */
+  async reshard(shards: readonly RedisShard[], options: { chargeBoth?: boolean } = {}): Promise<void> {
+    const sharded = this.#sharded
+    if (sharded === undefined)
+      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'shards', shards, 'a limiter that has shards')
+    const named = checkShards(shards, 'shards')
+    checkOptions(options, ['chargeBoth'])
+    const { chargeBoth = true } = options
+    if (typeof chargeBoth !== 'boolean')
+      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'chargeBoth', chargeBoth, 'true or false')
+    await sharded.reshard(named, chargeBoth)
   }
-}
 
-const clearLogs: ClearNames = (send, pattern, longestMs) =>
-  clearNames(send, pattern, longestMs, CLEAR_LOG_SCRIPT)
-
-function refuseCluster(channel: Channel): never {
-  void channel.close()
-  const expected = 'false for a Cluster'
-  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'optimistic', true, expected)
+  override async stats(): Promise<RedisStats> {
+    const stats = await super.stats()
+    return this.#sharded === undefined ? stats : { ...stats, shards: this.#sharded.statistics() }
+  }
 }

@@ -1,14 +1,16 @@
 import { checkOptions } from '../checks.js'
-import type { Duration } from '../core/duration.js'
+import { type Duration, parseDuration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { checkRule, checkRules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
-import { checkStoredRules } from './counting-rule.js'
+import { checkStoredRules, kindOf } from './counting-rule.js'
 import type { IoredisClient } from './ioredis.js'
 import { checkPrefix } from './key-names.js'
 import type { NodeRedisClient } from './node-redis.js'
 import { checkOutageOptions, type OnOutage, type OutagePlan } from './outage-options.js'
 import type { RemoteRule } from './remote-rule.js'
+import { checkShards, type RedisShard, type ShardsPlan } from './shards-option.js'
+import { checkSplit, type Split, type SplitPlan } from './split-option.js'
 
 export type { OnOutage } from './outage-options.js'
 
@@ -18,7 +20,31 @@ export interface RedisOptions {
    * A client of `ioredis` (one server, Sentinel or Cluster), of `iovalkey`, or of `redis` (one server). The limiter
    * connects as this client does, by a connection of its own that sends no command twice.
    */
-  client: IoredisClient | NodeRedisClient
+  client?: IoredisClient | NodeRedisClient | undefined
+  /**
+   * Instead of `client`: several independent servers, 1 to 256, each with a part of the keys. A shard is a client, or
+   * `{ name, client }`; without a name, it is named after the client's `host:port`. The names decide which keys a
+   * server has (rendezvous hashing), the order does not matter. A Redis Cluster, which moves counts with its slots, is
+   * better where there is one.
+   */
+  shards?: readonly RedisShard[]
+  /**
+   * The shards before a change, for a process that starts while a change is under way, or with it: keys that have moved
+   * are charged at their old shard too, for a window, a granule, the deadline and `changeWithin`.
+   */
+  previousShards?: readonly RedisShard[]
+  /**
+   * For `shards`: the time in which all processes get a change of the list. If they take longer, keys that have moved
+   * may be admitted beyond the limit.
+   * @default '5m'
+   */
+  changeWithin?: Duration
+  /**
+   * Splits each key into this many parts, 1 to 1,024, or those keys that an object names: `{ '/search': 8 }`. A part has
+   * its part of each limit, rounded down, and a request asks one at random, and another one if that refuses. So one key
+   * is on several servers of a Cluster or of `shards`. It may be refused while other parts have units left.
+   */
+  split?: Split
   /**
    * The beginning of all names of keys on Redis: 1 to 64 characters without braces. Limiters with the same prefix
    * and rules share their counts. Limiters with other rules need another prefix.
@@ -93,6 +119,9 @@ export interface RedisRulesOptions extends RedisOptions {
 /** The options, checked. */
 export interface RedisPlan extends OutagePlan {
   readonly client: unknown
+  /** Instead of a client. */
+  readonly shards: ShardsPlan | undefined
+  readonly split: SplitPlan | undefined
   readonly prefix: string
   readonly rules: readonly RemoteRule[]
   readonly ownConnection: boolean
@@ -103,6 +132,10 @@ export interface RedisPlan extends OutagePlan {
 
 const OWN_OPTIONS = [
   'client',
+  'shards',
+  'previousShards',
+  'changeWithin',
+  'split',
   'prefix',
   'deadline',
   'onOutage',
@@ -115,6 +148,9 @@ const OWN_OPTIONS = [
   'testTime',
   'rules',
 ]
+const CHANGE_WITHIN_MS = 300_000
+
+type ShardOption = 'client' | 'shards' | 'previousShards' | 'changeWithin'
 
 /** @throws MillraceError naming the option, the value and what would be right */
 export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptions): RedisPlan {
@@ -122,7 +158,7 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
   if ((options as { clock?: unknown }).clock !== undefined)
     throw invalid('clock', 'a clock', 'the clock of Redis')
   const { client, prefix, ownConnection = true, durability = 'primary' } = options
-  const { optimistic = false, testTime } = options
+  const { optimistic = false, shards, previousShards, changeWithin, split, testTime } = options
   checkPrefix(prefix)
   const rules = rulesOf(options)
   const outage = checkOutageOptions(options, rules)
@@ -131,8 +167,12 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
     throw invalid('durability', durability, "'primary' or 'replica'")
   checkFlag(optimistic, 'optimistic')
   if (optimistic) checkOptimistic(rules, ownConnection)
+  if (shards !== undefined) checkPacked(rules, 'shards', shards)
+  if (split !== undefined) checkPacked(rules, 'split', split)
   return {
     client,
+    shards: shardsOf({ client, shards, previousShards, changeWithin }),
+    split: checkSplit(split, rules),
     prefix,
     rules,
     ownConnection,
@@ -157,6 +197,30 @@ function checkOptimistic(rules: readonly RemoteRule[], ownConnection: boolean): 
   if (rules.some(({ rule }) => rule.algorithm !== 'sliding-log'))
     throw invalid('optimistic', true, "false: only algorithm: 'sliding-log' may have it")
   if (!ownConnection) throw invalid('ownConnection', false, 'true with optimistic: true')
+}
+
+/** A key that moves, or is split, is charged at several places, which these two can't give back. */
+function checkPacked(rules: readonly RemoteRule[], option: string, value: unknown): void {
+  const other = rules.find(({ rule }) => kindOf(rule) !== 'packed')
+  if (other === undefined) return
+  throw invalid(option, value, `no such option with algorithm: '${other.rule.algorithm}'`)
+}
+
+function shardsOf(options: Readonly<Record<ShardOption, unknown>>): ShardsPlan | undefined {
+  const { client, shards, previousShards, changeWithin } = options
+  if (shards === undefined) {
+    if (previousShards !== undefined)
+      throw invalid('previousShards', previousShards, 'no such option without shards')
+    if (changeWithin !== undefined)
+      throw invalid('changeWithin', changeWithin, 'no such option without shards')
+    return undefined
+  }
+  if (client !== undefined) throw invalid('client', client, 'no client beside shards')
+  return {
+    shards: checkShards(shards, 'shards'),
+    previousShards: previousShards === undefined ? [] : checkShards(previousShards, 'previousShards'),
+    changeWithinMs: parseDuration(changeWithin ?? CHANGE_WITHIN_MS, 'changeWithin'),
+  }
 }
 
 function checkFlag(value: unknown, option: string): void {

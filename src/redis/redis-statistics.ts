@@ -2,6 +2,7 @@ import type { LimiterStats } from '../limiter.js'
 import type { Outage } from './outage.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { StoreCounters } from './remote-store.js'
+import type { ShardStats } from './sharded-store.js'
 
 /** The counters of one process's limiter on Redis. What only a table in memory has is 0. */
 export interface RedisStats extends LimiterStats {
@@ -21,6 +22,8 @@ export interface RedisStats extends LimiterStats {
   retries: number
   /** The last reason for which Redis did not answer. */
   lastFailure: string | undefined
+  /** The shards, for a limiter that has them. */
+  shards?: ShardStats[]
 }
 
 /** Counts the decisions of this process. */

@@ -7,6 +7,9 @@ export type { DecisionSource } from '../core/decision-source.js'
 export type { RedisLimiter } from './redis-limiter.js'
 export type { OnOutage, RedisLimiterOptions, RedisOptions, RedisRulesOptions } from './redis-options.js'
 export type { RedisStats } from './redis-statistics.js'
+export type { ShardStats } from './sharded-store.js'
+export type { RedisShard, ShardClient } from './shards-option.js'
+export type { Split } from './split-option.js'
 
 /**
  * Creates a limiter whose counts are on Redis or Valkey, so that one limit holds for all processes and machines

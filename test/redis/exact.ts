@@ -12,7 +12,7 @@ export interface Findings {
   givenBack: number
 }
 
-type Random = () => number
+export type Random = () => number
 
 /** One key of one rule, by its definition. Times are milliseconds. */
 export interface Model {
@@ -75,7 +75,7 @@ export async function runExact(
 export const one = <T>(random: Random, of: readonly T[]): T => of[Math.floor(random() * of.length)]!
 
 /** A rule of any algorithm that is on Redis. */
-function randomRule(random: Random, name: string): RuleOptions {
+export function randomRule(random: Random, name: string): RuleOptions {
   const limit = one(random, [1, 3, 20, 100])
   const windowMs = one(random, [1, 7, 60, 1_000, 60_000])
   switch (one(random, ['sliding-window', 'sliding-window', 'fixed-window', 'token-bucket'] as const)) {
