@@ -40,53 +40,92 @@ export function fromNodeRedis(client: NodeRedisClient, own: boolean): RedisConne
       'true, with ownConnection: false',
     )
   }
-  return new Connection(own ? ownClient(client) : client, own)
-}
-
-function ownClient(client: NodeRedisClient): NodeRedisClient {
-  const socket = {
-    ...client.options?.socket,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    reconnectStrategy: reconnectMs,
-  }
-  return client.duplicate({ disableOfflineQueue: true, socket })
+  return own ? new OwnConnection(client) : new Connection(client)
 }
 
 class Connection implements RedisConnection {
   readonly isCluster = false
-  readonly #client: NodeRedisClient
-  readonly #isOwn: boolean
-  /** Errors of a connection that is lost are no news: the calls that it affects settle by themselves. */
-  readonly #ignore = (): void => {}
-  #listener: (() => void) | undefined
+  protected client: NodeRedisClient
+  protected listener: () => void = () => {}
 
-  constructor(client: NodeRedisClient, isOwn: boolean) {
-    this.#client = client
-    this.#isOwn = isOwn
-    if (!isOwn) return
-    client.on('error', this.#ignore)
-    client.connect().catch(this.#ignore) // it rejects when it is closed before it has connected
+  constructor(client: NodeRedisClient) {
+    this.client = client
   }
 
   get isReady(): boolean {
-    return this.#client.isReady
+    return this.client.isReady
   }
 
   send(command: Command): Promise<unknown> {
-    return this.#client.sendCommand(command, PLAIN)
+    return this.client.sendCommand(command, PLAIN)
   }
 
   primaries(): readonly ((command: Command) => Promise<unknown>)[] {
-    return [(command) => this.#client.sendCommand(command, PLAIN)]
+    return [(command) => this.send(command)]
   }
 
   onReady(listener: () => void): void {
-    this.#listener = listener
-    this.#client.on('ready', listener)
+    this.listener = listener
+    this.client.on('ready', listener)
   }
 
+  renew(): void {}
+
   async close(): Promise<void> {
-    if (this.#listener !== undefined) this.#client.off('ready', this.#listener)
-    if (this.#isOwn) this.#client.destroy()
+    this.client.off('ready', this.listener)
+  }
+}
+
+class OwnConnection extends Connection {
+  readonly #like: NodeRedisClient
+  /** Closes a socket that is about to connect, which `destroy` of the client leaves open. */
+  #closing = new AbortController()
+  /** Whether the socket has connected. The server may not have answered yet. */
+  #isConnected = false
+
+  constructor(like: NodeRedisClient) {
+    super(like)
+    this.#like = like
+    this.#connect()
+  }
+
+  override renew(): void {
+    if (!this.#isConnected) return // the client is about to connect
+    this.#drop()
+    this.#connect()
+  }
+
+  override async close(): Promise<void> {
+    this.#drop()
+  }
+
+  #connect(): void {
+    const client = this.#like.duplicate({
+      disableOfflineQueue: true,
+      socket: {
+        ...this.#like.options?.socket,
+        connectTimeout: CONNECT_TIMEOUT_MS,
+        reconnectStrategy: reconnectMs,
+        signal: this.#closing.signal,
+      },
+    })
+    client.on('connect', () => {
+      this.#isConnected = true
+    })
+    client.on('error', () => {
+      // Errors of a connection that is lost are no news: the calls that it affects settle by themselves.
+      if (client === this.client) this.#isConnected = false
+    })
+    client.on('ready', this.listener)
+    this.client = client
+    client.connect().catch(() => {}) // it rejects when it is closed before it has connected
+  }
+
+  #drop(): void {
+    this.#isConnected = false
+    this.client.off('ready', this.listener)
+    this.client.destroy()
+    this.#closing.abort()
+    this.#closing = new AbortController()
   }
 }
