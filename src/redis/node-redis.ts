@@ -76,12 +76,15 @@ class Connection implements RedisConnection {
   }
 }
 
+/**
+ * What the socket of a client does. `connect()` and the event `reconnecting` begin an attempt to connect, `connect`
+ * and `error` end it; after an error the client waits for its next attempt.
+ */
+type Stage = 'connecting' | 'connected' | 'waiting'
+
 class OwnConnection extends Connection {
   readonly #like: NodeRedisClient
-  /** Closes a socket that is about to connect, which `destroy` of the client leaves open. */
-  #closing = new AbortController()
-  /** Whether the socket has connected. The server may not have answered yet. */
-  #isConnected = false
+  #stage: Stage = 'connecting'
 
   constructor(like: NodeRedisClient) {
     super(like)
@@ -90,7 +93,7 @@ class OwnConnection extends Connection {
   }
 
   override renew(): void {
-    if (!this.#isConnected) return // the client is about to connect
+    if (this.#stage !== 'connected') return // the client is about to connect
     this.#drop()
     this.#connect()
   }
@@ -106,26 +109,35 @@ class OwnConnection extends Connection {
         ...this.#like.options?.socket,
         connectTimeout: CONNECT_TIMEOUT_MS,
         reconnectStrategy: reconnectMs,
-        signal: this.#closing.signal,
       },
     })
-    client.on('connect', () => {
-      this.#isConnected = true
-    })
-    client.on('error', () => {
-      // Errors of a connection that is lost are no news: the calls that it affects settle by themselves.
-      if (client === this.client) this.#isConnected = false
-    })
+    const enter = (stage: Stage) => () => {
+      if (client === this.client) this.#stage = stage
+    }
+    client.on('connect', enter('connected'))
+    client.on('reconnecting', enter('connecting'))
+    // Errors of a connection that is lost are no news: the calls that it affects settle by themselves.
+    client.on('error', enter('waiting'))
     client.on('ready', this.listener)
     this.client = client
+    this.#stage = 'connecting'
     client.connect().catch(() => {}) // it rejects when it is closed before it has connected
   }
 
   #drop(): void {
-    this.#isConnected = false
-    this.client.off('ready', this.listener)
-    this.client.destroy()
-    this.#closing.abort()
-    this.#closing = new AbortController()
+    const { client } = this
+    client.off('ready', this.listener)
+    if (this.#stage !== 'connecting') {
+      client.destroy()
+      return
+    }
+    // While a client connects, `destroy` leaves its socket open.
+    const destroy = () => {
+      client.off('connect', destroy)
+      client.off('error', destroy)
+      client.destroy()
+    }
+    client.on('connect', destroy)
+    client.on('error', destroy)
   }
 }

@@ -1,3 +1,4 @@
+// run: full
 // A connection that nobody has closed, but on which nothing arrives any more.
 import { Redis } from 'ioredis'
 import { createRedisLimiter, type RedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
