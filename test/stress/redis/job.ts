@@ -14,8 +14,8 @@ export const RULES: readonly StressRule[] = [
   { limit: 1, windowMs: 200, granules: 10, mostCost: 1 },
   { limit: 10, windowMs: 500, granules: 10, mostCost: 3 },
   { limit: 100, windowMs: 1_000, granules: 20, mostCost: 3 },
-  { limit: 1_000, windowMs: 2_000, granules: 60, mostCost: 3 },
-  { limit: 10_000, windowMs: 5_000, granules: 60, mostCost: 9 },
+  { limit: 1_000, windowMs: 2_000, granules: 50, mostCost: 5 },
+  { limit: 10_000, windowMs: 5_000, granules: 50, mostCost: 19 },
 ]
 /** Keys of each rule. */
 export const KEYS = 2
@@ -29,6 +29,12 @@ export interface Job {
   readonly seed: number
   /** The file of its admissions. */
   readonly file: string
+}
+
+/** What a process reports at its end. Before that it reports `'full'`, when each rule has refused something. */
+export interface Counts {
+  decisions: number
+  outages: number
 }
 
 export const averageCost = ({ mostCost }: StressRule): number => (1 + mostCost) / 2

@@ -9,7 +9,7 @@ import { inCommas, type Progress } from '../../long-runs/progress.js'
 import { LIBRARIES } from '../../redis/clients.js'
 import { startRedis } from '../../redis/servers.js'
 import { sendOnce } from '../../redis/wire.js'
-import { type Job, KEYS, PROCESSES, RULES } from './job.js'
+import { type Counts, type Job, KEYS, PROCESSES, RULES } from './job.js'
 import { type Judged, judge } from './judge.js'
 import { type Admission, readLog } from './log.js'
 
@@ -25,16 +25,11 @@ export interface OfLimit extends Judged {
 
 export interface Findings {
   decisions: number
-  /** Decisions without Redis, because no reply came within a second. */
+  /** Decisions without Redis, because no reply came in time. */
   outages: number
   scriptFlushes: number
   readonly limits: OfLimit[]
   readonly complaints: string[]
-}
-
-interface Counts {
-  readonly decisions: number
-  readonly outages: number
 }
 
 /** Lets processes use up several limits on one server in real time, then judges all windows of their admissions. */
@@ -42,6 +37,7 @@ export async function runStress(seconds: number, seed: number, progress: Progres
   const server = await startRedis()
   const folder = mkdtempSync(join(tmpdir(), 'millrace-redis-'))
   const found: Findings = { decisions: 0, outages: 0, scriptFlushes: 0, limits: [], complaints: [] }
+  const processes: Process[] = []
   try {
     const jobs = Array.from(
       { length: PROCESSES },
@@ -52,14 +48,16 @@ export async function runStress(seconds: number, seed: number, progress: Progres
         file: join(folder, `${i}`),
       }),
     )
-    const processes = jobs.map((job) => start(job))
+    processes.push(...jobs.map(start))
     const endMs = performance.now() + 1_000 * seconds
+    const full = Promise.all(processes.map((each) => each.full))
     while (performance.now() < endMs) {
       await pause(Math.min(FLUSH_EVERY_MS, Math.max(0, endMs - performance.now())))
       await sendOnce(server.port, 'SCRIPT', 'FLUSH')
       found.scriptFlushes++
       progress.at(`${Math.ceil((endMs - performance.now()) / 1_000)} s to go`)
     }
+    await full
     for (const { stop } of processes) stop()
     for (const { counts } of processes) {
       const { decisions, outages } = await counts
@@ -70,23 +68,30 @@ export async function runStress(seconds: number, seed: number, progress: Progres
     for (const index of RULES.keys()) found.limits.push(judgeRule(index, admissions))
     found.complaints.push(...found.limits.flatMap(({ complaints }) => complaints))
   } finally {
+    for (const { kill } of processes) kill()
     await server.stop()
     rmSync(folder, { recursive: true })
   }
   return found
 }
 
-/** Starts a process. It rejects if the process ends without a report. */
-function start(job: Job): { stop(): void; counts: Promise<Counts> } {
+interface Process {
+  kill(): void
+  stop(): void
+  /** Resolves when each rule has refused something. Rejects if the process ends before. */
+  readonly full: Promise<unknown>
+  readonly counts: Promise<Counts>
+}
+
+function start(job: Job): Process {
   const child = fork(DECIDER, [JSON.stringify(job)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-  const counts = Promise.race([
-    once(child, 'message').then(([message]) => message as Counts),
-    once(child, 'exit').then(([code, signal]) => {
-      throw new Error(`a process ended with ${code ?? signal}`)
-    }),
-  ])
-  counts.catch(() => child.kill())
-  return { stop: () => child.send('stop'), counts }
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    throw new Error(`a process ended with ${code ?? signal}`)
+  })
+  const full = Promise.race([once(child, 'message'), ended])
+  const counts = full.then(() => Promise.race([once(child, 'message').then(([message]) => message), ended]))
+  ended.catch(() => {}) // after its report that is as it should be
+  return { kill: () => child.kill(), stop: () => child.send('stop'), full, counts }
 }
 
 function judgeRule(index: number, admissions: readonly Admission[]): OfLimit {
