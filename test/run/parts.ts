@@ -35,7 +35,6 @@ export const FULL: readonly Part[] = [
     args: [`${tests}/attack/main.js`, '--keys', '1000000', '--colliding', '100000', '--windows', '200'],
     budgetSeconds: 60,
   },
-  { name: 'redis-keys', args: [`${tests}/stress/redis/main.js`, '--keys', '1000000'], budgetSeconds: 60 },
   {
     name: 'soak',
     args: [`${tests}/soak/main.js`, '--minutes', '0.5', '--keys', '20000'],

@@ -2,13 +2,11 @@
 import * as assert from 'uvu/assert'
 import { silence } from '../long-runs/progress.js'
 import { redisTest as test } from '../redis/skip.js'
-import { runExpiry } from './redis/expiry.js'
 import { RULES } from './redis/job.js'
 import { mostWithin } from './redis/judge.js'
 import { runStress, summaryOf } from './redis/run.js'
 
 const SECONDS = 10
-const KEYS = 20_000
 
 test('four processes, limits of 1 to 10,000 in real time, scripts forgotten each second: no window is over', async () => {
   const found = await runStress(SECONDS, 1, silence)
@@ -17,12 +15,6 @@ test('four processes, limits of 1 to 10,000 in real time, scripts forgotten each
   assert.ok(found.scriptFlushes > 1, summary)
   for (const [i, { limit, fullest }] of found.limits.entries())
     assert.ok(fullest > limit - RULES[i]!.mostCost, `no window was full: ${summary}`)
-})
-
-test('keys that are no longer used expire a granule after the window', async () => {
-  const { longestTtlMs, windowMs, granuleMs, left } = await runExpiry(KEYS)
-  assert.ok(longestTtlMs > 0 && longestTtlMs <= windowMs + granuleMs + 1, `${longestTtlMs}`)
-  assert.is(left, 0)
 })
 
 test('the judge counts units that are certainly within a window, and no others', () => {
