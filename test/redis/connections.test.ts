@@ -6,7 +6,7 @@ import { CLIENTS, LIBRARIES, type Library } from './clients.js'
 import { poll } from './poll.js'
 import type { Server } from './process.js'
 import { startProxy, type TcpProxy } from './proxy.js'
-import { leavingNothing } from './resources.js'
+import { leavingNothing, timers } from './resources.js'
 import { startRedis } from './servers.js'
 import { redisTest as test } from './skip.js'
 import { sendOnce } from './wire.js'
@@ -81,6 +81,20 @@ for (const library of LIBRARIES) {
         proxy.close()
       }))
   }
+
+  test(`${library}: an open limiter has no timer when all its calls are settled`, async () => {
+    const before = timers()
+    const proxy = await startProxy(redis.port)
+    const limiter = limiterOf(library, proxy.port)
+    await limiter.ready()
+    proxy.cutReplies()
+    assert.is((await limiter.check('key')).source, 'outage')
+    await poll(async () => (await limiter.check('key')).source === 'redis', 'Redis')
+    assert.ok(timers() > before, 'the deadline of the last call')
+    await poll(() => timers() <= before, 'the end of the timers')
+    await limiter.close()
+    proxy.close()
+  })
 }
 
 test.run()

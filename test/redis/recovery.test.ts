@@ -1,3 +1,4 @@
+// run: full
 // Many processes that come back to a server at once.
 import { createRedisLimiter } from 'millrace/redis'
 import * as assert from 'uvu/assert'

@@ -9,6 +9,9 @@ function active(): Record<string, number> {
   return counts
 }
 
+/** The timers that are to fire. */
+export const timers = (): number => active().Timeout ?? 0
+
 /** Runs `act`, after which no more than before keeps the process alive. */
 export async function leavingNothing(act: () => Promise<void>): Promise<void> {
   const before = active()

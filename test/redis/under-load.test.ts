@@ -1,3 +1,4 @@
+// run: full
 // A server that forgets its scripts, or has been started anew, while requests arrive: no error, nothing twice.
 import { createRedisLimiter } from 'millrace/redis'
 import * as assert from 'uvu/assert'
