@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { silence } from '../long-runs/progress.js'
 import { redisTest as test } from '../redis/skip.js'
 import { RULES } from './redis/job.js'
-import { mostWithin } from './redis/judge.js'
+import { judge, mostWithin } from './redis/judge.js'
 import { runStress, summaryOf } from './redis/run.js'
 
 const SECONDS = 10
@@ -28,6 +28,13 @@ test('the judge counts units that are certainly within a window, and no others',
   assert.equal(
     [2, 6, 7, 11, 12, 16].map((windowMs) => mostWithin(log, windowMs)),
     [2, 8, 12, 14, 14, 15],
+  )
+  const rule = { windowMs: 12, granules: 2, mostCost: 8 }
+  const spread = log.map((each, granule) => ({ ...each, granule }))
+  assert.equal(
+    [15, 14, 13].map((limit) => judge({ ...rule, limit }, spread).over),
+    [0, 0, 2],
+    'a window of three granules, and one by the processes clock',
   )
 })
 

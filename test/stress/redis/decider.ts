@@ -39,6 +39,7 @@ let isStopping = false
 process.once('message', () => {
   isStopping = true
 })
+process.once('disconnect', () => process.exit()) // the run has ended before
 for (const { limiter } of shares) await limiter.ready()
 
 for (let lastMs = sharedMs(); !isStopping; await pause(TURN_MS)) {

@@ -1,19 +1,16 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { inCommas, type Progress } from '../../long-runs/progress.js'
 import { LIBRARIES } from '../../redis/clients.js'
 import { startRedis } from '../../redis/servers.js'
 import { sendOnce } from '../../redis/wire.js'
-import { type Counts, type Job, KEYS, PROCESSES, RULES } from './job.js'
+import { type Job, KEYS, PROCESSES, RULES } from './job.js'
 import { type Judged, judge } from './judge.js'
 import { type Admission, readLog } from './log.js'
+import { Running } from './running.js'
 
-const DECIDER = fileURLToPath(new URL('./decider.js', import.meta.url))
 /** The server forgets its scripts as often as that. */
 const FLUSH_EVERY_MS = 1_000
 
@@ -37,7 +34,7 @@ export async function runStress(seconds: number, seed: number, progress: Progres
   const server = await startRedis()
   const folder = mkdtempSync(join(tmpdir(), 'millrace-redis-'))
   const found: Findings = { decisions: 0, outages: 0, scriptFlushes: 0, limits: [], complaints: [] }
-  const processes: Process[] = []
+  const processes: Running[] = []
   try {
     const jobs = Array.from(
       { length: PROCESSES },
@@ -48,50 +45,30 @@ export async function runStress(seconds: number, seed: number, progress: Progres
         file: join(folder, `${i}`),
       }),
     )
-    processes.push(...jobs.map(start))
+    processes.push(...jobs.map((job) => new Running(job)))
     const endMs = performance.now() + 1_000 * seconds
-    const full = Promise.all(processes.map((each) => each.full))
-    while (performance.now() < endMs) {
-      await pause(Math.min(FLUSH_EVERY_MS, Math.max(0, endMs - performance.now())))
+    const isNotYet = () => performance.now() < endMs || processes.some(({ isFull }) => !isFull)
+    while (isNotYet() && processes.every(({ hasEnded }) => !hasEnded)) {
+      await pause(FLUSH_EVERY_MS)
       await sendOnce(server.port, 'SCRIPT', 'FLUSH')
       found.scriptFlushes++
       progress.at(`${Math.ceil((endMs - performance.now()) / 1_000)} s to go`)
     }
-    await full
-    for (const { stop } of processes) stop()
+    await Promise.all(processes.map((each) => each.stop()))
     for (const { counts } of processes) {
-      const { decisions, outages } = await counts
-      found.decisions += decisions
-      found.outages += outages
+      if (counts === undefined) found.complaints.push('a process ended without a report')
+      found.decisions += counts?.decisions ?? 0
+      found.outages += counts?.outages ?? 0
     }
     const admissions = jobs.flatMap(({ file }) => readLog(file))
     for (const index of RULES.keys()) found.limits.push(judgeRule(index, admissions))
     found.complaints.push(...found.limits.flatMap(({ complaints }) => complaints))
   } finally {
-    for (const { kill } of processes) kill()
+    for (const each of processes) each.kill()
     await server.stop()
     rmSync(folder, { recursive: true })
   }
   return found
-}
-
-interface Process {
-  kill(): void
-  stop(): void
-  /** Resolves when each rule has refused something. Rejects if the process ends before. */
-  readonly full: Promise<unknown>
-  readonly counts: Promise<Counts>
-}
-
-function start(job: Job): Process {
-  const child = fork(DECIDER, [JSON.stringify(job)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-  const ended = once(child, 'exit').then(([code, signal]) => {
-    throw new Error(`a process ended with ${code ?? signal}`)
-  })
-  const full = Promise.race([once(child, 'message'), ended])
-  const counts = full.then(() => Promise.race([once(child, 'message').then(([message]) => message), ended]))
-  ended.catch(() => {}) // after its report that is as it should be
-  return { kill: () => child.kill(), stop: () => child.send('stop'), full, counts }
 }
 
 function judgeRule(index: number, admissions: readonly Admission[]): OfLimit {
