@@ -21,8 +21,8 @@ export interface Fault {
   end(place: Place): unknown
 }
 
-/** Far longer than a deadline. */
-const SLOW_MS = 400
+/** Far longer than a deadline, and shorter than the silence after which a connection is replaced. */
+const SLOW_MS = 900
 /** Longer than any test: it is ended before. */
 const PAUSE_MS = 600_000
 
