@@ -7,6 +7,7 @@ import { Deadlines, lateError, type Pending } from './deadlines.js'
 import { Outage } from './outage.js'
 import { CONNECT_TIMEOUT_MS } from './reconnect.js'
 import { serverState } from './server-check.js'
+import { Silence } from './silence.js'
 
 type Arguments = readonly (string | Buffer)[]
 
@@ -76,6 +77,7 @@ export class Channel {
   readonly #sha: string
   readonly #deadlines: Deadlines
   readonly #breaker = new Breaker()
+  readonly #silence: Silence
   /** Calls before the first connection, which wait for it until their deadline. */
   #early: Call[] = []
   #state: 'new' | 'open' | 'unchecked' | 'closed' = 'new'
@@ -97,6 +99,7 @@ export class Channel {
     this.#source = source
     this.#sha = createHash('sha1').update(source).digest('hex')
     this.#deadlines = new Deadlines(deadlineMs)
+    this.#silence = new Silence(deadlineMs)
     this.#isReady = new Promise((resolve, reject) => {
       this.#settleReady = (fault) => (fault === undefined ? resolve() : reject(fault))
     })
@@ -126,7 +129,10 @@ export class Channel {
   call(keys: readonly string[], args: Arguments): Promise<readonly number[]> {
     if (this.#fault !== undefined) return Promise.reject(this.#fault)
     const wasOpen = this.#breaker.isOpen
-    if (!this.#breaker.admits(performance.now())) return Promise.reject(new Outage(undefined, false))
+    const nowMs = performance.now()
+    if (this.#silence.isTooLong(nowMs)) this.#renew()
+    if (!this.#breaker.admits(nowMs)) return Promise.reject(new Outage(undefined, false))
+    this.#silence.begin(nowMs)
     return new Promise((resolve, reject) => {
       const call = new Call(this, keys, args, wasOpen, resolve, reject)
       this.#pending++
@@ -194,10 +200,18 @@ export class Channel {
     await this.#connection.close()
   }
 
+  /** Gives up a connection on which nothing arrives. Its calls fail: nobody knows whether they have been run. */
+  #renew(): void {
+    if (this.#state === 'closed') return
+    this.#silence.end()
+    this.#connection.renew()
+  }
+
   /** A connection has been made, or a server that was a replica may be the primary now. */
   async #check(): Promise<void> {
     const own = {}
     this.#checking = own
+    this.#silence.end()
     const isFirst = this.#state === 'new'
     if (!isFirst) this.#state = 'unchecked'
     try {
@@ -237,18 +251,23 @@ export class Channel {
     this.#connection.send(command, first).then(
       (reply) => this.#succeed(call, reply),
       (error: unknown) => {
+        this.#silence.end()
         if (!isMissingScript(error) || call.isSettled) return call.fail(error)
         // The server has not run it, and learns the source by this.
         const whole: Command = ['EVAL', this.#source, ...command.slice(2)]
         this.#connection.send(whole, first).then(
           (reply) => this.#succeed(call, reply),
-          (again: unknown) => call.fail(again),
+          (again: unknown) => {
+            this.#silence.end()
+            call.fail(again)
+          },
         )
       },
     )
   }
 
   #succeed(call: Call, reply: unknown): void {
+    this.#silence.end()
     const wasOpen = this.#breaker.isOpen
     if (!call.isSettled) this.#breaker.succeed()
     call.succeed(reply as readonly number[])

@@ -21,6 +21,8 @@ export interface RedisConnection {
   primaries(): readonly ((command: Command) => Promise<unknown>)[]
   /** Calls `listener` after each connection, the first one, too, if it is still to come. */
   onReady(listener: () => void): void
+  /** Drops a connection of the limiter's own on which nothing arrives any more, and connects anew. */
+  renew(): void
   /** Closes the connection if it is the limiter's own. */
   close(): Promise<void>
 }

@@ -9,7 +9,7 @@ export interface IoredisClient {
   readonly options: object
   call(command: string, ...args: (string | Buffer)[]): Promise<unknown>
   duplicate(...args: never[]): IoredisClient
-  disconnect(): void
+  disconnect(reconnect?: boolean): void
   on(event: string, listener: (error?: Error) => void): unknown
   off(event: string, listener: (error?: Error) => void): unknown
 }
@@ -49,6 +49,7 @@ const SINGLE = {
   keyPrefix: '',
   stringNumbers: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
+  disconnectTimeout: 0, // the other side may never close it
   maxRetriesPerRequest: 0, // a command of a lost connection fails at the next attempt to connect
   retryStrategy: reconnectMs,
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
@@ -115,14 +116,14 @@ function refuse(option: string, value: unknown, expected: string): never {
 abstract class Connection<C extends IoredisClient> implements RedisConnection {
   abstract readonly isCluster: boolean
   protected readonly client: C
-  readonly #isOwn: boolean
+  protected readonly isOwn: boolean
   /** Errors of a connection that is lost are no news: the calls that it affects settle by themselves. */
   readonly #ignore = (): void => {}
   #listener: (() => void) | undefined
 
   constructor(client: C, isOwn: boolean) {
     this.client = client
-    this.#isOwn = isOwn
+    this.isOwn = isOwn
     if (isOwn) client.on('error', this.#ignore)
   }
 
@@ -137,9 +138,10 @@ abstract class Connection<C extends IoredisClient> implements RedisConnection {
 
   async close(): Promise<void> {
     if (this.#listener !== undefined) this.client.off('ready', this.#listener)
-    if (this.#isOwn) this.client.disconnect()
+    if (this.isOwn) this.client.disconnect()
   }
 
+  abstract renew(): void
   abstract send(command: Command, key: string): Promise<unknown>
   abstract primaries(): readonly ((command: Command) => Promise<unknown>)[]
 }
@@ -173,6 +175,11 @@ class SingleConnection extends Connection<SingleClient> {
     return [(command) => callOf(this.client, command)]
   }
 
+  renew(): void {
+    // In other states the client is about to connect.
+    if (this.isOwn && ['connect', 'ready'].includes(this.client.status)) this.client.disconnect(true)
+  }
+
   #flush(): void {
     const all = this.#batch
     this.#batch = []
@@ -201,6 +208,9 @@ class SingleConnection extends Connection<SingleClient> {
 
 class ClusterConnection extends Connection<ClusterClient> {
   readonly isCluster = true
+
+  /** Replies of other nodes would hide the silence of one. */
+  renew(): void {}
 
   send(command: Command): Promise<unknown> {
     return callOf(this.client, command)

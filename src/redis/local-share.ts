@@ -37,6 +37,7 @@ export class LocalShare {
   readonly #rules: readonly RemoteRule['rule'][]
   readonly #nodes: number
   readonly #maxKeys: number
+  readonly #nowMs: () => number
   readonly #longestMs: number
   /** The most that can be counted at once. */
   readonly #mostPenalty: number
@@ -46,11 +47,15 @@ export class LocalShare {
   /** Before this time, a decision by Redis is no reason to report. */
   #nextReportMs = 0
 
-  /** @param nodes the number of processes that share the limits: each rule's limit is at least that */
-  constructor(rules: readonly RemoteRule[], nodes: number, maxKeys: number) {
+  /**
+   * @param nodes the number of processes that share the limits: each rule's limit is at least that
+   * @param testTime a test's time in milliseconds, instead of the machine's
+   */
+  constructor(rules: readonly RemoteRule[], nodes: number, maxKeys: number, testTime?: () => number) {
     this.#rules = rules.map(({ rule }) => rule)
     this.#nodes = nodes
     this.#maxKeys = maxKeys
+    this.#nowMs = testTime ?? (() => performance.now())
     this.#longestMs = Math.max(...this.#rules.map(({ windowMs }) => windowMs))
     const units = this.#rules.map(({ unit }) => unit)
     this.#mostPenalty = mostPenalty({ names: [], units, ranges: this.#rules.map(rangeOf) })
@@ -65,7 +70,7 @@ export class LocalShare {
       ...(rule.unit !== undefined && { unit: rule.unit }),
       ...(rule.shadow && { shadow: true }),
     }))
-    this.#limiter = createLimiter({ rules: shares, maxKeys })
+    this.#limiter = createLimiter({ rules: shares, maxKeys, ...(testTime && { clock: { now: testTime } }) })
   }
 
   /** Counts what Redis has admitted. */
@@ -136,7 +141,7 @@ export class LocalShare {
 
   async #reportOne(send: Report, key: string, spent: Spent): Promise<void> {
     try {
-      await send(key, spent.units, Math.max(0, Math.floor(performance.now() - spent.lastMs)))
+      await send(key, spent.units, Math.max(0, Math.floor(this.#nowMs() - spent.lastMs)))
     } catch (error) {
       // Of another error, such as that of a damaged value, the next check of the key tells.
       if (!(error instanceof Outage) || error.mayBeCharged) return
@@ -161,7 +166,7 @@ export class LocalShare {
   }
 
   #owe(key: string, cost: number): void {
-    const nowMs = performance.now()
+    const nowMs = this.#nowMs()
     const units = this.#rules.map(({ unit }) => unitsOf(cost, unit ?? 1))
     const spent = this.#owed.get(key) ?? []
     if (spent.length === 0) this.#makeRoom()

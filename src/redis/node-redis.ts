@@ -40,56 +40,104 @@ export function fromNodeRedis(client: NodeRedisClient, own: boolean): RedisConne
       'true, with ownConnection: false',
     )
   }
-  return new Connection(own ? ownClient(client) : client, own)
-}
-
-function ownClient(client: NodeRedisClient): NodeRedisClient {
-  const socket = {
-    ...client.options?.socket,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    reconnectStrategy: reconnectMs,
-  }
-  return client.duplicate({ disableOfflineQueue: true, socket })
+  return own ? new OwnConnection(client) : new Connection(client)
 }
 
 class Connection implements RedisConnection {
   readonly isCluster = false
-  readonly #client: NodeRedisClient
-  readonly #isOwn: boolean
-  /** Errors of a connection that is lost are no news: the calls that it affects settle by themselves. */
-  readonly #ignore = (): void => {}
-  #listener: (() => void) | undefined
+  protected client: NodeRedisClient
+  protected listener: () => void = () => {}
 
-  constructor(client: NodeRedisClient, isOwn: boolean) {
-    this.#client = client
-    this.#isOwn = isOwn
-    if (!isOwn) return
-    client.on('error', this.#ignore)
-    client.connect().catch(this.#ignore) // it rejects when it is closed before it has connected
+  constructor(client: NodeRedisClient) {
+    this.client = client
   }
 
   get isReady(): boolean {
-    return this.#client.isReady
+    return this.client.isReady
   }
 
   send(command: Command): Promise<unknown> {
-    return this.#client.sendCommand(command, PLAIN)
+    return this.client.sendCommand(command, PLAIN)
   }
 
   primaries(): readonly ((command: Command) => Promise<unknown>)[] {
-    return [(command) => this.#client.sendCommand(command, PLAIN)]
+    return [(command) => this.send(command)]
   }
 
   onReady(listener: () => void): void {
-    this.#listener = listener
-    this.#client.on('ready', listener)
+    this.listener = listener
+    this.client.on('ready', listener)
   }
 
+  renew(): void {}
+
   async close(): Promise<void> {
-    if (this.#listener !== undefined) this.#client.off('ready', this.#listener)
-    if (!this.#isOwn) return
-    // A client that is destroyed while it connects goes on, and is ready afterwards.
-    this.#client.on('ready', () => this.#client.destroy())
-    this.#client.destroy()
+    this.client.off('ready', this.listener)
+  }
+}
+
+/**
+ * What the socket of a client does. `connect()` and the event `reconnecting` begin an attempt to connect, `connect`
+ * and `error` end it; after an error the client waits for its next attempt.
+ */
+type Stage = 'connecting' | 'connected' | 'waiting'
+
+class OwnConnection extends Connection {
+  readonly #like: NodeRedisClient
+  #stage: Stage = 'connecting'
+
+  constructor(like: NodeRedisClient) {
+    super(like)
+    this.#like = like
+    this.#connect()
+  }
+
+  override renew(): void {
+    if (this.#stage !== 'connected') return // the client is about to connect
+    this.#drop()
+    this.#connect()
+  }
+
+  override async close(): Promise<void> {
+    this.#drop()
+  }
+
+  #connect(): void {
+    const client = this.#like.duplicate({
+      disableOfflineQueue: true,
+      socket: {
+        ...this.#like.options?.socket,
+        connectTimeout: CONNECT_TIMEOUT_MS,
+        reconnectStrategy: reconnectMs,
+      },
+    })
+    const enter = (stage: Stage) => () => {
+      if (client === this.client) this.#stage = stage
+    }
+    client.on('connect', enter('connected'))
+    client.on('reconnecting', enter('connecting'))
+    // Errors of a connection that is lost are no news: the calls that it affects settle by themselves.
+    client.on('error', enter('waiting'))
+    client.on('ready', this.listener)
+    this.client = client
+    this.#stage = 'connecting'
+    client.connect().catch(() => {}) // it rejects when it is closed before it has connected
+  }
+
+  #drop(): void {
+    const { client } = this
+    client.off('ready', this.listener)
+    if (this.#stage !== 'connecting') {
+      client.destroy()
+      return
+    }
+    // While a client connects, `destroy` leaves its socket open.
+    const destroy = () => {
+      client.off('connect', destroy)
+      client.off('error', destroy)
+      client.destroy()
+    }
+    client.on('connect', destroy)
+    client.on('error', destroy)
   }
 }

@@ -76,11 +76,11 @@ export class RemoteLimiter implements AsyncLimiter {
    * @param open makes the store. The limiter owns the decisions, and closes the store
    */
   constructor(title: string, plan: RemotePlan, open: (owner: object) => RemoteStore) {
-    const { rules, onOutage, nodes, maxKeys } = plan
+    const { rules, onOutage, nodes, maxKeys, testTime } = plan
     this.#title = title
     this.#plan = plan
     // Before the connection, which nobody would close if the table can't be made.
-    const local = onOutage === 'local' ? new LocalShare(rules, nodes, maxKeys) : undefined
+    const local = onOutage === 'local' ? new LocalShare(rules, nodes, maxKeys, testTime) : undefined
     this.#store = open(this)
     const names = rules.map(({ rule }) => rule.name)
     const units = rules.map(({ rule }) => rule.unit)

@@ -46,6 +46,10 @@ export class ReplicatedConnection implements RedisConnection {
     this.#inner.onReady(listener)
   }
 
+  renew(): void {
+    this.#inner.renew()
+  }
+
   close(): Promise<void> {
     return this.#inner.close()
   }

@@ -2,16 +2,11 @@
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import { createRedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
-import { createClient } from 'redis'
 import * as assert from 'uvu/assert'
+import { CLIENTS, LIBRARIES } from './clients.js'
 import type { Server } from './process.js'
 import { startRedis } from './servers.js'
 import { redisTest as test } from './skip.js'
-
-const CLIENTS = {
-  ioredis: ({ port }: Server) => new Redis(port, '127.0.0.1', { lazyConnect: true }),
-  'node-redis': ({ port }: Server) => createClient({ url: `redis://127.0.0.1:${port}` }),
-} as const
 
 type Made = ReturnType<typeof createRedisLimiter>
 
@@ -21,17 +16,16 @@ function outageTest(
   options: Partial<RedisLimiterOptions>,
   act: (limiter: Made, server: Server) => Promise<void>,
 ): void {
-  for (const [library, connect] of Object.entries(CLIENTS)) {
+  for (const library of LIBRARIES) {
     test(`${library}: ${name}`, async () => {
       const server = await startRedis()
-      const client = connect(server)
+      const client = CLIENTS[library](server.port)
       const limiter = createRedisLimiter({ client, prefix: 'test', limit: 4, window: '1h', ...options })
       try {
         await limiter.ready()
         await act(limiter, server)
       } finally {
         await limiter.close()
-        if (client instanceof Redis) client.disconnect()
         await server.stop()
       }
     })

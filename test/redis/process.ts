@@ -21,6 +21,8 @@ export interface Command {
   readonly args: (port: number, dir: string) => readonly string[] | Promise<readonly string[]>
   /** What the server prints when it listens. */
   readonly ready: RegExp
+  /** Variables of its environment, beside those of this process. */
+  readonly env?: NodeJS.ProcessEnv | undefined
   /** A folder to use instead of a temporary one: it is neither emptied nor removed. */
   readonly dir?: string | undefined
 }
@@ -109,9 +111,13 @@ class ServerProcess implements Server {
 
   /** Starts the process and resolves when it listens. */
   async start(): Promise<void> {
-    const { program, ready } = this.#command
+    const { program, ready, env } = this.#command
     const args = await this.#command.args(this.port, this.dir)
-    const child = spawn(fileOf(program), args, { cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(fileOf(program), args, {
+      cwd: this.dir,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     await once(child, 'spawn')
     this.log = ''
     this.#child = child

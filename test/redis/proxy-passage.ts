@@ -26,6 +26,8 @@ export class Passage {
   readonly #events: Events
   /** Whether bytes were dropped: what follows them would make no sense to either side. */
   hasLost = false
+  /** Whether this connection loses all that arrives, whatever the proxy does. */
+  isForgotten = false
 
   constructor(client: Socket, serverPort: number, behaviour: Behaviour, events: Events) {
     this.#client = client
@@ -40,19 +42,19 @@ export class Passage {
       if (behaviour.requestsToCut > 0) {
         behaviour.requestsToCut--
         events.cut()
-      } else if (behaviour.isSilent) this.#lose()
+      } else if (this.#isSilent) this.#lose()
       else this.#server.write(bytes)
     })
     this.#server.on('data', (bytes) => {
       if (behaviour.repliesToCut > 0) {
         behaviour.repliesToCut--
         events.cut()
-      } else if (behaviour.isSilent) this.#lose()
+      } else if (this.#isSilent) this.#lose()
       else this.#delay(bytes)
     })
     client.on('end', () => this.#server.end())
     this.#server.on('end', () => {
-      if (behaviour.isSilent) this.#lose()
+      if (this.#isSilent) this.#lose()
       else this.#delay(undefined)
     })
     for (const socket of [client, this.#server]) socket.on('error', () => this.close())
@@ -76,6 +78,10 @@ export class Passage {
     this.#client.destroy()
     this.#server.destroy()
     this.#events.closed()
+  }
+
+  get #isSilent(): boolean {
+    return this.#behaviour.isSilent || this.isForgotten
   }
 
   #lose(): void {

@@ -70,7 +70,7 @@ export class TcpProxy {
     return this.#cut
   }
 
-  /** The number of requests and replies lost to `dropAll`. */
+  /** The number of requests and replies lost to `dropAll` and `forgetOpen`. */
   get lost(): number {
     return this.#lost
   }
@@ -111,11 +111,16 @@ export class TcpProxy {
     this.#behaviour.isSilent = true
   }
 
+  /** Loses all that arrives on the connections that are open now, for ever. New ones are not affected. */
+  forgetOpen(): void {
+    for (const passage of this.#open) passage.isForgotten = true
+  }
+
   /** Back to forwarding everything. Connections that have lost something are closed. */
   restore(): void {
     Object.assign(this.#behaviour, NORMAL)
     for (const passage of this.#open)
-      if (passage.hasLost) passage.close()
+      if (passage.hasLost && !passage.isForgotten) passage.close()
       else passage.forward()
   }
 

@@ -10,13 +10,15 @@ export interface RedisOptions {
   readonly args?: readonly string[] | ((port: number) => readonly string[] | Promise<readonly string[]>)
   /** A folder for its files, instead of a temporary one. `restart` keeps what is in it. */
   readonly dir?: string
+  /** Variables of its environment, beside those of this process. */
+  readonly env?: NodeJS.ProcessEnv
 }
 
 /** No snapshots and no log of writes. A replica need not wait for others before it gets its copy. */
 const REDIS_ARGS = ['--save', '', '--appendonly', 'no', '--repl-diskless-sync-delay', '0']
 
 /** Starts a Redis and resolves when it answers. */
-export async function startRedis({ args = [], dir }: RedisOptions = {}): Promise<Server> {
+export async function startRedis({ args = [], dir, env }: RedisOptions = {}): Promise<Server> {
   const server = await startServer({
     program: 'redis-server',
     args: async (port, folder) => [
@@ -25,6 +27,7 @@ export async function startRedis({ args = [], dir }: RedisOptions = {}): Promise
     ],
     ready: /Ready to accept connections/,
     dir,
+    env,
   })
   await answers(server.port)
   return server
