@@ -1,6 +1,7 @@
 // What a limiter on Redis does while the server does not answer, and afterwards.
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
+import { Redis as Valkey } from 'iovalkey'
 import { createRedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
 import { createClient } from 'redis'
 import * as assert from 'uvu/assert'
@@ -10,6 +11,7 @@ import { redisTest as test } from './skip.js'
 
 const CLIENTS = {
   ioredis: ({ port }: Server) => new Redis(port, '127.0.0.1', { lazyConnect: true }),
+  iovalkey: ({ port }: Server) => new Valkey(port, '127.0.0.1', { lazyConnect: true }),
   'node-redis': ({ port }: Server) => createClient({ url: `redis://127.0.0.1:${port}` }),
 } as const
 
@@ -31,7 +33,7 @@ function outageTest(
         await act(limiter, server)
       } finally {
         await limiter.close()
-        if (client instanceof Redis) client.disconnect()
+        if (client instanceof Redis || client instanceof Valkey) client.disconnect()
         await server.stop()
       }
     })
