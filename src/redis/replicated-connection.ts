@@ -1,4 +1,4 @@
-import type { Command, RedisConnection } from './connection.js'
+import type { Command, Primary, RedisConnection } from './connection.js'
 
 /**
  * Lets each reply wait until a replica has the write. Commands of one turn of the event loop share one `WAIT`, which
@@ -35,8 +35,16 @@ export class ReplicatedConnection implements RedisConnection {
     return reply
   }
 
-  primaries(): readonly ((command: Command) => Promise<unknown>)[] {
+  nodeOf(key: string): string {
+    return this.#inner.nodeOf(key)
+  }
+
+  primaries(): readonly Primary[] {
     return this.#inner.primaries()
+  }
+
+  refresh(): void {
+    this.#inner.refresh()
   }
 
   onReady(listener: () => void): void {

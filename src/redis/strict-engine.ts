@@ -8,6 +8,7 @@ import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import { type RemoteRule, recordsOf } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
 import { type LostCharges, Restoring } from './restoring.js'
+import { divideBySlot } from './slots.js'
 import { HEAD_BYTES, KEY_FAULT, REPLY_FIELDS, Verdict } from './strict-script.js'
 
 type Operation = Asking | Changing | 'w'
@@ -58,10 +59,13 @@ export class StrictEngine implements RemoteStore {
   }
 
   divide(asked: readonly Asked[]): number[][] {
-    const most = this.#channel.connection.isCluster ? 1 : KEYS_PER_CALL
+    if (this.#channel.connection.isCluster) {
+      const names = asked.map(({ key }) => this.#names.of(key)[0]!)
+      return divideBySlot(names, KEYS_PER_CALL)
+    }
     const calls: number[][] = []
     for (let i = 0; i < asked.length; i++) {
-      if (i % most === 0) calls.push([])
+      if (i % KEYS_PER_CALL === 0) calls.push([])
       calls.at(-1)!.push(i)
     }
     return calls

@@ -1,0 +1,116 @@
+import { type Command, NotSent, type Primary, type RedisConnection } from './connection.js'
+import { callOf, type IoredisClient, type SingleClient } from './ioredis-client.js'
+
+/** What the connections to one server and to a Cluster have in common. */
+export abstract class IoredisConnection<C extends IoredisClient> implements RedisConnection {
+  abstract readonly isCluster: boolean
+  protected readonly client: C
+  readonly #isOwn: boolean
+  /** Errors of a connection that is lost are no news: the calls that it affects settle by themselves. */
+  readonly #ignore = (): void => {}
+  readonly #listeners: [event: string, listener: () => void][] = []
+
+  constructor(client: C, isOwn: boolean) {
+    this.client = client
+    this.#isOwn = isOwn
+    if (isOwn) client.on('error', this.#ignore)
+  }
+
+  get isReady(): boolean {
+    return this.client.status === 'ready'
+  }
+
+  onReady(listener: () => void): void {
+    this.listen('ready', listener)
+  }
+
+  async close(): Promise<void> {
+    for (const [event, listener] of this.#listeners) this.client.off(event, listener)
+    if (this.#isOwn) this.client.disconnect()
+  }
+
+  abstract nodeOf(key: string): string
+  abstract send(command: Command, key: string): Promise<unknown>
+  abstract primaries(): readonly Primary[]
+  abstract refresh(): void
+
+  protected listen(event: string, listener: () => void): void {
+    this.#listeners.push([event, listener])
+    this.client.on(event, listener)
+  }
+}
+
+/** The connection to one server, by an address or by a Sentinel. */
+export class SingleConnection extends IoredisConnection<SingleClient> {
+  readonly isCluster = false
+  readonly #turn: Turn
+
+  constructor(client: SingleClient, isOwn: boolean) {
+    super(client, isOwn)
+    this.#turn = new Turn(client)
+  }
+
+  nodeOf(): string {
+    return ''
+  }
+
+  send(command: Command): Promise<unknown> {
+    return this.isReady ? this.#turn.send(command) : Promise.reject(new NotSent())
+  }
+
+  primaries(): readonly Primary[] {
+    return [{ node: '', send: (command) => callOf(this.client, command) }]
+  }
+
+  refresh(): void {}
+}
+
+interface Sent {
+  readonly command: Command
+  resolve(reply: unknown): void
+  reject(error: unknown): void
+}
+
+/** A pipeline has its first reply when it has its last. */
+const MOST_TOGETHER = 64
+
+/** Sends the commands of one turn of the event loop together to a server. */
+export class Turn {
+  readonly #client: SingleClient
+  #batch: Sent[] = []
+
+  constructor(client: SingleClient) {
+    this.#client = client
+  }
+
+  send(command: Command): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.#batch.length === 0) setImmediate(() => this.#flush())
+      this.#batch.push({ command, resolve, reject })
+    })
+  }
+
+  #flush(): void {
+    const all = this.#batch
+    this.#batch = []
+    for (let at = 0; at < all.length; at += MOST_TOGETHER)
+      this.#sendTogether(all.slice(at, at + MOST_TOGETHER))
+  }
+
+  #sendTogether(batch: readonly Sent[]): void {
+    const pipeline = this.#client.pipeline()
+    for (const { command } of batch) pipeline.call(command[0] as string, ...command.slice(1))
+    pipeline.exec().then(
+      (replies) => {
+        for (const [i, { resolve, reject }] of batch.entries()) {
+          const [error, reply] = replies?.[i] ?? [new Error('no reply of Redis'), undefined]
+          if (error) reject(error)
+          else resolve(reply)
+        }
+      },
+      (error: unknown) => {
+        for (const { reject } of batch) reject(error)
+      },
+    )
+  }
+}
