@@ -29,6 +29,7 @@ export interface ClusterClient extends IoredisClient {
 /** A Cluster's connection to one node. */
 export interface NodeClient extends SingleClient {
   readonly options: { readonly host?: string; readonly port?: number }
+  connect(): Promise<void>
 }
 
 export interface Pipeline {

@@ -20,8 +20,8 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
   async send(command: Command, key: string): Promise<unknown> {
     if (!this.isReady) throw new NotSent()
     const node = this.#node(this.nodeOf(key))
-    // Another node says by MOVED who owns the slot. A node that waits is connected by its first command.
-    if (node === undefined || node.status === 'wait') return callOf(this.client, command)
+    if (node === undefined) return callOf(this.client, command) // another node says by MOVED who owns the slot
+    if (node.status === 'wait') node.connect().catch(() => {}) // what it means for a call shows at the next one
     if (node.status !== 'ready') throw new NotSent()
     try {
       return await this.#turnOf(node).send(command)

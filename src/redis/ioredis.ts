@@ -63,7 +63,8 @@ function ownCluster(client: ClusterClient): ClusterClient {
     retryDelayOnTryAgain: 20,
     maxRedirections: 3, // each follows a refusal to run the command
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-    redisOptions: { ...redisOptions, ...SINGLE, retryStrategy: null },
+    // Lazily, because a Cluster asks any one of its nodes whether it is ready, and takes one that connects for down.
+    redisOptions: { ...redisOptions, ...SINGLE, retryStrategy: null, lazyConnect: true },
   })
 }
 
