@@ -63,7 +63,7 @@ function ownCluster(client: ClusterClient): ClusterClient {
     retryDelayOnTryAgain: 20,
     maxRedirections: 3, // each follows a refusal to run the command
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-    // Lazily, because a Cluster asks any one of its nodes whether it is ready, and takes one that connects for down.
+    enableReadyCheck: false, // it asks one node, and waits for ever if that stands still; the limiter asks all
     redisOptions: { ...redisOptions, ...SINGLE, retryStrategy: null, lazyConnect: true },
   })
 }

@@ -88,6 +88,11 @@ export class Cluster {
     return this.nodes.find(({ port }) => port === range?.[2][1])!
   }
 
+  /** Whether a node says that it is a primary. */
+  isPrimary({ port }: Server): Promise<boolean> {
+    return hasRole(port, 'master')
+  }
+
   /** The running replicas of a primary. */
   async replicasOf(primary: Server): Promise<Server[]> {
     const lines: string[] = await sendOnce(primary.port, 'CLUSTER', 'REPLICAS', this.#idOf(primary))
