@@ -3,7 +3,7 @@ import type { RedisConnection } from './connection.js'
 import type { ClusterClient, IoredisClient, SingleClient } from './ioredis-client.js'
 import { ClusterConnection } from './ioredis-cluster.js'
 import { SingleConnection } from './ioredis-connection.js'
-import { CONNECT_TIMEOUT_MS, reconnectMs } from './reconnect.js'
+import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, reconnectMs } from './reconnect.js'
 
 interface Options {
   readonly enableOfflineQueue?: boolean
@@ -27,6 +27,8 @@ const SINGLE = {
   connectTimeout: CONNECT_TIMEOUT_MS,
   maxRetriesPerRequest: 0, // a command of a lost connection fails at the next attempt to connect
   retryStrategy: reconnectMs,
+  failoverDetector: true, // of a Sentinel: the connection to a primary that stands still would stay open for ever
+  disconnectTimeout: DISCONNECT_TIMEOUT_MS,
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } as const
 
