@@ -6,13 +6,6 @@ import { ReplicatedConnection } from './replicated-connection.js'
 /** A command: its name, then its arguments. */
 export type Command = readonly (string | Buffer)[]
 
-/** The error of a command that did not go out. */
-export class NotSent extends Error {
-  constructor() {
-    super('no connection to Redis')
-  }
-}
-
 /** A server that decides: the only one, or the owner of slots of a Cluster. */
 export interface Primary {
   /** What {@link RedisConnection.nodeOf} calls it. */
@@ -31,7 +24,7 @@ export interface RedisConnection {
   nodeOf(key: string): string
   /**
    * Sends a command once; once more only to another node of a Cluster, after a node has refused to run it. Rejects
-   * with {@link NotSent} if there is no connection. A lost connection may leave the promise pending.
+   * with a `NotSent` if there is no connection. A lost connection may leave the promise pending.
    * @param key the key by which a Cluster finds the node
    */
   send(command: Command, key: string): Promise<unknown>

@@ -8,8 +8,8 @@ export interface IoredisClient {
   call(command: string, ...args: (string | Buffer)[]): Promise<unknown>
   duplicate(...args: never[]): IoredisClient
   disconnect(): void
-  on(event: string, listener: (error?: Error) => void): unknown
-  off(event: string, listener: (error?: Error) => void): unknown
+  on(event: string, listener: (value: unknown) => void): unknown
+  off(event: string, listener: (value: unknown) => void): unknown
 }
 
 export interface SingleClient extends IoredisClient {

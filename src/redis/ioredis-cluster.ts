@@ -1,6 +1,7 @@
-import { type Command, NotSent, type Primary } from './connection.js'
+import type { Command, Primary } from './connection.js'
 import { type ClusterClient, callOf, type NodeClient } from './ioredis-client.js'
 import { IoredisConnection, Turn } from './ioredis-connection.js'
+import { NotSent } from './not-sent.js'
 import { slotOf } from './slots.js'
 
 /**
@@ -11,7 +12,18 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
   readonly isCluster = true
   readonly #nodes = new Map<string, NodeClient>()
   readonly #turns = new WeakMap<NodeClient, Turn>()
+  #listener = (): void => {}
   #owners = ''
+  /** Those whose connections are noticed. */
+  readonly #watched = new Set<NodeClient>()
+
+  constructor(client: ClusterClient, isOwn: boolean) {
+    super(client, isOwn)
+    for (const node of client.nodes('master')) this.#watch(node)
+    this.listen('+node', (node) => this.#watch(node as NodeClient))
+    this.listen('-node', (node) => this.#unwatch(node as NodeClient))
+    this.listen('refresh', () => this.#noteOwners())
+  }
 
   nodeOf(key: string): string {
     return this.client.slots[slotOf(key)]?.[0] ?? ''
@@ -20,9 +32,8 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
   async send(command: Command, key: string): Promise<unknown> {
     if (!this.isReady) throw new NotSent()
     const node = this.#node(this.nodeOf(key))
-    if (node === undefined) return callOf(this.client, command) // another node says by MOVED who owns the slot
-    if (node.status === 'wait') node.connect().catch(() => {}) // what it means for a call shows at the next one
-    if (node.status !== 'ready') throw new NotSent()
+    if (node === undefined) this.refresh() // it connects to the owners
+    if (node?.status !== 'ready') throw new NotSent()
     try {
       return await this.#turnOf(node).send(command)
     } catch (error) {
@@ -42,19 +53,34 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
     }))
   }
 
-  /** Calls `listener` also when other nodes own slots. */
+  /** Calls `listener` after each connection to a node, and when other nodes own slots. */
   override onReady(listener: () => void): void {
-    super.onReady(() => {
-      this.#noteOwners()
-      listener()
-    })
-    this.listen('refresh', () => {
-      if (this.isReady && this.#noteOwners()) listener()
-    })
+    super.onReady(listener)
+    this.#listener = listener
   }
 
   refresh(): void {
     if (this.isReady) this.client.refreshSlotsCache()
+  }
+
+  override async close(): Promise<void> {
+    for (const node of this.#watched) this.#unwatch(node)
+    await super.close()
+  }
+
+  readonly #noteConnection = (): void => {
+    if (this.isReady) this.#listener()
+  }
+
+  #watch(node: NodeClient): void {
+    if (this.#watched.has(node)) return
+    this.#watched.add(node)
+    node.on('ready', this.#noteConnection)
+  }
+
+  #unwatch(node: NodeClient): void {
+    this.#watched.delete(node)
+    node.off('ready', this.#noteConnection)
   }
 
   /** Undefined for a node to which there is no connection. */
@@ -78,13 +104,19 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
     return new Set(this.client.slots.flatMap((nodes) => nodes?.[0] ?? []))
   }
 
-  /** Returns whether the owners have changed. */
-  #noteOwners(): boolean {
-    const owners = [...this.#ownerNames()].sort().join()
-    if (owners === this.#owners) return false
+  /** Connects to the owners of slots, and tells if they are others than before. */
+  #noteOwners(): void {
+    if (!this.isReady) return // before the first connection, a node that connects would be taken for down
+    const names = this.#ownerNames()
+    for (const name of names) {
+      const node = this.#node(name)
+      if (node?.status === 'wait') node.connect().catch(() => {}) // calls find that it has failed
+    }
+    const owners = [...names].sort().join()
+    if (owners === this.#owners) return
     this.#owners = owners
     this.#nodes.clear()
-    return true
+    this.#listener()
   }
 }
 

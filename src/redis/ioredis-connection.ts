@@ -1,5 +1,6 @@
-import { type Command, NotSent, type Primary, type RedisConnection } from './connection.js'
+import type { Command, Primary, RedisConnection } from './connection.js'
 import { callOf, type IoredisClient, type SingleClient } from './ioredis-client.js'
+import { NotSent } from './not-sent.js'
 
 /** What the connections to one server and to a Cluster have in common. */
 export abstract class IoredisConnection<C extends IoredisClient> implements RedisConnection {
@@ -8,7 +9,7 @@ export abstract class IoredisConnection<C extends IoredisClient> implements Redi
   readonly #isOwn: boolean
   /** Errors of a connection that is lost are no news: the calls that it affects settle by themselves. */
   readonly #ignore = (): void => {}
-  readonly #listeners: [event: string, listener: () => void][] = []
+  readonly #listeners: [event: string, listener: (value: unknown) => void][] = []
 
   constructor(client: C, isOwn: boolean) {
     this.client = client
@@ -34,7 +35,7 @@ export abstract class IoredisConnection<C extends IoredisClient> implements Redi
   abstract primaries(): readonly Primary[]
   abstract refresh(): void
 
-  protected listen(event: string, listener: () => void): void {
+  protected listen(event: string, listener: (value: unknown) => void): void {
     this.#listeners.push([event, listener])
     this.client.on(event, listener)
   }

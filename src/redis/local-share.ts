@@ -25,6 +25,9 @@ export type Report = (key: string, units: readonly number[], ageMs: number) => P
 const REPORTED_TOGETHER_MS = 100
 /** Reports that wait for a reply at the same time. */
 const REPORTS_AT_ONCE = 64
+/** While one primary of a Cluster is down, what its keys owe is tried again after this, so many keys at a time. */
+const PAUSE_MS = 1_000
+const KEYS_PER_REPORT = 10_000
 
 /**
  * Decides by this process's share of the limit while Redis does not answer. It counts always, so an outage
@@ -41,6 +44,8 @@ export class LocalShare {
   /** What is to be reported, by keys. Of more than `maxKeys` keys, the oldest goes. */
   readonly #owed = new Map<string, Spent[]>()
   #isReporting = false
+  /** When what could not be sent is tried again. */
+  #nextMs = 0
 
   /** @param nodes the number of processes that share the limits: each rule's limit is at least that */
   constructor(rules: readonly RemoteRule[], nodes: number, maxKeys: number) {
@@ -106,17 +111,23 @@ export class LocalShare {
     return remote(owner, asked, decision)
   }
 
-  /** Whether there is something to report. */
+  /** Whether there is something to report now. */
   get owes(): boolean {
-    return this.#owed.size > 0
+    return this.#owed.size > 0 && performance.now() >= this.#nextMs
   }
 
-  /** Reports what was admitted. What was not sent stays for the next report. */
+  /** Reports what was admitted. What was not sent comes last in the next report. */
   async report(send: Report): Promise<void> {
     if (this.#isReporting) return
     this.#isReporting = true
-    const all = [...this.#owed].flatMap(([key, spent]) => spent.map((one) => [key, one] as const))
-    this.#owed.clear()
+    const all: [key: string, spent: Spent][] = []
+    let keys = 0
+    for (const [key, spent] of this.#owed) {
+      if (++keys > KEYS_PER_REPORT) break
+      this.#owed.delete(key)
+      for (const one of spent) all.push([key, one])
+    }
+    this.#nextMs = 0
     for (let at = 0; at < all.length; at += REPORTS_AT_ONCE) {
       const some = all.slice(at, at + REPORTS_AT_ONCE)
       await Promise.all(some.map(([key, spent]) => this.#reportOne(send, key, spent)))
@@ -135,6 +146,7 @@ export class LocalShare {
       // Of another error, such as that of a damaged value, the next check of the key tells.
       if (!(error instanceof Outage) || error.mayBeCharged) return
       this.#owed.set(key, [spent, ...(this.#owed.get(key) ?? [])])
+      this.#nextMs = performance.now() + PAUSE_MS
     }
   }
 

@@ -37,7 +37,7 @@ const REPAIRS: Readonly<Record<string, (primary: Server) => unknown>> = {
 for (const [kind, harm] of Object.entries(FAULTS)) {
   test(`one primary of three ${kind}: the policy decides its keys, Redis those of the others`, () =>
     withCluster(NO_FAILOVER, async (cluster) => {
-      const limiter = limiterOn(cluster, { limit: 1_000_000, deadline: 250 })
+      const limiter = limiterOn(cluster, { limit: 1_000_000, deadline: 500 })
       const [[lost, ofLost], ...others] = [...(await keysOfEach(cluster, 20))] as [
         [Server, string[]],
         ...[Server, string[]][],
@@ -58,7 +58,7 @@ for (const [kind, harm] of Object.entries(FAULTS)) {
       assert.is(outages, 400)
       const error = await limiter.clearAll().catch((reason) => reason)
       assert.is(error.code, 'ERR_MILLRACE_OUTAGE', 'not all keys can be forgotten')
-      const late = limiterOn(cluster, { deadline: 250 }) // a process that starts meanwhile
+      const late = limiterOn(cluster, { deadline: 500 }) // a process that starts meanwhile
       await late.ready()
       assert.ok(all(await sourcesOf(late, ofOthers), 'redis'))
       await REPAIRS[kind]!(lost)
@@ -68,6 +68,33 @@ for (const [kind, harm] of Object.entries(FAULTS)) {
       await late.close()
     }))
 }
+
+test('local: the share for keys of a dead primary, reported when it is back', () =>
+  withCluster(NO_FAILOVER, async (cluster) => {
+    const limiter = limiterOn(cluster, { limit: 8, onOutage: 'local', nodes: 2 })
+    const [[lost, [key]], ...others] = [...(await keysOfEach(cluster, 3))] as [
+      [Server, string[]],
+      ...[Server, string[]][],
+    ]
+    const ofOthers = others.flatMap(([, keys]) => keys)
+    await limiter.ready()
+    await limiter.check(key!, 2)
+    await lost.kill()
+    const decided = []
+    for (let i = 0; i < 4; i++) {
+      decided.push(await limiter.check(key!))
+      assert.ok(all(await sourcesOf(limiter, ofOthers), 'redis'))
+    }
+    assert.equal(
+      decided.map(({ source, allowed }) => [source, allowed]),
+      [true, true, false, false].map((allowed) => ['local', allowed]),
+    )
+    await lost.restart() // without its data
+    await poll(async () => (await limiter.peek(key!)).source === 'redis', 'decisions by the primary')
+    await poll(async () => (await limiter.usage(key!)) >= 2, 'the report')
+    await poll(async () => (await limiter.usage(key!)) === 4, 'what was lost and what was reported')
+    await limiter.close()
+  }))
 
 for (const [kind, harm] of Object.entries(FAULTS)) {
   test(`a primary ${kind}, under load: every call settles, and the promoted replica decides`, () =>

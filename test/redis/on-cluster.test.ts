@@ -90,7 +90,7 @@ test('the calls of one turn go to each node together', async () => {
 })
 
 test('nodes that have forgotten the script learn it again', async () => {
-  const limiter = limiterOn(cluster)
+  const limiter = limiterOn(cluster, { deadline: '1m' })
   const keys = [...(await keysOfEach(cluster, 3)).values()].flat()
   for (const key of keys) await limiter.check(key)
   for (const { port } of primaries) await sendOnce(port, 'SCRIPT', 'FLUSH')
@@ -111,7 +111,7 @@ test('a reply that is cut was charged once, a request that is cut was not; neith
     proxies.map(({ port }, i) => [`${HOST}:${cluster.nodes[i]!.port}`, { host: HOST, port }]),
   )
   const client = clientOf(cluster, { natMap })
-  const limiter = limiterOn(cluster, { client })
+  const limiter = limiterOn(cluster, { client, deadline: 500 })
   try {
     await limiter.ready()
     for (const [primary, [key]] of await keysOfEach(cluster, 1)) {
@@ -161,7 +161,7 @@ test('a client of the caller is used as it is, and stays open', async () => {
     retryDelayOnFailover: 0,
     redisOptions: { autoResendUnfulfilledCommands: false },
   })
-  const limiter = limiterOn(cluster, { client, ownConnection: false })
+  const limiter = limiterOn(cluster, { client, ownConnection: false, deadline: '1m' })
   try {
     await limiter.ready()
     for (const [, keys] of await keysOfEach(cluster, 3))
@@ -177,8 +177,10 @@ test('one primary of three that may evict any key is refused by name', async () 
   await sendOnce(primaries[1]!.port, 'CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
   const limiter = limiterOn(cluster)
   try {
-    const error = await limiter.check('key').catch((reason) => reason)
-    assert.equal([error.code, error.option], ['ERR_MILLRACE_INVALID_OPTION', 'maxmemory-policy'])
+    for (const act of [() => limiter.ready(), () => limiter.check('key')]) {
+      const error = await act().catch((reason) => reason)
+      assert.equal([error.code, error.option], ['ERR_MILLRACE_INVALID_OPTION', 'maxmemory-policy'])
+    }
   } finally {
     await limiter.close()
     await sendOnce(primaries[1]!.port, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
@@ -235,7 +237,7 @@ test('a slot that moves: a key on either side is decided where it is, and counts
 test('a slot that moves between two rules of a key: decided at the deadline, and charged in neither', async () => {
   const key = 'halfway'
   const names = namesOf(key, ['hour', 'day'])
-  const limiter = limiterOn(cluster, { ...NO_RULE, ...TWO_RULES } as never)
+  const limiter = limiterOn(cluster, { ...NO_RULE, ...TWO_RULES, deadline: 500 } as never)
   const patient = twoRules()
   const slot = slotOf(names[0]!)
   const owner = await cluster.ownerOf(slot)
