@@ -30,6 +30,7 @@ export interface ClusterClient extends IoredisClient {
 export interface NodeClient extends SingleClient {
   readonly options: { readonly host?: string; readonly port?: number }
   connect(): Promise<void>
+  once(event: string, listener: (value: unknown) => void): unknown
 }
 
 export interface Pipeline {

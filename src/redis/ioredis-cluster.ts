@@ -48,7 +48,10 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
       send: async (command) => {
         const client = this.#node(node)
         if (client === undefined) throw new NotSent()
-        return callOf(client, command)
+        const reply = await callOf(client, command)
+        // A node that has just connected answers INFO before it takes other commands.
+        if (client.status !== 'ready') await new Promise((resolve) => client.once('ready', resolve))
+        return reply
       },
     }))
   }

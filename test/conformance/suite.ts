@@ -8,7 +8,16 @@ import { test as withAddon } from '../native/addon-test.js'
 import { redisTest as withRedis } from '../redis/skip.js'
 import { sized } from '../size.js'
 import { ALGORITHMS, type AlgorithmCase, Times } from './algorithms.js'
-import { type Group, makerIn, type Options, PLACES, type Place, type TestClock } from './places.js'
+import {
+  type Group,
+  type Maker,
+  MORE_ON_REDIS,
+  makerIn,
+  type Options,
+  PLACES,
+  type Place,
+  type TestClock,
+} from './places.js'
 
 export type { Options } from './places.js'
 
@@ -76,6 +85,10 @@ export function conform(
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
         }
       }
+      const own = typeof options === 'function' ? options(first!) : options
+      for (const on of sized<typeof MORE_ON_REDIS | readonly []>({ quick: [], full: MORE_ON_REDIS }))
+        if (own !== undefined && !notOnRedis.test(`${first!.name}: ${claim}`))
+          withRedis(`${on}: ${claim}`, () => tryIn('redis', first!, own, verify, makerIn(on)))
     }
   }
   any.run()
@@ -86,8 +99,9 @@ async function tryIn(
   algorithm: AlgorithmCase,
   options: Options,
   verify: Claims[string],
+  making: Maker | Promise<Maker> = makerIn(place),
 ): Promise<void> {
-  const maker = await makerIn(place)
+  const maker = await making
   const { clock } = maker
   try {
     const make = (own = options) => maker.make(withAlgorithm(own, algorithm))

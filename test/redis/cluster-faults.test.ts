@@ -1,6 +1,5 @@
 // run: full
 // Limiters on a Cluster whose primaries die or stand still.
-import type { RedisLimiter } from 'millrace/redis'
 import * as assert from 'uvu/assert'
 import { type Cluster, startCluster } from './cluster.js'
 import { keysOfEach, limiterOn } from './cluster-limiter.js'
@@ -9,7 +8,8 @@ import type { Server } from './process.js'
 import { redisTest as test } from './skip.js'
 
 type Sources = (string | undefined)[]
-const sourcesOf = async (limiter: RedisLimiter, keys: readonly string[]): Promise<Sources> =>
+type Made = ReturnType<typeof limiterOn>
+const sourcesOf = async (limiter: Made, keys: readonly string[]): Promise<Sources> =>
   Promise.all(keys.map(async (key) => (await limiter.check(key)).source))
 const all = (sources: Sources, source: string) => sources.every((each) => each === source)
 

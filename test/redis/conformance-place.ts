@@ -1,26 +1,33 @@
-// The place `redis` of the conformance suite.
+// The places of the conformance suite whose limiters are on Redis.
 import { Redis } from 'ioredis'
+import { Redis as Valkey } from 'iovalkey'
 import type { LimiterOptions } from 'millrace'
 import { createRedisLimiter, type RedisLimiter } from 'millrace/redis'
 import type { Group, Maker, Options } from '../conformance/places.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
+import { startCluster } from './cluster.js'
+import { clientOf } from './cluster-limiter.js'
+import { HOST } from './ports.js'
 import { startRedis } from './servers.js'
 
-let started: Promise<Redis> | undefined
+type Client = Parameters<typeof createRedisLimiter>[0]['client']
+
+/** Each starts servers, and makes a client that is never connected itself. */
+const STARTS = {
+  redis: async () => new Redis((await startRedis()).port, HOST, { lazyConnect: true }),
+  iovalkey: async () => new Valkey((await startRedis()).port, HOST, { lazyConnect: true }),
+  cluster: async () => clientOf(await startCluster()),
+} as const satisfies Record<string, () => Promise<Client>>
+
+const started = new Map<keyof typeof STARTS, Promise<Client>>()
 let prefixes = 0
 
-async function start(): Promise<Redis> {
-  const server = await startRedis()
-  const client = new Redis(server.port, '127.0.0.1')
-  // It does not keep the test file running.
-  client.once('ready', () => client.stream.unref())
-  return client
-}
-
-export async function redisMaker(): Promise<Maker> {
-  started ??= start()
-  const client = await started
+/** @param on one server by a client of ioredis or of iovalkey, or a Cluster */
+export async function redisMaker(on: keyof typeof STARTS): Promise<Maker> {
+  const starting = started.get(on) ?? STARTS[on]()
+  started.set(on, starting)
+  const client = await starting
   let nowMs = START_MS
   const all: RedisLimiter[] = []
   const optionsOf = new Map<Either, Parameters<typeof createRedisLimiter>[0]>()
