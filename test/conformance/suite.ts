@@ -63,10 +63,12 @@ const FURTHER = PLACES.filter((place) => place !== 'inline')
  * thread, and with the first algorithm in one further place, by turns.
  * @param notOnRedis matches the algorithm and the claim, where a limiter on Redis differs: it has no table in
  * memory, no packed keys, and hears of other limiters' changes only when it asks
+ * @param moreOnRedis the further places on Redis where the claims hold
  */
 export function conform(
   groups: readonly (readonly [Claims, GroupOptions])[],
   notOnRedis: RegExp = /^$/,
+  moreOnRedis: readonly (typeof MORE_ON_REDIS)[number][] = MORE_ON_REDIS,
 ): void {
   const [first] = ALGORITHMS
   let tried = 0
@@ -86,7 +88,7 @@ export function conform(
         }
       }
       const own = typeof options === 'function' ? options(first!) : options
-      for (const on of sized<typeof MORE_ON_REDIS | readonly []>({ quick: [], full: MORE_ON_REDIS }))
+      for (const on of sized<typeof moreOnRedis>({ quick: [], full: moreOnRedis }))
         if (own !== undefined && !notOnRedis.test(`${first!.name}: ${claim}`))
           withRedis(`${on}: ${claim}`, () => tryIn('redis', first!, own, verify, makerIn(on)))
     }

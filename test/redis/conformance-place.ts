@@ -1,9 +1,9 @@
 // The places of the conformance suite whose limiters are on Redis.
 import { Redis } from 'ioredis'
 import { Redis as Valkey } from 'iovalkey'
-import type { LimiterOptions } from 'millrace'
+import { group, type LimiterOptions } from 'millrace'
 import { createRedisLimiter, type RedisLimiter } from 'millrace/redis'
-import type { Group, Maker, Options } from '../conformance/places.js'
+import type { Maker, Options } from '../conformance/places.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
 import { startCluster } from './cluster.js'
@@ -52,11 +52,9 @@ export async function redisMaker(on: keyof typeof STARTS): Promise<Maker> {
       return made({ ...own, client, prefix: `test ${++prefixes}`, deadline: '1m', testTime })
     },
     second: (limiter) => made(optionsOf.get(limiter)!),
-    group: () => {
-      throw new Error('limiters on Redis do not join groups')
-    },
+    group,
     async close() {
       for (const limiter of all) await limiter.close()
     },
-  } satisfies Omit<Maker, 'group'> & { group(): Group }
+  }
 }
