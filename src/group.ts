@@ -28,10 +28,11 @@ export type GroupOf<Members extends GroupMembers> = Members[keyof Members] exten
  * a login, the account and the address. The members are charged in the order of the object. Put the member
  * that refuses most first: its refusals charge nothing.
  * @param members the limiters by their names. They may have one rule or several, be attached, or have a file
- * or a pool. In a JavaScript object, names that are whole numbers come first
- * @returns a {@link LimiterGroup}; with a limiter of `engine: 'pool'` an {@link AsyncLimiterGroup}
+ * or a pool; or all of them are on Redis, by one client. In a JavaScript object, names that are whole numbers come
+ * first
+ * @returns a {@link LimiterGroup}; with a limiter of `engine: 'pool'`, or on Redis, an {@link AsyncLimiterGroup}
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for an empty object, for a value that is not a
- * limiter, and for the same limiter twice; `ERR_MILLRACE_CLOSED`
+ * limiter, for the same limiter twice, and for limiters on Redis that one call can't decide; `ERR_MILLRACE_CLOSED`
  * @example
  * ```ts
  * import { createLimiter, group } from 'millrace'

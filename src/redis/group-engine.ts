@@ -64,6 +64,9 @@ export class GroupEngine extends StrictEngine {
     return super.change(op, key, units, more, limits)
   }
 
+  /** The connection is the first member's. */
+  override async close(): Promise<void> {}
+
   /** Whether the limit of an enforced rule is below the cost. */
   #isAbove(cost: number, limits: readonly (number | undefined)[] | undefined): boolean {
     return this.rules.some(

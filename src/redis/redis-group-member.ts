@@ -16,6 +16,8 @@ export interface RedisParts {
   readonly names: KeyNames
   readonly channel: Channel
   readonly engine: StrictEngine
+  /** Called when the limiter is closed: they end the pending waits of groups. */
+  readonly onClose: Set<() => void>
 }
 
 /** A limiter on Redis as a member of a group. */

@@ -8,6 +8,7 @@ import type { GroupKeys, GroupOptions, GroupWaitOptions } from '../limiter-group
 import type { AsyncReservation } from '../reservation.js'
 import { GroupEngine, joinedKey, keysIn } from './group-engine.js'
 import {
+  checkMemberOpen,
   checkMembers,
   memberDecision,
   memberKey,
@@ -30,6 +31,9 @@ export class RedisGroup implements AsyncLimiterGroup {
   readonly #memberOf: readonly number[]
   readonly #joined: RemoteLimiter
   readonly #decided = new WeakMap<MembersDecision, RemoteDecision>()
+  #waits = 0
+  /** A closed member ends the pending waits of the group, which nobody can use any more. */
+  readonly #end = (): void => void this.#joined.close()
 
   /** @internal */
   constructor(members: readonly RedisMember[]) {
@@ -83,7 +87,12 @@ export class RedisGroup implements AsyncLimiterGroup {
     checkOptions(options, ['cost', 'signal', 'limit'])
     const { limit, ...others } = options
     const [key, own] = this.#request(keys, limit === undefined ? undefined : { limit })
-    return this.#counted((await this.#joined.wait(key, { ...others, ...own })) as RemoteDecision)
+    if (this.#waits++ === 0) for (const { onClose } of this.#members) onClose.add(this.#end)
+    try {
+      return this.#counted((await this.#joined.wait(key, { ...others, ...own })) as RemoteDecision)
+    } finally {
+      if (--this.#waits === 0) for (const { onClose } of this.#members) onClose.delete(this.#end)
+    }
   }
 
   async refund(decision: MembersDecision): Promise<number> {
@@ -118,6 +127,7 @@ export class RedisGroup implements AsyncLimiterGroup {
     checkMemberKeys(keys, this.#names)
     const limits: unknown = options?.limit
     if (limits !== undefined) checkOptions(limits, this.#names, 'limit')
+    for (const member of this.#members) checkMemberOpen(member)
     const texts = this.#members.map((member) => memberKey(member, keys[member.name]!))
     const own = this.#members.flatMap((member) =>
       memberLimits(member, (limits as Record<string, unknown> | undefined)?.[member.name]),

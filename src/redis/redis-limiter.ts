@@ -30,7 +30,12 @@ export class RedisLimiter extends RemoteLimiter implements Joining {
       parts = { channel, engine }
       return engine
     })
-    this.#parts = { plan, names, ...parts! }
+    this.#parts = { plan, names, ...parts!, onClose: new Set() }
+  }
+
+  override close(): Promise<void> {
+    for (const end of this.#parts.onClose) end()
+    return super.close()
   }
 
   /** @internal */

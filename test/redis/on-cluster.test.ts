@@ -1,5 +1,6 @@
 // run: full
 // Limiters on a Cluster in good health, and while a slot moves.
+import { group } from 'millrace'
 import * as assert from 'uvu/assert'
 import { slotOf } from '#millrace/redis/slots.js'
 import { type Cluster, startCluster } from './cluster.js'
@@ -185,6 +186,32 @@ test('one primary of three that may evict any key is refused by name', async () 
     await limiter.close()
     await sendOnce(primaries[1]!.port, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
   }
+})
+
+test('a group decides keys of one slot together, and refuses others by name, before anything is charged', async () => {
+  const client = clientOf(cluster)
+  const [burst, day] = [
+    limiterOn(cluster, { client, prefix: 'burst', limit: 2, deadline: '1m' }),
+    limiterOn(cluster, { client, prefix: 'day', limit: 9, deadline: '1m' }),
+  ]
+  const both = group({ burst, day })
+  for (const key of (await keysOfEach(cluster, 2)).values()) {
+    const keys = { burst: key[0]!, day: key[0]! }
+    assert.ok((await both.check(keys, 2)).allowed)
+    assert.equal([(await both.check(keys)).member, await day.usage(key[0]!)], ['burst', 2])
+  }
+  const twoSubjects = { burst: 'alice', day: 'home' }
+  for (const act of [
+    () => both.check(twoSubjects),
+    () => both.peek(twoSubjects),
+    () => both.wait(twoSubjects),
+  ]) {
+    const error = await act().catch((reason) => reason)
+    assert.equal([error.code, error.option], ['ERR_MILLRACE_INVALID_KEY', 'keys'])
+  }
+  assert.equal([await burst.usage('alice'), await day.usage('home')], [0, 0])
+  await burst.close()
+  await day.close()
 })
 
 test('durability: replica is refused by name', () => {
