@@ -254,17 +254,18 @@ export class Channel {
     if (wasOpen) this.onRecovery()
   }
 
-  #send(call: Call, name = 'EVALSHA', script = this.#sha): void {
+  /** @param isAgain whether a node of a Cluster has refused to run it before */
+  #send(call: Call, name = 'EVALSHA', script = this.#sha, isAgain = false): void {
     const { keys, args } = call
     call.isSent = true
     this.#connection.send([name, script, String(keys.length), ...keys, ...args], keys[0]!).then(
       (reply) => this.#succeed(call, reply),
       (error: unknown) => {
         if (call.isSettled) return
-        // In both cases the server has not run it. By the source it learns the script.
-        if (isMissingScript(error)) this.#send(call, 'EVAL', this.#source)
-        else if (isHalfway(error))
-          setTimeout(() => call.isSettled || this.#send(call, name, script), TRY_AGAIN_MS)
+        // In all these cases no server has run it. By the source it learns the script.
+        if (isMissingScript(error)) this.#send(call, 'EVAL', this.#source, isAgain)
+        else if (isHalfway(error) || (isAgain && error instanceof NotSent))
+          setTimeout(() => call.isSettled || this.#send(call, name, script, true), TRY_AGAIN_MS)
         else call.fail(error)
       },
     )
@@ -284,11 +285,13 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 const isMissingScript = (error: unknown): boolean => messageOf(error).startsWith('NOSCRIPT')
 
 /**
- * Whether the keys of a call are on two nodes, because their slot moves, or the last of several redirections led to
- * another one.
+ * Whether the keys of a call are on two nodes, because their slot moves; whether they are on one that is not connected
+ * yet; or whether the last of several redirections led to another one.
  */
 const isHalfway = (error: unknown): boolean =>
-  /^(TRYAGAIN |Too many Cluster redirections\. Last error: \w+: (MOVED|ASK|TRYAGAIN) )/.test(messageOf(error))
+  /^(TRYAGAIN |MOVED |Too many Cluster redirections\. Last error: \w+: (MOVED|ASK|TRYAGAIN) )/.test(
+    messageOf(error),
+  )
 
 /** Whether a server has answered by an error that it gives before it runs a script or its first write. */
 const isNotRun = (error: unknown): boolean =>

@@ -37,8 +37,12 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
     try {
       return await this.#turnOf(node).send(command)
     } catch (error) {
-      if (!isElsewhere(error)) throw error
-      return callOf(this.client, command) // follows MOVED and ASK, and learns the new owner
+      const [kind, , owner] = error instanceof Error ? error.message.split(' ') : []
+      if (kind !== 'MOVED' && kind !== 'ASK') throw error
+      // It follows MOVED and ASK, and learns the new owner. It takes an owner that is not connected for down.
+      if (kind === 'ASK' || this.#node(owner!)?.status === 'ready') return callOf(this.client, command)
+      this.refresh()
+      throw error
     }
   }
 
@@ -122,6 +126,3 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
     this.#listener()
   }
 }
-
-/** Whether a node has refused to run a command because another node has its slot, or its key. */
-const isElsewhere = (error: unknown): boolean => error instanceof Error && /^(MOVED|ASK) /.test(error.message)

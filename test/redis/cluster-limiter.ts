@@ -10,10 +10,10 @@ import { sendOnce } from './wire.js'
 
 export const PREFIX = 'test'
 
-/** The options of a client, as a caller would write them. */
-export function clientOf(cluster: Cluster, options: object = {}): Client {
+/** A client that is not connected. */
+export function clientOf(cluster: Cluster, options: object = {}, Library = Client): Client {
   const nodes = cluster.nodes.filter(({ isRunning }) => isRunning).map(({ port }) => ({ host: HOST, port }))
-  return new Client(nodes, { lazyConnect: true, ...options })
+  return new Library(nodes, { lazyConnect: true, ...options })
 }
 
 /** A limiter with a client that is never connected itself. */

@@ -1,5 +1,7 @@
 // run: full
 // Limiters on a Cluster in good health, and while a slot moves.
+import { Cluster as Ioredis } from 'ioredis'
+import { Cluster as Iovalkey } from 'iovalkey'
 import { group } from 'millrace'
 import * as assert from 'uvu/assert'
 import { slotOf } from '#millrace/redis/slots.js'
@@ -39,23 +41,25 @@ test('names have the slot that the servers compute', async () => {
   for (const name of names) assert.is(slotOf(name), await cluster.slotOf(name), name)
 })
 
-test('each primary decides its keys, all rules of a key together', async () => {
-  const limiter = twoRules()
-  const keys = [...(await keysOfEach(cluster, 5)).values()].flat()
-  for (const key of keys) {
-    const decided = await Promise.all(Array.from({ length: 7 }, () => limiter.check(key)))
-    assert.is(decided.filter(({ allowed }) => allowed).length, 5)
-    assert.ok(decided.every(({ source }) => source === 'redis'))
-    assert.equal(
-      await Promise.all(['hour', 'day'].map((rule) => limiter.usage(key, undefined, { rule }))),
-      [5, 5],
-    )
-  }
-  for (const { port } of primaries) assert.ok((await sendOnce(port, 'DBSIZE')) >= 10)
-  await limiter.clearAll()
-  for (const key of keys) assert.is((await limiter.peek(key)).remaining, 5)
-  await limiter.close()
-})
+for (const [library, Client] of Object.entries({ ioredis: Ioredis, iovalkey: Iovalkey }))
+  test(`${library}: each primary decides its keys, all rules of a key together`, async () => {
+    const client = clientOf(cluster, {}, Client as typeof Ioredis)
+    const limiter = limiterOn(cluster, { client, ...NO_RULE, ...TWO_RULES, deadline: '1m' } as never)
+    const keys = [...(await keysOfEach(cluster, 5)).values()].flat()
+    for (const key of keys) {
+      const decided = await Promise.all(Array.from({ length: 7 }, () => limiter.check(key)))
+      assert.is(decided.filter(({ allowed }) => allowed).length, 5)
+      assert.ok(decided.every(({ source }) => source === 'redis'))
+      assert.equal(
+        await Promise.all(['hour', 'day'].map((rule) => limiter.usage(key, undefined, { rule }))),
+        [5, 5],
+      )
+    }
+    for (const { port } of primaries) assert.ok((await sendOnce(port, 'DBSIZE')) >= 10)
+    await limiter.clearAll()
+    for (const key of keys) assert.is((await limiter.peek(key)).remaining, 5)
+    await limiter.close()
+  })
 
 test('checkMany puts up to 64 keys of one slot in one call, and keeps their order', async () => {
   const limiter = limiterOn(cluster, { limit: 2, deadline: '1m' })
@@ -284,6 +288,33 @@ test('a slot that moves between two rules of a key: decided at the deadline, and
   )
   await limiter.close()
   await patient.close()
+})
+
+test('a replica that is promoted while its primary runs: the calls go to it, and nothing is lost', async () => {
+  const limiter = limiterOn(cluster, { limit: 1_000_000, deadline: '1m' })
+  const owner = await cluster.ownerOf(0)
+  const keys = (await keysOfEach(cluster, 20)).get(owner)!
+  const checkAll = () => Promise.all(keys.map((key) => limiter.check(key)))
+  await checkAll()
+  const before = sum(await Promise.all(keys.map((key) => limiter.usage(key))))
+  let isPromoted = false
+  let admitted = 0
+  const load = async () => {
+    while (!isPromoted) {
+      const decided = await checkAll()
+      assert.ok(decided.every(({ source }) => source === 'redis'))
+      admitted += decided.length
+    }
+  }
+  const loads = load()
+  const [replica] = await cluster.replicasOf(owner)
+  await cluster.promote(replica!)
+  isPromoted = true
+  await loads
+  assert.ok((await checkAll()).every(({ source }) => source === 'redis'))
+  assert.is(await cluster.ownerOf(0), replica)
+  assert.is(sum(await Promise.all(keys.map((key) => limiter.usage(key)))), before + admitted + keys.length)
+  await limiter.close()
 })
 
 test.run()
