@@ -7,6 +7,7 @@ export interface IoredisClient {
   readonly options: object
   call(command: string, ...args: (string | Buffer)[]): Promise<unknown>
   duplicate(...args: never[]): IoredisClient
+  connect(): Promise<void>
   disconnect(): void
   on(event: string, listener: (value: unknown) => void): unknown
   off(event: string, listener: (value: unknown) => void): unknown
@@ -29,7 +30,6 @@ export interface ClusterClient extends IoredisClient {
 /** A Cluster's connection to one node. */
 export interface NodeClient extends SingleClient {
   readonly options: { readonly host?: string; readonly port?: number }
-  connect(): Promise<void>
   once(event: string, listener: (value: unknown) => void): unknown
 }
 

@@ -1,6 +1,10 @@
 import type { Command, Primary, RedisConnection } from './connection.js'
 import { callOf, type IoredisClient, type SingleClient } from './ioredis-client.js'
 import { NotSent } from './not-sent.js'
+import { reconnectMs } from './reconnect.js'
+
+// Captured at load, so that fake timers of a test don't stop it.
+const { clearTimeout, setTimeout } = globalThis
 
 /** What the connections to one server and to a Cluster have in common. */
 export abstract class IoredisConnection<C extends IoredisClient> implements RedisConnection {
@@ -11,10 +15,14 @@ export abstract class IoredisConnection<C extends IoredisClient> implements Redi
   readonly #ignore = (): void => {}
   readonly #listeners: [event: string, listener: (value: unknown) => void][] = []
 
+  #reconnecting: NodeJS.Timeout | undefined
+
   constructor(client: C, isOwn: boolean) {
     this.client = client
     this.#isOwn = isOwn
-    if (isOwn) client.on('error', this.#ignore)
+    if (!isOwn) return
+    client.on('error', this.#ignore)
+    this.listen('end', this.#reconnect)
   }
 
   get isReady(): boolean {
@@ -27,6 +35,7 @@ export abstract class IoredisConnection<C extends IoredisClient> implements Redi
 
   async close(): Promise<void> {
     for (const [event, listener] of this.#listeners) this.client.off(event, listener)
+    clearTimeout(this.#reconnecting)
     if (this.#isOwn) this.client.disconnect()
   }
 
@@ -34,6 +43,11 @@ export abstract class IoredisConnection<C extends IoredisClient> implements Redi
   abstract send(command: Command, key: string): Promise<unknown>
   abstract primaries(): readonly Primary[]
   abstract refresh(): void
+
+  /** A message of a Sentinel during an attempt to connect ends a client of ioredis for ever. */
+  readonly #reconnect = (): void => {
+    this.#reconnecting = setTimeout(() => this.client.connect().catch(this.#ignore), reconnectMs(1))
+  }
 
   protected listen(event: string, listener: (value: unknown) => void): void {
     this.#listeners.push([event, listener])
