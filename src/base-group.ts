@@ -28,8 +28,7 @@ export abstract class BaseGroup {
     this.#kind = kind
     this.#names = members.map(({ name }) => name)
     this.#own = members
-    // `structuredClone` and `postMessage` read an own property, and throw what it throws.
-    Object.defineProperty(this, 'share', { enumerable: true, get: () => throwNotShared(this) })
+    defineNotShared(this)
   }
 
   protected get own(): readonly GroupMember[] {
@@ -160,16 +159,7 @@ export abstract class BaseGroup {
 
   #requests(keys: GroupKeys, cost: number, limit: unknown, isAttempt: boolean): Requests {
     const names = this.#names
-    const given: unknown = keys
-    if (typeof given !== 'object' || given === null) {
-      const expected = `an object with a key for each member: ${names.join(', ')}`
-      throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', keys, expected)
-    }
-    for (const name of Object.keys(keys)) {
-      if (!names.includes(name)) {
-        throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', name, `only ${names.join(', ')}`)
-      }
-    }
+    checkMemberKeys(keys, names)
     if (limit !== undefined) checkOptions(limit, names, 'limit')
     const limits = limit as Record<string, unknown> | undefined
     const requests = this.own.map((member) =>
@@ -186,7 +176,25 @@ export abstract class BaseGroup {
   }
 }
 
-function throwNotShared(group: BaseGroup): never {
+/** Checks that only members have keys. @throws MillraceError `ERR_MILLRACE_INVALID_KEY` */
+export function checkMemberKeys(keys: unknown, names: readonly string[]): void {
+  if (typeof keys !== 'object' || keys === null) {
+    const expected = `an object with a key for each member: ${names.join(', ')}`
+    throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', keys, expected)
+  }
+  for (const name of Object.keys(keys)) {
+    if (!names.includes(name)) {
+      throw new MillraceError('ERR_MILLRACE_INVALID_KEY', 'keys', name, `only ${names.join(', ')}`)
+    }
+  }
+}
+
+/** `structuredClone` and `postMessage` of a group read an own property, and throw what it throws. */
+export function defineNotShared(group: object): void {
+  Object.defineProperty(group, 'share', { enumerable: true, get: () => throwNotShared(group) })
+}
+
+function throwNotShared(group: object): never {
   const expected =
     'its members one by one, because a group is not shared between threads: send limiter.share() of each ' +
     'member, attach them in the other thread by attachLimiter, and join them there by group()'

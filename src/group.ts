@@ -5,6 +5,7 @@ import { MillraceError } from './core/errors.js'
 import { type GroupMember, InlineMember } from './group-member.js'
 import { InlineGroup } from './inline-group.js'
 import { InlineLimiter } from './inline-limiter.js'
+import { isJoining, JOIN, type Joining } from './joining.js'
 import type { Limiter } from './limiter.js'
 import type { LimiterGroup } from './limiter-group.js'
 import { PoolLimiter } from './pool-limiter.js'
@@ -27,10 +28,11 @@ export type GroupOf<Members extends GroupMembers> = Members[keyof Members] exten
  * a login, the account and the address. The members are charged in the order of the object. Put the member
  * that refuses most first: its refusals charge nothing.
  * @param members the limiters by their names. They may have one rule or several, be attached, or have a file
- * or a pool. In a JavaScript object, names that are whole numbers come first
- * @returns a {@link LimiterGroup}; with a limiter of `engine: 'pool'` an {@link AsyncLimiterGroup}
+ * or a pool; or all of them are on Redis, by one client. In a JavaScript object, names that are whole numbers come
+ * first
+ * @returns a {@link LimiterGroup}; with a limiter of `engine: 'pool'`, or on Redis, an {@link AsyncLimiterGroup}
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for an empty object, for a value that is not a
- * limiter, and for the same limiter twice; `ERR_MILLRACE_CLOSED`
+ * limiter, for the same limiter twice, and for limiters on Redis that one call can't decide; `ERR_MILLRACE_CLOSED`
  * @example
  * ```ts
  * import { createLimiter, group } from 'millrace'
@@ -44,28 +46,54 @@ export type GroupOf<Members extends GroupMembers> = Members[keyof Members] exten
  * ```
  */
 export function group<Members extends GroupMembers>(members: Members): GroupOf<Members> {
-  const own = membersOf(members)
+  const entries = entriesOf(members)
+  if (entries.some(([, limiter]) => isJoining(limiter)))
+    return joinElsewhere(entries) as unknown as GroupOf<Members>
+  const own = membersOf(entries)
   const isInline = own.every((member) => member instanceof InlineMember)
   return (isInline ? new InlineGroup(own) : new AsyncGroup(own)) as unknown as GroupOf<Members>
 }
 
-/** Checks the members. @throws MillraceError */
-function membersOf(members: unknown): GroupMember[] {
+type Entries = readonly (readonly [name: string, limiter: unknown])[]
+
+/** The members by their names, each once. @throws MillraceError */
+function entriesOf(members: unknown): Entries {
   const given: unknown = members
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw invalid('members', given, 'an object with limiters by their names')
   }
   const entries = Object.entries(given) as [name: string, limiter: unknown][]
   if (entries.length === 0) throw invalid('members', given, 'an object with at least one limiter')
+  return entries
+}
+
+function membersOf(entries: Entries): GroupMember[] {
   const names = new Map<unknown, string>()
   return entries.map(([name, limiter]) => {
     const option = `members.${name}`
     if (!isOwn(limiter)) throw invalid(option, limiter, 'a limiter of createLimiter or attachLimiter')
-    const earlier = names.get(limiter)
-    if (earlier !== undefined) throw invalid(option, limiter, `a limiter other than members.${earlier}`)
-    names.set(limiter, name)
+    checkOnce(names, name, limiter)
     return limiter.toMember(name)
   })
+}
+
+/** The group of limiters in a store. @throws MillraceError if others are among them */
+function joinElsewhere(entries: Entries): AsyncLimiterGroup {
+  const names = new Map<unknown, string>()
+  const all = entries.map(([name, limiter]): [string, Joining] => {
+    const expected = 'a limiter that decides where the others do: all members on Redis, or none'
+    if (!isJoining(limiter)) throw invalid(`members.${name}`, limiter, expected)
+    checkOnce(names, name, limiter)
+    return [name, limiter]
+  })
+  return all[0]![1][JOIN](all)
+}
+
+function checkOnce(names: Map<unknown, string>, name: string, limiter: unknown): void {
+  const earlier = names.get(limiter)
+  if (earlier !== undefined)
+    throw invalid(`members.${name}`, limiter, `a limiter other than members.${earlier}`)
+  names.set(limiter, name)
 }
 
 function isOwn(limiter: unknown): limiter is InlineLimiter<never> | PoolLimiter {

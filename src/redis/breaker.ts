@@ -35,12 +35,17 @@ export class Breaker {
     this.#isProbing = false
   }
 
-  /** A request failed, or has no reply in time. `isProbe`: it was sent while the breaker was open. */
-  fail(nowMs: number, isProbe: boolean): void {
+  /**
+   * A request failed, or has no reply in time.
+   * @param isProbe whether it was sent while the breaker was open
+   * @returns whether the breaker opens by it, or stays open for longer
+   */
+  fail(nowMs: number, isProbe: boolean): boolean {
     this.#failures++
-    if (this.isOpen ? !isProbe : this.#failures < MOST_FAILURES) return
+    if (this.isOpen ? !isProbe : this.#failures < MOST_FAILURES) return false
     this.#isProbing = false
     this.#openUntilMs = nowMs + (this.#pauseMs / 2) * (1 + Math.random())
     this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_MS)
+    return true
   }
 }

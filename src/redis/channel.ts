@@ -1,20 +1,33 @@
-import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { closedError } from '../checks.js'
 import { MillraceError } from '../core/errors.js'
 import { Breaker } from './breaker.js'
-import type { Command, RedisConnection } from './connection.js'
+import type { Primary, RedisConnection } from './connection.js'
 import { Deadlines, lateError, type Pending } from './deadlines.js'
+import { NotSent } from './not-sent.js'
 import { Outage } from './outage.js'
 import { CONNECT_TIMEOUT_MS } from './reconnect.js'
+import type { Script } from './script.js'
 import { serverState } from './server-check.js'
 import { Silence } from './silence.js'
 
+// Captured at load, so that fake timers of a test don't stop the calls.
+const { setTimeout } = globalThis
+
 type Arguments = readonly (string | Buffer)[]
+
+/** Of more nodes of a Cluster, the breaker of the one that was not used for the longest time is forgotten. */
+const MOST_NODES = 1_000
+/** A slot that moves has some keys on either side for a short time. */
+const TRY_AGAIN_MS = 20
 
 /** A call of the script. It is settled once: by its reply, by a failure, or by its deadline. */
 class Call implements Pending {
+  readonly script: Script
   readonly keys: readonly string[]
   readonly args: Arguments
+  /** That of the node to which the call goes. */
+  readonly breaker: Breaker
   readonly isProbe: boolean
   readonly #channel: Channel
   readonly #resolve: (reply: readonly number[]) => void
@@ -24,15 +37,19 @@ class Call implements Pending {
 
   constructor(
     channel: Channel,
+    script: Script,
     keys: readonly string[],
     args: Arguments,
+    breaker: Breaker,
     isProbe: boolean,
     resolve: (reply: readonly number[]) => void,
     reject: (error: unknown) => void,
   ) {
     this.#channel = channel
+    this.script = script
     this.keys = keys
     this.args = args
+    this.breaker = breaker
     this.isProbe = isProbe
     this.#resolve = resolve
     this.#reject = reject
@@ -53,7 +70,7 @@ class Call implements Pending {
   fail(cause: unknown): void {
     if (this.isSettled) return
     this.#settle()
-    this.#channel.noteFailure(this.isProbe)
+    this.#channel.noteFailure(this)
     this.#reject(new Outage(cause, this.isSent && !isNotRun(cause)))
   }
 
@@ -73,11 +90,11 @@ class Call implements Pending {
  */
 export class Channel {
   readonly #connection: RedisConnection
-  readonly #source: string
-  readonly #sha: string
+  readonly #script: Script
   readonly #deadlines: Deadlines
-  readonly #breaker = new Breaker()
   readonly #silence: Silence
+  /** By node: while one primary of a Cluster is down, the others decide. */
+  readonly #breakers = new LRUCache<string, Breaker>({ max: MOST_NODES })
   /** Calls before the first connection, which wait for it until their deadline. */
   #early: Call[] = []
   #state: 'new' | 'open' | 'unchecked' | 'closed' = 'new'
@@ -94,10 +111,10 @@ export class Channel {
   /** Called when the server can be used again after an outage. */
   onRecovery: () => void = () => {}
 
-  constructor(connection: RedisConnection, source: string, deadlineMs: number) {
+  /** @param script of all calls that have none of their own */
+  constructor(connection: RedisConnection, script: Script, deadlineMs: number) {
     this.#connection = connection
-    this.#source = source
-    this.#sha = createHash('sha1').update(source).digest('hex')
+    this.#script = script
     this.#deadlines = new Deadlines(deadlineMs)
     this.#silence = new Silence(deadlineMs)
     this.#isReady = new Promise((resolve, reject) => {
@@ -114,7 +131,7 @@ export class Channel {
 
   /** Whether no call goes out but a probe, because the server has not answered before. */
   get isInterrupted(): boolean {
-    return this.#breaker.isOpen
+    return [...this.#breakers.values()].some(({ isOpen }) => isOpen)
   }
 
   /** Resolves when the server has been found usable. Rejects if it is not. */
@@ -126,15 +143,16 @@ export class Channel {
    * Sends one call of the script.
    * @throws Outage (rejects) if there is no reply in time; MillraceError if the server can't be used
    */
-  call(keys: readonly string[], args: Arguments): Promise<readonly number[]> {
+  call(keys: readonly string[], args: Arguments, script = this.#script): Promise<readonly number[]> {
     if (this.#fault !== undefined) return Promise.reject(this.#fault)
-    const wasOpen = this.#breaker.isOpen
+    const breaker = this.#breakerOf(this.#connection.nodeOf(keys[0]!))
+    const wasOpen = breaker.isOpen
     const nowMs = performance.now()
     if (this.#silence.isTooLong(nowMs)) this.#renew()
-    if (!this.#breaker.admits(nowMs)) return Promise.reject(new Outage(undefined, false))
+    if (!breaker.admits(nowMs)) return Promise.reject(new Outage(undefined, false))
     this.#silence.begin(nowMs)
     return new Promise((resolve, reject) => {
-      const call = new Call(this, keys, args, wasOpen, resolve, reject)
+      const call = new Call(this, script, keys, args, breaker, wasOpen, resolve, reject)
       this.#pending++
       const { isReady } = this.#connection
       const isUnchecked = this.#state === 'new' || this.#state === 'unchecked'
@@ -152,8 +170,17 @@ export class Channel {
     this.#early.push(call)
   }
 
-  noteFailure(isProbe: boolean): void {
-    this.#breaker.fail(performance.now(), isProbe)
+  #breakerOf(node: string): Breaker {
+    let breaker = this.#breakers.get(node)
+    if (breaker === undefined) {
+      breaker = new Breaker()
+      this.#breakers.set(node, breaker)
+    }
+    return breaker
+  }
+
+  noteFailure({ breaker, isProbe }: Call): void {
+    if (breaker.fail(performance.now(), isProbe)) this.#connection.refresh()
   }
 
   noteSettled(): void {
@@ -164,13 +191,13 @@ export class Channel {
    * Sends commands of its own to each primary, each with a deadline of its own.
    * @throws Outage (rejects)
    */
-  async onPrimaries(act: (send: (command: Command) => Promise<unknown>) => Promise<void>): Promise<void> {
+  async onPrimaries(act: (send: Primary['send']) => Promise<void>): Promise<void> {
     if (this.#fault !== undefined) throw this.#fault
     if (this.#state === 'new') await this.#untilReady()
     if (this.#state !== 'open' || !this.#connection.isReady)
       throw new Outage(new Error('no connection'), false)
     try {
-      for (const send of this.#connection.primaries())
+      for (const { send } of this.#connection.primaries())
         await act((command) => this.#deadlines.within(send(command)))
     } catch (error) {
       throw error instanceof Outage ? error : new Outage(error, true)
@@ -213,10 +240,14 @@ export class Channel {
     this.#checking = own
     this.#silence.end()
     const isFirst = this.#state === 'new'
-    if (!isFirst) this.#state = 'unchecked'
+    // Of a Cluster, new nodes are looked at while the others go on.
+    if (!isFirst && !this.#connection.isCluster) this.#state = 'unchecked'
+    let nodes: readonly string[] = []
     try {
-      const state = serverState(this.#connection)
-      const { fault, isReplica } = await this.#checkDeadlines.within(state)
+      const within = (answer: Promise<unknown>) => this.#checkDeadlines.within(answer)
+      const state = await serverState(this.#connection, within)
+      const { fault, isReplica } = state
+      nodes = state.nodes
       if (this.#checking !== own) return // there is a newer connection, with a check of its own
       // Of a failover: the next connection may be to the primary.
       if (isReplica && !isFirst) return
@@ -229,8 +260,9 @@ export class Channel {
     }
     if ((this.#state as string) === 'closed') return
     this.#state = 'open'
-    const wasOpen = this.#breaker.isOpen
-    this.#breaker.succeed()
+    const breakers = nodes.map((node) => this.#breakerOf(node))
+    const wasOpen = breakers.some(({ isOpen }) => isOpen)
+    for (const breaker of breakers) breaker.succeed()
     const early = this.#early
     this.#early = []
     if (this.#fault !== undefined) {
@@ -243,35 +275,31 @@ export class Channel {
     if (wasOpen) this.onRecovery()
   }
 
-  #send(call: Call): void {
+  /** @param isAgain whether a node of a Cluster has refused to run it before */
+  #send(call: Call, name = 'EVALSHA', script = call.script.sha, isAgain = false): void {
     const { keys, args } = call
     call.isSent = true
-    const first = keys[0]!
-    const command = ['EVALSHA', this.#sha, String(keys.length), ...keys, ...args]
-    this.#connection.send(command, first).then(
+    this.#connection.send([name, script, String(keys.length), ...keys, ...args], keys[0]!).then(
       (reply) => this.#succeed(call, reply),
       (error: unknown) => {
         this.#silence.end()
-        if (!isMissingScript(error) || call.isSettled) return call.fail(error)
-        // The server has not run it, and learns the source by this.
-        const whole: Command = ['EVAL', this.#source, ...command.slice(2)]
-        this.#connection.send(whole, first).then(
-          (reply) => this.#succeed(call, reply),
-          (again: unknown) => {
-            this.#silence.end()
-            call.fail(again)
-          },
-        )
+        if (call.isSettled) return
+        // In all these cases no server has run it. By the source it learns the script.
+        if (isMissingScript(error)) this.#send(call, 'EVAL', call.script.source, isAgain)
+        else if (isHalfway(error) || (isAgain && error instanceof NotSent))
+          setTimeout(() => call.isSettled || this.#send(call, name, script, true), TRY_AGAIN_MS)
+        else call.fail(error)
       },
     )
   }
 
   #succeed(call: Call, reply: unknown): void {
     this.#silence.end()
-    const wasOpen = this.#breaker.isOpen
-    if (!call.isSettled) this.#breaker.succeed()
+    const { breaker } = call
+    const wasOpen = breaker.isOpen
+    if (!call.isSettled) breaker.succeed()
     call.succeed(reply as readonly number[])
-    if (wasOpen && !this.#breaker.isOpen) this.onRecovery()
+    if (wasOpen && !breaker.isOpen) this.onRecovery()
   }
 }
 
@@ -279,8 +307,19 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 
 const isMissingScript = (error: unknown): boolean => messageOf(error).startsWith('NOSCRIPT')
 
+/**
+ * Whether the keys of a call are on two nodes, because their slot moves; whether they are on one that is not connected
+ * yet; or whether the last of several redirections led to another one.
+ */
+const isHalfway = (error: unknown): boolean =>
+  /^(TRYAGAIN |MOVED |Too many Cluster redirections\. Last error: \w+: (MOVED|ASK|TRYAGAIN) )/.test(
+    messageOf(error),
+  )
+
 /** Whether a server has answered by an error that it gives before it runs a script or its first write. */
 const isNotRun = (error: unknown): boolean =>
+  error instanceof NotSent ||
+  isHalfway(error) ||
   /^(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|NOREPLICAS|BUSY|NOAUTH|NOPERM|NOSCRIPT|CLUSTERDOWN|MOVED|ASK|TRYAGAIN) /.test(
     messageOf(error),
   )

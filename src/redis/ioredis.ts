@@ -1,33 +1,9 @@
 import { MillraceError } from '../core/errors.js'
-import type { Command, RedisConnection } from './connection.js'
-import { CONNECT_TIMEOUT_MS, reconnectMs } from './reconnect.js'
-
-/** The parts of a client of ioredis or iovalkey that the limiter uses. */
-export interface IoredisClient {
-  readonly status: string
-  readonly isCluster?: boolean
-  readonly options: object
-  call(command: string, ...args: (string | Buffer)[]): Promise<unknown>
-  duplicate(...args: never[]): IoredisClient
-  disconnect(reconnect?: boolean): void
-  on(event: string, listener: (error?: Error) => void): unknown
-  off(event: string, listener: (error?: Error) => void): unknown
-}
-
-interface SingleClient extends IoredisClient {
-  duplicate(options: object): SingleClient
-  pipeline(): Pipeline
-}
-
-interface ClusterClient extends IoredisClient {
-  duplicate(startupNodes: [], options: object): ClusterClient
-  nodes(role: 'master'): readonly IoredisClient[]
-}
-
-interface Pipeline {
-  call(command: string, ...args: (string | Buffer)[]): Pipeline
-  exec(): Promise<readonly [error: Error | null, reply: unknown][] | null>
-}
+import type { RedisConnection } from './connection.js'
+import type { ClusterClient, IoredisClient, SingleClient } from './ioredis-client.js'
+import { ClusterConnection } from './ioredis-cluster.js'
+import { SingleConnection } from './ioredis-connection.js'
+import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, reconnectMs } from './reconnect.js'
 
 interface Options {
   readonly enableOfflineQueue?: boolean
@@ -49,9 +25,10 @@ const SINGLE = {
   keyPrefix: '',
   stringNumbers: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
-  disconnectTimeout: 0, // the other side may never close it
   maxRetriesPerRequest: 0, // a command of a lost connection fails at the next attempt to connect
   retryStrategy: reconnectMs,
+  failoverDetector: true, // of a Sentinel: the connection to a primary that stands still would stay open for ever
+  disconnectTimeout: DISCONNECT_TIMEOUT_MS,
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } as const
 
@@ -84,9 +61,12 @@ function ownCluster(client: ClusterClient): ClusterClient {
     clusterRetryStrategy: reconnectMs,
     retryDelayOnFailover: 0, // it would send a command of a lost connection again
     retryDelayOnClusterDown: 0,
-    retryDelayOnTryAgain: 20, // the server has not run the command
+    retryDelayOnMoved: 0,
+    retryDelayOnTryAgain: 20,
+    maxRedirections: 3, // each follows a refusal to run the command
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-    redisOptions: { ...redisOptions, ...SINGLE, retryStrategy: null },
+    enableReadyCheck: false, // it asks one node, and waits for ever if that stands still; the limiter asks all
+    redisOptions: { ...redisOptions, ...SINGLE, retryStrategy: null, lazyConnect: true },
   })
 }
 
@@ -112,114 +92,3 @@ function refuse(option: string, value: unknown, expected: string): never {
     `${expected}, with ownConnection: false`,
   )
 }
-
-abstract class Connection<C extends IoredisClient> implements RedisConnection {
-  abstract readonly isCluster: boolean
-  protected readonly client: C
-  protected readonly isOwn: boolean
-  /** Errors of a connection that is lost are no news: the calls that it affects settle by themselves. */
-  readonly #ignore = (): void => {}
-  #listener: (() => void) | undefined
-
-  constructor(client: C, isOwn: boolean) {
-    this.client = client
-    this.isOwn = isOwn
-    if (isOwn) client.on('error', this.#ignore)
-  }
-
-  get isReady(): boolean {
-    return this.client.status === 'ready'
-  }
-
-  onReady(listener: () => void): void {
-    this.#listener = listener
-    this.client.on('ready', listener)
-  }
-
-  async close(): Promise<void> {
-    if (this.#listener !== undefined) this.client.off('ready', this.#listener)
-    if (this.isOwn) this.client.disconnect()
-  }
-
-  abstract renew(): void
-  abstract send(command: Command, key: string): Promise<unknown>
-  abstract primaries(): readonly ((command: Command) => Promise<unknown>)[]
-}
-
-interface Sent {
-  readonly command: Command
-  resolve(reply: unknown): void
-  reject(error: unknown): void
-}
-
-// Captured at load, so that fake timers of a test don't stop the batches.
-const { nextTick } = process
-
-/** A pipeline has its first reply when it has its last. */
-const MOST_TOGETHER = 64
-
-/** Sends together what is sent without a turn of the event loop between. */
-class SingleConnection extends Connection<SingleClient> {
-  readonly isCluster = false
-  #batch: Sent[] = []
-
-  send(command: Command): Promise<unknown> {
-    if (!this.isReady) return Promise.reject(new Error('no connection to Redis'))
-    return new Promise((resolve, reject) => {
-      if (this.#batch.length === 0) nextTick(() => this.#flush())
-      this.#batch.push({ command, resolve, reject })
-    })
-  }
-
-  primaries(): readonly ((command: Command) => Promise<unknown>)[] {
-    return [(command) => callOf(this.client, command)]
-  }
-
-  renew(): void {
-    // In other states the client is about to connect.
-    if (this.isOwn && ['connect', 'ready'].includes(this.client.status)) this.client.disconnect(true)
-  }
-
-  #flush(): void {
-    const all = this.#batch
-    this.#batch = []
-    for (let at = 0; at < all.length; at += MOST_TOGETHER)
-      this.#sendTogether(all.slice(at, at + MOST_TOGETHER))
-  }
-
-  /** By a pipeline, also one command alone: so the answers come in the order of the commands. */
-  #sendTogether(batch: readonly Sent[]): void {
-    const pipeline = this.client.pipeline()
-    for (const { command } of batch) pipeline.call(command[0] as string, ...command.slice(1))
-    pipeline.exec().then(
-      (replies) => {
-        for (const [i, { resolve, reject }] of batch.entries()) {
-          const [error, reply] = replies?.[i] ?? [new Error('no reply of Redis'), undefined]
-          if (error) reject(error)
-          else resolve(reply)
-        }
-      },
-      (error: unknown) => {
-        for (const { reject } of batch) reject(error)
-      },
-    )
-  }
-}
-
-class ClusterConnection extends Connection<ClusterClient> {
-  readonly isCluster = true
-
-  /** Replies of other nodes would hide the silence of one. */
-  renew(): void {}
-
-  send(command: Command): Promise<unknown> {
-    return callOf(this.client, command)
-  }
-
-  primaries(): readonly ((command: Command) => Promise<unknown>)[] {
-    return this.client.nodes('master').map((node) => (command) => callOf(node, command))
-  }
-}
-
-const callOf = (client: IoredisClient, [name, ...args]: Command): Promise<unknown> =>
-  client.call(name as string, ...args)

@@ -23,10 +23,11 @@ export type Report = (key: string, units: readonly number[], ageMs: number) => P
 
 /** Charges of a key in the same tenth of a second are reported together, as of the last of them. */
 const REPORTED_TOGETHER_MS = 100
-/** The pause after a report of which something could not be sent. */
-const REPORT_AGAIN_MS = 1_000
 /** Reports that wait for a reply at the same time. */
 const REPORTS_AT_ONCE = 64
+/** While one primary of a Cluster is down, what its keys owe is tried again after this, so many keys at a time. */
+const PAUSE_MS = 1_000
+const KEYS_PER_REPORT = 10_000
 
 /**
  * Decides by this process's share of the limit while Redis does not answer. It counts always, so an outage
@@ -44,8 +45,8 @@ export class LocalShare {
   /** What is to be reported, by keys. Of more than `maxKeys` keys, the oldest goes. */
   readonly #owed = new Map<string, Spent[]>()
   #isReporting = false
-  /** Before this time, a decision by Redis is no reason to report. */
-  #nextReportMs = 0
+  /** When what could not be sent is tried again. */
+  #nextMs = 0
 
   /**
    * @param nodes the number of processes that share the limits: each rule's limit is at least that
@@ -116,23 +117,28 @@ export class LocalShare {
     return remote(owner, asked, decision)
   }
 
-  /** Whether there is something to report now. What could not be sent waits for a while: one of several servers is down. */
+  /** Whether there is something to report now. */
   get owes(): boolean {
-    return this.#owed.size > 0 && performance.now() >= this.#nextReportMs
+    return this.#owed.size > 0 && performance.now() >= this.#nextMs
   }
 
-  /** Reports what was admitted. What was not sent stays for the next report. */
+  /** Reports what was admitted. What was not sent comes last in the next report. */
   async report(send: Report): Promise<void> {
     if (this.#isReporting) return
     this.#isReporting = true
-    const all = [...this.#owed].flatMap(([key, spent]) => spent.map((one) => [key, one] as const))
-    this.#owed.clear()
+    const all: [key: string, spent: Spent][] = []
+    let keys = 0
+    for (const [key, spent] of this.#owed) {
+      if (++keys > KEYS_PER_REPORT) break
+      this.#owed.delete(key)
+      for (const one of spent) all.push([key, one])
+    }
+    this.#nextMs = 0
     for (let at = 0; at < all.length; at += REPORTS_AT_ONCE) {
       const some = all.slice(at, at + REPORTS_AT_ONCE)
       await Promise.all(some.map(([key, spent]) => this.#reportOne(send, key, spent)))
     }
     this.#isReporting = false
-    this.#nextReportMs = this.#owed.size > 0 ? performance.now() + REPORT_AGAIN_MS : 0
   }
 
   async close(): Promise<void> {
@@ -146,6 +152,7 @@ export class LocalShare {
       // Of another error, such as that of a damaged value, the next check of the key tells.
       if (!(error instanceof Outage) || error.mayBeCharged) return
       this.#owed.set(key, [spent, ...(this.#owed.get(key) ?? [])])
+      this.#nextMs = performance.now() + PAUSE_MS
     }
   }
 

@@ -1,5 +1,5 @@
 import { MillraceError } from '../core/errors.js'
-import type { Command, RedisConnection } from './connection.js'
+import type { Command, Primary, RedisConnection } from './connection.js'
 import { CONNECT_TIMEOUT_MS, reconnectMs } from './reconnect.js'
 
 /** The parts of a client of node-redis (the package `redis`) that the limiter uses. */
@@ -60,9 +60,15 @@ class Connection implements RedisConnection {
     return this.client.sendCommand(command, PLAIN)
   }
 
-  primaries(): readonly ((command: Command) => Promise<unknown>)[] {
-    return [(command) => this.send(command)]
+  nodeOf(): string {
+    return ''
   }
+
+  primaries(): readonly Primary[] {
+    return [{ node: '', send: (command) => this.send(command) }]
+  }
+
+  refresh(): void {}
 
   onReady(listener: () => void): void {
     this.listener = listener

@@ -11,6 +11,7 @@ import { CLEAR_LOG_SCRIPT, LOG_SCRIPT } from './log-script.js'
 import type { RedisPlan } from './redis-options.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { RemoteStore } from './remote-store.js'
+import { scriptOf } from './script.js'
 import { ScriptRunner } from './script-runner.js'
 import type { OpenedShard } from './shard.js'
 import { StrictEngine } from './strict-engine.js'
@@ -23,7 +24,7 @@ export function storeOpener(
   owner: object,
   plan: RedisPlan,
   names: KeyNames,
-): (client: unknown, rules: readonly RemoteRule[]) => OpenedShard {
+): (client: unknown, rules: readonly RemoteRule[]) => OpenedShard & { readonly channel: Channel } {
   const { testTime, deadlineMs, ownConnection, isReplicated, maxKeys } = plan
   const time = () => testTime?.() ?? 0
   return (client, rules) => {
@@ -33,10 +34,10 @@ export function storeOpener(
     const kind = kindOf(rules[0]!.rule)
     const channel = new Channel(
       writingBy(connect()),
-      kind === 'packed' ? strictScript(rules, testTime !== undefined) : SCRIPTS[kind],
+      scriptOf(kind === 'packed' ? strictScript(rules, testTime !== undefined) : SCRIPTS[kind]),
       deadlineMs,
     )
-    return { client, store: storeOf(), isDown: () => channel.isInterrupted }
+    return { client, store: storeOf(), channel, isDown: () => channel.isInterrupted }
 
     function storeOf(): RemoteStore {
       const counting = { owner, rules, names, time, maxKeys }

@@ -1,7 +1,11 @@
+import type { AsyncLimiterGroup } from '../async-limiter-group.js'
 import { checkOptions } from '../checks.js'
 import { MillraceError } from '../core/errors.js'
+import { JOIN, type Joining } from '../joining.js'
 import { KeyNames } from './key-names.js'
 import { storeOpener } from './open-store.js'
+import { RedisGroup } from './redis-group.js'
+import { groupMember, type RedisParts } from './redis-group-member.js'
 import type { RedisPlan } from './redis-options.js'
 import type { RedisStats } from './redis-statistics.js'
 import { RemoteLimiter } from './remote-limiter.js'
@@ -10,14 +14,18 @@ import { ShardedStore } from './sharded-store.js'
 import { checkShards, type RedisShard } from './shards-option.js'
 import { SplitNames } from './split-names.js'
 import { SplitStore } from './split-store.js'
+import { StrictEngine } from './strict-engine.js'
 
 /** A limiter whose counts are on Redis. */
-export class RedisLimiter extends RemoteLimiter {
+export class RedisLimiter extends RemoteLimiter implements Joining {
+  /** Undefined for a limiter that can't join a group. */
+  readonly #parts: RedisParts | undefined
   readonly #sharded: ShardedStore | undefined
 
   /** @internal */
   constructor(plan: RedisPlan) {
     let sharded: ShardedStore | undefined
+    let parts: RedisParts | undefined
     super('RedisLimiter', plan, (owner): RemoteStore => {
       const { client, prefix, rules, shards, split, deadlineMs, testTime } = plan
       const ruleNames = rules.map(({ rule }) => rule.name)
@@ -26,10 +34,15 @@ export class RedisLimiter extends RemoteLimiter {
       const nowMs = testTime ?? (() => performance.now())
       if (shards !== undefined)
         sharded = new ShardedStore({ ...shards, rules, deadlineMs, names, nowMs, open })
-      const store = sharded ?? open(client, rules).store
-      return split === undefined ? store : new SplitStore(store, split, deadlineMs)
+      if (sharded !== undefined)
+        return split === undefined ? sharded : new SplitStore(sharded, split, deadlineMs)
+      const { channel, store } = open(client, rules)
+      if (split !== undefined) return new SplitStore(store, split, deadlineMs)
+      if (store instanceof StrictEngine) parts = { plan, names, channel, engine: store, onClose: new Set() }
+      return store
     })
     this.#sharded = sharded
+    this.#parts = parts
   }
 
   /**
@@ -59,6 +72,24 @@ export class RedisLimiter extends RemoteLimiter {
     if (typeof chargeBoth !== 'boolean')
       throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'chargeBoth', chargeBoth, 'true or false')
     await sharded.reshard(named, chargeBoth)
+  }
+
+  override close(): Promise<void> {
+    for (const end of this.#parts?.onClose ?? []) end()
+    return super.close()
+  }
+
+  /** @internal */
+  [JOIN](members: readonly (readonly [name: string, limiter: Joining])[]): AsyncLimiterGroup {
+    return new RedisGroup(
+      members.map(([name, limiter]) => {
+        const redis = limiter as RedisLimiter
+        const expected = "a limiter without shards and split, and not with 'sliding-log' or 'sliding-counter'"
+        if (redis.#parts === undefined)
+          throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `members.${name}`, limiter, expected)
+        return groupMember(name, redis, redis.#parts)
+      }),
+    )
   }
 
   override async stats(): Promise<RedisStats> {

@@ -46,7 +46,7 @@ import { aborting, checkNotAborted } from './aborting.js'
 import { Decider, type DeciderPlan } from './decider.js'
 import { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
-import type { RedisStats } from './redis-statistics.js'
+import type { RedisStatistics, RedisStats } from './redis-statistics.js'
 import { RemoteBatch } from './remote-batch.js'
 import type { RemoteDecision } from './remote-decision.js'
 import { type RemoteHandle, RemoteKeys } from './remote-keys.js'
@@ -87,6 +87,16 @@ export class RemoteLimiter implements AsyncLimiter {
     this.#names = { names, units, ranges: rules.map(({ rule }) => rangeOf(rule)) }
     this.#decider = new Decider(this, plan, this.#store, local)
     this.#store.onRecovery = () => void this.#decider.report()
+  }
+
+  /** @internal For groups. */
+  get isClosed(): boolean {
+    return this.#closing !== undefined
+  }
+
+  /** @internal For groups. */
+  get statistics(): RedisStatistics {
+    return this.#decider.statistics
   }
 
   async ready(): Promise<void> {

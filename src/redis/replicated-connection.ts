@@ -1,4 +1,4 @@
-import type { Command, RedisConnection } from './connection.js'
+import type { Command, Primary, RedisConnection } from './connection.js'
 
 // Captured at load, so that fake timers of a test don't stop the commands.
 const { nextTick } = process
@@ -38,8 +38,16 @@ export class ReplicatedConnection implements RedisConnection {
     return reply
   }
 
-  primaries(): readonly ((command: Command) => Promise<unknown>)[] {
+  nodeOf(key: string): string {
+    return this.#inner.nodeOf(key)
+  }
+
+  primaries(): readonly Primary[] {
     return this.#inner.primaries()
+  }
+
+  refresh(): void {
+    this.#inner.refresh()
   }
 
   onReady(listener: () => void): void {

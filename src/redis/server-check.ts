@@ -1,21 +1,39 @@
 import { MillraceError } from '../core/errors.js'
 import type { RedisConnection } from './connection.js'
 
-/** What `INFO` says of a server. */
+/** What `INFO` says of a server, or of the primaries of a Cluster. */
 export interface ServerState {
   readonly isReplica: boolean
   /** Why the limiter can't use this server. */
   readonly fault: MillraceError | undefined
+  /** The names of those that have answered. */
+  readonly nodes: readonly string[]
 }
 
-/** Asks each primary whether counts are safe with it. */
-export async function serverState(connection: RedisConnection): Promise<ServerState> {
-  const answers = await Promise.all(connection.primaries().map((send) => send(['INFO'])))
-  const fields = answers.map((answer) => fieldsIn(String(answer)))
-  const isReplica = fields.some((field) => field('role') === 'slave')
+/**
+ * Asks each primary whether counts are safe with it. In a Cluster, those that answer are enough.
+ * @param within the same promise, but it rejects when it takes too long
+ * @throws (rejects) the reason of the first one, if none has answered
+ */
+export async function serverState(
+  connection: RedisConnection,
+  within: (answer: Promise<unknown>) => Promise<unknown>,
+): Promise<ServerState> {
+  const primaries = connection.primaries()
+  const answers = await Promise.allSettled(primaries.map(({ send }) => within(send(['INFO']))))
+  const nodes = primaries.flatMap(({ node }, i) => (answers[i]!.status === 'fulfilled' ? [node] : []))
+  const fields = answers.flatMap((answer) =>
+    answer.status === 'fulfilled' ? [fieldsIn(String(answer.value))] : [],
+  )
+  const [first] = answers
+  if (fields.length === 0)
+    throw first?.status === 'rejected' ? first.reason : new Error('no primary is known')
+  // Of a Cluster, a node that has just become a replica says MOVED.
+  const isReplica = !connection.isCluster && fields.some((field) => field('role') === 'slave')
   const policy = fields.map((field) => field('maxmemory_policy')).find((name) => name?.startsWith('allkeys-'))
   return {
     isReplica,
+    nodes,
     fault: isReplica ? replicaError() : policy === undefined ? undefined : policyError(policy),
   }
 }

@@ -1,5 +1,6 @@
 import { MillraceError } from '../core/errors.js'
-import { type IoredisClient, isIoredis } from './ioredis.js'
+import { isIoredis } from './ioredis.js'
+import type { IoredisClient } from './ioredis-client.js'
 import { isNodeRedis, type NodeRedisClient } from './node-redis.js'
 
 /** A client of one server. */

@@ -8,6 +8,8 @@ import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
 import { type LostCharges, Restoring } from './restoring.js'
+import type { Script } from './script.js'
+import { divideBySlot } from './slots.js'
 import { KEY_FAULT, REPLY_FIELDS, Verdict } from './strict-script.js'
 import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
 
@@ -26,6 +28,8 @@ export class StrictEngine implements RemoteStore {
   readonly #names: KeyNames
   /** A test's time in milliseconds; undefined: that of the server. */
   readonly #time: (() => number) | undefined
+  /** Undefined: that of the channel. */
+  readonly #script: Script | undefined
   readonly #restoring: Restoring
   readonly #counters = { restored: 0 }
   #latestMs = 0
@@ -42,12 +46,14 @@ export class StrictEngine implements RemoteStore {
     names: KeyNames,
     time: (() => number) | undefined,
     maxKeys: number,
+    script?: Script,
   ) {
     this.#owner = owner
     this.#channel = channel
     this.#rules = rules
     this.#names = names
     this.#time = time
+    this.#script = script
     this.#restoring = new Restoring(maxKeys)
     channel.onRecovery = () => this.onRecovery()
   }
@@ -61,10 +67,13 @@ export class StrictEngine implements RemoteStore {
   }
 
   divide(asked: readonly Asked[]): number[][] {
-    const most = this.#channel.connection.isCluster ? 1 : KEYS_PER_CALL
+    if (this.#channel.connection.isCluster) {
+      const names = asked.map(({ key }) => this.#names.of(key)[0]!)
+      return divideBySlot(names, KEYS_PER_CALL)
+    }
     const calls: number[][] = []
     for (let i = 0; i < asked.length; i++) {
-      if (i % most === 0) calls.push([])
+      if (i % KEYS_PER_CALL === 0) calls.push([])
       calls.at(-1)!.push(i)
     }
     return calls
@@ -237,7 +246,7 @@ export class StrictEngine implements RemoteStore {
   #call(head: Head, asked: readonly Asked[], args: readonly string[]): Promise<readonly number[]> {
     const names =
       asked.length === 1 ? this.#names.of(asked[0]!.key) : asked.flatMap(({ key }) => this.#names.of(key))
-    return this.#channel.call(names, [...head, ...args])
+    return this.#channel.call(names, [...head, ...args], this.#script)
   }
 
   #headOf(op: Operation, limits?: readonly (number | undefined)[]): Head {

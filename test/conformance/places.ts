@@ -25,6 +25,9 @@ import { OtherThread } from './thread.js'
 export const PLACES = ['inline', 'thread', 'pool', 'file', 'redis', 'memcached'] as const
 export type Place = (typeof PLACES)[number]
 
+/** A Cluster decides, or a server to which iovalkey connects. These are tried with one algorithm, at full size. */
+export const MORE_ON_REDIS = ['cluster', 'iovalkey'] as const
+
 /** The options of a limiter. */
 export type Options = LimiterOptions | RulesLimiterOptions
 
@@ -50,7 +53,7 @@ export interface Maker {
 /** The first limiter of a claim has two workers, so keys have different rings. The others have one each. */
 const POOLS = [2, 1].map((threads) => ({ minThreads: threads, maxThreads: threads }))
 
-export function makerIn(place: Place): Maker | Promise<Maker> {
+export function makerIn(place: Place | (typeof MORE_ON_REDIS)[number]): Maker | Promise<Maker> {
   switch (place) {
     case 'inline':
       return inMemory((options) => createLimiter(options as LimiterOptions))
@@ -63,10 +66,12 @@ export function makerIn(place: Place): Maker | Promise<Maker> {
       return inThread()
     case 'file':
       return inFile()
-    case 'redis':
-      return redisMaker()
     case 'memcached':
       return memcachedMaker()
+    case 'redis':
+    case 'cluster':
+    case 'iovalkey':
+      return redisMaker(place)
   }
 }
 

@@ -8,7 +8,16 @@ import { test as withAddon } from '../native/addon-test.js'
 import { memcachedTest as withMemcached, redisTest as withRedis } from '../redis/skip.js'
 import { sized } from '../size.js'
 import { ALGORITHMS, type AlgorithmCase, Times, twoCounters } from './algorithms.js'
-import { type Group, makerIn, type Options, PLACES, type Place, type TestClock } from './places.js'
+import {
+  type Group,
+  type Maker,
+  MORE_ON_REDIS,
+  makerIn,
+  type Options,
+  PLACES,
+  type Place,
+  type TestClock,
+} from './places.js'
 
 export type { Options } from './places.js'
 
@@ -63,12 +72,15 @@ const FURTHER = PLACES.filter((place) => place !== 'inline')
  * @param notOnServer matches the algorithm and the claim, where a limiter on a server differs: it has no table in
  * memory, no packed keys, and hears of other limiters' changes only when it asks
  * @param notOnMemcached the same, where only one on Memcached differs: it does not know which charges a counter has
+ * @param moreOnRedis the further places on Redis where the claims hold
  */
 export function conform(
   groups: readonly (readonly [Claims, GroupOptions])[],
   notOnServer: RegExp = /^$/,
   notOnMemcached: RegExp = /^$/,
+  moreOnRedis: readonly (typeof MORE_ON_REDIS)[number][] = MORE_ON_REDIS,
 ): void {
+  const [first] = ALGORITHMS
   let tried = 0
   for (const [claims, options] of groups) {
     for (const [claim, verify] of Object.entries(claims)) {
@@ -84,6 +96,10 @@ export function conform(
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
         }
       }
+      const own = typeof options === 'function' ? options(first!) : options
+      for (const on of sized<typeof moreOnRedis>({ quick: [], full: moreOnRedis }))
+        if (own !== undefined && !notOnServer.test(`${first!.name}: ${claim}`))
+          withRedis(`${on}: ${claim}`, () => tryIn('redis', first!, own, verify, makerIn(on)))
     }
   }
   any.run()
@@ -105,8 +121,9 @@ async function tryIn(
   algorithm: AlgorithmCase,
   options: Options,
   verify: Claims[string],
+  making: Maker | Promise<Maker> = makerIn(place),
 ): Promise<void> {
-  const maker = await makerIn(place)
+  const maker = await making
   const { clock } = maker
   try {
     const make = (own = options) => maker.make(withAlgorithm(own, algorithm))

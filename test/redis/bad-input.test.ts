@@ -1,5 +1,6 @@
 // Bad options, keys and values are errors by name, before anything is charged.
 import { Redis } from 'ioredis'
+import { Redis as Valkey } from 'iovalkey'
 import type { Key } from 'millrace'
 import { createRedisLimiter } from 'millrace/redis'
 import { createClient } from 'redis'
@@ -51,6 +52,10 @@ const BAD_OPTIONS: readonly (readonly [options: object, option: string])[] = [
   [
     { client: idle({ enableOfflineQueue: false }), ownConnection: false },
     'client.options.autoResendUnfulfilledCommands',
+  ],
+  [
+    { client: new Valkey(1, '127.0.0.1', { lazyConnect: true }), ownConnection: false },
+    'client.options.enableOfflineQueue',
   ],
   [{ client: createClient(), ownConnection: false }, 'client.options.disableOfflineQueue'],
 ]

@@ -23,9 +23,12 @@ export interface Migration {
   finish(): Promise<void>
 }
 
-/** Starts six nodes. Resolves when each is in good health, as {@link Cluster.healthy} says. */
-export async function startCluster(): Promise<Cluster> {
-  const cluster = new Cluster(mkdtempSync(join(tmpdir(), 'millrace-cluster-')))
+/**
+ * Starts six nodes. Resolves when each is in good health, as {@link Cluster.healthy} says.
+ * @param args more arguments of each node
+ */
+export async function startCluster(args: readonly string[] = []): Promise<Cluster> {
+  const cluster = new Cluster(mkdtempSync(join(tmpdir(), 'millrace-cluster-')), args)
   try {
     await cluster.start()
     return cluster
@@ -39,19 +42,21 @@ export class Cluster {
   /** First those that start as primaries. Node `i + 3` starts as the replica of node `i`. */
   readonly nodes: Server[] = []
   readonly #dir: string
+  readonly #args: readonly string[]
   /** By port. */
   readonly #ids = new Map<number, string>()
 
   /** @internal Use {@link startCluster}. */
-  constructor(dir: string) {
+  constructor(dir: string, args: readonly string[]) {
     this.#dir = dir
+    this.#args = args
   }
 
   /** @internal */
   async start(): Promise<void> {
     const started = await Promise.allSettled(
       Array.from({ length: 2 * PRIMARIES }, () =>
-        startRedis({ dir: mkdtempSync(join(this.#dir, 'node-')), args: clusterArgs }),
+        startRedis({ dir: mkdtempSync(join(this.#dir, 'node-')), args: () => clusterArgs(this.#args) }),
       ),
     )
     for (const outcome of started) if (outcome.status === 'fulfilled') this.nodes.push(outcome.value)
@@ -81,6 +86,11 @@ export class Cluster {
     const ranges: [number, number, [string, number]][] = await sendOnce(asked!.port, 'CLUSTER', 'SLOTS')
     const range = ranges.find(([first, last]) => first <= slot && slot <= last)
     return this.nodes.find(({ port }) => port === range?.[2][1])!
+  }
+
+  /** Whether a node says that it is a primary. */
+  isPrimary({ port }: Server): Promise<boolean> {
+    return hasRole(port, 'master')
   }
 
   /** The running replicas of a primary. */
@@ -156,12 +166,13 @@ export class Cluster {
   }
 }
 
-async function clusterArgs(): Promise<string[]> {
+async function clusterArgs(more: readonly string[]): Promise<string[]> {
   return [
     ...['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())],
     ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS)],
     // a replica whose link was broken for long may be promoted too
     ...['--cluster-replica-validity-factor', '0'],
+    ...more,
   ]
 }
 

@@ -1,12 +1,17 @@
-// The place `redis` of the conformance suite, and what places on a server have in common. At full size, on every second
-// day, `redis` is two servers while their list changes, so that about half of the keys are charged at both.
+// The places of the conformance suite whose limiters are on Redis, and what places on a server have in common. At full
+// size, on every second day, `redis` is two servers while their list changes, so that about half of the keys are charged
+// at both.
 import { Redis } from 'ioredis'
-import type { AsyncLimiter, LimiterOptions } from 'millrace'
+import { Redis as Valkey } from 'iovalkey'
+import { type AsyncLimiter, group, type LimiterOptions } from 'millrace'
 import { createRedisLimiter, type RedisLimiterOptions, type RedisOptions } from 'millrace/redis'
-import type { Group, Maker, Options } from '../conformance/places.js'
+import type { Maker, Options } from '../conformance/places.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
 import { size } from '../size.js'
+import { startCluster } from './cluster.js'
+import { clientOf } from './cluster-limiter.js'
+import { HOST } from './ports.js'
 import { startRedis } from './servers.js'
 
 const DAY_MS = 86_400_000
@@ -20,31 +25,40 @@ export const isSharded =
 /** Where limiters count. */
 type Place = Pick<RedisOptions, 'client'> | Pick<RedisOptions, 'shards' | 'previousShards' | 'changeWithin'>
 
+/** A place, and one for the limiters that can't have shards. */
+interface Started {
+  readonly one: Place
+  readonly all: Place
+}
+
+const redisClient = async () => new Redis((await startRedis()).port, HOST, { lazyConnect: true })
+
+const alone = (client: RedisOptions['client']): Started => ({ one: { client }, all: { client } })
+
+/** Each starts servers, and makes a client that is never connected itself. */
+const STARTS = {
+  async redis() {
+    const client = await redisClient()
+    if (!isSharded) return alone(client)
+    const first = { name: 'first', client }
+    const second = { name: 'second', client: await redisClient() }
+    const all = { shards: [first, second], previousShards: [first], changeWithin: '366d' } as const
+    return { one: { client }, all }
+  },
+  iovalkey: async () => alone(new Valkey((await startRedis()).port, HOST, { lazyConnect: true })),
+  cluster: async () => alone(clientOf(await startCluster())),
+} as const satisfies Record<string, () => Promise<Started>>
+
 const NOT_ON_SHARDS: readonly unknown[] = ['sliding-log', 'sliding-counter']
 
-let started: Promise<{ one: Place; all: Place }> | undefined
+const started = new Map<keyof typeof STARTS, Promise<Started>>()
 let prefixes = 0
 
-async function start(): Promise<{ one: Place; all: Place }> {
-  const client = await connect()
-  const one = { client }
-  if (!isSharded) return { one, all: one }
-  const first = { name: 'first', client }
-  const second = { name: 'second', client: await connect() }
-  return { one, all: { shards: [first, second], previousShards: [first], changeWithin: '366d' } }
-}
-
-async function connect(): Promise<Redis> {
-  const server = await startRedis()
-  const client = new Redis(server.port, '127.0.0.1')
-  // It does not keep the test file running.
-  client.once('ready', () => client.stream.unref())
-  return client
-}
-
-export async function redisMaker(): Promise<Maker> {
-  started ??= start()
-  const { one, all } = await started
+/** @param on one server by a client of ioredis or of iovalkey, or a Cluster */
+export async function redisMaker(on: keyof typeof STARTS): Promise<Maker> {
+  const starting = started.get(on) ?? STARTS[on]()
+  started.set(on, starting)
+  const { one, all } = await starting
   return remoteMaker((options) => {
     const own = options as RedisLimiterOptions
     return createRedisLimiter({ ...own, ...(NOT_ON_SHARDS.includes(own.algorithm) ? one : all) })
@@ -77,11 +91,9 @@ export function remoteMaker(create: (options: object) => AsyncLimiter): Maker {
       return made({ ...own, prefix: `test ${++prefixes}`, deadline: '1m', testTime })
     },
     second: (limiter) => made(optionsOf.get(limiter)!),
-    group: () => {
-      throw new Error('limiters on a server do not join groups')
-    },
+    group,
     async close() {
       for (const limiter of all) await limiter.close()
     },
-  } satisfies Omit<Maker, 'group'> & { group(): Group }
+  }
 }

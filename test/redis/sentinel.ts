@@ -23,8 +23,11 @@ export interface Sentinel {
   readonly primary: Server
   /** The other one. */
   readonly replica: Server
-  /** Kills the primary. Resolves when the replica is primary, and the sentinel says so. */
-  failover(): Promise<void>
+  /**
+   * Kills the primary. Resolves when the replica is primary, and the sentinel says so.
+   * @param harm does something else to the primary than to kill it
+   */
+  failover(harm?: (primary: Server) => Promise<void>): Promise<void>
   /** Starts the killed server again. Resolves when it is a linked replica. */
   rejoin(): Promise<void>
   stop(): Promise<void>
@@ -55,8 +58,8 @@ export async function startSentinel(): Promise<Sentinel> {
       get replica() {
         return replica
       },
-      async failover() {
-        await primary.kill()
+      async failover(harm = (old) => old.kill()) {
+        await harm(primary)
         const promoted = replica
         await poll(() => isPrimary(sentinel, promoted), 'the promotion of the replica')
         replica = primary

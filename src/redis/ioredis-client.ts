@@ -1,0 +1,42 @@
+import type { Command } from './connection.js'
+
+/** The parts of a client of ioredis or iovalkey that the limiter uses. */
+export interface IoredisClient {
+  readonly status: string
+  readonly isCluster?: boolean
+  readonly options: object
+  call(command: string, ...args: (string | Buffer)[]): Promise<unknown>
+  duplicate(...args: never[]): IoredisClient
+  connect(): Promise<void>
+  disconnect(reconnect?: boolean): void
+  on(event: string, listener: (value: unknown) => void): unknown
+  off(event: string, listener: (value: unknown) => void): unknown
+}
+
+export interface SingleClient extends IoredisClient {
+  duplicate(options: object): SingleClient
+  pipeline(): Pipeline
+}
+
+export interface ClusterClient extends IoredisClient {
+  /** By slot: the primary, then its replicas, as `host:port`. */
+  readonly slots: readonly (readonly string[] | undefined)[]
+  duplicate(startupNodes: [], options: object): ClusterClient
+  nodes(role: 'master'): readonly NodeClient[]
+  /** Asks a node who owns which slots. Does nothing while it does so already. */
+  refreshSlotsCache(): void
+}
+
+/** A Cluster's connection to one node. */
+export interface NodeClient extends SingleClient {
+  readonly options: { readonly host?: string; readonly port?: number }
+  once(event: string, listener: (value: unknown) => void): unknown
+}
+
+export interface Pipeline {
+  call(command: string, ...args: (string | Buffer)[]): Pipeline
+  exec(): Promise<readonly [error: Error | null, reply: unknown][] | null>
+}
+
+export const callOf = (client: IoredisClient, [name, ...args]: Command): Promise<unknown> =>
+  client.call(name as string, ...args)

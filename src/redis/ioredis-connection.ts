@@ -1,0 +1,139 @@
+import type { Command, Primary, RedisConnection } from './connection.js'
+import { callOf, type IoredisClient, type SingleClient } from './ioredis-client.js'
+import { NotSent } from './not-sent.js'
+import { reconnectMs } from './reconnect.js'
+
+// Captured at load, so that fake timers of a test don't stop it.
+const { clearTimeout, setTimeout } = globalThis
+const { nextTick } = process
+
+/** What the connections to one server and to a Cluster have in common. */
+export abstract class IoredisConnection<C extends IoredisClient> implements RedisConnection {
+  abstract readonly isCluster: boolean
+  protected readonly client: C
+  protected readonly isOwn: boolean
+  /** Errors of a connection that is lost are no news: the calls that it affects settle by themselves. */
+  readonly #ignore = (): void => {}
+  readonly #listeners: [event: string, listener: (value: unknown) => void][] = []
+
+  #reconnecting: NodeJS.Timeout | undefined
+
+  constructor(client: C, isOwn: boolean) {
+    this.client = client
+    this.isOwn = isOwn
+    if (!isOwn) return
+    client.on('error', this.#ignore)
+    this.listen('end', this.#reconnect)
+  }
+
+  get isReady(): boolean {
+    return this.client.status === 'ready'
+  }
+
+  onReady(listener: () => void): void {
+    this.listen('ready', listener)
+  }
+
+  async close(): Promise<void> {
+    for (const [event, listener] of this.#listeners) this.client.off(event, listener)
+    clearTimeout(this.#reconnecting)
+    if (this.isOwn) this.client.disconnect()
+  }
+
+  abstract nodeOf(key: string): string
+  abstract send(command: Command, key: string): Promise<unknown>
+  abstract primaries(): readonly Primary[]
+  abstract refresh(): void
+  abstract renew(): void
+
+  /** A message of a Sentinel during an attempt to connect ends a client of ioredis for ever. */
+  readonly #reconnect = (): void => {
+    this.#reconnecting = setTimeout(() => this.client.connect().catch(this.#ignore), reconnectMs(1))
+  }
+
+  protected listen(event: string, listener: (value: unknown) => void): void {
+    this.#listeners.push([event, listener])
+    this.client.on(event, listener)
+  }
+}
+
+/** The connection to one server, by an address or by a Sentinel. */
+export class SingleConnection extends IoredisConnection<SingleClient> {
+  readonly isCluster = false
+  readonly #turn: Turn
+
+  constructor(client: SingleClient, isOwn: boolean) {
+    super(client, isOwn)
+    this.#turn = new Turn(client)
+  }
+
+  nodeOf(): string {
+    return ''
+  }
+
+  send(command: Command): Promise<unknown> {
+    return this.isReady ? this.#turn.send(command) : Promise.reject(new NotSent())
+  }
+
+  primaries(): readonly Primary[] {
+    return [{ node: '', send: (command) => callOf(this.client, command) }]
+  }
+
+  refresh(): void {}
+
+  renew(): void {
+    // In other states the client is about to connect.
+    if (this.isOwn && ['connect', 'ready'].includes(this.client.status)) this.client.disconnect(true)
+  }
+}
+
+interface Sent {
+  readonly command: Command
+  resolve(reply: unknown): void
+  reject(error: unknown): void
+}
+
+/** A pipeline has its first reply when it has its last. */
+const MOST_TOGETHER = 64
+
+/** Sends together what is sent without a turn of the event loop between. */
+export class Turn {
+  readonly #client: SingleClient
+  #batch: Sent[] = []
+
+  constructor(client: SingleClient) {
+    this.#client = client
+  }
+
+  send(command: Command): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.#batch.length === 0) nextTick(() => this.#flush())
+      this.#batch.push({ command, resolve, reject })
+    })
+  }
+
+  #flush(): void {
+    const all = this.#batch
+    this.#batch = []
+    for (let at = 0; at < all.length; at += MOST_TOGETHER)
+      this.#sendTogether(all.slice(at, at + MOST_TOGETHER))
+  }
+
+  /** By a pipeline, also one command alone: so the answers come in the order of the commands. */
+  #sendTogether(batch: readonly Sent[]): void {
+    const pipeline = this.#client.pipeline()
+    for (const { command } of batch) pipeline.call(command[0] as string, ...command.slice(1))
+    pipeline.exec().then(
+      (replies) => {
+        for (const [i, { resolve, reject }] of batch.entries()) {
+          const [error, reply] = replies?.[i] ?? [new Error('no reply of Redis'), undefined]
+          if (error) reject(error)
+          else resolve(reply)
+        }
+      },
+      (error: unknown) => {
+        for (const { reject } of batch) reject(error)
+      },
+    )
+  }
+}
