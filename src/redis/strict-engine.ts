@@ -32,7 +32,8 @@ export class StrictEngine implements RemoteStore {
   readonly #script: Script | undefined
   readonly #restoring: Restoring
   readonly #counters = { restored: 0 }
-  #latestMs = 0
+  #testMs = 0
+  #elapsedMs = 0
   #rules: readonly RemoteRule[]
   onRecovery: () => void = () => {}
   /** By operation: what each call with the rules' own limits begins with. */
@@ -237,10 +238,16 @@ export class StrictEngine implements RemoteStore {
     }
   }
 
-  /** The clock of this process, or the latest time of the test. */
+  /**
+   * The clock of this process, which never steps back or stands still. A test's time is that of Redis: when it has
+   * stepped back, time goes on here from where it was.
+   */
   #nowMs(): number {
-    this.#latestMs = Math.max(this.#latestMs, this.#time?.() ?? performance.now())
-    return this.#latestMs
+    if (this.#time === undefined) return performance.now()
+    const testMs = this.#time()
+    this.#elapsedMs += Math.max(0, testMs - this.#testMs)
+    this.#testMs = testMs
+    return this.#elapsedMs
   }
 
   #call(head: Head, asked: readonly Asked[], args: readonly string[]): Promise<readonly number[]> {

@@ -118,6 +118,20 @@ for (const algorithm of ALGORITHMS) {
     }))
 }
 
+test('token-bucket: a value that has expired after a step back of the time is no loss', () =>
+  scene({ algorithm: 'token-bucket', limit: 1, window: 10 }, async ({ advance, node }) => {
+    const limiter = node()
+    advance(20)
+    await limiter.peek('key')
+    advance(-20)
+    assert.ok((await limiter.check('key')).allowed)
+    advance(12)
+    assert.ok((await limiter.check('key')).allowed)
+    advance(10)
+    assert.ok((await limiter.check('key')).allowed)
+    assert.is(await restored(limiter), 0)
+  }))
+
 test('what was given back before the loss is not restored', () =>
   scene({}, async ({ client, advance, node }) => {
     const limiter = node()
