@@ -29,7 +29,6 @@ import { checkOtherLimit } from '../core/rule.js'
 import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
 import type { BatchDecision, Costs } from '../engines/batch.js'
 import type { SharedLimiter } from '../engines/share.js'
-import { WaitQueue } from '../engines/wait-queue.js'
 import type {
   CallOptions,
   CheckManyOptions,
@@ -52,6 +51,7 @@ import type { RemoteDecision } from './remote-decision.js'
 import { type RemoteHandle, RemoteKeys } from './remote-keys.js'
 import { rangeOf, refuseWindowChange, shownRule } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore } from './remote-store.js'
+import { WaitQueues } from './wait-queues.js'
 
 /** What a limiter whose counts are elsewhere needs of its options. */
 export interface RemotePlan extends DeciderPlan {
@@ -63,12 +63,11 @@ export interface RemotePlan extends DeciderPlan {
 /** A limiter whose counts are elsewhere, in a store that other processes use too. */
 export class RemoteLimiter implements AsyncLimiter {
   readonly #title: string
-  readonly #plan: RemotePlan
   readonly #store: RemoteStore
   readonly #keys = new RemoteKeys(this)
   readonly #names: RuleNames
   readonly #decider: Decider
-  readonly #queues = new Map<string, WaitQueue>()
+  readonly #queues: WaitQueues
   #closing: Promise<void> | undefined
 
   /**
@@ -78,7 +77,7 @@ export class RemoteLimiter implements AsyncLimiter {
   constructor(title: string, plan: RemotePlan, open: (owner: object) => RemoteStore) {
     const { rules, onOutage, nodes, maxKeys, testTime } = plan
     this.#title = title
-    this.#plan = plan
+    this.#queues = new WaitQueues(plan.testTime === undefined)
     // Before the connection, which nobody would close if the table can't be made.
     const local = onOutage === 'local' ? new LocalShare(rules, nodes, maxKeys, testTime) : undefined
     this.#store = open(this)
@@ -194,16 +193,7 @@ export class RemoteLimiter implements AsyncLimiter {
       neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
     if (signal?.aborted) throw signal.reason
-    const existing = this.#queues.get(asked.key)
-    if (existing !== undefined) return existing.add(request, signal)
-    const queue = new WaitQueue()
-    const waiting = queue.add(request, signal)
-    this.#queues.set(asked.key, queue)
-    void queue.serve(
-      ({ retryAfterMs }) => (this.#plan.testTime === undefined ? retryAfterMs : undefined),
-      () => this.#queues.delete(asked.key),
-    )
-    return waiting
+    return this.#queues.add(asked.key, request, signal)
   }
 
   async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {
@@ -259,7 +249,7 @@ export class RemoteLimiter implements AsyncLimiter {
     this.#decider.forget()
     await this.#orOutage(this.#store.clearAll())
     this.#decider.forget() // those that were refused meanwhile
-    this.#wakeAll()
+    this.#queues.wakeAll()
   }
 
   async update(rule: string, change: RuleChange): Promise<void> {
@@ -276,7 +266,7 @@ export class RemoteLimiter implements AsyncLimiter {
     this.#store.rules = this.#store.rules.map((remote, i) =>
       i === index ? { ...remote, rule: { ...remote.rule, limit: own } } : remote,
     )
-    this.#wakeAll()
+    this.#queues.wakeAll()
   }
 
   async stats(): Promise<RedisStats> {
@@ -300,7 +290,7 @@ export class RemoteLimiter implements AsyncLimiter {
   }
 
   async #close(): Promise<void> {
-    for (const queue of this.#queues.values()) queue.rejectAll(closedError())
+    this.#queues.rejectAll(closedError())
     await this.#store.close()
     await this.#decider.close()
   }
@@ -381,7 +371,7 @@ export class RemoteLimiter implements AsyncLimiter {
     this.#checkOpen() // once more: a getter may have closed the limiter
     const changed = await this.#orOutage(this.#store.change(op, text, units, more, limits))
     this.#decider.forget(text)
-    this.#queues.get(text)?.wake()
+    this.#queues.wake(text)
     return changed
   }
 
@@ -401,9 +391,5 @@ export class RemoteLimiter implements AsyncLimiter {
 
   #each(units: number): number[] {
     return this.#names.names.map(() => units)
-  }
-
-  #wakeAll(): void {
-    for (const queue of this.#queues.values()) queue.wake()
   }
 }
