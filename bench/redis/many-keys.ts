@@ -1,4 +1,4 @@
-import { REPLY_FIELDS, Verdict } from '#millrace/redis/strict-script.js'
+import { REPLY_FIELDS, Verdict } from '#millrace/redis/script-codes.js'
 import { type Benchmark, type Contender, ratioOf } from '../benchmark.js'
 import { LOAD, serverTime } from './paced.js'
 import { MillraceCommands } from './scripts.js'

@@ -9,8 +9,9 @@ import { checkStoredRules } from '#millrace/redis/counting-rule.js'
 import { KeyNames } from '#millrace/redis/key-names.js'
 import { LOG_SCRIPT } from '#millrace/redis/log-script.js'
 import { checkRemoteRule, type RemoteRule } from '#millrace/redis/remote-rule.js'
+import { Verdict } from '#millrace/redis/script-codes.js'
 import { StrictEngine } from '#millrace/redis/strict-engine.js'
-import { strictScript, Verdict } from '#millrace/redis/strict-script.js'
+import { strictScript } from '#millrace/redis/strict-script.js'
 import { encoded, type Reply } from './wire.js'
 
 export interface Load {

@@ -1,5 +1,5 @@
 import type { Command } from './connection.js'
-import { BIRTH_RANGE_MS } from './strict-script.js'
+import { BIRTH_RANGE_MS } from './script-codes.js'
 
 /**
  * Empties a value: no units, no block. It keeps its birth, with one more refund, and stays until its charges would

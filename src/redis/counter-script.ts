@@ -14,7 +14,7 @@
 
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
 import { COUNTING_FLAG } from './counting-rule.js'
-import { BIRTH_RANGE_MS, KEY_FAULT, ValueVersion, Verdict } from './strict-script.js'
+import { BIRTH_RANGE_MS, KEY_FAULT, ValueVersion, Verdict } from './script-codes.js'
 
 /**
  * KEYS: for each key, one of each rule. ARGV: see `argumentsOf`. The operations and the reply are those of the

@@ -1,7 +1,7 @@
 import { MillraceError } from '../core/errors.js'
 import type { RemotePart } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
-import { KEY_FAULT, Verdict } from './strict-script.js'
+import { KEY_FAULT, Verdict } from './script-codes.js'
 
 const timeOf = (ms: number): number => (ms < 0 ? Number.POSITIVE_INFINITY : ms)
 

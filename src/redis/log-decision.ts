@@ -1,7 +1,7 @@
 import type { CountingCall } from './counting-call.js'
 import { COUNTING_FLAG } from './counting-rule.js'
 import { FOREVER_MS, type LogValue } from './log-value.js'
-import { Verdict } from './strict-script.js'
+import { Verdict } from './script-codes.js'
 
 /** What a rule says of a cost, before anything is charged. */
 interface Opinion {

@@ -17,7 +17,7 @@
 // refusals that count can add, the oldest go: they decide nothing, because the others fill the limit.
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
 import { COUNTING_FLAG } from './counting-rule.js'
-import { BIRTH_RANGE_MS, KEY_FAULT, Verdict } from './strict-script.js'
+import { BIRTH_RANGE_MS, KEY_FAULT, Verdict } from './script-codes.js'
 
 export const LOG_VERSION = 1
 /** Members beside the charges. */

@@ -1,7 +1,7 @@
 import type { Command } from './connection.js'
 import { LOG_VERSION, MARK_RANGE, SERIALS, UNITS_RANGE } from './log-script.js'
 import type { RemoteRule } from './remote-rule.js'
-import { BIRTH_RANGE_MS, KEY_FAULT } from './strict-script.js'
+import { BIRTH_RANGE_MS, KEY_FAULT } from './script-codes.js'
 
 /** The end of a block that has none, in milliseconds. */
 export const FOREVER_MS = 2 ** 48 - 1

@@ -2,7 +2,7 @@ import { MillraceError } from '../core/errors.js'
 import { type LimitRange, MAX_LIMIT, MOST_IN_FIXED_WINDOW, type Rule } from '../core/rule.js'
 import { DEFAULT_ALGORITHM, granulesOf, invalid } from '../core/rule-algorithms.js'
 import type { LimiterRule } from '../limiter-options.js'
-import { ALGORITHM_CODE, RULE_FLAG } from './strict-script.js'
+import { ALGORITHM_CODE, RULE_FLAG } from './script-codes.js'
 
 /** A rule whose keys are on Redis, in whole units. */
 export interface RemoteRule {

@@ -8,7 +8,7 @@ import {
 } from './own-charges.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
-import { BIRTH_RANGE_MS } from './strict-script.js'
+import { BIRTH_RANGE_MS } from './script-codes.js'
 
 /** Charges to send again: so many units in each rule, charged so long ago. */
 export interface LostCharges {

@@ -15,24 +15,14 @@
 //
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
 import type { RemoteRule } from './remote-rule.js'
-
-export const ValueVersion = { PLAIN: 1, BLOCKED: 2 } as const
-
-/** Above the milliseconds of a birth is the count of refunds. */
-export const BIRTH_RANGE_MS = 2 ** 43
-
-/** Codes of algorithms, and the flags above them. */
-export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
-export const RULE_FLAG = { SHADOW: 16, COUNT_REFUSED: 32 } as const
-
-/** Numbers in the reply for each rule: verdict, remaining, retry, reset, mark, birth. */
-export const REPLY_FIELDS = 6
-
-/** What a rule says of a request, the first number of its reply. */
-export const Verdict = { REFUSED: 0, ADMITTED: 1, SHADOWED: 2 } as const
-
-/** A key in the reply that could not be decided: why. */
-export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
+import {
+  ALGORITHM_CODE,
+  BIRTH_RANGE_MS,
+  KEY_FAULT,
+  RULE_FLAG,
+  ValueVersion,
+  Verdict,
+} from './script-codes.js'
 
 /**
  * The source of the script for these rules, and for the time of the server or a test.

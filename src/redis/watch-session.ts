@@ -2,7 +2,7 @@ import type { Command, RedisConnection } from './connection.js'
 import type { CountingCall } from './counting-call.js'
 import { decideLog } from './log-decision.js'
 import { LogValue } from './log-value.js'
-import { KEY_FAULT } from './strict-script.js'
+import { KEY_FAULT } from './script-codes.js'
 
 type Members = readonly (readonly [member: string, score: number])[]
 

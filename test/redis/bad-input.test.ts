@@ -7,7 +7,7 @@ import { createClient } from 'redis'
 import { test as any } from 'uvu'
 import * as assert from 'uvu/assert'
 import { KeyNames } from '#millrace/redis/key-names.js'
-import { ValueVersion } from '#millrace/redis/strict-script.js'
+import { ValueVersion } from '#millrace/redis/script-codes.js'
 import { startRedis } from './servers.js'
 import { redisTest as test } from './skip.js'
 
