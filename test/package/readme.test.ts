@@ -7,12 +7,17 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { isLeftOut } from '../native/sides.js'
+import { startRedis } from '../redis/servers.js'
+import { redisTest } from '../redis/skip.js'
 import { readText, root } from './root.js'
 
 const TIME_LIMIT_MS = 30_000
 
 const readme = readText('README.md')
 const NEEDS_ADDON = '<!-- needs the addon -->\n'
+const NEEDS_REDIS = '<!-- needs redis -->\n'
+/** Where such a block expects a server. */
+const REDIS_URL = 'redis://127.0.0.1:6379'
 /**
  * Matches the reason for which a block is not run: another test runs it, or a dependency is not installed.
  */
@@ -35,6 +40,7 @@ const blocks = pages.flatMap((page) => {
       code,
       page,
       needsAddon: before.endsWith(NEEDS_ADDON),
+      needsRedis: before.endsWith(NEEDS_REDIS),
       line: before.split('\n').length,
     }))
 })
@@ -72,7 +78,20 @@ test('the README and the other pages have js blocks, and they use the package by
     assert.match(code, /from 'millrace(?:\/[\w/-]+)?'/, `${page}:${line}`)
 })
 
-for (const { code, page, line, needsAddon } of blocks) {
+for (const { code, page, line, needsAddon, needsRedis } of blocks) {
+  if (needsRedis) {
+    redisTest(`the js block at line ${line} of ${page} runs to its end on a server`, async () => {
+      assert.match(code, REDIS_URL)
+      const server = await startRedis()
+      const own = code.replace(REDIS_URL, `redis://127.0.0.1:${server.port}`)
+      const { status, output } = await runModule(`${page.replaceAll('/', '-')}-${line}`, own)
+      await server.stop()
+      assert.is(status, 0, `${page}:${line}: ended with ${status}\n${output}`)
+      const comments = [...code.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map(([, comment]) => comment)
+      assert.equal(output.trim().split('\n'), comments)
+    })
+    continue
+  }
   const run = needsAddon && isLeftOut() ? test.skip : test
   run(`the js block at line ${line} of ${page} runs to its end`, async () => {
     const env = needsAddon ? { ...process.env, MILLRACE_NATIVE: '1' } : process.env
