@@ -89,7 +89,7 @@ export class MillraceCommands implements Scripted {
   }
 
   isAllowed(reply: Reply): boolean {
-    return (reply as number[])[0] === Verdict.ADMITTED
+    return (reply as number[])[0]! >= 0
   }
 }
 

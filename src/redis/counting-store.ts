@@ -2,7 +2,6 @@ import { MillraceError } from '../core/errors.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { Command } from './connection.js'
 import type { CountingCall, Operation } from './counting-call.js'
-import { checkFault, isAbove, partOf } from './counting-reply.js'
 import type { KeyNames } from './key-names.js'
 import { Outage } from './outage.js'
 import { RemoteDecision } from './remote-decision.js'
@@ -10,6 +9,7 @@ import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
 import { type LostCharges, Restoring } from './restoring.js'
 import { REPLY_FIELDS } from './script-codes.js'
+import { checkFault, partOf, refusingOf } from './script-reply.js'
 
 /** Runs the calls of a {@link CountingStore}: by a script, or by transactions. Each settles by the deadline. */
 export interface Runner {
@@ -102,10 +102,7 @@ export class CountingStore implements RemoteStore {
     for (const { key, cost } of asked) {
       checkFault(reply[at]!, key)
       const parts = rules.map((rule, i) => partOf(rule, limits?.[i], reply, at + REPLY_FIELDS * i))
-      const above = rules.findIndex(({ rule }, i) =>
-        isAbove(rule, cost, limits?.[i] ?? rule.limit, parts[i]!),
-      )
-      const refusing = above >= 0 ? above : parts.findIndex(({ allowed }) => !allowed)
+      const refusing = refusingOf(rules, cost, limits, parts)
       const requested = { owner: this.#plan.owner, key, cost, limits }
       const decision = new RemoteDecision(requested, 'redis', parts, refusing)
       decisions.push(decision)

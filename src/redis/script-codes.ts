@@ -9,11 +9,17 @@ export const BIRTH_RANGE_MS = 2 ** 43
 export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
 export const RULE_FLAG = { SHADOW: 16, COUNT_REFUSED: 32 } as const
 
-/** Numbers in the reply for each rule: verdict, remaining, retry, reset, mark, birth. */
+/**
+ * Numbers in the reply for each rule: verdict, remaining, retry, reset, mark, birth. Of an admission the script of packed
+ * values gives four: remaining, reset, mark, birth. They are most replies, and each number costs client and server.
+ */
 export const REPLY_FIELDS = 6
+export const REFUSED_FIELDS = REPLY_FIELDS
+export const ADMITTED_FIELDS = 4
 
-/** What a rule says of a request, the first number of its reply. */
-export const Verdict = { REFUSED: 0, ADMITTED: 1, SHADOWED: 2 } as const
+/** What a rule says of a request. No reply of four numbers begins with a negative one. */
+export const Verdict = { REFUSED: -5, ADMITTED: 1, SHADOWED: -6 } as const
 
 /** A key in the reply that could not be decided: why. */
 export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
+export const isFault = (first: number): boolean => first < 0 && first >= KEY_FAULT.TYPE

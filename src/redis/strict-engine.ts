@@ -4,12 +4,13 @@ import type { Channel } from './channel.js'
 import { clearNames } from './clear-names.js'
 import type { KeyNames } from './key-names.js'
 import { Outage } from './outage.js'
-import { RemoteDecision, type RemotePart } from './remote-decision.js'
+import { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
 import { type LostCharges, Restoring } from './restoring.js'
 import type { Script } from './script.js'
-import { KEY_FAULT, REPLY_FIELDS, Verdict } from './script-codes.js'
+import { ADMITTED_FIELDS, isFault, REFUSED_FIELDS, Verdict } from './script-codes.js'
+import { checkFault, partOf, partWith, refusingOf } from './script-reply.js'
 import { divideBySlot } from './slots.js'
 import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
 
@@ -208,15 +209,18 @@ export class StrictEngine implements RemoteStore {
     const times = { sentMs, receivedMs: this.#nowMs() }
     let next = 0
     return ({ key, cost }: Asked): RemoteDecision => {
-      const at = next
-      next += reply[at]! < 0 ? 1 : REPLY_FIELDS * rules.length
-      checkFault(reply[at]!, key)
+      if (isFault(reply[next]!)) checkFault(reply[next++]!, key)
+      const parts = rules.map((rule, i) => {
+        const at = next
+        const limit = limits?.[i]
+        const first = reply[at]!
+        next += first >= 0 ? ADMITTED_FIELDS : REFUSED_FIELDS
+        return first >= 0
+          ? partWith(rule, limit, Verdict.ADMITTED, first, 0, reply[at + 1]!, reply[at + 2]!, reply[at + 3]!)
+          : partOf(rule, limit, reply, at)
+      })
       const requested = { owner: this.#owner, key, cost, limits }
-      const parts = rules.map((rule, i) => partOf(rule, limits?.[i], reply, at + REPLY_FIELDS * i))
-      const above = rules.findIndex(({ rule }, i) =>
-        isAbove(rule, cost, limits?.[i] ?? rule.limit, parts[i]!),
-      )
-      const refusing = above >= 0 ? above : parts.findIndex(({ allowed }) => !allowed)
+      const refusing = refusingOf(rules, cost, limits, parts)
       const decision = new RemoteDecision(requested, 'redis', parts, refusing)
       const lost = this.#restoring.observe(rules, decision, times)
       if (lost !== undefined) void this.#restore(key, lost)
@@ -265,55 +269,4 @@ export class StrictEngine implements RemoteStore {
     if (isOwn) this.#heads.set(op, head)
     return head
   }
-}
-
-/** Whether this rule can never admit the cost. */
-const isAbove = (rule: RemoteRule['rule'], cost: number, limit: number, part: RemotePart): boolean =>
-  cost > 1 && !part.allowed && (rule.unit === undefined ? cost : Math.ceil(cost / rule.unit)) > limit
-
-const time = (ms: number): number => (ms < 0 ? Number.POSITIVE_INFINITY : ms)
-
-function partOf(
-  { rule }: RemoteRule,
-  limit: number | undefined,
-  reply: readonly number[],
-  at: number,
-): RemotePart {
-  const unit = rule.unit ?? 1
-  const verdict = reply[at]!
-  const retryAfterMs = time(reply[at + 2]!)
-  const mark = reply[at + 4]!
-  const birth = reply[at + 5]!
-  return {
-    rule: rule.name,
-    allowed: verdict !== Verdict.REFUSED,
-    limit: (limit ?? rule.limit) * unit,
-    remaining: reply[at + 1]! * unit,
-    retryAfterMs: verdict === Verdict.REFUSED ? retryAfterMs : 0,
-    resetMs: time(reply[at + 3]!),
-    receipt: mark < 0 ? undefined : [mark, birth],
-    birth,
-    ...(rule.shadow && {
-      shadow: {
-        allowed: verdict !== Verdict.SHADOWED,
-        retryAfterMs: verdict === Verdict.SHADOWED ? retryAfterMs : 0,
-      },
-    }),
-  }
-}
-
-const FAULTS: Readonly<Record<number, readonly [got: string, expected: string]>> = {
-  [KEY_FAULT.VERSION]: ['a value of another version', 'a value of version 1 or 2'],
-  [KEY_FAULT.SHAPE]: [
-    'a value with another window or algorithm',
-    'a prefix of its own for each set of rules',
-  ],
-  [KEY_FAULT.CUT]: ['a damaged value', 'a value that only limiters have written'],
-  [KEY_FAULT.TYPE]: ['a value of another type', 'a prefix that nothing else uses'],
-}
-
-function checkFault(first: number, key: string): void {
-  if (first >= 0) return
-  const [got, expected] = FAULTS[first]!
-  throw new MillraceError('ERR_MILLRACE_REDIS_VALUE', `the value of '${key.slice(0, 64)}'`, got, expected)
 }

@@ -23,6 +23,7 @@ import {
   ValueVersion,
   Verdict,
 } from './script-codes.js'
+import { shortcutOf } from './strict-shortcut.js'
 
 /**
  * The source of the script for these rules, and for the time of the server or a test.
@@ -67,66 +68,6 @@ end`
 
 const constantsOf = ({ flags, shape, parts, windowMs }: RemoteRule, index: number): string =>
   `${flags}, ${shape}, ARGV[${index + 2}] + 0, ${parts}, ${windowMs}`
-
-/**
- * A check by one sliding window without flags. It ends before a key that is out of the ordinary. `x - x % 1` is floor
- * and `x + -x % 1` is ceil, without a call.
- */
-const shortcutOf = ({ shape, parts, windowMs }: RemoteRule, isTest: boolean): string => `
-if op == 'c' then
-  local limit = ARGV[2] + 0
-  local here = now * ${parts} / ${windowMs}
-  here = here - here % 1
-  while j < K do
-    local k, cost, g = KEYS[j + 1], ARGV[j + ${isTest ? 4 : 3}] + 0, here
-    local s = redis.pcall('GET', k)
-    local born, mark, a, sum, p, len = now, g, 0, 0, 22, 0
-    if s then
-      len = #s
-      if len < 21 or len % 6 ~= 3 then break end -- an error has no length
-      local head, e, c
-      if len > 21 then head, born, mark, a, sum, e, c = up('>I3I6I6I3I3I3I3', s)
-      else head, born, mark, a, sum = up('>I3I6I6I3I3', s) end
-      if head ~= ${ValueVersion.PLAIN * 2 ** 16 + shape} then break end
-      if g < mark then g = mark end
-      if g - mark > ${parts} then a, sum, p = 0, 0, len + 1
-      else
-        while p < len and (g - e) % 16777216 > ${parts} do
-          sum, p = sum - c, p + 6
-          if p < len then e, c = up('>I3I3', s, p) end
-        end
-      end
-    end
-    if cost == 0 or cost > limit - sum then break end
-    sum = sum + cost
-    local emptyMs = (g + ${parts + 1}) * ${windowMs} / ${parts}
-    emptyMs = emptyMs + -emptyMs % 1
-    if mark == g and p == 22 and s then call('SETRANGE', k, '15', pack('>I3I3', a + cost, sum))
-    else
-      local v
-      if not s then v = pack('>I3I6I6I3I3', ${ValueVersion.PLAIN * 2 ** 16 + shape}, born, g, cost, sum)
-      elseif mark == g then v = sub(s, 1, 9) .. pack('>I6I3I3', g, a + cost, sum) .. sub(s, p)
-      elseif a == 0 then v = sub(s, 1, 9) .. pack('>I6I3I3', g, cost, sum) .. sub(s, p)
-      else v = sub(s, 1, 9) .. pack('>I6I3I3', g, cost, sum) .. sub(s, p) .. pack('>I3I3', mark % 16777216, a) end
-      ${isTest ? "call('SET', k, v)" : expiring(parts, windowMs)}
-    end
-    if K == 1 then return {${Verdict.ADMITTED}, limit - sum, 0, emptyMs - now, g, born} end
-    reply = reply or {}
-    reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5], reply[o + 6] =
-      ${Verdict.ADMITTED}, limit - sum, 0, emptyMs - now, g, born
-    o, j = o + 6, j + 1
-  end
-  if j == K then return reply end
-end`
-
-/** Sets the value and its end, which is the same in an even granule and the next one: see `endOf`. */
-const expiring = (parts: number, windowMs: number): string => `
-      local last = g - g % 2
-      if s and mark >= last then call('SET', k, v, 'KEEPTTL')
-      else
-        local endMs = (last + ${parts + 2}) * ${windowMs} / ${parts}
-        call('SET', k, v, 'PX', endMs + -endMs % 1 - now + 1)
-      end`
 
 const SCRIPT = `
 reply = reply or {}
@@ -383,9 +324,14 @@ for j = j, K - 1 do
           if sum > 0 then reset = msOf(unitsAt(g, n, W) + sum, n, W) - now end
         end
         if till > now then left, reset = 0, till == FOREVER and -1 or max(reset, till - now) end
-        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5], reply[o + 6] =
-          verdict, max(left, 0), wait, reset, receipt, born
-        o = o + 6
+        if verdict == ${Verdict.ADMITTED} then
+          reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = max(left, 0), reset, receipt, born
+          o = o + 4
+        else
+          reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5], reply[o + 6] =
+            verdict, max(left, 0), wait, reset, receipt, born
+          o = o + 6
+        end
       else
         o = o + 1
         reply[o] = result

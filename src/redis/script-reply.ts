@@ -7,15 +7,26 @@ const timeOf = (ms: number): number => (ms < 0 ? Number.POSITIVE_INFINITY : ms)
 
 /** What one rule says of a request: the numbers of the reply from `at` on. */
 export function partOf(
-  { rule }: RemoteRule,
+  rule: RemoteRule,
   limit: number | undefined,
   reply: readonly number[],
   at: number,
 ): RemotePart {
+  const [verdict, remaining, waitMs, resetMs] = [reply[at]!, reply[at + 1]!, reply[at + 2]!, reply[at + 3]!]
+  return partWith(rule, limit, verdict, remaining, waitMs, resetMs, reply[at + 4]!, reply[at + 5]!)
+}
+
+export function partWith(
+  { rule }: RemoteRule,
+  limit: number | undefined,
+  verdict: number,
+  remaining: number,
+  waitMs: number,
+  resetMs: number,
+  mark: number,
+  birth: number,
+): RemotePart {
   const unit = rule.unit ?? 1
-  const [verdict, remaining, waitMs, resetMs, mark, birth] = reply.slice(at) as [
-    ...[number, number, number, number, number, number],
-  ]
   const isRefused = verdict === Verdict.REFUSED
   const isShadowed = verdict === Verdict.SHADOWED
   const retryAfterMs = timeOf(waitMs)
@@ -32,12 +43,23 @@ export function partOf(
   }
 }
 
+/** The index of the rule that refuses, or -1: one that can never admit the cost comes first. */
+export function refusingOf(
+  rules: readonly RemoteRule[],
+  cost: number,
+  limits: readonly (number | undefined)[] | undefined,
+  parts: readonly RemotePart[],
+): number {
+  const above = rules.findIndex(({ rule }, i) => isAbove(rule, cost, limits?.[i] ?? rule.limit, parts[i]!))
+  return above >= 0 ? above : parts.findIndex(({ allowed }) => !allowed)
+}
+
 /** Whether this rule can never admit the cost. */
-export const isAbove = (rule: RemoteRule['rule'], cost: number, limit: number, part: RemotePart): boolean =>
+const isAbove = (rule: RemoteRule['rule'], cost: number, limit: number, part: RemotePart): boolean =>
   cost > 1 && !part.allowed && Math.ceil(cost / (rule.unit ?? 1)) > limit
 
-const FAULTS: Readonly<Record<number, readonly [got: string, expected: string]>> = {
-  [KEY_FAULT.VERSION]: ['a value of another version', 'a value of version 1'],
+const FAULTS: Readonly<Record<number, readonly [got: string, expected: string] | undefined>> = {
+  [KEY_FAULT.VERSION]: ['a value of another version', 'a value of version 1 or 2'],
   [KEY_FAULT.SHAPE]: [
     'a value with another window or algorithm',
     'a prefix of its own for each set of rules',
@@ -48,7 +70,8 @@ const FAULTS: Readonly<Record<number, readonly [got: string, expected: string]>>
 
 /** @throws MillraceError `ERR_MILLRACE_REDIS_VALUE` if the reply says why a key could not be read */
 export function checkFault(first: number, key: string): void {
-  if (first >= 0) return
-  const [got, expected] = FAULTS[first]!
+  const fault = FAULTS[first]
+  if (fault === undefined) return
+  const [got, expected] = fault
   throw new MillraceError('ERR_MILLRACE_REDIS_VALUE', `the value of '${key.slice(0, 64)}'`, got, expected)
 }
