@@ -119,9 +119,20 @@ export class Decider {
   }
 
   #withoutStore(op: Asking, asked: Asked, limit: CallLimit | undefined): RemoteDecision {
-    const local = this.#local?.decide(this.#owner, asked, limit, op !== 'p')
-    if (local !== undefined) return local
+    const { rules } = this.#store
     const limits = this.#store.unitLimits(limit)
-    return byOutage(this.#owner, asked, this.#store.rules, limits, this.#plan.onOutage === 'open')
+    const local = this.#local?.decide(this.#owner, asked, limit, op !== 'p')
+    // A cost above this process's share is refused without end here, but not by the store.
+    const isOutage =
+      local === undefined ||
+      (local.retryAfterMs === Number.POSITIVE_INFINITY && isWithin(asked.cost, rules, limits))
+    if (!isOutage) return local
+    return byOutage(this.#owner, asked, rules, limits, this.#plan.onOutage === 'open')
   }
 }
+
+const isWithin = (
+  cost: number,
+  rules: readonly RemoteRule[],
+  limits: readonly (number | undefined)[] | undefined,
+): boolean => rules.every(({ rule }, i) => Math.ceil(cost / (rule.unit ?? 1)) <= (limits?.[i] ?? rule.limit))

@@ -145,7 +145,6 @@ const OWN_OPTIONS = [
   'ownConnection',
   'durability',
   'optimistic',
-  'testTime',
   'rules',
 ]
 const CHANGE_WITHIN_MS = 300_000
@@ -154,11 +153,11 @@ type ShardOption = 'client' | 'shards' | 'previousShards' | 'changeWithin'
 
 /** @throws MillraceError naming the option, the value and what would be right */
 export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptions): RedisPlan {
-  checkOptions(options, [...OWN_OPTIONS, ...RULE_OPTIONS])
-  if ((options as { clock?: unknown }).clock !== undefined)
-    throw invalid('clock', 'a clock', 'the clock of Redis')
+  const { testTime, ...known } = options
+  if ('clock' in known) throw invalid('clock', known.clock, 'no such option: Redis has the clock')
+  checkOptions(known, [...OWN_OPTIONS, ...RULE_OPTIONS])
   const { client, prefix, ownConnection = true, durability = 'primary' } = options
-  const { optimistic = false, shards, previousShards, changeWithin, split, testTime } = options
+  const { optimistic = false, shards, previousShards, changeWithin, split } = options
   checkPrefix(prefix)
   const rules = rulesOf(options)
   const outage = checkOutageOptions(options, rules)

@@ -53,7 +53,8 @@ export function strictScript(rules: readonly RemoteRule[], isTest: boolean): str
 const DECLARATIONS = `
 local call, up, pack, floor, ceil, sub = redis.call, struct.unpack, struct.pack, math.floor, math.ceil, string.sub
 local op = ARGV[1]
-local j, reply, o = 0, nil, 0`
+local j, reply, o = 0, nil, 0
+local all, changed, read = false, {}, nil -- the values of all keys, those that are no more so, the last one that was read`
 
 const TIME = `
 local t = call('TIME')
@@ -111,7 +112,8 @@ for j = j, K - 1 do
     local flags, shape, limit, n, W = ruleAt(i)
     local alg = flags % 16
     local k, cost = KEYS[j * R + i], ARGV[costs + j * R + i] + 0
-    local s = redis.pcall('GET', k)
+    local s = read or all and not changed[k] and all[j + 1] or redis.pcall('GET', k)
+    read, changed[k] = nil, true
     if type(s) == 'table' then fault = ${KEY_FAULT.TYPE}; break end
     local born, mark, a, b, till, first, sum = now, 0, 0, 0, 0, 22, 0
     local g, need, free = 0, 0, 0

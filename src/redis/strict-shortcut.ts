@@ -11,10 +11,11 @@ if op == 'c' then
   local here = now * ${parts} / ${windowMs}
   here = here - here % 1
   -- MGET takes a value of another type for none: what is not there is asked once more, and so is what has been changed
-  local all, changed = K > 1 and call('MGET', unpack(KEYS)), {}
+  all = K > 1 and call('MGET', unpack(KEYS))
   while j < K do
     local k, cost, g = KEYS[j + 1], ARGV[j + ${isTest ? 4 : 3}] + 0, here
     local s = all and not changed[k] and all[j + 1] or redis.pcall('GET', k)
+    read = s
     local born, mark, a, sum, p, len = now, g, 0, 0, 22, 0
     if s then
       len = #s

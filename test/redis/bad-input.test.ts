@@ -46,7 +46,7 @@ const BAD_OPTIONS: readonly (readonly [options: object, option: string])[] = [
   [{ onOutage: 'local', nodes: 6 }, 'nodes'],
   [{ nodes: 0 }, 'nodes'],
   [{ rememberRefusals: 1 }, 'rememberRefusals'],
-  [{ clock: {} }, 'options'],
+  [{ clock: {} }, 'clock'],
   [{ client: {} }, 'client'],
   [{ ownConnection: false }, 'client.options.enableOfflineQueue'],
   [

@@ -96,6 +96,25 @@ outageTest(
   },
 )
 
+outageTest(
+  "local: a cost above this process's share is refused as by an outage, one above the limit for ever",
+  { onOutage: 'local', nodes: 4 },
+  async (limiter, server) => {
+    await server.kill()
+    const within = await limiter.check('key', 2)
+    assert.equal([within.allowed, within.source, within.retryAfterMs], [false, 'outage', 1_000])
+    assert.is((await limiter.check('key', 1)).source, 'local')
+    const above = await limiter.check('key', 5)
+    assert.equal(
+      [above.allowed, above.source, above.retryAfterMs],
+      [false, 'local', Number.POSITIVE_INFINITY],
+    )
+    await server.restart()
+    await recovered(limiter)
+    assert.ok((await limiter.check('key', 2)).allowed)
+  },
+)
+
 outageTest('a server that has forgotten the script learns it again', {}, async (limiter, server) => {
   await limiter.check('key')
   const other = new Redis(server.port, '127.0.0.1')

@@ -80,6 +80,29 @@ test('a limit of a call and a changed limit hold for their own requests of a tur
     assert.equal(limits, [3, 5, 3, 8])
   }))
 
+test('a value is read once, whether it is admitted or refused, and a refusal writes nothing', () =>
+  scene({}, async (limiter, client) => {
+    const calls = async (): Promise<number[]> => {
+      const stats = await client.info('commandstats')
+      return ['get', 'mget', 'set', 'setrange'].map((name) =>
+        Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0),
+      )
+    }
+    const during = async (act: () => Promise<unknown>): Promise<number[]> => {
+      const before = await calls()
+      await act()
+      return (await calls()).map((count, i) => count - before[i]!)
+    }
+    await limiter.check('key', 5)
+    assert.equal(await during(() => limiter.check('key')), [1, 0, 0, 0])
+    assert.equal(await during(() => limiter.peek('key')), [1, 0, 0, 0])
+    const keys = Array.from({ length: 40 }, (_, i) => `key ${i}`)
+    await limiter.checkMany(keys, 5)
+    assert.equal(await during(() => limiter.checkMany(keys)), [0, 1, 0, 0])
+    const mixed = ['key 0', 'key 1', 'key 1', 'new']
+    assert.equal((await limiter.checkMany(mixed)).allowed.join(), '0,0,0,1')
+  }))
+
 test('a damaged value rejects the requests of its key alone', () =>
   scene({}, async (limiter, client) => {
     await client.set('mr:1:test:{broken}:default', 'x')
