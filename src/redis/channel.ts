@@ -12,7 +12,7 @@ import { serverState } from './server-check.js'
 import { Silence } from './silence.js'
 
 // Captured at load, so that fake timers of a test don't stop the calls.
-const { setTimeout } = globalThis
+const { setImmediate, setTimeout } = globalThis
 
 type Arguments = readonly (string | Buffer)[]
 
@@ -193,6 +193,7 @@ export class Channel {
    */
   async onPrimaries(act: (send: Primary['send']) => Promise<void>): Promise<void> {
     if (this.#fault !== undefined) throw this.#fault
+    await new Promise((resolve) => setImmediate(resolve)) // what this turn has asked goes out before
     if (this.#state === 'new') await this.#untilReady()
     if (this.#state !== 'open' || !this.#connection.isReady)
       throw new Outage(new Error('no connection'), false)
@@ -215,6 +216,7 @@ export class Channel {
 
   /** Waits for the pending calls, which the deadline bounds. No call follows. */
   async close(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve)) // what this turn has asked goes out before
     if (this.#pending > 0) {
       await new Promise<void>((resolve) => {
         this.#drained = resolve

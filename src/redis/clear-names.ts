@@ -9,10 +9,10 @@ import { BIRTH_RANGE_MS } from './script-codes.js'
 const CLEAR_SCRIPT = `
 local k = KEYS[1]
 local s = redis.pcall('GET', k)
-if type(s) ~= 'string' or #s < 27 then return redis.call('UNLINK', k) end
+if type(s) ~= 'string' or #s < 21 then return redis.call('UNLINK', k) end
 local born = struct.unpack('>I6', s, 4)
 born = (math.floor(born / ${BIRTH_RANGE_MS}) + 1) % 32 * ${BIRTH_RANGE_MS} + born % ${BIRTH_RANGE_MS}
-local v = string.sub(s, 1, 3) .. struct.pack('>I6', born) .. string.sub(s, 10, 15) .. string.rep('\\0', 12)
+local v = string.sub(s, 1, 3) .. struct.pack('>I6', born) .. string.sub(s, 10, 15) .. string.rep('\\0', #s < 27 and 6 or 12)
 redis.call('SET', k, v, 'KEEPTTL')
 if redis.call('PTTL', k) < 0 then redis.call('PEXPIRE', k, ARGV[1]) end
 return 1
@@ -28,7 +28,7 @@ export async function clearNames(
   longestMs: number,
   script = CLEAR_SCRIPT,
 ): Promise<void> {
-  const forMs = String(2 * longestMs)
+  const forMs = String(3 * longestMs)
   let cursor = '0'
   do {
     const page = await send(['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'])

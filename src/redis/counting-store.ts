@@ -8,8 +8,9 @@ import { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
 import { type LostCharges, Restoring } from './restoring.js'
-import { REPLY_FIELDS } from './script-codes.js'
+import { isFault, REPLY_FIELDS } from './script-codes.js'
 import { checkFault, partOf, refusingOf } from './script-reply.js'
+import { readAll } from './take-back.js'
 
 /** Runs the calls of a {@link CountingStore}: by a script, or by transactions. Each settles by the deadline. */
 export interface Runner {
@@ -97,20 +98,19 @@ export class CountingStore implements RemoteStore {
     const sentMs = this.#nowMs()
     const reply = await this.#run(op, asked, costs, [], limits)
     const times = { sentMs, receivedMs: this.#nowMs() }
-    const decisions: RemoteDecision[] = []
-    let at = 0
-    for (const { key, cost } of asked) {
+    let next = 0
+    return readAll(this, asked, ({ key, cost }) => {
+      const at = next
+      next += isFault(reply[at]!) ? 1 : REPLY_FIELDS * rules.length
       checkFault(reply[at]!, key)
       const parts = rules.map((rule, i) => partOf(rule, limits?.[i], reply, at + REPLY_FIELDS * i))
       const refusing = refusingOf(rules, cost, limits, parts)
       const requested = { owner: this.#plan.owner, key, cost, limits }
       const decision = new RemoteDecision(requested, 'redis', parts, refusing)
-      decisions.push(decision)
       const lost = this.#restoring.observe(rules, decision, times)
       if (lost !== undefined) void this.#restore(key, lost)
-      at += REPLY_FIELDS * rules.length
-    }
-    return decisions
+      return decision
+    })
   }
 
   async change(

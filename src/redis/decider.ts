@@ -37,7 +37,9 @@ export class Decider {
   decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
     const { key, cost } = asked
     const sentMs = performance.now()
-    const known = limit === undefined ? this.#refused?.find(key, cost, sentMs) : undefined
+    // A cost above the limit is refused for ever, not until the remembered refusal ends.
+    const isKnown = limit === undefined && isWithin(cost, this.#store.rules, undefined)
+    const known = isKnown ? this.#refused?.find(key, cost, sentMs) : undefined
     if (known !== undefined) {
       if (op !== 'p') this.statistics.count(known)
       return Promise.resolve(known)

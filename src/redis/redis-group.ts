@@ -104,9 +104,14 @@ export class RedisGroup implements AsyncLimiterGroup {
       const given = await Promise.all(parts.map((part, i) => this.#members[i]!.limiter.refund(part)))
       return Math.max(...given)
     }
-    const given = await this.#joined.refund(own)
-    if (own.isGivenBack) giveBackAll(decision)
-    return given
+    if (own.isGivenBack) return 0
+    giveBackAll(decision)
+    try {
+      return await this.#joined.refund(own)
+    } catch (error) {
+      if (!own.isGivenBack) for (const part of parts) part.keep()
+      throw error
+    }
   }
 
   /** The value for `JSON.stringify`. */

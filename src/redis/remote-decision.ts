@@ -53,6 +53,16 @@ export class RemoteDecision extends CompositeDecision<RemotePart> implements Dec
     return this.#requested
   }
 
+  /** @internal Whether a rule has charged something. */
+  get isCharged(): boolean {
+    return this.#parts.some(({ receipt }) => receipt !== undefined)
+  }
+
+  /** @internal The receipts as the store takes them: two texts for each rule. */
+  get receipts(): string[] {
+    return this.#parts.flatMap(({ receipt }) => receipt?.map(String) ?? ['', ''])
+  }
+
   /** @internal Whether its charge has been given back. */
   get isGivenBack(): boolean {
     return this.#isGivenBack
@@ -61,6 +71,11 @@ export class RemoteDecision extends CompositeDecision<RemotePart> implements Dec
   /** @internal A charge is given back once. */
   giveBack(): void {
     this.#isGivenBack = true
+  }
+
+  /** @internal Its refund has failed: it may be tried again. */
+  keep(): void {
+    this.#isGivenBack = false
   }
 
   /** @internal The same refusal `ms` later, of a cost that is as large or larger. Undefined: it has ended. */

@@ -46,7 +46,7 @@ import { Decider, type DeciderPlan } from './decider.js'
 import { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
 import type { RedisStatistics, RedisStats } from './redis-statistics.js'
-import { RemoteBatch } from './remote-batch.js'
+import { RemoteBatch, together } from './remote-batch.js'
 import type { RemoteDecision } from './remote-decision.js'
 import { type RemoteHandle, RemoteKeys } from './remote-keys.js'
 import { rangeOf, refuseWindowChange, shownRule } from './remote-rule.js'
@@ -160,7 +160,10 @@ export class RemoteLimiter implements AsyncLimiter {
       )
       for (const [at, i] of indices.entries()) decisions[i] = decided[at]!
     })
-    await aborting(this.#together(calls, decisions), signal)
+    await aborting(
+      together(calls, decisions, (decision) => this.#forgive(decision)),
+      signal,
+    )
     const isWide = this.#names.units.some((unit) => unit !== undefined)
     return new RemoteBatch(decisions, remaining, isWide)
   }
@@ -262,10 +265,16 @@ export class RemoteLimiter implements AsyncLimiter {
     const { unit } = this.#store.rules[index]!.rule
     const own = checkOtherLimit(unit, limit, this.#names.ranges[index]!)
     this.#checkOpen() // once more: a getter may have closed the limiter
-    this.#decider.update(index, own)
-    this.#store.rules = this.#store.rules.map((remote, i) =>
+    const before = this.#store.rules
+    this.#store.rules = before.map((remote, i) =>
       i === index ? { ...remote, rule: { ...remote.rule, limit: own } } : remote,
     )
+    try {
+      this.#decider.update(index, own)
+    } catch (error) {
+      this.#store.rules = before // this process has no share of it
+      throw error
+    }
     this.#queues.wakeAll()
   }
 
@@ -320,14 +329,6 @@ export class RemoteLimiter implements AsyncLimiter {
     }
   }
 
-  /** Waits for the calls of a batch. If one fails, the charges of the others are given back: nobody hears of them. */
-  async #together(calls: readonly Promise<void>[], decisions: readonly RemoteDecision[]): Promise<void> {
-    const failed = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected')
-    if (failed === undefined) return
-    for (const decision of Object.values(decisions)) this.#forgive(decision)
-    throw (failed as PromiseRejectedResult).reason
-  }
-
   async #settle(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
     if (actualCost <= cost) return 0 - (await this.#giveBack(decision, cost - actualCost))
     const units = this.#names.units.map((unit, i) =>
@@ -343,13 +344,16 @@ export class RemoteLimiter implements AsyncLimiter {
   async #giveBack(decision: RemoteDecision, amount: number): Promise<number> {
     const { key, cost, limits } = decision.requested
     const units = this.#names.units.map((unit) => unitsBetween(cost, cost - amount, unit ?? 1))
-    const isCharged = decision.parts.some(({ receipt }) => receipt !== undefined)
-    if (decision.isGivenBack || !isCharged || units.every((less) => less === 0)) return 0
-    const receipts = decision.parts.flatMap(({ receipt }) => receipt?.map(String) ?? ['', ''])
-    const given = await this.#change('g', key, units, receipts, limits)
-    decision.giveBack()
-    this.#decider.refunded(key, amount)
-    return Math.max(...given)
+    if (decision.isGivenBack || !decision.isCharged || units.every((less) => less === 0)) return 0
+    decision.giveBack() // before it is sent: a second refund meanwhile gives back nothing
+    try {
+      const given = Math.max(...(await this.#change('g', key, units, decision.receipts, limits)))
+      this.#decider.refunded(key, Math.min(amount, given))
+      return given
+    } catch (error) {
+      if (!(error instanceof MillraceError && error.mayBeCharged)) decision.keep()
+      throw error
+    }
   }
 
   /** Gives back a charge of which no caller hears. None is left to hear of an error, either. */

@@ -16,7 +16,7 @@ export class ReplicatedConnection implements RedisConnection {
 
   constructor(inner: RedisConnection, timeoutMs: number) {
     this.#inner = inner
-    this.#timeoutMs = String(timeoutMs)
+    this.#timeoutMs = String(Math.ceil(timeoutMs))
   }
 
   get isReady(): boolean {

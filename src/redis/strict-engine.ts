@@ -12,6 +12,7 @@ import type { Script } from './script.js'
 import { ADMITTED_FIELDS, isFault, REFUSED_FIELDS, Verdict } from './script-codes.js'
 import { checkFault, partOf, partWith, refusingOf } from './script-reply.js'
 import { divideBySlot } from './slots.js'
+import { readAll } from './take-back.js'
 import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
 
 type Operation = Asking | Changing | 'w'
@@ -168,31 +169,7 @@ export class StrictEngine implements RemoteStore {
 
   async #askTogether(together: Together, asked: readonly Asked[]): Promise<RemoteDecision[]> {
     const reply = await this.#callFor(together, asked)
-    const read = this.#reading(together, reply)
-    const decisions: RemoteDecision[] = []
-    let fault: unknown
-    for (const each of asked) {
-      try {
-        decisions.push(read(each))
-      } catch (error) {
-        fault ??= error
-      }
-    }
-    if (fault === undefined) return decisions
-    await this.#takeBack(decisions)
-    throw fault
-  }
-
-  /** Gives back the charges of decisions that nobody hears of. An outage leaves them: less is admitted. */
-  async #takeBack(decisions: readonly RemoteDecision[]): Promise<void> {
-    const charged = decisions.filter(({ parts }) => parts.some(({ receipt }) => receipt !== undefined))
-    await Promise.allSettled(
-      charged.map(({ parts, requested: { key, cost, limits } }) => {
-        const units = this.#rules.map(({ rule }) => Math.ceil(cost / (rule.unit ?? 1)))
-        const receipts = parts.flatMap(({ receipt }) => receipt?.map(String) ?? ['', ''])
-        return this.change('g', key, units, receipts, limits)
-      }),
-    )
+    return readAll(this, asked, this.#reading(together, reply))
   }
 
   #callFor({ head, rules }: Together, asked: readonly Asked[]): Promise<readonly number[]> {

@@ -89,7 +89,11 @@ local function save(k, s, born, shape, mark, a, b, till, tail, emptyMs)
   if till > 0 then v = pack(HEAD, ${ValueVersion.BLOCKED}, shape, born, mark, a, b) .. pack('>I6', till) .. tail
   else v = pack(HEAD, ${ValueVersion.PLAIN}, shape, born, mark, a, b) .. tail end
   if isTest or till == FOREVER then call('SET', k, v)
-  else call('SET', k, v, 'PX', max(emptyMs, till, now) - now + 1) end
+  else
+    -- after a refund by key or a clearing it stays as long as before: other processes must see its birth
+    local stays = s and born >= BIRTH and call('PTTL', k) or 0
+    call('SET', k, v, 'PX', max(max(emptyMs, till, now) - now + 1, stays))
+  end
 end
 
 -- when so many units have left: a sliding window's older granules from byte p, then the newest ones
@@ -203,7 +207,7 @@ for j = j, K - 1 do
       if op == 'a' and alg == 1 and now - agedMs < g then
         -- in the window before; if there is no window now, that one may last still
         if sum == 0 then g = floor((now - agedMs) / n) * n end
-        counts = now - agedMs >= g and now < g + W
+        counts = (now - agedMs >= g or n < W and agedMs < W) and now < g + W
       end
       if counts and cost > 0 then
         receipt = g
@@ -310,7 +314,7 @@ for j = j, K - 1 do
         -- It stays until its charges would have left: so other processes see the birth that they know.
         born = (floor(born / BIRTH) + 1) % 32 * BIRTH + born % BIRTH
         call('SET', k, pack(HEAD, ${ValueVersion.PLAIN}, shape, born, mark, 0, 0), 'KEEPTTL')
-        if till == FOREVER and not isTest then call('PEXPIRE', k, 2 * W) end
+        if till == FOREVER and not isTest then call('PEXPIRE', k, 3 * W) end
       end
       if asks then
         local left, reset = limit - sum, 0

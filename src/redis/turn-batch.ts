@@ -30,6 +30,8 @@ export class TurnBatch {
   readonly #send: (together: Together, waiting: readonly Waiting[]) => void
   #kind: string | undefined
   #isDue = false
+  /** By key: the group in which it waits. Undefined while there is one group only. */
+  #groupOf: Map<string, string> | undefined
   #groups = new Map<string, { together: Together; waiting: Waiting[] }>()
 
   constructor(send: (together: Together, waiting: readonly Waiting[]) => void) {
@@ -50,6 +52,7 @@ export class TurnBatch {
       }
       const waiting = { asked, resolve, reject }
       const id = String(together.head)
+      if (this.#isElsewhere(asked.key, id)) this.flush()
       const group = this.#groups.get(id)
       if (group === undefined) this.#groups.set(id, { together, waiting: [waiting] })
       else group.waiting.push(waiting)
@@ -61,6 +64,20 @@ export class TurnBatch {
     if (this.#groups.size === 0) return
     const groups = this.#groups
     this.#groups = new Map()
+    this.#groupOf = undefined
     for (const { together, waiting } of groups.values()) this.#send(together, waiting)
+  }
+
+  /** Whether a request for this key waits in another group: it was asked before. */
+  #isElsewhere(key: string, id: string): boolean {
+    if (this.#groupOf === undefined) {
+      if (this.#groups.size === 0 || this.#groups.has(id)) return false
+      this.#groupOf = new Map()
+      for (const [other, { waiting }] of this.#groups)
+        for (const { asked } of waiting) this.#groupOf.set(asked.key, other)
+    }
+    const other = this.#groupOf.get(key)
+    this.#groupOf.set(key, id)
+    return other !== undefined && other !== id
   }
 }
