@@ -1,4 +1,5 @@
 import { type Benchmark, type Contender, figureOf } from '../benchmark.js'
+import { expressStore, UpstashCommands } from './package-scripts.js'
 import { CountingCommands, flexible, gcra, MillraceCommands, type Scripted } from './scripts.js'
 import { redisMissing, withRedis } from './server.js'
 import { type Reply, Wire } from './wire.js'
@@ -13,15 +14,19 @@ const GOALS = [
 
 const nameOf = (units: number) => `Millrace, ${units} units`
 
-/** The memory of the only key on a server, after some commands. */
-function memoryAfter(source: string, commands: readonly Buffer[]): Promise<{ bytes: number }> {
+/**
+ * The memory of all keys on a server, after some commands.
+ * @throws Error if there are not as many keys as the limiter has for one caller
+ */
+function memoryAfter(source: string, commands: readonly Buffer[], keys = 1): Promise<{ bytes: number }> {
   return withRedis(async ({ port }) => {
     const wire = await Wire.connect(port)
     await wire.send('SCRIPT', 'LOAD', source)
     await wire.pipeline(commands)
     const names = (await wire.send('KEYS', '*')) as Reply[]
-    if (names.length !== 1) throw new Error(`${names.length} keys`)
-    const bytes = Number(await wire.send('MEMORY', 'USAGE', String(names[0])))
+    if (names.length !== keys) throw new Error(`${names.length} keys`)
+    let bytes = 0
+    for (const name of names) bytes += Number(await wire.send('MEMORY', 'USAGE', String(name)))
     wire.close()
     return { bytes }
   })
@@ -45,15 +50,25 @@ function millrace(
   }
 }
 
-function peer(name: string, make: () => Scripted): Contender {
+function peer(name: string, make: () => Scripted | Promise<Scripted>): Contender {
   return {
     name,
-    measure() {
-      const { source, commandOf } = make()
-      const command = commandOf(KEY)
-      return memoryAfter(source, [command, command])
+    async measure() {
+      const scripted = await make()
+      const command = scripted.commandOf(KEY)
+      return memoryAfter(scripted.source, [command, command])
     },
   }
+}
+
+/** It has a key for each window: the current one and the previous one count. */
+const upstash: Contender = {
+  name: '@upstash/ratelimit 2, both keys',
+  async measure() {
+    const commands = await UpstashCommands.create(LOAD)
+    const previous = commands.chargeBefore(KEY, LOAD.windowMs)
+    return memoryAfter(commands.source, [previous, commands.commandOf(KEY)], 2)
+  },
 }
 
 export const redisMemory: Benchmark = {
@@ -67,6 +82,8 @@ export const redisMemory: Benchmark = {
     millrace(60, 'Sliding counter', () => new CountingCommands('sliding-counter', LOAD)),
     peer('GCRA', () => gcra(LOAD)),
     peer('rate-limiter-flexible 11', () => flexible(LOAD)),
+    peer('rate-limit-redis 6', () => expressStore(LOAD)),
+    upstash,
   ],
   goals: GOALS.map(({ units, atMost }) => ({
     label: `${units} units`,

@@ -24,10 +24,12 @@ export interface Scripted {
   readonly source: string
   /** The command that decides a request of one unit. */
   commandOf(key: string): Buffer
+  /** Commands hold the caller's time, so each request needs one of its own. */
+  readonly isDated?: boolean
   isAllowed(reply: Reply): boolean
 }
 
-const shaOf = (source: string): string => createHash('sha1').update(source).digest('hex')
+export const shaOf = (source: string): string => createHash('sha1').update(source).digest('hex')
 
 function scripted(
   source: string,

@@ -1,5 +1,6 @@
 import { type Benchmark, type Contender, ratioOf } from '../benchmark.js'
 import { KEYS, LOAD, serverTime } from './paced.js'
+import { expressStore, UpstashCommands } from './package-scripts.js'
 import {
   CountingCommands,
   flexible,
@@ -10,6 +11,7 @@ import {
   timeOnly,
 } from './scripts.js'
 import { redisMissing } from './server.js'
+import type { Reply } from './wire.js'
 
 const OURS = 'Millrace'
 const COUNTER = 'Millrace, sliding counter'
@@ -17,26 +19,29 @@ const LOG = 'Millrace, sliding log'
 const GCRA = 'GCRA, answers as redis_rate'
 const LEAST_GCRA = 'GCRA, the least work'
 const FLEXIBLE = 'rate-limiter-flexible 11 (fixed window)'
+const EXPRESS = 'rate-limit-redis 6 (fixed window)'
+const UPSTASH = "@upstash/ratelimit 2 (approximate, caller's clock)"
 const TIME = 'TIME alone'
 
-function running(name: string, make: () => Scripted): Contender {
+function running(name: string, make: () => Scripted | Promise<Scripted>): Contender {
   return {
     name,
     async measure(effort) {
-      const { source, commandOf, isAllowed } = bound(make())
-      const commands = new Map<string, Buffer>()
-      for (let i = 0; i < KEYS; i++) commands.set(`user:${i}`, commandOf(`user:${i}`))
-      const commandsOf = (keys: readonly string[]) => keys.map((key) => commands.get(key)!)
-      return { us: await serverTime(effort, source, commandsOf, (reply) => Number(isAllowed(reply))) }
+      const scripted = await make()
+      const commandOf = scripted.isDated ? (key: string) => scripted.commandOf(key) : prepared(scripted)
+      const commandsOf = (keys: readonly string[]) => keys.map(commandOf)
+      const admittedIn = (reply: Reply) => Number(scripted.isAllowed(reply))
+      return { us: await serverTime(effort, scripted.source, commandsOf, admittedIn) }
     },
   }
 }
 
-const bound = (scripted: Scripted): Scripted => ({
-  source: scripted.source,
-  commandOf: (key) => scripted.commandOf(key),
-  isAllowed: (reply) => scripted.isAllowed(reply),
-})
+/** One command for each key, made before the server is measured. */
+function prepared(scripted: Scripted): (key: string) => Buffer {
+  const commands = new Map<string, Buffer>()
+  for (let i = 0; i < KEYS; i++) commands.set(`user:${i}`, scripted.commandOf(`user:${i}`))
+  return (key) => commands.get(key)!
+}
 
 export const redisServerTime: Benchmark = {
   title: `the server's time for a decision: ${KEYS.toLocaleString('en')} keys at 60 % of the limit, 60 granules, about one hit in each`,
@@ -48,6 +53,8 @@ export const redisServerTime: Benchmark = {
     running(GCRA, () => gcra(LOAD)),
     running(LEAST_GCRA, () => leastGcra(LOAD)),
     running(FLEXIBLE, () => flexible(LOAD)),
+    running(EXPRESS, () => expressStore(LOAD)),
+    running(UPSTASH, () => UpstashCommands.create(LOAD)),
     running(TIME, timeOnly),
   ],
   goals: [
@@ -61,6 +68,8 @@ export const redisServerTime: Benchmark = {
     { label: `server time: ${COUNTER} / ${OURS}`, unit: 'x', value: ratioOf(COUNTER, OURS, 'us') },
     { label: `server time: ${LOG} / ${OURS}`, unit: 'x', value: ratioOf(LOG, OURS, 'us') },
     { label: `server time: ${OURS} / ${FLEXIBLE}`, unit: 'x', value: ratioOf(OURS, FLEXIBLE, 'us') },
+    { label: `server time: ${OURS} / ${EXPRESS}`, unit: 'x', value: ratioOf(OURS, EXPRESS, 'us') },
+    { label: `server time: ${OURS} / ${UPSTASH}`, unit: 'x', value: ratioOf(OURS, UPSTASH, 'us') },
     { label: `server time: ${OURS} / ${TIME}`, unit: 'x', value: ratioOf(OURS, TIME, 'us') },
   ],
   unavailable: redisMissing,
