@@ -76,8 +76,11 @@ outageTest(
     assert.ok(decided.every(({ source }) => source === 'outage'))
     const batch = await limiter.checkMany(['key', 'other'])
     assert.equal([...batch.allowed, batch.source(0), batch.source(1)], [0, 0, 'outage', 'outage'])
+    const thrown = await limiter.checkOrThrow('key').catch((reason) => reason)
+    assert.is(thrown.message, 'not decided: the store does not answer; retry after 1 s')
+    assert.is(thrown.decision.source, 'outage')
     const { denied, outages, lastFailure } = await limiter.stats()
-    assert.equal([denied, outages], [107, 107])
+    assert.equal([denied, outages], [108, 108])
     assert.match(lastFailure!, /deadline/)
     for (const act of [
       () => limiter.clear('key'),
