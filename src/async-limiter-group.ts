@@ -44,7 +44,8 @@ export interface AsyncLimiterGroup<Name extends string = string> {
    * @param cost units to charge in each member, an integer of 0 or more. Default: 1
    * @param options limits for this call only
    * @returns a promise of the decision, whose `allowed` is true
-   * @throws {MillraceLimited} (rejects) if the request is refused; its `decision` says for how long
+   * @throws {MillraceLimited} (rejects) if the request is refused; its `decision` says for how long, and by its
+   * `source` whether the store did not answer
    * @throws {MillraceError} (rejects) the same errors as {@link AsyncLimiterGroup.check}
    * @example
    * ```ts

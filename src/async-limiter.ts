@@ -89,7 +89,8 @@ export interface AsyncLimiter extends AsyncDisposable {
    * @param cost units to charge, an integer of 0 or more. Default: 1
    * @param options a limit for this call only, and a signal that aborts the call
    * @returns a promise of the decision, whose `allowed` is true
-   * @throws {MillraceLimited} (rejects) if the request is refused; its `decision` says for how long
+   * @throws {MillraceLimited} (rejects) if the request is refused; its `decision` says for how long, and by its
+   * `source` whether the store did not answer
    * @throws {MillraceError} (rejects) the same errors as {@link AsyncLimiter.check}
    * @example
    * ```ts

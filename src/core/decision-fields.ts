@@ -9,9 +9,11 @@ export const MAX_RETRY_SECONDS = 2_147_483
 
 /** All fields, in the order of the output. */
 export function fieldsOf(decision: Fields): Fields {
-  const { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule, shadow } = decision
+  const { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule, shadow, source } =
+    decision
   const fields = { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule }
-  return shadow === undefined ? fields : { ...fields, shadow }
+  const shadowed = shadow === undefined ? fields : { ...fields, shadow }
+  return source === undefined ? shadowed : { ...shadowed, source }
 }
 
 /** All fields, without `Infinity`. */

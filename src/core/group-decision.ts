@@ -1,6 +1,7 @@
 import { CompositeDecision } from './composite-decision.js'
 import type { Decision, DecisionFields, RuleDecision } from './decision.js'
 import { fieldsOf, indexOfLeast, jsonOf } from './decision-fields.js'
+import type { DecisionSource } from './decision-source.js'
 
 /**
  * The result of one request to a group: a snapshot. `limit`, `remaining`, `resetMs` and `rule` are those of
@@ -79,6 +80,11 @@ export class MembersDecision extends CompositeDecision<Decision> implements Grou
 
   get member(): string {
     return this.#names[this.#decidingIndex()]!
+  }
+
+  /** One call decides all members, so they have the same source. */
+  get source(): DecisionSource | undefined {
+    return this.#parts[0]!.source
   }
 
   get rules(): readonly RuleDecision[] {

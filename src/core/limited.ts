@@ -2,7 +2,8 @@ import type { Decision } from './decision.js'
 
 /**
  * The error of `checkOrThrow` for a refused request. It is no {@link MillraceError}: those are mistakes and
- * outages, and being over the limit is neither.
+ * outages, and being over the limit is neither. If `decision.source` is `'outage'`, the store did not answer,
+ * and the option `onOutage` refused: the client may be within its limit. Answer 503 then, not 429.
  *
  * @example
  * ```ts
@@ -20,16 +21,21 @@ export class MillraceLimited extends Error {
   override readonly name = 'MillraceLimited'
   /** `'ERR_MILLRACE_LIMITED'`. */
   readonly code = 'ERR_MILLRACE_LIMITED'
-  /** The refusal: its rule, its limit, and when to try again. */
+  /** The refusal: its rule, its limit, who decided, and when to try again. */
   readonly decision: Decision
 
   /** @internal */
   constructor(decision: Decision) {
-    const { rule, limit, retryAfterSeconds, member } = decision as Decision & { member?: string }
-    const by = member === undefined ? '' : `member ${JSON.stringify(member)}, `
-    super(`refused by ${by}rule ${JSON.stringify(rule)} of ${limit}: retry after ${retryAfterSeconds} s`)
+    super(`${reasonOf(decision)} retry after ${decision.retryAfterSeconds} s`)
     this.decision = decision
   }
+}
+
+function reasonOf(decision: Decision & { member?: string }): string {
+  const { rule, limit, source, member } = decision
+  if (source === 'outage') return 'not decided: the store does not answer;'
+  const by = member === undefined ? '' : `member ${JSON.stringify(member)}, `
+  return `refused by ${by}rule ${JSON.stringify(rule)} of ${limit}:`
 }
 
 /** Returns the decision. @throws MillraceLimited if it is a refusal */

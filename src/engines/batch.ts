@@ -1,5 +1,6 @@
 import { type Decided, Outcome } from '../core/decision.js'
 import { secondsOf } from '../core/decision-fields.js'
+import type { DecisionSource } from '../core/decision-source.js'
 import { MillraceError } from '../core/errors.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import { KEYS_PER_READING, SEEN_WORDS } from '../native/native-params.js'
@@ -42,6 +43,18 @@ export interface BatchDecision {
    * ```
    */
   retryAfterSeconds(i: number): number
+  /**
+   * Returns who decided about the key at index `i`, like {@link Decision.source}. Keys of one batch may differ.
+   * @param i an index from 0 to `length - 1`
+   * @returns undefined in memory; `'outage'` if the store did not answer: a refusal then says nothing about the key
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for another index
+   * @example
+   * ```ts
+   * const batch = await limiter.checkMany(['user:1', 'user:2'])
+   * if (batch.allowed[1] === 0) console.log(batch.source(1) === 'outage' ? 503 : 429)
+   * ```
+   */
+  source(i: number): DecisionSource | undefined
 }
 
 /** If the addon stops after fewer keys, most keys are new. TypeScript then decides the rest of the 64. */
@@ -120,6 +133,10 @@ class InlineBatch implements BatchDecision {
 
   retryAfterSeconds(i: number): number {
     return secondsOf(this.retryAfterMs(i))
+  }
+
+  source(i: number): undefined {
+    checkEntry(i, this.length)
   }
 
   /** The text for `console.log`. */

@@ -57,6 +57,10 @@ class RulesBatch implements BatchDecision {
     return secondsOf(this.retryAfterMs(i))
   }
 
+  source(i: number): undefined {
+    checkEntry(i, this.length)
+  }
+
   /** The text for `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
     return inspectBatch(this, options, inspect)

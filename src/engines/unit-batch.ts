@@ -1,3 +1,4 @@
+import type { DecisionSource } from '../core/decision-source.js'
 import type { Inspect } from '../core/inspect.js'
 import { unitsOf } from '../core/units.js'
 import { type BatchDecision, type Costs, inspectBatch } from './batch.js'
@@ -28,6 +29,10 @@ export class UnitBatch implements BatchDecision {
 
   retryAfterSeconds(i: number): number {
     return this.#counted.retryAfterSeconds(i)
+  }
+
+  source(i: number): DecisionSource | undefined {
+    return this.#counted.source(i)
   }
 
   /** The text for `console.log`. */

@@ -1,6 +1,6 @@
 import { secondsOf } from '../core/decision-fields.js'
-import { MillraceError } from '../core/errors.js'
-import type { BatchDecision } from '../engines/batch.js'
+import type { DecisionSource } from '../core/decision-source.js'
+import { type BatchDecision, checkEntry } from '../engines/batch.js'
 import type { RemoteDecision } from './remote-decision.js'
 
 /** The decisions of `checkMany`, which are all known. */
@@ -22,14 +22,20 @@ export class RemoteBatch implements BatchDecision {
   }
 
   retryAfterMs(i: number): number {
-    const decision = this.#decisions[i]
-    if (decision !== undefined) return decision.retryAfterMs
-    const expected = `an index from 0 to ${this.length - 1}`
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'i', i, expected)
+    return this.#decision(i).retryAfterMs
   }
 
   retryAfterSeconds(i: number): number {
     return secondsOf(this.retryAfterMs(i))
+  }
+
+  source(i: number): DecisionSource {
+    return this.#decision(i).source
+  }
+
+  #decision(i: number): RemoteDecision {
+    checkEntry(i, this.length)
+    return this.#decisions[i]!
   }
 }
 

@@ -108,9 +108,6 @@ export class RemoteDecision extends CompositeDecision<RemotePart> implements Dec
   }
 
   #withRules(fields: DecisionFields, of: (part: RuleDecision) => RuleDecision): DecisionFields {
-    const { source } = this
-    return this.#parts.length === 1
-      ? { ...fields, source }
-      : { ...fields, source, rules: this.#parts.map(of) }
+    return this.#parts.length === 1 ? fields : { ...fields, rules: this.#parts.map(of) }
   }
 }

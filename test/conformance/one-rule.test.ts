@@ -181,7 +181,8 @@ const CLAIMS: Claims = {
     const foreign = make().handle('key')
     assert.is(await codeOf(async () => limiter.check(foreign)), 'ERR_MILLRACE_FOREIGN_HANDLE')
   },
-  'decides a batch in order, also repeated keys': async ({ limiter, times }) => {
+  'decides a batch in order, also repeated keys': async (subject) => {
+    const { limiter, times } = subject
     const keys = ['a', 'b', 'a', 'a', 'b']
     const batch = await limiter.checkMany(keys, [2, 5, 2, 2, 1], { remaining: true })
     assert.is(batch.length, 5)
@@ -191,7 +192,11 @@ const CLAIMS: Claims = {
       [0, 1, 2, 3, 4].map((i) => batch.retryAfterMs(i)),
       [0, 0, 0, times().untilFits(2, [0, 4]), times().untilFits(1, [0, 5])],
     )
-    for (const i of [-1, 5, 0.5]) assert.throws(() => batch.retryAfterMs(i), /an index from 0 to 4/)
+    for (const i of [0, 3]) assert.is(batch.source(i), sourceIn(subject).source)
+    for (const i of [-1, 5, 0.5]) {
+      assert.throws(() => batch.retryAfterMs(i), /an index from 0 to 4/)
+      assert.throws(() => batch.source(i), /an index from 0 to 4/)
+    }
     assert.is((await limiter.checkMany(keys)).remaining, undefined)
     assert.is((await limiter.checkMany([])).length, 0)
   },

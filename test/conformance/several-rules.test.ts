@@ -194,6 +194,7 @@ const CLAIMS: Claims = {
   },
   'decides a batch in order, all or nothing for each key': async (several) => {
     const { limiter } = several
+    const { source } = sourceIn(several)
     await limiter.update('hourly', { limit: 4 })
     const { hourly } = timesOf(several)
     const keys = ['a', 'b', 'a', 'a', 'a', 'b']
@@ -215,7 +216,11 @@ const CLAIMS: Claims = {
         [4, 4],
       ],
     )
-    for (const i of [-1, 6, 0.5]) assert.throws(() => batch.retryAfterMs(i), /an index from 0 to 5/)
+    for (const i of [0, 2]) assert.is(batch.source(i), source)
+    for (const i of [-1, 6, 0.5]) {
+      assert.throws(() => batch.retryAfterMs(i), /an index from 0 to 5/)
+      assert.throws(() => batch.source(i), /an index from 0 to 5/)
+    }
     assert.is((await limiter.checkMany([])).length, 0)
     const large = await limiter.checkMany(Array.from({ length: 200 }, (_, i) => `${i % 10}`))
     assert.is(large.allowed.filter(Boolean).length, 40)

@@ -3,7 +3,7 @@
 import { type MillraceError, MillraceLimited, type Size } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved, settled } from '../limiter/support.js'
-import { type Claims, conform, FIVE } from './suite.js'
+import { type Claims, conform, FIVE, sourceIn } from './suite.js'
 
 /** Ten units of 64 KB in a minute. */
 const TEN = { ...FIVE, limit: '640KB', unit: '64KB' } as const
@@ -145,7 +145,8 @@ const CLAIMS: Claims = {
     await limiter.update('default', { limit: 127_999 })
     assert.is((await limiter.peek('key')).limit, 64_000)
   },
-  'checkMany accepts quantities, and returns them as doubles': async ({ limiter, times }) => {
+  'checkMany accepts quantities, and returns them as doubles': async (subject) => {
+    const { limiter, times } = subject
     const keys = Array.from({ length: 130 }, (_, i) => `key ${i % 13}`)
     const same = await limiter.checkMany(keys, 64_001, { remaining: true })
     assert.instance(same.remaining, Float64Array)
@@ -158,6 +159,7 @@ const CLAIMS: Claims = {
       keys.map((_, i) => Math.max(0, 512_000 - 128_000 * Math.floor(i / 13))),
     )
     assert.equal([same.retryAfterMs(0), same.retryAfterSeconds(0)], [0, 0])
+    assert.is(same.source(129), sourceIn(subject).source)
     assert.is(same.retryAfterMs(129), times().untilFits(128_000, [0, 640_000]))
     await limiter.clearAll()
     const each = await limiter.checkMany(['a', 'b', 'a', 'c'], [1, 640_000, 576_001, 2 ** 45])

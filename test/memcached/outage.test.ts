@@ -74,8 +74,13 @@ outageTest(
     }
     const decided = await Promise.all(Array.from({ length: 100 }, () => limiter.check('key')))
     assert.ok(decided.every(({ source }) => source === 'outage'))
+    const batch = await limiter.checkMany(['key', 'other'])
+    assert.equal([...batch.allowed, batch.source(0), batch.source(1)], [0, 0, 'outage', 'outage'])
+    const thrown = await limiter.checkOrThrow('key').catch((reason) => reason)
+    assert.is(thrown.message, 'not decided: the store does not answer; retry after 1 s')
+    assert.is(thrown.decision.source, 'outage')
     const { denied, outages, lastFailure } = await limiter.stats()
-    assert.equal([denied, outages], [105, 105])
+    assert.equal([denied, outages], [108, 108])
     assert.match(lastFailure!, /deadline/)
     for (const act of [
       () => limiter.clear('key'),
@@ -270,6 +275,12 @@ test('with two servers, one that is gone takes its own keys only', async () => {
     await poll(async () => (await sources()).includes('outage'), 'the loss')
     const left = await sources()
     assert.ok(left.includes('memcached') && left.includes('outage'), left.join(' '))
+    const batch = await limiter.checkMany(keys)
+    assert.equal(
+      new Set(keys.map((_, i) => batch.source(i))),
+      new Set(left),
+      'each key of a batch has its own',
+    )
     await servers[0]!.restart()
     await poll(async () => !(await sources()).includes('outage'), 'the recovery')
   } finally {

@@ -1,5 +1,6 @@
 // run: once
 // Groups of limiters on Redis: one call of the script decides, all or nothing.
+import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
 import { createLimiter, group } from 'millrace'
 import { createRedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
@@ -52,11 +53,13 @@ test('a request to all members is one call of the script', () =>
   withGroup({}, async ({ client, both, used }) => {
     await both.check(KEYS) // which may send the source
     await client.config('RESETSTAT')
-    const { allowed, members } = await both.check(KEYS, 2)
+    const decision = await both.check(KEYS, 2)
+    const { allowed, members, source } = decision
     const stats = await client.info('commandstats')
     assert.match(stats, /cmdstat_evalsha:calls=1,/)
     assert.not.match(stats, /cmdstat_eval:/)
     assert.equal([allowed, members.account.remaining, members.address.remaining], [true, 2, 5])
+    assert.equal([source, decision.toJSON().source], ['redis', 'redis'])
     assert.equal(await used(), [3, 3])
   }))
 
@@ -107,6 +110,11 @@ for (const onOutage of ['closed', 'open'] as const)
       const decision = await both.check(KEYS)
       assert.is(decision.allowed, onOutage === 'open')
       for (const part of Object.values(decision.members)) assert.is(part.source, 'outage')
+      assert.equal([decision.source, decision.toJSON().source], ['outage', 'outage'])
+      assert.match(inspect(decision), /^[^{]*{[^{]*source: 'outage'/)
+      const thrown = await both.checkOrThrow(KEYS).catch((reason) => reason)
+      if (onOutage === 'open') assert.equal([thrown.allowed, thrown.source], [true, 'outage'])
+      else assert.is(thrown.message, 'not decided: the store does not answer; retry after 1 s')
       server.resume()
     }))
 

@@ -52,8 +52,13 @@ outageTest(
     }
     const decided = await Promise.all(Array.from({ length: 100 }, () => limiter.check('key')))
     assert.ok(decided.every(({ source }) => source === 'outage'))
+    const batch = await limiter.checkMany(['key', 'other'])
+    assert.equal([...batch.allowed, batch.source(0), batch.source(1)], [0, 0, 'outage', 'outage'])
+    const thrown = await limiter.checkOrThrow('key').catch((reason) => reason)
+    assert.is(thrown.message, 'not decided: the store does not answer; retry after 1 s')
+    assert.equal([thrown.code, thrown.decision.source], ['ERR_MILLRACE_LIMITED', 'outage'])
     const { denied, outages, lastFailure } = await limiter.stats()
-    assert.equal([denied - before.denied, outages - before.outages], [105, 105])
+    assert.equal([denied - before.denied, outages - before.outages], [108, 107])
     assert.match(lastFailure!, /deadline/)
     const error = await limiter.clear('key').catch((reason) => reason)
     assert.is(error.code, 'ERR_MILLRACE_OUTAGE')
@@ -70,6 +75,8 @@ outageTest('open: all are allowed, and nothing is counted', { onOutage: 'open' }
     const { allowed, source, remaining } = await limiter.check('key')
     assert.equal([allowed, source, remaining], [true, 'outage', 4])
   }
+  const batch = await limiter.checkMany(['key'])
+  assert.equal([batch.allowed[0], batch.source(0)], [1, 'outage'])
   await server.restart()
   await recovered(limiter)
   assert.is(await limiter.usage('key'), 0)
@@ -89,6 +96,8 @@ outageTest(
       [true, true, false, false, false, false],
     )
     assert.is((await limiter.stats()).local, 6)
+    const batch = await limiter.checkMany(['key'])
+    assert.equal([batch.allowed[0], batch.source(0)], [0, 'local'])
     await server.restart() // empty: it has lost the first two
     await recovered(limiter)
     while ((await limiter.usage('key')) < 2) await new Promise((resolve) => setTimeout(resolve, 10))
