@@ -27,7 +27,7 @@ for (const [name, connect, decided] of [
     const replica = await startRedis({ args: ['--replicaof', HOST, String(primary.port)] })
     const client = connect(primary)
     const options = { client, prefix: 'test', limit: 1_000, window: '1h', ...decided } as const
-    const limiter = createRedisLimiter({ ...options, durability: 'replica', deadline: '3s' })
+    const limiter = createRedisLimiter({ ...options, durability: 'replica', deadline: '2s' })
     try {
       await limiter.ready()
       await poll(
