@@ -66,7 +66,8 @@ export interface RedisOptions {
   onOutage?: OnOutage
   /**
    * For `'local'`: the number of processes that share the limit, at its highest. With more, the bound of an outage does
-   * not hold. Each rule's limit must be as large. A process refuses a cost above its share as in an outage of `'closed'`.
+   * not hold. Each rule's limit must be as large. A cost above the share of this process is refused until Redis
+   * answers again.
    */
   nodes?: number
   /**
