@@ -48,7 +48,8 @@ export interface AsyncReservation<D extends Decision = Decision> {
   readonly decision: D
   /**
    * Settles the reservation with the cost that was used, like {@link Reservation.commit}. After
-   * `ERR_MILLRACE_OVERLOADED` and `ERR_MILLRACE_NO_THREADS` it is not settled, and the call can be repeated.
+   * `ERR_MILLRACE_OVERLOADED` and `ERR_MILLRACE_NO_THREADS`, and after `ERR_MILLRACE_OUTAGE` whose `mayBeCharged` is
+   * false, it is not settled, and the call can be repeated.
    * @param actualCost the units used: an integer of 0 or more, at most 4,194,303 (with the option `unit`, as
    * many times the unit) above the reserved cost. Default: the reserved cost
    * @returns a promise of how many units were charged in addition; below 0: how many were given back

@@ -35,7 +35,10 @@ export interface MemcachedOptions {
    * @default 'closed'
    */
   onOutage?: OnOutage
-  /** For `'local'`: the number of processes that share the limit. Each rule's limit must be as large. */
+  /**
+   * For `'local'`: the number of processes that share the limit, at its highest. Each rule's limit must be as large. A
+   * cost above the share of this process is refused until Memcached answers again.
+   */
   nodes?: number
   /**
    * For `'local'`: the number of keys that this process can count.

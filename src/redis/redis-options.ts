@@ -64,7 +64,11 @@ export interface RedisOptions {
    * @default 'closed'
    */
   onOutage?: OnOutage
-  /** For `'local'`: the number of processes that share the limit. Each rule's limit must be as large. */
+  /**
+   * For `'local'`: the number of processes that share the limit, at its highest. With more, the bound of an outage does
+   * not hold. Each rule's limit must be as large. A cost above the share of this process is refused until Redis
+   * answers again.
+   */
   nodes?: number
   /**
    * The number of keys whose own charges this process knows: it sends them again if Redis has lost a key. For

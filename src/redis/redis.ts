@@ -22,7 +22,7 @@ export type { Split } from './split-option.js'
  * import { Redis } from 'ioredis'
  * import { createRedisLimiter } from 'millrace/redis'
  *
- * const client = new Redis(process.env.REDIS_URL)
+ * const client = new Redis(process.env.REDIS_URL, { lazyConnect: true })
  * const limiter = createRedisLimiter({ client, prefix: 'api', limit: 100, window: '1m' })
  * const decision = await limiter.check('user:42')
  * if (!decision.allowed) console.log(decision.source, decision.retryAfterSeconds)

@@ -1,0 +1,5 @@
+// What the API reference shows (`docs-site/typedoc.json`): all that the package exports for these modules.
+// biome-ignore-all assist/source/organizeImports: a type has the first of its names, so `RedisStats` comes before Memcached's
+export * from '../../src/index.js'
+export * from '../../src/redis/redis.js'
+export * from '../../src/memcached/memcached.js'
