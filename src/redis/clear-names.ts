@@ -1,5 +1,5 @@
 import type { Command } from './connection.js'
-import { BIRTH_RANGE_MS } from './script-codes.js'
+import { BIRTH_RANGE_MS, ValueVersion } from './script-codes.js'
 
 /**
  * Empties a value: no units, no block. It keeps its birth, with one more refund, and stays until its charges would
@@ -9,7 +9,10 @@ import { BIRTH_RANGE_MS } from './script-codes.js'
 const CLEAR_SCRIPT = `
 local k = KEYS[1]
 local s = redis.pcall('GET', k)
-if type(s) ~= 'string' or #s < 21 then return redis.call('UNLINK', k) end
+local version = type(s) == 'string' and string.byte(s, 1)
+if (version ~= ${ValueVersion.PLAIN} and version ~= ${ValueVersion.BLOCKED}) or #s < 21 or #s % 6 ~= 3 then
+  return redis.call('UNLINK', k)
+end
 local born = struct.unpack('>I6', s, 4)
 born = (math.floor(born / ${BIRTH_RANGE_MS}) + 1) % 32 * ${BIRTH_RANGE_MS} + born % ${BIRTH_RANGE_MS}
 local v = string.sub(s, 1, 3) .. struct.pack('>I6', born) .. string.sub(s, 10, 15) .. string.rep('\\0', #s < 27 and 6 or 12)

@@ -167,6 +167,10 @@ test('values that no such limiter has written are errors by name, and stay as th
       }
       assert.equal(await client.dump(name), before, kind)
     }
+    await client.del(name)
+    await client.set(name, 'a text of someone else, 33 bytes..')
+    await limiter.clearAll()
+    assert.ok((await limiter.check('key')).allowed, 'clearAll removes what is no value')
   } finally {
     await limiter.close()
     await other.close()
