@@ -113,15 +113,15 @@ export class Decider {
   ): RemoteDecision[] {
     if (!(error instanceof Outage)) throw error
     this.statistics.noteOutage(error)
-    const decisions = asked.map((each) => this.#withoutStore(op, each, limit))
+    const decisions = asked.map((each) => this.#withoutStore(op, each, limit, error.cause))
     if (op !== 'p') for (const decision of decisions) this.statistics.count(decision)
     return decisions
   }
 
-  #withoutStore(op: Asking, asked: Asked, limit: CallLimit | undefined): RemoteDecision {
+  #withoutStore(op: Asking, asked: Asked, limit: CallLimit | undefined, cause: unknown): RemoteDecision {
     const local = this.#local?.decide(this.#owner, asked, limit, op !== 'p')
     if (local !== undefined) return local
     const limits = this.#store.unitLimits(limit)
-    return byOutage(this.#owner, asked, this.#store.rules, limits, this.#plan.onOutage === 'open')
+    return byOutage(this.#owner, asked, this.#store.rules, limits, this.#plan.onOutage === 'open', cause)
   }
 }
