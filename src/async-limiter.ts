@@ -46,9 +46,15 @@ export interface AsyncLimiter extends AsyncDisposable {
   /**
    * Resolves when the `pool.minThreads` workers that always run have started. Without it, the first calls
    * wait for the start.
+   *
+   * Of a limiter on Redis or Memcached: resolves when the server has been found usable. It waits as long as the
+   * server is away. To start anyway, don't await it: `check` decides by `onOutage`. It rejects if Redis can't keep
+   * counts (`ERR_MILLRACE_INVALID_OPTION`: a replica, or a `maxmemory-policy` of `allkeys-*`) or does not accept
+   * the password (`ERR_MILLRACE_OUTAGE`: `cause` has its answer, such as `WRONGPASS ...`). The limiter goes on trying, so
+   * a later `ready` may resolve.
    * @returns a promise without a value
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_WORKER_LOST`,
-   * `ERR_MILLRACE_CLOSED`
+   * `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_OUTAGE`, `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
    * await limiter.ready() // before the server listens

@@ -152,7 +152,7 @@ export class Channel {
   }
 
   /**
-   * The same, but it rejects also when the server does not let the client in. A server that is away comes back by
+   * The same, but it rejects also when the server does not accept the password. A server that is away comes back by
    * itself, a wrong password does not become right: a start that waits for it would hang without a word. PostgreSQL's
    * `pg` and the driver of MongoDB reject at once, too. The connection goes on trying, since the password may be
    * changed on the server: then a later `ready` resolves.
@@ -160,7 +160,7 @@ export class Channel {
   ready(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.usable().then(resolve, reject)
-      this.#refusing.push(reject)
+      if (this.#state === 'new') this.#refusing.push(reject)
       this.#noteFailure()
     })
   }

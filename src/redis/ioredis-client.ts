@@ -25,6 +25,7 @@ export interface ClusterClient extends IoredisClient {
   readonly slots: readonly (readonly string[] | undefined)[]
   duplicate(startupNodes: [], options: object): ClusterClient
   nodes(role: 'master'): readonly NodeClient[]
+  emit(event: 'node error', error: unknown, node: string): unknown
   /** Asks a node who owns which slots. Does nothing while it does so already. */
   refreshSlotsCache(): void
 }

@@ -1,6 +1,7 @@
 import type { Command, Primary } from './connection.js'
 import { type ClusterClient, callOf, type NodeClient } from './ioredis-client.js'
 import { IoredisConnection, Turn } from './ioredis-connection.js'
+import { messageOf } from './last-error.js'
 import { NotSent } from './not-sent.js'
 import { slotOf } from './slots.js'
 
@@ -24,7 +25,7 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
     for (const node of client.nodes('master')) this.#watch(node)
     this.listen('+node', (node) => this.#watch(node as NodeClient))
     this.listen('-node', (node) => this.#unwatch(node as NodeClient))
-    this.listen('node error', (error, node) => void this.#nodeErrors.set(String(node), error))
+    this.listen('node error', (error, node) => this.#noteNodeError(error, String(node)))
     this.listen('refresh', () => this.#noteOwners())
   }
 
@@ -79,6 +80,13 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
   override async close(): Promise<void> {
     for (const node of this.#watched.keys()) this.#unwatch(node)
     await super.close()
+  }
+
+  #noteNodeError(error: unknown, node: string): void {
+    const isClosed = messageOf(error) === 'Connection is closed.' // all that ioredis says of a node it can't reach
+    const named = isClosed ? new Error(`no connection to ${node}`, { cause: error }) : error
+    this.#nodeErrors.set(node, named)
+    if (!this.isReady) this.noteError(named)
   }
 
   override failureOf(key: string): unknown {

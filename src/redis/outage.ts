@@ -25,7 +25,7 @@ export class Outage {
   }
 }
 
-/** The error of a server that does not let the client in. */
+/** The error of a server that does not accept the client's password. */
 export function unwelcomeError(cause: unknown): MillraceError {
   const reply = messageOf(cause)
   const expected = `a user and a password that the server accepts (it says: ${reply})`

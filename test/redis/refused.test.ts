@@ -1,5 +1,5 @@
 // Why a server can't be reached: statistics, errors and `ready` say it.
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import type { AsyncLimiter, MillraceError } from 'millrace'
 import { createRedisLimiter, type RedisLimiterOptions, type RedisStats } from 'millrace/redis'
 import { createClient } from 'redis'
@@ -40,6 +40,21 @@ const errorOf = (answer: Promise<unknown>): Promise<MillraceError> =>
     () => assert.unreachable('resolved'),
     (error) => error,
   )
+
+test('Cluster: an unknown host and a node that refuses connections are reasons', async () => {
+  const port = await freePort()
+  for (const [host, reason] of [
+    ['nowhere.invalid', /^getaddrinfo \w+ nowhere\.invalid$/],
+    [HOST, new RegExp(`^no connection to ${HOST}:${port}$`)],
+  ] as const) {
+    const limiter = limiterOf(new Cluster([{ host, port }], { lazyConnect: true }))
+    try {
+      await failedBy(limiter, reason)
+    } finally {
+      await limiter.close()
+    }
+  }
+})
 
 for (const library of LIBRARIES) {
   for (const [kind, options] of [
