@@ -45,10 +45,11 @@ import type { AsyncReservation } from './reservation.js'
 export interface AsyncLimiter extends AsyncDisposable {
   /**
    * Resolves when the `pool.minThreads` workers that always run have started. Without it, the first calls
-   * wait for the start.
+   * wait for the start. Of a limiter on Redis or Memcached: when the server has been found usable, however long that
+   * takes. It rejects if the server can't keep counts, or refuses the password.
    * @returns a promise without a value
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_WORKER_LOST`,
-   * `ERR_MILLRACE_CLOSED`
+   * `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_OUTAGE`, `ERR_MILLRACE_CLOSED`
    * @example
    * ```ts
    * await limiter.ready() // before the server listens

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import type { Decision } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import type { RateLimitOptions } from './options.js'
 
@@ -41,8 +42,13 @@ export class Failures<Request> {
   }
 }
 
-/** The error of a request that a limiter refused because its store did not answer. */
-export function outageError(): MillraceError {
+/**
+ * The error of a request that a limiter refused because its store did not answer.
+ * @param decision the refusal. That of a limiter on a server has a `cause`
+ */
+export function outageError(decision: Decision & { readonly cause?: unknown }): MillraceError {
   const expected = 'a store that answers before the deadline'
-  return new MillraceError('ERR_MILLRACE_OUTAGE', 'limiter', 'no reply in time', expected)
+  return new MillraceError('ERR_MILLRACE_OUTAGE', 'limiter', 'no reply in time', expected, {
+    cause: decision.cause,
+  })
 }

@@ -250,7 +250,7 @@ export class Policy<Request, Response> {
    */
   #outage(limit: RouteLimit<Response>, request: Request, response: Response, decision: Decision): Step {
     if (decision.allowed) return undefined
-    const answer = this.#failures.report(outageError(), request)
+    const answer = this.#failures.report(outageError(decision), request)
     if (this.#framework.hasGone(request)) return GONE
     if (answer === 'pass' || this.#isShadow) return undefined
     limit.headers.writeRetryAfter(response, decision)

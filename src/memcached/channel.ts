@@ -58,9 +58,10 @@ class Call<T> implements Pending, Exchange {
     )
   }
 
-  fail(cause: unknown): void {
+  fail(error: unknown): void {
+    const cause = this.#channel.connection.failure ?? error
     this.#settle(() => {
-      this.#channel.noteFailure(this.#isProbe)
+      this.#channel.noteFailure(this.#isProbe, cause)
       this.#reject(new Outage(cause, this.#isSent))
     })
   }
@@ -113,7 +114,8 @@ export class Channel {
    */
   run<T>(act: (exchange: Exchange) => Promise<T>): Promise<T> {
     const wasOpen = this.#breaker.isOpen
-    if (!this.#breaker.admits(performance.now())) return Promise.reject(new Outage(undefined, false))
+    if (!this.#breaker.admits(performance.now()))
+      return Promise.reject(new Outage(this.connection.failure ?? this.#breaker.cause, false))
     return new Promise((resolve, reject) => {
       const call = new Call(this, act, wasOpen, resolve, reject)
       this.#pending++
@@ -130,8 +132,8 @@ export class Channel {
     if (wasOpen) this.onRecovery()
   }
 
-  noteFailure(isProbe: boolean): void {
-    this.#breaker.fail(performance.now(), isProbe)
+  noteFailure(isProbe: boolean, cause: unknown): void {
+    this.#breaker.fail(performance.now(), isProbe, cause)
   }
 
   noteSettled(): void {

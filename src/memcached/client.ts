@@ -30,7 +30,7 @@ export interface OwnNode extends MemcacheNode {
   connect(): Promise<void>
   disconnect(): Promise<void>
   command(command: string, options?: ReplyOptions): Promise<unknown>
-  on(event: 'close' | 'error', listener: () => void): unknown
+  on(event: 'close' | 'error', listener: (error: unknown) => void): unknown
 }
 
 /** The class of nodes. */

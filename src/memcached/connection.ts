@@ -1,3 +1,4 @@
+import { LastError } from '../redis/last-error.js'
 import { CONNECT_TIMEOUT_MS, reconnectMs } from '../redis/reconnect.js'
 import { type MemcacheNode, nodeLike, type OwnNode, type ReplyOptions } from './client.js'
 
@@ -21,6 +22,7 @@ export class Connection {
   /** Of the last reply, or of the first command that waits for one. */
   #heardMs = 0
   #isCorked = false
+  readonly #lastError = new LastError()
   /** Called after each connection. */
   onReady: () => void = () => {}
 
@@ -32,6 +34,11 @@ export class Connection {
 
   get isReady(): boolean {
     return this.#isReady
+  }
+
+  /** Why there is no connection. Undefined while there is one, or if nobody has said why there is none. */
+  get failure(): unknown {
+    return this.#isReady ? undefined : this.#lastError.value
   }
 
   /** Sends a command, without the end of its line. The commands of one turn go out together. */
@@ -67,7 +74,10 @@ export class Connection {
     const node = nodeLike(this.#like)
     this.#node = node
     this.#timer = setTimeout(() => this.#drop(node), CONNECT_TIMEOUT_MS)
-    node.on('error', () => {}) // 'close' follows
+    this.#lastError.begin()
+    node.on('error', (error) => {
+      if (node === this.#node) this.#lastError.note(error) // 'close' follows
+    })
     node.on('close', () => this.#lose(node))
     node
       .connect()
@@ -83,6 +93,7 @@ export class Connection {
     clearTimeout(this.#timer)
     this.#attempts = 0
     this.#isReady = true
+    this.#lastError.clear()
     this.onReady()
   }
 

@@ -14,6 +14,12 @@ export class Breaker {
   /** When the next probe may go out; undefined: closed. */
   #openUntilMs: number | undefined
   #isProbing = false
+  #cause: unknown
+
+  /** Why the last of the requests failed, since the last success. */
+  get cause(): unknown {
+    return this.#cause
+  }
 
   get isOpen(): boolean {
     return this.#openUntilMs !== undefined
@@ -30,6 +36,7 @@ export class Breaker {
   /** A request that was sent has a reply. */
   succeed(): void {
     this.#failures = 0
+    this.#cause = undefined
     this.#pauseMs = SHORTEST_MS
     this.#openUntilMs = undefined
     this.#isProbing = false
@@ -38,9 +45,11 @@ export class Breaker {
   /**
    * A request failed, or has no reply in time.
    * @param isProbe whether it was sent while the breaker was open
+   * @param cause why it failed
    * @returns whether the breaker opens by it, or stays open for longer
    */
-  fail(nowMs: number, isProbe: boolean): boolean {
+  fail(nowMs: number, isProbe: boolean, cause: unknown): boolean {
+    this.#cause = cause
     this.#failures++
     if (this.isOpen ? !isProbe : this.#failures < MOST_FAILURES) return false
     this.#isProbing = false

@@ -4,8 +4,9 @@ import { MillraceError } from '../core/errors.js'
 import { Breaker } from './breaker.js'
 import type { Primary, RedisConnection } from './connection.js'
 import { Deadlines, lateError, type Pending } from './deadlines.js'
+import { isReply, isUnwelcome, messageOf } from './last-error.js'
 import { NotSent } from './not-sent.js'
-import { Outage } from './outage.js'
+import { Outage, unwelcomeError } from './outage.js'
 import { CONNECT_TIMEOUT_MS } from './reconnect.js'
 import type { Script } from './script.js'
 import { serverState } from './server-check.js'
@@ -20,6 +21,8 @@ type Arguments = readonly (string | Buffer)[]
 const MOST_NODES = 1_000
 /** A slot that moves has some keys on either side for a short time. */
 const TRY_AGAIN_MS = 20
+/** A server that can't be used is asked once more after so long at the soonest. */
+const CHECK_AGAIN_MS = 1_000
 
 /** A call of the script. It is settled once: by its reply, by a failure, or by its deadline. */
 class Call implements Pending {
@@ -67,11 +70,12 @@ class Call implements Pending {
     this.#reject(error)
   }
 
-  fail(cause: unknown): void {
+  fail(error: unknown): void {
     if (this.isSettled) return
     this.#settle()
-    this.#channel.noteFailure(this)
-    this.#reject(new Outage(cause, this.isSent && !isNotRun(cause)))
+    const cause = isReply(error) ? error : (this.#channel.whyNot(this.keys[0]!) ?? error)
+    this.#channel.noteFailure(this, cause)
+    this.#reject(new Outage(cause, this.isSent && !isNotRun(error)))
   }
 
   #settle(): void {
@@ -102,12 +106,17 @@ export class Channel {
   #fault: MillraceError | undefined
   /** The check of the server that is in progress. A lost connection may leave it pending for ever. */
   #checking: object | undefined
+  #checkedMs = Number.NEGATIVE_INFINITY
+  /** Why the last check of the server has had no answer. */
+  #checkError: unknown
   readonly #checkDeadlines = new Deadlines(CONNECT_TIMEOUT_MS)
   /** Calls that are not settled. */
   #pending = 0
   #drained: () => void = () => {}
-  readonly #isReady: Promise<void>
-  #settleReady: (fault: MillraceError | undefined) => void = () => {}
+  #isUsable: Promise<void>
+  #settleUsable: (fault: MillraceError | undefined) => void = () => {}
+  /** Those who wait for `ready`. */
+  #refusing: ((error: MillraceError) => void)[] = []
   /** Called when the server can be used again after an outage. */
   onRecovery: () => void = () => {}
 
@@ -117,10 +126,11 @@ export class Channel {
     this.#script = script
     this.#deadlines = new Deadlines(deadlineMs)
     this.#silence = new Silence(deadlineMs)
-    this.#isReady = new Promise((resolve, reject) => {
-      this.#settleReady = (fault) => (fault === undefined ? resolve() : reject(fault))
+    this.#isUsable = new Promise((resolve, reject) => {
+      this.#settleUsable = (fault) => (fault === undefined ? resolve() : reject(fault))
     })
-    this.#isReady.catch(() => {}) // those who wait for it get the error
+    this.#isUsable.catch(() => {}) // those who wait for it get the error
+    connection.onFailure(() => this.#noteFailure())
     connection.onReady(() => void this.#check())
     if (connection.isReady) void this.#check()
   }
@@ -134,9 +144,41 @@ export class Channel {
     return [...this.#breakers.values()].some(({ isOpen }) => isOpen)
   }
 
-  /** Resolves when the server has been found usable. Rejects if it is not. */
+  /** Resolves when the server has been found usable. Rejects if it is not. Waits while it is away. */
+  usable(): Promise<void> {
+    if (this.#fault === undefined) return this.#isUsable
+    this.#checkAgain()
+    return Promise.reject(this.#fault)
+  }
+
+  /**
+   * The same, but it rejects also when the server does not accept the password. A server that is away comes back by
+   * itself, a wrong password does not become right: a start that waits for it would hang without a word. PostgreSQL's
+   * `pg` and the driver of MongoDB reject at once, too. The connection goes on trying, since the password may be
+   * changed on the server: then a later `ready` resolves.
+   */
   ready(): Promise<void> {
-    return this.#isReady
+    return new Promise((resolve, reject) => {
+      this.usable().then(resolve, reject)
+      if (this.#state === 'new') this.#refusing.push(reject)
+      this.#noteFailure()
+    })
+  }
+
+  /**
+   * Why there is no connection by which a call with this key would go, or why the server has not answered the check.
+   * Undefined if there is one, and for a connection that nobody has said anything of.
+   */
+  whyNot(key = ''): unknown {
+    const failure = this.#connection.failureOf(key)
+    return failure ?? (this.#state === 'open' ? undefined : this.#checkError)
+  }
+
+  #noteFailure(): void {
+    if (this.#state !== 'new') return
+    const failure = this.whyNot()
+    if (!isUnwelcome(failure)) return
+    for (const reject of this.#refusing.splice(0)) reject(unwelcomeError(failure))
   }
 
   /**
@@ -144,12 +186,13 @@ export class Channel {
    * @throws Outage (rejects) if there is no reply in time; MillraceError if the server can't be used
    */
   call(keys: readonly string[], args: Arguments, script = this.#script): Promise<readonly number[]> {
-    if (this.#fault !== undefined) return Promise.reject(this.#fault)
+    if (this.#fault !== undefined) return this.usable() as Promise<never>
     const breaker = this.#breakerOf(this.#connection.nodeOf(keys[0]!))
     const wasOpen = breaker.isOpen
     const nowMs = performance.now()
     if (this.#silence.isTooLong(nowMs)) this.#renew()
-    if (!breaker.admits(nowMs)) return Promise.reject(new Outage(undefined, false))
+    if (!breaker.admits(nowMs))
+      return Promise.reject(new Outage(this.whyNot(keys[0]!) ?? breaker.cause, false))
     this.#silence.begin(nowMs)
     return new Promise((resolve, reject) => {
       const call = new Call(this, script, keys, args, breaker, wasOpen, resolve, reject)
@@ -179,8 +222,8 @@ export class Channel {
     return breaker
   }
 
-  noteFailure({ breaker, isProbe }: Call): void {
-    if (breaker.fail(performance.now(), isProbe)) this.#connection.refresh()
+  noteFailure({ breaker, isProbe }: Call, cause: unknown): void {
+    if (breaker.fail(performance.now(), isProbe, cause)) this.#connection.refresh()
   }
 
   noteSettled(): void {
@@ -192,11 +235,11 @@ export class Channel {
    * @throws Outage (rejects)
    */
   async onPrimaries(act: (send: Primary['send']) => Promise<void>): Promise<void> {
-    if (this.#fault !== undefined) throw this.#fault
     await new Promise((resolve) => setImmediate(resolve)) // what this turn has asked goes out before
-    if (this.#state === 'new') await this.#untilReady()
+    if (this.#fault !== undefined) await this.usable()
+    if (this.#state === 'new') await this.#untilUsable()
     if (this.#state !== 'open' || !this.#connection.isReady)
-      throw new Outage(new Error('no connection'), false)
+      throw new Outage(this.whyNot() ?? new Error('no connection'), false)
     try {
       for (const { send } of this.#connection.primaries())
         await act((command) => this.#deadlines.within(send(command)))
@@ -206,11 +249,11 @@ export class Channel {
   }
 
   /** Resolves when the server can be used. Rejects at the deadline. */
-  async #untilReady(): Promise<void> {
+  async #untilUsable(): Promise<void> {
     try {
-      await this.#deadlines.within(this.#isReady)
+      await this.#deadlines.within(this.#isUsable)
     } catch (error) {
-      throw error instanceof MillraceError ? error : new Outage(error, false)
+      throw error instanceof MillraceError ? error : new Outage(this.whyNot() ?? error, false)
     }
   }
 
@@ -223,7 +266,7 @@ export class Channel {
       })
     }
     this.#state = 'closed'
-    this.#settleReady(closedError())
+    this.#settleUsable(closedError())
     this.#deadlines.expireAll()
     this.#checkDeadlines.expireAll()
     await this.#connection.close()
@@ -236,10 +279,18 @@ export class Channel {
     this.#connection.renew()
   }
 
+  /** A server that can't be used may be mended meanwhile. */
+  #checkAgain(): void {
+    const isDue = performance.now() - this.#checkedMs >= CHECK_AGAIN_MS
+    if (isDue && this.#state !== 'closed' && this.#connection.isReady && this.#checking === undefined)
+      void this.#check()
+  }
+
   /** A connection has been made, or a server that was a replica may be the primary now. */
   async #check(): Promise<void> {
     const own = {}
     this.#checking = own
+    this.#checkedMs = performance.now()
     this.#silence.end()
     const isFirst = this.#state === 'new'
     // Of a Cluster, new nodes are looked at while the others go on.
@@ -256,23 +307,28 @@ export class Channel {
       this.#fault = fault
     } catch (error) {
       // The connection is lost again, or the server is busy: the next connection or call begins anew.
-      if (this.#checking !== own || !isRefusal(error)) return
+      if (this.#checking !== own) return
+      this.#checkError = error
+      if (!isNotAllowed(error)) return this.#noteFailure()
     } finally {
       if (this.#checking === own) this.#checking = undefined
     }
     if ((this.#state as string) === 'closed') return
     this.#state = 'open'
+    this.#checkError = undefined
+    this.#refusing = []
     const breakers = nodes.map((node) => this.#breakerOf(node))
     const wasOpen = breakers.some(({ isOpen }) => isOpen)
     for (const breaker of breakers) breaker.succeed()
     const early = this.#early
     this.#early = []
     if (this.#fault !== undefined) {
-      this.#settleReady(this.#fault)
+      this.#settleUsable(this.#fault)
       for (const call of early) call.refuse(this.#fault)
       return
     }
-    this.#settleReady(undefined)
+    this.#settleUsable(undefined)
+    this.#isUsable = Promise.resolve() // after a fault, it has rejected
     for (const call of early) if (!call.isSettled) this.#send(call)
     if (wasOpen) this.onRecovery()
   }
@@ -305,8 +361,6 @@ export class Channel {
   }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
 const isMissingScript = (error: unknown): boolean => messageOf(error).startsWith('NOSCRIPT')
 
 /**
@@ -327,4 +381,4 @@ const isNotRun = (error: unknown): boolean =>
   )
 
 /** Whether a server has answered that it does not allow a command. */
-const isRefusal = (error: unknown): boolean => /^(NOPERM|ERR unknown command)/.test(messageOf(error))
+const isNotAllowed = (error: unknown): boolean => /^(NOPERM|ERR unknown command)/.test(messageOf(error))

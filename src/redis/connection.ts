@@ -37,6 +37,13 @@ export interface RedisConnection {
    * slots of a Cluster.
    */
   onReady(listener: () => void): void
+  /**
+   * Why there is no connection by which a command with this key would go: its last error. Undefined while there is one,
+   * or if nobody has said why there is none.
+   */
+  failureOf(key: string): unknown
+  /** Calls `listener` after each error of the connection. */
+  onFailure(listener: () => void): void
   /** Drops a connection of the limiter's own on which nothing arrives any more, and connects anew. */
   renew(): void
   /** Closes the connection if it is the limiter's own. */

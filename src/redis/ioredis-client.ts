@@ -1,5 +1,7 @@
 import type { Command } from './connection.js'
 
+export type Listener = (value: unknown, node: unknown) => void
+
 /** The parts of a client of ioredis or iovalkey that the limiter uses. */
 export interface IoredisClient {
   readonly status: string
@@ -9,8 +11,8 @@ export interface IoredisClient {
   duplicate(...args: never[]): IoredisClient
   connect(): Promise<void>
   disconnect(reconnect?: boolean): void
-  on(event: string, listener: (value: unknown) => void): unknown
-  off(event: string, listener: (value: unknown) => void): unknown
+  on(event: string | symbol, listener: Listener): unknown
+  off(event: string | symbol, listener: Listener): unknown
 }
 
 export interface SingleClient extends IoredisClient {
@@ -23,6 +25,7 @@ export interface ClusterClient extends IoredisClient {
   readonly slots: readonly (readonly string[] | undefined)[]
   duplicate(startupNodes: [], options: object): ClusterClient
   nodes(role: 'master'): readonly NodeClient[]
+  emit(event: 'node error', error: unknown, node: string): unknown
   /** Asks a node who owns which slots. Does nothing while it does so already. */
   refreshSlotsCache(): void
 }

@@ -1,6 +1,7 @@
 import type { Command, Primary } from './connection.js'
 import { type ClusterClient, callOf, type NodeClient } from './ioredis-client.js'
 import { IoredisConnection, Turn } from './ioredis-connection.js'
+import { messageOf } from './last-error.js'
 import { NotSent } from './not-sent.js'
 import { slotOf } from './slots.js'
 
@@ -15,13 +16,16 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
   #listener = (): void => {}
   #owners = ''
   /** Those whose connections are noticed. */
-  readonly #watched = new Set<NodeClient>()
+  readonly #watched = new Map<NodeClient, () => void>()
+  /** By the name of a node to which there is no connection. */
+  readonly #nodeErrors = new Map<string, unknown>()
 
   constructor(client: ClusterClient, isOwn: boolean) {
     super(client, isOwn)
     for (const node of client.nodes('master')) this.#watch(node)
     this.listen('+node', (node) => this.#watch(node as NodeClient))
     this.listen('-node', (node) => this.#unwatch(node as NodeClient))
+    this.listen('node error', (error, node) => this.#noteNodeError(error, String(node)))
     this.listen('refresh', () => this.#noteOwners())
   }
 
@@ -74,23 +78,39 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
   renew(): void {}
 
   override async close(): Promise<void> {
-    for (const node of this.#watched) this.#unwatch(node)
+    for (const node of this.#watched.keys()) this.#unwatch(node)
     await super.close()
   }
 
-  readonly #noteConnection = (): void => {
+  #noteNodeError(error: unknown, node: string): void {
+    const isClosed = messageOf(error) === 'Connection is closed.' // all that ioredis says of a node it can't reach
+    const named = isClosed ? new Error(`no connection to ${node}`, { cause: error }) : error
+    this.#nodeErrors.set(node, named)
+    if (!this.isReady) this.noteError(named)
+  }
+
+  override failureOf(key: string): unknown {
+    if (!this.isReady) return super.failureOf(key)
+    const name = this.nodeOf(key)
+    return this.#node(name)?.status === 'ready' ? undefined : this.#nodeErrors.get(name)
+  }
+
+  #noteConnection({ options }: NodeClient): void {
+    this.#nodeErrors.delete(`${options.host}:${options.port}`)
     if (this.isReady) this.#listener()
   }
 
   #watch(node: NodeClient): void {
     if (this.#watched.has(node)) return
-    this.#watched.add(node)
-    node.on('ready', this.#noteConnection)
+    const listener = () => this.#noteConnection(node)
+    this.#watched.set(node, listener)
+    node.on('ready', listener)
   }
 
   #unwatch(node: NodeClient): void {
+    const listener = this.#watched.get(node)
+    if (listener !== undefined) node.off('ready', listener)
     this.#watched.delete(node)
-    node.off('ready', this.#noteConnection)
   }
 
   /** Undefined for a node to which there is no connection. */
@@ -125,6 +145,7 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
     const owners = [...names].sort().join()
     if (owners === this.#owners) return
     this.#owners = owners
+    for (const name of this.#nodeErrors.keys()) if (!names.has(name)) this.#nodeErrors.delete(name)
     this.#nodes.clear()
     this.#listener()
   }

@@ -1,5 +1,7 @@
+import { errorMonitor } from 'node:events'
 import type { Command, Primary, RedisConnection } from './connection.js'
-import { callOf, type IoredisClient, type SingleClient } from './ioredis-client.js'
+import { callOf, type IoredisClient, type Listener, type SingleClient } from './ioredis-client.js'
+import { LastError } from './last-error.js'
 import { NotSent } from './not-sent.js'
 import { reconnectMs } from './reconnect.js'
 
@@ -12,15 +14,20 @@ export abstract class IoredisConnection<C extends IoredisClient> implements Redi
   abstract readonly isCluster: boolean
   protected readonly client: C
   protected readonly isOwn: boolean
-  /** Errors of a connection that is lost are no news: the calls that it affects settle by themselves. */
+  protected readonly lastError = new LastError()
+  #onFailure = (): void => {}
+  /** Without a listener, ioredis prints each error of a connection. */
   readonly #ignore = (): void => {}
-  readonly #listeners: [event: string, listener: (value: unknown) => void][] = []
+  readonly #listeners: [event: string | symbol, listener: Listener][] = []
 
   #reconnecting: NodeJS.Timeout | undefined
 
   constructor(client: C, isOwn: boolean) {
     this.client = client
     this.isOwn = isOwn
+    this.listen(errorMonitor, (error) => this.noteError(error))
+    this.listen('connecting', () => this.lastError.begin())
+    this.listen('ready', () => this.lastError.clear())
     if (!isOwn) return
     client.on('error', this.#ignore)
     this.listen('end', this.#reconnect)
@@ -32,6 +39,14 @@ export abstract class IoredisConnection<C extends IoredisClient> implements Redi
 
   onReady(listener: () => void): void {
     this.listen('ready', listener)
+  }
+
+  failureOf(_key: string): unknown {
+    return this.isReady ? undefined : this.lastError.value
+  }
+
+  onFailure(listener: () => void): void {
+    this.#onFailure = listener
   }
 
   async close(): Promise<void> {
@@ -51,7 +66,12 @@ export abstract class IoredisConnection<C extends IoredisClient> implements Redi
     this.#reconnecting = setTimeout(() => this.client.connect().catch(this.#ignore), reconnectMs(1))
   }
 
-  protected listen(event: string, listener: (value: unknown) => void): void {
+  protected noteError(error: unknown): void {
+    this.lastError.note(error)
+    this.#onFailure()
+  }
+
+  protected listen(event: string | symbol, listener: Listener): void {
     this.#listeners.push([event, listener])
     this.client.on(event, listener)
   }

@@ -58,7 +58,7 @@ function ownCluster(client: ClusterClient): ClusterClient {
     lazyConnect: false,
     scaleReads: 'master',
     keyPrefix: '',
-    clusterRetryStrategy: reconnectMs,
+    clusterRetryStrategy: clusterReconnectMs,
     retryDelayOnFailover: 0, // it would send a command of a lost connection again
     retryDelayOnClusterDown: 0,
     retryDelayOnMoved: 0,
@@ -68,6 +68,12 @@ function ownCluster(client: ClusterClient): ClusterClient {
     enableReadyCheck: false, // it asks one node, and waits for ever if that stands still; the limiter asks all
     redisOptions: { ...redisOptions, ...SINGLE, retryStrategy: null, lazyConnect: true },
   })
+}
+
+/** ioredis tells nobody else that the name of a node is unknown. */
+function clusterReconnectMs(this: ClusterClient, attempts: number, reason?: unknown): number {
+  if (reason !== undefined) this.emit('node error', reason, '')
+  return reconnectMs(attempts)
 }
 
 /** @throws MillraceError for options by which a command may be sent twice, or be sent later */

@@ -1,5 +1,7 @@
+import { errorMonitor } from 'node:events'
 import { MillraceError } from '../core/errors.js'
 import type { Command, Primary, RedisConnection } from './connection.js'
+import { LastError } from './last-error.js'
 import { CONNECT_TIMEOUT_MS, reconnectMs } from './reconnect.js'
 
 /** The parts of a client of node-redis (the package `redis`) that the limiter uses. */
@@ -11,8 +13,8 @@ export interface NodeRedisClient {
   duplicate(options: object): NodeRedisClient
   connect(): Promise<unknown>
   destroy(): void
-  on(event: string, listener: () => void): unknown
-  off(event: string, listener: () => void): unknown
+  on(event: string | symbol, listener: (error: unknown) => void): unknown
+  off(event: string | symbol, listener: (error: unknown) => void): unknown
 }
 
 /** Numbers as numbers, whatever types the client's commands have. */
@@ -47,9 +49,36 @@ class Connection implements RedisConnection {
   readonly isCluster = false
   protected client: NodeRedisClient
   protected listener: () => void = () => {}
+  protected readonly lastError = new LastError()
+  #onFailure = (): void => {}
+  readonly #listeners: readonly [event: string | symbol, listener: (error: unknown) => void][] = [
+    ['reconnecting', () => this.lastError.begin()],
+    [
+      errorMonitor,
+      (error) => {
+        this.lastError.note(error)
+        this.#onFailure()
+      },
+    ],
+    [
+      'ready',
+      () => {
+        this.lastError.clear()
+        this.listener()
+      },
+    ],
+  ]
 
   constructor(client: NodeRedisClient) {
     this.client = client
+  }
+
+  failureOf(): unknown {
+    return this.isReady ? undefined : this.lastError.value
+  }
+
+  onFailure(listener: () => void): void {
+    this.#onFailure = listener
   }
 
   get isReady(): boolean {
@@ -72,13 +101,21 @@ class Connection implements RedisConnection {
 
   onReady(listener: () => void): void {
     this.listener = listener
-    this.client.on('ready', listener)
+    this.watch(this.client)
   }
 
   renew(): void {}
 
   async close(): Promise<void> {
-    this.client.off('ready', this.listener)
+    this.unwatch(this.client)
+  }
+
+  protected watch(client: NodeRedisClient): void {
+    for (const [event, listener] of this.#listeners) client.on(event, listener)
+  }
+
+  protected unwatch(client: NodeRedisClient): void {
+    for (const [event, listener] of this.#listeners) client.off(event, listener)
   }
 }
 
@@ -96,6 +133,10 @@ class OwnConnection extends Connection {
     super(like)
     this.#like = like
     this.#connect()
+  }
+
+  override onReady(listener: () => void): void {
+    this.listener = listener
   }
 
   override renew(): void {
@@ -122,17 +163,17 @@ class OwnConnection extends Connection {
     }
     client.on('connect', enter('connected'))
     client.on('reconnecting', enter('connecting'))
-    // Errors of a connection that is lost are no news: the calls that it affects settle by themselves.
     client.on('error', enter('waiting'))
-    client.on('ready', this.listener)
+    this.watch(client)
     this.client = client
     this.#stage = 'connecting'
+    this.lastError.begin()
     client.connect().catch(() => {}) // it rejects when it is closed before it has connected
   }
 
   #drop(): void {
     const { client } = this
-    client.off('ready', this.listener)
+    this.unwatch(client)
     if (this.#stage !== 'connecting') {
       client.destroy()
       return

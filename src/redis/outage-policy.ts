@@ -12,6 +12,7 @@ export function byOutage(
   rules: readonly RemoteRule[],
   limits: readonly (number | undefined)[] | undefined,
   allowed: boolean,
+  cause: unknown,
 ): RemoteDecision {
   const parts = rules.map(({ rule }, i): RemotePart => {
     const limit = (limits?.[i] ?? rule.limit) * (rule.unit ?? 1)
@@ -26,5 +27,5 @@ export function byOutage(
     }
   })
   const refusing = allowed ? -1 : parts.findIndex((part) => !part.allowed)
-  return new RemoteDecision({ owner, key, cost }, 'outage', parts, refusing)
+  return new RemoteDecision({ owner, key, cost, cause }, 'outage', parts, refusing)
 }

@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.js'
+import { messageOf } from './last-error.js'
 
 /** Redis has not answered in time. */
 export class Outage {
@@ -22,4 +23,12 @@ export class Outage {
       { cause, mayBeCharged },
     )
   }
+}
+
+/** The error of a server that does not accept the client's password. */
+export function unwelcomeError(cause: unknown): MillraceError {
+  const reply = messageOf(cause)
+  const expected = `a user and a password that the server accepts (it says: ${reply})`
+  const details = { cause, mayBeCharged: false }
+  return new MillraceError('ERR_MILLRACE_OUTAGE', 'client', reply.split(' ', 1)[0], expected, details)
 }

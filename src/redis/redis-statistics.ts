@@ -1,4 +1,5 @@
 import type { LimiterStats } from '../limiter.js'
+import { messageOf } from './last-error.js'
 import type { Outage } from './outage.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { StoreCounters } from './remote-store.js'
@@ -20,7 +21,11 @@ export interface RedisStats extends LimiterStats {
    * Otherwise 0.
    */
   retries: number
-  /** The last reason for which Redis did not answer. */
+  /**
+   * The last reason for which Redis did not answer: an error of the connection while there is none, such as `connect
+   * ECONNREFUSED 127.0.0.1:6379` or `WRONGPASS ...`; an error that it answered, such as `OOM ...`; or that the deadline
+   * passed.
+   */
   lastFailure: string | undefined
   /** The shards, for a limiter that has them. */
   shards?: ShardStats[]
@@ -44,7 +49,7 @@ export class RedisStatistics {
 
   noteOutage({ cause }: Outage): void {
     this.#outages++
-    if (cause !== undefined) this.#lastFailure = cause instanceof Error ? cause.message : String(cause)
+    if (cause !== undefined) this.#lastFailure = messageOf(cause)
   }
 
   present({ restored, retries = 0 }: StoreCounters): RedisStats {

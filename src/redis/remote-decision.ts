@@ -22,6 +22,8 @@ export interface Requested {
   readonly cost: number
   /** The limits of the call, in units. */
   readonly limits?: readonly (number | undefined)[] | undefined
+  /** Why the store has not answered it. */
+  readonly cause?: unknown
 }
 
 /** A decision that was made elsewhere: all figures are known. */
@@ -61,6 +63,11 @@ export class RemoteDecision extends CompositeDecision<RemotePart> implements Dec
   /** @internal The receipts as the store takes them: two texts for each rule. */
   get receipts(): string[] {
     return this.#parts.flatMap(({ receipt }) => receipt?.map(String) ?? ['', ''])
+  }
+
+  /** @internal Why the store has not answered, for a decision without it. */
+  get cause(): unknown {
+    return this.#requested.cause
   }
 
   /** @internal Whether its charge has been given back. */

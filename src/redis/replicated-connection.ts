@@ -54,6 +54,14 @@ export class ReplicatedConnection implements RedisConnection {
     this.#inner.onReady(listener)
   }
 
+  failureOf(key: string): unknown {
+    return this.#inner.failureOf(key)
+  }
+
+  onFailure(listener: () => void): void {
+    this.#inner.onFailure(listener)
+  }
+
   renew(): void {
     this.#inner.renew()
   }

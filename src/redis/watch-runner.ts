@@ -15,6 +15,7 @@ import type { Command } from './connection.js'
 import type { CountingCall } from './counting-call.js'
 import type { Runner } from './counting-store.js'
 import { Deadlines, lateError, type Pending } from './deadlines.js'
+import { isReply } from './last-error.js'
 import { Outage } from './outage.js'
 import type { WatchSession } from './watch-session.js'
 
@@ -30,6 +31,7 @@ class Job implements Pending {
   readonly #onEnd: (job: Job, error?: unknown) => void
   readonly #resolve: (reply: readonly number[]) => void
   readonly #reject: (error: unknown) => void
+  readonly #whyNot: () => unknown
   #expire: (error: Error) => void = () => {}
   isSettled = false
   /** Whether EXEC has gone out. */
@@ -38,12 +40,14 @@ class Job implements Pending {
   constructor(
     call: CountingCall,
     isProbe: boolean,
+    whyNot: () => unknown,
     onEnd: (job: Job, error?: unknown) => void,
     resolve: (reply: readonly number[]) => void,
     reject: (error: unknown) => void,
   ) {
     this.call = call
     this.isProbe = isProbe
+    this.#whyNot = whyNot
     this.#onEnd = onEnd
     this.#resolve = resolve
     this.#reject = reject
@@ -63,8 +67,9 @@ class Job implements Pending {
   fail(error: unknown): void {
     if (this.isSettled) return
     this.isSettled = true
-    this.#onEnd(this, error)
-    this.#reject(error instanceof MillraceError ? error : new Outage(error, this.isSent && !isNotRun(error)))
+    const cause = isReply(error) || error instanceof MillraceError ? error : (this.#whyNot() ?? error)
+    this.#onEnd(this, cause)
+    this.#reject(error instanceof MillraceError ? error : new Outage(cause, this.isSent && !isNotRun(error)))
   }
 
   expire(): void {
@@ -110,13 +115,21 @@ export class WatchRunner implements Runner {
 
   run(call: CountingCall): Promise<readonly number[]> {
     const wasOpen = this.#breaker.isOpen
+    const whyNot = () => this.#channel.whyNot()
     if (this.#isClosed || !this.#breaker.admits(performance.now()))
-      return Promise.reject(new Outage(undefined, false))
+      return Promise.reject(new Outage(whyNot() ?? this.#breaker.cause, false))
     return new Promise((resolve, reject) => {
-      const job = new Job(call, wasOpen, (ended, error) => this.#noteEnd(ended, error), resolve, reject)
+      const job = new Job(
+        call,
+        wasOpen,
+        whyNot,
+        (ended, error) => this.#noteEnd(ended, error),
+        resolve,
+        reject,
+      )
       this.#pending++
       this.#deadlines.add(job)
-      this.#channel.ready().then(
+      this.#channel.usable().then(
         () => this.#enqueue(job),
         (fault: unknown) => job.fail(fault),
       )
@@ -143,7 +156,7 @@ export class WatchRunner implements Runner {
   #noteEnd({ isProbe }: Job, error: unknown): void {
     const wasOpen = this.#breaker.isOpen
     if (error === undefined || error instanceof MillraceError) this.#breaker.succeed()
-    else this.#breaker.fail(performance.now(), isProbe)
+    else this.#breaker.fail(performance.now(), isProbe, error)
     if (wasOpen && !this.#breaker.isOpen) this.onRecovery()
     if (--this.#pending === 0) this.#drained()
   }
@@ -225,4 +238,4 @@ export class WatchRunner implements Runner {
  * Whether a server has answered by an error before EXEC has run anything. What it answers to a command of a
  * transaction makes EXEC run nothing.
  */
-const isNotRun = (error: unknown): boolean => error instanceof Error && /^[A-Z]+ /.test(error.message)
+const isNotRun = isReply

@@ -4,6 +4,7 @@ import { createLimiter, type Decision, MillraceError, manualClock } from 'millra
 import { createRedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { poll } from '../redis/poll.js'
 import { type AnyOptions, http1Client, type Served } from './driver.js'
 import { allDrivers } from './drivers.js'
 
@@ -90,6 +91,19 @@ for (const driver of allDrivers) {
         )
       })
       assert.equal(codes, ['ERR_MILLRACE_OUTAGE', 'ERR_MILLRACE_OUTAGE'])
+    }))
+
+  test('the error that onError is given has its cause', () =>
+    withoutRedis({}, async (limiter) => {
+      let cause: unknown
+      const onError = (error: unknown) => {
+        cause = (error as Error).cause
+        return 'fail'
+      }
+      const isRefused = () => cause instanceof Error && cause.message === 'connect ECONNREFUSED 127.0.0.1:1'
+      await serving([{ limiter, onError }], async ({ url }) => {
+        await poll(async () => (await get(url)).status === 503 && isRefused(), 'a refused connection')
+      })
     }))
 
   test('no form of the headers shows a limit, and other origins may read Retry-After', () =>

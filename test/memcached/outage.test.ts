@@ -62,6 +62,26 @@ function outageTest(
 const recovered = (limiter: MemcachedLimiter) =>
   poll(async () => (await limiter.peek('any')).source === 'memcached', 'a decision of Memcached')
 
+test('a refused connection is the reason, until there is one', async () => {
+  const server = await startMemcached()
+  await server.kill()
+  const limiter = createMemcachedLimiter({ client: clientOf(server.port), ...RULE })
+  const lastFailure = async () => (await limiter.check('key')) && (await limiter.stats()).lastFailure
+  try {
+    const refused = `connect ECONNREFUSED 127.0.0.1:${server.port}`
+    await poll(async () => (await lastFailure()) === refused, refused)
+    await server.restart()
+    await limiter.ready()
+    await recovered(limiter)
+    await server.pause()
+    await poll(async () => /deadline/.test((await lastFailure())!), 'a deadline')
+  } finally {
+    server.resume()
+    await limiter.close()
+    await end(server)
+  }
+})
+
 outageTest(
   'a server that stands still: a refusal by outage, at once after five',
   {},

@@ -1,0 +1,174 @@
+// Why a server can't be reached: statistics, errors and `ready` say it.
+import { Cluster, Redis } from 'ioredis'
+import type { AsyncLimiter, MillraceError } from 'millrace'
+import { createRedisLimiter, type RedisLimiterOptions, type RedisStats } from 'millrace/redis'
+import { createClient } from 'redis'
+import * as assert from 'uvu/assert'
+import { CLIENTS, LIBRARIES, type Library } from './clients.js'
+import { poll } from './poll.js'
+import { freePort, HOST } from './ports.js'
+import { startRedis } from './servers.js'
+import { redisTest as test } from './skip.js'
+import { sendOnce } from './wire.js'
+
+const limiterOf = (client: RedisLimiterOptions['client'], options: Partial<RedisLimiterOptions> = {}) =>
+  createRedisLimiter({ client, prefix: 'test', limit: 4, window: '1h', ...options })
+
+const WITH_PASSWORD = {
+  ioredis: (port: number, password: string) => new Redis(port, HOST, { lazyConnect: true, password }),
+  'node-redis': (port: number, password: string) =>
+    createClient({ url: `redis://${HOST}:${port}`, password }),
+} satisfies Record<Library, unknown>
+
+/** Asks until an outage has this reason. Early calls may be late before the connection has failed. */
+async function failedBy(limiter: AsyncLimiter, reason: RegExp): Promise<void> {
+  let last: string | undefined
+  await poll(async () => {
+    assert.is((await limiter.check('key')).source, 'outage')
+    last = ((await limiter.stats()) as RedisStats).lastFailure
+    return reason.test(last ?? '')
+  }, `${reason}`).catch((error) => {
+    throw new Error(`${error.message}, but ${last}`)
+  })
+}
+
+const usable = (limiter: AsyncLimiter) =>
+  poll(async () => (await limiter.peek('any')).source === 'redis', 'a decision of Redis')
+
+const errorOf = (answer: Promise<unknown>): Promise<MillraceError> =>
+  answer.then(
+    () => assert.unreachable('resolved'),
+    (error) => error,
+  )
+
+test('Cluster: an unknown host and a node that refuses connections are reasons', async () => {
+  const port = await freePort()
+  for (const [host, reason] of [
+    ['nowhere.invalid', /^getaddrinfo \w+ nowhere\.invalid$/],
+    [HOST, new RegExp(`^no connection to ${HOST}:${port}$`)],
+  ] as const) {
+    const limiter = limiterOf(new Cluster([{ host, port }], { lazyConnect: true }))
+    try {
+      await failedBy(limiter, reason)
+    } finally {
+      await limiter.close()
+    }
+  }
+})
+
+for (const library of LIBRARIES) {
+  for (const [kind, options] of [
+    ['window', {}],
+    ['log by transactions', { algorithm: 'sliding-log', optimistic: true }],
+  ] as const) {
+    test(`${library}, ${kind}: a refused connection is a reason, until there is one`, async () => {
+      const server = await startRedis()
+      await server.kill()
+      const limiter = limiterOf(CLIENTS[library](server.port), options)
+      try {
+        const refused = new RegExp(`^connect ECONNREFUSED ${HOST}:${server.port}$`)
+        await failedBy(limiter, refused)
+        const error = await errorOf(limiter.clear('key'))
+        assert.is(error.code, 'ERR_MILLRACE_OUTAGE')
+        assert.match((error.cause as Error).message, refused)
+        const ready = limiter.ready() // waits for the server
+        await server.restart()
+        await ready
+        await usable(limiter)
+        await server.pause()
+        await failedBy(limiter, /deadline/)
+        server.resume()
+      } finally {
+        server.resume()
+        await limiter.close()
+        await server.stop()
+      }
+    })
+  }
+
+  test(`${library}: an unknown host is a reason`, async () => {
+    const limiter = limiterOf(CLIENTS[library](await freePort(), 'nowhere.invalid'))
+    try {
+      await failedBy(limiter, /^getaddrinfo \w+ nowhere\.invalid$/)
+    } finally {
+      await limiter.close()
+    }
+  })
+
+  test(`${library}: of a host with several addresses, the errors of all`, async () => {
+    const limiter = limiterOf(CLIENTS[library](await freePort(), 'localhost'))
+    try {
+      await failedBy(limiter, /^connect ECONNREFUSED /)
+    } finally {
+      await limiter.close()
+    }
+  })
+
+  for (const [kind, client, reason] of [
+    ['a wrong password', (port: number) => WITH_PASSWORD[library](port, 'wrong'), /^WRONGPASS /],
+    ['a missing password', (port: number) => CLIENTS[library](port), /^NOAUTH /],
+  ] as const) {
+    test(`${library}: ${kind} is a reason, ready rejects, and the server may be mended`, async () => {
+      const server = await startRedis({ args: ['--requirepass', 'right'] })
+      const limiter = limiterOf(client(server.port))
+      const owner = new Redis(server.port, HOST, { password: 'right' })
+      try {
+        const error = await errorOf(limiter.ready())
+        assert.is(error.code, 'ERR_MILLRACE_OUTAGE')
+        assert.match((error.cause as Error).message, reason)
+        assert.ok(error.message.includes((error.cause as Error).message))
+        await failedBy(limiter, reason)
+        // With `wrong` as its password, and for the other client with none.
+        await owner.config('SET', 'requirepass', kind === 'a wrong password' ? 'wrong' : '')
+        await poll(() => limiter.ready().then(() => true, isOutage), 'ready')
+        await usable(limiter)
+      } finally {
+        owner.disconnect()
+        await limiter.close()
+        await server.stop()
+      }
+    })
+  }
+
+  test(`${library}: a server with another maxmemory-policy is used again when it is mended`, async () => {
+    const server = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] })
+    const limiter = limiterOf(CLIENTS[library](server.port), { onOutage: 'open' })
+    try {
+      for (const act of [() => limiter.ready(), () => limiter.check('key'), () => limiter.clearAll()])
+        assert.is((await errorOf(act())).option, 'maxmemory-policy')
+      await sendOnce(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+      await poll(
+        () => limiter.check('key').then(({ source }) => source === 'redis', isPolicy),
+        'a decision of Redis',
+      )
+      await limiter.ready()
+    } finally {
+      await limiter.close()
+      await server.stop()
+    }
+  })
+
+  test(`${library}: of a server without memory, the reason is its answer`, async () => {
+    const server = await startRedis({ args: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'] })
+    const limiter = limiterOf(CLIENTS[library](server.port))
+    try {
+      await limiter.ready()
+      await failedBy(limiter, /^OOM /)
+    } finally {
+      await limiter.close()
+      await server.stop()
+    }
+  })
+}
+
+/** False for what is to be asked again. */
+const isOutage = ({ code }: MillraceError): boolean => {
+  assert.is(code, 'ERR_MILLRACE_OUTAGE')
+  return false
+}
+const isPolicy = ({ option }: MillraceError): boolean => {
+  assert.is(option, 'maxmemory-policy')
+  return false
+}
+
+test.run()
