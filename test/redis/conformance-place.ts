@@ -4,7 +4,12 @@
 import { Redis } from 'ioredis'
 import { Redis as Valkey } from 'iovalkey'
 import { type AsyncLimiter, group, type LimiterOptions } from 'millrace'
-import { createRedisLimiter, type RedisLimiterOptions, type RedisOptions } from 'millrace/redis'
+import {
+  createRedisLimiter,
+  type RedisLimiterOptions,
+  type RedisOptions,
+  type RedisRulesOptions,
+} from 'millrace/redis'
 import type { Maker, Options } from '../conformance/places.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
@@ -17,7 +22,7 @@ import { startRedis } from './servers.js'
 const DAY_MS = 86_400_000
 
 /** Whether keys are spread over two servers. MILLRACE_TEST_SHARDS (1 or 0) decides instead of the day. */
-export const isSharded =
+export const isSharded = (): boolean =>
   process.env.MILLRACE_TEST_SHARDS === undefined
     ? size === 'full' && Math.floor(Date.now() / DAY_MS) % 2 === 0
     : process.env.MILLRACE_TEST_SHARDS === '1'
@@ -39,7 +44,7 @@ const alone = (client: RedisOptions['client']): Started => ({ one: { client }, a
 const STARTS = {
   async redis() {
     const client = await redisClient()
-    if (!isSharded) return alone(client)
+    if (!isSharded()) return alone(client)
     const first = { name: 'first', client }
     const second = { name: 'second', client: await redisClient() }
     const all = { shards: [first, second], previousShards: [first], changeWithin: '366d' } as const
@@ -51,6 +56,12 @@ const STARTS = {
 
 const NOT_ON_SHARDS: readonly unknown[] = ['sliding-log', 'sliding-counter']
 
+/** Whether a limiter has an algorithm that shards can't have. */
+function needsOne(options: object): boolean {
+  const { algorithm, rules } = options as Partial<RedisRulesOptions & { algorithm: unknown }>
+  return NOT_ON_SHARDS.includes(algorithm ?? rules?.[0]?.algorithm)
+}
+
 const started = new Map<keyof typeof STARTS, Promise<Started>>()
 let prefixes = 0
 
@@ -61,7 +72,7 @@ export async function redisMaker(on: keyof typeof STARTS): Promise<Maker> {
   const { one, all } = await starting
   return remoteMaker((options) => {
     const own = options as RedisLimiterOptions
-    return createRedisLimiter({ ...own, ...(NOT_ON_SHARDS.includes(own.algorithm) ? one : all) })
+    return createRedisLimiter({ ...own, ...(needsOne(own) ? one : all) })
   })
 }
 

@@ -245,7 +245,7 @@ for (const library of LIBRARIES) {
 
   test(`${library}: a server that stands still: an outage at the deadline, and a recovery`, () =>
     scene(
-      {},
+      { deadline: '250ms' },
       async (limiter) => {
         await limiter.check('key')
         await server.pause()
