@@ -117,7 +117,8 @@ for j = j, K - 1 do
     local alg = flags % 16
     local k, cost = KEYS[j * R + i], ARGV[costs + j * R + i] + 0
     local s = read or all and not changed[k] and all[j + 1] or redis.pcall('GET', k)
-    read, changed[k] = nil, true
+    read = nil
+    if all then changed[k] = true end
     if type(s) == 'table' then fault = ${KEY_FAULT.TYPE}; break end
     local born, mark, a, b, till, first, sum = now, 0, 0, 0, 0, 22, 0
     local g, need, free = 0, 0, 0

@@ -34,7 +34,8 @@ if op == 'c' then
       end
     end
     if cost == 0 or cost > limit - sum then break end
-    sum, changed[k] = sum + cost, true
+    sum = sum + cost
+    if all then changed[k] = true end
     local emptyMs = (g + ${parts + 1}) * ${windowMs} / ${parts}
     emptyMs = emptyMs + -emptyMs % 1
     if mark == g and p == 22 and s then call('SETRANGE', k, '15', pack('>I3I3', a + cost, sum))
