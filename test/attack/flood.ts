@@ -21,11 +21,16 @@ const WARM = 0.1
 
 export interface FloodReport {
   sprayed: number
-  /** Attempts of the victim during the flood, and its admissions, which must be none. */
+  /**
+   * Attempts of the victim during the flood, and its admissions. It has none unless it is evicted. Then it may
+   * come back in its second set, to a key that has used less than the ones in the first.
+   */
   tries: number
   extra: number
   /** Admissions of the random keys, which inherit the counts of evicted keys. */
   sprayedAdmitted: number
+  /** Units that all keys together were admitted and did not give back. */
+  charged: number
   /** Latencies without other keys, with a table half full of keys in ordinary use, and during the flood. */
   alone: Latencies
   ordinary: Latencies
@@ -48,8 +53,10 @@ export function flood(keys: number, keysPerRoom: number, seed: number, showProgr
     const key = `regular ${Math.floor(next() * REGULARS)}`
     limiter.refund(latencies.time(() => limiter.check(key))) // so that none of them reaches its limit
   }
-  limiter.check('victim', LIMIT)
-  for (let i = 0; i < REGULARS; i++) limiter.check(`regular ${i}`, LIMIT / 2)
+  const first = limiter.check('victim', LIMIT).allowed ? LIMIT : 0
+  let regular = 0
+  for (let i = 0; i < REGULARS; i++)
+    regular += limiter.check(`regular ${i}`, LIMIT / 2).allowed ? LIMIT / 2 : 0
   const warmUp = new Latencies(0)
   for (let i = 0; i < timed; i++) useRegular(warmUp) // compiles the code
   for (let i = 0; i < timed; i++) useRegular(alone)
@@ -75,5 +82,6 @@ export function flood(keys: number, keysPerRoom: number, seed: number, showProgr
   }
   rssMb.end = rssNow()
   const arenaMb = limiter.stats().bytes / 2 ** 20
-  return { sprayed: keys, tries, extra, sprayedAdmitted, alone, ordinary, during, arenaMb, rssMb }
+  const charged = first + regular + sprayedAdmitted + extra
+  return { sprayed: keys, tries, extra, sprayedAdmitted, charged, alone, ordinary, during, arenaMb, rssMb }
 }
