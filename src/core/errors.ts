@@ -28,6 +28,10 @@ export type ErrorCode =
   | 'ERR_MILLRACE_OUTAGE'
   | 'ERR_MILLRACE_REDIS_VALUE'
   | 'ERR_MILLRACE_MEMCACHED_VALUE'
+  | 'ERR_MILLRACE_INVALID_POLICY'
+  | 'ERR_MILLRACE_POLICY_TOO_LARGE'
+  | 'ERR_MILLRACE_CONFIG_STORE'
+  | 'ERR_MILLRACE_CONFIG_CONFLICT'
 
 /**
  * The error of every method of Millrace. It names the value at fault and the expected one.

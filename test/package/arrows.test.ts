@@ -1,5 +1,5 @@
-// Arrows point inward: http, fetch, redis and memcached -> limiter -> engines -> shared-file -> native -> algorithms -> range-sum -> memory
-// -> core.
+// Arrows point inward: http, fetch, redis and memcached -> limiter -> config, engines -> shared-file -> native
+// -> algorithms -> range-sum -> memory -> core.
 import { builtinModules } from 'node:module'
 import { posix } from 'node:path'
 import { test } from 'uvu'
@@ -15,7 +15,8 @@ const ARROWS: Record<string, string[]> = {
   native: ['algorithms', 'range-sum', 'memory', 'core'],
   'shared-file': ['native', 'memory', 'core'],
   engines: ['shared-file', 'native', 'algorithms', 'range-sum', 'memory', 'core'],
-  limiter: ['shared-file', 'engines', 'algorithms', 'range-sum', 'memory', 'core'],
+  config: ['core'],
+  limiter: ['config', 'shared-file', 'engines', 'algorithms', 'range-sum', 'memory', 'core'],
   http: ['limiter', 'memory', 'core'],
   fetch: ['limiter', 'memory', 'core'],
   compat: ['limiter', 'core'],

@@ -1,0 +1,115 @@
+// The contract of a configuration store: which policy a key has. Each backend fulfils it alike, see
+// `test/conformance/config-stores.ts`.
+import type { MillraceError } from '../core/errors.js'
+import type { Policy } from './policy.js'
+
+/** A policy as a store holds it. */
+export interface StoredPolicy {
+  /** The key of a client, or a prefix of keys such as `'user:*'`. */
+  readonly key: string
+  /** The rules of the key. */
+  readonly policy: Policy
+  /**
+   * A whole number from 1 on, which rises with each change of the key, also when the policy is deleted and put
+   * again. 0: a document without a version, as a person writes it by hand.
+   */
+  readonly version: number
+}
+
+/** A document in a store that is no policy. */
+export interface InvalidPolicy {
+  readonly key: string
+  readonly policy?: undefined
+  readonly version?: undefined
+  /** What is wrong with it: `ERR_MILLRACE_INVALID_POLICY`. */
+  readonly error: MillraceError
+}
+
+/** Options of {@link ConfigStore.put} and {@link ConfigStore.delete}. */
+export interface PutOptions {
+  /**
+   * The version that the key must have, of the {@link StoredPolicy} that the change is based on; `null`: none, the
+   * key must not have a policy. With another version the call rejects with `ERR_MILLRACE_CONFIG_CONFLICT`, and
+   * nothing changes.
+   * @default any version
+   */
+  ifVersion?: number | null
+}
+
+/** Options of {@link ConfigStore.list}. */
+export interface ListOptions {
+  /** Only keys that begin with these characters. */
+  prefix?: string
+  /** Only keys after this one, in the order of their UTF-8 bytes: the last key of the page before. */
+  after?: string
+  /**
+   * The most policies of a page: 1 to 10,000. A shorter page is the last one.
+   * @default 100
+   */
+  limit?: number
+}
+
+/** A change that a store tells its listeners. */
+export interface ConfigChange {
+  /** The keys whose policies may have changed; undefined: any may have, as messages may have been lost. */
+  readonly keys?: readonly string[]
+  /** Why changes may be unknown for now: the store is down, or a document can't be read. */
+  readonly error?: MillraceError
+}
+
+export type ConfigListener = (change: ConfigChange) => void
+
+/**
+ * A store of policies. All methods but `watch` return promises; they reject with `ERR_MILLRACE_CONFIG_STORE` if the
+ * store can't be reached, and with `ERR_MILLRACE_CLOSED` after `close`.
+ * @example
+ * ```ts
+ * import { memoryConfig } from 'millrace/config/memory'
+ *
+ * const store = memoryConfig()
+ * const { version } = await store.put('user:42', { limit: 1000, window: '1m' })
+ * await store.put('user:42', { limit: 2000, window: '1m' }, { ifVersion: version })
+ * console.log((await store.get('user:42'))?.policy)
+ * ```
+ */
+export interface ConfigStore {
+  /** The name of the backend, such as `'lmdb'`. */
+  readonly kind: string
+  /**
+   * Within how many milliseconds `watch` tells what other processes change, if nothing fails. Infinity: it does not
+   * tell. Then a limiter notices a change when its cache asks again.
+   */
+  readonly watchDelayMs: number
+  /** The policy of exactly this key. @throws MillraceError `ERR_MILLRACE_INVALID_POLICY` if it is none */
+  get(key: string): Promise<StoredPolicy | undefined>
+  /**
+   * The policy of the first of these keys that has one, in one round trip.
+   * @throws MillraceError `ERR_MILLRACE_INVALID_POLICY` if the document of that key is none
+   */
+  find(keys: readonly string[]): Promise<StoredPolicy | undefined>
+  /**
+   * Stores a policy. It resolves when the store has it for good.
+   * @throws MillraceError `ERR_MILLRACE_INVALID_POLICY`, `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_CONFIG_CONFLICT`,
+   * `ERR_MILLRACE_POLICY_TOO_LARGE` if a limiter that uses this store could not count it
+   */
+  put(key: string, policy: Policy, options?: PutOptions): Promise<StoredPolicy>
+  /** Deletes a policy. Resolves to whether there was one. @throws MillraceError `ERR_MILLRACE_CONFIG_CONFLICT` */
+  delete(key: string, options?: PutOptions): Promise<boolean>
+  /** A page of policies, in the order of the UTF-8 bytes of their keys. */
+  list(options?: ListOptions): Promise<readonly (StoredPolicy | InvalidPolicy)[]>
+  /** Tells every change to `listener`, of this process and of others. Returns a function that ends this. */
+  watch(listener: ConfigListener): () => void
+  /** Lets `check` refuse policies that `put` gets, by throwing. Returns a function that ends this. */
+  addCheck(check: (policy: Policy) => void): () => void
+  /** Ends the watch and all connections that the store has made. It may be called twice. */
+  close(): Promise<void>
+}
+
+/** A store that answers at once, without a promise. */
+export interface SyncConfigStore extends ConfigStore {
+  /** @see ConfigStore.find */
+  findNow(keys: readonly string[]): StoredPolicy | undefined
+}
+
+export const isSync = (store: ConfigStore): store is SyncConfigStore =>
+  typeof (store as Partial<SyncConfigStore>).findNow === 'function'

@@ -1,0 +1,3 @@
+export function fileConfig(): never {
+  throw new Error('in progress')
+}

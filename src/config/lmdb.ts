@@ -1,0 +1,3 @@
+export function lmdbConfig(): never {
+  throw new Error('in progress')
+}

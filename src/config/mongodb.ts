@@ -1,0 +1,3 @@
+export function mongoConfig(): never {
+  throw new Error('in progress')
+}

@@ -1,0 +1,3 @@
+export function redisConfig(): never {
+  throw new Error('in progress')
+}

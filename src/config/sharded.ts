@@ -1,0 +1,3 @@
+export function shardedConfig(): never {
+  throw new Error('in progress')
+}
