@@ -1,7 +1,8 @@
 // Exports for the package millrace-cli, which depends on this exact version: any release may change them.
+
+export { attachPool } from './attach-limiter.js'
 export { monotonicClock } from './core/clock.js'
 export type { InlineDecision } from './core/decision.js'
 export { formatDuration, parseDuration } from './core/duration.js'
 export { checkRule } from './core/rule.js'
 export { ALGORITHM_OPTIONS } from './core/rule-algorithms.js'
-export { attachPool } from './create.js'
