@@ -56,6 +56,7 @@ class Entry implements CachedPolicy {
   /** The last plan, also when it is not used any more. */
   lastPlan = UNKNOWN
   found: StoredPolicy | undefined = undefined
+  usedMs = 0
   expiresMs = 0
   usableUntilMs = 0
   generation = 0
@@ -82,6 +83,8 @@ export class PolicyCache {
   readonly #endWatch: () => void
   readonly #timer: NodeJS.Timeout
   #nowMs: number
+  /** An entry that was used since is recent enough: to move it costs as much as to find it. */
+  #recentMs = 0
   /** Rises when any policy may have changed. */
   #generation = 0
   #isClosed = false
@@ -113,6 +116,7 @@ export class PolicyCache {
   /** Takes the time by which ages are compared. A timer does it; a test may, too. */
   tick(): void {
     this.#nowMs = this.#now()
+    this.#recentMs = this.#nowMs - this.#settings.ttlMs / TICKS_PER_TTL
     this.#user.dropped(undefined) // whoever keeps plans asks again, and finds out which have expired
   }
 
@@ -156,11 +160,12 @@ export class PolicyCache {
 
   #entryOf(key: string): Entry {
     const own = key.length > MAX_POLICY_KEY ? shortened(key) : key
-    let entry = this.#entries.get(own)
+    let entry = this.#entries.peek(own)
     if (entry === undefined) {
       entry = new Entry(own)
       this.#entries.set(own, entry)
-    }
+    } else if (entry.usedMs < this.#recentMs) this.#entries.get(own) // moves it away from the least recently used
+    entry.usedMs = this.#nowMs
     return entry
   }
 

@@ -17,6 +17,8 @@ export class PlanTable {
   readonly #mask: number
   #epoch = 1
   #next = 0
+  /** The entry of an earlier epoch that was found last: most likely it is set next. */
+  #outdated = 0
 
   /** Room for about twice `maxKeys` keys, at most a million. */
   constructor(maxKeys: number) {
@@ -31,14 +33,22 @@ export class PlanTable {
     const words = this.#words
     const from = (lo & this.#mask) * (WAYS * WORDS)
     for (let at = from; at < from + WAYS * WORDS; at += WORDS) {
-      if (words[at + LO] === lo && words[at + HI] === hi && words[at + EPOCH] === this.#epoch)
-        return words[at + PLAN]!
+      if (words[at + LO] !== lo || words[at + HI] !== hi) continue
+      if (words[at + EPOCH] === this.#epoch) return words[at + PLAN]!
+      this.#outdated = at
+      return -1
     }
     return -1
   }
 
   set(lo: number, hi: number, plan: number): void {
     const words = this.#words
+    const known = this.#outdated
+    if (words[known + LO] === lo && words[known + HI] === hi) {
+      words[known + PLAN] = plan
+      words[known + EPOCH] = this.#epoch
+      return
+    }
     const from = (lo & this.#mask) * (WAYS * WORDS)
     let to = -1
     for (let at = from; at < from + WAYS * WORDS; at += WORDS) {
