@@ -316,8 +316,9 @@ export class ConfiguredLimiter implements Limiter {
     if (members.length === 1) return
     const target = memberIn(to)
     if (from >= 0 && memberIn(from) === target) return
-    const sources = from >= 0 ? [members[memberIn(from)]!] : members.filter((_, i) => i !== target)
-    for (const { limiter } of sources) carryOver(limiter, members[target]!.limiter, lo, hi)
+    // Any of the others may know more of a longer window: of an earlier policy, or of another thread's.
+    for (const [i, { limiter }] of members.entries())
+      if (i !== target) carryOver(limiter, members[target]!.limiter, lo, hi)
   }
 
   #drop(keys: readonly string[] | undefined): void {
