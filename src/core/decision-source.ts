@@ -6,6 +6,10 @@
  */
 export type DecisionSource = 'redis' | 'memcached' | 'local' | 'outage' | 'config'
 
+/** Whether nobody has decided: a refusal says nothing about the client. */
+export const isUndecided = (source: DecisionSource | undefined): boolean =>
+  source === 'outage' || source === 'config'
+
 /** The decision of a rule with the option `shadow`, which allows every request. */
 export interface ShadowDecision {
   /** Whether the rule would have admitted the request. */
