@@ -25,6 +25,12 @@ export interface InvalidPolicy {
   readonly error: MillraceError
 }
 
+/** A policy to be stored. */
+export interface PolicyEntry {
+  readonly key: string
+  readonly policy: Policy
+}
+
 /** Options of {@link ConfigStore.put} and {@link ConfigStore.delete}. */
 export interface PutOptions {
   /**
@@ -83,7 +89,7 @@ export interface ConfigStore {
   /** The policy of exactly this key. @throws MillraceError `ERR_MILLRACE_INVALID_POLICY` if it is none */
   get(key: string): Promise<StoredPolicy | undefined>
   /**
-   * The policy of the first of these keys that has one, in one round trip.
+   * The policy of the first of these keys that has one, in one round trip. Keys that can't have one are passed over.
    * @throws MillraceError `ERR_MILLRACE_INVALID_POLICY` if the document of that key is none
    */
   find(keys: readonly string[]): Promise<StoredPolicy | undefined>
@@ -93,6 +99,13 @@ export interface ConfigStore {
    * `ERR_MILLRACE_POLICY_TOO_LARGE` if a limiter that uses this store could not count it
    */
   put(key: string, policy: Policy, options?: PutOptions): Promise<StoredPolicy>
+  /**
+   * Stores many policies, faster than by as many calls of `put`. Each is checked before the first is stored, and each
+   * gets a new version. Of several with the same key the last one counts. If the call rejects later on, some of them
+   * may be stored. Not all stores have it.
+   * @throws MillraceError as `put` does; `option` names the entry: `entries[3]: limit`
+   */
+  putMany?(entries: readonly PolicyEntry[]): Promise<void>
   /** Deletes a policy. Resolves to whether there was one. @throws MillraceError `ERR_MILLRACE_CONFIG_CONFLICT` */
   delete(key: string, options?: PutOptions): Promise<boolean>
   /** A page of policies, in the order of the UTF-8 bytes of their keys. */

@@ -6,12 +6,15 @@ import type {
   ConfigStore,
   InvalidPolicy,
   ListOptions,
+  PolicyEntry,
   PutOptions,
   StoredPolicy,
   SyncConfigStore,
 } from './config-store.js'
 import { checkPolicy, documentOf, type Policy, type PolicyDocument, parsePolicy } from './policy.js'
-import { checkPolicyKey } from './policy-keys.js'
+import { checkPolicyKey, mayHavePolicy } from './policy-keys.js'
+
+export type { PolicyEntry } from './config-store.js'
 
 /** A document as a backend has read it. */
 export interface RawDocument {
@@ -26,6 +29,8 @@ export interface Listed extends RawDocument {
   readonly key: string
 }
 
+/** The puts under way of a `putMany`. */
+const PUTS_AT_ONCE = 32
 /** How often a write without `ifVersion` reads again, because another one came in between. */
 const MOST_TRIES = 20
 const MOST_LISTED = 10_000
@@ -47,7 +52,7 @@ export abstract class DocumentStore implements ConfigStore {
   readonly #checks = new Set<(policy: Policy) => void>()
   #closing: Promise<void> | undefined
 
-  /** The documents of these keys, in their order, in one round trip. */
+  /** The documents of these keys, in their order, in one round trip. It may leave out those after the first. */
   protected abstract read(keys: readonly string[]): Promise<readonly (RawDocument | undefined)[]>
   /**
    * Replaces what `read` has returned, in one step; undefined: none, and to none. False if it is not the same any
@@ -78,13 +83,36 @@ export abstract class DocumentStore implements ConfigStore {
 
   async find(keys: readonly string[]): Promise<StoredPolicy | undefined> {
     this.checkOpen()
-    return firstOf(keys, await this.#ask(() => this.read(keys)))
+    const asked = possible(keys)
+    return firstOf(asked, await this.#ask(() => this.read(asked)))
   }
 
   async put(key: string, policy: Policy, options: PutOptions = {}): Promise<StoredPolicy> {
     const next = checkedPut(key, policy, options, this.#checks)
     const version = await this.#change(key, options, (previous) => documentOf(next, nextVersion(previous)))
     return { key, policy: next, version }
+  }
+
+  async putMany(entries: readonly PolicyEntry[]): Promise<void> {
+    const checked = checkEntries(entries, this.#checks)
+    this.checkOpen()
+    await this.#ask(() => this.putAll(checked))
+  }
+
+  /** Stores checked policies of different keys. */
+  protected async putAll(entries: readonly PolicyEntry[]): Promise<void> {
+    let at = 0
+    const put = async () => {
+      while (at < entries.length) {
+        const { key, policy } = entries[at++]!
+        await this.#change(key, {}, (previous) => documentOf(policy, nextVersion(previous)))
+      }
+    }
+    try {
+      await Promise.all(Array.from({ length: PUTS_AT_ONCE }, put))
+    } finally {
+      at = entries.length // no more after an error
+    }
   }
 
   async delete(key: string, options: PutOptions = {}): Promise<boolean> {
@@ -102,7 +130,7 @@ export abstract class DocumentStore implements ConfigStore {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       this.checkOpen()
       const [raw] = await this.#ask(() => this.read([key]))
-      const version = versionIn(raw)
+      const version = raw && versionIn(raw.document)
       checkVersion(key, version, ifVersion)
       const next = make(version ?? 0)
       if (next === undefined && raw === undefined) return -1
@@ -180,14 +208,19 @@ export abstract class SyncDocumentStore extends DocumentStore implements SyncCon
 
   findNow(keys: readonly string[]): StoredPolicy | undefined {
     this.checkOpen()
+    const asked = possible(keys)
     let raw: readonly (RawDocument | undefined)[]
     try {
-      raw = this.readNow(keys)
+      raw = this.readNow(asked)
     } catch (error) {
       throw storeError(this.kind, error)
     }
-    return firstOf(keys, raw)
+    return firstOf(asked, raw)
   }
+}
+
+function possible(keys: readonly string[]): readonly string[] {
+  return keys.every(mayHavePolicy) ? keys : keys.filter(mayHavePolicy)
 }
 
 function firstOf(
@@ -207,10 +240,9 @@ function listed({ key, document }: Listed): StoredPolicy | InvalidPolicy {
   }
 }
 
-/** The version of a document that may be none: 0 if it has no sound one; undefined without a document. */
-function versionIn(raw: RawDocument | undefined): number | undefined {
-  if (raw === undefined) return undefined
-  const { version } = Object(raw.document) as { version?: unknown }
+/** The version of a document, which may be no policy: 0 if it has no sound one. */
+export function versionIn(document: unknown): number {
+  const { version } = Object(document) as { version?: unknown }
   return Number.isSafeInteger(version) && (version as number) > 0 ? (version as number) : 0
 }
 
@@ -227,6 +259,26 @@ export function checkedPut(
   const own = parsePolicy(JSON.parse(JSON.stringify(documentOf(policy, 0))), key).policy
   for (const check of checks) check(own)
   return own
+}
+
+/** Checks the arguments of `putMany`, and returns one entry for each key. */
+function checkEntries(
+  entries: readonly PolicyEntry[],
+  checks: Iterable<(policy: Policy) => void>,
+): readonly PolicyEntry[] {
+  if (!Array.isArray(entries)) throw invalid('entries', entries, 'an array of { key, policy }')
+  const checked = new Map<string, PolicyEntry>()
+  for (const [i, entry] of entries.entries()) {
+    const { key, policy } = Object(entry) as PolicyEntry
+    try {
+      checked.set(key, { key, policy: checkedPut(key, policy, {}, checks) })
+    } catch (error) {
+      if (!(error instanceof MillraceError)) throw error
+      const { code, option, value, expected } = error
+      throw new MillraceError(code, `entries[${i}]: ${option}`, value, expected, { cause: error })
+    }
+  }
+  return [...checked.values()]
 }
 
 export function checkPutOptions(options: PutOptions): void {

@@ -24,6 +24,10 @@ export function prefixIn(key: string): string | undefined {
   return key.endsWith(':*') ? key.slice(0, -1) : undefined
 }
 
+/** Whether a store may have a policy of this key. A limiter is asked for others too. */
+export const mayHavePolicy = (key: string): boolean =>
+  key.length > 0 && key.length <= MAX_POLICY_KEY && key.isWellFormed() && !key.includes('\0')
+
 /** @throws MillraceError `ERR_MILLRACE_INVALID_KEY` */
 export function checkPolicyKey(key: unknown, option = 'key'): asserts key is string {
   if (typeof key !== 'string' || key.length === 0 || key.length > MAX_POLICY_KEY || !key.isWellFormed()) {
