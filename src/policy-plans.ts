@@ -71,7 +71,7 @@ export class PolicyPlans<L> {
 
   /** @throws MillraceError `ERR_MILLRACE_POLICY_TOO_LARGE`, `ERR_MILLRACE_INVALID_POLICY` */
   check(policy: Policy): void {
-    const shape = policyShapeOf(checkPolicy(policy))
+    const shape = policyShapeOf(checkPolicy(policy), policy)
     const refusal = this.#refusalOf(shape)
     if (refusal !== undefined) throw tooLargeError('policy', policy, refusal)
   }
@@ -83,7 +83,7 @@ export class PolicyPlans<L> {
     const known = this.#plans.get(text)
     if (known !== undefined) return known
     const rules = checkPolicy(found.policy)
-    const member = this.#memberOf(found, policyShapeOf(rules))
+    const member = this.#memberOf(found, policyShapeOf(rules, found.policy))
     if (member < 0) {
       this.unfit++
       return DEFAULT_PLAN
