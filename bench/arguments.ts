@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { CASES, type CaseName, HTTP_CASES, REDIS_CASES } from './cases/index.js'
+import { CASES, type CaseName, CONFIG_CASES, HTTP_CASES, REDIS_CASES } from './cases/index.js'
 
 interface CommonArguments {
   readonly quick: boolean
@@ -12,6 +12,11 @@ export interface HttpArguments extends CommonArguments {
 
 export interface RedisArguments extends CommonArguments {
   readonly cases: readonly (keyof typeof REDIS_CASES)[]
+}
+
+export interface ConfigArguments extends CommonArguments {
+  readonly cases: readonly (keyof typeof CONFIG_CASES)[]
+  readonly policies?: number
 }
 
 export interface Arguments extends CommonArguments {
@@ -77,6 +82,31 @@ export function parseRedisArguments(argv: readonly string[], write: Write = writ
     .opts<{ case: RedisArguments['cases']; quick?: boolean; json?: boolean }>()
   const { case: cases, quick = false, json = false } = options
   return { cases: cases.length > 0 ? cases : names, quick, json }
+}
+
+/** Like {@link parseArguments}, for the command `bench:config`. */
+export function parseConfigArguments(argv: readonly string[], write: Write = writeError): ConfigArguments {
+  const names = namesOf(CONFIG_CASES)
+  const {
+    case: cases,
+    policies,
+    ...flags
+  } = commandNamed('npm run bench:config --', write)
+    .description('Measures configuration stores: look-ups, and millions of policies in LMDB.')
+    .addOption(caseOption(names))
+    .addOption(
+      new Option('--policies <count>', 'policies of lmdb-policies (default: 10,000,000)').argParser(toCount),
+    )
+    .parse(argv, { from: 'user' })
+    .opts<{ case: ConfigArguments['cases']; policies?: number; quick?: boolean; json?: boolean }>()
+  const { quick = false, json = false } = flags
+  return { cases: cases.length > 0 ? cases : names, quick, json, ...(policies !== undefined && { policies }) }
+}
+
+function toCount(text: string): number {
+  const count = Number(text.replaceAll(/[_,]/g, ''))
+  if (Number.isInteger(count) && count >= 1_000 && count <= 1e8) return count
+  throw new InvalidArgumentError('An integer from 1,000 to 100,000,000.')
 }
 
 const namesOf = <Name extends string>(cases: Readonly<Record<Name, unknown>>): Name[] =>
