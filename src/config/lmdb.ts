@@ -1,5 +1,5 @@
 /** Policies in an LMDB file: on the disk of one machine, for all of its processes, and read at the speed of memory. */
-import type { SyncConfigStore } from './config-store.js'
+import type { ConfigChange, SyncConfigStore } from './config-store.js'
 import {
   invalid,
   type Listed,
@@ -192,17 +192,22 @@ class LmdbConfig extends SyncDocumentStore {
 
   /** Tells what has changed since the last look. */
   #look(): void {
+    const change = this.#changeSince()
+    if (change !== undefined) this.tell(change)
+  }
+
+  #changeSince(): ConfigChange | undefined {
     const wasDown = this.#isDown
     try {
       checkFile(this.#database)
       const { revision, keys } = this.#log.since(this.#seen)
       this.#isDown = false
-      if (revision === this.#seen && !wasDown) return
+      if (revision === this.#seen && !wasDown) return undefined
       this.#seen = revision
-      this.tell(keys === undefined || wasDown ? {} : { keys })
+      return keys === undefined || wasDown ? {} : { keys }
     } catch (error) {
       this.#isDown = true
-      if (!wasDown) this.tell({ error: storeError(this.kind, error) })
+      return wasDown ? undefined : { error: storeError(this.kind, error) }
     }
   }
 
