@@ -122,6 +122,43 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     assert.is(await store.find([]), undefined)
   })
 
+  on('find passes over keys that no policy can have', async (store) => {
+    await store.put('\ufffd', MINUTE)
+    await store.put('user:*', MINUTE)
+    const odd = ['', 'x'.repeat(513), '\ud800', 'a\0b']
+    assert.is(await store.find(odd), undefined)
+    assert.is((await store.find([...odd, 'user:*']))?.key, 'user:*')
+  })
+
+  on('putMany: all are checked before one is stored, and each gets a new version', async (store) => {
+    if (store.putMany === undefined) return
+    const before = await store.put('key:1', BOTH)
+    const entries = Array.from({ length: 250 }, (_, i) => ({ key: `key:${i}`, policy: MINUTE }))
+    await store.putMany([...entries, { key: 'key:2', policy: BOTH }])
+    const stored = (await store.list({ limit: 1_000 })) as StoredPolicy[]
+    assert.is(stored.length, 250)
+    for (const { key, policy } of stored) assert.equal(policy, key === 'key:2' ? BOTH : MINUTE, key)
+    assert.ok((await store.get('key:1'))!.version > before.version)
+    const wrong = [...entries, { key: 'key:wrong', policy: { limit: 0, window: '1m' } as const }]
+    await store.putMany([])
+    await store.delete('key:0')
+    await fails(() => store.putMany!(wrong), 'ERR_MILLRACE_INVALID_POLICY', /^entries\[250\]: limit/)
+    await fails(
+      () => store.putMany!([{ key: '', policy: MINUTE }]),
+      'ERR_MILLRACE_INVALID_KEY',
+      /entries\[0\]: key/,
+    )
+    await fails(() => store.putMany!({} as []), 'ERR_MILLRACE_INVALID_OPTION', /entries/)
+    assert.is(await store.get('key:0'), undefined)
+    const end = store.addCheck(() => {
+      throw new RangeError('none at all')
+    })
+    const refused = await store.putMany(entries).catch((error) => error)
+    assert.instance(refused, RangeError)
+    end()
+    assert.is(await store.get('key:0'), undefined)
+  })
+
   on('list: pages in the order of the bytes of keys, with a prefix', async (store) => {
     const keys = ['a', 'user:10', 'user:2', 'user:é', 'user:\u{ffee}', 'user:\u{1f600}', 'z']
     for (const key of [...keys].reverse()) await store.put(key, MINUTE)
