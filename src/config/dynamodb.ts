@@ -60,8 +60,8 @@ export interface DynamoConfigStore extends ConfigStore {
 const OWN_CLIENT = ['region', 'endpoint', 'credentials'] as const
 const KNOWN = ['table', 'client', ...OWN_CLIENT, 'deadlineMs']
 const DEADLINE_MS = [1, 3_600_000] as const
-/** How often the store's own client sends a request that has failed or was throttled. */
-const ATTEMPTS = 3
+/** How often the store sends a request that has failed or was throttled, by its own client. */
+const ATTEMPTS = 5
 
 /**
  * Creates a store on DynamoDB. Each policy is an item `{ key, version, policy }`, the policy as a map. `key` is the
@@ -91,7 +91,7 @@ export function dynamoConfig(options: DynamoConfigOptions): DynamoConfigStore {
   const { client, table, region, endpoint, credentials, deadlineMs = 1_000 } = options
   if (client !== undefined) return new DynamoConfig(client, table, deadlineMs)
   const own = new DynamoDBClient({
-    maxAttempts: ATTEMPTS,
+    maxAttempts: 1,
     ...(region !== undefined && { region }),
     ...(endpoint !== undefined && { endpoint }),
     ...(credentials !== undefined && { credentials }),
@@ -132,7 +132,7 @@ class DynamoConfig extends DocumentStore implements DynamoConfigStore {
 
   constructor(client: DynamoDBClient, table: string, deadlineMs: number, own?: DynamoDBClient) {
     super()
-    this.#calls = new DynamoCalls(client, table, deadlineMs)
+    this.#calls = new DynamoCalls(client, table, deadlineMs, own === undefined ? 1 : ATTEMPTS)
     this.#own = own
   }
 
@@ -155,7 +155,7 @@ class DynamoConfig extends DocumentStore implements DynamoConfigStore {
       await this.#write(key, conditionOf(expected?.token as Token | undefined), next)
     } catch (error) {
       if (!isNamed(error, 'ConditionalCheckFailedException')) throw error
-      if (!(await this.#hasWritten(key, next, error))) return false
+      if (!this.#calls.wasResent(error) || !(await this.#has(key, next))) return false
     }
     this.tell({ keys: [key] })
     return true
@@ -184,12 +184,8 @@ class DynamoConfig extends DocumentStore implements DynamoConfigStore {
     await this.#calls.ask((client, options) => client.send(command, options))
   }
 
-  /**
-   * Whether a write was refused because it had been made: the client has sent it again, since the first reply was lost.
-   */
-  async #hasWritten(key: string, next: PolicyDocument | undefined, error: unknown): Promise<boolean> {
-    const { attempts = 1 } = (error as { $metadata?: { attempts?: number } }).$metadata ?? {}
-    if (attempts === 1) return false
+  /** Whether the item is what a write has made of it: it was sent twice, and has succeeded the first time. */
+  async #has(key: string, next: PolicyDocument | undefined): Promise<boolean> {
     const [item] = await this.#calls.get([key])
     if (item === undefined || next === undefined) return item === next
     return item.version?.N === String(next.version)

@@ -1,7 +1,7 @@
 // The store while DynamoDB is down, slow, throttles or loses a reply: named errors, bounded retries, no change twice.
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { MillraceError } from 'millrace'
-import { type DynamoConfigStore, dynamoConfig } from 'millrace/config/dynamodb'
+import { type DynamoConfigOptions, type DynamoConfigStore, dynamoConfig } from 'millrace/config/dynamodb'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freePort } from '../redis/ports.js'
@@ -18,7 +18,7 @@ let client: DynamoDBClient
 test.before(async () => {
   server = await startDynalite()
   front = await startFront(server.port)
-  client = new DynamoDBClient(clientOptions(front.port))
+  client = new DynamoDBClient({ ...clientOptions(front.port), maxAttempts: 3 })
 })
 test.after(async () => {
   client.destroy()
@@ -28,9 +28,17 @@ test.after(async () => {
 
 let tables = 0
 
-/** A store behind the front, whose deadline no test reaches. */
+/** A store behind the front, with a client of its own and one that was handed in. No test reaches its deadline. */
 async function scene(act: (store: DynamoConfigStore) => Promise<void>): Promise<void> {
-  const store = dynamoConfig({ client, table: `faults-${++tables}`, deadlineMs: 60_000 })
+  await sceneWith({ client }, act)
+  await sceneWith(clientOptions(front.port), act)
+}
+
+async function sceneWith(
+  options: Partial<DynamoConfigOptions>,
+  act: (store: DynamoConfigStore) => Promise<void>,
+): Promise<void> {
+  const store = dynamoConfig({ ...options, table: `faults-${++tables}`, deadlineMs: 60_000 })
   await store.createTable()
   front.actions.length = 0
   try {
@@ -84,25 +92,33 @@ test('a server that hangs: calls settle by their deadline', async () => {
 })
 
 test('a throttled request is sent again, and its error is named if it stays throttled', () =>
-  scene(async (store) => {
+  sceneWith(clientOptions(front.port), async (store) => {
     await store.put('a', MINUTE)
     front.disturb = firstOf('BatchGetItem', ({ reply }) => reply(400, THROTTLED))
     assert.equal((await store.get('a'))?.policy, MINUTE)
     front.disturb = ({ reply }) => reply(400, THROTTLED)
     front.actions.length = 0
     await refused(() => store.get('a'), /provisioned throughput/)
-    assert.is(front.actions.length, 3, 'the attempts of the client')
+    assert.is(front.actions.length, 5, 'the attempts')
+  }))
+
+test('a request that stays throttled until the deadline is named so', () =>
+  sceneWith({ ...clientOptions(front.port) }, async () => {
+    const store = dynamoConfig({ table: 'throttled', ...clientOptions(front.port), deadlineMs: 50 })
+    front.disturb = ({ reply }) => reply(400, THROTTLED)
+    await refused(() => store.get('a'), /within 50 ms: ProvisionedThroughputExceeded/)
+    await store.close()
   }))
 
 test('keys that a batch leaves unread are read again', () =>
   scene(async (store) => {
     await store.put('a', MINUTE)
-    const [table] = Object.keys({ [`faults-${tables}`]: 0 })
+    const table = `faults-${tables}`
     front.disturb = firstOf('BatchGetItem', async ({ body, forward, reply }) => {
-      const { Keys, ConsistentRead } = JSON.parse(body).RequestItems[table!]
-      const some = { RequestItems: { [table!]: { Keys: Keys.slice(1), ConsistentRead } } }
+      const { Keys, ConsistentRead } = JSON.parse(body).RequestItems[table]
+      const some = { RequestItems: { [table]: { Keys: Keys.slice(1), ConsistentRead } } }
       const answered = JSON.parse(await forward(JSON.stringify(some)))
-      const UnprocessedKeys = { [table!]: { Keys: Keys.slice(0, 1), ConsistentRead } }
+      const UnprocessedKeys = { [table]: { Keys: Keys.slice(0, 1), ConsistentRead } }
       reply(200, JSON.stringify({ ...answered, UnprocessedKeys }))
     })
     front.actions.length = 0
@@ -116,8 +132,8 @@ test('a batch that is never read ends by the deadline', async () => {
     reply(200, JSON.stringify({ Responses: {}, UnprocessedKeys: JSON.parse(body).RequestItems }))
   }
   try {
-    await refused(() => store.get('a'), /no reply of DynamoDB within 150 ms/)
-    await refused(() => store.put('a', MINUTE), /no reply of DynamoDB within 150 ms/)
+    await refused(() => store.get('a'), /no success of DynamoDB within 150 ms/)
+    await refused(() => store.put('a', MINUTE), /no success of DynamoDB within 150 ms/)
   } finally {
     front.disturb = undefined
   }
