@@ -85,12 +85,17 @@ export class MongoServer {
 
 /**
  * Rejects if `answer` takes longer. The driver has no deadline of its own that counts all: choosing a server, waiting for
- * a connection, and repetitions.
+ * a connection, and repetitions. `onTimer` gets the timer, to begin anew at a sign of life.
  */
-export async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+export async function within<T>(
+  ms: number,
+  answer: Promise<T>,
+  onTimer: (timer: NodeJS.Timeout) => void = () => {},
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+    onTimer(timer)
   })
   try {
     return await Promise.race([answer, late])

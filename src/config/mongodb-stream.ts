@@ -21,6 +21,7 @@ export class StreamSource implements ChangeSource {
   #stream: Stream | undefined
   /** The first answer, which is under way when the stream has been opened. */
   #first: Answer | undefined
+  #silence: NodeJS.Timeout | undefined
   #isEnded = false
 
   constructor(server: MongoServer) {
@@ -32,7 +33,13 @@ export class StreamSource implements ChangeSource {
     if (this.#isEnded) return
     const stream: Stream = policies.watch(FIELDS, { maxAwaitTimeMS: AWAIT_MS })
     this.#stream = stream
-    const isOpen = new Promise<void>((resolve) => void stream.once('init', () => resolve()))
+    // Each answer has changes, or a token by which the stream is resumed later.
+    const isOpen = new Promise<void>((resolve) => {
+      stream.on('resumeTokenChanged', () => {
+        this.#silence?.refresh()
+        resolve()
+      })
+    })
     const first = this.#tryNext()
     first.catch(() => {}) // `next` rejects by it, or `open` does
     this.#first = first
@@ -40,7 +47,10 @@ export class StreamSource implements ChangeSource {
   }
 
   #tryNext(): Answer {
-    return within(AWAIT_MS + this.#server.deadlineMs, this.#stream!.tryNext())
+    const ms = AWAIT_MS + this.#server.deadlineMs
+    return within(ms, this.#stream!.tryNext(), (timer) => {
+      this.#silence = timer
+    })
   }
 
   async next(): Promise<ConfigChange | undefined> {

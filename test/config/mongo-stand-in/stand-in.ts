@@ -8,6 +8,7 @@ import { freePort, HOST } from '../../redis/ports.js'
 import { type Kind, type Place, runCommand } from './commands.js'
 import { Data } from './data.js'
 import { History, type StreamCursor } from './history.js'
+import { numberIn } from './query.js'
 import { Refusal } from './refusal.js'
 import { Framer, parseMessage, type Request, replyTo } from './wire.js'
 
@@ -119,10 +120,22 @@ export class StandIn {
     }
     const name = Object.keys(request.command)[0]!
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1)
+    if (request.isStream && request.command.maxAwaitTimeMS !== undefined) {
+      await this.#stream(socket, request)
+      return
+    }
     if (name === 'getMore') this.#waiting.add(socket)
     const reply = await this.#run(name, request.command)
     this.#waiting.delete(socket)
     if (!request.isOneWay && !socket.destroyed) socket.write(replyTo(request, reply))
+  }
+
+  /** Answers a monitor's hello, again and again: nothing changes. */
+  async #stream(socket: Socket, request: Request): Promise<void> {
+    while (!socket.destroyed) {
+      await late(numberIn(request.command.maxAwaitTimeMS)!)
+      if (!socket.destroyed) socket.write(replyTo(request, await this.#run('hello', request.command), true))
+    }
   }
 
   async #run(name: string, command: Document): Promise<Document> {
