@@ -1,5 +1,5 @@
 // The collections of a store on MongoDB, with what they guarantee, and requests to them within a deadline.
-import type { Collection, CollectionOptions, MongoClient } from 'mongodb'
+import type { Collection, CollectionOptions, Document, MongoClient } from 'mongodb'
 import type { MongoPlan } from './mongodb-options.js'
 
 /** A policy as MongoDB has it: the key as `_id`, and the fields of its document. */
@@ -48,15 +48,18 @@ export class MongoServer {
 
   /** Asks the server what it is, the first time and after each error. */
   collections(): Promise<Collections> {
-    const asked = (this.#collections ??= within(this.deadlineMs, this.#open()))
-    asked.catch(() => {
-      if (this.#collections === asked) this.#collections = undefined
-    })
-    return asked
+    if (this.#collections === undefined) {
+      const asked = within(this.deadlineMs, this.#open())
+      asked.catch(() => {
+        if (this.#collections === asked) this.#collections = undefined
+      })
+      this.#collections = asked
+    }
+    return this.#collections
   }
 
   async #open(): Promise<Collections> {
-    const hello = await this.#client.db('admin').command({ hello: 1 })
+    const hello = await this.#hello()
     const isReplicated = hello.setName !== undefined || hello.msg === 'isdbgrid'
     const options: CollectionOptions = {
       // A server without replica set has no majority to read from. Its own data is all that there is.
@@ -75,6 +78,17 @@ export class MongoServer {
       isReplicated,
       policies: database.collection<PolicyRecord>(this.#collection, options),
       changes: database.collection<PolicyRecord>(`${this.#collection}.changes`, options),
+    }
+  }
+
+  async #hello(): Promise<Document> {
+    const ask = () => this.#client.db('admin').command({ hello: 1 })
+    try {
+      return await ask()
+    } catch (error) {
+      if (!hasFailedToConnect(this.#client, error)) throw error
+      await this.#client.connect()
+      return ask()
     }
   }
 
@@ -103,6 +117,13 @@ export async function within<T>(
     clearTimeout(timer)
   }
 }
+
+/**
+ * Whether the first connection of a client has failed: it then refuses requests until `connect` is called. A client that
+ * its owner has closed has no topology any more. It stays closed.
+ */
+const hasFailedToConnect = (client: MongoClient & { readonly topology?: unknown }, error: unknown): boolean =>
+  (Object(error) as Error).name === 'MongoTopologyClosedError' && client.topology !== undefined
 
 /** Whether a write was refused because there is a document with this `_id`. */
 export const isDuplicate = (error: unknown): boolean => (Object(error) as { code?: unknown }).code === 11_000

@@ -10,7 +10,7 @@ const AWAIT_MS = 1_000
 const FIELDS = [{ $project: { operationType: 1, documentKey: 1 } }]
 
 type Stream = ChangeStream<PolicyRecord, ChangeStreamDocument<PolicyRecord>>
-type Answer = Promise<ChangeStreamDocument<PolicyRecord> | null>
+type Answer = ChangeStreamDocument<PolicyRecord> | null
 
 /**
  * The driver resumes a stream that was cut off where it was. If it can't within the deadline, or the server does not
@@ -20,7 +20,7 @@ export class StreamSource implements ChangeSource {
   readonly #server: MongoServer
   #stream: Stream | undefined
   /** The first answer, which is under way when the stream has been opened. */
-  #first: Answer | undefined
+  #first: Promise<Answer> | undefined
   #silence: NodeJS.Timeout | undefined
   #isEnded = false
 
@@ -46,11 +46,15 @@ export class StreamSource implements ChangeSource {
     await Promise.race([isOpen, first])
   }
 
-  #tryNext(): Answer {
+  async #tryNext(): Promise<Answer> {
     const ms = AWAIT_MS + this.#server.deadlineMs
-    return within(ms, this.#stream!.tryNext(), (timer) => {
-      this.#silence = timer
-    })
+    try {
+      return await within(ms, this.#stream!.tryNext(), (timer) => {
+        this.#silence = timer
+      })
+    } finally {
+      this.#silence = undefined
+    }
   }
 
   async next(): Promise<ConfigChange | undefined> {

@@ -104,7 +104,7 @@ export async function runCommand(place: Place, command: Document): Promise<Docum
 
 /** Only what makes a write last: the majority has it in its journal. */
 function checkWriteConcern(concern: Document | undefined): void {
-  if (concern === undefined) throw unknown('a write without writeConcern')
+  if (concern == null) throw unknown('a write without writeConcern')
   onlyFields(concern, ['w', 'j', 'wtimeout'], 'writeConcern')
   if (concern.w !== 'majority' || concern.j !== true)
     throw unknown(`the write concern ${JSON.stringify(concern)}`)

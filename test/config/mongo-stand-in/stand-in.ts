@@ -24,6 +24,8 @@ export class StandIn {
   delayMs = 0
   /** Called before a command. What it throws is the reply; what it returns is added to the reply. */
   onCommand: (name: string, command: Document) => Document | undefined | Promise<undefined> = () => undefined
+  /** The name of a command after which the connection is cut, once, in place of a reply. */
+  loseReplyOf: string | undefined
   readonly #history = new History()
   readonly #place: Place
   readonly #sockets = new Set<Socket>()
@@ -127,6 +129,10 @@ export class StandIn {
     if (name === 'getMore') this.#waiting.add(socket)
     const reply = await this.#run(name, request.command)
     this.#waiting.delete(socket)
+    if (name === this.loseReplyOf) {
+      this.loseReplyOf = undefined
+      socket.destroy()
+    }
     if (!request.isOneWay && !socket.destroyed) socket.write(replyTo(request, reply))
   }
 
