@@ -92,7 +92,9 @@ export function parseConfigArguments(argv: readonly string[], write: Write = wri
     policies,
     ...flags
   } = commandNamed('npm run bench:config --', write)
-    .description('Measures configuration stores: look-ups, millions of policies in LMDB, and limiters that take their rules from them.')
+    .description(
+      'Measures configuration stores: look-ups, millions of policies in LMDB, and limiters that take their rules from them.',
+    )
     .addOption(caseOption(names))
     .addOption(
       new Option('--policies <count>', 'policies of lmdb-policies (default: 10,000,000)').argParser(toCount),
