@@ -92,6 +92,17 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     await fails(() => store.delete('a', { ifVersion: next.version }), 'ERR_MILLRACE_CONFIG_CONFLICT')
   })
 
+  on('a copy of what another store has keeps its version, if it is to', async (store) => {
+    const { version } = await store.put('a', MINUTE, { ifVersion: null, version: 7 })
+    assert.is(version, 7)
+    assert.is((await store.get('a'))?.version, 7)
+    await fails(() => store.put('a', BOTH, { ifVersion: 6, version: 8 }), 'ERR_MILLRACE_CONFIG_CONFLICT')
+    assert.is((await store.put('a', BOTH, { ifVersion: 7, version: 8 })).version, 8)
+    assert.ok((await store.put('a', MINUTE)).version > 8)
+    await fails(() => store.put('a', MINUTE, { version: -1 }), 'ERR_MILLRACE_INVALID_OPTION')
+    await fails(() => store.delete('a', { version: 1 }), 'ERR_MILLRACE_INVALID_OPTION')
+  })
+
   on(
     'of many writers at once each gets a version of its own, and one with ifVersion wins',
     async (store, _, more) => {
