@@ -10,6 +10,7 @@ import {
   storeError,
   versionIn,
 } from './document-store.js'
+import { KnownPolicies } from './known-policies.js'
 import { ChangeLog } from './lmdb-changes.js'
 import { acquire, checkFile, type LmdbDatabase, release } from './lmdb-database.js'
 import { documentIn, documentOf, type PolicyDocument } from './policy.js'
@@ -85,6 +86,7 @@ class LmdbConfig extends SyncDocumentStore {
   readonly #pollMs: number
   readonly #database: LmdbDatabase
   readonly #log: ChangeLog
+  readonly #known = new KnownPolicies()
   readonly #writes = new Set<Promise<unknown>>()
   #timer: NodeJS.Timeout | undefined
   #seen = 0
@@ -110,7 +112,7 @@ class LmdbConfig extends SyncDocumentStore {
     const documents: (RawDocument | undefined)[] = []
     for (const key of keys) {
       const text = policies.get(key)
-      documents.push(text === undefined ? undefined : { document: documentIn(text), token: text })
+      documents.push(text === undefined ? undefined : { document: this.#known.documentOf(text), token: text })
       if (text !== undefined) break
     }
     return documents
@@ -173,7 +175,7 @@ class LmdbConfig extends SyncDocumentStore {
     const page: Listed[] = []
     for (const { key, value } of this.#database.policies.getRange({ start })) {
       if (!key.startsWith(prefix)) break
-      page.push({ key, document: documentIn(value), token: value })
+      page.push({ key, document: this.#known.documentOf(value), token: value })
       if (page.length === limit) break
     }
     return page

@@ -64,4 +64,14 @@ test('threads of a process share the file, and end with or without closing it', 
   await store.put('after', { limit: 1, window: '1m' })
 })
 
+test('a thread that is terminated while it writes holds up nobody', async ({ path, store }) => {
+  for (let i = 0; i < 5; i++) {
+    const thread = new Worker(THREAD, { workerData: { path, name: 'terminated' } })
+    await once(thread, 'message')
+    await thread.terminate()
+    await store.put('after', { limit: 1 + i, window: '1m' })
+  }
+  assert.equal((await store.get('after'))?.policy, { limit: 5, window: '1m' })
+})
+
 test.run()
