@@ -1,4 +1,5 @@
 // Faults of a MongoDB server. They are made by the stand-in, also where MONGODB_URL names a server.
+import { mongoConfig } from 'millrace/config/mongodb'
 import { MongoClient } from 'mongodb'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -9,6 +10,7 @@ import { errorsIn, fails, HOUR, isAny, MINUTE, watched, withStandIn } from './mo
 
 console.log('note: mongodb: the stand-in, not a MongoDB server, also if MONGODB_URL is set')
 
+const isNone = (found: unknown) => found === undefined
 const unhandled: unknown[] = []
 process.on('unhandledRejection', (error) => unhandled.push(error))
 
@@ -211,6 +213,48 @@ onBoth('close while the server is down, and while a request is under way', async
   await store.close()
   standIn.delayMs = 0
 })
+
+onBoth('several keys are found in one request', async (standIn, open) => {
+  const store = open()
+  await store.put('c', MINUTE)
+  const before = standIn.counts.get('find')!
+  assert.is((await store.find(['a', 'b', 'c', 'd', 'a']))?.key, 'c')
+  assert.is(standIn.counts.get('find'), before + 1)
+})
+
+onBoth(
+  'a client that was handed in: within the deadline while it is down, then connected',
+  async (standIn) => {
+    await standIn.stop()
+    const client = new MongoClient(standIn.url) // which waits for 30 seconds
+    const store = mongoConfig({ client, deadline: '200ms' })
+    await fails(() => store.get('a'), /no answer within 200 ms/)
+    await standIn.listen()
+    await poll(() => store.get('a').then(isNone, () => false), 'an answer')
+    await client.close()
+    store.watch(() => {})
+    await fails(() => store.get('a'), /connected/)
+    await poll(() => standIn.connections === 0, 'the end of the connections')
+    await fails(() => store.get('a'), /connected/)
+    assert.is(standIn.connections, 0, 'nobody has opened it again')
+    await store.close()
+  },
+)
+
+test('a client whose first connection has failed is connected again', () =>
+  withStandIn(
+    'standalone',
+    async (standIn) => {
+      const client = new MongoClient(standIn.url, { serverSelectionTimeoutMS: 20 })
+      const store = mongoConfig({ client, deadline: '2s' })
+      await fails(() => store.get('a'), /ECONNREFUSED/)
+      await standIn.listen()
+      await poll(() => store.get('a').then(isNone, () => false), 'an answer')
+      await store.close()
+      await client.close()
+    },
+    false,
+  ))
 
 test('a listener that throws does not end the watch', () =>
   withStandIn('replica set', async (_, open) => {
