@@ -45,7 +45,7 @@ async function makeTable(): Promise<string> {
 testStore(test, async () => {
   const table = await makeTable()
   return {
-    open: () => dynamoConfig({ table, ...clientOptions(server.port) }),
+    open: () => dynamoConfig({ table, ...clientOptions(server.port), deadlineMs: 20_000 }),
     async plant(key, text) {
       const Item = { key: { S: key }, policy: { S: text } }
       await client.send(new PutItemCommand({ TableName: table, Item }))
