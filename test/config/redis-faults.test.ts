@@ -232,6 +232,24 @@ test('a subscription that is cut off is told once, and made anew', () =>
     }
   }))
 
+test('a subscription on which nothing arrives any more is noticed by the revision, and made anew', () =>
+  scene(async ({ client, open, names }) => {
+    const store = open({ pollMs: 50 })
+    await store.put('a', MINUTE)
+    const seen = watched(store)
+    await poll(() => seen.some(isAny), 'the subscription')
+    proxy.forgetOpen()
+    client.disconnect(true)
+    seen.length = 0
+    await poll(() => seen.some(isAny), 'the new connection of the client')
+    seen.length = 0
+    await sendOnce(server.port, 'INCR', names.revision)
+    await poll(() => seen.some(isFault), 'the end of the subscription')
+    await poll(() => isAny(seen.at(-1)!), 'another one')
+    await store.put('a', HOUR)
+    await poll(() => seen.filter(({ keys }) => keys?.includes('a')).length === 2, 'a change, told twice')
+  }))
+
 test('a server that has started again empty: no policies, and listeners know', () =>
   scene(async ({ open }) => {
     const store = open({ deadlineMs: LONG_MS, pollMs: 50 })

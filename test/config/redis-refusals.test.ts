@@ -107,4 +107,12 @@ test('OOM: a server without memory refuses changes as a whole', () =>
     )
   }))
 
+test('a server that may forget policies is refused before the first one', () =>
+  on(['--maxmemory-policy', 'allkeys-lru'], async (store, port) => {
+    await refused(() => store.put('a', MINUTE), /allkeys-lru may forget policies/)
+    assert.equal(await sendOnce(port, 'KEYS', '*'), [])
+    await sendOnce(port, 'CONFIG', 'SET', 'maxmemory-policy', 'volatile-lru')
+    await store.put('a', MINUTE)
+  }))
+
 test.run()
