@@ -26,7 +26,8 @@ export interface RedisConfigOptions {
   /**
    * A client of `ioredis` or `iovalkey`: of one server, by a Sentinel, or of a Cluster. The store uses it as it is and
    * leaves it open; while there are listeners, it has one more connection like it, for the messages. It must have no
-   * `keyPrefix`, and a Cluster's no `scaleReads`.
+   * `keyPrefix`, and a Cluster's no `scaleReads`. Its option `socketTimeout` decides when it gives up a connection on
+   * which nothing arrives any more: until then, calls reject by their deadline.
    */
   client: RedisConfigClient
   /**
