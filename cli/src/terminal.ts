@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { clearLine, cursorTo } from 'node:readline'
 import { styleText } from 'node:util'
 
@@ -11,6 +12,9 @@ export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonl
 
 /** An error in the user's input; it is printed as one line, without a stack. */
 export class UsageError extends Error {}
+
+/** An operation that failed, by no fault of the arguments; it is printed as one line, without a stack. */
+export class FailedOperation extends Error {}
 
 const MS_BETWEEN_UPDATES = 100
 
@@ -79,6 +83,11 @@ export function wrapped(text: string, width: number): string[] {
     rest = `${indent}  ${rest.slice(cut).trimStart()}`
   }
   return [...lines, rest]
+}
+
+/** Writes text, and waits while the output is full. */
+export async function print(output: Output, text: string): Promise<void> {
+  if (!output.write(text)) await once(output, 'drain')
 }
 
 /** A paragraph for commander's `addHelpText`: an empty line, then the wrapped text. */

@@ -1,0 +1,35 @@
+import type { Command } from 'commander'
+import type { Environment } from '../terminal.js'
+import { deleteCommand } from './delete.js'
+import { exportCommand } from './export.js'
+import { getCommand } from './get.js'
+import { importCommand } from './import.js'
+import { listCommand } from './list.js'
+import { setCommand } from './set.js'
+import { validateCommand } from './validate.js'
+
+/** `millrace config`: which limit a key has, in a store that limiters use. */
+export function configCommand(
+  program: Command,
+  environment: Environment,
+  exit: (code: number) => void,
+): void {
+  const config = program
+    .command('config')
+    .summary('show and change the limits of keys in a store')
+    .description(
+      'Shows and changes policies: which limit a key has, in a store that limiters use while they run. Each ' +
+        'subcommand takes the URL of the store.',
+    )
+    .helpCommand('help [command]', 'show the help of a command')
+  for (const add of [
+    getCommand,
+    setCommand,
+    deleteCommand,
+    listCommand,
+    importCommand,
+    exportCommand,
+    validateCommand,
+  ])
+    add(config, environment, exit)
+}

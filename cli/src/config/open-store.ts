@@ -1,0 +1,111 @@
+import { existsSync } from 'node:fs'
+import { MillraceError } from 'millrace'
+import type { ConfigStore } from 'millrace/config/memory'
+import { FailedOperation, UsageError } from '../terminal.js'
+import { type StoreAddress, shownUrl, storeAddress } from './store-url.js'
+
+/** A store, and what ends it and its connections. */
+interface Opened {
+  readonly store: ConfigStore
+  readonly end: () => void
+}
+
+type Make<Options> = (options: Options) => ConfigStore
+const CONNECT_MS = 5_000
+
+/** The modules of backends, and with them the clients, are loaded on use. */
+const OPENERS: {
+  [Kind in StoreAddress['kind']]: (address: StoreAddress & { kind: Kind }) => Promise<Opened>
+} = {
+  async lmdb({ path }) {
+    const { lmdbConfig } = await import('millrace/config/lmdb')
+    return { store: lmdbConfig({ path }), end() {} }
+  },
+  async file({ path }) {
+    const { fileConfig } = await import('millrace/config/file')
+    return { store: (fileConfig as unknown as Make<{ path: string }>)({ path }), end() {} }
+  },
+  async redis({ url, prefix }) {
+    const [{ redisConfig }, { Redis }] = await Promise.all([
+      import('millrace/config/redis'),
+      import('ioredis'),
+    ])
+    const client = new Redis(url, {
+      connectTimeout: CONNECT_MS,
+      lazyConnect: true,
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => null, // a command ends with an error rather than wait for a server
+    })
+    let lost: Error | undefined
+    client.on('error', (error) => {
+      lost = error
+    })
+    try {
+      await client.connect()
+    } catch (error) {
+      throw lost ?? error
+    }
+    return {
+      store: (redisConfig as unknown as Make<object>)({ client, ...(prefix !== undefined && { prefix }) }),
+      end: () => client.disconnect(),
+    }
+  },
+  async dynamodb({ region, table, endpoint }) {
+    const [{ dynamoConfig }, { DynamoDBClient }] = await Promise.all([
+      import('millrace/config/dynamodb'),
+      import('@aws-sdk/client-dynamodb'),
+    ])
+    const client = new DynamoDBClient({ region, ...(endpoint !== undefined && { endpoint }) })
+    return {
+      store: (dynamoConfig as unknown as Make<object>)({ client, table }),
+      end: () => client.destroy(),
+    }
+  },
+  async mongodb({ kind, ...options }) {
+    const { mongoConfig } = await import('millrace/config/mongodb')
+    return { store: (mongoConfig as unknown as Make<object>)(options), end() {} }
+  },
+}
+
+/**
+ * Opens the store of a URL for `act`, and closes it. With `creates`, a store that does not exist is made.
+ * @throws UsageError for a wrong URL, or a client that is not installed; FailedOperation if the store fails
+ */
+export async function withStore<T>(
+  url: string,
+  { creates }: { creates: boolean },
+  act: (store: ConfigStore) => Promise<T>,
+): Promise<T> {
+  const address = storeAddress(url)
+  if (!creates && 'path' in address && !existsSync(address.path))
+    throw new UsageError(`--store: expected a store that exists, got ${JSON.stringify(url)}`)
+  try {
+    const { store, end } = await open(address)
+    try {
+      return await act(store)
+    } finally {
+      await store.close()
+      end()
+    }
+  } catch (error) {
+    if (error instanceof UsageError || error instanceof FailedOperation) throw error
+    const name = missingPackage(error)
+    if (name !== undefined) {
+      const why = `the package ${name} is missing. Install it beside millrace-cli: npm install ${name}`
+      throw new UsageError(`${shownUrl(url)}: ${why}`, { cause: error })
+    }
+    if (error instanceof MillraceError) throw new FailedOperation(error.message, { cause: error })
+    throw new FailedOperation(`${shownUrl(url)}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function open(address: StoreAddress): Promise<Opened> {
+  return (OPENERS[address.kind] as (address: StoreAddress) => Promise<Opened>)(address)
+}
+
+/** The package that was not found by `import` or `require`. */
+export function missingPackage(error: unknown): string | undefined {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return undefined
+  return /^Cannot find (?:package|module) '([^'./][^']*)'/.exec(message)?.[1]
+}
