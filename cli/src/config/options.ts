@@ -3,7 +3,6 @@ import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { MillraceError } from 'millrace'
 import { checkPolicyKey } from 'millrace/internal'
 import type { Environment } from '../terminal.js'
-import { STORE_FORMS } from './store-url.js'
 
 /** Adds a subcommand to `millrace config`. */
 export type AddCommand = (config: Command, environment: Environment, exit: (code: number) => void) => void
@@ -15,7 +14,11 @@ export interface StoreOptions {
 
 const STORE = '-s, --store <url>'
 
-export const storeOption = (): Option => new Option(STORE, `the store: ${STORE_FORMS.join(', ')}`)
+export const storeOption = (): Option =>
+  new Option(
+    STORE,
+    'URL of the store: lmdb:, file:, redis://, dynamodb:// or mongodb://; see: millrace help config',
+  )
 
 export const jsonOption = (what: string): Option => new Option('--json', what)
 
@@ -25,7 +28,9 @@ export const prefixOption = (): Option =>
 /** The URL of the store. @throws CommanderError without one */
 export function storeIn({ store }: StoreOptions, command: Command): string {
   if (store !== undefined) return store
-  return command.error(`missing option '${STORE}'. Expected such as --store lmdb:./limits`)
+  return command.error(
+    `missing option '${STORE}'. Expected the URL of a store, such as --store lmdb:./limits`,
+  )
 }
 
 /** An argument that is a key of policies: that of a client, or a prefix. */

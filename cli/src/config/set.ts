@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { RuleOptions } from 'millrace'
 import type { Policy } from 'millrace/config/memory'
-import { checkPolicy, parsePolicy } from 'millrace/internal'
+import { checkPolicy, checkRule, parsePolicy } from 'millrace/internal'
 import { duration, type LimitIn, limitIn } from '../arguments.js'
 import { helpParagraph, print, printable, UsageError } from '../terminal.js'
 import { withStore } from './open-store.js'
@@ -16,8 +16,7 @@ interface SetOptions extends StoreOptions, Partial<RuleOptions> {
   readonly ifVersion?: number | null
 }
 
-const EXAMPLE =
-  "Example: millrace config set 'user:*' --store lmdb:./limits -r 10/1s -r 1000/1h. The limiters that use the store take it at once."
+const EXAMPLE = "Example: millrace config set 'user:*' --store lmdb:./limits -r 10/1s -r 1000/1h"
 
 const RULE_FLAGS: readonly Option[] = [
   new Option(
@@ -43,7 +42,9 @@ export const setCommand: AddCommand = (config, { stdout }) => {
   const command = config
     .command('set')
     .summary('store the policy of a key')
-    .description('Stores the policy of a key, in place of the one that it has.')
+    .description(
+      'Stores the policy of a key, in place of the one that it has. Limiters that use the store take it while they run.',
+    )
     .addArgument(keyArgument('<key>', 'the key of a client, or a prefix such as user:*'))
     .addOption(storeOption())
     .addOption(
@@ -99,12 +100,11 @@ function policyOf(options: SetOptions, command: Command): Policy {
     const missing = more.limit === undefined ? '-l, --limit <units>' : '-w, --window <duration>'
     command.error(`missing option '${missing}'. Expected --limit and --window, or --rule, or --json`)
   }
-  const rules = rule?.map(({ name, limit, window }) => ({
-    ...(rule.length > 1 && { name }),
-    limit,
-    window,
-    ...more,
-  }))
+  const rules = rule?.map(({ name, limit, window }) => {
+    const one = { ...(rule.length > 1 && { name }), limit, window, ...more }
+    checkRule(one, `--rule ${name}: `)
+    return one
+  })
   const policy = rules === undefined ? more : rules.length === 1 ? rules[0] : { rules }
   checkPolicy(policy)
   return policy as Policy
