@@ -46,7 +46,7 @@ const OPENERS: {
       throw lost ?? error
     }
     return {
-      store: (redisConfig as unknown as Make<object>)({ client, ...(prefix !== undefined && { prefix }) }),
+      store: redisConfig({ client, ...(prefix !== undefined && { prefix }) }),
       end: () => client.disconnect(),
     }
   },
