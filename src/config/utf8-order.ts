@@ -2,3 +2,13 @@
 export function byUtf8(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
+
+/** The lowest string after all that begin with `prefix`; undefined if there is none. */
+export function afterPrefix(prefix: string): string | undefined {
+  const points = Array.from(prefix, (character) => character.codePointAt(0)!)
+  while (points.at(-1) === 0x10_ffff) points.pop()
+  const last = points.pop()
+  if (last === undefined) return undefined
+  const next = last === 0xd7ff ? 0xe000 : last + 1 // surrogates are no characters
+  return String.fromCodePoint(...points, next)
+}

@@ -1,0 +1,103 @@
+// The collections of a store on MongoDB, with what they guarantee, and requests to them within a deadline.
+import type { Collection, CollectionOptions, MongoClient } from 'mongodb'
+import type { MongoPlan } from './mongodb-options.js'
+
+/** A policy as MongoDB has it: the key as `_id`, and the fields of its document. */
+export interface PolicyRecord {
+  readonly _id: string
+  readonly [field: string]: unknown
+}
+
+export interface Collections {
+  /** Whether there is a replica set, or a cluster of them: it has change streams. */
+  readonly isReplicated: boolean
+  readonly policies: Collection<PolicyRecord>
+  /** What was changed last, on a server without replica set. See `mongodb-log.ts`. */
+  readonly changes: Collection<PolicyRecord>
+}
+
+/** Strings are compared by their UTF-8 bytes, whatever collation the collection has. */
+export const BY_BYTES = { locale: 'simple' } as const
+
+export class MongoServer {
+  readonly deadlineMs: number
+  readonly #client: MongoClient
+  readonly #isOwnClient: boolean
+  readonly #database: string | undefined
+  readonly #collection: string
+  #collections: Promise<Collections> | undefined
+
+  constructor({ client, isOwnClient, database, collection, deadlineMs }: MongoPlan) {
+    this.#client = client
+    this.#isOwnClient = isOwnClient
+    this.#database = database
+    this.#collection = collection
+    this.deadlineMs = deadlineMs
+  }
+
+  /** Sends a request, and rejects if it takes longer than the deadline. */
+  async ask<T>(act: (collections: Collections) => Promise<T>): Promise<T> {
+    const collections = await this.collections()
+    try {
+      return await within(this.deadlineMs, act(collections))
+    } catch (error) {
+      if (!isDuplicate(error)) this.#collections = undefined // the server may come back as another one
+      throw error
+    }
+  }
+
+  /** Asks the server what it is, the first time and after each error. */
+  collections(): Promise<Collections> {
+    const asked = (this.#collections ??= within(this.deadlineMs, this.#open()))
+    asked.catch(() => {
+      if (this.#collections === asked) this.#collections = undefined
+    })
+    return asked
+  }
+
+  async #open(): Promise<Collections> {
+    const hello = await this.#client.db('admin').command({ hello: 1 })
+    const isReplicated = hello.setName !== undefined || hello.msg === 'isdbgrid'
+    const options: CollectionOptions = {
+      // A server without replica set has no majority to read from. Its own data is all that there is.
+      readConcern: { level: isReplicated ? 'majority' : 'local' },
+      readPreference: 'primary',
+      writeConcern: { w: 'majority', journal: true, wtimeoutMS: this.deadlineMs },
+      // What numbers and documents are read as, whatever the client's own options say.
+      promoteValues: true,
+      promoteLongs: true,
+      useBigInt64: false,
+      raw: false,
+      ignoreUndefined: false,
+    }
+    const database = this.#client.db(this.#database)
+    return {
+      isReplicated,
+      policies: database.collection<PolicyRecord>(this.#collection, options),
+      changes: database.collection<PolicyRecord>(`${this.#collection}.changes`, options),
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isOwnClient) await this.#client.close()
+  }
+}
+
+/**
+ * Rejects if `answer` takes longer. The driver has no deadline of its own that counts all: choosing a server, waiting for
+ * a connection, and repetitions.
+ */
+export async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Whether a write was refused because there is a document with this `_id`. */
+export const isDuplicate = (error: unknown): boolean => (Object(error) as { code?: unknown }).code === 11_000
