@@ -50,6 +50,11 @@ export function widthOf({ columns = 0 }: Output): number {
   return columns > 0 ? columns : 80
 }
 
+/** The width of lines for people or programs: those that read a pipe get lines that are not wrapped. */
+export function lineWidthOf(output: Output): number {
+  return output.isTTY ? widthOf(output) : Number.POSITIVE_INFINITY
+}
+
 /** Whether Node.js writes colour to an output: depends on NO_COLOR, FORCE_COLOR and the terminal. */
 export function hasColour(output: Output): boolean {
   return styleText('red', '.', { stream: output }) !== '.'

@@ -1,5 +1,5 @@
 import { candidatesOf } from 'millrace/internal'
-import { FailedOperation, print, printable, widthOf, wrapped } from '../terminal.js'
+import { FailedOperation, lineWidthOf, print, printable, wrapped } from '../terminal.js'
 import { withStore } from './open-store.js'
 import { type AddCommand, jsonOption, type StoreOptions, storeIn, storeOption } from './options.js'
 import { ruleTexts } from './policy-text.js'
@@ -40,6 +40,6 @@ export const getCommand: AddCommand = (config, { stdout }) => {
         `${printable(key)} has ${from}, version ${found.version}`,
         ...ruleTexts(found.policy).map((text) => `  ${text}`),
       ]
-      await print(stdout, `${lines.flatMap((line) => wrapped(line, widthOf(stdout))).join('\n')}\n`)
+      await print(stdout, `${lines.flatMap((line) => wrapped(line, lineWidthOf(stdout))).join('\n')}\n`)
     })
 }

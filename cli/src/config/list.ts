@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { grouped, print, printable, widthOf, wrapped } from '../terminal.js'
+import { grouped, lineWidthOf, print, printable, wrapped } from '../terminal.js'
 import { withStore } from './open-store.js'
 import {
   type AddCommand,
@@ -50,8 +50,7 @@ export const listCommand: AddCommand = (config, { stdout }) => {
         await print(stdout, `no policies${which}\n`)
         return
       }
-      // Other programs read the lines of a pipe: they get the whole table.
-      const width = stdout.isTTY ? widthOf(stdout) : Number.POSITIVE_INFINITY
+      const width = lineWidthOf(stdout)
       const rest = `The first ${grouped(limit)} policies. --limit lists more, export writes all.`
       const lines = [policyTable(listed, width), ...(hasMore ? wrapped(rest, width) : [])]
       await print(stdout, `${lines.join('\n')}\n`)

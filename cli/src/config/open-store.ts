@@ -63,7 +63,7 @@ const OPENERS: {
   },
   async mongodb({ kind, ...options }) {
     const { mongoConfig } = await import('millrace/config/mongodb')
-    return { store: (mongoConfig as unknown as Make<object>)(options), end() {} }
+    return { store: mongoConfig(options), end() {} }
   },
 }
 
@@ -94,6 +94,8 @@ export async function withStore<T>(
       const why = `the package ${name} is missing. Install it beside millrace-cli: npm install ${name}`
       throw new UsageError(`${shownUrl(url)}: ${why}`, { cause: error })
     }
+    if (error instanceof MillraceError && error.code === 'ERR_MILLRACE_INVALID_OPTION')
+      throw new UsageError(`--store: ${error.message}`, { cause: error }) // such as a prefix that Redis refuses
     if (error instanceof MillraceError) throw new FailedOperation(error.message, { cause: error })
     throw new FailedOperation(`${shownUrl(url)}: ${(error as Error).message}`, { cause: error })
   }

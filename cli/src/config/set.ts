@@ -13,7 +13,8 @@ import { storeAddress } from './store-url.js'
 interface SetOptions extends StoreOptions, Partial<RuleOptions> {
   readonly rule?: LimitIn[]
   readonly json?: string
-  readonly ifVersion?: number | null
+  /** `none`: only if the key has no policy. */
+  readonly ifVersion?: number | 'none'
 }
 
 const EXAMPLE = "Example: millrace config set 'user:*' --store lmdb:./limits -r 10/1s -r 1000/1h"
@@ -76,7 +77,9 @@ export const setCommand: AddCommand = (config, { stdout }) => {
       const policy = policyOf(options, command)
       const { ifVersion } = options
       const stored = await withStore(url, { creates: true }, (store) =>
-        store.put(key, policy, ifVersion === undefined ? {} : { ifVersion }),
+        store.put(key, policy, {
+          ...(ifVersion !== undefined && { ifVersion: ifVersion === 'none' ? null : ifVersion }),
+        }),
       )
       await print(
         stdout,
@@ -125,8 +128,8 @@ function size(text: string): number | string {
   return /^\d+$/.test(text) ? Number(text) : text
 }
 
-function versionOrNone(text: string): number | null {
-  if (text === 'none') return null
+function versionOrNone(text: string): number | 'none' {
+  if (text === 'none') return text
   try {
     return version(text)
   } catch {
