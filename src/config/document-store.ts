@@ -35,6 +35,8 @@ const PUTS_AT_ONCE = 32
 const MOST_TRIES = 20
 const MOST_LISTED = 10_000
 const DEFAULT_LISTED = 100
+/** Of the text of a cause, in the message of an error, which has no longer values. */
+const MOST_CHARACTERS = 80
 
 /**
  * The next version of a key: greater than the one before. In microseconds since 1970, so that it is also greater than
@@ -323,7 +325,8 @@ function conflictError(key: string, expected: string, version: number | undefine
 export function storeError(kind: string, cause: unknown): MillraceError {
   if (cause instanceof MillraceError) return cause
   const what = cause instanceof Error ? cause.message : String(cause)
-  return new MillraceError('ERR_MILLRACE_CONFIG_STORE', kind, what, 'a configuration store that answers', {
+  const short = what.length > MOST_CHARACTERS ? `${what.slice(0, MOST_CHARACTERS - 3)}...` : what
+  return new MillraceError('ERR_MILLRACE_CONFIG_STORE', kind, short, 'a configuration store that answers', {
     cause,
   })
 }

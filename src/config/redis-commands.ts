@@ -5,19 +5,32 @@ import type { RedisConfigClient } from './redis-client.js'
 
 export type Argument = string | Buffer | number
 
+class LostError extends Error {
+  constructor() {
+    super('the connection to Redis was lost')
+  }
+}
+
 /** What happens to the connections of a client. One a client, however many stores use it. */
 class Connections {
   /** How many times a connection was lost: a command that was on its way may have run, or not. */
   losses = 0
   lastError: Error | undefined
+  /** Calls that wait for a connection. */
   readonly #waiting = new Set<() => void>()
+  /** Those of commands on their way. */
+  readonly #sent = new Set<() => void>()
 
   constructor(client: RedisConfigClient) {
     const lose = () => void this.losses++
     const note = (error: unknown) => {
       if (error instanceof Error) this.lastError = error
     }
-    for (const event of ['close', '-node', 'node error']) client.on(event, lose)
+    for (const event of ['-node', 'node error']) client.on(event, lose)
+    client.on('close', () => {
+      lose()
+      for (const give of [...this.#sent]) give()
+    })
     for (const event of [errorMonitor, 'node error']) client.on(event, note)
     client.on('ready', () => {
       this.lastError = undefined
@@ -35,6 +48,15 @@ class Connections {
       }
       this.#waiting.add(wake)
       call.onLate = wake
+    })
+  }
+
+  /** The same reply, or a `LostError` if the connection is lost: not every client says so of its commands. */
+  orLost(reply: Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const give = () => reject(new LostError())
+      this.#sent.add(give)
+      reply.finally(() => this.#sent.delete(give)).then(resolve, reject)
     })
   }
 
@@ -66,10 +88,20 @@ export class RedisCommands {
     return within(this.#deadlineMs, () => this.#lateError(), act)
   }
 
-  /** Sends a command once there is a connection. Bulk strings of the reply are Buffers. To be called in `within`. */
+  /**
+   * Sends a command once there is a connection, and again if that is lost: it must do no harm if it runs twice. Bulk
+   * strings of the reply are Buffers. To be called in `within`.
+   */
   async send(call: BoundedCall, command: string, ...args: Argument[]): Promise<unknown> {
-    await this.ready(call)
-    return this.client.callBuffer(command, ...args)
+    for (;;) {
+      await this.ready(call)
+      const { losses } = this
+      try {
+        return await this.#connections.orLost(this.client.callBuffer(command, ...args))
+      } catch (error) {
+        if (call.isOver || losses === this.losses || isReply(error)) throw error
+      }
+    }
   }
 
   /** Waits for the connection. So no command waits in the client, to be sent when its caller has long given up. */
@@ -94,3 +126,6 @@ export class RedisCommands {
     return lastError === undefined ? {} : { cause: lastError }
   }
 }
+
+/** Whether the server has refused the command. */
+const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError'

@@ -7,7 +7,10 @@
 export class RedisNames {
   /** A sorted set of the keys that have policies. All scores are 0, so their order is that of their bytes. */
   readonly keys: string
-  /** A number that each change raises by 1. It begins at a random one, so that one of an empty server is another. */
+  /**
+   * A number that each change raises by 1. The first one is random: so a server that has lost all is not taken for what
+   * it was.
+   */
   readonly revision: string
   /** Messages: the revision, a space, and the key that has changed. */
   readonly channel: string

@@ -138,17 +138,11 @@ class RedisConfig extends DocumentStore {
     const { keys, revision, channel } = this.#names
     const names = [this.#names.policyOf(key), keys, revision]
     const values = [argumentOf(before), argumentOf(after), key, channel, randomInt(LARGEST_START)]
-    const losses = this.#commands.losses
-    const isLost = () => this.#commands.losses > losses
-    for (;;) {
-      try {
-        const reply = await this.#commands.send(call, 'EVAL', REPLACE, names.length, ...names, ...values)
-        const [isDone, current] = reply as [number | Buffer, Buffer | null]
-        return Number(isDone) === 1 || (isLost() && isSame(current ?? undefined, after))
-      } catch (error) {
-        if (call.isOver || !isLost() || isReply(error)) throw error
-      }
-    }
+    const { losses } = this.#commands
+    const reply = await this.#commands.send(call, 'EVAL', REPLACE, names.length, ...names, ...values)
+    const [isDone, current] = reply as [number | Buffer, Buffer | null]
+    if (Number(isDone) === 1) return true
+    return this.#commands.losses > losses && isSame(current ?? undefined, after)
   }
 
   protected page(prefix: string, after: string | undefined, limit: number): Promise<readonly Listed[]> {
@@ -183,6 +177,3 @@ class RedisConfig extends DocumentStore {
 
 const isSame = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === undefined || b === undefined ? a === b : a.equals(b)
-
-/** Whether the server has refused the command. */
-const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError'
