@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { CASES, type CaseName, HTTP_CASES, REDIS_CASES } from './cases/index.js'
+import { CASES, type CaseName, CONFIG_CASES, HTTP_CASES, REDIS_CASES } from './cases/index.js'
 
 interface CommonArguments {
   readonly quick: boolean
@@ -12,6 +12,10 @@ export interface HttpArguments extends CommonArguments {
 
 export interface RedisArguments extends CommonArguments {
   readonly cases: readonly (keyof typeof REDIS_CASES)[]
+}
+
+export interface ConfigArguments extends CommonArguments {
+  readonly cases: readonly (keyof typeof CONFIG_CASES)[]
 }
 
 export interface Arguments extends CommonArguments {
@@ -75,6 +79,18 @@ export function parseRedisArguments(argv: readonly string[], write: Write = writ
     .addOption(caseOption(names))
     .parse(argv, { from: 'user' })
     .opts<{ case: RedisArguments['cases']; quick?: boolean; json?: boolean }>()
+  const { case: cases, quick = false, json = false } = options
+  return { cases: cases.length > 0 ? cases : names, quick, json }
+}
+
+/** Like {@link parseArguments}, for the command `bench:config`. */
+export function parseConfigArguments(argv: readonly string[], write: Write = writeError): ConfigArguments {
+  const names = namesOf(CONFIG_CASES)
+  const options = commandNamed('npm run bench:config --', write)
+    .description('Measures configuration stores, and limiters that take their rules from them.')
+    .addOption(caseOption(names))
+    .parse(argv, { from: 'user' })
+    .opts<{ case: ConfigArguments['cases']; quick?: boolean; json?: boolean }>()
   const { case: cases, quick = false, json = false } = options
   return { cases: cases.length > 0 ? cases : names, quick, json }
 }

@@ -1,29 +1,30 @@
 import { resolve } from 'node:path'
 import type { AsyncLimiter } from './async-limiter.js'
-import type { LimiterFile } from './base-limiter.js'
 import { checkOptions, checkSignal } from './checks.js'
+import {
+  CONFIG_OPTIONS,
+  type ConfigLimiterOptions,
+  type ConfigSettings,
+  checkConfig,
+} from './config-options.js'
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from './core/clock.js'
 import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
 import { checkRule, checkRules, type Rules } from './core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from './core/rule-options.js'
-import { attachShared, clockWithFileError } from './engines/attach.js'
+import { configuredLimiterOn, reserveSpace } from './create-configured.js'
+import { clockWithFileError } from './engines/attach.js'
 import type { PoolSettings } from './engines/pool.js'
-import type { SharedLimiter } from './engines/share.js'
 import { warnIfLarge } from './large-arena.js'
 import type { Limiter } from './limiter.js'
+import { inlineLimiterOn, poolLimiterOn } from './limiter-on.js'
 import { alignedTo, createArenas, type RuleMemory } from './memory/arenas.js'
 import { ON_FULL, type OnFull } from './memory/layout.js'
-import { unitIn } from './memory/unit.js'
-import { OneRuleLimiter } from './one-rule-limiter.js'
-import { PoolLimiter } from './pool-limiter.js'
 import { checkPool, type PoolOptions } from './pool-options.js'
-import { RulesLimiter } from './rules-limiter.js'
 import { type Machine, thisMachine } from './shared-file/machine.js'
 import type { ArenaOptions } from './shared-file/mismatch.js'
 import { openNow, openWithRetries } from './shared-file/open-retries.js'
 import { openSharedFile, type SharedFile } from './shared-file/shared-file.js'
-import { UnitLimiter } from './unit-limiter.js'
 
 /** The options of a limiter beside its rules: where its counts live, and where decisions run. */
 export interface TableOptions {
@@ -149,11 +150,27 @@ export interface EngineChoice<Name extends Engine> {
   pool?: 'pool' extends Name ? PoolOptions : OnlyWithEnginePool
 }
 
+/** The rules beside the other options, several of them, or the rules of a configuration store. */
+type AnyOptions<Name extends Engine> =
+  | EngineOptions<Name>
+  | RulesEngineOptions<Name>
+  | ConfigLimiterOptions<Name>
+
 /** The limiter of an engine: {@link AsyncLimiter} for `'pool'`, else {@link Limiter}. */
 export type LimiterOf<Name extends Engine> = Name extends 'pool' ? AsyncLimiter : Limiter
 
 const DEFAULT_MAX_KEYS = 100_000
-const KNOWN = [...RULE_OPTIONS, 'rules', 'maxKeys', 'onFull', 'engine', 'pool', 'clock', 'shared']
+const KNOWN = [
+  ...RULE_OPTIONS,
+  ...CONFIG_OPTIONS,
+  'rules',
+  'maxKeys',
+  'onFull',
+  'engine',
+  'pool',
+  'clock',
+  'shared',
+]
 
 /**
  * Creates a limiter. It decides on the calling thread; with `engine: 'pool'`, on worker threads of its own,
@@ -179,14 +196,10 @@ const KNOWN = [...RULE_OPTIONS, 'rules', 'maxKeys', 'onFull', 'engine', 'pool', 
  * console.log((await pooled.check('user:42')).allowed)
  * ```
  */
-export function createLimiter<Name extends Engine = 'inline'>(
-  options: EngineOptions<Name> | RulesEngineOptions<Name>,
-): LimiterOf<Name>
+export function createLimiter<Name extends Engine = 'inline'>(options: AnyOptions<Name>): LimiterOf<Name>
 /** @internal Never called: `ReturnType<typeof createLimiter>` and `Parameters` read the last signature. */
 export function createLimiter(options: LimiterOptions | RulesLimiterOptions, none: never): Limiter
-export function createLimiter(
-  options: EngineOptions<Engine> | RulesEngineOptions<Engine>,
-): Limiter | AsyncLimiter {
+export function createLimiter(options: AnyOptions<Engine>): Limiter | AsyncLimiter {
   return createLimiterOn(thisMachine, options)
 }
 
@@ -208,13 +221,13 @@ export function createLimiter(
  * ```
  */
 export async function openLimiter<Name extends Engine = 'inline'>(
-  options: EngineOptions<Name> | RulesEngineOptions<Name>,
+  options: AnyOptions<Name>,
   opening: OpeningOptions = {},
 ): Promise<LimiterOf<Name>> {
   checkOptions(opening, ['signal'], 'opening')
   const { signal } = opening
   checkSignal(signal)
-  const plan = planOf(options as LimiterOptions | RulesLimiterOptions)
+  const plan = planOf(options as Options)
   signal?.throwIfAborted()
   const { path } = plan
   if (path === undefined) return limiterOf(plan) as LimiterOf<Name>
@@ -228,9 +241,9 @@ export async function openLimiter<Name extends Engine = 'inline'>(
  */
 export function createLimiterOn<Name extends Engine = 'inline'>(
   machine: Machine,
-  options: EngineOptions<Name> | RulesEngineOptions<Name>,
+  options: AnyOptions<Name>,
 ): LimiterOf<Name> {
-  const plan = planOf(options as LimiterOptions | RulesLimiterOptions)
+  const plan = planOf(options as Options)
   const { path } = plan
   const file = path === undefined ? undefined : openNow(path, openSharedFile(path, plan, machine))
   return limiterOf(plan, file) as LimiterOf<Name>
@@ -243,17 +256,22 @@ interface Plan extends ArenaOptions {
   readonly path: string | undefined
   /** Only with `engine: 'pool'`. */
   readonly settings: PoolSettings | undefined
+  /** Only with a configuration store. */
+  readonly config: ConfigSettings | undefined
 }
 
+type Options = LimiterOptions | RulesLimiterOptions | PoolLimiterOptions | ConfigLimiterOptions
+
 /** @throws MillraceError */
-function planOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOptions): Plan {
+function planOf(options: Options): Plan {
   if (typeof options !== 'object' || options === null) {
     throw invalid('options', options, 'an object with at least limit and window, or rules')
   }
   for (const name of Object.keys(options)) {
     if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
   }
-  const rules = rulesOf(options)
+  const { config: store } = options as { config?: unknown }
+  const plainRules = store === undefined ? rulesOf(options as LimiterOptions) : undefined
   // Each option is read once: a getter may return another value the next time.
   const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', engine = 'inline', clock: ownClock, shared } = options
   const clock = ownClock === undefined ? monotonicClock : ownClock
@@ -264,15 +282,21 @@ function planOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOptio
   if (engine === 'inline' && pool !== undefined)
     throw invalid('pool', pool, "no value without engine: 'pool'")
   checkClock(clock)
+  const config = store === undefined ? undefined : checkConfig(options as ConfigLimiterOptions, maxKeys)
+  const rules = config?.rules ?? plainRules!
   const settings = engine === 'pool' ? checkPool(pool) : undefined
   const path = shared === undefined ? undefined : checkShared(shared)
   if (path !== undefined && ownClock !== undefined) throw clockWithFileError(ownClock)
   if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPoolError(clock)
-  return { rules, maxKeys, onFull, clock, path, settings }
+  return { rules, maxKeys, onFull, clock, path, settings, config }
 }
 
 /** The rules: the option `rules`, or the one rule whose options stand beside the others. */
 function rulesOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOptions): Rules {
+  for (const name of CONFIG_OPTIONS) {
+    const value = (options as unknown as Record<string, unknown>)[name]
+    if (value !== undefined) throw invalid(name, value, 'no value without config, a configuration store')
+  }
   const { rules } = options
   if (rules === undefined) return [checkRule(options as RuleOptions)]
   for (const name of RULE_OPTIONS) {
@@ -284,39 +308,33 @@ function rulesOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOpti
 
 /** Creates the limiter on the file, or without a file on new memory. */
 function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
-  const { rules, maxKeys, onFull, settings } = plan
+  const { rules, maxKeys, onFull, settings, config } = plan
   const names = rules.map(({ name }) => name) as unknown as RuleMemory['names']
-  if (file !== undefined) return limiterOn({ arenas: file.arenas, names }, file.clock, settings, file)
-  const nowMs = readingOf(plan.clock)
+  const nowMs = file === undefined ? readingOf(plan.clock) : 0
   // A clock of your own is the time by which windows are aligned.
-  const aheadMs = plan.clock === monotonicClock ? Date.now() - nowMs : 0
-  const arenas = createArenas(alignedTo(aheadMs, rules), maxKeys, onFull, nowMs)
-  warnIfLarge(rules, arenas[0].buffer.byteLength, maxKeys)
-  return limiterOn({ arenas, names }, plan.clock, settings)
+  const aheadMs = file === undefined && plan.clock === monotonicClock ? Date.now() - nowMs : 0
+  const arenas = file?.arenas ?? createArenas(alignedTo(aheadMs, rules), maxKeys, onFull, nowMs)
+  if (file === undefined) warnIfLarge(rules, arenas[0].buffer.byteLength, maxKeys)
+  const memory = { arenas, names }
+  const clock = file?.clock ?? plan.clock
+  if (config === undefined) return limiterOn(memory, clock, settings, file)
+  const { maxWindows, policy } = config
+  const space =
+    file === undefined ? reserveSpace(rules, maxKeys, maxWindows).buffer : new SharedArrayBuffer(0)
+  const share = { space, maxKeys, maxWindows, aheadMs, default: policy }
+  return configuredLimiterOn({ memory, clock, file, settings, onFull }, config, share)
 }
 
-/** With `settings`, a pool decides. If the limiter can't be created, the file is released. */
+/** With `settings`, a pool decides. */
 function limiterOn(
   memory: RuleMemory,
   clock: Clock,
   settings: PoolSettings | undefined,
-  file?: LimiterFile,
+  file?: SharedFile,
 ): Limiter | AsyncLimiter {
-  try {
-    const {
-      arenas: [arena, ...others],
-      names: [name],
-    } = memory
-    if (settings !== undefined) return new PoolLimiter(memory, clock, settings, file)
-    if (others.length > 0) return new RulesLimiter(memory, clock, file)
-    const unit = unitIn(arena.words)
-    return unit === undefined
-      ? new OneRuleLimiter(arena, name, clock, file)
-      : new UnitLimiter(arena, name, unit, clock, file)
-  } catch (error) {
-    file?.release()
-    throw error
-  }
+  return settings === undefined
+    ? inlineLimiterOn(memory, clock, file)
+    : poolLimiterOn(memory, clock, settings, file)
 }
 
 const isOwn = (clock: Clock): boolean => clock !== monotonicClock && !(clock instanceof SharedManualClock)
@@ -335,44 +353,6 @@ function checkShared(shared: unknown): string {
     throw invalid('shared.file', file, 'the path of a file')
   }
   return resolve(file)
-}
-
-/**
- * Joins a limiter of another thread, to decide on this thread with the same keys, the same counts and the
- * same limit.
- * @param shared the value of `limiter.share()`, received by `workerData` or `postMessage`
- * @param options a clock, if the limiter needs one
- * @param options.clock needed if the limiter has a clock of your own, which can't be sent. Its readings must
- * be less than one granularity apart from those of the other threads. A manual clock is part of `shared`
- * @returns a limiter that decides on this thread. Each thread closes its own
- * @throws {MillraceError} `ERR_MILLRACE_INVALID_SHARE`, `ERR_MILLRACE_INVALID_OPTION`,
- * `ERR_MILLRACE_INVALID_CLOCK`; for a shared file also `ERR_MILLRACE_SHARED_FILE`,
- * `ERR_MILLRACE_SHARED_MISMATCH`, `ERR_MILLRACE_SHARED_BUSY`, `ERR_MILLRACE_NO_ADDON`
- * @example
- * ```ts
- * import { workerData } from 'node:worker_threads'
- * import { attachLimiter } from 'millrace'
- *
- * const limiter = attachLimiter(workerData) // new Worker(file, { workerData: limiter.share() })
- * console.log(limiter.check('user:42').allowed)
- * ```
- */
-export function attachLimiter(shared: SharedLimiter, options: { clock?: Clock } = {}): Limiter {
-  if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
-  for (const name of Object.keys(options)) if (name !== 'clock') throw invalid('options', name, 'only clock')
-  const { memory, clock, file } = attachShared(shared, options.clock)
-  return limiterOn(memory, clock, undefined, file) as Limiter
-}
-
-/**
- * @internal Joins a limiter of another thread, to decide on a pool of this thread's own, by the monotonic
- * clock.
- * @throws MillraceError as `attachLimiter`, and `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
- */
-export function attachPool(shared: SharedLimiter, pool?: PoolOptions): PoolLimiter {
-  const settings = checkPool(pool)
-  const { memory, clock, file } = attachShared(shared)
-  return limiterOn(memory, clock, settings, file) as PoolLimiter
 }
 
 function invalid(option: string, value: unknown, expected: string): MillraceError {

@@ -1,6 +1,11 @@
 export type { AsyncLimiter } from './async-limiter.js'
 export type { AsyncLimiterGroup } from './async-limiter-group.js'
+export { type AttachOptions, attachLimiter } from './attach-limiter.js'
+export type { ConfigStore } from './config/config-store.js'
+export type { Policy } from './config/policy.js'
+export type { ConfigCacheOptions, ConfigLimiterOptions, ConfigOptions } from './config-options.js'
 export { type Clock, type ManualClock, manualClock } from './core/clock.js'
+export type { ConfigStatistics } from './core/config-statistics.js'
 export type { Decision, DecisionFields, RuleDecision, ShadowDecision } from './core/decision.js'
 export type { DecisionSource } from './core/decision-source.js'
 export type { Duration } from './core/duration.js'
@@ -12,7 +17,6 @@ export type { AlgorithmChoice, AlgorithmName, Alignment, Edge } from './core/rul
 export type { RuleOptions } from './core/rule-options.js'
 export type { Size } from './core/sizes.js'
 export {
-  attachLimiter,
   createLimiter,
   type EngineChoice,
   type EngineOptions,
@@ -26,7 +30,7 @@ export {
   type TableOptions,
 } from './create.js'
 export type { BatchDecision, Costs } from './engines/batch.js'
-export type { FilePlace, SharedLimiter } from './engines/share.js'
+export type { FilePlace, SharedLimiter, SharedPolicies } from './engines/share.js'
 export { type GroupMembers, type GroupOf, group } from './group.js'
 export type { Limiter, LimiterStats } from './limiter.js'
 export type {

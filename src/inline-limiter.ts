@@ -72,6 +72,11 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
 
   abstract check(key: Key, cost?: number, options?: CheckOptions): Decision
 
+  /** The policy is always the same. */
+  async checkAsync(key: Key, cost?: number, options?: CheckOptions): Promise<Decision> {
+    return this.check(key, cost, options)
+  }
+
   checkOrThrow(key: Key, cost?: number, options?: CheckOptions): Decision {
     return admitted(this.check(key, cost, options))
   }
@@ -188,6 +193,16 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
     this.#engine = undefined
     this.parts.waiters.close(closedError()) // before the release: it reads the memory
     if (engine !== undefined) this.parts.file?.release()
+  }
+
+  /** The engine of all rules. @internal */
+  get engine(): Engine<D> {
+    return this.#openEngine()
+  }
+
+  /** The engines of the rules, in order. @internal */
+  get ruleEngines(): readonly RuleEngine[] {
+    return this.parts.engines
   }
 
   /** This limiter as a member of a group. @internal */

@@ -2,10 +2,10 @@
 
 export { checkPolicy, parsePolicy } from './config/policy.js'
 export { candidatesOf, checkPolicyKey } from './config/policy-keys.js'
+export { attachPool } from './attach-limiter.js'
 export { monotonicClock } from './core/clock.js'
 export type { InlineDecision } from './core/decision.js'
 export { formatDuration, parseDuration } from './core/duration.js'
 export { checkRule } from './core/rule.js'
 export { ALGORITHM_OPTIONS } from './core/rule-algorithms.js'
 export { RULE_OPTIONS } from './core/rule-options.js'
-export { attachPool } from './create.js'

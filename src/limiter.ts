@@ -79,6 +79,21 @@ export interface Limiter extends AsyncDisposable {
   check(key: Key, cost?: number, options?: CheckOptions): Decision
 
   /**
+   * Decides like {@link Limiter.check}, but with a configuration store waits for a policy that is not known yet, at most
+   * for the option `configCache.deadline`. Without such a store it decides at once.
+   * @param key a string of 1 to 65,536 characters, or a handle of this limiter
+   * @param cost units to charge: an integer of 0 or more. Default: 1
+   * @param options a limit for this call only
+   * @returns a promise of the decision
+   * @throws {MillraceError} (rejects) what {@link Limiter.check} throws
+   * @example
+   * ```ts
+   * console.log((await limiter.checkAsync('user:42')).allowed)
+   * ```
+   */
+  checkAsync(key: Key, cost?: number, options?: CheckOptions): Promise<Decision>
+
+  /**
    * The same as `check`, for callers who prefer exceptions: it throws if the request is refused.
    * @param key the key, or its handle
    * @param cost units to charge, an integer of 0 or more. Default: 1

@@ -56,11 +56,17 @@ export const REDIS_CASES = {
   'hand-built': async () => (await import('../redis/hand-built/hand-built.js')).handBuilt,
 } satisfies Record<string, () => Promise<Benchmark>>
 
+/** The cases of `npm run bench:config`. */
+export const CONFIG_CASES = {
+  'config-check': async () => (await import('../config/check.js')).configCheck,
+} satisfies Record<string, () => Promise<Benchmark>>
+
 /** {@link CASES}, and the cases that have their own command. */
 export const ALL_CASES = {
   ...CASES,
   ...HTTP_CASES,
   ...REDIS_CASES,
+  ...CONFIG_CASES,
 } satisfies Record<string, () => Promise<Benchmark>>
 
 export type CaseName = keyof typeof ALL_CASES

@@ -63,15 +63,16 @@ function isFilePath(path: string): boolean {
   return stats === undefined ? extname(path) !== '' : !stats.isDirectory()
 }
 
-function openFile(
-  path: string,
-  isFile: boolean,
-  file: string,
-  mapSize: number | undefined,
-): LmdbDatabase {
+function openFile(path: string, isFile: boolean, file: string, mapSize: number | undefined): LmdbDatabase {
   const parent = dirname(resolve(path))
-  if (!existsSync(parent)) // LMDB would make all folders of a path with a typing error
-    throw new MillraceError('ERR_MILLRACE_CONFIG_STORE', 'path', path, `a path in a folder that exists: ${parent}`)
+  if (!existsSync(parent))
+    // LMDB would make all folders of a path with a typing error
+    throw new MillraceError(
+      'ERR_MILLRACE_CONFIG_STORE',
+      'path',
+      path,
+      `a path in a folder that exists: ${parent}`,
+    )
   const isNew = !existsSync(file)
   let root: RootDatabase | undefined
   try {

@@ -34,6 +34,7 @@ export class MillraceLimited extends Error {
 function reasonOf(decision: Decision & { member?: string }): string {
   const { rule, limit, source, member } = decision
   if (source === 'outage') return 'not decided: the store does not answer;'
+  if (source === 'config') return 'not decided: the policy of the key is not known yet;'
   const by = member === undefined ? '' : `member ${JSON.stringify(member)}, `
   return `refused by ${by}rule ${JSON.stringify(rule)} of ${limit}:`
 }

@@ -22,11 +22,13 @@ export interface Attached {
 export function attachShared(shared: SharedLimiter, clock?: Clock): Attached {
   if (typeof shared !== 'object' || shared === null)
     throw shareError('shared', shared, 'the value of limiter.share()')
-  const { buffer, file, rule, rules, clock: sent } = shared
+  const { buffer, file, rule, rules, clock: sent, from = 0 } = shared
   if (file !== undefined) return attachFile(file, rule, rules, clock)
   checkBuffer(buffer)
   const names = checkNames(rule, rules)
-  const arenas = attachArenas(buffer, names.length)
+  if (!Number.isSafeInteger(from) || from < 0)
+    throw shareError('shared.from', from, 'the value of limiter.share()')
+  const arenas = attachArenas(buffer, names.length, from)
   const own = clock === undefined ? sharedClock(sent) : clock
   if (own === undefined) {
     throw shareError(

@@ -1,3 +1,4 @@
+import type { ConfigStatistics } from '../core/config-statistics.js'
 import type { Decision } from '../core/decision.js'
 import type { Statistics } from '../memory/statistics.js'
 import type { BatchDecision, Costs } from './batch.js'
@@ -9,6 +10,8 @@ export interface EngineStatistics extends Statistics {
    * the addon is not loaded, and TypeScript does everything.
    */
   native: 'addon' | 'none'
+  /** Only of a limiter with a configuration store. */
+  config?: ConfigStatistics
 }
 
 /** Changes of keys other than decisions. With several rules, a change acts on all of them. */

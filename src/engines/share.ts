@@ -1,4 +1,5 @@
 import { type Clock, monotonicClock, SharedManualClock } from '../core/clock.js'
+import type { RuleOptions } from '../core/rule-options.js'
 import type { RuleMemory } from '../memory/arenas.js'
 
 /**
@@ -8,6 +9,10 @@ import type { RuleMemory } from '../memory/arenas.js'
 export interface SharedLimiter {
   /** The counts; empty if they are in a file. */
   readonly buffer: SharedArrayBuffer
+  /** Where the counts begin in the buffer, in words. Default: at its start. */
+  readonly from?: number
+  /** What a thread needs to count by policies of a configuration store. */
+  readonly policies?: SharedPolicies
   /** The file with the counts. The other thread maps it again. */
   readonly file?: FilePlace
   /** The name of the rule. If there are several: of the first one. */
@@ -16,6 +21,19 @@ export interface SharedLimiter {
   readonly rules?: readonly string[]
   /** The memory of a manual clock. `'own'`: a clock that the other thread must pass to `attachLimiter`. */
   readonly clock: 'monotonic' | 'own' | SharedArrayBuffer
+}
+
+/** The memory in which a limiter with a configuration store counts by policies with other windows. */
+export interface SharedPolicies {
+  /** Where arenas are placed; empty with a shared file. */
+  readonly space: SharedArrayBuffer
+  readonly maxKeys: number
+  readonly maxWindows: number
+  /** The system's time minus the limiter's clock, in milliseconds, for windows that are aligned to UTC. */
+  readonly aheadMs: number
+  readonly onMiss: 'default' | 'refuse'
+  /** The rules of keys without a policy. */
+  readonly default: RuleOptions | { readonly rules: readonly RuleOptions[] }
 }
 
 /** The identity of a shared file. A later file at the same path is another file. */
@@ -33,6 +51,8 @@ export function shareOf({ arenas, names }: RuleMemory, clock: Clock, file?: File
   const own = names.length === 1 ? { rule } : { rule, rules: [...names] }
   if (file !== undefined) return { buffer: new SharedArrayBuffer(0), file, ...own, clock: 'monotonic' }
   const buffer = arenas[0].buffer as SharedArrayBuffer
-  if (clock instanceof SharedManualClock) return { buffer, ...own, clock: clock.buffer }
-  return { buffer, ...own, clock: clock === monotonicClock ? 'monotonic' : 'own' }
+  const from = arenas[0].words.byteOffset / 4
+  const counts = from === 0 ? { buffer } : { buffer, from }
+  if (clock instanceof SharedManualClock) return { ...counts, ...own, clock: clock.buffer }
+  return { ...counts, ...own, clock: clock === monotonicClock ? 'monotonic' : 'own' }
 }

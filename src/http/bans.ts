@@ -1,6 +1,7 @@
 import type { AsyncLimiter } from '../async-limiter.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
+import { isUndecided } from '../core/decision-source.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { checkBan } from './options.js'
@@ -19,7 +20,7 @@ interface Limits {
 }
 
 /** Whether a decision about cost 0 says that its key is blocked. One by an outage says nothing about the key. */
-const isBlock = ({ allowed, source }: Decision): boolean => !allowed && source !== 'outage'
+const isBlock = ({ allowed, source }: Decision): boolean => !allowed && !isUndecided(source)
 
 /**
  * Bans keys that were refused too often: blocks them in their limiter. So a ban holds wherever the limiter

@@ -47,6 +47,15 @@ export class Failures<Request> {
  * @param decision the refusal. That of a limiter on a server has a `cause`
  */
 export function outageError(decision: Decision & { readonly cause?: unknown }): MillraceError {
+  if (decision.source === 'config') {
+    const expected = 'a configuration store that has answered before the first request of a key'
+    return new MillraceError(
+      'ERR_MILLRACE_CONFIG_STORE',
+      'limiter',
+      'a key whose policy is not known',
+      expected,
+    )
+  }
   const expected = 'a store that answers before the deadline'
   return new MillraceError('ERR_MILLRACE_OUTAGE', 'limiter', 'no reply in time', expected, {
     cause: decision.cause,

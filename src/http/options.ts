@@ -121,7 +121,7 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    * What happens to a request when no decision could be made, because a function of these options threw or a
    * worker was lost, or when a limiter refuses it because its store does not answer (`decision.source` is
    * `'outage'`): `'fail'` answers 503, `'pass'` passes it on. A function is given the error, whose `code` is
-   * `'ERR_MILLRACE_OUTAGE'` for a store and whose `cause` says why, and returns one of the two. It is also given the errors of functions
+   * `'ERR_MILLRACE_OUTAGE'` for a store (`'ERR_MILLRACE_CONFIG_STORE'` with `onMiss: 'refuse'`) and whose `cause` says why, and returns one of the two. It is also given the errors of functions
    * that are called after the decision, such as `onLimited`, `message` and `countIf`; these do not change the
    * decision. With `shadow`, each request passes.
    * @default 'fail', with a warning of the process at most once a minute

@@ -1,5 +1,6 @@
 import type { AsyncLimiter } from '../async-limiter.js'
 import type { Decision } from '../core/decision.js'
+import { isUndecided } from '../core/decision-source.js'
 import { MillraceError } from '../core/errors.js'
 import type { Limiter } from '../limiter.js'
 import type { Key } from '../memory/keys.js'
@@ -232,7 +233,7 @@ export class Policy<Request, Response> {
     const framework = this.#framework
     const follows = framework.kept(request) !== undefined
     framework.keep(request, decision)
-    if (decision.source === 'outage') return this.#outage(limit, request, response, decision)
+    if (isUndecided(decision.source)) return this.#outage(limit, request, response, decision)
     if (!this.#isShadow) {
       limit.headers.write(response, decision, follows)
       if (this.#exposesHeaders) limit.headers.expose(response)

@@ -1,9 +1,12 @@
 // `millrace/memcached`: limiters whose counts are on Memcached.
 import type { AsyncLimiter } from '../async-limiter.js'
+import type { ConfigOptions } from '../config-options.js'
+import { configuredRemote } from '../configured-remote.js'
 import { MemcachedLimiter } from './memcached-limiter.js'
 import {
   checkMemcachedOptions,
   type MemcachedLimiterOptions,
+  type MemcachedOptions,
   type MemcachedRulesOptions,
 } from './memcached-options.js'
 
@@ -15,6 +18,31 @@ export type { MemcachedLimiter } from './memcached-limiter.js'
 export type { MemcachedLimiterOptions, MemcachedOptions, MemcachedRulesOptions } from './memcached-options.js'
 export type { MemcachedRule } from './memcached-rule.js'
 
+/** The options of {@link createMemcachedLimiter} with a configuration store. */
+export interface MemcachedConfigOptions extends MemcachedOptions, ConfigOptions {}
+
+/**
+ * Creates a limiter on Memcached that takes the rules of each key from a configuration store. Policies with other windows
+ * than the default count under names of their own.
+ * @param options the client, a prefix of at most 55 characters, the store, and the default
+ * @returns an {@link AsyncLimiter}
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_RULE`
+ * @example
+ * ```ts
+ * import { Memcache } from 'memcache'
+ * import { fileConfig } from 'millrace/config/file'
+ * import { createMemcachedLimiter } from 'millrace/memcached'
+ *
+ * const limiter = createMemcachedLimiter({
+ *   client: new Memcache('localhost:11211'),
+ *   prefix: 'api',
+ *   config: fileConfig({ path: './policies.json' }),
+ *   default: { limit: 100, window: '1m' },
+ * })
+ * console.log((await limiter.check('user:42')).limit)
+ * ```
+ */
+export function createMemcachedLimiter(options: MemcachedConfigOptions): AsyncLimiter
 /**
  * Creates a limiter whose counts are on Memcached, so that one limit holds for all processes and machines that use the
  * same servers, prefix and rules. It counts by two fixed windows, weighted by time: near the limit on average, up to
@@ -37,6 +65,14 @@ export type { MemcachedRule } from './memcached-rule.js'
  */
 export function createMemcachedLimiter(
   options: MemcachedLimiterOptions | MemcachedRulesOptions,
-): MemcachedLimiter {
-  return new MemcachedLimiter(checkMemcachedOptions(options))
+): MemcachedLimiter
+export function createMemcachedLimiter(
+  options: MemcachedLimiterOptions | MemcachedRulesOptions | MemcachedConfigOptions,
+): AsyncLimiter {
+  if ((options as Partial<MemcachedConfigOptions>)?.config === undefined)
+    return new MemcachedLimiter(checkMemcachedOptions(options as MemcachedLimiterOptions))
+  return configuredRemote<MemcachedLimiterOptions>(options as MemcachedConfigOptions, {
+    check: checkMemcachedOptions,
+    make: (own) => new MemcachedLimiter(checkMemcachedOptions(own)),
+  })
 }

@@ -85,13 +85,17 @@ export function shapeOf(
   return shape
 }
 
-/** Writes the header and the first record of an arena whose other words are all 0. */
+/**
+ * Writes the header and the first record of an arena whose other words are all 0. Without `seeds`, those of its hash
+ * are drawn at random.
+ */
 export function writeHeader(
   words: Int32Array,
   shape: Shape,
   rule: Rule,
   onFull: OnFull,
   originMs: number,
+  seeds?: readonly [number, number],
 ): void {
   write(words, HEADER.VERSION, LAYOUT_VERSION)
   write(words, HEADER.BUCKETS, shape.buckets)
@@ -102,7 +106,8 @@ export function writeHeader(
   writeRecord(words, 0, rule, 0)
   write(words, HEADER.CURRENT, currentWord(0, rule.limit))
   write(words, HEADER.FLAGS, flagsFor(rule))
-  randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))
+  if (seeds === undefined) randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))
+  else for (const [i, seed] of seeds.entries()) write(words, HEADER.SEED_0 + i, seed)
   headerDoubles(words)[HEADER.ORIGIN_MS / 2] = originMs
   store(words, HEADER.MAGIC, MAGIC) // last: a thread that reads MAGIC can read the rest
 }

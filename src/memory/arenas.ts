@@ -23,6 +23,10 @@ import { changeRecord, chosenOf } from './records.js'
 import { hasValidUnit, writeUnit } from './unit.js'
 import { read, type Words, write } from './words.js'
 
+/** The seeds of an arena's hash. */
+export type Seeds = readonly [number, number]
+export const seedsOf = ({ words }: Arena): Seeds => [read(words, HEADER.SEED_0), read(words, HEADER.SEED_1)]
+
 /** The arenas of a limiter's rules, in the order of the rules. */
 export type Arenas = readonly [Arena, ...Arena[]]
 
@@ -74,6 +78,29 @@ export function createArenas(rules: Rules, maxKeys: number, onFull: OnFull, orig
   return arenas as unknown as Arenas
 }
 
+/**
+ * The arenas of rules in an area of other memory, whose words are 0 or have been written by this function for the same
+ * rules. `like` is an arena of the same limiter: its seed and its origin hold for them, too.
+ */
+export function placeArenas(
+  buffer: SharedArrayBuffer,
+  from: number,
+  { shapes, starts }: Plan,
+  rules: Rules,
+  like: Arena,
+): Arenas {
+  const { onFull, originMs } = like
+  const arenas = rules.map((rule, i): Arena => {
+    const shape = shapes[i]!
+    const words = new Int32Array(buffer, 4 * (from + starts[i]!), shape.words)
+    write(words, HEADER.FOLLOWING, rules.length - 1 - i)
+    writeUnit(words, rule.unit)
+    writeHeader(words, shape, rule, onFull, originMs, seedsOf(like))
+    return { buffer, words, shape, originMs, ...chosenOf(rule), onFull, ...flagsOf(flagsFor(rule)) }
+  })
+  return arenas as unknown as Arenas
+}
+
 /** The rules with windows that begin by another clock, which is `offsetMs` ahead of the limiter's. */
 export function alignedTo(offsetMs: number, rules: Rules): Rules {
   const wholeMs = Math.round(offsetMs) // so that windows begin at whole milliseconds of the limiter's clock
@@ -88,21 +115,22 @@ export function writeHeaders(
   rules: Rules,
   onFull: OnFull,
   originMs: number,
+  ownSeeds?: Seeds,
 ): void {
   const first = headers[0]!
   for (const [i, rule] of rules.entries()) {
     const header = headers[i]!
-    writeHeader(header, shapes[i]!, rule, onFull, originMs)
+    writeHeader(header, shapes[i]!, rule, onFull, originMs, ownSeeds)
     write(header, HEADER.FOLLOWING, rules.length - 1 - i)
     writeUnit(header, rule.unit)
     for (const seed of [HEADER.SEED_0, HEADER.SEED_1]) write(header, seed, read(first, seed))
   }
 }
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` if `buffer` does not hold as many arenas */
-export function attachArenas(buffer: unknown, count: number): Arenas {
+/** @throws MillraceError `ERR_MILLRACE_INVALID_SHARE` if `buffer` does not hold as many arenas from word `from` on */
+export function attachArenas(buffer: unknown, count: number, from = 0): Arenas {
   const invalid = (expected: string, value: unknown = buffer) => shareError(expected, value)
-  const arenas = arenasIn(checkBuffer(buffer), invalid)
+  const arenas = arenasIn(checkBuffer(buffer), invalid, from)
   if (arenas.length !== count) throw invalid(`the memory of ${count} rules`, `that of ${arenas.length}`)
   return arenas
 }
@@ -111,13 +139,14 @@ export function attachArenas(buffer: unknown, count: number): Arenas {
 export function arenasIn(
   buffer: ArrayBufferLike,
   invalid: (expected: string, value?: unknown) => MillraceError,
+  from = 0,
 ): Arenas {
-  const first = arenaIn(buffer, invalid)
+  const first = arenaIn(buffer, invalid, from)
   const arenas: [Arena, ...Arena[]] = [first]
   const following = read(first.words, HEADER.FOLLOWING)
   if (!(following >= 0 && following < MOST_RULES))
     throw invalid(`at most ${MOST_RULES} arenas`, following + 1)
-  for (let end = first.shape.words; arenas.length <= following; ) {
+  for (let end = from + first.shape.words; arenas.length <= following; ) {
     const start = nextPage(end)
     const arena = arenaIn(buffer, invalid, start)
     if (!isNext(arena.words, first.words, following - arenas.length)) {

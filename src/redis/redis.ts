@@ -1,7 +1,14 @@
 // `millrace/redis`: limiters whose counts are on Redis or Valkey.
 import type { AsyncLimiter } from '../async-limiter.js'
+import type { ConfigOptions } from '../config-options.js'
+import { configuredRemote } from '../configured-remote.js'
 import { RedisLimiter } from './redis-limiter.js'
-import { checkRedisOptions, type RedisLimiterOptions, type RedisRulesOptions } from './redis-options.js'
+import {
+  checkRedisOptions,
+  type RedisLimiterOptions,
+  type RedisOptions,
+  type RedisRulesOptions,
+} from './redis-options.js'
 
 export type { DecisionSource } from '../core/decision-source.js'
 export type { RedisLimiter } from './redis-limiter.js'
@@ -11,6 +18,29 @@ export type { ShardStats } from './sharded-store.js'
 export type { RedisShard, ShardClient } from './shards-option.js'
 export type { Split } from './split-option.js'
 
+/** The options of {@link createRedisLimiter} with a configuration store. */
+export interface RedisConfigOptions extends RedisOptions, ConfigOptions {}
+
+/**
+ * Creates a limiter on Redis or Valkey that takes the rules of each key from a configuration store. Policies with other
+ * windows than the default count under names and by connections of their own.
+ * @param options the client, a prefix of at most 55 characters, the store, and the default
+ * @returns an {@link AsyncLimiter}. A key that counts in another window than before is charged there for what it has
+ * used, but not by calls of other processes at that moment
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_RULE`
+ * @example
+ * ```ts
+ * import { Redis } from 'ioredis'
+ * import { redisConfig } from 'millrace/config/redis'
+ * import { createRedisLimiter } from 'millrace/redis'
+ *
+ * const client = new Redis(process.env.REDIS_URL, { lazyConnect: true })
+ * const config = redisConfig({ client })
+ * const limiter = createRedisLimiter({ client, prefix: 'api', config, default: { limit: 100, window: '1m' } })
+ * console.log((await limiter.check('user:42')).limit)
+ * ```
+ */
+export function createRedisLimiter(options: RedisConfigOptions): AsyncLimiter
 /**
  * Creates a limiter whose counts are on Redis or Valkey, so that one limit holds for all processes and machines
  * that use the same server, prefix and rules. Redis decides, by its own clock, in one step for each call.
@@ -28,6 +58,14 @@ export type { Split } from './split-option.js'
  * if (!decision.allowed) console.log(decision.source, decision.retryAfterSeconds)
  * ```
  */
-export function createRedisLimiter(options: RedisLimiterOptions | RedisRulesOptions): RedisLimiter {
-  return new RedisLimiter(checkRedisOptions(options))
+export function createRedisLimiter(options: RedisLimiterOptions | RedisRulesOptions): RedisLimiter
+export function createRedisLimiter(
+  options: RedisLimiterOptions | RedisRulesOptions | RedisConfigOptions,
+): AsyncLimiter {
+  if ((options as Partial<RedisConfigOptions>)?.config === undefined)
+    return new RedisLimiter(checkRedisOptions(options as RedisLimiterOptions))
+  return configuredRemote<RedisLimiterOptions>(options as RedisConfigOptions, {
+    check: checkRedisOptions,
+    make: (own) => new RedisLimiter(checkRedisOptions(own)),
+  })
 }

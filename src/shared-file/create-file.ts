@@ -104,11 +104,11 @@ interface PlacedHeader {
   readonly start: number
 }
 
-function headersFor({ rules, maxKeys, onFull }: ArenaOptions, machine: Machine): PlacedHeader[] {
+function headersFor({ rules, maxKeys, onFull, seeds }: ArenaOptions, machine: Machine): PlacedHeader[] {
   const { shapes, starts } = planFor(rules, maxKeys)
   const headers = rules.map(() => new Int32Array(NAMES_AT))
   const nowMs = machine.monotonicMs()
-  writeHeaders(headers, shapes, alignedTo(machine.wallMs() - nowMs, rules), onFull, nowMs)
+  writeHeaders(headers, shapes, alignedTo(machine.wallMs() - nowMs, rules), onFull, nowMs, seeds)
   for (const [i, header] of headers.entries()) {
     write(header, HEADER.MAX_KEYS, maxKeys)
     writeRuleName(header, rules[i]!.name)

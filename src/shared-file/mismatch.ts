@@ -3,7 +3,7 @@ import { MillraceError } from '../core/errors.js'
 import type { Rule, Rules } from '../core/rule.js'
 import type { Rate } from '../core/rule-algorithms.js'
 import type { Arena } from '../memory/arena.js'
-import type { Arenas } from '../memory/arenas.js'
+import { type Arenas, type Seeds, seedsOf } from '../memory/arenas.js'
 import { HEADER, type OnFull, setsFor, sumsFor } from '../memory/layout.js'
 import { hasHadWindow } from '../memory/records.js'
 import { unitIn } from '../memory/unit.js'
@@ -15,6 +15,8 @@ export interface ArenaOptions {
   readonly rules: Rules
   readonly maxKeys: number
   readonly onFull: OnFull
+  /** The seeds of the hash that its keys must have; undefined: any. */
+  readonly seeds?: Seeds
 }
 
 /** An option with its value in the limiter and its value in the file. */
@@ -25,7 +27,11 @@ type Compared = readonly [name: string, expected: string, found: string, isSame:
  * the windows, if the file has had them.
  * @throws MillraceError `ERR_MILLRACE_SHARED_MISMATCH` with all options that differ, and both values of each
  */
-export function checkMatch(path: string, arenas: Arenas, { rules, maxKeys, onFull }: ArenaOptions): void {
+export function checkMatch(
+  path: string,
+  arenas: Arenas,
+  { rules, maxKeys, onFull, seeds }: ArenaOptions,
+): void {
   const [{ words, shape, onFull: foundOnFull }] = arenas
   const areOfNames = isOfNames(arenas, namesOf(rules))
   const compared: Compared[] = [
@@ -36,11 +42,18 @@ export function checkMatch(path: string, arenas: Arenas, { rules, maxKeys, onFul
         : [['rules', listed(namesOf(rules).map(quoted)), namesIn(arenas), false] as const]),
     ['maxKeys', `${maxKeys}`, `${read(words, HEADER.MAX_KEYS)}`, setsFor(maxKeys) === shape.sets],
     ['onFull', onFull, foundOnFull, onFull === foundOnFull],
+    ...(seeds === undefined ? [] : [compareSeeds(seeds, seedsOf(arenas[0]))]),
   ]
   const differing = compared.filter(([, , , isSame]) => !isSame)
   if (differing.length === 0) return
   const list = (value: 1 | 2) => listed(differing.map((each) => `${each[0]} ${each[value]}`))
   throw mismatchError(path, listed(differing.map(([name]) => name)), list(1), list(2))
+}
+
+/** The file of other windows of a limiter hashes its keys as the first file does, unless that one was replaced. */
+function compareSeeds(expected: Seeds, found: Seeds): Compared {
+  const shown = (seeds: Seeds) => seeds.map((seed) => (seed >>> 0).toString(16)).join(' ')
+  return ['seed', shown(expected), shown(found), expected[0] === found[0] && expected[1] === found[1]]
 }
 
 /**

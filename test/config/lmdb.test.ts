@@ -1,10 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open } from 'lmdb'
 import { lmdbConfig } from 'millrace/config/lmdb'
 import { test } from 'uvu'
-import * as assert from 'uvu/assert'
 import { testStore } from '../conformance/config-stores.js'
 
 testStore(test, async () => {
@@ -13,7 +12,9 @@ testStore(test, async () => {
     open: () => lmdbConfig({ path, pollMs: 5 }),
     async plant(key, text) {
       const root = open({ path, overlappingSync: false })
-      await root.openDB({ name: 'policies', keyEncoding: 'binary', encoding: 'string' }).put(Buffer.from(key), text)
+      await root
+        .openDB({ name: 'policies', keyEncoding: 'binary', encoding: 'string' })
+        .put(Buffer.from(key), text)
       await root.close()
     },
     async remove() {

@@ -8,6 +8,8 @@ import {
   manualClock,
   type RulesLimiterOptions,
 } from 'millrace'
+import { memoryConfig } from 'millrace/config/memory'
+import { RULE_OPTIONS } from '#millrace/core/rule-options.js'
 import { createLimiterOn } from '#millrace/create.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
@@ -22,8 +24,12 @@ import { OtherThread } from './thread.js'
  * of the machine, which a test can't set.) redis: a Redis server decides. memcached: the limiter decides
  * by counters on a Memcached.
  */
-export const PLACES = ['inline', 'thread', 'pool', 'file', 'redis', 'memcached'] as const
-export type Place = (typeof PLACES)[number]
+const ALL = ['inline', 'thread', 'pool', 'file', 'redis', 'memcached'] as const
+export type Place = (typeof ALL)[number]
+
+/** Set by `config/conformance.test.ts`: inline limiters have a configuration store, and other places are left out. */
+const withStore = process.env.MILLRACE_TEST_CONFIG === '1'
+export const PLACES: readonly Place[] = withStore ? ['inline'] : ALL
 
 /** A Cluster decides, or a server to which iovalkey connects. These are tried with one algorithm, at full size. */
 export const MORE_ON_REDIS = ['cluster', 'iovalkey'] as const
@@ -56,7 +62,9 @@ const POOLS = [2, 1].map((threads) => ({ minThreads: threads, maxThreads: thread
 export function makerIn(place: Place | (typeof MORE_ON_REDIS)[number]): Maker | Promise<Maker> {
   switch (place) {
     case 'inline':
-      return inMemory((options) => createLimiter(options as LimiterOptions))
+      return inMemory((options) =>
+        createLimiter((withStore ? configured(options) : options) as LimiterOptions),
+      )
     case 'pool':
       return inMemory((options, earlier) => {
         const pool = POOLS[Math.min(earlier, 1)]!
@@ -81,10 +89,19 @@ function inMemory(create: (options: Options, earlier: number) => Either): Maker 
   return {
     clock,
     make: (options) => kept(all, create({ ...options, clock }, all.length)),
-    second: (limiter) => kept(all, attachLimiter(limiter.share())),
+    second: (limiter) =>
+      kept(all, attachLimiter(limiter.share(), withStore ? { config: memoryConfig() } : {})),
     group,
     close: () => closeAll(all),
   }
+}
+
+/** The same limiter with an empty store: all keys have the default. */
+function configured(options: Options): object {
+  const isOfRule = ([name]: [string, unknown]) => name === 'rules' || RULE_OPTIONS.includes(name)
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  const table = Object.fromEntries(given.filter((entry) => !isOfRule(entry)))
+  return { ...table, config: memoryConfig(), default: Object.fromEntries(given.filter(isOfRule)) }
 }
 
 let thread: OtherThread | undefined

@@ -9,6 +9,7 @@ import { Ticks } from '#millrace/core/ticks.js'
 import type { InlineEngine } from '#millrace/engines/inline.js'
 import type { InlineGroup } from '#millrace/inline-group.js'
 import type { attachArena, createArena } from '#millrace/memory/arena.js'
+import type { ArenaSpace } from '#millrace/memory/arena-space.js'
 import type { changeWindowOf, createArenas } from '#millrace/memory/arenas.js'
 import type { KeyHandle } from '#millrace/memory/keys.js'
 import { ALGORITHMS } from '#millrace/memory/layout.js'
@@ -30,6 +31,7 @@ export interface Edit {
 
 /** The parts of the shipped code that the explorer runs, with everything below them. */
 export interface Built {
+  readonly ArenaSpace: typeof ArenaSpace
   readonly InlineEngine: typeof InlineEngine
   readonly InlineGroup: typeof InlineGroup
   readonly KeyHandle: typeof KeyHandle
@@ -48,6 +50,7 @@ const PARTS = [
   'engines/inline',
   'inline-group',
   'memory/arena',
+  'memory/arena-space',
   'memory/arenas',
   'memory/keys',
   'memory/words',

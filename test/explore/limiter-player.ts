@@ -114,11 +114,11 @@ export class LimiterPlayer {
 
   #ofAll(): Limiter {
     const names = this.#arenas.map((_, rule) => nameOf(rule)) as [string, ...string[]]
-    return new this.#built.RulesLimiter({ arenas: this.#arenas, names }, this.#clock) as Limiter
+    return new this.#built.RulesLimiter({ arenas: this.#arenas, names }, this.#clock) as unknown as Limiter
   }
 
   #ofOne(rule: number): Limiter {
-    return new this.#built.OneRuleLimiter(this.#arenas[rule]!, nameOf(rule), this.#clock) as Limiter
+    return new this.#built.OneRuleLimiter(this.#arenas[rule]!, nameOf(rule), this.#clock) as unknown as Limiter
   }
 
   #group(by: 'group' | 'reversed group'): LimiterGroup {

@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRaises, assertRejects, limiterWith, resolved } from './support.js'
 
-type Async = 'wait' | 'ready' | 'close' | typeof Symbol.asyncDispose
+type Async = 'wait' | 'checkAsync' | 'ready' | 'close' | typeof Symbol.asyncDispose
 
 /** Every member of a limiter that returns no promise. A member that is missing here is a compile error. */
 const MEMBERS: Record<Exclude<keyof Limiter, Async>, (limiter: Limiter) => unknown> = {
@@ -38,12 +38,13 @@ for (const [name, act] of Object.entries(MEMBERS)) {
   })
 }
 
-test('wait and ready of a closed limiter reject with ERR_MILLRACE_CLOSED', async () => {
+test('wait, checkAsync and ready of a closed limiter reject with ERR_MILLRACE_CLOSED', async () => {
   const { limiter } = limiterWith()
   await resolved(limiter.ready())
   await resolved(limiter.close())
   await assertRejects(() => limiter.ready(), 'ERR_MILLRACE_CLOSED', 'limiter')
   await assertRejects(() => limiter.wait('key'), 'ERR_MILLRACE_CLOSED', 'limiter')
+  await assertRejects(() => limiter.checkAsync('key'), 'ERR_MILLRACE_CLOSED', 'limiter')
 })
 
 test('bad input to a closed limiter is reported as ERR_MILLRACE_CLOSED', async () => {

@@ -1,0 +1,8 @@
+/** `npm run bench:config`: configuration stores, and limiters that take their rules from them. */
+import { parseConfigArguments } from '../arguments.js'
+import { measureAndPrint, runCommand } from '../command.js'
+
+await runCommand(async (argv) => {
+  const { cases, ...options } = parseConfigArguments(argv)
+  await measureAndPrint(cases, options)
+})

@@ -1,0 +1,293 @@
+import type { AsyncLimiter } from './async-limiter.js'
+import { checkCost, checkOptions, closedError, foreignDecisionError, isDecision, ownCosts } from './checks.js'
+import { ConfiguredBatch } from './configured-batch.js'
+import type { Decision } from './core/decision.js'
+import type { Duration } from './core/duration.js'
+import { MillraceError } from './core/errors.js'
+import { type Inspect, inspectAs } from './core/inspect.js'
+import { admitted } from './core/limited.js'
+import type { BatchDecision, Costs } from './engines/batch.js'
+import type { SharedLimiter, SharedPolicies } from './engines/share.js'
+import type { LimiterStats } from './limiter.js'
+import type {
+  CallOptions,
+  CheckManyOptions,
+  CheckOptions,
+  LimiterRule,
+  RuleChange,
+  UsageOptions,
+  WaitOptions,
+} from './limiter-options.js'
+import { shownRules } from './limiter-rules.js'
+import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
+import { PendingDecision } from './pending-decision.js'
+import { type PolicyChoice, totalOf } from './policy-choice.js'
+import { DEFAULT_PLAN, memberIn } from './policy-plans.js'
+import type { AsyncReservation } from './reservation.js'
+import { TextKeys } from './text-keys.js'
+
+type DecisionOptions = CheckOptions & CallOptions
+
+/**
+ * Decides by promises, by the policy that a configuration store has for the key. A call waits for a policy that is not
+ * cached, for at most the deadline.
+ */
+export class AsyncConfiguredLimiter implements AsyncLimiter {
+  readonly #choice: PolicyChoice<AsyncLimiter>
+  readonly #first: AsyncLimiter
+  readonly #keys = new TextKeys()
+  readonly #share: Omit<SharedPolicies, 'onMiss'> | undefined
+  /** By key: what it has used is being brought to the limiter that counts it now. */
+  readonly #moves = new Map<string, Promise<void>>()
+  #isOpen = true
+
+  /** @internal */
+  constructor(choice: PolicyChoice<AsyncLimiter>, share?: Omit<SharedPolicies, 'onMiss'>) {
+    this.#choice = choice
+    this.#first = choice.first
+    this.#share = share
+    choice.begin({ moved: (key, from, to) => this.#move(key, from, to), dropped: () => {} })
+  }
+
+  async ready(): Promise<void> {
+    this.#checkOpen()
+    await this.#first.ready()
+  }
+
+  get rule(): LimiterRule {
+    return this.#first.rule
+  }
+
+  get rules(): readonly LimiterRule[] {
+    return this.#first.rules
+  }
+
+  check(key: Key, cost = 1, options: DecisionOptions = {}): Promise<Decision> {
+    return this.#decide(key, cost, options, (limiter, text, own) => limiter.check(text, cost, own))
+  }
+
+  async checkOrThrow(key: Key, cost?: number, options?: DecisionOptions): Promise<Decision> {
+    return admitted(await this.check(key, cost, options))
+  }
+
+  peek(key: Key, cost = 1, options: DecisionOptions = {}): Promise<Decision> {
+    return this.#decide(key, cost, options, (limiter, text, own) => limiter.peek(text, cost, own))
+  }
+
+  async #decide(
+    key: Key,
+    cost: number,
+    options: DecisionOptions,
+    act: (limiter: AsyncLimiter, text: string, options: DecisionOptions) => Promise<Decision>,
+  ): Promise<Decision> {
+    this.#checkOpen()
+    checkCost(cost)
+    const text = this.#keys.textOf(key)
+    const known = this.#choice.peek(text).plan
+    if (known >= 0 && this.#moves.size === 0)
+      return act(this.#limiterOf(known), text, this.#choice.withLimits(known, options))
+    const plan = await this.#planOf(text)
+    if (plan < 0) return this.#pending()
+    return act(this.#limiterOf(plan), text, this.#choice.withLimits(plan, options))
+  }
+
+  #pending(): Decision {
+    return new PendingDecision(this.rule.name, this.#choice.deadlineMs)
+  }
+
+  /** The plan of a key, as far as it is known by the deadline; below 0: to be refused. */
+  async #planOf(text: string): Promise<number> {
+    const { plan } = await this.#choice.load(text)
+    await this.#moves.get(text)
+    this.#checkOpen()
+    return plan >= 0 || this.#choice.onMiss === 'refuse' ? plan : DEFAULT_PLAN
+  }
+
+  async reserve(key: Key, cost: number, options: DecisionOptions = {}): Promise<AsyncReservation> {
+    const [limiter, text, own] = await this.#ownerFor(key, options)
+    return limiter.reserve(text, cost, own)
+  }
+
+  async checkMany(
+    keys: readonly Key[] | PackedKeys,
+    costs: Costs = 1,
+    options: CheckManyOptions & CallOptions = {},
+  ): Promise<BatchDecision> {
+    this.#checkOpen()
+    const texts = this.#keys.textsOf(keys)
+    checkOptions(options, ['remaining', 'signal'])
+    const { remaining = false, signal } = options
+    const own = ownCosts(costs, texts.length)
+    const plans = await Promise.all(texts.map((text) => this.#planOf(text)))
+    if (plans.every((plan) => plan === DEFAULT_PLAN)) return this.#first.checkMany(texts, own, options)
+    const decisions = await Promise.all(
+      texts.map((text, i) => {
+        const plan = plans[i]!
+        const cost = typeof own === 'number' ? own : own[i]!
+        const call: DecisionOptions = signal === undefined ? {} : { signal }
+        return plan < 0
+          ? this.#pending()
+          : this.#limiterOf(plan).check(text, cost, this.#choice.withLimits(plan, call))
+      }),
+    )
+    const batch = new ConfiguredBatch(texts.length, remaining, this.#choice.hasUnit)
+    for (const [i, decision] of decisions.entries()) batch.add(i, decision)
+    return batch
+  }
+
+  pack(keys: readonly Key[]): PackedKeys {
+    this.#checkOpen()
+    return this.#keys.pack(keys)
+  }
+
+  handle(key: string): KeyHandle {
+    this.#checkOpen()
+    return this.#keys.handle(key)
+  }
+
+  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+    const [limiter, text, own] = await this.#ownerFor(key, options)
+    return limiter.wait(text, own)
+  }
+
+  async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {
+    const [limiter, text] = await this.#ownerFor(key)
+    return limiter.usage(text, lastMs, options)
+  }
+
+  refund(decision: Decision): Promise<number>
+  refund(key: Key, cost: number): Promise<number>
+  async refund(what: Decision | Key, cost?: number): Promise<number> {
+    this.#checkOpen()
+    if (!isDecision(what)) {
+      const [limiter, text] = await this.#ownerFor(what as Key)
+      return limiter.refund(text, cost!)
+    }
+    if (what instanceof PendingDecision) return 0
+    for (const { limiter } of this.#choice.members) {
+      try {
+        return await limiter.refund(what as Decision)
+      } catch (error) {
+        if ((error as MillraceError).code !== 'ERR_MILLRACE_FOREIGN_DECISION') throw error
+      }
+    }
+    throw foreignDecisionError(what)
+  }
+
+  async penalize(key: Key, cost: number): Promise<boolean> {
+    const [limiter, text] = await this.#ownerFor(key)
+    return limiter.penalize(text, cost)
+  }
+
+  async block(key: Key, ms: Duration): Promise<boolean> {
+    const [limiter, text] = await this.#ownerFor(key)
+    return limiter.block(text, ms)
+  }
+
+  async unblock(key: Key): Promise<boolean> {
+    const was = await this.#onAll(key, (limiter, text) => limiter.unblock(text))
+    return was.some((each) => each)
+  }
+
+  async clear(key: Key): Promise<void> {
+    await this.#onAll(key, (limiter, text) => limiter.clear(text))
+  }
+
+  async clearAll(): Promise<void> {
+    this.#checkOpen()
+    await Promise.all(this.#choice.members.map(({ limiter }) => limiter.clearAll()))
+  }
+
+  async update(rule: string, change: RuleChange): Promise<void> {
+    this.#checkOpen()
+    this.#choice.checkUpdate(change)
+    await this.#first.update(rule, change)
+  }
+
+  share(): SharedLimiter {
+    this.#checkOpen()
+    const shared = this.#first.share() // refused by name where there is nothing to share
+    if (this.#share === undefined) return shared
+    return { ...shared, policies: { ...this.#share, onMiss: this.#choice.onMiss } }
+  }
+
+  async stats(): Promise<LimiterStats> {
+    this.#checkOpen()
+    const all = await Promise.all(this.#choice.members.map(({ limiter }) => limiter.stats()))
+    return { ...totalOf(all, this.#share?.space), config: this.#choice.statistics() }
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false
+    await this.#choice.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    const fields = this.#isOpen ? { default: shownRules(this.rules) } : { isClosed: true }
+    return inspectAs('AsyncLimiter', fields, options, inspect)
+  }
+
+  /** The limiter that counts a key, the key's text, and the options with the limits of its policy. */
+  async #ownerFor<O extends CheckOptions>(key: Key, options?: O): Promise<[AsyncLimiter, string, O]> {
+    this.#checkOpen()
+    const text = this.#keys.textOf(key)
+    const plan = Math.max(DEFAULT_PLAN, await this.#planOf(text))
+    return [this.#limiterOf(plan), text, this.#choice.withLimits(plan, options ?? ({} as O))]
+  }
+
+  #onAll<T>(key: Key, act: (limiter: AsyncLimiter, text: string) => Promise<T>): Promise<T[]> {
+    this.#checkOpen()
+    const text = this.#keys.textOf(key)
+    return Promise.all(this.#choice.members.map(({ limiter }) => act(limiter, text)))
+  }
+
+  #limiterOf(plan: number): AsyncLimiter {
+    return this.#choice.members[memberIn(plan)]!.limiter
+  }
+
+  #checkOpen(): void {
+    if (!this.#isOpen) throw closedError()
+  }
+
+  /** A key whose plan was not known counted by the default, if at all. */
+  #move(key: string, from: number, to: number): void {
+    const source = memberIn(Math.max(from, DEFAULT_PLAN))
+    const target = memberIn(to)
+    if (source === target) return
+    const { members } = this.#choice
+    const before = this.#moves.get(key) ?? Promise.resolve()
+    const move = before
+      .then(() => carryOver(members[source]!.limiter, members[target]!.limiter, key))
+      .catch((error: unknown) => {
+        // Closed meanwhile, or the store of counts is down: then its own outage says what holds.
+        if (!(error instanceof MillraceError)) throw error
+        if (this.#isOpen) this.#choice.report(error)
+      })
+      .finally(() => {
+        if (this.#moves.get(key) === move) this.#moves.delete(key)
+      })
+    this.#moves.set(key, move)
+  }
+}
+
+/** @see carryOver in `carry-over.ts`: here a charge acts on all rules of a limiter. */
+async function carryOver(from: AsyncLimiter, to: AsyncLimiter, key: string): Promise<void> {
+  let missing = 0
+  for (const { name, windowMs, unit } of to.rules) {
+    const sources = from.rules.filter((rule) => rule.unit === unit)
+    const covering = sources
+      .filter((rule) => rule.windowMs >= windowMs)
+      .sort((a, b) => a.windowMs - b.windowMs)
+    const source = covering[0] ?? sources.sort((a, b) => b.windowMs - a.windowMs)[0]
+    if (source === undefined) continue
+    const used = await from.usage(key, Math.min(windowMs, source.windowMs), { rule: source.name })
+    if (used > 0) missing = Math.max(missing, used - (await to.usage(key, windowMs, { rule: name })))
+  }
+  if (missing > 0) await to.penalize(key, missing)
+  const { retryAfterMs } = await from.peek(key, 0)
+  if (retryAfterMs > (await to.peek(key, 0)).retryAfterMs) await to.block(key, retryAfterMs)
+}

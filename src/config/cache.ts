@@ -1,0 +1,308 @@
+// The cache in front of a configuration store: it answers at memory speed, and goes on while the store is down.
+import { LRUCache } from 'lru-cache'
+import { MillraceError } from '../core/errors.js'
+import { type ConfigChange, type ConfigStore, isSync, type StoredPolicy } from './config-store.js'
+import { storeError } from './document-store.js'
+import { candidatesOf, MAX_POLICY_KEY, prefixIn } from './policy-keys.js'
+
+/** The settings of a cache, checked. */
+export interface CacheSettings {
+  /** The most keys that are kept. */
+  readonly maxKeys: number
+  /** After this time a policy is read again. */
+  readonly ttlMs: number
+  /** For how long a policy is used beyond that, if the store can't be read. */
+  readonly maxStaleMs: number
+  /** How long a call waits for the store. */
+  readonly deadlineMs: number
+}
+
+/** Whoever uses the cached policies. */
+export interface CacheUser {
+  /** The plan for a policy, undefined for a key without one: a number of 0 or more. */
+  planOf(found: StoredPolicy | undefined): number
+  /** A key gets another plan; `from` is below 0 if it is not known which it had. */
+  moved(key: string, from: number, to: number): void
+  /** These keys, or keys with these prefixes, may have other plans by now; undefined: any may. */
+  dropped(keys: readonly string[] | undefined): void
+  /** A policy could not be read. What is known of its key goes on. */
+  failed(error: MillraceError): void
+}
+
+/** The plan of a key whose policy is not known. */
+export const UNKNOWN = -1
+
+/** The policy of one key. */
+export interface CachedPolicy {
+  /** The plan of the key; {@link UNKNOWN} if its policy is not known. */
+  readonly plan: number
+  /** The policy; undefined: the key has none, or it is not known. */
+  readonly found: StoredPolicy | undefined
+}
+
+/** Ages are compared with a time that is taken this often in a TTL: reading a clock costs as much as a look-up. */
+const TICKS_PER_TTL = 16
+/** A TTL is shortened by up to this part, at random, so that keys that came together are not read again together. */
+const JITTER = 0.2
+/** After a failure a key is not read again for this long. */
+const PAUSE_MS = 100
+/** A read that has not ended after this long is given up: another one may start. */
+const LONGEST_LOAD_MS = 2_000
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+class Entry implements CachedPolicy {
+  readonly key: string
+  plan = UNKNOWN
+  /** The last plan, also when it is not used any more. */
+  lastPlan = UNKNOWN
+  found: StoredPolicy | undefined = undefined
+  usedMs = 0
+  expiresMs = 0
+  usableUntilMs = 0
+  generation = 0
+  pausedUntilMs = 0
+  loading: Promise<void> | undefined = undefined
+  /** Counts the reads of this key, so that one that was given up changes nothing. */
+  loads = 0
+  /** Whether the policy has changed while it is being read. */
+  isDirty = false
+
+  constructor(key: string) {
+    this.key = key
+  }
+}
+
+/** The policies of keys as one thread knows them. */
+export class PolicyCache {
+  readonly #store: ConfigStore
+  readonly #findNow: ((keys: readonly string[]) => StoredPolicy | undefined) | undefined
+  readonly #settings: CacheSettings
+  readonly #user: CacheUser
+  readonly #now: () => number
+  readonly #entries: LRUCache<string, Entry>
+  readonly #endWatch: () => void
+  readonly #timer: NodeJS.Timeout
+  #nowMs: number
+  /** An entry that was used since is recent enough: to move it costs as much as to find it. */
+  #recentMs = 0
+  /** Rises when any policy may have changed. */
+  #generation = 0
+  #isClosed = false
+  readonly statistics = { loads: 0, failures: 0, stale: 0, invalid: 0 }
+
+  constructor(store: ConfigStore, settings: CacheSettings, user: CacheUser, now = () => performance.now()) {
+    this.#store = store
+    this.#findNow = isSync(store) ? (keys) => store.findNow(keys) : undefined
+    this.#settings = settings
+    this.#user = user
+    this.#now = now
+    this.#nowMs = now()
+    this.#entries = new LRUCache<string, Entry>({ max: settings.maxKeys })
+    this.#endWatch = store.watch((change) => this.#handle(change))
+    const tickMs = Math.min(Math.max(settings.ttlMs / TICKS_PER_TTL, 1), LONGEST_TIMER_MS)
+    this.#timer = setInterval(() => this.tick(), tickMs).unref()
+  }
+
+  /** Whether policies are read without a promise. */
+  get isSync(): boolean {
+    return this.#findNow !== undefined
+  }
+
+  /** The number of keys that are kept. */
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** Takes the time by which ages are compared. A timer does it; a test may, too. */
+  tick(): void {
+    this.#nowMs = this.#now()
+    this.#recentMs = this.#nowMs - this.#settings.ttlMs / TICKS_PER_TTL
+    this.#user.dropped(undefined) // whoever keeps plans asks again, and finds out which have expired
+  }
+
+  /**
+   * The policy of a key as far as it is known. If it is not, or is too old, it is read: at once from a synchronous
+   * store, otherwise in the background.
+   */
+  peek(key: string): CachedPolicy {
+    const entry = this.#entryOf(key)
+    if (this.#isFresh(entry)) return entry
+    if (this.#findNow !== undefined) this.#loadNow(entry, this.#findNow)
+    else void this.#load(entry)
+    if (entry.plan >= 0 && !this.#isFresh(entry)) this.#serveStale(entry)
+    return entry
+  }
+
+  /** The policy of a key. Waits until it is known, for at most the deadline. */
+  async get(key: string): Promise<CachedPolicy> {
+    const entry = this.peek(key)
+    if (entry.plan >= 0) return entry
+    const { loading } = entry as Entry
+    if (loading !== undefined) await this.#byDeadline(loading)
+    return entry
+  }
+
+  /** Asks for the plans of all policies again: numbers have a new meaning. */
+  replan(): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.lastPlan < 0) continue
+      entry.lastPlan = this.#user.planOf(entry.found)
+      if (entry.plan >= 0) entry.plan = entry.lastPlan
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#endWatch()
+    clearInterval(this.#timer)
+    this.#entries.clear()
+  }
+
+  #entryOf(key: string): Entry {
+    const own = key.length > MAX_POLICY_KEY ? shortened(key) : key
+    let entry = this.#entries.peek(own)
+    if (entry === undefined) {
+      entry = new Entry(own)
+      this.#entries.set(own, entry)
+    } else if (entry.usedMs < this.#recentMs) this.#entries.get(own) // moves it away from the least recently used
+    entry.usedMs = this.#nowMs
+    return entry
+  }
+
+  #isFresh(entry: Entry): boolean {
+    return entry.expiresMs > this.#nowMs && entry.generation === this.#generation
+  }
+
+  #serveStale(entry: Entry): void {
+    if (entry.usableUntilMs > this.#nowMs) this.statistics.stale++
+    else {
+      entry.plan = UNKNOWN
+      entry.found = undefined
+    }
+  }
+
+  #loadNow(entry: Entry, findNow: (keys: readonly string[]) => StoredPolicy | undefined): void {
+    if (entry.pausedUntilMs > this.#nowMs) return
+    const generation = this.#generation
+    this.statistics.loads++
+    let found: StoredPolicy | undefined
+    try {
+      found = findNow(candidatesOf(entry.key))
+    } catch (error) {
+      this.#fail(entry, error)
+      return
+    }
+    this.#accept(entry, found, generation)
+  }
+
+  /** Reads the policy, unless that is happening. Never rejects. */
+  #load(entry: Entry): Promise<void> {
+    if (entry.loading !== undefined) return entry.loading
+    if (entry.pausedUntilMs > this.#nowMs) return Promise.resolve()
+    const generation = this.#generation
+    const load = ++entry.loads
+    entry.isDirty = false
+    this.statistics.loads++
+    const isMine = () => entry.loads === load && !this.#isClosed
+    const giveUp = setTimeout(() => {
+      if (isMine()) end(() => this.#fail(entry, slowError(this.#store.kind, LONGEST_LOAD_MS)))
+    }, LONGEST_LOAD_MS).unref()
+    const end = (act: () => void) => {
+      clearTimeout(giveUp)
+      if (!isMine()) return
+      entry.loading = undefined
+      act()
+      if (!entry.isDirty) return
+      entry.expiresMs = 0
+      void this.#load(entry)
+    }
+    entry.loading = this.#find(entry.key).then(
+      (found) => end(() => this.#accept(entry, found, generation)),
+      (error: unknown) => end(() => this.#fail(entry, error)),
+    )
+    return entry.loading
+  }
+
+  /** A store may throw where it should reject. */
+  async #find(key: string): Promise<StoredPolicy | undefined> {
+    return this.#store.find(candidatesOf(key))
+  }
+
+  async #byDeadline(loading: Promise<void>): Promise<void> {
+    const { deadlineMs } = this.#settings
+    let timer: NodeJS.Timeout | undefined
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(() => {
+        this.#user.failed(slowError(this.#store.kind, deadlineMs))
+        resolve()
+      }, deadlineMs)
+    })
+    await Promise.race([loading, deadline])
+    clearTimeout(timer)
+  }
+
+  #accept(entry: Entry, found: StoredPolicy | undefined, generation: number): void {
+    const nowMs = this.#now()
+    const { ttlMs, maxStaleMs } = this.#settings
+    const isOld = found !== undefined && found.key === entry.found?.key && found.version < entry.found.version
+    entry.expiresMs = nowMs + ttlMs * (1 - JITTER * Math.random())
+    entry.usableUntilMs = nowMs + ttlMs + maxStaleMs
+    entry.generation = generation
+    entry.pausedUntilMs = 0
+    // A replica that is behind, or a read that took longer than the next one. A document without a version is 0.
+    if (isOld && found.version > 0) return
+    const { lastPlan } = entry
+    const plan = this.#user.planOf(found)
+    entry.found = found
+    entry.plan = plan
+    entry.lastPlan = plan
+    if (plan !== lastPlan) this.#user.moved(entry.key, lastPlan, plan)
+  }
+
+  #fail(entry: Entry, cause: unknown): void {
+    const error = storeError(this.#store.kind, cause)
+    this.statistics.failures++
+    if (error.code === 'ERR_MILLRACE_INVALID_POLICY') this.statistics.invalid++
+    entry.pausedUntilMs = this.#now() + PAUSE_MS
+    this.#user.failed(error)
+  }
+
+  #handle({ keys, error }: ConfigChange): void {
+    if (this.#isClosed) return
+    if (error !== undefined) this.#user.failed(error)
+    else if (keys === undefined) {
+      this.#generation++
+      this.#user.dropped(undefined)
+    } else {
+      for (const key of keys) this.#expire(key)
+      this.#user.dropped(keys)
+    }
+  }
+
+  /** Lets a key be read again, or all keys with a prefix. What is known of them is used until then. */
+  #expire(key: string): void {
+    const prefix = prefixIn(key)
+    if (prefix !== undefined) {
+      for (const entry of this.#entries.values()) if (entry.key.startsWith(prefix)) expire(entry)
+    }
+    const own = this.#entries.peek(key)
+    if (own === undefined) return
+    expire(own)
+    if (this.#findNow === undefined) void this.#load(own) // so that the change holds before the next request
+  }
+}
+
+function expire(entry: Entry): void {
+  entry.expiresMs = 0
+  entry.pausedUntilMs = 0
+  if (entry.loading !== undefined) entry.isDirty = true
+}
+
+/** A longer key has the policy of a prefix. A string of its own: a slice would keep all of the key. */
+function shortened(key: string): string {
+  return Buffer.from(key.slice(0, MAX_POLICY_KEY + 1)).toString()
+}
+
+function slowError(kind: string, ms: number): MillraceError {
+  return new MillraceError('ERR_MILLRACE_CONFIG_STORE', kind, 'no answer', `an answer within ${ms} ms`)
+}

@@ -1,0 +1,334 @@
+import { carryOver } from './carry-over.js'
+import {
+  checkCost,
+  checkOptions,
+  checkRemaining,
+  closedError,
+  foreignDecisionError,
+  invalidCostError,
+  isDecision,
+  ownCosts,
+} from './checks.js'
+import type { CachedPolicy } from './config/cache.js'
+import { ConfiguredBatch } from './configured-batch.js'
+import type { Decision } from './core/decision.js'
+import type { Duration } from './core/duration.js'
+import { type Inspect, inspectAs } from './core/inspect.js'
+import { admitted } from './core/limited.js'
+import type { BatchDecision, Costs } from './engines/batch.js'
+import type { OwnDecision } from './engines/engine.js'
+import type { SharedLimiter, SharedPolicies } from './engines/share.js'
+import { KeyTexts } from './key-texts.js'
+import type { Limiter, LimiterStats } from './limiter.js'
+import type { AnyInlineLimiter } from './limiter-on.js'
+import type {
+  CheckManyOptions,
+  CheckOptions,
+  LimiterRule,
+  RuleChange,
+  UsageOptions,
+  WaitOptions,
+} from './limiter-options.js'
+import { shownRules } from './limiter-rules.js'
+import type { Hasher } from './memory/hash.js'
+import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKeys } from './memory/keys.js'
+import { PlanTable } from './memory/plan-table.js'
+import { PendingDecision } from './pending-decision.js'
+import { type PolicyChoice, totalOf } from './policy-choice.js'
+import { DEFAULT_PLAN, memberIn, valueIn } from './policy-plans.js'
+import type { Reservation } from './reservation.js'
+
+const NO_WAY = -1
+
+/** Decides on the calling thread, by the policy that a configuration store has for the key. */
+export class ConfiguredLimiter implements Limiter {
+  readonly #choice: PolicyChoice<AnyInlineLimiter>
+  readonly #first: AnyInlineLimiter
+  readonly #keys: KeyTexts
+  readonly #hasher: Hasher
+  readonly #table: PlanTable
+  readonly #share: Omit<SharedPolicies, 'onMiss'>
+  readonly #isRefusedOnMiss: boolean
+  #isOpen = true
+
+  /** @internal */
+  constructor(choice: PolicyChoice<AnyInlineLimiter>, share: Omit<SharedPolicies, 'onMiss'>) {
+    this.#choice = choice
+    this.#first = choice.first
+    this.#keys = new KeyTexts(this, choice.first.ruleEngines[0]!.arena)
+    this.#hasher = this.#keys.hasher
+    this.#table = new PlanTable(share.maxKeys)
+    this.#share = share
+    this.#isRefusedOnMiss = choice.onMiss === 'refuse'
+    choice.begin({
+      moved: (key, from, to) => this.#move(key, from, to),
+      dropped: (keys) => this.#drop(keys),
+    })
+  }
+
+  async ready(): Promise<void> {
+    this.#checkOpen()
+  }
+
+  get rule(): LimiterRule {
+    return this.#first.rule
+  }
+
+  get rules(): readonly LimiterRule[] {
+    return this.#first.rules
+  }
+
+  check(key: Key, cost = 1, options?: CheckOptions): Decision {
+    if (!this.#isOpen) throw closedError()
+    if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCostError(cost)
+    if (options !== undefined) return this.#checkBy(options, key, cost)
+    if (typeof key === 'string') {
+      if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
+      const hasher = this.#hasher
+      hasher.hash(key)
+      return this.#decide(key, hasher.lo, hasher.hi, cost, NO_WAY)
+    }
+    const handle = this.#keys.owned(key)
+    const decision = this.#decide(handle, handle.lo, handle.hi, cost, handle.way)
+    const { way } = decision as OwnDecision
+    if (way !== undefined && handle.way !== way) handle.way = way
+    return decision
+  }
+
+  #decide(key: Key, lo: number, hi: number, cost: number, hint: number): Decision {
+    let plan = this.#table.find(lo, hi)
+    if (plan < 0) {
+      plan = this.#lookUp(key, lo, hi)
+      if (plan < 0) return this.#pending()
+    }
+    const choice = this.#choice
+    const value = valueIn(plan)
+    const { engine } = choice.members[memberIn(plan)]!.limiter
+    if (value === 0) return engine.checkNow(lo, hi, cost, hint)
+    return engine.checkWithin(choice.limitsOf(plan, value), lo, hi, cost, hint)
+  }
+
+  /** The plan by the cache, kept for the next call; below 0: to be refused. */
+  #lookUp(key: Key, lo: number, hi: number): number {
+    const { plan } = this.#choice.peek(this.#keys.textOf(key))
+    if (plan >= 0) {
+      this.#table.set(lo, hi, plan)
+      return plan
+    }
+    return this.#isRefusedOnMiss ? -1 : DEFAULT_PLAN
+  }
+
+  #pending(): Decision {
+    return new PendingDecision(this.#first.rule.name, this.#choice.deadlineMs)
+  }
+
+  async checkAsync(key: Key, cost?: number, options?: CheckOptions): Promise<Decision> {
+    this.#checkOpen()
+    const text = this.#keys.textOf(key)
+    await this.#choice.load(text)
+    return this.check(key, cost, options)
+  }
+
+  #checkBy(options: CheckOptions, key: Key, cost: number): Decision {
+    const text = this.#keys.textOf(key)
+    const plan = this.#planFor(text)
+    if (plan < 0) return this.#pending()
+    return this.#limiterOf(plan).check(text, cost, this.#choice.withLimits(plan, options))
+  }
+
+  checkOrThrow(key: Key, cost?: number, options?: CheckOptions): Decision {
+    return admitted(this.check(key, cost, options))
+  }
+
+  reserve(key: Key, cost: number, options: CheckOptions = {}): Reservation {
+    this.#checkOpen()
+    const text = this.#keys.textOf(key)
+    const plan = this.#choice.planOrDefault(text)
+    return this.#limiterOf(plan).reserve(text, cost, this.#choice.withLimits(plan, options))
+  }
+
+  peek(key: Key, cost = 1, options: CheckOptions = {}): Decision {
+    this.#checkOpen()
+    checkCost(cost)
+    const text = this.#keys.textOf(key)
+    const plan = this.#planFor(text)
+    if (plan < 0) return this.#pending()
+    return this.#limiterOf(plan).peek(text, cost, this.#choice.withLimits(plan, options))
+  }
+
+  checkMany(
+    keys: readonly Key[] | PackedKeys,
+    costs: Costs = 1,
+    options: CheckManyOptions = {},
+  ): BatchDecision {
+    this.#checkOpen()
+    const { packed, textAt } = this.#keys.packWithTexts(keys)
+    checkOptions(options, ['remaining'])
+    const { remaining = false } = options
+    checkRemaining(remaining)
+    const { fingerprints } = packed
+    const own = ownCosts(costs, packed.length)
+    this.#checkOpen() // once more: a getter may have closed the limiter
+    const plans = new Int32Array(packed.length)
+    let isOne = true
+    for (let i = 0; i < plans.length; i++) {
+      const [lo, hi] = [fingerprints[2 * i]!, fingerprints[2 * i + 1]!]
+      const known = this.#table.find(lo, hi)
+      plans[i] = known >= 0 ? known : this.#lookUp(textAt(i), lo, hi)
+      if (plans[i] !== plans[0]) isOne = false
+    }
+    if (isOne && (plans[0] ?? DEFAULT_PLAN) === DEFAULT_PLAN)
+      return this.#first.engine.checkMany(fingerprints, own, remaining)
+    const batch = new ConfiguredBatch(plans.length, remaining, this.#choice.hasUnit)
+    for (let i = 0; i < plans.length; i++) {
+      const cost = typeof own === 'number' ? own : own[i]!
+      batch.add(i, this.#decideBy(plans[i]!, fingerprints[2 * i]!, fingerprints[2 * i + 1]!, cost))
+    }
+    return batch
+  }
+
+  #decideBy(plan: number, lo: number, hi: number, cost: number): Decision {
+    if (plan < 0) return this.#pending()
+    const value = valueIn(plan)
+    const { engine } = this.#limiterOf(plan)
+    if (value === 0) return engine.checkNow(lo, hi, cost)
+    return engine.checkWithin(this.#choice.limitsOf(plan, value), lo, hi, cost)
+  }
+
+  pack(keys: readonly Key[]): PackedKeys {
+    this.#checkOpen()
+    return this.#keys.packWithTexts(keys).packed
+  }
+
+  handle(key: string): KeyHandle {
+    this.#checkOpen()
+    return this.#keys.handle(key)
+  }
+
+  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+    this.#checkOpen()
+    const text = this.#keys.textOf(key)
+    await this.#choice.load(text)
+    this.#checkOpen()
+    const plan = this.#choice.planOrDefault(text)
+    return this.#limiterOf(plan).wait(text, this.#choice.withLimits(plan, options))
+  }
+
+  usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): number {
+    const [limiter, text] = this.#ownerOf(key)
+    return limiter.usage(text, lastMs, options)
+  }
+
+  refund(decision: Decision): number
+  refund(key: Key, cost: number): number
+  refund(what: Decision | Key, cost?: number): number {
+    this.#checkOpen()
+    if (!isDecision(what)) {
+      const [limiter, text] = this.#ownerOf(what as Key)
+      return limiter.refund(text, cost!)
+    }
+    if (what instanceof PendingDecision) return 0
+    const owner = this.#choice.members.find(({ limiter }) => limiter.engine.owns(what))
+    if (owner === undefined) throw foreignDecisionError(what)
+    return owner.limiter.refund(what as Decision)
+  }
+
+  penalize(key: Key, cost: number): boolean {
+    const [limiter, text] = this.#ownerOf(key)
+    return limiter.penalize(text, cost)
+  }
+
+  block(key: Key, ms: Duration): boolean {
+    const [limiter, text] = this.#ownerOf(key)
+    return limiter.block(text, ms)
+  }
+
+  unblock(key: Key): boolean {
+    const [, text] = this.#ownerOf(key)
+    return this.#choice.members.map(({ limiter }) => limiter.unblock(text)).some((was) => was)
+  }
+
+  clear(key: Key): void {
+    const [, text] = this.#ownerOf(key)
+    for (const { limiter } of this.#choice.members) limiter.clear(text)
+  }
+
+  clearAll(): void {
+    this.#checkOpen()
+    for (const { limiter } of this.#choice.members) limiter.clearAll()
+  }
+
+  update(rule: string, change: RuleChange): void {
+    this.#checkOpen()
+    this.#choice.checkUpdate(change)
+    this.#first.update(rule, change)
+  }
+
+  share(): SharedLimiter {
+    this.#checkOpen()
+    return { ...this.#first.share(), policies: { ...this.#share, onMiss: this.#choice.onMiss } }
+  }
+
+  stats(): LimiterStats {
+    this.#checkOpen()
+    const all = this.#choice.members.map(({ limiter }) => limiter.stats())
+    return { ...totalOf(all, this.#share.space), config: this.#choice.statistics() }
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false
+    await this.#choice.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    const fields = this.#isOpen ? { default: shownRules(this.rules) } : { isClosed: true }
+    return inspectAs('Limiter', fields, options, inspect)
+  }
+
+  /** The limiter that counts a key, and its text. */
+  #ownerOf(key: Key): [AnyInlineLimiter, string] {
+    this.#checkOpen()
+    const text = this.#keys.textOf(key)
+    return [this.#limiterOf(this.#choice.planOrDefault(text)), text]
+  }
+
+  #limiterOf(plan: number): AnyInlineLimiter {
+    return this.#choice.members[memberIn(plan)]!.limiter
+  }
+
+  #planFor(text: string): number {
+    const { plan }: CachedPolicy = this.#choice.peek(text)
+    return plan >= 0 || this.#isRefusedOnMiss ? plan : DEFAULT_PLAN
+  }
+
+  #checkOpen(): void {
+    if (!this.#isOpen) throw closedError()
+  }
+
+  #move(key: string, from: number, to: number): void {
+    const { lo, hi } = this.#keys.read(key)
+    this.#table.remove(lo, hi)
+    const { members } = this.#choice
+    if (members.length === 1) return
+    const target = memberIn(to)
+    if (from >= 0 && memberIn(from) === target) return
+    // Any of the others may know more of a longer window: of an earlier policy, or of another thread's.
+    for (const [i, { limiter }] of members.entries())
+      if (i !== target) carryOver(limiter, members[target]!.limiter, lo, hi)
+  }
+
+  #drop(keys: readonly string[] | undefined): void {
+    if (keys === undefined || keys.some((key) => key.endsWith('*'))) {
+      this.#table.clear()
+      return
+    }
+    for (const key of keys) {
+      const { lo, hi } = this.#keys.read(key)
+      this.#table.remove(lo, hi)
+    }
+  }
+}

@@ -1,0 +1,148 @@
+// Which policy a key has by now: the cache of a limiter and its plans.
+import { type CachedPolicy, type CacheSettings, PolicyCache } from './config/cache.js'
+import type { ConfigStore } from './config/config-store.js'
+import type { ConfigStatistics } from './core/config-statistics.js'
+import { MillraceError } from './core/errors.js'
+import type { CallLimit } from './engines/engine.js'
+import type { LimiterStats } from './limiter.js'
+import type { CheckOptions, RuleChange } from './limiter-options.js'
+import { DEFAULT_PLAN, memberIn, type PlanMember, type PolicyPlans, valueIn } from './policy-plans.js'
+
+/** What a limiter does when policies change. */
+export interface ChoiceUser {
+  moved(key: string, from: number, to: number): void
+  dropped(keys: readonly string[] | undefined): void
+}
+
+/** The options of a choice, checked. */
+export interface ChoiceSettings {
+  readonly store: ConfigStore
+  readonly cache: CacheSettings
+  readonly onMiss: 'default' | 'refuse'
+  readonly report: (error: MillraceError) => void
+}
+
+/** Chooses the plans of keys for a limiter. */
+export class PolicyChoice<L extends { close(): Promise<void> }> {
+  readonly members: readonly PlanMember<L>[]
+  readonly onMiss: 'default' | 'refuse'
+  readonly deadlineMs: number
+  readonly #plans: PolicyPlans<L>
+  readonly #settings: ChoiceSettings
+  #cache!: PolicyCache
+  #endCheck = () => {}
+
+  constructor(plans: PolicyPlans<L>, settings: ChoiceSettings) {
+    this.members = plans.members
+    this.onMiss = settings.onMiss
+    this.deadlineMs = settings.cache.deadlineMs
+    this.#plans = plans
+    this.#settings = settings
+  }
+
+  get first(): L {
+    return this.members[0]!.limiter
+  }
+
+  /** Tells what goes wrong. */
+  report(error: MillraceError): void {
+    this.#settings.report(error)
+  }
+
+  /** Begins to watch the store. */
+  begin(user: ChoiceUser): void {
+    const { store, cache, report } = this.#settings
+    this.#plans.onForget = () => {
+      user.dropped(undefined)
+      this.#cache.replan()
+    }
+    this.#cache = new PolicyCache(store, cache, {
+      planOf: (found) => this.#plans.planOf(found),
+      moved: (key, from, to) => user.moved(key, from, to),
+      dropped: (keys) => user.dropped(keys),
+      failed: report,
+    })
+    this.#endCheck = store.addCheck((policy) => this.#plans.check(policy))
+  }
+
+  /** @see PolicyCache.peek */
+  peek(key: string): CachedPolicy {
+    return this.#cache.peek(key)
+  }
+
+  /** Waits until the policy of a key is known, at most for the deadline. */
+  load(key: string): Promise<CachedPolicy> {
+    return this.#cache.get(key)
+  }
+
+  /** The plan of a key; the default if its policy is not known. */
+  planOrDefault(key: string): number {
+    const { plan } = this.peek(key)
+    return plan >= 0 ? plan : DEFAULT_PLAN
+  }
+
+  /** The limits of a plan for its engine, with `value`, which is not 0. */
+  limitsOf(plan: number, value: number): CallLimit {
+    const { rules } = this.members[memberIn(plan)]!.shape
+    if (rules.length === 1) return value * (rules[0].unit ?? 1)
+    return this.#plans.lists[value]!.map((limit, i) => limit * (rules[i]!.unit ?? 1))
+  }
+
+  /** Options of a call with the limits of a plan, where the call has none of its own. */
+  withLimits<O extends CheckOptions>(plan: number, options: O): O {
+    const { rules } = this.members[memberIn(plan)]!.shape
+    const value = valueIn(plan)
+    if (value === 0) return options
+    const own = this.limitsOf(plan, value)
+    if (typeof own === 'number') {
+      const isBurst = rules[0].rate !== undefined // its limit is a rate, and this member has that of the policy
+      return options.limit !== undefined || isBurst ? options : { ...options, limit: own }
+    }
+    const limits = Object.fromEntries(
+      rules.flatMap(({ name, rate }, i) => (rate === undefined ? [[name, own[i]!]] : [])),
+    )
+    const { limit } = options
+    if (limit !== undefined && (typeof limit !== 'object' || limit === null)) return options // refused by name
+    return { ...options, limit: { ...limits, ...limit } }
+  }
+
+  /** Whether any rule counts in units of its own. */
+  get hasUnit(): boolean {
+    return this.members.some(({ shape }) => shape.rules.some(({ unit }) => unit !== undefined))
+  }
+
+  /** @throws MillraceError */
+  checkUpdate(change: RuleChange): void {
+    if (typeof change !== 'object' || change === null) return
+    for (const name of ['window', 'granularity'] as const) {
+      const expected =
+        'no value: policies of the configuration store with the same window count in the same cells'
+      if (change[name] !== undefined)
+        throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `change.${name}`, change[name], expected)
+    }
+  }
+
+  statistics(): ConfigStatistics {
+    const { loads, failures, stale, invalid } = this.#cache.statistics
+    const { unfit } = this.#plans
+    return { keys: this.#cache.size, windows: this.members.length, loads, failures, stale, invalid, unfit }
+  }
+
+  /** Closes the members. The store stays open: it may be that of others, too. */
+  async close(): Promise<void> {
+    this.#endCheck()
+    this.#cache.close()
+    await Promise.all(this.members.map(({ limiter }) => limiter.close()))
+  }
+}
+
+/** The statistics of all members together. `space` has the memory of all but the first. */
+export function totalOf(all: readonly LimiterStats[], space?: SharedArrayBuffer): LimiterStats {
+  const total: Record<string, unknown> = { ...all[0]! }
+  for (const stats of all.slice(1)) {
+    for (const [name, value] of Object.entries(stats))
+      if (typeof value === 'number') total[name] = (total[name] as number) + value
+  }
+  if (space !== undefined && space.byteLength > 0) total.bytes = all[0]!.bytes + space.byteLength
+  return total as unknown as LimiterStats
+}

@@ -1,0 +1,147 @@
+// Which limiter counts a key, and by which limits: a policy becomes a plan.
+import type { StoredPolicy } from './config/config-store.js'
+import { checkPolicy, type Policy } from './config/policy.js'
+import { MillraceError } from './core/errors.js'
+import type { Rules } from './core/rule.js'
+import { type PolicyShape, policyShapeOf } from './policy-shape.js'
+
+/** The limiter for the policies of one shape. */
+export interface PlanMember<L> {
+  readonly limiter: L
+  readonly shape: PolicyShape
+}
+
+/** Makes limiters for the shapes of policies. */
+export interface MemberMaker<L> {
+  /** Why a limiter for this shape can't be made; undefined: it can. */
+  refusalOf(shape: PolicyShape): string | undefined
+  make(shape: PolicyShape): L
+}
+
+/** The plan of keys without a policy: the first member, by its own limits. */
+export const DEFAULT_PLAN = 0
+/** A plan: the index of a member above, the limits below: of one rule the limit, of several the index of a list. */
+const VALUE_BITS = 24
+const VALUE = 2 ** VALUE_BITS - 1
+/** As many indices as a plan has room for. */
+export const MOST_WINDOWS = 64
+
+export const memberIn = (plan: number): number => plan >>> VALUE_BITS
+export const valueIn = (plan: number): number => plan & VALUE
+
+/** The limits of a plan of several rules, in whole units. */
+export type PlanLimits = readonly number[]
+
+/**
+ * The plans of one limiter. Policies that are equal but for their limits share a member, so a change of a limit keeps
+ * all counts. Plans are made on first use, and forgotten when there are many that may not be in use.
+ */
+export class PolicyPlans<L> {
+  readonly members: PlanMember<L>[] = []
+  /** By the value of a plan of several rules. The first stands for the member's own limits. */
+  lists: (PlanLimits | undefined)[] = [undefined]
+  readonly #maker: MemberMaker<L>
+  readonly #maxWindows: number
+  readonly #mostPlans: number
+  readonly #report: (error: MillraceError) => void
+  readonly #byShape = new Map<string, number>()
+  readonly #plans = new Map<string, number>()
+  readonly #listIndices = new Map<string, number>()
+  /** Keys whose policies do not fit. They have the default. */
+  unfit = 0
+  /** Called when all plans have been forgotten, before a new one is made. */
+  onForget: () => void = () => {}
+
+  constructor(
+    first: PlanMember<L>,
+    maker: MemberMaker<L>,
+    maxWindows: number,
+    mostPlans: number,
+    report: (error: MillraceError) => void,
+  ) {
+    this.members.push(first)
+    // A changed limit of the first rule changes the cells of a bucket: its policies have members of their own.
+    if (first.shape.rules.every(({ units, rate }) => units === 0 && rate === undefined))
+      this.#byShape.set(first.shape.text, 0)
+    this.#maker = maker
+    this.#maxWindows = maxWindows
+    this.#mostPlans = mostPlans
+    this.#report = report
+  }
+
+  /** @throws MillraceError `ERR_MILLRACE_POLICY_TOO_LARGE`, `ERR_MILLRACE_INVALID_POLICY` */
+  check(policy: Policy): void {
+    const shape = policyShapeOf(checkPolicy(policy), policy)
+    const refusal = this.#refusalOf(shape)
+    if (refusal !== undefined) throw tooLargeError('policy', policy, refusal)
+  }
+
+  /** The plan of a policy, undefined for a key without one. A policy that does not fit is reported. */
+  planOf(found: StoredPolicy | undefined): number {
+    if (found === undefined) return DEFAULT_PLAN
+    const text = JSON.stringify(found.policy)
+    const known = this.#plans.get(text)
+    if (known !== undefined) return known
+    const rules = checkPolicy(found.policy)
+    const member = this.#memberOf(found, policyShapeOf(rules, found.policy))
+    if (member < 0) {
+      this.unfit++
+      return DEFAULT_PLAN
+    }
+    if (this.#plans.size >= this.#mostPlans) this.#forget()
+    const plan = member * 2 ** VALUE_BITS + this.#valueOf(rules)
+    this.#plans.set(text, plan)
+    return plan
+  }
+
+  #valueOf(rules: Rules): number {
+    if (rules.length === 1) return rules[0].limit
+    const limits = rules.map(({ limit }) => limit)
+    const text = limits.join()
+    const known = this.#listIndices.get(text)
+    if (known !== undefined) return known
+    this.lists.push(limits)
+    this.#listIndices.set(text, this.lists.length - 1)
+    return this.lists.length - 1
+  }
+
+  #forget(): void {
+    this.#plans.clear()
+    this.#listIndices.clear()
+    this.lists = [undefined]
+    this.onForget()
+  }
+
+  /** The index of the member for a shape, or -1. */
+  #memberOf({ key, policy }: StoredPolicy, shape: PolicyShape): number {
+    const known = this.#byShape.get(shape.text)
+    if (known !== undefined) return known
+    const refusal = this.#refusalOf(shape)
+    if (refusal !== undefined) {
+      this.#report(tooLargeError(key, policy, refusal))
+      return -1
+    }
+    try {
+      this.members.push({ limiter: this.#maker.make(shape), shape })
+    } catch (error) {
+      if (!(error instanceof MillraceError)) throw error
+      this.#report(error)
+      return -1
+    }
+    this.#byShape.set(shape.text, this.members.length - 1)
+    return this.members.length - 1
+  }
+
+  #refusalOf(shape: PolicyShape): string | undefined {
+    if (this.#byShape.has(shape.text)) return undefined
+    if (this.members.some(({ shape: { tag } }) => tag === shape.tag)) return 'another window'
+    if (this.members.length >= this.#maxWindows) {
+      return `one of the ${this.#maxWindows} windows that policies have already (the option maxWindows)`
+    }
+    return this.#maker.refusalOf(shape)
+  }
+}
+
+function tooLargeError(option: string, value: unknown, expected: string): MillraceError {
+  return new MillraceError('ERR_MILLRACE_POLICY_TOO_LARGE', option, value, expected)
+}
