@@ -1,6 +1,11 @@
 /** Compares strings by their UTF-8 bytes, which is the order of their code points. For `sort`. */
 export function byUtf8(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)]
+    if (x !== y) return rank(x) - rank(y)
+  }
+  return a.length - b.length
 }
 
 /** The lowest string after all that begin with `prefix`; undefined if there is none. */
@@ -12,3 +17,6 @@ export function afterPrefix(prefix: string): string | undefined {
   const next = last === 0xd7ff ? 0xe000 : last + 1 // surrogates are no characters
   return String.fromCodePoint(...points, next)
 }
+
+/** Surrogates stand for characters after all that are one UTF-16 unit. */
+const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)
