@@ -1,7 +1,7 @@
 // What the store needs of a client of ioredis or iovalkey.
 import { invalid } from './document-store.js'
 
-type Listener = (...values: never[]) => void
+type Listener = (first: unknown, second: unknown) => void
 
 /** The parts of a client of ioredis or iovalkey that the store uses: of `Redis` and of `Cluster`. */
 export interface RedisConfigClient {

@@ -105,7 +105,7 @@ class Session {
         subscriber = subscriberLike(this.#commands.client)
         subscriber.on('error', note)
         subscriber.on('connect', () => subscriber?.stream?.unref?.()) // it does not keep the process alive
-        subscriber.on('message', (_: string, message: string) => this.#receive(message))
+        subscriber.on('message', (_, message) => this.#receive(String(message)))
         await subscriber.connect()
         await subscriber.subscribe(this.#names.channel)
       })
@@ -122,7 +122,7 @@ class Session {
 
   /** Resolves when the connection is lost. */
   async #follow(subscriber: Subscriber): Promise<void> {
-    const lost = new Promise<void>((resolve) => void subscriber.on('end', resolve))
+    const lost = new Promise<void>((resolve) => void subscriber.on('end', () => resolve()))
     this.#subscriber = subscriber
     this.#revision = undefined // what has changed before the subscription is not known
     void this.#poll(true)
