@@ -54,7 +54,10 @@ export function checkMongoOptions(options: MongoConfigOptions): MongoPlan {
   for (const name of Object.keys(options))
     if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
   const { client, url, database, collection = 'policies', pollMs = POLL_MS, deadline = '1s' } = options
-  if (database !== undefined && !(typeof database === 'string' && /^[^/\\. "$*<>:|?\0]{1,63}$/.test(database)))
+  if (
+    database !== undefined &&
+    !(typeof database === 'string' && /^[^/\\. "$*<>:|?\0]{1,63}$/.test(database))
+  )
     throw invalid('database', database, 'a name of 1 to 63 characters that MongoDB takes for a database')
   checkCollection(collection)
   if (!Number.isFinite(pollMs) || pollMs < 10 || pollMs > LONGEST_MS)

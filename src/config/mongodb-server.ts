@@ -1,5 +1,5 @@
 // The collections of a store on MongoDB, with what they guarantee, and requests to them within a deadline.
-import type { Collection, CollectionOptions, MongoClient } from 'mongodb'
+import type { Collection, CollectionOptions, Document, MongoClient } from 'mongodb'
 import type { MongoPlan } from './mongodb-options.js'
 
 /** A policy as MongoDB has it: the key as `_id`, and the fields of its document. */
@@ -48,15 +48,18 @@ export class MongoServer {
 
   /** Asks the server what it is, the first time and after each error. */
   collections(): Promise<Collections> {
-    const asked = (this.#collections ??= within(this.deadlineMs, this.#open()))
-    asked.catch(() => {
-      if (this.#collections === asked) this.#collections = undefined
-    })
-    return asked
+    if (this.#collections === undefined) {
+      const asked = within(this.deadlineMs, this.#open())
+      asked.catch(() => {
+        if (this.#collections === asked) this.#collections = undefined
+      })
+      this.#collections = asked
+    }
+    return this.#collections
   }
 
   async #open(): Promise<Collections> {
-    const hello = await this.#client.db('admin').command({ hello: 1 })
+    const hello = await this.#hello()
     const isReplicated = hello.setName !== undefined || hello.msg === 'isdbgrid'
     const options: CollectionOptions = {
       // A server without replica set has no majority to read from. Its own data is all that there is.
@@ -78,6 +81,17 @@ export class MongoServer {
     }
   }
 
+  async #hello(): Promise<Document> {
+    const ask = () => this.#client.db('admin').command({ hello: 1 })
+    try {
+      return await ask()
+    } catch (error) {
+      if (!hasFailedToConnect(this.#client, error)) throw error
+      await this.#client.connect()
+      return ask()
+    }
+  }
+
   async close(): Promise<void> {
     if (this.#isOwnClient) await this.#client.close()
   }
@@ -85,12 +99,17 @@ export class MongoServer {
 
 /**
  * Rejects if `answer` takes longer. The driver has no deadline of its own that counts all: choosing a server, waiting for
- * a connection, and repetitions.
+ * a connection, and repetitions. `onTimer` gets the timer, to begin anew at a sign of life.
  */
-export async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+export async function within<T>(
+  ms: number,
+  answer: Promise<T>,
+  onTimer: (timer: NodeJS.Timeout) => void = () => {},
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+    onTimer(timer)
   })
   try {
     return await Promise.race([answer, late])
@@ -98,6 +117,13 @@ export async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
     clearTimeout(timer)
   }
 }
+
+/**
+ * Whether the first connection of a client has failed: it then refuses requests until `connect` is called. A client that
+ * its owner has closed has no topology any more. It stays closed.
+ */
+const hasFailedToConnect = (client: MongoClient & { readonly topology?: unknown }, error: unknown): boolean =>
+  (Object(error) as Error).name === 'MongoTopologyClosedError' && client.topology !== undefined
 
 /** Whether a write was refused because there is a document with this `_id`. */
 export const isDuplicate = (error: unknown): boolean => (Object(error) as { code?: unknown }).code === 11_000

@@ -10,7 +10,7 @@ const AWAIT_MS = 1_000
 const FIELDS = [{ $project: { operationType: 1, documentKey: 1 } }]
 
 type Stream = ChangeStream<PolicyRecord, ChangeStreamDocument<PolicyRecord>>
-type Answer = Promise<ChangeStreamDocument<PolicyRecord> | null>
+type Answer = ChangeStreamDocument<PolicyRecord> | null
 
 /**
  * The driver resumes a stream that was cut off where it was. If it can't within the deadline, or the server does not
@@ -20,7 +20,8 @@ export class StreamSource implements ChangeSource {
   readonly #server: MongoServer
   #stream: Stream | undefined
   /** The first answer, which is under way when the stream has been opened. */
-  #first: Answer | undefined
+  #first: Promise<Answer> | undefined
+  #silence: NodeJS.Timeout | undefined
   #isEnded = false
 
   constructor(server: MongoServer) {
@@ -32,15 +33,28 @@ export class StreamSource implements ChangeSource {
     if (this.#isEnded) return
     const stream: Stream = policies.watch(FIELDS, { maxAwaitTimeMS: AWAIT_MS })
     this.#stream = stream
-    const isOpen = new Promise<void>((resolve) => void stream.once('init', () => resolve()))
+    // Each answer has changes, or a token by which the stream is resumed later.
+    const isOpen = new Promise<void>((resolve) => {
+      stream.on('resumeTokenChanged', () => {
+        this.#silence?.refresh()
+        resolve()
+      })
+    })
     const first = this.#tryNext()
     first.catch(() => {}) // `next` rejects by it, or `open` does
     this.#first = first
     await Promise.race([isOpen, first])
   }
 
-  #tryNext(): Answer {
-    return within(AWAIT_MS + this.#server.deadlineMs, this.#stream!.tryNext())
+  async #tryNext(): Promise<Answer> {
+    const ms = AWAIT_MS + this.#server.deadlineMs
+    try {
+      return await within(ms, this.#stream!.tryNext(), (timer) => {
+        this.#silence = timer
+      })
+    } finally {
+      this.#silence = undefined
+    }
   }
 
   async next(): Promise<ConfigChange | undefined> {

@@ -36,7 +36,7 @@ export class MongoWatch {
         if (this.#isEnded) return
         if (!isDown) this.say({ error: storeError('mongodb', error) })
         isDown = true
-        await this.#source?.end()
+        void this.#source?.end()
         await pause(RETRY_MS)
       }
     }

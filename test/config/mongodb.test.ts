@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { MongoClient } from 'mongodb'
 import { mongoConfig } from 'millrace/config/mongodb'
+import { MongoClient } from 'mongodb'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { ConfigChange } from '#millrace/config/config-store.js'
@@ -141,7 +141,7 @@ async function kindOf(url: string) {
   return { isReplicated, readConcern: { level: isReplicated ? ('majority' as const) : ('local' as const) } }
 }
 
-test.after(async () => {
+test('the stand-in knew all that was asked', async () => {
   for (const server of servers) await server.stop()
 })
 

@@ -1,5 +1,5 @@
 // The commands that the stand-in knows, each with the fields that it knows.
-import { type Document, Long } from 'bson'
+import { type Document, Long, ObjectId } from 'bson'
 import { checkCollation, type Data } from './data.js'
 import { type History, StreamCursor } from './history.js'
 import { numberIn, projected, sorted } from './query.js'
@@ -29,16 +29,17 @@ interface Command {
 /** Fields that each command may have. */
 const COMMON = ['$db', 'lsid', 'maxTimeMS']
 const WRITE = ['writeConcern', 'txnNumber', 'ordered']
-const HELLO = ['helloOk', 'backpressure', 'client', 'compression']
+const HELLO = ['helloOk', 'backpressure', 'client', 'compression', 'topologyVersion', 'maxAwaitTimeMS']
 /** Of a server of version 7.0. */
 const WIRE_VERSION = 21
 const BATCH = 101
+const PROCESS = new ObjectId()
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   hello: { fields: HELLO, run: hello },
   ismaster: { fields: HELLO, run: hello },
   ping: { fields: [], run: () => ({}) },
-  endSessions: { fields: ['writeConcern'], run: () => ({}) },
+  endSessions: { fields: ['writeConcern', '$readPreference'], run: () => ({}) },
   find: {
     fields: ['filter', 'sort', 'projection', 'limit', 'singleBatch', 'batchSize', 'collation', 'readConcern'],
     run: find,
@@ -103,7 +104,7 @@ export async function runCommand(place: Place, command: Document): Promise<Docum
 
 /** Only what makes a write last: the majority has it in its journal. */
 function checkWriteConcern(concern: Document | undefined): void {
-  if (concern === undefined) throw unknown('a write without writeConcern')
+  if (concern == null) throw unknown('a write without writeConcern')
   onlyFields(concern, ['w', 'j', 'wtimeout'], 'writeConcern')
   if (concern.w !== 'majority' || concern.j !== true)
     throw unknown(`the write concern ${JSON.stringify(concern)}`)
@@ -116,12 +117,20 @@ function checkReadConcern({ kind }: Place, concern: Document | undefined): void 
 }
 
 function hello({ kind, address }: Place): Document {
-  const set = { setName: 'rs0', setVersion: 1, secondary: false, hosts: [address], primary: address, me: address }
+  const set = {
+    setName: 'rs0',
+    setVersion: 1,
+    secondary: false,
+    hosts: [address],
+    primary: address,
+    me: address,
+  }
   return {
     helloOk: true,
     isWritablePrimary: true,
     ismaster: true,
     ...(kind === 'replica set' && set),
+    topologyVersion: { processId: PROCESS, counter: Long.ZERO },
     maxBsonObjectSize: 16_777_216,
     maxMessageSizeBytes: 48_000_000,
     maxWriteBatchSize: 100_000,
@@ -157,7 +166,8 @@ function aggregate(place: Place, command: Document, namespace: string): Document
   onlyFields(first, ['$changeStream'], 'a stage')
   onlyFields(first.$changeStream, ['resumeAfter'], '$changeStream')
   onlyFields(command.cursor, [], 'cursor')
-  if (project === undefined || others.length > 0) throw unknown('a change stream with other stages than $project')
+  if (project === undefined || others.length > 0)
+    throw unknown('a change stream with other stages than $project')
   onlyFields(project, ['$project'], 'a stage')
   const { resumeAfter } = first.$changeStream
   const at = resumeAfter === undefined ? place.history.at : place.history.after(resumeAfter)

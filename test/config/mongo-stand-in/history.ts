@@ -48,7 +48,8 @@ export class History {
 
   #checkKept(at: number): void {
     if (at >= this.#begin) return
-    const message = 'Resume of change stream was not possible, as the resume point may no longer be in the oplog.'
+    const message =
+      'Resume of change stream was not possible, as the resume point may no longer be in the oplog.'
     throw new Refusal(286, 'ChangeStreamHistoryLost', message, ['NonResumableChangeStreamError'])
   }
 

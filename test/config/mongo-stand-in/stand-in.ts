@@ -8,6 +8,7 @@ import { freePort, HOST } from '../../redis/ports.js'
 import { type Kind, type Place, runCommand } from './commands.js'
 import { Data } from './data.js'
 import { History, type StreamCursor } from './history.js'
+import { numberIn } from './query.js'
 import { Refusal } from './refusal.js'
 import { Framer, parseMessage, type Request, replyTo } from './wire.js'
 
@@ -23,6 +24,8 @@ export class StandIn {
   delayMs = 0
   /** Called before a command. What it throws is the reply; what it returns is added to the reply. */
   onCommand: (name: string, command: Document) => Document | undefined | Promise<undefined> = () => undefined
+  /** The name of a command after which the connection is cut, once, in place of a reply. */
+  loseReplyOf: string | undefined
   readonly #history = new History()
   readonly #place: Place
   readonly #sockets = new Set<Socket>()
@@ -119,10 +122,26 @@ export class StandIn {
     }
     const name = Object.keys(request.command)[0]!
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1)
+    if (request.isStream && request.command.maxAwaitTimeMS !== undefined) {
+      await this.#stream(socket, request)
+      return
+    }
     if (name === 'getMore') this.#waiting.add(socket)
     const reply = await this.#run(name, request.command)
     this.#waiting.delete(socket)
+    if (name === this.loseReplyOf) {
+      this.loseReplyOf = undefined
+      socket.destroy()
+    }
     if (!request.isOneWay && !socket.destroyed) socket.write(replyTo(request, reply))
+  }
+
+  /** Answers a monitor's hello, again and again: nothing changes. */
+  async #stream(socket: Socket, request: Request): Promise<void> {
+    while (!socket.destroyed) {
+      await late(numberIn(request.command.maxAwaitTimeMS)!)
+      if (!socket.destroyed) socket.write(replyTo(request, await this.#run('hello', request.command), true))
+    }
   }
 
   async #run(name: string, command: Document): Promise<Document> {

@@ -8,6 +8,7 @@ const OP_MSG = 2013
 const HEADER = 16
 const CHECKSUM_PRESENT = 1
 const MORE_TO_COME = 2
+const EXHAUST_ALLOWED = 1 << 16
 /** Of the flags, a receiver must know the first 16. */
 const MUST_KNOW = 0xffff
 
@@ -17,6 +18,8 @@ export interface Request {
   readonly isQuery: boolean
   /** The sender wants no reply. */
   readonly isOneWay: boolean
+  /** The sender takes one reply after another. */
+  readonly isStream: boolean
 }
 
 /** Values keep their BSON types, so that they go back as they have come. */
@@ -47,10 +50,10 @@ export function parseMessage(message: Buffer): Request {
   const nameEnd = message.indexOf(0, HEADER + 4)
   const database = message.toString('utf8', HEADER + 4, nameEnd).replace(/\.\$cmd$/, '')
   const command = { ...read(message.subarray(nameEnd + 9)), $db: database }
-  return { id, command, isQuery: true, isOneWay: false }
+  return { id, command, isQuery: true, isOneWay: false, isStream: false }
 }
 
-function parseBody(message: Buffer): { command: Document; isOneWay: boolean } {
+function parseBody(message: Buffer): Pick<Request, 'command' | 'isOneWay' | 'isStream'> {
   const flags = message.readUInt32LE(HEADER)
   if ((flags & MUST_KNOW & ~(CHECKSUM_PRESENT | MORE_TO_COME)) !== 0)
     throw new Error(`the stand-in does not know the flags ${flags}`)
@@ -65,7 +68,7 @@ function parseBody(message: Buffer): { command: Document; isOneWay: boolean } {
     else throw new Error(`the stand-in does not know sections of kind ${kind}`)
     at += 1 + size
   }
-  return { command, isOneWay: (flags & MORE_TO_COME) !== 0 }
+  return { command, isOneWay: (flags & MORE_TO_COME) !== 0, isStream: (flags & EXHAUST_ALLOWED) !== 0 }
 }
 
 function parseSequence(section: Buffer): Document {
@@ -76,7 +79,7 @@ function parseSequence(section: Buffer): Document {
   return { [section.toString('utf8', 4, nameEnd)]: documents }
 }
 
-export function replyTo({ id, isQuery }: Request, reply: Document): Buffer {
+export function replyTo({ id, isQuery }: Request, reply: Document, hasMore = false): Buffer {
   const document = serialize(reply, { ignoreUndefined: true })
   // OP_REPLY has flags, a cursor, a start and a count; OP_MSG has flags and the kind of the section
   const before = Buffer.alloc(isQuery ? HEADER + 20 : HEADER + 5)
@@ -84,5 +87,6 @@ export function replyTo({ id, isQuery }: Request, reply: Document): Buffer {
   before.writeInt32LE(id, 8)
   before.writeInt32LE(isQuery ? OP_REPLY : OP_MSG, 12)
   if (isQuery) before.writeInt32LE(1, HEADER + 16)
+  else if (hasMore) before.writeInt32LE(MORE_TO_COME, HEADER)
   return Buffer.concat([before, document])
 }
