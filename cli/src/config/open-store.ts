@@ -10,7 +10,6 @@ interface Opened {
   readonly end: () => void
 }
 
-type Make<Options> = (options: Options) => ConfigStore
 const CONNECT_MS = 5_000
 
 /** The modules of backends, and with them the clients, are loaded on use. */
@@ -23,7 +22,7 @@ const OPENERS: {
   },
   async file({ path }) {
     const { fileConfig } = await import('millrace/config/file')
-    return { store: (fileConfig as unknown as Make<{ path: string }>)({ path }), end() {} }
+    return { store: fileConfig({ path }), end() {} }
   },
   async redis({ url, prefix }) {
     const [{ redisConfig }, { Redis }] = await Promise.all([
@@ -57,7 +56,7 @@ const OPENERS: {
     ])
     const client = new DynamoDBClient({ region, ...(endpoint !== undefined && { endpoint }) })
     return {
-      store: (dynamoConfig as unknown as Make<object>)({ client, table }),
+      store: dynamoConfig({ client, table }),
       end: () => client.destroy(),
     }
   },
