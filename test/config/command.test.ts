@@ -40,19 +40,19 @@ async function tryAll(url: string): Promise<void> {
     /^user:\*: 10\/1s; 1000\/1h, version \d+\n$/,
   )
   assert.match(await on('get', 'user:7'), /^user:7 has the policy of user:\*, version \d+\n/)
-  const lines = Array.from({ length: 1_200 }, (_, i) => {
-    return `{"key":"key:${String(i).padStart(4, '0')}","policy":{"limit":${i + 1},"window":"1m"}}\n`
+  const lines = Array.from({ length: 90 }, (_, i) => {
+    return `{"key":"key:${String(i).padStart(2, '0')}","policy":{"limit":${i + 1},"window":"1m"}}\n`
   })
   const imported = await ran(['import', '-', '-s', url], lines)
-  assert.equal(imported, { code: 0, out: '1,200 policies imported\n', err: '' })
+  assert.equal(imported, { code: 0, out: '90 policies imported\n', err: '' })
   assert.is(await on('export', '--prefix', 'key:'), lines.join(''))
   assert.match(await on('list', '-n', '2'), 'The first 2 policies.')
-  assert.match(await on('validate'), 'all 1,201 documents are policies\n')
-  const { version } = JSON.parse(await on('get', 'key:0007', '--json'))
-  const conflict = await ran(['delete', 'key:0007', '--if-version', '1', '-s', url])
+  assert.match(await on('validate'), 'all 91 documents are policies\n')
+  const { version } = JSON.parse(await on('get', 'key:07', '--json'))
+  const conflict = await ran(['delete', 'key:07', '--if-version', '1', '-s', url])
   assert.is(conflict.code, 1)
   assert.match(conflict.err, `expected version 1 of this key's policy, got ${version}`)
-  assert.is(await on('delete', 'key:0007', '--if-version', String(version)), 'deleted key:0007\n')
+  assert.is(await on('delete', 'key:07', '--if-version', String(version)), 'deleted key:07\n')
 }
 
 redisTest('every subcommand works on Redis, which may have a password', async () => {
@@ -60,7 +60,7 @@ redisTest('every subcommand works on Redis, which may have a password', async ()
   try {
     await tryAll(`redis://:secret@127.0.0.1:${server.port}/3?prefix=limits`)
     const client = new Redis(`redis://:secret@127.0.0.1:${server.port}/3`)
-    assert.ok((await client.keys('{limits}*')).length > 1_000)
+    assert.ok((await client.keys('{limits}*')).length > 80)
     await client.quit()
     const { code, err } = await ran(['list', '-s', `redis://:wrong@127.0.0.1:${server.port}/3`])
     assert.is(code, 1)

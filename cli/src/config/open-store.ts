@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { MillraceError } from 'millrace'
 import type { ConfigStore } from 'millrace/config/memory'
 import { FailedOperation, UsageError } from '../terminal.js'
@@ -79,6 +79,8 @@ export async function withStore<T>(
   if (!creates && 'path' in address && !existsSync(address.path))
     throw new UsageError(`--store: expected a store that exists, got ${JSON.stringify(url)}`)
   try {
+    if (creates && address.kind === 'file' && !existsSync(address.path))
+      writeFileSync(address.path, '{}\n', { flag: 'wx' }) // JSON is YAML, too
     const { store, end } = await open(address)
     try {
       return await act(store)
