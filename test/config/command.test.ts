@@ -1,12 +1,14 @@
 // `millrace config` on stores of servers. Those of files are tested in cli/test/config.
 import { Readable, Writable } from 'node:stream'
 import { Redis } from 'ioredis'
+import { dynamoConfig } from 'millrace/config/dynamodb'
 import { run } from 'millrace-cli/dist/program.js'
 import { MongoClient } from 'mongodb'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startRedis } from '../redis/servers.js'
 import { redisTest } from '../redis/skip.js'
+import { clientOptions, startDynalite } from './dynalite.js'
 import { MAJORITY, startServers } from './mongodb-server.js'
 
 class Text extends Writable {
@@ -102,8 +104,31 @@ redisTest('validate and export name what is no policy', async () => {
   }
 })
 
+test('every subcommand works on DynamoDB', async () => {
+  const server = await startDynalite()
+  const { endpoint, region, credentials } = clientOptions(server.port)
+  process.env.AWS_ACCESS_KEY_ID = credentials.accessKeyId
+  process.env.AWS_SECRET_ACCESS_KEY = credentials.secretAccessKey
+  try {
+    const url = `dynamodb://${region}/limits?endpoint=${endpoint}`
+    const missing = await ran(['set', 'a', '-r', '1/1s', '-s', url])
+    assert.is(missing.code, 1)
+    assert.match(missing.err, /^millrace: dynamodb: expected .*\n$/)
+    const store = dynamoConfig({ table: 'limits', region, endpoint })
+    await store.createTable()
+    await store.close()
+    await tryAll(url)
+  } finally {
+    await server.stop()
+  }
+})
+
 test('a server that is down is an error with its address', async () => {
-  for (const url of ['redis://127.0.0.1:1/0', 'mongodb://127.0.0.1:1/limits']) {
+  for (const url of [
+    'dynamodb://eu-central-1/limits?endpoint=http://127.0.0.1:1',
+    'redis://127.0.0.1:1/0',
+    'mongodb://127.0.0.1:1/limits',
+  ]) {
     const { code, out, err } = await ran(['set', 'a', '-r', '1/1s', '-s', url])
     assert.equal([code, out], [1, ''])
     assert.match(err, /^millrace: [^\n]*127\.0\.0\.1:1[^\n]*\n$/)

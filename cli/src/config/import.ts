@@ -25,8 +25,9 @@ const FORMAT =
   'policies, {"user:1": {"limit": 100, "window": "1m"}, ...}, which may also go over many lines. A policy may have the plain form ' +
   '{"time_window_sec": 60, "capacity": 100, "granularity_sec": 1}. Ctrl-C ends the import after the policies under way.'
 
-/** How many policies go to the store at once. */
+/** How many policies go to the store at once. A file of policies is written whole each time. */
 const AT_ONCE = 5_000
+const AT_ONCE_TO_FILE = 100_000
 const MOST_PRINTED = 50
 
 /** `millrace config import FILE`: stores the policies of a file, all or none unless `--partial`. */
@@ -132,6 +133,7 @@ async function putAll(
   signal: AbortSignal,
   onWritten: (count: number) => void,
 ): Promise<void> {
+  const most = store.kind === 'file' ? AT_ONCE_TO_FILE : AT_ONCE
   let entries: { key: string; policy: Policy }[] = []
   const put = async () => {
     if (store.putMany !== undefined) await store.putMany(entries)
@@ -142,7 +144,7 @@ async function putAll(
   for await (const { key, policy } of file.all()) {
     if (signal.aborted) return
     entries.push({ key, policy })
-    if (entries.length === AT_ONCE) await put()
+    if (entries.length === most) await put()
   }
   if (entries.length > 0 && !signal.aborted) await put()
 }

@@ -49,16 +49,9 @@ const OPENERS: {
       end: () => client.disconnect(),
     }
   },
-  async dynamodb({ region, table, endpoint }) {
-    const [{ dynamoConfig }, { DynamoDBClient }] = await Promise.all([
-      import('millrace/config/dynamodb'),
-      import('@aws-sdk/client-dynamodb'),
-    ])
-    const client = new DynamoDBClient({ region, ...(endpoint !== undefined && { endpoint }) })
-    return {
-      store: dynamoConfig({ client, table }),
-      end: () => client.destroy(),
-    }
+  async dynamodb({ kind, ...options }) {
+    const { dynamoConfig } = await import('millrace/config/dynamodb')
+    return { store: dynamoConfig(options), end() {} }
   },
   async mongodb({ kind, ...options }) {
     const { mongoConfig } = await import('millrace/config/mongodb')
