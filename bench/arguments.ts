@@ -16,6 +16,7 @@ export interface RedisArguments extends CommonArguments {
 
 export interface ConfigArguments extends CommonArguments {
   readonly cases: readonly (keyof typeof CONFIG_CASES)[]
+  readonly policies?: number
 }
 
 export interface Arguments extends CommonArguments {
@@ -86,13 +87,28 @@ export function parseRedisArguments(argv: readonly string[], write: Write = writ
 /** Like {@link parseArguments}, for the command `bench:config`. */
 export function parseConfigArguments(argv: readonly string[], write: Write = writeError): ConfigArguments {
   const names = namesOf(CONFIG_CASES)
-  const options = commandNamed('npm run bench:config --', write)
-    .description('Measures configuration stores, and limiters that take their rules from them.')
+  const {
+    case: cases,
+    policies,
+    ...flags
+  } = commandNamed('npm run bench:config --', write)
+    .description(
+      'Measures configuration stores: look-ups, millions of policies in LMDB, and limiters that take their rules from them.',
+    )
     .addOption(caseOption(names))
+    .addOption(
+      new Option('--policies <count>', 'policies of lmdb-policies (default: 10,000,000)').argParser(toCount),
+    )
     .parse(argv, { from: 'user' })
-    .opts<{ case: ConfigArguments['cases']; quick?: boolean; json?: boolean }>()
-  const { case: cases, quick = false, json = false } = options
-  return { cases: cases.length > 0 ? cases : names, quick, json }
+    .opts<{ case: ConfigArguments['cases']; policies?: number; quick?: boolean; json?: boolean }>()
+  const { quick = false, json = false } = flags
+  return { cases: cases.length > 0 ? cases : names, quick, json, ...(policies !== undefined && { policies }) }
+}
+
+function toCount(text: string): number {
+  const count = Number(text.replaceAll(/[_,]/g, ''))
+  if (Number.isInteger(count) && count >= 1_000 && count <= 1e8) return count
+  throw new InvalidArgumentError('An integer from 1,000 to 100,000,000.')
 }
 
 const namesOf = <Name extends string>(cases: Readonly<Record<Name, unknown>>): Name[] =>

@@ -21,6 +21,8 @@ export interface Effort {
    * slower.
    */
   readonly coldOperations: number
+  /** The policies of a configuration store, if the command line says how many. */
+  readonly policies?: number
 }
 
 /** For figures to quote. */

@@ -34,10 +34,10 @@ function fail(error: ContenderError): void {
 /** Measures the cases one after the other and prints each when it is complete. @throws ContenderError */
 export async function measureAndPrint(
   names: readonly CaseName[],
-  { quick, json }: { quick: boolean; json: boolean },
+  { quick, json, policies }: { quick: boolean; json: boolean; policies?: number },
 ): Promise<Report> {
   const machine = describeMachine()
-  const effort = quick ? QUICK_EFFORT : FULL_EFFORT
+  const effort = { ...(quick ? QUICK_EFFORT : FULL_EFFORT), ...(policies !== undefined && { policies }) }
   const progress = reportProgress(process.stderr)
   const cases: CaseReport[] = []
   if (!json) console.log(machineLine(machine))

@@ -58,7 +58,10 @@ export const REDIS_CASES = {
 
 /** The cases of `npm run bench:config`. */
 export const CONFIG_CASES = {
+  'config-change': async () => (await import('../config/change.js')).configChange,
   'config-check': async () => (await import('../config/check.js')).configCheck,
+  'lmdb-look-up': async () => (await import('../config/look-up.js')).lmdbLookUp,
+  'lmdb-policies': async () => (await import('../config/policies.js')).lmdbPolicies,
 } satisfies Record<string, () => Promise<Benchmark>>
 
 /** {@link CASES}, and the cases that have their own command. */

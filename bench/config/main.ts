@@ -1,4 +1,4 @@
-/** `npm run bench:config`: configuration stores, and limiters that take their rules from them. */
+/** `npm run bench:config`: configuration stores, in temporary folders. */
 import { parseConfigArguments } from '../arguments.js'
 import { measureAndPrint, runCommand } from '../command.js'
 

@@ -40,6 +40,12 @@ export interface PutOptions {
    * @default any version
    */
   ifVersion?: number | null
+  /**
+   * The version that the policy gets, for a copy of what another store has. Only `put` has it; it makes sense only with
+   * `ifVersion`, as the versions of a key must rise.
+   * @default one greater than all before
+   */
+  version?: number
 }
 
 /** Options of {@link ConfigStore.list}. */

@@ -91,7 +91,9 @@ export abstract class DocumentStore implements ConfigStore {
 
   async put(key: string, policy: Policy, options: PutOptions = {}): Promise<StoredPolicy> {
     const next = checkedPut(key, policy, options, this.#checks)
-    const version = await this.#change(key, options, (previous) => documentOf(next, nextVersion(previous)))
+    const version = await this.#change(key, options, (previous) =>
+      documentOf(next, options.version ?? nextVersion(previous)),
+    )
     return { key, policy: next, version }
   }
 
@@ -119,7 +121,7 @@ export abstract class DocumentStore implements ConfigStore {
 
   async delete(key: string, options: PutOptions = {}): Promise<boolean> {
     checkPolicyKey(key)
-    checkPutOptions(options)
+    checkPutOptions(options, ['ifVersion'])
     return (await this.#change(key, options, () => undefined)) >= 0
   }
 
@@ -283,11 +285,13 @@ function checkEntries(
   return [...checked.values()]
 }
 
-export function checkPutOptions(options: PutOptions): void {
+export function checkPutOptions(options: PutOptions, names = ['ifVersion', 'version']): void {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, '{ ifVersion }')
   for (const name of Object.keys(options))
-    if (name !== 'ifVersion') throw invalid('options', name, 'only ifVersion')
-  const { ifVersion } = options
+    if (!names.includes(name)) throw invalid('options', name, `only ${names.join(', ')}`)
+  const { ifVersion, version } = options
+  if (version !== undefined && (!Number.isSafeInteger(version) || version < 0))
+    throw invalid('version', version, 'the version of a policy')
   if (ifVersion === undefined || ifVersion === null) return
   if (!Number.isSafeInteger(ifVersion) || ifVersion < 0)
     throw invalid('ifVersion', ifVersion, 'the version of a policy, or null')

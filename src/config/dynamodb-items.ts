@@ -66,3 +66,23 @@ function documentOfItem({ version, policy }: Item): unknown {
     return document
   return version === undefined ? document : { ...document, version: jsonOf(version) }
 }
+
+export interface Condition {
+  readonly expression: string
+  readonly names: Record<string, string>
+  readonly values: Record<string, AttributeValue>
+}
+
+/** The condition that an item is still the one that was read. */
+export function conditionOf(token: Token | undefined): Condition {
+  if (token === undefined)
+    return { expression: 'attribute_not_exists(#key)', names: { '#key': 'key' }, values: {} }
+  const { version, text } = token
+  const parts = ['attribute_exists(#key)', version ? '#version = :version' : 'attribute_not_exists(#version)']
+  if (text !== undefined) parts.push('#policy = :text')
+  return {
+    expression: parts.join(' AND '),
+    names: { '#key': 'key', '#version': 'version', ...(text && { '#policy': 'policy' }) },
+    values: { ...(version && { ':version': version }), ...(text && { ':text': text }) },
+  }
+}

@@ -1,5 +1,18 @@
 // Opens LMDB databases, each once a thread.
-import { closeSync, existsSync, fsyncSync, openSync, type Stats, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
+import { endianness } from 'node:os'
 import { dirname, extname, join, resolve } from 'node:path'
 import { type Database, open, type RootDatabase, type RootDatabaseOptions } from 'lmdb'
 import { MillraceError } from '../core/errors.js'
@@ -65,39 +78,79 @@ function isFilePath(path: string): boolean {
 
 function openFile(path: string, isFile: boolean, file: string, mapSize: number | undefined): LmdbDatabase {
   const parent = dirname(resolve(path))
-  if (!existsSync(parent))
-    // LMDB would make all folders of a path with a typing error
-    throw new MillraceError(
-      'ERR_MILLRACE_CONFIG_STORE',
-      'path',
-      path,
-      `a path in a folder that exists: ${parent}`,
-    )
-  const isNew = !existsSync(file)
-  let root: RootDatabase | undefined
   try {
-    root = open({
-      path,
-      noSubdir: isFile,
-      maxReaders: MAX_READERS,
-      ...(mapSize !== undefined && { mapSize }),
-      // lmdb 3.5 by default overlaps syncs: `put` resolves when the commit is visible, and `flushed` when it is on
-      // disk; after a power failure it opens the last flushed state. Without it, a commit is LMDB's own: fdatasync of
-      // the pages, then the meta page by a descriptor with O_DSYNC, then it is visible, and `put` resolves. So what is
-      // acknowledged, and what anyone reads, is on disk, as far as the disk keeps what it has been told to.
-      overlappingSync: false,
-      // With it, lmdb starts a batch whose promise nobody gets: a failed commit is an unhandled rejection.
-      eventTurnBatching: false,
-    })
-    const policies = root.openDB<string, string>(POLICIES)
-    const changes = root.openDB<unknown, number>({ name: 'changes', encoding: 'json' })
+    if (!existsSync(parent)) throw refused(path, `a path in a folder that exists: ${parent}`) // it may be misspelt
+    if (!isFile && !existsSync(path)) mkdirSync(path)
+    const isNew = !existsSync(file)
+    checkHeader(path, file)
+    const lock = isFile ? `${file}-lock` : join(path, 'lock.mdb')
+    if (existsSync(lock)) accessSync(lock, constants.R_OK | constants.W_OK) // to close a descriptor would end locks
+    const database = openDatabase(path, isFile, file, mapSize)
     if (isNew) for (const folder of new Set([dirname(file), parent])) syncFolder(folder)
-    return { root, policies, changes, file, id: idOf(file)!, users: 1 }
+    return database
   } catch (error) {
-    root?.close()
     throw openError(path, error)
   }
 }
+
+function openDatabase(
+  path: string,
+  noSubdir: boolean,
+  file: string,
+  mapSize: number | undefined,
+): LmdbDatabase {
+  const root = open({
+    path,
+    noSubdir,
+    maxReaders: MAX_READERS,
+    ...(mapSize !== undefined && { mapSize }),
+    // lmdb 3.5 by default overlaps syncs: `put` resolves when the commit is visible, and `flushed` when it is on disk;
+    // after a power failure it opens the last flushed state. Without it, a commit is LMDB's own: fdatasync of the pages,
+    // then the meta page by a descriptor with O_DSYNC, then it is visible, and `put` resolves. So what is acknowledged,
+    // and what anyone reads, is on disk, as far as the disk keeps what it has been told to.
+    overlappingSync: false,
+    // With it, lmdb starts a batch whose promise nobody gets: a failed commit is an unhandled rejection.
+    eventTurnBatching: false,
+  })
+  try {
+    const policies = root.openDB<string, string>(POLICIES)
+    const changes = root.openDB<unknown, number>({ name: 'changes', encoding: 'json' })
+    return { root, policies, changes, file, id: idOf(file)!, users: 1 }
+  } catch (error) {
+    root.close()
+    throw error
+  }
+}
+
+/** Of the first page: its flags, a magic number, the version of the format and the size of pages, each in its place. */
+const HEADER = { BYTES: 64, FLAGS: 18, MAGIC: 24, VERSION: 28, PAGE_SIZE: 48 }
+const META_PAGE = 0x08
+const MAGIC = 0xbeefc0de
+const VERSION = 2
+
+/** Makes the file if there is none. lmdb 3.5.6 reads freed memory, and often crashes, if LMDB refuses a file. */
+function checkHeader(path: string, file: string): void {
+  const bytes = Buffer.alloc(HEADER.BYTES)
+  const descriptor = openSync(file, 'a+', 0o664)
+  try {
+    const { size } = fstatSync(descriptor)
+    if (size === 0) return
+    readSync(descriptor, bytes, 0, HEADER.BYTES, 0)
+    const isMeta = (word16(bytes, HEADER.FLAGS) & META_PAGE) !== 0 && word32(bytes, HEADER.MAGIC) === MAGIC
+    if (!isMeta || word32(bytes, HEADER.VERSION) !== VERSION)
+      throw refused(path, `an LMDB database of data format ${VERSION}, as of lmdb 3`)
+    const pageSize = word32(bytes, HEADER.PAGE_SIZE)
+    if (size < 2 * pageSize) throw refused(path, `an LMDB database of ${2 * pageSize} bytes or more`)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+const isLittle = endianness() === 'LE'
+const word16 = (bytes: Buffer, at: number): number =>
+  isLittle ? bytes.readUInt16LE(at) : bytes.readUInt16BE(at)
+const word32 = (bytes: Buffer, at: number): number =>
+  isLittle ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at)
 
 /** The order of bytes is that of keys. A key of 512 UTF-16 units has at most 1,536 bytes; LMDB takes 1,978. */
 const UTF8 = {
@@ -124,7 +177,14 @@ function syncFolder(folder: string): void {
   closeSync(descriptor)
 }
 
-const statsOf = (path: string): Stats | undefined => statSync(path, { throwIfNoEntry: false })
+/** Undefined if it is not there, or may not be seen. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
 
 function idOf(file: string): string | undefined {
   const stats = statsOf(file)
@@ -132,16 +192,17 @@ function idOf(file: string): string | undefined {
 }
 
 const EXPECTED: readonly (readonly [RegExp, string])[] = [
-  [/MDB_INVALID|not an LMDB/i, 'an LMDB database'],
-  [/MDB_VERSION_MISMATCH/, 'an LMDB database of the format of lmdb 3'],
-  [/MDB_INCOMPATIBLE/, 'an LMDB database of policies'],
-  [/EACCES|EPERM|EROFS|permission|not permitted|read-only/i, 'a path that this process may read and write'],
-  [/ENOTDIR|not a directory/i, 'a path in a folder'],
+  [/EACCES|EPERM|EROFS|permission|not permitted/i, 'a path that this process may read and write'],
+  [/ENOTDIR|EISDIR/, 'a path in a folder'],
+  [/MDB_/, 'an LMDB database of policies'],
 ]
 
 function openError(path: string, cause: unknown): MillraceError {
   if (cause instanceof MillraceError) return cause
   const message = cause instanceof Error ? cause.message : String(cause)
-  const expected = EXPECTED.find(([pattern]) => pattern.test(message))?.[1] ?? 'an LMDB database'
-  return new MillraceError('ERR_MILLRACE_CONFIG_STORE', 'path', path, `${expected} (${message})`, { cause })
+  const expected = EXPECTED.find(([pattern]) => pattern.test(message))?.[1] ?? 'an LMDB database that opens'
+  return refused(path, `${expected} (${message})`, cause)
 }
+
+const refused = (path: string, expected: string, cause?: unknown): MillraceError =>
+  new MillraceError('ERR_MILLRACE_CONFIG_STORE', 'path', path, expected, { cause })

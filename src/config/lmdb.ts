@@ -1,5 +1,5 @@
 /** Policies in an LMDB file: on the disk of one machine, for all of its processes, and read at the speed of memory. */
-import type { SyncConfigStore } from './config-store.js'
+import type { ConfigChange, SyncConfigStore } from './config-store.js'
 import {
   invalid,
   type Listed,
@@ -10,6 +10,7 @@ import {
   storeError,
   versionIn,
 } from './document-store.js'
+import { KnownPolicies } from './known-policies.js'
 import { ChangeLog } from './lmdb-changes.js'
 import { acquire, checkFile, type LmdbDatabase, release } from './lmdb-database.js'
 import { documentIn, documentOf, type PolicyDocument } from './policy.js'
@@ -85,6 +86,7 @@ class LmdbConfig extends SyncDocumentStore {
   readonly #pollMs: number
   readonly #database: LmdbDatabase
   readonly #log: ChangeLog
+  readonly #known = new KnownPolicies()
   readonly #writes = new Set<Promise<unknown>>()
   #timer: NodeJS.Timeout | undefined
   #seen = 0
@@ -98,12 +100,19 @@ class LmdbConfig extends SyncDocumentStore {
     this.#log = new ChangeLog(this.#database.changes)
   }
 
+  /** As of now: what another process has been acknowledged is there. */
+  protected override async read(keys: readonly string[]): Promise<readonly (RawDocument | undefined)[]> {
+    this.#database.root.resetReadTxn()
+    return this.readNow(keys)
+  }
+
+  /** As of the first look-up of this turn of the event loop, give or take a millisecond: lmdb keeps its snapshot. */
   protected readNow(keys: readonly string[]): readonly (RawDocument | undefined)[] {
     const { policies } = this.#database
     const documents: (RawDocument | undefined)[] = []
     for (const key of keys) {
       const text = policies.get(key)
-      documents.push(text === undefined ? undefined : { document: documentIn(text), token: text })
+      documents.push(text === undefined ? undefined : { document: this.#known.documentOf(text), token: text })
       if (text !== undefined) break
     }
     return documents
@@ -161,11 +170,12 @@ class LmdbConfig extends SyncDocumentStore {
   }
 
   protected async page(prefix: string, after: string | undefined, limit: number): Promise<readonly Listed[]> {
+    this.#database.root.resetReadTxn()
     const start = after === undefined || byUtf8(prefix, after) > 0 ? prefix || FIRST : after + FIRST
     const page: Listed[] = []
     for (const { key, value } of this.#database.policies.getRange({ start })) {
       if (!key.startsWith(prefix)) break
-      page.push({ key, document: documentIn(value), token: value })
+      page.push({ key, document: this.#known.documentOf(value), token: value })
       if (page.length === limit) break
     }
     return page
@@ -184,17 +194,22 @@ class LmdbConfig extends SyncDocumentStore {
 
   /** Tells what has changed since the last look. */
   #look(): void {
+    const change = this.#changeSince()
+    if (change !== undefined) this.tell(change)
+  }
+
+  #changeSince(): ConfigChange | undefined {
     const wasDown = this.#isDown
     try {
       checkFile(this.#database)
       const { revision, keys } = this.#log.since(this.#seen)
       this.#isDown = false
-      if (revision === this.#seen && !wasDown) return
+      if (revision === this.#seen && !wasDown) return undefined
       this.#seen = revision
-      this.tell(keys === undefined || wasDown ? {} : { keys })
+      return keys === undefined || wasDown ? {} : { keys }
     } catch (error) {
       this.#isDown = true
-      if (!wasDown) this.tell({ error: storeError(this.kind, error) })
+      return wasDown ? undefined : { error: storeError(this.kind, error) }
     }
   }
 
@@ -224,7 +239,7 @@ function checkOptions(options: LmdbConfigOptions): LmdbConfigOptions {
     throw invalid('path', path, 'the path of a folder, or of a file with an extension')
   if (mapSize !== undefined && !(Number.isSafeInteger(mapSize) && mapSize >= LEAST_MAP))
     throw invalid('mapSize', mapSize, `a number of bytes from ${LEAST_MAP} on`)
-  if (pollMs !== undefined && !(pollMs >= 1 && pollMs <= LONGEST_POLL_MS))
+  if (pollMs !== undefined && !(typeof pollMs === 'number' && pollMs >= 1 && pollMs <= LONGEST_POLL_MS))
     throw invalid('pollMs', pollMs, `1 to ${LONGEST_POLL_MS} milliseconds`)
   return options
 }

@@ -10,7 +10,7 @@
 // values again, and the clocks of writers differ.
 import { randomUUID } from 'node:crypto'
 import type { ConfigChange } from './config-store.js'
-import { type Collections, isDuplicate, type MongoServer } from './mongodb-server.js'
+import { BY_BYTES, type Collections, isDuplicate, type MongoServer } from './mongodb-server.js'
 import { type ChangeSource, pause } from './mongodb-source.js'
 
 /** What a writer is about to do. */
@@ -142,7 +142,7 @@ async function versionsOf(
   const found = await policies
     .find(
       { _id: { $in: keys } },
-      { projection: { version: 1 }, batchSize: keys.length + 1, maxTimeMS: deadlineMs },
+      { projection: { version: 1 }, collation: BY_BYTES, batchSize: keys.length + 1, maxTimeMS: deadlineMs },
     )
     .toArray()
   return new Map(found.map(({ _id, version }) => [_id, version ?? 0]))

@@ -63,7 +63,7 @@ export class MongoWatch {
     }
   }
 
-  /** Resolves when nothing is told any more, and no request of the watch is under way. Never rejects. */
+  /** Tells nothing more. Resolves when the server has been told so, or does not answer. Never rejects. */
   async end(): Promise<void> {
     this.#isEnded = true
     await this.#source?.end()

@@ -54,6 +54,7 @@ function given(rule: RuleOptions): RuleOptions {
  * @throws MillraceError `ERR_MILLRACE_INVALID_POLICY`
  */
 export function parsePolicy(document: unknown, name: string): { policy: Policy; version: number } {
+  if (document instanceof KnownPolicy) return document
   try {
     return parse(document)
   } catch (error) {
@@ -101,6 +102,17 @@ function millisecondsOf(seconds: unknown, name: string): number {
   const ms = Number((1_000 * (seconds as number)).toFixed(6)) // 1000 * 0.0349 is not 34.9
   if (typeof seconds === 'number' && ms > 0 && Number.isFinite(ms)) return ms
   throw invalidPolicy(name, seconds, 'a number of seconds above 0')
+}
+
+/** What a backend hands on in place of a document that it has parsed and checked. */
+export class KnownPolicy {
+  readonly policy: Policy
+  readonly version: number
+
+  constructor(policy: Policy, version: number) {
+    this.policy = policy
+    this.version = version
+  }
 }
 
 /** What a backend hands on in place of a document that it can't parse. */

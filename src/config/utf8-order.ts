@@ -8,6 +8,9 @@ export function byUtf8(a: string, b: string): number {
   return a.length - b.length
 }
 
+/** Surrogates stand for characters after all that are one UTF-16 unit. */
+const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)
+
 /** The lowest string after all that begin with `prefix`; undefined if there is none. */
 export function afterPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!)
@@ -17,6 +20,3 @@ export function afterPrefix(prefix: string): string | undefined {
   const next = last === 0xd7ff ? 0xe000 : last + 1 // surrogates are no characters
   return String.fromCodePoint(...points, next)
 }
-
-/** Surrogates stand for characters after all that are one UTF-16 unit. */
-const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)

@@ -19,7 +19,7 @@ export type { MemcachedLimiterOptions, MemcachedOptions, MemcachedRulesOptions }
 export type { MemcachedRule } from './memcached-rule.js'
 
 /** The options of {@link createMemcachedLimiter} with a configuration store. */
-export interface MemcachedConfigOptions extends MemcachedOptions, ConfigOptions {}
+export interface MemcachedConfigLimiterOptions extends MemcachedOptions, ConfigOptions {}
 
 /**
  * Creates a limiter on Memcached that takes the rules of each key from a configuration store. Policies with other windows
@@ -42,7 +42,7 @@ export interface MemcachedConfigOptions extends MemcachedOptions, ConfigOptions 
  * console.log((await limiter.check('user:42')).limit)
  * ```
  */
-export function createMemcachedLimiter(options: MemcachedConfigOptions): AsyncLimiter
+export function createMemcachedLimiter(options: MemcachedConfigLimiterOptions): AsyncLimiter
 /**
  * Creates a limiter whose counts are on Memcached, so that one limit holds for all processes and machines that use the
  * same servers, prefix and rules. It counts by two fixed windows, weighted by time: near the limit on average, up to
@@ -67,11 +67,11 @@ export function createMemcachedLimiter(
   options: MemcachedLimiterOptions | MemcachedRulesOptions,
 ): MemcachedLimiter
 export function createMemcachedLimiter(
-  options: MemcachedLimiterOptions | MemcachedRulesOptions | MemcachedConfigOptions,
+  options: MemcachedLimiterOptions | MemcachedRulesOptions | MemcachedConfigLimiterOptions,
 ): AsyncLimiter {
-  if ((options as Partial<MemcachedConfigOptions>)?.config === undefined)
+  if ((options as Partial<MemcachedConfigLimiterOptions>)?.config === undefined)
     return new MemcachedLimiter(checkMemcachedOptions(options as MemcachedLimiterOptions))
-  return configuredRemote<MemcachedLimiterOptions>(options as MemcachedConfigOptions, {
+  return configuredRemote<MemcachedLimiterOptions>(options as MemcachedConfigLimiterOptions, {
     check: checkMemcachedOptions,
     make: (own) => new MemcachedLimiter(checkMemcachedOptions(own)),
   })

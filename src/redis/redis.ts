@@ -19,7 +19,7 @@ export type { RedisShard, ShardClient } from './shards-option.js'
 export type { Split } from './split-option.js'
 
 /** The options of {@link createRedisLimiter} with a configuration store. */
-export interface RedisConfigOptions extends RedisOptions, ConfigOptions {}
+export interface RedisConfigLimiterOptions extends RedisOptions, ConfigOptions {}
 
 /**
  * Creates a limiter on Redis or Valkey that takes the rules of each key from a configuration store. Policies with other
@@ -40,7 +40,7 @@ export interface RedisConfigOptions extends RedisOptions, ConfigOptions {}
  * console.log((await limiter.check('user:42')).limit)
  * ```
  */
-export function createRedisLimiter(options: RedisConfigOptions): AsyncLimiter
+export function createRedisLimiter(options: RedisConfigLimiterOptions): AsyncLimiter
 /**
  * Creates a limiter whose counts are on Redis or Valkey, so that one limit holds for all processes and machines
  * that use the same server, prefix and rules. Redis decides, by its own clock, in one step for each call.
@@ -60,11 +60,11 @@ export function createRedisLimiter(options: RedisConfigOptions): AsyncLimiter
  */
 export function createRedisLimiter(options: RedisLimiterOptions | RedisRulesOptions): RedisLimiter
 export function createRedisLimiter(
-  options: RedisLimiterOptions | RedisRulesOptions | RedisConfigOptions,
+  options: RedisLimiterOptions | RedisRulesOptions | RedisConfigLimiterOptions,
 ): AsyncLimiter {
-  if ((options as Partial<RedisConfigOptions>)?.config === undefined)
+  if ((options as Partial<RedisConfigLimiterOptions>)?.config === undefined)
     return new RedisLimiter(checkRedisOptions(options as RedisLimiterOptions))
-  return configuredRemote<RedisLimiterOptions>(options as RedisConfigOptions, {
+  return configuredRemote<RedisLimiterOptions>(options as RedisConfigLimiterOptions, {
     check: checkRedisOptions,
     make: (own) => new RedisLimiter(checkRedisOptions(own)),
   })

@@ -1,4 +1,4 @@
-import { Rendezvous } from './rendezvous.js'
+import { Rendezvous } from '../core/rendezvous.js'
 
 interface Named {
   readonly name: string

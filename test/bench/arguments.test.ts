@@ -1,8 +1,13 @@
 import { CommanderError } from 'commander'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { parseArguments, parseHttpArguments, parseRedisArguments } from '../../bench/arguments.js'
-import { CASES, REDIS_CASES } from '../../bench/cases/index.js'
+import {
+  parseArguments,
+  parseConfigArguments,
+  parseHttpArguments,
+  parseRedisArguments,
+} from '../../bench/arguments.js'
+import { CASES, CONFIG_CASES, REDIS_CASES } from '../../bench/cases/index.js'
 
 /** The text written to stderr for invalid arguments. */
 function errorTextFor(...argv: string[]): string {
@@ -56,6 +61,16 @@ test('the Redis benchmark runs all of its cases, or those that are named', () =>
     () => parseRedisArguments(['--case', 'hash'], () => {}),
     (error: unknown) => error instanceof CommanderError && error.exitCode !== 0,
   )
+})
+
+test('the benchmark of configuration stores has a number of policies', () => {
+  assert.equal(parseConfigArguments([]), { cases: Object.keys(CONFIG_CASES), quick: false, json: false })
+  assert.is(parseConfigArguments(['--policies', '1_000_000']).policies, 1_000_000)
+  for (const policies of ['0', '1.5', 'many', '1e12'])
+    assert.throws(
+      () => parseConfigArguments(['--policies', policies], () => {}),
+      (error: unknown) => error instanceof CommanderError && error.exitCode !== 0,
+    )
 })
 
 test('the error for an unknown case lists all cases', () => {

@@ -1,6 +1,5 @@
 // The store on dynalite: the contract, and how its items look to others.
 import {
-  BatchWriteItemCommand,
   CreateTableCommand,
   DynamoDBClient,
   GetItemCommand,
@@ -61,7 +60,7 @@ test('options are checked by name', () => {
     [undefined, /^options: /],
     [{}, /^table: expected 3 to 255/],
     [{ table: 'a/b' }, /^table: /],
-    [{ table, tabel: 'a' }, /^options: expected only table, client/],
+    [{ table, tabel: 'a' }, /^options: expected only table, listIndex, client/],
     [{ table, client: {} }, /^client: expected a DynamoDBClient/],
     [{ table, client, region: 'eu-central-1' }, /^region: expected no such option beside client/],
     [{ table, client, endpoint: 'http://127.0.0.1' }, /^endpoint: .*beside client/],
@@ -130,40 +129,6 @@ test('items of others: maps, and types that are no policy', async () => {
   assert.is((await store.list()).filter((each) => 'error' in each).length, 0)
 })
 
-test('a list goes through a table of several megabytes', async () => {
-  const TableName = await makeTable()
-  const store = dynamoConfig({ client, table: TableName })
-  const keys = Array.from({ length: 12 }, (_, i) => `key ${String(i).padStart(2, '0')}`)
-  for (const key of keys) {
-    const Item = { key: { S: key }, policy: { S: 'x'.repeat(390_000) } }
-    await client.send(new PutItemCommand({ TableName, Item }))
-  }
-  assert.equal(
-    (await store.list()).map(({ key }) => key),
-    keys,
-  )
-  assert.equal(
-    (await store.list({ after: 'key 03', limit: 2 })).map(({ key }) => key),
-    ['key 04', 'key 05'],
-  )
-})
-
-test('a page has the smallest of hundreds of keys', async () => {
-  const TableName = await makeTable()
-  const store = dynamoConfig({ client, table: TableName })
-  const keys = Array.from({ length: 300 }, (_, i) => `user:${(i * 7919) % 1009}`)
-  for (let at = 0; at < keys.length; at += 25) {
-    const puts = keys.slice(at, at + 25).map((key) => ({ PutRequest: { Item: { key: { S: key } } } }))
-    await client.send(new BatchWriteItemCommand({ RequestItems: { [TableName]: puts } }))
-  }
-  const sorted = [...keys].sort()
-  for (const limit of [1, 2, 7, 150, 299, 300, 301])
-    assert.equal(
-      (await store.list({ limit })).map(({ key }) => key),
-      sorted.slice(0, limit),
-    )
-})
-
 test('find reads more keys than one request may have, and the same key twice', async () => {
   const store = dynamoConfig({ client, table: await makeTable() })
   await store.put('last', MINUTE)
@@ -190,6 +155,12 @@ test('createTable leaves a table that is there, and refuses one with another key
   } catch (error) {
     assert.is((error as MillraceError).code, 'ERR_MILLRACE_CONFIG_STORE')
     assert.match((error as MillraceError).message, /another key/)
+  }
+  try {
+    await dynamoConfig({ client, table, listIndex: 'sorted' }).createTable()
+    assert.unreachable()
+  } catch (error) {
+    assert.match((error as MillraceError).message, /has no index sorted/)
   }
 })
 

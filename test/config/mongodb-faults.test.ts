@@ -1,155 +1,116 @@
 // Faults of a MongoDB server. They are made by the stand-in, also where MONGODB_URL names a server.
-import { MillraceError } from 'millrace'
 import { mongoConfig } from 'millrace/config/mongodb'
+import { MongoClient } from 'mongodb'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { ConfigChange, ConfigStore } from '#millrace/config/config-store.js'
 import { poll } from '../redis/poll.js'
-import { type Kind, StandIn } from './mongo-stand-in/stand-in.js'
+import type { StandIn } from './mongo-stand-in/stand-in.js'
+import { errorsIn, fails, HOUR, isAny, MINUTE, watched, withStandIn } from './mongodb-stage.js'
 
-const MINUTE = { limit: 100, window: '1m' }
-const HOUR = { limit: 1000, window: '1h' }
-const DEADLINE = '200ms'
+console.log('note: mongodb: the stand-in, not a MongoDB server, also if MONGODB_URL is set')
 
+const isNone = (found: unknown) => found === undefined
 const unhandled: unknown[] = []
 process.on('unhandledRejection', (error) => unhandled.push(error))
 
-/** Runs a test with a stand-in and stores on it, which are ended afterwards. */
-async function withStandIn(
-  kind: Kind,
+/** Runs a test on a replica set and on a standalone, at the same time. */
+function onBoth(
+  name: string,
   act: (standIn: StandIn, open: (deadline?: string) => ConfigStore) => Promise<void>,
   isUp = true,
-): Promise<void> {
-  const standIn = await StandIn.onFreePort(kind)
-  if (isUp) await standIn.listen()
-  const stores: ConfigStore[] = []
-  try {
-    await act(standIn, (deadline = DEADLINE) => {
-      stores.push(mongoConfig({ url: standIn.url, deadline }))
-      return stores.at(-1)!
-    })
-  } finally {
-    for (const store of stores) await store.close()
-    await standIn.stop()
+): void {
+  test(name, async () => {
+    const run = (kind: 'replica set' | 'standalone') =>
+      withStandIn(kind, act, isUp).catch((error: Error) => {
+        error.message = `${kind}: ${error.message}`
+        throw error
+      })
+    await Promise.all([run('replica set'), run('standalone')])
+  })
+}
+
+onBoth(
+  'down at start, then up',
+  async (standIn, open) => {
+    const store = open()
+    const changes: ConfigChange[] = []
+    store.watch((change) => void changes.push(change))
+    await fails(() => store.get('a'))
+    await fails(() => store.put('a', MINUTE))
+    await fails(() => store.list())
+    await poll(() => changes.length > 0, 'the error')
+    await standIn.listen()
+    await poll(() => changes.some(isAny), 'the watch')
+    assert.is(errorsIn(changes).length, 1)
+    assert.is(errorsIn(changes)[0]!.code, 'ERR_MILLRACE_CONFIG_STORE')
+    await store.put('a', MINUTE)
+    assert.equal((await store.get('a'))?.policy, MINUTE)
+  },
+  false,
+)
+
+onBoth('down while running, then back', async (standIn, open) => {
+  const [store, other] = [open(), open()]
+  await store.put('a', MINUTE)
+  const { changes, knows } = await watched(store)
+  await standIn.stop()
+  await fails(() => store.get('a'))
+  await fails(() => store.put('a', HOUR))
+  await poll(() => changes.length > 0, 'the error')
+  await standIn.listen()
+  await poll(() => changes.some(isAny), 'the watch')
+  assert.is(errorsIn(changes).length, 1)
+  await other.put('b', MINUTE)
+  await poll(() => knows('b'), 'a change after it')
+  assert.equal((await store.get('a'))?.policy, MINUTE)
+})
+
+onBoth('slower than the deadline', async (standIn, open) => {
+  const store = open('50ms')
+  await poll(
+    () =>
+      store.put('a', MINUTE).then(
+        () => true,
+        () => false,
+      ),
+    'the connection',
+  )
+  standIn.delayMs = 300
+  await fails(() => store.get('a'), /no answer within 50 ms/)
+  await fails(() => store.put('a', HOUR), /no answer within 50 ms/)
+  standIn.delayMs = 0
+  await poll(
+    () =>
+      store.put('a', HOUR).then(
+        () => true,
+        () => false,
+      ),
+    'the answer',
+  )
+  assert.equal((await store.get('a'))?.policy, HOUR)
+})
+
+onBoth('a write that the majority does not acknowledge in time', async (standIn, open) => {
+  const store = open()
+  const writeConcernError = {
+    code: 64,
+    codeName: 'WriteConcernTimeout',
+    errmsg: 'waiting for replication',
   }
-  assert.equal(standIn.refused, [])
-}
+  await store.put('other', MINUTE)
+  standIn.onCommand = (name) => (name === 'insert' ? { writeConcernError } : undefined)
+  await fails(() => store.put('a', MINUTE), /waiting for replication/)
+})
 
-/** Watches, and resolves when the watch has begun. */
-async function watched(
-  store: ConfigStore,
-): Promise<{ changes: ConfigChange[]; knows(key: string): boolean }> {
-  const changes: ConfigChange[] = []
-  store.watch((change) => void changes.push(change))
-  await poll(() => changes.some(isAny), 'the beginning of the watch')
-  changes.length = 0
-  return { changes, knows: (key) => changes.some(({ keys }) => keys?.includes(key)) }
-}
-
-const isAny = ({ keys, error }: ConfigChange) => keys === undefined && error === undefined
-const errorsIn = (changes: readonly ConfigChange[]) => changes.flatMap(({ error }) => error ?? [])
-
-async function fails(act: () => Promise<unknown>, text?: RegExp): Promise<void> {
-  try {
-    await act()
-  } catch (error) {
-    assert.instance(error, MillraceError)
-    assert.is((error as MillraceError).code, 'ERR_MILLRACE_CONFIG_STORE')
-    assert.instance((error as MillraceError).cause, Error)
-    if (text !== undefined) assert.match(String((error as MillraceError).cause), text)
-    return
-  }
-  assert.unreachable('expected ERR_MILLRACE_CONFIG_STORE')
-}
-
-for (const kind of ['replica set', 'standalone'] as const) {
-  test(`${kind}: down at start, then up`, () =>
-    withStandIn(
-      kind,
-      async (standIn, open) => {
-        const store = open()
-        const changes: ConfigChange[] = []
-        store.watch((change) => void changes.push(change))
-        await fails(() => store.get('a'))
-        await fails(() => store.put('a', MINUTE))
-        await fails(() => store.list())
-        await poll(() => changes.length > 0, 'the error')
-        await standIn.listen()
-        await poll(() => changes.some(isAny), 'the watch')
-        assert.is(errorsIn(changes).length, 1)
-        assert.is(errorsIn(changes)[0]!.code, 'ERR_MILLRACE_CONFIG_STORE')
-        await store.put('a', MINUTE)
-        assert.equal((await store.get('a'))?.policy, MINUTE)
-      },
-      false,
-    ))
-
-  test(`${kind}: down while running, then back`, () =>
-    withStandIn(kind, async (standIn, open) => {
-      const [store, other] = [open(), open()]
-      await store.put('a', MINUTE)
-      const { changes, knows } = await watched(store)
-      await standIn.stop()
-      await fails(() => store.get('a'))
-      await fails(() => store.put('a', HOUR))
-      await poll(() => changes.length > 0, 'the error')
-      await standIn.listen()
-      await poll(() => changes.some(isAny), 'the watch')
-      assert.is(errorsIn(changes).length, 1)
-      await other.put('b', MINUTE)
-      await poll(() => knows('b'), 'a change after it')
-      assert.equal((await store.get('a'))?.policy, MINUTE)
-    }))
-
-  test(`${kind}: slower than the deadline`, () =>
-    withStandIn(kind, async (standIn, open) => {
-      const store = open('50ms')
-      await poll(
-        () =>
-          store.put('a', MINUTE).then(
-            () => true,
-            () => false,
-          ),
-        'the connection',
-      )
-      standIn.delayMs = 300
-      await fails(() => store.get('a'), /no answer within 50 ms/)
-      await fails(() => store.put('a', HOUR), /no answer within 50 ms/)
-      standIn.delayMs = 0
-      await poll(
-        () =>
-          store.put('a', HOUR).then(
-            () => true,
-            () => false,
-          ),
-        'the answer',
-      )
-      assert.equal((await store.get('a'))?.policy, HOUR)
-    }))
-
-  test(`${kind}: a write that the majority does not acknowledge in time`, () =>
-    withStandIn(kind, async (standIn, open) => {
-      const store = open()
-      const writeConcernError = {
-        code: 64,
-        codeName: 'WriteConcernTimeout',
-        errmsg: 'waiting for replication',
-      }
-      await store.put('other', MINUTE)
-      standIn.onCommand = (name) => (name === 'insert' ? { writeConcernError } : undefined)
-      await fails(() => store.put('a', MINUTE), /waiting for replication/)
-    }))
-
-  test(`${kind}: after close nothing is left`, () =>
-    withStandIn(kind, async (standIn, open) => {
-      const store = open()
-      await watched(store)
-      const end = store.watch(() => {})
-      end()
-      await store.close()
-      await poll(() => standIn.connections === 0 && standIn.streams === 0, 'the end of all connections')
-    }))
-}
+onBoth('after close nothing is left', async (standIn, open) => {
+  const store = open()
+  await watched(store)
+  const end = store.watch(() => {})
+  end()
+  await store.close()
+  await poll(() => standIn.connections === 0 && standIn.streams === 0, 'the end of all connections')
+})
 
 test('replica set: the reply to a write is lost, and the driver repeats it', () =>
   withStandIn('replica set', async (standIn, open) => {
@@ -199,16 +160,6 @@ test('a change stream whose history is gone begins anew', () =>
     await poll(() => knows('b'), 'b')
   }))
 
-test('a change stream that falls silent is noticed', () =>
-  withStandIn('replica set', async (standIn, open) => {
-    const store = open()
-    const { changes } = await watched(store)
-    standIn.delayMs = 60_000
-    await poll(() => errorsIn(changes).length > 0, 'the error')
-    standIn.delayMs = 0
-    await poll(() => changes.some(isAny), 'the watch')
-  }))
-
 test('standalone: a change is told when it has been made, however long after it was logged', () =>
   withStandIn('standalone', async (standIn, open) => {
     const [store, other] = [open('5s'), open('5s')]
@@ -230,22 +181,80 @@ test('standalone: a change is told when it has been made, however long after it 
     assert.equal(errorsIn(changes), [])
   }))
 
-test('standalone: more changes than the log keeps', () =>
+test('standalone: a log of garbage', () =>
   withStandIn('standalone', async (standIn, open) => {
-    const [store, other] = [open('5s'), open('5s')]
+    const [store, other] = [open(), open()]
+    await other.put('before', MINUTE)
     const { changes, knows } = await watched(store)
-    let read = () => {}
-    const held = new Promise<undefined>((resolve) => {
-      read = () => resolve(undefined)
-    })
-    standIn.onCommand = (name, { filter }) => (name === 'find' && filter.last ? held : undefined)
-    await Promise.all(Array.from({ length: 250 }, (_, i) => other.put(`key:${i}`, MINUTE)))
-    standIn.onCommand = () => undefined
-    read()
+    const client = new MongoClient(standIn.url)
+    const garbage = { last: { a: 1 }, recent: [7, null, { id: 5 }, { id: 'x', key: 'a', version: 'y' }] }
+    const writeConcern = { w: 'majority', journal: true } as const
+    const log = client.db().collection<{ _id: string }>('policies.changes')
+    await log.replaceOne({ _id: 'changes' }, garbage, { writeConcern })
+    await client.close()
     await poll(() => changes.some(isAny), 'that anything may have changed')
-    await other.put('a', MINUTE)
-    await poll(() => knows('a'), 'a')
+    await other.put('a', MINUTE) // what is new in the log can't be told from what was there
+    await poll(() => changes.filter(isAny).length === 2, 'it again')
+    await other.put('b', MINUTE)
+    await poll(() => knows('b'), 'b')
+    assert.equal(errorsIn(changes), [])
   }))
+
+onBoth('close while the server is down, and while a request is under way', async (standIn, open) => {
+  const [store, other] = [open('5s'), open('5s')]
+  await watched(store)
+  await other.put('a', MINUTE)
+  standIn.delayMs = 60_000
+  const pending = other.get('a')
+  const ended = fails(() => pending)
+  await other.close()
+  await ended
+  await standIn.stop()
+  await store.close()
+  standIn.delayMs = 0
+})
+
+onBoth('several keys are found in one request', async (standIn, open) => {
+  const store = open()
+  await store.put('c', MINUTE)
+  const before = standIn.counts.get('find')!
+  assert.is((await store.find(['a', 'b', 'c', 'd', 'a']))?.key, 'c')
+  assert.is(standIn.counts.get('find'), before + 1)
+})
+
+onBoth(
+  'a client that was handed in: within the deadline while it is down, then connected',
+  async (standIn) => {
+    await standIn.stop()
+    const client = new MongoClient(standIn.url) // which waits for 30 seconds
+    const store = mongoConfig({ client, deadline: '200ms' })
+    await fails(() => store.get('a'), /no answer within 200 ms/)
+    await standIn.listen()
+    await poll(() => store.get('a').then(isNone, () => false), 'an answer')
+    await client.close()
+    store.watch(() => {})
+    await fails(() => store.get('a'), /connected/)
+    await poll(() => standIn.connections === 0, 'the end of the connections')
+    await fails(() => store.get('a'), /connected/)
+    assert.is(standIn.connections, 0, 'nobody has opened it again')
+    await store.close()
+  },
+)
+
+test('a client whose first connection has failed is connected again', () =>
+  withStandIn(
+    'standalone',
+    async (standIn) => {
+      const client = new MongoClient(standIn.url, { serverSelectionTimeoutMS: 20 })
+      const store = mongoConfig({ client, deadline: '2s' })
+      await fails(() => store.get('a'), /ECONNREFUSED/)
+      await standIn.listen()
+      await poll(() => store.get('a').then(isNone, () => false), 'an answer')
+      await store.close()
+      await client.close()
+    },
+    false,
+  ))
 
 test('a listener that throws does not end the watch', () =>
   withStandIn('replica set', async (_, open) => {

@@ -14,7 +14,7 @@ export interface TestServer {
 export async function startServers(): Promise<TestServer[]> {
   const url = process.env.MONGODB_URL
   if (url === undefined) {
-    console.log('mongodb: the stand-in, not a MongoDB server (set MONGODB_URL)')
+    console.log('note: mongodb: the stand-in, not a MongoDB server (set MONGODB_URL)')
     return Promise.all([startStandIn('replica set'), startStandIn('standalone')])
   }
   const client = new MongoClient(url)
@@ -23,7 +23,7 @@ export async function startServers(): Promise<TestServer[]> {
     const { version } = await admin.command({ buildInfo: 1 })
     const { setName, msg } = await admin.command({ hello: 1 })
     const kind = msg === 'isdbgrid' ? 'mongos' : setName === undefined ? 'standalone' : 'replica set'
-    console.log(`mongodb: a MongoDB server ${version}, ${kind}, by MONGODB_URL`)
+    console.log(`note: mongodb: a MongoDB server ${version}, ${kind}, by MONGODB_URL`)
     return [{ name: kind, url, stop: async () => {} }]
   } finally {
     await client.close()

@@ -92,6 +92,17 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     await fails(() => store.delete('a', { ifVersion: next.version }), 'ERR_MILLRACE_CONFIG_CONFLICT')
   })
 
+  on('a copy of what another store has keeps its version, if it is to', async (store) => {
+    const { version } = await store.put('a', MINUTE, { ifVersion: null, version: 7 })
+    assert.is(version, 7)
+    assert.is((await store.get('a'))?.version, 7)
+    await fails(() => store.put('a', BOTH, { ifVersion: 6, version: 8 }), 'ERR_MILLRACE_CONFIG_CONFLICT')
+    assert.is((await store.put('a', BOTH, { ifVersion: 7, version: 8 })).version, 8)
+    assert.ok((await store.put('a', MINUTE)).version > 8)
+    await fails(() => store.put('a', MINUTE, { version: -1 }), 'ERR_MILLRACE_INVALID_OPTION')
+    await fails(() => store.delete('a', { version: 1 }), 'ERR_MILLRACE_INVALID_OPTION')
+  })
+
   on(
     'of many writers at once each gets a version of its own, and one with ifVersion wins',
     async (store, _, more) => {
@@ -120,6 +131,43 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     assert.is((await store.find(['user:1', 'user:*']))?.key, 'user:*')
     assert.is(await store.find(['other']), undefined)
     assert.is(await store.find([]), undefined)
+  })
+
+  on('find passes over keys that no policy can have', async (store) => {
+    await store.put('\ufffd', MINUTE)
+    await store.put('user:*', MINUTE)
+    const odd = ['', 'x'.repeat(513), '\ud800', 'a\0b']
+    assert.is(await store.find(odd), undefined)
+    assert.is((await store.find([...odd, 'user:*']))?.key, 'user:*')
+  })
+
+  on('putMany: all are checked before one is stored, and each gets a new version', async (store) => {
+    if (store.putMany === undefined) return
+    const before = await store.put('key:1', BOTH)
+    const entries = Array.from({ length: 250 }, (_, i) => ({ key: `key:${i}`, policy: MINUTE }))
+    await store.putMany([...entries, { key: 'key:2', policy: BOTH }])
+    const stored = (await store.list({ limit: 1_000 })) as StoredPolicy[]
+    assert.is(stored.length, 250)
+    for (const { key, policy } of stored) assert.equal(policy, key === 'key:2' ? BOTH : MINUTE, key)
+    assert.ok((await store.get('key:1'))!.version > before.version)
+    const wrong = [...entries, { key: 'key:wrong', policy: { limit: 0, window: '1m' } as const }]
+    await store.putMany([])
+    await store.delete('key:0')
+    await fails(() => store.putMany!(wrong), 'ERR_MILLRACE_INVALID_POLICY', /^entries\[250\]: limit/)
+    await fails(
+      () => store.putMany!([{ key: '', policy: MINUTE }]),
+      'ERR_MILLRACE_INVALID_KEY',
+      /entries\[0\]: key/,
+    )
+    await fails(() => store.putMany!({} as []), 'ERR_MILLRACE_INVALID_OPTION', /entries/)
+    assert.is(await store.get('key:0'), undefined)
+    const end = store.addCheck(() => {
+      throw new RangeError('none at all')
+    })
+    const refused = await store.putMany(entries).catch((error) => error)
+    assert.instance(refused, RangeError)
+    end()
+    assert.is(await store.get('key:0'), undefined)
   })
 
   on('list: pages in the order of the bytes of keys, with a prefix', async (store) => {

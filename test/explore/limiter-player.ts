@@ -118,7 +118,11 @@ export class LimiterPlayer {
   }
 
   #ofOne(rule: number): Limiter {
-    return new this.#built.OneRuleLimiter(this.#arenas[rule]!, nameOf(rule), this.#clock) as unknown as Limiter
+    return new this.#built.OneRuleLimiter(
+      this.#arenas[rule]!,
+      nameOf(rule),
+      this.#clock,
+    ) as unknown as Limiter
   }
 
   #group(by: 'group' | 'reversed group'): LimiterGroup {

@@ -27,6 +27,7 @@ const howTos = readdirSync(join(root, 'docs/how-to')).filter((file) => file !== 
 const pages = [
   'README.md',
   'docs/tutorial.md',
+  'docs/configuration.md',
   'docs/explanation/engines.md',
   ...howTos.map((file) => `docs/how-to/${file}`),
 ]

@@ -6,7 +6,7 @@ import {
   type RedisLimiterOptions,
   type RedisShard,
 } from 'millrace/redis'
-import { Rendezvous } from '#millrace/redis/rendezvous.js'
+import { Rendezvous } from '#millrace/core/rendezvous.js'
 import { HOST } from './ports.js'
 import { keysThat, type ShardServer, withServers } from './sharded-servers.js'
 import { redisTest as test } from './skip.js'

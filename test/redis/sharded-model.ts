@@ -1,6 +1,6 @@
 // What a sharded limiter promises by its definition: a model of each rule on each server, and the lists that count.
 import type { LimiterRule } from 'millrace'
-import { Rendezvous } from '#millrace/redis/rendezvous.js'
+import { Rendezvous } from '#millrace/core/rendezvous.js'
 import { ModelRule } from './exact-rules.js'
 
 export interface Expected {

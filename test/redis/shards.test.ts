@@ -9,7 +9,7 @@ import {
 import { createClient } from 'redis'
 import { test as any } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Rendezvous } from '#millrace/redis/rendezvous.js'
+import { Rendezvous } from '#millrace/core/rendezvous.js'
 import { poll } from './poll.js'
 import { HOST } from './ports.js'
 import { startRedis } from './servers.js'

@@ -9,6 +9,8 @@ export interface Outcome {
   readonly skipped: number
   /** Failures outside the tests. */
   readonly problems: readonly string[]
+  /** Lines that the file wants to be seen also where it passes: what it was run on, or what it was not. */
+  readonly notes: readonly string[]
   readonly ended: Ended
 }
 
@@ -23,7 +25,8 @@ export function outcomeOf(run: Run, ended: Ended): Outcome {
   else if (code !== 0 && passed === total) problems.push(`exited with ${code}, outside any test`)
   else if (total + skipped === 0) problems.push('has no tests')
   if (left.length > 0) problems.push(`left processes running, which were killed: ${left.join('; ')}`)
-  return { run, passed, failed: total - passed + problems.length, skipped, problems, ended }
+  const notes = [...output.matchAll(/(?:note: (?=\S)|(?=not run: ))(.*)/g)].map(([, note]) => note!.trimEnd())
+  return { run, passed, failed: total - passed + problems.length, skipped, problems, notes, ended }
 }
 
 export interface Totals {

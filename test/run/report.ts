@@ -26,7 +26,7 @@ export class Report {
     this.#draw()
   }
 
-  ended({ run, passed, failed, skipped, problems, ended }: Outcome): void {
+  ended({ run, passed, failed, skipped, problems, notes, ended }: Outcome): void {
     this.#running.delete(run)
     this.#done++
     if (failed > 0) this.#failed++
@@ -34,6 +34,7 @@ export class Report {
     const counts = `${passed} of ${passed + failed}${skips}, ${ended.seconds.toFixed(1)} s`
     if (failed > 0 || !this.#stream.isTTY) this.note(`${result} ${titleOf(run)} (${counts})`)
     for (const problem of problems) this.note(`     ${run.file.name} ${problem}`)
+    for (const note of notes) this.note(`     ${run.file.name} ${note}`)
     if (failed > 0) this.note(ended.output.trimEnd())
     this.#draw()
   }

@@ -22,7 +22,8 @@ const START_CHILD = `
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'inherit' })
   writeFileSync(import.meta.filename + '.pid', String(child.pid))`
 const FILES = {
-  'build/test/good.test.js': "test('a', () => {}); test('b', () => {}); test.skip('c', () => {}); test.run()",
+  'build/test/good.test.js':
+    "console.log('note: on a stand-in'); console.log('not run: a server is missing'); test('a', () => {}); test('b', () => {}); test.skip('c', () => {}); test.run()",
   'build/test/bad/fails.test.js': "test('a', () => { throw new Error('failed on purpose') }); test.run()",
   'build/test/bad/ends.test.js': "test('a', () => {}); test.run(); process.on('exit', () => process.exit(7))",
   'build/test/bad/empty.test.js': 'test.run()',
@@ -65,6 +66,7 @@ test('patterns select files, also of workspaces; the last line counts skipped te
   const { code, out } = await run('good', 'tools')
   assert.is(code, 0, out)
   assert.match(out, /^ok {3}good \(2 of 2, 1 skipped, /m)
+  assert.match(out, /^ {5}good on a stand-in\n {5}good not run: a server is missing$/m)
   assert.match(out, /^ok {3}tool\/tools \(1 of 1, /m)
   assert.match(out, /^3 passed, 0 failed, 1 skipped\n$/m)
   assert.not.match(out, 'failed:')

@@ -48,4 +48,14 @@ export class Rendezvous<T> {
     }
     return best.of
   }
+
+  /** Those with the highest scores, the highest one first: what `find` returns, and then what it would return without. */
+  ranked(tag: string, count: number): T[] {
+    const hash = fnv1a(tag)
+    return this.#all // by name, and `sort` is stable
+      .map(({ seed, of }) => ({ score: mixed(seed ^ hash), of }))
+      .sort((a, b) => b.score - a.score)
+      .slice(0, count)
+      .map(({ of }) => of)
+  }
 }

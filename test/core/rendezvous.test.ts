@@ -2,7 +2,7 @@
 // Rendezvous hashing: keys are spread evenly, few of them move, and the formula stays as it is documented.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Rendezvous } from '#millrace/redis/rendezvous.js'
+import { Rendezvous } from '#millrace/core/rendezvous.js'
 
 const NAMES = ['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379']
 const KEYS = Array.from({ length: 40_000 }, (_, i) => `user:${i}`)
@@ -60,6 +60,20 @@ test('places that other languages must agree with', () => {
   const shards = over(['a', 'b', 'c'])
   const places = ['alice', 'bob', 'carol', 'é', '%7Bx%7D'].map((key) => shards.find(key))
   assert.equal(places, ['c', 'b', 'b', 'b', 'c'])
+})
+
+test('ranked: the winner, then that of the others without it, and so on', () => {
+  for (const key of KEYS.slice(0, 1_000)) {
+    let names = [...NAMES]
+    const expected: string[] = []
+    while (names.length > 0) {
+      const best = over(names).find(key)
+      expected.push(best)
+      names = names.filter((name) => name !== best)
+    }
+    assert.equal(over(NAMES).ranked(key, 4), expected)
+    assert.equal(over(NAMES).ranked(key, 2), expected.slice(0, 2))
+  }
 })
 
 test.run()
