@@ -2,7 +2,13 @@
 import { extname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.js'
 import type { SyncConfigStore } from './config-store.js'
-import { invalid, type Listed, type PolicyEntry, type RawDocument, SyncDocumentStore } from './document-store.js'
+import {
+  invalid,
+  type Listed,
+  type PolicyEntry,
+  type RawDocument,
+  SyncDocumentStore,
+} from './document-store.js'
 import { FileWatch } from './file-watch.js'
 import { jsonText } from './json-text.js'
 import type { PolicyDocument } from './policy.js'
