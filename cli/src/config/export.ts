@@ -12,7 +12,7 @@ interface ExportOptions extends StoreOptions {
 export const exportCommand: AddCommand = (config, { stdout, stderr }) => {
   const command = config
     .command('export')
-    .summary('write all policies to standard output, for import')
+    .summary('write all policies to standard output, as import reads them')
     .description(
       'Writes a line of JSON for each policy, {"key": ..., "policy": ...}, in the order of their keys.',
     )

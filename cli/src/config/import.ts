@@ -64,6 +64,7 @@ async function importFile(
   const name = path === '-' ? 'standard input' : path
   let checked: CheckedFile | undefined
   let written = 0
+  let isWriting = false
   return interruptible(async (signal) => {
     try {
       await withPolicyFile(path, { stdin, signal }, async (file) => {
@@ -79,21 +80,23 @@ async function importFile(
           throw new FailedOperation(`${errorsIn(faults, name)}: nothing was imported`)
         if (await file.hasChanged())
           throw new FailedOperation(`nothing was imported: ${name} has changed while it was checked`)
-        await withStore(url, { creates: true }, (store) =>
-          putAll(store, checked!, signal, (count) => {
+        await withStore(url, { creates: true }, async (store) => {
+          isWriting = true
+          await putAll(store, checked!, signal, (count) => {
             written += count
             progress.show(() =>
               barLine(written / policies, `${grouped(written)} of ${grouped(policies)}`, widthOf(stderr)),
             )
-          }),
-        )
+          })
+        })
       })
     } catch (error) {
       progress.done()
       if (signal.aborted && (error as Error).name === 'AbortError') return stopped(stderr, written)
-      if (written === 0 || checked === undefined) throw error
-      const soFar = `${grouped(written)} of ${grouped(checked.policies)} policies were imported`
-      throw new FailedOperation(`${soFar}, then: ${(error as Error).message}`, { cause: error })
+      if (!isWriting) throw error
+      const { policies } = checked!
+      const soFar = `${grouped(written)} of ${grouped(policies)} policies were imported, and maybe some of the next`
+      throw new FailedOperation(`${soFar}: ${(error as Error).message}`, { cause: error })
     } finally {
       progress.done()
     }

@@ -10,7 +10,8 @@ interface Opened {
   readonly end: () => void
 }
 
-const CONNECT_MS = 5_000
+/** How long a request to a server may take. An operator can wait longer than a limiter. */
+const DEADLINE_MS = 5_000
 
 /** The modules of backends, and with them the clients, are loaded on use. */
 const OPENERS: {
@@ -30,7 +31,7 @@ const OPENERS: {
       import('ioredis'),
     ])
     const client = new Redis(url, {
-      connectTimeout: CONNECT_MS,
+      connectTimeout: DEADLINE_MS,
       lazyConnect: true,
       maxRetriesPerRequest: 0,
       retryStrategy: () => null, // a command ends with an error rather than wait for a server
@@ -45,17 +46,17 @@ const OPENERS: {
       throw lost ?? error
     }
     return {
-      store: redisConfig({ client, ...(prefix !== undefined && { prefix }) }),
+      store: redisConfig({ client, deadlineMs: DEADLINE_MS, ...(prefix !== undefined && { prefix }) }),
       end: () => client.disconnect(),
     }
   },
   async dynamodb({ kind, ...options }) {
     const { dynamoConfig } = await import('millrace/config/dynamodb')
-    return { store: dynamoConfig(options), end() {} }
+    return { store: dynamoConfig({ ...options, deadlineMs: DEADLINE_MS }), end() {} }
   },
   async mongodb({ kind, ...options }) {
     const { mongoConfig } = await import('millrace/config/mongodb')
-    return { store: mongoConfig(options), end() {} }
+    return { store: mongoConfig({ ...options, deadline: DEADLINE_MS }), end() {} }
   },
 }
 

@@ -26,7 +26,7 @@ interface ValidateOptions extends StoreOptions {
 export const validateCommand: AddCommand = (config, environment, exit) => {
   const command = config
     .command('validate')
-    .summary('check every document of a store, or a file for import')
+    .summary('check every document of a store, or a file that import reads')
     .description(
       'Reads the whole store, or a file as import does, and names all that is wrong there. Exits with 1 if anything is.',
     )
