@@ -1,14 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Help } from 'commander'
 import { MillraceError } from 'millrace'
+import { configCommand } from './config/command.js'
 import { demoCommand } from './demo/command.js'
 import { replayCommand } from './replay/command.js'
-import { type Environment, helpParagraph, UsageError, widthOf, wrapped } from './terminal.js'
+import { type Environment, FailedOperation, helpParagraph, UsageError, widthOf, wrapped } from './terminal.js'
 
+const FAILED = 1
 const USAGE = 2
 const NARROW = 70
 const EXIT_CODES =
-  'Exit codes: 0 success; 1 the limiter broke a guarantee; 2 wrong arguments, or an input or port that cannot be used.'
+  'Exit codes: 0 success; 1 the limiter broke a guarantee, or an operation failed; 2 wrong arguments, or an input or ' +
+  'port that cannot be used.'
 
 /** Runs a command line and resolves to its exit code, as {@link EXIT_CODES} describes. */
 export async function run(args: string[], environment: Environment): Promise<number> {
@@ -16,7 +19,8 @@ export async function run(args: string[], environment: Environment): Promise<num
   let exitCode = 0
   const program = new Command('millrace')
     .description(
-      'A sliding-window rate limiter for Node.js. Test a limit under load, or replay an access log against one.',
+      'A sliding-window rate limiter for Node.js. Test a limit under load, replay an access log against one, or change ' +
+        'the limits of keys in a store.',
     )
     .version(version(), '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
@@ -39,7 +43,7 @@ export async function run(args: string[], environment: Environment): Promise<num
       return [`  ${term}`, ...wrapped(`    ${description}`, width)].join('\n')
     },
   })
-  for (const add of [demoCommand, replayCommand]) {
+  for (const add of [demoCommand, replayCommand, configCommand]) {
     add(program, environment, (code) => {
       exitCode = code
     })
@@ -62,10 +66,14 @@ export async function run(args: string[], environment: Environment): Promise<num
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0 // help or version, which commander has printed
+    if (error instanceof CommanderError && error.code === 'commander.help') return USAGE // without a subcommand
     if (error instanceof CommanderError) stderr.write(`millrace: ${usageMessage(error, args, program)}\n`)
     else if (error instanceof UsageError || error instanceof MillraceError)
       stderr.write(`millrace: ${error.message}\n`)
-    else throw error
+    else if (error instanceof FailedOperation) {
+      stderr.write(`millrace: ${error.message}\n`)
+      return FAILED
+    } else throw error
     return USAGE
   }
 }
@@ -81,12 +89,24 @@ function usageMessage(error: CommanderError, args: string[], program: Command): 
     const missing = command?.registeredArguments.find((argument) => message.includes(`'${argument.name()}'`))
     if (missing) message = `missing <${missing.name()}>: ${missing.description}`
   }
-  return `${message.replace(/\.$/, '')} (see: millrace ${command ? `help ${command.name()}` : '--help'})`
+  return `${message.replace(/\.$/, '')} (see: millrace ${command ? helpOf(command) : '--help'})`
 }
 
+/** The arguments that show the help of a command: `help replay`, `config help get`. */
+function helpOf(command: Command): string {
+  const group = command.parent?.parent ? `${command.parent.name()} ` : ''
+  return `${group}help ${command.name()}`
+}
+
+/** The command, or the subcommand of one, that the arguments name. */
 function commandOf(args: string[], program: Command): Command | undefined {
-  const name = args.find((arg) => !arg.startsWith('-'))
-  return program.commands.find((command) => command.name() === name)
+  let found: Command | undefined
+  for (const name of args.filter((arg) => !arg.startsWith('-'))) {
+    const next = (found ?? program).commands.find((command) => command.name() === name)
+    if (next === undefined) break
+    found = next
+  }
+  return found
 }
 
 function version(): string {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { clearLine, cursorTo } from 'node:readline'
 import { styleText } from 'node:util'
 
@@ -11,6 +12,9 @@ export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonl
 
 /** An error in the user's input; it is printed as one line, without a stack. */
 export class UsageError extends Error {}
+
+/** An operation that failed, by no fault of the arguments; it is printed as one line, without a stack. */
+export class FailedOperation extends Error {}
 
 const MS_BETWEEN_UPDATES = 100
 
@@ -46,6 +50,11 @@ export function widthOf({ columns = 0 }: Output): number {
   return columns > 0 ? columns : 80
 }
 
+/** The width of lines for people or programs: those that read a pipe get lines that are not wrapped. */
+export function lineWidthOf(output: Output): number {
+  return output.isTTY ? widthOf(output) : Number.POSITIVE_INFINITY
+}
+
 /** Whether Node.js writes colour to an output: depends on NO_COLOR, FORCE_COLOR and the terminal. */
 export function hasColour(output: Output): boolean {
   return styleText('red', '.', { stream: output }) !== '.'
@@ -79,6 +88,11 @@ export function wrapped(text: string, width: number): string[] {
     rest = `${indent}  ${rest.slice(cut).trimStart()}`
   }
   return [...lines, rest]
+}
+
+/** Writes text, and waits while the output is full. */
+export async function print(output: Output, text: string): Promise<void> {
+  if (!output.write(text)) await once(output, 'drain')
 }
 
 /** A paragraph for commander's `addHelpText`: an empty line, then the wrapped text. */

@@ -2,7 +2,13 @@
 import { extname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.js'
 import type { SyncConfigStore } from './config-store.js'
-import { invalid, type Listed, type RawDocument, SyncDocumentStore } from './document-store.js'
+import {
+  invalid,
+  type Listed,
+  type PolicyEntry,
+  type RawDocument,
+  SyncDocumentStore,
+} from './document-store.js'
 import { FileWatch } from './file-watch.js'
 import { jsonText } from './json-text.js'
 import type { PolicyDocument } from './policy.js'
@@ -178,6 +184,11 @@ class FileConfig extends SyncDocumentStore {
       this.#waiting.push({ key, expected, next: next && JSON.parse(JSON.stringify(next)), settle, fail })
       this.#writing ??= this.#writeAll()
     })
+  }
+
+  /** All at once: what is put in the same turn is written together. */
+  protected override async putAll(entries: readonly PolicyEntry[]): Promise<void> {
+    await Promise.all(entries.map(({ key, policy }) => this.put(key, policy)))
   }
 
   async #writeAll(): Promise<void> {

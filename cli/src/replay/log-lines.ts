@@ -1,8 +1,7 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs'
-import { PassThrough, pipeline, Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import { createGunzip } from 'node:zlib'
-import { UsageError } from '../terminal.js'
+import { decompressed, unreadable } from '../input.js'
 
 /**
  * Yields the lines of a log; `-` reads `stdin`. Decompresses the log if its first bytes are those of gzip.
@@ -25,11 +24,7 @@ export async function* logLines(
     })
     yield* split(unpacked)
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    const why =
-      code === undefined ? undefined : (REASONS[code] ?? (code.startsWith('Z_') ? REASONS.Z : message))
-    if (why === undefined) throw error
-    throw new UsageError(`${name}: ${why}`, { cause: error })
+    throw unreadable(error, name, 'an access log') ?? error
   }
 }
 
@@ -57,47 +52,9 @@ async function* split(bytes: Readable): AsyncGenerator<string> {
   if (rest !== '') yield line(rest)
 }
 
-const REASONS: Record<string, string> = {
-  ENOENT: 'no such file; expected the path of an access log, or - for standard input',
-  EISDIR: 'is a directory; expected the path of an access log',
-  EACCES: 'no permission to read this file',
-  Z: 'damaged or truncated gzip data',
-}
-
 function open(path: string): { source: Readable; bytes: number | undefined } {
   const fd = openSync(path, 'r')
   const stat = fstatSync(fd)
   const source = createReadStream(path, { fd, highWaterMark: 1 << 18 })
   return { source, bytes: stat.isFile() ? stat.size : undefined }
-}
-
-/** The bytes of `source`, decompressed if they begin with gzip's magic number. */
-async function decompressed(
-  source: NodeJS.ReadableStream,
-  onChunk: (chunk: Buffer) => void,
-): Promise<Readable> {
-  const chunks = source[Symbol.asyncIterator]() as AsyncIterator<Buffer | string>
-  let start = Buffer.alloc(0)
-  let ended = false
-  while (start.length < 2 && !ended) {
-    const { value, done } = await chunks.next()
-    ended = done === true
-    if (!ended) start = Buffer.concat([start, Buffer.from(value)])
-  }
-  async function* all() {
-    onChunk(start)
-    if (start.length > 0) yield start
-    for (;;) {
-      const { value, done } = await chunks.next()
-      if (done) return
-      const chunk = Buffer.from(value)
-      onChunk(chunk)
-      yield chunk
-    }
-  }
-  const isZipped = start[0] === 0x1f && start[1] === 0x8b
-  const unpacked = isZipped ? createGunzip() : new PassThrough()
-  // The reader of `unpacked` gets the errors: the pipeline destroys it with them.
-  pipeline(Readable.from(all()), unpacked, () => {})
-  return unpacked
 }

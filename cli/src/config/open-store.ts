@@ -1,0 +1,108 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { MillraceError } from 'millrace'
+import type { ConfigStore } from 'millrace/config/memory'
+import { FailedOperation, UsageError } from '../terminal.js'
+import { type StoreAddress, shownUrl, storeAddress } from './store-url.js'
+
+/** A store, and what ends it and its connections. */
+interface Opened {
+  readonly store: ConfigStore
+  readonly end: () => void
+}
+
+/** How long a request to a server may take. An operator can wait longer than a limiter. */
+const DEADLINE_MS = 5_000
+
+/** The modules of backends, and with them the clients, are loaded on use. */
+const OPENERS: {
+  [Kind in StoreAddress['kind']]: (address: StoreAddress & { kind: Kind }) => Promise<Opened>
+} = {
+  async lmdb({ path }) {
+    const { lmdbConfig } = await import('millrace/config/lmdb')
+    return { store: lmdbConfig({ path }), end() {} }
+  },
+  async file({ path }) {
+    const { fileConfig } = await import('millrace/config/file')
+    return { store: fileConfig({ path }), end() {} }
+  },
+  async redis({ url, prefix }) {
+    const [{ redisConfig }, { Redis }] = await Promise.all([
+      import('millrace/config/redis'),
+      import('ioredis'),
+    ])
+    const client = new Redis(url, {
+      connectTimeout: DEADLINE_MS,
+      lazyConnect: true,
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => null, // a command ends with an error rather than wait for a server
+    })
+    let lost: Error | undefined
+    client.on('error', (error) => {
+      lost = error
+    })
+    try {
+      await client.connect()
+    } catch (error) {
+      throw lost ?? error
+    }
+    return {
+      store: redisConfig({ client, deadlineMs: DEADLINE_MS, ...(prefix !== undefined && { prefix }) }),
+      end: () => client.disconnect(),
+    }
+  },
+  async dynamodb({ kind, ...options }) {
+    const { dynamoConfig } = await import('millrace/config/dynamodb')
+    return { store: dynamoConfig({ ...options, deadlineMs: DEADLINE_MS }), end() {} }
+  },
+  async mongodb({ kind, ...options }) {
+    const { mongoConfig } = await import('millrace/config/mongodb')
+    return { store: mongoConfig({ ...options, deadline: DEADLINE_MS }), end() {} }
+  },
+}
+
+/**
+ * Opens the store of a URL for `act`, and closes it. With `creates`, a store that does not exist is made.
+ * @throws UsageError for a wrong URL, or a client that is not installed; FailedOperation if the store fails
+ */
+export async function withStore<T>(
+  url: string,
+  { creates }: { creates: boolean },
+  act: (store: ConfigStore) => Promise<T>,
+): Promise<T> {
+  const address = storeAddress(url)
+  if (!creates && 'path' in address && !existsSync(address.path))
+    throw new UsageError(`--store: expected a store that exists, got ${JSON.stringify(url)}`)
+  try {
+    if (creates && address.kind === 'file' && !existsSync(address.path))
+      writeFileSync(address.path, '{}\n', { flag: 'wx' }) // JSON is YAML, too
+    const { store, end } = await open(address)
+    try {
+      return await act(store)
+    } finally {
+      await store.close()
+      end()
+    }
+  } catch (error) {
+    if (error instanceof UsageError || error instanceof FailedOperation) throw error
+    const name = missingPackage(error)
+    if (name !== undefined) {
+      const why = `the package ${name} is missing. Install it beside millrace-cli: npm install ${name}`
+      throw new UsageError(`${shownUrl(url)}: ${why}`, { cause: error })
+    }
+    if (error instanceof MillraceError && error.code === 'ERR_MILLRACE_INVALID_OPTION')
+      throw new UsageError(`--store: ${error.message}`, { cause: error }) // such as a prefix that Redis refuses
+    if (error instanceof MillraceError) throw new FailedOperation(error.message, { cause: error })
+    throw new FailedOperation(`${shownUrl(url)}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function open(address: StoreAddress): Promise<Opened> {
+  return (OPENERS[address.kind] as (address: StoreAddress) => Promise<Opened>)(address)
+}
+
+/** The package that was not found by `import` or `require`. */
+export function missingPackage(error: unknown): string | undefined {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return undefined
+  return /^Cannot find (?:package|module) '([^'./][^']*)'/.exec(message)?.[1]
+}

@@ -1,0 +1,38 @@
+import type { RuleOptions } from 'millrace'
+import type { Policy } from 'millrace/config/memory'
+import { formatDuration, parseDuration, RULE_OPTIONS } from 'millrace/internal'
+import { printable } from '../terminal.js'
+
+/** Options whose values say what they are. */
+const BARE = ['algorithm']
+/** Options in the rate itself. */
+const RATE = ['limit', 'window', 'name']
+
+export function rulesIn(policy: Policy): readonly RuleOptions[] {
+  return 'rules' in policy ? policy.rules : [policy]
+}
+
+/** A line for each rule: `100/1m`, `burst: 10/1s, token-bucket, burst 20`. */
+export function ruleTexts(policy: Policy): string[] {
+  return rulesIn(policy).map(ruleText)
+}
+
+function ruleText(rule: RuleOptions): string {
+  const rate = `${rule.limit}/${durationText(rule.window)}`
+  const named = rule.name === undefined || rule.name === rate ? rate : `${printable(rule.name)}: ${rate}`
+  return [named, ...optionTexts(rule)].join(', ')
+}
+
+function optionTexts(rule: RuleOptions): string[] {
+  const options = rule as unknown as Record<string, unknown>
+  return RULE_OPTIONS.filter(
+    (name) => !RATE.includes(name) && options[name] !== undefined && options[name] !== false,
+  ).map((name) => {
+    const value = options[name]
+    if (value === true) return name
+    const text = name === 'granularity' ? durationText(value as RuleOptions['window']) : String(value)
+    return BARE.includes(name) ? text : `${name} ${text}`
+  })
+}
+
+const durationText = (value: RuleOptions['window']): string => formatDuration(parseDuration(value, 'window'))
