@@ -1,6 +1,10 @@
 // Numbers that the scripts and their callers share.
 
-export const ValueVersion = { PLAIN: 1, BLOCKED: 2 } as const
+/**
+ * What a value's bytes mean. That of strict limiters is one more if there is a block: see `strict-value.ts`. Before
+ * version 3 they had 1 and 2, in the first byte, where the version of a sliding counter stands.
+ */
+export const ValueVersion = { COUNTER: 1, NARROW: 3, NARROW_BLOCKED: 4, WIDE: 5, WIDE_BLOCKED: 6 } as const
 
 /** Above the milliseconds of a birth is the count of refunds. */
 export const BIRTH_RANGE_MS = 2 ** 43

@@ -146,12 +146,12 @@ test('values that no such limiter has written are errors by name, and stay as th
     await limiter.ready()
     await limiter.check('key')
     const value = await client.getBuffer(name)
-    const ofVersion = (version: number) => Buffer.concat([Buffer.of(version), value!.subarray(1)])
+    const ofVersion = (version: number) => Buffer.concat([value!.subarray(0, -1), Buffer.of(version)])
     for (const [kind, write] of [
       ['another window', () => client.del(name).then(() => other.check('key'))],
       ['damaged', () => client.set(name, value!.subarray(0, 20))],
-      ['damaged', () => client.set(name, ofVersion(ValueVersion.BLOCKED))], // it has no block
-      ['version', () => client.set(name, ofVersion(3))],
+      ['damaged', () => client.set(name, ofVersion(ValueVersion.NARROW_BLOCKED))], // it has no block
+      ['version', () => client.set(name, ofVersion(7))],
       ['type', () => client.del(name).then(() => client.rpush(name, 'a'))],
     ] as const) {
       await write()
