@@ -173,9 +173,8 @@ export class StrictEngine implements RemoteStore {
   }
 
   #callFor({ head, rules }: Together, asked: readonly Asked[]): Promise<readonly number[]> {
-    const [first] = asked
-    const areAlike = asked.every(({ cost }) => cost === first!.cost)
     const costs: string[] = []
+    const areAlike = asked.every(({ cost }) => cost === asked[0]!.cost)
     for (const { cost } of areAlike ? asked.slice(0, 1) : asked) {
       for (const { rule } of rules)
         costs.push(String(rule.unit === undefined ? cost : Math.ceil(cost / rule.unit)))

@@ -40,7 +40,7 @@ const DECLARATIONS = `
 local call, up, pack, floor, ceil, sub = redis.call, struct.unpack, struct.pack, math.floor, math.ceil, string.sub
 local op = ARGV[1]
 local j, reply, o = 0, nil, 0
-local all, changed, read = false, {}, nil -- the values of all keys, those that are no more so, the last one that was read`
+local all, read = false, nil -- the values of all keys, and by name which of them have changed; the last one that was read`
 
 const TIME = `
 local t = call('TIME')
@@ -104,9 +104,9 @@ for j = j, K - 1 do
     local flags, shape, limit, n, W, z = ruleAt(i)
     local alg = flags % 16
     local k, cost = KEYS[j * R + i], ARGV[costs + j * step + i] + 0
-    local s = read or all and not changed[k] and all[j + 1] or redis.pcall('GET', k)
+    local s = read or all and not all[k] and all[j + 1] or redis.pcall('GET', k)
     read = nil
-    if all then changed[k] = true end
+    if all then all[k] = true end
     if type(s) == 'table' then fault = ${KEY_FAULT.TYPE}; break end
     local bytes, born, mark, a, till, sum = 0, now, 0, 0, 0, 0
     local kept, base, g, need, free = 0, 0, 0, 0, 0

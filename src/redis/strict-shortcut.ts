@@ -20,11 +20,11 @@ if op == 'c' then
   here = here - here % 1
   -- MGET takes a value of another type for none: what is not there is asked once more, and so is what has been changed
   all = K > 1 and call('MGET', unpack(KEYS))
-  local formats, resetOf, reset, evenOf, stay = {}
+  local formats, resetOf, reset, evenOf, stay = all and {}
   while j < K do
     local k, g = KEYS[j + 1], here
     if not areAlike then cost = ARGV[j + ${costAt}] + 0 end
-    local s = all and not changed[k] and all[j + 1] or redis.pcall('GET', k)
+    local s = all and not all[k] and all[j + 1] or redis.pcall('GET', k)
     read = s
     -- \`units\`: those charged so far; \`base\`: those of them that have left; \`kept\`: see \`entriesWith\`
     local born, mark, units, base, kept = now, -1, 0, 0, 0
@@ -48,7 +48,7 @@ if op == 'c' then
     end
     local left = limit - (units - base) % 16777216 - cost
     if cost == 0 or left < 0 then break end
-    if all then changed[k] = true end
+    if all then all[k] = true end
     units = (units + cost) % 16777216
     if g ~= resetOf then
       resetOf, reset = g, (g + ${parts + 1}) * ${windowMs} / ${parts}
@@ -60,10 +60,10 @@ if op == 'c' then
       local newest = g % ${low}
       local high = (g - newest) / ${low}
       if s then
-        local format = formats[kept]
+        local format = all and formats[kept]
         if not format then
           format = '>${entry}c' .. kept .. '${last}'
-          formats[kept] = format
+          if all then formats[kept] = format end
         end
         v = pack(format, newest, units, s, born, high, ${head})
       else v = pack('>${entry}${entry}${last}', newest, units, 0, 0, born, high, ${head}) end
@@ -71,8 +71,12 @@ if op == 'c' then
     end
     if K == 1 then return {left, reset, g, born} end
     reply = reply or {}
-    reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = left, reset, g, born
-    o, j = o + 4, j + 1
+    reply[o + 1] = left
+    reply[o + 2] = reset
+    reply[o + 3] = g
+    o = o + 4
+    reply[o] = born
+    j = j + 1
   end
   if j == K then return reply end
 end`
