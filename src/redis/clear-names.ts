@@ -20,16 +20,16 @@ end
 local v
 if len == 27 and up('B', s) == ${ValueVersion.COUNTER} then
   v = sub(s, 1, 3) .. refunded(4) .. sub(s, 10, 15) .. rep('\\0', 12)
-elseif len >= 18 and len % 2 == 0 then
-  local version = up('B', s, len)
+elseif len >= 20 and len % 2 == 0 then
+  local version = up('>I2', s, len - 1)
   if version >= ${ValueVersion.NARROW} and version <= ${ValueVersion.WIDE_BLOCKED} then
     local isBlocked = version == ${ValueVersion.NARROW_BLOCKED} or version == ${ValueVersion.WIDE_BLOCKED}
     local size = version >= ${ValueVersion.WIDE} and 6 or 4
-    local tail = 18 - size
+    local tail = 20 - size
     local entries = len - tail - (isBlocked and 6 or 0)
     if entries >= size and entries % size == 0 then
       v = sub(s, 1, size - 3) .. rep('\\0', 3) .. rep('\\0', entries > size and size or 0)
-        .. refunded(len - tail + 1) .. sub(s, len - tail + 7, len - 1) .. pack('B', isBlocked and version - 1 or version)
+        .. refunded(len - tail + 1) .. sub(s, len - tail + 7, len - 2) .. pack('>I2', isBlocked and version - 1 or version)
     end
   end
 end

@@ -1,10 +1,17 @@
 // Numbers that the scripts and their callers share.
 
 /**
- * What a value's bytes mean. That of strict limiters is one more if there is a block: see `strict-value.ts`. Before
- * version 3 they had 1 and 2, in the first byte, where the version of a sliding counter stands.
+ * What a value's bytes mean. That of strict limiters is one more if there is a block: see `strict-value.ts`. It is no
+ * small number, so that a value that was cut off ends in another one. Layouts before had 1 and 2, in the first byte,
+ * where the version of a sliding counter stands.
  */
-export const ValueVersion = { COUNTER: 1, NARROW: 3, NARROW_BLOCKED: 4, WIDE: 5, WIDE_BLOCKED: 6 } as const
+export const ValueVersion = {
+  COUNTER: 1,
+  NARROW: 0x4d03,
+  NARROW_BLOCKED: 0x4d04,
+  WIDE: 0x4d05,
+  WIDE_BLOCKED: 0x4d06,
+} as const
 
 /** Above the milliseconds of a birth is the count of refunds. */
 export const BIRTH_RANGE_MS = 2 ** 43

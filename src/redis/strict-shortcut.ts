@@ -10,8 +10,8 @@ export function shortcutOf(rule: RemoteRule, isTest: boolean): string {
   const { shape, parts, windowMs } = rule
   const { size, low, entry, high, tail, version } = layoutOf(rule)
   const costAt = isTest ? 4 : 3
-  const head = shape * 2 ** 8 + version
-  const last = `I6${high}I3`
+  const head = shape * 2 ** 16 + version
+  const last = `I6${high}I4`
   return `
 if op == 'c' then
   local limit, cost = ARGV[2] + 0, ARGV[${costAt}] + 0

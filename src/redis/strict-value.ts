@@ -1,6 +1,6 @@
 // The value of a key of one rule, as `strict-script.ts` writes it: one string of entries and a tail.
 //
-//   entry, the newest first ...                | blocked until 6 | birth 6 | high 5 or 3 | shape 2 | version 1
+//   entry, the newest first ...                | blocked until 6 | birth 6 | high 6 or 4 | shape 2 | version 2
 //   (low byte or bytes of granule 1 or 3, units 3)
 //
 //   units    all units that were charged to this value up to this granule and with it, modulo 2^24
@@ -21,7 +21,7 @@
 // which have one entry: a fixed window's beginning in milliseconds and its units; the last charge of a bucket in
 // milliseconds, and how full it was, in time units.
 //
-// The length of a value is even. That of sliding counters, and of the values of strict limiters before version 3, is odd.
+// The length of a value is even. That of sliding counters, and of the values of strict limiters with version 1 or 2, is odd.
 import type { RemoteRule } from './remote-rule.js'
 import { ALGORITHM_CODE, BIRTH_RANGE_MS, KEY_FAULT, ValueVersion } from './script-codes.js'
 
@@ -39,11 +39,11 @@ export interface ValueLayout {
 }
 
 const NARROW: ValueLayout = {
-  ...{ size: 4, low: 2 ** 8, entry: 'BI3', high: 'I5', tail: 14 },
+  ...{ size: 4, low: 2 ** 8, entry: 'BI3', high: 'I6', tail: 16 },
   version: ValueVersion.NARROW,
 }
 const WIDE: ValueLayout = {
-  ...{ size: 6, low: 2 ** 24, entry: 'I3I3', high: 'I3', tail: 12 },
+  ...{ size: 6, low: 2 ** 24, entry: 'I3I3', high: 'I4', tail: 14 },
   version: ValueVersion.WIDE,
 }
 /** A granule's age is at most the granules of the window: so many can be told from a byte. */
@@ -62,7 +62,7 @@ export const VALUE_FUNCTIONS = `
 local FOREVER, BIRTH, UNITS = 281474976710655, ${BIRTH_RANGE_MS}, 16777216
 local ENTRY = {[4] = '>${NARROW.entry}', [6] = '>${WIDE.entry}'}
 local LOW = {[4] = ${NARROW.low}, [6] = ${WIDE.low}}
-local TAIL = {[4] = '>I6${NARROW.high}I2B', [6] = '>I6${WIDE.high}I2B'}
+local TAIL = {[4] = '>I6${NARROW.high}I2I2', [6] = '>I6${WIDE.high}I2I2'}
 local TAIL_BYTES = {[4] = ${NARROW.tail}, [6] = ${WIDE.tail}}
 local VERSION = {[4] = ${NARROW.version}, [6] = ${WIDE.version}}
 
@@ -75,8 +75,8 @@ local function faultOf(s, shape)
     if version ~= 1 and version ~= 2 then return ${KEY_FAULT.CUT} end
     return own == shape and ${KEY_FAULT.VERSION} or ${KEY_FAULT.SHAPE}
   end
-  if len < 18 then return ${KEY_FAULT.CUT} end
-  local own, version = up('>I2B', s, len - 2)
+  if len < 20 then return ${KEY_FAULT.CUT} end
+  local own, version = up('>I2I2', s, len - 3)
   local isKnown = version >= ${ValueVersion.NARROW} and version <= ${ValueVersion.WIDE_BLOCKED}
   if isKnown == (own == shape) then return ${KEY_FAULT.CUT} end
   return isKnown and ${KEY_FAULT.SHAPE} or ${KEY_FAULT.VERSION}
