@@ -1,27 +1,27 @@
 // The value of a key of one rule, as `strict-script.ts` writes it: one string of entries and a tail.
 //
-//   entry, the newest first ...                | blocked until 6 | birth 6 | high 6 or 4 | shape 2 | version 2
-//   (low byte or bytes of granule 1 or 3, units 3)
+//   entry, entry, ... the newest first | blocked until 6 | birth 6 | high 6 or 4 | shape 2 | version 2
+//   entry: granule, its low 1 or 3 bytes | units 3
 //
-//   units    all units that were charged to this value up to this granule and with it, modulo 2^24
+//   units    all that were charged to this value, up to this granule and with it, modulo 2^24
 //   until    milliseconds; 2^48 - 1: for ever. The version says whether it is there
 //   birth    milliseconds in the low 43 bits; above them a count of refunds by key and of clearings, modulo 32
-//   high     the bytes of the newest granule that are above its entry's
+//   high     the bytes of the newest granule above those in its entry
 //   shape    a checksum of algorithm, window and granules: another limiter's value is an error by name
-//   version  ValueVersion. Another one is an error by name
+//   version  ValueVersion, which says whether there is a block. Another one is an error by name
 //
-// The units of some granules are the difference of two entries. The last entry is of a granule that has left, or of
-// none: the units in the window are those of the first entry less those of the last one that has left. So a charge in
-// the newest granule changes three bytes, and one in a new granule puts an entry before a part of the old value that
-// begins at its first byte: `struct.pack` copies such a part without making a string of it, and Redis's Lua hashes
-// every byte of every string that it makes.
+// The units of a granule are the difference of its entry and the next one. The last entry is of a granule that has
+// left, or of none: the units in the window are those of the first entry less those of the newest one that has left.
+// So a charge in the newest granule changes three bytes. One in a new granule puts an entry before a part of the old
+// value that begins with its first byte: `struct.pack` copies such a part from the value. Any other part would be a
+// string of its own first, and Redis's Lua hashes every byte of every string that it makes.
 //
-// A window of up to 255 granules has entries of 4 bytes: one byte tells the ages, as no entry but the last one is more
-// than a window older than the newest one. Others have entries of 6 bytes, and so have fixed windows and token buckets,
-// which have one entry: a fixed window's beginning in milliseconds and its units; the last charge of a bucket in
-// milliseconds, and how full it was, in time units.
+// A window of up to 255 granules has entries of 4 bytes: one byte tells the age of a granule, because no entry but the
+// last one is more than a window older than the newest one. Other windows have entries of 6 bytes. So have fixed
+// windows and token buckets, whose one entry is: the beginning of the window in milliseconds, and its units; the last
+// charge of the bucket in milliseconds, and how full it was, in time units.
 //
-// The length of a value is even. That of sliding counters, and of the values of strict limiters with version 1 or 2, is odd.
+// The length of a value is even. That of sliding counters is odd, and so was that of versions 1 and 2.
 import type { RemoteRule } from './remote-rule.js'
 import { ALGORITHM_CODE, BIRTH_RANGE_MS, KEY_FAULT, ValueVersion } from './script-codes.js'
 
