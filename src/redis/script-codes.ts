@@ -31,6 +31,12 @@ export const ADMITTED_FIELDS = 4
 /** What a rule says of a request. No reply of four numbers begins with a negative one. */
 export const Verdict = { REFUSED: -5, ADMITTED: 1, SHADOWED: -6 } as const
 
+/**
+ * What the reply to several keys begins with that one sliding window has admitted at once: reset and mark of all follow,
+ * then of each key what remains, and its birth.
+ */
+export const ALL_ADMITTED = -7
+
 /** A key in the reply that could not be decided: why. */
 export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
 export const isFault = (first: number): boolean => first < 0 && first >= KEY_FAULT.TYPE

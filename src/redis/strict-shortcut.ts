@@ -1,10 +1,11 @@
 import type { RemoteRule } from './remote-rule.js'
+import { ALL_ADMITTED } from './script-codes.js'
 import { layoutOf } from './strict-value.js'
 
 /**
  * A check by one sliding window without flags. It ends before a key that is out of the ordinary. `x - x % 1` is floor
- * and `x + -x % 1` is ceil, without a call. What keys of one call have in common is made once: many are charged in the
- * same granule, and have as many older ones.
+ * and `x + -x % 1` is ceil, without a call. What the keys of a call have in common is made once: all are charged in
+ * the present granule, and many have as many older ones.
  */
 export function shortcutOf(rule: RemoteRule, isTest: boolean): string {
   const { shape, parts, windowMs } = rule
@@ -16,13 +17,17 @@ export function shortcutOf(rule: RemoteRule, isTest: boolean): string {
 if op == 'c' then
   local limit, cost = ARGV[2] + 0, ARGV[${costAt}] + 0
   local areAlike = #ARGV == ${costAt}
-  local here = now * ${parts} / ${windowMs}
-  here = here - here % 1
+  local g = now * ${parts} / ${windowMs}
+  g = g - g % 1
+  local low = g % ${low}
+  local high = (g - low) / ${low}
+  local reset = (g + ${parts + 1}) * ${windowMs} / ${parts}
+  reset = reset + -reset % 1 - now
   -- MGET takes a value of another type for none: what is not there is asked once more, and so is what has been changed
   all = K > 1 and call('MGET', unpack(KEYS))
-  local formats, resetOf, reset, evenOf, stay = all and {}
+  local even, formats, stay = g - g % 2, all and {}
   while j < K do
-    local k, g = KEYS[j + 1], here
+    local k = KEYS[j + 1]
     if not areAlike then cost = ARGV[j + ${costAt}] + 0 end
     local s = all and not all[k] and all[j + 1] or redis.pcall('GET', k)
     read = s
@@ -31,13 +36,13 @@ if op == 'c' then
     if s then
       kept = #s - ${tail}
       if kept < ${2 * size} or kept % ${size} ~= 0 then break end -- an error has no length
-      local e, c, own, high, newest
-      e, c, newest, base, born, high, own = up('>${entry}${entry}${last}', s, kept - ${2 * size - 1})
+      local e, c, own, above, newest
+      e, c, newest, base, born, above, own = up('>${entry}${entry}${last}', s, kept - ${2 * size - 1})
       if own ~= ${head} then break end
       newest, units = up('>${entry}', s)
-      mark = high * ${low} + newest
-      if g < mark then g = mark end
-      local most = ${parts} - (g - mark)
+      mark = above * ${low} + newest
+      if mark > g then break end -- the clock has stepped back
+      local most = ${parts} - g + mark
       if most < 0 then base, kept = units, ${size}
       else
         while (newest - e) % ${low} > most do
@@ -50,46 +55,43 @@ if op == 'c' then
     if cost == 0 or left < 0 then break end
     if all then all[k] = true end
     units = (units + cost) % 16777216
-    if g ~= resetOf then
-      resetOf, reset = g, (g + ${parts + 1}) * ${windowMs} / ${parts}
-      reset = reset + -reset % 1 - now
-    end
     if mark == g then call('SETRANGE', k, '${size - 3}', pack('>I3', units))
     else
       local v
-      local newest = g % ${low}
-      local high = (g - newest) / ${low}
       if s then
         local format = all and formats[kept]
         if not format then
           format = '>${entry}c' .. kept .. '${last}'
           if all then formats[kept] = format end
         end
-        v = pack(format, newest, units, s, born, high, ${head})
-      else v = pack('>${entry}${entry}${last}', newest, units, 0, 0, born, high, ${head}) end
+        v = pack(format, low, units, s, born, high, ${head})
+      else v = pack('>${entry}${entry}${last}', low, units, 0, 0, born, high, ${head}) end
       ${isTest ? "call('SET', k, v)" : expiring(parts, windowMs)}
     end
     if K == 1 then return {left, reset, g, born} end
-    reply = reply or {}
+    if not reply then reply, o = {${ALL_ADMITTED}, reset, g}, 3 end
     reply[o + 1] = left
-    reply[o + 2] = reset
-    reply[o + 3] = g
-    o = o + 4
+    o = o + 2
     reply[o] = born
     j = j + 1
   end
   if j == K then return reply end
+  local admitted, lasts = reply or {}, o
+  reply, o = {}, 0
+  for q = 4, lasts, 2 do
+    reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = admitted[q], reset, g, admitted[q + 1]
+    o = o + 4
+  end
 end`
 }
 
 /** Sets the value and its end, which is the same in an even granule and the next one: see `endOf`. */
 const expiring = (parts: number, windowMs: number): string => `
-      local even = g - g % 2
       if mark >= even then call('SET', k, v, 'KEEPTTL')
       else
-        if even ~= evenOf then
+        if not stay then
           local endMs = (even + ${parts + 2}) * ${windowMs} / ${parts}
-          evenOf, stay = even, endMs + -endMs % 1 - now + 1 .. '' -- Redis writes a number slower
+          stay = endMs + -endMs % 1 - now + 1 .. '' -- Redis writes a number slower
         end
         call('SET', k, v, 'PX', stay)
       end`
