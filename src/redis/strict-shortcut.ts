@@ -31,7 +31,7 @@ if op == 'c' then
     if not areAlike then cost = ARGV[j + ${costAt}] + 0 end
     local s = all and not all[k] and all[j + 1] or redis.pcall('GET', k)
     read = s
-    -- \`units\`: those charged so far; \`base\`: those of them that have left; \`kept\`: see \`entriesWith\`
+    -- \`units\`: those charged so far; \`base\`: those of them that have left; \`kept\`: see \`strict-value.ts\`
     local born, mark, units, base, kept = now, -1, 0, 0, 0
     if s then
       kept = #s - ${tail}
