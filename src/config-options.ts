@@ -191,7 +191,7 @@ function warnOnce(): (error: MillraceError) => void {
     const nowMs = performance.now()
     if (nowMs - (last.get(error.code) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return
     last.set(error.code, nowMs)
-    process.emitWarning(error.message, { type: 'MillraceWarning', code: error.code })
+    process.emitWarning(`${error.message} (${error.code})`, { type: 'MillraceWarning', code: 'MILLRACE_CONFIG' })
   }
 }
 

@@ -1,4 +1,4 @@
-import { ADMITTED_FIELDS, REFUSED_FIELDS } from '#millrace/redis/script-codes.js'
+import { ADMITTED_FIELDS, ALL_ADMITTED, REFUSED_FIELDS } from '#millrace/redis/script-codes.js'
 import { type Benchmark, type Contender, ratioOf } from '../benchmark.js'
 import { LOAD, serverTime } from './paced.js'
 import { MillraceCommands } from './scripts.js'
@@ -26,6 +26,7 @@ function asking(name: string, keysPerCall: number): Contender {
 }
 
 function admitted(reply: readonly number[]): number {
+  if (reply[0] === ALL_ADMITTED) return (reply.length - 3) / 2
   let count = 0
   for (let at = 0; at < reply.length; at += reply[at]! >= 0 ? ADMITTED_FIELDS : REFUSED_FIELDS)
     if (reply[at]! >= 0) count++

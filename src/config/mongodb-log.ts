@@ -10,7 +10,7 @@
 // values again, and the clocks of writers differ.
 import { randomUUID } from 'node:crypto'
 import type { ConfigChange } from './config-store.js'
-import { BY_BYTES, type Collections, isDuplicate, type MongoServer } from './mongodb-server.js'
+import { BY_BYTES, type Collections, isDuplicate, type Limits, type MongoServer } from './mongodb-server.js'
 import { type ChangeSource, pause } from './mongodb-source.js'
 
 /** What a writer is about to do. */
@@ -45,10 +45,11 @@ export async function logChange(server: MongoServer, key: string, version: numbe
     $set: { last: entry.id },
     $push: { recent: { $each: [entry], $slice: -KEPT } },
   }
-  const options = { upsert: true, maxTimeMS: server.deadlineMs }
   for (let tries = 1; ; tries++) {
     try {
-      await server.ask(({ changes }) => changes.updateOne({ _id: LOG }, change as object, options))
+      await server.ask(({ changes }, limits) =>
+        changes.updateOne({ _id: LOG }, change as object, { ...limits, upsert: true }),
+      )
       return
     } catch (error) {
       // another writer has made the log at the same time
@@ -84,8 +85,7 @@ export class LogSource implements ChangeSource {
 
   /** Reads the log if it fits the filter, and keeps new entries. Returns whether it may have missed some. */
   async #readLog(filter: object): Promise<boolean> {
-    const { deadlineMs } = this.#server
-    const log = await this.#server.ask(({ changes }) => changes.findOne(filter, { maxTimeMS: deadlineMs }))
+    const log = await this.#server.ask(({ changes }, limits) => changes.findOne(filter, limits))
     if (log === null) return false
     const entries = Array.isArray(log.recent) ? log.recent.filter(isEntry) : []
     const known = entries.findIndex(({ id }) => id === this.#last)
@@ -107,7 +107,7 @@ export class LogSource implements ChangeSource {
   async #settled(): Promise<string[]> {
     if (this.#pending.size === 0) return []
     const keys = [...new Set([...this.#pending.values()].map(({ entry }) => entry.key))]
-    const versions = await this.#server.ask((collections) => versionsOf(collections, keys, this.#server))
+    const versions = await this.#server.ask(({ policies }, limits) => versionsOf(policies, keys, limits))
     const now = performance.now()
     const told = new Set<string>()
     for (const [id, { entry, untilMs }] of this.#pending) {
@@ -135,16 +135,12 @@ const longestMs = (entries: readonly Entry[]): number =>
 
 /** The versions of keys, where there is a policy; what is no number is in the map all the same. */
 async function versionsOf(
-  { policies }: Collections,
+  policies: Collections['policies'],
   keys: readonly string[],
-  { deadlineMs }: MongoServer,
+  limits: Limits,
 ): Promise<ReadonlyMap<string, unknown>> {
-  const found = await policies
-    .find(
-      { _id: { $in: keys } },
-      { projection: { version: 1 }, collation: BY_BYTES, batchSize: keys.length + 1, maxTimeMS: deadlineMs },
-    )
-    .toArray()
+  const options = { ...limits, projection: { version: 1 }, collation: BY_BYTES, batchSize: keys.length + 1 }
+  const found = await policies.find({ _id: { $in: keys } }, options).toArray()
   return new Map(found.map(({ _id, version }) => [_id, version ?? 0]))
 }
 

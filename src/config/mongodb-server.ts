@@ -16,6 +16,12 @@ export interface Collections {
   readonly changes: Collection<PolicyRecord>
 }
 
+/** Options of each request, by which the server and the driver stop at the deadline. */
+export interface Limits {
+  readonly maxTimeMS: number
+  readonly signal: AbortSignal
+}
+
 /** Strings are compared by their UTF-8 bytes, whatever collation the collection has. */
 export const BY_BYTES = { locale: 'simple' } as const
 
@@ -36,11 +42,14 @@ export class MongoServer {
   }
 
   /** Sends a request, and rejects if it takes longer than the deadline. */
-  async ask<T>(act: (collections: Collections) => Promise<T>): Promise<T> {
+  async ask<T>(act: (collections: Collections, limits: Limits) => Promise<T>): Promise<T> {
     const collections = await this.collections()
+    const late = new AbortController()
     try {
-      return await within(this.deadlineMs, act(collections))
+      const answer = act(collections, { maxTimeMS: this.deadlineMs, signal: late.signal })
+      return await within(this.deadlineMs, answer)
     } catch (error) {
+      late.abort() // the driver would wait for a server, and write long after
       if (!isDuplicate(error)) this.#collections = undefined // the server may come back as another one
       throw error
     }

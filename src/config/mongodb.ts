@@ -97,7 +97,7 @@ class MongoConfig extends DocumentStore {
 
   async #insert(key: string, next: PolicyDocument): Promise<boolean> {
     try {
-      await this.#server.ask(({ policies }) => policies.insertOne({ _id: key, ...next }, this.#limits()))
+      await this.#server.ask(({ policies }, limits) => policies.insertOne({ _id: key, ...next }, limits))
       return true
     } catch (error) {
       if (isDuplicate(error)) return false
@@ -106,8 +106,8 @@ class MongoConfig extends DocumentStore {
   }
 
   #overwrite(filter: Filter<PolicyRecord>, next: PolicyDocument | undefined): Promise<boolean> {
-    const options = { ...this.#limits(), collation: BY_BYTES }
-    return this.#server.ask(async ({ policies }) => {
+    return this.#server.ask(async ({ policies }, limits) => {
+      const options = { ...limits, collation: BY_BYTES }
       if (next === undefined) return (await policies.deleteOne(filter, options)).deletedCount === 1
       const replacement = next as unknown as WithoutId<PolicyRecord>
       return (await policies.replaceOne(filter, replacement, options)).matchedCount === 1
@@ -127,13 +127,10 @@ class MongoConfig extends DocumentStore {
 
   /** Documents in the order of the bytes of their keys. */
   #find(filter: Filter<PolicyRecord>, limit: number): Promise<PolicyRecord[]> {
-    const options = { ...this.#limits(), collation: BY_BYTES, limit, batchSize: limit + 1 }
-    return this.#server.ask(({ policies }) => policies.find(filter, options).sort({ _id: 1 }).toArray())
-  }
-
-  /** What the server itself stops after. */
-  #limits(): { maxTimeMS: number } {
-    return { maxTimeMS: this.#server.deadlineMs }
+    const options = { collation: BY_BYTES, sort: { _id: 1 }, limit, batchSize: limit + 1 } as const
+    return this.#server.ask(({ policies }, limits) =>
+      policies.find(filter, { ...limits, ...options }).toArray(),
+    )
   }
 
   protected startWatch(): void {

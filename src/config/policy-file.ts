@@ -10,8 +10,8 @@ export function readText(path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
   } catch (cause) {
-    const { message } = cause as Error
-    throw new MillraceError('ERR_MILLRACE_CONFIG_STORE', path, message, 'a readable file in UTF-8', { cause })
+    const { code } = cause as NodeJS.ErrnoException
+    throw new MillraceError('ERR_MILLRACE_CONFIG_STORE', path, code, 'a readable file in UTF-8', { cause })
   }
 }
 

@@ -26,7 +26,8 @@ export interface RedisConfigOptions {
   /**
    * A client of `ioredis` or `iovalkey`: of one server, by a Sentinel, or of a Cluster. The store uses it as it is and
    * leaves it open; while there are listeners, it has one more connection like it, for the messages. It must have no
-   * `keyPrefix`, and a Cluster's no `scaleReads`.
+   * `keyPrefix`, and a Cluster's no `scaleReads`. Its option `socketTimeout` decides when it gives up a connection on
+   * which nothing arrives any more: until then, calls reject by their deadline.
    */
   client: RedisConfigClient
   /**
@@ -56,8 +57,9 @@ const POLL_MS = [10, 60_000] as const
 /**
  * Creates a store on Redis or Valkey. Each policy is a JSON text of its own, `{millrace:config}:policy:KEY`. A change is
  * acknowledged when the primary has it: it lasts as the server's own persistence and replication do (`appendonly`,
- * `min-replicas-to-write`). The server must not evict values that don't expire: `maxmemory-policy` `noeviction` or
- * `volatile-*`.
+ * `min-replicas-to-write`). A server that may evict values that don't expire, by a `maxmemory-policy` `allkeys-*`, is
+ * refused at the first `put`. The user of the client needs the commands MGET, GET, EVAL, ZRANGEBYLEX, SUBSCRIBE and INFO,
+ * and those of the script: SET, DEL, INCR, ZADD, ZREM, ZSCORE and PUBLISH.
  *
  * A change reaches the listeners of all processes by a message, and within two seconds if that is lost. A `put` that
  * rejects with `ERR_MILLRACE_CONFIG_STORE` may have been stored all the same. It never overwrites what somebody else has
@@ -92,6 +94,7 @@ class RedisConfig extends DocumentStore {
   readonly #commands: RedisCommands
   readonly #names: RedisNames
   readonly #watch: RedisWatch
+  #keepsAll = false
 
   constructor(client: RedisConfigClient, prefix: string, deadlineMs: number, pollMs: number) {
     super()
@@ -138,11 +141,22 @@ class RedisConfig extends DocumentStore {
     const { keys, revision, channel } = this.#names
     const names = [this.#names.policyOf(key), keys, revision]
     const values = [argumentOf(before), argumentOf(after), key, channel, randomInt(LARGEST_START)]
+    if (after !== undefined) await this.#checkEviction(call)
     const { losses } = this.#commands
     const reply = await this.#commands.send(call, 'EVAL', REPLACE, names.length, ...names, ...values)
     const [isDone, current] = reply as [number | Buffer, Buffer | null]
     if (Number(isDone) === 1) return true
     return this.#commands.losses > losses && isSame(current ?? undefined, after)
+  }
+
+  /** Before the first change. @throws Error if the server may forget policies when its memory is full */
+  async #checkEviction(call: BoundedCall): Promise<void> {
+    if (this.#keepsAll) return
+    const info = String(await this.#commands.send(call, 'INFO', 'memory'))
+    const [, policy] = /^maxmemory_policy:(allkeys-\S+)/m.exec(info) ?? []
+    if (policy !== undefined)
+      throw new Error(`maxmemory-policy ${policy} may forget policies: take noeviction`)
+    this.#keepsAll = true
   }
 
   protected page(prefix: string, after: string | undefined, limit: number): Promise<readonly Listed[]> {

@@ -1,6 +1,7 @@
 // Which policy a list of keys has, on several shards: those of a round are asked at once, each one time.
 import { MillraceError } from '../core/errors.js'
 import type { ConfigStore, StoredPolicy, SyncConfigStore } from './config-store.js'
+import { storeError } from './document-store.js'
 
 export interface Shard {
   readonly name: string
@@ -95,11 +96,11 @@ function take(shard: Shard, slots: readonly Slot[], answer: Answer): Slot[] {
 }
 
 /** The error of a shard that does not answer. What it says about an argument stays. */
-export function shardError({ name }: Shard, cause: unknown): unknown {
-  const known = ['ERR_MILLRACE_CONFIG_STORE', 'ERR_MILLRACE_CLOSED']
-  if (cause instanceof MillraceError && !known.includes(cause.code)) return cause
-  const what = cause instanceof Error ? cause.message : String(cause)
-  return new MillraceError('ERR_MILLRACE_CONFIG_STORE', `shard ${name}`, what, 'a shard that answers', {
+export function shardError({ name }: Shard, cause: unknown): MillraceError {
+  const { code, option, value, expected } = storeError('store', cause)
+  if (cause instanceof MillraceError && !['ERR_MILLRACE_CONFIG_STORE', 'ERR_MILLRACE_CLOSED'].includes(code))
+    return cause
+  return new MillraceError('ERR_MILLRACE_CONFIG_STORE', `shard ${name}: ${option}`, value, expected, {
     cause,
   })
 }

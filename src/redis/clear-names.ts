@@ -7,15 +7,33 @@ import { BIRTH_RANGE_MS, ValueVersion } from './script-codes.js'
  * ARGV[1]: the milliseconds for which a value without an end stays.
  */
 const CLEAR_SCRIPT = `
+local up, pack, sub, rep, floor = struct.unpack, struct.pack, string.sub, string.rep, math.floor
 local k = KEYS[1]
 local s = redis.pcall('GET', k)
-local version = type(s) == 'string' and string.byte(s, 1)
-if (version ~= ${ValueVersion.PLAIN} and version ~= ${ValueVersion.BLOCKED}) or #s < 21 or #s % 6 ~= 3 then
-  return redis.call('UNLINK', k)
+local len = type(s) == 'string' and #s or 0
+
+local function refunded(at)
+  local born = up('>I6', s, at)
+  return pack('>I6', (floor(born / ${BIRTH_RANGE_MS}) + 1) % 32 * ${BIRTH_RANGE_MS} + born % ${BIRTH_RANGE_MS})
 end
-local born = struct.unpack('>I6', s, 4)
-born = (math.floor(born / ${BIRTH_RANGE_MS}) + 1) % 32 * ${BIRTH_RANGE_MS} + born % ${BIRTH_RANGE_MS}
-local v = string.sub(s, 1, 3) .. struct.pack('>I6', born) .. string.sub(s, 10, 15) .. string.rep('\\0', #s < 27 and 6 or 12)
+
+local v
+if len == 27 and up('B', s) == ${ValueVersion.COUNTER} then
+  v = sub(s, 1, 3) .. refunded(4) .. sub(s, 10, 15) .. rep('\\0', 12)
+elseif len >= 20 and len % 2 == 0 then
+  local version = up('>I2', s, len - 1)
+  if version >= ${ValueVersion.NARROW} and version <= ${ValueVersion.WIDE_BLOCKED} then
+    local isBlocked = version == ${ValueVersion.NARROW_BLOCKED} or version == ${ValueVersion.WIDE_BLOCKED}
+    local size = version >= ${ValueVersion.WIDE} and 6 or 4
+    local tail = 20 - size
+    local entries = len - tail - (isBlocked and 6 or 0)
+    if entries >= size and entries % size == 0 then
+      v = sub(s, 1, size - 3) .. rep('\\0', 3) .. rep('\\0', entries > size and size or 0)
+        .. refunded(len - tail + 1) .. sub(s, len - tail + 7, len - 2) .. pack('>I2', isBlocked and version - 1 or version)
+    end
+  end
+end
+if not v then return redis.call('UNLINK', k) end
 redis.call('SET', k, v, 'KEEPTTL')
 if redis.call('PTTL', k) < 0 then redis.call('PEXPIRE', k, ARGV[1]) end
 return 1

@@ -9,7 +9,7 @@
 //
 //   version 1 | shape 2 | birth 6 | last charge, ms 6 | units now 3 | units before 3 | blocked until, ms 6
 //
-// Version, birth and the end of a block are those of `strict-script.ts`, and shapes differ between algorithms. The
+// Birth and the end of a block are those of `strict-value.ts`, and shapes differ between algorithms. The
 // estimate is exact: before * (W - elapsed) has up to 59 bits, so `ratio` divides it in two halves.
 
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
@@ -48,7 +48,7 @@ if op == 'c' and R == 1 and ARGV[4] == '0' then
       if #s ~= 27 then break end -- an error has no length
       local version, own, mark
       version, own, born, mark, units, before, till = up(HEAD, s)
-      if version ~= ${ValueVersion.PLAIN} or own ~= shape or mark > now or till > now then break end
+      if version ~= ${ValueVersion.COUNTER} or own ~= shape or mark > now or till > now then break end
       local age = i - floor(mark / W)
       if age == 1 then units, before = 0, units
       elseif age > 1 then units, before = 0, 0 end
@@ -59,7 +59,7 @@ if op == 'c' and R == 1 and ARGV[4] == '0' then
     local used = units + (product - rest) / W
     if rest > 0 then used = used + 1 end
     if cost == 0 or used + cost > limit then break end
-    local v = pack(HEAD, ${ValueVersion.PLAIN}, shape, born, now, units + cost, before, till)
+    local v = pack(HEAD, ${ValueVersion.COUNTER}, shape, born, now, units + cost, before, till)
     if isTest then call('SET', k, v) else call('SET', k, v, 'PX', left + W + 1) end
     reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5], reply[o + 6] =
       ${Verdict.ADMITTED}, limit - used - cost, 0, left + W, i, born
@@ -95,7 +95,7 @@ local function fitsAt(most, units, before, i, W)
 end
 
 local function save(k, x, mark)
-  local v = pack(HEAD, ${ValueVersion.PLAIN}, x.shape, x.born, mark, x.units, x.before, x.till)
+  local v = pack(HEAD, ${ValueVersion.COUNTER}, x.shape, x.born, mark, x.units, x.before, x.till)
   if isTest or x.till == FOREVER then call('SET', k, v)
   else call('SET', k, v, 'PX', max((floor(mark / x.W) + 2) * x.W, x.till, now) - now + 1) end
 end
@@ -112,7 +112,7 @@ local function load(k, at)
   if s then
     if #s < 27 then return ${KEY_FAULT.CUT} end
     local version, own, born, mark, a, b, till = up(HEAD, s)
-    if version ~= ${ValueVersion.PLAIN} then return ${KEY_FAULT.VERSION} end
+    if version ~= ${ValueVersion.COUNTER} then return ${KEY_FAULT.VERSION} end
     if own ~= x.shape then return ${KEY_FAULT.SHAPE} end
     if #s > 27 then return ${KEY_FAULT.CUT} end
     x.exists, x.born, x.mark, x.till = true, born, mark, till
@@ -207,7 +207,7 @@ for j = j, K - 1 do
       elseif op == 'x' and x.exists then
         -- It stays until its charges would have left: so other processes see the birth that they know.
         x.born = (floor(x.born / BIRTH) + 1) % 32 * BIRTH + x.born % BIRTH
-        call('SET', k, pack(HEAD, ${ValueVersion.PLAIN}, x.shape, x.born, x.mark, 0, 0, 0), 'KEEPTTL')
+        call('SET', k, pack(HEAD, ${ValueVersion.COUNTER}, x.shape, x.born, x.mark, 0, 0, 0), 'KEEPTTL')
         if x.till == FOREVER and not isTest then call('PEXPIRE', k, 2 * W) end
       end
       if asks then

@@ -1,6 +1,17 @@
 // Numbers that the scripts and their callers share.
 
-export const ValueVersion = { PLAIN: 1, BLOCKED: 2 } as const
+/**
+ * What a value's bytes mean. That of strict limiters is one more if there is a block: see `strict-value.ts`. It is no
+ * small number, so that a value that was cut off ends in another one. Layouts before had 1 and 2, in the first byte,
+ * where the version of a sliding counter stands.
+ */
+export const ValueVersion = {
+  COUNTER: 1,
+  NARROW: 0x4d03,
+  NARROW_BLOCKED: 0x4d04,
+  WIDE: 0x4d05,
+  WIDE_BLOCKED: 0x4d06,
+} as const
 
 /** Above the milliseconds of a birth is the count of refunds. */
 export const BIRTH_RANGE_MS = 2 ** 43
@@ -19,6 +30,12 @@ export const ADMITTED_FIELDS = 4
 
 /** What a rule says of a request. No reply of four numbers begins with a negative one. */
 export const Verdict = { REFUSED: -5, ADMITTED: 1, SHADOWED: -6 } as const
+
+/**
+ * What the reply to several keys begins with that one sliding window has admitted at once: reset and mark of all follow,
+ * then of each key what remains, and its birth.
+ */
+export const ALL_ADMITTED = -7
 
 /** A key in the reply that could not be decided: why. */
 export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const

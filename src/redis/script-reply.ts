@@ -59,7 +59,7 @@ const isAbove = (rule: RemoteRule['rule'], cost: number, limit: number, part: Re
   cost > 1 && !part.allowed && Math.ceil(cost / (rule.unit ?? 1)) > limit
 
 const FAULTS: Readonly<Record<number, readonly [got: string, expected: string] | undefined>> = {
-  [KEY_FAULT.VERSION]: ['a value of another version', 'a value of version 1 or 2'],
+  [KEY_FAULT.VERSION]: ['a value of another version', 'a value that this version of Millrace has written'],
   [KEY_FAULT.SHAPE]: [
     'a value with another window or algorithm',
     'a prefix of its own for each set of rules',

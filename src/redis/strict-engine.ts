@@ -9,7 +9,7 @@ import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
 import { type LostCharges, Restoring } from './restoring.js'
 import type { Script } from './script.js'
-import { ADMITTED_FIELDS, isFault, REFUSED_FIELDS, Verdict } from './script-codes.js'
+import { ADMITTED_FIELDS, ALL_ADMITTED, isFault, REFUSED_FIELDS, Verdict } from './script-codes.js'
 import { checkFault, partOf, partWith, refusingOf } from './script-reply.js'
 import { divideBySlot } from './slots.js'
 import { readAll } from './take-back.js'
@@ -174,7 +174,8 @@ export class StrictEngine implements RemoteStore {
 
   #callFor({ head, rules }: Together, asked: readonly Asked[]): Promise<readonly number[]> {
     const costs: string[] = []
-    for (const { cost } of asked) {
+    const areAlike = asked.every(({ cost }) => cost === asked[0]!.cost)
+    for (const { cost } of areAlike ? asked.slice(0, 1) : asked) {
       for (const { rule } of rules)
         costs.push(String(rule.unit === undefined ? cost : Math.ceil(cost / rule.unit)))
     }
@@ -184,13 +185,18 @@ export class StrictEngine implements RemoteStore {
   /** Reads the decisions of a reply, one at each call. */
   #reading({ rules, limits, sentMs }: Together, reply: readonly number[]) {
     const times = { sentMs, receivedMs: this.#nowMs() }
-    let next = 0
+    const areAdmitted = reply[0] === ALL_ADMITTED
+    let next = areAdmitted ? 3 : 0
     return ({ key, cost }: Asked): RemoteDecision => {
       if (isFault(reply[next]!)) checkFault(reply[next++]!, key)
       const parts = rules.map((rule, i) => {
         const at = next
         const limit = limits?.[i]
         const first = reply[at]!
+        if (areAdmitted) {
+          next += 2
+          return partWith(rule, limit, Verdict.ADMITTED, first, 0, reply[1]!, reply[2]!, reply[at + 1]!)
+        }
         next += first >= 0 ? ADMITTED_FIELDS : REFUSED_FIELDS
         return first >= 0
           ? partWith(rule, limit, Verdict.ADMITTED, first, 0, reply[at + 1]!, reply[at + 2]!, reply[at + 3]!)

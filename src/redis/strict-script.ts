@@ -1,35 +1,20 @@
 // The script that decides on Redis. Redis runs a script as one step, so a decision sees no half of another. The rules
 // stand in it as constants, so that a call sends their limits only: a server holds one script for each set of rules.
 //
-// A key of one rule is one string of 21 bytes, 6 for a block, and 6 for each older granule with units:
-//
-//   version 1 | shape 2 | birth 6 | mark 6 | a 3 | b 3 | blocked until 6 | (granule mod 2^24 3, units 3) ...
-//
-//   version  ValueVersion, which says whether there is a block. Another one is an error by name
-//   shape    a checksum of algorithm, window and granules: another limiter's value is an error by name
-//   birth    milliseconds in the low 43 bits; above them a count of refunds by key and of clearings, modulo 32
-//   mark     sliding window: the newest granule; fixed window: its beginning, ms; bucket: its last charge, ms
-//   a        sliding window: units of the newest granule; fixed window: units; bucket: how full it was, in time units
-//   b        sliding window: all units, also of granules that have left since the last write
-//   until    milliseconds; 2^48 - 1: for ever
+// `strict-value.ts` says what the value of a key is.
 //
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
 import type { RemoteRule } from './remote-rule.js'
-import {
-  ALGORITHM_CODE,
-  BIRTH_RANGE_MS,
-  KEY_FAULT,
-  RULE_FLAG,
-  ValueVersion,
-  Verdict,
-} from './script-codes.js'
+import { ALGORITHM_CODE, KEY_FAULT, RULE_FLAG, Verdict } from './script-codes.js'
 import { shortcutOf } from './strict-shortcut.js'
+import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
 
 /**
  * The source of the script for these rules, and for the time of the server or a test.
  *
  * KEYS: for each key, one of each rule. ARGV: the operation, the limit of each rule, and in a test the time in
- * milliseconds; then the cost in each rule of each key, then the arguments of the operation.
+ * milliseconds; then the cost in each rule of each key, then the arguments of the operation. The first three operations
+ * take the costs of one key for those of each.
  *
  * Operations, of one key except the first four: c check, t check without charging a refusal, p peek, a penalize for
  * what was used ms ago (for each key; one key may stand there several times), n penalize, r refund by key (of the cost),
@@ -46,6 +31,7 @@ export function strictScript(rules: readonly RemoteRule[], isTest: boolean): str
     'local K = #KEYS / R',
     isPlain ? shortcutOf(first!, isTest) : '',
     rulesOf(rules),
+    VALUE_FUNCTIONS,
     SCRIPT,
   ].join('\n')
 }
@@ -54,26 +40,27 @@ const DECLARATIONS = `
 local call, up, pack, floor, ceil, sub = redis.call, struct.unpack, struct.pack, math.floor, math.ceil, string.sub
 local op = ARGV[1]
 local j, reply, o = 0, nil, 0
-local all, changed, read = false, {}, nil -- the values of all keys, those that are no more so, the last one that was read`
+local all, read = false, nil -- the values of all keys, and by name which of them have changed; the last one that was read`
 
 const TIME = `
 local t = call('TIME')
 local now = t[2] / 1000
 now = t[1] * 1000 + now - now % 1`
 
-/** `ruleAt(i)`: flags, shape, limit, n, window in milliseconds. */
+/** `ruleAt(i)`: flags, shape, limit, n, window in milliseconds, bytes of an entry. */
 const rulesOf = (rules: readonly RemoteRule[]): string => `
 local function ruleAt(i)
 ${rules.map((rule, i) => `if i == ${i + 1} then return ${constantsOf(rule, i)} end`).join('\n')}
 end`
 
-const constantsOf = ({ flags, shape, parts, windowMs }: RemoteRule, index: number): string =>
-  `${flags}, ${shape}, ARGV[${index + 2}] + 0, ${parts}, ${windowMs}`
+function constantsOf(rule: RemoteRule, index: number): string {
+  const { flags, shape, parts, windowMs } = rule
+  return `${flags}, ${shape}, ARGV[${index + 2}] + 0, ${parts}, ${windowMs}, ${layoutOf(rule).size}`
+}
 
 const SCRIPT = `
 reply = reply or {}
 local max, min = math.max, math.min
-local FOREVER, HEAD, BIRTH = 281474976710655, '>BI2I6I6I3I3', ${BIRTH_RANGE_MS}
 local asks = op == 'c' or op == 't' or op == 'p'
 
 -- time units of a bucket at ms, and the first ms at which that many have passed
@@ -84,10 +71,8 @@ local function msOf(units, n, W) local w = floor(units / n); return w * W + ceil
 -- that only one of two needs to set it
 local function endOf(g, n, W) return ceil((g + n + 2 - g % 2) * W / n) end
 
-local function save(k, s, born, shape, mark, a, b, till, tail, emptyMs)
-  local v
-  if till > 0 then v = pack(HEAD, ${ValueVersion.BLOCKED}, shape, born, mark, a, b) .. pack('>I6', till) .. tail
-  else v = pack(HEAD, ${ValueVersion.PLAIN}, shape, born, mark, a, b) .. tail end
+local function save(k, s, z, shape, born, mark, till, entries, emptyMs)
+  local v = entries .. tailOf(z, shape, born, mark, till)
   if isTest or till == FOREVER then call('SET', k, v)
   else
     -- after a refund by key or a clearing it stays as long as before: other processes must see its birth
@@ -96,57 +81,46 @@ local function save(k, s, born, shape, mark, a, b, till, tail, emptyMs)
   end
 end
 
--- when so many units have left: a sliding window's older granules from byte p, then the newest ones
-local function leaves(s, p, g, mark, a, left, n, W)
-  local at, len = g, s and #s or 0
-  while p < len do
-    local e, c = up('>I3I3', s, p)
-    left = left - c
-    if left <= 0 then at = g - (g - e) % 16777216; break end
-    p = p + 6
+-- that of a fixed window or a bucket
+local function saveMeter(k, s, shape, born, mark, till, units, emptyMs)
+  save(k, s, 6, shape, born, mark, till, pack('>I3I3', mark % LOW[6], units), emptyMs)
+end
+
+-- when so many units have left a sliding window to which some are charged in granule g
+local function leaves(s, z, kept, base, mark, g, left, n, W)
+  local at = g
+  for q = kept - 2 * z + 1, 1, -z do
+    local e, c = up(ENTRY[z], s, q)
+    if (c - base) % UNITS >= left then at = mark - (mark - e) % LOW[z]; break end
   end
-  if left > 0 and left <= a then at = mark end
   return ceil((at + n + 1) * W / n) - now
 end
 
 local costs = A
+local step = asks and #ARGV == A + R and 0 or R -- arguments from the costs of a key to those of the next one
 for j = j, K - 1 do
   local st, refused, fault = {}, false, nil
   for i = 1, R do
-    local flags, shape, limit, n, W = ruleAt(i)
+    local flags, shape, limit, n, W, z = ruleAt(i)
     local alg = flags % 16
-    local k, cost = KEYS[j * R + i], ARGV[costs + j * R + i] + 0
-    local s = read or all and not changed[k] and all[j + 1] or redis.pcall('GET', k)
+    local k, cost = KEYS[j * R + i], ARGV[costs + j * step + i] + 0
+    local s = read or all and not all[k] and all[j + 1] or redis.pcall('GET', k)
     read = nil
-    if all then changed[k] = true end
+    if all then all[k] = true end
     if type(s) == 'table' then fault = ${KEY_FAULT.TYPE}; break end
-    local born, mark, a, b, till, first, sum = now, 0, 0, 0, 0, 22, 0
-    local g, need, free = 0, 0, 0
+    local bytes, born, mark, a, till, sum = 0, now, 0, 0, 0, 0
+    local kept, base, g, need, free = 0, 0, 0, 0, 0
     if s then
-      if #s < 21 or #s % 6 ~= 3 then fault = ${KEY_FAULT.CUT}; break end
-      local version, own
-      version, own, born, mark, a, b = up(HEAD, s)
-      if version == ${ValueVersion.BLOCKED} and #s > 26 then till, first = up('>I6', s, 22), 28
-      elseif version ~= ${ValueVersion.PLAIN} then fault = version == ${ValueVersion.BLOCKED} and ${KEY_FAULT.CUT} or ${KEY_FAULT.VERSION}; break end
-      if own ~= shape then fault = ${KEY_FAULT.SHAPE}; break end
-    else s = false end
-    local p = first
+      bytes, born, mark, a, till = parse(s, z, shape, alg == 0)
+      if not bytes then fault = born; break end
+    end
     -- g: the place of a charge now; sum: used, in units of the algorithm; need: of the cost; free: left
     if alg == 0 then
       g = floor(now * n / W)
       if s then
         if g < mark then g = mark end
-        if g - mark > n then a, p = 0, #s + 1
-        else
-          sum = b
-          local len = #s
-          while p < len do
-            local e, c = up('>I3I3', s, p)
-            if (g - e) % 16777216 <= n then break end
-            sum = sum - c
-            p = p + 6
-          end
-        end
+        kept, base = inWindow(s, z, bytes, n - (g - mark))
+        sum = (a - base) % UNITS
       end
       need, free = cost, limit - sum
     elseif alg == 1 then
@@ -164,7 +138,7 @@ for j = j, K - 1 do
       if cost > limit or till == FOREVER then wait = -1
       else
         if cost > 0 and need > free then
-          if alg == 0 then wait = leaves(s, p, g, mark, a, need - free, n, W)
+          if alg == 0 then wait = leaves(s, z, kept, base, mark, g, need - free, n, W)
           elseif alg == 1 then wait = g + W - now
           else wait = msOf(unitsAt(g, n, W) + need - free, n, W) - now end
         end
@@ -172,7 +146,7 @@ for j = j, K - 1 do
       end
       if flags % ${RULE_FLAG.COUNT_REFUSED} >= ${RULE_FLAG.SHADOW} then verdict = ${Verdict.SHADOWED} else refused = true end
     end
-    st[i] = {s, born, mark, a, b, till, p, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, first}
+    st[i] = {s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z}
   end
 
   if fault then
@@ -180,17 +154,11 @@ for j = j, K - 1 do
     reply[o] = fault
   elseif op == 'w' then
     local x, c = st[ARGV[costs + #KEYS + 1] + 0], 0
-    local s, n, W, alg, from = x[1], x[16], x[17], x[18], nil
+    local s, n, W, alg = x[1], x[16], x[17], x[18]
     if alg == 0 then
-      if s and x[9] - x[3] <= x[16] then
-        from = floor((now - x[20]) * n / W)
-        local q, len = x[7], #s
-        while q < len do
-          local e, u = up('>I3I3', s, q)
-          if x[9] - (x[9] - e) % 16777216 >= from then c = c + u end
-          q = q + 6
-        end
-        if x[3] >= from then c = c + x[4] end
+      local from = floor((now - x[20]) * n / W)
+      for _, granule in ipairs(listOf(s, x[21], x[6], x[7], x[3])) do
+        if granule[1] >= from then c = c + granule[2] end
       end
     elseif alg == 1 then c = x[8]
     else c = ceil(x[8] * x[15] / n) end
@@ -200,7 +168,7 @@ for j = j, K - 1 do
     local agedMs = op == 'a' and ARGV[costs + #KEYS + 1 + j] + 0 or 0
     local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
-      local s, born, mark, a, b, till, p, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, first = unpack(st[i])
+      local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z = unpack(st[i])
       local receipt, result = -1, 0
       local isOver = verdict ~= ${Verdict.ADMITTED}
       local counts = charges and verdict ~= ${Verdict.SHADOWED}
@@ -215,54 +183,34 @@ for j = j, K - 1 do
         if isOver then -- it must wait for its own charge, too
           receipt = -1
           local later
-          if alg == 0 then later = leaves(s, p, g, mark, a, min(sum + need, 16777215) + need - limit, n, W)
+          if alg == 0 then later = leaves(s, z, kept, base, mark, g, min(sum + need, UNITS - 1) + need - limit, n, W)
           elseif alg == 1 then later = g + W - now
           else later = msOf(unitsAt(g, n, W) + min(sum + need, 3 * n) + need - n, n, W) - now end
           if wait >= 0 then wait = max(wait, later) end
         end
+        if alg == 0 then need = min(need, UNITS - 1 - sum) end
         if op == 'a' and alg == 0 and floor((now - agedMs) * n / W) < g then
-          -- into its own granule: the older granules are in order
-          local old, tail, done = floor((now - agedMs) * n / W), {}, false
-          if sum + need > 16777215 then need = 16777215 - sum end
-          if g - mark > n or not s then a = 0 end
-          if mark < g and a > 0 then s = s .. pack('>I3I3', mark % 16777216, a) end
-          if mark < g then a = 0 end
-          local q, len = p, s and #s or 0
-          while q < len do
-            local e, c = up('>I3I3', s, q)
-            local at = g - (g - e) % 16777216
-            if at == old then c = min(c + need, 16777215); done = true
-            elseif at > old and not done then tail[#tail + 1] = pack('>I3I3', old % 16777216, need); done = true end
-            tail[#tail + 1] = pack('>I3I3', e, c)
-            q = q + 6
-          end
-          if not done then tail[#tail + 1] = pack('>I3I3', old % 16777216, need) end
-          if g - old <= n then save(k, s, born, shape, g, a, sum + need, till, table.concat(tail), endOf(g, n, W)) end
+          -- into its own granule
+          local old, list = floor((now - agedMs) * n / W), listOf(s, z, kept, base, mark)
+          local at = #list
+          while at > 0 and list[at][1] > old do at = at - 1 end
+          if at > 0 and list[at][1] == old then list[at][2] = list[at][2] + need
+          else table.insert(list, at + 1, {old, need}) end
+          if g - old <= n then save(k, s, z, shape, born, g, till, entriesOf(list, z, g), endOf(g, n, W)) end
         elseif alg == 0 then
-          if sum + need > 16777215 then need = 16777215 - sum end
-          if g - mark > n or not s then a = 0 end
           sum = sum + need
-          if s and mark == g and p == first then
-            a = a + need
-            call('SETRANGE', k, 15, pack('>I3I3', a, sum))
-          else
-            local tail = s and sub(s, p) or ''
-            if mark < g then
-              if a > 0 then tail = tail .. pack('>I3I3', mark % 16777216, a) end
-              a = 0
-            end
-            a = a + need
-            save(k, s, born, shape, g, a, sum, till, tail, endOf(g, n, W))
-          end
+          a = (a + need) % UNITS
+          if s and mark == g then call('SETRANGE', k, z - 3, pack('>I3', a))
+          else save(k, s, z, shape, born, g, till, entriesWith(s, z, kept, g, a), endOf(g, n, W)) end
           mark = g
         elseif alg == 1 then
           sum = min(sum + need, 2097151)
-          if s and mark == g then call('SETRANGE', k, 15, pack('>I3', sum))
-          else save(k, s, born, shape, g, sum, 0, till, '', g + W) end
+          if s and mark == g then call('SETRANGE', k, 3, pack('>I3', sum))
+          else saveMeter(k, s, shape, born, g, till, sum, g + W) end
         else
           if sum == 0 then born = floor(born / BIRTH) * BIRTH + now end -- what was charged before is gone
           sum = min(sum + need, 3 * n)
-          save(k, s, born, shape, g, sum, 0, till, '', msOf(unitsAt(g, n, W) + sum, n, W))
+          saveMeter(k, s, shape, born, g, till, sum, msOf(unitsAt(g, n, W) + sum, n, W))
         end
       elseif (op == 'r' or op == 'g') and s and sum > 0 then
         local whole, mine = min(cost, sum), nil
@@ -275,28 +223,25 @@ for j = j, K - 1 do
         local given = 0
         if left == 0 then given = 0
         elseif alg == 0 then
-          local q, len, out = p, #s, {}
-          while q < len do
-            local e, c = up('>I3I3', s, q)
-            if left > 0 and (not mine or mine == g - (g - e) % 16777216) then
-              local m = min(c, left); c = c - m; left = left - m
+          local list = listOf(s, z, kept, base, mark)
+          for _, granule in ipairs(list) do
+            if not mine or mine == granule[1] then
+              local m = min(granule[2], left)
+              granule[2], left = granule[2] - m, left - m
             end
-            if c > 0 then out[#out + 1] = pack('>I3I3', e, c) end
-            q = q + 6
           end
-          if left > 0 and (not mine or mine == mark) then local m = min(a, left); a = a - m; left = left - m end
           given = whole - left
           sum = sum - given
-          if given > 0 then save(k, s, born, shape, mark, a, sum, till, table.concat(out), endOf(mark, n, W)) end
+          if given > 0 then save(k, s, z, shape, born, mark, till, entriesOf(list, z, mark), endOf(mark, n, W)) end
         elseif alg == 1 then
           if not mine or mine == g then given = min(sum, cost) end
           sum = sum - given
-          if given > 0 then save(k, s, born, shape, g, sum, 0, till, '', g + W) end
+          if given > 0 then saveMeter(k, s, shape, born, g, till, sum, g + W) end
         else
           local full = min(sum, ceil(cost * n / limit))
           sum = sum - full
           given = mine and cost or floor(full * limit / n)
-          if full > 0 then save(k, s, born, shape, g, sum, 0, till, '', msOf(unitsAt(g, n, W) + sum, n, W)) end
+          if full > 0 then saveMeter(k, s, shape, born, g, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
         end
         result = given
       elseif op == 'b' or op == 'u' then
@@ -306,23 +251,24 @@ for j = j, K - 1 do
         else till = cost < 0 and FOREVER or min(now + cost, FOREVER - 1) end
         if op == 'b' or s then
           if alg == 0 then
-            local old = not s or g - mark > n
-            save(k, s, born, shape, old and g or mark, old and 0 or a, sum, till, s and sub(s, p) or '', endOf(g, n, W))
-          elseif alg == 1 then save(k, s, born, shape, g, sum, 0, till, '', g + W)
-          else save(k, s, born, shape, g, sum, 0, till, '', msOf(unitsAt(g, n, W) + sum, n, W)) end
+            local isEmpty = not s or g - mark > n
+            local entries = isEmpty and entriesWith(s, z, kept, g, a) or sub(s, 1, kept)
+            save(k, s, z, shape, born, isEmpty and g or mark, till, entries, endOf(g, n, W))
+          elseif alg == 1 then saveMeter(k, s, shape, born, g, till, sum, g + W)
+          else saveMeter(k, s, shape, born, g, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
         end
       elseif op == 'x' and s then
         -- It stays until its charges would have left: so other processes see the birth that they know.
         born = (floor(born / BIRTH) + 1) % 32 * BIRTH + born % BIRTH
-        call('SET', k, pack(HEAD, ${ValueVersion.PLAIN}, shape, born, mark, 0, 0), 'KEEPTTL')
+        local entries = alg == 0 and entriesOf({}, z, mark) or pack(ENTRY[z], mark % LOW[z], 0)
+        call('SET', k, entries .. tailOf(z, shape, born, mark, 0), 'KEEPTTL')
         if till == FOREVER and not isTest then call('PEXPIRE', k, 3 * W) end
       end
       if asks then
         local left, reset = limit - sum, 0
         if alg == 0 then
           if sum > 0 then
-            local newest = mark
-            if a == 0 then newest = g - (g - up('>I3', s, #s - 5)) % 16777216 end -- the rest was refunded
+            local newest = counts and need > 0 and g or newestOf(s, z, st[i][3])
             reset = ceil((newest + n + 1) * W / n) - now
           end
         elseif alg == 1 then if sum > 0 then reset = g + W - now end

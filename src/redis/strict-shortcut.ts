@@ -1,65 +1,97 @@
 import type { RemoteRule } from './remote-rule.js'
-import { ValueVersion } from './script-codes.js'
+import { ALL_ADMITTED } from './script-codes.js'
+import { layoutOf } from './strict-value.js'
 
 /**
  * A check by one sliding window without flags. It ends before a key that is out of the ordinary. `x - x % 1` is floor
- * and `x + -x % 1` is ceil, without a call.
+ * and `x + -x % 1` is ceil, without a call. What the keys of a call have in common is made once: all are charged in
+ * the present granule, and many have as many older ones.
  */
-export const shortcutOf = ({ shape, parts, windowMs }: RemoteRule, isTest: boolean): string => `
+export function shortcutOf(rule: RemoteRule, isTest: boolean): string {
+  const { shape, parts, windowMs } = rule
+  const { size, low, entry, high, tail, version } = layoutOf(rule)
+  const costAt = isTest ? 4 : 3
+  const head = shape * 2 ** 16 + version
+  const last = `I6${high}I4`
+  return `
 if op == 'c' then
-  local limit = ARGV[2] + 0
-  local here = now * ${parts} / ${windowMs}
-  here = here - here % 1
+  local limit, cost = ARGV[2] + 0, ARGV[${costAt}] + 0
+  local areAlike = #ARGV == ${costAt}
+  local g = now * ${parts} / ${windowMs}
+  g = g - g % 1
+  local low = g % ${low}
+  local high = (g - low) / ${low}
+  local reset = (g + ${parts + 1}) * ${windowMs} / ${parts}
+  reset = reset + -reset % 1 - now
   -- MGET takes a value of another type for none: what is not there is asked once more, and so is what has been changed
   all = K > 1 and call('MGET', unpack(KEYS))
+  local even, formats, stay = g - g % 2, all and {}
   while j < K do
-    local k, cost, g = KEYS[j + 1], ARGV[j + ${isTest ? 4 : 3}] + 0, here
-    local s = all and not changed[k] and all[j + 1] or redis.pcall('GET', k)
+    local k = KEYS[j + 1]
+    if not areAlike then cost = ARGV[j + ${costAt}] + 0 end
+    local s = all and not all[k] and all[j + 1] or redis.pcall('GET', k)
     read = s
-    local born, mark, a, sum, p, len = now, g, 0, 0, 22, 0
+    -- \`units\`: those charged so far; \`base\`: those of them that have left; \`kept\`: see \`strict-value.ts\`
+    local born, mark, units, base, kept = now, -1, 0, 0, 0
     if s then
-      len = #s
-      if len < 21 or len % 6 ~= 3 then break end -- an error has no length
-      local head, e, c
-      if len > 21 then head, born, mark, a, sum, e, c = up('>I3I6I6I3I3I3I3', s)
-      else head, born, mark, a, sum = up('>I3I6I6I3I3', s) end
-      if head ~= ${ValueVersion.PLAIN * 2 ** 16 + shape} then break end
-      if g < mark then g = mark end
-      if g - mark > ${parts} then a, sum, p = 0, 0, len + 1
+      kept = #s - ${tail}
+      if kept < ${2 * size} or kept % ${size} ~= 0 then break end -- an error has no length
+      local e, c, own, above, newest
+      e, c, newest, base, born, above, own = up('>${entry}${entry}${last}', s, kept - ${2 * size - 1})
+      if own ~= ${head} then break end
+      newest, units = up('>${entry}', s)
+      mark = above * ${low} + newest
+      if mark > g then break end -- the clock has stepped back
+      local most = ${parts} - g + mark
+      if most < 0 then base, kept = units, ${size}
       else
-        while p < len and (g - e) % 16777216 > ${parts} do
-          sum, p = sum - c, p + 6
-          if p < len then e, c = up('>I3I3', s, p) end
+        while (newest - e) % ${low} > most do
+          base, kept = c, kept - ${size}
+          e, c = up('>${entry}', s, kept - ${2 * size - 1})
         end
       end
     end
-    if cost == 0 or cost > limit - sum then break end
-    sum = sum + cost
-    if all then changed[k] = true end
-    local emptyMs = (g + ${parts + 1}) * ${windowMs} / ${parts}
-    emptyMs = emptyMs + -emptyMs % 1
-    if mark == g and p == 22 and s then call('SETRANGE', k, '15', pack('>I3I3', a + cost, sum))
+    local left = limit - (units - base) % 16777216 - cost
+    if cost == 0 or left < 0 then break end
+    if all then all[k] = true end
+    units = (units + cost) % 16777216
+    if mark == g then call('SETRANGE', k, '${size - 3}', pack('>I3', units))
     else
       local v
-      if not s then v = pack('>I3I6I6I3I3', ${ValueVersion.PLAIN * 2 ** 16 + shape}, born, g, cost, sum)
-      elseif mark == g then v = sub(s, 1, 9) .. pack('>I6I3I3', g, a + cost, sum) .. sub(s, p)
-      elseif a == 0 then v = sub(s, 1, 9) .. pack('>I6I3I3', g, cost, sum) .. sub(s, p)
-      else v = sub(s, 1, 9) .. pack('>I6I3I3', g, cost, sum) .. sub(s, p) .. pack('>I3I3', mark % 16777216, a) end
+      if s then
+        local format = all and formats[kept]
+        if not format then
+          format = '>${entry}c' .. kept .. '${last}'
+          if all then formats[kept] = format end
+        end
+        v = pack(format, low, units, s, born, high, ${head})
+      else v = pack('>${entry}${entry}${last}', low, units, 0, 0, born, high, ${head}) end
       ${isTest ? "call('SET', k, v)" : expiring(parts, windowMs)}
     end
-    if K == 1 then return {limit - sum, emptyMs - now, g, born} end
-    reply = reply or {}
-    reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = limit - sum, emptyMs - now, g, born
-    o, j = o + 4, j + 1
+    if K == 1 then return {left, reset, g, born} end
+    if not reply then reply, o = {${ALL_ADMITTED}, reset, g}, 3 end
+    reply[o + 1] = left
+    o = o + 2
+    reply[o] = born
+    j = j + 1
   end
   if j == K then return reply end
+  local admitted, lasts = reply or {}, o
+  reply, o = {}, 0
+  for q = 4, lasts, 2 do
+    reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = admitted[q], reset, g, admitted[q + 1]
+    o = o + 4
+  end
 end`
+}
 
 /** Sets the value and its end, which is the same in an even granule and the next one: see `endOf`. */
 const expiring = (parts: number, windowMs: number): string => `
-      local last = g - g % 2
-      if s and mark >= last then call('SET', k, v, 'KEEPTTL')
+      if mark >= even then call('SET', k, v, 'KEEPTTL')
       else
-        local endMs = (last + ${parts + 2}) * ${windowMs} / ${parts}
-        call('SET', k, v, 'PX', endMs + -endMs % 1 - now + 1)
+        if not stay then
+          local endMs = (even + ${parts + 2}) * ${windowMs} / ${parts}
+          stay = endMs + -endMs % 1 - now + 1 .. '' -- Redis writes a number slower
+        end
+        call('SET', k, v, 'PX', stay)
       end`

@@ -9,6 +9,9 @@ import { startProxy } from '../redis/proxy.js'
 import { clientOptions, type Dynalite, startDynalite } from './dynalite.js'
 import { type Front, firstOf, startFront, THROTTLED } from './dynamodb-front.js'
 
+/** Far longer than a test takes. */
+const LONG_MS = 60_000
+
 const MINUTE = { limit: 100, window: '1m' } as const
 const HOUR = { limit: 5, window: '1h' } as const
 
@@ -38,7 +41,7 @@ async function sceneWith(
   options: Partial<DynamoConfigOptions>,
   act: (store: DynamoConfigStore) => Promise<void>,
 ): Promise<void> {
-  const store = dynamoConfig({ ...options, table: `faults-${++tables}`, deadlineMs: 60_000 })
+  const store = dynamoConfig({ ...options, table: `faults-${++tables}`, deadlineMs: LONG_MS })
   await store.createTable()
   front.actions.length = 0
   try {
@@ -62,7 +65,7 @@ async function refused(act: () => Promise<unknown>, text: RegExp): Promise<void>
 
 test('down at the start, there later, down again: named errors, and success in between', async () => {
   const port = await freePort()
-  const store = dynamoConfig({ table: 'limits', ...clientOptions(port) })
+  const store = dynamoConfig({ table: 'limits', ...clientOptions(port), deadlineMs: LONG_MS })
   const calls = [() => store.get('a'), () => store.put('a', MINUTE), () => store.list()]
   for (const act of [...calls, () => store.createTable()]) await refused(act, /^dynamodb: .*ECONNREFUSED/)
   const late = await startDynalite(port)
@@ -78,13 +81,14 @@ test('a server that hangs: calls settle by their deadline', async () => {
   const proxy = await startProxy(server.port)
   const store = dynamoConfig({ table: 'hangs-1', ...clientOptions(proxy.port), deadlineMs: 150 })
   try {
-    await dynamoConfig({ client, table: 'hangs-1' }).createTable()
-    await store.put('a', MINUTE)
+    const patient = dynamoConfig({ client, table: 'hangs-1', deadlineMs: LONG_MS })
+    await patient.createTable()
+    await patient.put('a', MINUTE)
     proxy.hold()
     for (const act of [() => store.get('a'), () => store.put('a', HOUR), () => store.list()])
       await refused(act, /no reply of DynamoDB within 150 ms/)
     proxy.release()
-    assert.equal((await store.get('a'))?.policy, MINUTE)
+    assert.equal((await patient.get('a'))?.policy, MINUTE, 'as the put has not been sent')
   } finally {
     await store.close()
     proxy.close()
@@ -104,9 +108,9 @@ test('a throttled request is sent again, and its error is named if it stays thro
 
 test('a request that stays throttled until the deadline is named so', () =>
   sceneWith({ ...clientOptions(front.port) }, async () => {
-    const store = dynamoConfig({ table: 'throttled', ...clientOptions(front.port), deadlineMs: 50 })
+    const store = dynamoConfig({ table: 'throttled', ...clientOptions(front.port), deadlineMs: 250 })
     front.disturb = ({ reply }) => reply(400, THROTTLED)
-    await refused(() => store.get('a'), /within 50 ms: ProvisionedThroughputExceeded/)
+    await refused(() => store.get('a'), /within 250 ms: ProvisionedThroughputExceeded/)
     await store.close()
   }))
 
@@ -127,13 +131,13 @@ test('keys that a batch leaves unread are read again', () =>
   }))
 
 test('a batch that is never read ends by the deadline', async () => {
-  const store = dynamoConfig({ client, table: 'unread', deadlineMs: 150 })
+  const store = dynamoConfig({ client, table: 'unread', deadlineMs: 500 })
   front.disturb = ({ body, reply }) => {
     reply(200, JSON.stringify({ Responses: {}, UnprocessedKeys: JSON.parse(body).RequestItems }))
   }
   try {
-    await refused(() => store.get('a'), /no success of DynamoDB within 150 ms/)
-    await refused(() => store.put('a', MINUTE), /no success of DynamoDB within 150 ms/)
+    await refused(() => store.get('a'), /no success of DynamoDB within 500 ms/)
+    await refused(() => store.put('a', MINUTE), /no success of DynamoDB within 500 ms/)
   } finally {
     front.disturb = undefined
   }

@@ -13,6 +13,9 @@ import * as assert from 'uvu/assert'
 import { testStore } from '../conformance/config-stores.js'
 import { clientOptions, type Dynalite, startDynalite } from './dynalite.js'
 
+/** Far longer than a test takes. */
+const LONG_MS = 60_000
+
 const MINUTE = { limit: 100, window: '1m' } as const
 const BOTH = {
   rules: [
@@ -36,7 +39,7 @@ let tables = 0
 
 async function makeTable(): Promise<string> {
   const table = `limits-${++tables}`
-  const store = dynamoConfig({ client, table })
+  const store = dynamoConfig({ client, table, deadlineMs: LONG_MS })
   await store.createTable()
   await store.close()
   return table
@@ -45,7 +48,7 @@ async function makeTable(): Promise<string> {
 testStore(test, async () => {
   const table = await makeTable()
   return {
-    open: () => dynamoConfig({ table, ...clientOptions(server.port) }),
+    open: () => dynamoConfig({ table, ...clientOptions(server.port), deadlineMs: LONG_MS }),
     async plant(key, text) {
       const Item = { key: { S: key }, policy: { S: text } }
       await client.send(new PutItemCommand({ TableName: table, Item }))
@@ -81,7 +84,7 @@ test('options are checked by name', () => {
 
 test('an item has the policy as a map, and keeps the attributes of others', async () => {
   const TableName = await makeTable()
-  const store = dynamoConfig({ client, table: TableName })
+  const store = dynamoConfig({ client, table: TableName, deadlineMs: LONG_MS })
   const Key = { key: { S: 'a' } }
   const { version } = await store.put('a', BOTH)
   const { Item } = await client.send(new GetItemCommand({ TableName, Key }))
@@ -95,7 +98,7 @@ test('an item has the policy as a map, and keeps the attributes of others', asyn
 
 test('items of others: maps, and types that are no policy', async () => {
   const TableName = await makeTable()
-  const store = dynamoConfig({ client, table: TableName })
+  const store = dynamoConfig({ client, table: TableName, deadlineMs: LONG_MS })
   const plant = (key: string, attributes: object) =>
     client.send(new PutItemCommand({ TableName, Item: { key: { S: key }, ...attributes } }))
   const plain = { M: { time_window_sec: { N: '1' }, capacity: { N: '5' } } }
@@ -130,7 +133,7 @@ test('items of others: maps, and types that are no policy', async () => {
 })
 
 test('find reads more keys than one request may have, and the same key twice', async () => {
-  const store = dynamoConfig({ client, table: await makeTable() })
+  const store = dynamoConfig({ client, table: await makeTable(), deadlineMs: LONG_MS })
   await store.put('last', MINUTE)
   const many = Array.from({ length: 250 }, (_, i) => `none ${i}`)
   assert.is((await store.find([...many, ...many, 'last', 'last']))?.key, 'last')
@@ -138,7 +141,7 @@ test('find reads more keys than one request may have, and the same key twice', a
 
 test('createTable leaves a table that is there, and refuses one with another key', async () => {
   const table = await makeTable()
-  const store = dynamoConfig({ client, table })
+  const store = dynamoConfig({ client, table, deadlineMs: LONG_MS })
   await store.put('a', MINUTE)
   await store.createTable()
   assert.equal((await store.get('a'))?.policy, MINUTE)
@@ -166,7 +169,10 @@ test('createTable leaves a table that is there, and refuses one with another key
 
 test('only own changes are told, and the store says so', async () => {
   const table = await makeTable()
-  const [store, other] = [dynamoConfig({ client, table }), dynamoConfig({ client, table })]
+  const [store, other] = [
+    dynamoConfig({ client, table, deadlineMs: LONG_MS }),
+    dynamoConfig({ client, table, deadlineMs: LONG_MS }),
+  ]
   assert.is(store.watchDelayMs, Number.POSITIVE_INFINITY)
   const seen: ConfigChange[] = []
   store.watch((change) => void seen.push(change))
@@ -178,8 +184,8 @@ test('only own changes are told, and the store says so', async () => {
 
 test('a client that was handed in stays open', async () => {
   const table = await makeTable()
-  await dynamoConfig({ client, table }).close()
-  const store = dynamoConfig({ client, table })
+  await dynamoConfig({ client, table, deadlineMs: LONG_MS }).close()
+  const store = dynamoConfig({ client, table, deadlineMs: LONG_MS })
   await store.put('a', MINUTE)
   assert.equal((await store.get('a'))?.policy, MINUTE)
 })

@@ -10,6 +10,7 @@ import { errorsIn, fails, HOUR, isAny, MINUTE, watched, withStandIn } from './mo
 
 console.log('note: mongodb: the stand-in, not a MongoDB server, also if MONGODB_URL is set')
 
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 const isNone = (found: unknown) => found === undefined
 const unhandled: unknown[] = []
 process.on('unhandledRejection', (error) => unhandled.push(error))
@@ -220,6 +221,26 @@ onBoth('several keys are found in one request', async (standIn, open) => {
   const before = standIn.counts.get('find')!
   assert.is((await store.find(['a', 'b', 'c', 'd', 'a']))?.key, 'c')
   assert.is(standIn.counts.get('find'), before + 1)
+})
+
+onBoth('a write that was given up is not sent later', async (standIn) => {
+  const client = new MongoClient(standIn.url) // which waits for a server for 30 seconds
+  const store = mongoConfig({ client, deadline: '200ms' })
+  const answers = () => store.get('a').then(isNone, () => false)
+  await poll(answers, 'the connection')
+  let stopped: Promise<void> | undefined
+  standIn.onCommand = (name, command) => {
+    if (name === 'find' && command.find === 'policies') stopped ??= nextTurn().then(() => standIn.stop())
+    return undefined
+  }
+  await fails(() => store.put('a', MINUTE))
+  await stopped
+  standIn.onCommand = () => undefined
+  await standIn.listen()
+  await poll(answers, 'an answer')
+  assert.is(standIn.counts.get('insert'), undefined)
+  await store.close()
+  await client.close()
 })
 
 onBoth(

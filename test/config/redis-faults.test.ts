@@ -43,7 +43,7 @@ async function scene(act: (scene: Scene) => Promise<void>, options: object = {})
   const stores: ReturnType<typeof redisConfig>[] = []
   client.on('error', () => {})
   const open = (more: object = {}) => {
-    stores.push(redisConfig({ client, prefix, ...more }))
+    stores.push(redisConfig({ client, prefix, deadlineMs: LONG_MS, ...more }))
     return stores.at(-1)!
   }
   try {
@@ -81,24 +81,25 @@ const isFault = ({ error }: ConfigChange): boolean => error?.code === 'ERR_MILLR
 
 test('down at the start: calls reject with the reason, and succeed once the server is there', () => {
   proxy.refuse()
-  return scene(async ({ open }) => {
+  return scene(async ({ client, open }) => {
     const store = open({ deadlineMs: 100 })
+    await new Promise<unknown>((resolve) => void client.once('error', resolve))
     const seen = watched(store)
     for (const act of [() => store.get('a'), () => store.put('a', MINUTE), () => store.list()])
       await refused(act, /^redis: .*no connection to Redis within 100 ms: .*ECONNREFUSED/)
     await poll(() => seen.length > 0, 'the fault')
     assert.is(seen.filter(isFault).length, 1, 'it is told once')
     await proxy.accept()
-    await open({ deadlineMs: LONG_MS }).put('a', MINUTE)
+    await open().put('a', MINUTE)
     await poll(() => seen.some(isAny), 'the end of the fault')
-    assert.equal((await store.get('a'))?.policy, MINUTE)
   })
 })
 
 test('a server that hangs: calls settle by their deadline', () =>
   scene(async ({ open }) => {
     const store = open({ deadlineMs: 100, pollMs: 50 })
-    await store.put('a', MINUTE)
+    const patient = open()
+    await patient.put('a', MINUTE)
     const seen = watched(store)
     await poll(() => seen.some(isAny), 'the subscription')
     proxy.hold()
@@ -109,14 +110,14 @@ test('a server that hangs: calls settle by their deadline', () =>
     seen.length = 0
     proxy.release()
     await poll(() => seen.some(isAny), 'the end of the fault')
-    assert.equal((await store.get('a'))?.policy, MINUTE)
-    assert.is(await store.get('b'), undefined, 'a put that has not read is not made later')
+    assert.equal((await patient.get('a'))?.policy, MINUTE)
+    assert.is(await patient.get('b'), undefined, 'a put that has not read is not made later')
   }))
 
 test('a command does not wait in a client without a connection, to be sent after its caller has given up', () =>
   scene(async ({ client, open, names }) => {
     const store = open({ deadlineMs: 50 })
-    await store.put('a', MINUTE)
+    await open().put('a', MINUTE)
     proxy.refuse()
     proxy.cutAll()
     await poll(() => client.status !== 'ready', 'the loss of the connection')
@@ -131,7 +132,7 @@ for (const autoResendUnfulfilledCommands of [true, false])
     test(`a ${lost} is lost (resent by the client: ${autoResendUnfulfilledCommands}): the change is made once`, () =>
       scene(
         async ({ client, open, names }) => {
-          const store = open({ deadlineMs: LONG_MS })
+          const store = open()
           const first = await store.put('a', MINUTE)
           const call = client.callBuffer.bind(client)
           client.callBuffer = ((command: string, ...args: string[]) => {
@@ -157,7 +158,7 @@ for (const autoResendUnfulfilledCommands of [true, false])
 
 test('the reply to a deletion is lost: it is a deletion all the same', () =>
   scene(async ({ client, open }) => {
-    const store = open({ deadlineMs: LONG_MS })
+    const store = open()
     const { version } = await store.put('a', MINUTE)
     const call = client.callBuffer.bind(client)
     client.callBuffer = ((command: string, ...args: string[]) => {
@@ -171,7 +172,7 @@ test('the reply to a deletion is lost: it is a deletion all the same', () =>
 
 test('a change by somebody else in the meantime is not overwritten after a lost reply', () =>
   scene(async ({ client, open, names }) => {
-    const store = open({ deadlineMs: LONG_MS })
+    const store = open()
     const { version } = await store.put('a', MINUTE)
     const call = client.callBuffer.bind(client)
     client.callBuffer = ((command: string, ...args: string[]) => {
@@ -232,9 +233,27 @@ test('a subscription that is cut off is told once, and made anew', () =>
     }
   }))
 
+test('a subscription on which nothing arrives any more is noticed by the revision, and made anew', () =>
+  scene(async ({ client, open, names }) => {
+    const store = open({ pollMs: 50 })
+    await store.put('a', MINUTE)
+    const seen = watched(store)
+    await poll(() => seen.some(isAny), 'the subscription')
+    proxy.forgetOpen()
+    client.disconnect(true)
+    seen.length = 0
+    await poll(() => seen.some(isAny), 'the new connection of the client')
+    seen.length = 0
+    await sendOnce(server.port, 'INCR', names.revision)
+    await poll(() => seen.some(isFault), 'the end of the subscription')
+    await poll(() => isAny(seen.at(-1)!), 'another one')
+    await store.put('a', HOUR)
+    await poll(() => seen.filter(({ keys }) => keys?.includes('a')).length === 2, 'a change, told twice')
+  }))
+
 test('a server that has started again empty: no policies, and listeners know', () =>
   scene(async ({ open }) => {
-    const store = open({ deadlineMs: LONG_MS, pollMs: 50 })
+    const store = open({ pollMs: 50 })
     await store.put('a', MINUTE)
     const seen = watched(store)
     await poll(() => seen.some(isAny), 'the subscription')
@@ -260,7 +279,7 @@ test('FLUSHALL is noticed by the revision', () =>
 
 test('a client that has ended is named at once', () =>
   scene(async ({ client, open }) => {
-    const store = open({ deadlineMs: LONG_MS })
+    const store = open()
     await store.put('a', MINUTE)
     client.disconnect()
     await poll(() => client.status === 'end', 'its end')

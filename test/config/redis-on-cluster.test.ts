@@ -14,6 +14,9 @@ import { HOST } from '../redis/ports.js'
 import { SENTINEL_NAME, startSentinel } from '../redis/sentinel.js'
 import { redisTest as test } from '../redis/skip.js'
 
+/** Far longer than a test takes. */
+const LONG_MS = 60_000
+
 const MINUTE = { limit: 100, window: '1m' } as const
 const HOUR = { limit: 5, window: '1h' } as const
 
@@ -42,7 +45,7 @@ for (const [library, connect] of Object.entries(LIBRARIES))
         open() {
           const client = connect()
           clients.push(client)
-          return redisConfig({ client, prefix })
+          return redisConfig({ client, prefix, deadlineMs: LONG_MS })
         },
         async plant(key, text) {
           const client = clientOf(cluster)

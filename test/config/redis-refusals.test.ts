@@ -18,7 +18,7 @@ type Store = ReturnType<typeof redisConfig>
 async function on(
   args: readonly string[],
   act: (store: Store, port: number, client: Redis) => Promise<void>,
-  { deadlineMs = 1_000, ...options }: { deadlineMs?: number } & Record<string, unknown> = {},
+  { deadlineMs = 60_000, ...options }: { deadlineMs?: number } & Record<string, unknown> = {},
 ): Promise<void> {
   const server = await startRedis({ args })
   const client = new Redis(server.port, HOST, { retryStrategy: () => 20, ...options })
@@ -63,7 +63,8 @@ test('WRONGTYPE: a value of another type stays, and nothing is written', () =>
 test('NOAUTH: a client without the password', () =>
   on(
     ['--requirepass', 'secret'],
-    async (store) => {
+    async (store, _, client) => {
+      await new Promise<unknown>((resolve) => void client.once('error', resolve))
       const seen: unknown[] = []
       store.watch(({ error }) => void seen.push(error?.code))
       await refused(() => store.get('a'), /NOAUTH/)
@@ -105,6 +106,14 @@ test('OOM: a server without memory refuses changes as a whole', () =>
       (await store.list()).map(({ key }) => key),
       ['a'],
     )
+  }))
+
+test('a server that may forget policies is refused before the first one', () =>
+  on(['--maxmemory-policy', 'allkeys-lru'], async (store, port) => {
+    await refused(() => store.put('a', MINUTE), /allkeys-lru may forget policies/)
+    assert.equal(await sendOnce(port, 'KEYS', '*'), [])
+    await sendOnce(port, 'CONFIG', 'SET', 'maxmemory-policy', 'volatile-lru')
+    await store.put('a', MINUTE)
   }))
 
 test.run()

@@ -14,6 +14,9 @@ import { startRedis } from '../redis/servers.js'
 import { redisTest as test } from '../redis/skip.js'
 import { sendOnce } from '../redis/wire.js'
 
+/** Far longer than a test takes. */
+const LONG_MS = 60_000
+
 const MINUTE = { limit: 100, window: '1m' } as const
 
 let server: Server
@@ -40,7 +43,7 @@ for (const [library, connect] of Object.entries(LIBRARIES))
         open() {
           const client = connect()
           clients.push(client)
-          return redisConfig({ client, prefix })
+          return redisConfig({ client, prefix, deadlineMs: LONG_MS })
         },
         async plant(key, text) {
           await sendOnce(server.port, 'SET', names.policyOf(key), text)

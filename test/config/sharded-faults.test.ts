@@ -1,31 +1,11 @@
-// Shards that reject, and policies that change while they are moved.
-import fc from 'fast-check'
-import { MillraceError } from 'millrace'
+// Shards that reject, and replicas that differ.
+import type { MillraceError } from 'millrace'
 import { shardedConfig } from 'millrace/config/sharded'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { ConfigChange } from '#millrace/config/config-store.js'
-import type { Policy } from '#millrace/config/policy.js'
-import { Rendezvous } from '#millrace/core/rendezvous.js'
-import { TextStore } from './text-store.js'
-
-const policyOf = (limit: number): Policy => ({ limit, window: '1m' })
-const KEYS = Array.from({ length: 60 }, (_, i) => `user:${i}`)
-
-const namesOf = (shards: Record<string, TextStore>) =>
-  new Rendezvous(Object.keys(shards).map((name) => [name, name]))
-const shardsOf = (...names: string[]): Record<string, TextStore> =>
-  Object.fromEntries(names.map((name) => [name, new TextStore()]))
-
-async function codeOf(act: Promise<unknown>): Promise<string | undefined> {
-  try {
-    await act
-    return undefined
-  } catch (error) {
-    assert.instance(error, MillraceError)
-    return (error as MillraceError).code
-  }
-}
+import { codeOf, KEYS, namesOf, policyOf, shardsOf } from './named-shards.js'
+import type { TextStore } from './text-store.js'
 
 test('keys of a dead shard reject and name it; others are found, also if they are more specific', async () => {
   const shards = shardsOf('a', 'b', 'c')
@@ -117,102 +97,6 @@ test('what is no policy is an error only if no more specific key has one', async
   assert.is(await codeOf(store.find([bad!, good!, other])), 'ERR_MILLRACE_INVALID_POLICY')
   await store.put(bad!, policyOf(3))
   assert.equal((await store.find([bad!, good!]))?.policy, policyOf(3))
-})
-
-test('while policies move they are found, changed and deleted, and nothing is lost', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.constantFrom(1, 2),
-      fc.constantFrom(['a', 'b'], ['a', 'b', 'c'], ['b', 'c', 'd']),
-      fc.array(fc.record({ key: fc.nat(9), limit: fc.nat(5), at: fc.nat(40) }), { maxLength: 12 }),
-      async (replicas, names, changes) => {
-        const all = shardsOf('a', 'b', 'c', 'd')
-        const pick = (list: readonly string[]) => Object.fromEntries(list.map((name) => [name, all[name]!]))
-        const before = pick(['a', 'b', 'c'])
-        const store = shardedConfig(before, { replicas })
-        const keys = KEYS.slice(0, 10)
-        for (const key of keys) await store.put(key, policyOf(9))
-        const other = shardedConfig(pick(names), { replicas, previous: before })
-        store.reshard(pick(names))
-        const expected = new Map(keys.map((key) => [key, 9]))
-        // Each change is made in the middle of some replacement of the move, by the one process or by the other.
-        let steps = 0
-        const running: Promise<unknown>[] = []
-        const change = ({ key: i, limit }: { key: number; limit: number }, by: typeof store) => {
-          const key = keys[i]!
-          expected.set(key, limit)
-          running.push(limit === 0 ? by.delete(key) : by.put(key, policyOf(limit)))
-        }
-        const seen = new Set<number>()
-        for (const shard of Object.values(all))
-          shard.onReplace = () => {
-            steps++
-            for (const each of changes)
-              if (each.at === steps && !seen.has(each.key)) {
-                seen.add(each.key)
-                change(each, each.limit === 0 ? store : other)
-              }
-            return new Promise<void>((resolve) => setImmediate(resolve))
-          }
-        const moving = store.move()
-        for (const key of keys) if (!seen.has(keys.indexOf(key))) await store.get(key)
-        await moving
-        await Promise.all(running)
-        for (const shard of Object.values(all)) shard.onReplace = () => {}
-        await other.move()
-        for (const key of keys) {
-          const limit = expected.get(key)!
-          const policy = limit === 0 ? undefined : policyOf(limit)
-          assert.equal((await store.get(key))?.policy, policy, key)
-          assert.equal((await other.get(key))?.policy, policy, key)
-          const holders = names.filter((name) => all[name]!.texts.has(key))
-          assert.is(holders.length, limit === 0 ? 0 : replicas)
-        }
-      },
-    ),
-    { numRuns: 40 },
-  )
-})
-
-test('while policies move, no read misses one', async () => {
-  const all = shardsOf('a', 'b', 'c')
-  const { c, ...two } = all
-  const store = shardedConfig(two as Record<string, TextStore>)
-  for (const key of KEYS) await store.put(key, policyOf(1))
-  const reader = shardedConfig(all, { previous: two as Record<string, TextStore> })
-  store.reshard({ ...two, c: c! } as Record<string, TextStore>)
-  let isMoving = true
-  const moving = store.move().finally(() => {
-    isMoving = false
-  })
-  let reads = 0
-  while (isMoving)
-    for (const key of KEYS) {
-      assert.is((await reader.get(key))?.key, key)
-      reads++
-    }
-  await moving
-  assert.ok(reads >= KEYS.length)
-  assert.is((await reader.list()).length, KEYS.length)
-})
-
-test('a move that fails may be repeated, and nothing is missing meanwhile', async () => {
-  const all = shardsOf('a', 'b', 'c')
-  const { c, ...two } = all
-  const store = shardedConfig(two as Record<string, TextStore>)
-  for (const key of KEYS) await store.put(key, policyOf(1))
-  store.reshard(all)
-  c!.onReplace = (key) => {
-    if (key > 'user:3') c!.isDown = true
-  }
-  assert.is(await codeOf(store.move()), 'ERR_MILLRACE_CONFIG_STORE')
-  assert.throws(() => store.reshard(all), /after `move` has ended/)
-  c!.onReplace = () => {}
-  c!.isDown = false
-  for (const key of KEYS) assert.is((await store.get(key))?.key, key)
-  await store.move()
-  const count = Object.values(all).reduce((sum, { texts }) => sum + texts.size, 0)
-  assert.is(count, KEYS.length)
 })
 
 test('watch hears all shards, those that join too, until its end; move tells that anything may have changed', async () => {

@@ -1,3 +1,4 @@
+// run: also-full
 // Several stores as one: the contract of every store, and where policies are.
 import { MillraceError } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'
@@ -8,6 +9,7 @@ import { isSync } from '#millrace/config/config-store.js'
 import type { Policy } from '#millrace/config/policy.js'
 import { Rendezvous } from '#millrace/core/rendezvous.js'
 import { testStore } from '../conformance/config-stores.js'
+import { sized } from '../size.js'
 import { TextStore } from './text-store.js'
 
 const MINUTE: Policy = { limit: 100, window: '1m' }
@@ -46,7 +48,7 @@ test('shards have equal shares, within a twentieth; a fourth takes a quarter, an
   const stores = Object.fromEntries(names.map((name) => [name, memoryConfig()]))
   const { d, ...three } = stores
   const store = shardedConfig(three)
-  const keys = Array.from({ length: 20_000 }, (_, i) => `user:${i}`)
+  const keys = Array.from({ length: sized({ quick: 5_000, full: 50_000 }) }, (_, i) => `user:${i}`)
   for (const key of keys) await store.put(key, MINUTE)
   const holders = () => keys.map((key) => names.filter((name) => stores[name]!.findNow([key]) !== undefined))
   const before = holders()

@@ -10,6 +10,8 @@ export class TextStore extends DocumentStore {
   isDown = false
   /** The keys of each read. */
   readonly asked: (readonly string[])[] = []
+  /** Called before each read. */
+  onRead: () => Promise<void> | void = () => {}
   /** Called in the middle of each replacement, with its key. */
   onReplace: (key: string) => Promise<void> | void = () => {}
 
@@ -18,6 +20,7 @@ export class TextStore extends DocumentStore {
   }
 
   protected async read(keys: readonly string[]): Promise<readonly (RawDocument | undefined)[]> {
+    await this.onRead()
     this.#answer()
     this.asked.push(keys)
     return keys.map((key) => {

@@ -136,6 +136,16 @@ test('bad keys and costs charge nothing', async () => {
   }
 })
 
+/** A value of strict limiters with version 1: version, shape, birth, newest granule, its units, all units; an older granule. */
+function ofOldLayout(shape: Buffer): Buffer {
+  const value = Buffer.alloc(27)
+  value[0] = 1
+  shape.copy(value, 1)
+  for (const at of [3, 9]) value.writeUIntBE(Date.now(), at, 6)
+  for (const at of [15, 18]) value.writeUIntBE(1, at, 3)
+  return value
+}
+
 test('values that no such limiter has written are errors by name, and stay as they are', async () => {
   const server = await startRedis()
   const client = new Redis(server.port, '127.0.0.1')
@@ -146,12 +156,14 @@ test('values that no such limiter has written are errors by name, and stay as th
     await limiter.ready()
     await limiter.check('key')
     const value = await client.getBuffer(name)
-    const ofVersion = (version: number) => Buffer.concat([Buffer.of(version), value!.subarray(1)])
+    const ofVersion = (version: number) => Buffer.concat([value!.subarray(0, -1), Buffer.of(version)])
     for (const [kind, write] of [
       ['another window', () => client.del(name).then(() => other.check('key'))],
       ['damaged', () => client.set(name, value!.subarray(0, 20))],
-      ['damaged', () => client.set(name, ofVersion(ValueVersion.BLOCKED))], // it has no block
-      ['version', () => client.set(name, ofVersion(3))],
+      ['damaged', () => client.set(name, ofVersion(ValueVersion.NARROW_BLOCKED))], // it has no block
+      ['version', () => client.set(name, ofVersion(7))],
+      ['version', () => client.set(name, ofOldLayout(value!.subarray(-4, -2)))],
+      ['another window', () => client.set(name, ofOldLayout(Buffer.from('??')))],
       ['type', () => client.del(name).then(() => client.rpush(name, 'a'))],
     ] as const) {
       await write()

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { Redis } from 'ioredis'
 import type { Decision, LimiterRule, RuleOptions } from 'millrace'
 import { createRedisLimiter, type RedisRulesOptions } from 'millrace/redis'
+import { MAX_LIMIT } from '#millrace/core/rule.js'
 import { ModelRule } from './exact-rules.js'
 
 export interface Findings {
@@ -55,6 +56,8 @@ export function randomOf(seed: number): Random {
 }
 
 const OPERATIONS_PER_KEY = 300
+/** A cost for limits of {@link MAX_LIMIT}. */
+const LARGE_UNIT = 200_000
 /** Calls that are under way together. The server runs them in their order. */
 const TOGETHER = 60
 
@@ -80,8 +83,9 @@ export function randomRule(random: Random, name: string): RuleOptions {
   const windowMs = one(random, [1, 7, 60, 1_000, 60_000])
   switch (one(random, ['sliding-window', 'sliding-window', 'fixed-window', 'token-bucket'] as const)) {
     case 'sliding-window': {
-      const granules = one(random, [1, 2, 6, 60])
-      return { name, limit, window: windowMs, granularity: windowMs / granules }
+      const granules = one(random, [1, 2, 6, 60, 255, 300])
+      const most = random() < 0.2 ? MAX_LIMIT : limit
+      return { name, limit: most, window: windowMs, granularity: windowMs / granules }
     }
     case 'fixed-window':
       return {
@@ -115,6 +119,8 @@ async function runKey(
   })
   await limiter.ready()
   const models = limiter.rules.map(model)
+  // A value counts modulo 2^24: a hundred charges of such units go beyond that.
+  const unit = Math.min(...rules.map(({ limit }) => (limit === MAX_LIMIT ? LARGE_UNIT : 1)))
   const scaleMs = (models[0]!.windowMs / one(random, [1, 5, 30, 100])) * 2
   const charged: Decision[] = []
   for (let left = OPERATIONS_PER_KEY; left > 0; left -= TOGETHER) {
@@ -132,7 +138,7 @@ async function runKey(
     function operate(): Promise<void> {
       found.operations++
       const kind = random()
-      const cost = random() < 0.7 ? 1 : Math.floor(6 * random())
+      const cost = unit * (random() < 0.7 ? 1 : Math.floor(6 * random()))
       if (kind < 0.6) return compare(limiter.check('key', cost), decide(cost, true))
       if (kind < 0.7) return compare(limiter.peek('key', cost), decide(cost, false))
       if (kind < 0.75)

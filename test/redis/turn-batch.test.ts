@@ -101,6 +101,10 @@ test('a value is read once, whether it is admitted or refused, and a refusal wri
     assert.equal(await during(() => limiter.checkMany(keys)), [0, 1, 0, 0])
     const mixed = ['key 0', 'key 1', 'key 1', 'new']
     assert.equal((await limiter.checkMany(mixed)).allowed.join(), '0,0,0,1')
+    const costs = [1, 2, 1, 4]
+    const among = await limiter.checkMany(['new', 'other', 'key 2', 'last'], costs, { remaining: true })
+    assert.is(among.allowed.join(), '1,1,0,1')
+    assert.is(among.remaining!.join(), '3,3,0,1')
   }))
 
 test('a damaged value rejects the requests of its key alone', () =>
