@@ -46,6 +46,17 @@ test('the installed command runs, and knows its version', async () => {
   )
   assert.is(code, 0)
   assert.match(out, 'wrongly admitted  0')
+  // The clients of stores are optional.
+  for (const [store, name] of [
+    ['lmdb:./limits', 'lmdb'],
+    ['redis://127.0.0.1:1/0', 'ioredis'],
+    ['dynamodb://eu-central-1/limits', '@aws-sdk/client-dynamodb'],
+    ['mongodb://127.0.0.1:1/limits', 'mongodb'],
+  ]) {
+    const set = await runNode([main, 'config', 'set', 'a', '-r', '1/1s', '-s', store!], project.folder)
+    const why = `the package ${name} is missing. Install it beside millrace-cli: npm install ${name}`
+    assert.equal(set, { code: 2, out: '', err: `millrace: ${store}: ${why}\n` })
+  }
 })
 
 test('what the package does not export is out of reach', async () => {

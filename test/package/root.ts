@@ -28,7 +28,7 @@ export function importsOf(source: string): string[] {
   const bare = withoutComments(source)
   const forms = [
     /\b(?:import|export)\b[^'"`;()]*?\bfrom\s*['"]([^'"]+)['"]/g,
-    /\bimport\s*['"]([^'"]+)['"]/g,
+    /(?<!['"])\bimport\s*['"]([^'"]+)['"]/g, // not the text 'import'
     /\b(?:import|require|resolve)\(\s*['"]([^'"]+)['"]/g,
     /\bnew URL\(\s*['"](\.[^'"]*\.[jt]s)['"]\s*,\s*import\.meta\.url/g,
   ]

@@ -1,4 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { MillraceError } from 'millrace'
 import type { ConfigStore } from 'millrace/config/memory'
 import { FailedOperation, UsageError } from '../terminal.js'
@@ -13,23 +14,26 @@ interface Opened {
 /** How long a request to a server may take. An operator can wait longer than a limiter. */
 const DEADLINE_MS = 5_000
 
-/** The modules of backends, and with them the clients, are loaded on use. */
+/**
+ * Backends and their clients are loaded on use, by `require`: Node.js 20 ends the process if the client that a CommonJS
+ * module needs is missing, although the error of `import` is caught.
+ */
+const require = createRequire(import.meta.url)
+
 const OPENERS: {
   [Kind in StoreAddress['kind']]: (address: StoreAddress & { kind: Kind }) => Promise<Opened>
 } = {
   async lmdb({ path }) {
-    const { lmdbConfig } = await import('millrace/config/lmdb')
+    const { lmdbConfig }: typeof import('millrace/config/lmdb') = require('millrace/config/lmdb')
     return { store: lmdbConfig({ path }), end() {} }
   },
   async file({ path }) {
-    const { fileConfig } = await import('millrace/config/file')
+    const { fileConfig }: typeof import('millrace/config/file') = require('millrace/config/file')
     return { store: fileConfig({ path }), end() {} }
   },
   async redis({ url, prefix }) {
-    const [{ redisConfig }, { Redis }] = await Promise.all([
-      import('millrace/config/redis'),
-      import('ioredis'),
-    ])
+    const { redisConfig }: typeof import('millrace/config/redis') = require('millrace/config/redis')
+    const { Redis } = await import('ioredis')
     const client = new Redis(url, {
       connectTimeout: DEADLINE_MS,
       lazyConnect: true,
@@ -51,11 +55,11 @@ const OPENERS: {
     }
   },
   async dynamodb({ kind, ...options }) {
-    const { dynamoConfig } = await import('millrace/config/dynamodb')
+    const { dynamoConfig }: typeof import('millrace/config/dynamodb') = require('millrace/config/dynamodb')
     return { store: dynamoConfig({ ...options, deadlineMs: DEADLINE_MS }), end() {} }
   },
   async mongodb({ kind, ...options }) {
-    const { mongoConfig } = await import('millrace/config/mongodb')
+    const { mongoConfig }: typeof import('millrace/config/mongodb') = require('millrace/config/mongodb')
     return { store: mongoConfig({ ...options, deadline: DEADLINE_MS }), end() {} }
   },
 }
