@@ -9,9 +9,9 @@ exposeCollector()
 
 const TINY: Effort = { quick: true, operations: 4_000, coldOperations: 1_000, policies: 5_000 }
 
-for (const [name, load] of Object.entries(CONFIG_CASES)) {
+for (const name of ['lmdb-look-up', 'lmdb-policies'] as const) {
   test(`${name}: each contender returns every figure, and each goal has a value`, async () => {
-    const { contenders, units, goals, unavailable } = await load()
+    const { contenders, units, goals, unavailable } = await CONFIG_CASES[name]()
     if (unavailable?.() !== undefined) return
     const round: Record<string, Record<string, number>> = {}
     for (const contender of contenders) {
