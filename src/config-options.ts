@@ -191,7 +191,10 @@ function warnOnce(): (error: MillraceError) => void {
     const nowMs = performance.now()
     if (nowMs - (last.get(error.code) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return
     last.set(error.code, nowMs)
-    process.emitWarning(`${error.message} (${error.code})`, { type: 'MillraceWarning', code: 'MILLRACE_CONFIG' })
+    process.emitWarning(`${error.message} (${error.code})`, {
+      type: 'MillraceWarning',
+      code: 'MILLRACE_CONFIG',
+    })
   }
 }
 

@@ -20,10 +20,10 @@ function contender(
   return {
     name,
     measure: ({ quick, coldOperations, policies = POLICIES[quick ? 'quick' : 'full'] }: Effort) => {
-      return withPolicies(policies, {}, async ({ stores: [store] }) => {
+      return withPolicies(policies, {}, async ({ store }) => {
         const candidates = randomKeys(policies, coldOperations).map(candidatesOf)
-        for (const keys of candidates.slice(0, 20_000)) store!.findNow(keys)
-        return { us: await measure(store!, candidates) }
+        for (const keys of candidates.slice(0, 20_000)) store.findNow(keys)
+        return { us: await measure(store, candidates) }
       })
     },
   }

@@ -12,7 +12,7 @@ export const policiesOf = ({ quick, policies }: Effort): number =>
 const ORDERED = 'one store'
 const FEWER_ORDERED = 'one store, a tenth'
 const SHUFFLED = 'one store, a tenth, loaded in random order'
-const several = (count: number) => `${count} stores, a tenth`
+const several = (count: number) => `${count} stores by shardedConfig, a tenth`
 
 function contender(
   name: string,
@@ -29,9 +29,9 @@ function contender(
   }
 }
 
-function measure(policies: number, keys: readonly string[], { storeOf, loadMs, bytes }: Loaded): Figures {
+function measure(policies: number, keys: readonly string[], { store, loadMs, bytes }: Loaded): Figures {
   const startMs = performance.now()
-  for (const key of keys) if (storeOf(key).findNow([key]) === undefined) throw new Error(`no policy: ${key}`)
+  for (const key of keys) if (store.findNow([key]) === undefined) throw new Error(`no policy: ${key}`)
   const tookMs = performance.now() - startMs
   return {
     policies,

@@ -2,7 +2,9 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { lmdbConfig, type Policy, type SyncConfigStore } from 'millrace/config/lmdb'
+import { lmdbConfig, type Policy, type PolicyEntry, type SyncConfigStore } from 'millrace/config/lmdb'
+import { shardedConfig } from 'millrace/config/sharded'
+import { checkShards, ShardList } from '#millrace/config/shard-lists.js'
 import { random } from '../../test/algorithms/random.js'
 
 /** The entries of a call of `putMany`. */
@@ -28,15 +30,14 @@ export const policyOf = (i: number): Policy =>
   i % 10 === 0 ? { limit: 1 + (i % 1_000_000), window: '1m' } : PLANS[i % PLANS.length]!
 
 export interface Loaded {
-  readonly stores: readonly SyncConfigStore[]
-  /** The store of a key. */
-  storeOf(key: string): SyncConfigStore
+  /** The LMDB store, or several as one. */
+  readonly store: SyncConfigStore
   readonly loadMs: number
   /** Of all files. */
   readonly bytes: number
 }
 
-/** Loads this many policies into several stores, by the order of their keys or in a random one. */
+/** Loads this many policies into one or several LMDB stores, by the order of their keys or in a random one. */
 export async function withPolicies<T>(
   policies: number,
   { stores: count = 1, isShuffled = false },
@@ -45,23 +46,24 @@ export async function withPolicies<T>(
   const folder = mkdtempSync(join(tmpdir(), 'millrace-policies-'))
   const paths = Array.from({ length: count }, (_, i) => join(folder, `store-${i}`))
   const stores = paths.map((path) => lmdbConfig({ path }))
+  const store = count === 1 ? stores[0]! : shardedConfig(stores)
   try {
-    const storeOf = (key: string) => stores[count === 1 ? 0 : hash(key) % count]!
+    const shards = new ShardList(checkShards(stores, 1, 'stores'), 1)
     const startMs = performance.now()
     for (let at = 0; at < policies; at += ENTRIES) {
-      const batches = new Map(stores.map((store) => [store, [] as { key: string; policy: Policy }[]]))
+      const batches = new Map(shards.all.map((shard) => [shard, [] as PolicyEntry[]]))
       for (let i = at; i < Math.min(at + ENTRIES, policies); i++) {
         const number = isShuffled ? shuffled(i, policies) : i
         const key = keyOf(number)
-        batches.get(storeOf(key))!.push({ key, policy: policyOf(number) })
+        batches.get(shards.of(key)[0]!)!.push({ key, policy: policyOf(number) })
       }
-      await Promise.all([...batches].map(([store, entries]) => store.putMany!(entries)))
+      await Promise.all([...batches].map(([shard, entries]) => shard.store.putMany!(entries)))
     }
     const loadMs = performance.now() - startMs
     const bytes = paths.reduce((sum, path) => sum + statSync(join(path, 'data.mdb')).size, 0)
-    return await use({ stores, storeOf, loadMs, bytes })
+    return await use({ store, loadMs, bytes })
   } finally {
-    for (const store of stores) await store.close()
+    await store.close()
     rmSync(folder, { recursive: true })
   }
 }
@@ -70,13 +72,6 @@ export async function withPolicies<T>(
 const PRIME = 2_147_483_647
 
 const shuffled = (i: number, count: number): number => Number((BigInt(i) * BigInt(PRIME)) % BigInt(count))
-
-/** FNV-1a. */
-function hash(key: string): number {
-  let word = 0x811c9dc5
-  for (let i = 0; i < key.length; i++) word = Math.imul(word ^ key.charCodeAt(i), 0x01000193)
-  return word >>> 0
-}
 
 /** Keys of random policies, made before time is taken. */
 export function randomKeys(policies: number, count: number): string[] {

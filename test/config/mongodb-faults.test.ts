@@ -226,21 +226,24 @@ onBoth('several keys are found in one request', async (standIn, open) => {
 onBoth('a write that was given up is not sent later', async (standIn) => {
   const client = new MongoClient(standIn.url) // which waits for a server for 30 seconds
   const store = mongoConfig({ client, deadline: '200ms' })
-  const answers = () => store.get('a').then(isNone, () => false)
-  await poll(answers, 'the connection')
-  let stopped: Promise<void> | undefined
-  standIn.onCommand = (name, command) => {
-    if (name === 'find' && command.find === 'policies') stopped ??= nextTurn().then(() => standIn.stop())
-    return undefined
+  try {
+    const answers = () => store.get('a').then(isNone, () => false)
+    await poll(answers, 'the connection')
+    let stopped: Promise<void> | undefined
+    standIn.onCommand = (name, command) => {
+      if (name === 'find' && command.find === 'policies') stopped ??= nextTurn().then(() => standIn.stop())
+      return undefined
+    }
+    await fails(() => store.put('a', MINUTE))
+    await stopped
+    standIn.onCommand = () => undefined
+    await standIn.listen()
+    await poll(answers, 'an answer')
+    assert.is(standIn.counts.get('insert'), undefined)
+  } finally {
+    await store.close()
+    await client.close()
   }
-  await fails(() => store.put('a', MINUTE))
-  await stopped
-  standIn.onCommand = () => undefined
-  await standIn.listen()
-  await poll(answers, 'an answer')
-  assert.is(standIn.counts.get('insert'), undefined)
-  await store.close()
-  await client.close()
 })
 
 onBoth(
