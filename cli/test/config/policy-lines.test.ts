@@ -65,10 +65,10 @@ test('an object of many keys may go over many lines, and lines may follow', () =
 })
 
 test('an object of one line may be longer than any line', () => {
-  const keys = Array.from({ length: 60_000 }, (_, i) => `user:${i}`)
+  const keys = Array.from({ length: 30_000 }, (_, i) => `user:${i}`)
   const text = `{${keys.map((key) => `"${key}":${MINUTE}`).join(',')}}\n{"last":${MINUTE}}`
-  assert.ok(text.length > 2 << 20)
-  const entries = entriesOf(text, [1_000_000, 1_500_000])
+  assert.ok(text.length > 1 << 20)
+  const entries = entriesOf(text, [1_000_000, 1_100_000])
   assert.equal(
     entries.map((entry) => entry.error ?? entry.key),
     [...keys, 'last'],
