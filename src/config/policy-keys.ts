@@ -15,7 +15,7 @@ export function candidatesOf(key: string): string[] {
     if (at < 0 || at >= MAX_POLICY_KEY - 1) break
     candidates.push(`${key.slice(0, at + 1)}*`)
   }
-  if (key.length <= MAX_POLICY_KEY) candidates.push(key)
+  if (key.length <= MAX_POLICY_KEY && candidates.at(-1) !== key) candidates.push(key)
   return candidates.reverse()
 }
 

@@ -32,7 +32,7 @@ function limiterOn(config: ConfigStore, options: object = {}) {
 }
 
 redisTest('a Redis that hangs, is stopped, and comes back with other policies', async () => {
-  let server = await startRedis()
+  const server = await startRedis()
   const client = new Redis(server.port, HOST, { retryStrategy: () => 20, maxRetriesPerRequest: null })
   client.on('error', () => {})
   const config = redisConfig({ client, deadlineMs: 200, pollMs: 50 })
@@ -58,7 +58,7 @@ redisTest('a Redis that hangs, is stopped, and comes back with other policies', 
     'an error of the store that is down',
   )
   assert.is(limitOf('gold'), 50)
-  server = await startRedis({ args: ['--port', String(server.port)] })
+  await server.restart()
   await config.put('gold', { limit: 70, window: '1m' })
   await poll(() => limitOf('gold') === 70, 'the new policy')
   await client.set('{millrace:config}:policy:gold', '{ "limit": ')
@@ -80,7 +80,7 @@ redisTest('a Redis that hangs, is stopped, and comes back with other policies', 
 
 redisTest('a Redis that is down at the start', async () => {
   const server = await startRedis()
-  await server.stop()
+  await server.kill()
   const client = new Redis(server.port, HOST, { retryStrategy: () => 20, maxRetriesPerRequest: null })
   client.on('error', () => {})
   const config = redisConfig({ client, deadlineMs: 200 })
@@ -88,14 +88,14 @@ redisTest('a Redis that is down at the start', async () => {
   const closed = limiterOn(config, { onMiss: 'refuse' })
   assert.is((await open.limiter.checkAsync('gold')).limit, 2)
   assert.equal((await closed.limiter.checkAsync('gold')).source, 'config')
-  const started = await startRedis({ args: ['--port', String(server.port)] })
+  await server.restart()
   await config.put('gold', GOLD)
   await poll(() => open.limitOf('gold') === 50 && closed.limitOf('gold') === 50, 'the policy')
   await open.limiter.close()
   await closed.limiter.close()
   await config.close()
   client.disconnect()
-  await started.stop()
+  await server.stop()
 })
 
 test('a dead shard is served stale from the cache, and only its keys are', async () => {
