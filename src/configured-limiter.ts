@@ -16,7 +16,7 @@ import type { Duration } from './core/duration.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
 import { admitted } from './core/limited.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
-import type { OwnDecision } from './engines/engine.js'
+import type { Engine, OwnDecision } from './engines/engine.js'
 import type { SharedLimiter, SharedPolicies } from './engines/share.js'
 import { KeyTexts } from './key-texts.js'
 import type { Limiter, LimiterStats } from './limiter.js'
@@ -40,6 +40,13 @@ import type { Reservation } from './reservation.js'
 
 const NO_WAY = -1
 
+/** What decides by the plans of one member. */
+interface Decider {
+  readonly engine: Engine<OwnDecision>
+  /** By which a plan's value is the limit; 0: there are several rules, and the value is the index of their limits. */
+  readonly unit: number
+}
+
 /** Decides on the calling thread, by the policy that a configuration store has for the key. */
 export class ConfiguredLimiter implements Limiter {
   readonly #choice: PolicyChoice<AnyInlineLimiter>
@@ -49,6 +56,8 @@ export class ConfiguredLimiter implements Limiter {
   readonly #table: PlanTable
   readonly #share: Omit<SharedPolicies, 'onMiss'>
   readonly #isRefusedOnMiss: boolean
+  /** By the index of the member. */
+  readonly #deciders: Decider[] = []
   #isOpen = true
 
   /** @internal */
@@ -101,11 +110,25 @@ export class ConfiguredLimiter implements Limiter {
       plan = this.#lookUp(key, lo, hi)
       if (plan < 0) return this.#pending()
     }
-    const choice = this.#choice
+    return this.#decideBy(plan, lo, hi, cost, hint)
+  }
+
+  #decideBy(plan: number, lo: number, hi: number, cost: number, hint = NO_WAY): Decision {
+    if (plan < 0) return this.#pending()
+    const member = memberIn(plan)
+    const { engine, unit } = this.#deciders[member] ?? this.#deciderOf(member)
     const value = valueIn(plan)
-    const { engine } = choice.members[memberIn(plan)]!.limiter
     if (value === 0) return engine.checkNow(lo, hi, cost, hint)
-    return engine.checkWithin(choice.limitsOf(plan, value), lo, hi, cost, hint)
+    const limit = unit > 0 ? value * unit : this.#choice.limitsOf(plan, value)
+    return engine.checkWithin(limit, lo, hi, cost, hint)
+  }
+
+  #deciderOf(member: number): Decider {
+    const { limiter, shape } = this.#choice.members[member]!
+    const { length, 0: first } = shape.rules
+    const decider = { engine: limiter.engine, unit: length === 1 ? (first.unit ?? 1) : 0 }
+    this.#deciders[member] = decider
+    return decider
   }
 
   /** The plan by the cache, kept for the next call; below 0: to be refused. */
@@ -185,14 +208,6 @@ export class ConfiguredLimiter implements Limiter {
       batch.add(i, this.#decideBy(plans[i]!, fingerprints[2 * i]!, fingerprints[2 * i + 1]!, cost))
     }
     return batch
-  }
-
-  #decideBy(plan: number, lo: number, hi: number, cost: number): Decision {
-    if (plan < 0) return this.#pending()
-    const value = valueIn(plan)
-    const { engine } = this.#limiterOf(plan)
-    if (value === 0) return engine.checkNow(lo, hi, cost)
-    return engine.checkWithin(this.#choice.limitsOf(plan, value), lo, hi, cost)
   }
 
   pack(keys: readonly Key[]): PackedKeys {
