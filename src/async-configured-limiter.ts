@@ -1,5 +1,14 @@
 import type { AsyncLimiter } from './async-limiter.js'
-import { checkCost, checkOptions, closedError, foreignDecisionError, isDecision, ownCosts } from './checks.js'
+import {
+  checkCost,
+  checkOptions,
+  checkRemaining,
+  closedError,
+  foreignDecisionError,
+  isDecision,
+  ownCosts,
+} from './checks.js'
+import { MAX_POLICY_KEY } from './config/policy-keys.js'
 import { ConfiguredBatch } from './configured-batch.js'
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
@@ -118,16 +127,19 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
     checkOptions(options, ['remaining', 'signal'])
     const { remaining = false, signal } = options
     const own = ownCosts(costs, texts.length)
-    const plans = await Promise.all(texts.map((text) => this.#planOf(text)))
-    if (plans.every((plan) => plan === DEFAULT_PLAN)) return this.#first.checkMany(texts, own, options)
+    checkRemaining(remaining)
+    const call: DecisionOptions = signal === undefined ? {} : { signal }
+    const owners = await Promise.all(
+      texts.map(async (text) => {
+        const plan = await this.#planOf(text)
+        return { plan, options: plan > DEFAULT_PLAN ? this.#choice.withLimits(plan, call) : call }
+      }),
+    )
+    if (owners.every(({ plan }) => plan === DEFAULT_PLAN)) return this.#first.checkMany(texts, own, options)
     const decisions = await Promise.all(
-      texts.map((text, i) => {
-        const plan = plans[i]!
+      owners.map(({ plan, options: limits }, i) => {
         const cost = typeof own === 'number' ? own : own[i]!
-        const call: DecisionOptions = signal === undefined ? {} : { signal }
-        return plan < 0
-          ? this.#pending()
-          : this.#limiterOf(plan).check(text, cost, this.#choice.withLimits(plan, call))
+        return plan < 0 ? this.#pending() : this.#limiterOf(plan).check(texts[i]!, cost, limits)
       }),
     )
     const batch = new ConfiguredBatch(texts.length, remaining, this.#choice.hasUnit)
@@ -235,7 +247,8 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
   async #ownerFor<O extends CheckOptions>(key: Key, options?: O): Promise<[AsyncLimiter, string, O]> {
     this.#checkOpen()
     const text = this.#keys.textOf(key)
-    const plan = Math.max(DEFAULT_PLAN, await this.#planOf(text))
+    const plan = await this.#planOf(text)
+    if (plan < 0) throw this.#choice.unknownError()
     return [this.#limiterOf(plan), text, this.#choice.withLimits(plan, options ?? ({} as O))]
   }
 
@@ -253,15 +266,18 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
     if (!this.#isOpen) throw closedError()
   }
 
-  /** A key whose plan was not known counted by the default, if at all. */
+  /** A key whose plan was not known may have counted by any. Keys that share an entry have too many names to move. */
   #move(key: string, from: number, to: number): void {
-    const source = memberIn(Math.max(from, DEFAULT_PLAN))
-    const target = memberIn(to)
-    if (source === target) return
     const { members } = this.#choice
+    const target = memberIn(to)
+    if (key.length > MAX_POLICY_KEY || (from >= 0 && memberIn(from) === target)) return
+    const sources = members.filter((_, i) => i !== target && (from < 0 || i === memberIn(from)))
+    if (sources.length === 0) return
     const before = this.#moves.get(key) ?? Promise.resolve()
     const move = before
-      .then(() => carryOver(members[source]!.limiter, members[target]!.limiter, key))
+      .then(async () => {
+        for (const { limiter } of sources) await carryOver(limiter, members[target]!.limiter, key)
+      })
       .catch((error: unknown) => {
         // Closed meanwhile, or the store of counts is down: then its own outage says what holds.
         if (!(error instanceof MillraceError)) throw error

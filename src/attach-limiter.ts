@@ -67,7 +67,9 @@ function attachConfigured(
   options: AttachOptions,
 ): Limiter {
   const { maxKeys, maxWindows, onMiss, default: policy } = policies
-  const given = { onMiss, ...options, maxWindows } as Parameters<typeof checkStore>[0]
+  const given = { ...options, onMiss: options.onMiss ?? onMiss, maxWindows } as Parameters<
+    typeof checkStore
+  >[0]
   const settings = { ...checkStore(given, maxKeys), policy, rules: checkPolicy(policy) }
   const foundation = { memory, clock, file, settings: undefined, onFull: memory.arenas[0].onFull }
   return configuredLimiterOn(foundation, settings, policies) as Limiter

@@ -135,7 +135,7 @@ export function checkStore(
     throw invalid('maxWindows', maxWindows, `an integer from 1 to ${MOST_WINDOWS}`)
   if (onConfigError !== undefined && typeof onConfigError !== 'function')
     throw invalid('onConfigError', onConfigError, 'a function')
-  const report = onConfigError ?? warnOnce()
+  const report = onConfigError === undefined ? warnOnce() : guarded(onConfigError)
   return { store: config, cache: checkCache(configCache, maxKeys), onMiss, maxWindows, report }
 }
 
@@ -158,7 +158,7 @@ function checkCache(options: ConfigCacheOptions, maxKeys: number): CacheSettings
 }
 
 function millisecondsOf(value: Duration, option: string, least: number): number {
-  const ms = parseDuration(value, option)
+  const ms = value === 0 && least === 0 ? 0 : parseDuration(value, option)
   if (ms >= least && ms < 2 ** 31) return ms
   throw invalid(option, value, `a duration of ${least} ms to 24 days`)
 }
@@ -181,6 +181,20 @@ function isStore(store: unknown): store is ConfigStore {
     store !== null &&
     methods.every((name) => typeof (store as ConfigStore)[name] === 'function')
   )
+}
+
+/** What the function of a user throws must not end the read of a policy. */
+function guarded(onConfigError: (error: MillraceError) => void): (error: MillraceError) => void {
+  const warn = warnOnce()
+  return (error) => {
+    try {
+      onConfigError(error)
+    } catch (cause) {
+      const expected = 'a function that does not throw'
+      const what = cause instanceof Error ? cause.message : String(cause)
+      warn(new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'onConfigError', what, expected, { cause }))
+    }
+  }
 }
 
 /** Warns of each kind of error once, until a minute has passed. */

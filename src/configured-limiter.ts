@@ -10,6 +10,7 @@ import {
   ownCosts,
 } from './checks.js'
 import type { CachedPolicy } from './config/cache.js'
+import { MAX_POLICY_KEY } from './config/policy-keys.js'
 import { ConfiguredBatch } from './configured-batch.js'
 import type { Decision } from './core/decision.js'
 import type { Duration } from './core/duration.js'
@@ -36,7 +37,7 @@ import { PlanTable } from './memory/plan-table.js'
 import { PendingDecision } from './pending-decision.js'
 import { type PolicyChoice, totalOf } from './policy-choice.js'
 import { DEFAULT_PLAN, memberIn, valueIn } from './policy-plans.js'
-import type { Reservation } from './reservation.js'
+import { InlineReservation, type Reservation } from './reservation.js'
 
 const NO_WAY = -1
 
@@ -135,6 +136,7 @@ export class ConfiguredLimiter implements Limiter {
   #lookUp(key: Key, lo: number, hi: number): number {
     const { plan } = this.#choice.peek(this.#keys.textOf(key))
     if (plan >= 0) {
+      if (typeof key === 'string' && key.length > MAX_POLICY_KEY) this.#carry(memberIn(plan), lo, hi)
       this.#table.set(lo, hi, plan)
       return plan
     }
@@ -153,6 +155,7 @@ export class ConfiguredLimiter implements Limiter {
   }
 
   #checkBy(options: CheckOptions, key: Key, cost: number): Decision {
+    checkOptions(options, ['limit'])
     const text = this.#keys.textOf(key)
     const plan = this.#planFor(text)
     if (plan < 0) return this.#pending()
@@ -166,8 +169,11 @@ export class ConfiguredLimiter implements Limiter {
   reserve(key: Key, cost: number, options: CheckOptions = {}): Reservation {
     this.#checkOpen()
     const text = this.#keys.textOf(key)
-    const plan = this.#choice.planOrDefault(text)
-    return this.#limiterOf(plan).reserve(text, cost, this.#choice.withLimits(plan, options))
+    const plan = this.#planFor(text)
+    if (plan >= 0) return this.#limiterOf(plan).reserve(text, cost, this.#choice.withLimits(plan, options))
+    checkCost(cost)
+    const decision = this.#pending()
+    return new InlineReservation({ decision, cost, mostMore: 0, isGivenBack: () => false, change: () => 0 })
   }
 
   peek(key: Key, cost = 1, options: CheckOptions = {}): Decision {
@@ -205,7 +211,8 @@ export class ConfiguredLimiter implements Limiter {
     const batch = new ConfiguredBatch(plans.length, remaining, this.#choice.hasUnit)
     for (let i = 0; i < plans.length; i++) {
       const cost = typeof own === 'number' ? own : own[i]!
-      batch.add(i, this.#decideBy(plans[i]!, fingerprints[2 * i]!, fingerprints[2 * i + 1]!, cost))
+      // Looked up once more: the plan of a key may have been forgotten for those of others.
+      batch.add(i, this.#decide(textAt(i), fingerprints[2 * i]!, fingerprints[2 * i + 1]!, cost, NO_WAY))
     }
     return batch
   }
@@ -225,7 +232,8 @@ export class ConfiguredLimiter implements Limiter {
     const text = this.#keys.textOf(key)
     await this.#choice.load(text)
     this.#checkOpen()
-    const plan = this.#choice.planOrDefault(text)
+    const plan = this.#planFor(text)
+    if (plan < 0) throw this.#choice.unknownError()
     return this.#limiterOf(plan).wait(text, this.#choice.withLimits(plan, options))
   }
 
@@ -325,13 +333,19 @@ export class ConfiguredLimiter implements Limiter {
   }
 
   #move(key: string, from: number, to: number): void {
+    if (key.length > MAX_POLICY_KEY) {
+      // It stands for all keys that begin so. What they have used is carried over when each is looked up.
+      this.#table.clear()
+      return
+    }
     const { lo, hi } = this.#keys.read(key)
     this.#table.remove(lo, hi)
+    if (from < 0 || memberIn(from) !== memberIn(to)) this.#carry(memberIn(to), lo, hi)
+  }
+
+  /** Any of the other members may know more of a longer window: of an earlier policy, or of another thread's. */
+  #carry(target: number, lo: number, hi: number): void {
     const { members } = this.#choice
-    if (members.length === 1) return
-    const target = memberIn(to)
-    if (from >= 0 && memberIn(from) === target) return
-    // Any of the others may know more of a longer window: of an earlier policy, or of another thread's.
     for (const [i, { limiter }] of members.entries())
       if (i !== target) carryOver(limiter, members[target]!.limiter, lo, hi)
   }

@@ -61,14 +61,14 @@ export function configuredLimiterOn(
   }
   if (pool === undefined) {
     const first = inlineLimiterOn(memory, clock, file)
-    return new ConfiguredLimiter(
-      new PolicyChoice(plans<AnyInlineLimiter>(first, inlineLimiterOn), settings),
-      share,
-    )
+    const choice = new PolicyChoice(plans<AnyInlineLimiter>(first, inlineLimiterOn), settings)
+    return orClose(first, () => new ConfiguredLimiter(choice, share))
   }
   const on = (own: RuleMemory, ownClock: Clock, ownFile?: SharedFile): AsyncLimiter =>
     poolLimiterOn(own, ownClock, pool, ownFile)
-  return new AsyncConfiguredLimiter(new PolicyChoice(plans(on(memory, clock, file), on), settings), share)
+  const first = on(memory, clock, file)
+  const choice = new PolicyChoice(plans(first, on), settings)
+  return orClose(first, () => new AsyncConfiguredLimiter(choice, share))
 }
 
 type On<L> = (memory: RuleMemory, clock: Clock, file?: SharedFile) => L
@@ -86,7 +86,8 @@ class SpacePlace {
   }
 
   refusalOf({ rules, tag }: PolicyShape): string | undefined {
-    const { words } = planFor(rules, this.#share.maxKeys)
+    const words = wordsFor(rules, this.#share.maxKeys)
+    if (typeof words === 'string') return words
     if (this.#space.has(tag) || words <= this.#space.freeWords) return undefined
     return `one that needs less memory: ${4 * words} bytes for all keys, and ${4 * this.#space.freeWords} are left (the options maxWindows and maxKeys, or a coarser granularity)`
   }
@@ -120,7 +121,10 @@ class FilePlace {
     this.#maxKeys = maxKeys
   }
 
-  refusalOf(): undefined {}
+  refusalOf({ rules }: PolicyShape): string | undefined {
+    const words = wordsFor(rules, this.#maxKeys)
+    return typeof words === 'string' ? words : undefined
+  }
 
   make<L>({ rules, tag }: PolicyShape, on: On<L>): L {
     const { memory, onFull } = this.#foundation
@@ -128,6 +132,26 @@ class FilePlace {
     const options = { rules, maxKeys: this.#maxKeys, onFull, seeds: seedsOf(memory.arenas[0]) }
     const opened = openNow(path, openSharedFile(path, options, thisMachine))
     return on({ arenas: opened.arenas, names: namesOf(rules) }, opened.clock, opened)
+  }
+}
+
+/** The words that rules need, or why no limiter can have them. */
+function wordsFor(rules: Rules, maxKeys: number): number | string {
+  try {
+    return planFor(rules, maxKeys).words
+  } catch (error) {
+    if (error instanceof MillraceError) return `one that needs less memory: ${error.message}`
+    throw error
+  }
+}
+
+/** Creates the limiter that chooses among members. If that fails, nothing of the first member is left. */
+function orClose<T>(first: { close(): Promise<void> }, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    void first.close()
+    throw error
   }
 }
 

@@ -81,11 +81,17 @@ export class PolicyChoice<L extends { close(): Promise<void> }> {
     return plan >= 0 ? plan : DEFAULT_PLAN
   }
 
+  /** The error of a call that can't go on without the policy. */
+  unknownError(): MillraceError {
+    const expected = 'a configuration store that has answered'
+    return new MillraceError('ERR_MILLRACE_CONFIG_STORE', 'key', 'a key whose policy is not known', expected)
+  }
+
   /** The limits of a plan for its engine, with `value`, which is not 0. */
   limitsOf(plan: number, value: number): CallLimit {
     const { rules } = this.members[memberIn(plan)]!.shape
     if (rules.length === 1) return value * (rules[0].unit ?? 1)
-    return this.#plans.lists[value]!.map((limit, i) => limit * (rules[i]!.unit ?? 1))
+    return this.#plans.listOf(value).map((limit, i) => limit * (rules[i]!.unit ?? 1))
   }
 
   /** Options of a call with the limits of a plan, where the call has none of its own. */

@@ -26,6 +26,10 @@ const VALUE = 2 ** VALUE_BITS - 1
 /** As many indices as a plan has room for. */
 export const MOST_WINDOWS = 64
 
+/** A window that could not be made is tried again after this time: the reason may be another process. */
+const RETRY_MS = 5_000
+const NOTHING: ReadonlySet<string> = new Set()
+
 export const memberIn = (plan: number): number => plan >>> VALUE_BITS
 export const valueIn = (plan: number): number => plan & VALUE
 
@@ -38,8 +42,14 @@ export type PlanLimits = readonly number[]
  */
 export class PolicyPlans<L> {
   readonly members: PlanMember<L>[] = []
-  /** By the value of a plan of several rules. The first stands for the member's own limits. */
-  lists: (PlanLimits | undefined)[] = [undefined]
+  /** By the value of a plan of several rules. 0 stands for the member's own limits. */
+  #lists = new Map<number, PlanLimits>()
+  /** Those of plans that were forgotten last: calls that are under way may still have them. */
+  #oldLists = new Map<number, PlanLimits>()
+  #nextList = 1
+  readonly #promised = new Set<string>()
+  /** By the text of a shape that could not be made: until when that is not tried again. */
+  readonly #failedUntil = new Map<string, number>()
   readonly #maker: MemberMaker<L>
   readonly #maxWindows: number
   readonly #mostPlans: number
@@ -72,8 +82,14 @@ export class PolicyPlans<L> {
   /** @throws MillraceError `ERR_MILLRACE_POLICY_TOO_LARGE`, `ERR_MILLRACE_INVALID_POLICY` */
   check(policy: Policy): void {
     const shape = policyShapeOf(checkPolicy(policy), policy)
-    const refusal = this.#refusalOf(shape)
+    const refusal = this.#refusalOf(shape, this.#promised)
     if (refusal !== undefined) throw tooLargeError('policy', policy, refusal)
+    this.#promised.add(shape.text)
+  }
+
+  /** The limits of a plan of several rules. */
+  listOf(value: number): PlanLimits {
+    return (this.#lists.get(value) ?? this.#oldLists.get(value))!
   }
 
   /** The plan of a policy, undefined for a key without one. A policy that does not fit is reported. */
@@ -100,15 +116,18 @@ export class PolicyPlans<L> {
     const text = limits.join()
     const known = this.#listIndices.get(text)
     if (known !== undefined) return known
-    this.lists.push(limits)
-    this.#listIndices.set(text, this.lists.length - 1)
-    return this.lists.length - 1
+    const index = this.#nextList
+    this.#nextList = index === VALUE ? 1 : index + 1
+    this.#lists.set(index, limits)
+    this.#listIndices.set(text, index)
+    return index
   }
 
   #forget(): void {
     this.#plans.clear()
     this.#listIndices.clear()
-    this.lists = [undefined]
+    this.#oldLists = this.#lists
+    this.#lists = new Map()
     this.onForget()
   }
 
@@ -116,29 +135,33 @@ export class PolicyPlans<L> {
   #memberOf({ key, policy }: StoredPolicy, shape: PolicyShape): number {
     const known = this.#byShape.get(shape.text)
     if (known !== undefined) return known
-    const refusal = this.#refusalOf(shape)
-    if (refusal !== undefined) {
-      this.#report(tooLargeError(key, policy, refusal))
-      return -1
-    }
+    if ((this.#failedUntil.get(shape.text) ?? 0) > performance.now()) return -1
     try {
+      const refusal = this.#refusalOf(shape, NOTHING)
+      if (refusal !== undefined) throw tooLargeError(key, policy, refusal)
       this.members.push({ limiter: this.#maker.make(shape), shape })
     } catch (error) {
-      if (!(error instanceof MillraceError)) throw error
-      this.#report(error)
+      if (this.#failedUntil.size > MOST_WINDOWS) this.#failedUntil.clear()
+      this.#failedUntil.set(shape.text, performance.now() + RETRY_MS)
+      this.#report(error instanceof MillraceError ? error : tooLargeError(key, policy, String(error)))
       return -1
     }
     this.#byShape.set(shape.text, this.members.length - 1)
     return this.members.length - 1
   }
 
-  #refusalOf(shape: PolicyShape): string | undefined {
-    if (this.#byShape.has(shape.text)) return undefined
-    if (this.members.some(({ shape: { tag } }) => tag === shape.tag)) return 'another window'
-    if (this.members.length >= this.#maxWindows) {
+  /** `promised`: shapes that will have members, too. */
+  #refusalOf({ text, ...shape }: PolicyShape, promised: ReadonlySet<string>): string | undefined {
+    if (this.#byShape.has(text) || promised.has(text)) return undefined
+    const others = [...promised].filter((each) => !this.#byShape.has(each))
+    const isTaken = this.members.some(
+      (each) => each.shape.tag === shape.tag && this.#byShape.has(each.shape.text),
+    )
+    if (isTaken) return 'another window'
+    if (this.members.length + others.length >= this.#maxWindows) {
       return `one of the ${this.#maxWindows} windows that policies have already (the option maxWindows)`
     }
-    return this.#maker.refusalOf(shape)
+    return this.#maker.refusalOf({ text, ...shape })
   }
 }
 

@@ -48,12 +48,13 @@ const JITTER = 0.2
 const PAUSE_MS = 100
 /** A read that has not ended after this long is given up: another one may start. */
 const LONGEST_LOAD_MS = 2_000
+const MOST_UNANSWERED = 10_000
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 class Entry implements CachedPolicy {
   readonly key: string
   plan = UNKNOWN
-  /** The last plan, also when it is not used any more. */
+  /** The last plan; {@link UNKNOWN} if the key may have counted by another one since. */
   lastPlan = UNKNOWN
   found: StoredPolicy | undefined = undefined
   usedMs = 0
@@ -61,6 +62,10 @@ class Entry implements CachedPolicy {
   usableUntilMs = 0
   generation = 0
   pausedUntilMs = 0
+  /** The generation in which the pause began. */
+  pausedGeneration = 0
+  /** The version of an answer that was older than what is known. */
+  olderVersion = 0
   loading: Promise<void> | undefined = undefined
   /** Counts the reads of this key, so that one that was given up changes nothing. */
   loads = 0
@@ -80,6 +85,8 @@ export class PolicyCache {
   readonly #user: CacheUser
   readonly #now: () => number
   readonly #entries: LRUCache<string, Entry>
+  /** Keys without an answer so far. In an outage, keys that nobody knows don't displace those that are known. */
+  readonly #unanswered: LRUCache<string, Entry>
   readonly #endWatch: () => void
   readonly #timer: NodeJS.Timeout
   #nowMs: number
@@ -98,6 +105,7 @@ export class PolicyCache {
     this.#now = now
     this.#nowMs = now()
     this.#entries = new LRUCache<string, Entry>({ max: settings.maxKeys })
+    this.#unanswered = new LRUCache<string, Entry>({ max: Math.min(settings.maxKeys, MOST_UNANSWERED) })
     this.#endWatch = store.watch((change) => this.#handle(change))
     const tickMs = Math.min(Math.max(settings.ttlMs / TICKS_PER_TTL, 1), LONGEST_TIMER_MS)
     this.#timer = setInterval(() => this.tick(), tickMs).unref()
@@ -156,17 +164,29 @@ export class PolicyCache {
     this.#endWatch()
     clearInterval(this.#timer)
     this.#entries.clear()
+    this.#unanswered.clear()
   }
 
   #entryOf(key: string): Entry {
-    const own = key.length > MAX_POLICY_KEY ? shortened(key) : key
-    let entry = this.#entries.peek(own)
-    if (entry === undefined) {
-      entry = new Entry(own)
-      this.#entries.set(own, entry)
-    } else if (entry.usedMs < this.#recentMs) this.#entries.get(own) // moves it away from the least recently used
-    entry.usedMs = this.#nowMs
+    const own = key.length > MAX_POLICY_KEY ? key.slice(0, MAX_POLICY_KEY + 1) : key
+    const known = this.#entries.peek(own)
+    if (known !== undefined) {
+      if (known.usedMs < this.#recentMs) this.#entries.get(own) // moves it away from the least recently used
+      known.usedMs = this.#nowMs
+      return known
+    }
+    const unanswered = this.#unanswered.get(own)
+    if (unanswered !== undefined) return unanswered
+    const entry = new Entry(copyOf(own))
+    this.#unanswered.set(entry.key, entry)
     return entry
+  }
+
+  /** Takes in an entry that has an answer. */
+  #keep(entry: Entry): void {
+    if (!this.#unanswered.delete(entry.key)) return
+    entry.usedMs = this.#nowMs
+    this.#entries.set(entry.key, entry)
   }
 
   #isFresh(entry: Entry): boolean {
@@ -177,12 +197,13 @@ export class PolicyCache {
     if (entry.usableUntilMs > this.#nowMs) this.statistics.stale++
     else {
       entry.plan = UNKNOWN
+      entry.lastPlan = UNKNOWN // it counts by another plan from here on, and is moved back later
       entry.found = undefined
     }
   }
 
   #loadNow(entry: Entry, findNow: (keys: readonly string[]) => StoredPolicy | undefined): void {
-    if (entry.pausedUntilMs > this.#nowMs) return
+    if (this.#isPaused(entry)) return
     const generation = this.#generation
     this.statistics.loads++
     let found: StoredPolicy | undefined
@@ -198,14 +219,16 @@ export class PolicyCache {
   /** Reads the policy, unless that is happening. Never rejects. */
   #load(entry: Entry): Promise<void> {
     if (entry.loading !== undefined) return entry.loading
-    if (entry.pausedUntilMs > this.#nowMs) return Promise.resolve()
+    if (this.#isPaused(entry)) return Promise.resolve()
     const generation = this.#generation
     const load = ++entry.loads
     entry.isDirty = false
     this.statistics.loads++
     const isMine = () => entry.loads === load && !this.#isClosed
     const giveUp = setTimeout(() => {
-      if (isMine()) end(() => this.#fail(entry, slowError(this.#store.kind, LONGEST_LOAD_MS)))
+      if (!isMine()) return
+      end(() => this.#fail(entry, slowError(this.#store.kind, LONGEST_LOAD_MS)))
+      entry.loads++ // its answer, if it ever comes, is out of date
     }, LONGEST_LOAD_MS).unref()
     const end = (act: () => void) => {
       clearTimeout(giveUp)
@@ -243,20 +266,41 @@ export class PolicyCache {
 
   #accept(entry: Entry, found: StoredPolicy | undefined, generation: number): void {
     const nowMs = this.#now()
-    const { ttlMs, maxStaleMs } = this.#settings
-    const isOld = found !== undefined && found.key === entry.found?.key && found.version < entry.found.version
-    entry.expiresMs = nowMs + ttlMs * (1 - JITTER * Math.random())
-    entry.usableUntilMs = nowMs + ttlMs + maxStaleMs
-    entry.generation = generation
-    entry.pausedUntilMs = 0
-    // A replica that is behind, or a read that took longer than the next one. A document without a version is 0.
-    if (isOld && found.version > 0) return
+    if (this.#isBehind(entry, found, nowMs)) return
     const { lastPlan } = entry
-    const plan = this.#user.planOf(found)
-    entry.found = found
-    entry.plan = plan
-    entry.lastPlan = plan
-    if (plan !== lastPlan) this.#user.moved(entry.key, lastPlan, plan)
+    try {
+      const plan = this.#user.planOf(found)
+      this.#keep(entry)
+      entry.found = found
+      entry.plan = plan
+      entry.lastPlan = plan
+      entry.olderVersion = 0
+      const { ttlMs, maxStaleMs } = this.#settings
+      entry.expiresMs = nowMs + ttlMs * (1 - JITTER * Math.random())
+      entry.usableUntilMs = nowMs + ttlMs + maxStaleMs
+      entry.generation = generation
+      entry.pausedUntilMs = 0
+      if (plan !== lastPlan) this.#user.moved(entry.key, lastPlan, plan)
+    } catch (error) {
+      this.#fail(entry, error)
+    }
+  }
+
+  /**
+   * Whether the answer is older than what is known: of a replica that is behind, or of a read that took longer than the
+   * next one. It is read again soon. If it says the same then, somebody has restored an older state. A document
+   * without a version is 0, and a synchronous store never answers late.
+   */
+  #isBehind(entry: Entry, found: StoredPolicy | undefined, nowMs: number): boolean {
+    if (this.#findNow !== undefined || found === undefined || found.version === 0) return false
+    const known = entry.found
+    if (known === undefined || known.key !== found.key || found.version >= known.version) return false
+    if (entry.olderVersion === found.version) return false
+    entry.olderVersion = found.version
+    entry.expiresMs = Math.min(entry.expiresMs, nowMs)
+    entry.pausedUntilMs = nowMs + PAUSE_MS
+    entry.pausedGeneration = this.#generation
+    return true
   }
 
   #fail(entry: Entry, cause: unknown): void {
@@ -264,7 +308,13 @@ export class PolicyCache {
     this.statistics.failures++
     if (error.code === 'ERR_MILLRACE_INVALID_POLICY') this.statistics.invalid++
     entry.pausedUntilMs = this.#now() + PAUSE_MS
+    entry.pausedGeneration = this.#generation
     this.#user.failed(error)
+  }
+
+  /** The clock is read here: it is no more than the failed read costs. Once a store is back, nothing is paused. */
+  #isPaused({ pausedUntilMs, pausedGeneration }: Entry): boolean {
+    return pausedUntilMs > 0 && pausedGeneration === this.#generation && pausedUntilMs > this.#now()
   }
 
   #handle({ keys, error }: ConfigChange): void {
@@ -274,7 +324,9 @@ export class PolicyCache {
       this.#generation++
       this.#user.dropped(undefined)
     } else {
-      for (const key of keys) this.#expire(key)
+      // One walk over all entries is enough.
+      if (keys.filter((key) => prefixIn(key) !== undefined).length > 1) this.#generation++
+      else for (const key of keys) this.#expire(key)
       this.#user.dropped(keys)
     }
   }
@@ -285,7 +337,7 @@ export class PolicyCache {
     if (prefix !== undefined) {
       for (const entry of this.#entries.values()) if (entry.key.startsWith(prefix)) expire(entry)
     }
-    const own = this.#entries.peek(key)
+    const own = this.#entries.peek(key) ?? this.#unanswered.peek(key)
     if (own === undefined) return
     expire(own)
     if (this.#findNow === undefined) void this.#load(own) // so that the change holds before the next request
@@ -296,11 +348,12 @@ function expire(entry: Entry): void {
   entry.expiresMs = 0
   entry.pausedUntilMs = 0
   if (entry.loading !== undefined) entry.isDirty = true
+  else entry.loads++
 }
 
-/** A longer key has the policy of a prefix. A string of its own: a slice would keep all of the key. */
-function shortened(key: string): string {
-  return Buffer.from(key.slice(0, MAX_POLICY_KEY + 1)).toString()
+/** A string of its own: a slice would keep all of the string that it was cut from. */
+function copyOf(key: string): string {
+  return key.isWellFormed() ? Buffer.from(key).toString() : Buffer.from(key, 'utf16le').toString('utf16le')
 }
 
 function slowError(kind: string, ms: number): MillraceError {

@@ -1,11 +1,12 @@
 // A build with fingerprints of 8 bits instead of 64, so that collisions can be tested.
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Hasher } from '#millrace/memory/hash.js'
 
 const BUILT = fileURLToPath(new URL('../../../esm', import.meta.url))
+const MODULES = fileURLToPath(new URL('../../../node_modules', import.meta.url))
 
 /**
  * Replacements for the last lines of the hash: one byte, repeated, so that the choice of sets is unchanged.
@@ -26,6 +27,7 @@ export async function withShortFingerprints(use: (build: ShortBuild) => void): P
   try {
     cpSync(BUILT, folder, { recursive: true })
     writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+    symlinkSync(MODULES, join(folder, 'node_modules'))
     const file = join(folder, 'memory', 'hash.js')
     let code = readFileSync(file, 'utf8')
     for (const [from, to] of PATCHES) {

@@ -102,7 +102,7 @@ test('while the store is down a policy holds, up to maxStale; then it is unknown
   assert.is(cache.peek('a').plan, UNKNOWN)
   await store.answer(policy(9, 2))
   assert.is(cache.peek('a').plan, 9)
-  assert.equal(seen.moves.at(-1), ['a', PLAN, 9], 'the plan before is known, although it was not used')
+  assert.equal(seen.moves.at(-1), ['a', UNKNOWN, 9], 'it may have counted by another plan meanwhile')
   cache.close()
 })
 

@@ -110,6 +110,7 @@ test('a dead shard is served stale from the cache, and only its keys are', async
   }
   shards.b.findNow = dead
   shards.b.find = dead
+  shards.b.put = dead
   await poll(() => keys.every((key) => limitOf(key) === 50) && told('ERR_MILLRACE_CONFIG_STORE'), 'an error')
   for (const key of keys) assert.is(limitOf(key), 50)
   let changed = 0
