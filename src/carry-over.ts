@@ -7,7 +7,7 @@ import { unitIn } from './memory/unit.js'
  * Brings what a key has used by the rules of one limiter into those of another, which count it from now on: its policy
  * has another window. A rule then counts at least what the old rules know of the last window of its length, as used
  * now. So a change of the window forgets nothing, and errs to refusal for at most one window. Doing it twice changes
- * nothing, and threads may do it each for itself.
+ * nothing (unless a refund came in between, which it then undoes), and threads may do it each for itself.
  */
 export function carryOver(from: AnyInlineLimiter, to: AnyInlineLimiter, lo: number, hi: number): void {
   for (const engine of to.ruleEngines) {

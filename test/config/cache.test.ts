@@ -222,6 +222,86 @@ test('long keys have the policies of prefixes', () => {
   cache.close()
 })
 
+test('an older state that is restored holds after a second answer', async () => {
+  const { cache, store, pass } = cacheOn(new FakeStore())
+  cache.peek('a')
+  await store.answer(policy(2, 20))
+  pass(1_001)
+  cache.peek('a')
+  await store.answer(policy(1, 10))
+  assert.is(cache.peek('a').plan, 2)
+  pass(101)
+  cache.peek('a')
+  await store.answer(policy(1, 10))
+  assert.is(cache.peek('a').plan, 1)
+  cache.close()
+})
+
+test('a synchronous store may go back to an older version at once', () => {
+  const store = memoryConfig()
+  const { cache, pass } = cacheOn(store)
+  store.findNow = () => policy(2, 20)
+  assert.is(cache.peek('a').plan, 2)
+  store.findNow = () => policy(1, 10)
+  pass(1_001)
+  assert.is(cache.peek('a').plan, 1)
+  cache.close()
+})
+
+test('a plan that can not be made is told, and ends nothing', async () => {
+  const store = new FakeStore()
+  const errors: unknown[] = []
+  const user = {
+    planOf: () => {
+      throw new RangeError('no plan')
+    },
+    moved: () => {},
+    dropped: () => {},
+    failed: (error: unknown) => void errors.push(error),
+  }
+  const cache = new PolicyCache(store, SETTINGS, user)
+  assert.is(cache.peek('a').plan, UNKNOWN)
+  await store.answer(policy())
+  assert.is(cache.peek('a').plan, UNKNOWN)
+  assert.match(String(errors[0]), /no plan/)
+  cache.close()
+})
+
+test('keys without an answer do not displace those that are known', async () => {
+  const { cache, store } = cacheOn(new FakeStore(), { maxKeys: 10 })
+  cache.peek('known')
+  await store.answer(policy())
+  for (let i = 0; i < 100; i++) cache.peek(`invented ${i}`)
+  assert.is(cache.peek('known').plan, PLAN)
+  cache.close()
+})
+
+test('a failed read is tried again after a tenth of a second, however long the TTL, and once the store is back', async () => {
+  const { cache, store, clock } = cacheOn(new FakeStore(), { ttlMs: 86_400_000 })
+  cache.peek('a')
+  await store.fail()
+  cache.peek('a')
+  assert.is(store.questions.length, 0)
+  clock.ms += 101 // no tick
+  cache.peek('a')
+  assert.is(store.questions.length, 1)
+  await store.fail()
+  store.tell()
+  cache.peek('a')
+  assert.is(store.questions.length, 1)
+  cache.close()
+})
+
+test('a change of many prefixes lets everything be read again', async () => {
+  const { cache, store } = cacheOn(new FakeStore())
+  cache.peek('b:1')
+  await store.answer(policy())
+  store.tell(['a:*', 'b:*'])
+  cache.peek('b:1')
+  assert.is(store.questions.length, 1)
+  cache.close()
+})
+
 test('after close nothing is told any more', async () => {
   const { cache, store, seen } = cacheOn(new FakeStore())
   cache.peek('a')

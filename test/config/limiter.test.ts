@@ -3,6 +3,7 @@ import { memoryConfig } from 'millrace/config/memory'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRaises, assertRejects } from '../limiter/support.js'
+import { poll } from '../redis/poll.js'
 import { down, FakeStore, stored } from './fake-store.js'
 
 const DEFAULT: Policy = { limit: 2, window: '1m' }
@@ -290,6 +291,110 @@ test('many plans: those that may not be in use are forgotten, and all limits sta
       )
     }
   }
+})
+
+test('a policy that no memory has room for is refused at put, and one of others is told, and ends nothing', async () => {
+  const huge: Policy = { limit: 5, window: '3h', granularity: '500ms' }
+  const { config, limiter } = limiterWith({}, { maxKeys: 100_000 })
+  await assertRejects(() => config.put('a', huge), 'ERR_MILLRACE_POLICY_TOO_LARGE', 'policy')
+  assert.is(limiter.check('a').limit, 2)
+  const store = new FakeStore()
+  const open = limiterWith({}, { config: store, maxKeys: 100_000 })
+  open.limiter.check('a')
+  await store.answer(stored('a', huge))
+  assert.is(open.limiter.check('a').limit, 2)
+  assert.is(open.errors.at(-1)?.code, 'ERR_MILLRACE_POLICY_TOO_LARGE')
+})
+
+test('put promises no more windows than there are', async () => {
+  const { config } = limiterWith({}, { maxWindows: 2 })
+  await config.put('a', { limit: 5, window: '1h' })
+  await assertRejects(
+    () => config.put('b', { limit: 5, window: '2h' }),
+    'ERR_MILLRACE_POLICY_TOO_LARGE',
+    'policy',
+  )
+})
+
+test('a batch decides each key by its own limits, also if plans are forgotten in the middle', async () => {
+  const policies = Object.fromEntries(
+    Array.from({ length: 60 }, (_, i) => [
+      `k${i}`,
+      {
+        rules: [
+          { name: 's', limit: i + 1, window: '1s' },
+          { name: 'm', limit: 1_000, window: '1m' },
+        ],
+      } satisfies Policy,
+    ]),
+  )
+  const { limiter } = limiterWith(policies, { configCache: { maxKeys: 5 } })
+  const keys = Object.keys(policies)
+  const batch = limiter.checkMany(keys, 1, { remaining: true })
+  assert.equal(
+    [...batch.remaining!],
+    keys.map((_, i) => i),
+  )
+})
+
+test('a long key carries what it has used into another window', async () => {
+  const { config, limiter, admitted } = limiterWith({ 'user:*': { limit: 5, window: '1m' } })
+  const long = `user:${'x'.repeat(600)}`
+  assert.is(admitted(long), 5)
+  await config.put('user:*', { limit: 5, window: '1h' })
+  assert.is(admitted(long), 0)
+  assert.is(limiter.check(`${long}y`).allowed, true)
+})
+
+test('what was used by the default in a long outage counts when the policy is back', async () => {
+  const store = memoryConfig({ a: { limit: 10, window: '1h' } })
+  const { limiter } = limiterWith({}, { config: store, configCache: { ttl: 1, maxStale: 0 } })
+  limiter.check('a', 4)
+  const find = store.findNow
+  store.findNow = () => {
+    throw down()
+  }
+  await poll(() => limiter.peek('a', 0).limit === 2, 'the end of the known policy')
+  limiter.check('a', 2)
+  store.findNow = find
+  await poll(() => limiter.peek('a', 0).limit === 10, 'the policy')
+  assert.is(limiter.usage('a'), 4, 'the hour knows of four, two of which it did not see')
+})
+
+test("onMiss: 'refuse' holds for reserve and wait, too", async () => {
+  const { limiter } = limiterWith(
+    {},
+    { config: new FakeStore(), onMiss: 'refuse', configCache: { deadline: 1 } },
+  )
+  const reservation = limiter.reserve('a', 1)
+  const { allowed, source } = reservation.decision
+  assert.equal([allowed, source], [false, 'config'])
+  assertRaises(() => reservation.commit(), 'ERR_MILLRACE_NOT_RESERVED', 'reservation')
+  await assertRejects(() => limiter.wait('a'), 'ERR_MILLRACE_CONFIG_STORE', 'key')
+})
+
+test('a policy like a default that is a bucket has a limiter of its own', async () => {
+  const bucket: Policy = { limit: 5, window: '1m', algorithm: 'token-bucket' }
+  const { config, limiter } = limiterWith({}, { default: bucket })
+  await config.put('a', bucket)
+  limiter.update('default', { limit: 7 })
+  assert.equal([limiter.check('a').limit, limiter.check('b').limit], [5, 7])
+})
+
+test('an onConfigError that throws ends nothing', async () => {
+  const store = new FakeStore()
+  const { limiter } = limiterWith(
+    {},
+    {
+      config: store,
+      onConfigError: () => {
+        throw new Error('of the user')
+      },
+    },
+  )
+  limiter.check('a')
+  await store.fail()
+  assert.is(limiter.check('a').limit, 2)
 })
 
 test('bad options are refused by name', () => {
