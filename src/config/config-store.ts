@@ -92,35 +92,135 @@ export interface ConfigStore {
    * tell. Then a limiter notices a change when its cache asks again.
    */
   readonly watchDelayMs: number
-  /** The policy of exactly this key. @throws MillraceError `ERR_MILLRACE_INVALID_POLICY` if it is none */
+  /**
+   * Reads the policy of exactly this key.
+   * @param key the key of a client, or a prefix such as `'user:*'`
+   * @returns a promise of the policy with its version; of undefined if there is none
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_POLICY` if the document is none
+   * @example
+   * ```ts
+   * import { memoryConfig } from 'millrace/config/memory'
+   *
+   * const store = memoryConfig()
+   * console.log((await store.get('user:42'))?.version)
+   * ```
+   */
   get(key: string): Promise<StoredPolicy | undefined>
   /**
-   * The policy of the first of these keys that has one, in one round trip. Keys that can't have one are passed over.
-   * @throws MillraceError `ERR_MILLRACE_INVALID_POLICY` if the document of that key is none
+   * Reads the policy of the first of these keys that has one, in one round trip.
+   * @param keys the keys, the most specific first. Those that can't have a policy are passed over
+   * @returns a promise of the policy with its key and version; of undefined if none has one
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_POLICY` if the document of that key is none
+   * @example
+   * ```ts
+   * import { memoryConfig } from 'millrace/config/memory'
+   *
+   * const store = memoryConfig()
+   * console.log((await store.find(['user:42', 'user:*']))?.key)
+   * ```
    */
   find(keys: readonly string[]): Promise<StoredPolicy | undefined>
   /**
-   * Stores a policy. It resolves when the store has it for good.
-   * @throws MillraceError `ERR_MILLRACE_INVALID_POLICY`, `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_CONFIG_CONFLICT`,
-   * `ERR_MILLRACE_POLICY_TOO_LARGE` if a limiter that uses this store could not count it
+   * Stores a policy.
+   * @param key the key of a client, or a prefix such as `'user:*'`: 1 to 512 characters
+   * @param policy the options of one rule, or `rules`
+   * @param options the version that the key must have
+   * @returns a promise of the policy with its new version. It resolves when the store has it for good
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_POLICY`, `ERR_MILLRACE_INVALID_KEY`,
+   * `ERR_MILLRACE_CONFIG_CONFLICT`, `ERR_MILLRACE_POLICY_TOO_LARGE` if a limiter that uses this store could not count it
+   * @example
+   * ```ts
+   * import { memoryConfig } from 'millrace/config/memory'
+   *
+   * const store = memoryConfig()
+   * await store.put('user:42', { limit: 1000, window: '1m' })
+   * ```
    */
   put(key: string, policy: Policy, options?: PutOptions): Promise<StoredPolicy>
   /**
    * Stores many policies, faster than by as many calls of `put`. Each is checked before the first is stored, and each
    * gets a new version. Of several with the same key the last one counts. If the call rejects later on, some of them
    * may be stored. Not all stores have it.
-   * @throws MillraceError as `put` does; `option` names the entry: `entries[3]: limit`
+   * @param entries keys and their policies
+   * @returns a promise that resolves when the store has all of them for good
+   * @throws {MillraceError} (rejects) as `put` does; `option` names the entry: `entries[3]: limit`
+   * @example
+   * ```ts
+   * import { memoryConfig } from 'millrace/config/memory'
+   *
+   * const store = memoryConfig()
+   * await store.putMany?.([{ key: 'user:42', policy: { limit: 1000, window: '1m' } }])
+   * ```
    */
   putMany?(entries: readonly PolicyEntry[]): Promise<void>
-  /** Deletes a policy. Resolves to whether there was one. @throws MillraceError `ERR_MILLRACE_CONFIG_CONFLICT` */
+  /**
+   * Deletes a policy.
+   * @param key the key of the policy
+   * @param options the version that the key must have
+   * @returns a promise of whether there was one
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_CONFIG_CONFLICT`
+   * @example
+   * ```ts
+   * import { memoryConfig } from 'millrace/config/memory'
+   *
+   * const store = memoryConfig()
+   * console.log(await store.delete('user:42'))
+   * ```
+   */
   delete(key: string, options?: PutOptions): Promise<boolean>
-  /** A page of policies, in the order of the UTF-8 bytes of their keys. */
+  /**
+   * Lists a page of policies, in the order of the UTF-8 bytes of their keys.
+   * @param options a prefix, the last key of the page before, and the size of the page
+   * @returns a promise of the policies, and of documents that are none with what is wrong
+   * @example
+   * ```ts
+   * import { memoryConfig } from 'millrace/config/memory'
+   *
+   * const store = memoryConfig()
+   * for (const { key } of await store.list({ prefix: 'user:' })) console.log(key)
+   * ```
+   */
   list(options?: ListOptions): Promise<readonly (StoredPolicy | InvalidPolicy)[]>
-  /** Tells every change to `listener`, of this process and of others. Returns a function that ends this. */
+  /**
+   * Tells every change, of this process and of others.
+   * @param listener called with the keys that have changed
+   * @returns a function that ends this
+   * @example
+   * ```ts
+   * import { memoryConfig } from 'millrace/config/memory'
+   *
+   * const store = memoryConfig()
+   * const end = store.watch(({ keys }) => console.log(keys))
+   * end()
+   * ```
+   */
   watch(listener: ConfigListener): () => void
-  /** Lets `check` refuse policies that `put` gets, by throwing. Returns a function that ends this. */
+  /**
+   * Lets a function refuse policies that `put` gets, by throwing.
+   * @param check called with each policy before it is stored
+   * @returns a function that ends this
+   * @example
+   * ```ts
+   * import { memoryConfig } from 'millrace/config/memory'
+   *
+   * const store = memoryConfig()
+   * store.addCheck((policy) => {
+   *   if ('rules' in policy) throw new Error('one rule only')
+   * })
+   * ```
+   */
   addCheck(check: (policy: Policy) => void): () => void
-  /** Ends the watch and all connections that the store has made. It may be called twice. */
+  /**
+   * Ends the watch and all connections that the store has made. It may be called twice.
+   * @returns a promise that resolves when all is closed
+   * @example
+   * ```ts
+   * import { memoryConfig } from 'millrace/config/memory'
+   *
+   * const store = memoryConfig()
+   * await store.close()
+   * ```
+   */
   close(): Promise<void>
 }
 

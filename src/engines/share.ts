@@ -27,10 +27,13 @@ export interface SharedLimiter {
 export interface SharedPolicies {
   /** Where arenas are placed; empty with a shared file. */
   readonly space: SharedArrayBuffer
+  /** The option of the limiter. */
   readonly maxKeys: number
+  /** The option of the limiter. */
   readonly maxWindows: number
   /** The system's time minus the limiter's clock, in milliseconds, for windows that are aligned to UTC. */
   readonly aheadMs: number
+  /** The option of the limiter. */
   readonly onMiss: 'default' | 'refuse'
   /** The rules of keys without a policy. */
   readonly default: RuleOptions | { readonly rules: readonly RuleOptions[] }
