@@ -111,11 +111,6 @@ export class ConfiguredLimiter implements Limiter {
       plan = this.#lookUp(key, lo, hi)
       if (plan < 0) return this.#pending()
     }
-    return this.#decideBy(plan, lo, hi, cost, hint)
-  }
-
-  #decideBy(plan: number, lo: number, hi: number, cost: number, hint = NO_WAY): Decision {
-    if (plan < 0) return this.#pending()
     const member = memberIn(plan)
     const { engine, unit } = this.#deciders[member] ?? this.#deciderOf(member)
     const value = valueIn(plan)
@@ -134,9 +129,10 @@ export class ConfiguredLimiter implements Limiter {
 
   /** The plan by the cache, kept for the next call; below 0: to be refused. */
   #lookUp(key: Key, lo: number, hi: number): number {
-    const { plan } = this.#choice.peek(this.#keys.textOf(key))
+    const text = this.#keys.textOf(key)
+    const { plan } = this.#choice.peek(text)
     if (plan >= 0) {
-      if (typeof key === 'string' && key.length > MAX_POLICY_KEY) this.#carry(memberIn(plan), lo, hi)
+      if (text.length > MAX_POLICY_KEY) this.#carry(memberIn(plan), lo, hi)
       this.#table.set(lo, hi, plan)
       return plan
     }

@@ -111,11 +111,6 @@ export class PolicyCache {
     this.#timer = setInterval(() => this.tick(), tickMs).unref()
   }
 
-  /** Whether policies are read without a promise. */
-  get isSync(): boolean {
-    return this.#findNow !== undefined
-  }
-
   /** The number of keys that are kept. */
   get size(): number {
     return this.#entries.size
@@ -184,7 +179,8 @@ export class PolicyCache {
 
   /** Takes in an entry that has an answer. */
   #keep(entry: Entry): void {
-    if (!this.#unanswered.delete(entry.key)) return
+    this.#unanswered.delete(entry.key)
+    if (this.#entries.peek(entry.key) !== undefined) return
     entry.usedMs = this.#nowMs
     this.#entries.set(entry.key, entry)
   }
@@ -226,17 +222,17 @@ export class PolicyCache {
     this.statistics.loads++
     const isMine = () => entry.loads === load && !this.#isClosed
     const giveUp = setTimeout(() => {
-      if (!isMine()) return
       end(() => this.#fail(entry, slowError(this.#store.kind, LONGEST_LOAD_MS)))
-      entry.loads++ // its answer, if it ever comes, is out of date
     }, LONGEST_LOAD_MS).unref()
     const end = (act: () => void) => {
       clearTimeout(giveUp)
       if (!isMine()) return
+      entry.loads++ // this one is over: an answer after it was given up is out of date
       entry.loading = undefined
       act()
       if (!entry.isDirty) return
       entry.expiresMs = 0
+      entry.pausedUntilMs = 0
       void this.#load(entry)
     }
     entry.loading = this.#find(entry.key).then(
@@ -348,7 +344,6 @@ function expire(entry: Entry): void {
   entry.expiresMs = 0
   entry.pausedUntilMs = 0
   if (entry.loading !== undefined) entry.isDirty = true
-  else entry.loads++
 }
 
 /** A string of its own: a slice would keep all of the string that it was cut from. */

@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import type { MillraceError } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'
 import { test } from 'uvu'
@@ -265,6 +266,30 @@ test('a plan that can not be made is told, and ends nothing', async () => {
   assert.is(cache.peek('a').plan, UNKNOWN)
   assert.match(String(errors[0]), /no plan/)
   cache.close()
+})
+
+test('a read that hangs is given up, also if the policy changed meanwhile, and its late answer is void', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  try {
+    const { cache, store } = cacheOn(new FakeStore())
+    cache.peek('a')
+    const hung = store.questions.shift()!
+    store.tell(['a'])
+    mock.timers.tick(2_000)
+    cache.peek('a')
+    assert.is(store.questions.length, 1, 'the change is read, as the first read was given up')
+    await store.answer(policy(2, 2))
+    assert.is(cache.peek('a').plan, 2)
+    hung.answer(policy(1, 1))
+    await turn()
+    assert.is(cache.peek('a').plan, 2)
+    store.tell(['a'])
+    await store.answer(policy(3, 3))
+    assert.is(cache.peek('a').plan, 3)
+    cache.close()
+  } finally {
+    mock.timers.reset()
+  }
 })
 
 test('keys without an answer do not displace those that are known', async () => {
