@@ -97,7 +97,21 @@ const plain = (path: string): string => path.replace(/\/{2,}/g, '/').toLowerCase
 const ENCODED =
   /(?:%(?!2f)[0-7][\da-f]|%(?:c[2-9a-f]|d[\da-f])(?:%[89ab][\da-f])|%(?:e0%[ab]|e[1-9abcef]%[89ab]|ed%[89])[\da-f]%[89ab][\da-f]|%(?:f0%[9ab]|f[1-3]%[89ab]|f4%8)[\da-f](?:%[89ab][\da-f]){2})+/gi
 
-/** Decodes what can be decoded: a client can send anything, and an error for each sequence would take long. */
-const decoded = (path: string): string => path.replace(ENCODED, decodeURIComponent)
+/** A percent sign that is encoded, however often: `%25`, `%2525`. */
+const ENCODED_PERCENT = /%(?:25)+/g
+
+/**
+ * Decodes what can be decoded: a client can send anything, and an error for each sequence would take long.
+ *
+ * What is encoded twice is decoded twice, in patterns and in paths: a router that decodes a path before it
+ * compares, such as Fastify's, serves its route `/caf%C3%A9` to requests for `/caf%25C3%25A9`.
+ */
+function decoded(path: string): string {
+  const once = decodedOnce(path)
+  return once.includes('%') ? decodedOnce(once) : once
+}
+
+const decodedOnce = (path: string): string =>
+  path.replace(ENCODED_PERCENT, '%').replace(ENCODED, decodeURIComponent)
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
