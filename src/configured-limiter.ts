@@ -54,7 +54,7 @@ export class ConfiguredLimiter implements Limiter {
   readonly #first: AnyInlineLimiter
   readonly #keys: KeyTexts
   readonly #hasher: Hasher
-  readonly #table: PlanTable
+  readonly #table: PlanTable<CachedPolicy>
   readonly #share: Omit<SharedPolicies, 'onMiss'>
   readonly #isRefusedOnMiss: boolean
   /** By the index of the member. */
@@ -129,14 +129,20 @@ export class ConfiguredLimiter implements Limiter {
 
   /** The plan by the cache, kept for the next call; below 0: to be refused. */
   #lookUp(key: Key, lo: number, hi: number): number {
-    const text = this.#keys.textOf(key)
-    const { plan } = this.#choice.peek(text)
-    if (plan >= 0) {
-      if (text.length > MAX_POLICY_KEY) this.#carry(memberIn(plan), lo, hi)
-      this.#table.set(lo, hi, plan)
-      return plan
+    const source = this.#table.sourceOf(lo, hi)
+    if (source !== undefined && this.#choice.isCurrent(source)) {
+      this.#table.set(lo, hi, source.plan, source)
+      return source.plan
     }
-    return this.#isRefusedOnMiss ? -1 : DEFAULT_PLAN
+    const text = this.#keys.textOf(key)
+    const found = this.#choice.peek(text)
+    const { plan } = found
+    if (plan < 0) return this.#isRefusedOnMiss ? -1 : DEFAULT_PLAN
+    // All keys that begin so share what was found.
+    const isShared = text.length > MAX_POLICY_KEY
+    if (isShared) this.#carry(memberIn(plan), lo, hi)
+    this.#table.set(lo, hi, plan, isShared ? undefined : found)
+    return plan
   }
 
   #pending(): Decision {

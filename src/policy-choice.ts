@@ -70,6 +70,11 @@ export class PolicyChoice<L extends { close(): Promise<void> }> {
     return this.#cache.peek(key)
   }
 
+  /** @see PolicyCache.isCurrent */
+  isCurrent(found: CachedPolicy): boolean {
+    return this.#cache.isCurrent(found)
+  }
+
   /** Waits until the policy of a key is known, at most for the deadline. */
   load(key: string): Promise<CachedPolicy> {
     return this.#cache.get(key)

@@ -51,16 +51,19 @@ const LONGEST_LOAD_MS = 2_000
 const MOST_UNANSWERED = 10_000
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
+/** What a look-up reads comes first. */
 class Entry implements CachedPolicy {
-  readonly key: string
   plan = UNKNOWN
+  generation = 0
+  /** Whether the cache has it still. */
+  isKept = false
+  usedMs = 0
+  expiresMs = 0
+  readonly key: string
   /** The last plan; {@link UNKNOWN} if the key may have counted by another one since. */
   lastPlan = UNKNOWN
   found: StoredPolicy | undefined = undefined
-  usedMs = 0
-  expiresMs = 0
   usableUntilMs = 0
-  generation = 0
   pausedUntilMs = 0
   /** The generation in which the pause began. */
   pausedGeneration = 0
@@ -104,7 +107,12 @@ export class PolicyCache {
     this.#user = user
     this.#now = now
     this.#nowMs = now()
-    this.#entries = new LRUCache<string, Entry>({ max: settings.maxKeys })
+    this.#entries = new LRUCache<string, Entry>({
+      max: settings.maxKeys,
+      dispose: (entry) => {
+        entry.isKept = false
+      },
+    })
     this.#unanswered = new LRUCache<string, Entry>({ max: Math.min(settings.maxKeys, MOST_UNANSWERED) })
     this.#endWatch = store.watch((change) => this.#handle(change))
     const tickMs = Math.min(Math.max(settings.ttlMs / TICKS_PER_TTL, 1), LONGEST_TIMER_MS)
@@ -134,6 +142,14 @@ export class PolicyCache {
     else void this.#load(entry)
     if (entry.plan >= 0 && !this.#isFresh(entry)) this.#serveStale(entry)
     return entry
+  }
+
+  /** Whether this is what `peek` would return at once for its key: nothing is to be read. Counts as a use of it. */
+  isCurrent(found: CachedPolicy): boolean {
+    const entry = found as Entry
+    if (!entry.isKept || !this.#isFresh(entry)) return false
+    if (entry.usedMs !== this.#nowMs) this.#use(entry)
+    return true
   }
 
   /** The policy of a key. Waits until it is known, for at most the deadline. */
@@ -166,8 +182,7 @@ export class PolicyCache {
     const own = key.length > MAX_POLICY_KEY ? key.slice(0, MAX_POLICY_KEY + 1) : key
     const known = this.#entries.peek(own)
     if (known !== undefined) {
-      if (known.usedMs < this.#recentMs) this.#entries.get(own) // moves it away from the least recently used
-      known.usedMs = this.#nowMs
+      if (known.usedMs !== this.#nowMs) this.#use(known)
       return known
     }
     const unanswered = this.#unanswered.get(own)
@@ -177,11 +192,17 @@ export class PolicyCache {
     return entry
   }
 
+  #use(entry: Entry): void {
+    if (entry.usedMs < this.#recentMs) this.#entries.get(entry.key) // away from the least recently used
+    entry.usedMs = this.#nowMs
+  }
+
   /** Takes in an entry that has an answer. */
   #keep(entry: Entry): void {
     this.#unanswered.delete(entry.key)
     if (this.#entries.peek(entry.key) !== undefined) return
     entry.usedMs = this.#nowMs
+    entry.isKept = true
     this.#entries.set(entry.key, entry)
   }
 
