@@ -10,13 +10,18 @@ export const KEYS = 1_000
 export type CommandsOf = (keys: readonly string[]) => Buffer[]
 
 const PIPELINE = 128
-/** Decisions a second: each key is hit about once in a granule. */
+/** Decisions a second. */
 const RATE = 20_000
 export const GRANULES = 60
-/** With one hit in each granule, keys are at 60 % of their limit. */
-export const LOAD: Load = { limit: 100, windowMs: (1_000 * GRANULES * KEYS) / RATE, granules: GRANULES }
-/** Hits of each key before the timed ones, so that a whole window of them counts. */
-const WARM_UP_HITS = GRANULES
+
+/** The load at which a key is hit about so often in each granule. Keys are at 60 % of their limit. */
+export const loadOf = (hits: number): Load => ({
+  limit: 100 * hits,
+  windowMs: (1_000 * GRANULES * KEYS * hits) / RATE,
+  granules: GRANULES,
+})
+/** The load that takes the server longest: most hits begin a granule. */
+export const LOAD = loadOf(1)
 /** Decisions of {@link Effort} for each timed hit of a key. */
 const OPERATIONS_PER_HIT = 4_000
 
@@ -30,12 +35,15 @@ export function serverTime(
   source: string,
   commandsOf: CommandsOf,
   admittedIn: (reply: Reply) => number,
+  { windowMs }: Load = LOAD,
 ): Promise<number> {
+  // A whole window of hits, so that they count.
+  const warmUpHits = (windowMs * RATE) / (1_000 * KEYS)
   return withRedis(async ({ port }) => {
     const wire = await Wire.connect(port)
     await wire.send('SCRIPT', 'LOAD', source)
     const timedHits = Math.max(1, Math.round(operations / OPERATIONS_PER_HIT))
-    await sendPaced(wire, Math.min(timedHits, WARM_UP_HITS) * KEYS, commandsOf)
+    await sendPaced(wire, Math.min(4 * timedHits, warmUpHits) * KEYS, commandsOf)
     const beforeUs = await wire.cpuUs()
     const replies = await sendPaced(wire, timedHits * KEYS, commandsOf)
     const usedUs = (await wire.cpuUs()) - beforeUs

@@ -14,7 +14,7 @@
 
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
 import { COUNTING_FLAG } from './counting-rule.js'
-import { BIRTH_RANGE_MS, KEY_FAULT, ValueVersion, Verdict } from './script-codes.js'
+import { BIRTH_RANGE_MS, IS_OTHER_TYPE, KEY_FAULT, ValueVersion, Verdict } from './script-codes.js'
 
 /**
  * KEYS: for each key, one of each rule. ARGV: see `argumentsOf`. The operations and the reply are those of the
@@ -100,6 +100,8 @@ local function save(k, x, mark)
   else call('SET', k, v, 'PX', max((floor(mark / x.W) + 2) * x.W, x.till, now) - now + 1) end
 end
 
+${IS_OTHER_TYPE}
+
 -- the value of a key, as of now; or why there is none
 local function load(k, at)
   local x = {
@@ -108,7 +110,10 @@ local function load(k, at)
   }
   local W = x.W
   local s = redis.pcall('GET', k)
-  if type(s) == 'table' then return ${KEY_FAULT.TYPE} end
+  if type(s) == 'table' then
+    if not isOtherType(s) then call('GET', k) end -- raises it
+    return ${KEY_FAULT.TYPE}
+  end
   if s then
     if #s < 27 then return ${KEY_FAULT.CUT} end
     local version, own, born, mark, a, b, till = up(HEAD, s)

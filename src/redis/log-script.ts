@@ -17,7 +17,7 @@
 // refusals that count can add, the oldest go: they decide nothing, because the others fill the limit.
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
 import { COUNTING_FLAG } from './counting-rule.js'
-import { BIRTH_RANGE_MS, KEY_FAULT, Verdict } from './script-codes.js'
+import { BIRTH_RANGE_MS, IS_OTHER_TYPE, KEY_FAULT, Verdict } from './script-codes.js'
 
 export const LOG_VERSION = 1
 /** Members beside the charges. */
@@ -89,6 +89,8 @@ local function charges(k, after, most)
   return call('ZRANGEBYSCORE', k, '(' .. string.format('%.0f', max(0, after)), '+inf', 'WITHSCORES', 'LIMIT', 0, most)
 end
 
+${IS_OTHER_TYPE}
+
 -- the value of a key, as of now; or why there is none
 local function load(k, at)
   local x = {
@@ -96,7 +98,10 @@ local function load(k, at)
     most = ARGV[at + 4] + 0, born = nowMs, serial = 0, sum = 0, mark = 0, till = 0, g = now,
   }
   local h = redis.pcall('ZMSCORE', k, 'v', 'b', 's', 't', 'u')
-  if h.err then return ${KEY_FAULT.TYPE} end
+  if h.err then
+    if not isOtherType(h) then call('ZMSCORE', k, 'v') end -- raises it
+    return ${KEY_FAULT.TYPE}
+  end
   if not (h[1] and h[2] and h[3] and h[4] and h[5]) then
     if call('EXISTS', k) == 1 then return ${KEY_FAULT.CUT} end
     return x

@@ -40,3 +40,6 @@ export const ALL_ADMITTED = -7
 /** A key in the reply that could not be decided: why. */
 export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
 export const isFault = (first: number): boolean => first < 0 && first >= KEY_FAULT.TYPE
+
+/** A function of scripts: whether an error of a read is about the value, and not about who may read it. */
+export const IS_OTHER_TYPE = `local function isOtherType(e) return string.find(e.err, 'WRONGTYPE', 1, true) ~= nil end`

@@ -5,7 +5,7 @@
 //
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
 import type { RemoteRule } from './remote-rule.js'
-import { ALGORITHM_CODE, KEY_FAULT, RULE_FLAG, Verdict } from './script-codes.js'
+import { ALGORITHM_CODE, IS_OTHER_TYPE, KEY_FAULT, RULE_FLAG, Verdict } from './script-codes.js'
 import { shortcutOf } from './strict-shortcut.js'
 import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
 
@@ -60,6 +60,7 @@ function constantsOf(rule: RemoteRule, index: number): string {
 
 const SCRIPT = `
 reply = reply or {}
+${IS_OTHER_TYPE}
 local max, min = math.max, math.min
 local asks = op == 'c' or op == 't' or op == 'p'
 
@@ -107,7 +108,11 @@ for j = j, K - 1 do
     local s = read or all and not all[k] and all[j + 1] or redis.pcall('GET', k)
     read = nil
     if all then all[k] = true end
-    if type(s) == 'table' then fault = ${KEY_FAULT.TYPE}; break end
+    if type(s) == 'table' then
+      if not isOtherType(s) then call('GET', k) end -- raises it
+      fault = ${KEY_FAULT.TYPE}
+      break
+    end
     local bytes, born, mark, a, till, sum = 0, now, 0, 0, 0, 0
     local kept, base, g, need, free = 0, 0, 0, 0, 0
     if s then
