@@ -31,7 +31,7 @@ function running(name: string, make: () => Scripted | Promise<Scripted>): Conten
       const commandOf = scripted.isDated ? (key: string) => scripted.commandOf(key) : prepared(scripted)
       const commandsOf = (keys: readonly string[]) => keys.map(commandOf)
       const admittedIn = (reply: Reply) => Number(scripted.isAllowed(reply))
-      return { us: await serverTime(effort, scripted.source, commandsOf, admittedIn) }
+      return { us: await serverTime(effort, { source: scripted.source, commandsOf, admittedIn }) }
     },
   }
 }
