@@ -34,6 +34,10 @@ export class Decider {
     this.#refused = plan.rememberRefusals && isPlain ? new RefusedKeys() : undefined
   }
 
+  /**
+   * Decides one request; by `t` an attempt of `wait`.
+   * @throws MillraceError (rejects) `ERR_MILLRACE_OUTAGE` if an attempt is refused without a reply, but may be charged
+   */
   decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
     const { key, cost } = asked
     const sentMs = performance.now()
@@ -54,7 +58,13 @@ export class Decider {
           this.#refused?.keep(key, decision, cost, sentMs)
         return decision
       },
-      (error: unknown) => this.#inOutage(error, op, [asked], limit)[0]!,
+      (error: unknown) => {
+        const decision = this.#inOutage(error, op, [asked], limit)[0]!
+        // `wait` would ask again, and might be charged twice.
+        if (op === 't' && !decision.allowed && (error as Outage).mayBeCharged)
+          throw (error as Outage).toError()
+        return decision
+      },
     )
   }
 

@@ -67,6 +67,26 @@ lostTest('a check whose reply is cut off is charged once', async ({ limiter, pro
   assert.is(decided.filter(({ allowed }) => allowed).length, 3, 'the rest of the limit')
 })
 
+lostTest('a wait whose reply is cut off does not ask again: it is charged once', async (scene) => {
+  const { limiter, proxy } = scene
+  await recovered(limiter)
+  proxy.cutReplies()
+  const outcome = await settled(limiter.wait('key'))
+  const { code, mayBeCharged } = (outcome as PromiseRejectedResult).reason
+  assert.equal([code, mayBeCharged], ['ERR_MILLRACE_OUTAGE', true])
+  assert.is(await used(limiter), 1)
+})
+
+lostTest('a wait that was not sent asks again, and is charged once', async ({ limiter, proxy }) => {
+  await recovered(limiter)
+  proxy.close()
+  await poll(async () => (await limiter.peek('any')).source === 'outage', 'the outage')
+  const waiting = limiter.wait('key')
+  await proxy.accept()
+  assert.is((await waiting).source, 'redis')
+  assert.is(await used(limiter), 1)
+})
+
 lostTest('calls that share a pipeline whose reply is cut off are charged once each', async (scene) => {
   const { limiter, proxy } = scene
   await recovered(limiter)
