@@ -73,6 +73,7 @@ export class ConfiguredLimiter implements Limiter {
     choice.begin({
       moved: (key, from, to) => this.#move(key, from, to),
       dropped: (keys) => this.#drop(keys),
+      displaced: (key) => this.#unlink(key),
     })
   }
 
@@ -136,12 +137,11 @@ export class ConfiguredLimiter implements Limiter {
     }
     const text = this.#keys.textOf(key)
     const found = this.#choice.peek(text)
-    const { plan } = found
+    const plan = this.#choice.planIn(found)
     if (plan < 0) return this.#isRefusedOnMiss ? -1 : DEFAULT_PLAN
-    // All keys that begin so share what was found.
-    const isShared = text.length > MAX_POLICY_KEY
-    if (isShared) this.#carry(memberIn(plan), lo, hi)
-    this.#table.set(lo, hi, plan, isShared ? undefined : found)
+    // All keys that begin so share what was found: it is looked up for each request.
+    if (text.length > MAX_POLICY_KEY) this.#carry(memberIn(plan), lo, hi)
+    else this.#table.set(lo, hi, plan, found)
     return plan
   }
 
@@ -152,8 +152,10 @@ export class ConfiguredLimiter implements Limiter {
   async checkAsync(key: Key, cost?: number, options?: CheckOptions): Promise<Decision> {
     this.#checkOpen()
     const text = this.#keys.textOf(key)
-    await this.#choice.load(text)
-    return this.check(key, cost, options)
+    const plan = this.#planIn(await this.#choice.load(text))
+    this.#checkOpen()
+    if (plan < 0) return this.#pending()
+    return this.#limiterOf(plan).check(text, cost, this.#choice.withLimits(plan, options ?? {}))
   }
 
   #checkBy(options: CheckOptions, key: Key, cost: number): Decision {
@@ -232,9 +234,8 @@ export class ConfiguredLimiter implements Limiter {
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
     this.#checkOpen()
     const text = this.#keys.textOf(key)
-    await this.#choice.load(text)
+    const plan = this.#planIn(await this.#choice.load(text))
     this.#checkOpen()
-    const plan = this.#planFor(text)
     if (plan < 0) throw this.#choice.unknownError()
     return this.#limiterOf(plan).wait(text, this.#choice.withLimits(plan, options))
   }
@@ -302,6 +303,7 @@ export class ConfiguredLimiter implements Limiter {
 
   async close(): Promise<void> {
     this.#isOpen = false
+    this.#table.close()
     await this.#choice.close()
   }
 
@@ -326,7 +328,11 @@ export class ConfiguredLimiter implements Limiter {
   }
 
   #planFor(text: string): number {
-    const { plan }: CachedPolicy = this.#choice.peek(text)
+    return this.#planIn(this.#choice.peek(text))
+  }
+
+  #planIn(found: CachedPolicy): number {
+    const plan = this.#choice.planIn(found)
     return plan >= 0 || this.#isRefusedOnMiss ? plan : DEFAULT_PLAN
   }
 
@@ -335,11 +341,8 @@ export class ConfiguredLimiter implements Limiter {
   }
 
   #move(key: string, from: number, to: number): void {
-    if (key.length > MAX_POLICY_KEY) {
-      // It stands for all keys that begin so. What they have used is carried over when each is looked up.
-      this.#table.clear()
-      return
-    }
+    // It stands for all keys that begin so. What they have used is carried over when each is looked up.
+    if (key.length > MAX_POLICY_KEY) return
     const { lo, hi } = this.#keys.read(key)
     this.#table.remove(lo, hi)
     if (from < 0 || memberIn(from) !== memberIn(to)) this.#carry(memberIn(to), lo, hi)
@@ -350,6 +353,11 @@ export class ConfiguredLimiter implements Limiter {
     const { members } = this.#choice
     for (const [i, { limiter }] of members.entries())
       if (i !== target) carryOver(limiter, members[target]!.limiter, lo, hi)
+  }
+
+  #unlink(key: string): void {
+    const { lo, hi } = this.#keys.read(key)
+    this.#table.unlink(lo, hi)
   }
 
   #drop(keys: readonly string[] | undefined): void {

@@ -12,6 +12,7 @@ import { DEFAULT_PLAN, memberIn, type PlanMember, type PolicyPlans, valueIn } fr
 export interface ChoiceUser {
   moved(key: string, from: number, to: number): void
   dropped(keys: readonly string[] | undefined): void
+  displaced?(key: string): void
 }
 
 /** The options of a choice, checked. */
@@ -60,6 +61,7 @@ export class PolicyChoice<L extends { close(): Promise<void> }> {
       planOf: (found) => this.#plans.planOf(found),
       moved: (key, from, to) => user.moved(key, from, to),
       dropped: (keys) => user.dropped(keys),
+      displaced: (key) => user.displaced?.(key),
       failed: report,
     })
     this.#endCheck = store.addCheck((policy) => this.#plans.check(policy))
@@ -68,6 +70,11 @@ export class PolicyChoice<L extends { close(): Promise<void> }> {
   /** @see PolicyCache.peek */
   peek(key: string): CachedPolicy {
     return this.#cache.peek(key)
+  }
+
+  /** The plan of what was found, at present: it may have made room for other keys, and plans be forgotten, since. */
+  planIn({ plan, found, isKept }: CachedPolicy): number {
+    return plan < 0 || isKept ? plan : this.#plans.planOf(found)
   }
 
   /** @see PolicyCache.isCurrent */
@@ -82,7 +89,7 @@ export class PolicyChoice<L extends { close(): Promise<void> }> {
 
   /** The plan of a key; the default if its policy is not known. */
   planOrDefault(key: string): number {
-    const { plan } = this.peek(key)
+    const plan = this.planIn(this.peek(key))
     return plan >= 0 ? plan : DEFAULT_PLAN
   }
 

@@ -51,8 +51,8 @@ export function serverTime(effort: Effort, sent: Sent): Promise<number> {
 }
 
 /**
- * The same as fast as the server answers, so that it never waits and its caches stay warm. The window is so long that
- * keys are hit so often in a granule, at the rate that a trial has shown.
+ * The same as fast as the server answers, one pipeline after another, so that it is busy and its caches stay warm. The
+ * window is so long that keys are hit about so often in a granule, at the rate that a trial has shown.
  */
 export function busyServerTime(effort: Effort, hits: number, make: (load: Load) => Sent): Promise<number> {
   return withRedis(async ({ port }) => {

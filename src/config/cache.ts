@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { MillraceError } from '../core/errors.js'
 import { type ConfigChange, type ConfigStore, isSync, type StoredPolicy } from './config-store.js'
 import { storeError } from './document-store.js'
-import { candidatesOf, MAX_POLICY_KEY, prefixIn } from './policy-keys.js'
+import { candidatesOf, MAX_POLICY_KEY, mayHavePolicy, prefixIn } from './policy-keys.js'
 
 /** The settings of a cache, checked. */
 export interface CacheSettings {
@@ -25,6 +25,8 @@ export interface CacheUser {
   moved(key: string, from: number, to: number): void
   /** These keys, or keys with these prefixes, may have other plans by now; undefined: any may. */
   dropped(keys: readonly string[] | undefined): void
+  /** The policy of a key has made room for another one: what was linked to it can go. */
+  displaced(key: string): void
   /** A policy could not be read. What is known of its key goes on. */
   failed(error: MillraceError): void
 }
@@ -38,6 +40,8 @@ export interface CachedPolicy {
   readonly plan: number
   /** The policy; undefined: the key has none, or it is not known. */
   readonly found: StoredPolicy | undefined
+  /** Whether the cache has it still. */
+  readonly isKept: boolean
 }
 
 /** Ages are compared with a time that is taken this often in a TTL: reading a clock costs as much as a look-up. */
@@ -49,13 +53,14 @@ const PAUSE_MS = 100
 /** A read that has not ended after this long is given up: another one may start. */
 const LONGEST_LOAD_MS = 2_000
 const MOST_UNANSWERED = 10_000
+/** After the change of a prefix so many of its keys are read at once; the others when they are next asked for. */
+const MOST_READ_AHEAD = 1_000
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** What a look-up reads comes first. */
 class Entry implements CachedPolicy {
   plan = UNKNOWN
   generation = 0
-  /** Whether the cache has it still. */
   isKept = false
   usedMs = 0
   expiresMs = 0
@@ -90,6 +95,8 @@ export class PolicyCache {
   readonly #entries: LRUCache<string, Entry>
   /** Keys without an answer so far. In an outage, keys that nobody knows don't displace those that are known. */
   readonly #unanswered: LRUCache<string, Entry>
+  /** Keys that are being read, also those that have made room for others: each is read once, and its changes count. */
+  readonly #reading = new Map<string, Entry>()
   readonly #endWatch: () => void
   readonly #timer: NodeJS.Timeout
   #nowMs: number
@@ -111,6 +118,7 @@ export class PolicyCache {
       max: settings.maxKeys,
       dispose: (entry) => {
         entry.isKept = false
+        if (!this.#isClosed) user.displaced(entry.key)
       },
     })
     this.#unanswered = new LRUCache<string, Entry>({ max: Math.min(settings.maxKeys, MOST_UNANSWERED) })
@@ -176,6 +184,7 @@ export class PolicyCache {
     clearInterval(this.#timer)
     this.#entries.clear()
     this.#unanswered.clear()
+    this.#reading.clear()
   }
 
   #entryOf(key: string): Entry {
@@ -185,7 +194,7 @@ export class PolicyCache {
       if (known.usedMs !== this.#nowMs) this.#use(known)
       return known
     }
-    const unanswered = this.#unanswered.get(own)
+    const unanswered = this.#unanswered.get(own) ?? this.#reading.get(own)
     if (unanswered !== undefined) return unanswered
     const entry = new Entry(copyOf(own))
     this.#unanswered.set(entry.key, entry)
@@ -250,12 +259,14 @@ export class PolicyCache {
       if (!isMine()) return
       entry.loads++ // this one is over: an answer after it was given up is out of date
       entry.loading = undefined
+      this.#reading.delete(entry.key)
       act()
       if (!entry.isDirty) return
       entry.expiresMs = 0
       entry.pausedUntilMs = 0
       void this.#load(entry)
     }
+    this.#reading.set(entry.key, entry)
     entry.loading = this.#find(entry.key).then(
       (found) => end(() => this.#accept(entry, found, generation)),
       (error: unknown) => end(() => this.#fail(entry, error)),
@@ -341,23 +352,31 @@ export class PolicyCache {
       this.#generation++
       this.#user.dropped(undefined)
     } else {
+      const own = keys.filter(mayHavePolicy) // others may write what they like into a store
       // One walk over all entries is enough.
-      if (keys.filter((key) => prefixIn(key) !== undefined).length > 1) this.#generation++
-      else for (const key of keys) this.#expire(key)
-      this.#user.dropped(keys)
+      if (own.filter((key) => prefixIn(key) !== undefined).length > 1) this.#generation++
+      else for (const key of own) this.#expire(key)
+      this.#user.dropped(own)
     }
   }
 
-  /** Lets a key be read again, or all keys with a prefix. What is known of them is used until then. */
+  /**
+   * Lets a key be read again, or all keys with a prefix. What is known of them is used until then. From a store by
+   * promises they are read at once, so that the change holds before the next request: of a prefix those that were used
+   * last.
+   */
   #expire(key: string): void {
+    const changed: Entry[] = []
     const prefix = prefixIn(key)
     if (prefix !== undefined) {
-      for (const entry of this.#entries.values()) if (entry.key.startsWith(prefix)) expire(entry)
+      for (const entries of [this.#entries, this.#reading])
+        for (const entry of entries.values()) if (entry.key.startsWith(prefix)) changed.push(entry)
     }
-    const own = this.#entries.peek(key) ?? this.#unanswered.peek(key)
-    if (own === undefined) return
-    expire(own)
-    if (this.#findNow === undefined) void this.#load(own) // so that the change holds before the next request
+    const own = this.#entries.peek(key) ?? this.#unanswered.peek(key) ?? this.#reading.get(key)
+    if (own !== undefined) changed.push(own)
+    for (const entry of changed) expire(entry)
+    if (this.#findNow !== undefined) return
+    for (const entry of changed.slice(0, MOST_READ_AHEAD)) void this.#load(entry)
   }
 }
 

@@ -9,6 +9,8 @@ const HI = WAYS
 const PLAN = 2 * WAYS
 /** The upper half has the epoch in the bits that a fingerprint leaves free. Without one, an entry is empty. */
 const EPOCH = ~HASH
+const OUTDATED = 1
+const FIRST_EPOCH = 2
 /** The upper two bits of a lower half say which entry of its set is a key's home: one of the first four. */
 const HOME_SHIFT = 30
 const MOST_SETS = 2 ** 18
@@ -25,7 +27,7 @@ export class PlanTable<Source extends object> {
   readonly #words: Int32Array
   readonly #sources: (Source | undefined)[]
   readonly #mask: number
-  #epoch = 1
+  #epoch = FIRST_EPOCH
   /** The entry that was found outdated last: most likely it is asked for, and set, next. */
   #outdated = 0
 
@@ -78,13 +80,33 @@ export class PlanTable<Source extends object> {
     this.#sources[sourceAt(at)] = undefined
   }
 
-  /** Forgets the plans of all keys, and now and then where they came from. */
+  /** Forgets where the plan of a key came from. The plan holds until all are forgotten. */
+  unlink(lo: number, hi: number): void {
+    const at = this.#entryOf(lo, hi)
+    if (at >= 0) this.#sources[sourceAt(at)] = undefined
+  }
+
+  /** Forgets the plans of all keys, but not where they came from. */
   clear(): void {
     if (this.#epoch < EPOCH) this.#epoch++
     else {
-      this.#epoch = 1
-      this.#words.fill(0)
-      this.#sources.fill(undefined)
+      this.#outdateAll()
+      this.#epoch = FIRST_EPOCH
+    }
+  }
+
+  /** Forgets everything. */
+  close(): void {
+    this.#words.fill(0)
+    this.#sources.fill(undefined)
+  }
+
+  /** Gives all entries the epoch that is never the present one: numbers of epochs are used again. */
+  #outdateAll(): void {
+    const words = this.#words
+    for (let from = 0; from < words.length; from += SET_WORDS) {
+      for (let at = from + HI; at < from + HI + WAYS; at++)
+        if ((words[at]! & EPOCH) !== 0) words[at] = (words[at]! & HASH) | OUTDATED
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Command } from './connection.js'
-import { BIRTH_RANGE_MS, ValueVersion } from './script-codes.js'
+import { BIRTH_RANGE_MS, IS_OTHER_TYPE, ValueVersion } from './script-codes.js'
 
 /**
  * Empties a value: no units, no block. It keeps its birth, with one more refund, and stays until its charges would
@@ -7,9 +7,11 @@ import { BIRTH_RANGE_MS, ValueVersion } from './script-codes.js'
  * ARGV[1]: the milliseconds for which a value without an end stays.
  */
 const CLEAR_SCRIPT = `
+${IS_OTHER_TYPE}
 local up, pack, sub, rep, floor = struct.unpack, struct.pack, string.sub, string.rep, math.floor
 local k = KEYS[1]
 local s = redis.pcall('GET', k)
+if type(s) == 'table' and not isOtherType(s) then redis.call('GET', k) end -- raises it
 local len = type(s) == 'string' and #s or 0
 
 local function refunded(at)

@@ -296,8 +296,10 @@ return reply
  * end stays.
  */
 export const CLEAR_LOG_SCRIPT = `
+${IS_OTHER_TYPE}
 local k = KEYS[1]
 local h = redis.pcall('ZMSCORE', k, 'b', 's')
+if h.err and not isOtherType(h) then redis.call('ZMSCORE', k, 'b') end -- raises it
 if h.err or not (h[1] and h[2]) then return redis.call('UNLINK', k) end
 local born, serial = -h[1], math.floor(-h[2] / ${UNITS_RANGE})
 born = (math.floor(born / ${BIRTH_RANGE_MS}) + 1) % 32 * ${BIRTH_RANGE_MS} + born % ${BIRTH_RANGE_MS}

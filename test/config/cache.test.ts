@@ -13,13 +13,19 @@ const NONE = 0
 
 /** A cache on a clock of its own. Plans are limits; keys without a policy have plan 0. */
 function cacheOn<S extends ConfigStore>(store: S, settings: Partial<CacheSettings> = {}) {
-  const seen = { errors: [] as MillraceError[], moves: [] as unknown[][], drops: [] as unknown[] }
+  const seen = {
+    errors: [] as MillraceError[],
+    moves: [] as unknown[][],
+    drops: [] as unknown[],
+    displaced: [] as string[],
+  }
   const clock = { ms: 10_000 }
   const user = {
     planOf: (found: StoredPolicy | undefined) =>
       found === undefined ? NONE : (found.policy as { limit: number }).limit,
     moved: (...move: unknown[]) => void seen.moves.push(move),
     dropped: (keys: unknown) => void seen.drops.push(keys),
+    displaced: (key: string) => void seen.displaced.push(key),
     failed: (error: MillraceError) => void seen.errors.push(error),
   }
   const cache = new PolicyCache(store, { ...SETTINGS, ...settings }, user, () => clock.ms)
@@ -144,7 +150,8 @@ test('a change of a prefix lets all keys under it be read again, and no others',
   for (const key of ['user:1', 'user:2', 'users']) assert.is(cache.peek(key).plan, PLAN)
   assert.equal(
     store.questions.map(({ keys }) => keys[0]),
-    ['user:1', 'user:2'],
+    ['user:2', 'user:1'],
+    'at once, the last used first',
   )
   cache.close()
 })
@@ -258,6 +265,7 @@ test('a plan that can not be made is told, and ends nothing', async () => {
     },
     moved: () => {},
     dropped: () => {},
+    displaced: () => {},
     failed: (error: unknown) => void errors.push(error),
   }
   const cache = new PolicyCache(store, SETTINGS, user)
@@ -334,6 +342,57 @@ test('after close nothing is told any more', async () => {
   assert.is(store.listeners.size, 0)
   await store.fail()
   assert.equal([seen.errors, seen.moves], [[], []])
+})
+
+test('a prefix that changes while its keys are read for the first time: they are read again', async () => {
+  const { cache, store } = cacheOn(new FakeStore())
+  cache.peek('user:a')
+  store.tell(['user:*'])
+  await store.answer(policy())
+  assert.equal(store.asked, [
+    ['user:a', 'user:*'],
+    ['user:a', 'user:*'],
+  ])
+  await store.answer(policy(8, 2))
+  assert.is(cache.peek('user:a').plan, 8)
+  cache.close()
+})
+
+test('after the change of a prefix of many keys a thousand are read at once, the others on use', async () => {
+  const { cache, store } = cacheOn(new FakeStore(), { maxKeys: 2_000 })
+  for (let i = 0; i < 1_200; i++) cache.peek(`user:${i}`)
+  while (store.questions.length > 0) store.questions.shift()!.answer(policy())
+  await turn()
+  store.tell(['user:*'])
+  assert.is(store.questions.length, 1_000)
+  for (let i = 0; i < 1_200; i++) assert.is(cache.peek(`user:${i}`).plan, PLAN)
+  assert.is(store.questions.length, 1_200)
+  cache.close()
+})
+
+test('a key that has made room for others while it is read is read once, and its changes count', async () => {
+  const { cache, store, seen } = cacheOn(new FakeStore(), { maxKeys: 1 })
+  cache.peek('a')
+  cache.peek('b') // `a` makes room
+  cache.peek('a')
+  assert.equal(store.asked, [['a'], ['b']])
+  store.tell(['a'])
+  await store.answer(policy())
+  assert.equal(store.asked, [['a'], ['b'], ['a']], 'the answer may be older than the change')
+  await store.answer(policy())
+  assert.equal(seen.displaced, ['a'])
+  await store.answer(policy(8, 2))
+  assert.equal(seen.displaced, ['a', 'b'])
+  assert.is(cache.peek('a').plan, 8)
+  cache.close()
+  assert.equal(seen.displaced, ['a', 'b'], 'nobody asks for links any more')
+})
+
+test('changes of keys that have no policy are passed over', () => {
+  const { cache, store, seen } = cacheOn(new FakeStore())
+  store.tell(['', 'a\0', 'x'.repeat(70_000), 'a'])
+  assert.equal(seen.drops, [['a']])
+  cache.close()
 })
 
 test.run()

@@ -1,3 +1,4 @@
+import type { Policy } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -83,6 +84,36 @@ test('an onConfigError that throws ends nothing', async () => {
   )
   limiter.check('a')
   await store.fail()
+  assert.is(limiter.check('a').limit, 2)
+})
+
+test('checkAsync and wait go by the answer that they waited for, also if it has made room for others', async () => {
+  const store = new FakeStore()
+  const { limiter } = limiterWith({}, { config: store, configCache: { maxKeys: 2 } })
+  const rules = (limit: number): Policy => ({
+    rules: [
+      { name: 's', limit, window: '1s' },
+      { name: 'm', limit: 100 + limit, window: '1m' },
+    ],
+  })
+  const checks = Array.from({ length: 20 }, (_, i) => limiter.checkAsync(`c${i}`))
+  const waits = Array.from({ length: 20 }, (_, i) => limiter.wait(`w${i}`))
+  while (store.questions.length > 0) {
+    const { keys, answer } = store.questions.shift()!
+    answer(stored(keys[0]!, rules(Number(keys[0]!.slice(1)) + 1)))
+  }
+  for (const decisions of [await Promise.all(checks), await Promise.all(waits)]) {
+    assert.equal(
+      decisions.map(({ rules }) => rules.map(({ limit }) => limit)),
+      Array.from({ length: 20 }, (_, i) => [i + 1, 101 + i]),
+    )
+  }
+})
+
+test('a change of a key that no limiter has ends nothing', () => {
+  const store = new FakeStore()
+  const { limiter } = limiterWith({}, { config: store })
+  store.tell(['', 'x'.repeat(70_000)])
   assert.is(limiter.check('a').limit, 2)
 })
 

@@ -98,4 +98,19 @@ test('of as many keys as there is room for, few displace another', () => {
   assert.ok(lost < 100, `${lost}`)
 })
 
+test('an unlinked plan holds until all are forgotten; what others came from outlasts that, however often', () => {
+  const table = new PlanTable<{ name: string }>(100)
+  const source = { name: 'source' }
+  table.set(1, 128, 7, source)
+  table.set(2, 128, 8, source)
+  table.unlink(1, 128)
+  table.unlink(3, 128)
+  assert.is(table.find(1, 128), 7)
+  for (let i = 0; i < 300; i++) table.clear()
+  assert.equal([table.find(1, 128), table.sourceOf(1, 128)], [-1, undefined])
+  assert.equal([table.find(2, 128), table.sourceOf(2, 128)], [-1, source])
+  table.close()
+  assert.equal([table.find(2, 128), table.sourceOf(2, 128)], [-1, undefined])
+})
+
 test.run()
