@@ -139,9 +139,10 @@ export class ConfiguredLimiter implements Limiter {
     const found = this.#choice.peek(text)
     const plan = this.#choice.planIn(found)
     if (plan < 0) return this.#isRefusedOnMiss ? -1 : DEFAULT_PLAN
-    // All keys that begin so share what was found: it is looked up for each request.
-    if (text.length > MAX_POLICY_KEY) this.#carry(memberIn(plan), lo, hi)
-    else this.#table.set(lo, hi, plan, found)
+    // All keys that begin so share what was found.
+    const isShared = text.length > MAX_POLICY_KEY
+    if (isShared) this.#carry(memberIn(plan), lo, hi)
+    this.#table.set(lo, hi, plan, isShared ? undefined : found)
     return plan
   }
 
@@ -341,8 +342,11 @@ export class ConfiguredLimiter implements Limiter {
   }
 
   #move(key: string, from: number, to: number): void {
-    // It stands for all keys that begin so. What they have used is carried over when each is looked up.
-    if (key.length > MAX_POLICY_KEY) return
+    if (key.length > MAX_POLICY_KEY) {
+      // It stands for all keys that begin so. What they have used is carried over when each is looked up.
+      if (from >= 0) this.#table.clear()
+      return
+    }
     const { lo, hi } = this.#keys.read(key)
     this.#table.remove(lo, hi)
     if (from < 0 || memberIn(from) !== memberIn(to)) this.#carry(memberIn(to), lo, hi)
