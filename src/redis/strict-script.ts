@@ -68,9 +68,8 @@ local asks = op == 'c' or op == 't' or op == 'p'
 local function unitsAt(ms, n, W) local w = floor(ms / W); return w * n + floor((ms - w * W) * n / W) end
 local function msOf(units, n, W) local w = floor(units / n); return w * W + ceil((units - w * n) * W / n) end
 
--- when a sliding window's value ends that was charged in granule g: the same in an even granule and the next one, so
--- that only one of two needs to set it
-local function endOf(g, n, W) return ceil((g + n + 2 - g % 2) * W / n) end
+-- when all units have left a sliding window that was charged in granule g last
+local function endOf(g, n, W) return ceil((g + n + 1) * W / n) end
 
 local function save(k, s, z, shape, born, mark, till, entries, emptyMs)
   local v = entries .. tailOf(z, shape, born, mark, till)

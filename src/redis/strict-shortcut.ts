@@ -25,7 +25,8 @@ if op == 'c' then
   reset = reset + -reset % 1 - now
   -- MGET takes a value of another type for none: what is not there is asked once more, and so is what has been changed
   all = K > 1 and call('MGET', unpack(KEYS))
-  local even, formats, stay = g - g % 2, all and {}
+  local formats = all and {}
+  local stay = reset + 1 .. '' -- until all have left; Redis writes a number slower
   while j < K do
     local k = KEYS[j + 1]
     if not areAlike then cost = ARGV[j + ${costAt}] + 0 end
@@ -66,7 +67,7 @@ if op == 'c' then
         end
         v = pack(format, low, units, s, born, high, ${head})
       else v = pack('>${entry}${entry}${last}', low, units, 0, 0, born, high, ${head}) end
-      ${isTest ? "call('SET', k, v)" : expiring(parts, windowMs)}
+      ${isTest ? "call('SET', k, v)" : "call('SET', k, v, 'PX', stay)"}
     end
     if K == 1 then return {left, reset, g, born} end
     if not reply then reply, o = {${ALL_ADMITTED}, reset, g}, 3 end
@@ -84,14 +85,3 @@ if op == 'c' then
   end
 end`
 }
-
-/** Sets the value and its end, which is the same in an even granule and the next one: see `endOf`. */
-const expiring = (parts: number, windowMs: number): string => `
-      if mark >= even then call('SET', k, v, 'KEEPTTL')
-      else
-        if not stay then
-          local endMs = (even + ${parts + 2}) * ${windowMs} / ${parts}
-          stay = endMs + -endMs % 1 - now + 1 .. '' -- Redis writes a number slower
-        end
-        call('SET', k, v, 'PX', stay)
-      end`
