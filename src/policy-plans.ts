@@ -43,9 +43,9 @@ export type PlanLimits = readonly number[]
 export class PolicyPlans<L> {
   readonly members: PlanMember<L>[] = []
   /** By the value of a plan of several rules. 0 stands for the member's own limits. */
-  #lists = new Map<number, PlanLimits>()
-  /** Those of plans that were forgotten last: calls that are under way may still have them. */
-  #oldLists = new Map<number, PlanLimits>()
+  readonly #lists = new Map<number, PlanLimits>()
+  /** Those of policies that calls have asked for, whatever has been forgotten since. */
+  readonly #ofPolicies = new WeakMap<Policy, PlanLimits>()
   #nextList = 1
   readonly #promised = new Set<string>()
   /** By the text of a shape that could not be made: until when that is not tried again. */
@@ -87,9 +87,18 @@ export class PolicyPlans<L> {
     this.#promised.add(shape.text)
   }
 
-  /** The limits of a plan of several rules. */
+  /** The limits of a plan of several rules, which must be in use: another plan may forget it. */
   listOf(value: number): PlanLimits {
-    return (this.#lists.get(value) ?? this.#oldLists.get(value))!
+    return this.#lists.get(value)!
+  }
+
+  /** The limits of a sound policy. They do not depend on the plans that there are. */
+  limitsIn(policy: Policy): PlanLimits {
+    const known = this.#ofPolicies.get(policy)
+    if (known !== undefined) return known
+    const limits = checkPolicy(policy).map(({ limit }) => limit)
+    this.#ofPolicies.set(policy, limits)
+    return limits
   }
 
   /** The plan of a policy, undefined for a key without one. A policy that does not fit is reported. */
@@ -126,8 +135,7 @@ export class PolicyPlans<L> {
   #forget(): void {
     this.#plans.clear()
     this.#listIndices.clear()
-    this.#oldLists = this.#lists
-    this.#lists = new Map()
+    this.#lists.clear()
     this.onForget()
   }
 
