@@ -76,7 +76,10 @@ export class PolicyChoice<L extends { close(): Promise<void> }> {
       dropped: (keys) => user.dropped(keys),
       failed: report,
     })
-    this.#endCheck = store.addCheck((policy) => this.#plans.check(policy))
+    this.#endCheck = store.addCheck(
+      (policy) => this.#plans.check(policy),
+      (policy) => this.#plans.release(policy),
+    )
   }
 
   /** @see PolicyCache.peek */
