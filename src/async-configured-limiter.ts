@@ -30,8 +30,8 @@ import type {
 import { shownRules } from './limiter-rules.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { PendingDecision } from './pending-decision.js'
-import { type PolicyChoice, totalOf } from './policy-choice.js'
-import { DEFAULT_PLAN, memberIn } from './policy-plans.js'
+import { type KeyOwner, type PolicyChoice, totalOf } from './policy-choice.js'
+import { memberIn } from './policy-plans.js'
 import type { AsyncReservation } from './reservation.js'
 import { TextKeys } from './text-keys.js'
 
@@ -92,24 +92,23 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
     this.#checkOpen()
     checkCost(cost)
     const text = this.#keys.textOf(key)
-    const known = this.#choice.peek(text).plan
-    if (known >= 0 && this.#moves.size === 0)
-      return act(this.#limiterOf(known), text, this.#choice.withLimits(known, options))
-    const plan = await this.#planOf(text)
-    if (plan < 0) return this.#pending()
-    return act(this.#limiterOf(plan), text, this.#choice.withLimits(plan, options))
+    const known = this.#choice.peek(text)
+    const isNow = known.plan >= 0 && this.#moves.size === 0
+    const owner = isNow ? this.#choice.ownerBy(known) : await this.#ownerOf(text)
+    if (owner === undefined) return this.#pending()
+    return act(owner.member.limiter, text, this.#choice.optionsFor(owner, options))
   }
 
   #pending(): Decision {
     return new PendingDecision(this.rule.name, this.#choice.deadlineMs)
   }
 
-  /** The plan of a key, as far as it is known by the deadline; below 0: to be refused. */
-  async #planOf(text: string): Promise<number> {
-    const { plan } = await this.#choice.load(text)
+  /** The owner of a key, as far as its policy is known by the deadline; undefined: to be refused. */
+  async #ownerOf(text: string): Promise<KeyOwner<AsyncLimiter> | undefined> {
+    const owner = this.#choice.ownerBy(await this.#choice.load(text))
     await this.#moves.get(text)
     this.#checkOpen()
-    return plan >= 0 || this.#choice.onMiss === 'refuse' ? plan : DEFAULT_PLAN
+    return owner
   }
 
   async reserve(key: Key, cost: number, options: DecisionOptions = {}): Promise<AsyncReservation> {
@@ -129,17 +128,14 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
     const own = ownCosts(costs, texts.length)
     checkRemaining(remaining)
     const call: DecisionOptions = signal === undefined ? {} : { signal }
-    const owners = await Promise.all(
-      texts.map(async (text) => {
-        const plan = await this.#planOf(text)
-        return { plan, options: plan > DEFAULT_PLAN ? this.#choice.withLimits(plan, call) : call }
-      }),
-    )
-    if (owners.every(({ plan }) => plan === DEFAULT_PLAN)) return this.#first.checkMany(texts, own, options)
+    const owners = await Promise.all(texts.map((text) => this.#ownerOf(text)))
+    if (owners.every((owner) => owner?.member.limiter === this.#first && owner.limits === undefined))
+      return this.#first.checkMany(texts, own, options)
     const decisions = await Promise.all(
-      owners.map(({ plan, options: limits }, i) => {
+      owners.map((owner, i) => {
+        if (owner === undefined) return this.#pending()
         const cost = typeof own === 'number' ? own : own[i]!
-        return plan < 0 ? this.#pending() : this.#limiterOf(plan).check(texts[i]!, cost, limits)
+        return owner.member.limiter.check(texts[i]!, cost, this.#choice.optionsFor(owner, call))
       }),
     )
     const batch = new ConfiguredBatch(texts.length, remaining, this.#choice.hasUnit)
@@ -247,19 +243,15 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
   async #ownerFor<O extends CheckOptions>(key: Key, options?: O): Promise<[AsyncLimiter, string, O]> {
     this.#checkOpen()
     const text = this.#keys.textOf(key)
-    const plan = await this.#planOf(text)
-    if (plan < 0) throw this.#choice.unknownError()
-    return [this.#limiterOf(plan), text, this.#choice.withLimits(plan, options ?? ({} as O))]
+    const owner = await this.#ownerOf(text)
+    if (owner === undefined) throw this.#choice.unknownError()
+    return [owner.member.limiter, text, this.#choice.optionsFor(owner, options ?? ({} as O))]
   }
 
   #onAll<T>(key: Key, act: (limiter: AsyncLimiter, text: string) => Promise<T>): Promise<T[]> {
     this.#checkOpen()
     const text = this.#keys.textOf(key)
     return Promise.all(this.#choice.members.map(({ limiter }) => act(limiter, text)))
-  }
-
-  #limiterOf(plan: number): AsyncLimiter {
-    return this.#choice.members[memberIn(plan)]!.limiter
   }
 
   #checkOpen(): void {

@@ -6,7 +6,14 @@ import { MillraceError } from './core/errors.js'
 import type { CallLimit } from './engines/engine.js'
 import type { LimiterStats } from './limiter.js'
 import type { CheckOptions, RuleChange } from './limiter-options.js'
-import { DEFAULT_PLAN, memberIn, type PlanMember, type PolicyPlans, valueIn } from './policy-plans.js'
+import {
+  DEFAULT_PLAN,
+  memberIn,
+  type PlanLimits,
+  type PlanMember,
+  type PolicyPlans,
+  valueIn,
+} from './policy-plans.js'
 
 /** What a limiter does when policies change. */
 export interface ChoiceUser {
@@ -21,6 +28,13 @@ export interface ChoiceSettings {
   readonly cache: CacheSettings
   readonly onMiss: 'default' | 'refuse'
   readonly report: (error: MillraceError) => void
+}
+
+/** What decides for a key. It holds over an await, when the number of its plan may mean nothing any more. */
+export interface KeyOwner<L> {
+  readonly member: PlanMember<L>
+  /** The limits of the policy, in the units of the member's limiter; undefined: those of the member. */
+  readonly limits: CallLimit | undefined
 }
 
 /** Chooses the plans of keys for a limiter. */
@@ -64,7 +78,10 @@ export class PolicyChoice<L extends { close(): Promise<void> }> {
       displaced: (key) => user.displaced?.(key),
       failed: report,
     })
-    this.#endCheck = store.addCheck((policy) => this.#plans.check(policy))
+    this.#endCheck = store.addCheck(
+      (policy) => this.#plans.check(policy),
+      (policy) => this.#plans.release(policy),
+    )
   }
 
   /** @see PolicyCache.peek */
@@ -99,19 +116,34 @@ export class PolicyChoice<L extends { close(): Promise<void> }> {
     return new MillraceError('ERR_MILLRACE_CONFIG_STORE', 'key', 'a key whose policy is not known', expected)
   }
 
-  /** The limits of a plan for its engine, with `value`, which is not 0. */
+  /** The owner of a key by what is known of its policy now; undefined: a call of the key is to be refused. */
+  ownerBy({ plan, found }: CachedPolicy): KeyOwner<L> | undefined {
+    if (plan < 0 && this.onMiss === 'refuse') return undefined
+    const member = this.members[plan < 0 ? 0 : memberIn(plan)]!
+    if (plan < 0 || valueIn(plan) === 0 || found === undefined) return { member, limits: undefined }
+    return { member, limits: limitsFor(member, this.#plans.limitsIn(found.policy)) }
+  }
+
+  /** The limits of a plan for its engine, with `value`, which is not 0. No other plan may have been made since. */
   limitsOf(plan: number, value: number): CallLimit {
-    const { rules } = this.members[memberIn(plan)]!.shape
-    if (rules.length === 1) return value * (rules[0].unit ?? 1)
-    return this.#plans.listOf(value).map((limit, i) => limit * (rules[i]!.unit ?? 1))
+    const member = this.members[memberIn(plan)]!
+    return limitsFor(member, member.shape.rules.length === 1 ? [value] : this.#plans.listOf(value))
   }
 
   /** Options of a call with the limits of a plan, where the call has none of its own. */
   withLimits<O extends CheckOptions>(plan: number, options: O): O {
-    const { rules } = this.members[memberIn(plan)]!.shape
     const value = valueIn(plan)
     if (value === 0) return options
-    const own = this.limitsOf(plan, value)
+    return this.optionsFor(
+      { member: this.members[memberIn(plan)]!, limits: this.limitsOf(plan, value) },
+      options,
+    )
+  }
+
+  /** Options of a call with the limits of the owner, where the call has none of its own. */
+  optionsFor<O extends CheckOptions>({ member, limits: own }: KeyOwner<L>, options: O): O {
+    if (own === undefined) return options
+    const { rules } = member.shape
     if (typeof own === 'number') {
       const isBurst = rules[0].rate !== undefined // its limit is a rate, and this member has that of the policy
       return options.limit !== undefined || isBurst ? options : { ...options, limit: own }
@@ -152,6 +184,11 @@ export class PolicyChoice<L extends { close(): Promise<void> }> {
     this.#cache.close()
     await Promise.all(this.members.map(({ limiter }) => limiter.close()))
   }
+}
+
+function limitsFor({ shape: { rules } }: PlanMember<unknown>, limits: PlanLimits): CallLimit {
+  if (rules.length === 1) return limits[0]! * (rules[0].unit ?? 1)
+  return limits.map((limit, i) => limit * (rules[i]!.unit ?? 1))
 }
 
 /** The statistics of all members together. `space` has the memory of all but the first. */

@@ -28,7 +28,7 @@ export const MOST_WINDOWS = 64
 
 /** A window that could not be made is tried again after this time: the reason may be another process. */
 const RETRY_MS = 5_000
-const NOTHING: ReadonlySet<string> = new Set()
+const NOTHING: ReadonlyMap<string, number> = new Map()
 
 export const memberIn = (plan: number): number => plan >>> VALUE_BITS
 export const valueIn = (plan: number): number => plan & VALUE
@@ -43,11 +43,12 @@ export type PlanLimits = readonly number[]
 export class PolicyPlans<L> {
   readonly members: PlanMember<L>[] = []
   /** By the value of a plan of several rules. 0 stands for the member's own limits. */
-  #lists = new Map<number, PlanLimits>()
-  /** Those of plans that were forgotten last: calls that are under way may still have them. */
-  #oldLists = new Map<number, PlanLimits>()
+  readonly #lists = new Map<number, PlanLimits>()
+  /** Those of policies that calls have asked for, whatever has been forgotten since. */
+  readonly #ofPolicies = new WeakMap<Policy, PlanLimits>()
   #nextList = 1
-  readonly #promised = new Set<string>()
+  /** By the text of a shape, for how many policies it has been promised that it will have a member. */
+  readonly #promised = new Map<string, number>()
   /** By the text of a shape that could not be made: until when that is not tried again. */
   readonly #failedUntil = new Map<string, number>()
   readonly #maker: MemberMaker<L>
@@ -79,17 +80,37 @@ export class PolicyPlans<L> {
     this.#report = report
   }
 
-  /** @throws MillraceError `ERR_MILLRACE_POLICY_TOO_LARGE`, `ERR_MILLRACE_INVALID_POLICY` */
+  /**
+   * Promises that a policy which is about to be stored will have a member.
+   * @throws MillraceError `ERR_MILLRACE_POLICY_TOO_LARGE`, `ERR_MILLRACE_INVALID_POLICY`
+   */
   check(policy: Policy): void {
     const shape = policyShapeOf(checkPolicy(policy), policy)
     const refusal = this.#refusalOf(shape, this.#promised)
     if (refusal !== undefined) throw tooLargeError('policy', policy, refusal)
-    this.#promised.add(shape.text)
+    this.#promised.set(shape.text, (this.#promised.get(shape.text) ?? 0) + 1)
   }
 
-  /** The limits of a plan of several rules. */
+  /** Takes back one promise of `check`, for a policy that has not been stored. */
+  release(policy: Policy): void {
+    const { text } = policyShapeOf(checkPolicy(policy))
+    const promised = this.#promised.get(text)! - 1
+    if (promised > 0) this.#promised.set(text, promised)
+    else this.#promised.delete(text)
+  }
+
+  /** The limits of a plan of several rules, which must be in use: another plan may forget it. */
   listOf(value: number): PlanLimits {
-    return (this.#lists.get(value) ?? this.#oldLists.get(value))!
+    return this.#lists.get(value)!
+  }
+
+  /** The limits of a sound policy. They do not depend on the plans that there are. */
+  limitsIn(policy: Policy): PlanLimits {
+    const known = this.#ofPolicies.get(policy)
+    if (known !== undefined) return known
+    const limits = checkPolicy(policy).map(({ limit }) => limit)
+    this.#ofPolicies.set(policy, limits)
+    return limits
   }
 
   /** The plan of a policy, undefined for a key without one. A policy that does not fit is reported. */
@@ -126,8 +147,7 @@ export class PolicyPlans<L> {
   #forget(): void {
     this.#plans.clear()
     this.#listIndices.clear()
-    this.#oldLists = this.#lists
-    this.#lists = new Map()
+    this.#lists.clear()
     this.onForget()
   }
 
@@ -151,9 +171,9 @@ export class PolicyPlans<L> {
   }
 
   /** `promised`: shapes that will have members, too. */
-  #refusalOf({ text, ...shape }: PolicyShape, promised: ReadonlySet<string>): string | undefined {
+  #refusalOf({ text, ...shape }: PolicyShape, promised: ReadonlyMap<string, number>): string | undefined {
     if (this.#byShape.has(text) || promised.has(text)) return undefined
-    const others = [...promised].filter((each) => !this.#byShape.has(each))
+    const others = [...promised.keys()].filter((each) => !this.#byShape.has(each))
     const isTaken = this.members.some(
       (each) => each.shape.tag === shape.tag && this.#byShape.has(each.shape.text),
     )

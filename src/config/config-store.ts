@@ -198,6 +198,8 @@ export interface ConfigStore {
   /**
    * Lets a function refuse policies that `put` gets, by throwing.
    * @param check called with each policy before it is stored
+   * @param failed called with a policy that `check` has let pass, if the store does not write it after all, or fails
+   * before it knows whether it has. It must not throw
    * @returns a function that ends this
    * @example
    * ```ts
@@ -209,7 +211,7 @@ export interface ConfigStore {
    * })
    * ```
    */
-  addCheck(check: (policy: Policy) => void): () => void
+  addCheck(check: (policy: Policy) => void, failed?: (policy: Policy) => void): () => void
   /**
    * Ends the watch and all connections that the store has made. It may be called twice.
    * @returns a promise that resolves when all is closed

@@ -12,6 +12,7 @@ import type {
   SyncConfigStore,
 } from './config-store.js'
 import { checkPolicy, documentOf, type Policy, type PolicyDocument, parsePolicy } from './policy.js'
+import { PolicyChecks } from './policy-checks.js'
 import { checkPolicyKey, mayHavePolicy } from './policy-keys.js'
 
 export type { PolicyEntry } from './config-store.js'
@@ -51,7 +52,7 @@ export abstract class DocumentStore implements ConfigStore {
   abstract readonly kind: string
   abstract readonly watchDelayMs: number
   readonly #listeners = new Set<ConfigListener>()
-  readonly #checks = new Set<(policy: Policy) => void>()
+  readonly #checks = new PolicyChecks()
   #closing: Promise<void> | undefined
 
   /** The documents of these keys, in their order, in one round trip. It may leave out those after the first. */
@@ -90,33 +91,46 @@ export abstract class DocumentStore implements ConfigStore {
   }
 
   async put(key: string, policy: Policy, options: PutOptions = {}): Promise<StoredPolicy> {
-    const next = checkedPut(key, policy, options, this.#checks)
-    const version = await this.#change(key, options, (previous) =>
-      documentOf(next, options.version ?? nextVersion(previous)),
-    )
-    return { key, policy: next, version }
+    const next = checkedPut(key, policy, options)
+    const fail = this.#checks.pass(next)
+    try {
+      const version = await this.#change(key, options, (previous) =>
+        documentOf(next, options.version ?? nextVersion(previous)),
+      )
+      return { key, policy: next, version }
+    } catch (error) {
+      fail()
+      throw error
+    }
   }
 
   async putMany(entries: readonly PolicyEntry[]): Promise<void> {
-    const checked = checkEntries(entries, this.#checks)
-    this.checkOpen()
-    await this.#ask(() => this.putAll(checked))
+    const { checked, fails } = checkEntries(entries, this.#checks)
+    try {
+      this.checkOpen()
+      await this.#ask(() => this.putAll(checked, (key) => void fails.delete(key)))
+    } catch (error) {
+      for (const fail of fails.values()) fail()
+      throw error
+    }
   }
 
-  /** Stores checked policies of different keys. */
-  protected async putAll(entries: readonly PolicyEntry[]): Promise<void> {
+  /** Stores checked policies of different keys. If it may fail later on, it calls `stored` for each that is there. */
+  protected async putAll(entries: readonly PolicyEntry[], stored: (key: string) => void): Promise<void> {
     let at = 0
     const put = async () => {
-      while (at < entries.length) {
-        const { key, policy } = entries[at++]!
-        await this.#change(key, {}, (previous) => documentOf(policy, nextVersion(previous)))
+      try {
+        while (at < entries.length) {
+          const { key, policy } = entries[at++]!
+          await this.#change(key, {}, (previous) => documentOf(policy, nextVersion(previous)))
+          stored(key)
+        }
+      } finally {
+        at = entries.length // no more after an error
       }
     }
-    try {
-      await Promise.all(Array.from({ length: PUTS_AT_ONCE }, put))
-    } finally {
-      at = entries.length // no more after an error
-    }
+    const ends = await Promise.allSettled(Array.from({ length: PUTS_AT_ONCE }, put))
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
   }
 
   async delete(key: string, options: PutOptions = {}): Promise<boolean> {
@@ -160,10 +174,8 @@ export abstract class DocumentStore implements ConfigStore {
     }
   }
 
-  addCheck(check: (policy: Policy) => void): () => void {
-    const own = (policy: Policy) => check(policy)
-    this.#checks.add(own)
-    return () => void this.#checks.delete(own)
+  addCheck(check: (policy: Policy) => void, failed?: (policy: Policy) => void): () => void {
+    return this.#checks.add(check, failed)
   }
 
   close(): Promise<void> {
@@ -251,38 +263,37 @@ export function versionIn(document: unknown): number {
 }
 
 /** Checks the arguments of `put`, and returns the policy as a document holds it. */
-export function checkedPut(
-  key: string,
-  policy: Policy,
-  options: PutOptions,
-  checks: Iterable<(policy: Policy) => void>,
-): Policy {
+export function checkedPut(key: string, policy: Policy, options: PutOptions): Policy {
   checkPolicyKey(key)
   checkPutOptions(options)
   checkPolicy(policy)
-  const own = parsePolicy(JSON.parse(JSON.stringify(documentOf(policy, 0))), key).policy
-  for (const check of checks) check(own)
-  return own
+  return parsePolicy(JSON.parse(JSON.stringify(documentOf(policy, 0))), key).policy
 }
 
-/** Checks the arguments of `putMany`, and returns one entry for each key. */
+/** Checks the arguments of `putMany`. Returns one entry for each key, and by key what to call if it is not stored. */
 function checkEntries(
   entries: readonly PolicyEntry[],
-  checks: Iterable<(policy: Policy) => void>,
-): readonly PolicyEntry[] {
+  checks: PolicyChecks,
+): { checked: readonly PolicyEntry[]; fails: Map<string, () => void> } {
   if (!Array.isArray(entries)) throw invalid('entries', entries, 'an array of { key, policy }')
   const checked = new Map<string, PolicyEntry>()
+  const fails = new Map<string, () => void>()
   for (const [i, entry] of entries.entries()) {
-    const { key, policy } = Object(entry) as PolicyEntry
     try {
-      checked.set(key, { key, policy: checkedPut(key, policy, {}, checks) })
+      const { key, policy } = Object(entry) as PolicyEntry
+      const next = checkedPut(key, policy, {})
+      fails.get(key)?.() // the policy of an entry before, which this one replaces
+      fails.delete(key)
+      fails.set(key, checks.pass(next))
+      checked.set(key, { key, policy: next })
     } catch (error) {
+      for (const fail of fails.values()) fail()
       if (!(error instanceof MillraceError)) throw error
       const { code, option, value, expected } = error
       throw new MillraceError(code, `entries[${i}]: ${option}`, value, expected, { cause: error })
     }
   }
-  return [...checked.values()]
+  return { checked: [...checked.values()], fails }
 }
 
 export function checkPutOptions(options: PutOptions, names = ['ifVersion', 'version']): void {

@@ -133,7 +133,10 @@ class LmdbConfig extends SyncDocumentStore {
     })
   }
 
-  protected override async putAll(entries: readonly PolicyEntry[]): Promise<void> {
+  protected override async putAll(
+    entries: readonly PolicyEntry[],
+    stored: (key: string) => void,
+  ): Promise<void> {
     const { policies } = this.#database
     for (let at = 0; at < entries.length; at += BATCH) {
       this.checkOpen()
@@ -146,6 +149,7 @@ class LmdbConfig extends SyncDocumentStore {
         }
         this.#log.add(batch.map(({ key }) => key))
       })
+      for (const { key } of batch) stored(key)
     }
   }
 

@@ -11,6 +11,7 @@ import type {
 import { isSync } from './config-store.js'
 import { checkedPut, checkListOptions, checkPutOptions, invalid } from './document-store.js'
 import type { Policy } from './policy.js'
+import { PolicyChecks } from './policy-checks.js'
 import { checkPolicyKey } from './policy-keys.js'
 import { advance, look, mirror, refresh, untilDone } from './shard-copies.js'
 import { type Entry, mergedPage, ShardDown } from './shard-list.js'
@@ -34,7 +35,7 @@ export class ShardedConfig implements ConfigStore {
   #present: ShardList
   /** Before a change of the list, until all has been moved. */
   #previous: ShardList | undefined
-  readonly #checks = new Set<(policy: Policy) => void>()
+  readonly #checks = new PolicyChecks()
   /** By listener, how to end its watch of each shard. */
   readonly #listeners = new Map<ConfigListener, Map<Shard['store'], () => void>>()
   /** By key, the change that is being made. */
@@ -85,14 +86,21 @@ export class ShardedConfig implements ConfigStore {
   }
 
   async put(key: string, policy: Policy, options: PutOptions = {}): Promise<StoredPolicy> {
-    const next = checkedPut(key, policy, options, this.#checks)
-    return this.#inTurn(key, async () => {
-      await this.#pull(key)
-      const [first, ...replicas] = this.#present.of(key)
-      const stored = await at(first!, (store) => store.put(key, next, options))
-      await this.#complete(key, first!, replicas)
-      return stored
-    })
+    const next = checkedPut(key, policy, options)
+    const fail = this.#checks.pass(next)
+    let stored: StoredPolicy | undefined
+    try {
+      return await this.#inTurn(key, async () => {
+        await this.#pull(key)
+        const [first, ...replicas] = this.#present.of(key)
+        stored = await at(first!, (store) => store.put(key, next, options))
+        await this.#complete(key, first!, replicas)
+        return stored
+      })
+    } catch (error) {
+      if (stored === undefined) fail() // otherwise it counts, though not all replicas have it yet
+      throw error
+    }
   }
 
   async delete(key: string, options: PutOptions = {}): Promise<boolean> {
@@ -204,10 +212,8 @@ export class ShardedConfig implements ConfigStore {
     }
   }
 
-  addCheck(check: (policy: Policy) => void): () => void {
-    const own = (policy: Policy) => check(policy)
-    this.#checks.add(own)
-    return () => void this.#checks.delete(own)
+  addCheck(check: (policy: Policy) => void, failed?: (policy: Policy) => void): () => void {
+    return this.#checks.add(check, failed)
   }
 
   reshard(stores: Shards): void {

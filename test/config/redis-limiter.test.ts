@@ -10,6 +10,7 @@ import { assertRaises, assertRejects } from '../limiter/support.js'
 import type { Server } from '../redis/process.js'
 import { startMemcached, startRedis } from '../redis/servers.js'
 import { memcachedTest, redisTest } from '../redis/skip.js'
+import { assertOwnLimits, policiesOf } from './many-plans.js'
 
 let server: Server
 let client: Redis
@@ -67,6 +68,25 @@ redisTest('two nodes go by the policies of one store, and a change holds for bot
   assert.is(await one.usage('user:1'), 6)
   await one.close()
   await two.close()
+})
+
+redisTest('concurrent calls go by their own limits, however many plans they need', async () => {
+  const policies = policiesOf(60)
+  const limiter = createRedisLimiter({
+    client,
+    prefix: 'many',
+    deadline: '5s',
+    config: memoryConfig(policies),
+    configCache: { maxKeys: 5 },
+    default: { limit: 2, window: '1m' },
+  })
+  await assertOwnLimits(limiter, 60)
+  const batch = await limiter.checkMany(Object.keys(policies), 0, { remaining: true })
+  assert.equal(
+    [...batch.remaining!],
+    Array.from({ length: 60 }, (_, i) => i),
+  )
+  await limiter.close()
 })
 
 redisTest('what Redis can not count is refused at put, by name', async () => {

@@ -243,6 +243,31 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     await store.put('a', { limit: 7, window: '1m' })
   })
 
+  on('a check is told of the policies that it let pass and that are not stored', async (store) => {
+    const pending: Policy[] = []
+    const end = store.addCheck(
+      (policy) => void pending.push(policy),
+      (policy) => void pending.splice(pending.indexOf(policy), 1),
+    )
+    const { version } = await store.put('a', MINUTE)
+    assert.equal(pending, [MINUTE])
+    await fails(() => store.put('a', BOTH, { ifVersion: version - 1 }), 'ERR_MILLRACE_CONFIG_CONFLICT')
+    await fails(() => store.put('b', BOTH, { ifVersion: 7 }), 'ERR_MILLRACE_CONFIG_CONFLICT')
+    await fails(() => store.put('a', { limit: 0, window: '1m' }), 'ERR_MILLRACE_INVALID_POLICY')
+    assert.equal(pending, [MINUTE])
+    const endOther = store.addCheck(() => {
+      throw new RangeError('none at all')
+    })
+    assert.instance(await store.put('a', BOTH).catch((error) => error), RangeError)
+    assert.equal(pending, [MINUTE])
+    endOther()
+    await store.put('b', BOTH)
+    assert.equal(pending, [MINUTE, BOTH])
+    end()
+    await fails(() => store.put('a', MINUTE, { ifVersion: null }), 'ERR_MILLRACE_CONFIG_CONFLICT')
+    assert.equal(pending, [MINUTE, BOTH])
+  })
+
   on('watch: changes by this store and by others, until it is ended', async (store, _, more) => {
     const other = await more()
     const seen: ConfigChange[] = []
