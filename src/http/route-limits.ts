@@ -47,7 +47,7 @@ export class RouteLimit<Response> {
     this.needsOwnLimit = this.takesOwnLimit && limiter === undefined && rules.rules === undefined
     this.#isMade = limiter === undefined
     this.limiter = limiter ?? limiterOf(rules, common.engine, this.needsOwnLimit)
-    this.headers = new RateLimitHeaders(common.standard, () => this.limiter.rules, common.access)
+    this.headers = new RateLimitHeaders(common.standard, this.limiter, common.access)
     this.#handle = common.usesHandles ? Symbol('millrace key') : undefined
   }
 
