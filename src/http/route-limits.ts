@@ -113,6 +113,16 @@ export class RouteLimits<Response> {
     return found === UNLIMITED ? undefined : found
   }
 
+  /** The rules for a request whose path routers may read differently. All of them hold. */
+  findAll(method: string | undefined, path: string): readonly RouteLimit<Response>[] {
+    const found = new Map<unknown, RouteLimit<Response>>() // routes may share a limiter
+    for (const route of this.#routes!.findAll(method, path)) {
+      const limit = route ?? this.others
+      if (limit !== undefined && limit !== UNLIMITED) found.set(limit.limiter, limit)
+    }
+    return [...found.values()]
+  }
+
   get hasRoutes(): boolean {
     return this.#routes !== undefined
   }
