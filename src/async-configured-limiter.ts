@@ -30,19 +30,22 @@ import type {
 import { shownRules } from './limiter-rules.js'
 import type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 import { PendingDecision } from './pending-decision.js'
-import { type KeyOwner, type PolicyChoice, totalOf } from './policy-choice.js'
+import { type KeyOwner, type OwningLimiter, type PolicyChoice, totalOf } from './policy-choice.js'
 import { memberIn } from './policy-plans.js'
 import type { AsyncReservation } from './reservation.js'
 import { TextKeys } from './text-keys.js'
 
 type DecisionOptions = CheckOptions & CallOptions
 
+/** Counts by the policies of one shape. */
+export type AsyncMember = AsyncLimiter & OwningLimiter
+
 /**
  * Decides by promises, by the policy that a configuration store has for the key. A call waits for a policy that is not
  * cached, for at most the deadline.
  */
 export class AsyncConfiguredLimiter implements AsyncLimiter {
-  readonly #choice: PolicyChoice<AsyncLimiter>
+  readonly #choice: PolicyChoice<AsyncMember>
   readonly #first: AsyncLimiter
   readonly #keys = new TextKeys()
   readonly #share: Omit<SharedPolicies, 'onMiss'> | undefined
@@ -51,7 +54,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
   #isOpen = true
 
   /** @internal */
-  constructor(choice: PolicyChoice<AsyncLimiter>, share?: Omit<SharedPolicies, 'onMiss'>) {
+  constructor(choice: PolicyChoice<AsyncMember>, share?: Omit<SharedPolicies, 'onMiss'>) {
     this.#choice = choice
     this.#first = choice.first
     this.#share = share
@@ -69,6 +72,11 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
 
   get rules(): readonly LimiterRule[] {
     return this.#first.rules
+  }
+
+  /** The limiter with the rules that made a decision. @internal */
+  deciderOf(decision: Decision): { readonly rules: readonly LimiterRule[] } {
+    return this.#choice.ownerOf(decision) ?? this
   }
 
   check(key: Key, cost = 1, options: DecisionOptions = {}): Promise<Decision> {
@@ -104,7 +112,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
   }
 
   /** The owner of a key, as far as its policy is known by the deadline; undefined: to be refused. */
-  async #ownerOf(text: string): Promise<KeyOwner<AsyncLimiter> | undefined> {
+  async #ownerOf(text: string): Promise<KeyOwner<AsyncMember> | undefined> {
     const owner = this.#choice.ownerBy(await this.#choice.load(text))
     await this.#moves.get(text)
     this.#checkOpen()
@@ -172,14 +180,9 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
       return limiter.refund(text, cost!)
     }
     if (what instanceof PendingDecision) return 0
-    for (const { limiter } of this.#choice.members) {
-      try {
-        return await limiter.refund(what as Decision)
-      } catch (error) {
-        if ((error as MillraceError).code !== 'ERR_MILLRACE_FOREIGN_DECISION') throw error
-      }
-    }
-    throw foreignDecisionError(what)
+    const owner = this.#choice.ownerOf(what)
+    if (owner === undefined) throw foreignDecisionError(what)
+    return owner.refund(what as Decision)
   }
 
   async penalize(key: Key, cost: number): Promise<boolean> {

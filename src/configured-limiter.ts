@@ -89,6 +89,11 @@ export class ConfiguredLimiter implements Limiter {
     return this.#first.rules
   }
 
+  /** The limiter with the rules that made a decision. @internal */
+  deciderOf(decision: Decision): { readonly rules: readonly LimiterRule[] } {
+    return this.#choice.ownerOf(decision) ?? this
+  }
+
   check(key: Key, cost = 1, options?: CheckOptions): Decision {
     if (!this.#isOpen) throw closedError()
     if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCostError(cost)
@@ -255,9 +260,9 @@ export class ConfiguredLimiter implements Limiter {
       return limiter.refund(text, cost!)
     }
     if (what instanceof PendingDecision) return 0
-    const owner = this.#choice.members.find(({ limiter }) => limiter.engine.owns(what))
+    const owner = this.#choice.ownerOf(what)
     if (owner === undefined) throw foreignDecisionError(what)
-    return owner.limiter.refund(what as Decision)
+    return owner.refund(what as Decision)
   }
 
   penalize(key: Key, cost: number): boolean {

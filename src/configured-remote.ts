@@ -1,4 +1,4 @@
-import { AsyncConfiguredLimiter } from './async-configured-limiter.js'
+import { AsyncConfiguredLimiter, type AsyncMember } from './async-configured-limiter.js'
 import type { AsyncLimiter } from './async-limiter.js'
 import { CONFIG_OPTIONS, type ConfigOptions, checkConfig } from './config-options.js'
 import { MillraceError } from './core/errors.js'
@@ -11,7 +11,7 @@ import { type PolicyShape, policyShapeOf } from './policy-shape.js'
 export interface RemoteMaker<Options> {
   /** @throws MillraceError */
   check(options: Options): void
-  make(options: Options): AsyncLimiter
+  make(options: Options): AsyncMember
 }
 
 /** Keys that are cached without another number: as many as a limiter in memory has by default. */
@@ -58,6 +58,6 @@ export function configuredRemote<Options>(
   }
   const first = { limiter: make(optionsOf(settings.policy, prefix)), shape }
   const { maxWindows, cache, report } = settings
-  const plans = new PolicyPlans<AsyncLimiter>(first, maker, maxWindows, 2 * cache.maxKeys, report)
+  const plans = new PolicyPlans<AsyncMember>(first, maker, maxWindows, 2 * cache.maxKeys, report)
   return new AsyncConfiguredLimiter(new PolicyChoice(plans, settings))
 }

@@ -1,5 +1,5 @@
 // Limiters with a configuration store: the first member counts by the default, others by the windows of policies.
-import { AsyncConfiguredLimiter } from './async-configured-limiter.js'
+import { AsyncConfiguredLimiter, type AsyncMember } from './async-configured-limiter.js'
 import type { AsyncLimiter } from './async-limiter.js'
 import type { ConfigSettings } from './config-options.js'
 import { ConfiguredLimiter } from './configured-limiter.js'
@@ -64,7 +64,7 @@ export function configuredLimiterOn(
     const choice = new PolicyChoice(plans<AnyInlineLimiter>(first, inlineLimiterOn), settings)
     return orClose(first, () => new ConfiguredLimiter(choice, share))
   }
-  const on = (own: RuleMemory, ownClock: Clock, ownFile?: SharedFile): AsyncLimiter =>
+  const on = (own: RuleMemory, ownClock: Clock, ownFile?: SharedFile): AsyncMember =>
     poolLimiterOn(own, ownClock, pool, ownFile)
   const first = on(memory, clock, file)
   const choice = new PolicyChoice(plans(first, on), settings)

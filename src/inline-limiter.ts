@@ -66,6 +66,11 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
     return this.parts.file !== undefined && !this.isOpen
   }
 
+  /** Whether this limiter has decided it. @internal */
+  owns(what: unknown): boolean {
+    return this.#engine?.owns(what) ?? false
+  }
+
   async ready(): Promise<void> {
     this.checkOpen()
   }

@@ -37,8 +37,14 @@ export interface KeyOwner<L> {
   readonly limits: CallLimit | undefined
 }
 
+/** A limiter that knows its own decisions. */
+export interface OwningLimiter {
+  owns(decision: unknown): boolean
+  close(): Promise<void>
+}
+
 /** Chooses the plans of keys for a limiter. */
-export class PolicyChoice<L extends { close(): Promise<void> }> {
+export class PolicyChoice<L extends OwningLimiter> {
   readonly members: readonly PlanMember<L>[]
   readonly onMiss: 'default' | 'refuse'
   readonly deadlineMs: number
@@ -57,6 +63,11 @@ export class PolicyChoice<L extends { close(): Promise<void> }> {
 
   get first(): L {
     return this.members[0]!.limiter
+  }
+
+  /** The member that made a decision. */
+  ownerOf(decision: unknown): L | undefined {
+    return this.members.find(({ limiter }) => limiter.owns(decision))?.limiter
   }
 
   /** Tells what goes wrong. */

@@ -84,6 +84,11 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
     return this.#isReleased
   }
 
+  /** Whether this limiter has decided it. @internal */
+  owns(what: unknown): boolean {
+    return this.#pool.owns(what)
+  }
+
   async ready(): Promise<void> {
     await this.#openPool().ready()
   }

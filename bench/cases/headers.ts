@@ -72,7 +72,7 @@ function setConstants(response: ServerResponse): void {
 }
 
 function writeIn(standard: Standard, limiter: Limiter): Write {
-  const headers = new RateLimitHeaders(standard, () => limiter.rules, ACCESS)
+  const headers = new RateLimitHeaders(standard, limiter, ACCESS)
   return (response, decision) => headers.write(response, decision, false)
 }
 

@@ -2,6 +2,7 @@ import type { Decision } from '../core/decision.js'
 import { secondsOf } from '../core/decision-fields.js'
 import { MillraceError } from '../core/errors.js'
 import type { LimiterRule } from '../limiter-options.js'
+import { type Form, FormByPolicy, hasManySources, type RuleSource } from './form-by-policy.js'
 import type { HeaderAccess } from './framework.js'
 import { Draft6Form, Draft7Form, XForm } from './older-forms.js'
 import { StructuredForm } from './structured-form.js'
@@ -27,11 +28,6 @@ const FIELDS: Readonly<Record<Exclude<Standard, false>, readonly string[]>> = {
   'x-ratelimit': ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'],
 }
 
-/** Writes a decision in one form. */
-interface Form<Response> {
-  write(response: Response, decision: Decision, follows: boolean): void
-}
-
 /** The header that tells a browser which others a page of another origin may read. */
 export const EXPOSE = 'Access-Control-Expose-Headers'
 
@@ -45,19 +41,22 @@ export class RateLimitHeaders<Response> {
   #merged: string
 
   /**
-   * @param rules the present rules of the limiter. A rule that changes keeps its name and its place
+   * @param limiter has the present rules. A rule that changes keeps its name and its place
    * @param now epoch milliseconds, for `'x-ratelimit'`
    * @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for an unknown form, and for the name of a rule that
    * a header can't hold
    */
   constructor(
     standard: Standard,
-    rules: () => readonly LimiterRule[],
+    limiter: RuleSource,
     access: HeaderAccess<Response>,
     now: () => number = Date.now,
   ) {
     this.#access = access
-    this.#form = formOf(standard, rules, access, now)
+    if (standard !== false) {
+      const make = (rules: () => readonly LimiterRule[]) => formOf(standard, rules, access, now)
+      this.#form = hasManySources(limiter) ? new FormByPolicy(limiter, make) : make(() => limiter.rules)
+    }
     this.#exposed = exposedHeaders(standard)
     this.#merged = this.#exposed
   }
@@ -106,14 +105,12 @@ function mergeNames(present: string, added: string): string {
 }
 
 function formOf<Response>(
-  standard: Standard,
+  standard: Exclude<Standard, false>,
   rules: () => readonly LimiterRule[],
   access: HeaderAccess<Response>,
   now: () => number,
-): Form<Response> | undefined {
+): Form<Response> {
   switch (standard) {
-    case false:
-      return undefined
     case 'draft-11':
     case 'draft-10':
     case 'draft-8':

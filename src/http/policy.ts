@@ -20,6 +20,7 @@ import {
 } from './options.js'
 import { type Answer, Answers } from './problem.js'
 import { type RouteLimit, RouteLimits } from './route-limits.js'
+import { hasReadings } from './routes.js'
 
 /** The connection has closed while the request was delayed: nobody waits for an answer. */
 export const GONE = Symbol('the connection has closed')
@@ -106,7 +107,12 @@ export class Policy<Request, Response> {
   admit(request: Request, response: Response): Step | Promise<Step> {
     let limit = this.#limits.others
     try {
-      if (this.#limits.hasRoutes) limit = this.#find(request)
+      if (this.#limits.hasRoutes) {
+        const { method } = this.#framework.requestOf(request)
+        const path = this.#framework.pathOf(request)
+        if (hasReadings(path)) return this.#admitByAll(this.#limits.findAll(method, path), request, response)
+        limit = this.#limits.find(method, path)
+      }
     } catch (error) {
       return this.#failed(error, request)
     }
@@ -162,9 +168,20 @@ export class Policy<Request, Response> {
     await Promise.all([this.#limits.close(), this.#bans?.close()])
   }
 
-  #find(request: Request): RouteLimit<Response> | undefined {
-    const { method } = this.#framework.requestOf(request)
-    return this.#limits.find(method, this.#framework.pathOf(request))
+  /** Decides by one after another, as a chain of limiters would: all must admit the request. */
+  #admitByAll(
+    limits: readonly RouteLimit<Response>[],
+    request: Request,
+    response: Response,
+  ): Step | Promise<Step> {
+    for (const [i, limit] of limits.entries()) {
+      const step = this.admitBy(limit, request, response)
+      if (step instanceof Promise) {
+        return step.then((first) => first ?? this.#admitByAll(limits.slice(i + 1), request, response))
+      }
+      if (step !== undefined) return step
+    }
+    return undefined
   }
 
   #enter(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {

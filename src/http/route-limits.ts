@@ -47,7 +47,7 @@ export class RouteLimit<Response> {
     this.needsOwnLimit = this.takesOwnLimit && limiter === undefined && rules.rules === undefined
     this.#isMade = limiter === undefined
     this.limiter = limiter ?? limiterOf(rules, common.engine, this.needsOwnLimit)
-    this.headers = new RateLimitHeaders(common.standard, () => this.limiter.rules, common.access)
+    this.headers = new RateLimitHeaders(common.standard, this.limiter, common.access)
     this.#handle = common.usesHandles ? Symbol('millrace key') : undefined
   }
 
@@ -111,6 +111,16 @@ export class RouteLimits<Response> {
   find(method: string | undefined, path: string): RouteLimit<Response> | undefined {
     const found = this.#routes?.find(method, path) ?? this.others
     return found === UNLIMITED ? undefined : found
+  }
+
+  /** The rules for a request whose path routers may read differently. All of them hold. */
+  findAll(method: string | undefined, path: string): readonly RouteLimit<Response>[] {
+    const found = new Map<unknown, RouteLimit<Response>>() // routes may share a limiter
+    for (const route of this.#routes!.findAll(method, path)) {
+      const limit = route ?? this.others
+      if (limit !== undefined && limit !== UNLIMITED) found.set(limit.limiter, limit)
+    }
+    return [...found.values()]
   }
 
   get hasRoutes(): boolean {

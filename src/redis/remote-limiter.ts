@@ -98,6 +98,11 @@ export class RemoteLimiter implements AsyncLimiter {
     return this.#decider.statistics
   }
 
+  /** @internal For configured limiters. */
+  owns(what: unknown): boolean {
+    return this.#keys.owns(what)
+  }
+
   async ready(): Promise<void> {
     this.#checkOpen()
     await this.#store.ready()
@@ -213,9 +218,7 @@ export class RemoteLimiter implements AsyncLimiter {
   refund(key: Key, cost: number): Promise<number>
   async refund(what: Decision | Key, cost?: number): Promise<number> {
     this.#checkOpen()
-    if (this.#keys.owns(what)) {
-      return this.#giveBack(what, what.requested.cost)
-    }
+    if (this.#keys.owns(what)) return this.#giveBack(what, what.requested.cost)
     if (isDecision(what)) throw foreignDecisionError(what)
     checkCost(cost)
     const units = this.#names.units.map((unit) => wholeUnitsIn(cost, unit ?? 1))
@@ -225,15 +228,15 @@ export class RemoteLimiter implements AsyncLimiter {
   async penalize(key: Key, cost: number): Promise<boolean> {
     this.#checkOpen()
     checkPenalty(cost, this.#names)
-    await this.#change('n', key, this.#unitsOf(cost))
+    const units = this.#names.units.map((unit) => unitsOf(cost, unit ?? 1))
+    await this.#change('n', key, units)
     return true
   }
 
   async block(key: Key, ms: Duration): Promise<boolean> {
     this.#checkOpen()
     const forMs = blockMs(ms)
-    const units = forMs === Number.POSITIVE_INFINITY ? -1 : Math.ceil(forMs)
-    await this.#change('b', key, this.#each(units))
+    await this.#change('b', key, this.#each(forMs === Number.POSITIVE_INFINITY ? -1 : Math.ceil(forMs)))
     return true
   }
 
@@ -387,10 +390,6 @@ export class RemoteLimiter implements AsyncLimiter {
       this.#decider.statistics.noteOutage(outage)
       throw outage.toError()
     }
-  }
-
-  #unitsOf(cost: number): number[] {
-    return this.#names.units.map((unit) => unitsOf(cost, unit ?? 1))
   }
 
   #each(units: number): number[] {

@@ -29,12 +29,7 @@ const ACCESS = {
 function oneRule(standard: Standard): string {
   const clock = manualClock(START_MS)
   const limiter = createLimiter({ limit: 100, window: '1m', maxKeys: 10, clock })
-  const headers = new RateLimitHeaders(
-    standard,
-    () => limiter.rules,
-    ACCESS,
-    () => 1_700_000_000_000,
-  )
+  const headers = new RateLimitHeaders(standard, limiter, ACCESS, () => 1_700_000_000_000)
   limiter.check('key', 50)
   const decision = limiter.peek('key', 0)
   clock.advance(decision.resetMs - 30_000)
@@ -49,7 +44,7 @@ function twoRules(): { texts: string[]; body: string } {
     { name: 'hourly', limit: 1_000, window: '1h' },
   ]
   const limiter = createLimiter({ rules, maxKeys: 10, clock: manualClock(START_MS) })
-  const headers = new RateLimitHeaders('draft-11', () => limiter.rules, ACCESS)
+  const headers = new RateLimitHeaders('draft-11', limiter, ACCESS)
   const first = new Lines()
   headers.write(first, limiter.check('key'), false)
   for (let i = 0; i < 9; i++) limiter.check('key')

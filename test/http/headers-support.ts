@@ -37,12 +37,7 @@ export function headersWith(standard: Standard, options: SomeOptions = {}) {
   const clock = manualClock(START_MS)
   const rule = 'rules' in options ? {} : { limit: 5, window: '1m', granularity: '1s' }
   const limiter = createLimiter({ ...rule, maxKeys: 20, clock, ...options } as LimiterOptions)
-  const headers = new RateLimitHeaders(
-    standard,
-    () => limiter.rules,
-    ACCESS,
-    () => NOW_MS,
-  )
+  const headers = new RateLimitHeaders(standard, limiter, ACCESS, () => NOW_MS)
   const written = (decision: Decision, earlier?: Headers): Headers => {
     const response: Headers = new Map(earlier)
     headers.write(response, decision, earlier !== undefined)

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Routes } from '#millrace/http/routes.js'
+import { hasReadings, Routes } from '#millrace/http/routes.js'
 
 const LOGIN = 'login'
 const FREE = 'free'
@@ -23,6 +23,39 @@ test('a route without a limit is found by its own spelling alone', () => {
     assert.is(routes.find('GET', path), FREE, path)
   for (const path of ['/Health', '/health/', '//health', '/%68ealth', '/OPEN/a', '/op%65n/a'])
     assert.is(routes.find('GET', path), undefined, path)
+})
+
+test('a path that routers may read differently has the routes of all readings', () => {
+  const many = new Routes({
+    '/render/*': 'star',
+    '/render/status': 'status',
+    '/render/@me': 'me',
+    '/café': 'café',
+  })
+  for (const [path, expected] of [
+    ['/render/statu%73', ['star', 'status']],
+    ['/render/statu%2573', ['star', 'status']],
+    ['/render/%40me', ['star', 'me']],
+    ['/%72ender/%40me', [undefined, 'star', 'me']],
+    ['/%72ender/x', [undefined, 'star']],
+    ['/render/a%20b%2Fc', ['star']],
+    ['/caf%C3%A9', ['café']],
+    ['/caf%25C3%25A9', [undefined, 'café']],
+    ['/x%20y', [undefined]],
+  ] as const) {
+    assert.ok(hasReadings(path))
+    assert.equal([...many.findAll('GET', path)], expected, path)
+    assert.is(many.find('GET', path), expected.at(-1), path)
+  }
+  for (const path of ['/render/status', '/render/status?x=%41', 'http://host/render#%41'])
+    assert.is(hasReadings(path), false, path)
+})
+
+test('the routes of all readings leave out none that has a limit', () => {
+  const free = { '/open/*': FREE, '/open/secret': LOGIN }
+  const some = new Routes(free, (value) => value === FREE)
+  assert.equal([...some.findAll('GET', '/open/%73ecret')], [FREE, LOGIN])
+  assert.equal([...some.findAll('GET', '/open/%61')], [FREE])
 })
 
 test('what is decoded is what decodeURIComponent decodes, without %2F, and nothing throws', () => {

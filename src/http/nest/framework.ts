@@ -19,6 +19,8 @@ export interface Call {
   /** Undefined if the transport has no response with headers. */
   readonly response: NestResponse
   readonly context: ExecutionContext
+  /** The last decision about this call. */
+  decision?: Decision
 }
 
 /** The service that has kept a decision at a request. */
@@ -41,17 +43,19 @@ export class NestFramework implements Framework<Call, Call> {
     return pathOf(request)
   }
 
-  keep({ request }: Call, decision: Decision): void {
+  keep(call: Call, decision: Decision): void {
+    const { request } = call
+    call.decision = decision
     request.rateLimit = decision
     request[KEPT_BY] = this
   }
 
   /**
-   * The decision of an earlier limiter: middleware, which Fastify hands the request of Node.js. Not one of this
-   * service: a request of GraphQL may call several handlers, and the last one sets the headers.
+   * The decision of an earlier limiter: middleware, which Fastify hands the request of Node.js. Of this service only
+   * one about the same call: a request of GraphQL may call several handlers, and the last one sets the headers.
    */
-  kept({ request }: Call): Decision | undefined {
-    if (request[KEPT_BY] === this) return undefined
+  kept({ request, decision }: Call): Decision | undefined {
+    if (request[KEPT_BY] === this) return decision
     return request.rateLimit ?? request.raw?.rateLimit
   }
 
