@@ -173,7 +173,7 @@ test("a pool: items of the key's policy", () =>
     STRUCTURED,
   ))
 
-test("Redis: items of the key's policy", async () => {
+redisTest("Redis: items of the key's policy", async () => {
   const server = await startRedis()
   const client = new Redis(server.port, '127.0.0.1', { lazyConnect: true })
   const make: Make = (options) => createRedisLimiter({ client, prefix: 'http', deadline: '5s', ...options })
