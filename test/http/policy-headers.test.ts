@@ -1,13 +1,15 @@
 // The RateLimit headers of limiters with a configuration store: those of the policy that the key has.
 import { Redis } from 'ioredis'
-import { type AsyncLimiter, createLimiter, type Limiter, type Policy } from 'millrace'
+import { type AsyncLimiter, createLimiter, type Limiter, type MillraceError, type Policy } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'
 import { type NodeRequest, rateLimit } from 'millrace/http'
 import { createRedisLimiter } from 'millrace/redis'
+import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Standard } from '#millrace/http/headers.js'
+import { FakeStore, stored } from '../config/fake-store.js'
 import { startRedis } from '../redis/servers.js'
-import { redisTest as test } from '../redis/skip.js'
+import { redisTest } from '../redis/skip.js'
 import { createHttp1, listen, shut } from './serve.js'
 
 const POLICIES: Record<string, Policy> = {
@@ -171,7 +173,7 @@ test("a pool: items of the key's policy", () =>
     STRUCTURED,
   ))
 
-test("Redis: items of the key's policy", async () => {
+redisTest("Redis: items of the key's policy", async () => {
   const server = await startRedis()
   const client = new Redis(server.port, '127.0.0.1', { lazyConnect: true })
   const make: Make = (options) => createRedisLimiter({ client, prefix: 'http', deadline: '5s', ...options })
@@ -183,6 +185,35 @@ test("Redis: items of the key's policy", async () => {
     client.disconnect()
     await server.stop()
   }
+})
+
+test('while a policy is not known, a refusal by the store shows none; then the policy is shown', async () => {
+  const store = new FakeStore()
+  const limiter = createLimiter({ config: store, default: ONE, maxKeys: 100, onMiss: 'refuse' })
+  const codes: unknown[] = []
+  const limited = rateLimit({
+    limiter,
+    key: () => 'hourly',
+    onError(error) {
+      codes.push((error as MillraceError).code)
+      return 'fail'
+    },
+  })
+  const server = createHttp1((request, response) => limited(request, response, () => void response.end()))
+  const url = await listen(server)
+  const shown = async () => {
+    const { status, headers } = await fetch(url)
+    return [status, headers.get('ratelimit-policy')]
+  }
+  try {
+    assert.equal(await shown(), [503, null])
+    await store.answer(stored('hourly', POLICIES.hourly!))
+    assert.equal(await shown(), [200, STRUCTURED.hourly])
+  } finally {
+    await shut(server)
+    await limiter.close()
+  }
+  assert.equal(codes, ['ERR_MILLRACE_CONFIG_STORE'])
 })
 
 test.run()
