@@ -155,19 +155,23 @@ export class ConfiguredLimiter implements Limiter {
     return new PendingDecision(this.#first.rule.name, this.#choice.deadlineMs)
   }
 
-  async checkAsync(key: Key, cost?: number, options?: CheckOptions): Promise<Decision> {
+  async checkAsync(key: Key, cost = 1, options: CheckOptions = {}): Promise<Decision> {
     this.#checkOpen()
+    checkCost(cost)
+    checkOptions(options, ['limit'])
     const text = this.#keys.textOf(key)
     const plan = this.#planIn(await this.#choice.load(text))
     this.#checkOpen()
-    if (plan < 0) return this.#pending()
-    return this.#limiterOf(plan).check(text, cost, this.#choice.withLimits(plan, options ?? {}))
+    return this.#checkWith(plan, text, cost, options)
   }
 
   #checkBy(options: CheckOptions, key: Key, cost: number): Decision {
     checkOptions(options, ['limit'])
     const text = this.#keys.textOf(key)
-    const plan = this.#planFor(text)
+    return this.#checkWith(this.#planFor(text), text, cost, options)
+  }
+
+  #checkWith(plan: number, text: string, cost: number, options: CheckOptions): Decision {
     if (plan < 0) return this.#pending()
     return this.#limiterOf(plan).check(text, cost, this.#choice.withLimits(plan, options))
   }

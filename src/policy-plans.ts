@@ -44,7 +44,7 @@ export class PolicyPlans<L> {
   readonly members: PlanMember<L>[] = []
   /** By the value of a plan of several rules. 0 stands for the member's own limits. */
   readonly #lists = new Map<number, PlanLimits>()
-  /** Those of policies that calls have asked for, whatever has been forgotten since. */
+  /** The limits of policies, for calls that hold them over an await. They do not depend on plans, which are forgotten. */
   readonly #ofPolicies = new WeakMap<Policy, PlanLimits>()
   #nextList = 1
   /** By the text of a shape, for how many policies it has been promised that it will have a member. */

@@ -25,8 +25,7 @@ if op == 'c' then
   reset = reset + -reset % 1 - now
   -- MGET takes a value of another type for none: what is not there is asked once more, and so is what has been changed
   all = K > 1 and call('MGET', unpack(KEYS))
-  local formats = all and {}
-  local stay = reset + 1 .. '' -- until all have left; Redis writes a number slower
+  local formats, stay = all and {}
   while j < K do
     local k = KEYS[j + 1]
     if not areAlike then cost = ARGV[j + ${costAt}] + 0 end
@@ -67,7 +66,7 @@ if op == 'c' then
         end
         v = pack(format, low, units, s, born, high, ${head})
       else v = pack('>${entry}${entry}${last}', low, units, 0, 0, born, high, ${head}) end
-      ${isTest ? "call('SET', k, v)" : "call('SET', k, v, 'PX', stay)"}
+      ${isTest ? "call('SET', k, v)" : EXPIRING}
     end
     if K == 1 then return {left, reset, g, born} end
     if not reply then reply, o = {${ALL_ADMITTED}, reset, g}, 3 end
@@ -85,3 +84,8 @@ if op == 'c' then
   end
 end`
 }
+
+/** Sets the value until all units have left. Redis writes a number slower than a text. */
+const EXPIRING = `
+      stay = stay or reset + 1 .. ''
+      call('SET', k, v, 'PX', stay)`

@@ -117,4 +117,15 @@ test('a change of a key that no limiter has ends nothing', () => {
   assert.is(limiter.check('a').limit, 2)
 })
 
+test('checkAsync refuses bad arguments by name, also of a key whose policy is not known', async () => {
+  const { limiter } = limiterWith({}, { config: new FakeStore(), onMiss: 'refuse' })
+  await assertRejects(() => limiter.checkAsync('a', -1), 'ERR_MILLRACE_INVALID_COST', 'cost')
+  await assertRejects(() => limiter.checkAsync('', 1), 'ERR_MILLRACE_INVALID_KEY', 'key')
+  await assertRejects(
+    () => limiter.checkAsync('a', 1, { limits: 5 } as never),
+    'ERR_MILLRACE_INVALID_OPTION',
+    'options',
+  )
+})
+
 test.run()
