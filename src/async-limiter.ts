@@ -194,7 +194,8 @@ export interface AsyncLimiter extends AsyncDisposable {
    * @returns a promise of the decision, which is always an admission
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_NEVER_ADMITTED` for a cost above the limit or a key that
    * is blocked for ever; `ERR_MILLRACE_CLOSED` also when the limiter is closed meanwhile; the reason of the
-   * signal; and the errors of {@link AsyncLimiter.check} except `ERR_MILLRACE_ABORTED`
+   * signal; and the errors of {@link AsyncLimiter.check} except `ERR_MILLRACE_ABORTED`;
+   * `ERR_MILLRACE_OUTAGE` on Redis or Memcached, if an attempt had no reply: asked again, it might be charged twice.
    * @example
    * ```ts
    * await limiter.wait('upstream', { cost: 5, signal: AbortSignal.timeout(2_000) })
