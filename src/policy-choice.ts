@@ -102,7 +102,7 @@ export class PolicyChoice<L extends OwningLimiter> {
 
   /** The plan of what was found, at present: it may have made room for other keys, and plans be forgotten, since. */
   planIn({ plan, found, isKept }: CachedPolicy): number {
-    return plan < 0 || isKept ? plan : this.#plans.planOf(found)
+    return plan < 0 || isKept ? plan : this.#plans.planOf(found).plan
   }
 
   /** @see PolicyCache.isCurrent */

@@ -33,12 +33,21 @@ const NOTHING: ReadonlyMap<string, number> = new Map()
 export const memberIn = (plan: number): number => plan >>> VALUE_BITS
 export const valueIn = (plan: number): number => plan & VALUE
 
+/** The plan of a key, and the policy that it comes from. */
+export interface Planned {
+  readonly plan: number
+  readonly found: StoredPolicy | undefined
+}
+
+const WITHOUT_POLICY: Planned = { plan: DEFAULT_PLAN, found: undefined }
+
 /** The limits of a plan of several rules, in whole units. */
 export type PlanLimits = readonly number[]
 
 /**
  * The plans of one limiter. Policies that are equal but for their limits share a member, so a change of a limit keeps
- * all counts. Plans are made on first use, and forgotten when there are many that may not be in use.
+ * all counts. Equal policies share a plan and one object: a million keys on three plans have three. Plans are made on
+ * first use, and forgotten when there are many that may not be in use.
  */
 export class PolicyPlans<L> {
   readonly members: PlanMember<L>[] = []
@@ -56,7 +65,8 @@ export class PolicyPlans<L> {
   readonly #mostPlans: number
   readonly #report: (error: MillraceError) => void
   readonly #byShape = new Map<string, number>()
-  readonly #plans = new Map<string, number>()
+  /** By the text of a policy, with the document that had it last. */
+  readonly #plans = new Map<string, Planned>()
   readonly #listIndices = new Map<string, number>()
   /** Keys whose policies do not fit. They have the default. */
   unfit = 0
@@ -113,22 +123,34 @@ export class PolicyPlans<L> {
     return limits
   }
 
-  /** The plan of a policy, undefined for a key without one. A policy that does not fit is reported. */
-  planOf(found: StoredPolicy | undefined): number {
-    if (found === undefined) return DEFAULT_PLAN
+  /**
+   * The plan of a policy, undefined for a key without one, and the policy as all keys share it. A policy that does not
+   * fit is reported.
+   */
+  planOf(found: StoredPolicy | undefined): Planned {
+    if (found === undefined) return WITHOUT_POLICY
     const text = JSON.stringify(found.policy)
     const known = this.#plans.get(text)
-    if (known !== undefined) return known
+    if (known !== undefined) return this.#shared(text, known, found)
     const rules = checkPolicy(found.policy)
     const member = this.#memberOf(found, policyShapeOf(rules, found.policy))
     if (member < 0) {
       this.unfit++
-      return DEFAULT_PLAN
+      return { plan: DEFAULT_PLAN, found }
     }
     if (this.#plans.size >= this.#mostPlans) this.#forget()
-    const plan = member * 2 ** VALUE_BITS + this.#valueOf(rules)
-    this.#plans.set(text, plan)
-    return plan
+    const planned = { plan: member * 2 ** VALUE_BITS + this.#valueOf(rules), found }
+    this.#plans.set(text, planned)
+    return planned
+  }
+
+  /** Keys with one prefix share its document; others with an equal policy share the policy. */
+  #shared(text: string, known: Planned, { key, version }: StoredPolicy): Planned {
+    const { policy, ...last } = known.found!
+    if (last.key === key && last.version === version) return known
+    const planned = { plan: known.plan, found: { key, policy, version } }
+    this.#plans.set(text, planned)
+    return planned
   }
 
   #valueOf(rules: Rules): number {

@@ -19,8 +19,10 @@ export interface CacheSettings {
 
 /** Whoever uses the cached policies. */
 export interface CacheUser {
-  /** The plan for a policy, undefined for a key without one: a number of 0 or more. */
-  planOf(found: StoredPolicy | undefined): number
+  /**
+   * The plan for a policy, undefined for a key without one: a number of 0 or more; and the policy to keep, an equal one.
+   */
+  planOf(found: StoredPolicy | undefined): Pick<CachedPolicy, 'plan' | 'found'>
   /** A key gets another plan; `from` is below 0 if it is not known which it had. */
   moved(key: string, from: number, to: number): void
   /** These keys, or keys with these prefixes, may have other plans by now; undefined: any may. */
@@ -173,7 +175,7 @@ export class PolicyCache {
   replan(): void {
     for (const entry of this.#entries.values()) {
       if (entry.lastPlan < 0) continue
-      entry.lastPlan = this.#user.planOf(entry.found)
+      entry.lastPlan = this.#user.planOf(entry.found).plan
       if (entry.plan >= 0) entry.plan = entry.lastPlan
     }
   }
@@ -297,9 +299,9 @@ export class PolicyCache {
     if (this.#isBehind(entry, found, nowMs)) return
     const { lastPlan } = entry
     try {
-      const plan = this.#user.planOf(found)
+      const { plan, found: kept } = this.#user.planOf(found)
       this.#keep(entry)
-      entry.found = found
+      entry.found = kept
       entry.plan = plan
       entry.lastPlan = plan
       entry.olderVersion = 0

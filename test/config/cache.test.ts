@@ -21,8 +21,10 @@ function cacheOn<S extends ConfigStore>(store: S, settings: Partial<CacheSetting
   }
   const clock = { ms: 10_000 }
   const user = {
-    planOf: (found: StoredPolicy | undefined) =>
-      found === undefined ? NONE : (found.policy as { limit: number }).limit,
+    planOf: (found: StoredPolicy | undefined) => ({
+      plan: found === undefined ? NONE : (found.policy as { limit: number }).limit,
+      found,
+    }),
     moved: (...move: unknown[]) => void seen.moves.push(move),
     dropped: (keys: unknown) => void seen.drops.push(keys),
     displaced: (key: string) => void seen.displaced.push(key),
