@@ -182,6 +182,21 @@ export interface ConfigStore {
    */
   list(options?: ListOptions): Promise<readonly (StoredPolicy | InvalidPolicy)[]>
   /**
+   * Says about how many policies there are, without reading them where the backend can. Documents that are none count
+   * as well. While nobody changes the store it is exact; of a sharded store, if all shards have what they are to have.
+   * Not all stores have it.
+   * @param options only keys that begin with `prefix`
+   * @returns a promise of the number
+   * @example
+   * ```ts
+   * import { memoryConfig } from 'millrace/config/memory'
+   *
+   * const store = memoryConfig()
+   * console.log(await store.count?.({ prefix: 'user:' }))
+   * ```
+   */
+  count?(options?: { prefix?: string }): Promise<number>
+  /**
    * Tells every change, of this process and of others.
    * @param listener called with the keys that have changed
    * @returns a function that ends this

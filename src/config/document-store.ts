@@ -72,6 +72,8 @@ export abstract class DocumentStore implements ConfigStore {
     after: string | undefined,
     limit: number,
   ): Promise<readonly Listed[]>
+  /** How many documents all pages of this prefix have. */
+  protected abstract countDocuments(prefix: string): Promise<number>
   /** Begins to tell changes, by {@link tell}: there is a first listener. */
   protected abstract startWatch(): void
   /** There is no listener any more. */
@@ -162,6 +164,12 @@ export abstract class DocumentStore implements ConfigStore {
     const { prefix, after, limit } = checkListOptions(options)
     this.checkOpen()
     return (await this.#ask(() => this.page(prefix, after, limit))).map(listed)
+  }
+
+  async count(options: { prefix?: string } = {}): Promise<number> {
+    const prefix = checkCountOptions(options)
+    this.checkOpen()
+    return this.#ask(() => this.countDocuments(prefix))
   }
 
   watch(listener: ConfigListener): () => void {
@@ -330,6 +338,14 @@ export function checkListOptions(options: ListOptions): {
   if (!Number.isInteger(limit) || limit < 1 || limit > MOST_LISTED)
     throw invalid('limit', limit, `an integer from 1 to ${MOST_LISTED}`)
   return { prefix, after, limit }
+}
+
+/** Checks the options of `count`, and returns the prefix. */
+export function checkCountOptions(options: { prefix?: string }): string {
+  if (typeof options !== 'object' || options === null) throw invalid('options', options, '{ prefix }')
+  for (const name of Object.keys(options))
+    if (name !== 'prefix') throw invalid('options', name, 'only prefix')
+  return checkListOptions(options).prefix
 }
 
 function conflictError(key: string, expected: string, version: number | undefined): MillraceError {

@@ -14,6 +14,8 @@ const SHARDS = 16
 const LONGEST = 1_000
 /** Keys that a query reads beyond its part of a page, as the parts are not equal. */
 const SPARE = 8
+/** Keys that are read together where they can only be counted one by one. */
+const COUNTED_AT_ONCE = 1_000
 
 /** The attributes by which an item is in the index. */
 export const listAttributesOf = (key: string): { listShard: AttributeValue; listKey: AttributeValue } => ({
@@ -47,6 +49,37 @@ export async function* keysInIndex(
   }
 }
 
+/** How many keys with a prefix the index has. */
+export async function countInIndex(calls: DynamoCalls, index: string, prefix: string): Promise<number> {
+  if (Buffer.byteLength(prefix) > LONGEST) return countLong(calls, index, prefix)
+  const range = rangeOf(prefix, undefined)!
+  const counts = await Promise.all(
+    Array.from({ length: SHARDS }, (_, shard) => countIn(calls, queryOf(calls, index, shard, range))),
+  )
+  return counts.reduce((a, b) => a + b)
+}
+
+async function countIn(calls: DynamoCalls, query: Query): Promise<number> {
+  let count = 0
+  let start: Record<string, AttributeValue> | undefined
+  do {
+    const from = start === undefined ? {} : { ExclusiveStartKey: start }
+    const command = new QueryCommand({ ...query, ...from, Select: 'COUNT' })
+    const reply = await calls.ask((client, options) => client.send(command, options))
+    count += reply.Count ?? 0
+    start = reply.LastEvaluatedKey
+  } while (start !== undefined)
+  return count
+}
+
+/** The sort key does not tell which keys begin with a prefix that is longer than it. */
+async function countLong(calls: DynamoCalls, index: string, prefix: string): Promise<number> {
+  let count = 0
+  for await (const _ of keysInIndex(calls, index, { prefix, after: undefined, expected: COUNTED_AT_ONCE }))
+    count++
+  return count
+}
+
 interface Range {
   readonly from: Buffer
   readonly to: Buffer
@@ -71,29 +104,29 @@ const entryOf = (item: Item): Entry => ({ key: keyOf(item), bytes: Buffer.from(k
 
 const byBytes = (a: Entry, b: Entry): number => Buffer.compare(a.bytes, b.bytes)
 
+type Query = Omit<ConstructorParameters<typeof QueryCommand>[0], 'ExclusiveStartKey'>
+
+/** What asks one partition of the index for a range. */
+const queryOf = (calls: DynamoCalls, index: string, shard: number, { from, to }: Range): Query => ({
+  TableName: calls.table,
+  IndexName: index,
+  KeyConditionExpression: '#shard = :shard AND #sorted BETWEEN :from AND :to',
+  ExpressionAttributeNames: { '#shard': SHARD, '#sorted': SORTED },
+  ExpressionAttributeValues: { ':shard': { N: String(shard) }, ':from': { B: from }, ':to': { B: to } },
+})
+
 /** The keys of one partition of the index, in their order. */
 class Shard {
   readonly #calls: DynamoCalls
-  readonly #query: Omit<ConstructorParameters<typeof QueryCommand>[0], 'ExclusiveStartKey'>
+  readonly #query: Query
   /** Sorted, the next one last. */
   #entries: Entry[] = []
   #start: Record<string, AttributeValue> | undefined
   #hasMore = true
 
-  constructor(calls: DynamoCalls, index: string, shard: number, { from, to }: Range, limit: number) {
+  constructor(calls: DynamoCalls, index: string, shard: number, range: Range, limit: number) {
     this.#calls = calls
-    this.#query = {
-      TableName: calls.table,
-      IndexName: index,
-      KeyConditionExpression: '#shard = :shard AND #sorted BETWEEN :from AND :to',
-      ExpressionAttributeNames: { '#shard': SHARD, '#sorted': SORTED },
-      ExpressionAttributeValues: {
-        ':shard': { N: String(shard) },
-        ':from': { B: from },
-        ':to': { B: to },
-      },
-      Limit: limit,
-    }
+    this.#query = { ...queryOf(calls, index, shard, range), Limit: limit }
   }
 
   async next(): Promise<Entry | undefined> {

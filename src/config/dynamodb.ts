@@ -4,16 +4,16 @@ import {
   DeleteItemCommand,
   DynamoDBClient,
   ScanCommand,
+  type ScanCommandOutput,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb'
 import { DocumentStore, type Listed, type RawDocument } from './document-store.js'
 import { DynamoCalls, isNamed } from './dynamodb-calls.js'
-import { keysInIndex, listAttributesOf } from './dynamodb-index.js'
+import { countInIndex, keysInIndex, listAttributesOf } from './dynamodb-index.js'
 import {
   attributesOf,
   type Condition,
   conditionOf,
-  type Item,
   keyOf,
   listedOf,
   rawOf,
@@ -49,7 +49,8 @@ const ATTEMPTS = 5
  *
  * - Reads are consistent. One item takes 3,000 reads of them a second, also that of a prefix such as `'*'`.
  * - `list` scans the whole table for each page, because DynamoDB has no order over partitions: that is quick and cheap
- *   for some ten thousand policies. With more, take `listIndex`; each change then costs one or two more writes.
+ *   for some ten thousand policies. With more, take `listIndex`; each change then costs one or two more writes. `count`
+ *   reads the whole table once, or with `listIndex` the index, which has no policies.
  * - DynamoDB tells nobody of changes: `watch` tells only those of this store. A limiter notices the others when its
  *   cache asks again.
  * - A `put` that rejects with `ERR_MILLRACE_CONFIG_STORE` may have been stored all the same. It never overwrites what
@@ -183,15 +184,25 @@ class DynamoConfig extends DocumentStore implements DynamoConfigStore {
 
   async #pageByScan(prefix: string, after: string | undefined, limit: number): Promise<readonly Listed[]> {
     const smallest = new Smallest(limit)
-    for await (const item of this.#scan(prefix)) {
-      const key = keyOf(item)
-      if (key.startsWith(prefix) && (after === undefined || byUtf8(key, after) > 0))
-        smallest.add(listedOf(item))
+    for await (const { Items = [] } of this.#scan(prefix)) {
+      for (const item of Items) {
+        const key = keyOf(item)
+        if (key.startsWith(prefix) && (after === undefined || byUtf8(key, after) > 0))
+          smallest.add(listedOf(item))
+      }
     }
     return smallest.sorted
   }
 
-  async *#scan(prefix: string): AsyncGenerator<Item> {
+  /** By the index, the items that it has; otherwise by a scan of the whole table, as for a page. */
+  protected async countDocuments(prefix: string): Promise<number> {
+    if (this.#listIndex !== undefined) return countInIndex(this.#calls, this.#listIndex, prefix)
+    let count = 0
+    for await (const { Count = 0 } of this.#scan(prefix, { Select: 'COUNT' })) count += Count
+    return count
+  }
+
+  async *#scan(prefix: string, select: { Select?: 'COUNT' } = {}): AsyncGenerator<ScanCommandOutput> {
     const filter = prefix !== '' && {
       FilterExpression: 'begins_with(#key, :prefix)',
       ExpressionAttributeNames: { '#key': 'key' },
@@ -202,11 +213,12 @@ class DynamoConfig extends DocumentStore implements DynamoConfigStore {
       const command = new ScanCommand({
         TableName: this.#calls.table,
         ConsistentRead: true,
+        ...select,
         ...filter,
         ...(start !== undefined && { ExclusiveStartKey: start }),
       })
       const reply = await this.#calls.ask((client, options) => client.send(command, options))
-      yield* reply.Items ?? []
+      yield reply
       start = reply.LastEvaluatedKey
     } while (start !== undefined)
   }

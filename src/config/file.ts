@@ -13,6 +13,7 @@ import { FileWatch } from './file-watch.js'
 import { jsonText } from './json-text.js'
 import type { PolicyDocument } from './policy.js'
 import { differing, documentsIn, isSame, readText } from './policy-file.js'
+import { countKeys } from './policy-keys.js'
 import { replaceFile } from './replace-file.js'
 import type { TextFormat } from './text-format.js'
 import { byUtf8 } from './utf8-order.js'
@@ -173,6 +174,12 @@ class FileConfig extends SyncDocumentStore {
       .slice(from, from + limit)
       .filter((key) => key.startsWith(prefix))
       .map((key) => ({ key, document: this.#documents.get(key), token: undefined }))
+  }
+
+  protected async countDocuments(prefix: string): Promise<number> {
+    await this.#watch.settle(true)
+    this.checkOpen()
+    return countKeys(this.#documents.keys(), prefix)
   }
 
   protected replace(

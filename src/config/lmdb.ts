@@ -14,7 +14,7 @@ import { KnownPolicies } from './known-policies.js'
 import { ChangeLog } from './lmdb-changes.js'
 import { acquire, checkFile, type LmdbDatabase, release } from './lmdb-database.js'
 import { documentIn, documentOf, type PolicyDocument } from './policy.js'
-import { byUtf8 } from './utf8-order.js'
+import { afterPrefix, byUtf8 } from './utf8-order.js'
 
 export type {
   ConfigChange,
@@ -183,6 +183,13 @@ class LmdbConfig extends SyncDocumentStore {
       if (page.length === limit) break
     }
     return page
+  }
+
+  /** On this thread, by the pages of keys, without the texts of policies that LMDB keeps beside them. */
+  protected async countDocuments(prefix: string): Promise<number> {
+    this.#database.root.resetReadTxn()
+    const end = afterPrefix(prefix)
+    return this.#database.policies.getKeysCount({ start: prefix || FIRST, ...(end !== undefined && { end }) })
   }
 
   protected startWatch(): void {

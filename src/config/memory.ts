@@ -2,7 +2,7 @@
 import type { SyncConfigStore } from './config-store.js'
 import { type Listed, type RawDocument, SyncDocumentStore } from './document-store.js'
 import { checkPolicy, documentOf, type Policy, type PolicyDocument } from './policy.js'
-import { checkPolicyKey } from './policy-keys.js'
+import { checkPolicyKey, countKeys } from './policy-keys.js'
 import { byUtf8 } from './utf8-order.js'
 
 export type {
@@ -75,6 +75,10 @@ class MemoryConfig extends SyncDocumentStore {
       .filter((key) => key.startsWith(prefix) && (after === undefined || byUtf8(key, after) > 0))
       .sort(byUtf8)
     return keys.slice(0, limit).map((key) => ({ key, ...this.#documents.get(key)! }))
+  }
+
+  protected async countDocuments(prefix: string): Promise<number> {
+    return countKeys(this.#documents.keys(), prefix)
   }
 
   protected startWatch(): void {}

@@ -115,14 +115,15 @@ class MongoConfig extends DocumentStore {
   }
 
   protected async page(prefix: string, after: string | undefined, limit: number): Promise<readonly Listed[]> {
-    const end = afterPrefix(prefix)
-    const range = {
-      $gte: prefix, // a range of strings has strings only: keys of other types are not seen
-      ...(end !== undefined && { $lt: end }),
-      ...(after !== undefined && { $gt: after }),
-    }
+    const range = { ...rangeOf(prefix), ...(after !== undefined && { $gt: after }) }
     const found = await this.#find({ _id: range }, limit)
     return found.map((record) => ({ key: record._id, ...rawOf(record) }))
+  }
+
+  protected countDocuments(prefix: string): Promise<number> {
+    return this.#server.ask(({ policies }, limits) =>
+      policies.countDocuments({ _id: rangeOf(prefix) }, { ...limits, collation: BY_BYTES }),
+    )
   }
 
   /** Documents in the order of the bytes of their keys. */
@@ -146,6 +147,12 @@ class MongoConfig extends DocumentStore {
     await this.#watchEnds
     await this.#server.close()
   }
+}
+
+/** The keys with a prefix. A range of strings has strings only: keys of other types are not seen. */
+function rangeOf(prefix: string): { $gte: string; $lt?: string } {
+  const end = afterPrefix(prefix)
+  return { $gte: prefix, ...(end !== undefined && { $lt: end }) }
 }
 
 /** The document, with the condition that it is still this one: its version, whatever that is, or that it has none. */

@@ -24,6 +24,13 @@ export function prefixIn(key: string): string | undefined {
   return key.endsWith(':*') ? key.slice(0, -1) : undefined
 }
 
+/** How many of the keys begin with the prefix. */
+export function countKeys(keys: Iterable<string>, prefix: string): number {
+  let count = 0
+  for (const key of keys) if (key.startsWith(prefix)) count++
+  return count
+}
+
 /** Whether a store may have a policy of this key. A limiter is asked for others too. */
 export const mayHavePolicy = (key: string): boolean =>
   key.length > 0 && key.length <= MAX_POLICY_KEY && key.isWellFormed() && !key.includes('\0')

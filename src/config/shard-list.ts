@@ -1,7 +1,10 @@
 // Pages of several shards as one, in order.
-import type { InvalidPolicy, StoredPolicy } from './config-store.js'
+import type { ConfigStore, InvalidPolicy, StoredPolicy } from './config-store.js'
 import { type Shard, shardError } from './shard-search.js'
 import { byUtf8 } from './utf8-order.js'
+
+/** The longest page of a list. */
+const COUNTED_AT_ONCE = 10_000
 
 export type Entry = StoredPolicy | InvalidPolicy
 
@@ -53,6 +56,20 @@ async function fill(cursor: Cursor, prefix: string, limit: number): Promise<void
   cursor.at = 0
   cursor.isLast = cursor.page.length < limit
   cursor.after = cursor.page.at(-1)?.key ?? after
+}
+
+/** How many documents a shard has. One that can't say it is listed. */
+export async function countIn(store: ConfigStore, prefix: string): Promise<number> {
+  const options = prefix === '' ? {} : { prefix }
+  if (store.count !== undefined) return store.count(options)
+  let count = 0
+  for (let after: string | undefined; ; ) {
+    const from = after === undefined ? {} : { after }
+    const page = await store.list({ ...options, ...from, limit: COUNTED_AT_ONCE })
+    count += page.length
+    if (page.length < COUNTED_AT_ONCE) return count
+    after = page.at(-1)!.key
+  }
 }
 
 /** A shard has no page; the cause says why. */

@@ -9,12 +9,18 @@ import type {
   SyncConfigStore,
 } from './config-store.js'
 import { isSync } from './config-store.js'
-import { checkedPut, checkListOptions, checkPutOptions, invalid } from './document-store.js'
+import {
+  checkCountOptions,
+  checkedPut,
+  checkListOptions,
+  checkPutOptions,
+  invalid,
+} from './document-store.js'
 import type { Policy } from './policy.js'
 import { PolicyChecks } from './policy-checks.js'
 import { checkPolicyKey } from './policy-keys.js'
 import { advance, look, mirror, refresh, untilDone } from './shard-copies.js'
-import { type Entry, mergedPage, ShardDown } from './shard-list.js'
+import { countIn, type Entry, mergedPage, ShardDown } from './shard-list.js'
 import { checkShards, joined, ShardList, type Shards } from './shard-lists.js'
 import { type Answer, type Ask, answerNow, answerOf, at, type Shard, search } from './shard-search.js'
 
@@ -186,6 +192,17 @@ export class ShardedConfig implements ConfigStore {
       (best, each) => (best === undefined || (each.version ?? -1) > (best.version ?? -1) ? each : best),
       undefined,
     )
+  }
+
+  /**
+   * What all shards have together, divided by the copies that each policy is to have. All must answer: nobody knows how
+   * many copies one that is down has.
+   */
+  async count(options: { prefix?: string } = {}): Promise<number> {
+    const prefix = checkCountOptions(options)
+    this.#checkOpen()
+    const counts = await Promise.all(this.#all().map((shard) => at(shard, (store) => countIn(store, prefix))))
+    return Math.round(counts.reduce((a, b) => a + b) / this.#replicas)
   }
 
   watch(listener: ConfigListener): () => void {

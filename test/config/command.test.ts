@@ -20,8 +20,10 @@ class Text extends Writable {
   }
 }
 
-async function ran(args: string[], input: string[] = []) {
+/** With `columns`, standard error is a terminal of this width. */
+async function ran(args: string[], input: string[] = [], columns?: number) {
   const [stdout, stderr] = [new Text(), new Text()]
+  if (columns !== undefined) Object.assign(stderr, { isTTY: true, columns })
   const stdin = Readable.from(
     input.map((part) => Buffer.from(part)),
     { objectMode: false },
@@ -104,12 +106,33 @@ redisTest('validate and export name what is no policy', async () => {
     const exported = await ran(['export', '-s', url])
     assert.equal([exported.code, exported.out], [1, '{"key":"a","policy":{"limit":5,"window":"1m"}}\n'])
     assert.match(exported.err, /^left out: b: limit: expected .*\nmillrace: 1 documents? are no policies/)
+    assert.match((await ran(['export', '-s', url], [], 60)).err, / 100 %, 2 of 2/)
     const { code, err } = await ran(['get', 'b', '-s', url])
     assert.is(code, 1)
     assert.match(err, 'millrace: b: limit: expected an integer')
     assert.match((await ran(['list', '-s', url])).out, '│ b   │ no policy: limit: expected')
     assert.is((await ran(['set', 'b', '-l', '6', '-w', '1m', '-s', url])).code, 0)
     assert.is((await ran(['validate', '-s', url])).code, 0)
+  } finally {
+    await client.quit()
+    await server.stop()
+  }
+})
+
+redisTest('an export of a store that refuses only to count has no bar', async () => {
+  const server = await startRedis()
+  const url = `redis://127.0.0.1:${server.port}`
+  const client = new Redis(server.port)
+  try {
+    await ran(['set', 'a', '-l', '5', '-w', '1m', '-s', url])
+    await client.call('ACL', 'SETUSER', 'default', '-zlexcount')
+    const { code, out, err } = await ran(['export', '-s', url], [], 60)
+    assert.equal([code, out], [0, '{"key":"a","policy":{"limit":5,"window":"1m"}}\n'])
+    assert.match(err, /counting policies.*1 policies written/)
+    await client.call('ACL', 'SETUSER', 'default', '-zrangebylex')
+    const refused = await ran(['export', '-s', url], [], 60)
+    assert.equal([refused.code, refused.out], [1, ''])
+    assert.match(refused.err, /millrace: redis: .*NOPERM[^\n]*zrangebylex[^\n]*\n$/)
   } finally {
     await client.quit()
     await server.stop()

@@ -62,6 +62,7 @@ test('a list goes through a table of several megabytes', async () => {
     (await store.list()).map(({ key }) => key),
     keys,
   )
+  assert.equal([await store.count!(), await store.count!({ prefix: 'key 0' })], [12, 10])
   assert.equal(
     (await store.list({ after: 'key 03', limit: 2 })).map(({ key }) => key),
     ['key 04', 'key 05'],
@@ -118,6 +119,29 @@ test('an index sorts keys that are longer than its sort key may be', async () =>
     rest.map(({ key }) => key),
     sorted.slice(21, 61),
   )
+})
+
+test('a count by an index goes through partitions of several megabytes, and reads no table', async () => {
+  const table = await makeTable(INDEX)
+  const store = dynamoConfig({ client, table, ...INDEX, ...PATIENT })
+  const keyAt = (i: number) => `${i}:${'键'.repeat(400)}`
+  const { N: first } = listAttributesOf(keyAt(0)).listShard
+  const all = Array.from({ length: 20_000 }, (_, i) => keyAt(i))
+  const keys = all.filter((key) => listAttributesOf(key).listShard.N === first)
+  await plantAll(table, keys)
+  const send = client.send.bind(client)
+  const sent: string[] = []
+  client.send = ((command: object, ...more: []) => {
+    sent.push(command.constructor.name)
+    return send(command as never, ...more)
+  }) as typeof client.send
+  try {
+    assert.is(await store.count!(), keys.length)
+    assert.equal([...new Set(sent)], ['QueryCommand'])
+    assert.ok(sent.length > 16, `one partition in several queries: ${sent.length}`)
+  } finally {
+    client.send = send
+  }
 })
 
 test('a page by an index is full although the index has keys that were deleted', async () => {

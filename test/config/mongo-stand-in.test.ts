@@ -66,6 +66,8 @@ const stream = (...pipeline: Document[]): Document => ({
   readConcern: { level: 'majority' },
 })
 
+const COUNTED = { $group: { _id: 1, n: { $sum: 1 } } }
+
 test('unknown commands and fields', async () => {
   await refuses({ buildInfo: 1 }, /command buildInfo/)
   await refuses({ count: 'c' }, /command count/)
@@ -90,7 +92,13 @@ test('unknown operators', async () => {
   await refuses(update({ u: [{ $set: { n: 1 } }] }), /a pipeline/)
   await refuses(update({ u: { $push: { list: 1 } } }), /\$push/)
   await refuses(remove({ limit: 0 }), /limit: 0/)
-  await refuses(stream({ $match: {} }), /without \$changeStream/)
+  await refuses(stream({ $project: { n: 1 } }), /without \$changeStream/)
+  await refuses(stream({ $match: {} }), /\$match with other stages/)
+  await refuses(stream({ $match: {} }, { $group: { _id: 1, n: { $sum: 2 } } }), /\$match with other stages/)
+  await refuses(stream({ $match: {} }, { $group: { _id: '$n', n: { $sum: 1 } } }), /\$match with other/)
+  await refuses(stream({ $match: {} }, { $group: { _id: 1, n: { $avg: 1 } } }), /\$avg in \$group/)
+  await refuses(stream({ $match: {} }, COUNTED, { $limit: 1 }), /\$match with other stages/)
+  await refuses(stream({ $match: { _id: { $regex: 'a' } } }, COUNTED), /\$regex in a filter/)
   await refuses(stream({ $changeStream: {} }, { $match: {} }), /\$match in a stage/)
   await refuses(stream({ $changeStream: { fullDocument: 'updateLookup' } }), /fullDocument in \$changeStream/)
 })
@@ -104,6 +112,9 @@ test('other concerns and collations than those that the store needs', async () =
   await refuses(find({ readConcern: { level: 'local' } }), /read concern local of a replica set/)
   await refuses(find({}), /read concern majority of a standalone/, 'standalone')
   await refuses(find({ collation: { locale: 'en' } }), /collation en/)
+  await refuses({ ...stream({ $match: {} }, COUNTED), collation: { locale: 'en' } }, /collation en/)
+  await refuses(stream({ $match: {} }, COUNTED), /read concern majority of a standalone/, 'standalone')
+  await refuses({ ...stream({ $changeStream: {} }), collation: SIMPLE }, /a change stream with a collation/)
   await refuses(find({ collation: { ...SIMPLE, strength: 1 } }), /strength in collation/)
   await refuses(insert({ ordered: false }), /ordered: false/)
 })

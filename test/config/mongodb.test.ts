@@ -59,6 +59,7 @@ for (const { name, url } of servers) {
     assert.equal(await listed('b\u{d7ff}'), keys.slice(1, 3))
     assert.equal(await listed('c\u{10ffff}'), keys.slice(4, 6))
     assert.equal(await listed('\u{10ffff}'), [])
+    assert.is(await store.count!(), keys.length)
     await store.close()
     await remove()
   })

@@ -27,6 +27,7 @@ test('keys of a dead shard reject and name it; others are found, also if they ar
   assert.is(await codeOf(store.find([dead!, alive!])), 'ERR_MILLRACE_CONFIG_STORE')
   assert.is(await codeOf(store.put(dead!, policyOf(2))), 'ERR_MILLRACE_CONFIG_STORE')
   assert.is(await codeOf(store.list()), 'ERR_MILLRACE_CONFIG_STORE')
+  assert.is(await codeOf(store.count!()), 'ERR_MILLRACE_CONFIG_STORE')
   shards.b!.isDown = false
   assert.equal((await store.get(dead!))?.policy, policyOf(1))
 })

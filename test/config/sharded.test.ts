@@ -79,6 +79,23 @@ test('with two replicas each policy is on two shards, with one version, and is l
     assert.is(texts[0], texts[1])
   }
   assert.is((await store.list({ limit: 1_000 })).length, 49)
+  assert.equal([await store.count!(), await store.count!({ prefix: 'key:4' })], [49, 11])
+})
+
+test('a shard that can not count is listed', async () => {
+  class Listed extends TextStore {
+    override count = undefined as never
+  }
+  const shards = [new Listed(), new TextStore()]
+  const store = shardedConfig(shards)
+  const keys = Array.from({ length: 20_500 }, (_, i) => `key:${i}`)
+  for (const key of keys) shards[0]!.texts.set(key, '{}')
+  await store.put('user:1', MINUTE)
+  assert.equal([await store.count!(), await store.count!({ prefix: 'key:1' })], [20_501, 11_111])
+  shards[0]!.isDown = true
+  const { code, message } = await store.count!().catch((error) => error)
+  assert.is(code, 'ERR_MILLRACE_CONFIG_STORE')
+  assert.match(message, /^shard 0: .*the connection is lost/)
 })
 
 test('find asks each shard that may have one of the keys once', async () => {

@@ -1,6 +1,7 @@
 // A store of texts in memory, which can be made to fail: the shards of tests.
 import { DocumentStore, type Listed, type RawDocument } from '#millrace/config/document-store.js'
 import { documentIn, type PolicyDocument } from '#millrace/config/policy.js'
+import { countKeys } from '#millrace/config/policy-keys.js'
 import { byUtf8 } from '#millrace/config/utf8-order.js'
 
 export class TextStore extends DocumentStore {
@@ -52,6 +53,11 @@ export class TextStore extends DocumentStore {
       .sort(byUtf8)
       .slice(0, limit)
       .map((key) => ({ key, document: documentIn(this.texts.get(key)!), token: undefined }))
+  }
+
+  protected async countDocuments(prefix: string): Promise<number> {
+    this.#answer()
+    return countKeys(this.texts.keys(), prefix)
   }
 
   protected startWatch(): void {}

@@ -189,6 +189,34 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     assert.equal(await store.list({ prefix: 'none' }), [])
   })
 
+  on(
+    'count: how many documents begin with a prefix, as many as are listed',
+    async (store, { plant }, more) => {
+      const count = (prefix?: string) => store.count!(prefix === undefined ? undefined : { prefix })
+      assert.equal([await count(), await count('')], [0, 0])
+      const long = '键'.repeat(400) // longer than a sort key of DynamoDB
+      const users = ['user:*', 'user:10', 'user:2', 'user:é', 'user:\u{ffee}', 'user:\u{1f600}']
+      const odd = ['%_[(*?', '[', '(', '+', '-', '$gt', '.', '\\', 'b\u{d7ff}', 'b\u{d7ff}x', 'b\u{e000}']
+      const last = ['\u{10ffff}', '\u{10ffff}x', `${long}1`, `${long}2`, `${long.slice(1)}x1`]
+      const keys = [...users, 'user;', 'user', 'uses', ...odd, ...last]
+      for (const key of keys) await store.put(key, MINUTE)
+      await store.put('user:2', BOTH)
+      assert.equal([await count(), await count('')], [keys.length, keys.length])
+      assert.is(await count('user:'), users.length)
+      for (const prefix of [...keys, 'u', 'use', 'b', long, `${long}12`, 'none', '\u{ff}', '\u{10ffff}y']) {
+        const listed = await store.list({ prefix, limit: 1_000 })
+        assert.equal([prefix, await count(prefix)], [prefix, listed.length])
+        assert.is(listed.length, keys.filter((key) => key.startsWith(prefix)).length, prefix)
+      }
+      await store.delete('user:2')
+      assert.equal([await count(), await count('user:')], [keys.length - 1, users.length - 1])
+      assert.is(await (await more()).count!({ prefix: 'user:' }), users.length - 1)
+      if (plant === undefined) return
+      await plant('user:2', '{ "limit": 0, "window": "1m" }')
+      assert.is(await count('user:'), users.length)
+    },
+  )
+
   on('keys of any characters, as long as they may be', async (store) => {
     const keys = ['x'.repeat(512), '键'.repeat(512), ' ', "it's", '"{}[]$.#\n', '__proto__', 'a:*', '*']
     for (const [i, key] of keys.entries()) await store.put(key, { limit: i + 1, window: '1m' })
@@ -224,6 +252,10 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     )
     await fails(() => store.put('a', MINUTE, { ifVersion: -1 }), 'ERR_MILLRACE_INVALID_OPTION')
     await fails(() => store.list({ limit: 0 }), 'ERR_MILLRACE_INVALID_OPTION')
+    for (const prefix of ['x'.repeat(513), '\ud800', 'a\0b', 7 as unknown as string])
+      await fails(() => store.count!({ prefix }), 'ERR_MILLRACE_INVALID_KEY', /^prefix/)
+    for (const options of [null, { after: 'a' }, { limit: 1 }])
+      await fails(() => store.count!(options as object), 'ERR_MILLRACE_INVALID_OPTION', /^options: .*prefix/)
     assert.equal(await store.list(), [])
   })
 
@@ -328,6 +360,7 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     await fails(() => store.get('a'), 'ERR_MILLRACE_CLOSED')
     await fails(() => store.put('a', MINUTE), 'ERR_MILLRACE_CLOSED')
     await fails(() => store.list(), 'ERR_MILLRACE_CLOSED')
+    await fails(() => store.count!(), 'ERR_MILLRACE_CLOSED')
     assert.throws(() => store.watch(() => {}), /open configuration store/)
   })
 }

@@ -13,7 +13,7 @@ import { INTERRUPTED, interruptible } from './interrupt.js'
 import { withStore } from './open-store.js'
 import { type AddCommand, type StoreOptions, storeIn, storeOption } from './options.js'
 import { withPolicyFile } from './policy-file.js'
-import { barLine } from './progress-bar.js'
+import { barLine, countedBarLine } from './progress-bar.js'
 import { storeAddress } from './store-url.js'
 
 interface ImportOptions extends StoreOptions {
@@ -84,9 +84,7 @@ async function importFile(
           isWriting = true
           await putAll(store, checked!, signal, (count) => {
             written += count
-            progress.show(() =>
-              barLine(written / policies, `${grouped(written)} of ${grouped(policies)}`, widthOf(stderr)),
-            )
+            progress.show(() => countedBarLine(written, policies, widthOf(stderr)))
           })
         })
       })

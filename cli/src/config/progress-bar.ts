@@ -1,3 +1,5 @@
+import { grouped } from '../terminal.js'
+
 const WIDEST = 30
 const NARROWEST = 5
 
@@ -8,4 +10,10 @@ export function barLine(part: number, text: string, width: number): string {
   if (room < NARROWEST) return figures
   const filled = Math.floor(room * part)
   return `${'█'.repeat(filled)}${'░'.repeat(room - filled)} ${figures}`
+}
+
+/** The bar for `done` of `total`. If there are more than were counted before, they are the total. */
+export function countedBarLine(done: number, total: number, width: number): string {
+  const most = Math.max(done, total)
+  return barLine(most === 0 ? 1 : done / most, `${grouped(done)} of ${grouped(most)}`, width)
 }

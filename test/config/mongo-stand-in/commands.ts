@@ -75,7 +75,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       return {}
     },
   },
-  aggregate: { fields: ['pipeline', 'cursor', 'readConcern'], run: aggregate },
+  aggregate: { fields: ['pipeline', 'cursor', 'collation', 'readConcern'], run: aggregate },
   getMore: { fields: ['collection', 'batchSize'], run: getMore },
   killCursors: { fields: ['cursors'], run: killCursors },
 }
@@ -156,8 +156,34 @@ function find(place: Place, command: Document, namespace: string): Document {
 }
 
 function aggregate(place: Place, command: Document, namespace: string): Document {
+  return command.pipeline[0]?.$match === undefined
+    ? openStream(place, command, namespace)
+    : count(place, command, namespace)
+}
+
+/** What `countDocuments` of the driver sends. */
+function count(place: Place, command: Document, namespace: string): Document {
+  const [first, group, ...others] = command.pipeline as Document[]
+  onlyFields(first!, ['$match'], 'a stage')
+  const { _id, n } = group?.$group ?? {}
+  onlyFields(group ?? {}, ['$group'], 'a stage')
+  onlyFields(group?.$group ?? {}, ['_id', 'n'], '$group')
+  onlyFields(n ?? {}, ['$sum'], '$group')
+  if (numberIn(_id) !== 1 || numberIn(n?.$sum) !== 1 || others.length > 0)
+    throw unknown('$match with other stages than the $group that counts')
+  checkReadConcern(place, command.readConcern)
+  checkCollation(command.collation)
+  onlyFields(command.cursor, [], 'cursor')
+  const found = place.data.find(namespace, first!.$match)
+  return {
+    cursor: { id: Long.ZERO, ns: namespace, firstBatch: found.length > 0 ? [{ _id, n: found.length }] : [] },
+  }
+}
+
+function openStream(place: Place, command: Document, namespace: string): Document {
   const [first, project, ...others] = command.pipeline as Document[]
-  if (first?.$changeStream === undefined) throw unknown('an aggregation without $changeStream')
+  if (first?.$changeStream === undefined) throw unknown('an aggregation without $changeStream or $match')
+  if (command.collation !== undefined) throw unknown('a change stream with a collation')
   if (place.kind === 'standalone') {
     const message = 'The $changeStream stage is only supported on replica sets'
     throw new Refusal(40_573, 'Location40573', message)
