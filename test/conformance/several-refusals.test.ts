@@ -1,6 +1,7 @@
 // run: once, also-full
 // Several rules, some of which charge their refusals (`countRefused`) or never refuse
 // (`shadow`).
+
 import type { RuleOptions } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
