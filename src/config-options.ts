@@ -65,7 +65,7 @@ export interface ConfigOptions {
   /**
    * Told what goes wrong with the store: it can't be reached, a document is no policy, a policy does not fit. The
    * limiter goes on with what it knows.
-   * @default a warning of the process, once for each kind of error
+   * @default a warning of the process, at most once a minute for each code of an error and each limiter
    */
   onConfigError?: (error: MillraceError) => void
 }
@@ -136,7 +136,7 @@ export function checkStore(
     throw invalid('maxWindows', maxWindows, `an integer from 1 to ${MOST_WINDOWS}`)
   if (onConfigError !== undefined && typeof onConfigError !== 'function')
     throw invalid('onConfigError', onConfigError, 'a function')
-  const report = onConfigError === undefined ? warnOnce() : guarded(onConfigError)
+  const report = onConfigError === undefined ? warnOnceAMinute() : guarded(onConfigError)
   return { store: config, cache: checkCache(configCache, maxKeys), onMiss, maxWindows, report }
 }
 
@@ -186,7 +186,7 @@ function isStore(store: unknown): store is ConfigStore {
 
 /** What the function of a user throws must not end the read of a policy. */
 function guarded(onConfigError: (error: MillraceError) => void): (error: MillraceError) => void {
-  const warn = warnOnce()
+  const warn = warnOnceAMinute()
   return (error) => {
     try {
       onConfigError(error)
@@ -198,8 +198,8 @@ function guarded(onConfigError: (error: MillraceError) => void): (error: Millrac
   }
 }
 
-/** Warns of each kind of error once, until a minute has passed. */
-function warnOnce(): (error: MillraceError) => void {
+/** Warns at most once a minute of errors with the same code. */
+function warnOnceAMinute(): (error: MillraceError) => void {
   const QUIET_MS = 60_000
   const last = new Map<string, number>()
   return (error) => {

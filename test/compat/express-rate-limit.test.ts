@@ -1,49 +1,20 @@
-// The store of express-rate-limit and ours, side by side. Sources: the types of express-rate-limit 8 and
-// https://express-rate-limit.mintlify.app/reference/stores.
-
-import { mock } from 'node:test'
-import { type Options, MemoryStore as OriginalStore, type Store } from 'express-rate-limit'
+// The store of express-rate-limit and ours, side by side. What only ours does is in express-rate-limit-own.test.ts.
+import type { Store } from 'express-rate-limit'
 import fc from 'fast-check'
-import { MemoryStore, MillraceStore } from 'millrace/compat/express-rate-limit'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import {
+  type FullStore,
+  KINDS,
+  likeOriginal,
+  optionsOf,
+  original,
+  shown,
+  WINDOW_MS,
+} from './express-stores.js'
 import { withFakeDate } from './fake-date.js'
 
-const WINDOW_MS = 60_000
-
-/** A store with all methods that the one of express-rate-limit has. */
-type FullStore = Required<Omit<Store, 'prefix'>>
-
-interface Kind {
-  readonly name: string
-  readonly create: () => FullStore
-  /** The limit that `init` gets, if it gets one. */
-  readonly limit?: number
-}
-
-const original: Kind = { name: 'the original', create: () => new OriginalStore() }
-const fixed: Kind = {
-  name: 'Millrace, fixed window',
-  create: () => new MillraceStore({ algorithm: 'fixed-window' }),
-}
-const likeOriginal = [original, fixed]
-const all: Kind[] = [
-  ...likeOriginal,
-  { name: 'Millrace, without a limit', create: () => new MemoryStore() },
-  { name: 'Millrace, limit 3', create: () => new MillraceStore(), limit: 3 },
-  { name: 'Millrace, limit 3 in buckets', create: () => new MillraceStore({ maxLogLimit: 0 }), limit: 3 },
-  { name: 'Millrace, limit 0', create: () => new MillraceStore(), limit: 0 },
-]
-
-const optionsOf = ({ limit }: Kind, windowMs = WINDOW_MS): Options => ({ windowMs, limit }) as Options
-
-/** What `get` and `increment` answer, with the time until the reset in place of its date. */
-async function shown(answer: ReturnType<FullStore['get']>): Promise<[number, number] | undefined> {
-  const info = await answer
-  return info && [info.totalHits, info.resetTime!.getTime() - Date.now()]
-}
-
-for (const kind of all) {
+for (const kind of KINDS) {
   const each = suite(`express-rate-limit: ${kind.name}`)
 
   const initialized = (): FullStore => {
@@ -269,7 +240,7 @@ for (const kind of all) {
   each.run()
 }
 
-for (const kind of all) {
+for (const kind of KINDS) {
   const each = suite(`express-rate-limit, windows: ${kind.name}`)
 
   for (const windowMs of [1, 50, 999, 24 * 86_400_000]) {
@@ -337,156 +308,3 @@ sideBySide('answer alike, whatever happens', async () => {
 const plain = <T>(value: T): T => (typeof value === 'object' ? { ...value } : value)
 
 sideBySide.run()
-
-const ours = suite('express-rate-limit: ours')
-
-ours('a sliding window admits at most the limit in any window', () =>
-  withFakeDate(async (date) => {
-    const admittedBy = async (store: FullStore): Promise<number> => {
-      store.init({ windowMs: WINDOW_MS, limit: 10 } as Options)
-      let admitted = 0
-      for (const afterMs of [0, WINDOW_MS - 10, 20]) {
-        date.tick(afterMs)
-        const hits = afterMs === 0 ? 1 : 9
-        for (let i = 0; i < hits; i++) if ((await store.increment('key')).totalHits <= 10) admitted++
-      }
-      await store.shutdown()
-      return admitted
-    }
-    // 9 hits before the turn of the window and 9 after it, in 20 ms
-    assert.is(await admittedBy(new OriginalStore()), 19)
-    assert.is(await admittedBy(new MillraceStore({ algorithm: 'fixed-window' })), 19)
-    assert.is(await admittedBy(new MillraceStore()), 11)
-  }),
-)
-
-ours('with skipSuccessfulRequests, a decrement takes an admitted hit first', () =>
-  withFakeDate(async (date) => {
-    const store = new MillraceStore()
-    store.init({ windowMs: WINDOW_MS, limit: 2, skipSuccessfulRequests: true })
-    await store.increment('key')
-    date.tick(1000)
-    for (let i = 0; i < 3; i++) await store.increment('key') // one is admitted
-    date.tick(WINDOW_MS - 1000)
-    assert.is((await store.increment('key')).totalHits, 2)
-    await store.decrement('key')
-    assert.is((await store.increment('key')).totalHits, 2)
-  }),
-)
-
-ours('a window may be longer than a timer', () =>
-  withFakeDate(async (date) => {
-    for (const days of [25, 365, 36_500]) {
-      const store = new MillraceStore({ maxKeys: 16 })
-      store.init({ windowMs: days * 86_400_000, limit: 3 })
-      assert.is((await store.increment('key')).totalHits, 1)
-      date.tick(days * 86_399_000)
-      assert.is((await store.increment('key')).totalHits, 2)
-      date.tick(days * 1000 + days * 86_400) // a log of a long window has coarser dates, by a ten-thousandth at most
-      assert.is((await store.increment('key')).totalHits, 2)
-      await store.shutdown()
-    }
-  }),
-)
-
-ours('with skipFailedRequests, a decrement takes a refused hit first', async () => {
-  for (const skipSuccessfulRequests of [false, true]) {
-    const store = new MillraceStore()
-    store.init({ windowMs: WINDOW_MS, limit: 2, skipFailedRequests: true, skipSuccessfulRequests })
-    for (let i = 0; i < 3; i++) await store.increment('key')
-    await store.decrement('key')
-    assert.is((await store.get('key'))?.totalHits, 2)
-    assert.is((await store.increment('key')).totalHits, 3)
-    await store.shutdown()
-  }
-})
-
-ours('fake timers of node:test work, also after the store was made', async () => {
-  for (const store of [new MillraceStore(), new MillraceStore({ algorithm: 'fixed-window' })]) {
-    store.init({ windowMs: WINDOW_MS, limit: 2 })
-    mock.timers.enable({ apis: ['Date'] }) // begins at 1970
-    try {
-      for (const hits of [1, 2, 3]) assert.equal(await shown(store.increment('key')), [hits, WINDOW_MS])
-      mock.timers.tick(WINDOW_MS)
-      for (const hits of [1, 2, 3]) assert.equal(await shown(store.increment('key')), [hits, WINDOW_MS])
-    } finally {
-      mock.timers.reset()
-    }
-    assert.is((await store.increment('key')).totalHits, 1) // in 2026 or later, more than a window after 1970
-    await store.shutdown()
-  }
-})
-
-ours('without a number as limit, all hits of the last window count, refused or not', () =>
-  withFakeDate(async (date) => {
-    const store = new MillraceStore()
-    store.init({ windowMs: WINDOW_MS, limit: () => 10 })
-    let most = 0
-    for (let second = 0; second < 200; second++) {
-      date.tick(1000)
-      most = Math.max(most, (await store.increment('key')).totalHits)
-    }
-    assert.is(most, 61) // a minute, and the bucket that lies partly in it
-    assert.is((await store.increment('key')).totalHits, 62)
-    await store.shutdown()
-  }),
-)
-
-ours('with a number as limit, refused hits do not hold off the next admission', () =>
-  withFakeDate(async (date) => {
-    const store = new MillraceStore()
-    store.init({ windowMs: WINDOW_MS, limit: 10 })
-    let admitted = 0
-    for (let second = 0; second < 600; second++) {
-      if ((await store.increment('key')).totalHits <= 10) admitted++
-      date.tick(1000)
-    }
-    assert.is(admitted, 100)
-    await store.shutdown()
-  }),
-)
-
-ours('the reset time of a refusal is that of the next admission', () =>
-  withFakeDate(async (date) => {
-    const store = new MillraceStore()
-    store.init({ windowMs: WINDOW_MS, limit: 2 })
-    for (const afterMs of [0, 20_000, 45_000]) {
-      date.tick(afterMs)
-      await store.increment('key') // at 0, 20 and 65 s: the first has left by then
-    }
-    assert.equal(await shown(store.increment('key')), [3, 15_000])
-    assert.equal(await shown(store.get('key')), [3, 15_000])
-    date.tick(15_000)
-    assert.is((await store.increment('key')).totalHits, 2)
-    await store.shutdown()
-  }),
-)
-
-ours('init with another window counts anew', async () => {
-  const store = new MillraceStore()
-  store.init({ windowMs: WINDOW_MS, limit: 2 })
-  await store.increment('key')
-  store.init({ windowMs: 2 * WINDOW_MS, limit: 2 })
-  assert.is(store.windowMs, 2 * WINDOW_MS)
-  assert.is((await store.increment('key')).totalHits, 1)
-  await store.shutdown()
-})
-
-ours('a windowMs that is no number above 0 is an error', () => {
-  for (const windowMs of [0, -1, Number.NaN, '60000', undefined]) {
-    assert.throws(
-      () => new MillraceStore().init({ windowMs } as { windowMs: number }),
-      (error: { code?: string }) => error.code === 'ERR_MILLRACE_INVALID_DURATION',
-    )
-  }
-})
-
-ours('a key that is an object rejects', async () => {
-  const rejected = await new MillraceStore().increment({} as string).then(
-    () => undefined,
-    (error: { code: string }) => error.code,
-  )
-  assert.is(rejected, 'ERR_MILLRACE_INVALID_KEY')
-})
-
-ours.run()

@@ -1,6 +1,7 @@
 // run: typescript
 // The limiter in memory of rate-limiter-flexible and ours, side by side. Sources: the wiki, the readme and the types
 // of rate-limiter-flexible 11.
+
 import type { FlexibleOptions } from 'millrace/compat/rate-limiter-flexible'
 import {
   BurstyRateLimiter,

@@ -1,5 +1,6 @@
 // run: once, also-full
 // A limiter of one rule. Limits of one call and reservations are in per-call.test.ts.
+
 import type { ErrorCode } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved, until } from '../limiter/support.js'

@@ -1,6 +1,7 @@
 // run: once, also-full
 // Several rules, some of which charge their refusals (`countRefused`) or never refuse
 // (`shadow`).
+
 import type { RuleOptions } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'
@@ -130,10 +131,12 @@ const COUNTING_AND_NOT: Claims = {
     clock.advance(untilFits)
     assert.ok((await limiter.check('key')).allowed)
     const now = 5_000 + untilFits
-    const again = await second().check('key')
+    const other = second()
+    const again = await other.check('key')
     assert.is(again.allowed, burst.used([0, 4], [5_000, 1], [now, 1]) < 2)
     const used = burst.usedInLast(10_000, [0, 4], [5_000, 1], [now, 2])
-    assert.equal(await usageOf(limiter), [used, minute.used([0, 2], [now, again.allowed ? 2 : 1])])
+    // A refusal on Memcached does not wait until its charges are taken back: only what its own limiter asks comes later.
+    assert.equal(await usageOf(other), [used, minute.used([0, 2], [now, again.allowed ? 2 : 1])])
   },
 }
 

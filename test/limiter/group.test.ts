@@ -1,5 +1,5 @@
 // Groups: attached members, names, and what is shown. What holds for every group is in
-// test/conformance/groups.test.ts.
+// test/conformance/groups*.test.ts.
 import { inspect } from 'node:util'
 import { attachLimiter, createLimiter, group, manualClock } from 'millrace'
 import { test } from 'uvu'

@@ -58,11 +58,11 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     edits: [inRefundMarks('const mark = isAlone ? 1 : SUNK;', 'const mark = SUNK;')],
   },
   'a refund that overflows the mark of a sunk bucket': {
-    test: 'algorithms/interrupted',
+    test: 'algorithms/interrupted-charges',
     edits: [inAdjustments('refundsOf(b) < 2 ? b + ONE_REFUND', 'refundsOf(b) !== 2 ? b + ONE_REFUND')],
   },
   'a sunk bucket that is raised to no mark': {
-    test: 'algorithms/interrupted',
+    test: 'algorithms/interrupted-charges',
     edits: [
       inRefundMarks(
         'const mark = isAlone ? 1 : SUNK;',
@@ -150,7 +150,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     ],
   },
   'a block evicted by an admission word that was loaded after its selection': {
-    test: 'algorithms/interrupted',
+    test: 'algorithms/interrupted-blocks',
     edits: [inBlockBound('endBlock(base, this.#chosen,', 'endBlock(base, load(this.#words, base + ADM),')],
   },
   'a block of a cell of another record ended by the own record': {
@@ -167,7 +167,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     ],
   },
   'a conversion finished by a record that is over': {
-    test: 'algorithms/interrupted',
+    test: 'algorithms/interrupted-stalls',
     edits: [
       inConversion('reading.take();\n            if (this', 'reading.take();\n            if (false && this'),
     ],

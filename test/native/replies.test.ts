@@ -1,5 +1,6 @@
 // run: addon
 // Every word of a reply that the addon writes to a ring is the one that TypeScript writes.
+
 import type { RuleOptions } from 'millrace'
 import * as assert from 'uvu/assert'
 import { checkRule } from '#millrace/core/rule.js'

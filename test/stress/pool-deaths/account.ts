@@ -56,7 +56,7 @@ export class Account {
     let admitted = 0
     // A thread that dies in a refund, between removing units and clearing the mark that the key is full,
     // leaves the key refused until the granule ends (never, here) or another refund clears the mark: see
-    // `test/algorithms/interrupted.test.ts`.
+    // `test/algorithms/interrupted-charges.test.ts`.
     let mayBeMarkedFull = false
     this.#entries.forEach((entry, i) => {
       const complain = (problem: string) =>
