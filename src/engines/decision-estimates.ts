@@ -251,6 +251,9 @@ export class DecisionEstimates {
  */
 const NEARLY_WHOLE = 1 - 2 ** -10
 
+/** Whether a decision that keeps the whole millisecond before this reading must keep the reading, too. */
+export const isNearlyWhole = (nowMs: number): boolean => nowMs - Math.floor(nowMs) > NEARLY_WHOLE
+
 /** Whether a decision at `nowMs` that keeps the reading `at` must keep details, too. */
 export const needsDetails = (at: number, nowMs: number, adm: number, blockMask: number): boolean =>
   (adm & blockMask) === blockMask || nowMs - at > NEARLY_WHOLE

@@ -5,11 +5,11 @@ import { FiguresDemand } from '../core/figures-demand.js'
 import type { Reading } from '../core/reading.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
-import { HEADER, NAMES_AT } from '../memory/layout.js'
+import { HEADER } from '../memory/layout.js'
 import { changeLimit, type PresentRule } from '../memory/limit.js'
 import { readStatistics } from '../memory/statistics.js'
 import type { Table } from '../memory/table.js'
-import { read, type Words } from '../memory/words.js'
+import type { Words } from '../memory/words.js'
 import { chooseAddon } from '../native/addon.js'
 import { NativeBatches } from '../native/batches.js'
 import { STATUS } from '../native/native-params.js'
@@ -19,6 +19,7 @@ import { DecisionEstimates, keepDetails, needsDetails } from './decision-estimat
 import type { Engine, EngineStatistics } from './engine.js'
 import { Era } from './era.js'
 import { KeyChanges } from './key-changes.js'
+import { RuleAttempt } from './rule-attempt.js'
 import { Tally } from './tally.js'
 import { type View, Views } from './views.js'
 
@@ -63,6 +64,8 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly demand = new FiguresDemand()
   /** The era of new decisions. */
   era!: Era
+  /** For `RulesEngine`. */
+  readonly attempt: RuleAttempt
   #isNative = false
   readonly #tally: Tally
   /** Whether the rule has the option `countRefused` or `shadow`. */
@@ -90,11 +93,13 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.arena = arena
     this.#table = present.table
     this.#algorithm = present.algorithm
+    this.attempt = new RuleAttempt(this, this.#rule, present)
     this.#use(present)
   }
 
   /** Counts by this record from here on. */
-  #use({ arena, table, algorithm, insertion }: View): void {
+  #use(view: View): void {
+    const { arena, table, algorithm, insertion } = view
     const { reading } = this
     const batches = NativeBatches.for(this.addon, arena, reading.clock)
     const single = NativeSingle.for(this.addon, arena, reading, this.demand, this.#call)
@@ -104,6 +109,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#table = table
     this.#algorithm = algorithm
     this.#single = single
+    this.attempt.use(view, single)
     this.estimates = new DecisionEstimates(arena, table, algorithm, insertion, reading, single, this.#memory)
     const { epochs } = algorithm
     this.era = new Era(this, epochs)
@@ -121,10 +127,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     changeLimit(this.#words, limit)
   }
 
-  /**
-   * Decides and charges, by the reading that the caller has just taken. `cost` is an integer of 0 or more, of
-   * any size; `hint` is the last way of the key, or -1.
-   */
+  /** Decides and charges, by the reading that the caller has just taken. `hint` is the last way of the key, or -1. */
   check(lo: number, hi: number, cost: number, hint: number, limit = this.limit): InlineDecision {
     return this.#decisionOf(lo, hi, cost, limit, this.decide(lo, hi, cost, limit, hint))
   }
@@ -168,14 +171,9 @@ export class InlineEngine implements Engine<InlineDecision> {
     return made
   }
 
-  /**
-   * Reads the words that a decision on this key reads first, so that the processor fetches their cache lines.
-   * Returns any number, which the caller must use: V8 leaves out a read without a use.
-   */
+  /** @see RuleAttempt.touch */
   touch(lo: number, hint: number): number {
-    const words = this.#words
-    const way = hint >= 0 ? hint : this.#table.home(lo)
-    return read(words, NAMES_AT + way) | this.#algorithm.touch(way, this.reading.tick)
+    return this.attempt.touch(hint >= 0 ? hint : this.#table.home(lo))
   }
 
   /** Decides and charges as one of several rules, by the reading that the caller has set. */

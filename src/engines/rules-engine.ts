@@ -1,12 +1,13 @@
 import type { Clock } from '../core/clock.js'
 import { Outcome } from '../core/decision.js'
-import { type Parts, type RulePart, RulesDecision } from '../core/rules-decision.js'
+import { type Parts, type RuleCharge, type RulePart, RulesDecision } from '../core/rules-decision.js'
 import type { Arenas } from '../memory/arenas.js'
 import { type ChosenAddon, chooseAddon } from '../native/addon.js'
 import { callOf, callsFor, NativeSeries } from '../native/series.js'
 import type { BatchDecision, Costs } from './batch.js'
 import type { Engine, EngineStatistics } from './engine.js'
 import type { InlineEngine } from './inline.js'
+import type { RuleAttempt } from './rule-attempt.js'
 import { hasUnit, type RuleEngine, ruleEngineOf } from './rule-engine.js'
 import { decideRulesBatch } from './rules-batch.js'
 import { RulesChanges } from './rules-changes.js'
@@ -41,6 +42,10 @@ export class RulesEngine implements Engine<RulesDecision> {
   #series: NativeSeries | undefined
   readonly #tally: Tally
   readonly #hasShadow: boolean
+  /** Those of the engines; undefined if any has a unit of its own. */
+  readonly #attempts: readonly RuleAttempt[] | undefined
+  /** Whether all rules charge before any makes its decision: not if the addon decides single keys of any. */
+  readonly #triesAtOnce: boolean
   /** Only written: see `InlineEngine.touch`. */
   touched = 0
 
@@ -49,6 +54,9 @@ export class RulesEngine implements Engine<RulesDecision> {
     this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, callOf(calls, i)))
     this.changes = new RulesChanges(this.engines)
     this.countsInUnits = arenas.some(hasUnit)
+    const inline = this.engines as readonly InlineEngine[]
+    this.#attempts = this.countsInUnits ? undefined : inline.map(({ attempt }) => attempt)
+    this.#triesAtOnce = this.#attempts !== undefined && !this.#attempts.some(({ hasAddon }) => hasAddon)
     this.#addon = chooseAddon()
     this.#calls = calls
     this.#clock = clock
@@ -94,11 +102,45 @@ export class RulesEngine implements Engine<RulesDecision> {
    */
   check(lo: number, hi: number, cost: number, hint: number, limits: Limits): RulesDecision {
     if (cost > 1 && this.#isAboveLimit(cost, limits)) return this.#refuseCost(lo, hi, cost, hint, limits)
+    if (this.#triesAtOnce && limits === NO_LIMITS && cost > 0)
+      return this.#checkAtOnce(this.#attempts!, lo, hi, cost, hint)
     const { engines } = this
     let touched = 0
     for (let i = 1; i < engines.length; i++) touched |= engines[i]!.touch(lo, hint)
     this.touched = touched
     return this.#decideFrom(0, new Array(engines.length), lo, hi, cost, hint, limits)
+  }
+
+  /** Lets the rules charge one after the other, and makes the decision then. */
+  #checkAtOnce(
+    attempts: readonly RuleAttempt[],
+    lo: number,
+    hi: number,
+    cost: number,
+    hint: number,
+  ): RulesDecision {
+    const way = hint >= 0 ? hint : attempts[0]!.guess(lo, hi)
+    const admitted = way >= 0 ? this.#chargeAll(attempts, way, lo, hi, cost) : 0
+    if (admitted === attempts.length) {
+      this.way = way
+      const charges = chargesOf(attempts, false)
+      if (charges !== undefined) return this.#admitCharges(charges, lo, hi, cost)
+    }
+    const parts = new Array<RulePart>(attempts.length)
+    for (let i = 0; i < admitted; i++) parts[i] = attempts[i]!.decision(lo, hi, cost)
+    return admitted < attempts.length
+      ? this.#decideFrom(admitted, parts, lo, hi, cost, way, NO_LIMITS)
+      : this.#admit(parts)
+  }
+
+  /** Returns how many rules charged, up to the first that did not. */
+  #chargeAll(attempts: readonly RuleAttempt[], way: number, lo: number, hi: number, cost: number): number {
+    let touched = 0
+    for (let i = 1; i < attempts.length; i++) touched |= attempts[i]!.touch(way)
+    this.touched = touched
+    let i = 0
+    while (i < attempts.length && attempts[i]!.charges(way, lo, hi, cost)) i++
+    return i
   }
 
   /** Decides by the rules from index `from` on. Those before it have charged their parts. */
@@ -139,6 +181,13 @@ export class RulesEngine implements Engine<RulesDecision> {
     const parts = new Array<RulePart>(engines.length)
     if (!series.readsClock) this.takeReading()
     const admitted = series.decide(lo, hi, cost, hint, engines[0]!.reading.nowMs)
+    if (admitted === engines.length) {
+      const charges = chargesOf(this.#attempts!, true)
+      if (charges !== undefined) {
+        this.way = engines[0]!.way
+        return this.#admitCharges(charges, lo, hi, cost, series.nowMs)
+      }
+    }
     for (let i = 0; i < admitted; i++) parts[i] = engines[i]!.decidedInSeries(lo, hi, cost)
     if (admitted === engines.length) {
       this.way = engines[0]!.way
@@ -159,6 +208,18 @@ export class RulesEngine implements Engine<RulesDecision> {
     parts[admitted] = engines[admitted]!.decidedInSeries(lo, hi, cost)
     this.way = engines[0]!.way
     return this.#refuse(parts, admitted, lo, hi, cost, NO_LIMITS)
+  }
+
+  /** All rules have charged, so none is shadowed. */
+  #admitCharges(
+    charges: RuleCharge,
+    lo: number,
+    hi: number,
+    cost: number,
+    nowMs = this.engines[0]!.reading.nowMs,
+  ): RulesDecision {
+    this.#tally.admit()
+    return new RulesDecision(this, charges, NO_RULE, lo, hi, cost, Math.floor(nowMs))
   }
 
   #admit(parts: RulePart[]): RulesDecision {
@@ -269,6 +330,20 @@ export class RulesEngine implements Engine<RulesDecision> {
     }
     return false
   }
+}
+
+/**
+ * The charges of all rules, from the first on, which this thread or the addon has just made; undefined if any is to be
+ * kept as a whole decision.
+ */
+function chargesOf(attempts: readonly RuleAttempt[], byAddon: boolean): RuleCharge | undefined {
+  let charges: RuleCharge | undefined
+  for (let i = attempts.length - 1; i >= 0; i--) {
+    const attempt = attempts[i]!
+    charges = byAddon ? attempt.chargeByAddon(charges) : attempt.charge(charges)
+    if (charges === undefined) return undefined
+  }
+  return charges
 }
 
 const SUMMED = ['evicted', 'evictedLive', 'noRoom', 'blocksEvicted', 'lostWays'] as const
