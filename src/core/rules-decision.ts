@@ -1,16 +1,9 @@
 import { CompositeDecision } from './composite-decision.js'
-import {
-  type Decision,
-  type DecisionFields,
-  type EngineEra,
-  InlineDecision,
-  Outcome,
-  type RuleDecision,
-} from './decision.js'
+import type { Decision, DecisionFields, Outcome, RuleDecision } from './decision.js'
 import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf } from './decision-fields.js'
 
-/** The index of the deciding rule before it is known. */
-const UNKNOWN = -1
+/** The index of the deciding rule of an admission before it is known. */
+export const UNDECIDED = -1
 
 /** The decision of one rule in a decision of several, with its key and the place of its charge. */
 export interface Part extends RuleDecision {
@@ -32,102 +25,22 @@ export interface RulePart extends Decision, Part {
 export type Parts<P extends Part = RulePart> = readonly [P, ...P[]]
 
 /**
- * What one rule has charged, from which its part of a decision is made when it is read. It is half as large as the
- * part. (To allocate memory is what a decision by two rules costs most beyond two by one.)
+ * A decision of several rules. The class has only accessors, so that the constructor of a decision costs no more.
  */
-export class RuleCharge {
-  readonly era: EngineEra
-  readonly limit: number
-  readonly way: number
-  readonly tick: number
-  readonly adm: number
-  /** That of the next rule. */
-  readonly next: RuleCharge | undefined
-
-  constructor(
-    era: EngineEra,
-    limit: number,
-    way: number,
-    tick: number,
-    adm: number,
-    next: RuleCharge | undefined,
-  ) {
-    this.era = era
-    this.limit = limit
-    this.way = way
-    this.tick = tick
-    this.adm = adm
-    this.next = next
-  }
-}
-
-/**
- * A decision of several rules. Inline, a part computes its figures as `InlineDecision` does. A part from a pool
- * has them from the reply. The parts of a refusal that are peeks have the same reading of the clock as the
- * others.
- */
-export class RulesDecision<P extends Part = RulePart> extends CompositeDecision<P> implements Decision {
-  readonly allowed: boolean
-  readonly #engine: object
-  /** The index of the rule that decided. For an admission it is computed when it is read. */
-  #deciding: number
-  /** The parts, or the charges of all rules, beginning with the first. */
-  #parts: Parts<P> | RuleCharge
-  readonly #lo: number
-  readonly #hi: number
-  readonly #cost: number
-  readonly #at: number
-
-  /**
-   * @param refusing the index of the rule that refused, or -1 for an admission
-   * @param lo with `hi`, `cost` and `at`, the reading in whole milliseconds: what all parts have in common, if they are
-   * given as charges
-   */
-  constructor(
-    engine: object,
-    parts: Parts<P> | RuleCharge,
-    refusing: number,
-    lo = 0,
-    hi = 0,
-    cost = 0,
-    at = 0,
-  ) {
-    super()
-    this.allowed = refusing < 0
-    this.#engine = engine
-    this.#deciding = refusing < 0 ? UNKNOWN : refusing
-    this.#parts = parts
-    this.#lo = lo
-    this.#hi = hi
-    this.#cost = cost
-    this.#at = at
-  }
-
-  get rules(): Parts<P> {
-    const parts = this.#parts
-    return parts instanceof RuleCharge ? this.#makeParts(parts) : parts
-  }
-
-  #makeParts(first: RuleCharge): Parts<P> {
-    const parts: InlineDecision[] = []
-    for (let charge: RuleCharge | undefined = first; charge !== undefined; charge = charge.next) {
-      const { era, limit, way, tick, adm } = charge
-      // biome-ignore format: one line
-      const part = new InlineDecision(era, this.#lo, this.#hi, this.#cost, limit, this.#at, Outcome.CHARGED, way, tick, 0, adm)
-      parts.push(part)
-    }
-    this.#parts = parts as unknown as Parts<P>
-    return this.#parts
-  }
-
+export abstract class RulesDecision<P extends Part = RulePart>
+  extends CompositeDecision<P>
+  implements Decision
+{
+  abstract get rules(): Parts<P>
   /** @internal The engine that decided. */
-  get engine(): object {
-    return this.#engine
-  }
+  abstract get engine(): object
+  /** The index of the rule that decided. For an admission it is computed when it is read. */
+  protected abstract get deciding(): number
+  protected abstract set deciding(rule: number)
 
   /** @internal The index of the rule that refused, or -1 for an admission. */
   get refusing(): number {
-    return this.allowed ? UNKNOWN : this.#deciding
+    return this.allowed ? UNDECIDED : this.deciding
   }
 
   get parts(): Parts<P> {
@@ -164,8 +77,8 @@ export class RulesDecision<P extends Part = RulePart> extends CompositeDecision<
   }
 
   protected get decidingPart(): P {
-    if (this.#deciding === UNKNOWN) this.#deciding = indexOfLeast(this.rules)
-    return this.rules[this.#deciding]!
+    if (this.deciding === UNDECIDED) this.deciding = indexOfLeast(this.rules)
+    return this.rules[this.deciding]!
   }
 }
 

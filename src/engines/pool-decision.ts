@@ -47,11 +47,40 @@ export interface DecidingEngine extends DecidingRule {
 /** The part of one rule in a decision of several. */
 export type PoolPart = PoolDecision | UnitDecision<PoolDecision>
 
-/** A decision of a pool, by one rule or by several. */
-export type AnyPoolDecision = PoolDecision | RulesDecision<PoolPart>
+/** A decision of several rules. A copy by `{ ...decision }` has its parts. */
+export class PoolRulesDecision extends RulesDecision<PoolPart> {
+  readonly allowed: boolean
+  readonly rules: Parts<PoolPart>
+  readonly #engine: object
+  #deciding: number
 
-export const isPoolDecision = (what: unknown): what is PoolDecision | RulesDecision<PoolPart> =>
-  what instanceof PoolDecision || what instanceof RulesDecision
+  /** @param refusing the index of the rule that refused, or UNDECIDED for an admission */
+  constructor(engine: object, parts: Parts<PoolPart>, refusing: number) {
+    super()
+    this.allowed = refusing < 0
+    this.rules = parts
+    this.#engine = engine
+    this.#deciding = refusing
+  }
+
+  get engine(): object {
+    return this.#engine
+  }
+
+  protected get deciding(): number {
+    return this.#deciding
+  }
+
+  protected set deciding(rule: number) {
+    this.#deciding = rule
+  }
+}
+
+/** A decision of a pool, by one rule or by several. */
+export type AnyPoolDecision = PoolDecision | PoolRulesDecision
+
+export const isPoolDecision = (what: unknown): what is AnyPoolDecision =>
+  what instanceof PoolDecision || what instanceof PoolRulesDecision
 
 /** Whether any rule has a charge of the decision. */
 export function isCharged({ rules }: AnyPoolDecision): boolean {
@@ -72,7 +101,7 @@ export function decisionIn(memory: RingMemory, slot: number, engine: DecidingEng
     return rule.unit === undefined ? part : new UnitDecision(part, quantity, rule.unit)
   })
   const refusing = memory.words[slot + REFUSING]!
-  return new RulesDecision(engine, parts as unknown as Parts<PoolPart>, refusing)
+  return new PoolRulesDecision(engine, parts as unknown as Parts<PoolPart>, refusing)
 }
 
 /**

@@ -1,14 +1,14 @@
 import { ADMITTED, type Algorithm } from '../algorithms/algorithm.js'
 import { InlineDecision, Outcome } from '../core/decision.js'
+import { RuleCharge } from '../core/inline-rules-decision.js'
 import type { Reading } from '../core/reading.js'
-import { RuleCharge } from '../core/rules-decision.js'
 import { NAMES_AT } from '../memory/layout.js'
 import type { PresentRule } from '../memory/limit.js'
 import type { Table } from '../memory/table.js'
 import { read, type Words } from '../memory/words.js'
 import { STATUS } from '../native/native-params.js'
 import type { NativeSingle } from '../native/single.js'
-import { isNearlyWhole, keepDetails, needsDetails } from './decision-estimates.js'
+import { keepDetails, needsDetails } from './decision-estimates.js'
 import type { InlineEngine } from './inline.js'
 import type { View } from './views.js'
 
@@ -72,26 +72,27 @@ export class RuleAttempt {
 
   /**
    * What the last call of `charges`, which returned true, has charged; `next` is that of the next rule. Undefined if it
-   * takes a whole decision to keep it, or its figures are read.
+   * takes a whole decision to keep it, or its figures are read. The reading must not be nearly whole
+   * (`decision-estimates.ts`).
    */
   charge(next: RuleCharge | undefined): RuleCharge | undefined {
     const { chargedTick, chargedStamp, lastAdm, hasWholeMs } = this.#algorithm
     const engine = this.#engine
-    if (chargedStamp !== 0 || !hasWholeMs || engine.demand.left > 0) return undefined
-    if (isNearlyWhole(this.#reading.nowMs)) return undefined
-    return new RuleCharge(engine.era, this.#limit, this.#way, chargedTick, lastAdm, next)
+    if (chargedStamp !== 0 || engine.demand.left > 0) return undefined
+    const { nowMs } = this.#reading
+    const at = hasWholeMs ? Math.floor(nowMs) : nowMs
+    return new RuleCharge(engine.era, this.#limit, at, this.#way, chargedTick, lastAdm, next)
   }
 
   /** The same of what the addon has charged, in the memory of this rule's calls. */
   chargeByAddon(next: RuleCharge | undefined): RuleCharge | undefined {
     const single = this.#single!
     const engine = this.#engine
-    if (single.status !== STATUS.DONE || single.chargedStamp !== 0 || !this.#algorithm.hasWholeMs)
-      return undefined
-    if (isNearlyWhole(single.nowMs)) return undefined
-    const { way } = single
+    if (single.status !== STATUS.DONE || single.chargedStamp !== 0) return undefined
+    const { way, nowMs } = single
     engine.way = way
-    return new RuleCharge(engine.era, single.limit, way, single.chargedTick, single.lastAdm, next)
+    const at = this.#algorithm.hasWholeMs ? Math.floor(nowMs) : nowMs
+    return new RuleCharge(engine.era, single.limit, at, way, single.chargedTick, single.lastAdm, next)
   }
 
   /** The decision of the last call of `charges`, which returned true. */

@@ -1,10 +1,12 @@
 import type { Clock } from '../core/clock.js'
 import { Outcome } from '../core/decision.js'
-import { type Parts, type RuleCharge, type RulePart, RulesDecision } from '../core/rules-decision.js'
+import { InlineRulesDecision, type RuleCharge } from '../core/inline-rules-decision.js'
+import { type Parts, type RulePart, RulesDecision, UNDECIDED } from '../core/rules-decision.js'
 import type { Arenas } from '../memory/arenas.js'
 import { type ChosenAddon, chooseAddon } from '../native/addon.js'
 import { callOf, callsFor, NativeSeries } from '../native/series.js'
 import type { BatchDecision, Costs } from './batch.js'
+import { isNearlyWhole } from './decision-estimates.js'
 import type { Engine, EngineStatistics } from './engine.js'
 import type { InlineEngine } from './inline.js'
 import type { RuleAttempt } from './rule-attempt.js'
@@ -14,7 +16,6 @@ import { RulesChanges } from './rules-changes.js'
 import { Tally } from './tally.js'
 
 const NO_WAY = -1
-const NO_RULE = -1
 
 /** The limits of one call, by the index of the rule. */
 type Limits = readonly (number | undefined)[]
@@ -123,7 +124,8 @@ export class RulesEngine implements Engine<RulesDecision> {
     const admitted = way >= 0 ? this.#chargeAll(attempts, way, lo, hi, cost) : 0
     if (admitted === attempts.length) {
       this.way = way
-      const charges = chargesOf(attempts, false)
+      const { nowMs } = this.engines[0]!.reading
+      const charges = isNearlyWhole(nowMs) ? undefined : chargesOf(attempts, false)
       if (charges !== undefined) return this.#admitCharges(charges, lo, hi, cost)
     }
     const parts = new Array<RulePart>(attempts.length)
@@ -182,10 +184,11 @@ export class RulesEngine implements Engine<RulesDecision> {
     if (!series.readsClock) this.takeReading()
     const admitted = series.decide(lo, hi, cost, hint, engines[0]!.reading.nowMs)
     if (admitted === engines.length) {
-      const charges = chargesOf(this.#attempts!, true)
+      const { nowMs } = series
+      const charges = isNearlyWhole(nowMs) ? undefined : chargesOf(this.#attempts!, true)
       if (charges !== undefined) {
         this.way = engines[0]!.way
-        return this.#admitCharges(charges, lo, hi, cost, series.nowMs)
+        return this.#admitCharges(charges, lo, hi, cost)
       }
     }
     for (let i = 0; i < admitted; i++) parts[i] = engines[i]!.decidedInSeries(lo, hi, cost)
@@ -211,21 +214,15 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   /** All rules have charged, so none is shadowed. */
-  #admitCharges(
-    charges: RuleCharge,
-    lo: number,
-    hi: number,
-    cost: number,
-    nowMs = this.engines[0]!.reading.nowMs,
-  ): RulesDecision {
+  #admitCharges(charges: RuleCharge, lo: number, hi: number, cost: number): RulesDecision {
     this.#tally.admit()
-    return new RulesDecision(this, charges, NO_RULE, lo, hi, cost, Math.floor(nowMs))
+    return new InlineRulesDecision(this, charges, UNDECIDED, lo, hi, cost)
   }
 
   #admit(parts: RulePart[]): RulesDecision {
     if (this.#hasShadow && parts.some(({ isShadowed }) => isShadowed)) this.#tally.admitInShadow()
     else this.#tally.admit()
-    return new RulesDecision(this, parts as unknown as Parts, NO_RULE)
+    return new InlineRulesDecision(this, parts as unknown as Parts, UNDECIDED)
   }
 
   /** Lets the first `count` rules take their charges back. */
@@ -238,7 +235,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     const parts = this.#peekAll(lo, hi, cost, limits)
     const below = indexOfLimitBelow(parts, cost)
     const refusing = below >= 0 ? below : parts.findIndex(({ allowed }) => !allowed)
-    return new RulesDecision(this, parts, refusing)
+    return new InlineRulesDecision(this, parts, refusing)
   }
 
   withoutCharge<T>(decide: () => T): T {
@@ -305,7 +302,7 @@ export class RulesEngine implements Engine<RulesDecision> {
       parts[i] = engines[i]!.peekSet(lo, hi, cost, limits[i])
     }
     this.#tally.refuse()
-    return new RulesDecision(this, parts as unknown as Parts, refusing)
+    return new InlineRulesDecision(this, parts as unknown as Parts, refusing)
   }
 
   /** Refuses a cost above a limit, and names that rule. Nothing is charged, even for a moment. */
@@ -315,7 +312,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     if (below < 0) return this.check(lo, hi, cost, hint, limits) // another thread has raised the limit
     this.way = this.engines[0]!.way
     this.#tally.refuse()
-    return new RulesDecision(this, parts, below)
+    return new InlineRulesDecision(this, parts, below)
   }
 
   #peekAll(lo: number, hi: number, cost: number, limits: Limits): Parts {

@@ -1,5 +1,6 @@
 // Mistakes in decisions by several rules, in groups and in reservations.
 import {
+  inAttempt,
   inCharges,
   inEngine,
   inGroup,
@@ -9,6 +10,7 @@ import {
   inLimiter,
   inReservation,
   inRulesChanges,
+  inRulesDecision,
   inRulesEngine,
   type Mutant,
 } from './mutant.js'
@@ -37,6 +39,27 @@ export const several: Readonly<Record<string, Mutant>> = {
         'parts[i] = this.engines[0].takeBack(parts[i]);',
       ),
     ],
+  },
+  'rules that have charged charge again after one that did not at once': {
+    scenario: refused,
+    edits: [inRulesEngine('this.#decideFrom(admitted, parts,', 'this.#decideFrom(0, parts,')],
+  },
+  'charges at once that do not stop at a rule without room': {
+    scenario: 'three rules, of which the last refuses',
+    edits: [
+      inRulesEngine(
+        'while (i < attempts.length && attempts[i].charges(way, lo, hi, cost))\n            i++;',
+        'for (; i < attempts.length; i++)\n            attempts[i].charges(way, lo, hi, cost);',
+      ),
+    ],
+  },
+  'a charge at once by a limit of before': {
+    test: 'limiter/window-changes',
+    edits: [inAttempt('const { limit } = this.#rule;', 'const limit = this.#limit || this.#rule.limit;')],
+  },
+  'a charge kept with the tick of another rule': {
+    test: 'engines/rules-read-late',
+    edits: [inRulesDecision('way, tick, 0, adm)', 'way, first.tick, 0, adm)')],
   },
   'a decision that does not stop after a refusal': {
     scenario: 'two rules: three admit on the last units',
