@@ -112,7 +112,10 @@ export class RulesEngine implements Engine<RulesDecision> {
     return this.#decideFrom(0, new Array(engines.length), lo, hi, cost, hint, limits)
   }
 
-  /** Lets the rules charge one after the other, and makes the decision then. */
+  /**
+   * Lets the rules charge one after the other, and makes the decision then. It is one function: V8 would not inline all parts
+   * of several.
+   */
   #checkAtOnce(
     attempts: readonly RuleAttempt[],
     lo: number,
@@ -121,28 +124,36 @@ export class RulesEngine implements Engine<RulesDecision> {
     hint: number,
   ): RulesDecision {
     const way = hint >= 0 ? hint : attempts[0]!.guess(lo, hi)
-    const admitted = way >= 0 ? this.#chargeAll(attempts, way, lo, hi, cost) : 0
-    if (admitted === attempts.length) {
-      this.way = way
-      const { nowMs } = this.engines[0]!.reading
-      const charges = isNearlyWhole(nowMs) ? undefined : chargesOf(attempts, false)
-      if (charges !== undefined) return this.#admitCharges(charges, lo, hi, cost)
-    }
-    const parts = new Array<RulePart>(attempts.length)
-    for (let i = 0; i < admitted; i++) parts[i] = attempts[i]!.decision(lo, hi, cost)
-    return admitted < attempts.length
-      ? this.#decideFrom(admitted, parts, lo, hi, cost, way, NO_LIMITS)
-      : this.#admit(parts)
-  }
-
-  /** Returns how many rules charged, up to the first that did not. */
-  #chargeAll(attempts: readonly RuleAttempt[], way: number, lo: number, hi: number, cost: number): number {
+    if (way < 0) return this.#decideFrom(0, new Array(attempts.length), lo, hi, cost, way, NO_LIMITS)
     let touched = 0
     for (let i = 1; i < attempts.length; i++) touched |= attempts[i]!.touch(way)
     this.touched = touched
-    let i = 0
-    while (i < attempts.length && attempts[i]!.charges(way, lo, hi, cost)) i++
-    return i
+    let charged = 0
+    while (charged < attempts.length && attempts[charged]!.charges(way, lo, hi, cost)) charged++
+    if (charged < attempts.length || isNearlyWhole(this.engines[0]!.reading.nowMs))
+      return this.#decideRest(attempts, charged, way, lo, hi, cost)
+    let charges: RuleCharge | undefined
+    for (let i = charged - 1; i >= 0; i--) {
+      charges = attempts[i]!.charge(charges)
+      if (charges === undefined) return this.#decideRest(attempts, charged, way, lo, hi, cost)
+    }
+    this.way = way
+    this.#tally.admit()
+    return new InlineRulesDecision(this, charges!, UNDECIDED, lo, hi, cost)
+  }
+
+  /** The first `charged` rules have charged at once. Makes their decisions, and decides by the others. */
+  #decideRest(
+    attempts: readonly RuleAttempt[],
+    charged: number,
+    way: number,
+    lo: number,
+    hi: number,
+    cost: number,
+  ): RulesDecision {
+    const parts = new Array<RulePart>(attempts.length)
+    for (let i = 0; i < charged; i++) parts[i] = attempts[i]!.decision(lo, hi, cost)
+    return this.#decideFrom(charged, parts, lo, hi, cost, way, NO_LIMITS)
   }
 
   /** Decides by the rules from index `from` on. Those before it have charged their parts. */
@@ -185,7 +196,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     const admitted = series.decide(lo, hi, cost, hint, engines[0]!.reading.nowMs)
     if (admitted === engines.length) {
       const { nowMs } = series
-      const charges = isNearlyWhole(nowMs) ? undefined : chargesOf(this.#attempts!, true)
+      const charges = isNearlyWhole(nowMs) ? undefined : chargesByAddon(this.#attempts!)
       if (charges !== undefined) {
         this.way = engines[0]!.way
         return this.#admitCharges(charges, lo, hi, cost)
@@ -329,15 +340,11 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 }
 
-/**
- * The charges of all rules, from the first on, which this thread or the addon has just made; undefined if any is to be
- * kept as a whole decision.
- */
-function chargesOf(attempts: readonly RuleAttempt[], byAddon: boolean): RuleCharge | undefined {
+/** The charges that the addon has just made, from the first rule on; undefined if any is to be kept as a decision. */
+function chargesByAddon(attempts: readonly RuleAttempt[]): RuleCharge | undefined {
   let charges: RuleCharge | undefined
   for (let i = attempts.length - 1; i >= 0; i--) {
-    const attempt = attempts[i]!
-    charges = byAddon ? attempt.chargeByAddon(charges) : attempt.charge(charges)
+    charges = attempts[i]!.chargeByAddon(charges)
     if (charges === undefined) return undefined
   }
   return charges

@@ -42,14 +42,14 @@ export const several: Readonly<Record<string, Mutant>> = {
   },
   'rules that have charged charge again after one that did not at once': {
     scenario: refused,
-    edits: [inRulesEngine('this.#decideFrom(admitted, parts,', 'this.#decideFrom(0, parts,')],
+    edits: [inRulesEngine('this.#decideFrom(charged, parts,', 'this.#decideFrom(0, parts,')],
   },
   'charges at once that do not stop at a rule without room': {
     scenario: 'three rules, of which the last refuses',
     edits: [
       inRulesEngine(
-        'while (i < attempts.length && attempts[i].charges(way, lo, hi, cost))\n            i++;',
-        'for (; i < attempts.length; i++)\n            attempts[i].charges(way, lo, hi, cost);',
+        'while (charged < attempts.length && attempts[charged].charges(way, lo, hi, cost))\n            charged++;',
+        'for (; charged < attempts.length; charged++)\n            attempts[charged].charges(way, lo, hi, cost);',
       ),
     ],
   },
