@@ -54,7 +54,7 @@ export const several: Readonly<Record<string, Mutant>> = {
     ],
   },
   'a charge at once by a limit of before': {
-    test: 'limiter/window-changes',
+    test: 'engines/rules-read-late',
     edits: [inAttempt('const { limit } = this.#rule;', 'const limit = this.#limit || this.#rule.limit;')],
   },
   'a charge kept with the tick of another rule': {
