@@ -1,6 +1,7 @@
 // Which limiter counts a key, and by which limits: a policy becomes a plan.
 import type { StoredPolicy } from './config/config-store.js'
 import { checkPolicy, type Policy } from './config/policy.js'
+import { prefixIn } from './config/policy-keys.js'
 import { MillraceError } from './core/errors.js'
 import type { Rules } from './core/rule.js'
 import { type PolicyShape, policyShapeOf } from './policy-shape.js'
@@ -26,6 +27,7 @@ const VALUE = 2 ** VALUE_BITS - 1
 /** As many indices as a plan has room for. */
 export const MOST_WINDOWS = 64
 
+const MOST_SHARED = 1_024
 /** A window that could not be made is tried again after this time: the reason may be another process. */
 const RETRY_MS = 5_000
 const NOTHING: ReadonlyMap<string, number> = new Map()
@@ -65,8 +67,9 @@ export class PolicyPlans<L> {
   readonly #mostPlans: number
   readonly #report: (error: MillraceError) => void
   readonly #byShape = new Map<string, number>()
-  /** By the text of a policy, with the document that had it last. */
-  readonly #plans = new Map<string, Planned>()
+  readonly #plans = new Map<string, number>()
+  /** By the text of a policy: the document that others share. Few policies have many keys, so few are kept. */
+  readonly #documents = new Map<string, StoredPolicy>()
   readonly #listIndices = new Map<string, number>()
   /** Keys whose policies do not fit. They have the default. */
   unfit = 0
@@ -130,27 +133,32 @@ export class PolicyPlans<L> {
   planOf(found: StoredPolicy | undefined): Planned {
     if (found === undefined) return WITHOUT_POLICY
     const text = JSON.stringify(found.policy)
-    const known = this.#plans.get(text)
-    if (known !== undefined) return this.#shared(text, known, found)
+    const plan = this.#plans.get(text) ?? this.#newPlanOf(found, text)
+    return { plan, found: this.#shared(found, text) }
+  }
+
+  #newPlanOf(found: StoredPolicy, text: string): number {
     const rules = checkPolicy(found.policy)
     const member = this.#memberOf(found, policyShapeOf(rules, found.policy))
     if (member < 0) {
       this.unfit++
-      return { plan: DEFAULT_PLAN, found }
+      return DEFAULT_PLAN
     }
     if (this.#plans.size >= this.#mostPlans) this.#forget()
-    const planned = { plan: member * 2 ** VALUE_BITS + this.#valueOf(rules), found }
-    this.#plans.set(text, planned)
-    return planned
+    const plan = member * 2 ** VALUE_BITS + this.#valueOf(rules)
+    this.#plans.set(text, plan)
+    return plan
   }
 
   /** Keys with one prefix share its document; others with an equal policy share the policy. */
-  #shared(text: string, known: Planned, { key, version }: StoredPolicy): Planned {
-    const { policy, ...last } = known.found!
-    if (last.key === key && last.version === version) return known
-    const planned = { plan: known.plan, found: { key, policy, version } }
-    this.#plans.set(text, planned)
-    return planned
+  #shared(found: StoredPolicy, text: string): StoredPolicy {
+    const { key, version } = found
+    const known = this.#documents.get(text)
+    if (known !== undefined && known.key === key && known.version === version) return known
+    const own = known === undefined ? found : { key, policy: known.policy, version }
+    if (known === undefined && this.#documents.size >= MOST_SHARED) this.#documents.clear()
+    if (known === undefined || prefixIn(key) !== undefined) this.#documents.set(text, own)
+    return own
   }
 
   #valueOf(rules: Rules): number {

@@ -183,8 +183,8 @@ export interface ConfigStore {
   list(options?: ListOptions): Promise<readonly (StoredPolicy | InvalidPolicy)[]>
   /**
    * Says about how many policies there are, without reading them where the backend can. Documents that are none count
-   * as well. While nobody changes the store it is exact; of a sharded store, if all shards have what they are to have.
-   * Not all stores have it.
+   * as well. While nobody changes the store it is exact, but for an index of DynamoDB that is behind. A sharded store
+   * needs all of its shards for it, and counts old copies until `move` has deleted them. Not all stores have it.
    * @param options only keys that begin with `prefix`
    * @returns a promise of the number
    * @example

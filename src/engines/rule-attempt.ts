@@ -62,10 +62,18 @@ export class RuleAttempt {
     return read(this.#words, NAMES_AT + way) | this.#algorithm.touch(way, this.#reading.tick)
   }
 
-  /** Charges `cost`, 1 or more, on this way, by the present limit. Returns false if it did not, for any reason. */
+  /**
+   * Goes on with the present record and its limit, before any rule charges: the reading may be too far off for another
+   * record.
+   * @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK`
+   */
+  begin(): void {
+    this.#limit = this.#rule.limit
+  }
+
+  /** Charges `cost`, 1 or more, on this way. Returns false if it did not, for any reason. Throws nothing. */
   charges(way: number, lo: number, hi: number, cost: number): boolean {
-    const { limit } = this.#rule // goes on with the present record
-    this.#limit = limit
+    const limit = this.#limit
     this.#way = way
     return cost <= limit && this.#algorithm.attempt(way, lo, hi, cost, limit, this.#reading) === ADMITTED
   }

@@ -38,6 +38,12 @@ export interface RuleEngine extends Engine<RulePart> {
   usage(lo: number, hi: number, lastMs: number): number
 }
 
+/** The limits of one call, by the index of the rule. */
+export type Limits = readonly (number | undefined)[]
+
+/** Those of a call without any. Compared by identity. */
+export const NO_LIMITS: Limits = []
+
 /** Whether the rule of an arena has the option `unit`. */
 export const hasUnit = ({ words }: Arena): boolean => unitIn(words) !== undefined
 

@@ -3,9 +3,8 @@ import type { Inspect } from '../core/inspect.js'
 import type { RulesDecision } from '../core/rules-decision.js'
 import { KEYS_PER_READING } from '../native/native-params.js'
 import { type BatchDecision, type Costs, checkEntry, inspectBatch } from './batch.js'
+import { NO_LIMITS } from './rule-engine.js'
 import type { RulesEngine } from './rules-engine.js'
-
-const NO_LIMITS: readonly undefined[] = []
 
 /**
  * Decides every key in order by several rules, also a key that stands twice. The arguments have been checked,

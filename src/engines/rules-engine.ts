@@ -10,17 +10,12 @@ import { isNearlyWhole } from './decision-estimates.js'
 import type { Engine, EngineStatistics } from './engine.js'
 import type { InlineEngine } from './inline.js'
 import type { RuleAttempt } from './rule-attempt.js'
-import { hasUnit, type RuleEngine, ruleEngineOf } from './rule-engine.js'
+import { hasUnit, type Limits, NO_LIMITS, type RuleEngine, ruleEngineOf } from './rule-engine.js'
 import { decideRulesBatch } from './rules-batch.js'
 import { RulesChanges } from './rules-changes.js'
 import { Tally } from './tally.js'
 
 const NO_WAY = -1
-
-/** The limits of one call, by the index of the rule. */
-type Limits = readonly (number | undefined)[]
-
-export const NO_LIMITS: Limits = []
 
 /**
  * Decides for several rules, all or nothing. It charges the rules in order, by one reading of the clock. If
@@ -113,8 +108,8 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   /**
-   * Lets the rules charge one after the other, and makes the decision then. It is one function: V8 would not inline all parts
-   * of several.
+   * Lets the rules charge one after the other, and makes the decision then. Nothing throws in between. It is one
+   * function, because V8 would not inline all parts of several.
    */
   #checkAtOnce(
     attempts: readonly RuleAttempt[],
@@ -126,10 +121,15 @@ export class RulesEngine implements Engine<RulesDecision> {
     const way = hint >= 0 ? hint : attempts[0]!.guess(lo, hi)
     if (way < 0) return this.#decideFrom(0, new Array(attempts.length), lo, hi, cost, way, NO_LIMITS)
     let touched = 0
-    for (let i = 1; i < attempts.length; i++) touched |= attempts[i]!.touch(way)
+    for (let i = 0; i < attempts.length; i++) {
+      const attempt = attempts[i]!
+      attempt.begin()
+      touched |= attempt.touch(way)
+    }
     this.touched = touched
     let charged = 0
     while (charged < attempts.length && attempts[charged]!.charges(way, lo, hi, cost)) charged++
+    // All rules have the same reading.
     if (charged < attempts.length || isNearlyWhole(this.engines[0]!.reading.nowMs))
       return this.#decideRest(attempts, charged, way, lo, hi, cost)
     let charges: RuleCharge | undefined
@@ -199,7 +199,8 @@ export class RulesEngine implements Engine<RulesDecision> {
       const charges = isNearlyWhole(nowMs) ? undefined : chargesByAddon(this.#attempts!)
       if (charges !== undefined) {
         this.way = engines[0]!.way
-        return this.#admitCharges(charges, lo, hi, cost)
+        this.#tally.admit()
+        return new InlineRulesDecision(this, charges, UNDECIDED, lo, hi, cost)
       }
     }
     for (let i = 0; i < admitted; i++) parts[i] = engines[i]!.decidedInSeries(lo, hi, cost)
@@ -222,12 +223,6 @@ export class RulesEngine implements Engine<RulesDecision> {
     parts[admitted] = engines[admitted]!.decidedInSeries(lo, hi, cost)
     this.way = engines[0]!.way
     return this.#refuse(parts, admitted, lo, hi, cost, NO_LIMITS)
-  }
-
-  /** All rules have charged, so none is shadowed. */
-  #admitCharges(charges: RuleCharge, lo: number, hi: number, cost: number): RulesDecision {
-    this.#tally.admit()
-    return new InlineRulesDecision(this, charges, UNDECIDED, lo, hi, cost)
   }
 
   #admit(parts: RulePart[]): RulesDecision {

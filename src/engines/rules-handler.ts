@@ -8,8 +8,8 @@ import { unitIn } from '../memory/unit.js'
 import { writeDecision } from './pool-decision.js'
 import { chargeIn, RequestHandler } from './request-handler.js'
 import { type RingMemory, slotOfRule } from './ring-transport.js'
-import { hasUnit } from './rule-engine.js'
-import { NO_LIMITS, RulesEngine } from './rules-engine.js'
+import { hasUnit, NO_LIMITS } from './rule-engine.js'
+import { RulesEngine } from './rules-engine.js'
 
 const NO_WAY = -1
 

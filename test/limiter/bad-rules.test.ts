@@ -199,4 +199,22 @@ test('memory whose second arena is damaged, missing or cut short is refused', ()
   }
 })
 
+test('if a reading is too far off for the new window of a later rule, the rules before it charge nothing', () => {
+  const clock = manualClock(2 ** 49 - 1_000)
+  const rule = { limit: 10, window: '10h', granularity: '1h' } as const
+  const rules = [
+    { name: 'first', ...rule },
+    { name: 'second', ...rule },
+  ]
+  const limiter = create(rules, { clock })
+  limiter.check('key', 2)
+  const attached = attachLimiter(limiter.share(), { clock })
+  attached.peek('key') // knows the window of before
+  attachLimiter(limiter.share(), { clock }).update('second', { window: 10, granularity: 1 })
+  clock.advance(1_500)
+  assert.throws(() => attached.check('key'), /clock.now\(\): expected milliseconds small enough/)
+  clock.set(2 ** 49 - 1)
+  assert.is(limiter.usage('key', undefined, { rule: 'first' }), 2)
+})
+
 test.run()

@@ -55,7 +55,14 @@ export const several: Readonly<Record<string, Mutant>> = {
   },
   'a charge at once by a limit of before': {
     test: 'engines/rules-read-late',
-    edits: [inAttempt('const { limit } = this.#rule;', 'const limit = this.#limit || this.#rule.limit;')],
+    edits: [inAttempt('this.#limit = this.#rule.limit;', 'this.#limit ||= this.#rule.limit;')],
+  },
+  'a limit that is read between the charges of two rules': {
+    test: 'limiter/bad-rules',
+    edits: [
+      inRulesEngine('attempt.begin();', ''),
+      inAttempt('const limit = this.#limit;', 'this.begin();\n        const limit = this.#limit;'),
+    ],
   },
   'a charge kept with the tick of another rule': {
     test: 'engines/rules-read-late',

@@ -44,10 +44,17 @@ const OPENERS: {
     client.on('error', (error) => {
       lost = error
     })
+    // `connectTimeout` ends when the server accepts the connection, and the greeting has no timeout.
+    const timer = setTimeout(() => {
+      lost = new Error(`expected an answer within ${DEADLINE_MS} ms, got none`)
+      client.disconnect()
+    }, DEADLINE_MS)
     try {
       await client.connect()
     } catch (error) {
       throw lost ?? error
+    } finally {
+      clearTimeout(timer)
     }
     return {
       store: redisConfig({ client, deadlineMs: DEADLINE_MS, ...(prefix !== undefined && { prefix }) }),

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ran } from '../streams.js'
@@ -97,6 +99,21 @@ test('without a subcommand it prints the help', async () => {
   assert.match(err, /^Usage: millrace config \[options\] \[command\]/)
   assert.is((await ran(['help', 'config'])).out, err)
   assert.match((await ran(['config', 'help', 'set'])).out, /^Usage: millrace config set \[options\] <key>/)
+})
+
+test('a Redis that accepts connections and never answers is an error', async () => {
+  const sockets = new Set<Socket>()
+  const silent = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  try {
+    const { code, err } = await ran(['config', 'list', '--store', `redis://127.0.0.1:${port}`])
+    assert.match(err, /^millrace: redis:\S+: expected an answer within 5000 ms, got none\n$/)
+    assert.is(code, 1)
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    silent.close()
+  }
 })
 
 test.run()
