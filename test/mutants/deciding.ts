@@ -1,4 +1,5 @@
 // Mistakes in charging, committing, summing and sweeping.
+import { LIVE, STATE } from '#millrace/memory/layout.js'
 import {
   inCells,
   inCellTime,
@@ -17,7 +18,7 @@ import {
 /** Moves the first check of an attempt before its read of the admission word. */
 export const checksBeforehand = inWindow(
   'const v = readInOrder(words, base + ADM);\n        if (!this.isCurrent(v, way, lo, hi, e))',
-  'const isUnchanged = this.isCurrent(LIVE, way, lo, hi, e);\n        const v = readInOrder(words, base + ADM);\n        if (!isUnchanged || (v & STATE) !== LIVE)',
+  `const isUnchanged = this.isCurrent(${LIVE}, way, lo, hi, e);\n        const v = readInOrder(words, base + ADM);\n        if (!isUnchanged || (v & ${STATE}) !== ${LIVE})`,
 )
 
 export const deciding: Readonly<Record<string, Mutant>> = {

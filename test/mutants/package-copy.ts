@@ -20,8 +20,8 @@ export async function isCaughtBy(test: string, edits: readonly Edit[]): Promise<
     await applyEdits(join(folder, 'esm'), edits)
     writeCommonJS(folder)
     const code = await exitCode(join(folder, 'build/test', `${test}.test.js`))
-    if (code !== 0 && code !== 1) throw new Error(`${test} ended with ${code}`)
-    return code === 1
+    if (code !== 0 && code !== HAS_FAILED) throw new Error(`${test} ended with ${code}`)
+    return code === HAS_FAILED
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -37,14 +37,22 @@ export async function copyPackage(): Promise<string> {
   return folder
 }
 
+const HAS_FAILED = 1
+/** A test that waits for ever for what a mistake keeps from happening is ended after this time, and has failed. */
+const LONGEST_MS = 60_000
 /** A mistake may keep a claim from ever coming true: it fails sooner here, and in fewer variants. */
 const SOONER = { MILLRACE_TEST_WAIT_MS: '8000', MILLRACE_TESTS: 'quick' }
 
 function exitCode(file: string): Promise<number | null> {
   const env = file.includes('conformance') ? { ...process.env, ...SOONER } : process.env
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file], { stdio: 'ignore', env })
+    const child = spawn(process.execPath, [file], {
+      stdio: 'ignore',
+      env,
+      timeout: LONGEST_MS,
+      killSignal: 'SIGKILL',
+    })
     child.on('error', reject)
-    child.on('close', resolve)
+    child.on('close', (code, signal) => resolve(signal === 'SIGKILL' ? HAS_FAILED : code))
   })
 }
