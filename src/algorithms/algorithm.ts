@@ -56,7 +56,7 @@ export interface Algorithm extends Cells {
   receipt(stamp: number, adm: number): number
   /** Brings a cell's tick to the reading. */
   enter(base: number, reading: Reading): void
-  /** Reads the words of a cell that a decision in `tick` reads first. @see InlineEngine.touch */
+  /** Reads the words of a cell that a decision in `tick` reads first. @see RuleAttempt.touch */
   touch(way: number, tick: number): number
   /**
    * Tries the usual case of `decide` once. Returns ADMITTED, FULL, or UNDECIDED, which

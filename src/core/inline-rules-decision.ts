@@ -2,8 +2,8 @@ import { type EngineEra, InlineDecision, Outcome } from './decision.js'
 import { type Parts, RulesDecision } from './rules-decision.js'
 
 /**
- * What one rule has charged, from which its part of a decision is made when it is read. It is half as large as the
- * part. (To allocate memory was a third of what a second rule added to a decision.)
+ * What one rule has charged, from which its part of a decision is made when it is read. It is smaller than the part:
+ * the memory of the parts was a third of what a second rule added to the time of a decision.
  */
 export class RuleCharge {
   readonly era: EngineEra

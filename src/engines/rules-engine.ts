@@ -42,7 +42,7 @@ export class RulesEngine implements Engine<RulesDecision> {
   readonly #attempts: readonly RuleAttempt[] | undefined
   /** Whether all rules charge before any makes its decision: not if the addon decides single keys of any. */
   readonly #triesAtOnce: boolean
-  /** Only written: see `InlineEngine.touch`. */
+  /** Only written: see `RuleAttempt.touch`. */
   touched = 0
 
   constructor(arenas: Arenas, names: readonly string[], clock: Clock) {
@@ -108,8 +108,13 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   /**
-   * Lets the rules charge one after the other, and makes the decision then. Nothing throws in between. It is one
-   * function, because V8 would not inline all parts of several.
+   * Lets the rules charge one after the other, and makes the decision then. It is one function, because V8 would not
+   * inline all parts of several.
+   *
+   * All rules go on with their present records before the first charge, because that may throw. Nothing throws between
+   * two charges. Another thread may change a rule after that. A later charge then goes by the limit that held here, as
+   * if it had come before the change; or, if the cell has been converted, the attempt finds another name and charges
+   * nothing.
    */
   #checkAtOnce(
     attempts: readonly RuleAttempt[],
