@@ -2,6 +2,7 @@ import { checkPolicy } from './config/policy.js'
 import { type AttachConfigOptions, CONFIG_OPTIONS, checkStore } from './config-options.js'
 import type { Clock } from './core/clock.js'
 import { MillraceError } from './core/errors.js'
+import { refuseUnknown } from './core/option-names.js'
 import { configuredLimiterOn } from './create-configured.js'
 import { type Attached, attachShared } from './engines/attach.js'
 import type { SharedLimiter, SharedPolicies } from './engines/share.js'
@@ -43,8 +44,7 @@ const KNOWN = ['clock', ...CONFIG_OPTIONS.filter((name) => name !== 'default' &&
  */
 export function attachLimiter(shared: SharedLimiter, options: AttachOptions = {}): Limiter {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
-  for (const name of Object.keys(options))
-    if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
+  refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
   const attached = attachShared(shared, options.clock)
   const { memory, clock, file } = attached
   try {

@@ -1,8 +1,10 @@
 /** Checks the arguments of both facades. */
+
 import { type Duration, formatDuration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
 import { granularityFrom } from './core/granularity.js'
 import type { Signal } from './core/on-abort.js'
+import { refuseUnknown } from './core/option-names.js'
 import {
   checkChangedWindow,
   checkOtherLimit,
@@ -34,15 +36,18 @@ function isCost(cost: unknown): cost is number {
   return Number.isInteger(cost) && (cost as number) >= 0
 }
 
+export function checkObject(options: unknown, option = 'options'): asserts options is object {
+  if (typeof options === 'object' && options !== null) return
+  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, options, 'an object')
+}
+
 export function checkOptions(options: unknown, known: readonly string[], option = 'options'): void {
-  if (typeof options !== 'object' || options === null) {
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, options, 'an object')
-  }
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) {
-      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, name, `only ${known.join(', ')}`)
-    }
-  }
+  checkObject(options, option)
+  refuseUnknown(
+    options,
+    known,
+    (name, expected) => new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, name, expected),
+  )
 }
 
 /**
@@ -256,8 +261,8 @@ export interface PresentOptions extends RuleWindow, Pick<Rule, 'limit' | 'algori
 export function checkUpdate(change: RuleChange, present: PresentOptions): OwnChange {
   const { limit, window, granularity } = change ?? {}
   const { unit, range, shape } = present
+  if (typeof change === 'object' && change !== null) checkOptions(change, CHANGES, 'change')
   if (limit === undefined && window === undefined && granularity === undefined) limitIn(unit, limit) // throws
-  checkOptions(change, CHANGES, 'change')
   const own =
     limit === undefined
       ? undefined

@@ -10,6 +10,7 @@ import {
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from './core/clock.js'
 import { MillraceError } from './core/errors.js'
 import type { Signal } from './core/on-abort.js'
+import { refuseUnknown } from './core/option-names.js'
 import { checkRule, checkRules, type Rules } from './core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from './core/rule-options.js'
 import { configuredLimiterOn, reserveSpace } from './create-configured.js'
@@ -267,9 +268,7 @@ function planOf(options: Options): Plan {
   if (typeof options !== 'object' || options === null) {
     throw invalid('options', options, 'an object with at least limit and window, or rules')
   }
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
-  }
+  refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
   const { config: store } = options as { config?: unknown }
   const plainRules = store === undefined ? rulesOf(options as LimiterOptions) : undefined
   // Each option is read once: a getter may return another value the next time.

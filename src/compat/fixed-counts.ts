@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.js'
+import { millisecondsAs } from '../core/duration.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { type Count, type Counts, MOST_HITS, wholeLimit } from './counts.js'
@@ -21,7 +22,7 @@ export class FixedCounts implements Counts {
     this.#openings = new Mark(windowMs, maxKeys, clock)
     this.#hits = createLimiter({
       limit: MOST_HITS,
-      window: 2 * windowMs,
+      window: millisecondsAs(2 * windowMs),
       granularity: windowMs,
       maxKeys,
       clock,

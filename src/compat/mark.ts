@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.js'
+import { millisecondsAs } from '../core/duration.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 
@@ -16,7 +17,7 @@ export class Mark {
     this.#ms = ms
     this.#log = createLimiter({
       limit: 1,
-      window: ms,
+      window: millisecondsAs(ms),
       algorithm: 'sliding-log',
       countRefused,
       maxKeys,

@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.js'
+import { millisecondsAs } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
@@ -30,7 +31,7 @@ export class Records {
   readonly #newLimiter: () => Limiter
 
   constructor(ms: number, { maxKeys }: CheckedOptions, clock: Clock) {
-    const rule = { limit: MOST_HITS, window: 2 * ms, granularity: ms, maxKeys, clock }
+    const rule = { limit: MOST_HITS, window: millisecondsAs(2 * ms), granularity: ms, maxKeys, clock }
     this.#ms = ms
     this.#openings = new Mark(ms, maxKeys, clock)
     this.#newLimiter = () => createLimiter(rule)

@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.js'
+import { millisecondsAs } from '../core/duration.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { MOST_HITS } from './counts.js'
@@ -59,7 +60,12 @@ abstract class LimiterTier {
 /** Keeps the time of each hit, to the millisecond; in a window of more than 37 hours as coarsely as {@link Mark}. */
 export class LogTier extends LimiterTier implements Tier {
   constructor(windowMs: number, limit: number, maxLimit: number, maxKeys: number, clock: Clock) {
-    const rule = { limit: Math.max(1, limit), maxLimit, window: windowMs, algorithm: 'sliding-log' } as const
+    const rule = {
+      limit: Math.max(1, limit),
+      maxLimit,
+      window: millisecondsAs(windowMs),
+      algorithm: 'sliding-log',
+    } as const
     super(windowMs, createLimiter({ ...rule, maxKeys, clock }), maxLimit)
   }
 
@@ -96,7 +102,11 @@ export class BucketTier extends LimiterTier implements Tier {
   readonly #last: Mark
 
   constructor(windowMs: number, limit: number, maxKeys: number, clock: Clock) {
-    super(windowMs, createLimiter({ limit: Math.max(1, limit), window: windowMs, maxKeys, clock }), MOST_HITS)
+    super(
+      windowMs,
+      createLimiter({ limit: Math.max(1, limit), window: millisecondsAs(windowMs), maxKeys, clock }),
+      MOST_HITS,
+    )
     this.#last = new Mark(windowMs, maxKeys, clock, 'renew')
   }
 

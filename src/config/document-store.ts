@@ -1,5 +1,7 @@
 // What all stores of documents do alike: they check, they count versions, they write only over what they have read.
+
 import { MillraceError } from '../core/errors.js'
+import { refuseUnknown } from '../core/option-names.js'
 import type {
   ConfigChange,
   ConfigListener,
@@ -306,8 +308,7 @@ function checkEntries(
 
 export function checkPutOptions(options: PutOptions, names = ['ifVersion', 'version']): void {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, '{ ifVersion }')
-  for (const name of Object.keys(options))
-    if (!names.includes(name)) throw invalid('options', name, `only ${names.join(', ')}`)
+  refuseUnknown(options, names, (name, expected) => invalid('options', name, expected))
   const { ifVersion, version } = options
   if (version !== undefined && (!Number.isSafeInteger(version) || version < 0))
     throw invalid('version', version, 'the version of a policy')
@@ -329,9 +330,7 @@ export function checkListOptions(options: ListOptions): {
 } {
   if (typeof options !== 'object' || options === null)
     throw invalid('options', options, '{ prefix, after, limit }')
-  for (const name of Object.keys(options))
-    if (!['prefix', 'after', 'limit'].includes(name))
-      throw invalid('options', name, 'only prefix, after and limit')
+  refuseUnknown(options, ['prefix', 'after', 'limit'], (name, expected) => invalid('options', name, expected))
   const { prefix = '', after, limit = DEFAULT_LISTED } = options
   if (prefix !== '') checkPolicyKey(prefix, 'prefix')
   if (after !== undefined) checkPolicyKey(after, 'after')

@@ -1,5 +1,7 @@
 // The options of a store on DynamoDB.
+
 import type { DynamoDBClient, DynamoDBClientConfig } from '@aws-sdk/client-dynamodb'
+import { refuseUnknown } from '../core/option-names.js'
 import type { ConfigStore } from './config-store.js'
 import { checkMs } from './deadline.js'
 import { invalid } from './document-store.js'
@@ -46,8 +48,7 @@ const DEADLINE_MS = [1, 3_600_000] as const
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
 export function checkOptions(options: DynamoConfigOptions): void {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, '{ table, ... }')
-  for (const name of Object.keys(options))
-    if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
+  refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
   const { client, table, listIndex, region, endpoint, credentials, deadlineMs } = options
   checkName('table', table)
   if (listIndex !== undefined) checkName('listIndex', listIndex)

@@ -1,4 +1,5 @@
 /** Policies in an LMDB file: on the disk of one machine, for all of its processes, and read at the speed of memory. */
+import { refuseUnknown } from '../core/option-names.js'
 import type { ConfigChange, SyncConfigStore } from './config-store.js'
 import {
   invalid,
@@ -243,8 +244,7 @@ async function commitError(error: unknown): Promise<unknown> {
 
 function checkOptions(options: LmdbConfigOptions): LmdbConfigOptions {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, '{ path }')
-  for (const name of Object.keys(options))
-    if (!OPTIONS.includes(name)) throw invalid('options', name, `only ${OPTIONS.join(', ')}`)
+  refuseUnknown(options, OPTIONS, (name, expected) => invalid('options', name, expected))
   const { path, mapSize, pollMs } = options
   if (typeof path !== 'string' || path === '' || path.includes('\0'))
     throw invalid('path', path, 'the path of a folder, or of a file with an extension')

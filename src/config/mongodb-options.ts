@@ -1,5 +1,6 @@
 import { MongoClient } from 'mongodb'
 import { type Duration, parseDuration } from '../core/duration.js'
+import { refuseUnknown } from '../core/option-names.js'
 import { invalid } from './document-store.js'
 
 /** The options of {@link mongoConfig}. */
@@ -51,8 +52,7 @@ const LONGEST_COLLECTION = 120
 export function checkMongoOptions(options: MongoConfigOptions): MongoPlan {
   if (typeof options !== 'object' || options === null)
     throw invalid('options', options, 'an object with client or url')
-  for (const name of Object.keys(options))
-    if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
+  refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
   const { client, url, database, collection = 'policies', pollMs = POLL_MS, deadline = '1s' } = options
   if (
     database !== undefined &&

@@ -1,5 +1,8 @@
 // What a policy is, and the documents that stores hold.
+
+import { millisecondsAs } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
+import { refuseUnknown } from '../core/option-names.js'
 import { checkRule, checkRules, type Rules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
 
@@ -93,7 +96,7 @@ function fromPlain(own: Record<string, unknown>): RuleOptions {
   const { time_window_sec: window, capacity, granularity_sec: granularity } = own
   return {
     limit: capacity as number,
-    window: millisecondsOf(window, 'time_window_sec'),
+    window: millisecondsAs(millisecondsOf(window, 'time_window_sec')),
     ...(granularity !== undefined && { granularity: millisecondsOf(granularity, 'granularity_sec') }),
   }
 }
@@ -139,8 +142,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function checkNames(options: object, known: readonly string[], what: string): void {
-  for (const name of Object.keys(options))
-    if (!known.includes(name)) throw invalidPolicy(what, name, `only ${known.join(', ')}`)
+  refuseUnknown(options, known, (name, expected) => invalidPolicy(what, name, expected))
 }
 
 export function invalidPolicy(

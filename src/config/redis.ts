@@ -1,5 +1,7 @@
 /** Policies on Redis or Valkey, for all processes and machines that reach it. */
+
 import { randomInt } from 'node:crypto'
+import { refuseUnknown } from '../core/option-names.js'
 import type { ConfigStore } from './config-store.js'
 import { type BoundedCall, checkMs } from './deadline.js'
 import { DocumentStore, invalid, type Listed, type RawDocument } from './document-store.js'
@@ -77,8 +79,7 @@ const POLL_MS = [10, 60_000] as const
  */
 export function redisConfig(options: RedisConfigOptions): ConfigStore {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, '{ client, ... }')
-  for (const name of Object.keys(options))
-    if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
+  refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
   const { client, prefix = 'millrace:config', deadlineMs = 1_000, pollMs = 1_000 } = options
   checkClient(client)
   if (typeof prefix !== 'string' || !/^[^{}\0]{1,64}$/.test(prefix) || !prefix.isWellFormed())

@@ -33,6 +33,9 @@ export function parseDuration(
   return ms
 }
 
+/** Milliseconds as a duration that says so, where a number may look like seconds. */
+export const millisecondsAs = (ms: number): Duration => (ms < 1_000 ? `${ms}ms` : ms)
+
 /** Formats milliseconds in the largest unit that divides them: 90,000 is `90s`, 86,400,000 is `1d`. */
 export function formatDuration(ms: number): string {
   for (const [unit, size] of Object.entries(UNIT_MS).reverse()) {

@@ -2,6 +2,7 @@ import { isLogSmaller, sumsFor } from './cell-size.js'
 import { type Duration, parseDuration } from './duration.js'
 import { type ErrorCode, MillraceError } from './errors.js'
 import { checkGranularity, MOST_LINEAR } from './granularity.js'
+import { refuseUnknown } from './option-names.js'
 import {
   type AlgorithmName,
   type Align,
@@ -23,6 +24,7 @@ import {
   tokenTime,
 } from './rule-algorithms.js'
 import { RULE_OPTIONS, type RuleOptions } from './rule-options.js'
+import { warnIfShort } from './short-window.js'
 import { formatSize, parseSize, type Size } from './sizes.js'
 import { wholeUnitsIn } from './units.js'
 
@@ -75,6 +77,8 @@ export function checkLimit(
   code: ErrorCode = 'ERR_MILLRACE_INVALID_RULE',
 ): asserts limit is number {
   if (isLimit(limit)) return
+  if (typeof limit === 'string' && isLimit(Number(limit)))
+    throw new MillraceError(code, option, limit, `a number: ${Number(limit)}, without quotation marks`)
   const fits = parseSize(limit) === undefined ? 'more' : `this with unit: ${fittingUnit(limit as Size)}`
   const expected = `an integer from 1 to ${MAX_LIMIT}; a rule with the option unit may have ${fits}`
   throw new MillraceError(code, option, limit, expected)
@@ -139,9 +143,7 @@ function ownOptions(options: unknown, at: string): RuleOptions {
   if (typeof options !== 'object' || options === null) {
     throw invalid(at, options, 'an object with at least limit and window')
   }
-  for (const name of Object.keys(options)) {
-    if (!RULE_OPTIONS.includes(name)) throw invalid(at, name, `only ${RULE_OPTIONS.join(', ')}`)
-  }
+  refuseUnknown(options, RULE_OPTIONS, (name, expected) => invalid(at, name, expected))
   const given = options as Record<string, unknown>
   return Object.fromEntries(RULE_OPTIONS.map((name) => [name, given[name]])) as unknown as RuleOptions
 }
@@ -328,6 +330,7 @@ export interface LimitRange {
 
 function checkWindow(window: Duration, option: string): number {
   const windowMs = parseDuration(window, option, 'ERR_MILLRACE_INVALID_RULE')
+  if (typeof window === 'number') warnIfShort(windowMs)
   if (windowMs >= 1 && windowMs <= MAX_WINDOW_MS) return windowMs
   throw invalid(option, window, 'a duration of 1 ms to 10,000 years')
 }

@@ -1,5 +1,7 @@
 /** The options of `limitedFetch` and `limitInterceptor`, and their checks. */
+
 import { MillraceError } from '../core/errors.js'
+import { refuseUnknown } from '../core/option-names.js'
 import { InlineLimiter } from '../inline-limiter.js'
 import type { Limiter } from '../limiter.js'
 import { MAX_TIMER_MS, type OwnLimiter } from './host.js'
@@ -90,9 +92,7 @@ const MAX_JITTER_MS = 1_000
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
 export function checkOutgoing(options: OutgoingOptions): CheckedOptions {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
-  }
+  refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
   const { limiter, key, mode = 'wait', jitter = defaultJitter } = options
   const { maxPending = DEFAULT_MAX_PENDING, maxWaitMs = DEFAULT_MAX_WAIT_MS } = options
   const { retries = DEFAULT_RETRIES } = options

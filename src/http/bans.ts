@@ -2,6 +2,7 @@ import type { AsyncLimiter } from '../async-limiter.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { isUndecided } from '../core/decision-source.js'
+import { millisecondsAs } from '../core/duration.js'
 import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
 import { checkBan } from './options.js'
@@ -42,7 +43,12 @@ export class Bans {
   private constructor(after: number, forMs: number, { maxKeys, clock }: BanOptions, limits: Limits) {
     this.#windowMs = limits.longestWindowMs
     const options = { ...(maxKeys !== undefined && { maxKeys }), ...(clock !== undefined && { clock }) }
-    this.#refusals = createLimiter({ name: REFUSALS, limit: after, window: this.#windowMs, ...options })
+    this.#refusals = createLimiter({
+      name: REFUSALS,
+      limit: after,
+      window: millisecondsAs(this.#windowMs),
+      ...options,
+    })
     this.#limits = limits
     this.#forMs = forMs
   }
@@ -76,7 +82,7 @@ export class Bans {
   #isLast(key: string): boolean {
     const { longestWindowMs } = this.#limits // a route may have brought its own rules since
     if (longestWindowMs > this.#windowMs) {
-      this.#refusals.update(REFUSALS, { window: longestWindowMs })
+      this.#refusals.update(REFUSALS, { window: millisecondsAs(longestWindowMs) })
       this.#windowMs = longestWindowMs
     }
     const { allowed, remaining } = this.#refusals.check(key)

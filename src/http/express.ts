@@ -62,8 +62,8 @@ const expressFramework: Framework<Request, Response> = {
  * ```
  */
 export function rateLimit(options: ExpressOptions): RateLimiter {
-  const { handler } = options
   const policy = new Policy<Request, Response>(options, expressFramework)
+  const { handler } = options
 
   const handlerWith = (next: NextFunction) =>
     handler &&

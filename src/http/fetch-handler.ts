@@ -1,6 +1,6 @@
 import type { Decision } from '../core/decision.js'
 import type { Framework } from './framework.js'
-import { invalid, type RateLimitOptions } from './options.js'
+import { checkOptionsObject, invalid, type RateLimitOptions } from './options.js'
 import { GONE, GONE_STATUS, Policy, type Refusal } from './policy.js'
 import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
@@ -86,6 +86,7 @@ export function limitFetch<Rest extends unknown[]>(
   options: FetchOptions,
   fetch: FetchHandler<Rest>,
 ): LimitedFetchHandler<Rest> {
+  checkOptionsObject(options)
   const { address, key, handler } = options
   if (address === undefined && key === undefined) {
     throw invalid(

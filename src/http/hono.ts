@@ -8,7 +8,7 @@ import {
 } from './fetch-handler.js'
 import type { Framework, HttpRequest } from './framework.js'
 import { hasGone, onEnd } from './node-framework.js'
-import { invalid, type RateLimitOptions } from './options.js'
+import { checkOptionsObject, invalid, type RateLimitOptions } from './options.js'
 import { GONE, GONE_STATUS, Policy, type Refusal } from './policy.js'
 import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
@@ -194,6 +194,7 @@ export function rateLimit(
 }
 
 function limitHono(options: HonoOptions): RateLimiter {
+  checkOptionsObject(options)
   const { address, handler } = options
   checkAddress(address)
   const framework = new HonoFramework(address)

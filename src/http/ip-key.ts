@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.js'
+import { refuseUnknown } from '../core/option-names.js'
 import { type Address, parseAddress } from './address.js'
 import { AddressList } from './address-list.js'
 import { type Clients, ForwardedClients, type IpRequest, SocketClients } from './clients.js'
@@ -78,9 +79,7 @@ export const isIpKey = (value: unknown): value is IpKey => typeof value === 'fun
  */
 export function ipKey(options: IpKeyOptions = {}): IpKey {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.includes(name)) throw invalid('options', name, `only ${KNOWN.join(', ')}`)
-  }
+  refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
   const { ipv6Subnet = DEFAULT_IPV6_SUBNET, trustProxy, header = 'x-forwarded-for' } = options
   if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 32 || ipv6Subnet > 128) {
     throw invalid('ipv6Subnet', ipv6Subnet, 'an integer from 32 to 128')

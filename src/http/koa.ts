@@ -72,8 +72,8 @@ function send(context: ParameterizedContext, { status, contentType, body }: Refu
  * ```
  */
 export function rateLimit(options: KoaOptions): RateLimiter {
-  const { handler } = options
   const policy = new Policy(options, koaFramework)
+  const { handler } = options
   const own =
     handler && ((context: ParameterizedContext, _: unknown, decision: Decision) => handler(context, decision))
 

@@ -51,8 +51,8 @@ export interface RateLimiter {
  * ```
  */
 export function rateLimit(options: NodeOptions): RateLimiter {
-  const { handler } = options
   const policy = new Policy<NodeRequest, NodeResponse>(options, nodeFramework)
+  const { handler } = options
 
   const finish = (step: Step, request: NodeRequest, response: NodeResponse, next: () => unknown): void => {
     if (step === undefined) next()

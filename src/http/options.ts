@@ -1,9 +1,11 @@
 /** The options of every `rateLimit`, and their checks. */
+
 import type { AsyncLimiter } from '../async-limiter.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { parseDuration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
+import { refuseUnknown } from '../core/option-names.js'
 import type { RuleOptions } from '../core/rule-options.js'
 import type { Size } from '../core/sizes.js'
 import type { EngineChoice, TableOptions } from '../create.js'
@@ -170,6 +172,12 @@ const FUNCTIONS = ['key', 'cost', 'skip', 'handler', 'onLimited', 'countIf'] as 
 const MAX_TIMER_MS = 2 ** 31 - 1
 const DEFAULT_MAX_DELAY_MS = 30_000
 
+/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for options that are missing */
+export function checkOptionsObject(options: unknown): asserts options is object {
+  if (typeof options === 'object' && options !== null) return
+  throw invalid('options', options, 'an object with at least limit and window, or rules, limiter or routes')
+}
+
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for an option that is not as its type says */
 export function checkHttpOptions(options: Readonly<Record<string, unknown>>): void {
   for (const name of FUNCTIONS) {
@@ -223,9 +231,7 @@ function objectOf(value: unknown, option: string, names: readonly string[]): Rec
   if (typeof value !== 'object' || value === null) {
     throw invalid(option, value, `an object with ${names.join(', ')}`)
   }
-  for (const name of Object.keys(value)) {
-    if (!names.includes(name)) throw invalid(option, name, `only ${names.join(', ')}`)
-  }
+  refuseUnknown(value, names, (name, expected) => invalid(option, name, expected))
   return value as Record<string, unknown>
 }
 

@@ -15,6 +15,7 @@ import {
   type Awaitable,
   type CallLimits,
   checkHttpOptions,
+  checkOptionsObject,
   invalid,
   type RateLimitOptions,
 } from './options.js'
@@ -78,6 +79,7 @@ export class Policy<Request, Response> {
     framework: Framework<Request, Response>,
     own: readonly string[] = [],
   ) {
+    checkOptionsObject(options)
     checkHttpOptions(options as Readonly<Record<string, unknown>>)
     const { trustProxy, ipv6Subnet, key, allow, deny, skip, ignoreUserAgents } = options
     this.#framework = framework

@@ -1,4 +1,5 @@
 import type { AsyncLimiter } from '../async-limiter.js'
+import { refuseUnknown } from '../core/option-names.js'
 import { MAX_LIMIT } from '../core/rule.js'
 import { RULE_OPTIONS } from '../core/rule-options.js'
 import { createLimiter, type LimiterOptions } from '../create.js'
@@ -189,7 +190,5 @@ function pick(options: Readonly<Record<string, unknown>>, names: readonly string
 }
 
 function checkNames(options: object, known: readonly string[], option = 'options'): void {
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw invalid(option, name, `only ${known.join(', ')}`)
-  }
+  refuseUnknown(options, known, (name, expected) => invalid(option, name, expected))
 }

@@ -1,5 +1,6 @@
 import { mostPenalty } from '../checks.js'
 import type { Decision } from '../core/decision.js'
+import { millisecondsAs } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { unitsOf } from '../core/units.js'
 import { createLimiter } from '../create.js'
@@ -63,7 +64,7 @@ export class LocalShare {
     const shares = this.#rules.map((rule) => ({
       name: rule.name,
       limit: this.#shareOf(rule.limit) * (rule.unit ?? 1),
-      window: rule.windowMs,
+      window: millisecondsAs(rule.windowMs),
       algorithm: rule.algorithm,
       ...(rule.algorithm === 'sliding-window' && { granularity: rule.windowMs / rule.buckets }),
       ...(rule.algorithm === 'sliding-log' && { maxLimit: rule.units * (rule.unit ?? 1) }),

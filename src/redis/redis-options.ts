@@ -1,4 +1,4 @@
-import { checkOptions } from '../checks.js'
+import { checkObject, checkOptions } from '../checks.js'
 import { type Duration, parseDuration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { checkRule, checkRules } from '../core/rule.js'
@@ -157,6 +157,7 @@ type ShardOption = 'client' | 'shards' | 'previousShards' | 'changeWithin'
 
 /** @throws MillraceError naming the option, the value and what would be right */
 export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptions): RedisPlan {
+  checkObject(options)
   const { testTime, ...known } = options
   if ('clock' in known) throw invalid('clock', known.clock, 'no such option: Redis has the clock')
   checkOptions(known, [...OWN_OPTIONS, ...RULE_OPTIONS])

@@ -41,7 +41,10 @@ test('options are checked by name', () => {
   refusesOptions({}, /path: expected the path of a folder/)
   refusesOptions({ path: '' }, /path/)
   refusesOptions({ path: 'a\0b' }, /path/)
-  refusesOptions({ path: 'x', mapsize: 1 }, /only path, mapSize, pollMs, got "mapsize"/)
+  refusesOptions(
+    { path: 'x', mapsize: 1 },
+    /only path, mapSize, pollMs \(did you mean mapSize\?\), got "mapsize"/,
+  )
   for (const mapSize of [0, 1.5, Number.NaN, '1gb']) refusesOptions({ path: 'x', mapSize }, /mapSize/)
   for (const pollMs of [0, -1, Number.NaN, 60_001, '50']) refusesOptions({ path: 'x', pollMs }, /pollMs/)
 })

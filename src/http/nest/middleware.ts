@@ -53,8 +53,8 @@ const middlewareFramework: Framework<NestRequest, NestResponse> = {
  * ```
  */
 export function rateLimit(options: MiddlewareOptions): RateLimiter {
-  const { handler } = options
   const policy = new Policy(options, middlewareFramework)
+  const { handler } = options
 
   const finish = (
     step: Step,

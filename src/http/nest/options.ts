@@ -8,7 +8,13 @@ import type {
 import type { Decision } from '../../core/decision.js'
 import type { Size } from '../../core/sizes.js'
 import { isIpKey } from '../ip-key.js'
-import { type Awaitable, type CallLimits, invalid, type RateLimitOptions } from '../options.js'
+import {
+  type Awaitable,
+  type CallLimits,
+  checkOptionsObject,
+  invalid,
+  type RateLimitOptions,
+} from '../options.js'
 import type { Call, NestRequest, NestResponse } from './framework.js'
 
 /** The functions of the options that are also given Nest's context. */
@@ -74,6 +80,7 @@ export interface RateLimitModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
 
 /** The options of the module as those of a policy, whose requests and responses are calls. */
 export function callOptions(options: RateLimitModuleOptions): RateLimitOptions<Call, Call> {
+  checkOptionsObject(options)
   const { limit, key, cost, skip, message, countIf, onLimited, onError, getRequestResponse } = options
   if (getRequestResponse !== undefined && typeof getRequestResponse !== 'function') {
     throw invalid('getRequestResponse', getRequestResponse, 'a function')
