@@ -4,7 +4,8 @@ import type { Framework } from './framework.js'
 import { nodeFramework, send } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { GONE, Policy, type Step } from './policy.js'
-import { pathByParse } from './request-path.js'
+import { pathsAfter } from './readings.js'
+import { pathsByParse } from './request-path.js'
 
 export type { Decision } from '../core/decision.js'
 export type { Standard } from './headers.js'
@@ -39,11 +40,11 @@ export interface RateLimiter {
   close(): Promise<void>
 }
 
-/** Express cuts the path of a router off `url`; routes are patterns of the whole path. */
+/** Express cuts off `url` what a router is mounted at, and puts it into `baseUrl`. */
 const expressFramework: Framework<Request, Response> = {
   ...(nodeFramework as unknown as Framework<Request, Response>),
   requestOf: (request) => request,
-  pathOf: ({ originalUrl }) => pathByParse(originalUrl),
+  pathsOf: ({ url, originalUrl, baseUrl }) => pathsAfter(url, originalUrl, pathsByParse, baseUrl),
 }
 
 /**

@@ -4,7 +4,8 @@ import type { Framework } from './framework.js'
 import { hasGone, onEnd } from './node-framework.js'
 import { invalid, type RateLimitOptions, type RouteRules } from './options.js'
 import { GONE, Policy, type Refusal, type Step } from './policy.js'
-import { pathBySemicolon, type SemicolonConfig, usesSemicolon } from './request-path.js'
+import { fastifyPathsOf, type Paths, pathsWithin } from './readings.js'
+import { type SemicolonConfig, usesSemicolon } from './request-path.js'
 import { RouteGroups } from './route-groups.js'
 
 export type { Decision } from '../core/decision.js'
@@ -55,9 +56,8 @@ declare module 'fastify' {
   }
 }
 
-const fastifyFramework: Framework<FastifyRequest, FastifyReply> = {
+const fastifyFramework: Omit<Framework<FastifyRequest, FastifyReply>, 'pathsOf'> = {
   requestOf: ({ raw }) => raw,
-  pathOf: ({ url }) => url,
   keep(request, decision) {
     request.rateLimit = decision
   },
@@ -86,10 +86,16 @@ function lowerCase(name: string): string {
   return lowered[name]
 }
 
-const frameworkOf = (fastify: FastifyInstance): Framework<FastifyRequest, FastifyReply> =>
-  usesSemicolon(fastify as SemicolonConfig)
-    ? { ...fastifyFramework, pathOf: ({ url }) => pathBySemicolon(url) }
-    : fastifyFramework
+/** The paths of a request are read as the instance does, and patterns also within its prefix. */
+function frameworkOf(fastify: FastifyInstance): Framework<FastifyRequest, FastifyReply> {
+  const isSemicolon = usesSemicolon(fastify as SemicolonConfig)
+  const { prefix } = fastify
+  const pathsOf = (request: FastifyRequest): Paths => {
+    const paths = fastifyPathsOf(request, isSemicolon)
+    return prefix === '' ? paths : pathsWithin(prefix, paths)
+  }
+  return { ...fastifyFramework, pathsOf }
+}
 
 function send(reply: FastifyReply, { status, contentType, body }: Refusal): void {
   reply.code(status).header('content-type', contentType).send(body)

@@ -58,7 +58,7 @@ const frameworkOf = (
   addressOf: ((request: Request) => string | undefined) | undefined,
 ): Framework<Exchange, Exchange> => ({
   requestOf: ({ request }) => httpRequestOf(request, () => addressOf?.(request)),
-  pathOf: ({ request }) => pathOf(request),
+  pathsOf: ({ request }) => pathOf(request),
   keep({ request }, decision) {
     request.rateLimit = decision
   },

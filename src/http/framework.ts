@@ -1,4 +1,5 @@
 import type { Decision } from '../core/decision.js'
+import type { Paths } from './readings.js'
 
 /** The socket of a request. `remoteAddress` is undefined if the client has gone, or it is no IP socket. */
 export interface HttpSocket {
@@ -34,8 +35,8 @@ export interface HeaderAccess<Response> {
 export interface Framework<Request, Response> extends HeaderAccess<Response> {
   /** The part of a request that addresses and routes are read from. */
   requestOf(request: Request): HttpRequest
-  /** The whole path of a request, perhaps with a query: what routes are compared with. */
-  pathOf(request: Request): string
+  /** The path of a request, as the router reads it: what routes are compared with. */
+  pathsOf(request: Request): Paths
   /** Puts the decision where the framework's users look for it. */
   keep(request: Request, decision: Decision): void
   /** The decision that an earlier limiter has kept. */

@@ -10,6 +10,7 @@ import type { Framework, HttpRequest } from './framework.js'
 import { hasGone, onEnd } from './node-framework.js'
 import { checkOptionsObject, invalid, type RateLimitOptions } from './options.js'
 import { GONE, GONE_STATUS, Policy, type Refusal } from './policy.js'
+import { type Paths, pathsAfter, pathsWithin, type Targets, withoutQuery } from './readings.js'
 import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
 export type { Decision } from '../core/decision.js'
@@ -64,6 +65,15 @@ declare module 'hono' {
   }
 }
 
+/** A path has no query any more, but may have a `?` or `#` that was encoded. */
+const readAsIs = (path: string): Targets => [path.replace(/[?#]/g, encodeURIComponent)]
+
+/** What the app of the limiter is mounted at by `route`, or its `basePath`. */
+function baseOf({ matchedRoutes, routeIndex }: Context['req']): string {
+  const { basePath, path = '/' } = matchedRoutes[routeIndex] ?? {}
+  return basePath ?? path.replace(/\/?\*$/, '') // older versions tell the pattern of the middleware alone
+}
+
 class HonoFramework implements Framework<Context, Context> {
   readonly #addressOf: ((context: Context) => string | undefined) | undefined
   /** What to call when a response is made, where nothing says when it has been sent. */
@@ -79,8 +89,11 @@ class HonoFramework implements Framework<Context, Context> {
     return httpRequestOf(context.req.raw, () => this.#addressOf?.(context))
   }
 
-  pathOf(context: Context): string {
-    return pathOf(context.req.raw)
+  /** The router reads `path`, which Hono or the option `getPath` of the app has made of the URL. */
+  pathsOf({ req }: Context): Paths {
+    const paths = pathsAfter(req.path, withoutQuery(pathOf(req.raw)), readAsIs)
+    const base = baseOf(req)
+    return base === '/' ? paths : pathsWithin(base, paths)
   }
 
   keep(context: Context, decision: Decision): void {

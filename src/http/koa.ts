@@ -5,7 +5,8 @@ import { DEFAULT_STANDARD, EXPOSE, exposedHeaders } from './headers.js'
 import { hasGone, onEnd } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { GONE, GONE_STATUS, Policy, type Refusal, type Step } from './policy.js'
-import { pathByParse } from './request-path.js'
+import { type Paths, pathsAfter, pathsWithin } from './readings.js'
+import { pathsByParse } from './request-path.js'
 
 export type { Decision } from '../core/decision.js'
 export type { Standard } from './headers.js'
@@ -30,9 +31,31 @@ export interface RateLimiter extends Middleware {
   close(): Promise<void>
 }
 
+/** What `@koa/router` and its predecessors add to a context. */
+interface Routed {
+  /** A path that is routed in place of the context's. */
+  readonly newRouterPath?: string
+  /** The same for older versions, until a router has matched. Then it is the pattern of the layer. */
+  readonly routerPath?: unknown
+  readonly router?: { readonly opts?: { readonly prefix?: string } }
+}
+
+/** The pattern of middleware of a router, by `router.use`, behind the prefix of that router. */
+const ROUTER_LAYER = /^([^(]*)\((?:\?:\\\/\|\$|\[\^\/\]\*|\.\*)\)$/
+
+function koaPathsOf(context: ParameterizedContext): Paths {
+  const { newRouterPath, routerPath, router } = context as Routed
+  const layer = typeof routerPath === 'string' ? routerPath : ''
+  const given = newRouterPath ?? (router === undefined && layer !== '' ? layer : context.url)
+  const paths = pathsAfter(given, context.originalUrl, pathsByParse)
+  if (router === undefined) return paths
+  const prefix = ROUTER_LAYER.exec(layer)?.[1] ?? router.opts?.prefix ?? ''
+  return prefix === '' || prefix === '/' ? paths : pathsWithin(prefix, paths)
+}
+
 const koaFramework: Framework<ParameterizedContext, ParameterizedContext> = {
   requestOf: ({ req }) => req,
-  pathOf: ({ originalUrl }) => pathByParse(originalUrl),
+  pathsOf: koaPathsOf,
   keep({ state }, decision) {
     state.rateLimit = decision
   },

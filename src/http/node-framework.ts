@@ -3,7 +3,8 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Decision } from '../core/decision.js'
 import type { Framework, HttpRequest } from './framework.js'
 import type { Refusal } from './policy.js'
-import { pathByUrl } from './request-path.js'
+import { pathsAfter, pathsOf, type Targets } from './readings.js'
+import { pathsByParse, pathsByUrl } from './request-path.js'
 
 /** A request of node:http, or of node:http2 by its compatible interface. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest
@@ -17,10 +18,23 @@ interface Kept {
   rateLimit?: Decision
 }
 
+/** A framework such as Connect keeps the target, and cuts off `url` what a handler is mounted at. */
+interface Connected {
+  readonly url?: string | undefined
+  readonly originalUrl?: string
+}
+
+/** Connect reads a path as Express does. Its handlers may read it as an app on node:http. */
+const pathsByConnect = (target: string): Targets =>
+  [...new Set([...pathsByUrl(target), ...pathsByParse(target)])] as unknown as Targets
+
 /** The parts of node's own requests and responses, on which Express is built. */
 export const nodeFramework: Framework<NodeRequest, NodeResponse> = {
   requestOf: (request) => request as HttpRequest,
-  pathOf: ({ url }) => pathByUrl(url ?? '/'),
+  pathsOf(request) {
+    const { url = '/', originalUrl } = request as Connected
+    return originalUrl === undefined ? pathsOf(pathsByUrl(url)) : pathsAfter(url, originalUrl, pathsByConnect)
+  },
   keep(request, decision) {
     ;(request as Kept).rateLimit = decision
   },

@@ -21,7 +21,6 @@ import {
 } from './options.js'
 import { type Answer, Answers } from './problem.js'
 import { type RouteLimit, RouteLimits } from './route-limits.js'
-import { hasReadings } from './routes.js'
 
 /** The connection has closed while the request was delayed: nobody waits for an answer. */
 export const GONE = Symbol('the connection has closed')
@@ -111,9 +110,9 @@ export class Policy<Request, Response> {
     try {
       if (this.#limits.hasRoutes) {
         const { method } = this.#framework.requestOf(request)
-        const path = this.#framework.pathOf(request)
-        if (hasReadings(path)) return this.#admitByAll(this.#limits.findAll(method, path), request, response)
-        limit = this.#limits.find(method, path)
+        const found = this.#limits.find(method, this.#framework.pathsOf(request))
+        if (Array.isArray(found)) return this.#admitByAll(found, request, response)
+        limit = found
       }
     } catch (error) {
       return this.#failed(error, request)

@@ -3,25 +3,48 @@
  * routers read differently, such as `/api\login#`. The limiter must not read another path than the router.
  */
 import { parse } from 'node:url'
+import type { Targets } from './readings.js'
+
+/** In place of a path where a router reads none, as in `http://?/login`: no path of a route. */
+const NONE = '*'
 
 /** Targets that Express and Koa leave to `url.parse`, by their package `parseurl`. */
 const LEFT_TO_PARSE = /^[^/]|[\t\n\f\r #\u00a0\ufeff]/
 
 /**
- * The path as Express and Koa read it.
+ * The path as Express and Koa read it. The oldest versions leave all targets to `url.parse`, which takes a backslash
+ * for a slash.
  * @throws TypeError for a target that they can't read either, such as `http://a:b/`
  */
-export function pathByParse(target: string): string {
-  return LEFT_TO_PARSE.test(target) ? (parse(target).pathname ?? '/') : target
+export function pathsByParse(target: string): Targets {
+  if (LEFT_TO_PARSE.test(target)) return [pathByParse(target)]
+  return target.includes('\\') ? [target, pathByParse(target)] : [target]
 }
+
+const pathByParse = (target: string): string => parse(target).pathname ?? NONE
 
 /** A target with a host, as for a proxy. */
 const HOST = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i
 
-/** The path as Fastify reads it with `useSemicolonDelimiter`: what follows a semicolon is a query. */
-export function pathBySemicolon(target: string): string {
-  const end = target.indexOf(';', HOST.exec(target)?.[0].length ?? 0)
-  return end < 0 ? target : target.slice(0, end)
+/** What the router of Fastify, `find-my-way`, cut off a target up to version 9.8. */
+const HOST_UP_TO_9_8 = /^https?:\/\/.*?\//
+
+/**
+ * The path as Fastify reads it. Up to `find-my-way` 9.8, `http://host?/login` is `/login`, and up to 9.9 the first
+ * character of a path is not compared: `*login` is `/login`.
+ * @param usesSemicolon whether what follows a semicolon is a query
+ */
+export function pathsByFindMyWay(target: string, usesSemicolon: boolean): Targets {
+  if (target.startsWith('/')) return [cut(target, usesSemicolon)]
+  const host = HOST.exec(target)?.[0] ?? ''
+  const older = target.replace(HOST_UP_TO_9_8, '/')
+  const compared = `/${older.slice(1)}`
+  return [host + cut(target.slice(host.length), usesSemicolon), cut(compared, usesSemicolon)]
+}
+
+function cut(path: string, usesSemicolon: boolean): string {
+  const end = usesSemicolon ? path.indexOf(';') : -1
+  return end < 0 ? path : path.slice(0, end)
 }
 
 /** The part of a Fastify instance that says so. */
@@ -40,13 +63,13 @@ const CHANGED_BY_URL = /^(?:[^/]|\/\/)|\\|\/(?:\.|%2e)|[^!-~]/i
 
 /**
  * The path as an app reads it by `new URL(request.url, 'http://server').pathname`. A target that is no URL
- * stays as it is.
+ * stays as it is, and may also have no path.
  */
-export function pathByUrl(target: string): string {
-  if (!CHANGED_BY_URL.test(target)) return target
+export function pathsByUrl(target: string): Targets {
+  if (!CHANGED_BY_URL.test(target)) return [target]
   try {
-    return new URL(target, 'http://server').pathname
+    return [new URL(target, 'http://server').pathname]
   } catch {
-    return target
+    return [target, NONE]
   }
 }

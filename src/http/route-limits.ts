@@ -9,7 +9,8 @@ import type { HeaderAccess, HttpRequest } from './framework.js'
 import { DEFAULT_STANDARD, RateLimitHeaders, type Standard } from './headers.js'
 import type { IpKey } from './ip-key.js'
 import { type CallLimits, HTTP_OPTIONS, invalid, type RouteRules } from './options.js'
-import { Routes } from './routes.js'
+import type { PathReadings, Paths } from './readings.js'
+import { Routes, SEVERAL } from './routes.js'
 
 /** The options beside those of HTTP and of rules: of the engine and its memory. */
 const ENGINE_OPTIONS: readonly string[] = ['maxKeys', 'onFull', 'engine', 'pool', 'clock', 'shared']
@@ -17,6 +18,8 @@ const RULES_OF_A_ROUTE: readonly string[] = [...RULE_OPTIONS, 'rules', 'limiter'
 
 /** A route without a limit. */
 const UNLIMITED = Symbol('not limited')
+/** What a pattern stands for. */
+type Route<Response> = RouteLimit<Response> | typeof UNLIMITED
 
 /** What the limits of all routes have in common. */
 interface Common<Response> {
@@ -80,7 +83,7 @@ export class RouteLimits<Response> {
   /** The rules of requests without a route of their own. */
   readonly others: RouteLimit<Response> | undefined
   readonly #common: Common<Response>
-  readonly #routes: Routes<RouteLimit<Response> | typeof UNLIMITED> | undefined
+  readonly #routes: Routes<Route<Response>> | undefined
   readonly #all: RouteLimit<Response>[] = []
   #longestWindowMs = 0
 
@@ -108,20 +111,40 @@ export class RouteLimits<Response> {
       this.#routes = new Routes(this.#limitsOf(routes), (limit) => limit === UNLIMITED)
   }
 
-  /** The rules for a request; undefined if it is not limited. */
-  find(method: string | undefined, path: string): RouteLimit<Response> | undefined {
-    const found = this.#routes?.find(method, path) ?? this.others
-    return found === UNLIMITED ? undefined : found
+  /**
+   * The rules for a request; undefined if it is not limited. Of a path that routers may read differently there may be
+   * several, which all hold.
+   */
+  find(method: string | undefined, paths: Paths): RouteLimit<Response> | RouteLimit<Response>[] | undefined {
+    if (typeof paths !== 'string') return this.#limitsFor(this.#routesOf(method, paths))
+    const found = this.#routes!.findOnly(method, paths)
+    if (found === SEVERAL) return this.#limitsFor(this.#routes!.findAll(method, paths))
+    return found === UNLIMITED ? undefined : (found ?? this.others)
   }
 
-  /** The rules for a request whose path routers may read differently. All of them hold. */
-  findAll(method: string | undefined, path: string): readonly RouteLimit<Response>[] {
+  #limitsFor(routes: Iterable<Route<Response> | undefined>): RouteLimit<Response>[] {
     const found = new Map<unknown, RouteLimit<Response>>() // routes may share a limiter
-    for (const route of this.#routes!.findAll(method, path)) {
+    for (const route of routes) {
       const limit = route ?? this.others
       if (limit !== undefined && limit !== UNLIMITED) found.set(limit.limiter, limit)
     }
     return [...found.values()]
+  }
+
+  /** The routes of all readings; undefined for one without a route. */
+  #routesOf(method: string | undefined, { served, mounted, originals }: PathReadings) {
+    const find = (paths: readonly string[]) =>
+      new Set(paths.flatMap((path) => [...this.#routes!.findAll(method, path)]))
+    const found = find(served)
+    const inMount = find(mounted)
+    // A pattern is written either for the whole path or for that in the mount: the other need not match.
+    if (mounted.length > 0 && !(found.has(undefined) && inMount.has(undefined))) {
+      found.delete(undefined)
+      inMount.delete(undefined)
+    }
+    // What was served before it was rewritten has no limit to lift.
+    const before = [...find(originals)].filter((route) => route !== undefined && route !== UNLIMITED)
+    return new Set([...before, ...inMount, ...found])
   }
 
   get hasRoutes(): boolean {
@@ -151,7 +174,7 @@ export class RouteLimits<Response> {
     await Promise.all(this.#all.map((limit) => limit.close()))
   }
 
-  #limitsOf(routes: unknown): Record<string, RouteLimit<Response> | typeof UNLIMITED> {
+  #limitsOf(routes: unknown): Record<string, Route<Response>> {
     if (typeof routes !== 'object' || routes === null || Array.isArray(routes)) {
       throw invalid('routes', routes, "an object such as { 'POST /login': { limit: 5, window: '15m' } }")
     }

@@ -4,13 +4,29 @@ import { invalid } from './options.js'
 /** One route: a pattern, and what holds for the requests that match it. */
 interface Route<T> {
   readonly method: string | undefined
-  readonly path: RegExp
+  /** Whether the pattern matches a path in the spelling that is compared: see {@link Spelling}. */
+  matches(path: string, spelling: Spelling): boolean
   /** Whether only the pattern's own spelling of a path matches. */
   readonly isExact: boolean
   /** The number of characters before the first parameter or `*`. */
   readonly fixed: number
   readonly value: T
 }
+
+/**
+ * What a router disregards in a path, as bits: letter case, doubled slashes, and a slash at the end. Routers differ,
+ * and most have an option for each.
+ */
+type Spelling = number
+const ANY_CASE = 1
+const DOUBLED_SLASHES = 2
+const SLASH_AT_END = 4
+const LENIENT: Spelling = 7
+/** A router that disregards nothing comes first. */
+const SPELLINGS: readonly Spelling[] = [0, 1, 2, 3, 4, 5, 6, LENIENT]
+
+/** Found in place of a route: what routers find depends on what they disregard. */
+export const SEVERAL = Symbol('several routes')
 
 const PATTERN = /^(?:([A-Za-z]+) +)?(\/\S*|\*)$/
 
@@ -20,8 +36,8 @@ const PATTERN = /^(?:([A-Za-z]+) +)?(\/\S*|\*)$/
  * around its limit. A route without a limit is found by its own spelling alone: another one may be another route.
  *
  * Nor may a spelling get a laxer limit than its handler has. `/render/statu%73` is `/render/status` for some routers, and
- * another path for others, whose handler is that of `/render/*`. Such a path has several readings, and the limits of all
- * their routes hold.
+ * another path for others, whose handler is that of `/render/*`. So are `/render/STATUS`, `/render//status` and
+ * `/render/status/`. Such a path has several readings, and the limits of all their routes hold.
  */
 export class Routes<T> {
   readonly #routes: readonly Route<T>[]
@@ -33,30 +49,54 @@ export class Routes<T> {
       .sort((a, b) => b.fixed - a.fixed || Number(a.method === undefined) - Number(b.method === undefined))
   }
 
+  /** The route of a path in all its readings; `SEVERAL` if {@link findAll} must tell. */
+  findOnly(method: string | undefined, url: string): T | undefined | typeof SEVERAL {
+    const own = ownPathOf(url)
+    if (own.includes('%')) return SEVERAL
+    const route = this.#match(method, own, plainPathOf(own))
+    // The strictest router finds no route that a more lenient one does not. What both find first, all find.
+    return route === undefined || route.matches(own, 0) ? route?.value : SEVERAL
+  }
+
+  /** The route that a lenient router finds. */
   find(method: string | undefined, url: string): T | undefined {
     const own = ownPathOf(url)
-    return this.#match(method, own, plainPathOf(own))
+    return this.#match(method, own, plainPathOf(own))?.value
   }
 
-  /**
-   * The routes of a path that {@link hasReadings}, one for each reading; undefined for a reading without a route. The
-   * last one is that of {@link find}.
-   */
+  /** The routes of a path, one for each reading; undefined for a reading without a route. The last is that of {@link find}. */
   findAll(method: string | undefined, url: string): ReadonlySet<T | undefined> {
     const own = ownPathOf(url)
-    const paths = new Set(READINGS.map((encoded) => trimmed(plain(decodedOnce(own, encoded)))))
-    const routes = [...paths].map((path) => this.#match(method, own, path))
+    const found = new Set<T | undefined>()
+    for (const path of new Set(READINGS.map((encoded) => decodedOnce(own, encoded)))) {
+      const lenient = spelled(path, LENIENT)
+      const routes = this.#routes.filter((route) => isFor(route, method, own, lenient, LENIENT))
+      for (const spelling of SPELLINGS) {
+        const spelt = spelled(path, spelling)
+        found.add(routes.find((route) => isFor(route, method, own, spelt, spelling))?.value)
+      }
+    }
     const last = this.find(method, url)
-    return new Set([...routes.filter((route) => route !== last), last])
+    found.delete(last)
+    return found.add(last)
   }
 
-  #match(method: string | undefined, own: string, path: string): T | undefined {
-    for (const route of this.#routes) {
-      if (route.method !== undefined && !isMethod(route.method, method)) continue
-      if (route.path.test(route.isExact ? own : path)) return route.value
-    }
+  #match(method: string | undefined, own: string, path: string): Route<T> | undefined {
+    for (const route of this.#routes) if (isFor(route, method, own, path, LENIENT)) return route
     return undefined
   }
+}
+
+/** @param own the path as its client has spelt it, the only one that an exact route matches */
+function isFor<T>(
+  route: Route<T>,
+  method: string | undefined,
+  own: string,
+  path: string,
+  spelling: Spelling,
+): boolean {
+  if (route.method !== undefined && !isMethod(route.method, method)) return false
+  return route.matches(route.isExact ? own : path, spelling)
 }
 
 /** A server answers HEAD by the handler of GET. */
@@ -81,18 +121,27 @@ function routeOf<T>(pattern: string, value: T, isExact: boolean): Route<T> {
       "a path with one parameter at most in each part, such as '/flights/:cities'",
     )
   }
-  const text = parts.map((part, i) =>
-    i % 2 === 0 ? escaped(isExact ? part : plain(decoded(part))) : part === '*' ? '.*' : '[^/]+',
-  )
-  // `/api/*` also matches `/api`.
-  const source = text.join('').replace(/\/\.\*$/, '(?:/.*)?')
-  const whole = isExact ? source : trimmed(source)
   const fixed = parts[0]!.length
-  return { method: method?.toUpperCase(), path: new RegExp(`^${whole}$`, 's'), isExact, fixed, value }
+  const texts = parts.map((part, i) => (i % 2 === 0 && !isExact ? decoded(part) : part))
+  const paths: RegExp[] = []
+  const matches = (own: string, spelling: Spelling): boolean => {
+    const at = isExact ? 0 : spelling
+    paths[at] ??= regexOf(texts, at)
+    return paths[at].test(own)
+  }
+  return { method: method?.toUpperCase(), matches, isExact, fixed, value }
 }
 
-/** Whether routers may find different routes for a path, because some decode it and others don't. */
-export const hasReadings = (url: string): boolean => url.includes('%') && ownPathOf(url).includes('%')
+/** The expression of a pattern, whose parts at odd places are parameters and `*`. */
+function regexOf(parts: readonly string[], spelling: Spelling): RegExp {
+  const texts = parts.map((part, i) =>
+    i % 2 === 0 ? escaped(spelled(part, spelling & ~SLASH_AT_END)) : part === '*' ? '.*' : '[^/]+',
+  )
+  // `/api/*` also matches `/api`.
+  const source = texts.join('').replace(/\/\.\*$/, '(?:/.*)?')
+  const whole = (spelling & SLASH_AT_END) === 0 ? source : trimmed(source)
+  return new RegExp(`^${whole}$`, 's')
+}
 
 /** The path of a request's target, as the client has spelt it. */
 function ownPathOf(url: string): string {
@@ -101,17 +150,25 @@ function ownPathOf(url: string): string {
   return path.startsWith('/') ? path : pathOfAbsolute(path)
 }
 
-/** A path in the one spelling that patterns are compared with. */
-function plainPathOf(own: string): string {
-  return trimmed(plain(own.includes('%') ? decoded(own) : own))
+/** A path in the one spelling that a lenient router compares with patterns. */
+export function plainPathOf(own: string): string {
+  return spelled(own.includes('%') ? decoded(own) : own, LENIENT)
+}
+
+/** A path without what a router disregards. */
+function spelled(path: string, spelling: Spelling): string {
+  const single = (spelling & DOUBLED_SLASHES) === 0 ? path : path.replace(/\/{2,}/g, '/')
+  const cased = (spelling & ANY_CASE) === 0 ? single : single.toLowerCase()
+  return (spelling & SLASH_AT_END) === 0 ? cased : trimmed(cased)
 }
 
 const trimmed = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
 
-/** The path of `http://host/path`, as a proxy may send it. */
-const pathOfAbsolute = (url: string): string => /^[a-z][a-z0-9+.-]*:\/\/[^/]*(\/.*)?$/is.exec(url)?.[1] ?? '/'
-
-const plain = (path: string): string => path.replace(/\/{2,}/g, '/').toLowerCase()
+/** The path of `http://host/path`, as a proxy may send it. Nothing else without a slash is `/`: not `*`. */
+const pathOfAbsolute = (url: string): string => {
+  const found = /^[a-z][a-z0-9+.-]*:\/\/[^/]*(\/.*)?$/is.exec(url)
+  return found === null ? `/${url}` : (found[1] ?? '/')
+}
 
 /** Percent-encoded UTF-8 of more than one byte. */
 const LONGER =

@@ -11,9 +11,7 @@ import {
   Req,
   Res,
 } from '@nestjs/common'
-import { APP_GUARD, NestFactory } from '@nestjs/core'
-import { ExpressAdapter } from '@nestjs/platform-express'
-import { FastifyAdapter } from '@nestjs/platform-fastify'
+import { APP_GUARD } from '@nestjs/core'
 import {
   type Decision,
   RateLimitGuard,
@@ -22,6 +20,7 @@ import {
   RateLimitService,
 } from 'millrace/nest'
 import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
+import { type Nest, newestNest } from './versions.js'
 
 /** What the tests use of the requests and responses of both platforms. */
 type Request = { headers: Record<string, string | undefined>; rateLimit?: Decision }
@@ -75,19 +74,28 @@ const limitedBy = (options: RateLimitModuleOptions): DynamicModule => ({
 })
 
 /** Starts an app on a free port. `prepare` is given it before it listens. */
-export async function start(
+export const start = async (
   platform: Platform,
   module: DynamicModule,
   prepare?: (app: INestApplication) => void,
+): Promise<INestApplication> => startNest(await newestNest(), platform, module, prepare)
+
+/** Fastify as lenient as Express. */
+const AS_EXPRESS = { caseSensitive: false, ignoreTrailingSlash: true }
+
+/** The same in a version of Nest. */
+export async function startNest(
+  { core, express, fastify }: Pick<Nest, 'core' | 'express' | 'fastify'>,
+  platform: Platform,
+  module: DynamicModule,
+  prepare?: (app: INestApplication) => void,
+  options: object = {},
 ): Promise<INestApplication> {
   const adapter =
     platform === 'express'
-      ? new ExpressAdapter()
-      : new FastifyAdapter({
-          forceCloseConnections: true,
-          routerOptions: { caseSensitive: false, ignoreTrailingSlash: true }, // as Express
-        })
-  const app = await NestFactory.create(module, adapter, {
+      ? new express.ExpressAdapter()
+      : new fastify.FastifyAdapter({ forceCloseConnections: true, ...AS_EXPRESS, ...options })
+  const app = await core.NestFactory.create(module, adapter, {
     logger: false,
     abortOnError: false,
     forceCloseConnections: true,

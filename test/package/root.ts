@@ -9,11 +9,11 @@ export function readText(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/** Every TypeScript file of `folder`, by its path within it. */
+/** Every TypeScript file of `folder`, by its path within it, but for those of packages that it has installed. */
 export function sourcesIn(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .map((file) => file.replaceAll('\\', '/'))
-    .filter((file) => /\.c?ts$/.test(file))
+    .filter((file) => /\.c?ts$/.test(file) && !file.includes('node_modules/'))
     .sort()
 }
 

@@ -3,7 +3,8 @@ import type { ExecutionContext } from '@nestjs/common'
 import type { Decision } from '../../core/decision.js'
 import type { Framework, HttpRequest } from '../framework.js'
 import { hasGone, onEnd } from '../node-framework.js'
-import { pathByParse, pathBySemicolon, usesSemicolon } from '../request-path.js'
+import { fastifyPathsOf, type Paths, pathsAfter, pathsWithin } from '../readings.js'
+import { pathsByParse, usesSemicolon } from '../request-path.js'
 
 /** The platform's request: that of Express, or of Fastify. Give your parameter the type that you use. */
 // biome-ignore lint/suspicious/noExplicitAny: Nest does not know its platform either
@@ -26,21 +27,30 @@ export interface Call {
 /** The service that has kept a decision at a request. */
 const KEPT_BY = Symbol('millrace kept by')
 
-/** The whole path of a request of either platform, as its router reads it. Those of Express have an `app`. */
-export function pathOf({ originalUrl, url, app, server }: NestRequest): string {
-  const target = originalUrl ?? url ?? '/'
-  if (app !== undefined) return pathByParse(target)
-  return usesSemicolon(server) ? pathBySemicolon(target) : target
+/** The paths of a request of either platform, as its router reads them. Those of Express have an `app`. */
+export function pathsOf(request: NestRequest): Paths {
+  const { url = '/', originalUrl = url, baseUrl, app, server } = request
+  if (app !== undefined) return pathsAfter(url, originalUrl, pathsByParse, baseUrl)
+  return fastifyPathsOf(request, usesSemicolon(server))
 }
 
 /** The parts of Express's and Fastify's requests and responses. Each service has one of its own. */
 export class NestFramework implements Framework<Call, Call> {
+  readonly #prefix: () => string
+
+  /** @param prefix tells the global prefix of the app, which may be set after the service was made */
+  constructor(prefix: () => string) {
+    this.#prefix = prefix
+  }
+
   requestOf({ request }: Call): HttpRequest {
     return request.raw ?? request
   }
 
-  pathOf({ request }: Call): string {
-    return pathOf(request)
+  pathsOf({ request }: Call): Paths {
+    const paths = pathsOf(request)
+    const prefix = this.#prefix()
+    return prefix === '' ? paths : pathsWithin(prefix, paths)
   }
 
   keep(call: Call, decision: Decision): void {

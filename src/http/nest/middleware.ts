@@ -4,7 +4,7 @@ import type { Framework, HttpRequest } from '../framework.js'
 import { nodeFramework, send } from '../node-framework.js'
 import type { RateLimitOptions } from '../options.js'
 import { GONE, Policy, type Step } from '../policy.js'
-import { type NestRequest, type NestResponse, pathOf } from './framework.js'
+import { type NestRequest, type NestResponse, pathsOf } from './framework.js'
 
 /** The options of {@link rateLimit} for Nest. */
 export interface MiddlewareOptions extends RateLimitOptions<NestRequest, NestResponse> {
@@ -29,11 +29,11 @@ export interface RateLimiter {
   close(): Promise<void>
 }
 
-/** The path of a request, from which Express and Fastify cut the part that a middleware is mounted at. */
+/** Express and Fastify cut the part that a middleware is mounted at off the path of a request. */
 const middlewareFramework: Framework<NestRequest, NestResponse> = {
   ...(nodeFramework as unknown as Framework<IncomingMessage, ServerResponse>),
   requestOf: (request) => request as HttpRequest,
-  pathOf,
+  pathsOf,
 }
 
 /**

@@ -5,7 +5,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common'
-import { MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core'
+import { ApplicationConfig, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core'
 import { GONE, Policy, type Step } from '../policy.js'
 import { RouteGroups } from '../route-groups.js'
 import type { RouteLimit } from '../route-limits.js'
@@ -28,6 +28,7 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
     Injectable()(RateLimitService)
     Inject(RATE_LIMIT_OPTIONS)(RateLimitService, undefined, 0)
     Inject(ModulesContainer)(RateLimitService, undefined, 1)
+    Inject(ApplicationConfig)(RateLimitService, undefined, 2)
   }
 
   readonly #options: RateLimitModuleOptions
@@ -41,11 +42,16 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
   /**
    * @param options the options of the module
    * @param modules all modules of the app
+   * @param config the global prefix of the app
    */
-  constructor(options: RateLimitModuleOptions, modules: ModulesContainer) {
+  constructor(options: RateLimitModuleOptions, modules: ModulesContainer, config?: ApplicationConfig) {
     this.#options = options
     this.#modules = modules
-    this.#policy = new Policy(callOptions(options), new NestFramework(), ['getRequestResponse'])
+    this.#policy = new Policy(
+      callOptions(options),
+      new NestFramework(() => config?.getGlobalPrefix() ?? ''),
+      ['getRequestResponse'],
+    )
     this.#groups = new RouteGroups(this.#policy.limits)
   }
 
