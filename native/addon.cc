@@ -6,6 +6,7 @@
 #include "algorithm.h"
 #include "arguments.h"
 #include "batch.h"
+#include "clock.h"
 #include "mapped_file_glue.h"
 #include "request_server.h"
 #include "single_glue.h"
@@ -94,9 +95,16 @@ Napi::Value serveRequests(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<int32_t>(stopped));
 }
 
+/** monotonicMs(): the system's monotonic clock in milliseconds. */
+Napi::Value readMonotonicMs(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), monotonicMs());
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("constantsHash", Napi::String::New(env, CONSTANTS_HASH));
-  exports.Set("readsClock", Napi::Boolean::New(env, READS_CLOCK));
+  if constexpr (READS_CLOCK) {
+    exports.Set("monotonicMs", Napi::Function::New<readMonotonicMs>(env, "monotonicMs"));
+  }
   exports.Set("admitMany", Napi::Function::New<admitMany>(env, "admitMany"));
   exports.Set("serveRequests", Napi::Function::New<serveRequests>(env, "serveRequests"));
   initSingle(env, exports);

@@ -1,11 +1,11 @@
-// The system's monotonic clock, which `monotonicClock` of src/core/clock.ts reads.
+// The system's monotonic clock. `defaultClock()` of src/native/default-clock.ts compares `monotonicClock` with it.
 #pragma once
 
 #include <ctime>
 
 namespace millrace {
 
-#if defined(__linux__)
+#if !defined(_WIN32)
 inline constexpr bool READS_CLOCK = true;
 /** Milliseconds, computed by the same steps as in TypeScript. */
 inline double monotonicMs() {

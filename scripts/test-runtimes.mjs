@@ -28,14 +28,18 @@ try {
   cpSync(join(root, 'test/runtimes'), folder, { recursive: true })
   const modules = join(folder, 'node_modules')
   const runtimes = [
-    ['Node.js', process.execPath, []],
-    ['Bun', join(modules, '@oven/bun-linux-x64/bin/bun'), []],
-    ['Deno', join(modules, '@deno/linux-x64-glibc/deno'), ['run', '--allow-all'], ['--keep-pool']],
+    { name: 'Node.js', command: [process.execPath], closesPools: true },
+    { name: 'Bun', command: [join(modules, '@oven/bun-linux-x64/bin/bun')], closesPools: true },
+    // close() of a pool does not resolve on Deno.
+    { name: 'Deno', command: [join(modules, '@deno/linux-x64-glibc/deno'), 'run', '--allow-all'] },
   ]
-  for (const [name, program, before, after = []] of runtimes) {
-    for (const native of ['0', '']) {
+  for (const { name, command, closesPools } of runtimes) {
+    const others = runtimes.map((other) => other.command).filter((other) => other !== command)
+    for (const native of ['0', '1']) {
       console.log(`${name}${native === '0' ? ', without the addon' : ''}:`)
-      run(program, [...before, 'program.mjs', ...after], folder, { MILLRACE_NATIVE: native })
+      const env = { MILLRACE_NATIVE: native, RUNTIMES: JSON.stringify({ command, others, closesPools }) }
+      const [program, ...args] = command
+      run(program, [...args, 'program.mjs'], folder, env)
     }
   }
 } finally {

@@ -14,7 +14,7 @@ import { refuseUnknown } from './core/option-names.js'
 import { checkRule, checkRules, type Rules } from './core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from './core/rule-options.js'
 import { configuredLimiterOn, reserveSpace } from './create-configured.js'
-import { clockWithFileError } from './engines/attach.js'
+import { clockWithFileError, defaultClock } from './engines/attach.js'
 import type { PoolSettings } from './engines/pool.js'
 import { warnIfLarge } from './large-arena.js'
 import type { Limiter } from './limiter.js'
@@ -273,13 +273,13 @@ function planOf(options: Options): Plan {
   const plainRules = store === undefined ? rulesOf(options as LimiterOptions) : undefined
   // Each option is read once: a getter may return another value the next time.
   const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', engine = 'inline', clock: ownClock, shared } = options
-  const clock = ownClock === undefined ? monotonicClock : ownClock
   if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
   if (!ON_FULL.includes(onFull)) throw invalid('onFull', onFull, "'evict', 'deny' or 'allow'")
   if (engine !== 'inline' && engine !== 'pool') throw invalid('engine', engine, "'inline' or 'pool'")
   const { pool } = options as { pool?: PoolOptions }
   if (engine === 'inline' && pool !== undefined)
     throw invalid('pool', pool, "no value without engine: 'pool'")
+  const clock = ownClock === undefined ? defaultClock() : ownClock
   checkClock(clock)
   const config = store === undefined ? undefined : checkConfig(options as ConfigLimiterOptions, maxKeys)
   const rules = config?.rules ?? plainRules!

@@ -2,10 +2,14 @@ import { type Clock, checkClock, monotonicClock, SharedManualClock } from '../co
 import { MillraceError } from '../core/errors.js'
 import { checkBuffer } from '../memory/arena.js'
 import { attachArenas, type RuleMemory } from '../memory/arenas.js'
+import { defaultClock } from '../native/default-clock.js'
+import { type ClockSample, checkAgreement } from '../shared-file/agreement.js'
 import { thisMachine } from '../shared-file/machine.js'
 import { openNow } from '../shared-file/open-retries.js'
 import { reopenSharedFile, type SharedFile } from '../shared-file/shared-file.js'
 import type { FilePlace, SharedLimiter } from './share.js'
+
+export { defaultClock }
 
 /** The memory of a limiter, attached to this thread. */
 export interface Attached {
@@ -22,7 +26,7 @@ export interface Attached {
 export function attachShared(shared: SharedLimiter, clock?: Clock): Attached {
   if (typeof shared !== 'object' || shared === null)
     throw shareError('shared', shared, 'the value of limiter.share()')
-  const { buffer, file, rule, rules, clock: sent, from = 0 } = shared
+  const { buffer, file, rule, rules, clock: sent, clockSample, from = 0 } = shared
   if (file !== undefined) return attachFile(file, rule, rules, clock)
   checkBuffer(buffer)
   const names = checkNames(rule, rules)
@@ -38,6 +42,9 @@ export function attachShared(shared: SharedLimiter, clock?: Clock): Attached {
     )
   }
   checkClock(own)
+  if (own === monotonicClock && sent === 'monotonic') {
+    checkAgreement('shared.clock', arenas, thisMachine, 0, checkSample(clockSample))
+  }
   return { memory: { arenas, names }, clock: own }
 }
 
@@ -48,6 +55,7 @@ function attachFile(file: FilePlace, rule: unknown, rules: unknown, clock: Clock
   }
   const names = checkNames(rule, rules)
   if (clock !== undefined) throw clockWithFileError(clock)
+  defaultClock()
   const opened = openNow(path, reopenSharedFile({ path, device, inode }, names, thisMachine))
   return { memory: { arenas: opened.arenas, names }, clock: opened.clock, file: opened }
 }
@@ -74,8 +82,18 @@ export function clockWithFileError(clock: Clock): MillraceError {
 }
 
 function sharedClock(clock: unknown): Clock | undefined {
-  if (clock === 'monotonic') return monotonicClock
+  if (clock === 'monotonic') return defaultClock()
   return SharedManualClock.isMemory(clock) ? new SharedManualClock(clock) : undefined
+}
+
+/** Without a sample only the arenas' newest readings are compared. */
+function checkSample(sample: unknown): ClockSample {
+  if (sample === undefined) return { atLeastMs: Number.NEGATIVE_INFINITY }
+  const { atLeastMs, upAheadMs } = (sample ?? {}) as Partial<ClockSample>
+  const isValid = (ms: unknown): ms is number => Number.isFinite(ms)
+  if (!isValid(atLeastMs) || !(upAheadMs === undefined || isValid(upAheadMs)))
+    throw shareError('shared.clockSample', sample, 'the value of limiter.share()')
+  return { atLeastMs, upAheadMs }
 }
 
 function shareError(option: string, value: unknown, expected: string): MillraceError {

@@ -1,6 +1,8 @@
 import { type Clock, monotonicClock, SharedManualClock } from '../core/clock.js'
 import type { RuleOptions } from '../core/rule-options.js'
 import type { RuleMemory } from '../memory/arenas.js'
+import { type ClockSample, upAheadMs } from '../shared-file/agreement.js'
+import { thisMachine } from '../shared-file/machine.js'
 
 /**
  * What `limiter.share()` returns and {@link attachLimiter} takes. It can be sent by `workerData` and
@@ -21,6 +23,8 @@ export interface SharedLimiter {
   readonly rules?: readonly string[]
   /** The memory of a manual clock. `'own'`: a clock that the other thread must pass to `attachLimiter`. */
   readonly clock: 'monotonic' | 'own' | SharedArrayBuffer
+  /** What the other thread compares its clock with, if that is `'monotonic'`. */
+  readonly clockSample?: ClockSample
 }
 
 /** The memory in which a limiter with a configuration store counts by policies with other windows. */
@@ -57,5 +61,7 @@ export function shareOf({ arenas, names }: RuleMemory, clock: Clock, file?: File
   const from = arenas[0].words.byteOffset / 4
   const counts = from === 0 ? { buffer } : { buffer, from }
   if (clock instanceof SharedManualClock) return { ...counts, ...own, clock: clock.buffer }
-  return { ...counts, ...own, clock: clock === monotonicClock ? 'monotonic' : 'own' }
+  if (clock !== monotonicClock) return { ...counts, ...own, clock: 'own' }
+  const clockSample = { upAheadMs: upAheadMs(thisMachine, 0), atLeastMs: clock.now() }
+  return { ...counts, ...own, clock: 'monotonic', clockSample }
 }

@@ -171,6 +171,11 @@ export const HEADER = {
   FLAGS: 114,
   /** The rule's option `unit`, or 0: words 116 and 117 (`memory/unit.ts`). The limit is in such units. */
   UNIT: 116,
+  /**
+   * Only in a file: the machine's uptime minus the arena's time, at least, in milliseconds, a double: words 118
+   * and 119. 0 if it is unknown. Written with CLOCK_OFFSET_MS.
+   */
+  UP_AHEAD_MS: 118,
 } as const
 export const HEADER_WORDS = 128
 export const RULE_DIGEST_WORDS = 8

@@ -15,8 +15,8 @@ export interface Addon {
   readonly files?: NativeFiles
   /** The hash of the constants that the addon was compiled with. @see constantsHash */
   readonly constantsHash: string
-  /** Whether the addon can read the clock that `monotonicClock` reads. */
-  readonly readsClock: boolean
+  /** The system's monotonic clock in milliseconds. Absent on Windows. @see readsDefaultClock */
+  readonly monotonicMs?: () => number
   /**
    * Decides keys in order. Returns the index of the first key that it left to TypeScript. @see NativeBatches
    */

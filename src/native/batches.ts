@@ -1,6 +1,7 @@
-import { type Clock, monotonicClock } from '../core/clock.js'
+import type { Clock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
 import { type Addon, addonForArena, type ChosenAddon } from './addon.js'
+import { readsDefaultClock } from './default-clock.js'
 import { type NativeParams, PARAM, paramsFor, SEEN_WORDS } from './native-params.js'
 
 /**
@@ -65,7 +66,7 @@ export class NativeBatches {
     this.#addon = addon
     this.#words = arena.words
     this.leastKeys = leastKeys
-    this.readsClock = addon.readsClock && clock === monotonicClock
+    this.readsClock = readsDefaultClock(addon, clock)
     this.#params = paramsFor(arena)
     this.#params[PARAM.READS_CLOCK] = this.readsClock ? 1 : 0
   }

@@ -1,8 +1,9 @@
-import { type Clock, monotonicClock } from '../core/clock.js'
+import type { Clock } from '../core/clock.js'
 import type { Arena } from '../memory/arena.js'
 import type { Arenas } from '../memory/arenas.js'
 import { COUNT } from '../memory/layout.js'
 import { addonForArena, type ChosenAddon } from './addon.js'
+import { readsDefaultClock } from './default-clock.js'
 import { CALL, CALL_WORDS, paramsFor, STATUS } from './native-params.js'
 
 /** Allocates the memory of one call for each of `rules` rules. */
@@ -35,11 +36,11 @@ export class NativeSeries {
     if (addon === undefined || addons.includes(undefined)) return undefined
     const words = arenas.map((arena) => arena.words)
     const run = addon.series(words, arenas.map(paramsFor), calls)
-    return new NativeSeries(run, arenas, addon.readsClock, clock, calls)
+    return new NativeSeries(run, arenas, readsDefaultClock(addon, clock), calls)
   }
 
-  constructor(run: () => void, arenas: Arenas, canReadClock: boolean, clock: Clock, calls: Int32Array) {
-    this.readsClock = canReadClock && clock === monotonicClock
+  constructor(run: () => void, arenas: Arenas, readsClock: boolean, calls: Int32Array) {
+    this.readsClock = readsClock
     this.#run = run
     this.#arenas = arenas
     this.#words = calls

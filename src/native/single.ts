@@ -1,10 +1,10 @@
-import { monotonicClock } from '../core/clock.js'
 import type { Decided, InlineDecision } from '../core/decision.js'
 import type { FiguresDemand } from '../core/figures-demand.js'
 import type { Reading } from '../core/reading.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { COUNT } from '../memory/layout.js'
 import { type Addon, addonForArena, type ChosenAddon } from './addon.js'
+import { readsDefaultClock } from './default-clock.js'
 import { CALL, CALL_WORDS, OPERATION, paramsFor, STATUS } from './native-params.js'
 
 /**
@@ -41,7 +41,7 @@ export class NativeSingle {
     this.#words = call ?? new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS))
     this.#doubles = doublesOf(this.#words)
     this.#reading = reading
-    this.#readsClock = call === undefined && addon.readsClock && reading.clock === monotonicClock
+    this.#readsClock = call === undefined && readsDefaultClock(addon, reading.clock)
     this.#words[CALL.READS_CLOCK] = this.#readsClock ? 1 : 0
     // TypeScript decides again what the addon refuses by a rule that charges or allows refusals.
     this.#words[CALL.LEAVES_REFUSALS] = changesRefusals(arena) ? 1 : 0

@@ -23,8 +23,9 @@ import { Reading } from '../core/reading.js'
 import { Ticks } from '../core/ticks.js'
 import { headerDoubles } from '../memory/arena.js'
 import type { Arenas } from '../memory/arenas.js'
-import { HEADER, PER_SECOND } from '../memory/layout.js'
-import { load, type Words, write } from '../memory/words.js'
+import { HEADER } from '../memory/layout.js'
+import { type Words, write } from '../memory/words.js'
+import { checkAgreement, newestOf, upAheadMs } from './agreement.js'
 import type { Machine } from './machine.js'
 import { fileError } from './open-file.js'
 
@@ -66,7 +67,7 @@ export class FileClock implements Clock {
 /** Starts the time of a new file: it is the machine's monotonic clock. */
 export function beginTime(header: Words, machine: Machine): void {
   const doubles = headerDoubles(header)
-  doubles[HEADER.CLOCK_OFFSET_MS / 2] = 0
+  writeUptime(doubles, machine, 0)
   doubles[HEADER.WALL_AHEAD_MS / 2] = wallAheadMs(machine, machine.monotonicMs())
   writeBootId(header, machine.bootId())
 }
@@ -84,17 +85,16 @@ export function isOfThisBoot(words: Words, machine: Machine): boolean | undefine
  * @throws MillraceError `ERR_MILLRACE_SHARED_FILE`, with nothing changed, if the header's times are invalid
  */
 export function resumeTime(path: string, arenas: Arenas, machine: Machine): void {
-  const { words, originMs } = arenas[0]
+  const { words } = arenas[0]
   const doubles = headerDoubles(words)
   const upMs = machine.monotonicMs()
-  const newest = arenas.map((arena) => load(arena.words, HEADER.NEWEST) >>> 0)
-  const newestMs = originMs + Math.max(...newest) * (1000 / PER_SECOND)
+  const newestMs = newestOf(arenas)
   const byMonotonicMs = upMs + doubles[HEADER.CLOCK_OFFSET_MS / 2]!
   const byWallMs = machine.wallMs() - machine.wallErrorMs() - doubles[HEADER.WALL_AHEAD_MS / 2]!
   const isOther = isOfThisBoot(words, machine) === false
   const nowMs = isOther ? Math.max(byWallMs, newestMs + upMs) : Math.max(byMonotonicMs, newestMs)
   checkTime(path, arenas, nowMs)
-  doubles[HEADER.CLOCK_OFFSET_MS / 2] = nowMs - upMs
+  writeUptime(doubles, machine, nowMs - upMs)
   writeBootId(words, machine.bootId())
 }
 
@@ -118,6 +118,25 @@ export function checkTime(path: string, arenas: Arenas, nowMs: number): void {
 function damagedTimeError(path: string, nowMs: number, originMs: number, cause?: unknown): MillraceError {
   const found = `its header says that the time is ${nowMs} ms, and began at ${originMs} ms`
   return fileError(path, `an arena of Millrace with a valid header; ${found}`, cause)
+}
+
+/** Writes the offset, and the difference by which other processes see whether their clock is this one. */
+function writeUptime(doubles: Float64Array, machine: Machine, offsetMs: number): void {
+  doubles[HEADER.CLOCK_OFFSET_MS / 2] = offsetMs
+  doubles[HEADER.UP_AHEAD_MS / 2] = upAheadMs(machine, offsetMs) ?? 0
+}
+
+/**
+ * Checks that this process has the clock of the others that have the file open.
+ * @throws MillraceError `ERR_MILLRACE_CLOCKS_DIFFER`
+ */
+export function checkFileClock(arenas: Arenas, machine: Machine): void {
+  const doubles = headerDoubles(arenas[0].words)
+  const offsetMs = doubles[HEADER.CLOCK_OFFSET_MS / 2]!
+  checkAgreement('shared.file', arenas, machine, offsetMs, {
+    atLeastMs: Number.NEGATIVE_INFINITY,
+    upAheadMs: doubles[HEADER.UP_AHEAD_MS / 2] || undefined,
+  })
 }
 
 /** The wall clock minus the file's time, at most, in milliseconds. */

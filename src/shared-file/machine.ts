@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { monotonicClock } from '../core/clock.js'
 import { addonFor } from '../native/addon.js'
 
@@ -8,6 +8,12 @@ export interface Machine {
   bootId(): Int32Array | undefined
   /** Milliseconds since the machine started, by a clock that all processes share and nobody can set. */
   monotonicMs(): number
+  /**
+   * Milliseconds since the machine started, by the kernel's own record, down to `UPTIME_STEP_MS`. It is no
+   * clock of this process, so it shows whether two processes have the same clock. It goes on while the machine sleeps.
+   * Undefined if it can't be read.
+   */
+  uptimeMs(): number | undefined
   /** Milliseconds since 1970, by a clock that may be set at any time. */
   wallMs(): number
   /**
@@ -16,6 +22,9 @@ export interface Machine {
    */
   wallErrorMs(): number
 }
+
+/** `uptimeMs` is rounded down to a multiple of this. */
+export const UPTIME_STEP_MS = 10
 
 export const thisMachine: Machine = {
   bootId() {
@@ -27,7 +36,17 @@ export const thisMachine: Machine = {
       return undefined // not Linux, or /proc is restricted
     }
   },
-  monotonicMs: monotonicClock.now,
+  monotonicMs: () => monotonicClock.now(),
+  uptimeMs() {
+    try {
+      // A container may have a file of its own there, which counts from the container's start.
+      if (statSync('/proc/uptime').dev !== statSync('/proc').dev) return undefined
+      const ms = 1_000 * Number.parseFloat(readFileSync('/proc/uptime', 'latin1'))
+      return Number.isFinite(ms) ? ms : undefined
+    } catch {
+      return undefined // not Linux, or /proc is restricted
+    }
+  },
   wallMs: Date.now,
   wallErrorMs: () => addonFor()?.files?.wallErrorMs() ?? Number.POSITIVE_INFINITY,
 }

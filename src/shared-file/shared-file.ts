@@ -25,7 +25,7 @@ import { load, read } from '../memory/words.js'
 import { neededAddon } from '../native/addon.js'
 import type { Mapping, NativeFiles } from '../native/files.js'
 import { createFile } from './create-file.js'
-import { checkTime, FileClock, isOfThisBoot, resumeTime } from './file-clock.js'
+import { checkFileClock, checkTime, FileClock, isOfThisBoot, resumeTime } from './file-clock.js'
 import { type LockedFile, openLocked } from './lock.js'
 import type { Machine } from './machine.js'
 import { type ArenaOptions, checkMatch, checkRuleNames, mismatchError } from './mismatch.js'
@@ -123,6 +123,8 @@ function* openArenas(
       while (files.shareLock(mapped.fd) === 'busy') yield
     } else if (isSameBoot === false) {
       throw fileError(path, 'a file that no process of another machine or boot has open')
+    } else {
+      checkFileClock(arenas, machine)
     }
     const clock = new FileClock(arenas, machine)
     checkTime(path, arenas, clock.now())

@@ -134,6 +134,7 @@ function inFile(): Maker {
   const machine = {
     bootId: () => Int32Array.of(1, 2, 3, 4),
     monotonicMs: () => nowMs,
+    uptimeMs: () => nowMs,
     wallMs: () => nowMs,
     wallErrorMs: () => 0,
   }

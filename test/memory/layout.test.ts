@@ -39,6 +39,7 @@ const VERSION_7 = {
     SHADOW_DENIED: 112,
     FLAGS: 114,
     UNIT: 116,
+    UP_AHEAD_MS: 118,
   },
   HEADER_WORDS: 128,
   RULE_DIGEST_WORDS: 8,

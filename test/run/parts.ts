@@ -28,6 +28,7 @@ export const FULL: readonly Part[] = [
   { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 470, isAlone: true },
   { name: 'nodes', args: ['scripts/test-nodes.mjs', '--one', ...OF_NODE], budgetSeconds: 90, isAlone: true },
   { name: 'native', args: ['scripts/test-native.mjs'], budgetSeconds: 30 },
+  { name: 'runtimes', args: ['scripts/test-runtimes.mjs'], budgetSeconds: 60 },
   { name: 'sanitizers', args: ['scripts/test-sanitize.mjs'], budgetSeconds: 240, isAlone: true },
   { name: 'parity', args: [`${tests}/native/main.js`, '--operations', '1000000'], budgetSeconds: 30 },
   {

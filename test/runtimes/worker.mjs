@@ -1,4 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { attachLimiter } from 'millrace'
+import { monotonicClock } from 'millrace/internal'
 
-parentPort.postMessage(attachLimiter(workerData).check('carol').allowed)
+try {
+  const limiter = attachLimiter(workerData)
+  const isKeyAllowed = limiter.check('key').allowed
+  parentPort.postMessage({ isKeyAllowed, allowed: limiter.check('carol').allowed, ms: monotonicClock.now() })
+} catch ({ code }) {
+  parentPort.postMessage({ code })
+}

@@ -7,6 +7,7 @@ import { createLimiterOn } from '#millrace/create.js'
 import { ADM, CLAIMED, HEADER, HEADER_WORDS, NAMES_AT, shapeFor } from '#millrace/memory/layout.js'
 import { isOfThisBoot } from '#millrace/shared-file/file-clock.js'
 import { bootIdOf, type Machine } from '#millrace/shared-file/machine.js'
+import { assertRaises } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
 import { folder } from './processes.js'
 
@@ -20,11 +21,14 @@ interface State {
   upMs: number
   wallMs: number
   wallErrorMs: number
+  /** By the kernel, if that is not `upMs`; undefined if it does not tell. */
+  uptimeMs?: number | undefined
 }
 
 const machineOf = (state: State): Machine => ({
   bootId: () => bootIdOf(state.bootId),
   monotonicMs: () => state.upMs,
+  uptimeMs: () => ('uptimeMs' in state ? state.uptimeMs : state.upMs),
   wallMs: () => state.wallMs,
   wallErrorMs: () => state.wallErrorMs,
 })
@@ -123,5 +127,36 @@ test('a wall clock that was wrong before a restart and is right now returns no q
     await again.close()
   }
 })
+
+/** A clock with which a second process comes while the first has the file open and has made a decision. */
+const meetings: [what: string, other: (first: State) => Partial<State>, isRefused: boolean][] = [
+  ['the same clock', () => ({}), false],
+  ['a clock 4 ms ahead', ({ upMs }) => ({ upMs: upMs + 4 }), false],
+  ['a clock 40 ms ahead', ({ upMs }) => ({ upMs: upMs + 40 }), true],
+  ['a clock an hour ahead', ({ upMs }) => ({ upMs: upMs + HOUR }), true],
+  ['a clock 200 ms behind', ({ upMs }) => ({ upMs: upMs - 200 }), true],
+  ['a clock that begins at 0', () => ({ upMs: 0 }), true],
+  ['a clock that stood while the machine slept', ({ upMs }) => ({ uptimeMs: upMs + HOUR }), false],
+  ['a kernel that does not tell its uptime', () => ({ uptimeMs: undefined }), false],
+]
+for (const [what, other, isRefused] of meetings) {
+  test(`a process with ${what} ${isRefused ? 'is refused' : 'opens the file'}`, async () => {
+    const fine = (state: State) =>
+      createLimiterOn(machineOf(state), {
+        ...{ limit: 10, window: 1_000, granularity: 5, maxKeys: 1 },
+        shared: { file: at(`meets ${what}`) },
+      })
+    const state: State = { ...first(), uptimeMs: 90 * 24 * HOUR + 3 }
+    const limiter = fine(state)
+    limiter.check('key')
+    Object.assign(state, { upMs: state.upMs + 10_000, uptimeMs: state.uptimeMs! + 10_000 })
+    limiter.check('key')
+    const open = () => fine({ ...state, ...other(state) })
+    if (isRefused) assertRaises(open, 'ERR_MILLRACE_CLOCKS_DIFFER', 'shared.file')
+    else await open().close()
+    await limiter.close()
+    await fine({ ...state, ...other(state) }).close() // alone: the file's time goes on
+  })
+}
 
 test.run()

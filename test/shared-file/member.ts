@@ -13,6 +13,7 @@ const state: MachineState = { bootId: '', upMs: 0, wallMs: 0 }
 const machine: Machine = {
   bootId: () => bootIdOf(state.bootId),
   monotonicMs: () => state.upMs,
+  uptimeMs: () => state.upMs,
   wallMs: () => state.wallMs,
   wallErrorMs: () => (state.wallErrorMs === null ? Number.POSITIVE_INFINITY : (state.wallErrorMs ?? 0)),
 }
