@@ -1,15 +1,16 @@
+import type { FetchInit, FetchInput } from './arguments.js'
 import {
   canSendAgain,
-  type FetchInit,
-  type FetchInput,
   type FetchResponse,
   firstHop,
   type Hop,
   isHttp,
   isRedirect,
   MAX_REDIRECTS,
+  networkError,
   nextHop,
 } from './hop.js'
+import { hasIntegrity } from './integrity.js'
 import { invalid, type OutgoingOptions } from './options.js'
 import { Outgoing } from './outgoing.js'
 
@@ -68,13 +69,16 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outg
 
   const limited = async (input: FetchInput, init?: FetchInit): Promise<FetchResponse> => {
     let hop = firstHop(input, init)
-    if (!isHttp(hop.url)) return send(input, init)
+    if (!isHttp(hop.url)) return send(hop.input, hop.init)
     for (let redirects = 0; ; redirects++) {
       const response = await sendHop(hop)
-      if (!hop.follows || !isRedirect(response)) return redirects === 0 ? response : asRedirected(response)
+      if (!hop.follows || !isRedirect(response)) {
+        if (hop.integrity !== '') await checkIntegrity(response, hop.integrity)
+        return redirects === 0 ? response : asRedirected(response, hop.isCrossOrigin)
+      }
       await response.body?.cancel()
       if (redirects === MAX_REDIRECTS) {
-        throw new TypeError('fetch failed', { cause: new Error('redirect count exceeded') })
+        throw networkError('redirect count exceeded')
       }
       hop = nextHop(hop, response)
     }
@@ -82,7 +86,18 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outg
   return limited as unknown as Fetch
 }
 
-/** A response of which `redirected` says that it came by a redirect. */
-function asRedirected(response: FetchResponse): FetchResponse {
-  return Object.defineProperty(response, 'redirected', { value: true })
+/** @throws TypeError as `fetch` rejects with, if the body is not what the call asked for */
+async function checkIntegrity(response: FetchResponse, integrity: string): Promise<void> {
+  const copy = response.body === null ? undefined : response.clone?.()
+  if (copy !== undefined && (await hasIntegrity(await copy.arrayBuffer(), integrity))) return
+  throw networkError('integrity mismatch')
+}
+
+/** A response that says that it came by a redirect, and from another origin if it did. */
+function asRedirected(response: FetchResponse, isCrossOrigin: boolean): FetchResponse {
+  const redirected = { value: true }
+  return Object.defineProperties(
+    response,
+    isCrossOrigin ? { redirected, type: { value: 'cors' } } : { redirected },
+  )
 }

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { canResend } from './body.js'
 import { DispatchControl } from './dispatch-control.js'
+import type { DispatcherWatch } from './dispatcher-watch.js'
 import type { Permit } from './host.js'
 import { invalid, type OutgoingRequest } from './options.js'
 import type { Outgoing } from './outgoing.js'
@@ -19,6 +20,7 @@ const MOST_DISCARDED_BYTES = 131_072
 export class LimitedDispatch implements Dispatcher.DispatchHandler {
   readonly #outgoing: Outgoing
   readonly #dispatch: Dispatcher.Dispatch
+  readonly #watch: DispatcherWatch
   readonly #options: Dispatcher.DispatchOptions
   readonly #handler: Dispatcher.DispatchHandler
   readonly #key: string
@@ -33,11 +35,13 @@ export class LimitedDispatch implements Dispatcher.DispatchHandler {
   constructor(
     outgoing: Outgoing,
     dispatch: Dispatcher.Dispatch,
+    watch: DispatcherWatch,
     options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
   ) {
     this.#outgoing = outgoing
     this.#dispatch = dispatch
+    this.#watch = watch
     this.#options = options
     this.#handler = handler
     this.#key = outgoing.keyOf(requestOf(options))
@@ -114,8 +118,10 @@ export class LimitedDispatch implements Dispatcher.DispatchHandler {
 
   #sendLater(): void {
     const { signal } = this.#control
+    this.#watch.add(this.#control)
     this.#outgoing.admit(this.#key, signal, this.#attempt).then(
       (permit) => {
+        this.#watch.delete(this.#control)
         if (signal.aborted) {
           permit.cancel()
           this.#fail(signal.reason)
@@ -127,7 +133,10 @@ export class LimitedDispatch implements Dispatcher.DispatchHandler {
           this.#fail(error as Error)
         }
       },
-      (error: Error) => this.#fail(error),
+      (error: Error) => {
+        this.#watch.delete(this.#control)
+        this.#fail(error)
+      },
     )
   }
 
@@ -153,13 +162,22 @@ function requestOf({ origin, path, method, headers }: Dispatcher.DispatchOptions
       if (origin === undefined) {
         throw invalid('origin', origin, 'the origin of the request, or a string as the option key')
       }
-      return new URL(path, origin)
+      return urlOf(origin, path)
     },
     get headers() {
       return new Headers(pairsOf(headers))
     },
     method: method.toUpperCase(),
   }
+}
+
+/**
+ * The URL of a request, whose host is that of the origin, where it is sent. A path is not resolved against it:
+ * `//other/` would name another host, and so would `/\\other/` and an absolute URL, as a proxy gets it.
+ */
+function urlOf(origin: string | URL, path: string): URL {
+  const { protocol, host } = new URL(origin)
+  return new URL(`${protocol}//${host}${path.startsWith('/') ? '' : '/'}${path}`)
 }
 
 type RequestHeaders = Dispatcher.DispatchOptions['headers']

@@ -50,6 +50,12 @@ export interface OutgoingOptions {
    */
   maxWaitMs?: number
   /**
+   * The longest pause of a host that an answer can tell: milliseconds of 0 or more, or `Infinity`, which is a leap
+   * year. A longer one is cut to it, so that one answer can't keep all callers from a host for a year.
+   * @default 3_600_000
+   */
+  maxPauseMs?: number
+  /**
    * How often a call is sent again after a 429 or a 503: an integer of 0 or more. See
    * `docs/how-to/outgoing-calls.md` for which calls are.
    * @default 2
@@ -77,15 +83,27 @@ export interface CheckedOptions {
   readonly refuses: boolean
   readonly maxPending: number
   readonly maxWaitMs: number
+  readonly maxPauseMs: number
   readonly retries: number
   readonly jitter: (pauseMs: number) => number
   readonly isStrict: boolean
 }
 
-const KNOWN = ['limiter', 'key', 'mode', 'maxPending', 'maxWaitMs', 'retries', 'jitter', 'strict']
+const KNOWN = [
+  'limiter',
+  'key',
+  'mode',
+  'maxPending',
+  'maxWaitMs',
+  'maxPauseMs',
+  'retries',
+  'jitter',
+  'strict',
+]
 const DEFAULT_MAX_PENDING = 1_000
 /** As long as the `fetch` of Node.js waits for the headers of an answer. */
 const DEFAULT_MAX_WAIT_MS = 300_000
+const DEFAULT_MAX_PAUSE_MS = 3_600_000
 const DEFAULT_RETRIES = 2
 const MAX_JITTER_MS = 1_000
 
@@ -95,7 +113,7 @@ export function checkOutgoing(options: OutgoingOptions): CheckedOptions {
   refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
   const { limiter, key, mode = 'wait', jitter = defaultJitter } = options
   const { maxPending = DEFAULT_MAX_PENDING, maxWaitMs = DEFAULT_MAX_WAIT_MS } = options
-  const { retries = DEFAULT_RETRIES } = options
+  const { maxPauseMs = DEFAULT_MAX_PAUSE_MS, retries = DEFAULT_RETRIES } = options
   if (!(limiter instanceof InlineLimiter)) {
     throw invalid('limiter', limiter, 'a limiter that decides on this thread: not of a pool, and no group')
   }
@@ -109,6 +127,7 @@ export function checkOutgoing(options: OutgoingOptions): CheckedOptions {
     refuses: mode === 'refuse',
     maxPending,
     maxWaitMs: checkWait(maxWaitMs),
+    maxPauseMs: checkPause(maxPauseMs),
     retries,
     jitter: (pauseMs) => checkJitter(jitter(pauseMs)),
     isStrict: checkStrict(options.strict, limiter),
@@ -126,6 +145,11 @@ function checkWait(maxWaitMs: unknown): number {
   if (maxWaitMs === Number.POSITIVE_INFINITY) return maxWaitMs
   if (typeof maxWaitMs === 'number' && maxWaitMs >= 0 && maxWaitMs <= MAX_TIMER_MS) return maxWaitMs
   throw invalid('maxWaitMs', maxWaitMs, `milliseconds from 0 to ${MAX_TIMER_MS}, or Infinity`)
+}
+
+function checkPause(maxPauseMs: unknown): number {
+  if (typeof maxPauseMs === 'number' && maxPauseMs >= 0) return maxPauseMs
+  throw invalid('maxPauseMs', maxPauseMs, 'milliseconds of 0 or more, or Infinity')
 }
 
 function checkStrict(strict: unknown, limiter: Limiter): boolean {

@@ -76,9 +76,10 @@ export class Outgoing {
    * @returns whether to send the call again
    */
   answered(key: string, permit: Permit, { status, headerOf }: Answer, sent: Sent): boolean {
-    const { limiter, maxWaitMs, refuses, retries } = this.#options
+    const { limiter, maxWaitMs, maxPauseMs, refuses, retries } = this.#options
     const told = toldPauseMs(headerOf)
-    const pauseMs = told ?? (status === 429 ? backoffMs(sent.attempt) : undefined)
+    const wantedMs = told ?? (status === 429 ? backoffMs(sent.attempt) : undefined)
+    const pauseMs = wantedMs === undefined ? undefined : Math.min(wantedMs, maxPauseMs)
     const host = hostOf(limiter, key)
     permit.end()
     if (pauseMs !== undefined) host.pause(pauseMs)

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { DispatcherWatch } from './dispatcher-watch.js'
 import { LimitedDispatch } from './limited-dispatch.js'
 import type { OutgoingOptions } from './options.js'
 import { Outgoing } from './outgoing.js'
@@ -11,7 +12,8 @@ export type { OutgoingOptions, OutgoingRequest } from './options.js'
  * the like are counted if their interceptors are composed after this one.
  *
  * A request that waits is accepted: `dispatch` returns true for it, and `maxPending` bounds how many there are.
- * A request that need not wait gets the dispatcher's own answer.
+ * A request that need not wait gets the dispatcher's own answer. What waits when the dispatcher is destroyed or
+ * closed ends with the dispatcher's error.
  * @param options the limiter, and how requests wait
  * @returns an interceptor for `compose`
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_CLOSED`
@@ -28,5 +30,8 @@ export type { OutgoingOptions, OutgoingRequest } from './options.js'
  */
 export function limitInterceptor(options: OutgoingOptions): Dispatcher.DispatcherComposeInterceptor {
   const outgoing = new Outgoing(options)
-  return (dispatch) => (request, handler) => new LimitedDispatch(outgoing, dispatch, request, handler).start()
+  return (dispatch) => {
+    const watch = new DispatcherWatch(dispatch)
+    return (request, handler) => new LimitedDispatch(outgoing, dispatch, watch, request, handler).start()
+  }
 }

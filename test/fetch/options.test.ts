@@ -29,6 +29,9 @@ const WRONG: readonly (readonly [string, unknown])[] = [
   ['maxWaitMs', { limiter, maxWaitMs: 2 ** 31 }],
   ['maxWaitMs', { limiter, maxWaitMs: '5s' }],
   ['maxWaitMs', { limiter, maxWaitMs: Number.NaN }],
+  ['maxPauseMs', { limiter, maxPauseMs: -1 }],
+  ['maxPauseMs', { limiter, maxPauseMs: '1h' }],
+  ['maxPauseMs', { limiter, maxPauseMs: Number.NaN }],
   ['retries', { limiter, retries: Number.POSITIVE_INFINITY }],
   ['retries', { limiter, retries: -1 }],
   ['jitter', { limiter, jitter: 100 }],
@@ -80,7 +83,8 @@ test('a limiter of any algorithm is accepted, strict where its rules are', () =>
 test('the smallest and the largest values are accepted', () => {
   limitedFetch(fetch, { limiter, maxPending: 0, maxWaitMs: 0, retries: 0 })
   limitedFetch(fetch, { limiter, maxPending: Number.POSITIVE_INFINITY, maxWaitMs: Number.POSITIVE_INFINITY })
-  limitedFetch(fetch, { limiter, maxWaitMs: 2 ** 31 - 1 })
+  limitedFetch(fetch, { limiter, maxWaitMs: 2 ** 31 - 1, maxPauseMs: 0 })
+  limitedFetch(fetch, { limiter, maxPauseMs: Number.POSITIVE_INFINITY })
 })
 
 test.run()

@@ -180,20 +180,47 @@ test('a date pauses until then, by the clock of the server', () => {
   })
 })
 
-test('Retry-After of a year pauses for a year: the call is returned if it may not wait so long, and the next is refused', () =>
-  telling([{ status: 429, headers: { 'Retry-After': `${365 * 86_400}` } }], async (setting) => {
-    const call = setting.with({ maxWaitMs: 300_000 })
-    assert.is((await call(setting.url)).status, 429)
-    const outcome = await settled(call(setting.url))
-    assert.instance((outcome as PromiseRejectedResult).reason, MillraceLimited)
-    assertPause(setting.pausedMs(), 365 * 86_400_000)
-    assert.is(setting.log.length, 1)
-  }))
+test('a pause is as long as told, and at most maxPauseMs: the call is returned if it may not wait so long', async () => {
+  const YEAR_MS = 365 * 86_400_000
+  for (const [maxPauseMs, pauseMs] of [
+    [undefined, 3_600_000],
+    [Number.POSITIVE_INFINITY, YEAR_MS],
+    [YEAR_MS + 1, YEAR_MS],
+    [600_000, 600_000],
+  ]) {
+    await telling([{ status: 429, headers: { 'Retry-After': `${YEAR_MS / 1_000}` } }], async (setting) => {
+      const call = setting.with({ maxWaitMs: 300_000, ...(maxPauseMs && { maxPauseMs }) })
+      assert.is((await call(setting.url)).status, 429)
+      const outcome = await settled(call(setting.url))
+      assert.instance((outcome as PromiseRejectedResult).reason, MillraceLimited)
+      assertPause(setting.pausedMs(), pauseMs!)
+      assert.is(setting.log.length, 1)
+    })
+  }
+})
+
+test('every form of a pause is cut: a quota, a date, and the wait after a 429 that tells nothing', async () => {
+  const inAnHour = new Date(Date.now() + 3_600_000).toUTCString()
+  for (const told of [
+    { status: 429, headers: { 'Retry-After': inAnHour } },
+    { status: 200, headers: { 'RateLimit-Remaining': '0', 'RateLimit-Reset': '3600' } },
+    { status: 429 },
+  ]) {
+    await telling([told], async (setting) => {
+      await setting.with({ maxPauseMs: 500, retries: 0 })(setting.url)
+      assertPause(setting.pausedMs(), 500)
+    })
+  }
+  await telling([{ status: 429 }], async ({ url, pausedMs, with: limited }) => {
+    assert.is((await limited({ maxPauseMs: 0 })(url)).status, 200) // sent again at once
+    assert.is(pausedMs(), 0)
+  })
+})
 
 test('a call may wait a year: no timer fires early', () =>
   telling([{ status: 429, headers: { 'Retry-After': `${365 * 86_400}` } }], async (setting) => {
-    const { url, clock, log, call } = setting
-    const response = call(url)
+    const { url, clock, log } = setting
+    const response = setting.with({ maxPauseMs: Number.POSITIVE_INFINITY })(url)
     await isPaused(setting)
     for (let i = 0; i < 20; i++) await turn()
     assert.is(log.length, 1)
