@@ -32,7 +32,7 @@ export function checkCost(cost: unknown, option = 'cost'): asserts cost is numbe
   if (!isCost(cost)) throw invalidCostError(cost, option)
 }
 
-function isCost(cost: unknown): cost is number {
+export function isCost(cost: unknown): cost is number {
   return Number.isInteger(cost) && (cost as number) >= 0
 }
 

@@ -58,6 +58,7 @@ declare module 'fastify' {
 
 const fastifyFramework: Omit<Framework<FastifyRequest, FastifyReply>, 'pathsOf'> = {
   requestOf: ({ raw }) => raw,
+  identityOf: ({ raw }) => raw,
   keep(request, decision) {
     request.rateLimit = decision
   },

@@ -1,4 +1,5 @@
 import type { Decision } from '../core/decision.js'
+import { type Flight, flightOf, inFlight } from './flight.js'
 import type { Framework } from './framework.js'
 import { checkOptionsObject, invalid, type RateLimitOptions } from './options.js'
 import { GONE, GONE_STATUS, Policy, type Refusal } from './policy.js'
@@ -33,24 +34,22 @@ export interface LimitedFetchHandler<Rest extends unknown[]> {
   close(): Promise<void>
 }
 
-/** Where the decision of a request is kept, and the headers that the limiters of a chain have set. */
+/** Where the decision of a request is kept. */
 interface Kept {
   rateLimit?: Decision
 }
-const headersOf = new WeakMap<Request, Map<string, string>>()
 
-/** A request with the headers for its response, until there is one. */
+/** A request in one limiter, and its response when there is one. */
 class Exchange {
   readonly request: Request & Kept
-  readonly headers: Map<string, string>
+  readonly flight: Flight
   response: Response | undefined
   /** Called when the response is made: nothing says when it has been sent. */
   readonly onEnd: (() => void)[] = []
 
   constructor(request: Request) {
     this.request = request
-    this.headers = headersOf.get(request) ?? new Map()
-    headersOf.set(request, this.headers)
+    this.flight = flightOf(request)
   }
 }
 
@@ -58,13 +57,15 @@ const frameworkOf = (
   addressOf: ((request: Request) => string | undefined) | undefined,
 ): Framework<Exchange, Exchange> => ({
   requestOf: ({ request }) => httpRequestOf(request, () => addressOf?.(request)),
+  identityOf: ({ flight }) => flight,
   pathsOf: ({ request }) => pathOf(request),
-  keep({ request }, decision) {
+  keep({ request, flight }, decision) {
     request.rateLimit = decision
+    flight.decision = decision
   },
-  kept: ({ request }) => request.rateLimit,
-  set: ({ headers }, name, value) => void headers.set(name, value),
-  get: ({ headers }, name) => headers.get(name),
+  kept: ({ flight }) => flight.decision,
+  set: ({ flight }, name, value) => void flight.headers.set(name, value),
+  get: ({ flight }, name) => flight.headers.get(name),
   hasGone: ({ request }) => request.signal.aborted,
   onEnd(exchange, _, done) {
     const { signal } = exchange.request
@@ -102,16 +103,20 @@ export function limitFetch<Rest extends unknown[]>(
       exchange.response = checkResponse(await handler(exchange.request, decision))
     })
 
-  const limited = async (request: Request, ...rest: Rest): Promise<Response> => {
-    const exchange = new Exchange(request)
+  const answer = async (exchange: Exchange, rest: Rest): Promise<Response> => {
+    const { request, flight } = exchange
     const step = await policy.admit(exchange, exchange)
     if (step === undefined) exchange.response = await fetch(request as LimitedRequest, ...rest)
     else if (step === GONE) return new Response(null, { status: GONE_STATUS })
     else await policy.answer(step, exchange, exchange, own, send)
-    const response = withHeaders(exchange.response!, exchange.headers)
+    const response = withHeaders(exchange.response!, flight.headers)
     exchange.response = response
     for (const end of exchange.onEnd) end()
     return response
+  }
+  const limited = (request: Request, ...rest: Rest): Promise<Response> => {
+    const exchange = new Exchange(request)
+    return inFlight(exchange.flight, () => answer(exchange, rest))
   }
   return Object.assign(limited, {
     reset: (name: string) => policy.reset(name),

@@ -35,6 +35,8 @@ export interface HeaderAccess<Response> {
 export interface Framework<Request, Response> extends HeaderAccess<Response> {
   /** The part of a request that addresses and routes are read from. */
   requestOf(request: Request): HttpRequest
+  /** An object of this request alone, which is the same wherever the request is met. It is given fields. */
+  identityOf(request: Request): object
   /** The path of a request, as the router reads it: what routes are compared with. */
   pathsOf(request: Request): Paths
   /** Puts the decision where the framework's users look for it. */

@@ -6,6 +6,7 @@ import {
   type LimitedFetchHandler,
   limitFetch,
 } from './fetch-handler.js'
+import { type Flight, flightOf, inFlight } from './flight.js'
 import type { Framework, HttpRequest } from './framework.js'
 import { hasGone, onEnd } from './node-framework.js'
 import { checkOptionsObject, invalid, type RateLimitOptions } from './options.js'
@@ -43,12 +44,14 @@ export interface RateLimiter extends MiddlewareHandler {
   close(): Promise<void>
 }
 
-/** The variable of a context with its decision, and the field with the headers that were set. */
+/** The variable of a context with its decision, and the fields with its flight and the headers that were set. */
 const DECISION = 'rateLimit'
+const FLIGHT = Symbol('millrace flight')
 const HEADERS = Symbol('millrace headers')
 
 /** A context of which nothing is known but what all contexts have. */
 interface Extended {
+  [FLIGHT]?: Flight
   [HEADERS]?: Map<string, string>
 }
 
@@ -87,6 +90,11 @@ class HonoFramework implements Framework<Context, Context> {
     const { incoming } = (context.env ?? {}) as NodeBindings
     if (this.#addressOf === undefined && incoming !== undefined) return incoming
     return httpRequestOf(context.req.raw, () => this.#addressOf?.(context))
+  }
+
+  identityOf(context: Context): object {
+    const { incoming } = (context.env ?? {}) as NodeBindings
+    return incoming ?? flightIn(context)
   }
 
   /** The router reads `path`, which Hono or the option `getPath` of the app has made of the URL. */
@@ -147,6 +155,13 @@ class HonoFramework implements Framework<Context, Context> {
     for (const end of this.#ends.get(context) ?? []) end()
     this.#ends.delete(context)
   }
+}
+
+/** The flight of a context, also if its `Request` has been replaced. */
+function flightIn(context: Context): Flight {
+  const own = context as Extended
+  own[FLIGHT] ??= flightOf(context.req.raw)
+  return own[FLIGHT]
 }
 
 function send(context: Context, { status, contentType, body }: Refusal): void {
@@ -218,7 +233,7 @@ function limitHono(options: HonoOptions): RateLimiter {
       context.res = checkResponse(await handler(context, decision))
     })
 
-  const limited: MiddlewareHandler = async (context, next) => {
+  const limit = async (context: Context, next: () => Promise<void>): Promise<void> => {
     const step = await policy.admit(context, context)
     if (step === undefined) await next()
     else if (step === GONE) context.res = new Response(null, { status: GONE_STATUS })
@@ -226,6 +241,8 @@ function limitHono(options: HonoOptions): RateLimiter {
     addHeaders(context)
     framework.end(context)
   }
+  const limited: MiddlewareHandler = (context, next) =>
+    inFlight(flightIn(context), () => limit(context, next))
   return Object.assign(limited, {
     reset: (key: string) => policy.reset(key),
     close: () => policy.close(),

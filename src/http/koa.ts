@@ -55,6 +55,7 @@ function koaPathsOf(context: ParameterizedContext): Paths {
 
 const koaFramework: Framework<ParameterizedContext, ParameterizedContext> = {
   requestOf: ({ req }) => req,
+  identityOf: ({ req }) => req,
   pathsOf: koaPathsOf,
   keep({ state }, decision) {
     state.rateLimit = decision
@@ -80,6 +81,27 @@ function send(context: ParameterizedContext, { status, contentType, body }: Refu
 }
 
 /**
+ * For an error, Koa's `context.onerror` removes all headers but those of the error. Lets it leave those of a
+ * limiter. They are not put on the error: an application may throw one object to several clients.
+ * @param names in lower case
+ */
+function keepHeaders(context: ParameterizedContext, names: ReadonlySet<string>): void {
+  const { res, onerror } = context
+  context.onerror = (error: Error) => {
+    const { removeHeader } = res
+    res.removeHeader = (name) => {
+      if (!names.has(name.toLowerCase())) removeHeader.call(res, name)
+      return res
+    }
+    try {
+      onerror.call(context, error)
+    } finally {
+      res.removeHeader = removeHeader
+    }
+  }
+}
+
+/**
  * Limits the requests of a Koa app (3), by the client's address unless `key` says otherwise. The decision is
  * at `context.state.rateLimit`.
  * @param options the rule (`limit` and `window` at least), or `rules`, a `limiter`, or `routes`
@@ -100,23 +122,23 @@ export function rateLimit(options: KoaOptions): RateLimiter {
   const own =
     handler && ((context: ParameterizedContext, _: unknown, decision: Decision) => handler(context, decision))
 
+  const names = new Set(
+    [...exposedHeaders(options.standard ?? DEFAULT_STANDARD).split(', '), EXPOSE].map((name) =>
+      name.toLowerCase(),
+    ),
+  )
+  const rethrow = (error: unknown, context: ParameterizedContext): never => {
+    keepHeaders(context, names)
+    throw error
+  }
   const finish = async (step: Step, context: ParameterizedContext, next: () => Promise<unknown>) => {
-    if (step === undefined) await next().catch((error) => keepHeaders(error, context))
+    if (step === undefined) await next().catch((error) => rethrow(error, context))
     else if (step === GONE) context.status = GONE_STATUS
     else await policy.answer(step, context, context, own, send)
   }
-  const names = [...exposedHeaders(options.standard ?? DEFAULT_STANDARD).split(', '), EXPOSE]
-  /** For an error, Koa removes all headers but those of the error. */
-  const keepHeaders = (error: unknown, { res }: ParameterizedContext): never => {
-    if (!(error instanceof Error)) throw error
-    const set = names.flatMap((name) => (res.hasHeader(name) ? [[name, res.getHeader(name)]] : []))
-    throw Object.assign(error, {
-      headers: { ...Object.fromEntries(set), ...(error as { headers?: object }).headers },
-    })
-  }
   const limited = (context: ParameterizedContext, next: () => Promise<unknown>) => {
     const step = policy.admit(context, context)
-    if (step === undefined) return next().catch((error) => keepHeaders(error, context))
+    if (step === undefined) return next().catch((error) => rethrow(error, context))
     return step instanceof Promise
       ? step.then((later) => finish(later, context, next))
       : finish(step, context, next)

@@ -31,6 +31,7 @@ const pathsByConnect = (target: string): Targets =>
 /** The parts of node's own requests and responses, on which Express is built. */
 export const nodeFramework: Framework<NodeRequest, NodeResponse> = {
   requestOf: (request) => request as HttpRequest,
+  identityOf: (request) => request,
   pathsOf(request) {
     const { url = '/', originalUrl } = request as Connected
     return originalUrl === undefined ? pathsOf(pathsByUrl(url)) : pathsAfter(url, originalUrl, pathsByConnect)

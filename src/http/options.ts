@@ -43,7 +43,8 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    */
   limit?: Size | ((request: Request) => Awaitable<CallLimits | undefined>)
   /**
-   * The key that is limited: a string of 1 or more characters.
+   * The key that is limited: a string of 1 to 65,536 characters. With an empty or a longer one, a request is
+   * limited by its client's address; if that is not known, all such requests count together.
    * @default `ipKey()`: the client's address
    */
   key?: (request: Request) => Awaitable<string>
@@ -63,6 +64,12 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    * @default 1
    */
   cost?: (request: Request) => Awaitable<number>
+  /**
+   * How many milliseconds to wait for a promise of `key`, `cost`, `limit`, `skip` and `countIf`: above 0, or
+   * `Infinity`. Then the function has failed, with `ERR_MILLRACE_FUNCTION_TIMEOUT`: see `onError`.
+   * @default 5_000
+   */
+  keyTimeoutMs?: number
   /** Whether to pass this request on without a decision. */
   skip?: (request: Request) => Awaitable<boolean>
   /** Addresses and ranges, such as `'10.0.0.0/8'`, that are not limited. */
@@ -149,6 +156,7 @@ export const HTTP_OPTIONS: readonly string[] = [
   'trustProxy',
   'ipv6Subnet',
   'cost',
+  'keyTimeoutMs',
   'skip',
   'allow',
   'deny',
@@ -171,6 +179,7 @@ const FUNCTIONS = ['key', 'cost', 'skip', 'handler', 'onLimited', 'countIf'] as 
 /** The longest delay of a timer: 2^31 - 1 ms. A longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 const DEFAULT_MAX_DELAY_MS = 30_000
+const DEFAULT_KEY_TIMEOUT_MS = 5_000
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for options that are missing */
 export function checkOptionsObject(options: unknown): asserts options is object {
@@ -200,6 +209,12 @@ export function checkHttpOptions(options: Readonly<Record<string, unknown>>): vo
   for (const [name, value] of Object.entries({ shadow, exposeHeaders })) {
     if (value !== undefined && typeof value !== 'boolean') throw invalid(name, value, 'a boolean')
   }
+}
+
+/** `keyTimeoutMs`, checked. */
+export function checkKeyTimeout(ms: unknown = DEFAULT_KEY_TIMEOUT_MS): number {
+  if (typeof ms === 'number' && ms > 0) return ms
+  throw invalid('keyTimeoutMs', ms, 'milliseconds above 0, or Infinity')
 }
 
 /** `ban`, checked, in milliseconds. */

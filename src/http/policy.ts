@@ -1,11 +1,13 @@
 import type { AsyncLimiter } from '../async-limiter.js'
+import { invalidCostError, isCost } from '../checks.js'
 import type { Decision } from '../core/decision.js'
 import { isUndecided } from '../core/decision-source.js'
 import { MillraceError } from '../core/errors.js'
 import type { Limiter } from '../limiter.js'
-import type { Key } from '../memory/keys.js'
+import { isKeyString, type Key, KeyHandle } from '../memory/keys.js'
 import { AddressList } from './address-list.js'
 import { Bans } from './bans.js'
+import { isPromise, within } from './caller-promise.js'
 import type { Delays } from './delays.js'
 import { delaysOf } from './delays.js'
 import { Failures, outageError } from './failures.js'
@@ -15,6 +17,7 @@ import {
   type Awaitable,
   type CallLimits,
   checkHttpOptions,
+  checkKeyTimeout,
   checkOptionsObject,
   invalid,
   type RateLimitOptions,
@@ -33,18 +36,17 @@ export interface Refusal extends Answer {
   readonly decision?: Decision
 }
 
+/** An object with fields for the limits that have decided its request. */
+type Met = Record<symbol, true | undefined>
+
 /** What to do with a request: undefined to pass it on, an answer to send, or GONE. */
 export type Step = Refusal | typeof GONE | undefined
 
 /** The option `handler`: answers a refused request in the framework's own way. */
 type Handler<Request, Response> = (request: Request, response: Response, decision: Decision) => unknown
 
-/** A promise may be any object with `then`, such as a query or a reply of Fastify: it may have no `catch`. */
-const isPromise = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
-  typeof value === 'object' && value !== null && typeof (value as PromiseLike<T>).then === 'function'
-
-/** The longest key that a limiter accepts. A client that sends a longer one is limited by its beginning. */
-const MAX_KEY_LENGTH = 65_536
+/** The key of all requests that have neither a key nor an address. */
+const NO_KEY = 'no key'
 
 /**
  * Decides the requests of one `rateLimit`, in any framework. It stays synchronous while the limiter and the
@@ -67,6 +69,7 @@ export class Policy<Request, Response> {
   readonly #delays: Delays | undefined
   readonly #failures: Failures<Request>
   readonly #isShadow: boolean
+  readonly #timeoutMs: number
   readonly #exposesHeaders: boolean
 
   /**
@@ -96,6 +99,7 @@ export class Policy<Request, Response> {
     this.#delays = delaysOf(options.delay)
     this.#failures = new Failures(options.onError)
     this.#isShadow = options.shadow === true
+    this.#timeoutMs = checkKeyTimeout(options.keyTimeoutMs)
     this.#exposesHeaders = options.exposeHeaders === true
   }
 
@@ -120,9 +124,10 @@ export class Policy<Request, Response> {
     return limit === undefined ? undefined : this.admitBy(limit, request, response)
   }
 
-  /** The same by the rules of a given route. */
+  /** The same by the rules of a given route. A request that they have decided before passes: it is charged once. */
   admitBy(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
     try {
+      if ((this.#framework.identityOf(request) as Met)[limit.met]) return undefined
       const step = this.#hasGate
         ? this.#enter(limit, request, response)
         : this.#decide(limit, request, response)
@@ -159,9 +164,9 @@ export class Policy<Request, Response> {
 
   /** Forgets what a key has used, in all routes, and ends its ban. */
   async reset(key: string): Promise<void> {
-    const checked = shortened(key)
-    await Promise.all(this.#limits.all().map(({ limiter }) => limiter.clear(checked)))
-    this.#bans?.forget(checked)
+    if (typeof key === 'string' && !isKeyString(key)) return // no request is limited by it
+    await Promise.all(this.#limits.all().map(({ limiter }) => limiter.clear(key)))
+    this.#bans?.forget(key)
   }
 
   /** Closes the limiters that were made from the options. */
@@ -194,21 +199,21 @@ export class Policy<Request, Response> {
     }
     const { ignoreUserAgents, skip } = this.#options
     if (ignoreUserAgents !== undefined && isIgnored(raw, ignoreUserAgents)) return undefined
-    const isSkipped = skip?.(request) ?? false
-    if (isPromise(isSkipped)) {
-      return Promise.resolve(isSkipped).then((skipped) =>
-        skipped ? undefined : this.#decide(limit, request, response),
-      )
+    const isSkipped = within(this.#timeoutMs, skip?.(request) ?? false, 'skip(request)')
+    if (isSkipped instanceof Promise) {
+      return isSkipped.then((skipped) => (skipped ? undefined : this.#decide(limit, request, response)))
     }
     return isSkipped ? undefined : this.#decide(limit, request, response)
   }
 
   #decide(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
     const { cost, limit: ownLimit } = this.#options
-    const key = this.#keyOf(limit, request)
-    const units = cost === undefined ? 1 : cost(request)
-    const own = typeof ownLimit === 'function' && limit.takesOwnLimit ? ownLimit(request) : undefined
-    if (isPromise(key) || isPromise(units) || isPromise(own)) {
+    const ms = this.#timeoutMs
+    const key = within(ms, this.#keyOf(limit, request), 'key(request)')
+    const units = cost === undefined ? 1 : within(ms, cost(request), 'cost(request)')
+    const takesOwn = typeof ownLimit === 'function' && limit.takesOwnLimit
+    const own = takesOwn ? within(ms, ownLimit(request), 'limit(request)') : undefined
+    if (key instanceof Promise || units instanceof Promise || own instanceof Promise) {
       return Promise.all([key, units, own]).then((values) => this.#check(limit, request, response, ...values))
     }
     return this.#check(limit, request, response, key, units, own)
@@ -221,6 +226,10 @@ export class Policy<Request, Response> {
     return limit.keyOf(own, this.#framework.requestOf(request))
   }
 
+  /**
+   * Charges the request. What a client sends must never choose that nothing limits it. So a request without a
+   * usable key is limited by its address, and one without a usable cost costs 1.
+   */
   #check(
     limit: RouteLimit<Response>,
     request: Request,
@@ -229,16 +238,30 @@ export class Policy<Request, Response> {
     cost: number,
     ownLimit: CallLimits | undefined,
   ): Step | Promise<Step> {
-    const checked = shortened(key)
+    const error = errorOf(key, cost)
+    const step = error && this.#failed(error, request)
+    if (step !== undefined) return step
+    const checked = KeyHandle.is(key) || isKeyString(key) ? key : this.#addressKey(request)
+    const units = isCost(cost) ? cost : 1
     const { limiter } = limit
-    const decision =
-      ownLimit === undefined && !limit.needsOwnLimit
-        ? limiter.check(checked, cost)
-        : limiter.check(checked, cost, limit.checkOwnLimit(ownLimit))
+    const own = ownLimit === undefined && !limit.needsOwnLimit ? undefined : limit.checkOwnLimit(ownLimit)
+    ;(this.#framework.identityOf(request) as Met)[limit.met] = true
+    const decision = own === undefined ? limiter.check(checked, units) : limiter.check(checked, units, own)
     if (isPromise(decision)) {
       return Promise.resolve(decision).then((made) => this.#conclude(limit, request, response, checked, made))
     }
     return this.#conclude(limit, request, response, checked, decision)
+  }
+
+  /** The key by address of a request whose own key can't be used. */
+  #addressKey(request: Request): string {
+    const raw = this.#framework.requestOf(request)
+    try {
+      return this.#address(raw)
+    } catch (error) {
+      if (isNoAddress(error) && !this.#framework.hasGone(request)) return NO_KEY
+      throw error
+    }
   }
 
   #conclude(
@@ -351,8 +374,8 @@ export class Policy<Request, Response> {
     this.#framework.onEnd(request, response, (isSent) => {
       if (!isSent) return
       try {
-        const counts: Awaitable<boolean> = this.#options.countIf!(response)
-        const done: unknown = isPromise(counts) ? Promise.resolve(counts).then(refund) : refund(counts)
+        const counts = within<boolean>(this.#timeoutMs, this.#options.countIf!(response), 'countIf(response)')
+        const done: unknown = counts instanceof Promise ? counts.then(refund) : refund(counts)
         if (isPromise(done)) Promise.resolve(done).catch(report)
       } catch (error) {
         report(error)
@@ -363,7 +386,7 @@ export class Policy<Request, Response> {
   #failed(error: unknown, request: Request): Step {
     // A client must not get past its limit by closing its connection, which then has no address.
     const isGone = this.#framework.hasGone(request)
-    if (isGone && error instanceof MillraceError && error.code === 'ERR_MILLRACE_NO_ADDRESS') return GONE
+    if (isGone && isNoAddress(error)) return GONE
     const answer = this.#failures.report(error, request)
     if (isGone) return GONE
     if (answer === 'pass' || this.#isShadow) return undefined
@@ -377,9 +400,15 @@ function isIgnored({ headers }: HttpRequest, patterns: readonly RegExp[]): boole
   return typeof agent === 'string' && patterns.some((pattern) => agent.search(pattern) >= 0)
 }
 
-/** The key that is checked in place of a longer one. */
-function shortened<K extends Key>(key: K): K {
-  return typeof key === 'string' && key.length > MAX_KEY_LENGTH ? (key.slice(0, MAX_KEY_LENGTH) as K) : key
+const isNoAddress = (error: unknown): boolean =>
+  error instanceof MillraceError && error.code === 'ERR_MILLRACE_NO_ADDRESS'
+
+/** The failure of the functions `key` and `cost` that have returned this. A key may be any string. */
+function errorOf(key: unknown, cost: unknown): MillraceError | undefined {
+  if (typeof key !== 'string' && !KeyHandle.is(key)) {
+    return new MillraceError('ERR_MILLRACE_INVALID_KEY', 'key', key, 'a string')
+  }
+  return isCost(cost) ? undefined : invalidCostError(cost)
 }
 
 /** The options of `ipKey` stand in one place only. */

@@ -36,6 +36,8 @@ interface Common<Response> {
 export class RouteLimit<Response> {
   readonly limiter: Limiter | AsyncLimiter
   readonly headers: RateLimitHeaders<Response>
+  /** The field of a request that this limit has decided. */
+  readonly met = Symbol('millrace met')
   /** Whether the option `limit` is a function, for this route. */
   readonly takesOwnLimit: boolean
   /** Whether that function must return a limit, because the rule has none of its own. */

@@ -94,9 +94,13 @@ const hex = (half: number): string => (half >>> 0).toString(16).padStart(8, '0')
 /** A key: a string of 1 to 65,536 characters, or a handle of the same limiter. */
 export type Key = string | KeyHandle
 
+/** Whether a limiter accepts it as a key that is no handle. */
+export const isKeyString = (key: unknown): key is string =>
+  typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH
+
 /** @throws MillraceError `ERR_MILLRACE_INVALID_KEY` */
 export function checkKeyString(key: unknown, option: string): asserts key is string {
-  if (typeof key !== 'string' || key.length === 0 || key.length > MAX_KEY_LENGTH) {
+  if (!isKeyString(key)) {
     const expected = `a string of 1 to ${MAX_KEY_LENGTH} characters, or a handle`
     throw new MillraceError('ERR_MILLRACE_INVALID_KEY', option, key, expected)
   }

@@ -279,7 +279,7 @@ export function testFramework(driver: FrameworkDriver): void {
       },
     ],
     ['returns nothing', () => undefined],
-    ['returns an empty string', async () => ''],
+    ['never answers', () => new Promise(() => {})],
   ] as const) {
     test(`a key function that ${what}: 503, or the request passes, and the error is reported`, async () => {
       for (const answer of ['fail', 'pass'] as const) {
@@ -288,17 +288,115 @@ export function testFramework(driver: FrameworkDriver): void {
           errors.push(error)
           return answer
         }
-        await serving({ ...base(), key, onError } as unknown as AnyOptions, async (get) => {
+        await serving({ ...base(), key, keyTimeoutMs: 1, onError } as unknown as AnyOptions, async (get) => {
           const response = await get('/')
           assert.is(response.status, answer === 'fail' ? 503 : 200)
           const body = await response.text()
           if (answer === 'fail') assert.match(body, /temporary-reduced-capacity/)
         })()
         assert.is(errors.length, 1)
-        assert.match(String(errors[0]), /no key|key: expected/)
+        assert.match(String(errors[0]), /no key|key: expected|key\(request\): expected/)
       }
     })
   }
+
+  for (const answer of ['fail', 'pass'] as const) {
+    test(`with onError '${answer}', no key and no cost of a client is without a limit`, async () => {
+      const errors: unknown[] = []
+      const onError = (error: unknown) => {
+        errors.push(error)
+        return answer
+      }
+      const keys = ['', 'k'.repeat(65_537), ...(answer === 'pass' ? [undefined, 7] : [])]
+      for (const later of [false, true]) {
+        for (const value of keys) {
+          const key = later ? async () => value : () => value
+          await serving({ ...base(), key, onError } as unknown as AnyOptions, async (get) => {
+            const statuses: number[] = []
+            for (let i = 0; i < 4; i++) statuses.push((await get('/')).status)
+            assert.equal(statuses, [200, 200, 429, 429])
+          })()
+          assert.is(errors.splice(0).length, typeof value === 'string' ? 0 : 4)
+        }
+      }
+      for (const cost of [Number.NaN, -1, 0.5, undefined]) {
+        await serving({ ...base(), cost: () => cost, onError } as unknown as AnyOptions, async (get) => {
+          const statuses: number[] = []
+          for (let i = 0; i < 3; i++) statuses.push((await get('/')).status)
+          assert.equal(statuses, answer === 'pass' ? [200, 200, 429] : [503, 503, 503])
+        })()
+        assert.is(errors.splice(0).length, 3)
+      }
+      await serving({ ...base(), cost: () => 1e300, onError }, async (get) => {
+        assert.is((await get('/')).status, 429)
+      })()
+      assert.equal(errors, [])
+    })
+  }
+
+  for (const option of ['cost', 'limit', 'skip'] as const) {
+    test(`a promise of ${option} that never settles is a failure after keyTimeoutMs`, async () => {
+      for (const answer of ['fail', 'pass'] as const) {
+        const codes: unknown[] = []
+        const onError = (error: unknown) => {
+          codes.push((error as { code?: unknown }).code)
+          return answer
+        }
+        const options = { ...base(), [option]: () => new Promise(() => {}), keyTimeoutMs: 1, onError }
+        await serving(options as AnyOptions, async (get) => {
+          assert.is((await get('/')).status, answer === 'fail' ? 503 : 200)
+        })()
+        assert.equal(codes, ['ERR_MILLRACE_FUNCTION_TIMEOUT'])
+      }
+    })
+  }
+
+  test('charges a request once that meets one limiter several times, and writes one item', async () => {
+    const told: unknown[] = []
+    const counted: unknown[] = []
+    const options = {
+      ...base(),
+      onLimited: (request: unknown) => told.push(request),
+      countIf: (response: unknown) => counted.push(response) > 0,
+    }
+    const served = await driver.serveRepeatedly(options as unknown as AnyOptions)
+    try {
+      const get = getter(served.url, client)
+      for (const left of [1, 0]) {
+        const response = await get('/')
+        assert.is(response.status, 200)
+        assert.is(await response.text(), 'hello')
+        assert.is(response.headers.get('ratelimit'), `"default";r=${left};t=61`)
+        assert.is(response.headers.get('ratelimit-policy'), '"default";q=2;w=60')
+      }
+      assert.is((await get('/')).status, 429)
+      assert.is(told.length, 1)
+      assert.is(counted.length, 2)
+    } finally {
+      await served.close()
+    }
+  })
+
+  test('two limiters of the same options both charge', async () => {
+    const options = { ...base(), limit: 10 }
+    await serving([options, options], async (get) => {
+      const response = await get('/')
+      assert.is(response.headers.get('ratelimit'), '"default";r=9;t=61, "default";r=9;t=61')
+      const key = () => 'nobody'
+      const limiter = createLimiter({ limit: 10, window: '1m', clock: manualClock(1e9) })
+      await serving(
+        [
+          { limiter, key },
+          { limiter, key },
+        ],
+        async (again) => {
+          await again('/')
+          assert.is(limiter.peek('nobody').remaining, 8)
+        },
+      )()
+      await limiter.close()
+    })()
+  })
 
   test('forgets a key on reset', async () =>
     serving({ ...base(), limit: 1 }, async (get, { reset }) => {

@@ -39,6 +39,8 @@ export interface FrameworkDriver {
   readonly client?: Client
   /** Several sets of options: several limiters in one chain. */
   serve(...chain: readonly AnyOptions[]): Promise<Served>
+  /** Serves `GET /` behind one limiter that each request meets three times, or as often as the framework allows. */
+  serveRepeatedly(options: AnyOptions): Promise<Served>
   /** A header of the framework's request. */
   header(request: unknown, name: string): string | undefined
   /** The status of what the framework hands to `countIf`. */

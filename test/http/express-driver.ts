@@ -3,10 +3,24 @@ import type { NextFunction, Request, Response } from 'express'
 import express from 'express'
 import express4 from 'express4'
 import { rateLimit } from 'millrace/express'
-import { decisionBody, type FrameworkDriver } from './driver.js'
+import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
 import { listen, SERVER_OPTIONS, shut } from './serve.js'
 
 type Kept = { rateLimit?: Parameters<typeof decisionBody>[0] }
+
+type Limiter = ReturnType<typeof rateLimit>
+
+async function served(app: ReturnType<typeof express>, limiters: readonly Limiter[]): Promise<Served> {
+  const server = createServer(SERVER_OPTIONS, app)
+  return {
+    url: await listen(server),
+    reset: (key) => limiters[0]!.reset(key),
+    async close() {
+      await shut(server)
+      await Promise.all(limiters.map((limiter) => limiter.close()))
+    },
+  }
+}
 
 const expressDriver = (name: string, create: typeof express): FrameworkDriver => ({
   name,
@@ -19,15 +33,16 @@ const expressDriver = (name: string, create: typeof express): FrameworkDriver =>
     app.get('/status/:n', ({ params }, response) => void response.status(Number(params.n)).end())
     app.get('/hang', () => {})
     app.post('/login', (_, response) => void response.status(401).end())
-    const server = createServer(SERVER_OPTIONS, app)
-    return {
-      url: await listen(server),
-      reset: (key) => limiters[0]!.reset(key),
-      async close() {
-        await shut(server)
-        await Promise.all(limiters.map((limiter) => limiter.close()))
-      },
-    }
+    return served(app, limiters)
+  },
+  async serveRepeatedly(options) {
+    const limiter = rateLimit(options)
+    const app = create()
+    const router = create.Router()
+    app.use(limiter, router)
+    router.use(limiter)
+    router.get('/', limiter, (_, response) => void response.send('hello'))
+    return served(app, [limiter])
   },
   header: (request, name) => (request as Request).get(name),
   statusOf: (response) => (response as Response).statusCode,

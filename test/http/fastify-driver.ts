@@ -1,8 +1,18 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type FastifyOptions, rateLimit } from 'millrace/fastify'
-import { decisionBody, type FrameworkDriver } from './driver.js'
+import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
 import { closeSessions, SERVER_OPTIONS, trackSessions } from './serve.js'
+
+async function served(app: FastifyInstance): Promise<Served> {
+  trackSessions(app.server)
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const close = () => {
+    closeSessions(app.server)
+    return app.close()
+  }
+  return { url, reset: (key) => app.resetRateLimit(key), close }
+}
 
 const fastifyDriverWith = (options: object): Omit<FrameworkDriver, 'name'> => ({
   async serve(...chain) {
@@ -15,13 +25,17 @@ const fastifyDriverWith = (options: object): Omit<FrameworkDriver, 'name'> => ({
     })
     app.get('/hang', () => {})
     app.post('/login', (_, reply) => void reply.code(401).send())
-    trackSessions(app.server)
-    const url = await app.listen({ port: 0, host: '127.0.0.1' })
-    const close = () => {
-      closeSessions(app.server)
-      return app.close()
-    }
-    return { url, reset: (key) => app.resetRateLimit(key), close }
+    return served(app)
+  },
+  /** A request that its handler gives up meets the hooks of `preHandler` again. */
+  serveRepeatedly(limits) {
+    const app = Fastify(options) as FastifyInstance
+    app.register(rateLimit, { ...(limits as FastifyOptions), hook: 'preHandler' })
+    app.setNotFoundHandler({ preHandler: (_, __, done) => done() }, (_, reply) => {
+      reply.code(200).send('hello')
+    })
+    app.get('/', (_, reply) => void reply.callNotFound())
+    return served(app)
   },
   header: (request, name) => (request as FastifyRequest).headers[name] as string | undefined,
   statusOf: (reply) => (reply as FastifyReply).statusCode,

@@ -27,6 +27,16 @@ const honoDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({
     app.post('/login', () => status(401))
     return served(create, getRequestListener(app.fetch), limiters)
   },
+  serveRepeatedly(options) {
+    const limiter = rateLimit(options as HonoOptions)
+    const inner = new Hono()
+    inner.use(limiter)
+    inner.get('/', limiter, () => new Response('hello'))
+    const app = new Hono()
+    app.use(limiter)
+    app.get('/', (context) => inner.fetch(context.req.raw, context.env)) // another context of the same request
+    return served(create, getRequestListener(app.fetch), [limiter])
+  },
   header: (context, name) => (context as Context).req.header(name),
   statusOf: (context) => (context as Context).res.status,
   teapot: () => ({
@@ -68,6 +78,19 @@ export const fetchDriver: FrameworkDriver = {
       createHttp1,
       getRequestListener((request) => handle(request)),
       limiters,
+    )
+  },
+  serveRepeatedly(options) {
+    const met = new WeakMap<Request, number>()
+    const limiter = rateLimit(options as FetchOptions, (request): Response | Promise<Response> => {
+      const times = (met.get(request) ?? 0) + 1
+      met.set(request, times)
+      return times < 3 ? limiter(request) : new Response('hello')
+    })
+    return served(
+      createHttp1,
+      getRequestListener((request) => limiter(request)),
+      [limiter],
     )
   },
   header: (request, name) => (request as Request).headers.get(name) ?? undefined,

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import { type KoaOptions, rateLimit } from 'millrace/koa'
-import { decisionBody, type FrameworkDriver } from './driver.js'
+import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
 import { type Create, createHttp1, createHttp2, listen, shut } from './serve.js'
 
@@ -17,21 +17,30 @@ async function route(context: Context): Promise<void> {
   else if (path === '/login' && method === 'POST') context.status = 401
 }
 
+async function served(create: Create, limiters: readonly ReturnType<typeof rateLimit>[]): Promise<Served> {
+  const app = new Koa()
+  for (const limiter of limiters) app.use(limiter)
+  app.use(route)
+  const server = create(app.callback() as RequestListener)
+  return {
+    url: await listen(server),
+    reset: (key) => limiters[0]!.reset(key),
+    async close() {
+      await shut(server)
+      await Promise.all(limiters.map((limiter) => limiter.close()))
+    },
+  }
+}
+
 const koaDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({
-  async serve(...chain) {
-    const app = new Koa()
-    const limiters = chain.map((options) => rateLimit(options as KoaOptions))
-    for (const limiter of limiters) app.use(limiter)
-    app.use(route)
-    const server = create(app.callback() as RequestListener)
-    return {
-      url: await listen(server),
-      reset: (key) => limiters[0]!.reset(key),
-      async close() {
-        await shut(server)
-        await Promise.all(limiters.map((limiter) => limiter.close()))
-      },
-    }
+  serve: (...chain) =>
+    served(
+      create,
+      chain.map((options) => rateLimit(options as KoaOptions)),
+    ),
+  serveRepeatedly(options) {
+    const limiter = rateLimit(options as KoaOptions)
+    return served(create, [limiter, limiter, limiter])
   },
   header: (context, name) => (context as Context).get(name) || undefined,
   statusOf: (context) => (context as Context).status,

@@ -10,6 +10,7 @@ import {
   Post,
   Req,
   Res,
+  UseGuards,
 } from '@nestjs/common'
 import { APP_GUARD } from '@nestjs/core'
 import {
@@ -114,6 +115,24 @@ export const nestDriver = (platform: Platform): FrameworkDriver => ({
       module: class App {},
       imports: chain.map((options) => limitedBy(options)),
       controllers: [Routes],
+    })
+    const service = app.get(RateLimitService, { strict: false })
+    return { url: await app.getUrl(), reset: (key) => service.reset(key), close: () => app.close() }
+  },
+  async serveRepeatedly(options): Promise<Served> {
+    class Guarded {
+      hello() {
+        return 'hello'
+      }
+    }
+    decorate(Guarded, 'hello', [Get(), UseGuards(RateLimitGuard)])
+    UseGuards(RateLimitGuard)(Guarded)
+    Controller()(Guarded)
+    const app = await start(platform, {
+      module: class App {},
+      imports: [RateLimitModule.forRoot(options as RateLimitModuleOptions)],
+      controllers: [Guarded],
+      providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
     })
     const service = app.get(RateLimitService, { strict: false })
     return { url: await app.getUrl(), reset: (key) => service.reset(key), close: () => app.close() }

@@ -1,5 +1,5 @@
 import { type NodeOptions, type NodeRequest, type NodeResponse, rateLimit } from 'millrace/http'
-import { decisionBody, type FrameworkDriver } from './driver.js'
+import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
 import { type Create, createHttp1, createHttp2, listen, shut } from './serve.js'
 
@@ -19,22 +19,31 @@ function route(
   response.end(pathname === '/decision' ? decisionBody(request.rateLimit) : pathname === '/' ? 'hello' : '')
 }
 
+async function served(create: Create, limiters: readonly ReturnType<typeof rateLimit>[]): Promise<Served> {
+  const server = create((request, response) => {
+    const next = (i: number): void =>
+      i < limiters.length ? limiters[i]!(request, response, () => next(i + 1)) : route(request, response)
+    next(0)
+  })
+  return {
+    url: await listen(server),
+    reset: (key) => limiters[0]!.reset(key),
+    async close() {
+      await shut(server)
+      await Promise.all(limiters.map((limiter) => limiter.close()))
+    },
+  }
+}
+
 const nodeDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({
-  async serve(...chain) {
-    const limiters = chain.map((options) => rateLimit(options as NodeOptions))
-    const server = create((request, response) => {
-      const next = (i: number): void =>
-        i < limiters.length ? limiters[i]!(request, response, () => next(i + 1)) : route(request, response)
-      next(0)
-    })
-    return {
-      url: await listen(server),
-      reset: (key) => limiters[0]!.reset(key),
-      async close() {
-        await shut(server)
-        await Promise.all(limiters.map((limiter) => limiter.close()))
-      },
-    }
+  serve: (...chain) =>
+    served(
+      create,
+      chain.map((options) => rateLimit(options as NodeOptions)),
+    ),
+  serveRepeatedly(options) {
+    const limiter = rateLimit(options as NodeOptions)
+    return served(create, [limiter, limiter, limiter])
   },
   header: (request, name) => (request as NodeRequest).headers[name] as string | undefined,
   statusOf: (response) => (response as NodeResponse).statusCode,

@@ -20,6 +20,8 @@ export interface Call {
   /** Undefined if the transport has no response with headers. */
   readonly response: NestResponse
   readonly context: ExecutionContext
+  /** The same object wherever a guard is asked about this call. */
+  readonly identity: object
   /** The last decision about this call. */
   decision?: Decision
 }
@@ -45,6 +47,10 @@ export class NestFramework implements Framework<Call, Call> {
 
   requestOf({ request }: Call): HttpRequest {
     return request.raw ?? request
+  }
+
+  identityOf({ identity }: Call): object {
+    return identity
   }
 
   pathsOf({ request }: Call): Paths {

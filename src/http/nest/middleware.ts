@@ -33,6 +33,7 @@ export interface RateLimiter {
 const middlewareFramework: Framework<NestRequest, NestResponse> = {
   ...(nodeFramework as unknown as Framework<IncomingMessage, ServerResponse>),
   requestOf: (request) => request as HttpRequest,
+  identityOf: (request) => request.raw ?? request,
   pathsOf,
 }
 

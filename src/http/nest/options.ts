@@ -32,7 +32,8 @@ export interface RateLimitModuleOptions extends Omit<RateLimitOptions<NestReques
    */
   limit?: Size | ((request: NestRequest, context: ExecutionContext) => Awaitable<CallLimits | undefined>)
   /**
-   * The key that is limited: a string of 1 or more characters.
+   * The key that is limited: a string of 1 to 65,536 characters. With an empty or a longer one, a call is
+   * limited by its client's address; if that is not known, all such calls count together.
    * @default `ipKey()`: the client's address
    */
   key?: (request: NestRequest, context: ExecutionContext) => Awaitable<string>

@@ -11,7 +11,7 @@ import { RouteGroups } from '../route-groups.js'
 import type { RouteLimit } from '../route-limits.js'
 import { type Decorated, rulesOf } from './decorators.js'
 import { exceptionFor, RateLimitException } from './exception.js'
-import { type Call, NestFramework } from './framework.js'
+import { type Call, NestFramework, type NestRequest } from './framework.js'
 import { callOptions, type RateLimitModuleOptions } from './options.js'
 
 /** The token of the options of `RateLimitModule`. */
@@ -122,10 +122,12 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
   /** The request and response of a call; undefined if it is not limited. */
   #callOf(context: ExecutionContext): Call | undefined {
     if (context.getType() === 'http') {
-      return { request: context.getArgByIndex(0), response: context.getArgByIndex(1), context }
+      const request: NestRequest = context.getArgByIndex(0)
+      return { request, response: context.getArgByIndex(1), context, identity: request.raw ?? request }
     }
     const found = this.#options.getRequestResponse?.(context)
-    return found && { request: found.req, response: found.res, context }
+    // A request of GraphQL may call several handlers, with arguments of their own.
+    return found && { request: found.req, response: found.res, context, identity: context.getArgs() }
   }
 
   #finish(step: Step, { response, context }: Call): boolean | Promise<boolean> {
