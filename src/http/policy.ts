@@ -1,10 +1,9 @@
 import type { AsyncLimiter } from '../async-limiter.js'
-import { invalidCostError, isCost } from '../checks.js'
+import { isCost } from '../checks.js'
 import type { Decision } from '../core/decision.js'
 import { isUndecided } from '../core/decision-source.js'
-import { MillraceError } from '../core/errors.js'
 import type { Limiter } from '../limiter.js'
-import { isKeyString, type Key, KeyHandle } from '../memory/keys.js'
+import { isKeyString, type Key } from '../memory/keys.js'
 import { AddressList } from './address-list.js'
 import { Bans } from './bans.js'
 import { isPromise, within } from './caller-promise.js'
@@ -12,17 +11,15 @@ import type { Delays } from './delays.js'
 import { delaysOf } from './delays.js'
 import { Failures, outageError } from './failures.js'
 import type { Framework, HttpRequest } from './framework.js'
-import { type IpKey, ipKey, isIpKey } from './ip-key.js'
 import {
-  type Awaitable,
   type CallLimits,
   checkHttpOptions,
   checkKeyTimeout,
   checkOptionsObject,
-  invalid,
   type RateLimitOptions,
 } from './options.js'
 import { type Answer, Answers } from './problem.js'
+import { failureOf, isNoAddress, RequestKeys } from './request-keys.js'
 import { type RouteLimit, RouteLimits } from './route-limits.js'
 
 /** The connection has closed while the request was delayed: nobody waits for an answer. */
@@ -45,9 +42,6 @@ export type Step = Refusal | typeof GONE | undefined
 /** The option `handler`: answers a refused request in the framework's own way. */
 type Handler<Request, Response> = (request: Request, response: Response, decision: Decision) => unknown
 
-/** The key of all requests that have neither a key nor an address. */
-const NO_KEY = 'no key'
-
 /**
  * Decides the requests of one `rateLimit`, in any framework. It stays synchronous while the limiter and the
  * functions of the options are, and makes no object, closure or promise for an admitted request beside the
@@ -57,10 +51,7 @@ export class Policy<Request, Response> {
   readonly #framework: Framework<Request, Response>
   readonly #options: RateLimitOptions<Request, Response>
   readonly #limits: RouteLimits<Response>
-  readonly #address: IpKey
-  /** The default key; undefined for a key function of the user. */
-  readonly #ipKey: IpKey | undefined
-  readonly #key: (request: Request) => Awaitable<string>
+  readonly #keys: RequestKeys<Request>
   readonly #allow: AddressList | undefined
   readonly #deny: AddressList | undefined
   readonly #hasGate: boolean
@@ -83,14 +74,11 @@ export class Policy<Request, Response> {
   ) {
     checkOptionsObject(options)
     checkHttpOptions(options as Readonly<Record<string, unknown>>)
-    const { trustProxy, ipv6Subnet, key, allow, deny, skip, ignoreUserAgents } = options
+    const { allow, deny, skip, ignoreUserAgents } = options
     this.#framework = framework
     this.#options = options
     this.#limits = new RouteLimits(options, framework, own)
-    this.#ipKey = key === undefined ? ipKey({ trustProxy, ipv6Subnet }) : isIpKey(key) ? key : undefined
-    this.#address = this.#ipKey ?? ipKey({ trustProxy, ipv6Subnet })
-    if (this.#ipKey !== undefined && key !== undefined) checkNoAddressOptions(options)
-    this.#key = key as (request: Request) => Awaitable<string>
+    this.#keys = new RequestKeys(options, framework as Framework<Request, never>)
     this.#allow = allow === undefined ? undefined : new AddressList(allow, 'allow')
     this.#deny = deny === undefined ? undefined : new AddressList(deny, 'deny')
     this.#hasGate = [skip, ignoreUserAgents, allow, deny].some((option) => option !== undefined)
@@ -193,7 +181,7 @@ export class Policy<Request, Response> {
   #enter(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
     const raw = this.#framework.requestOf(request)
     if (this.#allow !== undefined || this.#deny !== undefined) {
-      const address = this.#address.addressOf(raw)
+      const address = this.#keys.addressOf(raw)
       if (!this.#isShadow && this.#deny?.has(address)) return this.#answers.denied(raw)
       if (this.#allow?.has(address)) return undefined
     }
@@ -209,7 +197,7 @@ export class Policy<Request, Response> {
   #decide(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
     const { cost, limit: ownLimit } = this.#options
     const ms = this.#timeoutMs
-    const key = within(ms, this.#keyOf(limit, request), 'key(request)')
+    const key = within(ms, this.#keys.of(request, limit as RouteLimit<never>), 'key(request)')
     const units = cost === undefined ? 1 : within(ms, cost(request), 'cost(request)')
     const takesOwn = typeof ownLimit === 'function' && limit.takesOwnLimit
     const own = takesOwn ? within(ms, ownLimit(request), 'limit(request)') : undefined
@@ -217,13 +205,6 @@ export class Policy<Request, Response> {
       return Promise.all([key, units, own]).then((values) => this.#check(limit, request, response, ...values))
     }
     return this.#check(limit, request, response, key, units, own)
-  }
-
-  /** The key of a request. By the connection's address it is a handle, which is hashed once a connection. */
-  #keyOf(limit: RouteLimit<Response>, request: Request): Awaitable<Key> {
-    const own = this.#ipKey
-    if (own === undefined) return this.#key(request)
-    return limit.keyOf(own, this.#framework.requestOf(request))
   }
 
   /**
@@ -238,10 +219,10 @@ export class Policy<Request, Response> {
     cost: number,
     ownLimit: CallLimits | undefined,
   ): Step | Promise<Step> {
-    const error = errorOf(key, cost)
+    const error = failureOf(key, cost)
     const step = error && this.#failed(error, request)
     if (step !== undefined) return step
-    const checked = KeyHandle.is(key) || isKeyString(key) ? key : this.#addressKey(request)
+    const checked = this.#keys.usable(key, request)
     const units = isCost(cost) ? cost : 1
     const { limiter } = limit
     const own = ownLimit === undefined && !limit.needsOwnLimit ? undefined : limit.checkOwnLimit(ownLimit)
@@ -251,17 +232,6 @@ export class Policy<Request, Response> {
       return Promise.resolve(decision).then((made) => this.#conclude(limit, request, response, checked, made))
     }
     return this.#conclude(limit, request, response, checked, decision)
-  }
-
-  /** The key by address of a request whose own key can't be used. */
-  #addressKey(request: Request): string {
-    const raw = this.#framework.requestOf(request)
-    try {
-      return this.#address(raw)
-    } catch (error) {
-      if (isNoAddress(error) && !this.#framework.hasGone(request)) return NO_KEY
-      throw error
-    }
   }
 
   #conclude(
@@ -398,28 +368,4 @@ function isIgnored({ headers }: HttpRequest, patterns: readonly RegExp[]): boole
   const agent = headers['user-agent']
   // Unlike `test`, `search` begins at the start each time, also for a pattern with the flag `g`.
   return typeof agent === 'string' && patterns.some((pattern) => agent.search(pattern) >= 0)
-}
-
-const isNoAddress = (error: unknown): boolean =>
-  error instanceof MillraceError && error.code === 'ERR_MILLRACE_NO_ADDRESS'
-
-/** The failure of the functions `key` and `cost` that have returned this. A key may be any string. */
-function errorOf(key: unknown, cost: unknown): MillraceError | undefined {
-  if (typeof key !== 'string' && !KeyHandle.is(key)) {
-    return new MillraceError('ERR_MILLRACE_INVALID_KEY', 'key', key, 'a string')
-  }
-  return isCost(cost) ? undefined : invalidCostError(cost)
-}
-
-/** The options of `ipKey` stand in one place only. */
-function checkNoAddressOptions({
-  trustProxy,
-  ipv6Subnet,
-}: {
-  trustProxy?: unknown
-  ipv6Subnet?: unknown
-}): void {
-  for (const [name, value] of Object.entries({ trustProxy, ipv6Subnet })) {
-    if (value !== undefined) throw invalid(name, value, 'no value beside key: ipKey(...), which has its own')
-  }
 }

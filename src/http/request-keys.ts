@@ -1,0 +1,71 @@
+import { invalidCostError, isCost } from '../checks.js'
+import { MillraceError } from '../core/errors.js'
+import { isKeyString, type Key, KeyHandle } from '../memory/keys.js'
+import type { Framework, HttpRequest } from './framework.js'
+import { type IpKey, ipKey, isIpKey } from './ip-key.js'
+import { type Awaitable, invalid, type RateLimitOptions } from './options.js'
+import type { RouteLimit } from './route-limits.js'
+
+/** The key of all requests that have neither a key nor an address. */
+const NO_KEY = 'no key'
+
+type Options<Request> = Pick<RateLimitOptions<Request, never>, 'trustProxy' | 'ipv6Subnet' | 'key'>
+
+/** Finds what requests are limited by. */
+export class RequestKeys<Request> {
+  readonly #framework: Framework<Request, never>
+  readonly #address: IpKey
+  /** The default key; undefined for a key function of the user. */
+  readonly #ipKey: IpKey | undefined
+  readonly #own: (request: Request) => Awaitable<string>
+
+  /** @throws MillraceError for an option that is wrong */
+  constructor({ trustProxy, ipv6Subnet, key }: Options<Request>, framework: Framework<Request, never>) {
+    this.#framework = framework
+    this.#ipKey = key === undefined ? ipKey({ trustProxy, ipv6Subnet }) : isIpKey(key) ? key : undefined
+    this.#address = this.#ipKey ?? ipKey({ trustProxy, ipv6Subnet })
+    if (this.#ipKey !== undefined && key !== undefined) checkNoAddressOptions({ trustProxy, ipv6Subnet })
+    this.#own = key as (request: Request) => Awaitable<string>
+  }
+
+  /** The key of a request. By the connection's address it is a handle, which is hashed once a connection. */
+  of(request: Request, limit: RouteLimit<never>): Awaitable<Key> {
+    const own = this.#ipKey
+    if (own === undefined) return this.#own(request)
+    return limit.keyOf(own, this.#framework.requestOf(request))
+  }
+
+  /** The whole address of a request's client. */
+  addressOf(raw: HttpRequest): string {
+    return this.#address.addressOf(raw)
+  }
+
+  /** The key itself if a limiter accepts it, else that of the address. */
+  usable(key: Key, request: Request): Key {
+    if (KeyHandle.is(key) || isKeyString(key)) return key
+    try {
+      return this.#address(this.#framework.requestOf(request))
+    } catch (error) {
+      if (isNoAddress(error) && !this.#framework.hasGone(request)) return NO_KEY
+      throw error
+    }
+  }
+}
+
+export const isNoAddress = (error: unknown): boolean =>
+  error instanceof MillraceError && error.code === 'ERR_MILLRACE_NO_ADDRESS'
+
+/** The failure of the functions `key` and `cost` that have returned this. A key may be any string. */
+export function failureOf(key: unknown, cost: unknown): MillraceError | undefined {
+  if (typeof key !== 'string' && !KeyHandle.is(key)) {
+    return new MillraceError('ERR_MILLRACE_INVALID_KEY', 'key', key, 'a string')
+  }
+  return isCost(cost) ? undefined : invalidCostError(cost)
+}
+
+/** The options of `ipKey` stand in one place only. */
+function checkNoAddressOptions(options: { trustProxy?: unknown; ipv6Subnet?: unknown }): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined) throw invalid(name, value, 'no value beside key: ipKey(...), which has its own')
+  }
+}
