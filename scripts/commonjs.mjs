@@ -2,15 +2,20 @@
 // re-exports its names. Node.js loads dist/ with `import` and with `require`, so a process has one copy of
 // the package's state. Bundlers use esm/, which supports tree shaking.
 //
+// An optional peer dependency that is missing is a MillraceError. Node.js 20 ends the process if a CommonJS module
+// throws while `import` loads it, although the error is caught. So the ES modules of entries that need a peer load
+// their CommonJS by `require`.
+//
 // Imports become constants, `const { read } = require('./words.js')`. tsc would emit `(0,
 // words_js_1.read)(...)` at each use, which makes decisions slower.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'acorn'
 import { foldConstants } from './fold-constants.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const IMPORT = /^(?:import|export)\b[^'"]*\bfrom '([^']+)'/gm
 const META_URL = /\bimport\.meta\.url\b/g
 
 /** Writes dist/ of a package folder, which already has the declarations from tsc. */
@@ -20,14 +25,19 @@ export function writeCommonJS(folder) {
     file.endsWith('.js'),
   )
   const codes = new Map(files.map((file) => [file, readFileSync(join(from, file), 'utf8')]))
+  const peers = peersOf(folder)
   for (const [file, code] of foldConstants(codes)) {
     mkdirSync(dirname(join(to, file)), { recursive: true })
-    writeFileSync(join(to, file), toCommonJS(code, file))
+    writeFileSync(join(to, file), toCommonJS(code, file, peers))
   }
   writeFileSync(join(to, 'package.json'), '{ "type": "commonjs" }\n')
   for (const entry of entriesOf(folder)) {
     const names = exportedNames(readFileSync(join(from, `${entry}.js`), 'utf8'))
-    const [module, types] = wrappersOf(names, `./${basename(entry)}.js`)
+    const [module, types] = wrappersOf(
+      names,
+      `./${basename(entry)}.js`,
+      needsPeer(`${entry}.js`, codes, peers),
+    )
     writeFileSync(join(to, `${entry}.mjs`), module)
     writeFileSync(join(to, `${entry}.d.mts`), types)
   }
@@ -41,17 +51,38 @@ export function entriesOf(folder) {
   )
 }
 
+function peersOf(folder) {
+  const { peerDependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  return new Set(Object.keys(peerDependencies))
+}
+
+/** Whether a file imports a peer, or a file that does. */
+function needsPeer(file, codes, peers, seen = new Set()) {
+  if (seen.has(file)) return false
+  seen.add(file)
+  return Array.from(codes.get(file).matchAll(IMPORT), ([, source]) => source).some((source) =>
+    source.startsWith('.')
+      ? needsPeer(posix.join(dirname(file), source), codes, peers, seen)
+      : peers.has(source),
+  )
+}
+
 /** An ES module, and its types, with the names that a CommonJS file exports. */
-function wrappersOf(names, file) {
+function wrappersOf(names, file, byRequire) {
   const others = names.filter((name) => name !== 'default')
-  const named = `export { ${others.join(', ')} } from '${file}'\n`
+  const all = byRequire
+    ? `import { createRequire } from 'node:module'\nconst all = createRequire(import.meta.url)('${file}')\n`
+    : `import all from '${file}'\n`
+  const named = byRequire
+    ? `${all}export const { ${others.join(', ')} } = all\n`
+    : `export { ${others.join(', ')} } from '${file}'\n`
   if (others.length === names.length) return [named, `export * from '${file}'\n`]
-  const whole = `import all from '${file}'\nexport default all.default\n`
+  const whole = `${byRequire ? '' : all}export default all.default\n`
   return [named + whole, `export * from '${file}'\nexport { default } from '${file}'\n`]
 }
 
 /** Converts an ES module emitted by tsc. @throws Error for syntax that src/ does not use */
-export function toCommonJS(code, file) {
+export function toCommonJS(code, file, peers = new Set()) {
   const edits = []
   const hoisted = [] // functions can be exported before the first statement runs
   const exported = []
@@ -60,7 +91,11 @@ export function toCommonJS(code, file) {
   for (const node of parse(code, { ecmaVersion: 'latest', sourceType: 'module' }).body) {
     const replace = (text) => edits.push({ start: node.start, end: node.end, text })
     if (node.type === 'ImportDeclaration') {
-      replace(`${boundNames(node, unsupported)}require(${node.source.raw});`)
+      const load = `require(${node.source.raw})`
+      const isPeer = peers.has(node.source.value)
+      if (isPeer)
+        hoisted.push(`const { loadPeer } = require('./${posix.relative(dirname(file), 'core/peer.js')}');`)
+      replace(`${boundNames(node, unsupported)}${isPeer ? `loadPeer(() => ${load})` : load};`)
     } else if (node.type === 'ExportNamedDeclaration' && node.source) {
       replace(
         node.specifiers
@@ -86,7 +121,8 @@ export function toCommonJS(code, file) {
   for (const { start, end, text } of edits.sort((a, b) => b.start - a.start)) {
     body = body.slice(0, start) + text + body.slice(end)
   }
-  const head = ["'use strict';", "Object.defineProperty(exports, '__esModule', { value: true });", ...hoisted]
+  const marker = "Object.defineProperty(exports, '__esModule', { value: true });"
+  const head = ["'use strict';", marker, ...new Set(hoisted)]
   if (code.search(META_URL) >= 0)
     head.push("const importMetaUrl = require('node:url').pathToFileURL(__filename).href;")
   return `${[...head, body.trimEnd(), ...exported].join('\n')}\n`

@@ -36,6 +36,11 @@ function assertBetween(beforeMs, there, afterMs) {
 }
 
 const parts = {
+  async 'a missing peer'() {
+    const missing = { code: 'ERR_MILLRACE_MISSING_PEER', option: 'lmdb', message: /npm install lmdb/ }
+    await assert.rejects(import('millrace/config/lmdb'), missing)
+    assert.throws(() => createRequire(import.meta.url)('millrace/config/lmdb'), missing)
+  },
   require() {
     assert.equal(createRequire(import.meta.url)('millrace').createLimiter, createLimiter)
   },

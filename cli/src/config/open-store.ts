@@ -14,10 +14,7 @@ interface Opened {
 /** How long a request to a server may take. An operator can wait longer than a limiter. */
 const DEADLINE_MS = 5_000
 
-/**
- * Backends and their clients are loaded on use, by `require`: Node.js 20 ends the process if the client that a CommonJS
- * module needs is missing, although the error of `import` is caught.
- */
+/** Backends and their clients are loaded on use: the clients are optional. */
 const require = createRequire(import.meta.url)
 
 const OPENERS: {
@@ -113,6 +110,7 @@ function open(address: StoreAddress): Promise<Opened> {
 
 /** The package that was not found by `import` or `require`. */
 export function missingPackage(error: unknown): string | undefined {
+  if (error instanceof MillraceError && error.code === 'ERR_MILLRACE_MISSING_PEER') return error.option
   const { code, message } = error as NodeJS.ErrnoException
   if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return undefined
   return /^Cannot find (?:package|module) '([^'./][^']*)'/.exec(message)?.[1]
