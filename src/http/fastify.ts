@@ -4,7 +4,7 @@ import type { Framework } from './framework.js'
 import { hasGone, onEnd } from './node-framework.js'
 import { invalid, type RateLimitOptions, type RouteRules } from './options.js'
 import { GONE, Policy, type Refusal, type Step } from './policy.js'
-import { fastifyPathsOf, type Paths, pathsWithin } from './readings.js'
+import { fastifyPathsOf, isWithin, type Paths, pathsWithin } from './readings.js'
 import { type SemicolonConfig, usesSemicolon } from './request-path.js'
 import { RouteGroups } from './route-groups.js'
 
@@ -164,6 +164,57 @@ function install(fastify: FastifyInstance, options: FastifyOptions): void {
   if (hook === 'preParsing') fastify.addHook(hook, (request, reply, _, next) => limit(request, reply, next))
   else fastify.addHook(hook as 'onRequest', limit)
   fastify.addHook('onClose', () => policy.close())
+  if (global) limitersOf(fastify).push({ prefix: fastify.prefix, limit })
+}
+
+/** What a limiter does with a request: the hook of its plugin. */
+interface Installed {
+  readonly prefix: string
+  limit(request: FastifyRequest, reply: FastifyReply, next: () => void): void
+}
+
+/** The limiters of an app, in their order, by its server, which all instances of the app share. */
+const installed = new WeakMap<object, Installed[]>()
+
+function limitersOf({ server }: Pick<FastifyInstance, 'server'>): Installed[] {
+  const limiters = installed.get(server) ?? []
+  installed.set(server, limiters)
+  return limiters
+}
+
+/**
+ * Limits the requests that Fastify's router refuses itself, and runs no hook for: a path that can't be decoded
+ * (`/%zz`), a parameter that is too long. For the option `frameworkErrors` of Fastify; without it these requests are not
+ * counted. They count by the general rule, or by `routes`, of each limiter of the app without `global: false`. A limiter
+ * that is registered under a prefix counts those below it.
+ * @param error the error of Fastify
+ * @param request the request
+ * @param reply its reply
+ * @param answer answers a request that is admitted. Default: by the error, as Fastify does
+ * @example
+ * ```ts
+ * import Fastify from 'fastify'
+ * import { frameworkErrors, rateLimit } from 'millrace/fastify'
+ *
+ * const app = Fastify({ frameworkErrors })
+ * app.register(rateLimit, { limit: 100, window: '1m' })
+ * ```
+ */
+export function frameworkErrors(
+  error: Error,
+  // biome-ignore lint/suspicious/noExplicitAny: Fastify's types differ with the server and the schemas
+  request: FastifyRequest<any, any, any, any, any>,
+  // biome-ignore lint/suspicious/noExplicitAny: see request
+  reply: FastifyReply<any, any, any, any, any, any, any>,
+  answer: () => unknown = () => reply.send(error),
+): void {
+  const own = request as unknown as FastifyRequest
+  const limiters = limitersOf(own.server).filter(({ prefix }) => isWithin(prefix, own.url))
+  const next = (i: number): void => {
+    if (i === limiters.length) answer()
+    else limiters[i]!.limit(own, reply as unknown as FastifyReply, () => next(i + 1))
+  }
+  next(0)
 }
 
 // So that the hooks hold for the whole instance, and not for the plugin alone.

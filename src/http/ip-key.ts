@@ -16,6 +16,12 @@ export interface IpKeyOptions {
    */
   ipv6Subnet?: number | undefined
   /**
+   * Your own prefixes of NAT64, such as `['64:ff9b:1::/48']`: IPv6 ranges of 32 to 96 bits (RFC 6052, RFC 8215). Behind
+   * such a prefix each address is one IPv4 client, so the whole address is the key, and `ipv6Subnet` does not hold.
+   * @default [], beside `64:ff9b::/96`, which all networks have
+   */
+  nat64Prefixes?: readonly string[] | undefined
+  /**
    * Which proxies are trusted to name the client, in the header of the option `header`.
    * @default false: none
    */
@@ -48,10 +54,12 @@ export interface IpKey {
 
 const DEFAULT_IPV6_SUBNET = 56
 const HEADERS: readonly ForwardedHeader[] = ['x-forwarded-for', 'forwarded']
-const KNOWN = ['ipv6Subnet', 'trustProxy', 'header']
+const KNOWN = ['ipv6Subnet', 'nat64Prefixes', 'trustProxy', 'header']
 
-/** Addresses of NAT64. All IPv4 clients are in one network of 96 bits, so the whole address is the key. */
-const NAT64 = new AddressList(['64:ff9b::/96'], 'NAT64')
+/** The prefix of NAT64 that all networks have. */
+const WELL_KNOWN_NAT64 = '64:ff9b::/96'
+/** A range of IPv6 with the length of a prefix of NAT64. */
+const NAT64_PREFIX = /^[\da-f:]*:[\da-f:.]*\/(?:3[2-9]|[4-8]\d|9[0-6])$/i
 
 const made = new WeakSet<object>()
 
@@ -80,15 +88,21 @@ export const isIpKey = (value: unknown): value is IpKey => typeof value === 'fun
 export function ipKey(options: IpKeyOptions = {}): IpKey {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
   refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
-  const { ipv6Subnet = DEFAULT_IPV6_SUBNET, trustProxy, header = 'x-forwarded-for' } = options
+  const {
+    ipv6Subnet = DEFAULT_IPV6_SUBNET,
+    nat64Prefixes = [],
+    trustProxy,
+    header = 'x-forwarded-for',
+  } = options
   if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 32 || ipv6Subnet > 128) {
     throw invalid('ipv6Subnet', ipv6Subnet, 'an integer from 32 to 128')
   }
   if (!HEADERS.includes(header))
     throw invalid('header', header, HEADERS.map((name) => `'${name}'`).join(' or '))
+  const nat64 = nat64Of(nat64Prefixes)
   const trusts = trustsOf(trustProxy)
   const keyOf = (address: Address) =>
-    address.isIPv4 || ipv6Subnet === 128 || NAT64.contains(address)
+    address.isIPv4 || ipv6Subnet === 128 || nat64.contains(address)
       ? address.toString()
       : address.networkOf(ipv6Subnet)
   const clients: Clients =
@@ -106,6 +120,18 @@ export function ipKey(options: IpKeyOptions = {}): IpKey {
   })
   made.add(key)
   return key
+}
+
+/** The ranges in which each address is an IPv4 client. @throws MillraceError for what is no list of prefixes */
+function nat64Of(prefixes: readonly string[]): AddressList {
+  if (!Array.isArray(prefixes))
+    throw invalid('nat64Prefixes', prefixes, "an array such as ['64:ff9b:1::/48']")
+  for (const [i, prefix] of prefixes.entries()) {
+    if (typeof prefix !== 'string' || !NAT64_PREFIX.test(prefix)) {
+      throw invalid(`nat64Prefixes[${i}]`, prefix, "an IPv6 range of 32 to 96 bits, such as '64:ff9b:1::/48'")
+    }
+  }
+  return new AddressList([...prefixes, WELL_KNOWN_NAT64], 'nat64Prefixes')
 }
 
 function invalid(option: string, value: unknown, expected: string): MillraceError {

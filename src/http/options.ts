@@ -60,6 +60,11 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    */
   ipv6Subnet?: number
   /**
+   * Your own prefixes of NAT64, such as `['64:ff9b:1::/48']`: see {@link ipKey}. For the default key.
+   * @default [], beside `64:ff9b::/96`
+   */
+  nat64Prefixes?: readonly string[]
+  /**
    * The units that this request costs: an integer of 0 or more.
    * @default 1
    */
@@ -155,6 +160,7 @@ export const HTTP_OPTIONS: readonly string[] = [
   'key',
   'trustProxy',
   'ipv6Subnet',
+  'nat64Prefixes',
   'cost',
   'keyTimeoutMs',
   'skip',

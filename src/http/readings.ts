@@ -59,16 +59,14 @@ interface FastifyRequestLike {
   readonly routeOptions?: { readonly url?: string | undefined }
 }
 
-/** The paths of a request to Fastify. A route without parameters tells its path itself. */
-export function fastifyPathsOf(
-  { url = '/', originalUrl = url, routeOptions }: FastifyRequestLike,
-  usesSemicolon: boolean,
-): Paths {
-  const route = routeOptions?.url
-  const isPath = route !== undefined && route !== '' && !/[:*(]/.test(route)
+/** The paths of a request to Fastify. For an odd target, also the route that the router has found, if it is a path. */
+export function fastifyPathsOf(request: FastifyRequestLike, usesSemicolon: boolean): Paths {
+  const { url = '/', originalUrl = url } = request
   const read = (target: string): Targets => {
     const targets = pathsByFindMyWay(target, usesSemicolon)
-    return isPath && target === url && !targets.includes(route) ? [...targets, route] : targets
+    if (targets.length === 1) return targets
+    const route = request.routeOptions?.url
+    return route === undefined || /[:*(]/.test(route) ? targets : [...targets, route]
   }
   return pathsAfter(url, originalUrl, read)
 }
@@ -80,6 +78,9 @@ export function pathsWithin(prefix: string, paths: Paths): Paths {
   const inner = served.flatMap((path) => pathWithin(prefix, path) ?? [])
   return inner.length === 0 ? paths : { served, mounted: [...mounted, ...inner], originals }
 }
+
+/** Whether a path begins with a prefix. */
+export const isWithin = (prefix: string, path: string): boolean => pathWithin(prefix, path) !== undefined
 
 /** The rest of a path after a prefix, whose parameters match any part; undefined if it begins otherwise. */
 function pathWithin(prefix: string, path: string): string | undefined {

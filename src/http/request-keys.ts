@@ -2,14 +2,16 @@ import { invalidCostError, isCost } from '../checks.js'
 import { MillraceError } from '../core/errors.js'
 import { isKeyString, type Key, KeyHandle } from '../memory/keys.js'
 import type { Framework, HttpRequest } from './framework.js'
-import { type IpKey, ipKey, isIpKey } from './ip-key.js'
+import { type IpKey, type IpKeyOptions, ipKey, isIpKey } from './ip-key.js'
 import { type Awaitable, invalid, type RateLimitOptions } from './options.js'
 import type { RouteLimit } from './route-limits.js'
 
 /** The key of all requests that have neither a key nor an address. */
 const NO_KEY = 'no key'
 
-type Options<Request> = Pick<RateLimitOptions<Request, never>, 'trustProxy' | 'ipv6Subnet' | 'key'>
+type Options<Request> = Pick<RateLimitOptions<Request, never>, keyof AddressOptions | 'key'>
+/** The options of `ipKey` that each `rateLimit` has. */
+type AddressOptions = Pick<IpKeyOptions, 'trustProxy' | 'ipv6Subnet' | 'nat64Prefixes'>
 
 /** Finds what requests are limited by. */
 export class RequestKeys<Request> {
@@ -20,11 +22,13 @@ export class RequestKeys<Request> {
   readonly #own: (request: Request) => Awaitable<string>
 
   /** @throws MillraceError for an option that is wrong */
-  constructor({ trustProxy, ipv6Subnet, key }: Options<Request>, framework: Framework<Request, never>) {
+  constructor(options: Options<Request>, framework: Framework<Request, never>) {
+    const { trustProxy, ipv6Subnet, nat64Prefixes, key } = options
+    const byAddress = { trustProxy, ipv6Subnet, nat64Prefixes }
     this.#framework = framework
-    this.#ipKey = key === undefined ? ipKey({ trustProxy, ipv6Subnet }) : isIpKey(key) ? key : undefined
-    this.#address = this.#ipKey ?? ipKey({ trustProxy, ipv6Subnet })
-    if (this.#ipKey !== undefined && key !== undefined) checkNoAddressOptions({ trustProxy, ipv6Subnet })
+    this.#ipKey = key === undefined ? ipKey(byAddress) : isIpKey(key) ? key : undefined
+    this.#address = this.#ipKey ?? ipKey(byAddress)
+    if (this.#ipKey !== undefined && key !== undefined) checkNoAddressOptions(byAddress)
     this.#own = key as (request: Request) => Awaitable<string>
   }
 
@@ -64,7 +68,7 @@ export function failureOf(key: unknown, cost: unknown): MillraceError | undefine
 }
 
 /** The options of `ipKey` stand in one place only. */
-function checkNoAddressOptions(options: { trustProxy?: unknown; ipv6Subnet?: unknown }): void {
+function checkNoAddressOptions(options: AddressOptions): void {
   for (const [name, value] of Object.entries(options)) {
     if (value !== undefined) throw invalid(name, value, 'no value beside key: ipKey(...), which has its own')
   }

@@ -83,6 +83,16 @@ export function testFramework(driver: FrameworkDriver): void {
         assert.is(await statusOf('192.0.2.2'), 200)
       })())
 
+    test('limits each address behind a NAT64 prefix of your own', async () => {
+      const nat64Prefixes = ['64:ff9b:1::/48']
+      await serving({ limit: 1, window: '1m', trustProxy: 1, nat64Prefixes }, async (get) => {
+        const statusOf = async (address: string) => (await get('/', { 'x-forwarded-for': address })).status
+        assert.is(await statusOf('64:ff9b:1::c000:201'), 200)
+        assert.is(await statusOf('64:ff9b:1::c000:202'), 200)
+        assert.is(await statusOf('64:ff9b:1::c000:201'), 429)
+      })()
+    })
+
     test('refuses addresses of deny with 403, and does not limit those of allow', async () => {
       await serving({ ...base(), deny: ['127.0.0.0/8', '::1'] }, async (get) => {
         assert.is((await get('/')).status, 403)

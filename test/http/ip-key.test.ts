@@ -42,6 +42,20 @@ test('ipv6Subnet is the number of bits of a key', () => {
   }
 })
 
+test('each address behind a prefix of NAT64 is a key, behind a prefix of your own by nat64Prefixes', () => {
+  const clients = Array.from({ length: 2_000 }, (_, i) => i.toString(16))
+  const keysOf = (prefix: string, options?: IpKeyOptions) =>
+    new Set(clients.map((client) => ipKey(options).keyOf(`${prefix}c000:${client}`))).size
+  const own = { nat64Prefixes: ['64:ff9b:1::/48', '2001:db8:64::/96'] }
+  assert.is(keysOf('64:ff9b::'), 2_000)
+  assert.is(keysOf('64:ff9b::', own), 2_000)
+  assert.is(keysOf('64:ff9b:1::'), 1)
+  assert.is(keysOf('64:ff9b:1::', own), 2_000)
+  assert.is(keysOf('64:ff9b:1:fffe::', own), 2_000)
+  assert.is(keysOf('2001:db8:64::', own), 2_000)
+  assert.is(keysOf('2001:db8:65::', own), 1)
+})
+
 test('an address is read once from a socket, and once for each key function', () => {
   let reads = 0
   const socket = {
@@ -130,6 +144,13 @@ test('wrong options are named', () => {
     ),
     [{ trustProxy: ['loopback', '10.0.0.0/8', 'private'] }, 'trustProxy[2]'],
     [{ trustProxy: [['loopback']] }, 'trustProxy[0]'],
+    ...['64:ff9b:1::/48', {}, null, 1].map((nat64Prefixes): [unknown, string] => [
+      { nat64Prefixes },
+      'nat64Prefixes',
+    ]),
+    ...['::/0', '64:ff9b:1::', '64:ff9b:1::/31', '64:ff9b:1::/97', '10.0.0.0/8', 'loopback', 'x::/48', 7].map(
+      (prefix): [unknown, string] => [{ nat64Prefixes: ['64:ff9b:1::/48', prefix] }, 'nat64Prefixes[1]'],
+    ),
     ...['X-Forwarded-For', 'x-real-ip', null, 1].map((header): [unknown, string] => [{ header }, 'header']),
   ]
   for (const [options, option] of wrong) {

@@ -13,8 +13,10 @@ test.after(() => rmSync(project.folder, { recursive: true }))
 for (const name of [
   '@nestjs/common',
   '@nestjs/core',
+  '@nestjs/platform-fastify',
   '@nestjs/throttler',
   '@types/node',
+  'fastify',
   'reflect-metadata',
   'rxjs',
 ])
