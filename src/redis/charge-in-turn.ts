@@ -3,7 +3,7 @@ import type { CallLimit } from '../engines/engine.js'
 import type { Pending } from './deadlines.js'
 import type { PlacedDecision } from './merged-decision.js'
 import { NO_RECEIPT } from './receipts.js'
-import type { RemoteDecision } from './remote-decision.js'
+import { hasCounted, type RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking } from './remote-store.js'
 import { isExpected, type Shard, storeOf } from './shard.js'
@@ -105,7 +105,10 @@ async function refuse(
   said: readonly PlacedDecision[],
 ): Promise<void> {
   const { decision } = said.at(-1)!
-  const counts = rules.map((rule, i) => op === 'c' && hasCounted(rule, decision, i))
+  const { cost, limits: own } = decision.requested
+  const counts = rules.map(
+    ({ rule }, i) => op === 'c' && hasCounted(rule, decision.parts[i]!, cost, own?.[i] ?? rule.limit),
+  )
   const work: Promise<unknown>[] = [giveBack(shards, rules, said.slice(0, -1), counts)]
   if (counts.includes(true)) {
     const { key, limits } = decision.requested
@@ -113,15 +116,6 @@ async function refuse(
     work.push(...later.map((shard) => storeOf(shard).change('n', key, units, [], limits).catch(ignore)))
   }
   await Promise.all(work)
-}
-
-function hasCounted({ rule }: RemoteRule, decision: RemoteDecision, index: number): boolean {
-  const { allowed, shadow } = decision.parts[index]!
-  const { cost, limits } = decision.requested
-  const isOver = !allowed || shadow?.allowed === false
-  return (
-    rule.countRefused === true && isOver && unitsOf(cost, rule.unit ?? 1) <= (limits?.[index] ?? rule.limit)
-  )
 }
 
 /** @param keeps rules whose charges stay */

@@ -1,5 +1,5 @@
 import type { Command } from './connection.js'
-import { BIRTH_RANGE_MS, IS_OTHER_TYPE, ValueVersion } from './script-codes.js'
+import { IS_OTHER_TYPE, REFUNDED, ValueVersion } from './script-codes.js'
 
 /**
  * Empties a value: no units, no block. It keeps its birth, with one more refund, and stays until its charges would
@@ -8,20 +8,18 @@ import { BIRTH_RANGE_MS, IS_OTHER_TYPE, ValueVersion } from './script-codes.js'
  */
 const CLEAR_SCRIPT = `
 ${IS_OTHER_TYPE}
-local up, pack, sub, rep, floor = struct.unpack, struct.pack, string.sub, string.rep, math.floor
+${REFUNDED}
+local up, pack, sub, rep = struct.unpack, struct.pack, string.sub, string.rep
 local k = KEYS[1]
 local s = redis.pcall('GET', k)
 if type(s) == 'table' and not isOtherType(s) then redis.call('GET', k) end -- raises it
 local len = type(s) == 'string' and #s or 0
 
-local function refunded(at)
-  local born = up('>I6', s, at)
-  return pack('>I6', (floor(born / ${BIRTH_RANGE_MS}) + 1) % 32 * ${BIRTH_RANGE_MS} + born % ${BIRTH_RANGE_MS})
-end
+local function birthAt(at) return pack('>I6', refunded(up('>I6', s, at))) end
 
 local v
 if len == 27 and up('B', s) == ${ValueVersion.COUNTER} then
-  v = sub(s, 1, 3) .. refunded(4) .. sub(s, 10, 15) .. rep('\\0', 12)
+  v = sub(s, 1, 3) .. birthAt(4) .. sub(s, 10, 15) .. rep('\\0', 12)
 elseif len >= 20 and len % 2 == 0 then
   local version = up('>I2', s, len - 1)
   if version >= ${ValueVersion.NARROW} and version <= ${ValueVersion.WIDE_BLOCKED} then
@@ -31,7 +29,7 @@ elseif len >= 20 and len % 2 == 0 then
     local entries = len - tail - (isBlocked and 6 or 0)
     if entries >= size and entries % size == 0 then
       v = sub(s, 1, size - 3) .. rep('\\0', 3) .. rep('\\0', entries > size and size or 0)
-        .. refunded(len - tail + 1) .. sub(s, len - tail + 7, len - 2) .. pack('>I2', isBlocked and version - 1 or version)
+        .. birthAt(len - tail + 1) .. sub(s, len - tail + 7, len - 2) .. pack('>I2', isBlocked and version - 1 or version)
     end
   end
 end

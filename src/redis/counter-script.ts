@@ -14,7 +14,7 @@
 
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
 import { COUNTING_FLAG } from './counting-rule.js'
-import { BIRTH_RANGE_MS, IS_OTHER_TYPE, KEY_FAULT, ValueVersion, Verdict } from './script-codes.js'
+import { CHANGED_FIELDS, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, ValueVersion, Verdict } from './script-codes.js'
 
 /**
  * KEYS: for each key, one of each rule. ARGV: see `argumentsOf`. The operations and the reply are those of the
@@ -23,7 +23,7 @@ import { BIRTH_RANGE_MS, IS_OTHER_TYPE, KEY_FAULT, ValueVersion, Verdict } from 
 export const COUNTER_SCRIPT = `
 local call, up, pack, floor, ceil = redis.call, struct.unpack, struct.pack, math.floor, math.ceil
 local fmod, max, min = math.fmod, math.max, math.min
-local FOREVER, HEAD, BIRTH, MOST = 281474976710655, '>BI2I6I6I3I3I6', ${BIRTH_RANGE_MS}, 16777215
+local FOREVER, HEAD, MOST = 281474976710655, '>BI2I6I6I3I3I6', 16777215
 local op, now, R = ARGV[1], ARGV[2] + 0, ARGV[3] + 0
 local isTest = now > 0
 if not isTest then
@@ -101,6 +101,7 @@ local function save(k, x, mark)
 end
 
 ${IS_OTHER_TYPE}
+${REFUNDED}
 
 -- the value of a key, as of now; or why there is none
 local function load(k, at)
@@ -170,11 +171,13 @@ for j = j, K - 1 do
     for i = 1, R do
       local x, k, receipt, result = st[i], KEYS[j * R + i], -1, 0
       local cost, W = x.cost, x.W
+      local ms = (x.i + 2) * W - now
       local isOver = x.verdict ~= ${Verdict.ADMITTED}
       local counts = charges and x.verdict ~= ${Verdict.SHADOWED}
         or op == 'c' and isOver and x.flags >= ${COUNTING_FLAG.COUNT_REFUSED} and cost <= x.limit
       if op == 'a' and cost > 0 then
         local age = x.i - floor((x.g - ARGV[more + 1 + j]) / W)
+        if age == 0 or age == 1 then receipt = x.i end
         if age == 0 then charge(k, x, cost)
         elseif age == 1 then
           x.before = min(x.before + cost, MOST)
@@ -198,9 +201,10 @@ for j = j, K - 1 do
           fromNow = min(x.units, cost - fromBefore)
         end
         result = fromBefore + fromNow
+        if op == 'r' then ms = fromNow == 0 and x.g - x.i * W or 0 end
         if result > 0 then
           x.before, x.units = x.before - fromBefore, x.units - fromNow
-          if op == 'r' then x.born = (floor(x.born / BIRTH) + 1) % 32 * BIRTH + x.born % BIRTH end
+          if op == 'r' then x.born = refunded(x.born) end
           save(k, x, x.mark)
         end
       elseif op == 'b' or op == 'u' then
@@ -211,7 +215,7 @@ for j = j, K - 1 do
         if op == 'b' or x.exists then save(k, x, x.mark) end
       elseif op == 'x' and x.exists then
         -- It stays until its charges would have left: so other processes see the birth that they know.
-        x.born = (floor(x.born / BIRTH) + 1) % 32 * BIRTH + x.born % BIRTH
+        x.born = refunded(x.born)
         call('SET', k, pack(HEAD, ${ValueVersion.COUNTER}, x.shape, x.born, x.mark, 0, 0, 0), 'KEEPTTL')
         if x.till == FOREVER and not isTest then call('PEXPIRE', k, 2 * W) end
       end
@@ -224,8 +228,8 @@ for j = j, K - 1 do
           x.verdict, max(left, 0), x.wait, reset, receipt, x.born
         o = o + 6
       else
-        o = o + 1
-        reply[o] = result
+        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = result, receipt, x.born, ms
+        o = o + ${CHANGED_FIELDS}
       end
     end
   end

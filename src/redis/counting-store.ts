@@ -1,4 +1,3 @@
-import { MillraceError } from '../core/errors.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { Command } from './connection.js'
 import type { CountingCall, Operation } from './counting-call.js'
@@ -7,9 +6,9 @@ import { Outage } from './outage.js'
 import { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
-import { type LostCharges, Restoring } from './restoring.js'
+import { type LostCharges, type RestoredReply, Restoring } from './restoring.js'
 import { isFault, REPLY_FIELDS } from './script-codes.js'
-import { checkFault, partOf, refusingOf } from './script-reply.js'
+import { changedParts, checkFault, partOf, refusingOf } from './script-reply.js'
 import { readAll } from './take-back.js'
 
 /** Runs the calls of a {@link CountingStore}: by a script, or by transactions. Each settles by the deadline. */
@@ -49,7 +48,6 @@ export class CountingStore implements RemoteStore {
   readonly #plan: CountingPlan
   readonly #runner: Runner
   readonly #restoring: Restoring
-  #restored = 0
   #latestMs = 0
   rules: readonly RemoteRule[]
   onRecovery: () => void = () => {}
@@ -58,12 +56,12 @@ export class CountingStore implements RemoteStore {
     this.#plan = plan
     this.#runner = runner
     this.rules = plan.rules
-    this.#restoring = new Restoring(plan.maxKeys)
+    this.#restoring = new Restoring(this, plan.maxKeys)
     runner.onRecovery = () => this.onRecovery()
   }
 
   get counters(): StoreCounters {
-    return { restored: this.#restored, retries: this.#runner.retries }
+    return { restored: this.#restoring.restored, retries: this.#runner.retries }
   }
 
   ready(): Promise<void> {
@@ -95,9 +93,9 @@ export class CountingStore implements RemoteStore {
     const { rules } = this
     const limits = this.unitLimits(limit)
     const costs = asked.flatMap(({ cost }) => rules.map(({ rule }) => Math.ceil(cost / (rule.unit ?? 1))))
-    const sentMs = this.#nowMs()
+    const sentMs = this.nowMs()
     const reply = await this.#run(op, asked, costs, [], limits)
-    const times = { sentMs, receivedMs: this.#nowMs() }
+    const times = { sentMs, receivedMs: this.nowMs() }
     let next = 0
     return readAll(this, asked, ({ key, cost }) => {
       const at = next
@@ -107,8 +105,7 @@ export class CountingStore implements RemoteStore {
       const refusing = refusingOf(rules, cost, limits, parts)
       const requested = { owner: this.#plan.owner, key, cost, limits }
       const decision = new RemoteDecision(requested, 'redis', parts, refusing)
-      const lost = this.#restoring.observe(rules, decision, times)
-      if (lost !== undefined) void this.#restore(key, lost)
+      this.#restoring.decided(op, { key, cost, limits, parts }, times)
       return decision
     })
   }
@@ -121,11 +118,14 @@ export class CountingStore implements RemoteStore {
     limits?: readonly (number | undefined)[],
   ): Promise<number[]> {
     const { rules } = this
+    const sentMs = this.nowMs()
     const reply = await this.#run(op, [{ key }], units, more, limits)
     checkFault(reply[0]!, key)
-    if (op === 'g') this.#restoring.givenBack(key, reply)
-    else if (op === 'r' || op === 'x') this.#restoring.forget(key)
-    return reply.map((amount, i) => amount * (rules[i]!.rule.unit ?? 1))
+    const parts = changedParts(rules.length, reply)
+    const ageMs = op === 'a' ? Number(more[0]) : 0
+    const times = { sentMs, receivedMs: this.nowMs() }
+    this.#restoring.changed(op, { key, units, limits, parts, receipts: more, ageMs }, times)
+    return parts.map(({ result }, i) => result * (rules[i]!.rule.unit ?? 1))
   }
 
   async usage(key: string, ms: number, index: number): Promise<number> {
@@ -142,30 +142,26 @@ export class CountingStore implements RemoteStore {
     return limits.map((own, i) => own && own / (this.rules[i]!.rule.unit ?? 1))
   }
 
-  /** Sends charges again that the server has lost. */
-  async #restore(key: string, lost: readonly LostCharges[]): Promise<void> {
+  async sendAgain(key: string, lost: readonly LostCharges[]): Promise<RestoredReply> {
     const { mostKeys } = this.#runner
-    try {
-      for (let at = 0; at < lost.length; at += mostKeys) {
-        const some = lost.slice(at, at + mostKeys)
-        const units = some.flatMap((each) => each.units)
-        const ages = some.map(({ ageMs }) => String(ageMs))
-        await this.#run(
-          'a',
-          some.map(() => ({ key })),
-          units,
-          ages,
-        )
-      }
-      this.#restored++
-    } catch (error) {
-      // They are sent once: another outage may have lost the reply. Other errors show at the key's next decision.
-      if (!(error instanceof Outage || error instanceof MillraceError)) throw error
+    const sentMs = this.nowMs()
+    const parts: RestoredReply['parts'][number][] = []
+    for (let from = 0; from < lost.length; from += mostKeys) {
+      const some = lost.slice(from, from + mostKeys)
+      const units = some.flatMap((each) => each.units)
+      const ages = some.map(({ ageMs }) => String(ageMs))
+      const keys = some.map(() => ({ key }))
+      const reply = await this.#run('a', keys, units, ages).catch((error: unknown) => {
+        throw from > 0 && error instanceof Outage ? new Outage(error.cause, true) : error
+      })
+      checkFault(reply[0]!, key)
+      parts.push(...some.map((_, at) => changedParts(this.rules.length, reply, at)))
     }
+    return { parts, times: { sentMs, receivedMs: this.nowMs() } }
   }
 
   /** The clock of this process, or the latest time of the test. */
-  #nowMs(): number {
+  nowMs(): number {
     this.#latestMs = Math.max(this.#latestMs, this.#plan.time() || performance.now())
     return this.#latestMs
   }

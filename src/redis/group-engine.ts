@@ -1,10 +1,12 @@
 import { MillraceError } from '../core/errors.js'
 import type { CallLimit } from '../engines/engine.js'
 import { KeyNames } from './key-names.js'
+import type { CallTimes } from './own-charges.js'
 import { checkMemberOpen, type RedisMember, rulesOf } from './redis-group-member.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, Changing } from './remote-store.js'
+import type { Changed, Decided } from './restoring.js'
 import { scriptOf } from './script.js'
 import { slotOf } from './slots.js'
 import { StrictEngine } from './strict-engine.js'
@@ -27,6 +29,12 @@ class GroupNames extends KeyNames {
     const keys = keysIn(joined)
     return this.#members.flatMap(({ names }, i) => names.of(keys[i]!))
   }
+}
+
+/** The same call by the clock of a member. In a test's time they differ. */
+function at(engine: StrictEngine, { sentMs, receivedMs }: CallTimes): CallTimes {
+  const nowMs = engine.nowMs()
+  return { sentMs: nowMs - (receivedMs - sentMs), receivedMs: nowMs }
 }
 
 /** Decides by the rules of all members in one call of the script, through the connection of the first one. */
@@ -66,6 +74,36 @@ export class GroupEngine extends StrictEngine {
   ): Promise<number[]> {
     this.#prepare(key)
     return super.change(op, key, units, more, limits)
+  }
+
+  /** Own charges are those of the members: each knows all charges of its keys. */
+  protected override noteDecided(op: Asking, { key, cost, limits, parts }: Decided, times: CallTimes): void {
+    for (const { engine, key: own, from, to } of this.#shares(key)) {
+      const decided = { key: own, cost, limits: limits?.slice(from, to), parts: parts.slice(from, to) }
+      engine.restoring.decided(op, decided, at(engine, times))
+    }
+  }
+
+  protected override noteChanged(op: Changing, changed: Changed, times: CallTimes): void {
+    const { key, units, limits, parts, receipts, ageMs } = changed
+    for (const { engine, key: own, from, to } of this.#shares(key)) {
+      const share = {
+        ...{ key: own, units: units.slice(from, to), limits: limits?.slice(from, to), ageMs },
+        ...{ parts: parts.slice(from, to), receipts: receipts.slice(2 * from, 2 * to) },
+      }
+      engine.restoring.changed(op, share, at(engine, times))
+    }
+  }
+
+  /** The key of each member, and the indices of its rules. */
+  #shares(joined: string) {
+    let to = 0
+    return keysIn(joined).map((key, i) => {
+      const { engine } = this.#members[i]!
+      const from = to
+      to += engine.rules.length
+      return { engine, key, from, to }
+    })
   }
 
   /** The connection is the first member's. */

@@ -3,6 +3,9 @@ import { COUNTING_FLAG } from './counting-rule.js'
 import { FOREVER_MS, type LogValue } from './log-value.js'
 import { Verdict } from './script-codes.js'
 
+/** The receipt's mark where nothing was charged. */
+const NOTHING = -1
+
 /** What a rule says of a cost, before anything is charged. */
 interface Opinion {
   readonly verdict: number
@@ -24,7 +27,7 @@ export function decideLog(call: CountingCall, values: readonly LogValue[]): numb
     case 'w':
       return [values[Number(more[0]) - 1]!.usedInLast(costs[0]!)]
     default:
-      return values.map((value, i) => changed(call, value, i))
+      return values.flatMap((value, i) => changed(call, value, i))
   }
 }
 
@@ -65,27 +68,30 @@ function figuresOf(value: LogValue): { remaining: number; resetMs: number } {
   return { remaining: 0, resetMs: untilMs === FOREVER_MS ? -1 : Math.max(emptyMs, untilMs - nowMs) }
 }
 
-function changed({ op, costs, more }: CountingCall, value: LogValue, index: number): number {
+/** The reply to a change: see `ChangedPart`. */
+function changed({ op, costs, more }: CountingCall, value: LogValue, index: number): number[] {
   const cost = costs[index]!
   const [mark, birth] = [more[2 * index], more[2 * index + 1]]
+  const charged = (receipt: number): number[] => [0, receipt, value.born, value.lastsMs]
+  const done = (result: number, ms = 0): number[] => [result, NOTHING, value.born, ms]
   switch (op) {
     case 'n':
-      value.charge(cost)
-      return 0
+      return charged(value.charge(cost))
     case 'a':
-      value.charge(cost, Number(more[0]))
-      return 0
-    case 'r':
-      return value.refund(cost)
+      return charged(cost === 0 ? NOTHING : value.charge(cost, Number(more[0])))
+    case 'r': {
+      const { given, ageMs } = value.refund(cost)
+      return done(given, ageMs)
+    }
     case 'g':
-      return mark === '' ? 0 : value.giveBack(Number(mark), Number(birth), cost)
+      return done(mark === '' ? 0 : value.giveBack(Number(mark), Number(birth), cost))
     case 'b':
       value.block(cost)
-      return 0
+      return done(0)
     case 'u':
-      return value.unblock() ? 1 : 0
+      return done(value.unblock() ? 1 : 0)
     default:
       value.clear()
-      return 0
+      return done(0)
   }
 }

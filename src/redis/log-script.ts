@@ -17,7 +17,7 @@
 // refusals that count can add, the oldest go: they decide nothing, because the others fill the limit.
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
 import { COUNTING_FLAG } from './counting-rule.js'
-import { BIRTH_RANGE_MS, IS_OTHER_TYPE, KEY_FAULT, Verdict } from './script-codes.js'
+import { CHANGED_FIELDS, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, Verdict } from './script-codes.js'
 
 export const LOG_VERSION = 1
 /** Members beside the charges. */
@@ -38,7 +38,7 @@ const CHARGES = '(0'
  */
 export const LOG_SCRIPT = `
 local call, floor, ceil, max, min, match = redis.call, math.floor, math.ceil, math.max, math.min, string.match
-local FOREVER, BIRTH, UNITS, SERIALS, MARK = 281474976710655, ${BIRTH_RANGE_MS}, ${UNITS_RANGE}, ${SERIALS}, ${MARK_RANGE}
+local FOREVER, UNITS, SERIALS, MARK = 281474976710655, ${UNITS_RANGE}, ${SERIALS}, ${MARK_RANGE}
 local op, now, R = ARGV[1], ARGV[2] * 1000, ARGV[3] + 0
 local isTest = now > 0
 if not isTest then
@@ -90,6 +90,7 @@ local function charges(k, after, most)
 end
 
 ${IS_OTHER_TYPE}
+${REFUNDED}
 
 -- the value of a key, as of now; or why there is none
 local function load(k, at)
@@ -218,13 +219,13 @@ for j = j, K - 1 do
     local isCharged = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
       local x = st[i]
-      local cost, receipt, result = x.cost, -1, 0
+      local cost, receipt, result, ms = x.cost, -1, 0, ceil((x.g + x.W - now) / 1000)
       local isOver = x.verdict ~= ${Verdict.ADMITTED}
       local counts = isCharged and x.verdict ~= ${Verdict.SHADOWED}
         or op == 'c' and isOver and x.flags >= ${COUNTING_FLAG.COUNT_REFUSED} and cost <= x.limit
       if op == 'a' and cost > 0 then
         local age = ARGV[more + 1 + j] * 1000
-        if age < x.W then charge(x, cost, x.g - age) end
+        if age < x.W then receipt = charge(x, cost, x.g - age) end
       elseif counts and cost > 0 then
         receipt = charge(x, cost, x.g)
         if isOver then -- it must wait for its own charge, too
@@ -236,9 +237,10 @@ for j = j, K - 1 do
         for q = 1, #list, 2 do
           if result == cost then break end
           result = result + take(x, list[q], list[q + 1], unitsOf(list[q]), cost - result)
+          ms = floor((x.g - list[q + 1]) / 1000)
         end
         if result > 0 then
-          x.born = (floor(x.born / BIRTH) + 1) % 32 * BIRTH + x.born % BIRTH
+          x.born = refunded(x.born)
           drop(x)
           save(x)
         end
@@ -267,7 +269,7 @@ for j = j, K - 1 do
         -- It stays until its charges would have left: so other processes see the birth that they know.
         call('ZREMRANGEBYSCORE', x.k, '${CHARGES}', '+inf')
         local isForever = x.till == FOREVER
-        x.born = (floor(x.born / BIRTH) + 1) % 32 * BIRTH + x.born % BIRTH
+        x.born = refunded(x.born)
         call('ZADD', x.k, -x.born, 'b', -x.serial * UNITS, 's', 0, 'u')
         if isForever and not isTest then call('PEXPIRE', x.k, x.W / 500) end
       end
@@ -282,8 +284,8 @@ for j = j, K - 1 do
           x.verdict, max(left, 0), x.wait, reset, receipt, x.born
         o = o + 6
       else
-        o = o + 1
-        reply[o] = result
+        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = result, receipt, x.born, ms
+        o = o + ${CHANGED_FIELDS}
       end
     end
   end
@@ -297,12 +299,13 @@ return reply
  */
 export const CLEAR_LOG_SCRIPT = `
 ${IS_OTHER_TYPE}
+${REFUNDED}
 local k = KEYS[1]
 local h = redis.pcall('ZMSCORE', k, 'b', 's')
 if h.err and not isOtherType(h) then redis.call('ZMSCORE', k, 'b') end -- raises it
 if h.err or not (h[1] and h[2]) then return redis.call('UNLINK', k) end
 local born, serial = -h[1], math.floor(-h[2] / ${UNITS_RANGE})
-born = (math.floor(born / ${BIRTH_RANGE_MS}) + 1) % 32 * ${BIRTH_RANGE_MS} + born % ${BIRTH_RANGE_MS}
+born = refunded(born)
 redis.call('ZREMRANGEBYSCORE', k, '${CHARGES}', '+inf')
 redis.call('ZADD', k, -born, 'b', -serial * ${UNITS_RANGE}, 's', 0, 'u')
 if redis.call('PTTL', k) < 0 then redis.call('PEXPIRE', k, ARGV[1]) end

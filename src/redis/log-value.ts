@@ -1,7 +1,7 @@
 import type { Command } from './connection.js'
 import { LOG_VERSION, MARK_RANGE, SERIALS, UNITS_RANGE } from './log-script.js'
 import type { RemoteRule } from './remote-rule.js'
-import { BIRTH_RANGE_MS, KEY_FAULT } from './script-codes.js'
+import { BIRTH_RANGE_MS, KEY_FAULT, REFUNDS } from './script-codes.js'
 
 /** The end of a block that has none, in milliseconds. */
 export const FOREVER_MS = 2 ** 48 - 1
@@ -119,6 +119,11 @@ export class LogValue {
     return newest === undefined ? 0 : this.#untilLeftMs(newest.atUs)
   }
 
+  /** Milliseconds for which the value stays after a charge. */
+  get lastsMs(): number {
+    return this.#untilLeftMs(this.gUs)
+  }
+
   /** Charges as of some time ago. Returns the mark of the receipt, or -1. */
   charge(cost: number, ageMs = 0): number {
     if (ageMs * 1_000 >= this.#windowUs) return -1
@@ -132,15 +137,17 @@ export class LogValue {
     return this.#serial * MARK_RANGE + units
   }
 
-  /** Takes out up to `cost` units, the oldest first. Returns how many. */
-  refund(cost: number): number {
+  /** Takes out up to `cost` units, the oldest first. Returns how many, and how long ago the newest were charged. */
+  refund(cost: number): { given: number; ageMs: number } {
     let given = 0
+    let ageMs = 0
     for (const charge of [...this.#charges]) {
       if (given === cost) break
       given += this.#take(charge, cost - given)
+      ageMs = Math.floor((this.gUs - charge.atUs) / 1_000)
     }
     if (given > 0) this.#countRefund()
-    return given
+    return { given, ageMs }
   }
 
   /** Gives back up to `cost` units of a charge that still counts. Returns how many. */
@@ -239,7 +246,7 @@ export class LogValue {
 
   #countRefund(): void {
     this.#isChanged = true
-    const refunds = (Math.floor(this.born / BIRTH_RANGE_MS) + 1) % 32
+    const refunds = (Math.floor(this.born / BIRTH_RANGE_MS) % REFUNDS) + 1
     this.born = refunds * BIRTH_RANGE_MS + (this.born % BIRTH_RANGE_MS)
   }
 }

@@ -2,6 +2,8 @@ import { CompositeDecision } from '../core/composite-decision.js'
 import type { Decision, DecisionFields, RuleDecision, ShadowDecision } from '../core/decision.js'
 import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf } from '../core/decision-fields.js'
 import type { DecisionSource } from '../core/decision-source.js'
+import type { Rule } from '../core/rule.js'
+import { unitsOf } from '../core/units.js'
 
 /** What one rule says of a request. */
 export interface RemotePart extends RuleDecision {
@@ -13,6 +15,17 @@ export interface RemotePart extends RuleDecision {
   readonly receipt: readonly number[] | undefined
   /** The birth of the key's value; undefined if Redis has not decided. */
   readonly birth?: number
+}
+
+/** Whether a rule with `countRefused` has charged a request by `check` that it has refused. @param limit in units */
+export function hasCounted(
+  rule: Rule,
+  { allowed, shadow }: RemotePart,
+  cost: number,
+  limit: number,
+): boolean {
+  const isOver = !allowed || shadow?.allowed === false
+  return rule.countRefused === true && isOver && cost > 0 && unitsOf(cost, rule.unit ?? 1) <= limit
 }
 
 /** The request of a decision, for a refund. */

@@ -15,6 +15,12 @@ export const ValueVersion = {
 
 /** Above the milliseconds of a birth is the count of refunds. */
 export const BIRTH_RANGE_MS = 2 ** 43
+/** A value of which something was refunded by key, or that was cleared, has 1 to 31 refunds, in turn. */
+export const REFUNDS = 31
+/** A function of scripts: a birth with one more refund. It takes part in no receipt from before. */
+export const REFUNDED = `local function refunded(born)
+  return (math.floor(born / ${BIRTH_RANGE_MS}) % ${REFUNDS} + 1) * ${BIRTH_RANGE_MS} + born % ${BIRTH_RANGE_MS}
+end`
 
 /** Codes of algorithms, and the flags above them. */
 export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
@@ -27,6 +33,9 @@ export const RULE_FLAG = { SHADOW: 16, COUNT_REFUSED: 32 } as const
 export const REPLY_FIELDS = 6
 export const REFUSED_FIELDS = REPLY_FIELDS
 export const ADMITTED_FIELDS = 4
+
+/** Numbers in the reply to a change, for each rule: see `ChangedPart`. */
+export const CHANGED_FIELDS = 4
 
 /** What a rule says of a request. No reply of four numbers begins with a negative one. */
 export const Verdict = { REFUSED: -5, ADMITTED: 1, SHADOWED: -6 } as const

@@ -1,7 +1,7 @@
 import { MillraceError } from '../core/errors.js'
 import type { RemotePart } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
-import { KEY_FAULT, Verdict } from './script-codes.js'
+import { CHANGED_FIELDS, KEY_FAULT, Verdict } from './script-codes.js'
 
 const timeOf = (ms: number): number => (ms < 0 ? Number.POSITIVE_INFINITY : ms)
 
@@ -14,6 +14,28 @@ export function partOf(
 ): RemotePart {
   const [verdict, remaining, waitMs, resetMs] = [reply[at]!, reply[at + 1]!, reply[at + 2]!, reply[at + 3]!]
   return partWith(rule, limit, verdict, remaining, waitMs, resetMs, reply[at + 4]!, reply[at + 5]!)
+}
+
+/** What one rule says of a change. */
+export interface ChangedPart {
+  /** In units: what was given back; of unblock, whether it was blocked. */
+  readonly result: number
+  /** Of the receipt of what was charged; below 0: nothing was charged. */
+  readonly mark: number
+  readonly birth: number
+  /**
+   * How long a value that was charged lasts. Of a refund by key: how long ago the newest of the refunded units were
+   * charged, or less.
+   */
+  readonly ms: number
+}
+
+/** What each rule says of the change with this index in a call. */
+export function changedParts(rules: number, reply: readonly number[], index = 0): ChangedPart[] {
+  return Array.from({ length: rules }, (_, i) => {
+    const at = (index * rules + i) * CHANGED_FIELDS
+    return { result: reply[at]!, mark: reply[at + 1]!, birth: reply[at + 2]!, ms: reply[at + 3]! }
+  })
 }
 
 export function partWith(

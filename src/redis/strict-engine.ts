@@ -1,16 +1,15 @@
-import { MillraceError } from '../core/errors.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { Channel } from './channel.js'
 import { clearNames } from './clear-names.js'
 import type { KeyNames } from './key-names.js'
-import { Outage } from './outage.js'
+import type { CallTimes } from './own-charges.js'
 import { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
-import { type LostCharges, Restoring } from './restoring.js'
+import { type Changed, type Decided, type LostCharges, type RestoredReply, Restoring } from './restoring.js'
 import type { Script } from './script.js'
 import { ADMITTED_FIELDS, ALL_ADMITTED, isFault, REFUSED_FIELDS, Verdict } from './script-codes.js'
-import { checkFault, partOf, partWith, refusingOf } from './script-reply.js'
+import { changedParts, checkFault, partOf, partWith, refusingOf } from './script-reply.js'
 import { divideBySlot } from './slots.js'
 import { readAll } from './take-back.js'
 import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
@@ -32,8 +31,7 @@ export class StrictEngine implements RemoteStore {
   readonly #time: (() => number) | undefined
   /** Undefined: that of the channel. */
   readonly #script: Script | undefined
-  readonly #restoring: Restoring
-  readonly #counters = { restored: 0 }
+  readonly restoring: Restoring
   #testMs = 0
   #elapsedMs = 0
   #rules: readonly RemoteRule[]
@@ -57,7 +55,7 @@ export class StrictEngine implements RemoteStore {
     this.#names = names
     this.#time = time
     this.#script = script
-    this.#restoring = new Restoring(maxKeys)
+    this.restoring = new Restoring(this, maxKeys)
     channel.onRecovery = () => this.onRecovery()
   }
 
@@ -85,11 +83,11 @@ export class StrictEngine implements RemoteStore {
   async clearAll(): Promise<void> {
     const longestMs = Math.max(...this.#rules.map(({ windowMs }) => windowMs))
     await this.#channel.onPrimaries((send) => clearNames(send, this.#names.pattern, longestMs))
-    this.#restoring.forget()
+    this.restoring.forget()
   }
 
   get counters(): StoreCounters {
-    return this.#counters
+    return { restored: this.restoring.restored }
   }
 
   get rules(): readonly RemoteRule[] {
@@ -103,7 +101,7 @@ export class StrictEngine implements RemoteStore {
 
   ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
     const limits = this.unitLimits(limit)
-    const together = { head: this.#headOf(op, limits), rules: this.#rules, limits, sentMs: this.#nowMs() }
+    const together = { head: this.#headOf(op, limits), rules: this.#rules, limits, sentMs: this.nowMs() }
     if (asked.length === 1 && !this.#channel.connection.isCluster) {
       const kind = this.#time === undefined ? op : `${op}${this.#time()}`
       return this.#batch.add(kind, together, asked[0]!)
@@ -121,11 +119,14 @@ export class StrictEngine implements RemoteStore {
   ): Promise<number[]> {
     const head = this.#headOf(op, limits)
     this.#batch.flush()
+    const sentMs = this.nowMs()
     const reply = await this.#call(head, [{ key, cost: 0 }], [...units.map(String), ...more])
     checkFault(reply[0]!, key)
-    if (op === 'g') this.#restoring.givenBack(key, reply)
-    else if (op === 'r' || op === 'x') this.#restoring.forget(key)
-    return reply.map((amount, i) => amount * (this.#rules[i]!.rule.unit ?? 1))
+    const parts = changedParts(units.length, reply)
+    const ageMs = op === 'a' ? Number(more[0]) : 0
+    const times = { sentMs, receivedMs: this.nowMs() }
+    this.noteChanged(op, { key, units, limits, parts, receipts: more, ageMs }, times)
+    return parts.map(({ result }, i) => result * (this.#rules[i]!.rule.unit ?? 1))
   }
 
   async usage(key: string, ms: number, index: number): Promise<number> {
@@ -183,8 +184,8 @@ export class StrictEngine implements RemoteStore {
   }
 
   /** Reads the decisions of a reply, one at each call. */
-  #reading({ rules, limits, sentMs }: Together, reply: readonly number[]) {
-    const times = { sentMs, receivedMs: this.#nowMs() }
+  #reading({ head, rules, limits, sentMs }: Together, reply: readonly number[]) {
+    const times = { sentMs, receivedMs: this.nowMs() }
     const areAdmitted = reply[0] === ALL_ADMITTED
     let next = areAdmitted ? 3 : 0
     return ({ key, cost }: Asked): RemoteDecision => {
@@ -205,31 +206,36 @@ export class StrictEngine implements RemoteStore {
       const requested = { owner: this.#owner, key, cost, limits }
       const refusing = refusingOf(rules, cost, limits, parts)
       const decision = new RemoteDecision(requested, 'redis', parts, refusing)
-      const lost = this.#restoring.observe(rules, decision, times)
-      if (lost !== undefined) void this.#restore(key, lost)
+      this.noteDecided(head[0] as Asking, { key, cost, limits, parts }, times)
       return decision
     }
   }
 
-  /** Sends charges again that the server has lost. */
-  async #restore(key: string, lost: readonly LostCharges[]): Promise<void> {
+  async sendAgain(key: string, lost: readonly LostCharges[]): Promise<RestoredReply> {
     const asked = lost.map(() => ({ key, cost: 0 }))
     const units = lost.flatMap((each) => each.units.map(String))
     const ages = lost.map(({ ageMs }) => String(ageMs))
-    try {
-      await this.#call(this.#headOf('a'), asked, [...units, ...ages])
-      this.#counters.restored++
-    } catch (error) {
-      // They are sent once: another outage may have lost the reply. Other errors show at the key's next decision.
-      if (!(error instanceof Outage || error instanceof MillraceError)) throw error
-    }
+    const sentMs = this.nowMs()
+    const reply = await this.#call(this.#headOf('a'), asked, [...units, ...ages])
+    checkFault(reply[0]!, key)
+    const parts = lost.map((_, at) => changedParts(this.#rules.length, reply, at))
+    return { parts, times: { sentMs, receivedMs: this.nowMs() } }
+  }
+
+  /** Own charges are noted where they can be restored. */
+  protected noteDecided(op: Asking, decided: Decided, times: CallTimes): void {
+    this.restoring.decided(op, decided, times)
+  }
+
+  protected noteChanged(op: Changing, changed: Changed, times: CallTimes): void {
+    this.restoring.changed(op, changed, times)
   }
 
   /**
    * The clock of this process, which never steps back or stands still. A test's time is that of Redis: when it has
    * stepped back, time goes on here from where it was.
    */
-  #nowMs(): number {
+  nowMs(): number {
     if (this.#time === undefined) return performance.now()
     const testMs = this.#time()
     this.#elapsedMs += Math.max(0, testMs - this.#testMs)

@@ -5,7 +5,15 @@
 //
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
 import type { RemoteRule } from './remote-rule.js'
-import { ALGORITHM_CODE, IS_OTHER_TYPE, KEY_FAULT, RULE_FLAG, Verdict } from './script-codes.js'
+import {
+  ALGORITHM_CODE,
+  CHANGED_FIELDS,
+  IS_OTHER_TYPE,
+  KEY_FAULT,
+  REFUNDED,
+  RULE_FLAG,
+  Verdict,
+} from './script-codes.js'
 import { shortcutOf } from './strict-shortcut.js'
 import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
 
@@ -61,6 +69,7 @@ function constantsOf(rule: RemoteRule, index: number): string {
 const SCRIPT = `
 reply = reply or {}
 ${IS_OTHER_TYPE}
+${REFUNDED}
 local max, min = math.max, math.min
 local asks = op == 'c' or op == 't' or op == 'p'
 
@@ -71,19 +80,19 @@ local function msOf(units, n, W) local w = floor(units / n); return w * W + ceil
 -- when all units have left a sliding window that was charged in granule g last
 local function endOf(g, n, W) return ceil((g + n + 1) * W / n) end
 
-local function save(k, s, z, shape, born, mark, till, entries, emptyMs)
+local function save(k, s, z, shape, born, mark, till, entries, emptyMs, isKept)
   local v = entries .. tailOf(z, shape, born, mark, till)
   if isTest or till == FOREVER then call('SET', k, v)
   else
-    -- after a refund by key or a clearing it stays as long as before: other processes must see its birth
-    local stays = s and born >= BIRTH and call('PTTL', k) or 0
+    -- one that has got less stays as long as before: other processes must see its birth
+    local stays = s and (isKept or born >= BIRTH) and call('PTTL', k) or 0
     call('SET', k, v, 'PX', max(max(emptyMs, till, now) - now + 1, stays))
   end
 end
 
--- that of a fixed window or a bucket
+-- that of a fixed window or a bucket. Above a bucket's mark: see MADE_LESS
 local function saveMeter(k, s, shape, born, mark, till, units, emptyMs)
-  save(k, s, 6, shape, born, mark, till, pack('>I3I3', mark % LOW[6], units), emptyMs)
+  save(k, s, 6, shape, born, mark, till, pack('>I3I3', mark % LOW[6], units), emptyMs, mark >= MADE_LESS)
 end
 
 -- when so many units have left a sliding window to which some are charged in granule g
@@ -132,6 +141,8 @@ for j = j, K - 1 do
       if s and a > 0 and now < mark + W then sum = a else g = floor(now / n) * n end
       need, free = cost, limit - sum
     else
+      base = mark - mark % MADE_LESS
+      mark = mark - base
       g = max(now, mark)
       if s then sum = max(0, unitsAt(mark, n, W) + a - unitsAt(g, n, W)) end
       need, free = ceil(cost * n / limit), n - sum
@@ -173,17 +184,19 @@ for j = j, K - 1 do
     local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
       local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z = unpack(st[i])
-      local receipt, result = -1, 0
+      local receipt, result, ms = -1, 0, 0
       local isOver = verdict ~= ${Verdict.ADMITTED}
       local counts = charges and verdict ~= ${Verdict.SHADOWED}
         or op == 'c' and isOver and flags >= ${RULE_FLAG.COUNT_REFUSED} and cost <= limit
+      if alg == 2 and s and (op == 'b' or op == 'u') then base = lessened(base) end
       if op == 'a' and alg == 1 and now - agedMs < g then
         -- in the window before; if there is no window now, that one may last still
         if sum == 0 then g = floor((now - agedMs) / n) * n end
         counts = (now - agedMs >= g or n < W and agedMs < W) and now < g + W
       end
       if counts and cost > 0 then
-        receipt = g
+        if alg == 2 and s and sum == 0 then base = (base + FILLED) % MOST_FILLED end -- what was charged before is gone
+        receipt = g + (alg == 2 and base or 0)
         if isOver then -- it must wait for its own charge, too
           receipt = -1
           local later
@@ -200,7 +213,8 @@ for j = j, K - 1 do
           while at > 0 and list[at][1] > old do at = at - 1 end
           if at > 0 and list[at][1] == old then list[at][2] = list[at][2] + need
           else table.insert(list, at + 1, {old, need}) end
-          if g - old <= n then save(k, s, z, shape, born, g, till, entriesOf(list, z, g), endOf(g, n, W)) end
+          if g - old <= n then save(k, s, z, shape, born, g, till, entriesOf(list, z, g), endOf(g, n, W))
+          else receipt = -1 end
         elseif alg == 0 then
           sum = sum + need
           a = (a + need) % UNITS
@@ -212,9 +226,8 @@ for j = j, K - 1 do
           if s and mark == g then call('SETRANGE', k, 3, pack('>I3', sum))
           else saveMeter(k, s, shape, born, g, till, sum, g + W) end
         else
-          if sum == 0 then born = floor(born / BIRTH) * BIRTH + now end -- what was charged before is gone
           sum = min(sum + need, 3 * n)
-          saveMeter(k, s, shape, born, g, till, sum, msOf(unitsAt(g, n, W) + sum, n, W))
+          saveMeter(k, s, shape, born, g + base, till, sum, msOf(unitsAt(g, n, W) + sum, n, W))
         end
       elseif (op == 'r' or op == 'g') and s and sum > 0 then
         local whole, mine = min(cost, sum), nil
@@ -223,7 +236,7 @@ for j = j, K - 1 do
           local at = costs + #KEYS + 2 * i - 1
           mine = ARGV[at]
           if mine == '' or ARGV[at + 1] + 0 ~= born then left = 0 else mine = mine + 0 end
-        else born = (floor(born / BIRTH) + 1) % 32 * BIRTH + born % BIRTH end
+        else born = refunded(born) end
         local given = 0
         if left == 0 then given = 0
         elseif alg == 0 then
@@ -232,6 +245,7 @@ for j = j, K - 1 do
             if not mine or mine == granule[1] then
               local m = min(granule[2], left)
               granule[2], left = granule[2] - m, left - m
+              if m > 0 and not mine then ms = max(0, now - ceil((granule[1] + 1) * W / n)) end
             end
           end
           given = whole - left
@@ -243,9 +257,11 @@ for j = j, K - 1 do
           if given > 0 then saveMeter(k, s, shape, born, g, till, sum, g + W) end
         else
           local full = min(sum, ceil(cost * n / limit))
+          if mine and floor(mine / FILLED) ~= floor(base / FILLED) then full = 0 end
           sum = sum - full
-          given = mine and cost or floor(full * limit / n)
-          if full > 0 then saveMeter(k, s, shape, born, g, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
+          base = lessened(base)
+          given = full > 0 and (mine and cost or floor(full * limit / n)) or 0
+          if full > 0 then saveMeter(k, s, shape, born, g + base, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
         end
         result = given
       elseif op == 'b' or op == 'u' then
@@ -259,11 +275,12 @@ for j = j, K - 1 do
             local entries = isEmpty and entriesWith(s, z, kept, g, a) or sub(s, 1, kept)
             save(k, s, z, shape, born, isEmpty and g or mark, till, entries, endOf(g, n, W))
           elseif alg == 1 then saveMeter(k, s, shape, born, g, till, sum, g + W)
-          else saveMeter(k, s, shape, born, g, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
+          else saveMeter(k, s, shape, born, g + base, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
         end
       elseif op == 'x' and s then
         -- It stays until its charges would have left: so other processes see the birth that they know.
-        born = (floor(born / BIRTH) + 1) % 32 * BIRTH + born % BIRTH
+        born = refunded(born)
+        if alg == 2 then mark = mark + base end
         local entries = alg == 0 and entriesOf({}, z, mark) or pack(ENTRY[z], mark % LOW[z], 0)
         call('SET', k, entries .. tailOf(z, shape, born, mark, 0), 'KEEPTTL')
         if till == FOREVER and not isTest then call('PEXPIRE', k, 3 * W) end
@@ -290,8 +307,13 @@ for j = j, K - 1 do
           o = o + 6
         end
       else
-        o = o + 1
-        reply[o] = result
+        if receipt >= 0 then
+          if alg == 0 then ms = endOf(g, n, W) - now
+          elseif alg == 1 then ms = g + W - now
+          else ms = msOf(unitsAt(g, n, W) + sum, n, W) - now end
+        end
+        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = result, receipt, born, ms
+        o = o + ${CHANGED_FIELDS}
       end
     end
   end

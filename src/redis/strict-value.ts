@@ -21,6 +21,9 @@
 // windows and token buckets, whose one entry is: the beginning of the window in milliseconds, and its units; the last
 // charge of the bucket in milliseconds, and how full it was, in time units.
 //
+// A bucket's mark has more above its 43 bits: whether something was given back or unblocked, one bit, and how often
+// the bucket was charged after it was empty, modulo 512.
+//
 // The length of a value is even. That of sliding counters is odd, and so was that of versions 1 and 2.
 import type { RemoteRule } from './remote-rule.js'
 import { ALGORITHM_CODE, BIRTH_RANGE_MS, KEY_FAULT, ValueVersion } from './script-codes.js'
@@ -60,6 +63,9 @@ export function layoutOf({ flags, parts }: RemoteRule): ValueLayout {
  */
 export const VALUE_FUNCTIONS = `
 local FOREVER, BIRTH, UNITS = 281474976710655, ${BIRTH_RANGE_MS}, 16777216
+-- of a bucket: above its mark, and to count one more time that it was charged when it was empty
+local MADE_LESS, FILLED, MOST_FILLED = ${BIRTH_RANGE_MS}, ${2 * BIRTH_RANGE_MS}, ${1024 * BIRTH_RANGE_MS}
+local function lessened(flags) return flags - flags % FILLED + MADE_LESS end
 local ENTRY = {[4] = '>${NARROW.entry}', [6] = '>${WIDE.entry}'}
 local LOW = {[4] = ${NARROW.low}, [6] = ${WIDE.low}}
 local TAIL = {[4] = '>I6${NARROW.high}I2I2', [6] = '>I6${WIDE.high}I2I2'}

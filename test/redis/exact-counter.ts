@@ -1,6 +1,7 @@
 // What a sliding counter on Redis promises, by its definition: the charges of two windows, in whole numbers.
 import type { LimiterRule } from 'millrace'
 import type { Model } from './exact.js'
+import { refundsSeen } from './exact-rules.js'
 
 /** One key of one rule. Refunds by key and `clear` make the receipts before them void. */
 export class CounterModel implements Model {
@@ -150,6 +151,6 @@ export class CounterModel implements Model {
   }
 
   #epoch(): string {
-    return `${this.#birthMs} ${this.#refunds % 32}`
+    return `${this.#birthMs} ${refundsSeen(this.#refunds)}`
   }
 }

@@ -1,6 +1,7 @@
 // What a sliding log on Redis promises, by its definition: a list of charges, in a test's milliseconds.
 import type { LimiterRule } from 'millrace'
 import type { Model } from './exact.js'
+import { refundsSeen } from './exact-rules.js'
 
 interface Charge {
   readonly atMs: number
@@ -122,7 +123,7 @@ export class LogModel implements Model {
   }
 
   #epoch(): string {
-    return `${this.#birthMs} ${this.#refunds % 32}`
+    return `${this.#birthMs} ${refundsSeen(this.#refunds)}`
   }
 }
 

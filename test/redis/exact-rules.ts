@@ -8,6 +8,9 @@ interface Charge {
   readonly cost: number
 }
 
+/** What a birth has of refunds: 0, and 1 to 31 in turn. */
+export const refundsSeen = (refunds: number): number => (refunds === 0 ? 0 : ((refunds - 1) % 31) + 1)
+
 /** One key of one rule. Refunds by key and `clear` make the receipts before them void. */
 export class ModelRule {
   readonly windowMs: number
@@ -31,6 +34,8 @@ export class ModelRule {
   /** A value is born by a charge or a block, in a millisecond, and counts refunds by key. Receipts bear both. */
   #birthMs: number | undefined
   #refunds = 0
+  /** How often a bucket was charged when it was empty: what was charged before is gone. */
+  #fillings = 0
 
   constructor({ limit, windowMs, granularityMs, algorithm }: LimiterRule) {
     this.#limit = limit
@@ -70,7 +75,7 @@ export class ModelRule {
     if (cost === 0) return undefined
     this.#birthMs ??= nowMs
     if (this.#kind === 'bucket') {
-      if (this.#present === 0) this.#birthMs = nowMs
+      if (this.#present === 0) this.#fillings++
       this.#keep(Math.min(this.#present + this.#needed(cost), 3 * this.#parts))
     }
     const charge = { place: this.#mark, units: cost, cost }
@@ -187,7 +192,7 @@ export class ModelRule {
   }
 
   #epoch(): string {
-    return `${this.#birthMs} ${this.#refunds % 32}`
+    return `${this.#birthMs} ${this.#fillings} ${refundsSeen(this.#refunds)}`
   }
 
   /** A change of a bucket. */
