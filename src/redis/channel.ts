@@ -9,7 +9,7 @@ import { NotSent } from './not-sent.js'
 import { Outage, unwelcomeError } from './outage.js'
 import { CONNECT_TIMEOUT_MS } from './reconnect.js'
 import type { Script } from './script.js'
-import { serverState } from './server-check.js'
+import { type ServerDemands, serverState } from './server-check.js'
 import { Silence } from './silence.js'
 
 // Captured at load, so that fake timers of a test don't stop the calls.
@@ -95,6 +95,7 @@ class Call implements Pending {
 export class Channel {
   readonly #connection: RedisConnection
   readonly #script: Script
+  readonly #demands: ServerDemands
   readonly #deadlines: Deadlines
   readonly #silence: Silence
   /** By node: while one primary of a Cluster is down, the others decide. */
@@ -121,8 +122,9 @@ export class Channel {
   onRecovery: () => void = () => {}
 
   /** @param script of all calls that have none of their own */
-  constructor(connection: RedisConnection, script: Script, deadlineMs: number) {
+  constructor(connection: RedisConnection, script: Script, deadlineMs: number, demands: ServerDemands) {
     this.#connection = connection
+    this.#demands = demands
     this.#script = script
     this.#deadlines = new Deadlines(deadlineMs)
     this.#silence = new Silence(deadlineMs)
@@ -279,26 +281,31 @@ export class Channel {
     this.#connection.renew()
   }
 
+  /** The server has lost something: a policy that evicts may have been set. Calls go on meanwhile. */
+  noteLoss(): void {
+    if (this.#state === 'open') this.#checkAgain()
+  }
+
   /** A server that can't be used may be mended meanwhile. */
   #checkAgain(): void {
     const isDue = performance.now() - this.#checkedMs >= CHECK_AGAIN_MS
     if (isDue && this.#state !== 'closed' && this.#connection.isReady && this.#checking === undefined)
-      void this.#check()
+      void this.#check(false)
   }
 
   /** A connection has been made, or a server that was a replica may be the primary now. */
-  async #check(): Promise<void> {
+  async #check(isNew = true): Promise<void> {
     const own = {}
     this.#checking = own
     this.#checkedMs = performance.now()
     this.#silence.end()
     const isFirst = this.#state === 'new'
     // Of a Cluster, new nodes are looked at while the others go on.
-    if (!isFirst && !this.#connection.isCluster) this.#state = 'unchecked'
+    if (isNew && !isFirst && !this.#connection.isCluster) this.#state = 'unchecked'
     let nodes: readonly string[] = []
     try {
       const within = (answer: Promise<unknown>) => this.#checkDeadlines.within(answer)
-      const state = await serverState(this.#connection, within)
+      const state = await serverState(this.#connection, within, this.#demands)
       const { fault, isReplica } = state
       nodes = state.nodes
       if (this.#checking !== own) return // there is a newer connection, with a check of its own

@@ -23,6 +23,8 @@ export interface Runner {
   run(call: CountingCall): Promise<readonly number[]>
   /** Sends commands of its own to each primary. */
   onPrimaries(act: (send: (command: Command) => Promise<unknown>) => Promise<void>): Promise<void>
+  /** The server has lost a value. */
+  noteLoss(): void
   close(): Promise<void>
 }
 
@@ -140,6 +142,10 @@ export class CountingStore implements RemoteStore {
     if (limit === undefined) return undefined
     const limits = typeof limit === 'number' ? [limit] : limit
     return limits.map((own, i) => own && own / (this.rules[i]!.rule.unit ?? 1))
+  }
+
+  noteLoss(): void {
+    this.#runner.noteLoss()
   }
 
   async sendAgain(key: string, lost: readonly LostCharges[]): Promise<RestoredReply> {

@@ -25,7 +25,7 @@ export function storeOpener(
   plan: RedisPlan,
   names: KeyNames,
 ): (client: unknown, rules: readonly RemoteRule[]) => OpenedShard & { readonly channel: Channel } {
-  const { testTime, deadlineMs, ownConnection, isReplicated, maxKeys } = plan
+  const { testTime, deadlineMs, ownConnection, otherKeysExpire, isReplicated, maxKeys } = plan
   const time = () => testTime?.() ?? 0
   return (client, rules) => {
     const connect = () => connectLike(client, ownConnection)
@@ -36,6 +36,7 @@ export function storeOpener(
       writingBy(connect()),
       scriptOf(kind === 'packed' ? strictScript(rules, testTime !== undefined) : SCRIPTS[kind]),
       deadlineMs,
+      { otherKeysExpire },
     )
     return { client, store: storeOf(), channel, isDown: () => channel.isInterrupted }
 

@@ -89,6 +89,21 @@ export interface RedisOptions {
    */
   ownConnection?: boolean
   /**
+   * Whether the server holds keys of others that expire, and may evict by a `maxmemory-policy` of `volatile-*`. Without
+   * it such a server is refused, because counts expire, too: it may forget them whenever it is full. Evicted counts are
+   * restored like lost ones, but while many are evicted, a limit may be exceeded many times over. So give the server
+   * memory enough, or the counts a server of their own, with `noeviction`. `allkeys-*` is always refused.
+   *
+   * `ready` and each call reject with `ERR_MILLRACE_INVALID_OPTION`, option `maxmemory-policy`, as long as the server has
+   * such a policy.
+   * @default false
+   * @example
+   * ```ts
+   * createRedisLimiter({ client, prefix: 'api', limit: 100, window: '1m', otherKeysExpire: true })
+   * ```
+   */
+  otherKeysExpire?: boolean
+  /**
    * What a decision waits for.
    * - `'primary'`: the reply of the server.
    * - `'replica'`: also until a replica has the charge, by `WAIT 1` in the same pipeline. A decision that no replica
@@ -129,6 +144,7 @@ export interface RedisPlan extends OutagePlan {
   readonly prefix: string
   readonly rules: readonly RemoteRule[]
   readonly ownConnection: boolean
+  readonly otherKeysExpire: boolean
   readonly isReplicated: boolean
   readonly isOptimistic: boolean
   readonly testTime: (() => number) | undefined
@@ -147,6 +163,7 @@ const OWN_OPTIONS = [
   'maxKeys',
   'rememberRefusals',
   'ownConnection',
+  'otherKeysExpire',
   'durability',
   'optimistic',
   'rules',
@@ -161,12 +178,13 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
   const { testTime, ...known } = options
   if ('clock' in known) throw invalid('clock', known.clock, 'no such option: Redis has the clock')
   checkOptions(known, [...OWN_OPTIONS, ...RULE_OPTIONS])
-  const { client, prefix, ownConnection = true, durability = 'primary' } = options
+  const { client, prefix, ownConnection = true, otherKeysExpire = false, durability = 'primary' } = options
   const { optimistic = false, shards, previousShards, changeWithin, split } = options
   checkPrefix(prefix)
   const rules = rulesOf(options)
   const outage = checkOutageOptions(options, rules)
   checkFlag(ownConnection, 'ownConnection')
+  checkFlag(otherKeysExpire, 'otherKeysExpire')
   if (durability !== 'primary' && durability !== 'replica')
     throw invalid('durability', durability, "'primary' or 'replica'")
   checkFlag(optimistic, 'optimistic')
@@ -180,6 +198,7 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
     prefix,
     rules,
     ownConnection,
+    otherKeysExpire,
     isReplicated: durability === 'replica',
     isOptimistic: optimistic,
     testTime,

@@ -25,6 +25,8 @@ export interface RestoringStore {
   readonly rules: readonly RemoteRule[]
   /** The clock of this process. */
   nowMs(): number
+  /** The server has lost a value. */
+  noteLoss(): void
   /** Sends charges of a key again, in one call. Rejects with an {@link Outage} if there is no reply in time. */
   sendAgain(key: string, lost: readonly LostCharges[]): Promise<RestoredReply>
 }
@@ -176,6 +178,7 @@ export class Restoring {
       own.counting(nowMs, rules[index]!.rule.limit).map((aged) => ({ ...aged, index })),
     )
     if (lost.length === 0) return
+    this.#store.noteLoss()
     charges.isSending = true
     try {
       const all = lost.map(({ units, ageMs, index }) => ({

@@ -30,6 +30,10 @@ export class ScriptRunner implements Runner {
     return this.#channel.call(call.names, argumentsOf(call))
   }
 
+  noteLoss(): void {
+    this.#channel.noteLoss()
+  }
+
   onPrimaries(act: (send: (command: Command) => Promise<unknown>) => Promise<void>): Promise<void> {
     return this.#channel.onPrimaries(act)
   }

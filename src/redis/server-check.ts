@@ -10,6 +10,12 @@ export interface ServerState {
   readonly nodes: readonly string[]
 }
 
+/** What a limiter takes of a server. */
+export interface ServerDemands {
+  /** Whether a server may evict keys that expire: it has such keys of others. */
+  readonly otherKeysExpire: boolean
+}
+
 /**
  * Asks each primary whether counts are safe with it. In a Cluster, those that answer are enough.
  * @param within the same promise, but it rejects when it takes too long
@@ -18,6 +24,7 @@ export interface ServerState {
 export async function serverState(
   connection: RedisConnection,
   within: (answer: Promise<unknown>) => Promise<unknown>,
+  { otherKeysExpire }: ServerDemands,
 ): Promise<ServerState> {
   const primaries = connection.primaries()
   const answers = await Promise.allSettled(primaries.map(({ send }) => within(send(['INFO']))))
@@ -30,7 +37,8 @@ export async function serverState(
     throw first?.status === 'rejected' ? first.reason : new Error('no primary is known')
   // Of a Cluster, a node that has just become a replica says MOVED.
   const isReplica = !connection.isCluster && fields.some((field) => field('role') === 'slave')
-  const policy = fields.map((field) => field('maxmemory_policy')).find((name) => name?.startsWith('allkeys-'))
+  const evicting = otherKeysExpire ? /^allkeys-/ : /^(allkeys|volatile)-/
+  const policy = fields.map((field) => field('maxmemory_policy')).find((name) => name && evicting.test(name))
   return {
     isReplica,
     nodes,
@@ -52,6 +60,9 @@ function replicaError(): MillraceError {
 }
 
 function policyError(policy: string): MillraceError {
-  const expected = 'noeviction, or a policy volatile-*: with allkeys-* Redis may forget any key at any time'
+  const expected = policy.startsWith('volatile-')
+    ? 'noeviction: with volatile-* Redis may forget counts, for they expire. If the server holds other keys that ' +
+      'expire, and memory enough, otherKeysExpire: true'
+    : 'noeviction: with allkeys-* Redis may forget any key at any time'
   return new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'maxmemory-policy', policy, expected)
 }

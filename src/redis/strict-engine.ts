@@ -211,6 +211,10 @@ export class StrictEngine implements RemoteStore {
     }
   }
 
+  noteLoss(): void {
+    this.#channel.noteLoss()
+  }
+
   async sendAgain(key: string, lost: readonly LostCharges[]): Promise<RestoredReply> {
     const asked = lost.map(() => ({ key, cost: 0 }))
     const units = lost.flatMap((each) => each.units.map(String))

@@ -136,6 +136,10 @@ export class WatchRunner implements Runner {
     })
   }
 
+  noteLoss(): void {
+    this.#channel.noteLoss()
+  }
+
   onPrimaries(act: (send: (command: Command) => Promise<unknown>) => Promise<void>): Promise<void> {
     return this.#channel.onPrimaries(act)
   }

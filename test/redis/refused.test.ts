@@ -130,18 +130,45 @@ for (const library of LIBRARIES) {
     })
   }
 
-  test(`${library}: a server with another maxmemory-policy is used again when it is mended`, async () => {
-    const server = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] })
+  for (const [policy, options] of [
+    ['allkeys-lru', {}],
+    ['allkeys-lru', { otherKeysExpire: true }],
+    ['volatile-lru', {}],
+    ['volatile-random', {}],
+    ['volatile-ttl', {}],
+  ] as const) {
+    test(`${library}: a server with ${policy} is refused, and used again when it is mended`, () =>
+      assertMended(library, policy, options))
+  }
+
+  test(`${library}: a server of other keys that expire may evict by volatile-*`, async () => {
+    const server = await startRedis({ args: ['--maxmemory-policy', 'volatile-lru'] })
+    const limiter = limiterOf(CLIENTS[library](server.port), { otherKeysExpire: true })
+    try {
+      await limiter.ready()
+      assert.is((await limiter.check('key')).source, 'redis')
+    } finally {
+      await limiter.close()
+      await server.stop()
+    }
+  })
+
+  test(`${library}: a policy that is set while the limiter runs is refused after the first loss`, async () => {
+    const server = await startRedis()
     const limiter = limiterOf(CLIENTS[library](server.port), { onOutage: 'open' })
     try {
-      for (const act of [() => limiter.ready(), () => limiter.check('key'), () => limiter.clearAll()])
-        assert.is((await errorOf(act())).option, 'maxmemory-policy')
-      await sendOnce(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
-      await poll(
-        () => limiter.check('key').then(({ source }) => source === 'redis', isPolicy),
-        'a decision of Redis',
-      )
       await limiter.ready()
+      await limiter.check('key')
+      await sendOnce(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'volatile-lru')
+      await poll(async () => {
+        // The limiter looks at the server at most once a second.
+        await sendOnce(server.port, 'FLUSHALL')
+        return limiter.check('key').then(
+          () => false,
+          (error) => !isPolicy(error),
+        )
+      }, 'the error')
+      assert.is((await errorOf(limiter.ready())).option, 'maxmemory-policy')
     } finally {
       await limiter.close()
       await server.stop()
@@ -159,6 +186,31 @@ for (const library of LIBRARIES) {
       await server.stop()
     }
   })
+}
+
+async function assertMended(
+  library: Library,
+  policy: string,
+  options: Partial<RedisLimiterOptions>,
+): Promise<void> {
+  const server = await startRedis({ args: ['--maxmemory-policy', policy] })
+  const limiter = limiterOf(CLIENTS[library](server.port), { onOutage: 'open', ...options })
+  try {
+    for (const act of [() => limiter.ready(), () => limiter.check('key'), () => limiter.clearAll()]) {
+      const error = await errorOf(act())
+      assert.equal([error.code, error.option], ['ERR_MILLRACE_INVALID_OPTION', 'maxmemory-policy'])
+      assert.ok(error.message.includes(policy))
+    }
+    await sendOnce(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+    await poll(
+      () => limiter.check('key').then(({ source }) => source === 'redis', isPolicy),
+      'a decision of Redis',
+    )
+    await limiter.ready()
+  } finally {
+    await limiter.close()
+    await server.stop()
+  }
 }
 
 /** False for what is to be asked again. */

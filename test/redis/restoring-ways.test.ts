@@ -210,8 +210,10 @@ interface Cell extends Stage {
   readonly all: readonly RedisLimiter[]
 }
 
-for (const library of LIBRARIES) {
-  for (const algorithm of ALGORITHMS) {
+for (const [at, library] of LIBRARIES.entries()) {
+  // In the quick tests each algorithm has one of the libraries.
+  const some = ALGORITHMS.filter((_, i) => sized({ quick: i % LIBRARIES.length === at, full: true }))
+  for (const algorithm of some) {
     test(`${library}, ${algorithm}: every way of charging is restored, after every loss`, async () => {
       const dir = mkdtempSync(join(tmpdir(), 'millrace-ways-'))
       const server = await startRedis({ dir })
@@ -301,7 +303,7 @@ for (const algorithm of ALGORITHMS) {
       const server = await startRedis()
       const client = new Redis(server.port, '127.0.0.1')
       try {
-        for (let seed = 1; seed <= sized({ quick: 4, full: 40 }); seed++)
+        for (let seed = 1; seed <= sized({ quick: 2, full: 40 }); seed++)
           await runRandom(client, algorithm, seed, { refundsByKey })
       } finally {
         client.disconnect()
