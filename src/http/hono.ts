@@ -101,7 +101,7 @@ class HonoFramework implements Framework<Context, Context> {
   pathsOf({ req }: Context): Paths {
     const paths = pathsAfter(req.path, withoutQuery(pathOf(req.raw)), readAsIs)
     const base = baseOf(req)
-    return base === '/' ? paths : pathsWithin(base, paths)
+    return base === '/' ? paths : pathsWithin(base, paths, '//')
   }
 
   keep(context: Context, decision: Decision): void {

@@ -71,11 +71,17 @@ export function fastifyPathsOf(request: FastifyRequestLike, usesSemicolon: boole
   return pathsAfter(url, originalUrl, read)
 }
 
-/** The same paths for a limiter that is mounted at a prefix, such as `/api/:version`. */
-export function pathsWithin(prefix: string, paths: Paths): Paths {
+/**
+ * The same paths for a limiter that is mounted at a prefix, such as `/api/:version`.
+ * @param root the path in the mount for the prefix with a slash: another spelling where the router serves it otherwise
+ */
+export function pathsWithin(prefix: string, paths: Paths, root: '/' | '//' = '/'): Paths {
   const { served, mounted, originals } =
     typeof paths === 'string' ? { served: [paths] as const, mounted: [], originals: [] } : paths
-  const inner = served.flatMap((path) => pathWithin(prefix, path) ?? [])
+  const inner = served.flatMap((path) => {
+    const rest = pathWithin(prefix, path)
+    return rest === '/' && path.endsWith('/') ? root : (rest ?? [])
+  })
   return inner.length === 0 ? paths : { served, mounted: [...mounted, ...inner], originals }
 }
 

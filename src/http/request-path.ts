@@ -36,10 +36,10 @@ const HOST_UP_TO_9_8 = /^https?:\/\/.*?\//
  */
 export function pathsByFindMyWay(target: string, usesSemicolon: boolean): Targets {
   if (target.startsWith('/')) return [cut(target, usesSemicolon)]
-  const host = HOST.exec(target)?.[0] ?? ''
+  const path = target.replace(HOST, '')
   const older = target.replace(HOST_UP_TO_9_8, '/')
   const compared = `/${older.slice(1)}`
-  return [host + cut(target.slice(host.length), usesSemicolon), cut(compared, usesSemicolon)]
+  return [cut(path.startsWith('/') ? path : `/${path}`, usesSemicolon), cut(compared, usesSemicolon)]
 }
 
 function cut(path: string, usesSemicolon: boolean): string {

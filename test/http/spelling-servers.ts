@@ -4,9 +4,9 @@
  */
 import { createServer } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
-import express, { type Express } from 'express'
+import express, { type Express, type Router } from 'express'
 import express4 from 'express4'
-import Fastify from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
 import { rateLimit as limitExpress } from 'millrace/express'
@@ -44,26 +44,31 @@ const onNode = async (listener: Parameters<typeof createServer>[1]): Promise<Run
   return { url: await listen(server), close: () => shut(server) }
 }
 
-function serveExpress(app: Express, rest: string, isStrict = false): Promise<Running> {
+/** What the routes are mounted at in the servers of {@link MOUNTED}. */
+export const MOUNT = '/m'
+
+/** @param inner has the limiter and the routes: the app, or a router that is mounted */
+function serveExpress(app: Express, rest: string, isStrict = false, inner: Router = app): Promise<Running> {
   app.set('env', 'test') // no log of requests that Express refuses
   if (isStrict) app.enable('case sensitive routing').enable('strict routing')
-  app.use(limitExpress(options))
+  inner.use(limitExpress(options))
   const text = (name: string) => (_: unknown, response: express.Response) => void response.end(name)
-  app.all('/', text('home'))
-  app.post('/api/login', text('login'))
-  app.post('/users/:id/reset', text('reset'))
-  app.all('/files/info', text('info'))
-  app.all('/files/@me', text('mine'))
-  app.all(`/files/${rest}`, text('files'))
-  app.all('/caf%C3%A9', text('cafe'))
-  app.use(text('other'))
+  inner.all('/', text('home'))
+  inner.post('/api/login', text('login'))
+  inner.post('/users/:id/reset', text('reset'))
+  inner.all('/files/info', text('info'))
+  inner.all('/files/@me', text('mine'))
+  inner.all(`/files/${rest}`, text('files'))
+  inner.all('/caf%C3%A9', text('cafe'))
+  inner.use(text('other'))
+  if (inner !== app) app.use(MOUNT, inner)
   return onNode(app)
 }
 
-async function serveFastify(create: typeof Fastify, settings: object): Promise<Running> {
-  const app = create({ ...settings, forceCloseConnections: true })
-  app.register(limitFastify, options)
-  app.after(() => {
+async function serveFastify(create: typeof Fastify, settings: object, prefix = ''): Promise<Running> {
+  const root = create({ ...settings, forceCloseConnections: true })
+  const install = async (app: FastifyInstance) => {
+    await app.register(limitFastify, options)
     app.all('/', () => 'home')
     app.post('/api/login', () => 'login')
     app.post('/users/:id/reset', () => 'reset')
@@ -72,9 +77,11 @@ async function serveFastify(create: typeof Fastify, settings: object): Promise<R
     app.all('/files/@me', () => 'mine')
     app.all('/café', () => 'cafe')
     app.setNotFoundHandler((_, reply) => void reply.code(200).send('other'))
-  })
-  const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  return { url, close: () => app.close() }
+  }
+  if (prefix === '') await install(root)
+  else root.register(install, { prefix })
+  const url = await root.listen({ port: 0, host: '127.0.0.1' })
+  return { url, close: () => root.close() }
 }
 
 /** Finds a handler as `@koa/router` does by its defaults: without regard to case, and to a slash at the end. */
@@ -88,16 +95,17 @@ function handlerOf(method: string, path: string): string {
   return /^\/caf%C3%A9\/?$/i.test(path) ? 'cafe' : 'other'
 }
 
-function serveKoa(app: Koa): Promise<Running> {
+function serveKoa(app: Koa, outer = app): Promise<Running> {
   app.use(limitKoa(options))
   app.use((context) => {
     context.status = 200
     context.body = handlerOf(context.method, context.path)
   })
-  return onNode(app.callback())
+  if (outer !== app) outer.use(oldest('koa-mount')(MOUNT, app))
+  return onNode(outer.callback())
 }
 
-function serveHono(app: Hono): Promise<Running> {
+function serveHono(app: Hono, outer = app): Promise<Running> {
   app.use(limitHono(options))
   app.all('/', (context) => context.text('home'))
   app.post('/api/login', (context) => context.text('login'))
@@ -106,8 +114,9 @@ function serveHono(app: Hono): Promise<Running> {
   app.all('/files/@me', (context) => context.text('mine'))
   app.all('/files/*', (context) => context.text('files'))
   app.all('/café', (context) => context.text('cafe'))
-  app.notFound((context) => context.text('other', 200))
-  return onNode(getRequestListener(app.fetch))
+  if (outer === app) app.notFound((context) => context.text('other', 200))
+  if (outer !== app) outer.route(MOUNT, app)
+  return onNode(getRequestListener(outer.fetch))
 }
 
 function serveFunction(): Promise<Running> {
@@ -148,13 +157,19 @@ function handlersOf({ common: { All, Controller, HttpCode, Post } }: Nest) {
 }
 
 /** Nest, limited by its guard or by the middleware. */
-async function serveNest(nest: Nest, platform: Platform, isMiddleware: boolean): Promise<Running> {
+async function serveNest(
+  nest: Nest,
+  platform: Platform,
+  isMiddleware: boolean,
+  prefix = '',
+): Promise<Running> {
   const { RateLimitModule, RateLimitGuard, rateLimit } = nest.millrace
   const imports = isMiddleware ? [] : [RateLimitModule.forRoot(options)]
   const providers = isMiddleware ? [] : [{ provide: nest.core.APP_GUARD, useClass: RateLimitGuard }]
   const module = { module: class App {}, imports, providers, controllers: [handlersOf(nest)] }
   const app = await startNest(nest, platform, module, (made) => {
     if (isMiddleware) made.use(rateLimit(options))
+    if (prefix !== '') made.setGlobalPrefix(prefix)
   })
   return { url: await app.getUrl(), close: () => app.close() }
 }
@@ -196,4 +211,30 @@ export const SERVERS: Servers = {
   ...serversOfNest('12', newestNest),
   ...serversOfNest('11', newestNest11),
   ...serversOfNest('11, the oldest,', oldestNest),
+}
+
+const honoes = (create: typeof Hono) => () => serveHono(new create(), new create())
+const koas = (create: typeof Koa) => () => serveKoa(new create(), new create())
+const mountedOfNest = (version: string, nest: () => Nest | Promise<Nest>): Servers => ({
+  [`Nest ${version} on Express`]: async () => serveNest(await nest(), 'express', false, MOUNT),
+  [`Nest ${version} on Fastify`]: async () => serveNest(await nest(), 'fastify', false, MOUNT),
+})
+
+/** The same, mounted at {@link MOUNT}, with patterns for the path in the mount. */
+export const MOUNTED: Servers = {
+  'Express 5': () => serveExpress(express(), '*rest', false, express.Router()),
+  'the oldest Express 5': () => serveExpress(oldest('express')(), '*rest', false, oldest('express').Router()),
+  'Express 4': () => serveExpress(express4(), '*', false, express4.Router()),
+  'the oldest Express 4': () => serveExpress(oldest('express4')(), '*', false, oldest('express4').Router()),
+  Fastify: () => serveFastify(Fastify, {}, MOUNT),
+  'a lenient Fastify': () => serveFastify(Fastify, { routerOptions: LENIENT }, MOUNT),
+  'the oldest Fastify': () => serveFastify(oldest('fastify'), {}, MOUNT),
+  'the oldest Fastify, lenient': () => serveFastify(oldest('fastify'), LENIENT, MOUNT),
+  Koa: koas(Koa),
+  'the oldest Koa': koas(oldest('koa')),
+  Hono: honoes(Hono),
+  'the oldest Hono': honoes(oldest('hono').Hono),
+  ...mountedOfNest('12', newestNest),
+  ...mountedOfNest('11', newestNest11),
+  ...mountedOfNest('11, the oldest,', oldestNest),
 }
