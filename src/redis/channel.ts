@@ -1,21 +1,21 @@
 import { LRUCache } from 'lru-cache'
 import { closedError } from '../checks.js'
 import { MillraceError } from '../core/errors.js'
+import { answerOf, codeOf, isUnwelcome } from './answers.js'
 import { Breaker } from './breaker.js'
-import type { Primary, RedisConnection } from './connection.js'
-import { Deadlines, lateError, type Pending } from './deadlines.js'
-import { isReply, isUnwelcome, messageOf } from './last-error.js'
+import { type Arguments, type Attempt, Call, FIRST } from './call.js'
+import type { Command, Primary, RedisConnection } from './connection.js'
+import { Deadlines } from './deadlines.js'
+import { isReply, messageOf } from './last-error.js'
 import { NotSent } from './not-sent.js'
 import { Outage, unwelcomeError } from './outage.js'
-import { CONNECT_TIMEOUT_MS } from './reconnect.js'
-import type { Script } from './script.js'
+import { CONNECT_TIMEOUT_MS, reconnectMs } from './reconnect.js'
+import { OLD_SERVER, type Script, withoutMemory } from './script.js'
 import { type ServerDemands, serverState } from './server-check.js'
 import { Silence } from './silence.js'
 
 // Captured at load, so that fake timers of a test don't stop the calls.
-const { setImmediate, setTimeout } = globalThis
-
-type Arguments = readonly (string | Buffer)[]
+const { clearTimeout, setImmediate, setTimeout } = globalThis
 
 /** Of more nodes of a Cluster, the breaker of the one that was not used for the longest time is forgotten. */
 const MOST_NODES = 1_000
@@ -24,69 +24,8 @@ const TRY_AGAIN_MS = 20
 /** A server that can't be used is asked once more after so long at the soonest. */
 const CHECK_AGAIN_MS = 1_000
 
-/** A call of the script. It is settled once: by its reply, by a failure, or by its deadline. */
-class Call implements Pending {
-  readonly script: Script
-  readonly keys: readonly string[]
-  readonly args: Arguments
-  /** That of the node to which the call goes. */
-  readonly breaker: Breaker
-  readonly isProbe: boolean
-  readonly #channel: Channel
-  readonly #resolve: (reply: readonly number[]) => void
-  readonly #reject: (error: unknown) => void
-  isSettled = false
-  isSent = false
-
-  constructor(
-    channel: Channel,
-    script: Script,
-    keys: readonly string[],
-    args: Arguments,
-    breaker: Breaker,
-    isProbe: boolean,
-    resolve: (reply: readonly number[]) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.#channel = channel
-    this.script = script
-    this.keys = keys
-    this.args = args
-    this.breaker = breaker
-    this.isProbe = isProbe
-    this.#resolve = resolve
-    this.#reject = reject
-  }
-
-  succeed(reply: readonly number[]): void {
-    if (this.isSettled) return // its deadline has passed: the reply is void
-    this.#settle()
-    this.#resolve(reply)
-  }
-
-  refuse(error: MillraceError): void {
-    if (this.isSettled) return
-    this.#settle()
-    this.#reject(error)
-  }
-
-  fail(error: unknown): void {
-    if (this.isSettled) return
-    this.#settle()
-    const cause = isReply(error) ? error : (this.#channel.whyNot(this.keys[0]!) ?? error)
-    this.#channel.noteFailure(this, cause)
-    this.#reject(new Outage(cause, this.isSent && !isNotRun(error)))
-  }
-
-  #settle(): void {
-    this.isSettled = true
-    this.#channel.noteSettled()
-  }
-
-  expire(): void {
-    this.fail(lateError())
-  }
-}
+/** Of the pauses between attempts to connect, that before a server is looked at again: a quarter to half a second. */
+const CHECK_LATER_ATTEMPTS = 10
 
 /**
  * Calls the script. Each call goes out at most once, and settles by the deadline. After a lost connection
@@ -110,7 +49,14 @@ export class Channel {
   #checkedMs = Number.NEGATIVE_INFINITY
   /** Why the last check of the server has had no answer. */
   #checkError: unknown
+  /** Whether the last check has found a replica. */
+  #isReplica = false
+  /** Whether nobody knows yet that the user has the rights that calls need. */
+  #isUnproven = true
   readonly #checkDeadlines = new Deadlines(CONNECT_TIMEOUT_MS)
+  readonly #probe: readonly Command[]
+  /** The next check of a server that can't be used yet. */
+  #later: NodeJS.Timeout | undefined
   /** Calls that are not settled. */
   #pending = 0
   #drained: () => void = () => {}
@@ -121,11 +67,21 @@ export class Channel {
   /** Called when the server can be used again after an outage. */
   onRecovery: () => void = () => {}
 
-  /** @param script of all calls that have none of their own */
-  constructor(connection: RedisConnection, script: Script, deadlineMs: number, demands: ServerDemands) {
+  /**
+   * @param script of all calls that have none of their own
+   * @param probe shows whether the user has the rights that calls need: commands that change nothing that lasts
+   */
+  constructor(
+    connection: RedisConnection,
+    script: Script,
+    deadlineMs: number,
+    demands: ServerDemands,
+    probe: readonly Command[] = [],
+  ) {
     this.#connection = connection
     this.#demands = demands
     this.#script = script
+    this.#probe = probe
     this.#deadlines = new Deadlines(deadlineMs)
     this.#silence = new Silence(deadlineMs)
     this.#isUsable = new Promise((resolve, reject) => {
@@ -154,10 +110,10 @@ export class Channel {
   }
 
   /**
-   * The same, but it rejects also when the server does not accept the password. A server that is away comes back by
-   * itself, a wrong password does not become right: a start that waits for it would hang without a word. PostgreSQL's
-   * `pg` and the driver of MongoDB reject at once, too. The connection goes on trying, since the password may be
-   * changed on the server: then a later `ready` resolves.
+   * The same, but it rejects also when the server does not accept the password, when its user lacks a right, and when
+   * its certificate is not trusted. A server that is away comes back by itself, a wrong password does not become right:
+   * a start that waits for it would hang without a word. PostgreSQL's `pg` and the driver of MongoDB reject at once,
+   * too. The connection goes on trying, since the server may be changed: then a later `ready` resolves.
    */
   ready(): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -185,19 +141,25 @@ export class Channel {
 
   /**
    * Sends one call of the script.
+   * @param frees whether it takes no more memory than before
    * @throws Outage (rejects) if there is no reply in time; MillraceError if the server can't be used
    */
-  call(keys: readonly string[], args: Arguments, script = this.#script): Promise<readonly number[]> {
+  call(
+    keys: readonly string[],
+    args: Arguments,
+    script = this.#script,
+    frees = false,
+  ): Promise<readonly number[]> {
     if (this.#fault !== undefined) return this.usable() as Promise<never>
     const breaker = this.#breakerOf(this.#connection.nodeOf(keys[0]!))
     const wasOpen = breaker.isOpen
     const nowMs = performance.now()
     if (this.#silence.isTooLong(nowMs)) this.#renew()
-    if (!breaker.admits(nowMs))
+    if (!breaker.admits(nowMs) && !(frees && codeOf(breaker.cause) === 'OOM'))
       return Promise.reject(new Outage(this.whyNot(keys[0]!) ?? breaker.cause, false))
     this.#silence.begin(nowMs)
     return new Promise((resolve, reject) => {
-      const call = new Call(this, script, keys, args, breaker, wasOpen, resolve, reject)
+      const call = new Call(this, script, keys, args, frees, breaker, wasOpen, resolve, reject)
       this.#pending++
       const { isReady } = this.#connection
       const isUnchecked = this.#state === 'new' || this.#state === 'unchecked'
@@ -246,6 +208,7 @@ export class Channel {
       for (const { send } of this.#connection.primaries())
         await act((command) => this.#deadlines.within(send(command)))
     } catch (error) {
+      this.#mend(error)
       throw error instanceof Outage ? error : new Outage(error, true)
     }
   }
@@ -268,6 +231,7 @@ export class Channel {
       })
     }
     this.#state = 'closed'
+    clearTimeout(this.#later)
     this.#settleUsable(closedError())
     this.#deadlines.expireAll()
     this.#checkDeadlines.expireAll()
@@ -288,9 +252,23 @@ export class Channel {
 
   /** A server that can't be used may be mended meanwhile. */
   #checkAgain(): void {
-    const isDue = performance.now() - this.#checkedMs >= CHECK_AGAIN_MS
-    if (isDue && this.#state !== 'closed' && this.#connection.isReady && this.#checking === undefined)
-      void this.#check(false)
+    if (performance.now() - this.#checkedMs >= CHECK_AGAIN_MS) this.#lookAgain(this.#isReplica)
+  }
+
+  /** A server that can't be used yet. Nobody may call meanwhile, but wait for `ready`. */
+  #checkLater(byOther: boolean): void {
+    if (this.#state === 'closed') return
+    this.#later ??= setTimeout(() => {
+      this.#later = undefined
+      if (this.#state !== 'open') this.#lookAgain(byOther)
+    }, reconnectMs(CHECK_LATER_ATTEMPTS))
+  }
+
+  /** @param byOther whether by another connection: another server may have the address by now */
+  #lookAgain(byOther: boolean): void {
+    if (this.#state === 'closed' || !this.#connection.isReady || this.#checking !== undefined) return
+    if (byOther && this.#connection.renew()) this.#silence.end()
+    else void this.#check(false)
   }
 
   /** A connection has been made, or a server that was a replica may be the primary now. */
@@ -308,20 +286,28 @@ export class Channel {
       const state = await serverState(this.#connection, within, this.#demands)
       const { fault, isReplica } = state
       nodes = state.nodes
+      if (fault === undefined && this.#isUnproven) await this.#prove(this.#probe, within)
       if (this.#checking !== own) return // there is a newer connection, with a check of its own
+      this.#isReplica = isReplica
       // Of a failover: the next connection may be to the primary.
-      if (isReplica && !isFirst) return
+      if (isReplica && !isFirst) {
+        this.#state = 'unchecked'
+        this.#checkError = new Error('READONLY this server is a replica now')
+        return this.#checkLater(true)
+      }
       this.#fault = fault
     } catch (error) {
       // The connection is lost again, or the server is busy: the next connection or call begins anew.
       if (this.#checking !== own) return
       this.#checkError = error
-      if (!isNotAllowed(error)) return this.#noteFailure()
+      this.#noteFailure()
+      return this.#checkLater(!isReply(error) || answerOf(error)?.remedy === 'reconnect')
     } finally {
       if (this.#checking === own) this.#checking = undefined
     }
     if ((this.#state as string) === 'closed') return
     this.#state = 'open'
+    this.#isUnproven = this.#fault !== undefined
     this.#checkError = undefined
     this.#refusing = []
     const breakers = nodes.map((node) => this.#breakerOf(node))
@@ -340,22 +326,57 @@ export class Channel {
     if (wasOpen) this.onRecovery()
   }
 
-  /** @param isAgain whether a node of a Cluster has refused to run it before */
-  #send(call: Call, name = 'EVALSHA', script = call.script.sha, isAgain = false): void {
-    const { keys, args } = call
+  /**
+   * A node of a Cluster refuses a user without rights also if another one has the key.
+   * @throws (rejects) the answer of a server, if the user lacks a right
+   */
+  async #prove(
+    probe: readonly Command[],
+    within: (answer: Promise<unknown>) => Promise<unknown>,
+  ): Promise<void> {
+    const sent = this.#connection.primaries().flatMap(({ send }) => probe.map((each) => within(send(each))))
+    // Other errors say nothing of rights, and calls get them, too.
+    for (const answer of await Promise.allSettled(sent))
+      if (answer.status === 'rejected' && isUnwelcome(answer.reason)) throw answer.reason
+  }
+
+  #send(call: Call, attempt: Attempt = FIRST): void {
+    const { keys, args, script } = call
+    const { kind } = attempt
+    const source =
+      kind === 'EVALSHA' ? script.sha : kind === 'EVAL' ? script.source : withoutMemory(script.source)
+    const command = [kind === 'EVALSHA' ? kind : 'EVAL', source, String(keys.length), ...keys, ...args]
     call.isSent = true
-    this.#connection.send([name, script, String(keys.length), ...keys, ...args], keys[0]!).then(
+    this.#connection.send(command, keys[0]!).then(
       (reply) => this.#succeed(call, reply),
       (error: unknown) => {
         this.#silence.end()
-        if (call.isSettled) return
-        // In all these cases no server has run it. By the source it learns the script.
-        if (isMissingScript(error)) this.#send(call, 'EVAL', call.script.source, isAgain)
-        else if (isHalfway(error) || (isAgain && error instanceof NotSent))
-          setTimeout(() => call.isSettled || this.#send(call, name, script, true), TRY_AGAIN_MS)
-        else call.fail(error)
+        this.#mend(error)
+        if (!call.isSettled) this.#answer(call, attempt, error)
       },
     )
+  }
+
+  /** Sends a call again that no server has run, if that can help; else it fails. */
+  #answer(call: Call, attempt: Attempt, error: unknown): void {
+    const remedy = answerOf(error)?.remedy
+    const { isCluster } = this.#connection
+    if (remedy === 'learn' && attempt.kind === 'EVALSHA') this.#send(call, { ...attempt, kind: 'EVAL' })
+    else if ((remedy === 'again' && isCluster) || (attempt.isAgain && error instanceof NotSent))
+      setTimeout(() => call.isSettled || this.#send(call, { ...attempt, isAgain: true }), TRY_AGAIN_MS)
+    else if (codeOf(error) === 'OOM' && call.frees && attempt.full === undefined)
+      this.#send(call, { ...attempt, kind: 'without memory', full: error })
+    else call.fail(attempt.full !== undefined && OLD_SERVER.test(messageOf(error)) ? attempt.full : error)
+  }
+
+  /** Mends what an answer shows, for the next calls. */
+  #mend(error: unknown): void {
+    const remedy = answerOf(error)?.remedy
+    const { isCluster } = this.#connection
+    if (remedy === 'reconnect' && !isCluster) this.#connection.renew()
+    else if (remedy === 'reconnect' || remedy === 'look') this.#connection.refresh()
+    else if (isCluster) return
+    else if (remedy === 'again') this.#checkAgain() // a node of a Cluster
   }
 
   #succeed(call: Call, reply: unknown): void {
@@ -367,25 +388,3 @@ export class Channel {
     if (wasOpen && !breaker.isOpen) this.onRecovery()
   }
 }
-
-const isMissingScript = (error: unknown): boolean => messageOf(error).startsWith('NOSCRIPT')
-
-/**
- * Whether the keys of a call are on two nodes, because their slot moves; whether they are on one that is not connected
- * yet; or whether the last of several redirections led to another one.
- */
-const isHalfway = (error: unknown): boolean =>
-  /^(TRYAGAIN |MOVED |Too many Cluster redirections\. Last error: \w+: (MOVED|ASK|TRYAGAIN) )/.test(
-    messageOf(error),
-  )
-
-/** Whether a server has answered by an error that it gives before it runs a script or its first write. */
-const isNotRun = (error: unknown): boolean =>
-  error instanceof NotSent ||
-  isHalfway(error) ||
-  /^(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|NOREPLICAS|BUSY|NOAUTH|NOPERM|NOSCRIPT|CLUSTERDOWN|MOVED|ASK|TRYAGAIN) /.test(
-    messageOf(error),
-  )
-
-/** Whether a server has answered that it does not allow a command. */
-const isNotAllowed = (error: unknown): boolean => /^(NOPERM|ERR unknown command)/.test(messageOf(error))

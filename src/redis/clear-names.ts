@@ -1,4 +1,7 @@
+import { codeOf } from './answers.js'
 import type { Command } from './connection.js'
+import { messageOf } from './last-error.js'
+import { OLD_SERVER, withoutMemory } from './script.js'
 import { IS_OTHER_TYPE, REFUNDED, ValueVersion } from './script-codes.js'
 
 /**
@@ -55,6 +58,22 @@ export async function clearNames(
     const page = await send(['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'])
     const [next, names] = page as [string, string[]]
     cursor = String(next)
-    await Promise.all(names.map((name) => send(['EVAL', script, '1', name, forMs])))
+    await Promise.all(names.map((name) => emptyOne(send, script, [name, forMs])))
   } while (cursor !== '0')
+}
+
+async function emptyOne(
+  send: (command: Command) => Promise<unknown>,
+  script: string,
+  args: readonly string[],
+): Promise<void> {
+  const run = (source: string) => send(['EVAL', source, '1', ...args])
+  try {
+    await run(script)
+  } catch (full) {
+    if (codeOf(full) !== 'OOM') throw full
+    await run(withoutMemory(script)).catch((error: unknown) => {
+      throw OLD_SERVER.test(messageOf(error)) ? full : error
+    })
+  }
 }

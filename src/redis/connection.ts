@@ -44,8 +44,11 @@ export interface RedisConnection {
   failureOf(key: string): unknown
   /** Calls `listener` after each error of the connection. */
   onFailure(listener: () => void): void
-  /** Drops a connection of the limiter's own on which nothing arrives any more, and connects anew. */
-  renew(): void
+  /**
+   * Drops a connection of the limiter's own, and connects anew: nothing arrives on it, or its server is not the primary
+   * any more. Returns whether it does so.
+   */
+  renew(): boolean
   /** Closes the connection if it is the limiter's own. */
   close(): Promise<void>
 }

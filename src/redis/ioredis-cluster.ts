@@ -75,7 +75,9 @@ export class ClusterConnection extends IoredisConnection<ClusterClient> {
   }
 
   /** Replies of other nodes would hide the silence of one. */
-  renew(): void {}
+  renew(): boolean {
+    return false
+  }
 
   override async close(): Promise<void> {
     for (const node of this.#watched.keys()) this.#unwatch(node)

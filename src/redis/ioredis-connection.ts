@@ -3,7 +3,7 @@ import type { Command, Primary, RedisConnection } from './connection.js'
 import { callOf, type IoredisClient, type Listener, type SingleClient } from './ioredis-client.js'
 import { LastError } from './last-error.js'
 import { NotSent } from './not-sent.js'
-import { reconnectMs } from './reconnect.js'
+import { CONNECT_TIMEOUT_MS, reconnectMs } from './reconnect.js'
 
 // Captured at load, so that fake timers of a test don't stop it.
 const { clearTimeout, setTimeout } = globalThis
@@ -59,7 +59,7 @@ export abstract class IoredisConnection<C extends IoredisClient> implements Redi
   abstract send(command: Command, key: string): Promise<unknown>
   abstract primaries(): readonly Primary[]
   abstract refresh(): void
-  abstract renew(): void
+  abstract renew(): boolean
 
   /** A message of a Sentinel during an attempt to connect ends a client of ioredis for ever. */
   readonly #reconnect = (): void => {
@@ -81,10 +81,17 @@ export abstract class IoredisConnection<C extends IoredisClient> implements Redi
 export class SingleConnection extends IoredisConnection<SingleClient> {
   readonly isCluster = false
   readonly #turn: Turn
+  /** The deadline of what ioredis asks a server before it takes commands, such as `AUTH`. */
+  #greeting: NodeJS.Timeout | undefined
 
   constructor(client: SingleClient, isOwn: boolean) {
     super(client, isOwn)
     this.#turn = new Turn(client)
+    if (!isOwn) return
+    this.listen('connect', () => {
+      this.#greeting = setTimeout(() => this.renew(), CONNECT_TIMEOUT_MS)
+    })
+    for (const event of ['ready', 'close']) this.listen(event, () => clearTimeout(this.#greeting))
   }
 
   nodeOf(): string {
@@ -101,9 +108,16 @@ export class SingleConnection extends IoredisConnection<SingleClient> {
 
   refresh(): void {}
 
-  renew(): void {
+  renew(): boolean {
+    if (!this.isOwn) return false
     // In other states the client is about to connect.
-    if (this.isOwn && ['connect', 'ready'].includes(this.client.status)) this.client.disconnect(true)
+    if (['connect', 'ready'].includes(this.client.status)) this.client.disconnect(true)
+    return true
+  }
+
+  override async close(): Promise<void> {
+    clearTimeout(this.#greeting)
+    await super.close()
   }
 }
 

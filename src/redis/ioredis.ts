@@ -28,8 +28,9 @@ const SINGLE = {
   maxRetriesPerRequest: 0, // a command of a lost connection fails at the next attempt to connect
   retryStrategy: reconnectMs,
   failoverDetector: true, // of a Sentinel: the connection to a primary that stands still would stay open for ever
+  sentinelCommandTimeout: CONNECT_TIMEOUT_MS, // one that stands still is passed over for the next one
   disconnectTimeout: DISCONNECT_TIMEOUT_MS,
-  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  reconnectOnError: null, // the channel does it, for all clients
 } as const
 
 export function isIoredis(client: unknown): client is IoredisClient {

@@ -30,6 +30,11 @@ export class KeyNames {
     return this.#tails.map((tail) => subject + tail)
   }
 
+  /** A name with the prefix that no key has. */
+  get unused(): string {
+    return `mr:1:${this.#prefix}:{%}:`
+  }
+
   /** The pattern of `SCAN` that all names match. */
   get pattern(): string {
     // What else is in the pattern's alphabet is matched as it stands.

@@ -36,7 +36,3 @@ export function messageOf(error: unknown): string {
 
 /** Whether it is the answer of a server, and no error of a connection. */
 export const isReply = (error: unknown): boolean => /^[A-Z]+ /.test(messageOf(error))
-
-/** Whether a server has answered that it does not accept the client's password. No waiting ends that by itself. */
-export const isUnwelcome = (error: unknown): boolean =>
-  /^(WRONGPASS|NOAUTH|ERR invalid password|ERR AUTH|ERR Client sent AUTH)\b/.test(messageOf(error))

@@ -4,6 +4,9 @@ import type { Command, Primary, RedisConnection } from './connection.js'
 import { LastError } from './last-error.js'
 import { CONNECT_TIMEOUT_MS, reconnectMs } from './reconnect.js'
 
+// Captured at load, so that fake timers of a test don't stop it.
+const { clearTimeout, setTimeout } = globalThis
+
 /** The parts of a client of node-redis (the package `redis`) that the limiter uses. */
 export interface NodeRedisClient {
   readonly isOpen: boolean
@@ -30,9 +33,11 @@ export function isNodeRedis(client: unknown): client is NodeRedisClient {
 }
 
 export function fromNodeRedis(client: NodeRedisClient, own: boolean): RedisConnection {
-  if (typeof client.isReady !== 'boolean') {
-    const expected = 'a single client of node-redis; for a Cluster, a client of ioredis'
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'client', client, expected)
+  const { nodeClient, acquire } = client as { nodeClient?: unknown; acquire?: unknown }
+  if (nodeClient !== undefined || acquire !== undefined) {
+    const kind = nodeClient === undefined ? 'Sentinel' : 'Cluster'
+    const expected = `a client of one server by node-redis; for a ${kind}, a client of ioredis`
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'client', `a ${kind} of node-redis`, expected)
   }
   if (!own && client.options?.disableOfflineQueue !== true) {
     throw new MillraceError(
@@ -104,7 +109,9 @@ class Connection implements RedisConnection {
     this.watch(this.client)
   }
 
-  renew(): void {}
+  renew(): boolean {
+    return false
+  }
 
   async close(): Promise<void> {
     this.unwatch(this.client)
@@ -128,6 +135,8 @@ type Stage = 'connecting' | 'connected' | 'waiting'
 class OwnConnection extends Connection {
   readonly #like: NodeRedisClient
   #stage: Stage = 'connecting'
+  /** The deadline of what the client asks a server before it takes commands, such as `HELLO`. */
+  #greeting: NodeJS.Timeout | undefined
 
   constructor(like: NodeRedisClient) {
     super(like)
@@ -139,10 +148,11 @@ class OwnConnection extends Connection {
     this.listener = listener
   }
 
-  override renew(): void {
-    if (this.#stage !== 'connected') return // the client is about to connect
+  override renew(): boolean {
+    if (this.#stage !== 'connected') return true // the client is about to connect
     this.#drop()
     this.#connect()
+    return true
   }
 
   override async close(): Promise<void> {
@@ -159,9 +169,13 @@ class OwnConnection extends Connection {
       },
     })
     const enter = (stage: Stage) => () => {
-      if (client === this.client) this.#stage = stage
+      if (client !== this.client) return
+      this.#stage = stage
+      clearTimeout(this.#greeting)
+      if (stage === 'connected') this.#greeting = setTimeout(() => this.renew(), CONNECT_TIMEOUT_MS)
     }
     client.on('connect', enter('connected'))
+    client.on('ready', () => clearTimeout(this.#greeting))
     client.on('reconnecting', enter('connecting'))
     client.on('error', enter('waiting'))
     this.watch(client)
@@ -173,6 +187,7 @@ class OwnConnection extends Connection {
 
   #drop(): void {
     const { client } = this
+    clearTimeout(this.#greeting)
     this.unwatch(client)
     if (this.#stage !== 'connecting') {
       client.destroy()

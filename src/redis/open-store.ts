@@ -11,6 +11,7 @@ import { CLEAR_LOG_SCRIPT, LOG_SCRIPT } from './log-script.js'
 import type { RedisPlan } from './redis-options.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { RemoteStore } from './remote-store.js'
+import { rightsProbe } from './rights-probe.js'
 import { scriptOf } from './script.js'
 import { ScriptRunner } from './script-runner.js'
 import type { OpenedShard } from './shard.js'
@@ -37,6 +38,7 @@ export function storeOpener(
       scriptOf(kind === 'packed' ? strictScript(rules, testTime !== undefined) : SCRIPTS[kind]),
       deadlineMs,
       { otherKeysExpire },
+      rightsProbe(names.unused, kind, plan.isOptimistic),
     )
     return { client, store: storeOf(), channel, isDown: () => channel.isInterrupted }
 

@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.js'
+import { answerOf, codeOf, tlsCodeOf } from './answers.js'
 import { messageOf } from './last-error.js'
 
 /** Redis has not answered in time. */
@@ -15,20 +16,20 @@ export class Outage {
   /** The error of a method that has no answer of its own to an outage. */
   toError(): MillraceError {
     const { cause, mayBeCharged } = this
-    return new MillraceError(
-      'ERR_MILLRACE_OUTAGE',
-      'client',
-      'no reply in time',
-      'a server that answers before the deadline',
-      { cause, mayBeCharged },
-    )
+    const value = codeOf(cause) ?? tlsCodeOf(cause) ?? 'no reply in time'
+    return new MillraceError('ERR_MILLRACE_OUTAGE', 'client', value, expectedFor(cause), {
+      cause,
+      mayBeCharged,
+    })
   }
 }
 
-/** The error of a server that does not accept the client's password. */
-export function unwelcomeError(cause: unknown): MillraceError {
-  const reply = messageOf(cause)
-  const expected = `a user and a password that the server accepts (it says: ${reply})`
-  const details = { cause, mayBeCharged: false }
-  return new MillraceError('ERR_MILLRACE_OUTAGE', 'client', reply.split(' ', 1)[0], expected, details)
+/** The error of a server that this client can't use until somebody mends one of the two. */
+export const unwelcomeError = (cause: unknown): MillraceError => new Outage(cause, false).toError()
+
+function expectedFor(cause: unknown): string {
+  const tls = tlsCodeOf(cause) && 'a server and a client with certificates that each other trusts'
+  const expected = tls ?? answerOf(cause)?.expected
+  if (expected === undefined) return 'a server that answers before the deadline'
+  return `${expected} (the reason: ${messageOf(cause)})`
 }

@@ -10,6 +10,9 @@ export type Asking = 'c' | 't' | 'p'
  */
 export type Changing = 'n' | 'a' | 'r' | 'g' | 'b' | 'u' | 'x'
 
+/** Whether an operation leaves values that are no longer than before: it may run while a server's memory is full. */
+export const takesNoMemory = (op: string): boolean => 'rgux'.includes(op)
+
 /** One key of a call. */
 export interface Asked {
   readonly key: string

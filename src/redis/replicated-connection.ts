@@ -62,8 +62,8 @@ export class ReplicatedConnection implements RedisConnection {
     this.#inner.onFailure(listener)
   }
 
-  renew(): void {
-    this.#inner.renew()
+  renew(): boolean {
+    return this.#inner.renew()
   }
 
   close(): Promise<void> {

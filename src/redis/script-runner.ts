@@ -2,6 +2,7 @@ import type { Channel } from './channel.js'
 import type { Command } from './connection.js'
 import { argumentsOf, type CountingCall } from './counting-call.js'
 import type { Runner } from './counting-store.js'
+import { takesNoMemory } from './remote-store.js'
 
 const KEYS_PER_CALL = 64
 
@@ -27,7 +28,7 @@ export class ScriptRunner implements Runner {
   }
 
   run(call: CountingCall): Promise<readonly number[]> {
-    return this.#channel.call(call.names, argumentsOf(call))
+    return this.#channel.call(call.names, argumentsOf(call), undefined, takesNoMemory(call.op))
   }
 
   noteLoss(): void {

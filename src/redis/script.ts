@@ -6,6 +6,15 @@ export interface Script {
   readonly sha: string
 }
 
+/**
+ * The same script, which a server from Redis 7 on also runs while its memory is full. For what frees memory, or takes
+ * no more.
+ */
+export const withoutMemory = (source: string): string => `#!lua flags=allow-oom\n${source}`
+
+/** What an older server answers to it. */
+export const OLD_SERVER = /^ERR Error compiling script/
+
 export const scriptOf = (source: string): Script => ({
   source,
   sha: createHash('sha1').update(source).digest('hex'),

@@ -1,5 +1,6 @@
 import { MillraceError } from '../core/errors.js'
 import type { RedisConnection } from './connection.js'
+import { messageOf } from './last-error.js'
 
 /** What `INFO` says of a server, or of the primaries of a Cluster. */
 export interface ServerState {
@@ -28,13 +29,13 @@ export async function serverState(
 ): Promise<ServerState> {
   const primaries = connection.primaries()
   const answers = await Promise.allSettled(primaries.map(({ send }) => within(send(['INFO']))))
-  const nodes = primaries.flatMap(({ node }, i) => (answers[i]!.status === 'fulfilled' ? [node] : []))
+  const isHeard = answers.map((answer) => answer.status === 'fulfilled' || isNotAllowed(answer.reason))
+  const nodes = primaries.flatMap(({ node }, i) => (isHeard[i] ? [node] : []))
   const fields = answers.flatMap((answer) =>
     answer.status === 'fulfilled' ? [fieldsIn(String(answer.value))] : [],
   )
   const [first] = answers
-  if (fields.length === 0)
-    throw first?.status === 'rejected' ? first.reason : new Error('no primary is known')
+  if (nodes.length === 0) throw first?.status === 'rejected' ? first.reason : new Error('no primary is known')
   // Of a Cluster, a node that has just become a replica says MOVED.
   const isReplica = !connection.isCluster && fields.some((field) => field('role') === 'slave')
   const evicting = otherKeysExpire ? /^allkeys-/ : /^(allkeys|volatile)-/
@@ -42,9 +43,34 @@ export async function serverState(
   return {
     isReplica,
     nodes,
-    fault: isReplica ? replicaError() : policy === undefined ? undefined : policyError(policy),
+    fault: isReplica
+      ? replicaError()
+      : policy !== undefined
+        ? policyError(policy)
+        : fields.some((field) => field('cluster_enabled') === '1') && !connection.isCluster
+          ? await partError(connection, within)
+          : undefined,
   }
 }
+
+/** Undefined for a Cluster of one primary, which has all keys. */
+async function partError(
+  connection: RedisConnection,
+  within: (answer: Promise<unknown>) => Promise<unknown>,
+): Promise<MillraceError | undefined> {
+  const [primary] = connection.primaries()
+  const info = String(await within(primary!.send(['CLUSTER', 'INFO'])).catch(() => ''))
+  if (fieldsIn(info)('cluster_size') === '1') return undefined
+  return new MillraceError(
+    'ERR_MILLRACE_INVALID_OPTION',
+    'client',
+    'a client of one node of a Cluster',
+    'a client of the Cluster: new Cluster(...) of ioredis, or createCluster(...) of node-redis',
+  )
+}
+
+/** Whether a server has answered that it does not allow a command. */
+const isNotAllowed = (error: unknown): boolean => /^(NOPERM|ERR unknown command)/.test(messageOf(error))
 
 function fieldsIn(info: string): (name: string) => string | undefined {
   return (name) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]

@@ -5,7 +5,14 @@ import type { KeyNames } from './key-names.js'
 import type { CallTimes } from './own-charges.js'
 import { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
-import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
+import {
+  type Asked,
+  type Asking,
+  type Changing,
+  type RemoteStore,
+  type StoreCounters,
+  takesNoMemory,
+} from './remote-store.js'
 import { type Changed, type Decided, type LostCharges, type RestoredReply, Restoring } from './restoring.js'
 import type { Script } from './script.js'
 import { ADMITTED_FIELDS, ALL_ADMITTED, isFault, REFUSED_FIELDS, Verdict } from './script-codes.js'
@@ -120,7 +127,8 @@ export class StrictEngine implements RemoteStore {
     const head = this.#headOf(op, limits)
     this.#batch.flush()
     const sentMs = this.nowMs()
-    const reply = await this.#call(head, [{ key, cost: 0 }], [...units.map(String), ...more])
+    const args = [...units.map(String), ...more]
+    const reply = await this.#call(head, [{ key, cost: 0 }], args, takesNoMemory(op))
     checkFault(reply[0]!, key)
     const parts = changedParts(units.length, reply)
     const ageMs = op === 'a' ? Number(more[0]) : 0
@@ -247,10 +255,15 @@ export class StrictEngine implements RemoteStore {
     return this.#elapsedMs
   }
 
-  #call(head: Head, asked: readonly Asked[], args: readonly string[]): Promise<readonly number[]> {
+  #call(
+    head: Head,
+    asked: readonly Asked[],
+    args: readonly string[],
+    frees = false,
+  ): Promise<readonly number[]> {
     const names =
       asked.length === 1 ? this.#names.of(asked[0]!.key) : asked.flatMap(({ key }) => this.#names.of(key))
-    return this.#channel.call(names, [...head, ...args], this.#script)
+    return this.#channel.call(names, [...head, ...args], this.#script, frees)
   }
 
   #headOf(op: Operation, limits?: readonly (number | undefined)[]): Head {

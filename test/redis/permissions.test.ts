@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import type { AsyncLimiter } from 'millrace'
+import type { AsyncLimiter, MillraceError } from 'millrace'
 import { createRedisLimiter, type RedisLimiterOptions, type RedisStats } from 'millrace/redis'
 import * as assert from 'uvu/assert'
 import { root } from '../package/root.js'
@@ -25,18 +25,25 @@ const alsoFor = (what: string): string[] => {
 
 type Options = object
 
+const errorOf = (answer: Promise<unknown>): Promise<MillraceError & { cause: Error }> =>
+  answer.then(
+    () => assert.unreachable('resolved'),
+    (error) => error,
+  )
+
 /** Runs with a limiter whose user has these rights. */
 async function withRights(
   rights: readonly string[],
   options: Options,
   use: (limiter: AsyncLimiter) => Promise<void>,
+  isReady = (ready: Promise<void>): Promise<unknown> => ready,
 ): Promise<void> {
   const server = await startRedis()
   await sendOnce(server.port, 'ACL', 'SETUSER', 'limits', 'on', '>secret', '~mr:1:api:*', ...rights)
   const client = new Redis(server.port, HOST, { lazyConnect: true, username: 'limits', password: 'secret' })
   const limiter = createRedisLimiter({ client, prefix: 'api', ...options } as unknown as RedisLimiterOptions)
   try {
-    await limiter.ready()
+    await isReady(limiter.ready())
     await use(limiter)
   } finally {
     await limiter.close()
@@ -104,14 +111,53 @@ for (const [name, options, read] of [
 ] as [string, Options, string][]) {
   test(`${name} without the right to read: the reason is the server's error`, async () => {
     const rights = [...ALWAYS, ...alsoFor("`'sliding-log'`"), read]
-    await withRights(rights, options, async (limiter) => {
-      await poll(async () => {
-        assert.is((await limiter.check('a')).source, 'outage')
-        return /can't run this command|has no permissions to run/.test(
-          ((await limiter.stats()) as RedisStats).lastFailure ?? '',
-        )
-      }, 'the error')
+    const isRefused = async (ready: Promise<void>) => {
+      const { code, value, message } = await errorOf(ready)
+      assert.equal([code, value], ['ERR_MILLRACE_OUTAGE', 'NOPERM'])
+      assert.match(message, REFUSED)
+    }
+    await withRights(rights, options, fails, isRefused)
+  })
+}
+
+const REFUSED = /can't run this command|has no permissions to (run|access)/
+
+async function fails(limiter: AsyncLimiter): Promise<void> {
+  await poll(async () => {
+    assert.is((await limiter.check('a')).source, 'outage')
+    return REFUSED.test(((await limiter.stats()) as RedisStats).lastFailure ?? '')
+  }, 'the error')
+}
+
+for (const [name, rights] of [
+  ['neither EVAL nor EVALSHA', [...ALWAYS, '-eval', '-evalsha']],
+  ['no EVALSHA', [...ALWAYS, '-evalsha']],
+  ['no EVAL', [...ALWAYS, '-eval']],
+  ['no SET', [...ALWAYS, '-set']],
+  ['no INFO', [...ALWAYS, '-info', '-evalsha']],
+  ['no keys of the prefix', [...ALWAYS, 'resetkeys', '~other:*']],
+] as [string, string[]][]) {
+  test(`a user with ${name}: ready rejects and says so, until the user may`, async () => {
+    const server = await startRedis()
+    await sendOnce(server.port, 'ACL', 'SETUSER', 'limits', 'on', '>secret', '~mr:1:api:*', ...rights)
+    const client = new Redis(server.port, HOST, {
+      lazyConnect: true,
+      username: 'limits',
+      password: 'secret',
     })
+    const limiter = createRedisLimiter({ client, prefix: 'api', ...WINDOW })
+    try {
+      const error = await errorOf(limiter.ready())
+      assert.equal([error.code, error.value], ['ERR_MILLRACE_OUTAGE', 'NOPERM'])
+      assert.ok(error.message.includes(error.cause.message))
+      await fails(limiter)
+      await sendOnce(server.port, 'ACL', 'SETUSER', 'limits', '~mr:1:api:*', ...ALWAYS)
+      await poll(async () => (await limiter.check('a')).source === 'redis', 'a decision of Redis')
+      await limiter.ready()
+    } finally {
+      await limiter.close()
+      await server.stop()
+    }
   })
 }
 

@@ -41,7 +41,7 @@ export async function startProxy(serverPort: number): Promise<TcpProxy> {
 
 export class TcpProxy {
   readonly port: number
-  readonly #serverPort: number
+  #serverPort: number
   readonly #behaviour: Behaviour = { ...NORMAL }
   readonly #open = new Set<Passage>()
   #listener: Server | undefined
@@ -73,6 +73,11 @@ export class TcpProxy {
   /** The number of requests and replies lost to `dropAll` and `forgetOpen`. */
   get lost(): number {
     return this.#lost
+  }
+
+  /** Later connections go to another server. Those that are open stay. */
+  point(serverPort: number): void {
+    this.#serverPort = serverPort
   }
 
   /** Closes a connection when the next reply arrives, before forwarding it; `times` times. */

@@ -213,6 +213,41 @@ async function assertMended(
   }
 }
 
+for (const [kind, options] of [
+  ['window', {}],
+  ['counter', { algorithm: 'sliding-counter' }],
+  ['log', { algorithm: 'sliding-log' }],
+] as const) {
+  test(`${kind}: a server without memory still gives back and forgets, and says why it takes no more`, async () => {
+    const server = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] })
+    const limiter = limiterOf(CLIENTS.ioredis(server.port), { limit: 100, ...options })
+    try {
+      const decisions = []
+      for (const key of ['a', 'b', 'c', 'd']) decisions.push(await limiter.check(key, 50))
+      assert.ok(decisions.every(({ source }) => source === 'redis'))
+      await limiter.block('c', '10m')
+      await sendOnce(server.port, 'CONFIG', 'SET', 'maxmemory', '1')
+      for (let i = 0; i < 10; i++) assert.is((await limiter.check('a')).source, 'outage') // the breaker opens
+      const full = await errorOf(limiter.penalize('a', 1))
+      assert.is(full.value, 'OOM')
+      assert.match(full.message, /^client: expected a server with free memory \(the reason: OOM /)
+      assert.is(await limiter.refund('a', 10), 10)
+      assert.is(await limiter.refund(decisions[1]!), 50)
+      assert.is(await limiter.unblock('c'), true)
+      await limiter.clear('d')
+      const used = () => Promise.all(['a', 'b', 'c', 'd'].map((key) => limiter.usage(key)))
+      assert.equal(await used(), [40, 0, 50, 0])
+      await limiter.clearAll()
+      assert.equal(await used(), [0, 0, 0, 0])
+      await sendOnce(server.port, 'CONFIG', 'SET', 'maxmemory', '0')
+      await usable(limiter)
+    } finally {
+      await limiter.close()
+      await server.stop()
+    }
+  })
+}
+
 /** False for what is to be asked again. */
 const isOutage = ({ code }: MillraceError): boolean => {
   assert.is(code, 'ERR_MILLRACE_OUTAGE')
