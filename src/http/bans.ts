@@ -1,93 +1,86 @@
 import type { AsyncLimiter } from '../async-limiter.js'
-import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { isUndecided } from '../core/decision-source.js'
-import { millisecondsAs } from '../core/duration.js'
-import { createLimiter } from '../create.js'
 import type { Limiter } from '../limiter.js'
+import { type BlockState, blockOf } from './blocks.js'
+import { type CountOptions, KeyCounts, type Windows } from './key-counts.js'
 import { checkBan } from './options.js'
 
-const REFUSALS = 'refusals'
-
-interface BanOptions {
-  readonly ban?: unknown
-  readonly maxKeys?: number | undefined
-  readonly clock?: Clock | undefined
+/** A request that its limiter has refused. */
+export interface RefusedCall {
+  readonly limiter: Limiter | AsyncLimiter
+  readonly key: string
+  readonly decision: Decision
+  /** Decides the same request again, without a charge. */
+  peek(): Decision | Promise<Decision>
 }
 
-/** The rules of all routes. */
-interface Limits {
-  readonly longestWindowMs: number
+/** What is told to the client. */
+export interface Judgement {
+  readonly isBanned: boolean
+  /** The refusal. If it begins a ban, its figures are those of the ban. */
+  readonly decision: Decision
 }
-
-/** Whether a decision about cost 0 says that its key is blocked. One by an outage says nothing about the key. */
-const isBlock = ({ allowed, source }: Decision): boolean => !allowed && !isUndecided(source)
 
 /**
  * Bans keys that were refused too often: blocks them in their limiter. So a ban holds wherever the limiter
- * does, and an admitted request pays nothing for it. The refusals are counted in a limiter of this process.
+ * does, and an admitted request pays nothing for it. The refusals are counted in this process.
  */
 export class Bans {
-  readonly #refusals: Limiter
-  readonly #limits: Limits
+  readonly #refusals: KeyCounts
   readonly #forMs: number
-  /** The window in which refusals count: the longest of the rules. */
-  #windowMs: number
 
-  /** Undefined without the option `ban`. The refusals of a key count for the longest window of all rules. */
-  static of(options: BanOptions, limits: Limits): Bans | undefined {
+  /** Undefined without the option `ban`. */
+  static of(options: CountOptions & { readonly ban?: unknown }, windows: Windows): Bans | undefined {
     const ban = checkBan(options.ban)
-    return ban && new Bans(ban.after, ban.forMs, options, limits)
+    return ban && new Bans(ban.after, ban.forMs, options, windows)
   }
 
-  private constructor(after: number, forMs: number, { maxKeys, clock }: BanOptions, limits: Limits) {
-    this.#windowMs = limits.longestWindowMs
-    const options = { ...(maxKeys !== undefined && { maxKeys }), ...(clock !== undefined && { clock }) }
-    this.#refusals = createLimiter({
-      name: REFUSALS,
-      limit: after,
-      window: millisecondsAs(this.#windowMs),
-      ...options,
-    })
-    this.#limits = limits
+  private constructor(after: number, forMs: number, options: CountOptions, windows: Windows) {
+    this.#refusals = new KeyCounts('refusals', after, options, windows)
     this.#forMs = forMs
   }
 
   /** Whether the refused key is banned. If not, counts the refusal, and bans the key for the next requests. */
-  judge(limiter: Limiter | AsyncLimiter, key: string): boolean | Promise<boolean> {
-    // Cost 0 is refused only by a block.
-    const peeked = limiter.peek(key, 0)
-    if (peeked instanceof Promise)
-      return peeked.then((later) => this.#judgeLater(limiter, key, isBlock(later)))
-    if (isBlock(peeked)) return true
-    if (this.#isLast(key)) limiter.block(key, this.#forMs)
-    return false
+  judge(call: RefusedCall): Judgement | Promise<Judgement> {
+    const state = blockOf(call.limiter, call.key)
+    return state instanceof Promise
+      ? state.then((later) => this.#conclude(call, later))
+      : this.#conclude(call, state)
   }
 
   /** Forgets the refusals of a key. */
   forget(key: string): void {
-    this.#refusals.clear(key)
+    this.#refusals.forget(key)
   }
 
   close(): Promise<void> {
     return this.#refusals.close()
   }
 
-  async #judgeLater(limiter: Limiter | AsyncLimiter, key: string, isBanned: boolean): Promise<boolean> {
-    if (!isBanned && this.#isLast(key)) await limiter.block(key, this.#forMs)
-    return isBanned
+  #conclude(call: RefusedCall, state: BlockState): Judgement | Promise<Judgement> {
+    const { limiter, key, decision } = call
+    if (state === true) return { isBanned: true, decision }
+    if (!this.#isLast(call)) return { isBanned: false, decision }
+    const blocked = limiter.block(key, this.#forMs)
+    return blocked instanceof Promise ? blocked.then(() => begun(call)) : begun(call)
   }
 
   /** Counts a refusal. Whether it is the last one before the ban. */
-  #isLast(key: string): boolean {
-    const { longestWindowMs } = this.#limits // a route may have brought its own rules since
-    if (longestWindowMs > this.#windowMs) {
-      this.#refusals.update(REFUSALS, { window: millisecondsAs(longestWindowMs) })
-      this.#windowMs = longestWindowMs
-    }
-    const { allowed, remaining } = this.#refusals.check(key)
+  #isLast({ limiter, key, decision }: RefusedCall): boolean {
+    const { allowed, remaining } = this.#refusals.of(limiter, decision).check(key)
     if (allowed && remaining > 0) return false
-    this.#refusals.clear(key) // after the ban, it counts from the beginning
+    this.#refusals.forget(key) // after the ban, it counts from the beginning
     return true
   }
+}
+
+/** The refusal that begins a ban. */
+function begun(call: RefusedCall): Judgement | Promise<Judgement> {
+  const judgementOf = (again: Decision): Judgement => {
+    const isRefused = !again.allowed && !isUndecided(again.source)
+    return { isBanned: false, decision: isRefused ? again : call.decision }
+  }
+  const again = call.peek()
+  return again instanceof Promise ? again.then(judgementOf) : judgementOf(again)
 }

@@ -2,7 +2,8 @@ import type { Decision } from '../core/decision.js'
 import { type Flight, flightOf, inFlight } from './flight.js'
 import type { Framework } from './framework.js'
 import { checkOptionsObject, invalid, type RateLimitOptions } from './options.js'
-import { GONE, GONE_STATUS, Policy, type Refusal } from './policy.js'
+import { Policy } from './policy.js'
+import { GONE, GONE_STATUS, type Refusal } from './step.js'
 import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
 /** The options of a limit for a plain function of requests. `key` or `address` must be there. */

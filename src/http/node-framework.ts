@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Decision } from '../core/decision.js'
 import type { Framework, HttpRequest } from './framework.js'
-import type { Refusal } from './policy.js'
+import { onHangUp, queuedOn } from './hang-up.js'
 import { pathsAfter, pathsOf, type Targets } from './readings.js'
 import { pathsByParse, pathsByUrl } from './request-path.js'
+import type { Refusal } from './step.js'
 
 /** A request of node:http, or of node:http2 by its compatible interface. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest
@@ -61,17 +62,26 @@ export function hasGone({ socket }: HttpRequest): boolean {
 
 /** Calls `done` when the response has been sent, or its connection has closed. That may be at once. */
 export function onEnd(response: NodeResponse, done: (isSent: boolean) => void): void {
-  if (isClosed(response)) {
+  const connection = 'stream' in response ? undefined : queuedOn(response)
+  if (isClosed(response) || connection?.destroyed === true) {
     done(false)
     return
   }
   let isSent = false
+  let isDone = false
   const emitter = response as ServerResponse
   emitter.once('finish', () => {
     // A response of HTTP/2 also emits `finish` when its client has reset the stream.
     isSent = response.writableEnded
   })
-  emitter.once('close', () => done(isSent))
+  const end = (): void => {
+    if (isDone) return
+    isDone = true
+    forget?.()
+    done(isSent)
+  }
+  const forget = connection && onHangUp(connection, end)
+  emitter.once('close', end)
 }
 
 function isClosed(response: NodeResponse): boolean {

@@ -1,7 +1,8 @@
 import type { Decision } from '../core/decision.js'
 import { type NodeRequest, type NodeResponse, nodeFramework, send } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
-import { GONE, Policy, type Step } from './policy.js'
+import { Policy } from './policy.js'
+import { GONE, type Step } from './step.js'
 
 export type { Decision } from '../core/decision.js'
 export type { Standard } from './headers.js'

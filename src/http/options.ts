@@ -22,6 +22,24 @@ export type CallLimits = Size | Readonly<Record<string, Size>>
 /** Where the counts live and where decisions run: the options of `createLimiter` beside its rules. */
 export interface EngineOptions extends Omit<TableOptions, 'engine'>, EngineChoice<'inline' | 'pool'> {}
 
+/** The option `delay`. */
+export interface DelayOptions {
+  /** The units in a window that are served at once: an integer of 0 or more. */
+  after: number
+  /** How much longer each further request waits. */
+  ms: Duration
+  /**
+   * The longest wait.
+   * @default '30s'
+   */
+  max?: Duration
+  /**
+   * How many requests wait at once, of each key and in all: integers of 1 or more. A number is that of each key.
+   * @default { key: 1_000, all: 10_000 }
+   */
+  maxDelayed?: number | { key?: number; all?: number }
+}
+
 /** The rules of a route: one rule, or `rules`, or a limiter. */
 export interface RouteRules extends Partial<Omit<RuleOptions, 'shadow'>> {
   /** Several rules at once, in place of `limit` and `window`. */
@@ -121,10 +139,13 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
   ban?: { after: number; for: Duration }
   /**
    * Slows down instead of refusing: above `after` units, each request waits `ms` longer than the one before,
-   * up to `max`.
+   * up to `max`, 30 s unless set. At most `maxDelayed` requests wait: of each key 1,000, in all 10,000 unless set;
+   * a number is that of each key. Those beyond are refused. So are those of a key that is blocked, and those
+   * that could never be admitted. It does not go with `ban`. The units over the limit are counted in this
+   * process.
    * @default requests over the limit are refused
    */
-  delay?: { after: number; ms: Duration; max?: Duration }
+  delay?: DelayOptions
   /**
    * Decides and counts, but refuses nothing and sets no headers. `onLimited` is called for the requests that
    * would have been refused.
@@ -182,9 +203,9 @@ export const HTTP_OPTIONS: readonly string[] = [
 ]
 
 const FUNCTIONS = ['key', 'cost', 'skip', 'handler', 'onLimited', 'countIf'] as const
-/** The longest delay of a timer: 2^31 - 1 ms. A longer one would fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
 const DEFAULT_MAX_DELAY_MS = 30_000
+/** A waiting request takes about 4 KB. */
+const DEFAULT_MAX_DELAYED = { key: 1_000, all: 10_000 }
 const DEFAULT_KEY_TIMEOUT_MS = 5_000
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for options that are missing */
@@ -199,7 +220,10 @@ export function checkHttpOptions(options: Readonly<Record<string, unknown>>): vo
     const value = options[name]
     if (value !== undefined && typeof value !== 'function') throw invalid(name, value, 'a function')
   }
-  const { ignoreUserAgents, statusCode, message, onError, shadow, exposeHeaders } = options
+  const { ignoreUserAgents, statusCode, message, onError, shadow, exposeHeaders, ban, delay } = options
+  if (ban !== undefined && delay !== undefined) {
+    throw invalid('ban', ban, 'no value beside delay, which refuses no request for being over its limit')
+  }
   if (ignoreUserAgents !== undefined && !isListOfPatterns(ignoreUserAgents)) {
     throw invalid('ignoreUserAgents', ignoreUserAgents, 'an array of regular expressions')
   }
@@ -234,18 +258,40 @@ export function checkBan(ban: unknown): { readonly after: number; readonly forMs
   return { after: after as number, forMs: forMs as number }
 }
 
-/** `delay`, checked, in milliseconds. */
-export function checkDelay(
-  delay: unknown,
-): { readonly after: number; readonly ms: number; readonly maxMs: number } | undefined {
+/** `delay`, checked. */
+export interface DelayNumbers {
+  readonly after: number
+  readonly ms: number
+  readonly maxMs: number
+  /** The most requests that wait, of one key and in all. */
+  readonly mostOfKey: number
+  readonly mostInAll: number
+}
+
+export function checkDelay(delay: unknown): DelayNumbers | undefined {
   if (delay === undefined) return undefined
-  const { after, ms, max = DEFAULT_MAX_DELAY_MS } = objectOf(delay, 'delay', ['after', 'ms', 'max'])
+  const names = ['after', 'ms', 'max', 'maxDelayed']
+  const { after, ms, max = DEFAULT_MAX_DELAY_MS, maxDelayed = {} } = objectOf(delay, 'delay', names)
   if (!Number.isInteger(after) || (after as number) < 0) {
     throw invalid('delay.after', after, 'an integer of 0 or more')
   }
-  const maxMs = parseDuration(max, 'delay.max')
-  if (maxMs > MAX_TIMER_MS) throw invalid('delay.max', max, 'at most 24 days')
-  return { after: after as number, ms: parseDuration(ms, 'delay.ms'), maxMs }
+  const option = 'delay.maxDelayed'
+  const most =
+    typeof maxDelayed === 'number' ? { key: maxDelayed } : objectOf(maxDelayed, option, ['key', 'all'])
+  const mostOfKey = checkPlaces(most.key ?? DEFAULT_MAX_DELAYED.key, `${option}.key`)
+  const mostInAll = checkPlaces(most.all ?? Math.max(mostOfKey, DEFAULT_MAX_DELAYED.all), `${option}.all`)
+  return {
+    after: after as number,
+    ms: parseDuration(ms, 'delay.ms'),
+    maxMs: parseDuration(max, 'delay.max'),
+    mostOfKey,
+    mostInAll,
+  }
+}
+
+function checkPlaces(places: unknown, option: string): number {
+  if (Number.isInteger(places) && (places as number) >= 1) return places as number
+  throw invalid(option, places, 'an integer of 1 or more')
 }
 
 function objectOf(value: unknown, option: string, names: readonly string[]): Record<string, unknown> {

@@ -1,15 +1,10 @@
-import type { AsyncLimiter } from '../async-limiter.js'
 import { isCost } from '../checks.js'
 import type { Decision } from '../core/decision.js'
-import { isUndecided } from '../core/decision-source.js'
-import type { Limiter } from '../limiter.js'
 import { isKeyString, type Key } from '../memory/keys.js'
 import { AddressList } from './address-list.js'
-import { Bans } from './bans.js'
 import { isPromise, within } from './caller-promise.js'
-import type { Delays } from './delays.js'
-import { delaysOf } from './delays.js'
-import { Failures, outageError } from './failures.js'
+import { Conclusions } from './conclusions.js'
+import { Failures } from './failures.js'
 import type { Framework, HttpRequest } from './framework.js'
 import {
   type CallLimits,
@@ -18,26 +13,13 @@ import {
   checkOptionsObject,
   type RateLimitOptions,
 } from './options.js'
-import { type Answer, Answers } from './problem.js'
+import { Answers } from './problem.js'
 import { failureOf, isNoAddress, RequestKeys } from './request-keys.js'
 import { type RouteLimit, RouteLimits } from './route-limits.js'
-
-/** The connection has closed while the request was delayed: nobody waits for an answer. */
-export const GONE = Symbol('the connection has closed')
-
-/** The status of such a request, for logs. nginx has made it known. */
-export const GONE_STATUS = 499
-
-/** The answer to a request that does not pass. `decision` is that of a refusal by the limit or a ban only. */
-export interface Refusal extends Answer {
-  readonly decision?: Decision
-}
+import { GONE, type Refusal, type Step } from './step.js'
 
 /** An object with fields for the limits that have decided its request. */
 type Met = Record<symbol, true | undefined>
-
-/** What to do with a request: undefined to pass it on, an answer to send, or GONE. */
-export type Step = Refusal | typeof GONE | undefined
 
 /** The option `handler`: answers a refused request in the framework's own way. */
 type Handler<Request, Response> = (request: Request, response: Response, decision: Decision) => unknown
@@ -56,12 +38,10 @@ export class Policy<Request, Response> {
   readonly #deny: AddressList | undefined
   readonly #hasGate: boolean
   readonly #answers: Answers<Request>
-  readonly #bans: Bans | undefined
-  readonly #delays: Delays | undefined
+  readonly #conclusions: Conclusions<Request, Response>
   readonly #failures: Failures<Request>
   readonly #isShadow: boolean
   readonly #timeoutMs: number
-  readonly #exposesHeaders: boolean
 
   /**
    * @param own the names of options that only this framework has
@@ -83,12 +63,10 @@ export class Policy<Request, Response> {
     this.#deny = deny === undefined ? undefined : new AddressList(deny, 'deny')
     this.#hasGate = [skip, ignoreUserAgents, allow, deny].some((option) => option !== undefined)
     this.#answers = new Answers<Request>(options)
-    this.#bans = Bans.of(options, this.#limits)
-    this.#delays = delaysOf(options.delay)
     this.#failures = new Failures(options.onError)
+    this.#conclusions = new Conclusions(options, framework, this.#limits, this.#answers, this.#failures)
     this.#isShadow = options.shadow === true
     this.#timeoutMs = checkKeyTimeout(options.keyTimeoutMs)
-    this.#exposesHeaders = options.exposeHeaders === true
   }
 
   /** The rules of all routes. A framework adds those that it declares in its own way, for {@link admitBy}. */
@@ -154,12 +132,12 @@ export class Policy<Request, Response> {
   async reset(key: string): Promise<void> {
     if (typeof key === 'string' && !isKeyString(key)) return // no request is limited by it
     await Promise.all(this.#limits.all().map(({ limiter }) => limiter.clear(key)))
-    this.#bans?.forget(key)
+    this.#conclusions.forget(key)
   }
 
   /** Closes the limiters that were made from the options. */
   async close(): Promise<void> {
-    await Promise.all([this.#limits.close(), this.#bans?.close()])
+    await Promise.all([this.#limits.close(), this.#conclusions.close()])
   }
 
   /** Decides by one after another, as a chain of limiters would: all must admit the request. */
@@ -229,128 +207,11 @@ export class Policy<Request, Response> {
     ;(this.#framework.identityOf(request) as Met)[limit.met] = true
     const decision = own === undefined ? limiter.check(checked, units) : limiter.check(checked, units, own)
     if (isPromise(decision)) {
-      return Promise.resolve(decision).then((made) => this.#conclude(limit, request, response, checked, made))
+      return Promise.resolve(decision).then((made) =>
+        this.#conclusions.conclude(limit, request, response, checked, units, own, made),
+      )
     }
-    return this.#conclude(limit, request, response, checked, decision)
-  }
-
-  #conclude(
-    limit: RouteLimit<Response>,
-    request: Request,
-    response: Response,
-    key: Key,
-    decision: Decision,
-  ): Step | Promise<Step> {
-    const framework = this.#framework
-    const follows = framework.kept(request) !== undefined
-    framework.keep(request, decision)
-    if (isUndecided(decision.source)) return this.#outage(limit, request, response, decision)
-    if (!this.#isShadow) {
-      limit.headers.write(response, decision, follows)
-      if (this.#exposesHeaders) limit.headers.expose(response)
-    }
-    if (!decision.allowed) return this.#refuse(limit, request, response, key, decision)
-    if (this.#options.countIf !== undefined) this.#countLater(limit.limiter, request, response, decision)
-    return this.#delays === undefined || this.#isShadow
-      ? undefined
-      : this.#delay(this.#delays.afterAdmission(decision), request, response)
-  }
-
-  /**
-   * The store of the limiter does not answer. The decision says nothing about the client: no header shows its
-   * figures, and a refusal is no request over the limit. It is a failure, as if the limiter had thrown.
-   */
-  #outage(limit: RouteLimit<Response>, request: Request, response: Response, decision: Decision): Step {
-    if (decision.allowed) return undefined
-    const answer = this.#failures.report(outageError(decision), request)
-    if (this.#framework.hasGone(request)) return GONE
-    if (answer === 'pass' || this.#isShadow) return undefined
-    limit.headers.writeRetryAfter(response, decision)
-    if (this.#exposesHeaders) limit.headers.expose(response)
-    return this.#answers.outage(this.#framework.requestOf(request), decision)
-  }
-
-  #refuse(
-    limit: RouteLimit<Response>,
-    request: Request,
-    response: Response,
-    key: Key,
-    decision: Decision,
-  ): Step | Promise<Step> {
-    this.#tell(request, decision)
-    if (this.#isShadow) return undefined
-    if (this.#delays !== undefined) return this.#delay(this.#delays.afterRefusal(decision), request, response)
-    limit.headers.writeRetryAfter(response, decision)
-    const isBanned = this.#judge(limit, request, key as string)
-    if (typeof isBanned === 'boolean') return this.#refusal(request, decision, isBanned)
-    return isBanned.then((banned) => this.#refusal(request, decision, banned))
-  }
-
-  // The decision stands whatever fails after it: the error is reported, and the request is refused.
-
-  #tell(request: Request, decision: Decision): void {
-    try {
-      const told: unknown = this.#options.onLimited?.(request, decision)
-      if (isPromise(told)) Promise.resolve(told).catch((error) => this.#failures.report(error, request))
-    } catch (error) {
-      this.#failures.report(error, request)
-    }
-  }
-
-  /** Whether the key is banned. */
-  #judge({ limiter }: RouteLimit<Response>, request: Request, key: string): boolean | Promise<boolean> {
-    const fail = (error: unknown) => {
-      this.#failures.report(error, request)
-      return false
-    }
-    try {
-      const isBanned = this.#bans?.judge(limiter, key) ?? false
-      return typeof isBanned === 'boolean' ? isBanned : isBanned.catch(fail)
-    } catch (error) {
-      return fail(error)
-    }
-  }
-
-  #refusal(request: Request, decision: Decision, isBanned: boolean): Refusal {
-    const raw = this.#framework.requestOf(request)
-    try {
-      return this.#answers.refused(request, raw, decision, isBanned)
-    } catch (error) {
-      this.#failures.report(error, request)
-      return this.#answers.standard(raw, decision, isBanned)
-    }
-  }
-
-  /** Waits, and gives up when the connection closes. */
-  #delay(ms: number, request: Request, response: Response): Step | Promise<Step> {
-    if (ms === 0) return undefined
-    return new Promise<Step>((resolve) => {
-      const timer = setTimeout(() => resolve(undefined), ms)
-      this.#framework.onEnd(request, response, () => {
-        clearTimeout(timer)
-        resolve(GONE)
-      })
-    })
-  }
-
-  #countLater(
-    limiter: Limiter | AsyncLimiter,
-    request: Request,
-    response: Response,
-    decision: Decision,
-  ): void {
-    const refund = (counts: boolean) => (counts ? undefined : limiter.refund(decision))
-    const report = (error: unknown) => this.#failures.report(error, request)
-    this.#framework.onEnd(request, response, (isSent) => {
-      if (!isSent) return
-      try {
-        const counts = within<boolean>(this.#timeoutMs, this.#options.countIf!(response), 'countIf(response)')
-        const done: unknown = counts instanceof Promise ? counts.then(refund) : refund(counts)
-        if (isPromise(done)) Promise.resolve(done).catch(report)
-      } catch (error) {
-        report(error)
-      }
-    })
+    return this.#conclusions.conclude(limit, request, response, checked, units, own, decision)
   }
 
   #failed(error: unknown, request: Request): Step {

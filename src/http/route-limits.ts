@@ -96,13 +96,13 @@ export class RouteLimits<Response> {
   constructor(options: object, access: HeaderAccess<Response>, own: readonly string[]) {
     const given = options as Readonly<Record<string, unknown>>
     checkNames(given, [...RULE_OPTIONS, 'rules', ...ENGINE_OPTIONS, ...HTTP_OPTIONS, ...own])
-    const { routes, limit, standard = DEFAULT_STANDARD, ban } = given
+    const { routes, limit, standard = DEFAULT_STANDARD, ban, delay } = given
     this.#common = {
       engine: pick(given, ENGINE_OPTIONS),
       standard: standard as Standard,
       access,
       hasOwnLimits: typeof limit === 'function',
-      usesHandles: ban === undefined,
+      usesHandles: ban === undefined && delay === undefined,
     }
     const rules = pick(given, RULES_OF_A_ROUTE)
     if (typeof limit === 'function') delete rules.limit

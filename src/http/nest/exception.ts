@@ -1,7 +1,7 @@
 import { HttpException } from '@nestjs/common'
 import type { Decision } from '../../core/decision.js'
 import { send } from '../node-framework.js'
-import type { Refusal } from '../policy.js'
+import type { Refusal } from '../step.js'
 import type { NestResponse } from './framework.js'
 
 /**

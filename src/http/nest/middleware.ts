@@ -3,7 +3,8 @@ import type { Decision } from '../../core/decision.js'
 import type { Framework, HttpRequest } from '../framework.js'
 import { nodeFramework, send } from '../node-framework.js'
 import type { RateLimitOptions } from '../options.js'
-import { GONE, Policy, type Step } from '../policy.js'
+import { Policy } from '../policy.js'
+import { GONE, type Step } from '../step.js'
 import { type NestRequest, type NestResponse, pathsOf } from './framework.js'
 
 /** The options of {@link rateLimit} for Nest. */

@@ -6,9 +6,10 @@ import {
   type OnModuleInit,
 } from '@nestjs/common'
 import { ApplicationConfig, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core'
-import { GONE, Policy, type Step } from '../policy.js'
+import { Policy } from '../policy.js'
 import { RouteGroups } from '../route-groups.js'
 import type { RouteLimit } from '../route-limits.js'
+import { GONE, type Step } from '../step.js'
 import { type Decorated, rulesOf } from './decorators.js'
 import { exceptionFor, RateLimitException } from './exception.js'
 import { type Call, NestFramework, type NestRequest } from './framework.js'
