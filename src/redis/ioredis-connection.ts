@@ -1,5 +1,6 @@
 import { errorMonitor } from 'node:events'
 import type { Command, Primary, RedisConnection } from './connection.js'
+import { lateError } from './deadlines.js'
 import { callOf, type IoredisClient, type Listener, type SingleClient } from './ioredis-client.js'
 import { LastError } from './last-error.js'
 import { NotSent } from './not-sent.js'
@@ -89,7 +90,10 @@ export class SingleConnection extends IoredisConnection<SingleClient> {
     this.#turn = new Turn(client)
     if (!isOwn) return
     this.listen('connect', () => {
-      this.#greeting = setTimeout(() => this.renew(), CONNECT_TIMEOUT_MS)
+      this.#greeting = setTimeout(() => {
+        this.noteError(lateError())
+        this.renew()
+      }, CONNECT_TIMEOUT_MS)
     })
     for (const event of ['ready', 'close']) this.listen(event, () => clearTimeout(this.#greeting))
   }

@@ -1,6 +1,7 @@
 import { errorMonitor } from 'node:events'
 import { MillraceError } from '../core/errors.js'
 import type { Command, Primary, RedisConnection } from './connection.js'
+import { lateError } from './deadlines.js'
 import { LastError } from './last-error.js'
 import { CONNECT_TIMEOUT_MS, reconnectMs } from './reconnect.js'
 
@@ -33,11 +34,9 @@ export function isNodeRedis(client: unknown): client is NodeRedisClient {
 }
 
 export function fromNodeRedis(client: NodeRedisClient, own: boolean): RedisConnection {
-  const { nodeClient, acquire } = client as { nodeClient?: unknown; acquire?: unknown }
-  if (nodeClient !== undefined || acquire !== undefined) {
-    const kind = nodeClient === undefined ? 'Sentinel' : 'Cluster'
-    const expected = `a client of one server by node-redis; for a ${kind}, a client of ioredis`
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'client', `a ${kind} of node-redis`, expected)
+  if ((client as { acquire?: unknown }).acquire !== undefined) {
+    const expected = 'a client of one server or of a Cluster; for a Sentinel, a client of ioredis'
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'client', 'a Sentinel of node-redis', expected)
   }
   if (!own && client.options?.disableOfflineQueue !== true) {
     throw new MillraceError(
@@ -47,7 +46,7 @@ export function fromNodeRedis(client: NodeRedisClient, own: boolean): RedisConne
       'true, with ownConnection: false',
     )
   }
-  return own ? new OwnConnection(client) : new Connection(client)
+  return own ? new OwnConnection(() => connectedLike(client)) : new Connection(client)
 }
 
 class Connection implements RedisConnection {
@@ -58,13 +57,7 @@ class Connection implements RedisConnection {
   #onFailure = (): void => {}
   readonly #listeners: readonly [event: string | symbol, listener: (error: unknown) => void][] = [
     ['reconnecting', () => this.lastError.begin()],
-    [
-      errorMonitor,
-      (error) => {
-        this.lastError.note(error)
-        this.#onFailure()
-      },
-    ],
+    [errorMonitor, (error) => this.noteError(error)],
     [
       'ready',
       () => {
@@ -117,6 +110,11 @@ class Connection implements RedisConnection {
     this.unwatch(this.client)
   }
 
+  protected noteError(error: unknown): void {
+    this.lastError.note(error)
+    this.#onFailure()
+  }
+
   protected watch(client: NodeRedisClient): void {
     for (const [event, listener] of this.#listeners) client.on(event, listener)
   }
@@ -132,16 +130,29 @@ class Connection implements RedisConnection {
  */
 type Stage = 'connecting' | 'connected' | 'waiting'
 
-class OwnConnection extends Connection {
-  readonly #like: NodeRedisClient
+/** A client for the same server that sends no command twice and queues none, and begins to connect. */
+function connectedLike(like: NodeRedisClient): NodeRedisClient {
+  const client = like.duplicate({
+    disableOfflineQueue: true,
+    socket: { ...like.options?.socket, connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: reconnectMs },
+  })
+  client.connect().catch(() => {}) // it rejects when it is closed before it has connected
+  return client
+}
+
+/** A connection by clients of the limiter's own, one after the other. */
+export class OwnConnection extends Connection {
+  readonly #make: () => NodeRedisClient
   #stage: Stage = 'connecting'
   /** The deadline of what the client asks a server before it takes commands, such as `HELLO`. */
   #greeting: NodeJS.Timeout | undefined
 
-  constructor(like: NodeRedisClient) {
-    super(like)
-    this.#like = like
-    this.#connect()
+  /** @param make makes a client that begins to connect */
+  constructor(make: () => NodeRedisClient) {
+    const client = make()
+    super(client)
+    this.#make = make
+    this.#use(client)
   }
 
   override onReady(listener: () => void): void {
@@ -151,7 +162,7 @@ class OwnConnection extends Connection {
   override renew(): boolean {
     if (this.#stage !== 'connected') return true // the client is about to connect
     this.#drop()
-    this.#connect()
+    this.#use(this.#make())
     return true
   }
 
@@ -159,20 +170,12 @@ class OwnConnection extends Connection {
     this.#drop()
   }
 
-  #connect(): void {
-    const client = this.#like.duplicate({
-      disableOfflineQueue: true,
-      socket: {
-        ...this.#like.options?.socket,
-        connectTimeout: CONNECT_TIMEOUT_MS,
-        reconnectStrategy: reconnectMs,
-      },
-    })
+  #use(client: NodeRedisClient): void {
     const enter = (stage: Stage) => () => {
       if (client !== this.client) return
       this.#stage = stage
       clearTimeout(this.#greeting)
-      if (stage === 'connected') this.#greeting = setTimeout(() => this.renew(), CONNECT_TIMEOUT_MS)
+      if (stage === 'connected') this.#greeting = setTimeout(() => this.#giveUp(), CONNECT_TIMEOUT_MS)
     }
     client.on('connect', enter('connected'))
     client.on('ready', () => clearTimeout(this.#greeting))
@@ -182,7 +185,11 @@ class OwnConnection extends Connection {
     this.client = client
     this.#stage = 'connecting'
     this.lastError.begin()
-    client.connect().catch(() => {}) // it rejects when it is closed before it has connected
+  }
+
+  #giveUp(): void {
+    this.noteError(lateError())
+    this.renew()
   }
 
   #drop(): void {

@@ -2,9 +2,10 @@ import { MillraceError } from '../core/errors.js'
 import { isIoredis } from './ioredis.js'
 import type { IoredisClient } from './ioredis-client.js'
 import { isNodeRedis, type NodeRedisClient } from './node-redis.js'
+import { isCluster, type NodeRedisCluster } from './node-redis-cluster.js'
 
 /** A client of one server. */
-export type ShardClient = IoredisClient | NodeRedisClient
+export type ShardClient = IoredisClient | NodeRedisClient | NodeRedisCluster
 
 /**
  * One of several independent servers. Its name decides which keys it has: it stays the same when the server moves to
@@ -60,7 +61,8 @@ function checkShard(shard: unknown, option: string): NamedShard {
   return { name, client }
 }
 
-const isClient = (client: unknown): client is ShardClient => isIoredis(client) || isNodeRedis(client)
+const isClient = (client: unknown): client is ShardClient =>
+  isIoredis(client) || isCluster(client) || isNodeRedis(client)
 
 interface Address {
   readonly host?: string
@@ -72,9 +74,11 @@ interface Address {
 /** `host:port`, as ioredis and node-redis have it. */
 function addressOf(client: ShardClient, option: string): string {
   const isOfIoredis = isIoredis(client)
-  const options = client.options as (Address & { readonly socket?: Address }) | undefined
+  const options = (isCluster(client) ? undefined : client.options) as
+    | (Address & { readonly socket?: Address })
+    | undefined
   const { host, port, path, sentinels }: Address = (isOfIoredis ? options : options?.socket) ?? {}
-  if ((isOfIoredis && client.isCluster) || sentinels || path)
+  if (isCluster(client) || (isOfIoredis && client.isCluster) || sentinels || path)
     throw invalid(option, client, '{ name, client }: this client has no host and port of its own')
   return `${host ?? 'localhost'}:${port ?? 6379}`
 }
