@@ -180,6 +180,7 @@ export class Restoring {
     if (lost.length === 0) return
     this.#store.noteLoss()
     charges.isSending = true
+    let isDone = false
     try {
       const all = lost.map(({ units, ageMs, index }) => ({
         units: rules.map((_, i) => (i === index ? units : 0)),
@@ -195,6 +196,7 @@ export class Restoring {
         addTo(charges, index, rules[index]!, birth, charge, times)
       }
       this.restored++
+      isDone = true
     } catch (error) {
       if (!(error instanceof Outage || error instanceof MillraceError)) throw error
       if (error instanceof Outage && error.mayBeCharged)
@@ -202,6 +204,8 @@ export class Restoring {
       else charges.missing.unshift(...missing)
     }
     charges.isSending = false
+    // The value to which others were charged meanwhile is lost, too.
+    if (isDone && charges.missing.length > 0) void this.#restore(key, charges)
   }
 }
 

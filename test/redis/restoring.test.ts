@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import type { AsyncReservation } from 'millrace'
 import { createRedisLimiter, type RedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
 import * as assert from 'uvu/assert'
 import { poll } from './poll.js'
@@ -115,6 +116,30 @@ for (const algorithm of ALGORITHMS) {
         assert.is((await first.peek('key')).remaining, 20)
       }
       assert.is(await restored(first), 0)
+    }))
+}
+
+for (const algorithm of ALGORITHMS) {
+  test(`${algorithm}: a value that has got less lasts as long as before, also when it is charged`, () =>
+    scene({ algorithm, limit: 100, window: '1h', testTime: undefined } as never, async ({ client, node }) => {
+      const [first, second] = [node(), node()]
+      const changes: Readonly<Record<string, (reserved: AsyncReservation) => Promise<unknown>>> = {
+        cancelled: (reserved) => reserved.cancel(),
+        refunded: () => first.refund('refunded', 90),
+        cleared: () => first.clear('cleared'),
+      }
+      for (const [key, change] of Object.entries(changes)) {
+        const reserved = await first.reserve(key, 90)
+        await second.check(key) // it expects the value for as long as all 91 count
+        await change(reserved)
+        const beforeMs = await client.pttl(`mr:1:test:{${key}}:default`)
+        await first.check(key)
+        const afterMs = await client.pttl(`mr:1:test:{${key}}:default`)
+        // A fixed window by the clock may end at any time.
+        if (algorithm !== 'fixed-window') assert.ok(beforeMs > 1_800_000, `${key}: ${beforeMs} ms`)
+        assert.ok(beforeMs - afterMs < 600_000, `${key}: ${beforeMs} ms, then ${afterMs} ms`)
+      }
+      assert.equal([await restored(first), await restored(second)], [0, 0])
     }))
 }
 
