@@ -15,6 +15,7 @@ import {
   type Rule,
   type RuleWindow,
 } from './core/rule.js'
+import { uncountedLimitIn } from './core/uncounted-limit.js'
 import type { Costs } from './engines/batch.js'
 import type { CallLimit } from './engines/engine.js'
 import type {
@@ -199,6 +200,8 @@ export function checkCallLimit(
 
 function checkOwnLimit(limit: unknown, option: string, unit: number | undefined, range: LimitRange): number {
   if (unit === undefined && range.most === MAX_LIMIT && isLimit(limit)) return limit
+  const uncounted = uncountedLimitIn(limit)
+  if (uncounted !== undefined) return uncounted
   return checkOtherLimit(unit, limit, range, option, 'ERR_MILLRACE_INVALID_OPTION') * (unit ?? 1)
 }
 

@@ -5,8 +5,9 @@ import type { ConfigStore } from './config/config-store.js'
 import { checkPolicy, type Policy } from './config/policy.js'
 import { type Duration, parseDuration } from './core/duration.js'
 import { MillraceError } from './core/errors.js'
-import type { Rules } from './core/rule.js'
+import { checkLimit, type Rules } from './core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from './core/rule-options.js'
+import { isUncounted } from './core/uncounted-limit.js'
 import type { EngineChoice, TableOptions } from './create.js'
 import { MOST_WINDOWS } from './policy-plans.js'
 
@@ -45,7 +46,7 @@ export interface ConfigOptions {
    * not close the store.
    */
   config: ConfigStore
-  /** The rules of keys that have no policy: those of one rule, or `rules`. */
+  /** The rules of keys that have no policy: those of one rule, or `rules`. Their limits are 1 or more. */
   default: Policy
   /**
    * What `check` does with a key whose policy is not cached yet, if the store answers by promises or fails: it counts
@@ -166,7 +167,9 @@ function millisecondsOf(value: Duration, option: string, least: number): number 
 
 function rulesOf(policy: Policy): Rules {
   try {
-    return checkPolicy(policy)
+    const rules = checkPolicy(policy)
+    for (const { limit } of rules) if (isUncounted(limit)) checkLimit(limit) // throws: its cells count all other keys
+    return rules
   } catch (error) {
     const { option, value, expected } = error as MillraceError
     throw new MillraceError('ERR_MILLRACE_INVALID_RULE', `default.${option}`, value, expected, {

@@ -36,7 +36,7 @@ import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKe
 import { PlanTable } from './memory/plan-table.js'
 import { PendingDecision } from './pending-decision.js'
 import { type PolicyChoice, totalOf } from './policy-choice.js'
-import { DEFAULT_PLAN, memberIn, valueIn } from './policy-plans.js'
+import { DEFAULT_PLAN, isOwnValue, memberIn, valueIn } from './policy-plans.js'
 import { InlineReservation, type Reservation } from './reservation.js'
 
 const NO_WAY = -1
@@ -121,7 +121,7 @@ export class ConfiguredLimiter implements Limiter {
     const { engine, unit } = this.#deciders[member] ?? this.#deciderOf(member)
     const value = valueIn(plan)
     if (value === 0) return engine.checkNow(lo, hi, cost, hint)
-    const limit = unit > 0 ? value * unit : this.#choice.limitsOf(plan, value)
+    const limit = unit > 0 && isOwnValue(value) ? value * unit : this.#choice.limitsOf(plan, value)
     return engine.checkWithin(limit, lo, hi, cost, hint)
   }
 

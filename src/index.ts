@@ -41,6 +41,7 @@ export type {
 } from './limiter-group.js'
 export type {
   CallOptions,
+  CallSize,
   CheckManyOptions,
   CheckOptions,
   LimiterRule,

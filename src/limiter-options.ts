@@ -49,16 +49,20 @@ export interface RuleChange {
   granularity?: Duration
 }
 
+/** A limit of a call or of a policy: 0 refuses, and `Infinity` or `'unlimited'` passes uncounted. */
+export type CallSize = Size | 'unlimited'
+
 /** Options of one decision: of {@link Limiter.check} and the methods like it. */
 export interface CheckOptions {
   /**
    * A limit for this call only, in place of the rule's: an integer from 1 to 4,194,302, or with the option
-   * `unit` a size of as many units. With several rules, an object with such limits by the names of rules:
+   * `unit` a size of as many units. 0 refuses the call, and `Infinity` or `'unlimited'` admits it unless the key is
+   * blocked; neither is charged. With several rules, an object with such limits by the names of rules:
    * `{ burst: 20 }`. So one limiter serves plans with different limits. A key has one count in each rule for
    * all limits.
    * @default the limit of the rule
    */
-  limit?: Size | Readonly<Record<string, Size>>
+  limit?: CallSize | Readonly<Record<string, CallSize>>
 }
 
 /** Options of {@link Limiter.wait}. */

@@ -1,13 +1,16 @@
 // Which policy a key has by now: the cache of a limiter and its plans.
+
 import { type CachedPolicy, type CacheSettings, PolicyCache } from './config/cache.js'
 import type { ConfigStore } from './config/config-store.js'
 import type { ConfigStatistics } from './core/config-statistics.js'
 import { MillraceError } from './core/errors.js'
+import { isUncounted } from './core/uncounted-limit.js'
 import type { CallLimit } from './engines/engine.js'
 import type { LimiterStats } from './limiter.js'
 import type { CheckOptions, RuleChange } from './limiter-options.js'
 import {
   DEFAULT_PLAN,
+  limitOfValue,
   memberIn,
   type PlanLimits,
   type PlanMember,
@@ -138,7 +141,10 @@ export class PolicyChoice<L extends OwningLimiter> {
   /** The limits of a plan for its engine, with `value`, which is not 0. No other plan may have been made since. */
   limitsOf(plan: number, value: number): CallLimit {
     const member = this.members[memberIn(plan)]!
-    return limitsFor(member, member.shape.rules.length === 1 ? [value] : this.#plans.listOf(value))
+    return limitsFor(
+      member,
+      member.shape.rules.length === 1 ? [limitOfValue(value)] : this.#plans.listOf(value),
+    )
   }
 
   /** Options of a call with the limits of a plan, where the call has none of its own. */
@@ -156,11 +162,14 @@ export class PolicyChoice<L extends OwningLimiter> {
     if (own === undefined) return options
     const { rules } = member.shape
     if (typeof own === 'number') {
-      const isBurst = rules[0].rate !== undefined // its limit is a rate, and this member has that of the policy
+      // The limit of such a rule is a rate, and this member has that of the policy.
+      const isBurst = rules[0].rate !== undefined && !isUncounted(own)
       return options.limit !== undefined || isBurst ? options : { ...options, limit: own }
     }
     const limits = Object.fromEntries(
-      rules.flatMap(({ name, rate }, i) => (rate === undefined ? [[name, own[i]!]] : [])),
+      rules.flatMap(({ name, rate }, i) =>
+        rate === undefined || isUncounted(own[i]!) ? [[name, own[i]!]] : [],
+      ),
     )
     const { limit } = options
     if (limit !== undefined && (typeof limit !== 'object' || limit === null)) return options // refused by name

@@ -1,9 +1,11 @@
 // Which limiter counts a key, and by which limits: a policy becomes a plan.
+
 import type { StoredPolicy } from './config/config-store.js'
-import { checkPolicy, type Policy } from './config/policy.js'
+import { checkPolicy, countablePolicy, type Policy } from './config/policy.js'
 import { prefixIn } from './config/policy-keys.js'
 import { MillraceError } from './core/errors.js'
 import type { Rules } from './core/rule.js'
+import { isUncounted } from './core/uncounted-limit.js'
 import { type PolicyShape, policyShapeOf } from './policy-shape.js'
 
 /** The limiter for the policies of one shape. */
@@ -31,6 +33,20 @@ const MOST_SHARED = 1_024
 /** A window that could not be made is tried again after this time: the reason may be another process. */
 const RETRY_MS = 5_000
 const NOTHING: ReadonlyMap<string, number> = new Map()
+
+/** The values of the limits that need no count: above all others. */
+const OF_ZERO = 2 ** VALUE_BITS - 2
+const OF_INFINITY = 2 ** VALUE_BITS - 1
+
+const valueOfLimit = (limit: number): number =>
+  isUncounted(limit) ? (limit === 0 ? OF_ZERO : OF_INFINITY) : limit
+
+/** Whether the value of a plan of one rule is its limit. */
+export const isOwnValue = (value: number): boolean => value < OF_ZERO
+
+/** The limit of a plan of one rule. */
+export const limitOfValue = (value: number): number =>
+  isOwnValue(value) ? value : value === OF_ZERO ? 0 : Number.POSITIVE_INFINITY
 
 export const memberIn = (plan: number): number => plan >>> VALUE_BITS
 export const valueIn = (plan: number): number => plan & VALUE
@@ -98,7 +114,7 @@ export class PolicyPlans<L> {
    * @throws MillraceError `ERR_MILLRACE_POLICY_TOO_LARGE`, `ERR_MILLRACE_INVALID_POLICY`
    */
   check(policy: Policy): void {
-    const shape = policyShapeOf(checkPolicy(policy), policy)
+    const shape = shapeOf(policy)
     const refusal = this.#refusalOf(shape, this.#promised)
     if (refusal !== undefined) throw tooLargeError('policy', policy, refusal)
     this.#promised.set(shape.text, (this.#promised.get(shape.text) ?? 0) + 1)
@@ -106,7 +122,7 @@ export class PolicyPlans<L> {
 
   /** Takes back one promise of `check`, for a policy that has not been stored. */
   release(policy: Policy): void {
-    const { text } = policyShapeOf(checkPolicy(policy))
+    const { text } = shapeOf(policy)
     const promised = this.#promised.get(text)! - 1
     if (promised > 0) this.#promised.set(text, promised)
     else this.#promised.delete(text)
@@ -139,7 +155,7 @@ export class PolicyPlans<L> {
 
   #newPlanOf(found: StoredPolicy, text: string): number {
     const rules = checkPolicy(found.policy)
-    const member = this.#memberOf(found, policyShapeOf(rules, found.policy))
+    const member = this.#memberOf(found, shapeOf(found.policy))
     if (member < 0) {
       this.unfit++
       return DEFAULT_PLAN
@@ -162,7 +178,7 @@ export class PolicyPlans<L> {
   }
 
   #valueOf(rules: Rules): number {
-    if (rules.length === 1) return rules[0].limit
+    if (rules.length === 1) return valueOfLimit(rules[0].limit)
     const limits = rules.map(({ limit }) => limit)
     const text = limits.join()
     const known = this.#listIndices.get(text)
@@ -213,6 +229,12 @@ export class PolicyPlans<L> {
     }
     return this.#maker.refusalOf({ text, ...shape })
   }
+}
+
+/** Cells are made for limits that can be counted. */
+function shapeOf(policy: Policy): PolicyShape {
+  const countable = countablePolicy(policy)
+  return policyShapeOf(checkPolicy(countable), countable)
 }
 
 function tooLargeError(option: string, value: unknown, expected: string): MillraceError {

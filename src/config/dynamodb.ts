@@ -35,7 +35,7 @@ export type {
   StoredPolicy,
 } from './config-store.js'
 export type { DynamoConfigOptions, DynamoConfigStore } from './dynamodb-options.js'
-export type { Policy } from './policy.js'
+export type { Policy, PolicyRule } from './policy.js'
 
 /** How often the store sends a request that has failed or was throttled, by its own client. */
 const ATTEMPTS = 5

@@ -29,7 +29,7 @@ export type {
   StoredPolicy,
   SyncConfigStore,
 } from './config-store.js'
-export type { Policy } from './policy.js'
+export type { Policy, PolicyRule } from './policy.js'
 
 /** Options of {@link fileConfig}. */
 export interface FileConfigOptions {

@@ -15,7 +15,7 @@ export type {
   StoredPolicy,
   SyncConfigStore,
 } from './config-store.js'
-export type { Policy } from './policy.js'
+export type { Policy, PolicyRule } from './policy.js'
 
 /**
  * Creates a store in memory.

@@ -19,7 +19,7 @@ export type {
   StoredPolicy,
 } from './config-store.js'
 export type { MongoConfigOptions } from './mongodb-options.js'
-export type { Policy } from './policy.js'
+export type { Policy, PolicyRule } from './policy.js'
 
 /** A change stream tells a change as soon as the majority has it. */
 const STREAM_DELAY_MS = 100

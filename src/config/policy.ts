@@ -3,11 +3,22 @@
 import { millisecondsAs } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
-import { checkRule, checkRules, type Rules } from '../core/rule.js'
+import { checkRule, checkRules, type Rule, type Rules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
+import { UNLIMITED, uncountedLimitIn } from '../core/uncounted-limit.js'
+import type { CallSize } from '../limiter-options.js'
+
+/** The options of a rule of a policy. */
+export interface PolicyRule extends Omit<RuleOptions, 'limit'> {
+  /**
+   * What the key may use in any window: as the limit of a rule. 0 refuses every request of the key; `'unlimited'`, or
+   * `Infinity` in JavaScript, admits every one without a count.
+   */
+  limit: CallSize
+}
 
 /** The rules of a key: the options of one rule, or `rules`, each with a name of its own. */
-export type Policy = RuleOptions | { readonly rules: readonly RuleOptions[] }
+export type Policy = PolicyRule | { readonly rules: readonly PolicyRule[] }
 
 /** The policy of a key as a document: JSON, with a version and the number of its format. */
 export type PolicyDocument = Policy & { readonly format: number; readonly version: number }
@@ -26,14 +37,34 @@ export function checkPolicy(policy: unknown): Rules {
     const { rules } = policy
     if (rules === undefined) {
       checkNames(policy, RULE_OPTIONS, 'policy')
-      return [checkRule(policy as unknown as RuleOptions)]
+      return [checkPolicyRule(policy as unknown as RuleOptions)]
     }
     checkNames(policy, ['rules'], 'policy')
-    return checkRules(rules)
+    return checkRules(rules, checkPolicyRule)
   } catch (error) {
     if (!(error instanceof MillraceError) || error.code === 'ERR_MILLRACE_INVALID_POLICY') throw error
     throw invalidPolicy(error.option, error.value, error.expected, error)
   }
+}
+
+/** A rule that needs no count is checked as the one that its cells are made for. */
+function checkPolicyRule(options: RuleOptions, path?: string): Rule {
+  const limit = uncountedLimitIn(options.limit)
+  const rule = checkRule(countable(options), path)
+  return limit === undefined ? rule : { ...rule, limit }
+}
+
+/** A policy whose rules can all be counted: cells are made by it. */
+export function countablePolicy(policy: Policy): Policy {
+  if ('rules' in policy && policy.rules !== undefined) return { rules: policy.rules.map(countable) }
+  return countable(policy as PolicyRule)
+}
+
+/** A rule with the smallest limit in place of one that needs no count. */
+function countable(rule: PolicyRule): RuleOptions {
+  if (uncountedLimitIn(rule.limit) === undefined) return rule as RuleOptions
+  const { burst: _, ...others } = rule
+  return { ...others, limit: rule.unit ?? 1 }
 }
 
 /** The document of a checked policy. Options that are undefined are left out. */
@@ -41,15 +72,18 @@ export function documentOf(policy: Policy, version: number): PolicyDocument {
   const own =
     'rules' in policy && policy.rules !== undefined
       ? { rules: policy.rules.map(given) }
-      : given(policy as RuleOptions)
+      : given(policy as PolicyRule)
   return { format: FORMAT, version, ...own } as PolicyDocument
 }
 
 /** The options of a rule that are given, in one order: equal rules give equal texts. */
-function given(rule: RuleOptions): RuleOptions {
+function given(rule: PolicyRule): PolicyRule {
   const options = rule as unknown as Record<string, unknown>
   const names = RULE_OPTIONS.filter((name) => options[name] !== undefined)
-  return Object.fromEntries(names.map((name) => [name, options[name]])) as unknown as RuleOptions
+  const own = Object.fromEntries(names.map((name) => [name, options[name]]))
+  return (own.limit === Number.POSITIVE_INFINITY
+    ? { ...own, limit: UNLIMITED }
+    : own) as unknown as PolicyRule
 }
 
 /**

@@ -20,7 +20,7 @@ export type {
   PutOptions,
   StoredPolicy,
 } from './config-store.js'
-export type { Policy } from './policy.js'
+export type { Policy, PolicyRule } from './policy.js'
 export type { RedisConfigClient } from './redis-client.js'
 
 /** Options of {@link redisConfig}. */

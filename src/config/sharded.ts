@@ -15,7 +15,7 @@ export type {
   StoredPolicy,
   SyncConfigStore,
 } from './config-store.js'
-export type { Policy } from './policy.js'
+export type { Policy, PolicyRule } from './policy.js'
 export type { Shards } from './shard-lists.js'
 export type { MoveReport } from './sharded-store.js'
 

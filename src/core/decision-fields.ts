@@ -33,14 +33,20 @@ export function ruleJsonOf(part: RuleDecision): RuleDecision {
   return withoutInfinity(ruleFieldsOf(part))
 }
 
-function withoutInfinity<T extends Figures & Pick<Decision, 'shadow'>>(fields: T): T {
-  const { retryAfterMs, resetMs, shadow } = fields
-  const json = { ...fields, retryAfterMs: finite(retryAfterMs), resetMs: finite(resetMs) }
+function withoutInfinity<T extends Figures & Pick<Decision, 'limit' | 'shadow'>>(fields: T): T {
+  const { limit, remaining, retryAfterMs, resetMs, shadow } = fields
+  const json = {
+    ...fields,
+    limit: finite(limit),
+    remaining: finite(remaining),
+    retryAfterMs: finite(retryAfterMs),
+    resetMs: finite(resetMs),
+  }
   if (shadow === undefined) return json
   return { ...json, shadow: { ...shadow, retryAfterMs: finite(shadow.retryAfterMs) } }
 }
 
-const finite = (ms: number): number => Math.min(ms, Number.MAX_SAFE_INTEGER)
+const finite = (figure: number): number => Math.min(figure, Number.MAX_SAFE_INTEGER)
 
 /** @see Decision.retryAfterSeconds */
 export function secondsOf(retryAfterMs: number): number {
@@ -63,5 +69,8 @@ export function indexOfLeast(parts: readonly Shown[]): number {
  * their size or more, which rounding does not hide.
  */
 export function hasLess(part: Shown, other: Shown): boolean {
+  // What has no limit has the largest share left.
+  if (part.limit === Number.POSITIVE_INFINITY || other.limit === Number.POSITIVE_INFINITY)
+    return part.limit < other.limit
   return part.remaining * other.limit < other.remaining * part.limit
 }

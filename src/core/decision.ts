@@ -16,7 +16,7 @@ export type { ShadowDecision } from './decision-source.js'
 export interface Decision {
   /** Whether the request is admitted. */
   readonly allowed: boolean
-  /** The limit of `rule` at the decision. */
+  /** The limit of `rule` at the decision. `Infinity` if the call or the policy of the key had no limit. */
   readonly limit: number
   /** Units left in the window of `rule` after this decision, 0 to `limit`. */
   readonly remaining: number
@@ -395,3 +395,9 @@ export class InlineDecision implements Decision {
     return this.#era
   }
 }
+
+/**
+ * A decision without a limit. `Infinity` is no small integer: a class of its own keeps the fields of other decisions
+ * small.
+ */
+export class UnlimitedDecision extends InlineDecision {}

@@ -116,11 +116,14 @@ function fittingUnit(limit: Size): string {
   return typeof limit === 'number' ? `${unit}` : `'${formatSize(unit)}'`
 }
 
+/** Checks the options of one rule. Errors name an option after `path`. */
+export type CheckRule = (options: RuleOptions, path?: string) => Rule
+
 /**
  * Checks the option `rules`, and reads each of its values once.
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` naming the option, the value and what would be right
  */
-export function checkRules(rules: unknown): Rules {
+export function checkRules(rules: unknown, check: CheckRule = checkRule): Rules {
   const length = Array.isArray(rules) ? rules.length : 0
   if (length < 1 || length > MOST_RULES) throw invalid('rules', rules, `an array of 1 to ${MOST_RULES} rules`)
   const checked: Rule[] = []
@@ -130,7 +133,7 @@ export function checkRules(rules: unknown): Rules {
     if (length > 1 && options.name === undefined) {
       throw invalid(`${at}.name`, undefined, 'a name, as there are several rules')
     }
-    const rule = checkRule(options, `${at}.`)
+    const rule = check(options, `${at}.`)
     const same = checked.findIndex(({ name }) => name === rule.name)
     if (same >= 0) throw invalid(`${at}.name`, rule.name, `another name than that of rules[${same}]`)
     checked.push(rule)

@@ -1,6 +1,7 @@
 import { CompositeDecision } from './composite-decision.js'
 import type { Decision, DecisionFields, Outcome, RuleDecision } from './decision.js'
 import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf } from './decision-fields.js'
+import { isUncounted } from './uncounted-limit.js'
 
 /** The index of the deciding rule of an admission before it is known. */
 export const UNDECIDED = -1
@@ -82,8 +83,11 @@ export abstract class RulesDecision<P extends Part = RulePart>
   }
 }
 
-/** A bit for each rule, by its index, that is shadowed in a decision of an engine. */
+/** A bit for each rule, by its index, that is shadowed in a decision of an engine, or has a limit that needs no count. */
 export function shadowedRules(decision: Decision): number {
   const parts = decision.rules as readonly Part[]
-  return parts.reduce((bits, { isShadowed }, i) => (isShadowed ? bits | (1 << i) : bits), 0)
+  return parts.reduce(
+    (bits, { isShadowed, limit }, i) => (isShadowed || isUncounted(limit) ? bits | (1 << i) : bits),
+    0,
+  )
 }

@@ -1,8 +1,9 @@
 import { ADMITTED, type Algorithm, FULL, GONE, UNDECIDED } from '../algorithms/algorithm.js'
 import type { Clock } from '../core/clock.js'
-import { InlineDecision, isRefusal, Outcome } from '../core/decision.js'
+import { InlineDecision, isRefusal, Outcome, UnlimitedDecision } from '../core/decision.js'
 import { FiguresDemand } from '../core/figures-demand.js'
 import type { Reading } from '../core/reading.js'
+import { isUncounted } from '../core/uncounted-limit.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
 import { HEADER } from '../memory/layout.js'
@@ -155,6 +156,10 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** The same by a limit of this call. */
   checkWithin(limit: number, lo: number, hi: number, cost: number, hint = NO_WAY): InlineDecision {
+    if (isUncounted(limit)) {
+      this.reading.take()
+      return this.#checkUncounted(limit, lo, hi, cost)
+    }
     const single = this.#single
     if (single === undefined) this.reading.take()
     else if (single.decidesWithin(limit, lo, hi, cost, hint))
@@ -178,6 +183,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Decides and charges as one of several rules, by the reading that the caller has set. */
   checkSet(lo: number, hi: number, cost: number, hint: number, limit: Limit): InlineDecision {
+    if (limit !== undefined && isUncounted(limit)) return this.#checkUncounted(limit, lo, hi, cost)
     const single = this.#single
     if (single?.decidesNow(lo, hi, cost, hint, limit)) return this.#nativeDecisionOf(single, lo, hi, cost)
     if (this.demand.left > 0) return this.#checkWithFigures(limit, lo, hi, cost, hint)
@@ -291,6 +297,10 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** The same by the reading that the caller has set, as one of several rules. */
   peekSet(lo: number, hi: number, cost: number, ownLimit?: number): InlineDecision {
+    if (ownLimit !== undefined && isUncounted(ownLimit))
+      return this.#uncountedDecisionOf(this.peekSet(lo, hi, 0), ownLimit, cost, (outcome) =>
+        this.isShadow && isRefusal(outcome) ? Outcome.SHADOWED : outcome,
+      )
     for (;;) {
       const limit = ownLimit ?? this.limit
       const { arena } = this
@@ -309,9 +319,32 @@ export class InlineEngine implements Engine<InlineDecision> {
    */
   takeBack(admitted: InlineDecision): InlineDecision {
     const { lo, hi, cost, limit, isShadowed } = admitted
+    if (isUncounted(limit)) return admitted
     if (admitted.outcome === Outcome.CHARGED) this.changes.takeBack(admitted)
     this.way = this.#views.lookUp(lo, hi)
     return this.#decisionOf(lo, hi, cost, limit, isShadowed ? Outcome.SHADOWED : Outcome.UNCOUNTED)
+  }
+
+  /** Decides by a limit that needs no count, by the reading that the caller has taken. */
+  #checkUncounted(limit: number, lo: number, hi: number, cost: number): InlineDecision {
+    const free = this.peekSet(lo, hi, 0)
+    return this.#uncountedDecisionOf(free, limit, cost, (outcome) => this.#tally.count(outcome))
+  }
+
+  /** Only a block refuses what costs nothing, and `free` is such a decision. It has the key's way and its block. */
+  #uncountedDecisionOf(
+    free: InlineDecision,
+    limit: number,
+    cost: number,
+    finish: (outcome: Outcome) => Outcome,
+  ): InlineDecision {
+    const { lo, hi, at, way } = free
+    const blockedMs = (free.shadow ?? free).retryAfterMs
+    const outcome = finish(blockedMs > 0 || cost > limit ? Outcome.REFUSED : Outcome.UNCOUNTED)
+    const Made = limit === 0 ? InlineDecision : UnlimitedDecision
+    const made = new Made(this.era, lo, hi, cost, limit, at, outcome, way, 0, 0, 0)
+    made.show(blockedMs > 0 ? 0 : limit, cost > limit ? Number.POSITIVE_INFINITY : blockedMs, blockedMs)
+    return made
   }
 
   owns(decision: unknown): decision is InlineDecision {

@@ -1,17 +1,18 @@
 import type { Clock } from '../core/clock.js'
 import { Outcome } from '../core/decision.js'
+import { isUncounted } from '../core/uncounted-limit.js'
 import type { Arena } from '../memory/arena.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import {
   CHARGED_TICK,
   LIMIT,
+  limitOfWord,
   NUMBER,
   OUTCOME,
   REFUNDS,
   REMAINING,
   RESET_MS,
   RETRY_AFTER_MS,
-  RULE_LIMIT,
   WAY,
 } from '../memory/request-ring.js'
 import { NativeRequestServer } from '../native/request-server.js'
@@ -91,6 +92,10 @@ export class OneRuleHandler extends RequestHandler {
   #decide(slot: number, lo: number, hi: number, cost: number, ownLimit: number | undefined): void {
     const { words, doubles } = this.memory
     const { engine } = this
+    if (ownLimit !== undefined && isUncounted(ownLimit)) {
+      writeDecision(this.memory, slot, engine.checkSet(lo, hi, cost, -1, ownLimit))
+      return
+    }
     let limit: number
     let outcome: Outcome
     do {
@@ -114,7 +119,6 @@ export class OneRuleHandler extends RequestHandler {
 
   /** The limit of the call, if it has one. */
   #ownLimitIn(slot: number): number | undefined {
-    const limit = this.memory.words[slot + LIMIT]!
-    return limit === RULE_LIMIT ? undefined : limit
+    return limitOfWord(this.memory.words[slot + LIMIT]!)
   }
 }

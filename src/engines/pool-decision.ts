@@ -23,7 +23,9 @@ import {
   RESET_MS,
   RETRY_AFTER_MS,
   requestOf,
+  unitsOfWord,
   WAY,
+  wordOfUnits,
 } from '../memory/request-ring.js'
 import { type RingMemory, slotOfRule } from './ring-transport.js'
 
@@ -110,12 +112,12 @@ export function decisionIn(memory: RingMemory, slot: number, engine: DecidingEng
  */
 export function writeDecision({ words, doubles }: RingMemory, slot: number, decision: InlineDecision): void {
   const double = slot >>> 1
-  words[slot + LIMIT] = decision.limit
+  words[slot + LIMIT] = wordOfUnits(decision.limit)
   words[slot + OUTCOME] = decision.outcome
   words[slot + WAY] = decision.way
   words[slot + CHARGED_TICK] = decision.tick
   words[slot + REFUNDS] = decision.receipt
-  words[slot + REMAINING] = decision.remaining
+  words[slot + REMAINING] = wordOfUnits(decision.remaining)
   doubles[double + NUMBER] = decision.at
   doubles[double + RETRY_AFTER_MS] = (decision.shadow ?? decision).retryAfterMs
   doubles[double + RESET_MS] = decision.resetMs
@@ -151,8 +153,8 @@ export class PoolDecision implements Decision {
     const double = own >>> 1
     const outcome = words[own + OUTCOME] as Outcome
     this.allowed = outcome >= Outcome.UNCOUNTED
-    this.limit = words[own + LIMIT]!
-    this.remaining = words[own + REMAINING]!
+    this.limit = unitsOfWord(words[own + LIMIT]!)
+    this.remaining = unitsOfWord(words[own + REMAINING]!)
     this.#refusedMs = smallest(doubles[double + RETRY_AFTER_MS]!)
     this.retryAfterMs = this.allowed ? 0 : this.#refusedMs
     this.retryAfterSeconds = this.allowed ? 0 : secondsOf(this.retryAfterMs)

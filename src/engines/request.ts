@@ -13,10 +13,10 @@ import {
   OUTCOME,
   QUANTITY,
   REFUNDS,
-  RULE_LIMIT,
   requestOf,
   UNITS,
   WAY,
+  wordOfLimit,
 } from '../memory/request-ring.js'
 import type { CallLimit } from './engine.js'
 import { PendingReply } from './pending-reply.js'
@@ -142,7 +142,9 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     const rules = this.engine.rules?.length ?? 1
     for (let i = 0; i < rules; i++) {
       const unit = this.engine.rules?.[i]?.unit ?? 1
-      words[slotOfRule(slot, i) + LIMIT] = wholeUnitsIn(limits?.[i] ?? RULE_LIMIT, unit)
+      const own = limits?.[i]
+      const whole = own === undefined ? undefined : wholeUnitsIn(own, unit)
+      words[slotOfRule(slot, i) + LIMIT] = wordOfLimit(whole)
     }
   }
 

@@ -97,7 +97,9 @@ export class RulesEngine implements Engine<RulesDecision> {
    * The tables of all rules have the same size, so a key usually has the same way in each.
    */
   check(lo: number, hi: number, cost: number, hint: number, limits: Limits): RulesDecision {
-    if (cost > 1 && this.#isAboveLimit(cost, limits)) return this.#refuseCost(lo, hi, cost, hint, limits)
+    // A limit is at least 1, but for that of a call.
+    if ((cost > 1 || limits !== NO_LIMITS) && this.#isAboveLimit(cost, limits))
+      return this.#refuseCost(lo, hi, cost, hint, limits)
     if (this.#triesAtOnce && limits === NO_LIMITS && cost > 0)
       return this.#checkAtOnce(this.#attempts!, lo, hi, cost, hint)
     const { engines } = this

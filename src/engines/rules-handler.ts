@@ -3,7 +3,7 @@ import { type InlineDecision, Outcome } from '../core/decision.js'
 import type { RulesDecision } from '../core/rules-decision.js'
 import { countedOf } from '../core/unit-decision.js'
 import type { RuleMemory } from '../memory/arenas.js'
-import { LIMIT, OUTCOME, REFUSING, RULE_LIMIT, UNITS, WAY } from '../memory/request-ring.js'
+import { LIMIT, limitOfWord, OUTCOME, REFUSING, UNITS, WAY } from '../memory/request-ring.js'
 import { unitIn } from '../memory/unit.js'
 import { writeDecision } from './pool-decision.js'
 import { chargeIn, RequestHandler } from './request-handler.js'
@@ -79,8 +79,8 @@ export class RulesHandler extends RequestHandler {
   #limitsIn(slot: number): (number | undefined)[] {
     const { words } = this.memory
     return this.engine.engines.map((_, i) => {
-      const limit = words[slotOfRule(slot, i) + LIMIT]!
-      return limit === RULE_LIMIT ? undefined : limit * this.#units[i]!
+      const limit = limitOfWord(words[slotOfRule(slot, i) + LIMIT]!)
+      return limit === undefined ? undefined : limit * this.#units[i]!
     })
   }
 }

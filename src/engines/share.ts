@@ -1,5 +1,5 @@
+import type { Policy } from '../config/policy.js'
 import { type Clock, monotonicClock, SharedManualClock } from '../core/clock.js'
-import type { RuleOptions } from '../core/rule-options.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import { type ClockSample, upAheadMs } from '../shared-file/agreement.js'
 import { thisMachine } from '../shared-file/machine.js'
@@ -40,7 +40,7 @@ export interface SharedPolicies {
   /** The option of the limiter. */
   readonly onMiss: 'default' | 'refuse'
   /** The rules of keys without a policy. */
-  readonly default: RuleOptions | { readonly rules: readonly RuleOptions[] }
+  readonly default: Policy
 }
 
 /** The identity of a shared file. A later file at the same path is another file. */

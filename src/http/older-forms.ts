@@ -35,6 +35,7 @@ abstract class OlderForm<Response> {
     const index = kept.only === undefined ? indexShown(kept, decision) : kept.only.isShown ? 0 : NONE
     if (index === NONE) return
     const part = kept.only === undefined ? decision.rules[index]! : decision
+    if (part.limit === Number.POSITIVE_INFINITY) return // there is nothing to keep to
     const remaining = wholeUnits(part.remaining)
     const policy = kept.all[index]!.at(part.limit)
     if (follows && decision.allowed) {

@@ -10,6 +10,7 @@ import type { RuleOptions } from '../core/rule-options.js'
 import type { Size } from '../core/sizes.js'
 import type { EngineChoice, TableOptions } from '../create.js'
 import type { Limiter } from '../limiter.js'
+import type { CallSize } from '../limiter-options.js'
 import type { Standard } from './headers.js'
 import type { TrustProxy } from './trust-proxy.js'
 
@@ -17,7 +18,7 @@ import type { TrustProxy } from './trust-proxy.js'
 export type Awaitable<T> = T | Promise<T>
 
 /** The limits of one call: one limit, or with several rules an object with limits by their names. */
-export type CallLimits = Size | Readonly<Record<string, Size>>
+export type CallLimits = CallSize | Readonly<Record<string, CallSize>>
 
 /** Where the counts live and where decisions run: the options of `createLimiter` beside its rules. */
 export interface EngineOptions extends Omit<TableOptions, 'engine'>, EngineChoice<'inline' | 'pool'> {}
@@ -56,7 +57,8 @@ export interface RouteRules extends Partial<Omit<RuleOptions, 'shadow'>> {
 export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit<RouteRules, 'limit'> {
   /**
    * How many units a key may use in any window. As a function: the limit of this request, such as that of the
-   * customer's plan; all limits of a key count the same units. With several rules or a `limiter`, the function
+   * customer's plan; all limits of a key count the same units. It may
+   * return 0, which refuses the request, and `Infinity` or `'unlimited'`, which passes it uncounted. With several rules or a `limiter`, the function
    * may return an object with limits by the names of rules, or undefined for the limits of the rules.
    */
   limit?: Size | ((request: Request) => Awaitable<CallLimits | undefined>)

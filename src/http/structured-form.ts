@@ -37,6 +37,7 @@ export class StructuredForm<Response> {
   }
 
   #writeOnly(rule: RulePolicies, response: Response, decision: Decision, follows: boolean): void {
+    if (decision.limit === Number.POSITIVE_INFINITY) return // there is nothing to keep to
     const policy = rule.at(decision.limit)
     const value = policy.values.of(wholeUnits(decision.remaining), secondsFor(decision))
     this.#set(response, value, policy.item, follows)
@@ -50,8 +51,8 @@ export class StructuredForm<Response> {
     let isSame = true
     for (let i = 0; i < all.length; i++) {
       const rule = all[i]!
-      if (!rule.isShown) continue
       const part = parts[i]!
+      if (!rule.isShown || part.limit === Number.POSITIVE_INFINITY) continue
       const policy = rule.at(part.limit)
       const item = policy.values.of(wholeUnits(part.remaining), secondsFor(part))
       value = shown === 0 ? item : `${value}, ${item}`
@@ -62,7 +63,10 @@ export class StructuredForm<Response> {
       shown++
     }
     if (shown === 0) return
-    if (!isSame) this.#policy = items.join(', ')
+    if (!isSame || items.length !== shown) {
+      items.length = shown
+      this.#policy = items.join(', ')
+    }
     this.#set(response, value, this.#policy, follows)
   }
 

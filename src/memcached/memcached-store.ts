@@ -1,9 +1,14 @@
 import { MillraceError } from '../core/errors.js'
-import { unitsOf } from '../core/units.js'
 import type { CallLimit } from '../engines/engine.js'
 import { RemoteDecision } from '../redis/remote-decision.js'
 import type { RemoteRule } from '../redis/remote-rule.js'
-import type { Asked, Asking, Changing, RemoteStore } from '../redis/remote-store.js'
+import {
+  type Asked,
+  type Asking,
+  type Changing,
+  type RemoteStore,
+  unitsAsked,
+} from '../redis/remote-store.js'
 import type { Exchange } from './channel.js'
 import { increment, readAll, remove, unitsIn, untilIn, write } from './commands.js'
 import { blockName, type CounterNames } from './counter-names.js'
@@ -92,7 +97,7 @@ export class MemcachedStore implements RemoteStore {
     const limits = this.unitLimits(limit)
     return this.#run(key, async (exchange, call) => {
       const blank = this.#countsOf(call, limits)
-      const costs = asked.map(({ cost }): UnitCosts => blank.map(({ rule }) => unitsOf(cost, rule.unit ?? 1)))
+      const costs = asked.map((each): UnitCosts => unitsAsked(each, this.rules))
       const decide = (as: Asking, { counts, untilMs }: Charged) =>
         asked.map(({ cost }, at) => {
           const { parts, refusing } = decideOne(as, counts, costs[at]!, call.nowMs, untilMs)

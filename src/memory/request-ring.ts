@@ -65,6 +65,27 @@ export const QUANTITY = 7
 
 /** LIMIT of a request without a limit of its own. */
 export const RULE_LIMIT = 0
+/** LIMIT of a request whose limit is 0. */
+const NOTHING = -1
+/** `Infinity`, in LIMIT and REMAINING. */
+const UNLIMITED = 0x7fffffff
+
+/** The word of LIMIT for the limit of a request. */
+export function wordOfLimit(limit: number | undefined): number {
+  if (limit === undefined) return RULE_LIMIT
+  return limit === 0 ? NOTHING : wordOfUnits(limit)
+}
+
+/** The limit of a request by the word of LIMIT. */
+export function limitOfWord(word: number): number | undefined {
+  if (word === RULE_LIMIT) return undefined
+  return word === NOTHING ? 0 : unitsOfWord(word)
+}
+
+/** The word of LIMIT and REMAINING for a limit of a decision, and for what is left of it. */
+export const wordOfUnits = (units: number): number => (units === Number.POSITIVE_INFINITY ? UNLIMITED : units)
+
+export const unitsOfWord = (word: number): number => (word === UNLIMITED ? Number.POSITIVE_INFINITY : word)
 
 /** The index of the request that belongs to a slot, in words. */
 export const requestOf = (slot: number): number =>

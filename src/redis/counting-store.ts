@@ -5,7 +5,14 @@ import type { KeyNames } from './key-names.js'
 import { Outage } from './outage.js'
 import { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
-import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from './remote-store.js'
+import {
+  type Asked,
+  type Asking,
+  type Changing,
+  type RemoteStore,
+  type StoreCounters,
+  unitsAsked,
+} from './remote-store.js'
 import { type LostCharges, type RestoredReply, Restoring } from './restoring.js'
 import { isFault, REPLY_FIELDS } from './script-codes.js'
 import { changedParts, checkFault, partOf, refusingOf } from './script-reply.js'
@@ -94,7 +101,7 @@ export class CountingStore implements RemoteStore {
   async ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
     const { rules } = this
     const limits = this.unitLimits(limit)
-    const costs = asked.flatMap(({ cost }) => rules.map(({ rule }) => Math.ceil(cost / (rule.unit ?? 1))))
+    const costs = asked.flatMap((each) => unitsAsked(each, rules))
     const sentMs = this.nowMs()
     const reply = await this.#run(op, asked, costs, [], limits)
     const times = { sentMs, receivedMs: this.nowMs() }

@@ -8,6 +8,7 @@ import { RefusedKeys } from './refused-keys.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked, Asking, RemoteStore } from './remote-store.js'
+import { UncountedRequest } from './uncounted.js'
 
 /** The options of a limiter that its decisions need. */
 export interface DeciderPlan {
@@ -39,6 +40,32 @@ export class Decider {
    * @throws MillraceError (rejects) `ERR_MILLRACE_OUTAGE` if an attempt is refused without a reply, but may be charged
    */
   decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
+    const request = UncountedRequest.of(limit, this.#store.rules)
+    return request === undefined
+      ? this.#decide(op, asked, limit)
+      : this.#decideUncounted(request, op, asked, limit)
+  }
+
+  /** During an outage, the limits themselves decide. */
+  async #decideUncounted(
+    request: UncountedRequest,
+    op: Asking,
+    asked: Asked,
+    limit: CallLimit | undefined,
+  ): Promise<RemoteDecision> {
+    const own = request.asked(asked)
+    try {
+      const decided = await this.#store.ask(request.op(op, asked.cost), [own], request.limit)
+      return this.#note(
+        op,
+        decided.map((decision) => request.decision(decision)),
+      )[0]!
+    } catch (error) {
+      return this.#orThrow(error, op, this.#inOutage(error, op, [own], limit)[0]!)
+    }
+  }
+
+  #decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
     const { key, cost } = asked
     const sentMs = performance.now()
     // A cost above the limit is refused for ever, not until the remembered refusal ends.
@@ -59,13 +86,15 @@ export class Decider {
         return decision
       },
       (error: unknown) => {
-        const decision = this.#inOutage(error, op, [asked], limit)[0]!
-        // `wait` would ask again, and might be charged twice.
-        if (op === 't' && !decision.allowed && (error as Outage).mayBeCharged)
-          throw (error as Outage).toError()
-        return decision
+        return this.#orThrow(error, op, this.#inOutage(error, op, [asked], limit)[0]!)
       },
     )
+  }
+
+  #orThrow(error: unknown, op: Asking, decision: RemoteDecision): RemoteDecision {
+    // `wait` would ask again, and might be charged twice.
+    if (op === 't' && !decision.allowed && (error as Outage).mayBeCharged) throw (error as Outage).toError()
+    return decision
   }
 
   decideAll(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
@@ -108,7 +137,7 @@ export class Decider {
   #note(op: Asking, decisions: RemoteDecision[]): RemoteDecision[] {
     if (op !== 'p') {
       for (const decision of decisions) {
-        if (decision.allowed) this.#local?.count(decision.requested)
+        if (decision.allowed && decision.isCharged) this.#local?.count(decision.requested)
         this.statistics.count(decision)
       }
     }

@@ -5,7 +5,7 @@ import type { CallTimes } from './own-charges.js'
 import { checkMemberOpen, type RedisMember, rulesOf } from './redis-group-member.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
-import type { Asked, Asking, Changing } from './remote-store.js'
+import { type Asked, type Asking, type Changing, unitsAsked } from './remote-store.js'
 import type { Changed, Decided } from './restoring.js'
 import { scriptOf } from './script.js'
 import { slotOf } from './slots.js'
@@ -61,7 +61,7 @@ export class GroupEngine extends StrictEngine {
   override async ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
     for (const { key } of asked) this.#prepare(key)
     // A refusal because of a limit below the cost is charged in no member.
-    const isAbove = asked.some(({ cost }) => this.#isAbove(cost, this.unitLimits(limit)))
+    const isAbove = asked.some((each) => this.#isAbove(each, this.unitLimits(limit)))
     return super.ask(op === 'c' && isAbove ? 't' : op, asked, limit)
   }
 
@@ -110,10 +110,9 @@ export class GroupEngine extends StrictEngine {
   override async close(): Promise<void> {}
 
   /** Whether the limit of an enforced rule is below the cost. */
-  #isAbove(cost: number, limits: readonly (number | undefined)[] | undefined): boolean {
-    return this.rules.some(
-      ({ rule }, i) => !rule.shadow && Math.ceil(cost / (rule.unit ?? 1)) > (limits?.[i] ?? rule.limit),
-    )
+  #isAbove(asked: Asked, limits: readonly (number | undefined)[] | undefined): boolean {
+    const units = unitsAsked(asked, this.rules)
+    return this.rules.some(({ rule }, i) => !rule.shadow && units[i]! > (limits?.[i] ?? rule.limit))
   }
 
   /** @throws MillraceError for a closed member, and for keys that one call can't have */

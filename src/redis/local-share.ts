@@ -2,6 +2,7 @@ import { mostPenalty } from '../checks.js'
 import type { Decision } from '../core/decision.js'
 import { millisecondsAs } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
+import { isUncounted } from '../core/uncounted-limit.js'
 import { unitsOf } from '../core/units.js'
 import { createLimiter } from '../create.js'
 import type { CallLimit } from '../engines/engine.js'
@@ -109,12 +110,12 @@ export class LocalShare {
     const { key, cost } = asked
     const limits = typeof limit === 'number' ? [limit] : limit
     const shares = limits?.map((own, i) => this.#ownShare(own, i))
-    if (shares?.includes(0)) return undefined
+    if (shares?.some((share, i) => share === 0 && limits![i] !== 0)) return undefined
     const options = shares && { limit: shares.length === 1 ? shares[0]! : this.#byName(shares) }
     const decision = charges
       ? this.#limiter.check(key, cost, options)
       : this.#limiter.peek(key, cost, options)
-    if (charges && decision.allowed && cost > 0) this.#owe(key, cost)
+    if (charges && decision.allowed && cost > 0) this.#owe(asked)
     return remote(owner, asked, decision)
   }
 
@@ -163,7 +164,7 @@ export class LocalShare {
 
   #ownShare(limit: number | undefined, index: number): number | undefined {
     const { unit = 1 } = this.#rules[index]!
-    return limit && this.#shareOf(limit / unit) * unit
+    return limit === undefined || isUncounted(limit) ? limit : this.#shareOf(limit / unit) * unit
   }
 
   #byName(limits: readonly (number | undefined)[]): Record<string, number> {
@@ -173,9 +174,10 @@ export class LocalShare {
     return Object.fromEntries(own)
   }
 
-  #owe(key: string, cost: number): void {
+  #owe({ key, cost, free }: Asked): void {
     const nowMs = this.#nowMs()
-    const units = this.#rules.map(({ unit }) => unitsOf(cost, unit ?? 1))
+    const units = this.#rules.map(({ unit }, i) => (free?.[i] ? 0 : unitsOf(cost, unit ?? 1)))
+    if (units.every((none) => none === 0)) return
     const spent = this.#owed.get(key) ?? []
     if (spent.length === 0) this.#makeRoom()
     while (spent.length > 0 && nowMs - spent[0]!.lastMs > this.#longestMs) spent.shift()

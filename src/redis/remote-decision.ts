@@ -68,6 +68,11 @@ export class RemoteDecision extends CompositeDecision<RemotePart> implements Dec
     return this.#requested
   }
 
+  /** @internal The index of the rule that refused, or -1 for an admission. */
+  get refusing(): number {
+    return this.allowed ? -1 : this.#deciding
+  }
+
   /** @internal Whether a rule has charged something. */
   get isCharged(): boolean {
     return this.#parts.some(({ receipt }) => receipt !== undefined)

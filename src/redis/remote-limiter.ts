@@ -26,6 +26,7 @@ import { MillraceError } from '../core/errors.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import { admitted } from '../core/limited.js'
 import { checkOtherLimit } from '../core/rule.js'
+import { isUncounted } from '../core/uncounted-limit.js'
 import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
 import type { BatchDecision, Costs } from '../engines/batch.js'
 import type { SharedLimiter } from '../engines/share.js'
@@ -335,7 +336,9 @@ export class RemoteLimiter implements AsyncLimiter {
   async #settle(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
     if (actualCost <= cost) return 0 - (await this.#giveBack(decision, cost - actualCost))
     const units = this.#names.units.map((unit, i) =>
-      decision.parts[i]!.shadow?.allowed === false ? 0 : -unitsBetween(cost, actualCost, unit ?? 1),
+      decision.parts[i]!.shadow?.allowed === false || isUncounted(decision.parts[i]!.limit)
+        ? 0
+        : -unitsBetween(cost, actualCost, unit ?? 1),
     )
     if (units.every((more) => more === 0)) return 0
     const { key, limits } = decision.requested

@@ -1,3 +1,4 @@
+import { unitsOf } from '../core/units.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
@@ -18,6 +19,13 @@ export interface Asked {
   readonly key: string
   /** Of the client, not in units. */
   readonly cost: number
+  /** The rules that are asked for nothing, because their limits need no count; undefined: none. */
+  readonly free?: readonly boolean[]
+}
+
+/** The units of a request in each rule. */
+export function unitsAsked({ cost, free }: Asked, rules: readonly RemoteRule[]): number[] {
+  return rules.map(({ rule }, i) => (free?.[i] ? 0 : unitsOf(cost, rule.unit ?? 1)))
 }
 
 /** Counters of a store, for `stats()`. */

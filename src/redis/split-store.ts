@@ -86,7 +86,7 @@ export class SplitStore implements RemoteStore {
     const decisions = await this.#store.ask(op, asked.map(wholeOf), limit)
     return decisions.map((decision, i) => {
       const requested = { ...decision.requested, key: asked[i]!.key }
-      return new RemoteDecision(requested, decision.source, decision.parts, refusingIn(decision))
+      return new RemoteDecision(requested, decision.source, decision.parts, decision.refusing)
     })
   }
 
@@ -152,13 +152,14 @@ export class SplitStore implements RemoteStore {
 
   async #askPart(
     op: Asking,
-    { key, cost }: Asked,
+    asked: Asked,
     part: number,
     limits: readonly (number | undefined)[] | undefined,
     shares: readonly number[],
   ): Promise<RemoteDecision> {
+    const { key, cost } = asked
     const quantities = shares.map((share, i) => share * this.#unit(i))
-    const replies = await this.#store.ask(op, [{ key: partKey(key, part), cost }], quantities)
+    const replies = await this.#store.ask(op, [{ ...asked, key: partKey(key, part) }], quantities)
     const decision = replies[0]!
     const all = decision.parts.map((each, i) => ({
       ...each,
@@ -166,7 +167,7 @@ export class SplitStore implements RemoteStore {
       receipt: each.receipt && packReceipts([{ place: part, receipt: each.receipt }]),
     }))
     const requested = { owner: decision.requested.owner, key, cost, limits }
-    return new RemoteDecision(requested, decision.source, all, refusingIn(decision))
+    return new RemoteDecision(requested, decision.source, all, decision.refusing)
   }
 
   /** Nobody has heard of this admission. What is not given back counts until it leaves. */
@@ -198,11 +199,7 @@ export class SplitStore implements RemoteStore {
   }
 }
 
-const wholeOf = ({ key, cost }: Asked): Asked => ({ key: partKey(key, undefined), cost })
-
-/** The index of the rule that refused; -1 for an admission. */
-const refusingIn = ({ allowed, parts, rule }: RemoteDecision): number =>
-  allowed ? -1 : parts.findIndex((part) => part.rule === rule)
+const wholeOf = (asked: Asked): Asked => ({ ...asked, key: partKey(asked.key, undefined) })
 
 function limitError(
   code: 'ERR_MILLRACE_INVALID_OPTION' | 'ERR_MILLRACE_INVALID_RULE',

@@ -12,6 +12,7 @@ import {
   type RemoteStore,
   type StoreCounters,
   takesNoMemory,
+  unitsAsked,
 } from './remote-store.js'
 import { type Changed, type Decided, type LostCharges, type RestoredReply, Restoring } from './restoring.js'
 import type { Script } from './script.js'
@@ -183,11 +184,10 @@ export class StrictEngine implements RemoteStore {
 
   #callFor({ head, rules }: Together, asked: readonly Asked[]): Promise<readonly number[]> {
     const costs: string[] = []
-    const areAlike = asked.every(({ cost }) => cost === asked[0]!.cost)
-    for (const { cost } of areAlike ? asked.slice(0, 1) : asked) {
-      for (const { rule } of rules)
-        costs.push(String(rule.unit === undefined ? cost : Math.ceil(cost / rule.unit)))
-    }
+    const [first] = asked as [Asked]
+    const areAlike = asked.every(({ cost, free }) => cost === first.cost && free === first.free)
+    for (const each of areAlike ? asked.slice(0, 1) : asked)
+      for (const units of unitsAsked(each, rules)) costs.push(String(units))
     return this.#call(head, asked, costs)
   }
 

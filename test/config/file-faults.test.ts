@@ -164,7 +164,7 @@ test('errors name the line and the column', async () => {
     ['a.json', '{}\n{}', 'CONFIG_STORE', /:2:1: JSON: expected nothing/],
     ['a.json', '{ "a": 01 }', 'CONFIG_STORE', /:1:8: JSON: expected a value/],
     ['a.json', `{ "a": ${'['.repeat(100_000)}`, 'CONFIG_STORE', /JSON: expected at most 50 levels/],
-    ['a.json', '{\n"a": {\n "limit": 0, "window": "1s" } }', 'INVALID_POLICY', /:3:2: a: limit: .*got 0/],
+    ['a.json', '{\n"a": {\n "limit": -1, "window": "1s" } }', 'INVALID_POLICY', /:3:2: a: limit: .*got -1/],
     [
       'a.json',
       '{ "a": { "limit": 1,\n"window": "1s", "brust": 3 } }',

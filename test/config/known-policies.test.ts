@@ -36,7 +36,7 @@ test('each text gives what parsing it gives, the first time and later', () => {
     `{"format":1,"version":3,"version":4,${rest}`,
     `{"format":1,"version":5,"version":4,${rest}`,
     `{"format":1,"version":3,"format":2,${rest}`,
-    '{"format":1,"version":3,"limit":0,"window":"1m"}',
+    '{"format":1,"version":3,"limit":-1,"window":"1m"}',
     '{"format":1,"version":3,"limit":5',
     '{"time_window_sec":1,"capacity":5}',
     '{"format":1,"version":3,"time_window_sec":1,"capacity":5}',

@@ -12,7 +12,7 @@ testStore(test, async () => {
 test('policies to begin with', async () => {
   const store = memoryConfig({ 'user:*': { limit: 5, window: '1s' } })
   assert.is(store.findNow(['user:1', 'user:*'])?.key, 'user:*')
-  assert.throws(() => memoryConfig({ a: { limit: 0, window: '1s' } }), /limit/)
+  assert.throws(() => memoryConfig({ a: { limit: -1, window: '1s' } }), /limit/)
 })
 
 test.run()

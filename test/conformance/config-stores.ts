@@ -150,7 +150,7 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     assert.is(stored.length, 250)
     for (const { key, policy } of stored) assert.equal(policy, key === 'key:2' ? BOTH : MINUTE, key)
     assert.ok((await store.get('key:1'))!.version > before.version)
-    const wrong = [...entries, { key: 'key:wrong', policy: { limit: 0, window: '1m' } as const }]
+    const wrong = [...entries, { key: 'key:wrong', policy: { limit: -1, window: '1m' } as const }]
     await store.putMany([])
     await store.delete('key:0')
     await fails(() => store.putMany!(wrong), 'ERR_MILLRACE_INVALID_POLICY', /^entries\[250\]: limit/)
@@ -212,7 +212,7 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
       assert.equal([await count(), await count('user:')], [keys.length - 1, users.length - 1])
       assert.is(await (await more()).count!({ prefix: 'user:' }), users.length - 1)
       if (plant === undefined) return
-      await plant('user:2', '{ "limit": 0, "window": "1m" }')
+      await plant('user:2', '{ "limit": -1, "window": "1m" }')
       assert.is(await count('user:'), users.length)
     },
   )
@@ -231,7 +231,7 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     for (const policy of [
       undefined,
       {},
-      { limit: 0, window: '1m' },
+      { limit: -1, window: '1m' },
       { limit: 1, window: '1 minute' },
       { limit: 1, window: '1m', burst: 3 },
       { limit: 1, window: '1m', Limit: 2 },
@@ -246,9 +246,9 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     ])
       await fails(() => store.put('a', policy as Policy), 'ERR_MILLRACE_INVALID_POLICY')
     await fails(
-      () => store.put('a', { limit: 0, window: '1m' }),
+      () => store.put('a', { limit: -1, window: '1m' }),
       'ERR_MILLRACE_INVALID_POLICY',
-      /limit.*got 0/,
+      /limit.*got -1/,
     )
     await fails(() => store.put('a', MINUTE, { ifVersion: -1 }), 'ERR_MILLRACE_INVALID_OPTION')
     await fails(() => store.list({ limit: 0 }), 'ERR_MILLRACE_INVALID_OPTION')
@@ -285,7 +285,7 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
     assert.equal(pending, [MINUTE])
     await fails(() => store.put('a', BOTH, { ifVersion: version - 1 }), 'ERR_MILLRACE_CONFIG_CONFLICT')
     await fails(() => store.put('b', BOTH, { ifVersion: 7 }), 'ERR_MILLRACE_CONFIG_CONFLICT')
-    await fails(() => store.put('a', { limit: 0, window: '1m' }), 'ERR_MILLRACE_INVALID_POLICY')
+    await fails(() => store.put('a', { limit: -1, window: '1m' }), 'ERR_MILLRACE_INVALID_POLICY')
     assert.equal(pending, [MINUTE])
     const endOther = store.addCheck(() => {
       throw new RangeError('none at all')
@@ -336,7 +336,7 @@ export function testStore(test: Register, makePlace: () => Promise<StorePlace>):
       'ERR_MILLRACE_INVALID_POLICY',
       /later: format: .*update Millrace, got 2/,
     )
-    await plant('wrong', '{ "limit": 0, "window": "1m" }')
+    await plant('wrong', '{ "limit": -1, "window": "1m" }')
     await fails(() => store.find(['none', 'wrong']), 'ERR_MILLRACE_INVALID_POLICY', /wrong: limit/)
     const listed = await store.list()
     assert.equal(

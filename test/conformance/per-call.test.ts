@@ -50,6 +50,45 @@ const CLAIMS: Claims = {
     await limiter.check('other', 1, {})
     assert.is((await limiter.check('other')).limit, 5)
   },
+  'a limit of 0 refuses, and Infinity passes uncounted': async ({ limiter, clock }) => {
+    const [none, all] = [{ limit: 0 }, { limit: Number.POSITIVE_INFINITY }] as const
+    const text = { limit: 'unlimited' } as const
+    for (const key of ['new', 'used', limiter.handle('held')]) {
+      if (key === 'used') await limiter.check(key, 2)
+      const used = key === 'used' ? 2 : 0
+      for (const method of ['check', 'peek'] as const) {
+        for (const options of [all, text]) {
+          const { allowed, limit, remaining, retryAfterMs, resetMs, rules } = await limiter[method](
+            key,
+            7,
+            options,
+          )
+          assert.equal([allowed, limit, remaining], [true, Infinity, Infinity])
+          assert.equal([retryAfterMs, resetMs, rules[0]!.limit], [0, 0, Infinity])
+        }
+        const { allowed, limit, remaining, retryAfterMs, resetMs } = await limiter[method](key, 1, none)
+        assert.equal([allowed, limit, remaining, retryAfterMs, resetMs], [false, 0, 0, Infinity, 0])
+        assert.ok((await limiter[method](key, 0, none)).allowed, 'nothing is within a limit of 0')
+      }
+      assert.is(await limiter.usage(key), used)
+      assert.is((await limiter.check(key, 0)).remaining, 5 - used)
+    }
+    assert.is(await limiter.refund(await limiter.check('used', 3, all)), 0)
+    const json = JSON.parse(JSON.stringify(await limiter.check('used', 3, all)))
+    assert.equal([json.limit, json.remaining], [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER])
+    const reserved = await limiter.reserve('used', 2, all)
+    await reserved.commit(4)
+    assert.is((await limiter.wait('used', { cost: 9, ...all })).limit, Infinity)
+    assert.is(await codeOf(() => limiter.wait('used', none)), 'ERR_MILLRACE_NEVER_ADMITTED')
+    assert.is(await limiter.usage('used'), 2)
+    await limiter.block('used', 5_000)
+    for (const options of [all, none]) {
+      const { allowed, remaining, retryAfterMs } = await limiter.check('used', 0, options)
+      assert.equal([allowed, remaining, retryAfterMs], [false, 0, 5_000], 'blocked is refused')
+    }
+    clock.advance(5_000)
+    assert.ok((await limiter.check('used', 1, all)).allowed)
+  },
   'peeks by the limit of a call': async ({ limiter, algorithm }) => {
     if (algorithm.countsInParts) return
     await limiter.check('key', 5)

@@ -40,6 +40,32 @@ const CLAIMS: Claims = {
       '2/5 < 5/12',
     )
   },
+  'leaves a rule without a limit uncounted, and is refused by one with a limit of 0': async ({ limiter }) => {
+    const free = { limit: { burst: Number.POSITIVE_INFINITY } }
+    for (const left of [5, 0]) {
+      const { allowed, rule, remaining, rules } = await limiter.check('key', left === 5 ? 7 : 5, free)
+      assert.equal([allowed, rule, remaining, rules[0]!.remaining], [true, 'hourly', left, Infinity])
+    }
+    assert.equal(await usageOf(limiter), [0, 12])
+    const refused = await limiter.check('key', 1, free)
+    assert.equal([refused.allowed, refused.rule, refused.rules[0]!.allowed], [false, 'hourly', true])
+    for (const limit of [
+      { hourly: 0 },
+      { burst: 0, hourly: 0 },
+      { burst: Number.POSITIVE_INFINITY, hourly: 0 },
+    ]) {
+      const { allowed, rule, retryAfterMs } = await limiter.check('other', 1, { limit })
+      assert.equal([allowed, rule, retryAfterMs], [false, limit.burst === 0 ? 'burst' : 'hourly', Infinity])
+    }
+    const all = { limit: { burst: 'unlimited', hourly: Number.POSITIVE_INFINITY } } as const
+    assert.ok((await limiter.check('other', 99, all)).allowed)
+    const reserved = await limiter.reserve('other', 2, free)
+    await reserved.commit(3)
+    assert.equal(await usageOf(limiter, 'other'), [0, 3])
+    const given = await limiter.check('other', 4, free)
+    assert.is(await limiter.refund(given), 4)
+    assert.equal(await usageOf(limiter, 'other'), [0, 3])
+  },
   'refuses if the first rule refuses, and charges no rule': async (subject) => {
     const { limiter, clock } = subject
     const times = timesOf(subject)
@@ -169,7 +195,7 @@ const CLAIMS: Claims = {
       [20, 'limit'],
       [null, 'limit'],
       [{ daily: 20 }, 'limit'],
-      [{ burst: 0 }, 'limit.burst'],
+      [{ burst: -1 }, 'limit.burst'],
       [{ hourly: 2.5 }, 'limit.hourly'],
     ]
     for (const [limit, option] of wrong) {

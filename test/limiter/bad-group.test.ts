@@ -154,7 +154,7 @@ test('a limit for a member with several rules names its rules', () => {
   for (const [limit, option] of [
     [5, 'limit.user'],
     [{ daily: 5 }, 'limit.user'],
-    [{ hourly: 0 }, 'limit.user.hourly'],
+    [{ hourly: -1 }, 'limit.user.hourly'],
   ] as const) {
     const act = () => user.check({ user: 'ann' }, 1, { limit: { user: limit as never } })
     assertRaises(act, 'ERR_MILLRACE_INVALID_OPTION', option)

@@ -1,5 +1,5 @@
 import type { RuleOptions } from 'millrace'
-import type { Policy } from 'millrace/config/memory'
+import type { Policy, PolicyRule } from 'millrace/config/memory'
 import { formatDuration, parseDuration, RULE_OPTIONS } from 'millrace/internal'
 import { printable } from '../terminal.js'
 
@@ -8,7 +8,7 @@ const BARE = ['algorithm']
 /** Options in the rate itself. */
 const RATE = ['limit', 'window', 'name']
 
-export function rulesIn(policy: Policy): readonly RuleOptions[] {
+export function rulesIn(policy: Policy): readonly PolicyRule[] {
   return 'rules' in policy ? policy.rules : [policy]
 }
 
@@ -17,13 +17,13 @@ export function ruleTexts(policy: Policy): string[] {
   return rulesIn(policy).map(ruleText)
 }
 
-function ruleText(rule: RuleOptions): string {
+function ruleText(rule: PolicyRule): string {
   const rate = `${rule.limit}/${durationText(rule.window)}`
   const named = rule.name === undefined || rule.name === rate ? rate : `${printable(rule.name)}: ${rate}`
   return [named, ...optionTexts(rule)].join(', ')
 }
 
-function optionTexts(rule: RuleOptions): string[] {
+function optionTexts(rule: PolicyRule): string[] {
   const options = rule as unknown as Record<string, unknown>
   return RULE_OPTIONS.filter(
     (name) => !RATE.includes(name) && options[name] !== undefined && options[name] !== false,

@@ -22,8 +22,8 @@ const EXAMPLE = "Example: millrace config set 'user:*' --store lmdb:./limits -r 
 const RULE_FLAGS: readonly Option[] = [
   new Option(
     '-l, --limit <units>',
-    'units in any window: a number, or with --unit a size such as 10GB',
-  ).argParser(size),
+    'units in any window: a number, or with --unit a size such as 10GB; 0 refuses, unlimited is not counted',
+  ).argParser((text) => (text === 'unlimited' ? text : size(text))),
   new Option('-w, --window <duration>', 'length of the window, such as 10s, 1m, 1h, 1d').argParser(duration),
   new Option('-g, --granularity <duration>', 'length of a bucket; divides the window').argParser(duration),
   new Option('-a, --algorithm <name>', 'how the limit counts, such as token-bucket'),

@@ -67,14 +67,14 @@ onStores('an import replaces the policies of its keys, and no others', async (on
 const all = lines(GOOD)
 const BAD = [
   ...all.slice(0, 150),
-  '{"key":"x","policy":{"limit":0,"window":"1m"}}',
+  '{"key":"x","policy":{"limit":-1,"window":"1m"}}',
   ...all.slice(150),
   all[7],
   '{"y"',
   '',
 ].join('\n')
 const ERRORS = [
-  /^:151: x: limit: expected an integer from 1 to .*, got 0$/,
+  /^:151: x: limit: expected an integer from 1 to .*, got -1$/,
   /^:303: expected JSON, got \{"y" \(.*\)$|^:303: expected the end of this object/,
   /^:302: expected each key once, got "user:000007", which is in line 8 already$/,
 ]

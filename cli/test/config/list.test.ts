@@ -96,7 +96,7 @@ onStores('what is printed never has control characters', async (on) => {
 
 test('a document that is no policy has its error in the table', async () => {
   const store = memoryConfig({ a: { limit: 5, window: '1m' } })
-  const error = await store.put('b', { limit: 0, window: '1m' }).catch((error) => error)
+  const error = await store.put('b', { limit: -1, window: '1m' }).catch((error) => error)
   assert.match(
     policyTable([...(await store.list()), { key: 'b', error }], 200),
     '│ b   │ no policy: limit: expected',

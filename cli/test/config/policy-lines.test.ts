@@ -79,7 +79,7 @@ test('an object of one line may be longer than any line', () => {
 test('each wrong line is an error with its number, and the lines after it are read', () => {
   const good = `{"good":${MINUTE}}`
   const mistakes: [string, RegExp][] = [
-    ['{"key":"a","policy":{"limit":0,"window":"1m"}}', /^a: limit: expected an integer .*, got 0$/],
+    ['{"key":"a","policy":{"limit":-1,"window":"1m"}}', /^a: limit: expected an integer .*, got -1$/],
     [
       '{"a":{"limit":5,"window":"1 minute"}}',
       /^a: window: expected milliseconds above 0 as a number, or one of '250ms'/,
@@ -122,7 +122,7 @@ test('each wrong line is an error with its number, and the lines after it are re
 test('a wrong member of an object over many lines is an error with its line', () => {
   const text = `{
   "a": ${MINUTE},
-  "b": { "limit": 0, "window": "1m" },
+  "b": { "limit": -1, "window": "1m" },
   "c": { "limit": 5 "window": "1m" },
   "d: ${MINUTE},
   "e": ${MINUTE},
