@@ -41,7 +41,6 @@ export type {
 } from './limiter-group.js'
 export type {
   CallOptions,
-  CallSize,
   CheckManyOptions,
   CheckOptions,
   LimiterRule,

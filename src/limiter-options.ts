@@ -49,9 +49,6 @@ export interface RuleChange {
   granularity?: Duration
 }
 
-/** A limit of a call or of a policy: 0 refuses, and `Infinity` or `'unlimited'` passes uncounted. */
-export type CallSize = Size | 'unlimited'
-
 /** Options of one decision: of {@link Limiter.check} and the methods like it. */
 export interface CheckOptions {
   /**
@@ -62,7 +59,7 @@ export interface CheckOptions {
    * all limits.
    * @default the limit of the rule
    */
-  limit?: CallSize | Readonly<Record<string, CallSize>>
+  limit?: Size | 'unlimited' | Readonly<Record<string, Size | 'unlimited'>>
 }
 
 /** Options of {@link Limiter.wait}. */

@@ -5,8 +5,8 @@ import { MillraceError } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
 import { checkRule, checkRules, type Rule, type Rules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
+import type { Size } from '../core/sizes.js'
 import { UNLIMITED, uncountedLimitIn } from '../core/uncounted-limit.js'
-import type { CallSize } from '../limiter-options.js'
 
 /** The options of a rule of a policy. */
 export interface PolicyRule extends Omit<RuleOptions, 'limit'> {
@@ -14,7 +14,7 @@ export interface PolicyRule extends Omit<RuleOptions, 'limit'> {
    * What the key may use in any window: as the limit of a rule. 0 refuses every request of the key; `'unlimited'`, or
    * `Infinity` in JavaScript, admits every one without a count.
    */
-  limit: CallSize
+  limit: Size | 'unlimited'
 }
 
 /** The rules of a key: the options of one rule, or `rules`, each with a name of its own. */

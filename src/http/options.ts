@@ -10,7 +10,6 @@ import type { RuleOptions } from '../core/rule-options.js'
 import type { Size } from '../core/sizes.js'
 import type { EngineChoice, TableOptions } from '../create.js'
 import type { Limiter } from '../limiter.js'
-import type { CallSize } from '../limiter-options.js'
 import type { Standard } from './headers.js'
 import type { TrustProxy } from './trust-proxy.js'
 
@@ -18,7 +17,7 @@ import type { TrustProxy } from './trust-proxy.js'
 export type Awaitable<T> = T | Promise<T>
 
 /** The limits of one call: one limit, or with several rules an object with limits by their names. */
-export type CallLimits = CallSize | Readonly<Record<string, CallSize>>
+export type CallLimits = Size | 'unlimited' | Readonly<Record<string, Size | 'unlimited'>>
 
 /** Where the counts live and where decisions run: the options of `createLimiter` beside its rules. */
 export interface EngineOptions extends Omit<TableOptions, 'engine'>, EngineChoice<'inline' | 'pool'> {}

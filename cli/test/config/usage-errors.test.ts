@@ -28,7 +28,10 @@ test('every usage error prints one line that says what would be right, exits wit
       /missing option '-l, --limit <units>'. Expected --limit and --window, or --rule, or --json/,
     ],
     [['set', 'a', ...S, '-l', '5'], /missing option '-w, --window <duration>'/],
-    [['set', 'a', ...S, '-l', '9000000', '-w', '1m'], /limit: expected an integer from 1 to 4194302.*, got 9000000/],
+    [
+      ['set', 'a', ...S, '-l', '9000000', '-w', '1m'],
+      /limit: expected an integer from 1 to 4194302.*, got 9000000/,
+    ],
     [
       ['set', 'a', ...S, '-l', '5', '-w', '60'],
       /'-w, --window <duration>' argument '60' is invalid. Add a unit/,
