@@ -1,4 +1,4 @@
-import { checkPolicy } from './config/policy.js'
+import { checkPolicy, type Policy } from './config/policy.js'
 import { type AttachConfigOptions, CONFIG_OPTIONS, checkStore } from './config-options.js'
 import type { Clock } from './core/clock.js'
 import { MillraceError } from './core/errors.js'
@@ -70,7 +70,11 @@ function attachConfigured(
   const given = { ...options, onMiss: options.onMiss ?? onMiss, maxWindows } as Parameters<
     typeof checkStore
   >[0]
-  const settings = { ...checkStore(given, maxKeys), policy, rules: checkPolicy(policy) }
+  const settings = {
+    ...checkStore(given, maxKeys),
+    policy: policy as Policy,
+    rules: checkPolicy(policy),
+  }
   const foundation = { memory, clock, file, settings: undefined, onFull: memory.arenas[0].onFull }
   return configuredLimiterOn(foundation, settings, policies) as Limiter
 }

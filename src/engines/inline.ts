@@ -1,6 +1,6 @@
 import { ADMITTED, type Algorithm, FULL, GONE, UNDECIDED } from '../algorithms/algorithm.js'
 import type { Clock } from '../core/clock.js'
-import { InlineDecision, isRefusal, Outcome, UnlimitedDecision } from '../core/decision.js'
+import { InlineDecision, isRefusal, Outcome } from '../core/decision.js'
 import { FiguresDemand } from '../core/figures-demand.js'
 import type { Reading } from '../core/reading.js'
 import { isUncounted } from '../core/uncounted-limit.js'
@@ -22,6 +22,7 @@ import { Era } from './era.js'
 import { KeyChanges } from './key-changes.js'
 import { RuleAttempt } from './rule-attempt.js'
 import { Tally } from './tally.js'
+import { decidedUncounted } from './uncounted.js'
 import { type View, Views } from './views.js'
 
 const NO_WAY = -1
@@ -59,19 +60,15 @@ export class InlineEngine implements Engine<InlineDecision> {
   #single: NativeSingle | undefined
   /** Refunds, penalties and blocks. */
   readonly changes: KeyChanges
-  /** The figures of decisions. */
   estimates!: DecisionEstimates
   /** Whether the figures of decisions are read. */
   readonly demand = new FiguresDemand()
-  /** The era of new decisions. */
   era!: Era
-  /** For `RulesEngine`. */
   readonly attempt: RuleAttempt
   #isNative = false
   readonly #tally: Tally
   /** Whether the rule has the option `countRefused` or `shadow`. */
   readonly #changesRefusals: boolean
-  /** Whether refusals are charged. */
   #countsRefused: boolean
 
   /**
@@ -156,10 +153,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** The same by a limit of this call. */
   checkWithin(limit: number, lo: number, hi: number, cost: number, hint = NO_WAY): InlineDecision {
-    if (isUncounted(limit)) {
-      this.reading.take()
-      return this.#checkUncounted(limit, lo, hi, cost)
-    }
+    if (isUncounted(limit)) return decidedUncounted(this.peek(lo, hi, 0), limit, cost, this, this.#tally)
     const single = this.#single
     if (single === undefined) this.reading.take()
     else if (single.decidesWithin(limit, lo, hi, cost, hint))
@@ -183,7 +177,8 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Decides and charges as one of several rules, by the reading that the caller has set. */
   checkSet(lo: number, hi: number, cost: number, hint: number, limit: Limit): InlineDecision {
-    if (limit !== undefined && isUncounted(limit)) return this.#checkUncounted(limit, lo, hi, cost)
+    if (limit !== undefined && isUncounted(limit))
+      return decidedUncounted(this.peekSet(lo, hi, 0), limit, cost, this, this.#tally)
     const single = this.#single
     if (single?.decidesNow(lo, hi, cost, hint, limit)) return this.#nativeDecisionOf(single, lo, hi, cost)
     if (this.demand.left > 0) return this.#checkWithFigures(limit, lo, hi, cost, hint)
@@ -298,9 +293,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** The same by the reading that the caller has set, as one of several rules. */
   peekSet(lo: number, hi: number, cost: number, ownLimit?: number): InlineDecision {
     if (ownLimit !== undefined && isUncounted(ownLimit))
-      return this.#uncountedDecisionOf(this.peekSet(lo, hi, 0), ownLimit, cost, (outcome) =>
-        this.isShadow && isRefusal(outcome) ? Outcome.SHADOWED : outcome,
-      )
+      return decidedUncounted(this.peekSet(lo, hi, 0), ownLimit, cost, this)
     for (;;) {
       const limit = ownLimit ?? this.limit
       const { arena } = this
@@ -325,28 +318,6 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#decisionOf(lo, hi, cost, limit, isShadowed ? Outcome.SHADOWED : Outcome.UNCOUNTED)
   }
 
-  /** Decides by a limit that needs no count, by the reading that the caller has taken. */
-  #checkUncounted(limit: number, lo: number, hi: number, cost: number): InlineDecision {
-    const free = this.peekSet(lo, hi, 0)
-    return this.#uncountedDecisionOf(free, limit, cost, (outcome) => this.#tally.count(outcome))
-  }
-
-  /** Only a block refuses what costs nothing, and `free` is such a decision. It has the key's way and its block. */
-  #uncountedDecisionOf(
-    free: InlineDecision,
-    limit: number,
-    cost: number,
-    finish: (outcome: Outcome) => Outcome,
-  ): InlineDecision {
-    const { lo, hi, at, way } = free
-    const blockedMs = (free.shadow ?? free).retryAfterMs
-    const outcome = finish(blockedMs > 0 || cost > limit ? Outcome.REFUSED : Outcome.UNCOUNTED)
-    const Made = limit === 0 ? InlineDecision : UnlimitedDecision
-    const made = new Made(this.era, lo, hi, cost, limit, at, outcome, way, 0, 0, 0)
-    made.show(blockedMs > 0 ? 0 : limit, cost > limit ? Number.POSITIVE_INFINITY : blockedMs, blockedMs)
-    return made
-  }
-
   owns(decision: unknown): decision is InlineDecision {
     return decision instanceof InlineDecision && decision.engine === this
   }
@@ -359,7 +330,6 @@ export class InlineEngine implements Engine<InlineDecision> {
     return decideBatch(this, fingerprints, costs, withRemaining)
   }
 
-  /** The units that the key has used in the last `lastMs`. */
   usage(lo: number, hi: number, lastMs: number): number {
     const single = this.#single
     if (single === undefined) this.reading.take()
@@ -381,13 +351,11 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#tally.add(allowed, denied, shadowDenied)
   }
 
-  /** Ends the engine: a file may be unmapped now. Decisions can still be read. */
   close(): void {
     this.flush()
     if (!(this.arena.buffer instanceof SharedArrayBuffer)) this.#memory.isReleased = true
   }
 
-  /** Adds the counts of this thread to the shared statistics. */
   flush(): void {
     this.#tally.flush()
   }

@@ -1,4 +1,3 @@
-import type { Policy } from '../config/policy.js'
 import { type Clock, monotonicClock, SharedManualClock } from '../core/clock.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import { type ClockSample, upAheadMs } from '../shared-file/agreement.js'
@@ -40,7 +39,7 @@ export interface SharedPolicies {
   /** The option of the limiter. */
   readonly onMiss: 'default' | 'refuse'
   /** The rules of keys without a policy. */
-  readonly default: Policy
+  readonly default: object
 }
 
 /** The identity of a shared file. A later file at the same path is another file. */

@@ -335,10 +335,9 @@ export class RemoteLimiter implements AsyncLimiter {
 
   async #settle(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
     if (actualCost <= cost) return 0 - (await this.#giveBack(decision, cost - actualCost))
+    const charges = decision.parts.map((part) => part.shadow?.allowed !== false && !isUncounted(part.limit))
     const units = this.#names.units.map((unit, i) =>
-      decision.parts[i]!.shadow?.allowed === false || isUncounted(decision.parts[i]!.limit)
-        ? 0
-        : -unitsBetween(cost, actualCost, unit ?? 1),
+      charges[i] ? -unitsBetween(cost, actualCost, unit ?? 1) : 0,
     )
     if (units.every((more) => more === 0)) return 0
     const { key, limits } = decision.requested
