@@ -18,6 +18,7 @@ const KNOWN = [
   '/API/Login/',
   '/%61pi/%6Cogin',
   '//api//login',
+  '/api\\login',
   '/api\\login#',
   'http://a;/api/login',
   'http://a;b/%61pi/login;x',
