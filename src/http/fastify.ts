@@ -191,7 +191,7 @@ function limitersOf({ server }: Pick<FastifyInstance, 'server'>): Installed[] {
  * @param error the error of Fastify
  * @param request the request
  * @param reply its reply
- * @param answer answers a request that is admitted. Default: by the error, as Fastify does
+ * @param answer answers a request that is admitted, by its reply. Default: by the error, as Fastify does
  * @example
  * ```ts
  * import Fastify from 'fastify'
@@ -207,13 +207,14 @@ export function frameworkErrors(
   request: FastifyRequest<any, any, any, any, any>,
   // biome-ignore lint/suspicious/noExplicitAny: see request
   reply: FastifyReply<any, any, any, any, any, any, any>,
-  answer: () => unknown = () => reply.send(error),
+  answer: (reply: FastifyReply) => unknown = (admitted) => admitted.send(error),
 ): void {
   const own = request as unknown as FastifyRequest
+  const ownReply = reply as unknown as FastifyReply
   const limiters = limitersOf(own.server).filter(({ prefix }) => isWithin(prefix, own.url))
   const next = (i: number): void => {
-    if (i === limiters.length) answer()
-    else limiters[i]!.limit(own, reply as unknown as FastifyReply, () => next(i + 1))
+    if (i === limiters.length) answer(ownReply)
+    else limiters[i]!.limit(own, ownReply, () => next(i + 1))
   }
   next(0)
 }

@@ -109,7 +109,8 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    * Rules of their own for routes, in place of the others: `'POST /login': { limit: 5, window: '15m' }`. The
    * method may be left out. A path may have parameters (`/users/:id`), one at most between two slashes, and
    * may end in `*`. Of several that match, the one with the longest fixed beginning holds. `false`: not
-   * limited.
+   * limited. In a mount, such as a router at `/api`, a pattern is written for the whole path or for the path in
+   * the mount. A path that routers may read differently counts under the rules of each reading.
    */
   routes?: Readonly<Record<string, RouteRules | false>>
   /**

@@ -1,5 +1,5 @@
 // What Fastify's router refuses by itself runs no hook: the exported handler counts and refuses it.
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import { manualClock } from 'millrace'
 import { type FastifyOptions, frameworkErrors, rateLimit } from 'millrace/fastify'
 import { test } from 'uvu'
@@ -18,6 +18,8 @@ const ODD = [
 /** Two requests a minute. */
 const options = (): FastifyOptions => ({ limit: 2, window: '1m', clock: manualClock(1e9), trustProxy: 0 })
 
+const COUNTED: FastifyServerOptions = { frameworkErrors }
+
 type Ask = (target: string) => Promise<{ status: number; policy: string | undefined; body: string }>
 
 const askAt =
@@ -32,7 +34,7 @@ async function serving(
   use: (ask: Ask) => Promise<void>,
   {
     create = Fastify,
-    app: appOptions = { frameworkErrors },
+    app: appOptions = COUNTED,
     plugin = options(),
     prefix = '',
   }: { create?: typeof Fastify; app?: object; plugin?: FastifyOptions; prefix?: string },
@@ -102,12 +104,11 @@ test('an admitted request is answered as Fastify does, or by a function', async 
   })
   await serving(keep, {})
   assert.is(bodies[1], bodies[0])
-  await serving(keep, {
-    app: {
-      frameworkErrors: (...[error, request, reply]: Parameters<typeof frameworkErrors>) =>
-        frameworkErrors(error, request, reply, () => reply.code(404).send('nowhere')),
-    },
-  })
+  const app: FastifyServerOptions = {
+    frameworkErrors: (error, request, reply) =>
+      frameworkErrors(error, request, reply, (admitted) => admitted.code(404).send('nowhere')),
+  }
+  await serving(keep, { app })
   assert.is(bodies[2], 'nowhere')
 })
 
