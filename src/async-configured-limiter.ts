@@ -1,4 +1,5 @@
 import type { AsyncLimiter } from './async-limiter.js'
+import { carryOverLater } from './carry-over.js'
 import {
   checkCost,
   checkOptions,
@@ -16,7 +17,9 @@ import { MillraceError } from './core/errors.js'
 import { type Inspect, inspectAs } from './core/inspect.js'
 import { admitted } from './core/limited.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
+import type { RuleEngine } from './engines/rule-engine.js'
 import type { SharedLimiter, SharedPolicies } from './engines/share.js'
+import { KeyCountsInMemory, KeyCountsOnServer, type KeyHalves } from './key-counts.js'
 import type { LimiterStats } from './limiter.js'
 import type {
   CallOptions,
@@ -37,8 +40,15 @@ import { TextKeys } from './text-keys.js'
 
 type DecisionOptions = CheckOptions & CallOptions
 
-/** Counts by the policies of one shape. */
-export type AsyncMember = AsyncLimiter & OwningLimiter
+/** Counts by the policies of one shape. A pool counts in memory that this thread shares. */
+export type AsyncMember = AsyncLimiter & OwningLimiter & Partial<PoolCounts>
+
+interface PoolCounts {
+  readonly ruleEngines: readonly RuleEngine[]
+  fingerprintOf(key: string): KeyHalves
+  /** Resolves when all requests of before have been decided. */
+  settled(): Promise<void>
+}
 
 /**
  * Decides by promises, by the policy that a configuration store has for the key. A call waits for a policy that is not
@@ -201,7 +211,10 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
   }
 
   async clear(key: Key): Promise<void> {
-    await this.#onAll(key, (limiter, text) => limiter.clear(text))
+    await this.#onAll(key, async (limiter, text) => {
+      await limiter.clear(text)
+      await this.#countsOf(limiter, text).clearLedger()
+    })
   }
 
   async clearAll(): Promise<void> {
@@ -251,7 +264,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
     return [owner.member.limiter, text, this.#choice.optionsFor(owner, options ?? ({} as O))]
   }
 
-  #onAll<T>(key: Key, act: (limiter: AsyncLimiter, text: string) => Promise<T>): Promise<T[]> {
+  #onAll<T>(key: Key, act: (limiter: AsyncMember, text: string) => Promise<T>): Promise<T[]> {
     this.#checkOpen()
     const text = this.#keys.textOf(key)
     return Promise.all(this.#choice.members.map(({ limiter }) => act(limiter, text)))
@@ -261,18 +274,18 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
     if (!this.#isOpen) throw closedError()
   }
 
-  /** A key whose plan was not known may have counted by any. Keys that share an entry have too many names to move. */
+  /**
+   * Brings what a key has used to the member that counts it now. Calls of the key wait for it. Keys that share an entry
+   * of the cache have too many names to move.
+   */
   #move(key: string, from: number, to: number): void {
     const { members } = this.#choice
     const target = memberIn(to)
     if (key.length > MAX_POLICY_KEY || (from >= 0 && memberIn(from) === target)) return
-    const sources = members.filter((_, i) => i !== target && (from < 0 || i === memberIn(from)))
-    if (sources.length === 0) return
+    if (members.length === 1) return
     const before = this.#moves.get(key) ?? Promise.resolve()
     const move = before
-      .then(async () => {
-        for (const { limiter } of sources) await carryOver(limiter, members[target]!.limiter, key)
-      })
+      .then(() => this.#carry(key, target))
       .catch((error: unknown) => {
         // Closed meanwhile, or the store of counts is down: then its own outage says what holds.
         if (!(error instanceof MillraceError)) throw error
@@ -283,22 +296,18 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
       })
     this.#moves.set(key, move)
   }
-}
 
-/** @see carryOver in `carry-over.ts`: here a charge acts on all rules of a limiter. */
-async function carryOver(from: AsyncLimiter, to: AsyncLimiter, key: string): Promise<void> {
-  let missing = 0
-  for (const { name, windowMs, unit } of to.rules) {
-    const sources = from.rules.filter((rule) => rule.unit === unit)
-    const covering = sources
-      .filter((rule) => rule.windowMs >= windowMs)
-      .sort((a, b) => a.windowMs - b.windowMs)
-    const source = covering[0] ?? sources.sort((a, b) => b.windowMs - a.windowMs)[0]
-    if (source === undefined) continue
-    const used = await from.usage(key, Math.min(windowMs, source.windowMs), { rule: source.name })
-    if (used > 0) missing = Math.max(missing, used - (await to.usage(key, windowMs, { rule: name })))
+  /** Any of the other members may have counted the key. A pool's counts are read here, once its workers have replied. */
+  async #carry(key: string, target: number): Promise<void> {
+    const limiters = this.#choice.members.map(({ limiter }) => limiter)
+    await Promise.all(limiters.map((limiter) => limiter.settled?.()))
+    const counts = limiters.map((limiter) => this.#countsOf(limiter, key))
+    const [to] = counts.splice(target, 1)
+    await carryOverLater(to!, counts)
   }
-  if (missing > 0) await to.penalize(key, missing)
-  const { retryAfterMs } = await from.peek(key, 0)
-  if (retryAfterMs > (await to.peek(key, 0)).retryAfterMs) await to.block(key, retryAfterMs)
+
+  #countsOf(limiter: AsyncMember, key: string): KeyCountsInMemory | KeyCountsOnServer {
+    if (limiter.ruleEngines === undefined) return new KeyCountsOnServer(limiter, key)
+    return new KeyCountsInMemory({ ruleEngines: limiter.ruleEngines }, limiter.fingerprintOf!(key))
+  }
 }

@@ -19,6 +19,7 @@ import { admitted } from './core/limited.js'
 import type { BatchDecision, Costs } from './engines/batch.js'
 import type { Engine, OwnDecision } from './engines/engine.js'
 import type { SharedLimiter, SharedPolicies } from './engines/share.js'
+import { KeyCountsInMemory } from './key-counts.js'
 import { KeyTexts } from './key-texts.js'
 import type { Limiter, LimiterStats } from './limiter.js'
 import type { AnyInlineLimiter } from './limiter-on.js'
@@ -286,7 +287,11 @@ export class ConfiguredLimiter implements Limiter {
 
   clear(key: Key): void {
     const [, text] = this.#ownerOf(key)
-    for (const { limiter } of this.#choice.members) limiter.clear(text)
+    const halves = this.#keys.read(text)
+    for (const { limiter } of this.#choice.members) {
+      limiter.clear(text)
+      new KeyCountsInMemory(limiter, halves).clearLedger()
+    }
   }
 
   clearAll(): void {
@@ -361,11 +366,11 @@ export class ConfiguredLimiter implements Limiter {
     if (from < 0 || memberIn(from) !== memberIn(to)) this.#carry(memberIn(to), lo, hi)
   }
 
-  /** Any of the other members may know more of a longer window: of an earlier policy, or of another thread's. */
+  /** Any of the other members may have counted the key: by an earlier policy, or in another thread. */
   #carry(target: number, lo: number, hi: number): void {
-    const { members } = this.#choice
-    for (const [i, { limiter }] of members.entries())
-      if (i !== target) carryOver(limiter, members[target]!.limiter, lo, hi)
+    const counts = this.#choice.members.map(({ limiter }) => new KeyCountsInMemory(limiter, { lo, hi }))
+    const [to] = counts.splice(target, 1)
+    carryOver(to!, counts)
   }
 
   #unlink(key: string): void {

@@ -189,6 +189,21 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
     this.changeRule(rule, change)
   }
 
+  /** The engines by which this thread looks at the counts. @internal */
+  get ruleEngines(): readonly RuleEngine[] {
+    return this.parts.engines
+  }
+
+  /** @internal */
+  fingerprintOf(key: string): { readonly lo: number; readonly hi: number } {
+    return this.#keys.read(key)
+  }
+
+  /** Resolves when the workers have decided all requests of before. @internal */
+  settled(): Promise<void> {
+    return this.#openPool().flush()
+  }
+
   async stats(): Promise<LimiterStats> {
     await this.#openPool().flush()
     return this.#inline.statistics()

@@ -122,9 +122,7 @@ export class Conversion {
     // The name changes before the tick does. So with this name, it is a tick of this record.
     if (view === undefined || load(this.#words, base + HI) !== name) return undefined
     const { present } = this.#views
-    const { nowMs } = present.reading
-    const fromMs = nowMs - Math.max(0, coveredMs(present) - view.reading.ticks.windowMs)
-    view.reading.set(Math.max(fromMs, view.algorithm.estimates.startMs(tick, nowMs)))
+    view.reading.set(heldMs(view, tick, present.reading.nowMs, coveredMs(present)))
     return view
   }
 
@@ -222,6 +220,20 @@ interface Counted {
   readonly used: number
   /** The end of the tick. All these units were charged before. Undefined if it is after the reading. */
   readonly endMs: number | undefined
+}
+
+/**
+ * The reading by which a cell with this tick, which counts by `view`, still has all units of the last `lastMs`: this
+ * one, or an earlier one if its window is shorter than that, but not before its tick.
+ */
+export function heldMs(
+  { algorithm, reading }: CellView,
+  tick: number,
+  nowMs: number,
+  lastMs: number,
+): number {
+  const fromMs = nowMs - Math.max(0, lastMs - reading.ticks.windowMs)
+  return Math.max(fromMs, algorithm.estimates.startMs(tick, nowMs))
 }
 
 /** How long ago a unit can have been charged that a window of this record covers. */

@@ -363,9 +363,9 @@ export class PolicyCache {
   }
 
   /**
-   * Lets a key be read again, or all keys with a prefix. What is known of them is used until then. From a store by
-   * promises they are read at once, so that the change holds before the next request: of a prefix those that were used
-   * last.
+   * Lets a key be read again, or all keys with a prefix. What is known of them is used until then. They are read at
+   * once, so that the change holds before the next request, and another window counts from now on: of a prefix those
+   * that were used last.
    */
   #expire(key: string): void {
     const changed: Entry[] = []
@@ -377,8 +377,10 @@ export class PolicyCache {
     const own = this.#entries.peek(key) ?? this.#unanswered.peek(key) ?? this.#reading.get(key)
     if (own !== undefined) changed.push(own)
     for (const entry of changed) expire(entry)
-    if (this.#findNow !== undefined) return
-    for (const entry of changed.slice(0, MOST_READ_AHEAD)) void this.#load(entry)
+    for (const entry of changed.slice(0, MOST_READ_AHEAD)) {
+      if (this.#findNow !== undefined) this.#loadNow(entry, this.#findNow)
+      else void this.#load(entry)
+    }
   }
 }
 

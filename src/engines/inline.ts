@@ -48,7 +48,8 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** The arena by the present record. */
   arena: Arena
   readonly #words: Words
-  readonly #views: Views
+  /** How this thread counts by each record. */
+  readonly views: Views
   readonly #rule: PresentRule
   /** The limit of a call that has one, while it is decided. */
   #ownLimit: Limit
@@ -83,11 +84,11 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#words = arena.words
     this.#call = call
     this.#tally = new Tally(call === undefined ? arena : undefined, arena.shadow)
-    this.#views = new Views(arena, clock, (view) => this.#use(view))
-    this.reading = this.#views.reading
-    this.#rule = this.#views.rule
-    this.changes = new KeyChanges(this.#views)
-    const { present } = this.#views
+    this.views = new Views(arena, clock, (view) => this.#use(view))
+    this.reading = this.views.reading
+    this.#rule = this.views.rule
+    this.changes = new KeyChanges(this.views)
+    const { present } = this.views
     this.arena = arena
     this.#table = present.table
     this.#algorithm = present.algorithm
@@ -133,7 +134,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** The same by a limit of this call, if it has one. */
   #checkBy(limit: Limit, lo: number, hi: number, cost: number, hint: number): InlineDecision {
     if (limit === undefined) return this.check(lo, hi, cost, hint)
-    this.#views.refresh()
+    this.views.refresh()
     this.#ownLimit = limit
     try {
       return this.check(lo, hi, cost, hint, limit)
@@ -267,20 +268,20 @@ export class InlineEngine implements Engine<InlineDecision> {
   #decideByLookup(guess: number, lo: number, hi: number, cost: number, limit: number): Outcome {
     const { arena } = this
     if (cost === 0 || cost > limit) return this.#decideUncharged(lo, hi, cost)
-    let way = guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess : this.#views.findLive(lo, hi)
+    let way = guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess : this.views.findLive(lo, hi)
     for (;;) {
       if (this.arena !== arena) {
         this.way = NO_WAY
         return Outcome.OUTDATED
       }
       if (way < 0) {
-        if (!this.#views.present.insertion.insert(lo, hi)) return this.#decideWithoutRoom()
+        if (!this.views.present.insertion.insert(lo, hi)) return this.#decideWithoutRoom()
       } else {
         const algorithm = this.#algorithm
         const found = algorithm.decide(way, lo, hi, cost, limit, this.reading)
         if (found !== GONE) return this.#finish(way, found, lo, hi, cost)
       }
-      way = this.#views.findLive(lo, hi)
+      way = this.views.findLive(lo, hi)
     }
   }
 
@@ -297,8 +298,8 @@ export class InlineEngine implements Engine<InlineDecision> {
     for (;;) {
       const limit = ownLimit ?? this.limit
       const { arena } = this
-      this.way = this.#views.lookUp(lo, hi)
-      const outcome = this.#views.outcomeOf(this.way, lo, hi, cost, limit)
+      this.way = this.views.lookUp(lo, hi)
+      const outcome = this.views.outcomeOf(this.way, lo, hi, cost, limit)
       // The limit belongs to another record, or another thread has converted the cell.
       if (this.arena !== arena || outcome === Outcome.OUTDATED) continue
       const isShadowed = this.isShadow && isRefusal(outcome)
@@ -314,7 +315,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     const { lo, hi, cost, limit, isShadowed } = admitted
     if (isUncounted(limit)) return admitted
     if (admitted.outcome === Outcome.CHARGED) this.changes.takeBack(admitted)
-    this.way = this.#views.lookUp(lo, hi)
+    this.way = this.views.lookUp(lo, hi)
     return this.#decisionOf(lo, hi, cost, limit, isShadowed ? Outcome.SHADOWED : Outcome.UNCOUNTED)
   }
 
@@ -334,7 +335,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     const single = this.#single
     if (single === undefined) this.reading.take()
     const answer = single?.usage(lo, hi, lastMs) ?? -1
-    return answer >= 0 ? answer : this.#views.usage(lo, hi, lastMs)
+    return answer >= 0 ? answer : this.views.usage(lo, hi, lastMs)
   }
 
   /** Where the last decision charged, and what it left. */
@@ -365,10 +366,10 @@ export class InlineEngine implements Engine<InlineDecision> {
    */
   #decideUncharged(lo: number, hi: number, cost: number): Outcome {
     const { arena } = this
-    this.way = this.#views.lookUp(lo, hi)
+    this.way = this.views.lookUp(lo, hi)
     if (this.arena !== arena) this.way = NO_WAY
     if (this.arena !== arena) return Outcome.OUTDATED
-    const isBlocked = this.#views.isBlocked(this.way)
+    const isBlocked = this.views.isBlocked(this.way)
     return this.#tally.count(cost > 0 || isBlocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
   }
 

@@ -8,6 +8,7 @@ import type { DecisionEstimates } from './decision-estimates.js'
 import type { Changes, Engine } from './engine.js'
 import { InlineEngine } from './inline.js'
 import { UnitEngine } from './unit-engine.js'
+import type { Views } from './views.js'
 
 /** The changes of one rule's keys. */
 export interface RuleChanges extends Changes {
@@ -36,6 +37,8 @@ export interface RuleEngine extends Engine<RulePart> {
   peekSet(lo: number, hi: number, cost: number, limit?: number): RulePart
   takeBack(admitted: RulePart): RulePart
   usage(lo: number, hi: number, lastMs: number): number
+  /** It counts in units. */
+  readonly views: Views
 }
 
 /** The limits of one call, by the index of the rule. */

@@ -10,6 +10,7 @@ import type { Changes, Engine, EngineStatistics } from './engine.js'
 import type { InlineEngine } from './inline.js'
 import type { KeyChanges } from './key-changes.js'
 import { UnitBatch, unitCosts } from './unit-batch.js'
+import type { Views } from './views.js'
 
 type Decided = UnitDecision<InlineDecision>
 
@@ -104,6 +105,10 @@ export class UnitEngine implements Engine<Decided> {
 
   usage(lo: number, hi: number, lastMs: number): number {
     return this.#counting.usage(lo, hi, lastMs) * this.#unit
+  }
+
+  get views(): Views {
+    return this.#counting.views
   }
 
   tally(allowed: number, denied: number, shadowDenied?: number): void {

@@ -1,6 +1,6 @@
 import type { Algorithm } from '../algorithms/algorithm.js'
 import { BlockBound } from '../algorithms/block-bound.js'
-import { type CellView, type CellViews, Conversion } from '../algorithms/conversion.js'
+import { type CellView, type CellViews, Conversion, heldMs } from '../algorithms/conversion.js'
 import { algorithmFor } from '../algorithms/select.js'
 import type { Clock } from '../core/clock.js'
 import { Outcome } from '../core/decision.js'
@@ -8,7 +8,7 @@ import { Reading } from '../core/reading.js'
 import { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/arena.js'
 import { Insertion } from '../memory/insertion.js'
-import { HEADER } from '../memory/layout.js'
+import { HEADER, TICK } from '../memory/layout.js'
 import { PresentRule } from '../memory/limit.js'
 import { arenaBy, isCurrent, recordIn } from '../memory/records.js'
 import { Table } from '../memory/table.js'
@@ -93,13 +93,38 @@ export class Views implements CellViews {
 
   /** The units that the key has used in the last `lastMs`, by the reading that the caller has taken. */
   usage(lo: number, hi: number, lastMs: number): number {
+    return this.#usage(lo, hi, lastMs, (reading) => reading)
+  }
+
+  #usage(lo: number, hi: number, lastMs: number, by: (reading: Reading) => Reading): number {
     for (;;) {
       const way = this.findLive(lo, hi)
       if (way < 0) return 0
       const { algorithm, reading, table } = this.#present
-      const used = algorithm.estimates.usedInLast(algorithm.base(way), reading, lastMs)
+      const used = algorithm.estimates.usedInLast(algorithm.base(way), by(reading), lastMs)
       if (table.isLive(way, lo, hi)) return used // another thread may have converted the cell meanwhile
     }
+  }
+
+  /**
+   * The reading by which the key's cell still has all units of the last `lastMs`: the one that the caller has taken,
+   * or an earlier one if the window is shorter than that. Then units that have left it are still in a cell at rest.
+   */
+  heldMs(lo: number, hi: number, lastMs: number): number {
+    const way = this.findLive(lo, hi)
+    const { algorithm, arena, reading } = this.#present
+    if (way < 0 || lastMs <= reading.ticks.windowMs) return reading.nowMs
+    const tick = load(arena.words, algorithm.base(way) + TICK)
+    return heldMs(this.#present, tick, reading.nowMs, lastMs)
+  }
+
+  /** The units that the key has used since `fromMs`, seen at the earlier reading `atMs`. */
+  usageAt(lo: number, hi: number, fromMs: number, atMs: number): number {
+    return this.#usage(lo, hi, Math.max(0, atMs - fromMs), ({ clock, ticks }) => {
+      const reading = new Reading(clock, ticks)
+      reading.set(atMs)
+      return reading
+    })
   }
 
   /** Whether a way that `lookUp` has returned is blocked. */

@@ -1,0 +1,189 @@
+// Random operations while policies change, judged by a log of all admissions: what an old window still counts at a
+// change counts in the new one, for each algorithm, with one thread or two.
+import {
+  attachLimiter,
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type LimiterRule,
+  manualClock,
+  type RuleOptions,
+} from 'millrace'
+import { memoryConfig } from 'millrace/config/memory'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ALGORITHMS, type AlgorithmCase, type Charge, type TimedRule } from '../conformance/algorithms.js'
+import { sized } from '../size.js'
+
+const RUNS = sized({ quick: 15, full: 300 })
+const STEPS = 200
+const KEYS = ['a', 'plan:b', 'plan:c']
+/** In milliseconds. The first one is that of the default. */
+const WINDOWS = [60_000, 6_000, 600_000, 1_000, 61_200]
+
+/** What a limiter with a store knows of its decisions. */
+interface Deciders {
+  deciderOf(decision: Decision): { readonly rules: readonly LimiterRule[] }
+}
+
+interface Present extends TimedRule {
+  /** When the key's window began, if it begins with a request. */
+  readonly begunMs: number | undefined
+}
+
+interface Judged extends Charge {
+  readonly key: string
+  units: number
+  limit: number
+  /** The rule by which it was admitted. */
+  readonly by: Present
+  /** Whether it counted at each change of the key's window so far: then the next window must count it. */
+  isKept: boolean
+}
+
+function random(seed: number): (below: number) => number {
+  let state = seed * 2654435761 + 1
+  return (below) => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) % below
+  }
+}
+
+for (const [index, algorithm] of ALGORITHMS.entries()) {
+  if (algorithm.onlyOnRedis !== undefined) continue
+  test(`no window is over its limit while policies come and go: ${algorithm.name}`, async () => {
+    for (let seed = 1; seed <= RUNS; seed++) await play(algorithm, seed * ALGORITHMS.length + index)
+  })
+
+  test(`a key that goes to and fro counts once: ${algorithm.name}`, async () => {
+    const rule = { ...algorithm.options, ...(algorithm.maxLimit && { maxLimit: 100 }) }
+    const clock = manualClock(60_000_000)
+    const config = memoryConfig()
+    const limiter = createLimiter({
+      config,
+      default: { ...rule, limit: 100, window: '1h' },
+      clock,
+      maxKeys: 100,
+    })
+    limiter.check('a', 5)
+    for (let i = 0; i < 10; i++) {
+      await config.put('a', { ...rule, limit: 100, window: '2h' })
+      clock.advance(1_000)
+      assert.is(limiter.usage('a'), 5, `there, ${i}`)
+      await config.delete('a')
+      clock.advance(1_000)
+      assert.is(limiter.usage('a'), 5, `and back, ${i}`)
+    }
+    await limiter.close()
+  })
+}
+
+/** Plays on a limiter and on one that is attached to it, which learns of each change at once or later. */
+async function play(algorithm: AlgorithmCase, seed: number): Promise<void> {
+  const next = random(seed)
+  const clock = manualClock(60_000_000)
+  const policyOf = (windowMs: number, limit: number): RuleOptions => ({
+    ...algorithm.options,
+    limit,
+    window: windowMs,
+    ...(algorithm.maxLimit && { maxLimit: 12 }),
+  })
+  const configs = [memoryConfig(), memoryConfig()]
+  const options = { default: policyOf(WINDOWS[0]!, 8), clock, maxKeys: 100, maxWindows: 64 }
+  const first = createLimiter({ ...options, config: configs[0]! })
+  const limiters: Limiter[] = [first, attachLimiter(first.share(), { config: configs[1]! })]
+  const charges: Judged[] = []
+  /** What the second thread has not learned yet. */
+  const news: (() => Promise<unknown>)[] = []
+  for (let step = 0; step < STEPS; step++) {
+    const who = next(2)
+    const limiter = limiters[who]!
+    const key = KEYS[next(KEYS.length)]!
+    const pick = next(20)
+    if (pick < 9) {
+      const cost = 1 + next(4)
+      const decision = limiter.check(key, cost)
+      if (!decision.allowed) continue
+      const by = ruleBy(limiter, decision)
+      charges.push({ key, atMs: clock.now(), units: cost, limit: by.limit, by, isKept: true })
+      if (news.length === 0) judge()
+      if (next(6) === 0) charges.at(-1)!.units -= limiter.refund(decision)
+    } else if (pick < 11) limiter.peek(key, 1 + next(4))
+    else if (pick < 12) limiter.checkMany(KEYS, 0)
+    else if (pick < 13 && !algorithm.countsInParts) limiter.update('default', { limit: 4 + next(5) })
+    else if (pick < 16) await change(key)
+    else {
+      while (news.length > 0) await news.shift()!()
+      clock.advance(next(4) === 0 ? next(900_000) : next(5_000))
+    }
+  }
+  while (news.length > 0) await news.shift()!()
+  clock.advance(2 * 660_000)
+  for (const key of KEYS) {
+    const { limit } = limiters[0]!.peek(key)
+    assert.ok(limiters[next(2)]!.check(key, limit).allowed, `seed ${seed}: the whole limit at rest`)
+  }
+
+  /** Puts or deletes the policy of a key, or of a prefix. */
+  async function change(of: string): Promise<void> {
+    const name = next(3) === 0 ? 'plan:*' : of
+    const policy = next(3) === 0 ? undefined : policyOf(WINDOWS[next(WINDOWS.length)]!, 4 + next(5))
+    const learns = (who: number) => async () => {
+      for (const charge of charges) {
+        const units = counted(charge, who)
+        charge.isKept &&= units > 0
+        // The rest has come back. What is left of each charge is rounded up, and that of all together once.
+        if (algorithm.countsInParts && units < charge.units) charge.units = units - 1
+      }
+      const before = KEYS.map((each) => ruleOf(limiters[who]!, each))
+      await (policy === undefined ? configs[who]!.delete(name) : configs[who]!.put(name, policy))
+      // Another bucket is charged for units, not for parts of the limit.
+      for (const [i, { windowMs, limit }] of before.entries()) {
+        const after = ruleOf(limiters[who]!, KEYS[i]!)
+        if (windowMs === after.windowMs && limit === after.limit) continue
+        for (const charge of charges) if (charge.key === KEYS[i]) charge.limit = after.limit
+      }
+    }
+    await learns(0)()
+    if (next(2) === 0) news.push(learns(1))
+    else {
+      while (news.length > 0) await news.shift()!()
+      await learns(1)()
+    }
+  }
+
+  /** How many units of a charge its key's window counts, or the window by which it was admitted. */
+  function counted(charge: Judged, who: number): number {
+    const present = ruleOf(limiters[who]!, charge.key)
+    if (present.begunMs !== undefined) return charge.atMs >= present.begunMs ? charge.units : 0
+    return Math.max(...[present, charge.by].map((rule) => algorithm.used(rule, [charge], clock.now())))
+  }
+
+  function ruleOf(limiter: Limiter, key: string): Present {
+    return ruleBy(limiter, limiter.peek(key, 0))
+  }
+
+  function ruleBy(limiter: Limiter, decision: Decision): Present {
+    const { windowMs, granularityMs } = (limiter as unknown as Deciders).deciderOf(decision).rules[0]!
+    // Windows that begin with a key's first request begin with what is carried, too.
+    const isFromFirst = algorithm.options.align === 'first'
+    const begunMs = isFromFirst ? clock.now() + decision.resetMs - windowMs : undefined
+    return { windowMs, granularityMs, limit: decision.limit, begunMs }
+  }
+
+  /** The units of the last admission's key that count by its rule. */
+  function judge(): void {
+    const { key, by } = charges.at(-1)!
+    const kept = charges.filter((charge) => charge.key === key && charge.isKept && charge.units > 0)
+    const { begunMs } = by
+    const used =
+      begunMs === undefined
+        ? algorithm.used(by, kept, clock.now())
+        : kept.reduce((sum, { atMs, units }) => (atMs >= begunMs ? sum + units : sum), 0)
+    assert.ok(used <= by.limit, `seed ${seed}: ${used} of ${by.limit} in ${by.windowMs} ms`)
+  }
+}
+
+test.run()
