@@ -85,7 +85,7 @@ export class Policy<Request, Response> {
         limit = found
       }
     } catch (error) {
-      return this.#failed(error, request)
+      return this.fail(error, request)
     }
     return limit === undefined ? undefined : this.admitBy(limit, request, response)
   }
@@ -97,9 +97,9 @@ export class Policy<Request, Response> {
       const step = this.#hasGate
         ? this.#enter(limit, request, response)
         : this.#decide(limit, request, response)
-      return step instanceof Promise ? step.catch((error) => this.#failed(error, request)) : step
+      return step instanceof Promise ? step.catch((error) => this.fail(error, request)) : step
     } catch (error) {
-      return this.#failed(error, request)
+      return this.fail(error, request)
     }
   }
 
@@ -198,7 +198,7 @@ export class Policy<Request, Response> {
     ownLimit: CallLimits | undefined,
   ): Step | Promise<Step> {
     const error = failureOf(key, cost)
-    const step = error && this.#failed(error, request)
+    const step = error && this.fail(error, request)
     if (step !== undefined) return step
     const checked = this.#keys.usable(key, request)
     const units = isCost(cost) ? cost : 1
@@ -214,7 +214,8 @@ export class Policy<Request, Response> {
     return this.#conclusions.conclude(limit, request, response, checked, units, own, decision)
   }
 
-  #failed(error: unknown, request: Request): Step {
+  /** What happens to a request about which no decision could be made. */
+  fail(error: unknown, request: Request): Step {
     // A client must not get past its limit by closing its connection, which then has no address.
     const isGone = this.#framework.hasGone(request)
     if (isGone && isNoAddress(error)) return GONE

@@ -59,8 +59,8 @@ export class RouteLimit<Response> {
 
   /** The key by address. It is hashed once a connection if it depends on nothing else. */
   keyOf(ipKey: IpKey, request: HttpRequest): Key {
-    if (this.#handle === undefined || !ipKey.isBySocket) return ipKey(request)
-    const socket = request.socket as { [field: symbol]: Key | undefined }
+    const socket = request.socket as { [field: symbol]: Key | undefined } | undefined
+    if (this.#handle === undefined || !ipKey.isBySocket || socket === undefined) return ipKey(request)
     const kept = socket[this.#handle]
     if (kept !== undefined) return kept
     const key = this.limiter.handle(ipKey(request))

@@ -136,4 +136,116 @@ test('a skipped handler is passed without a look at its request', async () => {
   })
 })
 
+const FOUND: Record<string, { returns: () => unknown; passes?: true }> = {
+  'returns undefined': { returns: () => undefined, passes: true },
+  'returns null': { returns: () => null, passes: true },
+  'finds no req': { returns: () => ({}), passes: true },
+  'finds null as req': { returns: () => ({ req: null }), passes: true },
+  'finds text as req': { returns: () => ({ req: 'text' }), passes: true },
+  'finds a req without an address': { returns: () => ({ req: {} }) },
+  'returns a promise': { returns: async () => Promise.reject(new Error('later')) },
+  throws: {
+    returns: () => {
+      throw new TypeError('own')
+    },
+  },
+}
+
+for (const [what, { returns, passes }] of Object.entries(FOUND)) {
+  test(`getRequestResponse ${what}: ${passes ? 'the call passes' : 'onError is asked'}`, async () => {
+    for (const type of ['ws', 'graphql', 'rpc']) {
+      for (const answer of ['pass', 'fail'] as const) {
+        const errors: unknown[] = []
+        const options = {
+          limit: 1,
+          window: '1m',
+          getRequestResponse: returns as RateLimitModuleOptions['getRequestResponse'] & {},
+          onError(error: unknown) {
+            errors.push(error)
+            return answer
+          },
+        }
+        await withService(options, async (service) => {
+          for (let i = 0; i < 2; i++) {
+            const admit = async () => service.admit(contextOf(type, [{}, {}]))
+            if (passes || answer === 'pass') assert.is(await admit(), true)
+            else {
+              const error = await admit().then(
+                () => undefined,
+                (thrown) => thrown,
+              )
+              assert.match(error.message, /Temporary Reduced Capacity/)
+            }
+          }
+        })
+        assert.is(errors.length, passes ? 0 : 2)
+        if (!passes) assert.match(String(errors[0]), /^MillraceError|^TypeError: own$/)
+      }
+    }
+  })
+}
+
+/** A package that only these tests need; undefined where it is not installed. */
+const optional = async (name: string) => import(name).catch(() => undefined)
+
+const EXCEPTIONS = {
+  ws: ['@nestjs/websockets', 'WsException'],
+  rpc: ['@nestjs/microservices', 'RpcException'],
+} as const
+
+for (const [type, [name, exception]] of Object.entries(EXCEPTIONS)) {
+  const own = await optional(name)
+  const claim = own === undefined ? test.skip : test
+  claim(`a refusal of ${type} is a ${exception} with the figures`, async () => {
+    const options = { ...base(), limit: 1, getRequestResponse: () => ({ req: { headers: {} } }) }
+    await withService(options, (service) => {
+      const ask = () => service.admit(contextOf(type, [{}, {}]))
+      assert.is(ask(), true)
+      let thrown: unknown
+      try {
+        ask()
+      } catch (error) {
+        thrown = error
+      }
+      assert.instance(thrown, own[exception])
+      const { cause, decision } = thrown as { cause: unknown; decision: Decision }
+      assert.instance(cause, RateLimitException)
+      assert.is(decision.allowed, false)
+      assert.equal((thrown as { getError(): unknown }).getError(), {
+        status: 'error',
+        code: 429,
+        rule: 'default',
+        limit: 1,
+        remaining: 0,
+        retryAfterSeconds: 61,
+        message: (cause as Error).message,
+      })
+    })
+  })
+}
+
+const graphqlPackage = await optional('graphql')
+const claim = graphqlPackage === undefined ? test.skip : test
+claim('a refusal of GraphQL is one of its errors, with the figures', async () => {
+  const { buildSchema, graphql: run, GraphQLError } = graphqlPackage
+  await withService({ ...base(), limit: 1, getRequestResponse }, async (service) => {
+    const rootValue = {
+      a: () => service.admit(graphql(exchange())),
+      b: () => service.admit(graphql(exchange())),
+    }
+    const schema = buildSchema('type Query { a: Boolean, b: Boolean }')
+    const { data, errors } = await run({ schema, source: '{ a b }', rootValue })
+    assert.equal({ ...data }, { a: true, b: null })
+    assert.instance(errors[0], GraphQLError)
+    assert.equal(errors[0].toJSON().extensions, {
+      code: 'RATE_LIMITED',
+      status: 429,
+      rule: 'default',
+      limit: 1,
+      remaining: 0,
+      retryAfterSeconds: 61,
+    })
+  })
+})
+
 test.run()

@@ -46,7 +46,9 @@ export class NestFramework implements Framework<Call, Call> {
   }
 
   requestOf({ request }: Call): HttpRequest {
-    return request.raw ?? request
+    const raw = request.raw ?? request
+    // Other transports than HTTP may have no headers.
+    return raw.headers === undefined ? { socket: raw.socket, headers: {} } : raw
   }
 
   identityOf({ identity }: Call): object {

@@ -54,11 +54,12 @@ export interface RateLimitModuleOptions extends Omit<RateLimitOptions<NestReques
   handler?: (context: ExecutionContext, decision: Decision) => unknown
   /**
    * The request and response of a context that is not `http`, such as that of GraphQL:
-   * `(context) => GqlExecutionContext.create(context).getContext()`. Without `res` no headers are set. If it
-   * returns undefined, the call is not limited.
+   * `(context) => GqlExecutionContext.create(context).getContext()`. Without `res` no headers are set. Without
+   * `req`, or if it returns undefined, the call is not limited. A refusal is a `WsException` for WebSocket
+   * gateways, an `RpcException` for microservices, and for GraphQL an error with the figures in `extensions`.
    * @default only HTTP requests are limited
    */
-  getRequestResponse?: (context: ExecutionContext) => { req: NestRequest; res?: NestResponse } | undefined
+  getRequestResponse?: (context: ExecutionContext) => { req?: NestRequest; res?: NestResponse } | undefined
 }
 
 /** A provider that makes the options, for `useClass` and `useExisting`. */

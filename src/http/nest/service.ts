@@ -6,14 +6,17 @@ import {
   type OnModuleInit,
 } from '@nestjs/common'
 import { ApplicationConfig, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core'
+import { isPromise } from '../caller-promise.js'
+import { invalid } from '../options.js'
 import { Policy } from '../policy.js'
 import { RouteGroups } from '../route-groups.js'
 import type { RouteLimit } from '../route-limits.js'
 import { GONE, type Step } from '../step.js'
 import { type Decorated, rulesOf } from './decorators.js'
-import { exceptionFor, RateLimitException } from './exception.js'
-import { type Call, NestFramework, type NestRequest } from './framework.js'
+import { exceptionFor } from './exception.js'
+import { type Call, NestFramework, type NestRequest, type NestResponse } from './framework.js'
 import { callOptions, type RateLimitModuleOptions } from './options.js'
+import { transportExceptionFor } from './transport-exception.js'
 
 /** The token of the options of `RateLimitModule`. */
 export const RATE_LIMIT_OPTIONS = 'MILLRACE_RATE_LIMIT_OPTIONS'
@@ -79,7 +82,13 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
   admit(context: ExecutionContext): boolean | Promise<boolean> {
     const limit = this.#limitOf(context.getHandler(), context.getClass())
     if (limit === SKIPPED) return true
-    const call = this.#callOf(context)
+    let call: Call | undefined
+    try {
+      call = this.#callOf(context)
+    } catch (error) {
+      const unknown = { request: {}, response: undefined, context, identity: {} }
+      return this.#finish(this.#policy.fail(error, unknown), unknown)
+    }
     if (call === undefined) return true
     const policy = this.#policy
     const step = limit === undefined ? policy.admit(call, call) : policy.admitBy(limit, call, call)
@@ -126,9 +135,15 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
       const request: NestRequest = context.getArgByIndex(0)
       return { request, response: context.getArgByIndex(1), context, identity: request.raw ?? request }
     }
-    const found = this.#options.getRequestResponse?.(context)
+    const found = this.#options.getRequestResponse?.(context) ?? {}
+    if (isPromise(found)) {
+      Promise.resolve(found).catch(() => {}) // the error below says enough
+      throw invalid('getRequestResponse(context)', found, 'an object with req, and no promise')
+    }
+    const { req, res } = found as { req?: NestRequest; res?: NestResponse }
+    if (typeof req !== 'object' || req === null) return undefined
     // A request of GraphQL may call several handlers, with arguments of their own.
-    return found && { request: found.req, response: found.res, context, identity: context.getArgs() }
+    return { request: req, response: res ?? undefined, context, identity: context.getArgs() }
   }
 
   #finish(step: Step, { response, context }: Call): boolean | Promise<boolean> {
@@ -139,7 +154,9 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
       const handled = handler(context, step.decision)
       return handled instanceof Promise ? handled.then(pending) : pending()
     }
-    throw context.getType() === 'http' ? exceptionFor(step, response) : new RateLimitException(step)
+    throw context.getType() === 'http'
+      ? exceptionFor(step, response)
+      : transportExceptionFor(step, context.getType())
   }
 }
 
