@@ -2,6 +2,7 @@ import { MillraceError } from '../core/errors.js'
 import { fromIoredis, isIoredis } from './ioredis.js'
 import { fromNodeRedis, isNodeRedis } from './node-redis.js'
 import { fromCluster, isCluster } from './node-redis-cluster.js'
+import { fromSentinel, isSentinel } from './node-redis-sentinel.js'
 import { ReplicatedConnection } from './replicated-connection.js'
 
 /** A command: its name, then its arguments. */
@@ -62,6 +63,7 @@ export interface RedisConnection {
 export function connectLike(client: unknown, own: boolean): RedisConnection {
   if (isIoredis(client)) return fromIoredis(client, own)
   if (isCluster(client)) return fromCluster(client, own)
+  if (isSentinel(client)) return fromSentinel(client, own)
   if (isNodeRedis(client)) return fromNodeRedis(client, own)
   throw new MillraceError(
     'ERR_MILLRACE_INVALID_OPTION',

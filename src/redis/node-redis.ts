@@ -34,10 +34,6 @@ export function isNodeRedis(client: unknown): client is NodeRedisClient {
 }
 
 export function fromNodeRedis(client: NodeRedisClient, own: boolean): RedisConnection {
-  if ((client as { acquire?: unknown }).acquire !== undefined) {
-    const expected = 'a client of one server or of a Cluster; for a Sentinel, a client of ioredis'
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'client', 'a Sentinel of node-redis', expected)
-  }
   if (!own && client.options?.disableOfflineQueue !== true) {
     throw new MillraceError(
       'ERR_MILLRACE_INVALID_OPTION',
@@ -131,10 +127,15 @@ class Connection implements RedisConnection {
 type Stage = 'connecting' | 'connected' | 'waiting'
 
 /** A client for the same server that sends no command twice and queues none, and begins to connect. */
-function connectedLike(like: NodeRedisClient): NodeRedisClient {
+export function connectedLike(like: NodeRedisClient, socket: object = {}): NodeRedisClient {
   const client = like.duplicate({
     disableOfflineQueue: true,
-    socket: { ...like.options?.socket, connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: reconnectMs },
+    socket: {
+      ...like.options?.socket,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      reconnectStrategy: reconnectMs,
+      ...socket,
+    },
   })
   client.connect().catch(() => {}) // it rejects when it is closed before it has connected
   return client

@@ -8,6 +8,7 @@ import type { IoredisClient } from './ioredis-client.js'
 import { checkPrefix } from './key-names.js'
 import type { NodeRedisClient } from './node-redis.js'
 import type { NodeRedisCluster } from './node-redis-cluster.js'
+import type { NodeRedisSentinel } from './node-redis-sentinel.js'
 import { checkOutageOptions, type OnOutage, type OutagePlan } from './outage-options.js'
 import type { RemoteRule } from './remote-rule.js'
 import { checkShards, type RedisShard, type ShardsPlan } from './shards-option.js'
@@ -19,9 +20,9 @@ export type { OnOutage } from './outage-options.js'
 export interface RedisOptions {
   /**
    * A client of `ioredis` (one server, Sentinel or Cluster), of `iovalkey`, or of `redis` (one server, or
-   * `createCluster()` of node-redis 6). The limiter connects as this client does, by a connection of its own that sends no command twice.
+   * `createCluster()` or `createSentinel()` of node-redis 6). The limiter connects as this client does, by a connection of its own that sends no command twice.
    */
-  client?: IoredisClient | NodeRedisClient | NodeRedisCluster | undefined
+  client?: IoredisClient | NodeRedisClient | NodeRedisCluster | NodeRedisSentinel | undefined
   /**
    * Instead of `client`: several independent servers, 1 to 256, each with a part of the keys. A shard is a client, or
    * `{ name, client }`; without a name, it is named after the client's `host:port`. The names decide which keys a

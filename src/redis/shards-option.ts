@@ -3,9 +3,10 @@ import { isIoredis } from './ioredis.js'
 import type { IoredisClient } from './ioredis-client.js'
 import { isNodeRedis, type NodeRedisClient } from './node-redis.js'
 import { isCluster, type NodeRedisCluster } from './node-redis-cluster.js'
+import { isSentinel, type NodeRedisSentinel } from './node-redis-sentinel.js'
 
 /** A client of one server. */
-export type ShardClient = IoredisClient | NodeRedisClient | NodeRedisCluster
+export type ShardClient = IoredisClient | NodeRedisClient | NodeRedisCluster | NodeRedisSentinel
 
 /**
  * One of several independent servers. Its name decides which keys it has: it stays the same when the server moves to
@@ -62,7 +63,7 @@ function checkShard(shard: unknown, option: string): NamedShard {
 }
 
 const isClient = (client: unknown): client is ShardClient =>
-  isIoredis(client) || isCluster(client) || isNodeRedis(client)
+  isIoredis(client) || isCluster(client) || isSentinel(client) || isNodeRedis(client)
 
 interface Address {
   readonly host?: string
@@ -74,11 +75,11 @@ interface Address {
 /** `host:port`, as ioredis and node-redis have it. */
 function addressOf(client: ShardClient, option: string): string {
   const isOfIoredis = isIoredis(client)
-  const options = (isCluster(client) ? undefined : client.options) as
+  const options = (isCluster(client) || isSentinel(client) ? undefined : client.options) as
     | (Address & { readonly socket?: Address })
     | undefined
   const { host, port, path, sentinels }: Address = (isOfIoredis ? options : options?.socket) ?? {}
-  if (isCluster(client) || (isOfIoredis && client.isCluster) || sentinels || path)
+  if (options === undefined || (isOfIoredis && client.isCluster) || sentinels || path)
     throw invalid(option, client, '{ name, client }: this client has no host and port of its own')
   return `${host ?? 'localhost'}:${port ?? 6379}`
 }

@@ -6,10 +6,10 @@ import type { AsyncLimiter } from 'millrace'
 import { redisConfig } from 'millrace/config/redis'
 import { createMemcachedLimiter } from 'millrace/memcached'
 import { createRedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
-import { createCluster } from 'redis'
+import { createCluster, createSentinel } from 'redis'
 import * as assert from 'uvu/assert'
 import { clientOf as memcacheOf } from '../memcached/limiters.js'
-import { CLIENTS } from './clients.js'
+import { CLIENTS, LIBRARIES, type Library } from './clients.js'
 import { startCluster } from './cluster.js'
 import { poll } from './poll.js'
 import { HOST } from './ports.js'
@@ -39,10 +39,22 @@ async function oneServer(make: (server: Server) => AsyncLimiter): Promise<Scene>
   return { limiter: () => make(server), server, stop: () => server.kill() }
 }
 
-async function watched(pick: 'sentinel' | 'primary' | 'replica', options = {}): Promise<Scene> {
+type Nodes = readonly { readonly host: string; readonly port: number }[]
+
+const SENTINELS = {
+  ioredis: (sentinels: Nodes) =>
+    new Redis({ sentinels: [...sentinels], name: SENTINEL_NAME, lazyConnect: true }),
+  'node-redis': (sentinels: Nodes) =>
+    createSentinel({ name: SENTINEL_NAME, sentinelRootNodes: [...sentinels] }),
+}
+
+async function watched(
+  library: Library,
+  pick: 'sentinel' | 'primary' | 'replica',
+  options: Partial<RedisLimiterOptions> = {},
+): Promise<Scene> {
   const scene = await startSentinel()
-  const { port } = scene.sentinel
-  const client = new Redis({ sentinels: [{ host: HOST, port }], name: SENTINEL_NAME, lazyConnect: true })
+  const client = SENTINELS[library]([{ host: HOST, port: scene.sentinel.port }])
   const { primary } = scene
   return {
     limiter: () => limiterBy(client, options),
@@ -51,8 +63,6 @@ async function watched(pick: 'sentinel' | 'primary' | 'replica', options = {}): 
     stop: () => scene.stop(),
   }
 }
-
-type Nodes = readonly { readonly host: string; readonly port: number }[]
 
 async function clustered(make: (nodes: Nodes) => RedisLimiterOptions['client']): Promise<Scene> {
   const cluster = await startCluster()
@@ -71,9 +81,11 @@ const KINDS: Readonly<Record<string, () => Promise<Scene>>> = {
     oneServer(({ port }) =>
       limiterBy(CLIENTS.ioredis(port), { algorithm: 'sliding-log', limit: 1_000, optimistic: true }),
     ),
-  'a Sentinel': () => watched('sentinel'),
-  'the primary of a Sentinel': () => watched('primary'),
-  'the replica, for durability': () => watched('replica', { durability: 'replica' }),
+  'a Sentinel, by ioredis': () => watched('ioredis', 'sentinel'),
+  'a Sentinel, by node-redis': () => watched('node-redis', 'sentinel'),
+  'the primary of a Sentinel, by ioredis': () => watched('ioredis', 'primary'),
+  'the primary of a Sentinel, by node-redis': () => watched('node-redis', 'primary'),
+  'the replica, for durability': () => watched('ioredis', 'replica', { durability: 'replica' }),
   'a node of a Cluster, by ioredis': () =>
     clustered((nodes) => new Cluster([...nodes], { lazyConnect: true })),
   'a node of a Cluster, by node-redis': () =>
@@ -170,24 +182,25 @@ allMoments(
   'memcached',
 )
 
-redisTest('a Sentinel that stands still for good is passed over for the next one', async () => {
-  const scene = await startSentinel()
-  const frozen = await startRedis()
-  await frozen.pause()
-  const sentinels = [frozen, scene.sentinel].map(({ port }) => ({ host: HOST, port }))
-  const limiter = limiterBy(new Redis({ sentinels, name: SENTINEL_NAME, lazyConnect: true }))
-  try {
-    await limiter.ready()
-    await decided(limiter, 'redis')
-    await scene.failover()
-    await decided(limiter, 'redis')
-    await leavingNothingMore(() => limiter.close())
-  } finally {
-    await limiter.close()
-    await scene.stop()
-    await frozen.kill()
-  }
-})
+for (const library of LIBRARIES)
+  redisTest(`${library}: a Sentinel that stands still for good is passed over for the next one`, async () => {
+    const scene = await startSentinel()
+    const frozen = await startRedis()
+    await frozen.pause()
+    const sentinels = [frozen, scene.sentinel].map(({ port }) => ({ host: HOST, port }))
+    const limiter = limiterBy(SENTINELS[library](sentinels))
+    try {
+      await limiter.ready()
+      await decided(limiter, 'redis')
+      await scene.failover()
+      await decided(limiter, 'redis')
+      await leavingNothingMore(() => limiter.close())
+    } finally {
+      await limiter.close()
+      await scene.stop()
+      await frozen.kill()
+    }
+  })
 
 /** After `act`, no socket is left. */
 async function leavingNothingMore(act: () => Promise<void>): Promise<void> {
