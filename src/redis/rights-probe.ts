@@ -1,7 +1,7 @@
 import type { Command } from './connection.js'
 import type { kindOf } from './counting-rule.js'
 
-/** What a script may run: its commands and the key pattern are judged when it runs them. The key ends at once. */
+/** What a script may run: its commands and the key pattern are judged when it runs them. PEXPIRE deletes the key. */
 const PROBES = {
   packed: `
 redis.call('TIME')
@@ -10,7 +10,7 @@ redis.call('MGET', KEYS[1])
 redis.call('PTTL', KEYS[1])
 redis.call('SET', KEYS[1], '', 'PX', 1)
 redis.call('SETRANGE', KEYS[1], 0, '')
-redis.call('PEXPIRE', KEYS[1], 1)
+redis.call('PEXPIRE', KEYS[1], 0)
 return 0`,
   'sliding-log': `
 redis.call('TIME')
@@ -21,7 +21,7 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], 1, 1)
 redis.call('ZADD', KEYS[1], 0, '')
 redis.call('PERSIST', KEYS[1])
 redis.call('PTTL', KEYS[1])
-redis.call('PEXPIRE', KEYS[1], 1)
+redis.call('PEXPIRE', KEYS[1], 0)
 return 0`,
 } as const
 
