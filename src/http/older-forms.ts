@@ -35,9 +35,10 @@ abstract class OlderForm<Response> {
     const index = kept.only === undefined ? indexShown(kept, decision) : kept.only.isShown ? 0 : NONE
     if (index === NONE) return
     const part = kept.only === undefined ? decision.rules[index]! : decision
-    if (part.limit === Number.POSITIVE_INFINITY) return // there is nothing to keep to
+    const { limit } = part
+    if (limit === Number.POSITIVE_INFINITY) return // there is nothing to keep to
     const remaining = wholeUnits(part.remaining)
-    const policy = kept.all[index]!.at(part.limit)
+    const policy = kept.all[index]!.at(limit)
     if (follows && decision.allowed) {
       const earlier = this.earlier(response)
       if (earlier !== undefined && !hasLess({ remaining, limit: policy.limit }, earlier)) return
