@@ -16,6 +16,7 @@ const address = ipKey()
 const server = createServer((request, response) => {
   const length = Number(request.headers['content-length'] ?? MOST_BYTES)
   if (length > MOST_BYTES) return response.writeHead(413).end('at most 1 MB\n')
+  if (request.socket.remoteAddress === undefined) return // the client has gone: it has no address
   const reservation = bytes.reserve(address(request), length)
   const { decision } = reservation
   if (!decision.allowed) {

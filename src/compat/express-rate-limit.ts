@@ -64,16 +64,18 @@ export class MillraceStore {
   /**
    * Takes the options of `rateLimit`, which calls it.
    * @param options the options of `rateLimit`
-   * @throws {MillraceError} `ERR_MILLRACE_INVALID_DURATION` for a `windowMs` that is no number above 0;
+   * @throws {MillraceError} `ERR_MILLRACE_INVALID_DURATION` for a `windowMs` that is no number;
    * `ERR_MILLRACE_INVALID_OPTION` for one window more than `maxWindows`
    */
   init(options: StoreOptions): void {
     const { windowMs, limit, skipFailedRequests = false, skipSuccessfulRequests = false } = options
-    this.#windows.of(windowMs)
-    this.windowMs = windowMs
     this.#limit = typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY
     // A refusal is a failed request, which is taken back at once.
     this.#order = skipSuccessfulRequests && !skipFailedRequests ? 'admitted-first' : 'refused-first'
+    // With such a window the original starts anew each millisecond.
+    const atLeastMs = typeof windowMs === 'number' && !(windowMs >= 1) ? 1 : windowMs
+    this.#windows.of(atLeastMs)
+    this.windowMs = atLeastMs
   }
 
   /**

@@ -3,10 +3,18 @@ import type { Limiter } from '../limiter.js'
 import { Fifo, sleep } from './fifo.js'
 import { checkTokens, type Interval, nowMs, TokenBucket } from './token-bucket.js'
 
-export { type Interval, TokenBucket, type TokenBucketOptions } from './token-bucket.js'
+export {
+  type Interval,
+  TokenBucket,
+  type TokenBucketOptions,
+  type TokenBucketOptions as TokenBucketOpts,
+} from './token-bucket.js'
 
 /** The options of {@link RateLimiter}: as in the original, or a key of a limiter of yours. */
 export type RateLimiterOptions = IntervalOptions | SharedOptions
+
+/** The options of the original, by its name for them. */
+export type RateLimiterOpts = IntervalOptions
 
 /** The options of the original. */
 export interface IntervalOptions {
@@ -106,18 +114,18 @@ export class RateLimiter {
   }
 
   /** The bucket; undefined with the option `limiter`. */
-  get tokenBucket(): TokenBucket | undefined {
-    return this.#tokens instanceof IntervalTokens ? this.#tokens.bucket : undefined
+  get tokenBucket(): TokenBucket {
+    return (this.#tokens as Partial<IntervalTokens>).bucket!
   }
 
   /** When the present interval began, in milliseconds; undefined with the option `limiter`. */
-  get curIntervalStart(): number | undefined {
-    return this.#tokens instanceof IntervalTokens ? this.#tokens.startMs : undefined
+  get curIntervalStart(): number {
+    return (this.#tokens as Partial<IntervalTokens>).startMs!
   }
 
   /** How many tokens were taken in it; undefined with the option `limiter`. */
-  get tokensThisInterval(): number | undefined {
-    return this.#tokens instanceof IntervalTokens ? this.#tokens.taken : undefined
+  get tokensThisInterval(): number {
+    return (this.#tokens as Partial<IntervalTokens>).taken!
   }
 
   #checkCount(count: number): void {

@@ -16,6 +16,9 @@ export interface FlexibleCallOptions {
   customDuration?: number
 }
 
+/** The options of `get`, `set`, `block` and `delete` of the original, which its limiter in memory does not read. */
+export type FlexibleKeyOptions = Readonly<Record<string, unknown>>
+
 type Key = string | number
 
 /** Its types declare properties where it has accessors, and a class can't have accessors in place of these. */
@@ -98,7 +101,7 @@ export class RateLimiterMillrace extends Compatible {
    * Returns the points of a key; null for an unknown one.
    * @param key a string or a number
    */
-  async get(key: Key): Promise<RateLimiterRes | null> {
+  async get(key: Key, _options?: FlexibleKeyOptions): Promise<RateLimiterRes | null> {
     return this.#store.get(this.#ownKey(key))
   }
 
@@ -108,7 +111,12 @@ export class RateLimiterMillrace extends Compatible {
    * @param points an integer
    * @param secDuration for how many seconds; 0 or less: for ever
    */
-  async set(key: Key, points: number, secDuration: number): Promise<RateLimiterRes> {
+  async set(
+    key: Key,
+    points: number,
+    secDuration: number,
+    _options?: FlexibleKeyOptions,
+  ): Promise<RateLimiterRes> {
     this.#store.set(this.#ownKey(key), points, secDuration)
     const seconds = secDuration >= 0 ? secDuration : this.duration
     return new flexible.RateLimiterRes(0, seconds === 0 ? -1 : seconds * 1000, points)
@@ -119,7 +127,7 @@ export class RateLimiterMillrace extends Compatible {
    * @param key a string or a number
    * @param secDuration for how many seconds; 0 or less: for ever
    */
-  async block(key: Key, secDuration: number): Promise<RateLimiterRes> {
+  async block(key: Key, secDuration: number, _options?: FlexibleKeyOptions): Promise<RateLimiterRes> {
     const points = this.points + 1
     this.#store.set(this.#ownKey(key), Math.ceil(points), secDuration)
     return new flexible.RateLimiterRes(0, secDuration === 0 ? -1 : secDuration * 1000, points)
@@ -130,7 +138,7 @@ export class RateLimiterMillrace extends Compatible {
    * @param key a string or a number
    * @returns whether anything was known of it
    */
-  async delete(key: Key): Promise<boolean> {
+  async delete(key: Key, _options?: FlexibleKeyOptions): Promise<boolean> {
     return this.#store.delete(this.#ownKey(key))
   }
 

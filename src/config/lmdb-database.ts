@@ -123,7 +123,15 @@ function openDatabase(
 }
 
 /** Of the first page: its flags, a magic number, the version of the format and the size of pages, each in its place. */
-const HEADER = { BYTES: 64, FLAGS: 18, MAGIC: 24, VERSION: 28, PAGE_SIZE: 48 }
+const HEADER = {
+  BYTES: 160,
+  FLAGS: 18,
+  MAGIC: 24,
+  VERSION: 28,
+  PAGE_SIZE: 48,
+  LAST_PAGE: 144,
+  TRANSACTION: 152,
+}
 const META_PAGE = 0x08
 const MAGIC = 0xbeefc0de
 const VERSION = 2
@@ -141,6 +149,15 @@ function checkHeader(path: string, file: string): void {
       throw refused(path, `an LMDB database of data format ${VERSION}, as of lmdb 3`)
     const pageSize = word32(bytes, HEADER.PAGE_SIZE)
     if (size < 2 * pageSize) throw refused(path, `an LMDB database of ${2 * pageSize} bytes or more`)
+    const other = Buffer.alloc(HEADER.BYTES)
+    readSync(descriptor, other, 0, HEADER.BYTES, pageSize)
+    // The first two pages take turns. A page beyond the end of the file would end the process when it is read.
+    const [newest] = [bytes, other].sort(
+      (a, b) => word64(b, HEADER.TRANSACTION) - word64(a, HEADER.TRANSACTION),
+    )
+    const least = (word64(newest!, HEADER.LAST_PAGE) + 1) * pageSize
+    if (size < least)
+      throw refused(path, `an LMDB database of ${least} bytes or more, not one that was cut off`)
   } finally {
     closeSync(descriptor)
   }
@@ -151,6 +168,10 @@ const word16 = (bytes: Buffer, at: number): number =>
   isLittle ? bytes.readUInt16LE(at) : bytes.readUInt16BE(at)
 const word32 = (bytes: Buffer, at: number): number =>
   isLittle ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at)
+
+/** Exact up to 2^53. */
+const word64 = (bytes: Buffer, at: number): number =>
+  Number(isLittle ? bytes.readBigUInt64LE(at) : bytes.readBigUInt64BE(at))
 
 /** The order of bytes is that of keys. A key of 512 UTF-16 units has at most 1,536 bytes; LMDB takes 1,978. */
 const UTF8 = {
