@@ -15,7 +15,7 @@ import * as assert from 'uvu/assert'
 import { ALGORITHMS, type AlgorithmCase, type Charge, type TimedRule } from '../conformance/algorithms.js'
 import { sized } from '../size.js'
 
-const RUNS = sized({ quick: 15, full: 300 })
+const RUNS = sized({ quick: 8, full: 300 })
 const STEPS = 200
 const KEYS = ['a', 'plan:b', 'plan:c']
 /** In milliseconds. The first one is that of the default. */
