@@ -37,8 +37,9 @@ export class StructuredForm<Response> {
   }
 
   #writeOnly(rule: RulePolicies, response: Response, decision: Decision, follows: boolean): void {
-    if (decision.limit === Number.POSITIVE_INFINITY) return // there is nothing to keep to
-    const policy = rule.at(decision.limit)
+    const { limit } = decision
+    if (limit === Number.POSITIVE_INFINITY) return // there is nothing to keep to
+    const policy = rule.at(limit)
     const value = policy.values.of(wholeUnits(decision.remaining), secondsFor(decision))
     this.#set(response, value, policy.item, follows)
   }
