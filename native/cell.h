@@ -118,7 +118,7 @@ class Cells : public SummedCells<Cells<Sums>> {
 
   Word chargeBucket(size_t base, Word e, Word cost) {
     const size_t at = base + BUCKETS + ring_.slot(e);
-    for (;;) {
+    for (Word tries = 0; tries < MOST_TRIES; tries++) {
       const Word b = load(words_, at);
       Word charged;
       if ((b & LAP) == ring_.lap()) {
@@ -134,17 +134,19 @@ class Cells : public SummedCells<Cells<Sums>> {
       }
       if (compareExchange(words_, at, b, charged) == b) return charged;
     }
+    return LATE;
   }
 
   /** Returns false if the bucket is of another lap, or if its mark is not the stamp's. */
   bool takeOut(size_t base, Word e, Word cost, Word stamp) {
     const size_t at = base + BUCKETS + ring_.slot(e);
     const Word expected = ring_.lap() | (stamp & SUNK) * ONE_REFUND;
-    for (;;) {
+    for (Word tries = 0; tries < MOST_TRIES; tries++) {
       const Word b = load(words_, at);
       if ((b & (LAP | REFUNDS)) != expected || (b & COUNT) < cost) return false;
       if (compareExchange(words_, at, b, b - cost) == b) return true;
     }
+    return false;
   }
 
   // Refund marks: src/algorithms/refund-marks.ts explains them. Only TypeScript refunds by key.

@@ -41,7 +41,8 @@ class CellTime {
   template <typename Hops>
   Move advance(size_t base, Word seen, const Reading& reading, Hops& hops) const {
     int64_t moved = 0;
-    for (Word tick = seen;;) {
+    Word tick = seen;
+    for (Word tries = 0; tries < MOST_TRIES; tries++) {
       const int64_t behind = shape_.distance(reading.tick, tick);
       if (behind == 0) return {moved, false};
       const Side side = sideOf(base, behind, reading);
@@ -59,6 +60,7 @@ class CellTime {
       moved += hop;
       tick = next;
     }
+    return {moved, true};
   }
 
   /** The tick that is `ticks` after `tick`. */
@@ -86,7 +88,8 @@ class CellTime {
     if (!(since > 0)) return;
     const auto newest = static_cast<Word>(std::min(since, static_cast<double>(MOST_NEWEST)));
     // Relaxed: NEWEST only rises, so a stale value is lower, and costs one compare-exchange.
-    for (Word seen = read(words_, HEADER_NEWEST); seen < newest;) {
+    Word seen = read(words_, HEADER_NEWEST);
+    for (Word tries = 0; tries < MOST_TRIES && seen < newest; tries++) {
       const Word found = compareExchange(words_, HEADER_NEWEST, seen, newest);
       if (found == seen) return;
       seen = found;

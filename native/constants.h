@@ -18,6 +18,7 @@ inline constexpr Word CELL_RECORD = 63;
 inline constexpr Word HEADER_NEWEST = 16;
 inline constexpr Word NAMES_AT = 1152;
 inline constexpr Word MAX_BUCKETS = 0x100000;
+inline constexpr Word MOST_TRIES = 10000;
 inline constexpr Word SUMS_LINEAR = 0;
 inline constexpr Word SUMS_BLOCKS = 1;
 inline constexpr Word SUMS_FENWICK = 2;
@@ -167,6 +168,6 @@ inline constexpr double MAX_AHEAD_TICKS = 1048576;
 inline constexpr double PERIOD_MS = 2147483648;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "909ada9ab3923297";
+inline constexpr char CONSTANTS_HASH[] = "752fd5dbd7d60dc7";
 
 }  // namespace millrace

@@ -34,13 +34,15 @@ class Decider {
       const Result result = cells_.attempt(static_cast<size_t>(way), name, cost, limit, reading);
       if (result != Result::UNDECIDED) return result;
     }
-    for (;;) {
+    // See `MOST_TRIES` in src/core/tries.ts. TypeScript then finds the damage, and refuses.
+    for (Word tries = 0; tries < MOST_TRIES; tries++) {
       way = table_.findLive(name);
       if (way == NO_WAY) return Result::GONE;
       if (!cells_.enter(cells_.base(static_cast<size_t>(way)), reading)) return Result::NEEDS_READING;
       const Result result = cells_.decide(static_cast<size_t>(way), name, cost, limit, reading);
       if (result != Result::GONE) return result;  // GONE: the way got another key after it was found
     }
+    return Result::NEEDS_READING;
   }
 
   /**

@@ -55,13 +55,13 @@ class Estimates {
   double usedInLast(size_t base, const Reading& reading, double lastMs) {
     Ring<Sums>& ring = cells_.ring();
     const double from = std::floor(shape_.position(reading.nowMs - lastMs));
-    for (;;) {
+    for (Word tries = 0;; tries++) {
       const Word tick = load(words_, base + TICK);
       const auto behind = static_cast<double>(ring.behind(base, tick, reading));
       const double newest = reading.absoluteTick - behind;
       const double length = std::min(ring.size - std::max(behind, 0.0), newest - from + 1);
       const uint64_t used = length >= 1 ? ring.sumOf(base, tick, static_cast<uint32_t>(length), 0) : 0;
-      if (read(words_, base + TICK) == tick) return static_cast<double>(used);
+      if (tries == MOST_TRIES || read(words_, base + TICK) == tick) return static_cast<double>(used);
     }
   }
 
@@ -70,10 +70,10 @@ class Estimates {
    * times are too far apart for this class: then TypeScript computes the answer.
    */
   double untilFits(size_t base, Word cost, Word limit, const Reading& reading) {
-    for (;;) {
+    for (Word tries = 0;; tries++) {
       const View view = viewOf(base, reading);
       const double ms = untilRoom(base, view, usedIn(base, view), wholeIn(base, view), limit - cost, reading);
-      if (read(words_, base + TICK) == view.tick) return ms;
+      if (tries == MOST_TRIES || read(words_, base + TICK) == view.tick) return ms;
     }
   }
 
@@ -123,13 +123,13 @@ class Estimates {
   };
 
   Foresight foresee(size_t base, uint64_t room, const Reading& reading) {
-    for (;;) {
+    for (Word tries = 0;; tries++) {
       const View view = viewOf(base, reading);
       const uint64_t used = usedIn(base, view);
       const uint64_t whole = shape_.isSmooth ? wholeIn(base, view) : used;
       const double fitsMs = untilRoom(base, view, used, whole, room, reading);
       const double emptyMs = untilEmpty(base, view, whole, reading);
-      if (read(words_, base + TICK) == view.tick) return {used, fitsMs, emptyMs};
+      if (tries == MOST_TRIES || read(words_, base + TICK) == view.tick) return {used, fitsMs, emptyMs};
     }
   }
 
@@ -187,10 +187,10 @@ class Estimates {
 
   /** The units that count against a decision at the reading. Repeats until the cell's tick stays the same. */
   uint64_t used(size_t base, const Reading& reading) {
-    for (;;) {
+    for (Word tries = 0;; tries++) {
       const View view = viewOf(base, reading);
       const uint64_t used = usedIn(base, view);
-      if (read(words_, base + TICK) == view.tick) return used;
+      if (tries == MOST_TRIES || read(words_, base + TICK) == view.tick) return used;
     }
   }
 

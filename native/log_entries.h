@@ -44,7 +44,8 @@ class LogEntries {
     forget();
     for (Word looked = 0; looked < length_ && written_.size() < cost; looked++) {
       const size_t at = base + ENTRIES + place;
-      for (;;) {
+      for (Word tries = 0;; tries++) {
+        if (tries == MOST_TRIES) return -1;
         const Word entry = readInOrder(words_, at);
         if (isIn(entry, e)) break;
         if (isLate(base, e)) return -1;

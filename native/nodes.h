@@ -61,7 +61,7 @@ class Nodes {
 
   /** Charges one node. `guarded` is the block that the node guards, or NO_BLOCK. */
   Word chargeNode(size_t base, size_t at, Word e, Word lap, Word cost, uint32_t guarded) {
-    for (;;) {
+    for (Word tries = 0; tries < MOST_TRIES; tries++) {
       Word x = read(words_, at);  // relaxed: a stale value makes the compare-exchange fail
       Word next;
       if ((x & LAP) == lap) {
@@ -76,6 +76,7 @@ class Nodes {
       }
       if (compareExchange(words_, at, x, next) == x) return CHARGED;
     }
+    return LATE;
   }
 
   /**
@@ -83,7 +84,7 @@ class Nodes {
    * unless this thread stalled for 256 laps.
    */
   void takeOutOf(size_t at, Word lap, Word units) {
-    for (;;) {
+    for (Word tries = 0; tries < MOST_TRIES; tries++) {
       const Word x = load(words_, at);
       if ((x & LAP) != lap || (x & NODE_COUNT) < units) return;
       if (compareExchange(words_, at, x, x - units) == x) return;

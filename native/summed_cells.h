@@ -54,7 +54,8 @@ class SummedCells : public KeyedCells {
    */
   Result decide(size_t way, Name name, Word cost, Word limit, const Reading& reading) {
     const size_t base = this->base(way);
-    for (bool hasOverflown = false;;) {
+    bool hasOverflown = false;
+    for (Word tries = 0; tries < MOST_TRIES; tries++) {
       const Word v = load(words_, base + ADM);
       if (!isOf(v, way, name)) return Result::GONE;
       const Word e = read(words_, base + TICK);
@@ -73,6 +74,7 @@ class SummedCells : public KeyedCells {
       }
       if (commit(way, name, cost, limit, e, v, own().stamp())) return Result::ADMITTED;
     }
+    return Result::NEEDS_READING;  // damaged memory: TypeScript refuses
   }
 
  protected:
@@ -84,7 +86,8 @@ class SummedCells : public KeyedCells {
     decided_ = {e, stamp, v + cost, 0};
     Word x = compareExchange(words_, base + ADM, v, v + cost);
     if (x == v) return true;
-    while (isOf(x, way, name) && read(words_, base + TICK) == e && (x & COUNT) + cost <= limit) {
+    for (Word tries = 0; tries < MOST_TRIES && isOf(x, way, name); tries++) {
+      if (read(words_, base + TICK) != e || (x & COUNT) + cost > limit) break;
       decided_.adm = x + ONE_EPOCH + cost;
       const Word found = compareExchange(words_, base + ADM, x, decided_.adm);
       if (found == x) return true;
@@ -99,7 +102,7 @@ class SummedCells : public KeyedCells {
    * sums in progress fail. Then the note ends.
    */
   void bumpEpoch(size_t base) {
-    for (;;) {
+    for (Word tries = 0; tries < MOST_TRIES; tries++) {
       const Word v = load(words_, base + ADM);
       if ((v & STATE) != LIVE) return;
       if (compareExchange(words_, base + ADM, v, v + ONE_EPOCH) == v) break;

@@ -55,7 +55,7 @@ class WordCells : public KeyedCells {
   /** @see Cells.decide. Returns NEEDS_READING if the cell needs a newer reading. */
   Result decide(size_t way, Name name, Word cost, Word limit, const Reading& reading) {
     const size_t base = this->base(way);
-    for (;;) {
+    for (Word tries = 0; tries < MOST_TRIES; tries++) {
       const Word v = load(words_, base + ADM);
       if (!isOf(v, way, name)) return Result::GONE;
       const Word w = read(words_, base + TICK);
@@ -70,6 +70,7 @@ class WordCells : public KeyedCells {
       const Result result = charge(base, v, w, cost, limit, reading);
       if (result != Result::UNDECIDED) return result;
     }
+    return Result::NEEDS_READING;  // damaged memory: TypeScript refuses
   }
 
  private:

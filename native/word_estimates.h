@@ -55,10 +55,10 @@ class WordEstimates {
   /** Computes by both words of a cell, read together; 0 if all of its counts are over. */
   template <typename Compute>
   double view(size_t base, const Reading& reading, Compute compute) const {
-    for (;;) {
+    for (Word tries = 0;; tries++) {
       const Word v = load(words_, base + ADM);
       const Word w = read(words_, base + TICK);
-      if (isStill(words_, base + ADM, v)) return isAllOver(base, w, reading) ? 0 : compute(v, w);
+      if (tries == MOST_TRIES || isStill(words_, base + ADM, v)) return isAllOver(base, w, reading) ? 0 : compute(v, w);
     }
   }
 

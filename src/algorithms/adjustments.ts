@@ -1,4 +1,5 @@
 import type { Reading } from '../core/reading.js'
+import { again } from '../core/tries.js'
 import { BUCKETS, COUNT, LAP, ONE_REFUND, refundsOf, TICK } from '../memory/layout.js'
 import { compareExchange, load } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
@@ -42,7 +43,8 @@ export class Adjustments extends SummedAdjustments {
     let newest = this.tickOf(way, lo, hi)
     if (newest === undefined) return GONE
     let left = most
-    for (let length = ring.size; left > 0; ) {
+    let length = ring.size
+    for (let tries = 0; left > 0; ) {
       const slot = ring.slot(newest)
       const age = ring.sums.find(base, slot, ring.lap, length, 0) // of the oldest bucket that counts anything
       const now = this.tickOf(way, lo, hi)
@@ -50,6 +52,7 @@ export class Adjustments extends SummedAdjustments {
       if (now !== newest) {
         newest = now // start again: see `range-sum/fenwick.ts`
         length = ring.size
+        tries = again(tries)
         continue
       }
       if (age < 0) break
@@ -79,7 +82,7 @@ export class Adjustments extends SummedAdjustments {
     const base = this.#window.base(way)
     let isAlone: boolean | undefined // undefined while no turn is announced
     let taken: number | undefined
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const b = load(words, at)
       taken = (b & LAP) === lap ? Math.min(most, b & COUNT) : 0
       if (taken === 0) break
@@ -107,7 +110,7 @@ export class Adjustments extends SummedAdjustments {
   /** The bucket stops at its largest count. (For nodes see `docs/explanation/range-sums.md`.) */
   protected chargeAsFits(base: number, units: number, tickOf: () => number | undefined): Charged | undefined {
     const { charges, ring, words } = this.#window
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const e = tickOf()
       if (e === undefined) return undefined
       const charged = charges.charge(base, e, units)

@@ -1,4 +1,5 @@
 import type { Reading } from '../core/reading.js'
+import { again } from '../core/tries.js'
 import { ADM, HASH, HI, LIVE, MOST_BLOCKED, STATE } from '../memory/layout.js'
 import type { Table } from '../memory/table.js'
 import { load, type Words } from '../memory/words.js'
@@ -57,7 +58,7 @@ export class BlockBound {
    * blocks. If the record is outdated, it may return earlier: the caller goes on by the present one.
    */
   hold(lo: number, hi: number, reading: Reading): number {
-    for (let ended = 0; ; ) {
+    for (let ended = 0, tries = 0; ; tries = again(tries)) {
       const way = this.#surplus(lo, hi, reading)
       if (way < 0) return ended
       if (this.#isOwn(way)) {

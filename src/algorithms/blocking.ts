@@ -1,3 +1,4 @@
+import { again } from '../core/tries.js'
 import { ADM, ONE_EPOCH, UNTIL } from '../memory/layout.js'
 import { compareExchange, load, type Words } from '../memory/words.js'
 import { type Algorithm, GONE } from './algorithm.js'
@@ -34,7 +35,8 @@ export class Blocking {
   block(way: number, lo: number, hi: number, until: number): boolean | typeof GONE {
     const { words, blockMask } = this.#algorithm
     const base = this.#algorithm.base(way)
-    for (this.untilOfNextTry = until; ; ) {
+    this.untilOfNextTry = until
+    for (let tries = 0; ; tries = again(tries)) {
       const end = this.untilOfNextTry
       const u = load(words, base + UNTIL)
       const v = load(words, base + ADM)

@@ -1,4 +1,5 @@
 import type { Reading } from '../core/reading.js'
+import { again } from '../core/tries.js'
 import { CELL_RECORD, HEADER, HI, PER_SECOND, type Shape, TICK } from '../memory/layout.js'
 import { compareExchange, load, read, type Words } from '../memory/words.js'
 
@@ -90,7 +91,7 @@ export class CellTime {
     let moved = 0
     let tick = observed
     let isFresh = false
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const goal = reading.tick
       const behind = this.distance(goal, tick)
       if (behind === 0) return moved
@@ -121,7 +122,8 @@ export class CellTime {
     const since = Math.floor(((reading.nowMs - this.#originMs) * PER_SECOND) / 1000)
     const newest = Math.min(since, MOST_NEWEST)
     // The read is plain: a late value is lower, and costs a compare-exchange.
-    for (let current = read(this.#words, HEADER.NEWEST); current >>> 0 < newest; ) {
+    let current = read(this.#words, HEADER.NEWEST)
+    for (let tries = 0; current >>> 0 < newest; tries = again(tries)) {
       const found = compareExchange(this.#words, HEADER.NEWEST, current, newest | 0)
       if (found === current) return
       current = found

@@ -1,3 +1,4 @@
+import { again } from '../core/tries.js'
 import { BUCKETS, COUNT, LAP, ONE_REFUND, REFUNDS, type Shape, TICK } from '../memory/layout.js'
 import { compareExchange, load, read, type Words } from '../memory/words.js'
 import { CHARGED, LATE, OVERFLOWN } from '../range-sum/range-sum.js'
@@ -52,7 +53,7 @@ export class Charges {
     const words = this.#words
     const ring = this.#ring
     const at = base + BUCKETS + ring.slot(e)
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const b = load(words, at)
       let charged: number
       if ((b & LAP) === ring.lap) {
@@ -93,7 +94,7 @@ export class Charges {
     const ring = this.#ring
     const at = base + BUCKETS + ring.slot(e)
     const expected = ring.lap | ((stamp & 3) * ONE_REFUND)
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const b = load(words, at)
       if ((b & (LAP | REFUNDS)) !== expected || (b & COUNT) < cost) return false
       if (compareExchange(words, at, b, b - cost) === b) return true

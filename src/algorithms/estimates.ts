@@ -1,5 +1,6 @@
 import type { Reading } from '../core/reading.js'
 import { SIXTEENTHS, type Ticks } from '../core/ticks.js'
+import { again } from '../core/tries.js'
 import { ADM, BLOCKED, COUNT, TICK, UNTIL } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
 import type { CellEstimates, Foresight } from './algorithm.js'
@@ -159,7 +160,7 @@ export class Estimates implements CellEstimates {
    */
   #inOneTick<T>(base: number, reading: Reading, compute: (view: View) => T): T {
     const { ring, words } = this.#window
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const word = load(words, base + TICK)
       const newest = reading.absoluteTick - ring.behind(base, word, reading)
       const tick = reading.absoluteTick

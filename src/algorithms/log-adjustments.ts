@@ -1,4 +1,5 @@
 import type { Reading } from '../core/reading.js'
+import { again } from '../core/tries.js'
 import { TICK } from '../memory/layout.js'
 import { load } from '../memory/words.js'
 import { type Charge, GONE } from './algorithm.js'
@@ -32,7 +33,7 @@ export class LogAdjustments extends SummedAdjustments {
     this.#log.enter(base, reading)
     if (this.tickOf(way, lo, hi) === undefined) return GONE
     let left = most
-    while (left > 0) {
+    for (let tries = 0; left > 0; tries = again(tries)) {
       const e = this.tickOf(way, lo, hi)
       if (e === undefined) break
       const found = entries.oldest(base, e, left)
@@ -60,7 +61,7 @@ export class LogAdjustments extends SummedAdjustments {
   ): Charged | undefined {
     const { entries } = this.#log
     const amount = Math.min(units, entries.length)
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const e = tickOf()
       if (e === undefined) return undefined
       const date = this.#log.dateOf(e, reading)
@@ -69,7 +70,7 @@ export class LogAdjustments extends SummedAdjustments {
         this.#log.undo(base)
         continue
       }
-      for (let left = amount - free; left > 0; )
+      for (let left = amount - free, tries = 0; left > 0; tries = again(tries))
         for (const { at, entry } of entries.oldest(base, e, left)) if (entries.redate(at, entry, date)) left--
       return { amount, e }
     }

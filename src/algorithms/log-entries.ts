@@ -1,3 +1,4 @@
+import { again } from '../core/tries.js'
 import { type Shape, TICK } from '../memory/layout.js'
 import { add, compareExchange, load, read, readInOrder, type Words, write } from '../memory/words.js'
 import type { CellTime, Hops } from './cell-time.js'
@@ -72,7 +73,7 @@ export class LogEntries implements Hops {
     this.#count = 0
     for (let looked = 0; looked < this.length && this.#count < cost; looked++) {
       const at = base + ENTRIES + place
-      for (;;) {
+      for (let tries = 0; ; tries = again(tries)) {
         const entry = readInOrder(words, at)
         if (this.isIn(entry, e)) break
         if (this.#isLate(base, e)) return -1

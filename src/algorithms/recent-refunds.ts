@@ -1,3 +1,4 @@
+import { again } from '../core/tries.js'
 import { AS_OF, TICK } from '../memory/layout.js'
 import { compareExchange, load, type Words } from '../memory/words.js'
 import { tickOf } from './meter.js'
@@ -43,7 +44,7 @@ export class RecentRefunds {
   /** Counts a refund, by key or of a decision. */
   count(base: number, byKey: boolean): void {
     const { words } = this.#cells
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const found = load(words, base + AS_OF)
       const period = this.#periodOf(load(words, base + TICK))
       const [before, now] = partsIn(found, period)

@@ -1,4 +1,5 @@
 import type { Reading } from '../core/reading.js'
+import { again } from '../core/tries.js'
 import { ADM, BLOCKED, COUNT, TICK } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
 import { type CellAdjustments, type Charge, GONE } from './algorithm.js'
@@ -47,7 +48,7 @@ export abstract class SummedAdjustments implements CellAdjustments {
   penalize(way: number, lo: number, hi: number, cost: number, reading: Reading): boolean | typeof GONE {
     const base = this.#cells.base(way)
     this.#cells.enter(base, reading)
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const charged = this.chargeAsFits(base, cost, () => this.tickOf(way, lo, hi), reading)
       if (charged === undefined) return GONE
       const { amount, e } = charged
@@ -73,7 +74,7 @@ export abstract class SummedAdjustments implements CellAdjustments {
     const { words } = this.#cells
     const base = this.#cells.base(way)
     this.#cells.enter(base, reading)
-    for (let was = false; ; ) {
+    for (let was = false, tries = 0; ; tries = again(tries)) {
       const v = load(words, base + ADM)
       if (!this.#cells.isOf(v, way, lo, hi)) return GONE
       if ((v & COUNT) !== BLOCKED) return was

@@ -1,4 +1,5 @@
 import type { Reading } from '../core/reading.js'
+import { again } from '../core/tries.js'
 import {
   ADM,
   AS_OF,
@@ -81,7 +82,7 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
     const { words } = this
     const base = this.base(way)
     this.enter(base, reading)
-    for (let hasOverflown = false; ; ) {
+    for (let hasOverflown = false, tries = 0; ; tries = again(tries)) {
       const v = load(words, base + ADM)
       if (!this.isOf(v, way, lo, hi)) return GONE
       const e = read(words, base + TICK)
@@ -138,7 +139,8 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
     x: number,
   ): boolean {
     const base = this.base(way)
-    while (this.isOf(x, way, lo, hi) && read(this.words, base + TICK) === e && (x & COUNT) + cost <= limit) {
+    for (let tries = 0; this.isOf(x, way, lo, hi); tries = again(tries)) {
+      if (read(this.words, base + TICK) !== e || (x & COUNT) + cost > limit) break
       const next = (x + ONE_EPOCH + cost) | 0
       const found = compareExchange(this.words, base + ADM, x, next)
       if (found === x) {
@@ -159,7 +161,7 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
   commitPenalty(way: number, lo: number, hi: number, amount: number, e: number): boolean {
     const { words } = this
     const base = this.base(way)
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const v = load(words, base + ADM)
       if (!this.isOf(v, way, lo, hi) || read(words, base + TICK) !== e) return false
       const total = v & COUNT
@@ -172,7 +174,7 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
 
   /** Gives the cell a new epoch and ends its note, after units were taken out. */
   bumpEpoch(base: number): void {
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const v = load(this.words, base + ADM)
       if ((v & STATE) !== LIVE) return
       if (compareExchange(this.words, base + ADM, v, (v + ONE_EPOCH) | 0) === v) break

@@ -1,4 +1,5 @@
 import type { Reading } from '../core/reading.js'
+import { again } from '../core/tries.js'
 import { ADM, AS_OF, LIVE, STATE, TICK } from '../memory/layout.js'
 import { compareExchange, load, read } from '../memory/words.js'
 import { type CellAdjustments, type Charge, GONE } from './algorithm.js'
@@ -23,7 +24,7 @@ export class WordAdjustments implements CellAdjustments {
     const { words } = this.#cells
     const { tick: w0, receipt, limit, at } = charge
     const base = this.#cells.base(way)
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const v = load(words, base + ADM)
       if ((v & STATE) !== LIVE) return false
       const noted = load(words, base + AS_OF)
@@ -41,7 +42,7 @@ export class WordAdjustments implements CellAdjustments {
   refund(way: number, lo: number, hi: number, most: number, reading: Reading): number {
     const { words } = this.#cells
     const base = this.#cells.base(way)
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const v = load(words, base + ADM)
       if (!this.#cells.isOf(v, way, lo, hi)) return GONE
       const w = read(words, base + TICK)
@@ -60,7 +61,7 @@ export class WordAdjustments implements CellAdjustments {
   penalize(way: number, lo: number, hi: number, cost: number, reading: Reading): boolean | typeof GONE {
     const { words } = this.#cells
     const base = this.#cells.base(way)
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const v = load(words, base + ADM)
       if (!this.#cells.isOf(v, way, lo, hi)) return GONE
       const w = read(words, base + TICK)
@@ -74,7 +75,7 @@ export class WordAdjustments implements CellAdjustments {
   carry(base: number, units: number, reading: Reading): void {
     const { words, presentLimit } = this.#cells
     const cost = units >= UNKNOWN_UNITS ? presentLimit : units
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const v = load(words, base + ADM)
       const w = read(words, base + TICK)
       if (!isSettled(w)) {
@@ -96,7 +97,7 @@ export class WordAdjustments implements CellAdjustments {
 
   unblock(way: number, lo: number, hi: number, reading: Reading): boolean | typeof GONE {
     const base = this.#cells.base(way)
-    for (let was = false; ; ) {
+    for (let was = false, tries = 0; ; tries = again(tries)) {
       const v = load(this.#cells.words, base + ADM)
       if (!this.#cells.isOf(v, way, lo, hi)) return GONE
       if ((v & SHUT) === 0) return was

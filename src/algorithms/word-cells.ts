@@ -41,8 +41,10 @@
  * `npm run model -- --broken` leaves these rules out one at a time, and prints an interleaving that breaks the
  * promise.
  */
+
 import { Reading } from '../core/reading.js'
 import type { Ticks } from '../core/ticks.js'
+import { again } from '../core/tries.js'
 import { ADM, EPOCH, HEADER, LIVE, ONE_EPOCH, type Shape, STATE, TICK } from '../memory/layout.js'
 import { limitIn } from '../memory/records.js'
 import { compareExchange, load, read, readInOrder, store, type Words } from '../memory/words.js'
@@ -155,7 +157,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   decide(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
     const { words } = this
     const base = this.base(way)
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const v = load(words, base + ADM)
       if (!this.isOf(v, way, lo, hi)) return GONE
       const w = read(words, base + TICK)
@@ -178,7 +180,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   }
 
   enter(base: number, reading: Reading): void {
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const v = load(this.words, base + ADM)
       if (this.isEntered(base, v, read(this.words, base + TICK), reading)) return
     }
@@ -269,7 +271,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
 
   promote(base: number, named: number, reading: Reading): boolean {
     const { words, time } = this
-    for (let v = named; ; ) {
+    for (let v = named, tries = 0; ; tries = again(tries)) {
       const w = load(words, base + TICK)
       // After the tick: another key may have taken the way, and the tick may be that key's.
       if (load(words, base + ADM) !== v) return false

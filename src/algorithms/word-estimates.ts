@@ -1,4 +1,5 @@
 import type { Reading } from '../core/reading.js'
+import { again } from '../core/tries.js'
 import { ADM, TICK, UNTIL } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
 import type { CellEstimates, Foresight } from './algorithm.js'
@@ -87,7 +88,7 @@ export class WordEstimates implements CellEstimates {
   /** Computes by both words of a cell, read together; `empty` if all of its counts are over. */
   #view<T>(base: number, reading: Reading, empty: T, compute: (v: number, w: number) => T): T {
     const { words } = this.#cells
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const v = load(words, base + ADM)
       const w = read(words, base + TICK)
       if (load(words, base + ADM) === v)

@@ -1,6 +1,7 @@
 import { hrtime } from 'node:process'
 import { MillraceError } from './errors.js'
 import { type Inspect, inspectAs } from './inspect.js'
+import { again } from './tries.js'
 import { WordWatch } from './word-watch.js'
 
 /** A source of time. The clocks of attached threads must differ by less than one granularity. */
@@ -133,7 +134,7 @@ export class SharedManualClock implements ManualClock {
 
   advance(ms: number): void {
     checkReading(ms, 'ms')
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const before = Atomics.load(this.#bits, 0)
       this.#asBits[0] = before
       const next = this.#asNumber[0]! + ms

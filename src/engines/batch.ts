@@ -3,6 +3,7 @@ import { secondsOf } from '../core/decision-fields.js'
 import type { DecisionSource } from '../core/decision-source.js'
 import { MillraceError } from '../core/errors.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
+import { again } from '../core/tries.js'
 import { KEYS_PER_READING, SEEN_WORDS } from '../native/native-params.js'
 import type { Era } from './era.js'
 import type { InlineEngine } from './inline.js'
@@ -214,7 +215,7 @@ class InlineBatch implements BatchDecision {
     this.#recordEra(i)
     let { limit } = engine
     let outcome = engine.decide(lo, hi, cost, limit, -1)
-    while (outcome === Outcome.OUTDATED) {
+    for (let tries = 0; outcome === Outcome.OUTDATED; tries = again(tries)) {
       limit = engine.limit
       this.#recordEra(i)
       outcome = engine.decide(lo, hi, cost, limit, -1)

@@ -7,6 +7,7 @@ import { ADM, CLAIMED, MOST_BLOCKED, STATE } from '../memory/layout.js'
 import type { Table } from '../memory/table.js'
 import { load } from '../memory/words.js'
 import type { NativeSingle } from '../native/single.js'
+import { unlessDamaged } from './damage.js'
 
 /**
  * The figures of a decision: `remaining`, `retryAfterMs` and `resetMs`, as of the decision. A decision keeps
@@ -38,6 +39,8 @@ export class DecisionEstimates {
   #at = 0
   readonly #figuresOfLast = { remaining: 0, retryAfterMs: 0, resetMs: 0 }
   readonly #memory: { readonly isReleased: boolean }
+  /** Whether the last decision gave up, as the memory is damaged. `ofNewKey`, which follows, has no more to go by. */
+  hasGivenUp = false
 
   constructor(
     arena: Arena,
@@ -113,6 +116,19 @@ export class DecisionEstimates {
   }
 
   #figuresAtOnce(decided: Decided): Figures {
+    return (
+      unlessDamaged(this.#arena.words, undefined, () => this.#exactFigures(decided)) ??
+      this.#unknownFigures(decided)
+    )
+  }
+
+  /** Bounds of figures that can't be computed, as the memory is damaged. */
+  #unknownFigures({ outcome, cost, limit }: Pick<Decided, 'outcome' | 'cost' | 'limit'>): Figures {
+    const { windowMs } = this.#arena.shape
+    return this.#figures(0, !isRefusal(outcome), cost > limit, windowMs, windowMs)
+  }
+
+  #exactFigures(decided: Decided): Figures {
     const { way, adm, tick, limit, cost, outcome } = decided
     const algorithm = this.#algorithm
     const estimates = this.#cellEstimates
@@ -150,6 +166,16 @@ export class DecisionEstimates {
    * is the time until the first way is free.
    */
   ofNewKey(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Figures {
+    const hasGivenUp = this.hasGivenUp
+    this.hasGivenUp = false
+    if (hasGivenUp) return this.#unknownFigures({ outcome, cost, limit })
+    const exact = () => this.#exactOfNewKey(lo, hi, cost, limit, outcome)
+    return (
+      unlessDamaged(this.#arena.words, undefined, exact) ?? this.#unknownFigures({ outcome, cost, limit })
+    )
+  }
+
+  #exactOfNewKey(lo: number, hi: number, cost: number, limit: number, outcome: Outcome): Figures {
     const isAllowed = !isRefusal(outcome)
     const way = this.#insertion.choose(lo, hi)
     if (way < 0 && this.#arena.onFull === 'allow') return this.#figures(limit, isAllowed, cost > limit, 0, 0)
@@ -236,7 +262,7 @@ export class DecisionEstimates {
     const { way, lo, hi, adm, tick } = decided
     if (!this.#canTrustEpoch(decided) || !this.#algorithm.isUnchanged(way, lo, hi, adm, tick))
       return undefined
-    const figure = read(this.#algorithm.base(way))
+    const figure = unlessDamaged(this.#arena.words, undefined, () => read(this.#algorithm.base(way)))
     return this.#algorithm.isStillUnchanged(way, adm, tick) ? figure : undefined
   }
 

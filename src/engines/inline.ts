@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.js'
 import { InlineDecision, isRefusal, Outcome } from '../core/decision.js'
 import { FiguresDemand } from '../core/figures-demand.js'
 import type { Reading } from '../core/reading.js'
+import { again } from '../core/tries.js'
 import { isUncounted } from '../core/uncounted-limit.js'
 import { type Arena, changesRefusals } from '../memory/arena.js'
 import { count } from '../memory/counters.js'
@@ -16,6 +17,7 @@ import { NativeBatches } from '../native/batches.js'
 import { STATUS } from '../native/native-params.js'
 import { NativeSingle } from '../native/single.js'
 import { type BatchDecision, type Costs, decideBatch } from './batch.js'
+import { unlessDamaged } from './damage.js'
 import { DecisionEstimates, keepDetails, needsDetails } from './decision-estimates.js'
 import type { Engine, EngineStatistics } from './engine.js'
 import { Era } from './era.js'
@@ -72,10 +74,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly #changesRefusals: boolean
   #countsRefused: boolean
 
-  /**
-   * With `call`, memory for calls of the addon, it decides for `RulesEngine`, which reads the clock for all
-   * rules, and counts their decisions.
-   */
+  /** With `call`, memory for calls of the addon, `RulesEngine` reads the clock and counts the decisions. */
   constructor(arena: Arena, ruleName: string, clock: Clock, call?: Int32Array) {
     this.ruleName = ruleName
     this.isShadow = arena.shadow
@@ -242,19 +241,12 @@ export class InlineEngine implements Engine<InlineDecision> {
     return made
   }
 
-  /**
-   * The reading that a decision keeps. If granules begin at whole milliseconds, the figures of a reading are
-   * those of the whole millisecond before it. For 24 days that is a small integer, which V8 stores in the
-   * decision itself.
-   */
+  /** The reading that a decision keeps: the whole millisecond, a small integer for 24 days, if figures allow it. */
   #keptReading(nowMs: number): number {
     return this.#algorithm.hasWholeMs ? Math.floor(nowMs) : nowMs
   }
 
-  /**
-   * Decides and charges, without an object for the decision: `way` is its way, or -1. OUTDATED: the record has
-   * changed since the caller read the limit, and nothing was charged.
-   */
+  /** Decides and charges: `way` is then its way, or -1. OUTDATED: another record holds, and nothing was charged. */
   decide(lo: number, hi: number, cost: number, limit: number, hint: number): Outcome {
     const way = hint >= 0 ? hint : this.#table.guess(lo, hi)
     if (way >= 0 && cost > 0 && cost <= limit) {
@@ -264,16 +256,30 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#decideByLookup(way, lo, hi, cost, limit)
   }
 
-  /** Decides what the attempt on the guessed way did not: looks the key up, and inserts a new one. */
+  /** Decides what the attempt on the guessed way did not. */
   #decideByLookup(guess: number, lo: number, hi: number, cost: number, limit: number): Outcome {
+    const decide = () => this.#lookUpAndDecide(guess, lo, hi, cost, limit)
+    return unlessDamaged(this.#words, undefined, decide) ?? this.#giveUp()
+  }
+
+  #outdated(): Outcome {
+    this.way = NO_WAY
+    return Outcome.OUTDATED
+  }
+
+  #giveUp(): Outcome {
+    this.way = NO_WAY
+    this.estimates.hasGivenUp = true
+    return this.#tally.count(Outcome.NO_ROOM)
+  }
+
+  /** Looks the key up, and inserts a new one. */
+  #lookUpAndDecide(guess: number, lo: number, hi: number, cost: number, limit: number): Outcome {
     const { arena } = this
     if (cost === 0 || cost > limit) return this.#decideUncharged(lo, hi, cost)
     let way = guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess : this.views.findLive(lo, hi)
-    for (;;) {
-      if (this.arena !== arena) {
-        this.way = NO_WAY
-        return Outcome.OUTDATED
-      }
+    for (let tries = 0; ; tries = again(tries)) {
+      if (this.arena !== arena) return this.#outdated()
       if (way < 0) {
         if (!this.views.present.insertion.insert(lo, hi)) return this.#decideWithoutRoom()
       } else {
@@ -295,7 +301,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   peekSet(lo: number, hi: number, cost: number, ownLimit?: number): InlineDecision {
     if (ownLimit !== undefined && isUncounted(ownLimit))
       return decidedUncounted(this.peekSet(lo, hi, 0), ownLimit, cost, this)
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const limit = ownLimit ?? this.limit
       const { arena } = this
       this.way = this.views.lookUp(lo, hi)
@@ -307,10 +313,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     }
   }
 
-  /**
-   * Takes an admission back, because another rule has refused. Returns it as an admission that charged
-   * nothing.
-   */
+  /** Takes an admission back, because another rule has refused. Returns one that charged nothing. */
   takeBack(admitted: InlineDecision): InlineDecision {
     const { lo, hi, cost, limit, isShadowed } = admitted
     if (isUncounted(limit)) return admitted
@@ -361,14 +364,11 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#tally.flush()
   }
 
-  /**
-   * Admits cost 0 unless the key is blocked, and refuses a cost above the limit. Neither changes the table.
-   */
+  /** Admits cost 0 unless the key is blocked, refuses a cost above the limit, and changes nothing. */
   #decideUncharged(lo: number, hi: number, cost: number): Outcome {
     const { arena } = this
     this.way = this.views.lookUp(lo, hi)
-    if (this.arena !== arena) this.way = NO_WAY
-    if (this.arena !== arena) return Outcome.OUTDATED
+    if (this.arena !== arena) return this.#outdated()
     const isBlocked = this.views.isBlocked(this.way)
     return this.#tally.count(cost > 0 || isBlocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
   }

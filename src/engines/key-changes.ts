@@ -1,9 +1,11 @@
 import { type CellAdjustments, type Charge, GONE } from '../algorithms/algorithm.js'
 import { type InlineDecision, Outcome } from '../core/decision.js'
+import { again } from '../core/tries.js'
 import { count } from '../memory/counters.js'
 import { ADM, CONVERTING, HASH, HEADER, HI, LIVE, NAMES_AT, STATE } from '../memory/layout.js'
 import { announceChange } from '../memory/limit.js'
 import { load, read, type Words } from '../memory/words.js'
+import { unlessDamaged } from './damage.js'
 import type { Views } from './views.js'
 
 /** One reading of the clock holds for this many ways. */
@@ -57,23 +59,24 @@ export class KeyChanges {
     const isOwn = (name & ~HASH) === present.arena.shape.record
     const view = isOwn ? present : present.conversion?.ownView(base, name)
     if (view === undefined || (name & CONVERTING) !== 0) return 0
-    return view.algorithm.adjustments.giveBack(way, charge, cost, view.reading) ? cost : 0
+    const { adjustments } = view.algorithm
+    return unlessDamaged(this.#words, 0, () =>
+      adjustments.giveBack(way, charge, cost, view.reading) ? cost : 0,
+    )
   }
 
   /** Takes up to `most` units out of the key's counts, the oldest first. Returns how many. */
   refund(lo: number, hi: number, most: number): number {
     const capped = Math.min(most, Number.MAX_SAFE_INTEGER)
-    return this.#changeExisting(lo, hi, 0, (way) =>
-      this.#adjustments.refund(way, lo, hi, capped, this.#views.reading),
-    )
+    const refund = (way: number) => this.#adjustments.refund(way, lo, hi, capped, this.#views.reading)
+    return unlessDamaged(this.#words, 0, () => this.#changeExisting(lo, hi, 0, refund))
   }
 
   /** Charges `cost` units, at most `COUNT`, also beyond the limit. False: there is no room for the key. */
   penalize(lo: number, hi: number, cost: number): boolean {
     if (cost === 0) return true
-    return this.#changeOrInsert(lo, hi, (way) =>
-      this.#adjustments.penalize(way, lo, hi, cost, this.#views.reading),
-    )
+    const penalize = (way: number) => this.#adjustments.penalize(way, lo, hi, cost, this.#views.reading)
+    return unlessDamaged(this.#words, false, () => this.#changeOrInsert(lo, hi, penalize))
   }
 
   /**
@@ -87,7 +90,8 @@ export class KeyChanges {
 
   /** Charges a refusal on the key's way, whose tick is the clock's. False: the way has another key. */
   penalizeWay(way: number, lo: number, hi: number, cost: number): boolean {
-    return this.#adjustments.penalize(way, lo, hi, cost, this.#views.reading) === true
+    const penalize = () => this.#adjustments.penalize(way, lo, hi, cost, this.#views.reading) === true
+    return unlessDamaged(this.#words, false, penalize)
   }
 
   get #adjustments(): CellAdjustments {
@@ -96,6 +100,10 @@ export class KeyChanges {
 
   /** Refuses the key for `ms`, `Infinity` for ever. False: there is no room for the key. */
   block(lo: number, hi: number, ms: number): boolean {
+    return unlessDamaged(this.#words, false, () => this.#block(lo, hi, ms))
+  }
+
+  #block(lo: number, hi: number, ms: number): boolean {
     let until: number | undefined
     const set = (way: number) => {
       const { algorithm, reading } = this.#views.present
@@ -106,19 +114,19 @@ export class KeyChanges {
     }
     if (!this.#changeOrInsert(lo, hi, set, true)) return false
     let ended = 0
-    do {
+    for (let tries = 0, isOutdated = true; isOutdated; tries = again(tries)) {
       const { blockBound, reading } = this.#views.present
       ended += blockBound.hold(lo, hi, reading)
-    } while (this.#views.refresh())
+      isOutdated = this.#views.refresh()
+    }
     if (ended > 0) count(this.#words, HEADER.BLOCKS_EVICTED, ended)
     return true
   }
 
   /** Ends the key's block. Returns whether there was one. */
   unblock(lo: number, hi: number): boolean {
-    return this.#changeExisting(lo, hi, false, (way) =>
-      this.#adjustments.unblock(way, lo, hi, this.#views.reading),
-    )
+    const unblock = (way: number) => this.#adjustments.unblock(way, lo, hi, this.#views.reading)
+    return unlessDamaged(this.#words, false, () => this.#changeExisting(lo, hi, false, unblock))
   }
 
   /** Forgets the key's counts, and ends its block. */
@@ -137,14 +145,14 @@ export class KeyChanges {
     for (let way = 0; way < ways; way++) {
       if (way % WAYS_PER_READING === 0) this.#views.reading.take()
       // Without a name it was never used. Then its cell is not read, as that would touch a new page.
-      if (read(words, NAMES_AT + way) !== 0) this.#clearWay(way)
+      if (read(words, NAMES_AT + way) !== 0) unlessDamaged(this.#words, undefined, () => this.#clearWay(way))
     }
     announceChange(words)
   }
 
   #clearWay(way: number): void {
     const words = this.#words
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       this.#views.refresh()
       const { algorithm, conversion, reading } = this.#views.present
       const base = algorithm.base(way)
@@ -167,7 +175,7 @@ export class KeyChanges {
    */
   #changeExisting<T>(lo: number, hi: number, absent: T, change: (way: number) => T | typeof GONE): T {
     this.#views.reading.take()
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const way = this.#views.findLive(lo, hi)
       if (way < 0) return absent
       const changed = change(way)
@@ -182,7 +190,7 @@ export class KeyChanges {
     change: (way: number) => boolean | typeof GONE,
     isToBlock = false,
   ): boolean {
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const changed = this.#changeExisting<boolean | undefined>(lo, hi, undefined, change)
       if (changed !== undefined) return changed
       if (!this.#views.present.insertion.insert(lo, hi, isToBlock)) {

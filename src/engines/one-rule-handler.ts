@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.js'
 import { Outcome } from '../core/decision.js'
+import { again } from '../core/tries.js'
 import { isUncounted } from '../core/uncounted-limit.js'
 import type { Arena } from '../memory/arena.js'
 import type { RuleMemory } from '../memory/arenas.js'
@@ -96,13 +97,13 @@ export class OneRuleHandler extends RequestHandler {
       writeDecision(this.memory, slot, engine.checkSet(lo, hi, cost, -1, ownLimit))
       return
     }
-    let limit: number
-    let outcome: Outcome
-    do {
-      const present = engine.limit // in any case: the record may have changed
-      limit = ownLimit ?? present
+    const present = engine.limit // in any case: the record may have changed
+    let limit = ownLimit ?? present
+    let outcome = engine.decide(lo, hi, cost, limit, -1)
+    for (let tries = 0; outcome === Outcome.OUTDATED; tries = again(tries)) {
+      limit = ownLimit ?? engine.limit
       outcome = engine.decide(lo, hi, cost, limit, -1)
-    } while (outcome === Outcome.OUTDATED)
+    }
     words[slot + LIMIT] = limit
     words[slot + OUTCOME] = outcome
     words[slot + WAY] = engine.way

@@ -1,3 +1,4 @@
+import { damagedError } from '../core/tries.js'
 import { ACCEPTED, COMPLETED, REPLIED, SLOTS } from '../memory/request-ring.js'
 import { Chunk, type PartitionedBatch } from './partitioned-batch.js'
 import { type DecidingEngine, decisionIn } from './pool-decision.js'
@@ -141,6 +142,8 @@ export class RingClient {
   /** Reads all published replies, and settles their promises. Returns how many keys they are about. */
   readReplies(): number {
     const replied = Atomics.load(this.#words, REPLIED)
+    // Not a cursor between them: the memory is damaged. The server goes on by its own cursor.
+    if ((replied - this.#read) >>> 0 > (this.#next - this.#read) >>> 0) return this.failAll(damagedError())
     this.#prefetch(replied)
     let keys = 0
     while (this.#read !== replied) {

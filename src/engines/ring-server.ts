@@ -1,4 +1,5 @@
-import { ACCEPTED, COMPLETED, REPLIED } from '../memory/request-ring.js'
+import { damagedError } from '../core/tries.js'
+import { ACCEPTED, COMPLETED, REPLIED, SLOTS } from '../memory/request-ring.js'
 import {
   ASLEEP,
   AWAKE,
@@ -71,6 +72,8 @@ export class RingServer {
     this.#handled = Atomics.load(this.#words, REPLIED)
     for (;;) {
       const published = Atomics.load(this.#words, REQUESTED)
+      // More than the ring holds: the memory is damaged. The worker ends with this error.
+      if ((published - this.#handled) >>> 0 > SLOTS) throw damagedError()
       if (published !== this.#handled) this.#serveUpTo(published, handler)
       else if (!this.#poll()) {
         handler.beforeSleep()

@@ -352,7 +352,7 @@ function chargesByAddon(attempts: readonly RuleAttempt[]): RuleCharge | undefine
   return charges
 }
 
-const SUMMED = ['evicted', 'evictedLive', 'noRoom', 'blocksEvicted', 'lostWays'] as const
+const SUMMED = ['evicted', 'evictedLive', 'noRoom', 'blocksEvicted', 'damaged', 'lostWays'] as const
 
 /** The index of the first enforced rule with a limit below the cost, or -1. */
 function indexOfLimitBelow(parts: Parts, cost: number): number {

@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.js'
 import { Outcome } from '../core/decision.js'
 import { Reading } from '../core/reading.js'
 import { Ticks } from '../core/ticks.js'
+import { again } from '../core/tries.js'
 import type { Arena } from '../memory/arena.js'
 import { Insertion } from '../memory/insertion.js'
 import { HEADER, TICK } from '../memory/layout.js'
@@ -13,6 +14,8 @@ import { PresentRule } from '../memory/limit.js'
 import { arenaBy, isCurrent, recordIn } from '../memory/records.js'
 import { Table } from '../memory/table.js'
 import { load } from '../memory/words.js'
+
+import { unlessDamaged } from './damage.js'
 
 /** How this thread counts by the present record. */
 export interface View extends CellView {
@@ -70,7 +73,7 @@ export class Views implements CellViews {
    * goes on with the present one first.
    */
   findLive(lo: number, hi: number): number {
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       this.refresh()
       const way = this.#present.table.findLive(lo, hi)
       if (way >= 0 || !this.#isToLookAgain(lo, hi)) return way
@@ -83,27 +86,37 @@ export class Views implements CellViews {
     return conversion === undefined ? this.refresh() : conversion.find(lo, hi)
   }
 
-  /** The same. The way's admission word and tick are copied to the algorithm's `last...` fields. */
+  /**
+   * The same. The way's admission word and tick are copied to the algorithm's `last...` fields. If the memory is
+   * damaged: -1.
+   */
   lookUp(lo: number, hi: number): number {
-    for (;;) {
-      const way = this.findLive(lo, hi)
-      if (way < 0 || this.#present.algorithm.observe(way, lo, hi)) return way
-    }
+    return unlessDamaged(this.#arena.words, -1, () => {
+      for (let tries = 0; ; tries = again(tries)) {
+        const way = this.findLive(lo, hi)
+        if (way < 0 || this.#present.algorithm.observe(way, lo, hi)) return way
+      }
+    })
   }
 
-  /** The units that the key has used in the last `lastMs`, by the reading that the caller has taken. */
+  /**
+   * The units that the key has used in the last `lastMs`, by the reading that the caller has taken. If the memory is
+   * damaged: the limit, as the key is refused.
+   */
   usage(lo: number, hi: number, lastMs: number): number {
     return this.#usage(lo, hi, lastMs, (reading) => reading)
   }
 
   #usage(lo: number, hi: number, lastMs: number, by: (reading: Reading) => Reading): number {
-    for (;;) {
-      const way = this.findLive(lo, hi)
-      if (way < 0) return 0
-      const { algorithm, reading, table } = this.#present
-      const used = algorithm.estimates.usedInLast(algorithm.base(way), by(reading), lastMs)
-      if (table.isLive(way, lo, hi)) return used // another thread may have converted the cell meanwhile
-    }
+    return unlessDamaged(this.#arena.words, this.rule.limit, () => {
+      for (let tries = 0; ; tries = again(tries)) {
+        const way = this.findLive(lo, hi)
+        if (way < 0) return 0
+        const { algorithm, reading, table } = this.#present
+        const used = algorithm.estimates.usedInLast(algorithm.base(way), by(reading), lastMs)
+        if (table.isLive(way, lo, hi)) return used // another thread may have converted the cell meanwhile
+      }
+    })
   }
 
   /**
@@ -111,7 +124,7 @@ export class Views implements CellViews {
    * or an earlier one if the window is shorter than that. Then units that have left it are still in a cell at rest.
    */
   heldMs(lo: number, hi: number, lastMs: number): number {
-    const way = this.findLive(lo, hi)
+    const way = unlessDamaged(this.#arena.words, -1, () => this.findLive(lo, hi))
     const { algorithm, arena, reading } = this.#present
     if (way < 0 || lastMs <= reading.ticks.windowMs) return reading.nowMs
     const tick = load(arena.words, algorithm.base(way) + TICK)

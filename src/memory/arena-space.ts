@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.js'
+import { again } from '../core/tries.js'
 import { compareExchange, load, read, type Words, write } from './words.js'
 
 const MAGIC_AT = 0
@@ -109,7 +110,7 @@ export class ArenaSpace {
   }
 
   #takePages(at: number, pages: number): number | undefined {
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const used = load(this.#words, USED)
       if (used + pages > this.#pages) return load(this.#words, at) || undefined
       if (compareExchange(this.#words, USED, used, used + pages) !== used) continue

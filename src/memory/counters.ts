@@ -1,3 +1,4 @@
+import { again } from '../core/tries.js'
 import { add, load, type Words } from './words.js'
 
 /**
@@ -16,7 +17,7 @@ export function count(words: Words, index: number, amount: number): void {
  * has added, reads as 0.
  */
 export function readCounter(words: Words, index: number): number {
-  for (;;) {
+  for (let tries = 0; ; tries = again(tries)) {
     const high = load(words, index + 1)
     const low = load(words, index) >>> 0
     if (load(words, index + 1) === high) return Math.max(0, high * 2 ** 32 + low)

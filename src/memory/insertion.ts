@@ -1,4 +1,5 @@
 import type { Reading } from '../core/reading.js'
+import { again } from '../core/tries.js'
 import { count } from './counters.js'
 import {
   ADM,
@@ -317,9 +318,7 @@ export class Insertion {
     for (let i = 0; i < WAYS_PER_SET; i++) adms[to + i] = read(words, this.#table.base(set + i) + ADM)
   }
 
-  /**
-   * Claims and names the chosen way. Returns its admission word, or undefined if another thread was faster.
-   */
+  /** Claims and names the chosen way. Returns its admission word, or undefined if another thread was faster. */
   #claim(way: number, lo: number, hi: number): number | undefined {
     const words = this.#words
     const base = this.#table.base(way)
@@ -384,7 +383,7 @@ export class Insertion {
       const other = wayOf(i, first, second)
       if (other === way || read(words, NAMES_AT + other) !== lo) continue
       const adm = this.#table.base(other) + ADM
-      for (;;) {
+      for (let tries = 0; ; tries = again(tries)) {
         const x = load(words, adm)
         const state = x & STATE
         if ((state !== NAMED && state !== LIVE) || !this.#table.isOfKey(other, lo, hi)) break

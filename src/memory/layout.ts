@@ -176,6 +176,8 @@ export const HEADER = {
    * and 119. 0 if it is unknown. Written with CLOCK_OFFSET_MS.
    */
   UP_AHEAD_MS: 118,
+  /** Calls that gave up because the memory is damaged (`core/tries.ts`), a 64-bit counter. */
+  DAMAGED: 120,
 } as const
 export const HEADER_WORDS = 128
 export const RULE_DIGEST_WORDS = 8

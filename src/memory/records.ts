@@ -9,6 +9,7 @@ import {
   type Rate,
 } from '../core/rule-algorithms.js'
 import { Ticks } from '../core/ticks.js'
+import { again } from '../core/tries.js'
 import type { Arena } from './arena.js'
 import {
   ALGORITHMS,
@@ -171,7 +172,7 @@ export function changeRecord(
   const { modulus, offsetMs } = arena.shape
   const rule: RecordedRule = { ...chosenOf(arena), offsetMs, ...window }
   new Reading({ now: () => nowMs }, new Ticks(rule.windowMs, rule.buckets, modulus, 0, offsetMs)).take() // or it throws
-  for (;;) {
+  for (let tries = 0; ; tries = again(tries)) {
     const current = load(words, HEADER.CURRENT)
     const present = arenaBy(arena, presentRecord(words, current)) ?? arena
     const { shape } = present
@@ -194,7 +195,7 @@ export function changeRecord(
 
 /** Changes the limit, and keeps the record. */
 export function changeCurrentLimit(words: Words, limit: number): void {
-  for (;;) {
+  for (let tries = 0; ; tries = again(tries)) {
     const current = load(words, HEADER.CURRENT)
     const next = currentWord(presentRecord(words, current), limit)
     if (compareExchange(words, HEADER.CURRENT, current, next) === current) return

@@ -30,6 +30,11 @@ export interface Statistics {
   noRoom: number
   /** Blocks that ended early, because more than half of the places that a key may have were blocked. */
   blocksEvicted: number
+  /**
+   * Calls that gave up because words of the memory contradict each other, as after a flipped bit. Their keys are
+   * refused. 0 in sound memory. Always 0 on Redis and Memcached.
+   */
+  damaged: number
   /** Places that threads are taking at this moment, or were taking when they died. */
   lostWays: number
   /** The size of the shared memory in bytes, used or not. */
@@ -61,6 +66,7 @@ export function readStatistics({ words, buffer }: Arena): Statistics {
     evictedLive: readCounter(words, HEADER.EVICTED_LIVE),
     noRoom: readCounter(words, HEADER.NO_ROOM),
     blocksEvicted: readCounter(words, HEADER.BLOCKS_EVICTED),
+    damaged: readCounter(words, HEADER.DAMAGED),
     lostWays: load(words, HEADER.CLAIMING),
     bytes: buffer.byteLength,
   }

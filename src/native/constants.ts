@@ -18,6 +18,7 @@ import { TICK_END_MARGIN } from '../core/reading.js'
 import { MOST_RULES } from '../core/rule.js'
 import { MOST_IN_LOG, MOST_LOG_TICKS, MOST_UNITS } from '../core/rule-algorithms.js'
 import { SIXTEENTHS } from '../core/ticks.js'
+import { MOST_TRIES } from '../core/tries.js'
 import * as layout from '../memory/layout.js'
 import * as requestRing from '../memory/request-ring.js'
 import { NO_BLOCK } from '../range-sum/nodes.js'
@@ -50,6 +51,7 @@ export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>>
     HEADER_NEWEST: layout.HEADER.NEWEST,
     NAMES_AT: layout.NAMES_AT,
     MAX_BUCKETS,
+    MOST_TRIES,
     SUMS_LINEAR: layout.SUMS.indexOf('linear'),
     SUMS_BLOCKS: layout.SUMS.indexOf('blocks'),
     SUMS_FENWICK: layout.SUMS.indexOf('fenwick'),

@@ -1,3 +1,4 @@
+import { again } from '../core/tries.js'
 import {
   BLOCK,
   BLOCK_BITS,
@@ -103,7 +104,7 @@ export abstract class Nodes implements RangeSum {
     guarded: number,
   ): number {
     const { words } = this
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       let x = read(words, at) // plain: if it is late, the compare-exchange fails
       let next: number
       if ((x & LAP) === lap) {
@@ -124,7 +125,7 @@ export abstract class Nodes implements RangeSum {
    * Takes units out of one node, if it still has that lap and counts them. It does, except after 256 laps.
    */
   protected takeOutOf(at: number, lap: number, units: number): void {
-    for (;;) {
+    for (let tries = 0; ; tries = again(tries)) {
       const x = load(this.words, at)
       if ((x & LAP) !== lap || (x & NODE_COUNT) < units) return
       if (compareExchange(this.words, at, x, x - units) === x) return

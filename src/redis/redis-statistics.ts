@@ -62,6 +62,7 @@ export class RedisStatistics {
       evictedLive: 0,
       noRoom: 0,
       blocksEvicted: 0,
+      damaged: 0,
       lostWays: 0,
       bytes: 0,
       native: 'none',

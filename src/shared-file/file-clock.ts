@@ -111,7 +111,8 @@ export function checkTime(path: string, arenas: Arenas, nowMs: number): void {
       if (error instanceof MillraceError) throw damagedTimeError(path, nowMs, originMs, error)
       throw error
     }
-    if (!(originMs <= nowMs)) throw damagedTimeError(path, nowMs, originMs)
+    if (!(originMs <= nowMs && originMs >= -Number.MAX_SAFE_INTEGER))
+      throw damagedTimeError(path, nowMs, originMs)
   }
 }
 

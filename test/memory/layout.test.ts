@@ -40,6 +40,7 @@ const VERSION_7 = {
     FLAGS: 114,
     UNIT: 116,
     UP_AHEAD_MS: 118,
+    DAMAGED: 120,
   },
   HEADER_WORDS: 128,
   RULE_DIGEST_WORDS: 8,

@@ -110,7 +110,7 @@ export const changing: Readonly<Record<string, Mutant>> = {
     scenario: 'two changes at once',
     edits: [
       inRecords(
-        'for (;;) {\n        const current = load(words, HEADER.CURRENT);\n        const present',
+        'for (let tries = 0;; tries = again(tries)) {\n        const current = load(words, HEADER.CURRENT);\n        const present',
         `${TAKE}
     for (;;) {
         const current = load(words, HEADER.CURRENT);
@@ -177,10 +177,7 @@ export const changing: Readonly<Record<string, Mutant>> = {
     test: 'algorithms/interrupted-changes',
     edits: [
       inEngine(
-        `if (this.arena !== arena) {
-                this.way = NO_WAY;
-                return Outcome.OUTDATED;
-            }`,
+        'if (this.arena !== arena)\n                return this.#outdated();', // in the loop
         '',
       ),
     ],
@@ -193,7 +190,7 @@ export const changing: Readonly<Record<string, Mutant>> = {
   },
   'the usage of a cell that is converted meanwhile': {
     test: 'algorithms/interrupted-changes',
-    edits: [inViews('if (table.isLive(way, lo, hi))\n                return used;', 'return used;')],
+    edits: [inViews('if (table.isLive(way, lo, hi))\n                    return used;', 'return used;')],
   },
   'a key not looked up again after its conversion by another thread': {
     test: 'algorithms/interrupted-changes',

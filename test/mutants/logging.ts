@@ -44,8 +44,8 @@ export const logging: Readonly<Record<string, Mutant>> = {
     test: DEFINITION,
     edits: [
       inLogAdjustments(
-        'for (let left = amount - free; left > 0;)',
-        'for (let left = amount - free; left < 0;)',
+        'for (let left = amount - free, tries = 0; left > 0; tries = again(tries))',
+        'for (let left = amount - free; left < 0; )',
       ),
     ],
   },

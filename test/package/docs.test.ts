@@ -129,7 +129,7 @@ test('docs/reference/environment.md has each variable that src/ reads, and no ot
 
 test('docs/reference/environment.md has each warning that src/ emits, and no other', () => {
   const emitted = code.flatMap((text) =>
-    [...text.matchAll(/\bcode: '(MILLRACE_[A-Z_]+)'/g)].map(([, name]) => name!),
+    [...text.matchAll(/\bcode: '(MILLRACE_[A-Z_]+|ERR_MILLRACE_DAMAGED)'/g)].map(([, name]) => name!),
   )
   assert.ok(emitted.length > 0)
   assert.equal(emitted.toSorted(), headingsBelow('Warnings').toSorted())
