@@ -171,7 +171,7 @@ export abstract class BaseGroup {
   }
 
   #partsOf(decision: unknown): readonly Decision[] {
-    if (decision instanceof MembersDecision && decision.group === this) return decision.parts
+    if (MembersDecision.is(decision) && decision.group === this) return decision.parts
     throw foreignDecisionError(decision, 'group')
   }
 }

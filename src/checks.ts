@@ -133,7 +133,7 @@ export function neverAdmittedError(cost: number, rules: readonly LimiterRule[]):
 
 /** Whether a limiter has returned it, this one or another. */
 export function isDecision(what: unknown): boolean {
-  return typeof what === 'object' && what !== null && 'retryAfterMs' in what
+  return typeof what === 'object' && what !== null && ('retryAfterMs' in what || 'rules' in what)
 }
 
 export function foreignDecisionError(decision: unknown, of = 'limiter'): MillraceError {
@@ -294,7 +294,7 @@ function cellsError(
 /** Returns the milliseconds of `usage`. @throws MillraceError `ERR_MILLRACE_INVALID_DURATION` */
 export function usageMs(lastMs: Duration, windowMs: number): number {
   const ms = parseDuration(lastMs, 'lastMs')
-  if (ms <= windowMs) return ms
+  if (ms <= windowMs * (1 + 2 ** -40)) return ms // the window of a bucket with a burst is rounded
   const expected = `at most the window, ${formatDuration(windowMs)}`
   throw new MillraceError('ERR_MILLRACE_INVALID_DURATION', 'lastMs', lastMs, expected)
 }

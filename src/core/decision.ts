@@ -223,6 +223,11 @@ export class InlineDecision implements Decision {
     this.#charge = (packed << (COST_BITS + 3)) | (outcome << COST_BITS) | (cost < COST ? cost : COST)
   }
 
+  /** @internal Not one that only inherits from a decision, or is a proxy of one. */
+  static is(what: unknown): what is InlineDecision {
+    return typeof what === 'object' && what !== null && #era in what
+  }
+
   /** @internal The engine that decided. */
   get engine(): object {
     return this.era.engine
@@ -371,7 +376,6 @@ export class InlineDecision implements Decision {
     return jsonOf(this)
   }
 
-  /** The output of `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](): DecisionFields {
     return fieldsOf(this)
   }
@@ -383,7 +387,6 @@ export class InlineDecision implements Decision {
     return details.retryAfterMs
   }
 
-  /** A figure is read. */
   #readDetails(): Details {
     const details = this.#details()
     details.era.demand.renew()

@@ -69,6 +69,11 @@ export class MembersDecision extends CompositeDecision<Decision> implements Grou
     this.#deciding = refusing < 0 ? UNKNOWN : refusing
   }
 
+  /** @internal Not one that only inherits from a decision, or is a proxy of one. */
+  static is(what: unknown): what is MembersDecision {
+    return typeof what === 'object' && what !== null && #group in what
+  }
+
   /** @internal The group that decided. */
   get group(): object {
     return this.#group

@@ -64,6 +64,11 @@ export class InlineRulesDecision extends RulesDecision {
     this.#cost = cost
   }
 
+  /** @internal Whether an object is one, and neither a proxy of one nor made from its prototype. */
+  static is(what: unknown): what is InlineRulesDecision {
+    return typeof what === 'object' && what !== null && #engine in what
+  }
+
   get engine(): object {
     return this.#engine
   }

@@ -39,6 +39,11 @@ export class UnitDecision<D extends CountedDecision = CountedDecision> implement
     this.#unit = unit
   }
 
+  /** @internal Not one that only inherits from a decision, or is a proxy of one. */
+  static is(what: unknown): what is UnitDecision {
+    return typeof what === 'object' && what !== null && #counted in what
+  }
+
   /** @internal The decision in whole units. */
   get counted(): D {
     return this.#counted

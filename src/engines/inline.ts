@@ -323,7 +323,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   }
 
   owns(decision: unknown): decision is InlineDecision {
-    return decision instanceof InlineDecision && decision.engine === this
+    return InlineDecision.is(decision) && decision.engine === this
   }
 
   giveBack(decision: InlineDecision, units?: number): number {

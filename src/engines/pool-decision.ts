@@ -65,6 +65,11 @@ export class PoolRulesDecision extends RulesDecision<PoolPart> {
     this.#deciding = refusing
   }
 
+  /** @internal Whether an object is one, and neither a proxy of one nor made from its prototype. */
+  static is(what: unknown): what is PoolRulesDecision {
+    return typeof what === 'object' && what !== null && #engine in what
+  }
+
   get engine(): object {
     return this.#engine
   }
@@ -82,7 +87,7 @@ export class PoolRulesDecision extends RulesDecision<PoolPart> {
 export type AnyPoolDecision = PoolDecision | PoolRulesDecision
 
 export const isPoolDecision = (what: unknown): what is AnyPoolDecision =>
-  what instanceof PoolDecision || what instanceof PoolRulesDecision
+  PoolDecision.is(what) || PoolRulesDecision.is(what)
 
 /** Whether any rule has a charge of the decision. */
 export function isCharged({ rules }: AnyPoolDecision): boolean {
@@ -169,6 +174,11 @@ export class PoolDecision implements Decision {
     this.#receipt = words[own + REFUNDS]!
     this.#at = doubles[double + NUMBER]!
     this.#outcome = outcome
+  }
+
+  /** @internal Whether an object is one, and neither a proxy of one nor made from its prototype. */
+  static is(what: unknown): what is PoolDecision {
+    return typeof what === 'object' && what !== null && #engine in what
   }
 
   /** @internal The engine that sent the request, or for a part of several rules, its rule. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.js'
 import { Outcome } from '../core/decision.js'
 import { InlineRulesDecision, type RuleCharge } from '../core/inline-rules-decision.js'
-import { type Parts, type RulePart, RulesDecision, UNDECIDED } from '../core/rules-decision.js'
+import { type Parts, type RulePart, type RulesDecision, UNDECIDED } from '../core/rules-decision.js'
 import type { Arenas } from '../memory/arenas.js'
 import { type ChosenAddon, chooseAddon } from '../native/addon.js'
 import { callOf, callsFor, NativeSeries } from '../native/series.js'
@@ -260,7 +260,7 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   owns(decision: unknown): decision is RulesDecision {
-    return decision instanceof RulesDecision && decision.engine === this
+    return InlineRulesDecision.is(decision) && decision.engine === this
   }
 
   /** Returns the most units that any rule gave back: the charge may have left the window of another. */

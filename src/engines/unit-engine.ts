@@ -94,7 +94,7 @@ export class UnitEngine implements Engine<Decided> {
   }
 
   owns(decision: unknown): decision is Decided {
-    return decision instanceof UnitDecision && this.#counting.owns(decision.counted)
+    return UnitDecision.is(decision) && this.#counting.owns(decision.counted)
   }
 
   giveBack(decision: Decided, part?: number): number {

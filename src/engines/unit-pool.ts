@@ -73,7 +73,7 @@ export class UnitPool implements Pool {
   }
 
   owns(decision: unknown): decision is Decided {
-    return decision instanceof UnitDecision && this.#counting.owns(decision.counted)
+    return UnitDecision.is(decision) && this.#counting.owns(decision.counted)
   }
 
   /** For a part of the cost, gives back the units that the rest of the cost does not take. */

@@ -58,6 +58,11 @@ export class RemoteDecision extends CompositeDecision<RemotePart> implements Dec
     this.#deciding = refusing < 0 ? indexOfLeast(parts) : refusing
   }
 
+  /** @internal Whether an object is one, and neither a proxy of one nor made from its prototype. */
+  static is(what: unknown): what is RemoteDecision {
+    return typeof what === 'object' && what !== null && #requested in what
+  }
+
   /** @internal */
   get parts(): readonly RemotePart[] {
     return this.#parts

@@ -54,6 +54,6 @@ export class RemoteKeys {
 
   /** Whether this limiter has decided it. */
   owns(what: unknown): what is RemoteDecision {
-    return what instanceof RemoteDecision && what.requested.owner === this.#owner
+    return RemoteDecision.is(what) && what.requested.owner === this.#owner
   }
 }

@@ -131,7 +131,7 @@ test('wrong costs and options are refused', async () => {
     [{ limit: 5 }, 'limit'],
     [{ limit: null }, 'limit'],
     [{ limit: { device: 5 } }, 'limit'],
-    [{ limit: { account: 0 } }, 'limit.account'],
+    [{ limit: { account: -1 } }, 'limit.account'],
     [{ limit: { address: { default: 5 } } }, 'limit.address'],
   ]
   for (const [options, option] of wrong) {

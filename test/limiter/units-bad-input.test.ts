@@ -75,7 +75,7 @@ test('a limit of more than 2^22 - 2 units is refused, and the error names a unit
 })
 
 test('without a unit, a size as the limit is refused, and the error says that it needs a unit', () => {
-  for (const limit of ['5', '1KB', '4MB']) {
+  for (const limit of ['1KB', '4MB']) {
     const { expected } = assertRaises(() => create({ limit }), 'ERR_MILLRACE_INVALID_RULE', 'limit')
     assert.match(expected, 'option unit')
   }
@@ -152,6 +152,7 @@ for (const engine of ENGINES) {
     for (const limit of [...NO_SIZES, 63_999, '63KB', most + 64_000, '1TB'] as never[]) {
       const update = async () => limiter.update('default', { limit })
       assertSame((await assertRejects(update, 'ERR_MILLRACE_INVALID_RULE', 'limit')).value, limit)
+      if (limit === 0 || limit === Number.POSITIVE_INFINITY) continue // a call may have them
       const check = async () => limiter.check('key', 1, { limit })
       assertSame((await assertRejects(check, 'ERR_MILLRACE_INVALID_OPTION', 'limit')).value, limit)
     }
