@@ -32,8 +32,8 @@ export interface Decision {
    */
   readonly retryAfterSeconds: number
   /**
-   * Whole milliseconds from the decision until the whole limit of `rule` is available. `Infinity` for a key
-   * blocked for ever.
+   * Whole milliseconds from the decision until the whole limit of `rule` is available: until nothing counts
+   * and a block of the key has ended. `Infinity` for a key blocked for ever.
    */
   readonly resetMs: number
   /**

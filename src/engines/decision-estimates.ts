@@ -103,7 +103,7 @@ export class DecisionEstimates {
     // The charge of the decision itself leaves the window last.
     const isNewest = outcome === Outcome.CHARGED || outcome === Outcome.GIVEN_BACK
     if (isNewest) return this.#cellEstimates.untilGone(tick, then, adm)
-    if (this.#algorithm.mostUsed(adm, tick, then) === 0) return 0
+    if (this.#algorithm.mostUsed(adm, tick, then) === 0) return blockedMs
     const emptyMs = this.#exactly(decided, (base) => this.#cellEstimates.untilEmpty(base, then))
     return Math.max(blockedMs, emptyMs ?? this.#cellEstimates.untilGone(tick, then, adm))
   }
