@@ -9,7 +9,7 @@ export { MillraceStore as MemoryStore }
 
 /** The options of `rateLimit` of express-rate-limit that the store reads. */
 export interface StoreOptions {
-  /** The window in milliseconds, above 0. Fractions are rounded up. */
+  /** The window in milliseconds. Fractions are rounded up. Below 1 every hit is the first, as in the original. */
   windowMs: number
   /** The limit. If it is a function, the store can't know it. */
   limit?: unknown
@@ -72,10 +72,9 @@ export class MillraceStore {
     this.#limit = typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY
     // A refusal is a failed request, which is taken back at once.
     this.#order = skipSuccessfulRequests && !skipFailedRequests ? 'admitted-first' : 'refused-first'
-    // With such a window the original starts anew each millisecond.
-    const atLeastMs = typeof windowMs === 'number' && !(windowMs >= 1) ? 1 : windowMs
-    this.#windows.of(atLeastMs)
-    this.windowMs = atLeastMs
+    // Last, as it may throw: `rateLimit` logs the error and goes on with the store.
+    if (!isNone(windowMs)) this.#windows.of(windowMs)
+    this.windowMs = windowMs
   }
 
   /**
@@ -85,7 +84,7 @@ export class MillraceStore {
    */
   async get(key: string): Promise<ClientRateLimitInfo | undefined> {
     const nowMs = this.#windows.clock.read()
-    const count = this.#counts().read(keyOf(key), this.#limit)
+    const count = this.#counts()?.read(keyOf(key), this.#limit)
     return count === undefined ? undefined : infoOf(count, nowMs)
   }
 
@@ -96,7 +95,8 @@ export class MillraceStore {
    */
   async increment(key: string): Promise<ClientRateLimitInfo> {
     const nowMs = this.#windows.clock.read()
-    return infoOf(this.#counts().hit(keyOf(key), this.#limit), nowMs)
+    const count = this.#counts()?.hit(keyOf(key), this.#limit)
+    return infoOf(count ?? { hits: 1, resetMs: this.windowMs }, nowMs)
   }
 
   /**
@@ -105,7 +105,7 @@ export class MillraceStore {
    */
   async decrement(key: string): Promise<void> {
     this.#windows.clock.read()
-    this.#counts().take(keyOf(key), this.#limit, 1, this.#order)
+    this.#counts()?.take(keyOf(key), this.#limit, 1, this.#order)
   }
 
   /**
@@ -114,7 +114,7 @@ export class MillraceStore {
    */
   async resetKey(key: string): Promise<void> {
     this.#windows.clock.read()
-    this.#counts().clear(keyOf(key))
+    this.#counts()?.clear(keyOf(key))
   }
 
   /** Forgets all keys. */
@@ -127,11 +127,15 @@ export class MillraceStore {
     await this.#windows.close()
   }
 
-  #counts(): Counts {
-    return this.#windows.of(this.windowMs)
+  /** Undefined if the window is none. */
+  #counts(): Counts | undefined {
+    return isNone(this.windowMs) ? undefined : this.#windows.of(this.windowMs)
   }
 }
 
-function infoOf({ hits, resetMs }: Count, nowMs: number): ClientRateLimitInfo {
+/** A window that is over at once: the original has its end in whole milliseconds, rounded down. */
+const isNone = (windowMs: number): boolean => typeof windowMs === 'number' && windowMs < 1
+
+function infoOf({ hits, resetMs }: Pick<Count, 'hits' | 'resetMs'>, nowMs: number): ClientRateLimitInfo {
   return { totalHits: hits, resetTime: new Date(nowMs + resetMs) }
 }

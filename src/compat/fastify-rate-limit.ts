@@ -92,7 +92,7 @@ export class MillraceStore {
    * Counts one hit.
    * @param key a string or a number
    * @param callback gets the hits of the key, with this one; or an error for a key or a window that is none
-   * @param timeWindow the window in milliseconds, 0 or more. With 0 every hit is the first
+   * @param timeWindow the window in milliseconds. With 0 or less every hit is the first
    * @param max the limit
    */
   incr(
@@ -114,7 +114,7 @@ export class MillraceStore {
   read(key: string | number, callback: StoreCallback, timeWindow: number, max?: number): void {
     answer(callback, () => {
       this.#windows.clock.read()
-      if (timeWindow === 0) return { current: 0, ttl: 0 }
+      if (timeWindow <= 0) return { current: 0, ttl: 0 }
       const count = this.#windows.of(timeWindow).read(keyOf(key), max ?? this.#lastMax)
       return { current: count?.hits ?? 0, ttl: count?.resetMs ?? 0 }
     })
@@ -131,7 +131,7 @@ export class MillraceStore {
   #hit(key: string | number, timeWindow: number, max: number): StoreResult {
     this.#windows.clock.read()
     this.#lastMax = max
-    if (timeWindow === 0) return { current: 1, ttl: 0 }
+    if (timeWindow <= 0) return { current: 1, ttl: timeWindow }
     const counts = this.#windows.of(timeWindow)
     const ownKey = keyOf(key)
     const { hits, resetMs } = counts.hit(ownKey, max)

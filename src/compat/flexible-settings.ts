@@ -1,4 +1,5 @@
 /** The settings of a limiter of rate-limiter-flexible, which can be changed at any time. */
+import type { RateLimiterLike } from 'rate-limiter-flexible'
 import { MillraceError } from '../core/errors.js'
 
 /** What the constructor takes, beside the options of all drop-ins. */
@@ -15,6 +16,8 @@ export interface FlexibleOptions {
   execEvenlyMinDelayMs?: number
   /** Begins every key: limiters of different prefixes answer by it in a union. Default: `'rlflx'` */
   keyPrefix?: string
+  /** Not read, as by the original in memory, whose type has it. */
+  insuranceLimiter?: RateLimiterLike
 }
 
 /** The properties of `RateLimiterAbstract`, as rate-limiter-flexible checks them. */

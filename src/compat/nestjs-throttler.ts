@@ -3,7 +3,7 @@ import { checkOptions } from '../checks.js'
 import { keyOf } from './keys.js'
 import { Mark } from './mark.js'
 import type { CompatOptions } from './options.js'
-import { secondsOf, ThrottledWindow, type ThrottlerStorageRecord } from './throttled-window.js'
+import { EmptyWindow, secondsOf, ThrottledWindow, type ThrottlerStorageRecord } from './throttled-window.js'
 import { WallClock } from './wall-clock.js'
 import { Windows } from './windows.js'
 
@@ -51,13 +51,13 @@ export class MillraceThrottlerStorage {
   /**
    * Counts one hit, unless the key is blocked.
    * @param key the key
-   * @param ttl the window in milliseconds, above 0
+   * @param ttl the window in milliseconds. With 0 or less every hit is the first, as in the original
    * @param limit the most hits in a window
    * @param blockDuration how long a key is blocked that goes beyond the limit, in milliseconds. With 0 or less it
    * is refused until its oldest hit leaves the window
    * @param throttlerName hits of the same key with another name count apart; its block is the same
    * @returns a promise of the record
-   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_DURATION` for a `ttl` that is no number above 0;
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_DURATION` for a `ttl` that is no number;
    * `ERR_MILLRACE_INVALID_OPTION` for one `ttl` or `blockDuration` more than `maxWindows`
    */
   async increment(
@@ -68,7 +68,7 @@ export class MillraceThrottlerStorage {
     throttlerName: string,
   ): Promise<ThrottlerStorageRecord> {
     this.#windows.clock.read()
-    const window = this.#windows.of(ttl)
+    const window = ttl <= 0 ? new EmptyWindow(ttl) : this.#windows.of(ttl)
     const ownKey = keyOf(key)
     const name = String(throttlerName)
     const hitsKey = keyOf(`${name.length} ${name}${ownKey}`)

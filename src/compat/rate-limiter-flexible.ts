@@ -10,8 +10,8 @@ import type { CompatOptions } from './options.js'
 export type { CompatOptions, FlexibleOptions }
 export { RateLimiterMillrace as RateLimiterMemory }
 
-/** The options of one call. */
-export interface FlexibleCallOptions {
+/** The options of one call. Others are not read. */
+export interface FlexibleCallOptions extends FlexibleKeyOptions {
   /** Seconds, in place of `duration`, if the key has no points yet. With 0 they never return. */
   customDuration?: number
 }

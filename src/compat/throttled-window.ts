@@ -87,6 +87,32 @@ export class ThrottledWindow {
   }
 }
 
+/** In place of a {@link ThrottledWindow} for a `ttl` of 0 or less: every hit has left before the next one. */
+export class EmptyWindow {
+  readonly #ttl: number
+
+  constructor(ttl: number) {
+    this.#ttl = ttl
+  }
+
+  timeToExpire(): number {
+    return secondsOf(this.#ttl)
+  }
+
+  hit(): number {
+    return 1
+  }
+
+  hitWithoutBlock(_hitsKey: string, limit: number, timeToExpire: number): ThrottlerStorageRecord {
+    const isBlocked = limit <= 0
+    return { totalHits: 1, timeToExpire, isBlocked, timeToBlockExpire: isBlocked ? timeToExpire : 0 }
+  }
+
+  used(): number {
+    return 0
+  }
+}
+
 /** The largest limit of the log, with room for the hit that blocks a key. */
 const withOneMore = (maxLogLimit: number): number =>
   maxLogLimit === 0 ? 0 : Math.min(MOST_IN_LOG, maxLogLimit + 1)

@@ -4,18 +4,16 @@ import {
   closeSync,
   constants,
   existsSync,
-  fstatSync,
   fsyncSync,
   mkdirSync,
   openSync,
-  readSync,
   type Stats,
   statSync,
 } from 'node:fs'
-import { endianness } from 'node:os'
 import { dirname, extname, join, resolve } from 'node:path'
 import { type Database, open, type RootDatabase, type RootDatabaseOptions } from 'lmdb'
 import { MillraceError } from '../core/errors.js'
+import { faultOf } from './lmdb-file.js'
 
 /** Each process and thread that reads takes a slot of 64 bytes in the lock file. */
 const MAX_READERS = 1_024
@@ -82,7 +80,8 @@ function openFile(path: string, isFile: boolean, file: string, mapSize: number |
     if (!existsSync(parent)) throw refused(path, `a path in a folder that exists: ${parent}`) // it may be misspelt
     if (!isFile && !existsSync(path)) mkdirSync(path)
     const isNew = !existsSync(file)
-    checkHeader(path, file)
+    const fault = faultOf(file)
+    if (fault !== undefined) throw refused(path, fault)
     const lock = isFile ? `${file}-lock` : join(path, 'lock.mdb')
     if (existsSync(lock)) accessSync(lock, constants.R_OK | constants.W_OK) // to close a descriptor would end locks
     const database = openDatabase(path, isFile, file, mapSize)
@@ -121,57 +120,6 @@ function openDatabase(
     throw error
   }
 }
-
-/** Of the first page: its flags, a magic number, the version of the format and the size of pages, each in its place. */
-const HEADER = {
-  BYTES: 160,
-  FLAGS: 18,
-  MAGIC: 24,
-  VERSION: 28,
-  PAGE_SIZE: 48,
-  LAST_PAGE: 144,
-  TRANSACTION: 152,
-}
-const META_PAGE = 0x08
-const MAGIC = 0xbeefc0de
-const VERSION = 2
-
-/** Makes the file if there is none. lmdb 3.5.6 reads freed memory, and often crashes, if LMDB refuses a file. */
-function checkHeader(path: string, file: string): void {
-  const bytes = Buffer.alloc(HEADER.BYTES)
-  const descriptor = openSync(file, 'a+', 0o664)
-  try {
-    const { size } = fstatSync(descriptor)
-    if (size === 0) return
-    readSync(descriptor, bytes, 0, HEADER.BYTES, 0)
-    const isMeta = (word16(bytes, HEADER.FLAGS) & META_PAGE) !== 0 && word32(bytes, HEADER.MAGIC) === MAGIC
-    if (!isMeta || word32(bytes, HEADER.VERSION) !== VERSION)
-      throw refused(path, `an LMDB database of data format ${VERSION}, as of lmdb 3`)
-    const pageSize = word32(bytes, HEADER.PAGE_SIZE)
-    if (size < 2 * pageSize) throw refused(path, `an LMDB database of ${2 * pageSize} bytes or more`)
-    const other = Buffer.alloc(HEADER.BYTES)
-    readSync(descriptor, other, 0, HEADER.BYTES, pageSize)
-    // The first two pages take turns. A page beyond the end of the file would end the process when it is read.
-    const [newest] = [bytes, other].sort(
-      (a, b) => word64(b, HEADER.TRANSACTION) - word64(a, HEADER.TRANSACTION),
-    )
-    const least = (word64(newest!, HEADER.LAST_PAGE) + 1) * pageSize
-    if (size < least)
-      throw refused(path, `an LMDB database of ${least} bytes or more, not one that was cut off`)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
-const isLittle = endianness() === 'LE'
-const word16 = (bytes: Buffer, at: number): number =>
-  isLittle ? bytes.readUInt16LE(at) : bytes.readUInt16BE(at)
-const word32 = (bytes: Buffer, at: number): number =>
-  isLittle ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at)
-
-/** Exact up to 2^53. */
-const word64 = (bytes: Buffer, at: number): number =>
-  Number(isLittle ? bytes.readBigUInt64LE(at) : bytes.readBigUInt64BE(at))
 
 /** The order of bytes is that of keys. A key of 512 UTF-16 units has at most 1,536 bytes; LMDB takes 1,978. */
 const UTF8 = {

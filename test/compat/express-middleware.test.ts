@@ -80,6 +80,16 @@ for (const standardHeaders of [false, 'draft-6', 'draft-7', 'draft-8'] as const)
   )
 }
 
+middleware('with a windowMs below 1 every request is the first', async () => {
+  for (const windowMs of [0.5, 0, -1]) {
+    const seen = await compare({ windowMs, standardHeaders: 'draft-7' }, (get) => times(4, get))
+    assert.equal(
+      seen.map(([status]) => status),
+      [200, 200, 200, 200],
+    )
+  }
+})
+
 middleware('failed requests do not count with skipFailedRequests', async () => {
   const seen = await compare({ skipFailedRequests: true }, async (get) => {
     for (const path of ['/fail', '/fail', '/fail', '/', '/', '/', '/']) {

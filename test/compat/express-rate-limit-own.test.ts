@@ -134,13 +134,41 @@ test('init with another window counts anew', async () => {
 })
 
 test('a windowMs that is no number is an error', () => {
-  for (const windowMs of ['60000', undefined]) {
+  for (const windowMs of [Number.NaN, '60000', undefined]) {
     assert.throws(
       () => new MillraceStore().init({ windowMs } as never),
       (error: { code?: string }) => error.code === 'ERR_MILLRACE_INVALID_DURATION',
     )
   }
 })
+
+test('after an init that throws, the store limits by the limit and the order that it was given', () =>
+  withFakeDate(async (date) => {
+    const failures = [
+      { options: undefined, windowMs: Number.NaN, code: 'ERR_MILLRACE_INVALID_DURATION' },
+      { options: undefined, windowMs: '60000', code: 'ERR_MILLRACE_INVALID_DURATION' },
+      { options: { maxWindows: 1 }, windowMs: 2 * WINDOW_MS, code: 'ERR_MILLRACE_INVALID_OPTION' },
+    ]
+    for (const { options, windowMs, code } of failures) {
+      const store = new MillraceStore(options)
+      if (options !== undefined) store.init({ windowMs: WINDOW_MS, limit: 50 })
+      assert.throws(
+        () => store.init({ windowMs, limit: 2, skipSuccessfulRequests: true } as never),
+        (error: { code?: string }) => error.code === code,
+      )
+      assert.is(store.windowMs, WINDOW_MS)
+      await store.increment('key')
+      date.tick(WINDOW_MS / 2)
+      // Two are admitted. The others are refused by a limit of 2, and held against the key by any other.
+      for (let hits = 2; hits <= 5; hits++) assert.is((await store.increment('key')).totalHits, hits)
+      date.tick(WINDOW_MS / 2)
+      assert.is((await store.increment('key')).totalHits, 2)
+      await store.increment('key')
+      await store.decrement('key') // takes an admitted hit: the order that init was given
+      assert.is((await store.increment('key')).totalHits, 2)
+      await store.shutdown()
+    }
+  }))
 
 test('a key that is an object rejects', async () => {
   const rejected = await new MillraceStore().increment({} as string).then(

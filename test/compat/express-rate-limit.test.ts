@@ -183,6 +183,21 @@ for (const kind of KINDS) {
     assert.is((create() as FullStore & { windowMs: number }).windowMs, WINDOW_MS)
   })
 
+  each('with a windowMs below 1 every hit is the first', () =>
+    withFakeDate(async () => {
+      for (const windowMs of [0.5, 0, -1, -1000]) {
+        const store = create()
+        store.init(optionsOf(kind, windowMs))
+        for (let i = 0; i < 5; i++) {
+          assert.equal(await shown(store.increment('key')), [1, Math.trunc(windowMs)])
+          assert.is(await store.get('key'), undefined)
+          await store.decrement('key')
+        }
+        await store.resetKey('key')
+      }
+    }),
+  )
+
   each('hits count before init', async () => {
     const store = kind.create()
     if (kind.limit === undefined) assert.is((await store.increment('key')).totalHits, 1)

@@ -156,7 +156,7 @@ plugin('an error of the store is an error of the request, unless skipOnError', a
     [false, 500],
     [true, 200],
   ] as const) {
-    const options = { max: 1, timeWindow: () => -1, skipOnError }
+    const options = { max: 1, timeWindow: () => Number.NaN, skipOnError }
     const [seen] = await seenBy(MillraceStore, options, oneRoute, (get) => get())
     assert.is(seen?.[0], status)
   }

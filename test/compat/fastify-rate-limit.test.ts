@@ -145,6 +145,21 @@ for (const kind of [original, fixed, sliding, buckets]) {
     }),
   )
 
+  each(
+    'with a timeWindow below 0 every hit is the first, and with a part of a millisecond it is a millisecond',
+    () =>
+      withFakeDate((date) => {
+        const store = kind.create({ continueExceeding: true })
+        for (let i = 0; i < 5; i++) {
+          assert.equal(call(store, 'incr', 'key', 2, -1000), [1, -1000])
+          assert.equal(call(store, 'read', 'key', 2, -1000), [0, 0])
+        }
+        for (let hit = 1; hit <= 5; hit++) assert.is(call(store, 'incr', 'other', 9, 0.5)[0], hit)
+        date.tick(1)
+        assert.is(call(store, 'incr', 'other', 9, 0.5)[0], 1)
+      }),
+  )
+
   each('with a timeWindow of 0 every hit is the first', () => {
     const store = kind.create()
     assert.equal(call(store, 'incr', 'key', 1, 0), [1, 0])
@@ -306,7 +321,7 @@ function errorOf(
 
 ours('bad windows and keys are errors by name', () => {
   for (const method of ['incr', 'read'] as const) {
-    for (const windowMs of [-1, Number.NaN, '1 minute', undefined]) {
+    for (const windowMs of [Number.NaN, '1 minute', undefined]) {
       assert.is(errorOf(sliding.create(), method, 'key', windowMs), 'ERR_MILLRACE_INVALID_DURATION')
     }
     assert.is(errorOf(sliding.create(), method, ['a', 'b'], 1000), 'ERR_MILLRACE_INVALID_KEY')

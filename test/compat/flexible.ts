@@ -8,7 +8,10 @@ export type AnyLimiter = Pick<
   OriginalLimiter,
   'consume' | 'penalty' | 'reward' | 'get' | 'set' | 'block' | 'delete' | 'getKey' | 'parseKey'
 > &
-  Required<FlexibleOptions> & { readonly msDuration: number; readonly msBlockDuration: number }
+  Required<Omit<FlexibleOptions, 'insuranceLimiter'>> & {
+    readonly msDuration: number
+    readonly msBlockDuration: number
+  }
 
 export interface Kind {
   readonly name: string

@@ -170,6 +170,31 @@ for (const kind of [original, ours, buckets]) {
     }
   })
 
+  each(
+    'with a ttl of 0 or less every hit is the first, and with a part of a millisecond it is a millisecond',
+    () =>
+      withFakeDate(async (date) => {
+        for (const ttl of [0, -1000, -5000]) {
+          const storage = create()
+          const seconds = ttl / 1000
+          for (let i = 0; i < 5; i++) {
+            assert.equal(await hit(storage, { ttl }), [1, seconds, false, 0])
+            assert.equal(await hit(storage, { ttl, block: ttl }), [1, seconds, false, 0])
+          }
+          assert.equal(await hit(storage, { ttl, limit: 0, block: 0 }), [1, seconds, true, seconds])
+          assert.equal(await hit(storage, { ttl, limit: 0 }), [1, seconds, true, 10])
+          date.tick(1500)
+          const [totalHits, , ...blocked] = await hit(storage, { ttl })
+          assert.equal([totalHits, ...blocked], [0, true, 9])
+        }
+        const storage = create()
+        assert.equal((await hit(storage, { ttl: 0.5 }))[0], 1)
+        assert.equal((await hit(storage, { ttl: 0.5 }))[0], 2)
+        date.tick(1)
+        assert.equal((await hit(storage, { ttl: 0.5 }))[0], 1)
+      }),
+  )
+
   each('two storages are independent', async () => {
     const [one, two] = [create(), create()]
     await hit(one)
@@ -246,9 +271,9 @@ errors('a limit that is no number refuses nothing, as in the original', async ()
   }
 })
 
-errors('a ttl that is no number above 0 rejects', async () => {
+errors('a ttl that is no number rejects', async () => {
   const storage = new MillraceThrottlerStorage()
-  for (const ttl of [0, -1, Number.NaN, '60' as unknown as number]) {
+  for (const ttl of [Number.NaN, '60' as unknown as number]) {
     assert.is(await codeOf(storage.increment('key', ttl, 1, 1000, 'a')), 'ERR_MILLRACE_INVALID_DURATION')
   }
 })

@@ -1,64 +1,117 @@
 // The types of the packages that are replaced, compared by the compiler: what it accepts of the original, it accepts
-// of ours. The assignments are the test; it fails to compile without them.
-import type { Store } from 'express-rate-limit'
-import * as original from 'limiter'
-import { MillraceStore } from 'millrace/compat/express-rate-limit'
-import * as ours from 'millrace/compat/limiter'
-import { RateLimiterMemory } from 'millrace/compat/rate-limiter-flexible'
-import type { RateLimiterAbstract } from 'rate-limiter-flexible'
+// of ours, but for what the pages name. The assignments of `compatible` are the test: it does not compile without them.
+
+import type fastifyRateLimit from '@fastify/rate-limit'
+import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
+import * as throttler from '@nestjs/throttler'
+import * as express from 'express-rate-limit'
+import * as limiter from 'limiter'
+import * as ourExpress from 'millrace/compat/express-rate-limit'
+import * as ourFastify from 'millrace/compat/fastify-rate-limit'
+import * as ourLimiter from 'millrace/compat/limiter'
+import * as ourThrottler from 'millrace/compat/nestjs-throttler'
+import * as ourFlexible from 'millrace/compat/rate-limiter-flexible'
+import * as flexible from 'rate-limiter-flexible'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { assertIsError } from '../limiter/support.js'
 
-/** The public members of a class: private ones make it unlike every other. */
-type Public<T> = { [Name in keyof T]: T[Name] }
+// biome-ignore lint/suspicious/noExplicitAny: every function is one of these
+type Any = any
+type Method = (...given: Any[]) => unknown
+/** What a caller may do with a result of type `Result`, it may do with an `Own`. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a method that returns nothing may return anything
+type Answers<Own, Result> = [Result] extends [void] ? true : [Own] extends [Result] ? true : false
 
-test('limiter: every exported name is there, its options are accepted, and its members have its types', () => {
-  for (const name of Object.keys(original)) assert.ok(name in ours, name)
-  const options: original.RateLimiterOpts = { tokensPerInterval: 5, interval: 'second' }
-  const accepted: ours.RateLimiterOpts = options
-  const back: original.RateLimiterOpts = accepted
-  const bucketOptions: Omit<original.TokenBucketOpts, 'parentBucket'> & ours.TokenBucketOpts = {
-    bucketSize: 5,
-    tokensPerInterval: 1,
-    interval: 'second',
-  }
-  const limiter: Omit<Public<original.RateLimiter>, 'tokenBucket'> = new ours.RateLimiter(back)
-  const bucket: Omit<Public<original.TokenBucket>, 'parentBucket'> = new ours.TokenBucket(bucketOptions)
-  assert.is(new ours.RateLimiter(accepted).tokenBucket.bucketSize, 5)
-  assert.type(limiter.curIntervalStart, 'number')
-  assert.is(bucket.bucketSize, 5)
+/** Whether a member of type `Own` takes the place of one of type `Original`: arguments by value, not by their number. */
+type Fits<Own, Original> = [Original] extends [Method]
+  ? [Own] extends [Method]
+    ? Parameters<Original> extends Parameters<Own>
+      ? Answers<Awaited<ReturnType<Own>>, Awaited<ReturnType<Original>>>
+      : false
+    : false
+  : Answers<Own, Original>
+
+/** The members of the original that ours lack or have in another way. */
+type Broken<Own, Original> = {
+  [Name in keyof Original]-?: Name extends keyof Own
+    ? Fits<Own[Name], Original[Name]> extends true
+      ? never
+      : Name
+    : Name
+}[keyof Original]
+
+/** The names of options that a literal for the original may have, and one for ours may not. */
+type Unknown<Own, Original> = Exclude<keyof Original, keyof Own>
+
+/** Compiles if there is nothing in `Broken` but what the page of the package names. */
+const compatible = <_Broken extends Named, Named extends PropertyKey = never>(): void => undefined
+
+test('limiter: names, options and members', () => {
+  for (const name of Object.keys(limiter)) assert.ok(name in ourLimiter, name)
+  // What has a private member is like no other class: the buckets are compared by their own members.
+  compatible<Broken<ourLimiter.RateLimiter, limiter.RateLimiter>, 'tokenBucket'>()
+  compatible<Broken<ourLimiter.TokenBucket, limiter.TokenBucket>, 'parentBucket'>()
+  compatible<Broken<ourLimiter.RateLimiterOpts, limiter.RateLimiterOpts>>()
+  compatible<Broken<limiter.RateLimiterOpts, ourLimiter.RateLimiterOpts>>()
+  compatible<Broken<limiter.TokenBucketOpts, ourLimiter.TokenBucketOpts>, 'parentBucket'>()
+  compatible<Unknown<ourLimiter.TokenBucketOpts, limiter.TokenBucketOpts>>()
+  compatible<Exclude<limiter.Interval, ourLimiter.Interval>>()
+  const options: ourLimiter.RateLimiterOpts = { tokensPerInterval: 5, interval: 'second' }
+  const rateLimiter = new ourLimiter.RateLimiter(options)
+  assert.is(rateLimiter.tokenBucket.bucketSize, 5)
+  assert.type(rateLimiter.curIntervalStart, 'number')
+  assert.is(rateLimiter.tokensThisInterval, 0)
 })
 
-test('rate-limiter-flexible: every method takes the arguments of the original', async () => {
-  type Methods = Pick<
-    RateLimiterAbstract,
-    'consume' | 'penalty' | 'reward' | 'get' | 'set' | 'block' | 'delete'
-  >
-  const limiter: Methods = new RateLimiterMemory({ points: 5, duration: 1 })
-  await limiter.set('key', 2, 10, { any: 1 })
-  assert.is((await limiter.get('key', {}))?.consumedPoints, 2)
-  await limiter.block('key', 10, {})
-  assert.ok(await limiter.delete('key', {}))
+test('rate-limiter-flexible: options, members, and what takes a limiter', async () => {
+  type Own = ourFlexible.RateLimiterMemory
+  type OwnOptions = ConstructorParameters<typeof ourFlexible.RateLimiterMemory>[0] & object
+  type Options = ConstructorParameters<typeof flexible.RateLimiterMemory>[0]
+  compatible<Broken<Own, flexible.RateLimiterMemory>, 'dump' | 'restore'>()
+  compatible<Broken<OwnOptions, Options>>()
+  const given: Options = {
+    points: 5,
+    duration: 1,
+    insuranceLimiter: new flexible.RateLimiterMemory({ points: 1, duration: 1 }),
+  }
+  const own = new ourFlexible.RateLimiterMemory(given)
+  const taken: flexible.RateLimiterAbstract & flexible.RateLimiterCompatibleAbstract = own
+  await taken.set('key', 2, 10, { any: 1 })
+  assert.is((await own.consume('key', 1, { any: 1 })).consumedPoints, 3)
+  assert.is((await own.get('key', {}))?.consumedPoints, 3)
+  await own.block('key', 10, {})
+  assert.ok(await own.delete('key', {}))
 })
 
-test('express-rate-limit: a window below 1 counts, and an init that throws keeps the limit and the window before', async () => {
-  for (const windowMs of [0.5, 0, -1, Number.NaN]) {
-    const store: Store = new MillraceStore()
-    store.init!({ windowMs, limit: 2 } as never)
-    assert.is((await store.increment('key')).totalHits, 1)
+test('express-rate-limit: members, and what rateLimit takes', () => {
+  type Own = ourExpress.MemoryStore
+  compatible<
+    Broken<Own, express.MemoryStore>,
+    'previous' | 'current' | 'interval' | 'resetClient' | 'getClient' | 'clearExpired'
+  >()
+  compatible<Broken<ourExpress.ClientRateLimitInfo, express.ClientRateLimitInfo>>()
+  const store: express.Store = new ourExpress.MemoryStore()
+  assert.type(express.rateLimit({ store }), 'function')
+})
+
+test('@fastify/rate-limit: the class of stores, and what the plugin takes', () => {
+  const classes: FastifyRateLimitStoreCtor[] = [ourFastify.MillraceStore, ourFastify.MillraceStore.with({})]
+  compatible<Broken<ourFastify.MillraceStore, FastifyRateLimitStore>>()
+  const options: Parameters<typeof fastifyRateLimit>[1] = {
+    store: ourFastify.MillraceStore,
+    continueExceeding: true,
   }
-  const store = new MillraceStore({ maxWindows: 1 })
-  store.init({ windowMs: 60_000, limit: 5 } as never)
-  try {
-    store.init({ windowMs: 120_000, limit: 2 } as never)
-    assert.unreachable()
-  } catch (error) {
-    assertIsError(error, 'ERR_MILLRACE_INVALID_OPTION', 'maxWindows')
-  }
-  assert.is(store.windowMs, 60_000)
-  // Refused hits are not held against the key for longer than the limit of 2 that init was given.
-  for (let i = 1; i <= 4; i++) assert.is((await store.increment('key')).totalHits, i)
+  for (const Store of [...classes, options.store!]) assert.type(new Store({}).incr, 'function')
+})
+
+test('@nestjs/throttler: members, and what the module takes', () => {
+  type Own = ourThrottler.ThrottlerStorageService
+  compatible<Broken<Own, throttler.ThrottlerStorageService>, 'storage'>()
+  compatible<
+    Broken<ourThrottler.ThrottlerStorageRecord, Awaited<ReturnType<throttler.ThrottlerStorage['increment']>>>
+  >()
+  const storage: throttler.ThrottlerStorage = new ourThrottler.ThrottlerStorageService()
+  assert.ok(throttler.ThrottlerModule.forRoot({ throttlers: [], storage }))
 })
 
 test.run()

@@ -203,6 +203,34 @@ test('errors name the line and the column', async () => {
   }
 })
 
+test('a file that was cut off at any byte is refused by name; of YAML, what is left may be whole', async () => {
+  const json =
+    '{ "ä": { "limit": 10, "window": "1s" },\n"b": { "rules": [{ "name": "x", "limit": 2, "window": "1m" }] } }'
+  const yaml = 'ä: { limit: 10, window: 1s }\nb:\n  rules:\n    - name: x\n      limit: 2\n      window: 1m\n'
+  const opened = { 'a.json': 0, 'a.yaml': 0 }
+  for (const [name, text] of [
+    ['a.json', json],
+    ['a.yaml', yaml],
+  ] as const) {
+    const place = filePlace(name)
+    const bytes = Buffer.from(text)
+    for (let length = 0; length < bytes.length; length++) {
+      writeFileSync(place.path, bytes.subarray(0, length))
+      try {
+        const store = place.open()
+        opened[name]++
+        await store.close()
+      } catch (error) {
+        assert.instance(error, MillraceError, `${name}, ${length} bytes`)
+        assert.match((error as MillraceError).code, /_(CONFIG_STORE|INVALID_POLICY|INVALID_KEY)$/)
+      }
+    }
+    await place.remove()
+  }
+  assert.is(opened['a.json'], 0)
+  assert.ok(opened['a.yaml'] < yaml.length / 4, `${opened['a.yaml']} of ${yaml.length}`)
+})
+
 test('a file that is missing, or not in UTF-8, is refused at creation', async () => {
   assert.throws(
     () => fileConfig({ path: '/nowhere/limits.json' }),
