@@ -11,6 +11,8 @@ import {
 } from './redis-options.js'
 
 export type { DecisionSource } from '../core/decision-source.js'
+export type { NodeRedisCluster } from './node-redis-cluster.js'
+export type { NodeRedisSentinel } from './node-redis-sentinel.js'
 export type { RedisLimiter } from './redis-limiter.js'
 export type { OnOutage, RedisLimiterOptions, RedisOptions, RedisRulesOptions } from './redis-options.js'
 export type { RedisStats } from './redis-statistics.js'

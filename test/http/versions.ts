@@ -1,5 +1,5 @@
 /** The frameworks in the oldest version of each range of `peerDependencies`, beside the newest, which tests import. */
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { root } from '../package/root.js'
@@ -50,7 +50,9 @@ function nestIn(folder: string): Nest {
 function loadNest(folder: string): Nest {
   const copy = mkdtempSync(join(root, folder, 'node_modules/.millrace-'))
   process.once('exit', () => rmSync(copy, { recursive: true }))
-  cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true })
+  for (const part of ['package.json', 'dist', 'prebuilds']) {
+    if (existsSync(join(root, part))) cpSync(join(root, part), join(copy, part), { recursive: true })
+  }
   const load = requireFrom(folder)
   return {
     common: load('@nestjs/common'),

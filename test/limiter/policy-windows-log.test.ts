@@ -1,3 +1,4 @@
+// run: also-full
 // Random operations while policies change, judged by a log of all admissions: what an old window still counts at a
 // change counts in the new one, for each algorithm, with one thread or two.
 import {
@@ -15,7 +16,7 @@ import * as assert from 'uvu/assert'
 import { ALGORITHMS, type AlgorithmCase, type Charge, type TimedRule } from '../conformance/algorithms.js'
 import { sized } from '../size.js'
 
-const RUNS = sized({ quick: 8, full: 300 })
+const RUNS = sized({ quick: 8, full: 60 })
 const STEPS = 200
 const KEYS = ['a', 'plan:b', 'plan:c']
 /** In milliseconds. The first one is that of the default. */
@@ -120,7 +121,8 @@ async function play(algorithm: AlgorithmCase, seed: number): Promise<void> {
     }
   }
   while (news.length > 0) await news.shift()!()
-  clock.advance(2 * 660_000)
+  // A bucket may hold what both threads admitted by higher limits. It runs off by the present one, from 4.
+  clock.advance((algorithm.countsInParts ? 8 : 2) * 660_000)
   for (const key of KEYS) {
     const { limit } = limiters[0]!.peek(key)
     assert.ok(limiters[next(2)]!.check(key, limit).allowed, `seed ${seed}: the whole limit at rest`)

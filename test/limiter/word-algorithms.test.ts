@@ -40,7 +40,8 @@ test('align and burst are checked, and what is too large is refused with what wo
     assert.match(assertRaises(act, 'ERR_MILLRACE_INVALID_RULE', option).expected, expected)
   }
   for (const align of ['utc', '', null, 1]) refused({ ...WINDOW, align }, 'align', /'clock' or 'first'/)
-  for (const burst of [0, -1, 1.5, '5', null, Number.NaN]) refused({ ...BUCKET, burst }, 'burst', /integer/)
+  for (const burst of [0, -1, 1.5, null, Number.NaN]) refused({ ...BUCKET, burst }, 'burst', /integer/)
+  refused({ ...BUCKET, burst: '5' }, 'burst', /a number/)
   refused({ ...BUCKET, burst: 262_145 }, 'burst', /at most 262144 tokens at once; .* option unit/)
   refused({ ...BUCKET, limit: 262_145 }, 'limit', /at most 262144/)
   refused({ ...BUCKET, limit: 100_000, burst: 99 }, 'burst', /at least 100 tokens/)

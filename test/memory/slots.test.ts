@@ -4,8 +4,8 @@ import { AREAS, RingMemory, slotOfRule } from '#millrace/engines/ring-transport.
 import slots from '#millrace/memory/request-ring.js'
 
 test('the map of a request ring is the one that the addon was built with', () => {
-  const { Op, requestOf, ...map } = slots
-  assert.equal(map, {
+  const map = Object.entries(slots).filter(([, value]) => typeof value === 'number')
+  assert.equal(Object.fromEntries(map), {
     REPLIED: 16,
     ACCEPTED: 17,
     COMPLETED: 18,
@@ -34,7 +34,7 @@ test('the map of a request ring is the one that the addon was built with', () =>
     QUANTITY: 7,
     RULE_LIMIT: 0,
   })
-  assert.equal(Object.values(Op), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15])
+  assert.equal(Object.values(slots.Op), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15])
 })
 
 test('all words of all requests are distinct', () => {

@@ -66,7 +66,7 @@ export const changing: Readonly<Record<string, Mutant>> = {
   },
   'a cell that a longer window counts by its old one': {
     scenario: 'decisions around a change to a window that is longer',
-    edits: [inConversion('nowMs - Math.max(0, coveredMs(present) - view.reading.ticks.windowMs)', 'nowMs')],
+    edits: [inConversion('nowMs - Math.max(0, lastMs - reading.ticks.windowMs)', 'nowMs')],
   },
   'a cell expired while it is converted': {
     scenario: 'a conversion beside a new key that displaces it',

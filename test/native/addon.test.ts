@@ -49,7 +49,7 @@ test('the addon decides windows of up to 2^20 granules by each range sum', () =>
   for (const rangeSum of [undefined, 'blocks', 'fenwick'] as const) {
     for (const granules of [1, 256, 257, 2 ** 20]) {
       if (rangeSum !== undefined && granules <= 256) continue // too few granules for this range sum
-      const rule = { limit: 5, window: granules, granularity: 1, ...(rangeSum && { rangeSum }) }
+      const rule = { limit: 5, window: `${granules}ms`, granularity: 1, ...(rangeSum && { rangeSum }) }
       const limiter = onSide('addon', () => createLimiter({ ...rule, maxKeys: 1 }))
       assert.is(limiter.stats().native, 'addon')
       const decided = limiter.checkMany(['key', 'key', 'key'], 2)

@@ -11,10 +11,13 @@ export function readText(file: string): string {
 
 /** Every TypeScript file of `folder`, by its path within it, but for those of packages that it has installed. */
 export function sourcesIn(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .map((file) => file.replaceAll('\\', '/'))
-    .filter((file) => /\.c?ts$/.test(file) && !file.includes('node_modules/'))
-    .sort()
+  const within = (path: string): string[] =>
+    readdirSync(join(root, path), { withFileTypes: true }).flatMap((entry) => {
+      const file = `${path}/${entry.name}`
+      if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : within(file)
+      return /\.c?ts$/.test(file) ? [file.slice(folder.length + 1)] : []
+    })
+  return within(folder).sort()
 }
 
 /** TypeScript without its comments; strings stay. */

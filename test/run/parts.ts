@@ -25,7 +25,7 @@ const POOL_DEATHS = ['--import', `./${tests}/stress/pool-deaths/doomed.js`]
 
 /** The full tests: a quarter of an hour together. */
 export const FULL: readonly Part[] = [
-  { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 470, isAlone: true },
+  { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 440, isAlone: true },
   { name: 'nodes', args: ['scripts/test-nodes.mjs', '--one', ...OF_NODE], budgetSeconds: 90, isAlone: true },
   { name: 'native', args: ['scripts/test-native.mjs'], budgetSeconds: 30 },
   { name: 'runtimes', args: ['scripts/test-runtimes.mjs'], budgetSeconds: 60 },
