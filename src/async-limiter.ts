@@ -226,8 +226,8 @@ export interface AsyncLimiter extends AsyncDisposable {
    * After `ERR_MILLRACE_OVERLOADED` and `ERR_MILLRACE_NO_THREADS` the charge stands, and the call can be
    * repeated.
    * @param decision a decision of this limiter
-   * @returns a promise of how many units were given back: the cost of the decision, or 0. It is 0 if nothing
-   * was charged, or the charge has left the window, or a refund by key or `clear` may have taken it since
+   * @returns a promise of the units given back: the cost, or 0 if nothing was charged, the charge has left the
+   * window, or it may count no more after a refund by key, `clear`, or (token bucket) a block or a refusal
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_FOREIGN_DECISION`, `ERR_MILLRACE_OVERLOADED`,
    * `ERR_MILLRACE_WORKER_LOST`, `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_CLOSED`
    * @example

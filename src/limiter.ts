@@ -232,8 +232,8 @@ export interface Limiter extends AsyncDisposable {
   /**
    * Gives back exactly the charge of a decision, while it still counts. A second call gives back nothing.
    * @param decision a decision of this limiter
-   * @returns how many units were given back: the cost of the decision, or 0. It is 0 if nothing was charged,
-   * or the charge has left the window, or a refund by key or `clear` may have taken it since
+   * @returns the units given back: the cost, or 0 if nothing was charged, the charge has left the
+   * window, or it may count no more after a refund by key, `clear`, or (token bucket) a block or a refusal
    * @throws {MillraceError} `ERR_MILLRACE_FOREIGN_DECISION`, `ERR_MILLRACE_INVALID_CLOCK`,
    * `ERR_MILLRACE_CLOSED`
    * @example

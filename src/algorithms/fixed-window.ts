@@ -6,7 +6,8 @@
  * that of the first charge after the window before it was over.
  *
  * A refund by key and a decision that is given back must not take the same unit. So a decision is given back
- * only if its cell has had no refund by key since: its epoch says so.
+ * only if its window has had no refund by key since: its epoch says so. A block changes the epoch, too. Then it is
+ * given back if no refund by key has been counted lately: nothing else takes units out of a window.
  */
 import type { Reading } from '../core/reading.js'
 import type { Ticks } from '../core/ticks.js'
@@ -84,7 +85,8 @@ export class FixedWindow extends WordCells {
 
   givenBack(v: number, w: number, charge: WordCharge): number | undefined {
     const { cost, receipt, refunds } = charge
-    const isSameWindow = w === charge.w && areFew(refunds) && ((v ^ receipt) & EPOCH) === 0
-    return isSameWindow && (v & METER) >= cost ? v - cost : undefined
+    const isSameEpoch = areFew(refunds) && ((v ^ receipt) & EPOCH) === 0
+    const counts = w === charge.w && (isSameEpoch || !refunds.byKey)
+    return counts && (v & METER) >= cost ? v - cost : undefined
   }
 }

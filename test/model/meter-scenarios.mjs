@@ -4,6 +4,7 @@ const check = (cost, key = 1) => ({ kind: 'check', key, cost })
 const lend = (cost, key = 1) => ({ kind: 'lend', key, cost })
 const refund = (cost, key = 1) => ({ kind: 'refund', key, cost })
 const penalize = (cost, key = 1) => ({ kind: 'penalize', key, cost })
+const block = { kind: 'block', key: 1 }
 const from = (time, op) => ({ ...op, from: time })
 const hop = (time) => ({ kind: 'hop', key: 1, from: time })
 const keptUntil = (time, op) => ({ ...op, until: time })
@@ -200,6 +201,22 @@ const fixedWindow = {
     ],
     end: 3,
   },
+  'given back after a block': {
+    ...first,
+    threads: [
+      [lend(2), check(1)],
+      [block, lend(1), block],
+    ],
+    end: 3,
+  },
+  'given back after a block and a refund by key': {
+    ...first,
+    threads: [
+      [lend(1), check(1)],
+      [block, refund(1), check(2)],
+    ],
+    end: 3,
+  },
   'two refunds by key': { ...first, threads: [[lend(1)], [check(1), refund(2)], [refund(1)]], end: 1 },
   'epochs go round by refunds': {
     ...one,
@@ -321,6 +338,7 @@ const windowMistakes = {
   'a penalty beyond the meter': 'penalties',
   'refund in the same epoch': 'two refunds by key',
   'given back in another epoch': 'given back, and a refund by key',
+  'given back after a refund by key': 'given back after a block and a refund by key',
   'refunds not counted': 'epochs go round by refunds',
   'counted in an old period': 'a refund that counts itself late',
   'name before adm': 'two keys',

@@ -104,10 +104,10 @@ const fixedWindow = {
     return units > 0 && { units, next: withMeter(v, meterOf(v) - units, refundEpochs()) }
   },
   // biome-ignore lint/correctness/useYield: the token bucket reads the clock here
-  *givenBack({ v, tick, charge, cost, hasEpoch }) {
+  *givenBack({ v, tick, charge, cost, hasEpoch, hasByKey }) {
     const isSameEpoch = hasEpoch && epochOf(v) === epochOf(charge.receipt)
-    const isSame = isSameEpoch || bad === 'given back in another epoch'
-    const counts = tick === charge.tick && isSame && meterOf(v) >= cost
+    const isIn = isSameEpoch || !hasByKey || bad === 'given back in another epoch'
+    const counts = tick === charge.tick && isIn && meterOf(v) >= cost
     return counts ? { units: cost, next: withMeter(v, meterOf(v) - cost) } : undefined
   },
 }
@@ -170,7 +170,14 @@ function* countRefund(w, isByKey) {
   }
 }
 
-const FIRST = { check: 'lookup', lend: 'lookup', hop: 'hop', refund: 'refund', penalize: 'penalize' }
+const FIRST = {
+  check: 'lookup',
+  lend: 'lookup',
+  hop: 'hop',
+  refund: 'refund',
+  penalize: 'penalize',
+  block: 'block',
+}
 const again = (phase, { now, tries }) => [phase, { now, tries }]
 
 export const phases = {
@@ -264,6 +271,12 @@ export const phases = {
       return true
     }
     return (yield commit) ? ['done', 'refunded'] : again('refund', { now, tries })
+  },
+  /** A block begins or ends: the word gets another epoch. `blocking.mjs` has the rest. */
+  *block({ key }) {
+    const v = yield load(ADM)
+    if (stateOf(v) !== LIVE || (yield load(NAME)) !== key) return ['done', 'gone']
+    return (yield cas(ADM, v, withMeter(v, meterOf(v), 1))) ? ['done', 'blocked'] : ['block', {}]
   },
   *penalize({ key, cost, now, tries }) {
     const v = yield load(ADM)

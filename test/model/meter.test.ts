@@ -36,6 +36,8 @@ const QUICK = [
     'epochs go round by refunds',
     'a refund that counts itself late',
     'given back, and a refund by key',
+    'given back after a block',
+    'given back after a block and a refund by key',
     'to and fro, elsewhere',
     'elsewhere, a way with counts',
     'two keys, to and fro',
