@@ -1,5 +1,5 @@
 import type { AsyncLimiterGroup } from './async-limiter-group.js'
-import { BaseGroup, type Requests } from './base-group.js'
+import { BaseGroup, type Requests, uncounted } from './base-group.js'
 import type { Decision } from './core/decision.js'
 import type { MembersDecision } from './core/group-decision.js'
 import { admitted } from './core/limited.js'
@@ -48,7 +48,7 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
   protected async decide(requests: Requests): Promise<MembersDecision> {
     const below = this.indexOfLimitBelow(requests)
     if (below >= 0) {
-      const part = await this.#check(requests, below)
+      const part = await this.#check(uncounted(requests), below)
       if (!part.allowed) return this.refusal(requests, below, part)
       this.own[below]!.undo(part) // another thread has raised the limit
     }
@@ -66,6 +66,9 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
     }
     if (parts.length === requests.length) return this.admission(parts)
     this.#undo(requests, parts)
+    // The member that refused first is the one that counts the refusal.
+    for (const i of this.laterCounting(requests, parts.length))
+      this.own[i]!.undo(await this.#check(requests, i))
     return this.refusal(requests, parts.length, part!)
   }
 

@@ -12,10 +12,14 @@ import type { Reserved } from './reservation.js'
 /** The checked arguments of one call: a request to each member, in order. */
 export type Requests = readonly MemberRequest[]
 
+/** The same requests, whose refusals no rule charges: a cost above the limit of one member is charged in none. */
+export const uncounted = (requests: Requests): Requests =>
+  requests.map((request) => ({ ...request, isAttempt: true }))
+
 /**
  * The part of a group that decides nothing: it checks arguments, peeks, waits and gives back. A decision
  * charges the members in order. If one refuses, the members before it take their charges back, and all others
- * are peeked at. Until then other decisions see these charges. So two requests at the same time may both be
+ * are peeked at. Those of them with `countRefused` charge what they refuse, too. Until then other decisions see these charges. So two requests at the same time may both be
  * refused, although one of them would fit alone. No limit is exceeded: each member admits by itself.
  */
 export abstract class BaseGroup {
@@ -71,6 +75,16 @@ export abstract class BaseGroup {
   protected refusal(requests: Requests, refusing: number, refused: Decision): MembersDecision {
     const parts = this.own.map((member, i) => (i === refusing ? refused : member.peek(requests[i]!)))
     return this.#decisionOf(parts, refusing)
+  }
+
+  /** The later members with `countRefused` that refuse a request, too: each charges what it refuses itself. */
+  protected laterCounting(requests: Requests, refusing: number): number[] {
+    const counts = (member: GroupMember, request: MemberRequest): boolean => {
+      if (!member.countsRefused || request.isAttempt) return false
+      const { allowed, shadow } = member.peek(request)
+      return !allowed || shadow?.allowed === false
+    }
+    return this.own.flatMap((member, i) => (i > refusing && counts(member, requests[i]!) ? [i] : []))
   }
 
   /** Takes back the admissions of the first members. */

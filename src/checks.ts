@@ -121,7 +121,7 @@ export function closedError(option = 'limiter'): MillraceError {
 }
 
 /** The error of a `wait()` without an end: the cost is above the limit of a rule, or the key is blocked. */
-export function neverAdmittedError(cost: number, rules: readonly LimiterRule[]): MillraceError {
+export function neverAdmittedError(cost: number, rules: readonly MostAtOnce[]): MillraceError {
   const below = rules.find(({ limit }) => cost > limit)
   const name = below !== undefined && rules.length > 1 ? ` of '${below.name}'` : ''
   const [option, value, expected] =
@@ -217,14 +217,13 @@ export function checkWaitOptions(
   return { cost, limit: checkCallLimit(limit, rules), signal }
 }
 
-/** The rules with the limits of one call. */
-export function rulesWithin(
-  rules: readonly LimiterRule[],
-  limit: CallLimit | undefined,
-): readonly LimiterRule[] {
-  if (limit === undefined) return rules
-  const limits = typeof limit === 'number' ? [limit] : limit
-  return rules.map((rule, i) => ({ ...rule, limit: limits[i] ?? rule.limit }))
+/** The most that a key may use at once by a rule. */
+export type MostAtOnce = Pick<LimiterRule, 'name' | 'limit'>
+
+/** The most that a key may use at once in one call: of a bucket its tokens, like the limits of the call. */
+export function rulesWithin(rules: readonly LimiterRule[], limit: CallLimit | undefined): MostAtOnce[] {
+  const limits = typeof limit === 'object' ? limit : [limit]
+  return rules.map((rule, i) => ({ name: rule.name, limit: limits[i] ?? rule.burst ?? rule.limit }))
 }
 
 /** Returns the index of the rule of this name. */

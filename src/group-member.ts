@@ -1,12 +1,11 @@
-import { checkCallLimit, closedError, mostPenalty, type RuleNames } from './checks.js'
+import { checkCallLimit, closedError, type MostAtOnce, mostPenalty, type RuleNames } from './checks.js'
 import { type Decision, type InlineDecision, Outcome } from './core/decision.js'
 import type { RulePart } from './core/rules-decision.js'
 import { countedOf } from './core/unit-decision.js'
 import type { CallLimit, Engine, OwnDecision } from './engines/engine.js'
 import type { RuleEngine } from './engines/rule-engine.js'
 import type { WaitQueues } from './engines/wait-queues.js'
-import type { LimiterRule } from './limiter-options.js'
-import { ruleNamesOf, ruleOf } from './limiter-rules.js'
+import { ruleNamesOf } from './limiter-rules.js'
 import type { RuleMemory } from './memory/arenas.js'
 import type { KeyReader } from './memory/key-reader.js'
 import { type Key, KeyHandle } from './memory/keys.js'
@@ -53,11 +52,13 @@ export interface GroupMember {
   /** Whether the cost is above the limit of an enforced rule. */
   isAboveLimit(request: MemberRequest): boolean
   /** The enforced rules, with the limits of the call. Their names begin with the name of the member. */
-  rulesFor(request: MemberRequest): LimiterRule[]
+  rulesFor(request: MemberRequest): MostAtOnce[]
   /** Decides and charges. */
   check(request: MemberRequest): Decision | Promise<Decision>
   peek(request: MemberRequest): Decision
-  /** Takes back an admission: its charge, and its count in the statistics. Never throws. */
+  /** Whether any rule has the option `countRefused`. */
+  readonly countsRefused: boolean
+  /** Takes back a decision: the charge of an admission, and the count in the statistics. Never throws. */
   undo(decision: Decision): void
   isGivenBack(decision: Decision): boolean
   /** Gives back the charge of a decision. Returns how many units. */
@@ -100,17 +101,20 @@ export abstract class BaseMember {
     return { lo, hi, cost, limit: ownLimit, handle, isAttempt }
   }
 
+  get countsRefused(): boolean {
+    return this.parts.memory.arenas.some(({ countRefused }) => countRefused)
+  }
+
   isAboveLimit({ cost, limit }: MemberRequest): boolean {
     const { engines } = this.parts
     return engines.some(({ isShadow, limit: own }, i) => !isShadow && cost > (limitAt(limit, i) ?? own))
   }
 
-  rulesFor({ limit }: MemberRequest): LimiterRule[] {
+  rulesFor({ limit }: MemberRequest): MostAtOnce[] {
     const { engines, memory, name } = this.parts
     const rules = engines.map((engine, i) => {
-      const rule = ruleOf(memory.names[i]!, engine)
-      const ownName = engines.length === 1 ? name : `${name}.${rule.name}`
-      return { ...rule, name: ownName, limit: limitAt(limit, i) ?? rule.limit }
+      const ownName = engines.length === 1 ? name : `${name}.${memory.names[i]}`
+      return { name: ownName, limit: limitAt(limit, i) ?? engine.limit }
     })
     return rules.filter((_, i) => !engines[i]!.isShadow)
   }
@@ -154,6 +158,10 @@ export class InlineMember<D extends OwnDecision> extends BaseMember implements G
       if (charge.outcome !== Outcome.CHARGED) continue
       engines[i]!.reading.set((countedOf(charge) as InlineDecision).at)
       engines[i]!.changes.takeBack(charge)
+    }
+    if (!decision.allowed) {
+      this.#engine.tally(0, -1)
+      return
     }
     this.#engine.tally(-1, 0, charges.some(({ isShadowed }) => isShadowed) ? -1 : 0)
   }

@@ -1,4 +1,4 @@
-import { BaseGroup, type Requests } from './base-group.js'
+import { BaseGroup, type Requests, uncounted } from './base-group.js'
 import type { Decision } from './core/decision.js'
 import type { MembersDecision } from './core/group-decision.js'
 import { admitted } from './core/limited.js'
@@ -42,7 +42,7 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
   protected decide(requests: Requests): MembersDecision {
     const below = this.indexOfLimitBelow(requests)
     if (below >= 0) {
-      const part = this.#check(requests, below)
+      const part = this.#check(uncounted(requests), below)
       if (!part.allowed) return this.refusal(requests, below, part)
       this.own[below]!.undo(part) // another thread has raised the limit
     }
@@ -60,6 +60,8 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
     }
     if (parts.length === requests.length) return this.admission(parts)
     this.undo(parts)
+    // The member that refused first is the one that counts the refusal.
+    for (const i of this.laterCounting(requests, parts.length)) this.own[i]!.undo(this.#check(requests, i))
     return this.refusal(requests, parts.length, part!)
   }
 

@@ -39,6 +39,10 @@ export class PoolMember extends BaseMember implements GroupMember {
 
   undo(decision: Decision): void {
     if (this.parts.isReleased()) return
+    if (!decision.allowed) {
+      this.#inline.tally(0, -1)
+      return
+    }
     const parts = decision.rules as readonly PoolPart[]
     const isShadowed = parts.some((part) => part.isShadowed)
     this.#inline.tally(-1, 0, isShadowed ? -1 : 0)

@@ -104,8 +104,15 @@ export interface CellAdjustments {
   giveBack(way: number, charge: Charge, cost: number, reading: Reading): boolean
   /** Takes up to `most` units out, the oldest first. Returns how many, or GONE. */
   refund(way: number, lo: number, hi: number, most: number, reading: Reading): number
-  /** Charges `cost` units even if there is no room. Returns true, or GONE. */
-  penalize(way: number, lo: number, hi: number, cost: number, reading: Reading): boolean | typeof GONE
+  /** Charges `cost` units even if there is no room, by the limit of the rule or this one. Returns true, or GONE. */
+  penalize(
+    way: number,
+    lo: number,
+    hi: number,
+    cost: number,
+    reading: Reading,
+    limit?: number,
+  ): boolean | typeof GONE
   /** The UNTIL with which the next try to block goes on, after GONE. */
   readonly untilOfNextTry: number
   /** Blocks the key until `until`, a word of UNTIL. Returns true, or GONE. */

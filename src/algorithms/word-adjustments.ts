@@ -58,7 +58,14 @@ export class WordAdjustments implements CellAdjustments {
   }
 
   /** The meter stops at its end. */
-  penalize(way: number, lo: number, hi: number, cost: number, reading: Reading): boolean | typeof GONE {
+  penalize(
+    way: number,
+    lo: number,
+    hi: number,
+    cost: number,
+    reading: Reading,
+    limit = this.#cells.presentLimit,
+  ): boolean | typeof GONE {
     const { words } = this.#cells
     const base = this.#cells.base(way)
     for (let tries = 0; ; tries = again(tries)) {
@@ -66,7 +73,7 @@ export class WordAdjustments implements CellAdjustments {
       if (!this.#cells.isOf(v, way, lo, hi)) return GONE
       const w = read(words, base + TICK)
       if (!this.#cells.isEntered(base, v, w, reading)) continue
-      const next = this.#cells.penalized(v, w, cost, this.#cells.presentLimit, reading)
+      const next = this.#cells.penalized(v, w, cost, limit, reading)
       if (next === v || compareExchange(words, base + ADM, v, next) === v) return true
     }
   }

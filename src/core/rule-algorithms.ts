@@ -179,6 +179,13 @@ export function burstFor(
   throw new MillraceError(code, option, limit, expected)
 }
 
+/** The largest limit of this rate whose burst is at most `most` tokens. */
+export function mostLimit(most: number, rate: Rate | undefined): number {
+  if (rate === undefined) return most
+  const divisor = greatestCommonDivisor(rate.limit, rate.burst)
+  return Math.floor(most / (rate.burst / divisor)) * (rate.limit / divisor)
+}
+
 function greatestCommonDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestCommonDivisor(b, a % b)
 }

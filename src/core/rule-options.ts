@@ -74,9 +74,10 @@ export interface RuleOptions {
   edge?: Edge
   /**
    * Whether a refused request is charged, too: a client that goes on asking is refused until it pauses. The
-   * refusals of `check`, `checkOrThrow`, `reserve` and `checkMany` are charged, up to the largest count of a
-   * bucket (see `penalize`). Those of `wait` and `peek` are not, nor is a cost above the limit. The addon
-   * leaves the refusals and the batches of such a rule to TypeScript.
+   * refusals of `check`, `checkOrThrow`, `reserve` and `checkMany` are charged like an admission by the same limit, up
+   * to the largest count of a bucket (see `penalize`). Those of `wait` and `peek` are not, nor is a cost above the
+   * limit. Of several rules, each one with this option charges what it refuses itself, in any order of the rules. The
+   * addon leaves the refusals and the batches of such a rule to TypeScript.
    * @default false
    */
   countRefused?: boolean

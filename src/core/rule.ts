@@ -18,6 +18,7 @@ import {
   invalid,
   logTicksOf,
   MOST_IN_LOG,
+  mostLimit,
   type RangeSumName,
   type Rate,
   refuseGranularity,
@@ -316,12 +317,8 @@ export function checkOtherLimit(
   const whole = limitIn(unit, limit, option, code)
   const own = rate === undefined ? whole : burstFor(whole, rate, option, code)
   if (own <= most) return own
-  throw new MillraceError(
-    code,
-    option,
-    limit,
-    `at most ${most}, which this limiter can count. A new one may have it`,
-  )
+  const expected = `at most ${mostLimit(most, rate) * (unit ?? 1)}, which this limiter can count. A new one may have it`
+  throw new MillraceError(code, option, limit, expected)
 }
 
 export interface LimitRange {

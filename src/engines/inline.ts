@@ -190,6 +190,11 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#nativeDecisionOf(this.#single!, lo, hi, cost)
   }
 
+  /** Whether a refusal is charged now: by the option `countRefused`, but for an attempt of `wait`. */
+  get countsRefused(): boolean {
+    return this.#countsRefused
+  }
+
   /** Runs a decision, an attempt of `wait`. Its refusal is not charged, also with `countRefused`. */
   withoutCharge<T>(decide: () => T): T {
     const counts = this.#countsRefused
@@ -216,7 +221,8 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   #nativeDecisionOf(single: NativeSingle, lo: number, hi: number, cost: number): InlineDecision {
     const { status, way, limit, nowMs, chargedTick, chargedStamp, lastAdm } = single
-    const outcome = this.#finish(way, (status & STATUS.DONE) !== 0 ? ADMITTED : FULL, lo, hi, cost)
+    const found = (status & STATUS.DONE) !== 0 ? ADMITTED : FULL
+    const outcome = this.#finish(way, found, lo, hi, cost, limit)
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
@@ -251,7 +257,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     const way = hint >= 0 ? hint : this.#table.guess(lo, hi)
     if (way >= 0 && cost > 0 && cost <= limit) {
       const found = this.#algorithm.attempt(way, lo, hi, cost, limit, this.reading)
-      if (found !== UNDECIDED) return this.#finish(way, found, lo, hi, cost)
+      if (found !== UNDECIDED) return this.#finish(way, found, lo, hi, cost, limit)
     }
     return this.#decideByLookup(way, lo, hi, cost, limit)
   }
@@ -285,7 +291,7 @@ export class InlineEngine implements Engine<InlineDecision> {
       } else {
         const algorithm = this.#algorithm
         const found = algorithm.decide(way, lo, hi, cost, limit, this.reading)
-        if (found !== GONE) return this.#finish(way, found, lo, hi, cost)
+        if (found !== GONE) return this.#finish(way, found, lo, hi, cost, limit)
       }
       way = this.views.findLive(lo, hi)
     }
@@ -379,21 +385,21 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#tally.count(this.arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM)
   }
 
-  #finish(way: number, found: number, lo: number, hi: number, cost: number): Outcome {
+  #finish(way: number, found: number, lo: number, hi: number, cost: number, limit: number): Outcome {
     this.way = way
     if (found === ADMITTED) {
       this.#tally.admit()
       return Outcome.CHARGED
     }
-    if (this.#changesRefusals) return this.#refuseByOptions(way, lo, hi, cost)
+    if (this.#changesRefusals) return this.#refuseByOptions(way, lo, hi, cost, limit)
     this.#tally.refuse()
     return Outcome.REFUSED
   }
 
   /** Refuses by a rule with the option `countRefused` or `shadow`. */
-  #refuseByOptions(way: number, lo: number, hi: number, cost: number): Outcome {
+  #refuseByOptions(way: number, lo: number, hi: number, cost: number, limit: number): Outcome {
     // The figures of the decision are then those of the cell with this charge.
-    if (this.#countsRefused && this.changes.penalizeWay(way, lo, hi, cost))
+    if (this.#countsRefused && this.changes.penalizeWay(way, lo, hi, cost, limit))
       this.#algorithm.observe(way, lo, hi)
     return this.#tally.count(Outcome.REFUSED)
   }

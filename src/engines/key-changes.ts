@@ -88,9 +88,12 @@ export class KeyChanges {
     return shadowed === 0 && this.penalize(lo, hi, more) ? more : 0
   }
 
-  /** Charges a refusal on the key's way, whose tick is the clock's. False: the way has another key. */
-  penalizeWay(way: number, lo: number, hi: number, cost: number): boolean {
-    const penalize = () => this.#adjustments.penalize(way, lo, hi, cost, this.#views.reading) === true
+  /**
+   * Charges a refusal on the key's way, whose tick is the clock's: what an admission by this limit would charge. False:
+   * the way has another key.
+   */
+  penalizeWay(way: number, lo: number, hi: number, cost: number, limit: number): boolean {
+    const penalize = () => this.#adjustments.penalize(way, lo, hi, cost, this.#views.reading, limit) === true
     return unlessDamaged(this.#words, false, penalize)
   }
 

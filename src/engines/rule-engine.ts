@@ -25,6 +25,7 @@ export interface RuleChanges extends Changes {
 export interface RuleEngine extends Engine<RulePart> {
   readonly changes: RuleChanges
   readonly isShadow: boolean
+  readonly countsRefused: boolean
   /** The arena by the present record. */
   readonly arena: Arena
   readonly reading: Reading

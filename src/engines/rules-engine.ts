@@ -300,7 +300,10 @@ export class RulesEngine implements Engine<RulesDecision> {
     this.#tally.flush()
   }
 
-  /** A rule refused. The rules before it take their charges back, and the rules after it are peeked at. */
+  /**
+   * A rule refused. The rules before it take their charges back, and the rules after it are peeked at. Those that
+   * refuse it, too, may charge it.
+   */
   #refuse(
     parts: RulePart[],
     refusing: number,
@@ -312,20 +315,36 @@ export class RulesEngine implements Engine<RulesDecision> {
     const { engines } = this
     this.#takeBack(parts, refusing)
     for (let i = refusing + 1; i < engines.length; i++) {
-      parts[i] = engines[i]!.peekSet(lo, hi, cost, limits[i])
+      parts[i] = this.#chargeRefusal(i, engines[i]!.peekSet(lo, hi, cost, limits[i]), lo, hi, cost, limits)
     }
     this.#tally.refuse()
     return new InlineRulesDecision(this, parts as unknown as Parts, refusing)
   }
 
-  /** Refuses a cost above a limit, and names that rule. Nothing is charged, even for a moment. */
+  /** With `countRefused`, a rule charges what it refuses itself, also if another rule has refused it first. */
+  #chargeRefusal(
+    index: number,
+    peeked: RulePart,
+    lo: number,
+    hi: number,
+    cost: number,
+    limits: Limits,
+  ): RulePart {
+    const engine = this.engines[index]!
+    if (!engine.countsRefused || (peeked.allowed && !peeked.isShadowed)) return peeked
+    const part = engine.checkSet(lo, hi, cost, NO_WAY, limits[index])
+    return part.outcome === Outcome.CHARGED ? engine.takeBack(part) : part // another thread has made room
+  }
+
+  /** Refuses a cost above a limit, and names that rule. No rule is charged for an admission, even for a moment. */
   #refuseCost(lo: number, hi: number, cost: number, hint: number, limits: Limits): RulesDecision {
     const parts = this.#peekAll(lo, hi, cost, limits)
     const below = indexOfLimitBelow(parts, cost)
     if (below < 0) return this.check(lo, hi, cost, hint, limits) // another thread has raised the limit
+    const own = parts.map((part, i) => this.#chargeRefusal(i, part, lo, hi, cost, limits)) as unknown as Parts
     this.way = this.engines[0]!.way
     this.#tally.refuse()
-    return new InlineRulesDecision(this, parts, below)
+    return new InlineRulesDecision(this, own, below)
   }
 
   #peekAll(lo: number, hi: number, cost: number, limits: Limits): Parts {

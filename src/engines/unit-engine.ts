@@ -84,6 +84,10 @@ export class UnitEngine implements Engine<Decided> {
     return this.#decided(this.#counting.takeBack(counted), cost)
   }
 
+  get countsRefused(): boolean {
+    return this.#counting.countsRefused
+  }
+
   withoutCharge<T>(decide: () => T): T {
     return this.#counting.withoutCharge(decide)
   }

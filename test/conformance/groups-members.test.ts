@@ -141,6 +141,39 @@ const CLAIMS: Claims = {
     await both.check({ account: 'bob', address: 'home' })
     assert.equal(await used({ account: 'bob', address: 'home' }), [0, 9])
   },
+  'each member with countRefused charges what it refuses, also if another member refuses first': async (
+    subject,
+  ) => {
+    const { both, used, byAccount, byAddress } = logins(
+      subject,
+      { countRefused: true },
+      { countRefused: true },
+    )
+    await byAccount.penalize('alice', 5)
+    await byAddress.penalize('home', 8)
+    for (let i = 1; i <= 3; i++) {
+      assert.is((await both.check(KEYS)).member, 'account')
+      assert.equal(await used(), [5 + i, 8 + i])
+    }
+    const denied = async () => [(await byAccount.stats()).denied, (await byAddress.stats()).denied]
+    assert.equal(await denied(), [3, 0], 'the member that refuses first counts the decision')
+    for (const cost of [6, 9])
+      assert.is((await both.check(KEYS, cost)).retryAfterMs, Number.POSITIVE_INFINITY)
+    await both.peek(KEYS)
+    assert.equal(await used(), [8, 11])
+  },
+  'a cost above the limit of one rule of a member is charged in none of its rules': async (subject) => {
+    const rules = [
+      { name: 'burst', limit: 2, window: '10s' },
+      { name: 'minute', limit: 5, window: '1m', countRefused: true },
+    ]
+    const byUser = subject.make({ rules, maxKeys: 20 })
+    const byTeam = subject.make({ ...FIVE, name: 'team' })
+    const both = subject.group({ user: byUser, team: byTeam })
+    await byUser.penalize('ann', 5)
+    await both.check({ user: 'ann', team: 'red' }, 4)
+    assert.equal([await usageOf(byUser, 'ann'), await byTeam.usage('red')], [[5, 5], 0])
+  },
   'a member in shadow mode refuses nothing, and `decision.shadow` has its refusal': async (subject) => {
     const { both, used, byAccount, byAddress, minute, hour } = logins(subject, { shadow: true })
     assert.equal((await both.check(KEYS, 5)).shadow, { allowed: true, retryAfterMs: 0 })

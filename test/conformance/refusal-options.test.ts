@@ -45,13 +45,14 @@ const COUNTING: Claims = {
     assert.is((await limiter.checkMany(many)).allowed.filter(Boolean).length, 5)
     assert.is(await limiter.usage('c'), Math.min(100, algorithm.mostUsed?.(5) ?? 100))
   },
-  'charges refusals of handles, of reservations and of limits of a call': async ({ limiter }) => {
+  'charges refusals of handles, of reservations and of limits of a call': async ({ limiter, algorithm }) => {
     const handle = limiter.handle('key')
     for (let i = 0; i < 7; i++) await limiter.check(handle)
     assert.not((await limiter.reserve('key', 3)).decision.allowed)
     assert.not((await limiter.check('key', 1, { limit: 2 })).allowed)
     assert.is(await codeOfLimited(() => limiter.checkOrThrow('key')), 'ERR_MILLRACE_LIMITED')
-    assert.is(await limiter.usage('key'), 12)
+    // A unit of a bucket by the limit 2 is two and a half by the limit 5.
+    assert.is(await limiter.usage('key'), algorithm.countsInParts ? 14 : 12)
   },
   'charges no peek, no cost above the limit, no attempt of wait, and no key without a place': async ({
     limiter,
@@ -222,5 +223,5 @@ conform(
     [WITHOUT_ROOM, { ...FIVE, shadow: true, onFull: 'deny' }],
     [PLAIN, { ...FIVE, countRefused: false, shadow: false }],
   ],
-  /a new key without a place|token bucket: charges refusals of handles/,
+  /a new key without a place/,
 )

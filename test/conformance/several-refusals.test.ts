@@ -141,6 +141,30 @@ const COUNTING_AND_NOT: Claims = {
 }
 
 const ALL_COUNTING: Claims = {
+  'every rule that refuses a request charges it': async ({ limiter, algorithm }) => {
+    const most = algorithm.mostUsed?.(2) ?? 10
+    await limiter.penalize('key', 5)
+    for (let i = 1; i <= 3; i++) {
+      assert.is((await limiter.check('key')).rule, 'burst')
+      assert.equal(await usageOf(limiter), [Math.min(5 + i, most), 5 + i])
+    }
+    await limiter.checkMany(['key', 'key'])
+    await limiter.peek('key')
+    assert.equal(await usageOf(limiter), [Math.min(10, most), 10])
+  },
+  'a rule charges its refusal of a cost that is above the limit of another rule': async ({
+    limiter,
+    algorithm,
+  }) => {
+    await limiter.check('key', 2)
+    assert.is((await limiter.check('key', 4)).retryAfterMs, Number.POSITIVE_INFINITY)
+    assert.equal(await usageOf(limiter), [2, 6])
+    await limiter.check('key', 3, { limit: { burst: 2, minute: 3 } as never })
+    const counted = algorithm.countsInParts ? 11 : 9 // 3 tokens by the limit 3 are 5 by the limit 5
+    assert.equal(await usageOf(limiter), [2, counted])
+    await limiter.check('key', 6)
+    assert.equal(await usageOf(limiter), [2, counted], 'above both limits it is charged in none')
+  },
   'attempts of wait are not charged as refusals': async (subject) => {
     const { limiter, clock } = subject
     await limiter.check('key', 2)
@@ -153,6 +177,31 @@ const ALL_COUNTING: Claims = {
   },
 }
 
+/** Either rule refuses the others' requests, in either order of the rules. */
+const ONE_COUNTING: Claims = {
+  'a rule with countRefused charges what it refuses, whichever rule refuses first': async ({ make }) => {
+    const [burst, minute] = rulesOf({}, COUNTING).rules as RuleOptions[]
+    const both = [[burst!, minute!] as const, [minute!, burst!] as const]
+    const used: number[] = []
+    for (const rules of both) {
+      const limiter = make({ ...rulesOf({}, {}), rules } as Options)
+      const usedBy = (rule: string) => limiter.usage('key', undefined, { rule })
+      await limiter.check('key', 2)
+      await limiter.check('key') // fits the minute
+      assert.equal([await usedBy('burst'), await usedBy('minute')], [2, 2])
+      await limiter.penalize('key', 3)
+      for (let i = 0; i < 4; i++) assert.not((await limiter.check('key')).allowed)
+      used.push((await usedBy('burst')) as number, (await usedBy('minute')) as number)
+    }
+    assert.equal(used, [5, 9, 5, 9])
+  },
+  'a rule charges the refusal of a blocked key': async ({ limiter }) => {
+    await limiter.block('key', '1m')
+    for (let i = 0; i < 2; i++) await limiter.check('key', 2)
+    assert.equal(await usageOf(limiter), [0, 4])
+  },
+}
+
 const [TWENTY, FIFTY] = [20, 50].map((limit) => ({ ...SHADOW, limit, unit: 10 }))
 
 conform(
@@ -162,6 +211,7 @@ conform(
     [ALL_SHADOW_BY_TEN, rulesOf(TWENTY!, FIFTY!)],
     [COUNTING_AND_NOT, rulesOf(COUNTING, {})],
     [ALL_COUNTING, rulesOf(COUNTING, COUNTING)],
+    [ONE_COUNTING, rulesOf({}, COUNTING)],
   ],
   /settle/,
 )
