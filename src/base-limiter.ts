@@ -166,8 +166,7 @@ export abstract class BaseLimiter {
     const { engines, memory, keys } = this.#parts
     const rule = checkUsageRule(options, memory.names)
     const { windowMs } = presentShape(engines[rule]!)
-    const own = ruleOf(memory.names[rule]!, engines[rule]!).windowMs // of a bucket with a burst, another one
-    const ms = lastMs === undefined ? windowMs : Math.min(windowMs, usageMs(lastMs, Math.max(windowMs, own)))
+    const ms = usageMs(lastMs, windowMs, ruleOf(memory.names[rule]!, engines[rule]!).windowMs)
     const { lo, hi } = keys.read(key)
     this.checkOpen() // once more: a getter may have closed the limiter
     return { rule, lo, hi, ms }

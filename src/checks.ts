@@ -290,11 +290,17 @@ function cellsError(
   return new MillraceError('ERR_MILLRACE_INVALID_RULE', 'granularity', granularity, expected)
 }
 
-/** Returns the milliseconds of `usage`. @throws MillraceError `ERR_MILLRACE_INVALID_DURATION` */
-export function usageMs(lastMs: Duration, windowMs: number): number {
+/**
+ * Returns the milliseconds of `usage`, at most `windowMs`. A bucket with a burst has two windows: `windowMs`, in which it
+ * fills up, and `ownMs` of its rule. The longer one may be asked for.
+ * @throws MillraceError `ERR_MILLRACE_INVALID_DURATION`
+ */
+export function usageMs(lastMs: Duration | undefined, windowMs: number, ownMs: number): number {
+  if (lastMs === undefined) return windowMs
   const ms = parseDuration(lastMs, 'lastMs')
-  if (ms <= windowMs * (1 + 2 ** -40)) return ms // the window of a bucket with a burst is rounded
-  const expected = `at most the window, ${formatDuration(windowMs)}`
+  const mostMs = Math.max(windowMs, ownMs)
+  if (ms <= mostMs * (1 + 2 ** -40)) return Math.min(ms, windowMs) // a window of a bucket is rounded
+  const expected = `at most the window, ${formatDuration(mostMs)}`
   throw new MillraceError('ERR_MILLRACE_INVALID_DURATION', 'lastMs', lastMs, expected)
 }
 

@@ -71,14 +71,22 @@ export function checkMemberOpen({ name, limiter }: RedisMember): void {
 /** The key of a request to a member. @throws MillraceError */
 export const memberKey = ({ keys, name }: RedisMember, key: Key): string => keys.read(key, `keys.${name}`)
 
-/** The limits of a call, by the names of the rules in the group. @throws MillraceError */
+/**
+ * The limits of a call as the joined limiter takes them, by the names of the rules in the group: of a bucket with a
+ * burst not in tokens.
+ * @throws MillraceError
+ */
 export function memberLimits(
   { name, ruleNames, groupNames }: RedisMember,
   limit: unknown,
 ): [string, number][] {
   const limits = checkCallLimit(limit, ruleNames, `limit.${name}`)
   const all = typeof limits === 'number' ? [limits] : (limits ?? [])
-  return all.flatMap((own, i): [string, number][] => (own === undefined ? [] : [[groupNames[i]!, own]]))
+  return all.flatMap((own, i): [string, number][] => {
+    if (own === undefined) return []
+    const { rate } = ruleNames.ranges[i]!
+    return [[groupNames[i]!, rate === undefined ? own : (own * rate.limit) / rate.burst]]
+  })
 }
 
 /** The rules as they are now, by the names that they have in the group. */

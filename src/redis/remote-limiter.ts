@@ -208,8 +208,7 @@ export class RemoteLimiter implements AsyncLimiter {
   async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {
     this.#checkOpen()
     const index = checkUsageRule(options, this.#names.names)
-    const { windowMs } = this.#store.rules[index]!.rule
-    const ms = lastMs === undefined ? windowMs : usageMs(lastMs, windowMs)
+    const ms = usageMs(lastMs, this.#store.rules[index]!.rule.windowMs, this.rules[index]!.windowMs)
     const text = this.#keys.read(key)
     this.#checkOpen() // once more: a getter may have closed the limiter
     return this.#orOutage(this.#store.usage(text, ms, index))

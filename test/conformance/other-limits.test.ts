@@ -58,6 +58,42 @@ const WAITING: Claims = {
   },
 }
 
+process.env.MILLRACE_TEST_SHARDS = '0' // limiters with shards join no group
+
+const JOINED: Claims = {
+  'a limit of a call to a group is one of the rule, and not of its tokens': async ({ make, group }) => {
+    for (const unit of [1, 10]) {
+      const size = unit === 1 ? {} : { unit }
+      const limiter = make({ limit: 20 * unit, burst: 5 * unit, window: '1m', maxKeys: 20, ...size })
+      const both = group({ limiter })
+      const decision = await both.check({ limiter: 'key' }, 10 * unit, { limit: { limiter: 40 * unit } })
+      assert.equal([decision.allowed, decision.limit, decision.remaining], [true, 10 * unit, 0])
+      assert.is(await limiter.usage('key'), 5 * unit)
+    }
+  },
+}
+
+const USED: Claims = {
+  'usage of a bucket accepts its window, and that of its rule': async ({ make }) => {
+    for (const [limit, window, burst] of [
+      [20, '1m', 5],
+      [7, '1m', 3],
+      [5, '1m', 50],
+      [100, '7s', 33],
+    ] as const) {
+      const limiter = make({ limit, window, burst, maxKeys: 20, name: `of ${burst}` })
+      await limiter.check('key', 2)
+      for (const ms of [window, limiter.rule.windowMs, undefined])
+        assert.is(await limiter.usage('key', ms), 2)
+      const longer = 2 * Math.max(1, burst / limit) * limiter.rule.windowMs
+      assert.match(
+        ((await thrownBy(async () => limiter.usage('key', longer))) as Error).message,
+        'at most the window',
+      )
+    }
+  },
+}
+
 const RULE = { limit: 20, window: '1m', maxKeys: 20 } as const
 
 conform([
@@ -67,5 +103,7 @@ conform([
       mostLimit === undefined ? undefined : { ...RULE, ...(countsInParts && { burst: 5 }) },
   ],
   [BOUNDED, ({ mostLimit }) => (mostLimit === undefined ? undefined : { ...RULE, limit: 200, unit: 10 })],
+  [JOINED, ({ countsInParts }) => (countsInParts ? RULE : undefined)],
+  [USED, ({ countsInParts }) => (countsInParts ? RULE : undefined)],
   [WAITING, ({ countsInParts }) => (countsInParts ? RULE : undefined)],
 ])
