@@ -72,14 +72,14 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly #tally: Tally
   /** Whether the rule has the option `countRefused` or `shadow`. */
   readonly #changesRefusals: boolean
-  #countsRefused: boolean
+  countsRefused: boolean
 
   /** With `call`, memory for calls of the addon, `RulesEngine` reads the clock and counts the decisions. */
   constructor(arena: Arena, ruleName: string, clock: Clock, call?: Int32Array) {
     this.ruleName = ruleName
     this.isShadow = arena.shadow
     this.#changesRefusals = changesRefusals(arena)
-    this.#countsRefused = arena.countRefused
+    this.countsRefused = arena.countRefused
     this.#words = arena.words
     this.#call = call
     this.#tally = new Tally(call === undefined ? arena : undefined, arena.shadow)
@@ -190,19 +190,14 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#nativeDecisionOf(this.#single!, lo, hi, cost)
   }
 
-  /** Whether a refusal is charged now: by the option `countRefused`, but for an attempt of `wait`. */
-  get countsRefused(): boolean {
-    return this.#countsRefused
-  }
-
   /** Runs a decision, an attempt of `wait`. Its refusal is not charged, also with `countRefused`. */
   withoutCharge<T>(decide: () => T): T {
-    const counts = this.#countsRefused
-    this.#countsRefused = false
+    const counts = this.countsRefused
+    this.countsRefused = false
     try {
       return decide()
     } finally {
-      this.#countsRefused = counts
+      this.countsRefused = counts
     }
   }
 
@@ -221,8 +216,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   #nativeDecisionOf(single: NativeSingle, lo: number, hi: number, cost: number): InlineDecision {
     const { status, way, limit, nowMs, chargedTick, chargedStamp, lastAdm } = single
-    const found = (status & STATUS.DONE) !== 0 ? ADMITTED : FULL
-    const outcome = this.#finish(way, found, lo, hi, cost, limit)
+    const outcome = this.#finish(way, status & STATUS.DONE ? ADMITTED : FULL, lo, hi, cost, limit)
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
@@ -399,7 +393,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** Refuses by a rule with the option `countRefused` or `shadow`. */
   #refuseByOptions(way: number, lo: number, hi: number, cost: number, limit: number): Outcome {
     // The figures of the decision are then those of the cell with this charge.
-    if (this.#countsRefused && this.changes.penalizeWay(way, lo, hi, cost, limit))
+    if (this.countsRefused && this.changes.penalizeWay(way, lo, hi, cost, limit))
       this.#algorithm.observe(way, lo, hi)
     return this.#tally.count(Outcome.REFUSED)
   }
