@@ -1,11 +1,11 @@
 import type { Reading } from '../core/reading.js'
 import { again } from '../core/tries.js'
-import { BUCKETS, COUNT, LAP, ONE_REFUND, refundsOf, TICK } from '../memory/layout.js'
+import { BUCKETS, COUNT, LAP, ONE_REFUND, REFUNDS, refundsOf, TICK } from '../memory/layout.js'
 import { compareExchange, load } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
-import { type Charge, GONE } from './algorithm.js'
+import { type Charge, type Charged, GONE } from './algorithm.js'
 import type { SlidingWindow } from './sliding-window.js'
-import { type Charged, SummedAdjustments } from './summed-adjustments.js'
+import { SummedAdjustments } from './summed-adjustments.js'
 
 /** Takes units out of buckets, and charges what is not an admission. */
 export class Adjustments extends SummedAdjustments {
@@ -102,9 +102,28 @@ export class Adjustments extends SummedAdjustments {
     return taken
   }
 
-  protected undo(base: number, { amount, e }: Charged): void {
+  undo(base: number, { amount, e }: Charged): void {
     const { charges } = this.#window
     charges.undo(base, e, amount, charges.stamp)
+  }
+
+  /**
+   * If not all units fit, because another thread has carried them, too, the bucket sinks: that thread must leave
+   * its carry there.
+   */
+  override carry(base: number, units: number, reading: Reading): Charged | undefined {
+    const carried = super.carry(base, units, reading)
+    if (carried !== undefined && carried.amount < units) this.#sink(base, carried.e)
+    return carried
+  }
+
+  #sink(base: number, e: number): void {
+    const { ring, words } = this.#window
+    const at = base + BUCKETS + ring.slot(e)
+    for (let tries = 0; ; tries = again(tries)) {
+      const b = load(words, at)
+      if ((b & LAP) !== ring.lap || compareExchange(words, at, b, b | REFUNDS) === b) return
+    }
   }
 
   /** The bucket stops at its largest count. (For nodes see `docs/explanation/range-sums.md`.) */

@@ -77,12 +77,20 @@ export interface Algorithm extends Cells {
    */
   endBlock(base: number, v: number, reading: Reading): boolean
   /**
-   * Charges what the cell counted by another record, in the cell's tick, at this reading. No thread decides on
-   * the cell meanwhile.
+   * Charges what the cell counted by another record, in the cell's tick, at this reading. Returns what
+   * `takeBack` has to take out if another thread has carried it, too. Undefined if the carry stays.
    */
-  carry(base: number, units: number, reading: Reading): void
+  carry(base: number, units: number, reading: Reading): Charged | undefined
+  /** Takes the last carry out, before any other charge. */
+  takeBack(base: number, carried: Charged): void
   /** The units to carry of a cell whose counts by another record are not known, by its admission word. */
   mostCarried(v: number): number
+}
+
+/** Units that were charged in tick `e`. */
+export interface Charged {
+  readonly amount: number
+  readonly e: number
 }
 
 /** What giving back needs to know of a charge. */

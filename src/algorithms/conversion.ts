@@ -60,12 +60,21 @@ export interface CellViews {
  *  6. *Carry*: charge the sum to the bucket of the tick, or the total if v or e have changed. Then bring the
  *     tick to the decision's reading, for which the sum was made: a thread with an older reading must not be
  *     admitted at a moment at which more counted.
- *  7. *Finish*: CAS(name, CONVERTING, r -> r).
+ *  7. *Finish*: CAS(name, CONVERTING, r -> r). If it fails, another thread has finished, or has flipped the
+ *     name to a later record. Then take out what step 6 charged.
  *
  * A thread that finds a name with CONVERTING does steps 3 to 7 itself, so a dead thread holds up no one. If
  * the name has an earlier record than the present one, the thread flips it to the present one, and carries the
- * total. Two threads at once do no harm: each step may be repeated. If both carry, the total may count twice,
- * for one window. If the way goes to another key meanwhile, the fence or the last step fails.
+ * total. If the way goes to another key meanwhile, the fence or the last step fails.
+ *
+ * **What is carried counts once.** Each of two threads that convert at once carries all units before it
+ * finishes, because the other one may be dead. Only one can finish, as the record of a way only rises. The
+ * other one takes its carry out again, as a decision that can't commit takes out its charge. So the units
+ * count twice only for a moment, or for one window if a thread dies between steps 6 and 7, or if a refund by
+ * key takes from the bucket in between. It would not do to carry only what the bucket lacks: a late decision
+ * by the old record may have charged that bucket, and take its charge out after the look. A word (`meter.ts`)
+ * holds no such charges. There a thread raises the meter to the units that it carries, and takes nothing out.
+ * In a log the units may count twice for one window, up to the limit (`sliding-log.ts`).
  *
  * **The reading** of a decision is taken before its thread loads CURRENT. So no thread counts by a record, or
  * lets a cell of it expire, at a reading from after the end of that record. Otherwise it could forget what the
@@ -199,9 +208,10 @@ export class Conversion {
     }
     const units = Math.min(isCounted ? counted.used : algorithm.mostCarried(v), MAX_TOTAL) // more fits no bucket
     if (load(words, base + HI) !== name) return // another thread has finished
-    if (units > 0) algorithm.carry(base, units, isPlaced ? this.#placed : reading)
+    const carried = units > 0 ? algorithm.carry(base, units, isPlaced ? this.#placed : reading) : undefined
     if (isCounted) algorithm.enter(base, reading)
-    compareExchange(words, base + HI, name, name & ~CONVERTING)
+    const isFinished = compareExchange(words, base + HI, name, name & ~CONVERTING) === name
+    if (!isFinished && carried !== undefined) algorithm.takeBack(base, carried)
   }
 
   /** Advances the cell's tick to a moment before the present reading. The reading stays as it is. */

@@ -61,6 +61,10 @@ export class FixedWindow extends WordCells {
     return (v & ~METER) | Math.min((v & METER) + cost, METER)
   }
 
+  raised(v: number, _w: number, cost: number): number {
+    return (v & ~METER) | Math.max(v & METER, Math.min(cost, METER))
+  }
+
   unitsAt(v: number, w: number, reading: Reading): number {
     return this.ticksSince(w, reading) >= this.#size ? 0 : v & METER
   }

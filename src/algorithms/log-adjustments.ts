@@ -2,9 +2,9 @@ import type { Reading } from '../core/reading.js'
 import { again } from '../core/tries.js'
 import { TICK } from '../memory/layout.js'
 import { load } from '../memory/words.js'
-import { type Charge, GONE } from './algorithm.js'
+import { type Charge, type Charged, GONE } from './algorithm.js'
 import type { SlidingLog } from './sliding-log.js'
-import { type Charged, SummedAdjustments } from './summed-adjustments.js'
+import { SummedAdjustments } from './summed-adjustments.js'
 
 /** Takes units out of entries, and charges what is not an admission (`sliding-log.ts`). */
 export class LogAdjustments extends SummedAdjustments {
@@ -45,7 +45,7 @@ export class LogAdjustments extends SummedAdjustments {
     return this.taken(base, most - left)
   }
 
-  protected undo(base: number): void {
+  undo(base: number): void {
     this.#log.undo(base)
   }
 

@@ -122,6 +122,14 @@ export class SlidingLog extends SummedCells {
     return taken > 0
   }
 
+  /**
+   * It stays also if another thread has carried the units, too: for want of room, each may have given entries of
+   * the other one its own date. A log has no more entries than its limit.
+   */
+  override carry(base: number, units: number, reading: Reading): undefined {
+    super.carry(base, units, reading)
+  }
+
   isExpired(base: number, tick: number, reading: Reading): boolean {
     // A unit is dated up to a tick later, and the clocks of other threads may be a granule behind.
     return this.time.behind(base, tick, reading) > this.windowTicks + 1

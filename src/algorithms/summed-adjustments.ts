@@ -2,15 +2,9 @@ import type { Reading } from '../core/reading.js'
 import { again } from '../core/tries.js'
 import { ADM, BLOCKED, COUNT, TICK } from '../memory/layout.js'
 import { load, read } from '../memory/words.js'
-import { type CellAdjustments, type Charge, GONE } from './algorithm.js'
+import { type CellAdjustments, type Charge, type Charged, GONE } from './algorithm.js'
 import { Blocking } from './blocking.js'
 import type { SummedCells } from './summed-cells.js'
-
-/** Units that were charged in tick `e`. */
-export interface Charged {
-  readonly amount: number
-  readonly e: number
-}
 
 /**
  * Changes a key's counts in other ways than by admission: the same words in the same order as in
@@ -40,7 +34,7 @@ export abstract class SummedAdjustments implements CellAdjustments {
     reading: Reading,
   ): Charged | undefined
   /** Takes the last charge out. */
-  protected abstract undo(base: number, charged: Charged): void
+  abstract undo(base: number, charged: Charged): void
 
   /**
    * Charges `cost` units even if there is no room, as far as the cell's counts go. They go beyond every limit.
@@ -57,8 +51,8 @@ export abstract class SummedAdjustments implements CellAdjustments {
     }
   }
 
-  carry(base: number, units: number, reading: Reading): void {
-    this.chargeAsFits(base, units, () => load(this.#cells.words, base + TICK), reading)
+  carry(base: number, units: number, reading: Reading): Charged | undefined {
+    return this.chargeAsFits(base, units, () => load(this.#cells.words, base + TICK), reading)
   }
 
   get untilOfNextTry(): number {

@@ -16,7 +16,7 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, load, read, write } from '../memory/words.js'
 import { LATE, OVERFLOWN } from '../range-sum/range-sum.js'
-import { ADMITTED, type Algorithm, type FULL, GONE, type UNDECIDED } from './algorithm.js'
+import { ADMITTED, type Algorithm, type Charged, type FULL, GONE, type UNDECIDED } from './algorithm.js'
 import { KeyedCells } from './keyed-cells.js'
 
 /**
@@ -28,7 +28,9 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
   abstract readonly estimates: Algorithm['estimates']
   abstract readonly adjustments: Algorithm['adjustments'] & {
     /** Charges as many of `units` as fit, in the cell's tick. */
-    carry(base: number, units: number, reading: Reading): void
+    carry(base: number, units: number, reading: Reading): Charged | undefined
+    /** Takes the last charge out. */
+    undo(base: number, charged: Charged): void
   }
   abstract readonly hasWholeMs: boolean
   readonly blockMask = BLOCKED
@@ -238,8 +240,12 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
     return this.resum(base, v, read(this.words, base + TICK), reading)
   }
 
-  carry(base: number, units: number, reading: Reading): void {
-    this.adjustments.carry(base, units, reading)
+  carry(base: number, units: number, reading: Reading): Charged | undefined {
+    return this.adjustments.carry(base, units, reading)
+  }
+
+  takeBack(base: number, carried: Charged): void {
+    this.adjustments.undo(base, carried)
   }
 
   /** Sums the window that ends in tick e, and writes the note. Returns false if `v` has changed. */

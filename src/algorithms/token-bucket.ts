@@ -141,9 +141,19 @@ export class TokenBucket extends WordCells {
   }
 
   penalized(v: number, w: number, cost: number, limit: number, reading: Reading): number {
-    const tat = this.#tat(v, w)
     const now = this.#now(w, reading)
-    const next = Math.min(Math.max(tat, now) + this.#timeOf(cost, limit), now + MOST_BUCKETS_TAKEN * this.#b)
+    return this.#raised(v, w, Math.max(this.#tat(v, w), now) + this.#timeOf(cost, limit), now)
+  }
+
+  raised(v: number, w: number, cost: number, limit: number, reading: Reading): number {
+    const now = this.#now(w, reading)
+    return this.#raised(v, w, now + this.#timeOf(cost, limit), now)
+  }
+
+  /** `v` with a TAT that is at least `to`, or as late as a penalty may make it. */
+  #raised(v: number, w: number, to: number, now: number): number {
+    const tat = this.#tat(v, w)
+    const next = Math.min(to, now + MOST_BUCKETS_TAKEN * this.#b)
     return next > tat ? this.#moved(v, w, tat, next) : v
   }
 

@@ -78,7 +78,11 @@ export class WordAdjustments implements CellAdjustments {
     }
   }
 
-  /** @see Algorithm.carry */
+  /**
+   * Raises the meter to the units. Until the conversion is finished the meter has only what other threads have
+   * carried, as no decision by another record commits after the fence. What comes later comes on top of a
+   * whole carry. @see Algorithm.carry
+   */
   carry(base: number, units: number, reading: Reading): void {
     const { words, presentLimit } = this.#cells
     const cost = units >= UNKNOWN_UNITS ? presentLimit : units
@@ -89,7 +93,7 @@ export class WordAdjustments implements CellAdjustments {
         this.#cells.settle(base, v, w)
         continue
       }
-      const next = this.#cells.penalized(v, w, cost, presentLimit, reading)
+      const next = this.#cells.raised(v, w, cost, presentLimit, reading)
       if (next === v || compareExchange(words, base + ADM, v, next) === v) return
     }
   }

@@ -87,6 +87,8 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   abstract charged(v: number, w: number, cost: number, limit: number, reading: Reading): number
   /** The word with `cost` more even if there is no room, as far as the meter goes. */
   abstract penalized(v: number, w: number, cost: number, limit: number, reading: Reading): number
+  /** The word with at least `cost` at the reading, as far as the meter goes: what is there counts towards it. */
+  abstract raised(v: number, w: number, cost: number, limit: number, reading: Reading): number
   /** The units that count at the reading, by this limit. */
   abstract unitsAt(v: number, w: number, reading: Reading, limit: number): number
   /** Until `cost` fits by this limit: whole milliseconds after the reading. */
@@ -306,9 +308,12 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
 
   onBlock(): void {}
 
-  carry(base: number, units: number, reading: Reading): void {
+  carry(base: number, units: number, reading: Reading): undefined {
     this.adjustments.carry(base, units, reading)
   }
+
+  /** Nothing counts twice: `raised`. */
+  takeBack(): void {}
 
   mostCarried(): number {
     return UNKNOWN_UNITS

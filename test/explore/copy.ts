@@ -77,8 +77,8 @@ export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> 
 }
 
 /**
- * Lets a machine know when its thread charges what a cell counted by another record. The ledger takes other
- * charges for those of the thread's operation.
+ * Lets a machine know when its thread charges what a cell counted by another record, or takes it out again. The
+ * ledger takes other charges for those of the thread's operation.
  */
 function watchingCarries(built: Built): Built {
   let machine: Machine | undefined
@@ -88,13 +88,15 @@ function watchingCarries(built: Built): Built {
     const rule = { name: 'any', limit: 1, ...time, edge: 'strict', align: 'none', algorithm: name } as const
     const arena = built.createArena(rule, 1, 'evict', 0)
     const algorithm = Object.getPrototypeOf(built.algorithmFor(arena, new Ticks(1, 1, arena.shape.modulus)))
-    const { carry } = algorithm
-    algorithm.carry = function (...carried: Parameters<typeof carry>) {
-      machine!.isCarrying = true
-      try {
-        carry.apply(this, carried)
-      } finally {
-        machine!.isCarrying = false
+    for (const method of ['carry', 'takeBack'] as const) {
+      const own = algorithm[method]
+      algorithm[method] = function (...args: Parameters<typeof own>) {
+        machine!.isCarrying = true
+        try {
+          return own.apply(this, args)
+        } finally {
+          machine!.isCarrying = false
+        }
       }
     }
   }

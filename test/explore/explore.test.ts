@@ -29,6 +29,9 @@ const QUICK = [
   'a change beside a decision',
   'a key is converted by two threads, to a window that is longer',
   'a check by an older reading in a converted cell',
+  'a conversion beside a look',
+  'a conversion beside a look; fixed-window',
+  'a conversion beside a look; token-bucket',
 ]
 
 const small = await playableCopy(SMALL_SIZES)

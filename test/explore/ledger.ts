@@ -210,6 +210,11 @@ export class Ledger {
     return this.#judges.usedAtMost(key, current, this.timeline.tickAt(current, nowMs))
   }
 
+  /** All units that were charged for the key at any time, without those that were taken out. */
+  ever(key: number): number {
+    return this.#units.ever(key)
+  }
+
   isBlocked(key: number, nowMs: number): boolean {
     return this.#machine.getNote(this.#block(key)) > nowMs
   }
@@ -299,7 +304,10 @@ export class Ledger {
     }
   }
 
-  /** A conversion brings units of earlier records to the tick of a place. Two at once may bring them twice. */
+  /**
+   * A conversion brings units of earlier records to the tick of a place. Of two at once, one takes its own out
+   * again.
+   */
   #carries(way: number, place: number, units: number): void {
     const key = this.#keyOf(way)
     if (key === undefined) return

@@ -1,11 +1,13 @@
 import type { Ledger } from './ledger.js'
-import { GRANULE_MS, type Scenario } from './scenario.js'
+import { GRANULE_MS, type Scenario, WORD_ALGORITHMS } from './scenario.js'
 
 /**
  * Whether a decision that runs alone is admitted at the reading `atMs`. A cell of another record is converted
  * before, at `fromMs`: its units may count for one window from then on.
  */
 export type IsAdmitted = (key: number, cost: number, fromMs: number, atMs: number) => boolean
+/** The units that a key has used at this reading, seen by a thread that runs alone. */
+export type UsageOf = (key: number, atMs: number) => number
 
 /** Judges, when no thread is inside an operation, that each key has all the room that it should have. */
 export class RestJudge {
@@ -31,6 +33,18 @@ export class RestJudge {
       if (used >= this.#limit || ledger.isBlocked(key, nowMs)) continue
       if (!this.#isAdmitted(key, this.#limit - used, nowMs, nowMs))
         ledger.fail('refused at rest', `key ${key}: ${used} of ${this.#limit} used, and no room for the rest`)
+    }
+  }
+
+  /** No key uses more than was charged for it. */
+  judgeUsage(nowMs: number, usageOf: UsageOf): void {
+    const ledger = this.#ledger
+    if (!this.#scenario.forbidden.includes('counted twice')) return
+    const carriesLimit = WORD_ALGORITHMS.some((algorithm) => algorithm === this.#scenario.algorithm)
+    for (const key of ledger.keys) {
+      const most = Math.max(ledger.ever(key), carriesLimit ? this.#limit : 0)
+      const used = usageOf(key, nowMs)
+      if (used > most) ledger.fail('counted twice', `key ${key}: ${used} used, ${ledger.ever(key)} charged`)
     }
   }
 

@@ -110,6 +110,11 @@ export type Forbidden =
   | 'low total'
   /** At rest: a decision that runs alone is refused although there is room. */
   | 'refused at rest'
+  /**
+   * At rest, and no thread died: a key uses more than was ever charged for it. (More than the limit, if the
+   * algorithm may carry a whole limit.)
+   */
+  | 'counted twice'
   /** At rest, after a window and a granule and after each of `gaps`: the whole limit is not available. */
   | 'locked out'
 

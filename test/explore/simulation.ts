@@ -13,7 +13,7 @@ import { Log, type LogMark, Machine } from './machine.js'
 import { FIRST_OF_LEDGERS, Presence } from './presence.js'
 import { type IsAdmitted, RestJudge } from './rest-judge.js'
 import { GRANULE_MS, keysOf, type Op, type Scenario } from './scenario.js'
-import { arenasFor, type Fingerprint, fingerprintOf } from './table-for.js'
+import { arenasFor, type Fingerprint, fingerprintOf, unitsOf } from './table-for.js'
 import { describeWord, nameOfWord } from './word-names.js'
 
 /** The state of one thread of the scenario. */
@@ -153,7 +153,10 @@ export class Simulation {
         this.#isAdmittedAlone(arena, key, cost, fromMs, atMs)
       const judge = new RestJudge(this.scenario, ledger, limit, isAdmitted)
       // A dead thread may have left a charge.
-      if (this.ledger.dead === 0) judge.judgeRoom(nowMs)
+      if (this.ledger.dead === 0) {
+        judge.judgeRoom(nowMs)
+        judge.judgeUsage(nowMs, (key, atMs) => this.#usageAlone(arena, key, atMs))
+      }
       judge.judgeIdle(nowMs)
     }
   }
@@ -182,6 +185,21 @@ export class Simulation {
       if (words[NAMES_AT + way] === lo && (words[base + HI]! & HASH) === hi) return key
     }
     return undefined
+  }
+
+  /** The units of a key in the whole window at the reading `atMs`, seen alone. */
+  #usageAlone(arena: Arena, key: number, atMs: number): number {
+    const { machine } = this
+    const mark = machine.mark()
+    const { lo, hi } = this.#fingerprints.get(key)!
+    let used = 0
+    this.#built.playOn(machine)
+    machine.runAtRest(() => {
+      const engine = this.#engine(() => atMs, arena)
+      used = engine.usage(lo, hi, engine.reading.ticks.windowMs)
+    })
+    machine.backTo(mark)
+    return used
   }
 
   /** Decides alone, at the reading `atMs`, and undoes it. Returns whether it was admitted. */
@@ -366,7 +384,8 @@ export class Simulation {
   }
 
   #change({ buckets, granule = 1, limit, rule = 0 }: Extract<Op, { do: 'change' }>, now: () => number): void {
-    const window = { windowMs: buckets * granule * GRANULE_MS, buckets, units: 0 }
+    const units = unitsOf(this.scenario.algorithm, limit ?? this.scenario.limit ?? 1, buckets)
+    const window = { windowMs: buckets * granule * GRANULE_MS, buckets, units }
     this.#built.changeWindowOf(this.#arenas, rule, window, limit, now())
   }
 

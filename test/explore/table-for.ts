@@ -3,7 +3,7 @@ import type { Arena } from '#millrace/memory/arena.js'
 import type { Arenas } from '#millrace/memory/arenas.js'
 import { HASH } from '#millrace/memory/layout.js'
 import type { Built } from './copy.js'
-import { GRANULE_MS, type Scenario } from './scenario.js'
+import { type ExploredAlgorithm, GRANULE_MS, type Scenario } from './scenario.js'
 
 export interface Fingerprint {
   readonly lo: number
@@ -24,8 +24,7 @@ export function arenasFor(built: Built, scenario: Scenario): Arenas {
     further,
   } = scenario
   const rules = [scenario, ...(further ?? [])].map(({ limit = 1, buckets = 1 }, i) => {
-    const units =
-      algorithm === 'token-bucket' ? PARTS * limit * buckets : algorithm === 'sliding-log' ? limit : 0
+    const units = unitsOf(algorithm, limit, buckets)
     const time = { windowMs: buckets * GRANULE_MS, buckets, units, offsetMs: 0 }
     const align = algorithm === 'fixed-window' ? 'clock' : 'none'
     return { name: `rule ${i}`, limit, ...time, edge, align, algorithm }
@@ -34,6 +33,11 @@ export function arenasFor(built: Built, scenario: Scenario): Arenas {
   return further === undefined
     ? [built.createArena(rules[0], keys, onFull, 0, sums)]
     : built.createArenas(rules, keys, onFull, 0)
+}
+
+/** The units of a rule's shape. */
+export function unitsOf(algorithm: ExploredAlgorithm | undefined, limit: number, buckets: number): number {
+  return algorithm === 'token-bucket' ? PARTS * limit * buckets : algorithm === 'sliding-log' ? limit : 0
 }
 
 /** The `maxKeys` for which a table has this number of sets: a table is sized for 80 % load. */

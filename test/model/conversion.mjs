@@ -9,7 +9,7 @@
 //              new reading of the clock, as anything may have been admitted until now
 //     carry    charges the sum, or the whole total, to the bucket of the tick
 //     enter    after a count, moves the tick to the decision's reading, for which the sum was made
-//     finish   CAS(HI: key | CONVERTING | new -> key | new)
+//     finish   CAS(HI: key | CONVERTING | new -> key | new). If it fails, takes out of the bucket what it charged
 //
 // Moves of the tick sweep nothing here: no scenario has as many laps as would come round.
 //
@@ -20,6 +20,7 @@ import { covered, current, ownReading } from './records.mjs'
 import { sumOf } from './sums.mjs'
 import {
   ADM,
+  ASOF,
   adm,
   at,
   become,
@@ -53,6 +54,7 @@ import {
   load,
   MAX,
   NAMED,
+  NEVER,
   ORDER,
   RING,
   recordAt,
@@ -79,15 +81,21 @@ const viewed = ({ kind, key, cost }, word, carried) =>
 /** What follows a conversion, whatever became of it: the thread loads CURRENT and looks again. */
 const again = ({ kind, tries, early }) => to('view', kind === 'end any' ? {} : { tries, early })
 
-/** Charges `units` to the bucket of the cell's tick, or as many as fit. False: not yet. */
+/** What follows a carry. */
+const onward = (isCounted) => (!isCounted || broken === 'left at the old tick' ? 'finish' : 'enterNew')
+
+/** Charges `units` to the bucket of the cell's tick, or as many as fit. Returns what and where, or nothing: not yet. */
 function* charged(w, units) {
   const e = yield load(w, TICK)
   const b = yield load(w, slot(e))
   const isFresh = lap(b) !== lapOf(e)
-  if (isFresh && distance(yield load(w, TICK), e) >= RING) return false
+  if (isFresh && distance(yield load(w, TICK), e) >= RING) return
   const most = Math.min(units, MAX - (isFresh ? 0 : count(b)))
   const next = isFresh ? bucket(lapOf(e), 0, most) : bucket(lap(b), refunds(b), count(b) + most)
-  return yield cas(w, slot(e), b, next)
+  // A charge of a marked bucket stays: its stamp would say whether a refund by key has taken it.
+  const isMarked = !isFresh && refunds(b) > 0
+  if (!(yield cas(w, slot(e), b, next))) return
+  return { u: e, most: isMarked ? 0 : most, isCut: most < units ? 1 : undefined }
 }
 
 /** Brings the tick to a reading, as a record numbers it. False: not yet. */
@@ -194,18 +202,45 @@ export const conversion = {
       units > 0 &&
       broken !== 'no carry' &&
       (broken !== 'carried unless it counts' || (yield* sumOf(w, yield load(w, TICK), 0)) < units)
-    if (isToCarry && !(yield* charged(w, units)))
-      return to('carry', { w, hi, tries, early, units, isCounted })
-    const isLast = !isCounted || broken === 'left at the old tick'
-    return to(isLast ? 'finish' : 'enterNew', { w, hi, tries, early })
+    const carried = isToCarry ? yield* charged(w, units) : { most: 0 }
+    if (!carried) return to('carry', { w, hi, tries, early, units, isCounted })
+    const { u, most, isCut } = carried
+    if (isCut && broken !== 'unsunk') return to('sink', { w, hi, tries, early, isCounted, u })
+    return to(onward(isCounted), { w, hi, tries, early, u, most })
+  },
+  // Not all units fit: another thread, which has carried them, too, must leave its carry there.
+  *sink({ w, hi, tries, early, isCounted, u }) {
+    const b = yield load(w, slot(u))
+    const isSunk = lap(b) !== lapOf(u) || (yield cas(w, slot(u), b, bucket(lap(b), 3, count(b))))
+    if (!isSunk) return to('sink', { w, hi, tries, early, isCounted, u })
+    return to(onward(isCounted), { w, hi, tries, early, u, most: 0 })
   },
   // A thread with an older reading must not be admitted at a moment at which more counted than the sum.
-  *enterNew({ w, hi, tries, early }) {
+  *enterNew({ w, hi, tries, early, u, most }) {
     const isEntered = yield* entered(w, early, recordOf(hi))
-    return to(isEntered ? 'finish' : 'enterNew', { w, hi, tries, early })
+    return to(isEntered ? 'finish' : 'enterNew', { w, hi, tries, early, u, most })
   },
-  *finish({ kind, w, hi, tries, early }) {
-    yield cas(w, HI, hi, hi & ~CONVERTING)
+  *finish({ kind, w, hi, tries, early, u, most }) {
+    const isFinished = yield cas(w, HI, hi, hi & ~CONVERTING)
+    const isKept =
+      isFinished !== (broken === 'taken out by the one that finishes') || broken === 'carried twice'
+    if (isKept || most === 0) return again({ kind, tries, early })
+    return to('takeCarryOut', { w, tries, early, u, most })
+  },
+  // The other thread's carry is complete. This one was a charge that is not admitted (`protocol.mjs`).
+  *takeCarryOut({ kind, w, tries, early, u, most }) {
+    const b = yield load(w, slot(u))
+    if (lap(b) === lapOf(u) && refunds(b) === 0 && count(b) >= most) {
+      if (!(yield cas(w, slot(u), b, b - most))) return to('takeCarryOut', { w, tries, early, u, most })
+      return to('endNote', { w, tries, early })
+    }
+    return again({ kind, tries, early })
+  },
+  *endNote({ kind, w, tries, early }) {
+    const v = yield load(w, ADM)
+    if (state(v) === LIVE && !(yield cas(w, ADM, v, adm(epoch(v) + 1, LIVE, total(v)))))
+      return to('endNote', { w, tries, early })
+    if (state(v) === LIVE) yield store(w, ASOF, NEVER)
     return again({ kind, tries, early })
   },
   // A claimed way of another record: its tick, and the counts that the next key inherits, come along. The name

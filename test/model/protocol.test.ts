@@ -30,6 +30,7 @@ const QUICK = [
   'two rules: two admit on the last units',
   'a reservation and a refund by key',
   'two convert at once',
+  'a blocked key that two convert',
   'a block that ends for another while one converts',
   'a full key that rests',
 ]
@@ -120,6 +121,9 @@ const SHORT = [
   'the total carried',
   'left at the old tick',
   'no carry',
+  'carried twice',
+  'taken out by the one that finishes',
+  'unsunk',
   'a block ended while converting',
 ]
 

@@ -56,6 +56,8 @@ export function wrongAfterChange(s) {
       const admitted = usedBetween(s.o, key, u, T, record)
       if (sum < admitted) return `buckets below what was admitted: ${sum} < ${admitted} from ${u} to ${T}`
     }
+    const charged = usedBetween(s.o, key, 0, T, record)
+    if (S.once && !dead && sum > charged) return `${sum} in the buckets, ${charged} were charged`
     const admitted = usedBetween(s.o, key, T - n, T, record)
     if (total(v) < admitted) return `total ${total(v)} below what was admitted: ${admitted}`
   }

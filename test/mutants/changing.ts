@@ -10,7 +10,7 @@
 //  - The tick of a sum not compared. A thread that has advanced it and committed has changed the admission
 //    word. If it has only charged, it can't commit after the fence.
 //  - The name not read again before a carry. It may change between that and the charge as well. Then the
-//    units count twice for a window, and some decisions are refused.
+//    thread can't finish, and takes out what it has carried.
 import {
   inCells,
   inCellTime,
@@ -20,14 +20,17 @@ import {
   inKeyChanges,
   inRecords,
   inViews,
+  inWordAdjustments,
   type Mutant,
 } from './mutant.js'
 
 const FENCE = 'if (compareExchange(words, base + ADM, v, (v + ONE_EPOCH) | 0) !== v)\n            return;'
-const FINISH = 'compareExchange(words, base + HI, name, name & ~CONVERTING);'
+const FINISH = 'const isFinished = compareExchange(words, base + HI, name, name & ~CONVERTING) === name;'
 const TAKE = 'const record = add(words, HEADER.RECORDS_USED, 1);'
 const ELSE = 'else if (single.decides(lo, hi, cost, hint))'
-const CARRY = 'if (units > 0)\n            algorithm.carry(base, units, isPlaced ? this.#placed : reading);'
+const CARRY =
+  'const carried = units > 0 ? algorithm.carry(base, units, isPlaced ? this.#placed : reading) : undefined;'
+const TAKE_BACK = 'if (!isFinished && carried !== undefined)'
 
 export const changing: Readonly<Record<string, Mutant>> = {
   'a conversion without a fence': {
@@ -40,12 +43,29 @@ export const changing: Readonly<Record<string, Mutant>> = {
   },
   'a conversion that carries nothing': {
     scenario: 'decisions around a change to a window that is longer',
-    edits: [inConversion(CARRY, '')],
+    edits: [inConversion(CARRY, 'const carried = undefined;')],
   },
   'a conversion that finishes before it carries': {
     scenario: 'a key is converted by two threads, to a window that is longer',
     edits: [inConversion(FINISH, ''), inConversion(CARRY, `${FINISH}\n        ${CARRY}`)],
   },
+  'a carry that stays although another thread has finished': {
+    scenario: 'a conversion beside a look',
+    edits: [inConversion(TAKE_BACK, 'if (false)')],
+  },
+  'a carry that the thread takes out that finishes': {
+    scenario: 'a conversion beside a look',
+    edits: [inConversion(TAKE_BACK, 'if (isFinished && carried !== undefined)')],
+  },
+  ...Object.fromEntries(
+    ['fixed-window', 'token-bucket'].map((algorithm) => [
+      `a carry on top of that of another thread: ${algorithm}`,
+      {
+        scenario: `a conversion beside a look; ${algorithm}`,
+        edits: [inWordAdjustments('this.#cells.raised(v', 'this.#cells.penalized(v')],
+      },
+    ]),
+  ),
   'a conversion that carries its sum although the admission word has changed': {
     scenario: 'a change beside a decision',
     edits: [

@@ -61,6 +61,21 @@ const ofWords: Readonly<Record<string, Scenario>> = Object.fromEntries(
   ),
 )
 
+/** What the judges of words can tell of a conversion. */
+const CONVERTED: readonly Forbidden[] = ['two cells', 'stuck way', 'hang', 'counted twice']
+
+/** The conversions by two threads that only decide, for words. (A log may count what is carried twice.) */
+const ofConvertedWords: Readonly<Record<string, Scenario>> = Object.fromEntries(
+  WORD_ALGORITHMS.flatMap((algorithm) =>
+    Object.entries(changing)
+      .filter(
+        ([, { forbidden, threads }]) =>
+          forbidden.includes('counted twice') && threads.flat().every((op) => DECISIONS.includes(op.do)),
+      )
+      .map(([name, scenario]) => [`${name}; ${algorithm}`, { ...scenario, forbidden: CONVERTED, algorithm }]),
+  ),
+)
+
 /** Each scenario with each algorithm. With the first one it keeps its name. */
 const alive: Readonly<Record<string, Scenario>> = Object.fromEntries([
   ...BUCKET_ALGORITHMS.flatMap((algorithm, i) =>
@@ -70,6 +85,7 @@ const alive: Readonly<Record<string, Scenario>> = Object.fromEntries([
     ]),
   ),
   ...Object.entries(ofWords),
+  ...Object.entries(ofConvertedWords),
 ])
 
 /** Each scenario, and each once more with a thread that may die at any of its steps. */
