@@ -1,5 +1,6 @@
 // run: once, also-full
 // What a blocked key shows, whatever it has counted, by whatever call.
+
 import type { Decision } from 'millrace'
 import * as assert from 'uvu/assert'
 import type { Either } from '../engines/both.js'
