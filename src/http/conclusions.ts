@@ -145,7 +145,7 @@ export class Conclusions<Request, Response> {
       const report = (error: unknown) => this.#failures.report(error, request)
       const refunded: unknown = limiter.refund(decision)
       if (isPromise(refunded)) Promise.resolve(refunded).catch(report)
-      return this.#noPlace(call, new NoPlaceDecision(decision, ms))
+      return this.#refusal(call, { isBanned: false, decision: new NoPlaceDecision(decision, ms) })
     }
     this.#show(limit, response, decision, follows)
     if (this.#options.countIf !== undefined) this.#countLater(limiter, request, response, decision)
@@ -162,24 +162,13 @@ export class Conclusions<Request, Response> {
     const go = (state: BlockState): Step | Promise<Step> => {
       const { limit, request, response, decision, follows, key, cost } = call
       if (typeof state === 'object' && !state.allowed) return this.#outage(limit, request, response, state)
-      if (state === true) return this.#refusal(call, { isBanned: false, decision })
-      if (!delays.hasPlace(key)) return this.#noPlace(call, decision)
+      if (state === true || !delays.hasPlace(key))
+        return this.#refusal(call, { isBanned: false, decision: call.decision })
       this.#show(limit, response, decision, follows)
       return this.#delay(call, delays, delays.afterRefusal(call, cost))
     }
     const state = blockOf(call.limiter, call.key)
     return state instanceof Promise ? state.then(go) : go(state)
-  }
-
-  /**
-   * Refuses a request that would wait, but finds no place. Node.js pauses a connection when many answers are ready
-   * behind one that waits. It no longer sees when a paused connection is closed, so this one is closed here.
-   */
-  #noPlace(call: Call<Request, Response>, decision: Decision): Step {
-    const { socket } = this.#framework.requestOf(call.request)
-    if (socket.isPaused?.() !== true) return this.#refusal(call, { isBanned: false, decision })
-    socket.destroy?.()
-    return GONE
   }
 
   // The decision stands whatever fails after it: the error is reported, and the request is refused.

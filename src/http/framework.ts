@@ -6,8 +6,6 @@ export interface HttpSocket {
   readonly remoteAddress?: string | undefined
   readonly localAddress?: string | undefined
   readonly destroyed?: boolean
-  isPaused?(): boolean
-  destroy?(): unknown
 }
 
 /** Header values by their names in lower case, as Node.js has them. */

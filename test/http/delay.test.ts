@@ -165,23 +165,6 @@ for (const driver of http1Drivers) {
       assert.is(counted, 0)
     })
   })
-
-  test(`${driver.name}: a connection that sends on and on beyond maxDelayed is closed`, async () => {
-    const delay = { after: 0, ms: '1h', max: '1h', maxDelayed: 10 }
-    await serving(driver, { limit: 5, window: '1m', key: () => 'all', delay }, async ({ url }) => {
-      const before = timeouts()
-      const socket = connect(Number(new URL(url).port), '127.0.0.1')
-      let isClosed = false
-      socket
-        .on('error', () => {})
-        .once('close', () => {
-          isClosed = true
-        })
-      socket.resume().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(20_000))
-      await until(() => isClosed, 'the end of the connection')
-      await until(() => timeouts() <= before, 'the end of all timers')
-    })
-  })
 }
 
 test('a wait may be longer than a timer', async () => {
