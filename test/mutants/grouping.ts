@@ -4,7 +4,7 @@ import { inGroups, type Mutant } from './mutant.js'
 export const grouping: Readonly<Record<string, Mutant>> = {
   'a refused group that keeps earlier charges': {
     test: 'limiter/group-log',
-    edits: [inGroups.inline('this.undo(parts);\n        return this.refusal(', 'return this.refusal(')],
+    edits: [inGroups.inline('this.undo(parts);\n        // The member', '// The member')],
   },
   'a failed group that keeps earlier charges': {
     test: 'limiter/bad-group',
