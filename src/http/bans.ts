@@ -15,7 +15,7 @@ export interface RefusedCall {
   peek(): Decision | Promise<Decision>
 }
 
-/** What is told to the client. */
+/** What the answer to the client shows. */
 export interface Judgement {
   readonly isBanned: boolean
   /** The refusal. If it begins a ban, its figures are those of the ban. */

@@ -47,7 +47,7 @@ export interface RedisConnection {
   /** Calls `listener` after each error of the connection. */
   onFailure(listener: () => void): void
   /**
-   * Drops a connection of the limiter's own, and connects anew: nothing arrives on it, or its server is not the primary
+   * Drops a connection of the limiter's own, and connects again: nothing arrives on it, or its server is not the primary
    * any more. Returns whether it does so.
    */
   renew(): boolean

@@ -64,8 +64,8 @@ function optionsOf(client: NodeRedisSentinel): Options | undefined {
 }
 
 /**
- * The connection to the primary that a Sentinel names. After each failure a Sentinel is asked anew, another one each
- * time, for a second at most: node-redis asks one, and waits for ever if that stands still.
+ * The connection to the primary that a Sentinel names. After each failure it asks a Sentinel
+ * again, another one each time, for a second at most: node-redis asks one, and waits for ever if that stands still.
  */
 class SentinelConnection implements RedisConnection {
   readonly isCluster = false
