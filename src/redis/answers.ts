@@ -58,8 +58,8 @@ const OTHER: Answer = { remedy: 'wait', expected: 'a server that runs the script
 /** The first word of the answer of a server; undefined for an error of a connection. */
 export function codeOf(error: unknown): string | undefined {
   const message = messageOf(error)
-  // Of a user who may not run a command of the script, or not with this key.
-  if (message.startsWith("ERR The user executing the script can't")) return 'NOPERM'
+  // Of a user who may not run a command of the script, or not with this key: Redis 6 and 7.0, then Valkey and later.
+  if (/^ERR .*(The user executing the script can't|ACL failure in script: )/.test(message)) return 'NOPERM'
   // Some say no more of a wrong password.
   if (/^ERR (invalid password|AUTH|Client sent AUTH)\b/.test(message)) return 'WRONGPASS'
   // Before Redis 7, an answer to a command of the script is behind the line of the script.

@@ -53,14 +53,14 @@ export async function serverState(
   }
 }
 
-/** Undefined for a Cluster of one primary, which has all keys. */
+/** Undefined for a Cluster of one primary, which has all keys, and while the node knows of no slot yet. */
 async function partError(
   connection: RedisConnection,
   within: (answer: Promise<unknown>) => Promise<unknown>,
 ): Promise<MillraceError | undefined> {
   const [primary] = connection.primaries()
   const info = String(await within(primary!.send(['CLUSTER', 'INFO'])).catch(() => ''))
-  if (fieldsIn(info)('cluster_size') === '1') return undefined
+  if (['0', '1'].includes(fieldsIn(info)('cluster_size') ?? '')) return undefined
   return new MillraceError(
     'ERR_MILLRACE_INVALID_OPTION',
     'client',

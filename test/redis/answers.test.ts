@@ -228,6 +228,12 @@ test('the code of an answer, as servers and clients of any version write it', ()
     ],
     ['Too many Cluster redirections. Last error: ReplyError: MOVED 866 127.0.0.1:6379', 'MOVED'],
     ["ERR The user executing the script can't run this command or subcommand", 'NOPERM'],
+    [
+      "ERR Error running script (call to f_3a): @user_script:1: @user_script: 1: The user executing the script can't run",
+      'NOPERM',
+    ],
+    ["ERR ACL failure in script: User limits has no permissions to run the 'set' command", 'NOPERM'],
+    ['ERR ACL failure in script: No permissions to access a key', 'NOPERM'],
     ['ERR invalid password', 'WRONGPASS'],
     ['ERR Error running script (call to f_3a): @user_script:1: attempt to index nil', 'ERR'],
     ['connect ECONNREFUSED 127.0.0.1:6379', undefined],

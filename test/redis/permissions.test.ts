@@ -120,7 +120,7 @@ for (const [name, options, read] of [
   })
 }
 
-const REFUSED = /can't run this command|has no permissions to (run|access)/
+const REFUSED = /can't run this command|has no permissions to (run|access)|No permissions to access/
 
 async function fails(limiter: AsyncLimiter): Promise<void> {
   await poll(async () => {
