@@ -41,7 +41,8 @@ export const argumentOf = (text: Buffer | undefined): Buffer =>
 
 /**
  * Replaces a document if it is still the expected one. It reads all that it changes before it changes anything: an
- * error, such as that of a value of another type, leaves all as it was.
+ * error, such as that of a value of another type, leaves all as it was. A deletion frees memory before it counts the
+ * change: a server whose memory is full refuses a script only before its first write.
  *
  * KEYS: the policy, the keys, the revision. ARGV: the expected and the next document, the key, the channel, and the
  * revision before the first one. Returns 1; or 0 and the document that is there, nil for none.
@@ -54,12 +55,13 @@ local revision = redis.call('GET', KEYS[3])
 if revision and not string.match(revision, '^%d+$') then
   return redis.error_reply('ERR ' .. KEYS[3] .. ' is not a number')
 end
-if not revision then redis.call('SET', KEYS[3], ARGV[5]) end
-revision = redis.call('INCR', KEYS[3])
 if ARGV[2] == '' then
   redis.call('DEL', KEYS[1])
   redis.call('ZREM', KEYS[2], ARGV[3])
-else
+end
+if not revision then redis.call('SET', KEYS[3], ARGV[5]) end
+revision = redis.call('INCR', KEYS[3])
+if ARGV[2] ~= '' then
   redis.call('SET', KEYS[1], string.sub(ARGV[2], 2))
   redis.call('ZADD', KEYS[2], 0, ARGV[3])
 end

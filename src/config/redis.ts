@@ -60,8 +60,9 @@ const POLL_MS = [10, 60_000] as const
  * Creates a store on Redis or Valkey. Each policy is a JSON text of its own, `{millrace:config}:policy:KEY`. A change is
  * acknowledged when the primary has it: it lasts as the server's own persistence and replication do (`appendonly`,
  * `min-replicas-to-write`). A server that may evict values that don't expire, by a `maxmemory-policy` `allkeys-*`, is
- * refused at the first `put`. The user of the client needs the commands MGET, GET, EVAL, ZRANGEBYLEX, ZLEXCOUNT,
- * SUBSCRIBE and INFO, and those of the script: SET, DEL, INCR, ZADD, ZREM, ZSCORE and PUBLISH.
+ * refused at the first `put`. While its memory is full, a `put` rejects and a `delete` works. The user of the client
+ * needs the commands MGET, GET, EVAL, ZRANGEBYLEX, ZLEXCOUNT, SUBSCRIBE and INFO, and those of the script: SET, DEL,
+ * INCR, ZADD, ZREM, ZSCORE and PUBLISH.
  *
  * A change reaches the listeners of all processes by a message, and within two seconds if that is lost. A `put` that
  * rejects with `ERR_MILLRACE_CONFIG_STORE` may have been stored all the same. It never overwrites what somebody else has

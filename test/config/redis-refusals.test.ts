@@ -93,19 +93,24 @@ test('READONLY: a replica refuses changes, and is read', () =>
     assert.equal((await store.get('a'))?.policy, MINUTE)
   }))
 
-test('OOM: a server without memory refuses changes as a whole', () =>
+test('OOM: a server without memory refuses puts as a whole, and deletes', () =>
   on([], async (store, port) => {
     await store.put('a', MINUTE)
+    await store.put('c', MINUTE)
     const before = await sendOnce(port, 'GET', NAMES.revision)
     await sendOnce(port, 'CONFIG', 'SET', 'maxmemory', '1')
     await refused(() => store.put('b', MINUTE), /OOM/)
-    await refused(() => store.delete('a'), /OOM/)
+    await refused(() => store.put('a', { limit: 1, window: '1s' }), /OOM/)
     assert.is(await sendOnce(port, 'GET', NAMES.revision), before)
     assert.equal((await store.get('a'))?.policy, MINUTE)
-    assert.equal(
-      (await store.list()).map(({ key }) => key),
-      ['a'],
-    )
+    const keys = async () => (await store.list()).map(({ key }) => key)
+    assert.equal(await keys(), ['a', 'c'])
+    assert.is(await store.delete('a'), true)
+    assert.equal([await store.get('a'), await keys()], [undefined, ['c']])
+    assert.is(Number(await sendOnce(port, 'GET', NAMES.revision)), Number(before) + 1)
+    await sendOnce(port, 'DEL', NAMES.revision)
+    assert.is(await store.delete('c'), true, 'also when the number of changes has been lost')
+    assert.equal(await sendOnce(port, 'KEYS', '*'), [NAMES.revision])
   }))
 
 test('a server that may forget policies is refused before the first one', () =>

@@ -8,7 +8,8 @@ import { rateLimit } from 'millrace/http'
 import { suite, test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { until } from '../limiter/support.js'
-import { type AnyOptions, http1Client, type Served } from './driver.js'
+import { refusesBlocked, serving } from './blocked.js'
+import { type AnyOptions, http1Client } from './driver.js'
 import { allDrivers, http1Drivers } from './drivers.js'
 import { nodeDriver } from './node-driver.js'
 
@@ -35,19 +36,6 @@ async function withoutWaiting(use: () => Promise<void>): Promise<number[]> {
     globalThis.setTimeout = own
   }
   return waits
-}
-
-async function serving(
-  driver: (typeof allDrivers)[number],
-  options: object,
-  use: (served: Served) => Promise<void>,
-): Promise<void> {
-  const served = await driver.serve(options as AnyOptions)
-  try {
-    await use(served)
-  } finally {
-    await served.close()
-  }
 }
 
 for (const driver of allDrivers) {
@@ -199,30 +187,7 @@ for (const [algorithm, rule] of Object.entries(RULES)) {
         engine,
         ...pool,
       } as Parameters<typeof createLimiter>[0]) as Limiter
-      const cost = (request: unknown) => Number(nodeDriver.header(request, 'x-cost') ?? 1)
-      const key = (request: unknown) => nodeDriver.header(request, 'x-key')!
-      const ask = (url: string, name: string, units = 1) =>
-        fetch(url, { headers: { 'x-key': name, 'x-cost': String(units) } })
-      await serving(
-        nodeDriver,
-        { limiter, key, cost, delay: { after: 0, ms: 1, max: 1 } },
-        async ({ url }) => {
-          const tooDear = await ask(url, 'dear', 3)
-          assert.equal([tooDear.status, tooDear.headers.get('retry-after')], [429, null])
-          for (let i = 0; i < 4; i++) assert.is((await ask(url, 'busy')).status, 200)
-          for (const name of ['busy', 'fresh']) {
-            await limiter.block(name, '1h')
-            const blocked = await ask(url, name)
-            assert.is(blocked.status, 429)
-            assert.ok(Number(blocked.headers.get('retry-after')) > 3_000)
-            await limiter.unblock(name)
-            await limiter.block(name, Number.POSITIVE_INFINITY)
-            assert.is((await ask(url, name)).status, 429)
-            await limiter.unblock(name)
-            assert.is((await ask(url, name)).status, 200)
-          }
-        },
-      )
+      await refusesBlocked(nodeDriver, limiter)
       await limiter.close()
     })
   }

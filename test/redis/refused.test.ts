@@ -57,10 +57,7 @@ test('Cluster: an unknown host and a node that refuses connections are reasons',
 })
 
 for (const library of LIBRARIES) {
-  for (const [kind, options] of [
-    ['window', {}],
-    ['log by transactions', { algorithm: 'sliding-log', optimistic: true }],
-  ] as const) {
+  for (const [kind, options] of [['window', {}]] as const) {
     test(`${library}, ${kind}: a refused connection is a reason, until there is one`, async () => {
       const server = await startRedis()
       await server.kill()
@@ -247,6 +244,33 @@ for (const [kind, options] of [
     }
   })
 }
+
+test('a transaction gives back nothing while the memory of the server is full, and says why', async () => {
+  const server = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] })
+  const options = { algorithm: 'sliding-log', optimistic: true, limit: 100 } as const
+  const limiter = limiterOf(CLIENTS.ioredis(server.port), options)
+  try {
+    const decision = await limiter.check('a', 50)
+    await sendOnce(server.port, 'CONFIG', 'SET', 'maxmemory', '1')
+    for (const act of [
+      () => limiter.penalize('a', 1),
+      () => limiter.refund('a', 10),
+      () => limiter.refund(decision),
+      () => limiter.clear('a'),
+      () => limiter.clearAll(),
+    ]) {
+      const full = await errorOf(act())
+      assert.equal([full.code, full.value], ['ERR_MILLRACE_OUTAGE', 'OOM'])
+      assert.match(full.message, /expected a server with free memory/)
+    }
+    await sendOnce(server.port, 'CONFIG', 'SET', 'maxmemory', '0')
+    await usable(limiter)
+    assert.is(await limiter.refund(decision), 50, 'what was refused has changed nothing')
+  } finally {
+    await limiter.close()
+    await server.stop()
+  }
+})
 
 /** False for what is to be asked again. */
 const isOutage = ({ code }: MillraceError): boolean => {
