@@ -7,13 +7,13 @@ namespace millrace {
 
 class FixedWindow {
  public:
-  /** A window stays where it began. */
-  static constexpr bool MOVES = false;
-
   explicit FixedWindow(const Shape& shape) : shape_(shape) {}
 
-  bool isPresent(Word w, const Reading& reading) const {
-    return isSettled(w) && reading.tick - tickOf(w) < shape_.buckets;
+  /** Whether the cell's tick stays. One of a window without units moves: the window begins with the next charge. */
+  bool stays(Word v) const { return (v & METER) != 0; }
+
+  bool isPresent(Word v, Word w, const Reading& reading) const {
+    return isSettled(w) && reading.tick - tickOf(w) < (stays(v) ? shape_.buckets : 1);
   }
 
   bool isOver(int64_t behind) const { return behind >= shape_.buckets; }

@@ -8,9 +8,6 @@ namespace millrace {
 
 class TokenBucket {
  public:
-  /** The tick of a cell moves on to that of the reading. */
-  static constexpr bool MOVES = true;
-
   explicit TokenBucket(const Shape& shape)
       : shape_(shape),
         g_(shape.units / shape.buckets),
@@ -18,7 +15,9 @@ class TokenBucket {
         latest_(g_ - 1 + MOST_BUCKETS_TAKEN * b_),
         perMs_(static_cast<double>(g_) / shape.granuleMs) {}
 
-  bool isPresent(Word w, const Reading& reading) const { return w == settled(reading.tick); }
+  /** The tick of a cell moves on to that of the reading. */
+  bool stays(Word) const { return false; }
+  bool isPresent(Word, Word w, const Reading& reading) const { return w == settled(reading.tick); }
   bool isOver(int64_t behind) const { return behind * g_ >= latest_; }
   /** Whether the TAT is from before the cell's tick. */
   bool isBehind(Word v, Word w) const { return tat(v, w) < 0; }

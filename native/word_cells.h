@@ -48,7 +48,7 @@ class WordCells : public KeyedCells {
     const Word v = readInOrder(words_, base + ADM);
     if (isShut(v) || !isOf(v, way, name)) return Result::UNDECIDED;
     const Word w = read(words_, base + TICK);
-    if (!meter_.isPresent(w, reading)) return Result::UNDECIDED;
+    if (!meter_.isPresent(v, w, reading)) return Result::UNDECIDED;
     return charge(base, v, w, cost, limit, reading);
   }
 
@@ -103,7 +103,7 @@ class WordCells : public KeyedCells {
       compareExchange(words_, base + TICK, w, marked(reading.tick));
       return Entry::CHANGED;
     }
-    if (!Meter::MOVES) return Entry::ENTERED;
+    if (meter_.stays(v)) return Entry::ENTERED;
     if (meter_.isBehind(v, w) && !empties(base, v, w)) return Entry::CHANGED;
     time_.raiseNewest(reading);
     compareExchange(words_, base + TICK, w, settled(reading.tick));

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,11 @@ constexpr double FIRST_MS = 1'000'000;
 constexpr Word TOKENS_A_GRANULE = WORD_LIMIT / BUCKET_GRANULES;
 
 template <typename Meter>
+constexpr bool IS_BUCKET = std::is_same_v<Meter, TokenBucket>;
+
+template <typename Meter>
 Shape wordShape(double granuleMs = GRANULE_MS) {
-  constexpr bool isBucket = Meter::MOVES;
+  constexpr bool isBucket = IS_BUCKET<Meter>;
   constexpr uint32_t granules = isBucket ? BUCKET_GRANULES : 1;
   const CellRule rule{isBucket ? COUNTING_TOKEN_BUCKET : COUNTING_FIXED_WINDOW, isBucket ? UNITS : 0, 0};
   return Shape(granules * granuleMs, granules, 2, START_MS, false, SUMS_LINEAR, granules, 0, 0, rule);
@@ -148,7 +152,7 @@ void aRestLeavesTheWholeLimit() {
   for (const double restMs : {1.0, 3.0, 13.0, 4095.0, 4096.0, 2097152.0, 536870911.0, 536870913.0,
                               1073741800.0}) {
     nowMs += restMs;
-    const bool isRested = !Meter::MOVES || restMs >= BUCKET_GRANULES;
+    const bool isRested = !IS_BUCKET<Meter> || restMs >= BUCKET_GRANULES;
     const Word expected = isRested ? WORD_LIMIT : TOKENS_A_GRANULE * static_cast<Word>(restMs);
     const Word units = unitsAt(nowMs);
     CHECK(units == expected, "%u after %.0f ms", units, restMs);

@@ -3,7 +3,10 @@
  * window that began with the cell's tick.
  *
  * With `align: 'clock'` a tick is a window. With `align: 'first'` a window has up to 4,096 ticks, and begins in
- * that of the first charge after the window before it was over.
+ * that of its first charge: while the meter is 0 (a key that was only blocked, or whose charges were given back),
+ * a decision moves the tick to its reading. It does so without a mark, which would empty what another thread has
+ * charged since the meter was 0. That charge then counts in the window that begins with the reading. The reading
+ * is from before the charge, so that window begins no later than it would by a decision that began then.
  *
  * A refund by key and a decision that is given back must not take the same unit. So a decision is given back
  * only if its window has had no refund by key since: its epoch says so. A block changes the epoch, too. Then it is
@@ -44,13 +47,13 @@ export class FixedWindow extends WordCells {
     return (v & METER) === 0 ? 0 : this.#size
   }
 
-  /** The window stays. */
-  protected mustMove(): boolean {
-    return false
+  /** A window without units moves: it begins with the next charge. */
+  protected mustMove(_base: number, v: number): boolean {
+    return (v & METER) === 0
   }
 
-  protected override isPresent(w: number, reading: Reading): boolean {
-    return isSettled(w) && (reading.tick - tickOf(w)) >>> 0 < this.#size
+  protected override isPresent(v: number, w: number, reading: Reading): boolean {
+    return isSettled(w) && (reading.tick - tickOf(w)) >>> 0 < ((v & METER) === 0 ? 1 : this.#size)
   }
 
   charged(v: number, _w: number, cost: number, limit: number): number {

@@ -16,7 +16,8 @@
  *     the two reads of step 1 and 2. Then v has another epoch by now.)
  *  4. With room: CAS(v -> v with the cost). If it fails, start again. A success proves that nothing has changed
  *     since v: each other admission changes the meter, and everything else the epoch. So an admission takes one
- *     compare-exchange, and a refusal none.
+ *     compare-exchange, and a refusal none. (The tick may have moved without emptying. A bucket's meter is the
+ *     same time by both ticks. A window moves while its meter is 0, and then counts by the later one.)
  *
  * A decision counts at its reading, or if the cell's tick is later, at the start of that tick.
  *
@@ -132,8 +133,8 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
     return !isSettled(w) || this.isOver(this.time.behind(base, tickOf(w), reading))
   }
 
-  /** Whether the reading is one of the cell's tick, and the tick is settled. */
-  protected isPresent(w: number, reading: Reading): boolean {
+  /** Whether a decision may use `v` and `w` as they are: `isEntered` would be true. By this alone, nothing is changed. */
+  protected isPresent(_v: number, w: number, reading: Reading): boolean {
     return w === settled(reading.tick)
   }
 
@@ -147,7 +148,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
     const v = readInOrder(words, base + ADM)
     if ((v & SHUT) !== 0 || !this.isOf(v, way, lo, hi)) return UNDECIDED
     const w = read(words, base + TICK)
-    if (!this.isPresent(w, reading)) return UNDECIDED
+    if (!this.isPresent(v, w, reading)) return UNDECIDED
     const next = this.charged(v, w, cost, limit, reading)
     if (next === v) return load(words, base + ADM) === v ? this.full(v, w) : UNDECIDED
     if (compareExchange(words, base + ADM, v, next) !== v) return UNDECIDED

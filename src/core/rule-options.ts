@@ -51,7 +51,7 @@ export interface RuleOptions {
   algorithm?: AlgorithmChoice
   /**
    * Where the windows of `'fixed-window'` begin: with `'clock'` at whole multiples of the window in UTC, by the
-   * system's time at creation or a clock of your own; with `'first'` at a key's first request.
+   * system's time at creation or a clock of your own; with `'first'` at a key's first charge.
    * @default 'clock'
    */
   align?: Alignment

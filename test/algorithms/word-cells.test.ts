@@ -73,7 +73,7 @@ function bucketOf(units: number, fillMs: number, burst: number): Reference {
   }
 }
 
-/** A window from a whole multiple on, or from the first charge on. */
+/** A window from a whole multiple on, or from the first charge on of which something counts. */
 function windowCase(draw: Draw): Case {
   const limit = draw(1, 40)
   const windowMs = draw(1, 4_000)
@@ -89,7 +89,7 @@ function windowOf(windowMs: number, align: 'clock' | 'first'): Reference {
   return {
     used: (nowMs) => (isOver(nowMs) ? 0 : count),
     charge(nowMs, cost) {
-      if (isOver(nowMs)) {
+      if (isOver(nowMs) || count === 0) {
         begunMs = align === 'clock' ? nowMs - (nowMs % windowMs) : nowMs
         count = 0
       }
@@ -139,6 +139,11 @@ function step(made: Case, limiter: Limiter, reference: Reference, nowMs: number,
       assert.is(limiter.usage('key'), used)
       return
     }
+    case 4:
+      limiter.block('key', 1_000)
+      assert.not(limiter.check('key', cost).allowed)
+      limiter.unblock('key')
+      return
     default: {
       const { allowed, remaining, retryAfterMs, resetMs } = limiter.check('key', cost)
       assert.is(allowed, used + cost <= limit, `${used} of ${limit} used, ${cost} asked`)
@@ -156,7 +161,7 @@ for (const [name, caseOf] of [
   ['token bucket', bucketCase],
   ['fixed window', windowCase],
 ] as const) {
-  test(`${name}: random requests, refunds and penalties are counted as by the definition, over months`, () => {
+  test(`${name}: random requests, refunds, penalties and blocks are counted as by the definition, over months`, () => {
     for (let seed = 1; seed <= RUNS; seed++) {
       const next = random(seed)
       const draw: Draw = (least, most) => least + Math.floor(next() * (most - least + 1))

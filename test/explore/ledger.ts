@@ -154,9 +154,13 @@ export class Ledger {
       const place = this.#admit(decided, cost - owed)
       if (this.#keyOf(decided.way) !== key) this.fail('wrong cell', `key ${key}`)
       if (this.isBlocked(key, this.timeline.msOf(place))) this.fail('past its block', `key ${key}`)
-      // A charge at an earlier tick would leave the window of its own admission too soon.
+      // A charge at an earlier tick would leave the window of its own admission too soon. But a window that began at a
+      // key's first charge has several ticks for the others.
       const tick = this.timeline.tickOf(place)
-      if (tick < this.timeline.tickAt(this.timeline.recordOf(place), nowMs))
+      const record = this.timeline.recordOf(place)
+      const isFirst = this.#judges.usedAtMost(key, record, tick) === cost - owed
+      const ticks = this.#scenario.align === 'first' && !isFirst ? this.timeline.bucketsOf(record) : 1
+      if (tick + ticks <= this.timeline.tickAt(record, nowMs))
         this.fail('over', `key ${key}: read ${nowMs} ms, charged in tick ${tick}`)
       this.#judges.admitted(key, place, limit)
       if (!this.#used.has(key)) this.fail('fresh quota', `key ${key}`)

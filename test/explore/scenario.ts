@@ -1,4 +1,4 @@
-import type { Edge } from '#millrace/core/rule-algorithms.js'
+import type { Alignment, Edge } from '#millrace/core/rule-algorithms.js'
 import { FOR_EVER as NEVER, type OnFull, PER_SECOND, type Sums } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
 
@@ -151,6 +151,8 @@ export interface Scenario {
   readonly edge?: Edge
   /** @default 'sliding-window' */
   readonly algorithm?: ExploredAlgorithm
+  /** Of a fixed window. @default 'clock' */
+  readonly align?: Alignment
   readonly onFull?: OnFull
   /** The number of ways that keys may use, one in each set. @default 2 */
   readonly ways?: number

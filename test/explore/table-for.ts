@@ -17,6 +17,7 @@ const PARTS = 8
 export function arenasFor(built: Built, scenario: Scenario): Arenas {
   const {
     algorithm = 'sliding-window',
+    align = 'clock',
     edge = 'strict',
     onFull = 'evict',
     ways = 2,
@@ -26,8 +27,8 @@ export function arenasFor(built: Built, scenario: Scenario): Arenas {
   const rules = [scenario, ...(further ?? [])].map(({ limit = 1, buckets = 1 }, i) => {
     const units = unitsOf(algorithm, limit, buckets)
     const time = { windowMs: buckets * GRANULE_MS, buckets, units, offsetMs: 0 }
-    const align = algorithm === 'fixed-window' ? 'clock' : 'none'
-    return { name: `rule ${i}`, limit, ...time, edge, align, algorithm }
+    const own = algorithm === 'fixed-window' ? align : 'none'
+    return { name: `rule ${i}`, limit, ...time, edge, align: own, algorithm }
   }) as [CheckedRule, ...CheckedRule[]]
   const keys = keysFor(built, rules[0], ways)
   return further === undefined

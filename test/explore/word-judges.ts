@@ -20,9 +20,16 @@ export function wordJudges(scenario: Scenario, arena: Arena, known: Known): Algo
     return [...ticks].filter((tick) => tick <= last && admittedIn(key, tick) > 0).sort((a, b) => a - b)
   }
 
+  /**
+   * The units of the window that may last in tick `last`. An admission is noted at the start of its window, or of the
+   * one that it has begun while another thread had it begin a little later: less than a window before that.
+   */
+  const inWindow = (key: number, last: number): number =>
+    units.charged([ADMITTED], key, 0, last, timeline.bucketsOf(0))
+
   /** Clocks of threads that are ahead are so by whole granules, so an admission counts from the start of its tick. */
   const used = (key: number, last: number): number => {
-    if (!isBucket) return admittedIn(key, last)
+    if (!isBucket) return inWindow(key, last)
     const limit = units.limit(key, 0)
     let level = 0
     let before = 0
@@ -37,8 +44,11 @@ export function wordJudges(scenario: Scenario, arena: Arena, known: Known): Algo
   const judge = (key: number, place: number, limit: number): void => {
     const last = timeline.tickOf(place)
     if (!isBucket) {
-      const sum = admittedIn(key, last)
-      if (sum > limit) known.fail('over', `key ${key}: ${sum} in a window, the limit is ${limit}`)
+      const size = timeline.bucketsOf(0)
+      for (let tick = last; tick < last + size; tick++) {
+        const sum = inWindow(key, tick)
+        if (sum > limit) known.fail('over', `key ${key}: ${sum} in a window, the limit is ${limit}`)
+      }
       return
     }
     const latest = Math.max(...[...timeline.placesOf(0)].map((other) => timeline.tickOf(other)))

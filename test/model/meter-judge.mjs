@@ -5,13 +5,12 @@
 //   EARLIEST, LATEST  the bounds of the time at which sequential GCRA would have a full bucket
 //   LEFT              what the last refund by key left: when the units from before it are full again
 //   REFUNDS           the number of refunds by key
-//   PENALTIES         the number of penalties
-// For a fixed window EARLIEST is its start, LATEST the units that count there, and LEFT those from before the
-// last refund by key. Behind the ghosts are triples (key, time, units): what was admitted at each time, or in
+// For a fixed window EARLIEST is its start, LATEST the units that count there, LEFT those from before the last
+// refund by key, and BEGUN the moment of its first charge. Behind the ghosts are triples (key, time, units): what was admitted at each time, or in
 // the window that begins then, without what was refunded.
 import { ADM, CLAIMED, CLOCK, NAME, S, stateOf, tickOf } from './meter-words.mjs'
 
-const [EARLIEST, LATEST, LEFT, REFUNDS, PENALTIES] = [0, 1, 2, 3, 4]
+const [EARLIEST, LATEST, LEFT, REFUNDS, BEGUN] = [0, 1, 2, 3, 4]
 const TRIPLES = 10
 const of = (key) => 5 * (key - 1)
 export const newGhost = () => new Array(TRIPLES).fill(0)
@@ -99,7 +98,7 @@ const bucketJudge = {
 }
 
 const windowJudge = {
-  admitted(s, { key, cost, at, tick }) {
+  admitted(s, { key, cost, at, tick, reading }) {
     const { g } = s
     const i = of(key)
     if (tickOf(at) < tick || tickOf(at) >= tick + S.size)
@@ -111,12 +110,29 @@ const windowJudge = {
       if (g[a] === key && g[a + 2] > 0 && apart > 0 && apart < S.size && !S.evicts)
         s.wrong = `windows of ${g[a + 1]} and ${tick} overlap`
     }
-    if (tick !== g[i + EARLIEST]) this.begin(g, i, tick)
+    this.enter(s, key, tick, reading)
     g[i + LATEST] += cost
   },
-  begin(g, i, tick) {
+  /** Enters a window for a charge at a reading. One without units begins then. */
+  enter(s, key, tick, reading) {
+    const { g, m } = s
+    const i = of(key)
+    if (tick === g[i + EARLIEST] && g[i + LATEST] > 0) return
+    if (tick < tickOf(reading) && !S.evicts) s.wrong = `the window of ${tick} begins before its first request`
     g[i + EARLIEST] = tick
     g[i + LATEST] = g[i + LEFT] = 0
+    g[i + BEGUN] = m[CLOCK]
+  },
+  /** A window moves whose first charge came after the decision that moves it had begun. */
+  moved(s, { from, to }) {
+    const { g, m } = s
+    const key = m[NAME]
+    const i = of(key)
+    if (g[i + EARLIEST] !== from || g[i + LATEST] === 0) return
+    if (to > tickOf(g[i + BEGUN])) s.wrong = `a window that had begun at ${g[i + BEGUN]} moves to ${to}`
+    add(g, key, to, add(g, key, from, 0))
+    add(g, key, from, -add(g, key, from, 0))
+    g[i + EARLIEST] = to
   },
   used({ g }, key, now) {
     const i = of(key)
@@ -125,11 +141,11 @@ const windowJudge = {
   hasRoom(s, { key, cost, at }) {
     return this.used(s, key, at) + cost <= S.limit
   },
-  penalized({ g }, { key, cost, tick }) {
+  penalized(s, { key, cost, tick, reading }) {
+    const { g } = s
     const i = of(key)
-    if (tick !== g[i + EARLIEST]) this.begin(g, i, tick)
+    this.enter(s, key, tick, reading)
     g[i + LATEST] = Math.min(g[i + LATEST] + cost, S.M - 1)
-    g[i + PENALTIES]++
   },
   refunded({ g }, { key, tick, units }) {
     const i = of(key)

@@ -234,7 +234,7 @@ const fixedWindow = {
     epochs: 4,
     threads: [
       [check(2), from(1, refund(2))],
-      [keptUntil(5, { ...from(3, lend(1)), after: 1, sets: 4 })],
+      [keptUntil(5, { ...from(3, lend(2)), after: 1, sets: 4 })],
       [...every(8, (i) => ({ ...(i % 2 ? check(1) : refund(1)), after: 4 })), hop(5)],
     ],
     jumps: [],
@@ -334,6 +334,8 @@ const windowMistakes = {
   'emptied before the tick': 'first, three threads',
   'tick moved unmarked': 'first, three threads',
   'emptied a tick early': 'first, three threads',
+  'an empty window stays': 'given back, and a refund by key',
+  'an empty window moved by a mark': 'first, three threads',
   'refused on one look': 'clock, three threads',
   'a penalty beyond the meter': 'penalties',
   'refund in the same epoch': 'two refunds by key',

@@ -125,6 +125,16 @@ function* settle(v, w) {
   } else if (bad === 'settled unemptied' || (yield empties) || bad === 'settled by a loser')
     yield cas(TICK, w, w | 1)
 }
+/** Has the window of an empty meter begin with the reading. What was charged since `v` was read moves with it. */
+const moveWindow = (w, to) => (m, _g, s) => {
+  if (m[TICK] !== w) return false
+  m[TICK] = settled(to)
+  judge().moved(s, { from: tickIn(w), to })
+  return true
+}
+/** The window that a commit enters: while the meter was empty, it may have moved on. */
+const tickAtCommit = (m, tick) => (S.size && isSettled(m[TICK]) ? tickIn(m[TICK]) : tick)
+
 /** Brings the tick up to the reading's. True: `v` and `w` may be used; false: start again. */
 function* isEntered(v, w, now) {
   if (!isSettled(w)) {
@@ -142,7 +152,12 @@ function* isEntered(v, w, now) {
     } else yield cas(TICK, w, marked(to))
     return false
   }
-  if (S.size) return true
+  if (S.size) {
+    if (meterOf(v) !== 0 || bad === 'an empty window stays') return true
+    if (bad === 'an empty window moved by a mark') yield cas(TICK, w, marked(to))
+    else yield moveWindow(w, to)
+    return false
+  }
   const isBehind = tatOf(v, tick) < start(tick) && bad !== 'a TAT left behind'
   if (isBehind && !(yield cas(ADM, v, emptied(v, tick)))) return false
   yield cas(TICK, w, settled(to))
@@ -219,7 +234,8 @@ export const phases = {
     const commit = (m, g, s) => {
       if (m[ADM] !== v) return -1
       m[ADM] = next
-      admitted(s, { key, cost, at, tick, reading: now })
+      const newest = tickAtCommit(m, tick)
+      admitted(s, { key, cost, at: Math.max(at, start(newest)), tick: newest, reading: now })
       return refundsOf(g, key)
     }
     const refunds = yield commit
@@ -250,7 +266,14 @@ export const phases = {
     const commit = (m, _g, s) => {
       if (m[ADM] !== v) return false
       m[ADM] = given.next
-      judge().givenBack(s, { key, at, tick: tickIn(w), tat: given.tat, units: given.units, refunds })
+      judge().givenBack(s, {
+        key,
+        at,
+        tick: tickAtCommit(m, tickIn(w)),
+        tat: given.tat,
+        units: given.units,
+        refunds,
+      })
       return true
     }
     return (yield commit) ? ['done', 'given back'] : ['giveBack', { charge, at, refunds }]
@@ -267,7 +290,7 @@ export const phases = {
     const commit = (m, _g, s) => {
       if (m[ADM] !== v) return false
       m[ADM] = taken.next
-      judge().refunded(s, { key, tick, tat: taken.tat, units: taken.units })
+      judge().refunded(s, { key, tick: tickAtCommit(m, tick), tat: taken.tat, units: taken.units })
       return true
     }
     return (yield commit) ? ['done', 'refunded'] : again('refund', { now, tries })
@@ -289,7 +312,8 @@ export const phases = {
     const commit = (m, _g, s) => {
       if (m[ADM] !== v) return false
       m[ADM] = next
-      judge().penalized(s, { key, cost, at, tick })
+      const newest = tickAtCommit(m, tick)
+      judge().penalized(s, { key, cost, at, tick: newest, reading: now })
       return true
     }
     return next === v || (yield commit) ? ['done', 'penalized'] : again('penalize', { now, tries })

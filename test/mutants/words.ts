@@ -1,5 +1,5 @@
 // Mistakes in the algorithms that count in the admission word.
-import { inBucket, inWords, type Mutant } from './mutant.js'
+import { inBucket, inFixedWindow, inWords, type Mutant } from './mutant.js'
 
 const CHECKS_NAME = 'if ((v & SHUT) !== 0 || !this.isOf(v, way, lo, hi))'
 
@@ -16,6 +16,23 @@ export const words: Readonly<Record<string, Mutant>> = {
         'compareExchange(words, base + TICK, w, settled(reading.tick));',
       ),
     ],
+  },
+  'an empty window that moves by a mark': {
+    scenario: 'first charges of a key that was blocked',
+    edits: [
+      inWords(
+        'w, settled(reading.tick));\n        return false;',
+        'w, marked(reading.tick));\n        return false;',
+      ),
+    ],
+  },
+  'a window that begins without a charge': {
+    test: 'algorithms/word-cells',
+    edits: [inFixedWindow('return (v & METER) === 0;', 'return false;')],
+  },
+  'an attempt that counts in a window without a charge': {
+    scenario: 'first charges of a key that was blocked',
+    edits: [inFixedWindow('((v & METER) === 0 ? 1 : this.#size)', 'this.#size')],
   },
   'a tick settled by whoever finds it marked, without emptying': {
     scenario: 'an admission against a rollover; fixed-window',

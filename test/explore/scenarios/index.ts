@@ -6,6 +6,7 @@ import {
   WORD_ALGORITHMS,
 } from '../scenario.js'
 import { adjusting } from './adjusting.js'
+import { beginning } from './beginning.js'
 import { blocking } from './blocking.js'
 import { changing } from './changing.js'
 import { deciding } from './deciding.js'
@@ -34,9 +35,11 @@ const BY_WORDS: readonly Forbidden[] = [
   'refused at rest',
   'locked out',
 ]
+/** A window from the first charge on may begin a little later than that charge, if another thread decides then. */
+const TO_THE_TICK: readonly Forbidden[] = ['early', 'refused at rest']
 const DECISIONS = ['read clock', 'check', 'batch', 'peek', 'attach']
 
-/** The scenarios of decisions alone, for cells without buckets. A fixed window has one granule. */
+/** The scenarios of decisions alone, for cells without buckets. A fixed window aligned to the clock has one granule. */
 const byWords = Object.entries(written).filter(
   ([, { threads, before = [], further, sums, edge, limit = 1 }]) => {
     const ops = [...threads.flat(), ...before.map(([, op]) => op)]
@@ -60,6 +63,21 @@ const ofWords: Readonly<Record<string, Scenario>> = Object.fromEntries(
       }),
   ),
 )
+
+/** Fixed windows of several granules, which begin at a key's first charge. */
+const ofFirst: Readonly<Record<string, Scenario>> = {
+  ...beginning,
+  ...Object.fromEntries(
+    byWords.map(([name, scenario]) => {
+      const forbidden = scenario.forbidden.filter(
+        (what) => BY_WORDS.includes(what) && !TO_THE_TICK.includes(what),
+      )
+      const buckets = Math.max(2, scenario.buckets ?? 1)
+      const own = { forbidden, buckets, algorithm: 'fixed-window', align: 'first' } as const
+      return [`${name}; fixed-window, from the first charge`, { ...scenario, ...own }]
+    }),
+  ),
+}
 
 /** What the judges of words can tell of a conversion. */
 const CONVERTED: readonly Forbidden[] = ['two cells', 'stuck way', 'hang', 'counted twice']
@@ -85,6 +103,7 @@ const alive: Readonly<Record<string, Scenario>> = Object.fromEntries([
     ]),
   ),
   ...Object.entries(ofWords),
+  ...Object.entries(ofFirst),
   ...Object.entries(ofConvertedWords),
 ])
 
