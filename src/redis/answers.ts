@@ -25,7 +25,7 @@ const PRIMARY = 'a client of the primary'
 const OWNER = 'a client of the node that owns the slot, as a client of the Cluster is'
 const PASSWORD = 'a user and a password that the server accepts'
 
-/** By the first word of an answer. */
+/** By the first word of an answer, or by its meaning if that is `ERR`. */
 export const ANSWERS: Readonly<Record<string, Answer>> = {
   NOSCRIPT: { remedy: 'learn', expected: 'a server that takes the source of the script' },
   MOVED: { remedy: 'again', expected: OWNER },
@@ -49,6 +49,12 @@ export const ANSWERS: Readonly<Record<string, Answer>> = {
   BUSY: { remedy: 'wait', expected: 'a server that no long script blocks' },
   UNKILLABLE: { remedy: 'wait', expected: 'a server that no long script blocks', mayBeRun: true },
   EXECABORT: { remedy: 'wait', expected: 'a transaction that the server runs' },
+  UNKNOWN: {
+    remedy: 'wait',
+    expected: 'a server that has the commands of the script, by their own names',
+    mayBeRun: true,
+    isUnwelcome: true,
+  },
   DENIED: { remedy: 'wait', expected: 'a server that admits this address', isUnwelcome: true },
 }
 
@@ -60,6 +66,10 @@ export function codeOf(error: unknown): string | undefined {
   const message = messageOf(error)
   // Of a user who may not run a command of the script, or not with this key: Redis 6 and 7.0, then Valkey and later.
   if (/^ERR .*(The user executing the script can't|ACL failure in script: )/.test(message)) return 'NOPERM'
+  // Of a command that a server does not have, or has by another name.
+  if (/^ERR (.* )?unknown (Redis )?command/i.test(message)) return 'UNKNOWN'
+  // Of a Cluster that is down, but may be read.
+  if (/^ERR .*a write command while the cluster is down/.test(message)) return 'CLUSTERDOWN'
   // Some say no more of a wrong password.
   if (/^ERR (invalid password|AUTH|Client sent AUTH)\b/.test(message)) return 'WRONGPASS'
   // Before Redis 7, an answer to a command of the script is behind the line of the script.

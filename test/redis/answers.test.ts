@@ -44,6 +44,12 @@ const config = (name: string, before: string, after: string): Case => ({
 
 const killOthers = ({ owner }: Scene) => owner.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
 
+const CLUSTER_DOWN = {
+  args: () => ['--cluster-enabled', 'yes'],
+  begin: ({ owner }: Scene) => owner.cluster('DELSLOTS', 0),
+  end: ({ owner }: Scene) => owner.cluster('ADDSLOTS', 0),
+}
+
 const CASES: Readonly<Record<string, Case>> = {
   'READONLY, and another server takes the address': {
     async begin({ server, owner, others }) {
@@ -124,17 +130,17 @@ const CASES: Readonly<Record<string, Case>> = {
     },
     end: ({ owner }) => owner.config('SET', 'key-load-delay', '0'),
   },
-  CLUSTERDOWN: {
-    args: () => ['--cluster-enabled', 'yes'],
-    begin: ({ owner }) => owner.cluster('DELSLOTS', 0),
-    end: ({ owner }) => owner.cluster('ADDSLOTS', 0),
+  CLUSTERDOWN: CLUSTER_DOWN,
+  'CLUSTERDOWN, but reads are answered': {
+    ...CLUSTER_DOWN,
+    args: () => [...CLUSTER_DOWN.args(), '--cluster-allow-reads-when-down', 'yes'],
   },
 }
 
 /** Answers of several nodes are in `on-cluster.test.ts`; those of start, in `refused.test.ts`. */
 const OF_CLUSTERS = ['MOVED', 'ASK', 'TRYAGAIN', 'CROSSSLOT']
 /** What is answered to other commands than those of a limiter, and to connections from elsewhere. */
-const OF_OTHERS = ['UNKILLABLE', 'EXECABORT', 'DENIED']
+const OF_OTHERS = ['UNKILLABLE', 'EXECABORT', 'DENIED', 'UNKNOWN']
 
 const limiterOf = (library: Library, { port }: { port: number }, password: string | undefined) => {
   const client: RedisLimiterOptions['client'] =
@@ -181,7 +187,7 @@ for (const [name, { args = () => [], password, begin, end }] of Object.entries(C
     const secret = password === undefined ? [] : ['--requirepass', password]
     const server = await startRedis({ args: [...args(), ...secret] })
     const owner = new Redis(server.port, HOST, password === undefined ? {} : { password })
-    if (name === 'CLUSTERDOWN') await owner.cluster('ADDSLOTSRANGE', 0, 16_383)
+    if (name.startsWith('CLUSTERDOWN')) await owner.cluster('ADDSLOTSRANGE', 0, 16_383)
     const proxy = await startProxy(server.port)
     const scene: Scene = { server, owner, proxy, others: [] }
     const limiters = LIBRARIES.map((library) => limiterOf(library, proxy, password))
@@ -201,6 +207,25 @@ for (const [name, { args = () => [], password, begin, end }] of Object.entries(C
     }
   })
 }
+
+for (const command of ['EVALSHA', 'EVAL', 'GET', 'SET', 'PEXPIRE'])
+  test(`a server without ${command}: ready rejects and says so`, async () => {
+    const server = await startRedis({ args: ['--rename-command', command, 'other'] })
+    try {
+      for (const library of LIBRARIES) {
+        const limiter = limiterOf(library, server, undefined)
+        try {
+          const error = await errorOf(limiter.ready())
+          assert.equal([error.code, error.value], ['ERR_MILLRACE_OUTAGE', 'UNKNOWN'])
+          assert.match(error.message, /has the commands of the script.*unknown (Redis )?command/i)
+        } finally {
+          await limiter.close()
+        }
+      }
+    } finally {
+      await server.stop()
+    }
+  })
 
 test('every answer of the table is that of a test, and stands in the docs', () => {
   const tested = Object.keys(CASES).map((name) => name.split(',', 1)[0]!)
@@ -235,6 +260,14 @@ test('the code of an answer, as servers and clients of any version write it', ()
     ["ERR ACL failure in script: User limits has no permissions to run the 'set' command", 'NOPERM'],
     ['ERR ACL failure in script: No permissions to access a key', 'NOPERM'],
     ['ERR invalid password', 'WRONGPASS'],
+    ['ERR unknown command `EVALSHA`, with args beginning with: `0`, `1`, ', 'UNKNOWN'],
+    ['ERR Unknown Redis command called from script script: 0f2, on @user_script:1.', 'UNKNOWN'],
+    ['ERR Unknown command called from script script: 0f2, on @user_script:1.', 'UNKNOWN'],
+    [
+      'ERR Error running script (call to f_3a): @user_script:1: @user_script: 1: Unknown Redis command called from',
+      'UNKNOWN',
+    ],
+    ['ERR Script attempted to execute a write command while the cluster is down and readonly', 'CLUSTERDOWN'],
     ['ERR Error running script (call to f_3a): @user_script:1: attempt to index nil', 'ERR'],
     ['connect ECONNREFUSED 127.0.0.1:6379', undefined],
     ['Connection is closed.', undefined],
