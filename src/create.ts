@@ -346,7 +346,7 @@ function clockForPoolError(clock: Clock): MillraceError {
 
 function checkShared(shared: unknown): string {
   if (typeof shared !== 'object' || shared === null) throw invalid('shared', shared, '{ file: a path }')
-  for (const name of Object.keys(shared)) if (name !== 'file') throw invalid('shared', name, 'only file')
+  refuseUnknown(shared, ['file'], (name, expected) => invalid('shared', name, expected))
   const { file } = shared as { file?: unknown }
   if (typeof file !== 'string' || file === '' || file.includes('\0')) {
     throw invalid('shared.file', file, 'the path of a file')

@@ -14,7 +14,7 @@ export interface GroupOptions<Name extends string = string> {
    * an object with limits by the names of its rules.
    * @default the limits of the rules
    */
-  limit?: Readonly<Partial<Record<Name, Size | Readonly<Record<string, Size>>>>>
+  limit?: Readonly<Partial<Record<Name, Size | 'unlimited' | Readonly<Record<string, Size | 'unlimited'>>>>>
 }
 
 /** Options of {@link LimiterGroup.wait}. */

@@ -26,19 +26,38 @@ export function duration(text: string): Duration {
 }
 
 /** A limit and its window. */
-export interface LimitIn {
+export interface LimitIn<Limit = number> {
   /** Such as `10/1s`. The same limit and window have the same name. */
   readonly name: string
-  readonly limit: number
+  readonly limit: Limit
   readonly window: Duration
 }
 
 /** Parses one more value of a repeated option: a limit and a window, such as `10/1s`. */
-export function limitIn(text: string, others: readonly LimitIn[] = []): LimitIn[] {
-  const [, count, length] = /^(\d+)\/(.+)$/.exec(text) ?? []
+export function limitIn(text: string, others?: readonly LimitIn[]): LimitIn[] {
+  return moreLimits(text, others, /^(\d+)\/(.+)$/, positiveInteger)
+}
+
+/** The same of a policy, whose limit may also be 0 or `unlimited`. */
+export function policyLimitIn(
+  text: string,
+  others?: readonly LimitIn<number | 'unlimited'>[],
+): LimitIn<number | 'unlimited'>[] {
+  return moreLimits(text, others, /^(\d+|unlimited)\/(.+)$/, (limit) =>
+    limit === 'unlimited' ? limit : Number(limit),
+  )
+}
+
+function moreLimits<Limit>(
+  text: string,
+  others: readonly LimitIn<Limit>[] = [],
+  form: RegExp,
+  limitOf: (text: string) => Limit,
+): LimitIn<Limit>[] {
+  const [, count, length] = form.exec(text) ?? []
   if (count === undefined || length === undefined)
     throw new InvalidArgumentError('Expected a limit and a window, such as 10/1s or 1000/1h.')
-  const limit = positiveInteger(count)
+  const limit = limitOf(count)
   const window = duration(length)
   const name = `${limit}/${formatDuration(parseDuration(window, 'window'))}`
   if (others.some((other) => other.name === name))

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Help } from 'commander'
 import { MillraceError } from 'millrace'
+import { meantBy } from 'millrace/internal'
 import { configCommand } from './config/command.js'
 import { demoCommand } from './demo/command.js'
 import { replayCommand } from './replay/command.js'
@@ -88,6 +89,16 @@ function usageMessage(error: CommanderError, args: string[], program: Command): 
   if (error.code === 'commander.missingArgument') {
     const missing = command?.registeredArguments.find((argument) => message.includes(`'${argument.name()}'`))
     if (missing) message = `missing <${missing.name()}>: ${missing.description}`
+  }
+  if (error.code === 'commander.unknownOption' && !message.includes('Did you mean')) {
+    const [, given] = /'--(.*)'/.exec(message) ?? []
+    const options = command?.options ?? []
+    const meant = meantBy(
+      given ?? '',
+      options.map((option) => option.attributeName()),
+    )
+    const long = options.find((option) => option.attributeName() === meant)?.long
+    if (given !== undefined && long) message = `${message} (Did you mean ${long}?)`
   }
   return `${message.replace(/\.$/, '')} (see: millrace ${command ? helpOf(command) : '--help'})`
 }

@@ -1,4 +1,5 @@
 /** In place of the package limiter 4. */
+import { checkObject } from '../checks.js'
 import type { Limiter } from '../limiter.js'
 import { Fifo, sleep } from './fifo.js'
 import { checkTokens, type Interval, nowMs, TokenBucket } from './token-bucket.js'
@@ -65,9 +66,11 @@ export class RateLimiter {
 
   /**
    * @param options how many tokens come, or the limiter that has them
-   * @throws {RangeError} a number out of range; {@link Error} an unknown unit
+   * @throws {RangeError} a number out of range; {@link Error} an unknown unit; {@link MillraceError}
+   * `ERR_MILLRACE_INVALID_OPTION` no object
    */
   constructor(options: RateLimiterOptions) {
+    checkObject(options)
     this.fireImmediately = options.fireImmediately ?? false
     this.#tokens = 'limiter' in options ? new SharedTokens(options) : new IntervalTokens(options)
   }

@@ -1,3 +1,4 @@
+import { checkObject } from '../checks.js'
 import { Fifo, sleep } from './fifo.js'
 import { WallClock } from './wall-clock.js'
 
@@ -59,9 +60,12 @@ export class TokenBucket {
 
   /**
    * @param options how many tokens it holds, and how fast they come
-   * @throws {RangeError} a number out of range; {@link Error} an unknown unit
+   * @throws {RangeError} a number out of range; {@link Error} an unknown unit; {@link MillraceError}
+   * `ERR_MILLRACE_INVALID_OPTION` no object
    */
-  constructor({ bucketSize, tokensPerInterval, interval, parentBucket }: TokenBucketOptions) {
+  constructor(options: TokenBucketOptions) {
+    checkObject(options)
+    const { bucketSize, tokensPerInterval, interval, parentBucket } = options
     checkTokens(bucketSize, 'bucketSize')
     checkTokens(tokensPerInterval, 'tokensPerInterval')
     this.bucketSize = bucketSize

@@ -342,8 +342,7 @@ export function checkListOptions(options: ListOptions): {
 /** Checks the options of `count`, and returns the prefix. */
 export function checkCountOptions(options: { prefix?: string }): string {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, '{ prefix }')
-  for (const name of Object.keys(options))
-    if (name !== 'prefix') throw invalid('options', name, 'only prefix')
+  refuseUnknown(options, ['prefix'], (name, expected) => invalid('options', name, expected))
   return checkListOptions(options).prefix
 }
 

@@ -1,6 +1,7 @@
 /** Policies in a file of JSON or YAML, which people edit: watched, and swapped whole. */
 import { extname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.js'
+import { refuseUnknown } from '../core/option-names.js'
 import type { SyncConfigStore } from './config-store.js'
 import {
   invalid,
@@ -80,7 +81,7 @@ export interface FileConfigOptions {
  */
 export function fileConfig(options: FileConfigOptions): SyncConfigStore {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, '{ path }')
-  for (const name of Object.keys(options)) if (name !== 'path') throw invalid('options', name, 'only path')
+  refuseUnknown(options, ['path'], (name, expected) => invalid('options', name, expected))
   const { path } = options
   const format = typeof path === 'string' && path !== '' ? FORMATS[extname(path).toLowerCase()] : undefined
   if (format === undefined) throw invalid('path', path, 'a path that ends in .json, .yaml or .yml')

@@ -37,7 +37,7 @@ export function checkPolicy(policy: unknown): Rules {
     const { rules } = policy
     if (rules === undefined) {
       checkNames(policy, RULE_OPTIONS, 'policy')
-      return [checkPolicyRule(policy as unknown as RuleOptions)]
+      return [checkPolicyRule(policy as unknown as PolicyRule)]
     }
     checkNames(policy, ['rules'], 'policy')
     return checkRules(rules, checkPolicyRule)
@@ -47,8 +47,8 @@ export function checkPolicy(policy: unknown): Rules {
   }
 }
 
-/** A rule that needs no count is checked as the one that its cells are made for. */
-function checkPolicyRule(options: RuleOptions, path?: string): Rule {
+/** A rule that needs no count is checked as the one that its cells are made for. Errors name an option after `path`. */
+export function checkPolicyRule(options: PolicyRule, path?: string): Rule {
   const limit = uncountedLimitIn(options.limit)
   const rule = checkRule(countable(options), path)
   return limit === undefined ? rule : { ...rule, limit }

@@ -1,4 +1,5 @@
 /** Policies on several stores: each key on the ones that rendezvous hashing gives it. */
+import { refuseUnknown } from '../core/option-names.js'
 import type { ConfigStore, SyncConfigStore } from './config-store.js'
 import { isSync } from './config-store.js'
 import { invalid } from './document-store.js'
@@ -93,9 +94,7 @@ export function shardedConfig(stores: Shards, options?: ShardedConfigOptions): S
 export function shardedConfig(stores: Shards, options: ShardedConfigOptions = {}): ShardedConfigStore {
   if (typeof options !== 'object' || options === null)
     throw invalid('options', options, '{ replicas, previous }')
-  for (const name of Object.keys(options))
-    if (name !== 'replicas' && name !== 'previous')
-      throw invalid('options', name, 'only replicas and previous')
+  refuseUnknown(options, ['replicas', 'previous'], (name, expected) => invalid('options', name, expected))
   const { replicas = 1, previous } = options
   if (!Number.isInteger(replicas) || replicas < 1) throw invalid('replicas', replicas, 'an integer from 1 on')
   const present = checkShards(stores, replicas, 'stores')

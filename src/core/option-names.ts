@@ -8,15 +8,19 @@ const ALIASES: Readonly<Record<string, string>> = {
   burst: 'bucketSize',
   cost: 'weight hits',
   countIf: 'requestWasSuccessful skipSuccessfulRequests skipFailedRequests',
+  deadline: 'timeout commandTimeout',
   delay: 'delayAfter delayMs maxDelayMs',
   deny: 'denyList blacklist blocklist',
+  file: 'path',
   key: 'keyGenerator keyFn keyBy getTracker identifier',
   limit: 'max maxRequests requests requestLimit points maxHits total capacity tokensPerInterval',
   limiter: 'store rateLimiter',
   maxKeys: 'cache cacheSize maxSize',
+  maxThreads: 'threads workers poolSize',
   message: 'errorMessage errorResponseBuilder',
   onError: 'passOnStoreError skipOnError',
   onLimited: 'onLimitReached onExceeded',
+  path: 'file filename',
   prefix: 'keyPrefix namespace',
   rules: 'limits throttlers',
   standard: 'headers standardHeaders legacyHeaders addHeaders',
@@ -49,7 +53,7 @@ export function refuseUnknown(
 }
 
 /** The known name that is nearest to another one: by what others call it, or by its letters. */
-function meantBy(name: string, known: readonly string[]): string | undefined {
+export function meantBy(name: string, known: readonly string[]): string | undefined {
   const letters = plain(name)
   const own = OWN_NAMES.get(letters)
   if (own !== undefined && known.includes(own)) return own

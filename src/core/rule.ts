@@ -27,6 +27,7 @@ import {
 import { RULE_OPTIONS, type RuleOptions } from './rule-options.js'
 import { warnIfShort } from './short-window.js'
 import { formatSize, parseSize, type Size } from './sizes.js'
+import { uncountedLimitIn } from './uncounted-limit.js'
 import { wholeUnitsIn } from './units.js'
 
 /** A rule that has been checked. */
@@ -65,6 +66,8 @@ export const MOST_RULES = 16
 export const MOST_IN_FIXED_WINDOW = 2 ** 21 - 2
 /** The largest limit. A cell counts in 22 bits, and all ones mean that the key is blocked. */
 export const MAX_LIMIT = 2 ** 22 - 2
+/** Where 0 and Infinity are limits. */
+const UNCOUNTED = "only calls and policies may also have 0 or 'unlimited'"
 const MAX_WINDOW_MS = 10_000 * 366 * 86_400_000
 
 export function isLimit(limit: unknown): limit is number {
@@ -80,6 +83,8 @@ export function checkLimit(
   if (isLimit(limit)) return
   if (typeof limit === 'string' && isLimit(Number(limit)))
     throw new MillraceError(code, option, limit, `a number: ${Number(limit)}, without quotation marks`)
+  if (uncountedLimitIn(limit) !== undefined)
+    throw new MillraceError(code, option, limit, `an integer from 1 to ${MAX_LIMIT}; ${UNCOUNTED}`)
   const fits = parseSize(limit) === undefined ? 'more' : `this with unit: ${fittingUnit(limit as Size)}`
   const expected = `an integer from 1 to ${MAX_LIMIT}; a rule with the option unit may have ${fits}`
   throw new MillraceError(code, option, limit, expected)
@@ -101,7 +106,10 @@ export function limitIn(
   }
   const refuse = (expected: string) => new MillraceError(code, option, limit, expected)
   const quantity = parseSize(limit)
-  if (quantity === undefined) throw refuse("a whole number from 1 to 2^53 - 1, or a size such as '10GB'")
+  if (quantity === undefined) {
+    const expected = "a whole number from 1 to 2^53 - 1, or a size such as '10GB'"
+    throw refuse(uncountedLimitIn(limit) === undefined ? expected : `${expected}; ${UNCOUNTED}`)
+  }
   const units = wholeUnitsIn(quantity, unit)
   if (units < 1) throw refuse(`at least the unit, ${unit}`)
   if (units <= MAX_LIMIT) return units

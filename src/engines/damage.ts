@@ -8,7 +8,7 @@ const warned = new WeakSet<ArrayBufferLike>()
 /**
  * Counts that a loop on this memory gave up, and warns once for each memory and thread. Throws every other error on.
  */
-function noteDamage(words: Words, error: unknown): void {
+export function noteDamage(words: Words, error: unknown): void {
   if (!(error instanceof MillraceError) || error.code !== 'ERR_MILLRACE_DAMAGED') throw error
   count(words, HEADER.DAMAGED, 1)
   if (warned.has(words.buffer)) return

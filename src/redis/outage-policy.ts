@@ -5,7 +5,10 @@ import type { Asked } from './remote-store.js'
 /** The pause that a refusal by outage asks for: the longest pause between two attempts to reach Redis. */
 const RETRY_MS = 1_000
 
-/** A decision that says nothing about the client. */
+/**
+ * A decision that says nothing about the client. Only a limit of 0 decides without the store: nothing that the store
+ * has could admit the request.
+ */
 export function byOutage(
   owner: object,
   { key, cost }: Asked,
@@ -14,8 +17,10 @@ export function byOutage(
   allowed: boolean,
   cause: unknown,
 ): RemoteDecision {
+  const closed = cost === 0 ? -1 : rules.findIndex(({ rule }, i) => limits?.[i] === 0 && !rule.shadow)
   const parts = rules.map(({ rule }, i): RemotePart => {
     const limit = (limits?.[i] ?? rule.limit) * (rule.unit ?? 1)
+    if (i === closed) return refusedBy(rule.name)
     return {
       rule: rule.name,
       allowed: allowed || rule.shadow === true,
@@ -26,6 +31,13 @@ export function byOutage(
       receipt: undefined,
     }
   })
+  if (closed >= 0) return new RemoteDecision({ owner, key, cost }, 'local', parts, closed)
   const refusing = allowed ? -1 : parts.findIndex((part) => !part.allowed)
   return new RemoteDecision({ owner, key, cost, cause }, 'outage', parts, refusing)
+}
+
+/** What a rule says whose limit is 0. */
+function refusedBy(rule: string): RemotePart {
+  const retryAfterMs = Number.POSITIVE_INFINITY
+  return { rule, allowed: false, limit: 0, remaining: 0, retryAfterMs, resetMs: 0, receipt: undefined }
 }

@@ -117,7 +117,7 @@ test('bad options are refused by name', () => {
     )
   assert.throws(
     () => fileConfig({ path: 'a.json', pat: 1 } as never),
-    /options: expected only path, got "pat"/,
+    /options: expected only path .did you mean path.., got "pat"/,
   )
 })
 

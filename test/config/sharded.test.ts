@@ -125,7 +125,7 @@ test('bad options are refused by name', () => {
     [[store, store], {}, /only once/],
     [[store], { replicas: 2 }, /at least 2 shards/],
     [[store], { replicas: 0 }, /^replicas/],
-    [[store], { replica: 1 }, /^options: expected only replicas and previous/],
+    [[store], { replica: 1 }, /^options: expected only replicas, previous/],
     [{ a: store }, { previous: { b: store } }, /^previous\.b: expected the same store/],
     [{ a: store }, { previous: { a: memoryConfig() } }, /^previous\.a: expected the same store/],
   ] as const) {

@@ -1,7 +1,11 @@
 // run: typescript
 // Options that are missing or have other names: each function of each entry refuses them by one named error, which
 // names the option that was probably meant.
-import { createLimiter, MillraceError } from 'millrace'
+import { fastify } from 'fastify'
+import { attachLimiter, createLimiter, group, MillraceError, openLimiter } from 'millrace'
+import { MillraceStore } from 'millrace/compat/express-rate-limit'
+import { RateLimiter, TokenBucket } from 'millrace/compat/limiter'
+import { RateLimiterMillrace } from 'millrace/compat/rate-limiter-flexible'
 import { dynamoConfig } from 'millrace/config/dynamodb'
 import { fileConfig } from 'millrace/config/file'
 import { lmdbConfig } from 'millrace/config/lmdb'
@@ -10,6 +14,7 @@ import { mongoConfig } from 'millrace/config/mongodb'
 import { redisConfig } from 'millrace/config/redis'
 import { shardedConfig } from 'millrace/config/sharded'
 import * as express from 'millrace/express'
+import { rateLimit } from 'millrace/fastify'
 import { limitedFetch } from 'millrace/fetch'
 import * as hono from 'millrace/hono'
 import * as node from 'millrace/http'
@@ -49,6 +54,9 @@ const others = {
   redisConfig,
   shardedConfig,
   'a policy': (options: never) => memoryConfig({ a: options }),
+  'a drop-in for rate-limiter-flexible': (options: never) => new RateLimiterMillrace(options),
+  'a drop-in for limiter': (options: never) => new RateLimiter(options),
+  'a bucket of the drop-in for limiter': (options: never) => new TokenBucket(options),
   ipKey: (options: unknown) => node.ipKey(options === undefined ? (null as never) : (options as never)),
 } as unknown as Record<string, Make>
 
@@ -125,8 +133,33 @@ test('the options of a rule, a call, a change and a route are named, too', () =>
     [() => node.rateLimit({ ...RULE, ban: { After: 5, for: 1 } as never }), 'after'],
     [() => limitedFetch(fetch, { limiter, maxpending: 5 } as never), 'maxPending'],
     [() => redisConfig({ client: {}, keyPrefix: 'a' } as never), 'prefix'],
+    [() => attachLimiter(limiter.share(), { confg: 5 } as never), 'config'],
+    [() => group({ limiter }).check({ limiter: 'a' }, 1, { max: 5 } as never), 'limit'],
+    [() => createLimiter({ ...RULE, engine: 'pool', pool: { threads: 5 } } as never), 'maxThreads'],
+    [() => createLimiter({ ...RULE, shared: { path: 'a' } } as never), 'file'],
+    [() => createLimiter({ config: memoryConfig(), default: { ...RULE, max: 5 } } as never), 'limit'],
+    [() => fileConfig({ file: './a.json' } as never), 'path'],
+    [() => createRedisLimiter({ ...RULE, prefix: 'a', client: {}, commandTimeout: 5 } as never), 'deadline'],
+    [() => new MillraceStore({ maxKey: 5 } as never), 'maxKeys'],
   ]
   for (const [make, meant] of calls) assert.match(errorOf(make).message, `(did you mean ${meant}?)`)
+})
+
+test('openLimiter and the plugin of Fastify reject by the same errors', async () => {
+  const plugin = (options: object) => Promise.resolve(fastify().register(rateLimit, options as never))
+  for (const open of [openLimiter as Make, plugin as Make]) {
+    const rejects = async (options?: object) => {
+      const error = await Promise.resolve(open(options)).then(
+        () => undefined,
+        (reason) => reason,
+      )
+      assert.instance(error, MillraceError)
+      return error as MillraceError
+    }
+    assert.match((await rejects({ ...RULE, max: 5 })).message, '(did you mean limit?)')
+    assert.match((await rejects({ ...RULE, limit: '100' })).message, 'a number: 100, without quotation marks')
+    assert.match((await rejects()).code, isNamed)
+  }
 })
 
 test('a name that is like none is refused without a guess', () => {

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { RuleOptions } from 'millrace'
 import type { Policy } from 'millrace/config/memory'
-import { checkPolicy, checkRule, parsePolicy } from 'millrace/internal'
-import { duration, type LimitIn, limitIn } from '../arguments.js'
+import { checkPolicy, checkPolicyRule, parsePolicy } from 'millrace/internal'
+import { duration, type LimitIn, policyLimitIn } from '../arguments.js'
 import { helpParagraph, print, printable, UsageError } from '../terminal.js'
 import { withStore } from './open-store.js'
 import { type AddCommand, keyArgument, type StoreOptions, storeIn, storeOption, version } from './options.js'
@@ -11,7 +11,7 @@ import { storeAddress } from './store-url.js'
 
 /** The options of rules have their names in the library. */
 interface SetOptions extends StoreOptions, Partial<RuleOptions> {
-  readonly rule?: LimitIn[]
+  readonly rule?: LimitIn<number | 'unlimited'>[]
   readonly json?: string
   /** `none`: only if the key has no policy. */
   readonly ifVersion?: number | 'none'
@@ -23,7 +23,7 @@ const RULE_FLAGS: readonly Option[] = [
   new Option(
     '-l, --limit <units>',
     'units in any window: a number, or with --unit a size such as 10GB; 0 refuses, unlimited is not counted',
-  ).argParser((text) => (text === 'unlimited' ? text : size(text))),
+  ).argParser(size),
   new Option('-w, --window <duration>', 'length of the window, such as 10s, 1m, 1h, 1d').argParser(duration),
   new Option('-g, --granularity <duration>', 'length of a bucket; divides the window').argParser(duration),
   new Option('-a, --algorithm <name>', 'how the limit counts, such as token-bucket'),
@@ -54,7 +54,7 @@ export const setCommand: AddCommand = (config, { stdout }) => {
         'a limit and its window, such as 10/1s, instead of -l and -w. Repeat it for several rules: a request must fit ' +
           'all of them',
       )
-        .argParser(limitIn)
+        .argParser(policyLimitIn)
         .conflicts(['limit', 'window', 'name']),
     )
   for (const option of RULE_FLAGS) command.addOption(option)
@@ -105,7 +105,7 @@ function policyOf(options: SetOptions, command: Command): Policy {
   }
   const rules = rule?.map(({ name, limit, window }) => {
     const one = { ...(rule.length > 1 && { name }), limit, window, ...more }
-    checkRule(one, `--rule ${name}: `)
+    checkPolicyRule(one, `--rule ${name}: `)
     return one
   })
   const policy = rules === undefined ? more : rules.length === 1 ? rules[0] : { rules }
@@ -123,9 +123,9 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** A number, or a size such as `10GB` that the library parses. */
+/** A number, or a text that the library parses, such as `10GB` or `unlimited`. */
 function size(text: string): number | string {
-  return /^\d+$/.test(text) ? Number(text) : text
+  return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
 }
 
 function versionOrNone(text: string): number | 'none' {

@@ -77,6 +77,26 @@ onStores('set takes every option of a rule', async (on) => {
       { name: '100/1m', limit: 100, window: '1m', edge: 'smooth' },
     ],
   })
+  assert.equal(await policyOf('-l', 'unlimited', '-w', '1m'), { limit: 'unlimited', window: '1m' })
+  assert.equal(await policyOf('-l', 'Infinity', '-w', '1m'), { limit: 'unlimited', window: '1m' })
+  assert.equal(await policyOf('-l', '0', '-w', '1m'), { limit: 0, window: '1m' })
+  assert.equal(await policyOf('-l', 'unlimited', '-w', '1m', '--unit', '1KB'), {
+    ...{ limit: 'unlimited', window: '1m', unit: '1KB' },
+  })
+  assert.equal(await policyOf('-r', 'unlimited/1m'), { limit: 'unlimited', window: '1m' })
+  assert.equal(await policyOf('-r', '0/1m', '-r', 'unlimited/1h', '-g', '1s'), {
+    rules: [
+      { name: '0/1m', limit: 0, window: '1m', granularity: '1s' },
+      { name: 'unlimited/1h', limit: 'unlimited', window: '1h', granularity: '1s' },
+    ],
+  })
+  assert.match(
+    (await on('get', 'a')).out,
+    /\n {2}0\/1m, granularity 1s\n {2}unlimited\/1h, granularity 1s\n$/,
+  )
+  assert.equal(await policyOf('--json', '{"limit":"unlimited","window":"1m"}'), {
+    ...{ limit: 'unlimited', window: '1m' },
+  })
   assert.equal(await policyOf('--json', '{"limit":5,"window":"1m","edge":"smooth"}'), {
     ...{ limit: 5, window: '1m', edge: 'smooth' },
   })

@@ -48,6 +48,12 @@ test('every usage error prints one line that says what would be right, exits wit
       /'-r, --rule <limit\/window>' cannot be used with option '-l, --limit/,
     ],
     [['set', 'a', ...S, '-r', '5/1m', '-r', '6/1h', '-g', '7s'], /--rule 5\/1m: granularity: expected/],
+    [['set', 'a', ...S, '-r', 'none/1m'], /argument 'none\/1m' is invalid. Expected a limit and a window/],
+    [['set', 'a', ...S, '-l', '-1', '-w', '1m'], /limit: expected an integer from 1 to 4194302/],
+    [['set', 'a', ...S, '-l', '', '-w', '1m'], /limit: expected an integer from 1 to 4194302/],
+    [['set', 'a', ...S, '--max', '5'], /unknown option '--max' \(Did you mean --limit\?\) \(see/],
+    [['set', 'a', ...S, '--time-window', '5s'], /\(Did you mean --window\?\)/],
+    [['set', 'a', ...S, '--zebra'], /unknown option '--zebra' \(see/],
     [['set', 'a', ...S, '--json', '{'], /--json: expected JSON such as \{"limit":100,"window":"1m"\}: /],
     [['set', 'a', ...S, '--json', '{"limit":5}'], /--json: window: expected/],
     [
