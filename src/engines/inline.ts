@@ -17,7 +17,7 @@ import { NativeBatches } from '../native/batches.js'
 import { STATUS } from '../native/native-params.js'
 import { NativeSingle } from '../native/single.js'
 import { type BatchDecision, type Costs, decideBatch } from './batch.js'
-import { noteDamage } from './damage.js'
+import { unlessDamaged } from './damage.js'
 import { DecisionEstimates, keepDetails, needsDetails } from './decision-estimates.js'
 import type { Engine, EngineStatistics } from './engine.js'
 import { Era } from './era.js'
@@ -258,12 +258,8 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Decides what the attempt on the guessed way did not. */
   #decideByLookup(guess: number, lo: number, hi: number, cost: number, limit: number): Outcome {
-    try {
-      return this.#lookUpAndDecide(guess, lo, hi, cost, limit)
-    } catch (error) {
-      noteDamage(this.#words, error)
-      return this.#giveUp()
-    }
+    const decide = () => this.#lookUpAndDecide(guess, lo, hi, cost, limit)
+    return unlessDamaged(this.#words, undefined, decide) ?? this.#giveUp()
   }
 
   #outdated(): Outcome {

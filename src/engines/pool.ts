@@ -57,6 +57,7 @@ export class PoolEngine implements DecidingEngine {
   readonly countsInUnits: boolean
   readonly #settings: PoolSettings
   readonly #share: SharedLimiter
+  readonly #onDamage: (error: MillraceError) => void
   readonly #threads: Threads
   readonly #clients: RingClient[] = []
   /** The number of rings that the keys are partitioned over. */
@@ -75,7 +76,13 @@ export class PoolEngine implements DecidingEngine {
   readonly #flushTurn = () => this.#publishAll()
 
   /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
-  constructor(share: SharedLimiter, settings: PoolSettings, rules: readonly DecidingRule[]) {
+  constructor(
+    share: SharedLimiter,
+    settings: PoolSettings,
+    rules: readonly DecidingRule[],
+    onDamage: (error: MillraceError) => void,
+  ) {
+    this.#onDamage = onDamage
     const [{ ruleName, isShadow = false }] = rules as [DecidingRule]
     this.ruleName = ruleName
     this.isShadow = isShadow
@@ -345,7 +352,7 @@ export class PoolEngine implements DecidingEngine {
   }
 
   #addClient(): RingClient {
-    const client = new RingClient(++rings, this)
+    const client = new RingClient(++rings, this, this.#onDamage)
     this.#clients.push(client)
     return client
   }
@@ -355,9 +362,20 @@ export class PoolEngine implements DecidingEngine {
     const task: RingTask = { id, generation, ring: memory.buffer, limiter: this.#share, idleMs: IDLE_MS }
     const run = this.#threads
       .run(task, () => client.cancelStart(generation))
-      .catch((error: unknown) => this.#handleLoss(client, generation, error))
+      .then(
+        () => this.#handleEnd(client, generation),
+        (error: unknown) => this.#handleLoss(client, generation, error),
+      )
     this.#runs.add(run)
     void run.finally(() => this.#runs.delete(run))
+  }
+
+  /**
+   * This server has ended by itself, when its ring was empty. If there are requests, and none has started another
+   * server, the server has not seen them: REQUESTED was damaged.
+   */
+  #handleEnd(client: RingClient, generation: number): void {
+    if (generation === client.generation && !client.isEmpty) this.#publish(client)
   }
 
   /** The worker with this server died. Nothing to do if a server of a later generation has begun since. */

@@ -1,3 +1,4 @@
+import type { MillraceError } from '../core/errors.js'
 import { damagedError } from '../core/tries.js'
 import { ACCEPTED, COMPLETED, REPLIED, SLOTS } from '../memory/request-ring.js'
 import { Chunk, type PartitionedBatch } from './partitioned-batch.js'
@@ -18,11 +19,15 @@ import {
   WAITING,
 } from './ring-transport.js'
 
+/** Further than a server by damaged cursors is from the client's: it takes at most `SLOTS` requests as present. */
+const FAR = 4 * SLOTS
+
 /** The client of one ring, with its requests in flight. */
 export class RingClient {
   /** Unique among the rings of this thread. */
   readonly id: number
   readonly #engine: DecidingEngine
+  readonly #onDamage: (error: MillraceError) => void
   readonly memory: RingMemory
   /**
    * The generation of the newest server: 1 for the first one of this ring, 2 for its replacement; 0 before
@@ -53,9 +58,11 @@ export class RingClient {
   #published = 0
   #read = 0
 
-  constructor(id: number, engine: DecidingEngine) {
+  /** `onDamage` is called when cursors contradict each other. */
+  constructor(id: number, engine: DecidingEngine, onDamage: (error: MillraceError) => void = () => {}) {
     this.id = id
     this.#engine = engine
+    this.#onDamage = onDamage
     this.memory = new RingMemory(engine.rules?.length)
     this.#words = this.memory.words
     this.#areas = Array.from({ length: AREAS }, (_, i) => this.memory.area(i))
@@ -143,7 +150,7 @@ export class RingClient {
   readReplies(): number {
     const replied = Atomics.load(this.#words, REPLIED)
     // Not a cursor between them: the memory is damaged. The server goes on by its own cursor.
-    if ((replied - this.#read) >>> 0 > (this.#next - this.#read) >>> 0) return this.failAll(damagedError())
+    if ((replied - this.#read) >>> 0 > (this.#next - this.#read) >>> 0) return this.#failDamaged()
     this.#prefetch(replied)
     let keys = 0
     while (this.#read !== replied) {
@@ -206,10 +213,29 @@ export class RingClient {
   failAll(error: unknown): number {
     let keys = 0
     while (this.#read !== this.#next) keys += this.#rejectNext(error)
-    this.#published = this.#next
-    for (const cursor of [REQUESTED, ACCEPTED, COMPLETED, REPLIED])
-      Atomics.store(this.#words, cursor, this.#next)
+    this.#goOnFrom(this.#next)
     return keys
+  }
+
+  /**
+   * The same if a server may run by other cursors. The next requests have cursors that are further away than the ring
+   * is long: to that server they are more than the ring holds, and it ends. So it takes none of them for one that it
+   * has served, and serves none that it has not.
+   */
+  #failDamaged(): number {
+    const error = damagedError()
+    this.#onDamage(error)
+    const keys = this.failAll(error)
+    this.#goOnFrom((this.#next + FAR) | 0)
+    Atomics.notify(this.#words, REQUESTED)
+    return keys
+  }
+
+  #goOnFrom(cursor: number): void {
+    this.#next = cursor
+    this.#published = cursor
+    this.#read = cursor
+    for (const index of [REQUESTED, ACCEPTED, COMPLETED, REPLIED]) Atomics.store(this.#words, index, cursor)
   }
 
   /** Ends the server when it has no more requests. */

@@ -1,6 +1,7 @@
 import type { RuleMemory } from '../memory/arenas.js'
 import { Op } from '../memory/request-ring.js'
 import { unitIn } from '../memory/unit.js'
+import { noteDamage } from './damage.js'
 import { PoolEngine, type PoolSettings } from './pool.js'
 import type { RequestOptions } from './request.js'
 import type { SharedLimiter } from './share.js'
@@ -24,12 +25,13 @@ export class UnitRulesPool extends PoolEngine {
 export function poolOf({ arenas, names }: RuleMemory, share: SharedLimiter, settings: PoolSettings): Pool {
   const units = arenas.map(({ words }) => unitIn(words))
   const rules = arenas.map(({ shadow }, i) => ({ ruleName: names[i]!, isShadow: shadow, unit: units[i] }))
+  const onDamage = (error: unknown) => noteDamage(arenas[0].words, error)
   const [unit] = units
   if (arenas.length === 1) {
-    const pool = new PoolEngine(share, settings, rules)
+    const pool = new PoolEngine(share, settings, rules, onDamage)
     return unit === undefined ? pool : new UnitPool(pool, unit)
   }
   return units.every((each) => each === undefined)
-    ? new PoolEngine(share, settings, rules)
-    : new UnitRulesPool(share, settings, rules)
+    ? new PoolEngine(share, settings, rules, onDamage)
+    : new UnitRulesPool(share, settings, rules, onDamage)
 }

@@ -115,6 +115,10 @@ function attempt(bit: number, calls: () => void): void {
     calls()
   } catch (error) {
     assert.ok(error instanceof MillraceError, `bit ${bit}: ${(error as Error).stack}`)
+    assert.ok(
+      error.code !== 'ERR_MILLRACE_DAMAGED' || /update|[cC]reate|attach/.test(error.stack!),
+      `bit ${bit}: ${error.stack}`,
+    )
   }
 }
 
