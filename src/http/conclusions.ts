@@ -14,6 +14,7 @@ import { type CallLimits, checkKeyTimeout, type RateLimitOptions } from './optio
 import type { Answers } from './problem.js'
 import type { RouteLimit, RouteLimits } from './route-limits.js'
 import { GONE, type Refusal, type Step } from './step.js'
+import { keepReading } from './waiting-connection.js'
 
 /** A decided request. */
 interface Call<Request, Response> extends SlowCall {
@@ -218,8 +219,13 @@ export class Conclusions<Request, Response> {
     ms: number,
   ): Step | Promise<Step> {
     if (ms === 0) return undefined
+    const connection = this.#framework.connectionOf(request, response)
+    const stop = connection && keepReading(connection)
     const waited = delays.wait(key, ms, (gone) => this.#framework.onEnd(request, response, gone))
-    return waited.then((isGone) => (isGone ? GONE : undefined))
+    return waited.then((isGone) => {
+      stop?.()
+      return isGone ? GONE : undefined
+    })
   }
 
   #countLater(

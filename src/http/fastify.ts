@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../core/decision.js'
 import type { Framework } from './framework.js'
-import { hasGone, onEnd } from './node-framework.js'
+import { connectionOf, hasGone, onEnd } from './node-framework.js'
 import { invalid, type RateLimitOptions, type RouteRules } from './options.js'
 import { Policy } from './policy.js'
 import { fastifyPathsOf, isWithin, type Paths, pathsWithin } from './readings.js'
@@ -75,6 +75,7 @@ const fastifyFramework: Omit<Framework<FastifyRequest, FastifyReply>, 'pathsOf'>
   onEnd(_, reply, done) {
     onEnd(reply.raw, done)
   },
+  connectionOf: (_, { raw }) => connectionOf(raw),
 }
 
 const lowered: Record<string, string> = {}

@@ -81,6 +81,7 @@ const frameworkOf = (
       if (!signal.aborted) done(true)
     })
   },
+  connectionOf: () => undefined,
 })
 
 /** Limits a plain function of requests. @see rateLimit of `millrace/hono` */

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Decision } from '../core/decision.js'
 import type { Paths } from './readings.js'
 
@@ -49,4 +50,6 @@ export interface Framework<Request, Response> extends HeaderAccess<Response> {
    * Calls `done` once: with true when the response is sent whole, with false if the connection closed before.
    */
   onEnd(request: Request, response: Response, done: (isSent: boolean) => void): void
+  /** The connection of a request of HTTP/1. Undefined if it is not known. */
+  connectionOf(request: Request, response: Response): Socket | undefined
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Decision } from '../core/decision.js'
 import {
@@ -8,7 +9,7 @@ import {
 } from './fetch-handler.js'
 import { type Flight, flightOf, inFlight } from './flight.js'
 import type { Framework, HttpRequest } from './framework.js'
-import { hasGone, onEnd } from './node-framework.js'
+import { connectionOf, hasGone, onEnd } from './node-framework.js'
 import { checkOptionsObject, invalid, type RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
 import { type Paths, pathsAfter, pathsWithin, type Targets, withoutQuery } from './readings.js'
@@ -149,6 +150,11 @@ class HonoFramework implements Framework<Context, Context> {
       signal.removeEventListener('abort', abort)
       if (!signal.aborted) done(true)
     })
+  }
+
+  connectionOf({ env }: Context): Socket | undefined {
+    const { outgoing } = (env ?? {}) as NodeBindings
+    return outgoing && connectionOf(outgoing)
   }
 
   /** The response is made. */

@@ -2,7 +2,7 @@ import type { Middleware, ParameterizedContext } from 'koa'
 import type { Decision } from '../core/decision.js'
 import type { Framework } from './framework.js'
 import { DEFAULT_STANDARD, EXPOSE, exposedHeaders } from './headers.js'
-import { hasGone, onEnd } from './node-framework.js'
+import { connectionOf, hasGone, onEnd } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
 import { type Paths, pathsAfter, pathsWithin } from './readings.js'
@@ -73,6 +73,7 @@ const koaFramework: Framework<ParameterizedContext, ParameterizedContext> = {
   onEnd(_, { res }, done) {
     onEnd(res, done)
   },
+  connectionOf: (_, { res }) => connectionOf(res),
 }
 
 function send(context: ParameterizedContext, { status, contentType, body }: Refusal): void {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import { Socket } from 'node:net'
 import type { Decision } from '../core/decision.js'
 import type { Framework, HttpRequest } from './framework.js'
 import { onHangUp, queuedOn } from './hang-up.js'
@@ -52,12 +53,22 @@ export const nodeFramework: Framework<NodeRequest, NodeResponse> = {
   onEnd(_, response, done) {
     onEnd(response, done)
   },
+  connectionOf: (_, response) => connectionOf(response),
 }
 
 /** A connection that its client has reset still has the address of this side. A Unix socket has neither. */
 export function hasGone({ socket }: HttpRequest): boolean {
   const { remoteAddress, localAddress, destroyed } = socket
   return remoteAddress === undefined && (destroyed === true || localAddress !== undefined)
+}
+
+/**
+ * Undefined for HTTP/2, whose requests share a connection but don't wait for one another, and where something else
+ * stands for a connection: in tests that inject requests, and in other runtimes.
+ */
+export function connectionOf(response: NodeResponse): Socket | undefined {
+  const connection = 'stream' in response ? undefined : response.req?.socket
+  return connection instanceof Socket ? connection : undefined
 }
 
 /** Calls `done` when the response has been sent, or its connection has closed. That may be at once. */

@@ -1,7 +1,5 @@
 // The option `delay`: how long requests wait, how many, and what is refused all the same. And `ban`, whose window
 // and time are those of the key.
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { createLimiter, type Limiter, manualClock } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'
 import { rateLimit } from 'millrace/http'
@@ -10,7 +8,7 @@ import * as assert from 'uvu/assert'
 import { until } from '../limiter/support.js'
 import { refusesBlocked, serving } from './blocked.js'
 import { type AnyOptions, http1Client } from './driver.js'
-import { allDrivers, http1Drivers } from './drivers.js'
+import { allDrivers } from './drivers.js'
 import { nodeDriver } from './node-driver.js'
 
 const STEP_MS = 777_000
@@ -126,33 +124,6 @@ for (const driver of allDrivers) {
     )
   }
   frameworkTest.run()
-}
-
-for (const driver of http1Drivers) {
-  // A function of requests hears of its client by a signal, which node-server does not give to queued requests.
-  if (driver.hasNoSocket !== undefined) continue
-  test(`${driver.name}: a client that has sent many requests and hangs up leaves no timer and no handler`, async () => {
-    let arrived = 0
-    let counted = 0
-    const options = {
-      limit: 10,
-      window: '1m',
-      key: () => `${arrived++}`,
-      delay: { after: 0, ms: '1h', max: '1h' },
-      countIf: () => ++counted > 0,
-    }
-    await serving(driver, options, async ({ url }) => {
-      const before = timeouts()
-      const socket = connect(Number(new URL(url).port), '127.0.0.1')
-      await once(socket, 'connect')
-      socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50))
-      await until(() => arrived === 50, 'all requests')
-      assert.ok(timeouts() >= before + 50)
-      socket.destroy()
-      await until(() => timeouts() <= before, 'the end of all timers')
-      assert.is(counted, 0)
-    })
-  })
 }
 
 test('a wait may be longer than a timer', async () => {

@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { ExecutionContext } from '@nestjs/common'
 import type { Decision } from '../../core/decision.js'
 import type { Framework, HttpRequest } from '../framework.js'
-import { hasGone, onEnd } from '../node-framework.js'
+import { connectionOf, hasGone, onEnd } from '../node-framework.js'
 import { fastifyPathsOf, type Paths, pathsAfter, pathsWithin } from '../readings.js'
 import { pathsByParse, usesSemicolon } from '../request-path.js'
 
@@ -94,5 +95,9 @@ export class NestFramework implements Framework<Call, Call> {
 
   onEnd(_: Call, { response }: Call, done: (isSent: boolean) => void): void {
     if (response !== undefined) onEnd((response.raw ?? response) as ServerResponse, done)
+  }
+
+  connectionOf(_: Call, { response }: Call): Socket | undefined {
+    return response && connectionOf(response.raw ?? response)
   }
 }
