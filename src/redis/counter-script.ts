@@ -201,7 +201,9 @@ for j = j, K - 1 do
           fromNow = min(x.units, cost - fromBefore)
         end
         result = fromBefore + fromNow
-        if op == 'r' then ms = fromNow == 0 and x.g - x.i * W or 0 end
+        if op == 'r' then
+          if fromNow == 0 then receipt, ms = fromBefore, x.g - x.i * W else receipt, ms = fromNow, 0 end
+        end
         if result > 0 then
           x.before, x.units = x.before - fromBefore, x.units - fromNow
           if op == 'r' then x.born = refunded(x.born) end
@@ -228,7 +230,8 @@ for j = j, K - 1 do
           x.verdict, max(left, 0), x.wait, reset, receipt, x.born
         o = o + 6
       else
-        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = result, receipt, x.born, ms
+        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5] =
+          result, receipt, x.born, ms, x.units + x.before
         o = o + ${CHANGED_FIELDS}
       end
     end

@@ -72,16 +72,18 @@ function figuresOf(value: LogValue): { remaining: number; resetMs: number } {
 function changed({ op, costs, more }: CountingCall, value: LogValue, index: number): number[] {
   const cost = costs[index]!
   const [mark, birth] = [more[2 * index], more[2 * index + 1]]
-  const charged = (receipt: number): number[] => [0, receipt, value.born, value.lastsMs]
-  const done = (result: number, ms = 0): number[] => [result, NOTHING, value.born, ms]
+  const charged = (receipt: number): number[] => [0, receipt, value.born, value.lastsMs, value.sum]
+  const done = (result: number, newest: number = NOTHING, ms = 0): number[] => [
+    ...[result, newest, value.born, ms, value.sum],
+  ]
   switch (op) {
     case 'n':
       return charged(value.charge(cost))
     case 'a':
       return charged(cost === 0 ? NOTHING : value.charge(cost, Number(more[0])))
     case 'r': {
-      const { given, ageMs } = value.refund(cost)
-      return done(given, ageMs)
+      const { given, newest, ageMs } = value.refund(cost)
+      return done(given, newest, ageMs)
     }
     case 'g':
       return done(mark === '' ? 0 : value.giveBack(Number(mark), Number(birth), cost))

@@ -236,7 +236,8 @@ for j = j, K - 1 do
         local list = charges(x.k, x.g - x.W, cost)
         for q = 1, #list, 2 do
           if result == cost then break end
-          result = result + take(x, list[q], list[q + 1], unitsOf(list[q]), cost - result)
+          receipt = take(x, list[q], list[q + 1], unitsOf(list[q]), cost - result)
+          result = result + receipt
           ms = floor((x.g - list[q + 1]) / 1000)
         end
         if result > 0 then
@@ -284,7 +285,7 @@ for j = j, K - 1 do
           x.verdict, max(left, 0), x.wait, reset, receipt, x.born
         o = o + 6
       else
-        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = result, receipt, x.born, ms
+        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5] = result, receipt, x.born, ms, x.sum
         o = o + ${CHANGED_FIELDS}
       end
     end

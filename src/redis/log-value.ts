@@ -138,16 +138,18 @@ export class LogValue {
   }
 
   /** Takes out up to `cost` units, the oldest first. Returns how many, and how long ago the newest were charged. */
-  refund(cost: number): { given: number; ageMs: number } {
+  refund(cost: number): { given: number; newest: number; ageMs: number } {
     let given = 0
+    let newest = 0
     let ageMs = 0
     for (const charge of [...this.#charges]) {
       if (given === cost) break
-      given += this.#take(charge, cost - given)
+      newest = this.#take(charge, cost - given)
+      given += newest
       ageMs = Math.floor((this.gUs - charge.atUs) / 1_000)
     }
     if (given > 0) this.#countRefund()
-    return { given, ageMs }
+    return { given, newest, ageMs }
   }
 
   /** Gives back up to `cost` units of a charge that still counts. Returns how many. */

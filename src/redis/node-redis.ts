@@ -145,6 +145,7 @@ export function connectedLike(like: NodeRedisClient, socket: object = {}): NodeR
 export class OwnConnection extends Connection {
   readonly #make: () => NodeRedisClient
   #stage: Stage = 'connecting'
+  #isClosed = false
   /** The deadline of what the client asks a server before it takes commands, such as `HELLO`. */
   #greeting: NodeJS.Timeout | undefined
 
@@ -168,12 +169,13 @@ export class OwnConnection extends Connection {
   }
 
   override async close(): Promise<void> {
+    this.#isClosed = true
     this.#drop()
   }
 
   #use(client: NodeRedisClient): void {
     const enter = (stage: Stage) => () => {
-      if (client !== this.client) return
+      if (client !== this.client || this.#isClosed) return
       this.#stage = stage
       clearTimeout(this.#greeting)
       if (stage === 'connected') this.#greeting = setTimeout(() => this.#giveUp(), CONNECT_TIMEOUT_MS)

@@ -26,6 +26,17 @@ export interface OwnCharge {
   readonly ageMs: number
 }
 
+/** A refund by key, of the oldest charges of all processes. */
+export interface KeyRefund {
+  readonly units: number
+  /** How many of the units were charged last: in one granule, or at one time. All that is older is gone. */
+  readonly newest: number
+  /** How long before the call those were charged, or less. */
+  readonly ageMs: number
+  /** Units that count still. */
+  readonly left: number
+}
+
 /** Charges of one rule that are close together. They are sent again together, as of the last of them. */
 interface Group {
   units: number
@@ -85,8 +96,8 @@ export abstract class OwnCharges {
 
   /** Gives back units of the charge with this mark. */
   abstract giveBack(units: number, mark: number, limit: number): void
-  /** Takes out units that were charged until then, the oldest first. */
-  abstract refund(units: number, limit: number, untilMs: number): void
+  /** Takes out what was refunded by key, and never more, at any later time, than left the value on the server. */
+  abstract refund(refund: KeyRefund, limit: number, times: CallTimes): void
   /** Takes over the charges to another life of the value. */
   abstract absorb(other: this): void
   /** All charges have left. */
@@ -107,6 +118,8 @@ const indexOfMark = (groups: readonly { readonly firstMark: number }[], mark: nu
 /** Charges that count for a window each, or until a fixed window ends. */
 export class WindowCharges extends OwnCharges {
   readonly #windowMs: number
+  /** Units that are refunded together were charged within this time. */
+  readonly #granuleMs: number
   protected readonly longestMs: number
   /** The oldest first. */
   #groups: Group[] = []
@@ -114,20 +127,32 @@ export class WindowCharges extends OwnCharges {
   constructor(birth: number, { rule, windowMs, parts }: RemoteRule) {
     super(birth)
     this.#windowMs = windowMs
-    if (rule.algorithm === 'sliding-counter') this.longestMs = 2 * windowMs
-    else this.longestMs = rule.algorithm === 'sliding-window' ? windowMs + windowMs / parts : windowMs
+    const { algorithm } = rule
+    if (algorithm === 'sliding-window') this.#granuleMs = windowMs / parts
+    else this.#granuleMs = algorithm === 'sliding-log' ? 0 : windowMs
+    if (algorithm === 'sliding-counter') this.longestMs = 2 * windowMs
+    else this.longestMs = algorithm === 'sliding-window' ? windowMs + windowMs / parts : windowMs
   }
 
   giveBack(units: number, mark: number): void {
     const at = indexOfMark(this.#groups, mark)
-    this.#take(units, [...this.#groups.slice(at), ...this.#groups.slice(0, at)])
+    // Several groups have the mark of a window. Those after them are of a later one.
+    this.#take(units, [...this.#groups.slice(0, at + 1).reverse(), ...this.#groups.slice(at + 1)])
   }
 
-  refund(units: number, _: number, untilMs: number): void {
+  /**
+   * Others may have charged what was refunded. Then the units of this process stay, for they count still. Whatever is
+   * taken out here has left the server's value, too: what is older than all that is left there, units as old as those
+   * that were refunded last and no more of them, and what all processes together do not have any more.
+   */
+  refund({ newest, ageMs, left }: KeyRefund, _: number, { sentMs, receivedMs }: CallTimes): void {
+    const goneMs = sentMs - ageMs - this.#granuleMs - 1
+    for (const group of this.#groups) if (group.lastMs < goneMs) group.units = 0
     this.#take(
-      units,
-      this.#groups.filter(({ firstMs }) => firstMs <= untilMs),
+      newest,
+      this.#groups.filter(({ lastMs }) => lastMs <= receivedMs - ageMs),
     )
+    this.atMost(left, Number.NEGATIVE_INFINITY)
   }
 
   /** Of the charges of all processes since then, no more than these are left: others may have taken out the oldest. */
@@ -196,7 +221,7 @@ export class BucketCharges extends OwnCharges {
     this.#lower(this.#levelOf(units, limit), at)
   }
 
-  refund(units: number, limit: number): void {
+  refund({ units }: KeyRefund, limit: number): void {
     this.#lower(this.#levelOf(units, limit), 0)
   }
 

@@ -136,11 +136,12 @@ export class Restoring {
     const { rules } = this.#store
     const isCharge = op === 'n' || op === 'a'
     let charges = this.#keys.get(key)
-    for (const [i, { result, mark, birth, ms }] of parts.entries()) {
+    for (const [i, { result, mark, birth, ms, left }] of parts.entries()) {
       const remote = rules[i]!
       const limit = limits?.[i] ?? remote.rule.limit
       const own = charges?.own[i]
-      if (op === 'r') own?.refund(result, limit, times.receivedMs - ms)
+      if (op === 'r' && result > 0 && own !== undefined && isOfLife(own, birth))
+        own.refund({ units: result, newest: mark, ageMs: ms, left }, limit, times)
       else if (op === 'g' && own !== undefined && receipts[2 * i] !== '') {
         const [receipt, was] = [Number(receipts[2 * i]), Number(receipts[2 * i + 1])]
         // A value that is lost gives nothing back, but what was given back is not sent again.
@@ -209,6 +210,10 @@ export class Restoring {
   }
 }
 
+/** Whether charges are of the life of the value with this birth. What is refunded in another life is not theirs. */
+const isOfLife = (own: Own, birth: number): boolean =>
+  own.birth === undefined || lifeOf(own.birth) === lifeOf(birth)
+
 /**
  * Notes that a value has this birth: if it is another life than before, the charges of this process are missing.
  * @returns whether something was refunded by key or cleared since this process has seen it last
@@ -216,7 +221,7 @@ export class Restoring {
 function see(charges: KeyCharges, index: number, birth: number, nowMs: number): boolean {
   const own = charges.own[index]
   if (own === undefined || own.birth === birth) return false
-  if (own.birth !== undefined && lifeOf(own.birth) !== lifeOf(birth)) {
+  if (!isOfLife(own, birth)) {
     charges.own[index] = undefined
     if (own.exists(nowMs)) charges.missing.push({ index, own })
     return false

@@ -35,7 +35,7 @@ export const REFUSED_FIELDS = REPLY_FIELDS
 export const ADMITTED_FIELDS = 4
 
 /** Numbers in the reply to a change, for each rule: see `ChangedPart`. */
-export const CHANGED_FIELDS = 4
+export const CHANGED_FIELDS = 5
 
 /** What a rule says of a request. No reply of four numbers begins with a negative one. */
 export const Verdict = { REFUSED: -5, ADMITTED: 1, SHADOWED: -6 } as const

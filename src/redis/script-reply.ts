@@ -20,7 +20,10 @@ export function partOf(
 export interface ChangedPart {
   /** In units: what was given back; of unblock, whether it was blocked. */
   readonly result: number
-  /** Of the receipt of what was charged; below 0: nothing was charged. */
+  /**
+   * Of the receipt of what was charged; below 0: nothing was charged. Of a refund by key: how many of the units were
+   * charged last, in one granule or at one time. All that were charged before those are gone.
+   */
   readonly mark: number
   readonly birth: number
   /**
@@ -28,13 +31,18 @@ export interface ChangedPart {
    * charged, or less.
    */
   readonly ms: number
+  /** Of a refund by key of a window: units that count still, of all processes. */
+  readonly left: number
 }
 
 /** What each rule says of the change with this index in a call. */
 export function changedParts(rules: number, reply: readonly number[], index = 0): ChangedPart[] {
   return Array.from({ length: rules }, (_, i) => {
     const at = (index * rules + i) * CHANGED_FIELDS
-    return { result: reply[at]!, mark: reply[at + 1]!, birth: reply[at + 2]!, ms: reply[at + 3]! }
+    const [result, mark, birth, ms, left] = reply.slice(at, at + CHANGED_FIELDS) as [
+      ...[number, number, number, number, number],
+    ]
+    return { result, mark, birth, ms, left }
   })
 }
 

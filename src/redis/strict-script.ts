@@ -184,7 +184,7 @@ for j = j, K - 1 do
     local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
       local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z = unpack(st[i])
-      local receipt, result, ms = -1, 0, 0
+      local receipt, result, ms, newest = -1, 0, 0, nil
       local isOver = verdict ~= ${Verdict.ADMITTED}
       local counts = charges and verdict ~= ${Verdict.SHADOWED}
         or op == 'c' and isOver and flags >= ${RULE_FLAG.COUNT_REFUSED} and cost <= limit
@@ -245,7 +245,7 @@ for j = j, K - 1 do
             if not mine or mine == granule[1] then
               local m = min(granule[2], left)
               granule[2], left = granule[2] - m, left - m
-              if m > 0 and not mine then ms = max(0, now - ceil((granule[1] + 1) * W / n)) end
+              if m > 0 and not mine then newest, ms = m, max(0, now - ceil((granule[1] + 1) * W / n)) end
             end
           end
           given = whole - left
@@ -253,6 +253,7 @@ for j = j, K - 1 do
           if given > 0 then save(k, s, z, shape, born, mark, till, entriesOf(list, z, mark), endOf(mark, n, W)) end
         elseif alg == 1 then
           if not mine or mine == g then given = min(sum, cost) end
+          if not mine then newest = given end
           sum = sum - given
           if given > 0 then saveMeter(k, s, shape, born, g, till, sum, g + W) end
         else
@@ -312,7 +313,7 @@ for j = j, K - 1 do
           elseif alg == 1 then ms = g + W - now
           else ms = msOf(unitsAt(g, n, W) + sum, n, W) - now end
         end
-        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = result, receipt, born, ms
+        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5] = result, newest or receipt, born, ms, sum
         o = o + ${CHANGED_FIELDS}
       end
     end

@@ -25,7 +25,7 @@ function storeOf(answers: (number | Outage)[]) {
       sent.push([...lost])
       const answer = answers.shift()!
       if (answer instanceof Outage) throw answer
-      const parts = lost.map(() => [{ result: 0, mark: 7, birth: answer, ms: MINUTE_MS }])
+      const parts = lost.map(() => [{ result: 0, mark: 7, birth: answer, ms: MINUTE_MS, left: 7 }])
       return { parts, times: { sentMs: nowMs, receivedMs: nowMs } }
     },
   }
@@ -34,14 +34,14 @@ function storeOf(answers: (number | Outage)[]) {
   const at = () => ({ sentMs: nowMs, receivedMs: nowMs })
   /** The server charges units to a value with this birth. */
   const penalize = async (units: number, birth: number) => {
-    const parts = [{ result: 0, mark: 7, birth, ms: MINUTE_MS }]
+    const parts = [{ result: 0, mark: 7, birth, ms: MINUTE_MS, left: units }]
     const change = { key: 'key', units: [units], limits: undefined, parts, receipts: [], ageMs: 0 }
     restoring.changed('n', change, at())
     await turn()
   }
   /** The server unblocks a value with this birth: it says nothing of its units. */
   const see = async (birth: number) => {
-    const parts = [{ result: 0, mark: -1, birth, ms: 0 }]
+    const parts = [{ result: 0, mark: -1, birth, ms: 0, left: 0 }]
     const change = { key: 'key', units: [0], limits: undefined, parts, receipts: [], ageMs: 0 }
     restoring.changed('u', change, at())
     await turn()
