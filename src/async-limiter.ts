@@ -273,13 +273,13 @@ export interface AsyncLimiter extends AsyncDisposable {
 
   /**
    * Refuses every request of the key for `ms`. The new block replaces an earlier one, also if it ends sooner.
+   * If it would end in the same step of 1/16 second as one that was unblocked before, it ends a step later.
    *
    * Each key has 32 possible places in the table. At most half of them stay blocked. One more block ends the
    * one among them that would end soonest, and `stats().blocksEvicted` counts it. Size `maxKeys` for at least
    * three times as many keys as are blocked at once.
    * @param key the key, or its handle
-   * @param ms how long: above 0, in steps of 1/16 second, rounded up. `Infinity` or more than 4 years: for
-   * ever
+   * @param ms how long: above 0, in steps of 1/16 second, rounded up. Above 4 years: for ever
    * @returns a promise; false if the table has no room for the key
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_DURATION`,
    * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_OVERLOADED`, `ERR_MILLRACE_WORKER_LOST`,

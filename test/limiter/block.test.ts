@@ -42,6 +42,22 @@ test('a block is rounded up to sixteenths of a second: never shorter, at most 62
   )
 })
 
+test('a block that would end in the step of one that was unblocked ends a step later, and no other does', () => {
+  const { limiter } = limiterWith()
+  const lasts = (ms: number) => {
+    limiter.block('key', ms)
+    return limiter.check('key').retryAfterMs
+  }
+  assert.is(lasts(10_000), 10_000)
+  assert.is(lasts(10_000), 10_000, 'the same block again')
+  limiter.unblock('key')
+  assert.is(lasts(10_000), 10_063)
+  limiter.unblock('key')
+  assert.is(lasts(10_000), 10_000)
+  limiter.unblock('key')
+  assert.is(lasts(20_000), 20_000)
+})
+
 test('retryAfterMs of a block that ends between two milliseconds is the later one', () => {
   const { clock, limiter } = limiterWith()
   limiter.block('key', 62) // until 62.5

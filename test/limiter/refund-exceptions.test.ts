@@ -3,7 +3,7 @@
 // but for the cases of docs/explanation/guarantees.md.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type AlgorithmName, createLimiter, manualClock } from '../../src/index.js'
+import { type AlgorithmName, createLimiter, group, manualClock } from '../../src/index.js'
 
 const ALGORITHMS: readonly AlgorithmName[] = [
   'sliding-window',
@@ -86,6 +86,31 @@ for (const [afterMs, refunded] of [
     assert.is(limiter.check('a').allowed, false)
     clock.advance(afterMs)
     assert.is(limiter.refund(decision), refunded)
+  })
+
+  test(`token-bucket: and one that another member of a group refused, ${afterMs} ms ago: ${refunded}`, () => {
+    const clock = manualClock(1e6)
+    const rule = { limit: 5, window: 60_000, algorithm: 'token-bucket' } as const
+    const bucket = createLimiter({ ...rule, clock, maxKeys: 50 })
+    const both = group({ bucket, second: createLimiter({ limit: 4, window: 1000, clock, maxKeys: 50 }) })
+    both.check({ bucket: 'a', second: 'a' }, 2)
+    const decision = both.check({ bucket: 'a', second: 'a' }, 2)
+    assert.is(both.check({ bucket: 'a', second: 'a' }).member, 'second')
+    clock.advance(afterMs)
+    assert.is(both.refund(decision), refunded)
+  })
+}
+
+for (const algorithm of ALGORITHMS) {
+  test(`${algorithm}: a decision is given back after a request that another member of a group refused`, () => {
+    const { clock, limiter } = make(algorithm)
+    const second = createLimiter({ limit: 4, window: 60_000, clock, maxKeys: 50 })
+    const both = group({ limiter, second })
+    const keys = { limiter: 'a', second: 'a' }
+    const decision = both.check(keys, 4)
+    assert.is(both.check(keys).member, 'second')
+    assert.is(both.refund(decision), 4)
+    assert.equal([limiter.usage('a'), second.usage('a')], [0, 0])
   })
 }
 
