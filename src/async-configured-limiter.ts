@@ -189,7 +189,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
       const [limiter, text] = await this.#ownerFor(what as Key)
       return limiter.refund(text, cost!)
     }
-    if (what instanceof PendingDecision) return 0
+    if (PendingDecision.is(what)) return 0
     const owner = this.#choice.ownerOf(what)
     if (owner === undefined) throw foreignDecisionError(what)
     return owner.refund(what as Decision)

@@ -133,7 +133,12 @@ export function neverAdmittedError(cost: number, rules: readonly MostAtOnce[]): 
 
 /** Whether a limiter has returned it, this one or another. */
 export function isDecision(what: unknown): boolean {
-  return typeof what === 'object' && what !== null && ('retryAfterMs' in what || 'rules' in what)
+  if (typeof what !== 'object' || what === null) return false
+  try {
+    return 'retryAfterMs' in what || 'rules' in what
+  } catch {
+    return true // a proxy that throws: of a decision, as far as can be known
+  }
 }
 
 export function foreignDecisionError(decision: unknown, of = 'limiter'): MillraceError {

@@ -264,7 +264,7 @@ export class ConfiguredLimiter implements Limiter {
       const [limiter, text] = this.#ownerOf(what as Key)
       return limiter.refund(text, cost!)
     }
-    if (what instanceof PendingDecision) return 0
+    if (PendingDecision.is(what)) return 0
     const owner = this.#choice.ownerOf(what)
     if (owner === undefined) throw foreignDecisionError(what)
     return owner.refund(what as Decision)

@@ -12,11 +12,17 @@ export class PendingDecision implements Decision {
   readonly resetMs: number
   readonly rule: string
   readonly source: DecisionSource = 'config'
+  readonly #isPending = true
 
   constructor(rule: string, retryAfterMs: number) {
     this.rule = rule
     this.retryAfterMs = Math.max(1, Math.ceil(retryAfterMs))
     this.resetMs = this.retryAfterMs
+  }
+
+  /** Whether it is one, and neither a proxy of one nor made from its prototype. */
+  static is(what: unknown): what is PendingDecision {
+    return typeof what === 'object' && what !== null && #isPending in what && what.#isPending
   }
 
   get retryAfterSeconds(): number {

@@ -92,6 +92,15 @@ function formatValue(value: unknown): string {
   }
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'function') return 'a function'
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
+  if (typeof value === 'object' && value !== null) return isArray(value) ? 'an array' : 'an object'
   return String(value)
+}
+
+/** Whether an object is an array. `Array.isArray` throws for a proxy that has been revoked. */
+function isArray(value: object): boolean {
+  try {
+    return Array.isArray(value)
+  } catch {
+    return false
+  }
 }

@@ -4,7 +4,7 @@ import express from 'express'
 import express4 from 'express4'
 import { rateLimit } from 'millrace/express'
 import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
-import { listen, SERVER_OPTIONS, shut } from './serve.js'
+import { SERVER_OPTIONS, servedBy } from './serve.js'
 
 type Kept = { rateLimit?: Parameters<typeof decisionBody>[0] }
 
@@ -12,14 +12,7 @@ type Limiter = ReturnType<typeof rateLimit>
 
 async function served(app: ReturnType<typeof express>, limiters: readonly Limiter[]): Promise<Served> {
   const server = createServer(SERVER_OPTIONS, app)
-  return {
-    url: await listen(server),
-    reset: (key) => limiters[0]!.reset(key),
-    async close() {
-      await shut(server)
-      await Promise.all(limiters.map((limiter) => limiter.close()))
-    },
-  }
+  return servedBy(server, limiters)
 }
 
 const expressDriver = (name: string, create: typeof express): FrameworkDriver => ({

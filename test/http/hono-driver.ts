@@ -4,7 +4,7 @@ import { type Context, Hono } from 'hono'
 import { type FetchOptions, type HonoOptions, rateLimit } from 'millrace/hono'
 import { type AnyOptions, decisionBody, type FrameworkDriver, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
-import { type Create, createHttp1, createHttp2, listen, shut } from './serve.js'
+import { type Create, createHttp1, createHttp2, servedBy } from './serve.js'
 
 type Kept = { rateLimit?: Parameters<typeof decisionBody>[0] }
 
@@ -107,12 +107,5 @@ async function served(
   limiters: readonly { reset(key: string): Promise<void>; close(): Promise<void> }[],
 ): Promise<Served> {
   const server = create(listener as RequestListener)
-  return {
-    url: await listen(server),
-    reset: (key) => limiters[0]!.reset(key),
-    async close() {
-      await shut(server)
-      await Promise.all(limiters.map((limiter) => limiter.close()))
-    },
-  }
+  return servedBy(server, limiters)
 }

@@ -3,7 +3,7 @@ import Koa from 'koa'
 import { type KoaOptions, rateLimit } from 'millrace/koa'
 import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
-import { type Create, createHttp1, createHttp2, listen, shut } from './serve.js'
+import { type Create, createHttp1, createHttp2, servedBy } from './serve.js'
 
 type Context = Koa.ParameterizedContext
 
@@ -22,14 +22,7 @@ async function served(create: Create, limiters: readonly ReturnType<typeof rateL
   for (const limiter of limiters) app.use(limiter)
   app.use(route)
   const server = create(app.callback() as RequestListener)
-  return {
-    url: await listen(server),
-    reset: (key) => limiters[0]!.reset(key),
-    async close() {
-      await shut(server)
-      await Promise.all(limiters.map((limiter) => limiter.close()))
-    },
-  }
+  return servedBy(server, limiters)
 }
 
 const koaDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({

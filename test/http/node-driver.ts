@@ -1,7 +1,7 @@
 import { type NodeOptions, type NodeRequest, type NodeResponse, rateLimit } from 'millrace/http'
 import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
-import { type Create, createHttp1, createHttp2, listen, shut } from './serve.js'
+import { type Create, createHttp1, createHttp2, servedBy } from './serve.js'
 
 /** A target that is no URL has no route. */
 const pathOf = (target: string): string =>
@@ -25,14 +25,7 @@ async function served(create: Create, limiters: readonly ReturnType<typeof rateL
       i < limiters.length ? limiters[i]!(request, response, () => next(i + 1)) : route(request, response)
     next(0)
   })
-  return {
-    url: await listen(server),
-    reset: (key) => limiters[0]!.reset(key),
-    async close() {
-      await shut(server)
-      await Promise.all(limiters.map((limiter) => limiter.close()))
-    },
-  }
+  return servedBy(server, limiters)
 }
 
 const nodeDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({

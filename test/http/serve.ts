@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createHttp2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Server } from 'node:net'
+import type { Served } from './driver.js'
 
 /** Servers accept headers of this many bytes: a limiter must stand them. */
 const MOST_HEADER_BYTES = 1 << 20
@@ -41,6 +42,24 @@ export async function listen(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** What limiters of all frameworks have. */
+interface Closable {
+  reset(key: string): Promise<void>
+  close(): Promise<void>
+}
+
+/** Serves by a server that has these limiters. */
+export async function servedBy(server: Server, limiters: readonly Closable[]): Promise<Served> {
+  return {
+    url: await listen(server),
+    reset: (key) => limiters[0]!.reset(key),
+    async close() {
+      await shut(server)
+      await Promise.all(limiters.map((limiter) => limiter.close()))
+    },
+  }
 }
 
 /** Closes a server with all of its connections. */

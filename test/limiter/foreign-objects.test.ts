@@ -31,7 +31,17 @@ const SUBJECTS = {
 /** Objects that are no decision of a limiter. */
 function foreign(decision: object): readonly object[] {
   const prototype = Object.getPrototypeOf(decision)
+  const { proxy, revoke } = Proxy.revocable(decision, {})
+  revoke()
   return [
+    proxy,
+    JSON.parse(JSON.stringify({ retryAfterMs: 0, ...decision })),
+    Object.freeze({ ...decision, rules: [] }),
+    {
+      get retryAfterMs(): number {
+        throw new Error('a getter that throws')
+      },
+    },
     new Proxy(decision, {}),
     Object.create(decision),
     Object.create(prototype),
@@ -48,6 +58,9 @@ for (const [name, make] of Object.entries(SUBJECTS)) {
       assert.is(await codeOf(async () => limiter.refund(object as never)), 'ERR_MILLRACE_FOREIGN_DECISION')
     assert.is((await limiter.usage('a')) > 0, true)
     assert.ok((await limiter.refund(decision)) > 0)
+    const frozen = Object.freeze(await limiter.check('a', 2))
+    assert.ok((await limiter.refund(frozen)) > 0)
+    assert.is(await limiter.refund(frozen), 0)
     await limiter.close()
   })
 }

@@ -15,6 +15,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ALGORITHMS, type AlgorithmCase, type Charge, type TimedRule } from '../conformance/algorithms.js'
 import { sized } from '../size.js'
+import { random } from './support.js'
 
 const RUNS = sized({ quick: 8, full: 60 })
 const STEPS = 200
@@ -40,16 +41,6 @@ interface Judged extends Charge {
   readonly by: Present
   /** Whether it counted at each change of the key's window so far: then the next window must count it. */
   isKept: boolean
-}
-
-function random(seed: number): (below: number) => number {
-  let state = seed * 2654435761 + 1
-  return (below) => {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) % below
-  }
 }
 
 for (const [index, algorithm] of ALGORITHMS.entries()) {

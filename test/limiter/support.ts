@@ -89,3 +89,14 @@ export async function resolved<T>(promise: Promise<T>): Promise<T> {
   if (outcome.status === 'rejected') throw outcome.reason
   return outcome.value
 }
+
+/** Random whole numbers from 0 to below a number: the same for the same seed. */
+export function random(seed: number): (below: number) => number {
+  let state = seed * 2654435761 + 1
+  return (below) => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) % below
+  }
+}

@@ -2,7 +2,7 @@
 import { attachLimiter, type Limiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { limiterWith } from './support.js'
+import { limiterWith, random } from './support.js'
 
 const RUNS = 60
 const STEPS = 250
@@ -14,16 +14,6 @@ interface Charge {
   cost: number
   /** Whether it counted at each change of the window so far: then no later window may forget it. */
   isKept: boolean
-}
-
-function random(seed: number): (below: number) => number {
-  let state = seed * 2654435761 + 1
-  return (below) => {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) % below
-  }
 }
 
 const RULES = [
