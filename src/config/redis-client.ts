@@ -1,5 +1,6 @@
-// What the store needs of a client of ioredis or iovalkey.
+// What the store needs of a client.
 import { invalid } from './document-store.js'
+import { fromNodeRedis } from './node-redis-client.js'
 
 type Listener = (first: unknown, second: unknown) => void
 
@@ -48,18 +49,21 @@ const SUBSCRIBER = {
   autoResubscribe: false,
 } as const
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
-export function checkClient(client: unknown): asserts client is RedisConfigClient {
-  const { status, options, callBuffer, duplicate, connect } = Object(client) as Partial<RedisConfigClient>
+/** The client, or what makes one of node-redis like it. @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
+export function checkedClient(client: unknown): RedisConfigClient {
+  const like = fromNodeRedis(client) ?? (client as RedisConfigClient)
+  const { status, options, callBuffer, duplicate, connect } = Object(like) as Partial<RedisConfigClient>
   const isClient =
     typeof status === 'string' &&
     [callBuffer, duplicate, connect].every((method) => typeof method === 'function')
-  if (!isClient) throw invalid('client', client, 'a client of ioredis or iovalkey')
+  if (!isClient)
+    throw invalid('client', client, 'a client of ioredis, iovalkey or node-redis (the package redis)')
   const { keyPrefix, scaleReads = 'master', redisOptions } = options as Options
   if (keyPrefix || redisOptions?.keyPrefix)
     throw invalid('client.options.keyPrefix', keyPrefix || redisOptions?.keyPrefix, 'none: use prefix')
   // A replica may not have what `put` has just stored.
   if (scaleReads !== 'master') throw invalid('client.options.scaleReads', scaleReads, "'master'")
+  return like
 }
 
 /** The number of the database that the client has selected. */

@@ -128,4 +128,4 @@ export class RedisCommands {
 }
 
 /** Whether the server has refused the command. */
-const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError'
+const isReply = (error: unknown): boolean => error instanceof Error && /^[A-Z]+ /.test(error.message)

@@ -5,8 +5,9 @@ import { refuseUnknown } from '../core/option-names.js'
 import type { ConfigStore } from './config-store.js'
 import { type BoundedCall, checkMs } from './deadline.js'
 import { DocumentStore, invalid, type Listed, type RawDocument } from './document-store.js'
+import type { NodeRedisConfigClient } from './node-redis-client.js'
 import { documentIn, type PolicyDocument } from './policy.js'
-import { checkClient, databaseOf, type RedisConfigClient } from './redis-client.js'
+import { checkedClient, databaseOf, type RedisConfigClient } from './redis-client.js'
 import { RedisCommands } from './redis-commands.js'
 import { argumentOf, boundsOf, LARGEST_START, REPLACE, RedisNames } from './redis-script.js'
 import { RedisWatch } from './redis-watch.js'
@@ -20,18 +21,20 @@ export type {
   PutOptions,
   StoredPolicy,
 } from './config-store.js'
+export type { NodeRedisConfigClient } from './node-redis-client.js'
 export type { Policy, PolicyRule } from './policy.js'
 export type { RedisConfigClient } from './redis-client.js'
 
 /** Options of {@link redisConfig}. */
 export interface RedisConfigOptions {
   /**
-   * A client of `ioredis` or `iovalkey`: of one server, by a Sentinel, or of a Cluster. The store uses it as it is and
-   * leaves it open; while there are listeners, it has one more connection like it, for the messages. It must have no
-   * `keyPrefix`, and a Cluster's no `scaleReads`. Its option `socketTimeout` decides when it gives up a connection on
-   * which nothing arrives any more: until then, calls reject by their deadline.
+   * A client of `ioredis` or `iovalkey`: of one server, by a Sentinel, or of a Cluster. Or one of `node-redis` (the
+   * package `redis`), of one server, which its owner connects. The store uses it as it is and leaves it open; while there
+   * are listeners, it has one more connection like it, for the messages. It must have no `keyPrefix`, and a Cluster's no
+   * `scaleReads`. Its option `socketTimeout` (node-redis: `socket.socketTimeout`) decides when it gives up a connection
+   * on which nothing arrives any more: until then, calls reject by their deadline.
    */
-  client: RedisConfigClient
+  client: RedisConfigClient | NodeRedisConfigClient
   /**
    * What the names of the store's values begin with: 1 to 64 characters without braces. It is their hash tag: a Cluster
    * keeps all policies of a store on one node. Several stores with prefixes of their own spread them:
@@ -82,12 +85,12 @@ export function redisConfig(options: RedisConfigOptions): ConfigStore {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, '{ client, ... }')
   refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
   const { client, prefix = 'millrace:config', deadlineMs = 1_000, pollMs = 1_000 } = options
-  checkClient(client)
+  const used = checkedClient(client)
   if (typeof prefix !== 'string' || !/^[^{}\0]{1,64}$/.test(prefix) || !prefix.isWellFormed())
     throw invalid('prefix', prefix, '1 to 64 characters without braces and NUL')
   checkMs('deadlineMs', deadlineMs, DEADLINE_MS)
   checkMs('pollMs', pollMs, POLL_MS)
-  return new RedisConfig(client, prefix, deadlineMs, pollMs)
+  return new RedisConfig(used, prefix, deadlineMs, pollMs)
 }
 
 class RedisConfig extends DocumentStore {

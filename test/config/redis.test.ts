@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { Redis as Valkey } from 'iovalkey'
 import { MillraceError } from 'millrace'
 import { type RedisConfigOptions, redisConfig } from 'millrace/config/redis'
-import { createClient } from 'redis'
+import { createClient, createCluster, createSentinel } from 'redis'
 import * as assert from 'uvu/assert'
 import { RedisNames } from '#millrace/config/redis-script.js'
 import { testStore } from '../conformance/config-stores.js'
@@ -28,6 +28,13 @@ test.after(() => server.stop())
 const LIBRARIES = {
   ioredis: () => new Redis(server.port, HOST),
   iovalkey: () => new Valkey(server.port, HOST),
+  'node-redis': () => connected(server.port),
+} satisfies Record<string, () => RedisConfigOptions['client']>
+
+function connected(port: number) {
+  const client = createClient({ url: `redis://${HOST}:${port}` })
+  client.connect().catch(() => {})
+  return Object.assign(client, { disconnect: () => client.destroy() })
 }
 
 let places = 0
@@ -70,8 +77,13 @@ test('options are checked by name', () =>
     async (client) => {
       const refused: readonly [object | undefined, RegExp][] = [
         [undefined, /^options: /],
-        [{}, /^client: .*ioredis or iovalkey, got undefined/],
-        [{ client: createClient() }, /^client: /],
+        [{}, /^client: .*ioredis, iovalkey or node-redis .*, got undefined/],
+        [{ client: createCluster({ rootNodes: [] }) }, /^client: .*a Cluster or a Sentinel of node-redis/],
+        [
+          { client: createSentinel({ name: 'a', sentinelRootNodes: [] }) },
+          /^client: .*a Sentinel of node-redis/,
+        ],
+        [{ client: createClient({ keyPrefix: 'app:' }) }, /^client\.options\.keyPrefix: .*got "app:"/],
         [{ client, prefx: 'a' }, /^options: expected only client, prefix/],
         [{ client, prefix: '' }, /^prefix: .*1 to 64/],
         [{ client, prefix: 'a{b}' }, /^prefix: .*braces/],
