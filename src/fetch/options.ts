@@ -134,8 +134,13 @@ export function checkOutgoing(options: OutgoingOptions): CheckedOptions {
   }
 }
 
+/** A dot at the end says only that a name is whole: `example.com.` is `example.com`. Without another dot it may be two. */
+const WHOLE_NAME = /^([^.:]+\.[^:]*[^.:])\.(:\d+)?$/
+
+const hostOf = ({ url }: OutgoingRequest): string => url.host.replace(WHOLE_NAME, '$1$2')
+
 function checkKey(key: unknown): CheckedOptions['keyOf'] {
-  if (key === undefined) return ({ url }) => url.host
+  if (key === undefined) return hostOf
   if (typeof key === 'function') return key as CheckedOptions['keyOf']
   if (typeof key === 'string' && key !== '') return () => key
   throw invalid('key', key, 'a string of 1 or more characters, or a function')

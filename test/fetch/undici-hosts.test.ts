@@ -65,6 +65,37 @@ test('the origin alone names the host: no path makes another of it', async () =>
   })
 })
 
+test('each spelling of a host has its limit, and no other host has it', () =>
+  answering(
+    [],
+    async ({ url, limiter }) => {
+      const { port } = new URL(url)
+      const agent = new Agent({
+        connect: { lookup: (_, __, found) => found(null, [{ address: '127.0.0.1', family: 4 }]) },
+      })
+      const dispatcher = agent.compose(limitInterceptor({ limiter }))
+      for (const [host, spellings] of Object.entries({
+        'api.test': [
+          'api.test',
+          'API.test',
+          'api.test.',
+          'user:word@api.test',
+          '%61pi.test',
+          '\uff41pi.test',
+        ],
+        'xn--bcher-kva.test': ['b\u00fccher.test', 'B\u00dcCHER.test.', 'xn--bcher-kva.test'],
+        '127.0.0.1': ['127.0.0.1', '127.1', '0x7f.0.0.1', '2130706433', '127.0.0.1.'],
+        'www.api.test': ['www.api.test'],
+        'api.test..': ['api.test..'],
+      })) {
+        for (const spelling of spellings) await textOf(`http://${spelling}:${port}/`, dispatcher)
+        assert.is(limiter.usage(`${host}:${port}`), spellings.length, host)
+      }
+      await agent.destroy()
+    },
+    10,
+  ))
+
 test('a foreign host pauses itself, not the host that its path names', async () => {
   await withServer(
     (_, response) => response.writeHead(429, { 'Retry-After': `${365 * 86_400}` }).end(),
